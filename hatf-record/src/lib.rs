@@ -1,0 +1,1 @@
+//! The preloaded recorder of heap events.

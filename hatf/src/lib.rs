@@ -1,0 +1,1 @@
+//! Heap allocation traces: record, report and read them.

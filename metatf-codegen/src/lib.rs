@@ -1,0 +1,1 @@
+//! Generates Rust readers and writers from Meta-TF DTDs.

@@ -1,0 +1,1 @@
+//! The Meta-TF command line: check, format, generate, dump, encode, verify.

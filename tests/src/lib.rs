@@ -1,0 +1,1 @@
+//! Cross-crate tests of Meta-TF: see the `tests` folder beside this crate.
