@@ -1,0 +1,90 @@
+//! The functions behind ours: the next ones in the program's search order.
+//!
+//! Looked up with `dlsym(RTLD_NEXT)`, never by a libc-internal name: the program may have an allocator
+//! of its own behind us (jemalloc, tcmalloc, mimalloc), and blocks of one must not reach another.
+
+use core::ffi::{CStr, c_int, c_void};
+use core::mem::transmute;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use super::thread_state::below;
+
+static STATE: AtomicU32 = AtomicU32::new(UNKNOWN);
+const UNKNOWN: u32 = 0;
+const LOOKING: u32 = 1;
+const KNOWN: u32 = 2;
+
+/// Whether the real functions can be called. The first call looks them up; calls that come in
+/// meanwhile are answered `false`, and are served from the arena.
+#[inline]
+pub(crate) fn known() -> bool {
+    STATE.load(Ordering::Acquire) == KNOWN || look_up()
+}
+
+#[cold]
+fn look_up() -> bool {
+    if STATE.compare_exchange(UNKNOWN, LOOKING, Ordering::Acquire, Ordering::Acquire).is_err() {
+        return STATE.load(Ordering::Acquire) == KNOWN;
+    }
+    below(look_up_all);
+    STATE.store(KNOWN, Ordering::Release);
+    true
+}
+
+fn next(name: &CStr) -> *mut c_void {
+    // SAFETY: a C string, and a handle that dlsym knows.
+    unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }
+}
+
+macro_rules! real_functions {
+    ($($name:ident: fn($($argument:ty),*) -> $result:ty;)*) => {
+        #[expect(non_upper_case_globals, reason = "named after the functions they hold")]
+        mod pointers {
+            use super::*;
+            $(pub(super) static $name: AtomicPtr<c_void> = AtomicPtr::new(null_mut());)*
+        }
+
+        fn look_up_all() {
+            $(
+                let name = concat!(stringify!($name), "\0");
+                if let Ok(name) = CStr::from_bytes_with_nul(name.as_bytes()) {
+                    pointers::$name.store(next(name), Ordering::Release);
+                }
+            )*
+        }
+
+        $(
+            /// The real function of this name, if there is one.
+            #[inline]
+            pub(crate) fn $name() -> Option<unsafe extern "C" fn($($argument),*) -> $result> {
+                // SAFETY: the pointer is null, which is None, or dlsym's answer for the name of a C
+                // function of this signature.
+                unsafe { transmute(pointers::$name.load(Ordering::Relaxed)) }
+            }
+        )*
+    };
+}
+
+/// What `pthread_create` runs.
+pub(crate) type Routine = extern "C-unwind" fn(*mut c_void) -> *mut c_void;
+
+real_functions! {
+    malloc: fn(usize) -> *mut c_void;
+    calloc: fn(usize, usize) -> *mut c_void;
+    realloc: fn(*mut c_void, usize) -> *mut c_void;
+    reallocarray: fn(*mut c_void, usize, usize) -> *mut c_void;
+    free: fn(*mut c_void) -> ();
+    memalign: fn(usize, usize) -> *mut c_void;
+    posix_memalign: fn(*mut *mut c_void, usize, usize) -> c_int;
+    aligned_alloc: fn(usize, usize) -> *mut c_void;
+    valloc: fn(usize) -> *mut c_void;
+    pvalloc: fn(usize) -> *mut c_void;
+    malloc_usable_size: fn(*mut c_void) -> usize;
+    pthread_create: fn(
+        *mut libc::pthread_t,
+        *const libc::pthread_attr_t,
+        Routine,
+        *mut c_void
+    ) -> c_int;
+}

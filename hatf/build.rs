@@ -1,0 +1,99 @@
+//! Builds the preloaded recorder, which `hatf` carries inside.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+fn main() -> ExitCode {
+    match build_recorder() {
+        Ok(library) => {
+            println!("cargo::rustc-env=HATF_RECORDER={}", library.display());
+            ExitCode::SUCCESS
+        }
+        Err(message) => {
+            println!("cargo::error={}", message.replace('\n', " | "));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs cargo once more, for the shared object: with the feature that the rlib in this program must
+/// not have, and with settings of its own, whatever the outer build is (clippy, a sanitizer, coverage).
+fn build_recorder() -> Result<PathBuf, String> {
+    let manifest = variable("CARGO_MANIFEST_DIR")?;
+    let source = Path::new(&manifest).join("../hatf-record");
+    for path in ["src", "Cargo.toml"] {
+        println!("cargo::rerun-if-changed={}", source.join(path).display());
+    }
+    println!("cargo::rerun-if-changed=build.rs");
+
+    let target = variable("TARGET")?;
+    let out = Path::new(&variable("OUT_DIR")?).join("recorder");
+    // Without a network first: everything it needs was fetched for the outer build.
+    let offline = run_cargo(&source, &target, &out, true);
+    offline.or_else(|_| run_cargo(&source, &target, &out, false))?;
+    let library = out.join(&target).join("release/libhatf_record.so");
+    if library.is_file() { Ok(library) } else { Err(format!("{} was not made", library.display())) }
+}
+
+fn variable(name: &str) -> Result<String, String> {
+    env::var(name).map_err(|error| format!("{name}: {error}"))
+}
+
+fn run_cargo(source: &Path, target: &str, out: &Path, offline: bool) -> Result<(), String> {
+    let mut cargo = Command::new(variable("CARGO")?);
+    cargo.args(["build", "--quiet", "--release", "--lib", "--features", "preload"]);
+    cargo.arg("--manifest-path").arg(source.join("Cargo.toml"));
+    cargo.arg("--target-dir").arg(out);
+    cargo.args(["--target", target]);
+    for setting in [
+        "panic=\"abort\"",
+        "opt-level=3",
+        "lto=true",
+        "codegen-units=1",
+        "debug=false",
+        "strip=\"debuginfo\"",
+        "overflow-checks=false",
+        "debug-assertions=false",
+    ] {
+        cargo.arg("--config").arg(format!("profile.release.{setting}"));
+    }
+    if offline {
+        cargo.arg("--offline");
+    }
+    for (name, _) in env::vars_os() {
+        let text = name.to_string_lossy();
+        let foreign = text.starts_with("CARGO_PROFILE_")
+            || text.starts_with("CARGO_BUILD_")
+            || text.starts_with("CARGO_TARGET_")
+            || text.starts_with("CARGO_FEATURE_")
+            || text.starts_with("CARGO_CFG_")
+            || text.starts_with("CARGO_PKG_")
+            || text.starts_with("RUSTFLAGS")
+            || text.starts_with("RUSTDOCFLAGS")
+            || matches!(
+                &*text,
+                "CARGO_ENCODED_RUSTFLAGS"
+                    | "RUSTC_WRAPPER"
+                    | "RUSTC_WORKSPACE_WRAPPER"
+                    | "RUSTC_LINKER"
+                    | "CLIPPY_ARGS"
+                    | "CLIPPY_CONF_DIR"
+                    | "CARGO_INCREMENTAL"
+                    | "CARGO_MANIFEST_DIR"
+                    | "CARGO_MANIFEST_PATH"
+                    | "LD_PRELOAD"
+            );
+        if foreign {
+            cargo.env_remove(&name);
+        }
+    }
+    let output = cargo.output().map_err(|error| format!("cannot run cargo: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(format!(
+        "the recorder (hatf-record) does not build: {}",
+        String::from_utf8_lossy(&output.stderr)
+    ))
+}
