@@ -4,6 +4,27 @@
 //! A reader turns a source into [`Part`]s: runs of one section's content, in file order. A writer takes finished runs
 //! and lays them down.
 
+mod chunk;
+mod codec;
+mod filter;
+mod header;
+mod index;
+mod loss;
+mod order;
+mod read;
+mod read_v0;
+mod read_v1;
+mod salvage;
+mod source;
+
+pub use header::{Class, Header, Order, SectionEntry};
+pub use index::ChunkInfo;
+pub use loss::{Loss, LossCause, LossReport};
+pub use read::{Reader, Warning};
+
+/// The largest `raw_len` of a chunk, the index apart (spec 5.2).
+pub const MAX_RAW_LEN: usize = 64 << 20;
+
 /// A run of content of one section, in file order: an extent (version 0), a chunk (version 1), a whole raw stream.
 #[derive(Clone, Debug)]
 pub struct Part {
@@ -25,12 +46,23 @@ pub struct Part {
     /// Number of the group.
     pub group: u32,
     /// The stored width of the single leaf of a stream section in this chunk, in place of the DTD's; 0: the DTD's.
+    /// Where there is a filter, it is the element size, and only a stream section of one numeric leaf reads it as
+    /// the leaf's width; that such a section's chunk has 1 to 8 is for whoever knows the DTD to check.
     pub width: u8,
     /// Data records or stream elements the chunk header declares; `None` in version 0.
     pub records: Option<u32>,
-    /// Salvage: chunks are missing between this part and the one delivered before it.
+    /// Version 0 without a section table: this part is the rest of the file, and its reader follows the `section`
+    /// records in it (spec 5.1).
+    pub follow: bool,
+    /// Where the part lies in the file; a chunk with its header.
+    pub place: std::ops::Range<u64>,
+    /// Salvage: by the sequence numbers, chunks are missing between this part and the part before it (the data chunk
+    /// before it that was whole, delivered or not; of shared tables no account is taken unless this part is one).
     pub damage_before: bool,
-    /// Salvage: a chunk of this part's group before this part is missing.
+    /// Salvage: a chunk of this part's group before this part is missing, or was reported with
+    /// [`Reader::report_bad_content`]. The cursors of the group can no longer be trusted: a part of a section that
+    /// strides through a stream section must be dropped (spec 5.2), see [`Reader::report_dropped`]. Never set for
+    /// chunks of shared tables.
     pub group_damaged: bool,
 }
 

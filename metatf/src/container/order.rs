@@ -1,0 +1,157 @@
+//! What chunks must be to those before them (spec 5.2): sequence numbers, groups, resets, bases, shared tables.
+
+use super::chunk::{self, ChunkHeader, GROUP, RESET, SHARED, at};
+use crate::{Error, ErrorKind, Result};
+
+/// What is known of a section from its chunks so far.
+#[derive(Clone, Copy, Default)]
+struct Section {
+    /// Where its next chunk's content belongs; not known after damage, or after a jump.
+    next_base: Option<u64>,
+    /// Its chunks are of a shared table, or not.
+    shared: Option<bool>,
+    /// It has a chunk in the current group.
+    in_group: bool,
+}
+
+/// What is known from the chunks so far.
+#[derive(Clone)]
+pub(crate) struct Sequence {
+    /// Number of the next chunk.
+    next: u64,
+    /// The group we are in.
+    group: Option<u32>,
+    /// Chunks may be missing since then: a group may have begun, and a section had its first chunk, unseen.
+    loose: bool,
+    sections: Box<[Section; 256]>,
+}
+
+impl Sequence {
+    /// At the start of a file.
+    pub(crate) fn new() -> Self {
+        let start = Section { next_base: Some(0), ..Section::default() };
+        Self { next: 0, group: None, loose: false, sections: Box::new([start; 256]) }
+    }
+
+    /// Number of the next chunk.
+    pub(crate) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// The group of the last data chunk, of shared tables no account taken.
+    pub(crate) fn group(&self) -> Option<u32> {
+        self.group
+    }
+
+    /// The next chunk is number `next`, and what came before is not known for certain: the next chunks of sections
+    /// are taken at their word.
+    pub(crate) fn skip_to(&mut self, next: u64) {
+        self.next = next;
+        self.loose = true;
+        for section in self.sections.iter_mut() {
+            section.next_base = None;
+        }
+    }
+
+    /// After a jump (random access): nothing is known of groups either.
+    pub(crate) fn jump_to(&mut self, next: u64) {
+        self.skip_to(next);
+        self.group = None;
+    }
+
+    /// Checks the chunk at `start`, which is right by itself, against those before it.
+    pub(crate) fn check(&self, header: &ChunkHeader, start: u64) -> Result<()> {
+        let wrong = |at: u64, what, found: u64, expected| {
+            Err(Error::at(start + at, ErrorKind::Invalid { what, found, expected }))
+        };
+        if u64::from(header.sequence) != self.next {
+            let expected = "one more than the chunk's before it (from 0)";
+            return wrong(at::SEQUENCE, "the chunk's sequence", header.sequence.into(), expected);
+        }
+        if header.kind == chunk::DTD && self.next != 0 {
+            return wrong(at::KIND, "the chunk's kind", header.kind.into(), "the DTD source as the first chunk only");
+        }
+        if header.kind != chunk::DATA {
+            return Ok(());
+        }
+        let section = &self.sections[usize::from(header.section)];
+        let shared = header.has(SHARED);
+        if shared && (!header.has(RESET) || header.has(GROUP)) {
+            let expected = "bits 0 and 2 and not 1 for a shared table";
+            return wrong(at::FLAGS, "the chunk's flags", header.flags.into(), expected);
+        }
+        if section.shared.is_some_and(|before| before != shared) {
+            let expected = "bit 2 in all of a section's chunks, or in none";
+            return wrong(at::FLAGS, "the chunk's flags", header.flags.into(), expected);
+        }
+        if shared {
+            if header.group != 0 {
+                return wrong(at::GROUP, "the chunk's group", header.group.into(), "0 for a shared table");
+            }
+        } else {
+            self.check_group(header, section, start)?;
+        }
+        if section.next_base.is_some_and(|base| base != header.base) {
+            let expected = "the length of the section's content so far";
+            return wrong(at::BASE, "the chunk's base", header.base, expected);
+        }
+        if header.base.checked_add(header.raw_len.into()).is_none() {
+            return wrong(at::BASE, "the chunk's base", header.base, "a base that leaves room for its content");
+        }
+        Ok(())
+    }
+
+    fn check_group(&self, header: &ChunkHeader, section: &Section, start: u64) -> Result<()> {
+        let wrong = |at: u64, what, found: u64, expected| {
+            Err(Error::at(start + at, ErrorKind::Invalid { what, found, expected }))
+        };
+        let flags = |expected| wrong(at::FLAGS, "the chunk's flags", header.flags.into(), expected);
+        let number = |expected| wrong(at::GROUP, "the chunk's group", header.group.into(), expected);
+        let begins = header.has(GROUP);
+        match self.group {
+            _ if begins && !header.has(RESET) => {
+                return flags("bit 0 where bit 1 is: each section's first chunk in a group resets");
+            }
+            None if self.loose => {}
+            None if !begins => return flags("bit 1: the first data chunk begins a group"),
+            None if header.group != 0 => return number("0 for the first group"),
+            None => {}
+            Some(now) if begins && !self.loose && header.group.checked_sub(1) != Some(now) => {
+                return number("one more than the group before it");
+            }
+            Some(now) if begins && self.loose && header.group <= now => {
+                return number("more than the group before it");
+            }
+            Some(now) if !begins && (header.group < now || header.group > now && !self.loose) => {
+                return number("the group of the chunk before it, as flag bit 1 is not set");
+            }
+            Some(_) => {}
+        }
+        if !begins && !self.loose && !section.in_group && !header.has(RESET) {
+            return flags("bit 0 in a section's first chunk of a group");
+        }
+        Ok(())
+    }
+
+    /// Takes note of a chunk that [`Sequence::check`] found right.
+    pub(crate) fn note(&mut self, header: &ChunkHeader) {
+        self.next += 1;
+        if header.kind != chunk::DATA {
+            return;
+        }
+        let shared = header.has(SHARED);
+        if !shared {
+            if header.has(GROUP) || self.group != Some(header.group) {
+                self.sections.iter_mut().for_each(|section| section.in_group = false);
+            }
+            if header.has(GROUP) {
+                self.loose = false;
+            }
+            self.group = Some(header.group);
+        }
+        let section = &mut self.sections[usize::from(header.section)];
+        section.next_base = header.base.checked_add(header.raw_len.into());
+        section.shared = Some(shared);
+        section.in_group = true;
+    }
+}

@@ -1,0 +1,516 @@
+//! The reader of all containers: opens a source, and hands out its parts in file order.
+
+use std::fmt;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::chunk::{self, Probe};
+use super::header::{Class, Header, Order};
+use super::index::{self, ChunkInfo};
+use super::loss::{LossCause, LossReport};
+use super::order::Sequence;
+use super::read_v0::{self, Extents};
+use super::read_v1::{self, Chunks};
+use super::salvage::{self, Salvage};
+use super::source::Source;
+use super::{Content, Part};
+use crate::{Error, ErrorKind, Result};
+
+/// Something that is not as it should be, and no error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Warning {
+    /// The chunks are whole, and there is no footer: the file was not closed, or came through a pipe that broke off
+    /// (spec 5.2).
+    NotClosed,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotClosed => write!(f, "the trace has no footer: it was not closed, records may be missing at its end"),
+        }
+    }
+}
+
+/// Reads a trace's container: header, DTD, parts. It checks every rule of spec 5.1 and 5.2 that does not need the
+/// DTD's meaning, never panics, and holds no more in memory than a chunk and what is said at its methods.
+pub struct Reader<'a> {
+    source: Source<'a>,
+    header: Header,
+    body: Body,
+    warnings: Vec<Warning>,
+    salvage: Option<Box<Salvage>>,
+    /// An error was returned: nothing more comes.
+    failed: bool,
+    opening_error: Option<Error>,
+}
+
+enum Body {
+    Extents(Extents),
+    Chunks(Box<Chunks>),
+    Raw { section: u8, done: bool },
+}
+
+impl<'a> Reader<'a> {
+    /// Opens a file: mapped if it is a regular one, else (a pipe, `/dev/stdin`) read as a stream.
+    ///
+    /// # Errors
+    /// What [`Reader::from_read`] reports.
+    pub fn open(path: impl AsRef<Path>) -> Result<Reader<'static>> {
+        Reader::start(Source::open(path.as_ref())?, false)
+    }
+
+    /// Reads a trace that is in memory.
+    ///
+    /// # Errors
+    /// What [`Reader::from_read`] reports.
+    pub fn from_slice(bytes: &'a [u8]) -> Result<Self> {
+        Self::start(Source::Slice(bytes), false)
+    }
+
+    /// Reads a stream. Version 1 is read chunk by chunk; version 0, which needs its table and random access, goes
+    /// into an unlinked temporary file first.
+    ///
+    /// # Errors
+    /// The header is wrong (spec 5.1), or reading failed.
+    pub fn from_read(read: impl Read + 'a) -> Result<Self> {
+        Self::start(Source::stream(read), false)
+    }
+
+    /// As [`Reader::open`], to salvage: even a damaged file header is done without where chunks still tell class and
+    /// byte order.
+    ///
+    /// # Errors
+    /// Reading failed, or there is no header and no chunk.
+    pub fn salvage(path: impl AsRef<Path>) -> Result<Reader<'static>> {
+        Reader::start(Source::open(path.as_ref())?, true)
+    }
+
+    /// As [`Reader::from_slice`], to salvage; see [`Reader::salvage`].
+    ///
+    /// # Errors
+    /// There is no header and no chunk.
+    pub fn salvage_slice(bytes: &'a [u8]) -> Result<Self> {
+        Self::start(Source::Slice(bytes), true)
+    }
+
+    /// As [`Reader::from_read`], to salvage; see [`Reader::salvage`].
+    ///
+    /// # Errors
+    /// Reading failed, or there is no header and no chunk.
+    pub fn salvage_read(read: impl Read + 'a) -> Result<Self> {
+        Self::start(Source::stream(read), true)
+    }
+
+    /// A file without a header (spec 5.4): all of it is one part of `section`.
+    ///
+    /// # Errors
+    /// Reading failed.
+    pub fn open_raw(path: impl AsRef<Path>, class: Class, order: Order, section: u8) -> Result<Reader<'static>> {
+        Reader::start_raw(Source::open(path.as_ref())?, class, order, section)
+    }
+
+    /// As [`Reader::open_raw`], from memory.
+    ///
+    /// # Errors
+    /// None; for symmetry.
+    pub fn raw_from_slice(bytes: &'a [u8], class: Class, order: Order, section: u8) -> Result<Self> {
+        Self::start_raw(Source::Slice(bytes), class, order, section)
+    }
+
+    /// As [`Reader::open_raw`], from a stream, by way of an unlinked temporary file.
+    ///
+    /// # Errors
+    /// Reading failed.
+    pub fn raw_from_read(read: impl Read + 'a, class: Class, order: Order, section: u8) -> Result<Self> {
+        Self::start_raw(Source::stream(read), class, order, section)
+    }
+
+    fn start_raw(source: Source<'a>, class: Class, order: Order, section: u8) -> Result<Self> {
+        let header = Header {
+            class,
+            order,
+            version: 0,
+            start: 0,
+            nrecords: 0,
+            dtd_url: String::new(),
+            sections: Vec::new(),
+            len: 0,
+        };
+        Ok(Self::with(source.spool()?, header, Body::Raw { section, done: false }))
+    }
+
+    fn start(mut source: Source<'a>, salvage: bool) -> Result<Self> {
+        let len = Header::fixed_len(source.view(0, 8)?);
+        let parsed = Header::parse(source.view(0, len)?);
+        if salvage {
+            return Self::start_salvage(source, parsed);
+        }
+        let (header, table_len) = parsed?;
+        if header.version == 0 { Self::start_v0(source, header, table_len) } else { Self::start_v1(source, header) }
+    }
+
+    fn start_v0(source: Source<'a>, mut header: Header, table_len: u64) -> Result<Self> {
+        let source = source.spool()?;
+        header.parse_table(source.all().unwrap_or(&[]), table_len)?;
+        let body = Body::Extents(Extents::new(&header));
+        Ok(Self::with(source, header, body))
+    }
+
+    fn start_v1(mut source: Source<'a>, header: Header) -> Result<Self> {
+        let (chunks, opening_error) = Chunks::open(&mut source, &header)?;
+        let mut reader = Self::with(source, header, Body::Chunks(Box::new(chunks)));
+        reader.opening_error = opening_error;
+        Ok(reader)
+    }
+
+    /// Where the header is damaged, or says version 0 and a chunk follows it, the chunks have the say.
+    fn start_salvage(mut source: Source<'a>, parsed: Result<(Header, u64)>) -> Result<Self> {
+        let damage = match parsed {
+            Ok((header, _)) if header.version == 1 => {
+                let mut reader = Self::start_v1(source, header)?;
+                reader.set_salvage(true);
+                return Ok(reader);
+            }
+            Ok((header, table_len)) => {
+                let at = header.len;
+                match chunk::probe(&mut source, at)? {
+                    Probe::Whole(first) if first.sequence == 0 => {
+                        let expected = "1, as chunks follow the header";
+                        Error::at(7, ErrorKind::Invalid { what: "version (pad[0])", found: 0, expected })
+                    }
+                    _ => return Self::start_v0(source, header, table_len),
+                }
+            }
+            Err(error) => error,
+        };
+        let Some(header) = salvage::header_from_chunks(&mut source)? else { return Err(damage) };
+        let lost = 0..header.start;
+        let mut reader = Self::start_v1(source, header)?;
+        let mut salvage = Salvage::new();
+        salvage.lose(lost, LossCause::Damaged(damage), None, None);
+        reader.salvage = Some(Box::new(salvage));
+        Ok(reader)
+    }
+
+    fn with(source: Source<'a>, header: Header, body: Body) -> Self {
+        Self { source, header, body, warnings: Vec::new(), salvage: None, failed: false, opening_error: None }
+    }
+
+    /// The file header (spec 5.1). For a raw stream it says what the caller said.
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The source of the embedded DTD, known from the start. `None` where there is none, or where the chunk it should
+    /// be in is damaged, see [`Reader::opening_error`].
+    #[must_use]
+    pub fn dtd_text(&self) -> Option<&[u8]> {
+        match &self.body {
+            Body::Chunks(chunks) => chunks.dtd.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Why the first chunk could not be read: the true reason of a missing DTD. (Unless salvage is asked for,
+    /// [`Reader::next_part`] returns the same error.)
+    #[must_use]
+    pub fn opening_error(&self) -> Option<Error> {
+        self.opening_error
+    }
+
+    /// The user metadata seen so far (spec 5.2: JSON objects, later ones override earlier ones), as they are in the
+    /// file: neither UTF-8 nor JSON is checked. Their total is at most 64 MiB, more is an error of the trace.
+    #[must_use]
+    pub fn user_metadata(&self) -> &[Vec<u8>] {
+        match &self.body {
+            Body::Chunks(chunks) => &chunks.user,
+            _ => &[],
+        }
+    }
+
+    /// What is not as it should be, and no error. Complete once `next_part` has returned `None`.
+    #[must_use]
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
+    /// Width of tags as the DTD has it (1, 2 or 4), to be told before the first `next_part` of a version 0 file with
+    /// a table: it tells how long the `section` records before the extents are.
+    pub fn set_tag_width(&mut self, width: u8) {
+        if let Body::Extents(extents) = &mut self.body {
+            extents.set_tag_width(width);
+        }
+    }
+
+    /// Asks to salvage (spec 5.2), before the first `next_part`. No effect on version 0 and raw streams.
+    pub fn set_salvage(&mut self, on: bool) {
+        self.salvage = match (&self.body, self.salvage.take()) {
+            (Body::Chunks(_), kept) if on => Some(kept.unwrap_or_else(|| Box::new(Salvage::new()))),
+            _ => None,
+        };
+    }
+
+    /// The next part; `None` at the end of the file, when index, footer and what else ends it are checked.
+    ///
+    /// In salvage, damage is skipped, and so are parts whose section's state was not reset since; only a failing
+    /// source is an error. Of the parts that come, whoever knows the DTD drops those that are
+    /// [`Part::group_damaged`] and whose section strides through a stream section.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, or reading failed. After an error only `None` comes.
+    pub fn next_part(&mut self) -> Result<Option<Part>> {
+        if self.failed {
+            return Ok(None);
+        }
+        let part = self.advance();
+        self.failed = part.is_err();
+        part
+    }
+
+    fn advance(&mut self) -> Result<Option<Part>> {
+        match &mut self.body {
+            Body::Extents(extents) => extents.next(&self.header, self.source.all().unwrap_or(&[])),
+            Body::Chunks(chunks) => match &mut self.salvage {
+                None => chunks.next(&mut self.source, &self.header, &mut self.warnings),
+                Some(salvage) => salvage.next(chunks, &mut self.source, &self.header, &mut self.warnings),
+            },
+            Body::Raw { done: true, .. } => Ok(None),
+            Body::Raw { section, done } => {
+                *done = true;
+                let len = self.source.all().map_or(0, <[u8]>::len);
+                Ok(Some(read_v0::whole(*section, 0..len, true)))
+            }
+        }
+    }
+
+    /// The bytes of a part of this reader. (Content of another reader of the same bytes will do; of others it is
+    /// whatever lies there, or nothing.)
+    #[must_use]
+    pub fn bytes<'s>(&'s self, content: &'s Content) -> &'s [u8] {
+        read_v1::bytes(&self.source, content)
+    }
+
+    /// The whole input, where it is at hand: mapped, in memory, or spooled.
+    #[must_use]
+    pub fn input(&self) -> Option<&[u8]> {
+        self.source.all()
+    }
+
+    /// Salvage: what is lost so far. Complete once `next_part` has returned `None`.
+    #[must_use]
+    pub fn loss_report(&self) -> Option<&LossReport> {
+        self.salvage.as_deref().map(|salvage| &salvage.report)
+    }
+
+    /// Salvage: this part's records are wrong, and nothing of it is delivered (spec 5.2). If it is of the group that is
+    /// being read, later parts of its section are dropped until a reset, and all later parts of the group are
+    /// `group_damaged`: so tell before asking for the next part.
+    pub fn report_bad_content(&mut self, part: &Part, error: Error) {
+        if let (Body::Chunks(chunks), Some(salvage)) = (&self.body, &mut self.salvage) {
+            salvage.bad_content(part, error, chunks.sequence.group());
+        }
+    }
+
+    /// Salvage: this part was dropped because it strides through what is lost.
+    pub fn report_dropped(&mut self, part: &Part) {
+        if let Some(salvage) = &mut self.salvage {
+            salvage.drop_part(part, LossCause::Strides);
+        }
+    }
+
+    /// All chunks of a version 1 file that is mapped or in memory: by the index if it checks out, else by walking
+    /// the headers. Entries of the index are checked when they are followed.
+    ///
+    /// # Errors
+    /// Not such a file, or the walk meets something that is no chunk: then only reading in file order will do.
+    pub fn chunks(&mut self) -> Result<&[ChunkInfo]> {
+        let Body::Chunks(chunks) = &mut self.body else {
+            return Err(usage("only version 1 has chunks"));
+        };
+        let all = match chunks.all.take() {
+            Some(all) => all,
+            None => match listed(&mut self.source, &self.header)? {
+                Some(all) => all.into(),
+                None => walked(&mut self.source, &self.header)?.into(),
+            },
+        };
+        Ok(chunks.all.insert(all))
+    }
+
+    /// Makes the next `next_part` begin at chunk `n`, the first of a group, or at the end (`n` is the number of
+    /// chunks), from where index and footer are checked. Not for salvage.
+    ///
+    /// # Errors
+    /// What [`Reader::chunks`] reports; chunk `n` is not the first of a group.
+    pub fn seek_chunk(&mut self, n: usize) -> Result<()> {
+        let all = self.chunks()?;
+        let pos = match all.get(n) {
+            Some(chunk) if chunk.is_group_start() => Some(chunk.offset),
+            None if n == all.len() => all.last().map(end_of_chunk),
+            _ => return Err(usage("reading can only begin at the first chunk of a group")),
+        };
+        if self.salvage.is_some() {
+            return Err(usage("salvage reads in file order"));
+        }
+        if let Body::Chunks(chunks) = &mut self.body {
+            chunks.pos = pos.unwrap_or(self.header.start);
+            chunks.sequence.jump_to(n as u64);
+            chunks.jumped = true;
+            chunks.done = false;
+            self.failed = false;
+        }
+        Ok(())
+    }
+
+    /// Reads data chunk `n` by itself and leaves alone where reading stands: for shared tables.
+    ///
+    /// # Errors
+    /// What [`Reader::chunks`] reports; the chunk is wrong, or no data.
+    pub fn read_chunk(&mut self, n: usize) -> Result<Part> {
+        let (header, start, content) = self.chunk(n)?;
+        if header.kind != chunk::DATA {
+            return Err(usage("not a data chunk"));
+        }
+        Ok(read_v1::part(&header, start, content))
+    }
+
+    /// All user metadata of a version 1 file that is mapped or in memory, wherever reading stands; see
+    /// [`Reader::user_metadata`].
+    ///
+    /// # Errors
+    /// What [`Reader::chunks`] reports; a metadata chunk is wrong, or all are over 64 MiB.
+    pub fn scan_user_metadata(&mut self) -> Result<Vec<Vec<u8>>> {
+        if !matches!(self.body, Body::Chunks(_)) {
+            return Ok(Vec::new());
+        }
+        let user = |(n, chunk): (usize, &ChunkInfo)| (chunk.kind == chunk::USER).then_some(n);
+        let numbers: Vec<usize> = self.chunks()?.iter().enumerate().filter_map(user).collect();
+        let mut texts = Vec::new();
+        let mut total = 0;
+        for n in numbers {
+            let (_, start, content) = self.chunk(n)?;
+            let text = self.bytes(&content).to_vec();
+            total += text.len();
+            if total > super::MAX_RAW_LEN {
+                return Err(Error::at(start, ErrorKind::Limit("64 MiB of user metadata")));
+            }
+            texts.push(text);
+        }
+        Ok(texts)
+    }
+
+    /// A chunk by its number, checked by itself and against its entry.
+    fn chunk(&mut self, n: usize) -> Result<(chunk::ChunkHeader, u64, Content)> {
+        let Some(info) = self.chunks()?.get(n).copied() else { return Err(usage("there is no such chunk")) };
+        let start = info.offset;
+        let header = match chunk::probe(&mut self.source, start)? {
+            Probe::Whole(header) => header,
+            Probe::Bad(error) => return Err(error),
+            Probe::End => return Err(Error::at(start, ErrorKind::Truncated("a chunk"))),
+        };
+        header.check(start, &self.header)?;
+        if ChunkInfo::of(&header, start) != info || u64::from(header.sequence) != n as u64 {
+            let what = "the chunk's number in the index";
+            let expected = "an entry that agrees with it";
+            return Err(Error::at(start, ErrorKind::Invalid { what, found: n as u64, expected }));
+        }
+        let Body::Chunks(chunks) = &mut self.body else { return Err(usage("only version 1 has chunks")) };
+        let content = read_v1::content(&mut self.source, &mut chunks.decoder, &header, start)?;
+        Ok((header, start, content))
+    }
+
+    /// Another reader of the same mapped file or memory, from the start, that shares the list of chunks: for reading
+    /// groups in parallel. `None` for streams.
+    #[must_use]
+    pub fn fork(&self) -> Option<Reader<'_>> {
+        let source = Source::Slice(self.source.all()?);
+        let body = match &self.body {
+            Body::Extents(_) => Body::Extents(Extents::new(&self.header)),
+            Body::Raw { section, .. } => Body::Raw { section: *section, done: false },
+            Body::Chunks(chunks) => Body::Chunks(Box::new(Chunks {
+                pos: self.header.start,
+                sequence: Sequence::new(),
+                decoder: Default::default(),
+                dtd: None,
+                user: Vec::new(),
+                user_len: 0,
+                seen: Vec::new(),
+                all: chunks.all.as_ref().map(Arc::clone),
+                jumped: false,
+                done: false,
+            })),
+        };
+        Some(Reader::with(source, self.header.clone(), body))
+    }
+}
+
+impl fmt::Debug for Reader<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reader").field("header", &self.header).finish_non_exhaustive()
+    }
+}
+
+fn usage(why: &'static str) -> Error {
+    Error::at(0, ErrorKind::Usage(why))
+}
+
+fn end_of_chunk(chunk: &ChunkInfo) -> u64 {
+    chunk.offset.saturating_add(chunk::LEN as u64).saturating_add(chunk.stored_len.into())
+}
+
+/// The chunks by the index: the footer leads to it, its CRC holds, and its entries lie one behind the other from the
+/// header to the index.
+fn listed(source: &mut Source<'_>, file: &Header) -> Result<Option<Vec<ChunkInfo>>> {
+    let Some(len) = source.all().map(<[u8]>::len) else {
+        return Err(usage("a stream is read in file order"));
+    };
+    let Some(footer_at) = len.checked_sub(index::FOOTER) else { return Ok(None) };
+    let footer = source.view(footer_at as u64, index::FOOTER)?;
+    let Some(start) = index::parse_footer(footer).filter(|start| *start < len as u64) else { return Ok(None) };
+    let Probe::Whole(header) = chunk::probe(source, start)? else { return Ok(None) };
+    let right = header.kind == chunk::INDEX
+        && header.check(start, file).is_ok()
+        && start + header.total_len() == footer_at as u64
+        && u64::from(header.raw_len) == u64::from(header.sequence) * index::ENTRY as u64;
+    if !right {
+        return Ok(None);
+    }
+    let entries: Vec<ChunkInfo> = index::entries(read_v1::payload(source, &header, start)?).collect();
+    let mut at = file.start;
+    for entry in &entries {
+        if entry.offset != at {
+            return Ok(None);
+        }
+        at = end_of_chunk(entry);
+    }
+    Ok((at == start).then_some(entries))
+}
+
+/// The chunks by their headers. Payloads are not looked at, so CRCs are left to whoever follows an entry.
+fn walked(source: &mut Source<'_>, file: &Header) -> Result<Vec<ChunkInfo>> {
+    let mut chunks = Vec::new();
+    let mut at = file.start;
+    let len = source.all().map_or(0, <[u8]>::len) as u64;
+    loop {
+        let head = source.view(at, chunk::LEN)?;
+        if head.is_empty() {
+            return Ok(chunks);
+        }
+        let Some(header) = chunk::ChunkHeader::parse(head) else {
+            let kind = ErrorKind::Invalid { what: "the chunk's sync", found: 0, expected: "a whole chunk header" };
+            return Err(Error::at(at, kind));
+        };
+        if header.kind == chunk::INDEX {
+            return Ok(chunks);
+        }
+        if at + header.total_len() > len {
+            return Err(Error::at(at, ErrorKind::Truncated("a chunk")));
+        }
+        chunks.push(ChunkInfo::of(&header, at));
+        at += header.total_len();
+    }
+}

@@ -1,0 +1,331 @@
+//! Salvage: delivering what is whole of a damaged version 1 file (spec 5.2).
+//!
+//! The walk is [`Chunks`]'s own, one chunk after the other; this adds where to go on after damage, what the sequence
+//! numbers say is missing, and which sections' state is lost by it.
+
+use super::chunk::{self, ChunkHeader, Probe};
+use super::header::{Class, Header, Order};
+use super::index;
+use super::loss::{Loss, LossCause, LossReport};
+use super::read_v1::{self, Chunks};
+use super::source::Source;
+use super::{Part, Warning};
+use crate::{Error, ErrorKind, Result};
+
+/// Bytes looked at at a time for the next sync bytes.
+const SCAN: usize = 64 << 10;
+
+/// What damage has done so far.
+pub(crate) struct Salvage {
+    pub(crate) report: LossReport,
+    /// Sections whose state was not reset since the damage.
+    tainted: Box<[bool; 256]>,
+    /// Chunks are missing since the last data chunk, of shared tables no account taken.
+    gap: bool,
+    /// Chunks are missing since the last data chunk.
+    gap_any: bool,
+    /// A chunk of the current group is missing.
+    group_damaged: bool,
+}
+
+impl Salvage {
+    pub(crate) fn new() -> Self {
+        Self {
+            report: LossReport::default(),
+            tainted: Box::new([false; 256]),
+            gap: false,
+            gap_any: false,
+            group_damaged: false,
+        }
+    }
+
+    /// The next data chunk that is whole and whose section's state is known. Only a failing source is an error.
+    pub(crate) fn next(
+        &mut self,
+        chunks: &mut Chunks,
+        source: &mut Source<'_>,
+        file: &Header,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<Option<Part>> {
+        while !chunks.done {
+            match chunk::probe(source, chunks.pos)? {
+                Probe::End => {
+                    chunks.done = true;
+                    warnings.push(Warning::NotClosed);
+                }
+                Probe::Bad(error) => self.go_on(chunks, source, file, error)?,
+                Probe::Whole(header) => {
+                    if let Some(part) = self.whole(chunks, source, file, &header)? {
+                        return Ok(Some(part));
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// A chunk whose CRC holds.
+    fn whole(
+        &mut self,
+        chunks: &mut Chunks,
+        source: &mut Source<'_>,
+        file: &Header,
+        header: &ChunkHeader,
+    ) -> Result<Option<Part>> {
+        let number = u64::from(header.sequence);
+        let place = chunks.pos..chunks.pos + header.total_len();
+        if number < chunks.sequence.next() {
+            self.lose(place.clone(), LossCause::Repeated, None, None);
+            chunks.pos = place.end;
+            return Ok(None);
+        }
+        self.missing(chunks, number);
+        if header.kind == chunk::INDEX && header.check(place.start, file).is_ok() {
+            self.count(read_v1::payload(source, header, place.start)?, number);
+            chunks.done = true;
+            return self.footer(source, place).map(|()| None);
+        }
+        let group = chunks.sequence.group();
+        match chunks.take(source, file, header) {
+            Ok(None) => Ok(None),
+            Ok(Some(part)) => Ok(self.judge(part, group)),
+            Err(error) if matches!(error.kind, ErrorKind::Io(_)) => Err(error),
+            Err(error) => {
+                let data = header.kind == chunk::DATA;
+                let records = data.then(|| header.nrecords.into());
+                self.lose(place.clone(), LossCause::Content(error), data.then_some(header.section), records);
+                if data {
+                    self.damage();
+                }
+                chunks.sequence.skip_to(number + 1);
+                chunks.pos = place.end;
+                source.release(place.end);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Chunks are missing, if `number` is not the next one.
+    fn missing(&mut self, chunks: &mut Chunks, number: u64) {
+        let first = chunks.sequence.next();
+        let count = number - first;
+        if count > 0 {
+            self.report.missing_chunks += count;
+            self.lose(chunks.pos..chunks.pos, LossCause::Missing { first, chunks: count }, None, None);
+            self.damage();
+            chunks.sequence.skip_to(number);
+        }
+    }
+
+    /// From here on, nobody's state is known.
+    fn damage(&mut self) {
+        self.tainted.fill(true);
+        (self.gap, self.gap_any) = (true, true);
+    }
+
+    /// Marks a part with what is missing before it, or drops it because its state is lost. `group` is the group of
+    /// the part before it.
+    fn judge(&mut self, mut part: Part, group: Option<u32>) -> Option<Part> {
+        if part.shared {
+            part.damage_before = std::mem::take(&mut self.gap_any);
+            return Some(part);
+        }
+        if part.group_start {
+            self.group_damaged = false; // What is missing belongs to groups before.
+        } else if self.gap || group != Some(part.group) {
+            self.group_damaged = true;
+        }
+        self.gap_any = false;
+        part.damage_before = std::mem::take(&mut self.gap);
+        part.group_damaged = self.group_damaged;
+        let tainted = &mut self.tainted[usize::from(part.section)];
+        if part.reset {
+            *tainted = false;
+        }
+        if *tainted {
+            self.drop_part(&part, LossCause::StateLost);
+            return None;
+        }
+        Some(part)
+    }
+
+    /// A part that is not delivered.
+    pub(crate) fn drop_part(&mut self, part: &Part, cause: LossCause) {
+        self.lose(part.place.clone(), cause, Some(part.section), part.records.map(u64::from));
+    }
+
+    /// A part's records are wrong: its section's state is lost, and the cursors of the group with it.
+    pub(crate) fn bad_content(&mut self, part: &Part, error: Error, group: Option<u32>) {
+        self.drop_part(part, LossCause::Content(error));
+        if !part.shared && group == Some(part.group) {
+            self.tainted[usize::from(part.section)] = true;
+            self.group_damaged = true;
+        }
+    }
+
+    pub(crate) fn lose(
+        &mut self,
+        place: std::ops::Range<u64>,
+        cause: LossCause,
+        section: Option<u8>,
+        records: Option<u64>,
+    ) {
+        self.report.losses.push(Loss { start: place.start, end: place.end, cause, section, records });
+    }
+
+    /// The chunk at `pos` is damaged: on to the next that checks out.
+    fn go_on(&mut self, chunks: &mut Chunks, source: &mut Source<'_>, file: &Header, error: Error) -> Result<()> {
+        let start = chunks.pos;
+        let next = chunks.sequence.next();
+        let fits = |header: &ChunkHeader, at: u64| {
+            header.check(at, file).is_ok() && u64::from(header.sequence) >= next
+        };
+        let found = match behind(source, start, next, &fits)? {
+            Some(at) => Ok(at),
+            None => search(source, start + 1, &fits)?,
+        };
+        let end = match found {
+            Ok(at) => at,
+            Err(end) => {
+                chunks.done = true;
+                self.report.open_end = true;
+                end
+            }
+        };
+        self.lose(start..end, LossCause::Damaged(error), None, None);
+        chunks.pos = end;
+        source.release(end);
+        Ok(())
+    }
+
+    /// How many records were in the missing chunks, by an index that has an entry for each chunk before it.
+    fn count(&mut self, index: &[u8], number: u64) {
+        if index.len() as u64 != number.saturating_mul(index::ENTRY as u64) {
+            return;
+        }
+        for loss in &mut self.report.losses {
+            let LossCause::Missing { first, chunks } = loss.cause else { continue };
+            let at = |n: u64| usize::try_from(n).unwrap_or(usize::MAX).saturating_mul(index::ENTRY);
+            let entries = index.get(at(first)..at(first.saturating_add(chunks))).unwrap_or(&[]);
+            let data = index::entries(entries).filter(|entry| entry.is_data());
+            loss.records = Some(data.map(|entry| u64::from(entry.nrecords)).sum());
+        }
+    }
+
+    /// What follows the index at `place`: the footer and nothing else, or nothing. All else is reported.
+    fn footer(&mut self, source: &mut Source<'_>, place: std::ops::Range<u64>) -> Result<()> {
+        let footer_at = place.end;
+        let rest = source.view(footer_at, index::FOOTER + 1)?;
+        if let Err(error) = index::check_footer(rest, footer_at, place.start) {
+            let end = end_of(source, footer_at)?;
+            self.lose(footer_at..end, LossCause::Damaged(error), None, None);
+        }
+        Ok(())
+    }
+}
+
+/// The chunk behind a damaged one, if the length of the damaged one can be believed: a chunk is there that checks out
+/// and has the number after its. So what a damaged payload holds is not taken for chunks.
+fn behind(
+    source: &mut Source<'_>,
+    start: u64,
+    number: u64,
+    fits: &impl Fn(&ChunkHeader, u64) -> bool,
+) -> Result<Option<u64>> {
+    let Some(damaged) = ChunkHeader::parse(source.view(start, chunk::LEN)?) else { return Ok(None) };
+    if damaged.is_absurd() || u64::from(damaged.sequence) != number {
+        return Ok(None);
+    }
+    let at = start + damaged.total_len();
+    match chunk::probe(source, at)? {
+        Probe::Whole(header) if fits(&header, at) && u64::from(header.sequence) == number + 1 => Ok(Some(at)),
+        _ => Ok(None),
+    }
+}
+
+/// The first chunk from `from` on that checks out and fits, or where the input ends.
+fn search(
+    source: &mut Source<'_>,
+    from: u64,
+    fits: &impl Fn(&ChunkHeader, u64) -> bool,
+) -> Result<Result<u64, u64>> {
+    let mut at = from;
+    loop {
+        source.release(at);
+        let block = source.view(at, SCAN)?;
+        let len = block.len();
+        if len < chunk::SYNC.len() {
+            return Ok(Err(at + len as u64));
+        }
+        let Some(sync) = block.windows(4).position(|bytes| bytes == chunk::SYNC) else {
+            at += (len - 3) as u64;
+            continue;
+        };
+        at += sync as u64;
+        match chunk::probe(source, at)? {
+            Probe::Whole(header) if fits(&header, at) => return Ok(Ok(at)),
+            _ => at += 1,
+        }
+    }
+}
+
+/// Where the input ends.
+fn end_of(source: &mut Source<'_>, from: u64) -> Result<u64> {
+    let mut at = from;
+    loop {
+        source.release(at);
+        match source.view(at, SCAN)?.len() {
+            0 => return Ok(at),
+            n => at += n as u64,
+        }
+    }
+}
+
+/// A header in place of a damaged one: class and byte order of the first chunk that checks out. Chunk headers carry
+/// both so that this can be done. `None`: there is no such chunk.
+pub(crate) fn header_from_chunks(source: &mut Source<'_>) -> Result<Option<Header>> {
+    let found = std::cell::Cell::new(None);
+    let fits = |header: &ChunkHeader, at: u64| {
+        let Some(made) = made_up(header, at) else { return false };
+        let fits = header.check(at, &made).is_ok();
+        found.set(Some(made).filter(|_| fits));
+        fits
+    };
+    search_kept(source, &fits)?;
+    Ok(found.take())
+}
+
+/// As [`search`] from the start of the input, of which nothing is released.
+fn search_kept(source: &mut Source<'_>, fits: &impl Fn(&ChunkHeader, u64) -> bool) -> Result<()> {
+    let mut at = 0;
+    loop {
+        let block = source.view(at, SCAN)?;
+        let len = block.len();
+        if len < chunk::SYNC.len() {
+            return Ok(());
+        }
+        match block.windows(4).position(|bytes| bytes == chunk::SYNC) {
+            None => at += (len - 3) as u64,
+            Some(sync) => {
+                at += sync as u64;
+                match chunk::probe(source, at)? {
+                    Probe::Whole(header) if fits(&header, at) => return Ok(()),
+                    _ => at += 1,
+                }
+            }
+        }
+    }
+}
+
+fn made_up(chunk: &ChunkHeader, at: u64) -> Option<Header> {
+    Some(Header {
+        class: Class::from_number(chunk.class)?,
+        order: Order::from_number(chunk.order)?,
+        version: 1,
+        start: at,
+        nrecords: 0,
+        dtd_url: String::new(),
+        sections: Vec::new(),
+        len: at,
+    })
+}
