@@ -31,6 +31,12 @@ impl Class {
         }
     }
 
+    /// Whether addresses have 64 bits.
+    #[must_use]
+    pub fn is_64(self) -> bool {
+        self == Self::Bits64
+    }
+
     /// Bytes of an `int` of the header, and of a metadata value of default width (spec 4.1).
     #[must_use]
     pub fn int_size(self) -> usize {

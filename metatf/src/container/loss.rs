@@ -46,8 +46,9 @@ pub enum LossCause {
     },
     /// The chunk is whole, but its section's state was not reset since the damage.
     StateLost,
-    /// The chunk is whole, but strides through a stream section, and a chunk of its group before it is missing.
-    Strides,
+    /// The chunk is whole, but needs what is lost: it strides through a stream section, and a chunk of its group before
+    /// it is missing.
+    Dependent,
     /// The chunk's CRC holds, but its header or its content is wrong.
     Content(Error),
     /// A whole chunk, with a sequence number that was there before.
@@ -96,7 +97,7 @@ impl fmt::Display for Loss {
                 write!(f, "chunks {first} to {} are missing", first.saturating_add(chunks) - 1)?;
             }
             LossCause::StateLost => write!(f, "a whole chunk whose state was not reset since the damage")?,
-            LossCause::Strides => write!(f, "a whole chunk that strides through what is lost")?,
+            LossCause::Dependent => write!(f, "a whole chunk that needs what is lost")?,
             LossCause::Content(error) => write!(f, "a chunk that is wrong ({error})")?,
             LossCause::Repeated => write!(f, "a chunk with a sequence number that was there before")?,
         }

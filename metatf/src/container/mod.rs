@@ -22,6 +22,9 @@ pub use index::ChunkInfo;
 pub use loss::{Loss, LossCause, LossReport};
 pub use read::{Reader, Warning};
 
+/// Bytes of a chunk header, which come before its payload (spec 5.2).
+pub const CHUNK_HEADER_LEN: u64 = chunk::LEN as u64;
+
 /// The largest `raw_len` of a chunk, the index apart (spec 5.2).
 pub const MAX_RAW_LEN: usize = 64 << 20;
 
@@ -56,12 +59,12 @@ pub struct Part {
     pub follow: bool,
     /// Where the part lies in the file; a chunk with its header.
     pub place: std::ops::Range<u64>,
-    /// Salvage: by the sequence numbers, chunks are missing between this part and the part before it (the data chunk
-    /// before it that was whole, delivered or not; of shared tables no account is taken unless this part is one).
+    /// Salvage: by the sequence numbers, chunks are missing between this part and the one returned before it (where
+    /// this one is not of a shared table: the one before it that is not).
     pub damage_before: bool,
     /// Salvage: a chunk of this part's group before this part is missing, or was reported with
     /// [`Reader::report_bad_content`]. The cursors of the group can no longer be trusted: a part of a section that
-    /// strides through a stream section must be dropped (spec 5.2), see [`Reader::report_dropped`]. Never set for
+    /// strides through a stream section must be dropped (spec 5.2), see [`Reader::report_lost`]. Never set for
     /// chunks of shared tables.
     pub group_damaged: bool,
 }

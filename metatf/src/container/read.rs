@@ -315,10 +315,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Salvage: this part was dropped because it strides through what is lost.
-    pub fn report_dropped(&mut self, part: &Part) {
+    /// Salvage: this part was not delivered, though it is whole: it needs what is lost.
+    pub fn report_lost(&mut self, part: &Part) {
         if let Some(salvage) = &mut self.salvage {
-            salvage.drop_part(part, LossCause::Strides);
+            salvage.drop_part(part, LossCause::Dependent);
         }
     }
 

@@ -135,9 +135,6 @@ impl Salvage {
         } else if self.gap || group != Some(part.group) {
             self.group_damaged = true;
         }
-        self.gap_any = false;
-        part.damage_before = std::mem::take(&mut self.gap);
-        part.group_damaged = self.group_damaged;
         let tainted = &mut self.tainted[usize::from(part.section)];
         if part.reset {
             *tainted = false;
@@ -146,6 +143,9 @@ impl Salvage {
             self.drop_part(&part, LossCause::StateLost);
             return None;
         }
+        self.gap_any = false;
+        part.damage_before = std::mem::take(&mut self.gap);
+        part.group_damaged = self.group_damaged;
         Some(part)
     }
 
