@@ -6,21 +6,29 @@
 
 mod chunk;
 mod codec;
+mod encode;
 mod filter;
 mod header;
 mod index;
 mod loss;
+mod options;
 mod order;
 mod read;
 mod read_v0;
 mod read_v1;
 mod salvage;
+mod sink;
 mod source;
+mod write_v0;
+mod write_v1;
 
 pub use header::{Class, Header, Order, SectionEntry};
 pub use index::ChunkInfo;
 pub use loss::{Loss, LossCause, LossReport};
+pub use options::{Codec, Filter, WriteOptions};
 pub use read::{Reader, Warning};
+pub use write_v0::ExtentWriter;
+pub use write_v1::{ChunkSpec, ChunkWriter};
 
 /// Bytes of a chunk header, which come before its payload (spec 5.2).
 pub const CHUNK_HEADER_LEN: u64 = chunk::LEN as u64;

@@ -1,0 +1,117 @@
+//! How a trace is to be written.
+
+use std::collections::BTreeMap;
+
+use super::header::{Class, Header, Order};
+use crate::{Error, ErrorKind, Result};
+
+/// How chunks are compressed (spec 5.2). A chunk that does not get shorter is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Codec {
+    /// 0: as it is.
+    Stored,
+    /// 1: zstd, with its level (0 means 3).
+    Zstd(i32),
+    /// 2: LZ4 block.
+    Lz4,
+    /// 3: zlib, with its level (0 to 9).
+    Zlib(u32),
+}
+
+impl Codec {
+    /// Its number in a chunk header.
+    #[must_use]
+    pub fn number(self) -> u8 {
+        match self {
+            Self::Stored => super::codec::STORED,
+            Self::Zstd(_) => super::codec::ZSTD,
+            Self::Lz4 => super::codec::LZ4,
+            Self::Zlib(_) => super::codec::ZLIB,
+        }
+    }
+}
+
+/// Whether elements are transposed before they are compressed (spec 5.2). Only where all elements of a chunk have one
+/// size of 2 to 255 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filter {
+    /// Never.
+    None,
+    /// Always.
+    Transpose,
+    /// Both ways are tried on a section's first chunk, and now and then on later ones; the shorter is kept.
+    Auto,
+}
+
+/// How a trace is to be written.
+#[derive(Clone, Debug)]
+pub struct WriteOptions {
+    /// 1: chunks (spec 5.2). 0: the paper's layout (spec 5.1).
+    pub version: u8,
+    /// 32 or 64 bit.
+    pub class: Class,
+    /// Byte order of content.
+    pub order: Order,
+    /// URL of the DTD, at most 255 bytes.
+    pub dtd_url: String,
+    /// Whether a version 1 file carries its DTD.
+    pub embed_dtd: bool,
+    /// How chunks are compressed.
+    pub codec: Codec,
+    /// Whether elements are transposed.
+    pub filter: Filter,
+    /// Sections, by number, that are compressed differently.
+    pub section_options: BTreeMap<u8, (Codec, Filter)>,
+    /// Bytes of content after which a chunk is closed.
+    pub chunk_size: usize,
+    /// Bytes of content after which a group is closed.
+    pub group_size: usize,
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        Self {
+            version: 1,
+            class: Class::Bits64,
+            order: Order::Little,
+            dtd_url: String::new(),
+            embed_dtd: true,
+            codec: Codec::Zstd(3),
+            filter: Filter::Auto,
+            section_options: BTreeMap::new(),
+            chunk_size: 1 << 20,
+            group_size: 16 << 20,
+        }
+    }
+}
+
+impl WriteOptions {
+    /// Codec and filter of a section.
+    #[must_use]
+    pub fn of_section(&self, number: u8) -> (Codec, Filter) {
+        self.section_options.get(&number).copied().unwrap_or((self.codec, self.filter))
+    }
+
+    /// The file header, without a section table.
+    pub(crate) fn header(&self, version: u8) -> Result<Header> {
+        if self.dtd_url.len() > 255 {
+            return Err(Error::at(0, ErrorKind::Limit("the DTD's URL has at most 255 bytes")));
+        }
+        let len = (super::header::INTS_AT + 3 * self.class.int_size() + self.dtd_url.len()) as u64;
+        Ok(Header {
+            class: self.class,
+            order: self.order,
+            version,
+            start: len,
+            nrecords: 0,
+            dtd_url: self.dtd_url.clone(),
+            sections: Vec::new(),
+            len,
+        })
+    }
+}
+
+/// `nrecords` as the header can hold it: 0 where it is not representable (spec 5.1).
+pub(crate) fn representable(class: Class, nrecords: u64) -> u64 {
+    if class == Class::Bits32 && u32::try_from(nrecords).is_err() { 0 } else { nrecords }
+}

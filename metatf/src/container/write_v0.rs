@@ -1,0 +1,126 @@
+//! Writing version 0: extents, and the section table before them (spec 5.1).
+
+use std::io::{Seek, SeekFrom, Write};
+
+use super::header::{Class, Header};
+use super::options::{WriteOptions, representable};
+use crate::{Error, ErrorKind, Result};
+
+/// Content up to this size waits for the table in memory, more in an unlinked temporary file.
+const IN_MEMORY: usize = 8 << 20;
+
+/// The largest offset and size of class 1.
+const CLASS_1: u64 = u32::MAX as u64;
+
+/// Writes a version 0 trace: the global part first, then extents. The section table stands in the header, so the
+/// content waits until the end, unless the trace is written without a table.
+pub struct ExtentWriter<W: Write> {
+    sink: W,
+    header: Header,
+    tag_width: u8,
+    /// The content, where a table is to precede it.
+    spool: Option<tempfile::SpooledTempFile>,
+    /// Number, start in the content, size.
+    extents: Vec<(u8, u64, u64)>,
+    /// Bytes of content so far, `section` records included.
+    len: u64,
+    /// No offset or size is over this.
+    limit: u64,
+}
+
+impl<W: Write> ExtentWriter<W> {
+    /// Begins a trace with a section table. `tag_width` is the DTD's (1, 2 or 4).
+    ///
+    /// # Errors
+    /// The URL is too long.
+    pub fn new(sink: W, options: &WriteOptions, tag_width: u8) -> Result<Self> {
+        let limit = if options.class == Class::Bits32 { CLASS_1 } else { u64::MAX };
+        Ok(Self {
+            sink,
+            header: options.header(0)?,
+            tag_width,
+            spool: Some(tempfile::spooled_tempfile(IN_MEMORY)),
+            extents: Vec::new(),
+            len: 0,
+            limit,
+        })
+    }
+
+    /// Begins a trace without a table, which goes to the sink at once (a pipe). Such a trace has no stream sections,
+    /// and `nrecords` is 0.
+    ///
+    /// # Errors
+    /// Writing failed; the URL is too long.
+    pub fn without_table(sink: W, options: &WriteOptions, tag_width: u8) -> Result<Self> {
+        let mut writer = Self::new(sink, options, tag_width)?;
+        writer.spool = None;
+        writer.sink.write_all(&writer.header.emit(0))?;
+        Ok(writer)
+    }
+
+    /// Appends content of a section: to its last extent if nothing came after it, else as a new extent. The global
+    /// part (section 0) comes first.
+    ///
+    /// # Errors
+    /// Writing failed; the trace would pass 4 GiB in class 1; section 0 after another.
+    pub fn extent(&mut self, section: u8, content: &[u8]) -> Result<()> {
+        let last = self.extents.last().map(|extent| extent.0);
+        if section == 0 && last.is_some() {
+            return Err(Error::at(self.len, ErrorKind::Usage("the global part comes before the sections")));
+        }
+        let mut record = Vec::new();
+        if section != 0 && last != Some(section) {
+            self.header.order.write(2, self.tag_width.into(), &mut record);
+            record.push(section);
+            self.extents.push((section, self.len + record.len() as u64, 0));
+        }
+        let len = self.len + record.len() as u64 + content.len() as u64;
+        if self.start().saturating_add(len) > self.limit {
+            let why = "4 GiB: class 1 has 32-bit offsets and sizes, class 2 has 64-bit ones";
+            return Err(Error::at(self.len, ErrorKind::Limit(why)));
+        }
+        for bytes in [&record[..], content] {
+            match &mut self.spool {
+                Some(spool) => spool.write_all(bytes)?,
+                None => self.sink.write_all(bytes)?,
+            }
+        }
+        self.len = len;
+        if let Some(extent) = self.extents.last_mut() {
+            extent.2 += content.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Offset of the first data byte, by the table as it is now.
+    fn start(&self) -> u64 {
+        let table = if self.spool.is_some() { self.extents.len() * 3 * self.header.class.int_size() } else { 0 };
+        self.header.len + table as u64
+    }
+
+    /// Writes header, table and content, as far as they are not written yet.
+    ///
+    /// # Errors
+    /// Writing failed.
+    pub fn finish(mut self, nrecords: u64) -> Result<W> {
+        let start = self.start();
+        if let Some(mut spool) = self.spool.take() {
+            let header = Header {
+                start,
+                nrecords: representable(self.header.class, nrecords),
+                ..self.header.clone()
+            };
+            let mut bytes = header.emit(self.extents.len() as u64);
+            for (number, at, size) in &self.extents {
+                for value in [u64::from(*number), start + at, *size] {
+                    self.header.order.write(value, self.header.class.int_size(), &mut bytes);
+                }
+            }
+            self.sink.write_all(&bytes)?;
+            spool.seek(SeekFrom::Start(0))?;
+            std::io::copy(&mut spool, &mut self.sink)?;
+        }
+        self.sink.flush()?;
+        Ok(self.sink)
+    }
+}

@@ -1,0 +1,209 @@
+//! Writing version 1: chunks, index, footer (spec 5.2).
+
+use std::io::{Seek, Write};
+
+use super::chunk::{self, ChunkHeader};
+use super::encode::Encoder;
+use super::header::{Header, INTS_AT};
+use super::index::{self, ChunkInfo};
+use super::options::{Codec, Filter, WriteOptions, representable};
+use super::sink::Sink;
+use super::MAX_RAW_LEN;
+use crate::{Error, ErrorKind, Result};
+
+/// A DTD up to this length is stored as it is, so that people find it in the file with any tool.
+const PLAIN_DTD: usize = 4 << 10;
+
+/// What a data chunk holds, its content apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChunkSpec {
+    /// Number of the section.
+    pub section: u8,
+    /// State is reset here; set for a section's first chunk in a group, and for shared tables.
+    pub reset: bool,
+    /// First chunk of its group.
+    pub group_start: bool,
+    /// A chunk of a shared table; then `group` is 0, and it neither starts a group nor belongs to one.
+    pub shared: bool,
+    /// In a stream section of one numeric leaf: the leaf's stored width here; else 0.
+    pub width: u8,
+    /// Data records or stream elements in it.
+    pub records: u32,
+    /// Number of its group.
+    pub group: u32,
+    /// Size of the elements for the filter where `width` is 0; 0: they have no one size.
+    pub element: u8,
+}
+
+/// Writes a version 1 trace. What is written is whole after each call: a trace that is never finished has no index
+/// and no footer, and is read with a warning.
+pub struct ChunkWriter<W: Write> {
+    sink: Sink<W>,
+    options: WriteOptions,
+    header: Header,
+    encoder: Encoder,
+    /// Offset of the next chunk.
+    pos: u64,
+    entries: Vec<ChunkInfo>,
+    bases: Box<[u64; 256]>,
+}
+
+impl<W: Write> ChunkWriter<W> {
+    /// Begins a trace on a sink that takes bytes in order (a pipe): the header's `nrecords` stays 0.
+    ///
+    /// # Errors
+    /// Writing failed; the URL or the DTD is too long.
+    pub fn new(sink: W, options: &WriteOptions, dtd: &[u8]) -> Result<Self> {
+        Self::start(Sink::forward(sink), options, dtd)
+    }
+
+    /// Begins a trace on a sink that can seek, so that `nrecords` is filled in on closing. (If it turns out that it
+    /// cannot, as with a pipe opened as a file, it stays 0.)
+    ///
+    /// # Errors
+    /// Writing failed; the URL or the DTD is too long.
+    pub fn seekable(sink: W, options: &WriteOptions, dtd: &[u8]) -> Result<Self>
+    where
+        W: Seek,
+    {
+        Self::start(Sink::seekable(sink), options, dtd)
+    }
+
+    fn start(mut sink: Sink<W>, options: &WriteOptions, dtd: &[u8]) -> Result<Self> {
+        let header = options.header(1)?;
+        sink.write(&header.emit(0))?;
+        let pos = header.len;
+        let mut writer = Self {
+            sink,
+            options: options.clone(),
+            header,
+            encoder: Encoder::new(),
+            pos,
+            entries: Vec::new(),
+            bases: Box::new([0; 256]),
+        };
+        if options.embed_dtd {
+            let codec = if dtd.len() > PLAIN_DTD { options.codec } else { Codec::Stored };
+            let header = ChunkHeader { kind: chunk::DTD, ..ChunkHeader::default() };
+            writer.chunk(header, (codec, Filter::None), 0, dtd)?;
+        }
+        Ok(writer)
+    }
+
+    /// Writes a data chunk.
+    ///
+    /// # Errors
+    /// Writing failed; `raw` is over 64 MiB or not a whole number of elements; there are 2^32 chunks; the spec's flags
+    /// do not go together.
+    pub fn data(&mut self, spec: ChunkSpec, raw: &[u8]) -> Result<()> {
+        if spec.shared && (spec.group_start || !spec.reset || spec.group != 0) || spec.group_start && !spec.reset {
+            return Err(Error::at(self.pos, ErrorKind::Usage("a chunk's flags do not go together")));
+        }
+        let element = if spec.width > 0 { spec.width } else { spec.element };
+        let flag = |on: bool, bit: u8| if on { bit } else { 0 };
+        let base = self.bases[usize::from(spec.section)];
+        let header = ChunkHeader {
+            section: spec.section,
+            kind: chunk::DATA,
+            flags: flag(spec.reset, chunk::RESET)
+                | flag(spec.group_start, chunk::GROUP)
+                | flag(spec.shared, chunk::SHARED),
+            width: spec.width,
+            nrecords: spec.records,
+            group: spec.group,
+            base,
+            ..ChunkHeader::default()
+        };
+        let how = self.options.of_section(spec.section);
+        self.chunk(header, how, element, raw)?;
+        self.bases[usize::from(spec.section)] = base + raw.len() as u64;
+        Ok(())
+    }
+
+    /// Writes user metadata: a JSON object, which is not checked.
+    ///
+    /// # Errors
+    /// Writing failed; `json` is over 64 MiB; there are 2^32 chunks.
+    pub fn user_metadata(&mut self, json: &str) -> Result<()> {
+        let codec = if json.len() > PLAIN_DTD { self.options.codec } else { Codec::Stored };
+        let header = ChunkHeader { kind: chunk::USER, ..ChunkHeader::default() };
+        self.chunk(header, (codec, Filter::None), 0, json.as_bytes())
+    }
+
+    /// Bytes written so far.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.pos
+    }
+
+    /// Hands what is written on to where it goes.
+    ///
+    /// # Errors
+    /// Writing failed.
+    pub fn flush(&mut self) -> Result<()> {
+        Ok(self.sink.inner.flush()?)
+    }
+
+    /// Writes index and footer, and `nrecords` into the header where the sink can seek and the class can hold it.
+    ///
+    /// # Errors
+    /// Writing failed; there are more chunks than an index can hold.
+    pub fn finish(mut self, nrecords: u64) -> Result<W> {
+        let mut entries = Vec::with_capacity(self.entries.len() * index::ENTRY);
+        self.entries.iter().for_each(|entry| entry.emit(&mut entries));
+        let too_many = |_| Error::at(self.pos, ErrorKind::Limit("an index of 4 GiB"));
+        let len = u32::try_from(entries.len()).map_err(too_many)?;
+        let header = ChunkHeader { kind: chunk::INDEX, stored_len: len, raw_len: len, ..self.common()? };
+        self.sink.write(&header.emit(&entries))?;
+        self.sink.write(&entries)?;
+        self.sink.write(&index::footer(self.pos))?;
+        let nrecords = representable(self.header.class, nrecords);
+        if nrecords > 0 {
+            let int = self.header.class.int_size();
+            let mut bytes = Vec::with_capacity(int);
+            self.header.order.write(nrecords, int, &mut bytes);
+            self.sink.patch((INTS_AT + 2 * int) as u64, &bytes)?;
+        }
+        self.sink.inner.flush()?;
+        Ok(self.sink.inner)
+    }
+
+    /// What every chunk header has.
+    fn common(&self) -> Result<ChunkHeader> {
+        let too_many = |_| Error::at(self.pos, ErrorKind::Limit("2^32 chunks"));
+        Ok(ChunkHeader {
+            class: self.header.class.number(),
+            order: self.header.order.number(),
+            sequence: u32::try_from(self.entries.len()).map_err(too_many)?,
+            ..ChunkHeader::default()
+        })
+    }
+
+    /// Writes a chunk. Of `header` the fields count that say what is in it, not how it is stored.
+    fn chunk(&mut self, header: ChunkHeader, how: (Codec, Filter), element: u8, raw: &[u8]) -> Result<()> {
+        let limit = |_| Error::at(self.pos, ErrorKind::Limit("64 MiB of content in a chunk"));
+        let raw_len = u32::try_from(raw.len()).map_err(limit)?;
+        if raw.len() > MAX_RAW_LEN {
+            return Err(Error::at(self.pos, ErrorKind::Limit("64 MiB of content in a chunk")));
+        }
+        let common = self.common()?;
+        let encoded = self.encoder.encode(header.section, how, element.into(), raw)?;
+        let stored_len = u32::try_from(encoded.payload.len());
+        let header = ChunkHeader {
+            codec: encoded.codec,
+            filter: encoded.filter,
+            width: if encoded.filter == 1 { element } else { header.width },
+            class: common.class,
+            order: common.order,
+            sequence: common.sequence,
+            stored_len: stored_len.map_err(|_| Error::at(self.pos, ErrorKind::Limit("a chunk of 4 GiB")))?,
+            raw_len,
+            ..header
+        };
+        self.sink.write(&header.emit(encoded.payload))?;
+        self.sink.write(encoded.payload)?;
+        self.entries.push(ChunkInfo::of(&header, self.pos));
+        self.pos += header.total_len();
+        Ok(())
+    }
+}
