@@ -1,0 +1,41 @@
+//! Resolving offsets: what stands in a stream section where a `sectionOffset` leaf points.
+
+use super::json_print::print_members;
+use super::{Tape, Trace};
+use crate::error::{ErrorKind, Result};
+use crate::format::Interpretation;
+use crate::reader::At;
+use metatf_parser::schema::LeafId;
+
+impl Trace<'_> {
+    /// Prints `{"offset":5,"element":{..}}` for a leaf that is a `sectionOffset` now; false for others. Salvaging, an
+    /// element that was lost is `null` (spec 5.2).
+    ///
+    /// # Errors
+    /// An offset at which no element starts.
+    pub fn resolve(&mut self, at: At, leaf: LeafId, offset: u64, out: &mut Vec<u8>) -> Result<bool> {
+        let Some(Interpretation::SectionOffset(number)) = self.reader.interpretation(at, leaf.0) else {
+            return Ok(false);
+        };
+        let Some(section) = self.schema.format.section_index(number) else { return Ok(false) };
+        out.extend_from_slice(format!("{{\"offset\":{offset},\"element\":").as_bytes());
+        let mut tape = Tape::default();
+        match self.reader.element_at(section, offset, |row| row.walk(&mut tape)) {
+            Ok(()) => {
+                let element = self.schema.section(section).and_then(|s| s.stream);
+                let record = element.and_then(|id| self.schema.dtd.record(id));
+                out.push(b'{');
+                if let Some(record) = record {
+                    print_members(out, record, &tape)?;
+                }
+                out.push(b'}');
+            }
+            Err(error) if self.reader.salvages() && matches!(error.kind, ErrorKind::NoOffset { .. }) => {
+                out.extend_from_slice(b"null");
+            }
+            Err(error) => return Err(error),
+        }
+        out.push(b'}');
+        Ok(true)
+    }
+}

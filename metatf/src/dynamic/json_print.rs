@@ -1,0 +1,288 @@
+//! A trace as JSON lines (spec 8).
+
+use super::{Datum, Entry, Schema, Tape, Trace};
+use crate::error::Result;
+use crate::reader::{Event, Metadata};
+use metatf_parser::schema::{Format as Print, Item, Leaf, LeafId, Record, Repeated};
+use std::io::Write as _;
+
+/// What is printed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct JsonOptions {
+    /// Tags, constants, comments, metadata, offsets, elements, too.
+    pub all: bool,
+    /// Elements behind the offsets of `sectionOffset` leaves.
+    pub resolve: bool,
+}
+
+/// Appends an entry as one line. Nothing where the entry appears only with `all` and `all` is not asked for. Offsets
+/// are resolved through `resolve`, if given (see [`Trace::resolve`]).
+///
+/// # Errors
+/// An offset that cannot be resolved.
+pub fn print_json(
+    out: &mut Vec<u8>,
+    schema: &Schema,
+    entry: Entry<'_>,
+    options: JsonOptions,
+    resolve: Resolve<'_>,
+) -> Result<()> {
+    if !options.all && !matches!(entry.event, Event::Record(_)) {
+        return Ok(());
+    }
+    match entry.event {
+        Event::Group(group) => drop(writeln!(out, "{{\"@group\":{group}}}")),
+        Event::Reset(section) => {
+            let name = schema.section(section).and_then(|s| s.name.as_deref());
+            out.extend_from_slice(b"{\"@reset\":");
+            text(out, name);
+            out.extend_from_slice(b"}\n");
+        }
+        Event::Record(at) | Event::Comment(at) | Event::Element(at, _) | Event::Metadata(at, _) | Event::Section(at, _) => {
+            let Some(record) = schema.record(at.record) else { return Ok(()) };
+            out.extend_from_slice(b"{\"@section\":");
+            text(out, schema.section(at.section).and_then(|s| s.name.as_deref()));
+            out.extend_from_slice(b",\"@record\":");
+            text(out, Some(&record.name));
+            if options.all {
+                let _ = write!(out, ",\"@offset\":{}", at.offset);
+            }
+            body(out, record, entry, options, resolve)?;
+            out.extend_from_slice(b"}\n");
+        }
+    }
+    Ok(())
+}
+
+/// Prints what stands at the offset that a leaf holds; false where the leaf is no offset.
+pub type Resolve<'r> = &'r mut dyn FnMut(LeafId, u64, &mut Vec<u8>) -> Result<bool>;
+
+fn body(out: &mut Vec<u8>, record: &Record, entry: Entry<'_>, options: JsonOptions, resolve: Resolve<'_>) -> Result<()> {
+    match entry.event {
+        Event::Metadata(_, metadata) => print_metadata(out, &metadata),
+        Event::Section(_, number) => drop(write!(out, ",\"number\":{number}")),
+        Event::Comment(_) => {
+            out.extend_from_slice(b",\"text\":");
+            let data = entry.tape.data().last();
+            bytes(out, data.map_or(&[], |d| entry.tape.bytes(d)), Print::Utf8);
+        }
+        _ => {
+            if let Event::Element(_, true) = entry.event {
+                out.extend_from_slice(b",\"@shared\":true");
+            }
+            let mut object = Printer::new(out, record, entry.tape, options, resolve);
+            object.items(&record.items, true)?;
+        }
+    }
+    Ok(())
+}
+
+fn print_metadata(out: &mut Vec<u8>, metadata: &Metadata) {
+    let Metadata { record, field, property, values: [first, second], count } = *metadata;
+    let _ = write!(out, ",\"record\":{record},\"field\":{field},\"property\":{property}");
+    if count > 0 {
+        let _ = write!(out, ",\"value\":{first}");
+    }
+    if count > 1 {
+        let _ = write!(out, ",\"value_2\":{second}");
+    }
+}
+
+/// Prints the members of an element's object, for a resolved offset.
+pub(super) fn print_members(out: &mut Vec<u8>, record: &Record, tape: &Tape) -> Result<()> {
+    let resolve: Resolve<'_> = &mut |_, _, _| Ok(false);
+    Printer::new(out, record, tape, JsonOptions::default(), resolve).items(&record.items, false)
+}
+
+/// Prints the fields of one record off its tape.
+struct Printer<'p> {
+    out: &'p mut Vec<u8>,
+    record: &'p Record,
+    tape: &'p Tape,
+    next: usize,
+    /// Last number of each leaf, for counts.
+    last: [u64; 256],
+    options: JsonOptions,
+    resolve: Resolve<'p>,
+}
+
+impl<'p> Printer<'p> {
+    fn new(
+        out: &'p mut Vec<u8>,
+        record: &'p Record,
+        tape: &'p Tape,
+        options: JsonOptions,
+        resolve: Resolve<'p>,
+    ) -> Self {
+        Self { out, record, tape, next: 0, last: [0; 256], options, resolve }
+    }
+
+    /// Members of an object; `comma` where one stands before the first. Items nest at most 32 deep (spec 3.5).
+    fn items(&mut self, items: &[Item], mut comma: bool) -> Result<()> {
+        for item in items {
+            match item {
+                Item::Leaf(id) => {
+                    let Some(leaf) = self.leaf(*id) else { continue };
+                    let hidden = (leaf.constant.is_some() || leaf.is_tag()) && !self.options.all;
+                    if hidden {
+                        let _ = self.take(*id, leaf);
+                        continue;
+                    }
+                    self.key(&leaf.key, &mut comma);
+                    self.value(*id, leaf)?;
+                }
+                Item::Nested { key, record, items, .. } => {
+                    self.key(key, &mut comma);
+                    self.nested(record, items)?;
+                }
+                Item::Repeat { count, key, body } => {
+                    self.key(key, &mut comma);
+                    self.repeat(*count, body)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn repeat(&mut self, count: LeafId, body: &Repeated) -> Result<()> {
+        self.out.push(b'[');
+        for i in 0..self.last[usize::from(count.0)] {
+            if i > 0 {
+                self.out.push(b',');
+            }
+            match body {
+                Repeated::Leaf(id) => {
+                    if let Some(leaf) = self.leaf(*id) {
+                        self.value(*id, leaf)?;
+                    }
+                }
+                Repeated::Group(items) => self.object(items)?,
+                Repeated::Record { record, items, .. } => self.nested(record, items)?,
+            }
+        }
+        self.out.push(b']');
+        Ok(())
+    }
+
+    /// A nested record: an object; a `vfield` its data alone.
+    fn nested(&mut self, record: &str, items: &[Item]) -> Result<()> {
+        match items {
+            [Item::Leaf(length), Item::Leaf(data)] if record == "vfield" => {
+                if let (Some(length_leaf), Some(data_leaf)) = (self.leaf(*length), self.leaf(*data)) {
+                    let _ = self.take(*length, length_leaf);
+                    self.value(*data, data_leaf)?;
+                }
+                Ok(())
+            }
+            _ => self.object(items),
+        }
+    }
+
+    fn object(&mut self, items: &[Item]) -> Result<()> {
+        self.out.push(b'{');
+        self.items(items, false)?;
+        self.out.push(b'}');
+        Ok(())
+    }
+
+    fn leaf(&self, id: LeafId) -> Option<&'p Leaf> {
+        self.record.leaves.get(usize::from(id.0))
+    }
+
+    fn key(&mut self, key: &str, comma: &mut bool) {
+        if std::mem::replace(comma, true) {
+            self.out.push(b',');
+        }
+        self.out.push(b'"');
+        self.out.extend_from_slice(key.as_bytes());
+        self.out.extend_from_slice(b"\":");
+    }
+
+    /// The leaf's value off the tape. The tag is not on it.
+    fn take(&mut self, id: LeafId, leaf: &Leaf) -> Datum {
+        if leaf.is_tag() {
+            return Datum::Number(self.record.tag.unwrap_or(0).into());
+        }
+        let datum = self.tape.data().get(self.next).cloned().unwrap_or(Datum::Number(0));
+        self.next += 1;
+        if let Datum::Number(n) = datum {
+            self.last[usize::from(id.0)] = n;
+        }
+        datum
+    }
+
+    fn value(&mut self, id: LeafId, leaf: &Leaf) -> Result<()> {
+        match self.take(id, leaf) {
+            datum @ Datum::Bytes(_) => bytes(self.out, self.tape.bytes(&datum), leaf.format),
+            Datum::Number(n) if self.options.resolve && !leaf.is_tag() => {
+                if !(self.resolve)(id, n, self.out)? {
+                    number(self.out, n, leaf.format);
+                }
+            }
+            Datum::Number(n) => number(self.out, n, leaf.format),
+        }
+        Ok(())
+    }
+}
+
+fn number(out: &mut Vec<u8>, value: u64, format: Print) {
+    let _ = match format {
+        Print::Signed => write!(out, "{}", value.cast_signed()),
+        Print::F64 => match f64::from_bits(value) {
+            n if n.is_finite() => serde_json::to_writer(&mut *out, &n).map_err(std::io::Error::from),
+            _ => write!(out, "{{\"hex\":\"{value:016x}\"}}"),
+        },
+        _ => write!(out, "{value}"),
+    };
+}
+
+fn bytes(out: &mut Vec<u8>, bytes: &[u8], format: Print) {
+    match (format, std::str::from_utf8(bytes)) {
+        (Print::Utf8, Ok(string)) => text(out, Some(string)),
+        (Print::Utf8, Err(_)) => {
+            out.extend_from_slice(b"{\"hex\":");
+            hex(out, bytes);
+            out.push(b'}');
+        }
+        _ => hex(out, bytes),
+    }
+}
+
+fn hex(out: &mut Vec<u8>, bytes: &[u8]) {
+    const DIGITS: [u8; 16] = *b"0123456789abcdef";
+    out.push(b'"');
+    for byte in bytes {
+        out.push(DIGITS[usize::from(byte >> 4)]);
+        out.push(DIGITS[usize::from(byte & 15)]);
+    }
+    out.push(b'"');
+}
+
+fn text(out: &mut Vec<u8>, text: Option<&str>) {
+    // Writing to a vector does not fail.
+    let _ = serde_json::to_writer(out, &text);
+}
+
+impl Trace<'_> {
+    /// The next entry as JSON lines, with offsets resolved where that is asked for. False at the end.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with the trace, an offset without an element included.
+    pub fn next_json(&mut self, out: &mut Vec<u8>, options: JsonOptions) -> Result<bool> {
+        let Some(entry) = self.next_entry()? else { return Ok(false) };
+        let Entry { event, .. } = entry;
+        if !options.resolve {
+            let resolve: Resolve<'_> = &mut |_, _, _| Ok(false);
+            print_json(out, &self.schema, Entry { event, tape: &self.tape }, options, resolve)?;
+            return Ok(true);
+        }
+        let tape = std::mem::take(&mut self.tape);
+        let schema = self.schema.clone();
+        let at = Entry { event, tape: &tape }.at();
+        let printed = print_json(out, &schema, Entry { event, tape: &tape }, options, &mut |leaf, offset, out| {
+            at.map_or(Ok(false), |at| self.resolve(at, leaf, offset, out))
+        });
+        self.tape = tape;
+        printed.map(|()| true)
+    }
+}

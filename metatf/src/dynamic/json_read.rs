@@ -1,0 +1,298 @@
+//! JSON lines back to values (spec 8).
+
+use super::{Datum, Schema, Tape};
+use crate::format::{COMMENT, METADATA, SECTION};
+use crate::reader::Metadata;
+use metatf_parser::schema::{Format as Print, Item, Leaf, LeafId, Record, Repeated};
+use serde_json::{Map, Value};
+use std::fmt;
+
+/// One line, understood.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Line {
+    /// A data record or comment: section index, record index; its values are on the tape.
+    Record(usize, u16),
+    /// An element of a stream section: section index, whether of a shared table; its values are on the tape.
+    Element(usize, bool),
+    /// A metadata record of a section.
+    Metadata(usize, Metadata),
+    /// A `section` record; the writer makes its own.
+    Section,
+    /// A group starts.
+    Group,
+    /// State of a section is reset.
+    Reset(usize),
+}
+
+/// What is wrong with a line, in words: which key, and what was expected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineError(pub String);
+
+impl fmt::Display for LineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for LineError {}
+
+type Result<T> = std::result::Result<T, LineError>;
+
+fn error<T>(message: impl Into<String>) -> Result<T> {
+    Err(LineError(message.into()))
+}
+
+impl Schema {
+    /// Understands one JSON line; a record's values go to `tape`, which is emptied first. Counts and the lengths of
+    /// `vfield`s may be left out, and constants.
+    ///
+    /// # Errors
+    /// Text that is no JSON object, a section, record or field the schema does not know, one that is missing, or a
+    /// value of another kind.
+    pub fn read_json(&self, line: &[u8], tape: &mut Tape) -> Result<Line> {
+        tape.clear();
+        let value: Value = serde_json::from_slice(line).map_err(|e| LineError(format!("not a JSON object: {e}")))?;
+        let Value::Object(object) = value else { return error("not a JSON object") };
+        if object.contains_key("@group") {
+            return Ok(Line::Group);
+        }
+        if let Some(name) = object.get("@reset") {
+            return Ok(Line::Reset(self.named_section(name)?));
+        }
+        let Some(section) = object.get("@section") else { return error("there is no `@section`") };
+        let section = self.named_section(section)?;
+        let Some(Value::String(name)) = object.get("@record") else { return error("there is no `@record` (a string)") };
+        let (index, record) = self.named_record(section, name)?;
+        match index {
+            SECTION => Ok(Line::Section),
+            METADATA => Ok(Line::Metadata(section, metadata(&object)?)),
+            COMMENT => {
+                let Some(text) = object.get("text") else { return error("the comment has no `text`") };
+                let bytes = bytes(text, Print::Utf8).map_err(|e| LineError(format!("`text`: {e}")))?;
+                tape.push_number(bytes.len() as u64);
+                tape.push_bytes(&bytes);
+                Ok(Line::Record(section, index))
+            }
+            _ => {
+                let mut loader = Loader { record, tape, at: [None; 256] };
+                loader.items(&record.items, &object, true)?;
+                let shared = object.get("@shared") == Some(&Value::Bool(true));
+                let stream = self.section(section).is_some_and(|s| s.stream.is_some());
+                Ok(if stream { Line::Element(section, shared) } else { Line::Record(section, index) })
+            }
+        }
+    }
+
+    fn named_section(&self, name: &Value) -> Result<usize> {
+        let index = match name {
+            Value::Null => Some(0),
+            Value::String(name) => self.format.section_named(name),
+            _ => None,
+        };
+        index.ok_or_else(|| LineError(format!("the DTD has no section {name}")))
+    }
+
+    fn named_record(&self, section: usize, name: &str) -> Result<(u16, &Record)> {
+        let records = self.format.sections.get(section).map_or(&[][..], |s| &s.records);
+        let mut found = records.iter().filter_map(|&i| Some((i, self.record(i)?)));
+        let found = found.find(|(_, r)| r.name == name);
+        found.ok_or_else(|| LineError(format!("the section has no record `{name}`")))
+    }
+}
+
+fn metadata(object: &Map<String, Value>) -> Result<Metadata> {
+    let get = |key: &str, most: u64| match object.get(key).map(|v| number(v, Print::Unset)) {
+        Some(Ok(n)) if n <= most => Ok(n),
+        Some(_) => error(format!("`{key}` is not a number up to {most}")),
+        None => error(format!("the metadata record has no `{key}`")),
+    };
+    #[allow(clippy::cast_possible_truncation, reason = "checked above")]
+    let (record, field, property) =
+        (get("record", u32::MAX.into())? as u32, get("field", 255)? as u8, get("property", 255)? as u8);
+    let count = [1, 0, 1, 1, 1, 1, 2, 2][usize::from(property & 7)];
+    let mut values = [0; 2];
+    for (value, key) in values.iter_mut().zip(["value", "value_2"]).take(usize::from(count)) {
+        *value = get(key, u64::MAX)?;
+    }
+    Ok(Metadata { record, field, property, values, count })
+}
+
+/// Puts the members of an object on a tape, in the order of the leaves.
+struct Loader<'l> {
+    record: &'l Record,
+    tape: &'l mut Tape,
+    /// Where on the tape the last number of each leaf stands, and whether it was given or is to be derived.
+    at: [Option<(usize, bool)>; 256],
+}
+
+impl Loader<'_> {
+    /// Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
+    fn items(&mut self, items: &[Item], object: &Map<String, Value>, top: bool) -> Result<()> {
+        let mut known = 0;
+        for item in items {
+            match item {
+                Item::Leaf(id) => known += usize::from(self.leaf(*id, object)?),
+                Item::Nested { key, record, items, .. } => {
+                    let Some(value) = object.get(key) else { return error(format!("`{key}` is missing")) };
+                    self.nested(key, record, items, value)?;
+                    known += 1;
+                }
+                Item::Repeat { count, key, body } => {
+                    let Some(Value::Array(values)) = object.get(key) else {
+                        return error(format!("`{key}` is missing, or not an array"));
+                    };
+                    self.repeat(*count, key, body, values)?;
+                    known += 1;
+                }
+            }
+        }
+        let given = object.keys().filter(|k| !(top && k.starts_with('@'))).count();
+        if given == known {
+            return Ok(());
+        }
+        let strange = object.keys().find(|k| !(top && k.starts_with('@')) && !has_key(items, self.record, k));
+        error(format!("the record has no field `{}`", strange.map_or("?", |k| k.as_str())))
+    }
+
+    fn repeat(&mut self, count: LeafId, key: &str, body: &Repeated, values: &[Value]) -> Result<()> {
+        match self.at[usize::from(count.0)] {
+            Some((at, true)) if self.tape.data().get(at) != Some(&Datum::Number(values.len() as u64)) => {
+                return error(format!("`{key}` has {} items, its count says otherwise", values.len()));
+            }
+            Some((at, false)) => {
+                self.tape.set_number(at, values.len() as u64);
+                self.at[usize::from(count.0)] = Some((at, true));
+            }
+            _ => {}
+        }
+        for value in values {
+            match body {
+                Repeated::Leaf(id) => {
+                    let Some(leaf) = self.record.leaves.get(usize::from(id.0)) else { continue };
+                    self.value(*id, leaf, value).map_err(|e| LineError(format!("`{key}`: {e}")))?;
+                }
+                Repeated::Group(items) => self.nested(key, "", items, value)?,
+                Repeated::Record { record, items, .. } => self.nested(key, record, items, value)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn nested(&mut self, key: &str, record: &str, items: &[Item], value: &Value) -> Result<()> {
+        if let ([Item::Leaf(_), Item::Leaf(data)], "vfield") = (items, record) {
+            let format = self.record.leaves.get(usize::from(data.0)).map_or(Print::Unset, |l| l.format);
+            let bytes = bytes(value, format).map_err(|e| LineError(format!("`{key}`: {e}")))?;
+            self.tape.push_number(bytes.len() as u64);
+            self.tape.push_bytes(&bytes);
+            return Ok(());
+        }
+        match value {
+            Value::Object(object) => self.items(items, object, false),
+            _ => error(format!("`{key}` is not an object")),
+        }
+    }
+
+    /// One leaf of an object; false where it was left out and could be.
+    fn leaf(&mut self, id: LeafId, object: &Map<String, Value>) -> Result<bool> {
+        let Some(leaf) = self.record.leaves.get(usize::from(id.0)) else { return Ok(false) };
+        let given = object.get(&leaf.key);
+        if leaf.is_tag() {
+            return Ok(given.is_some());
+        }
+        match (given, leaf.constant) {
+            (Some(value), _) => {
+                self.value(id, leaf, value).map_err(|e| LineError(format!("`{}`: {e}", leaf.key)))?;
+                Ok(true)
+            }
+            (None, Some(constant)) => {
+                self.tape.push_number(constant);
+                Ok(false)
+            }
+            (None, None) if self.counts(id) => {
+                self.at[usize::from(id.0)] = Some((self.tape.data().len(), false));
+                self.tape.push_number(0);
+                Ok(false)
+            }
+            (None, None) => error(format!("`{}` is missing", leaf.key)),
+        }
+    }
+
+    /// Whether a leaf counts a repetition, so that it can be told from the items.
+    fn counts(&self, id: LeafId) -> bool {
+        fn within(items: &[Item], id: LeafId) -> bool {
+            items.iter().any(|item| match item {
+                Item::Leaf(_) => false,
+                Item::Nested { items, .. } => within(items, id),
+                Item::Repeat { count, body, .. } => {
+                    *count == id
+                        || match body {
+                            Repeated::Leaf(_) => false,
+                            Repeated::Group(items) | Repeated::Record { items, .. } => within(items, id),
+                        }
+                }
+            })
+        }
+        within(&self.record.items, id)
+    }
+
+    fn value(&mut self, id: LeafId, leaf: &Leaf, value: &Value) -> std::result::Result<(), String> {
+        if leaf.is_numeric() {
+            self.at[usize::from(id.0)] = Some((self.tape.data().len(), true));
+            self.tape.push_number(number(value, leaf.format)?);
+        } else {
+            self.tape.push_bytes(&bytes(value, leaf.format)?);
+        }
+        Ok(())
+    }
+}
+
+fn has_key(items: &[Item], record: &Record, wanted: &str) -> bool {
+    items.iter().any(|item| match item {
+        Item::Leaf(id) => record.leaves.get(usize::from(id.0)).is_some_and(|l| l.key == wanted),
+        Item::Nested { key, .. } | Item::Repeat { key, .. } => key == wanted,
+    })
+}
+
+/// A number as spec 8 prints it; an object with an `offset` for a resolved one.
+fn number(value: &Value, format: Print) -> std::result::Result<u64, String> {
+    let expected = match format {
+        Print::Signed => "an integer from -2^63 to 2^63-1",
+        Print::F64 => "a number, or {\"hex\":..}",
+        _ => "an integer from 0 to 2^64-1",
+    };
+    let number = match (value, format) {
+        (Value::Object(object), Print::F64) => {
+            let hex = object.get("hex").and_then(Value::as_str);
+            hex.filter(|_| object.len() == 1).and_then(|hex| u64::from_str_radix(hex, 16).ok())
+        }
+        (Value::Object(object), _) => object.get("offset").and_then(Value::as_u64),
+        (Value::Number(n), Print::Signed) => n.as_i64().map(i64::cast_unsigned),
+        (Value::Number(n), Print::F64) => n.as_f64().map(f64::to_bits),
+        (Value::Number(n), _) => n.as_u64(),
+        _ => None,
+    };
+    number.ok_or_else(|| format!("{value} is not {expected}"))
+}
+
+/// A byte array as spec 8 prints it.
+fn bytes(value: &Value, format: Print) -> std::result::Result<Vec<u8>, String> {
+    let hex = |text: &str| unhex(text).ok_or_else(|| format!("{text:?} is not a hex string"));
+    match (value, format) {
+        (Value::String(text), Print::Utf8) => Ok(text.clone().into_bytes()),
+        (Value::String(text), _) => hex(text),
+        (Value::Object(object), Print::Utf8) => match object.get("hex") {
+            Some(Value::String(text)) if object.len() == 1 => hex(text),
+            _ => Err("an object here has one member, \"hex\"".to_owned()),
+        },
+        _ => Err(format!("{value} is not a string")),
+    }
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digit = |d: u8| char::from(d).to_digit(16).and_then(|d| u8::try_from(d).ok());
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    if !rest.is_empty() {
+        return None;
+    }
+    pairs.iter().map(|&[high, low]| Some(digit(high)? << 4 | digit(low)?)).collect()
+}

@@ -1,0 +1,114 @@
+//! The universal writer: records from a [`Tape`], or from JSON lines.
+
+use super::{Datum, Line, Schema, Tape};
+use crate::container::{Sink, WriteOptions};
+use crate::error::{Error, ErrorKind, Result};
+use crate::format::Step;
+use crate::reader::FormatRef;
+use crate::row_write::RowWriter;
+use crate::writer::RecordWriter;
+use std::sync::Arc;
+
+/// Writes any trace by a [`Schema`].
+pub struct Writer<S: Sink> {
+    inner: RecordWriter<S>,
+}
+
+impl<S: Sink> Writer<S> {
+    /// Starts a trace. The order of the records is kept over sections.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub fn new(sink: S, schema: &Schema, options: &WriteOptions) -> Result<Self> {
+        let mut inner = RecordWriter::new(sink, FormatRef::Shared(Arc::clone(&schema.format)), options)?;
+        inner.set_keep_order(true);
+        Ok(Self { inner })
+    }
+
+    /// Writes what a line says; `tape` holds its values (see [`Schema::read_json`]).
+    ///
+    /// # Errors
+    /// Values that do not fit, metadata that spec 4.1 does not allow; the sink's.
+    pub fn write(&mut self, line: &Line, tape: &Tape) -> Result<()> {
+        match line {
+            Line::Record(section, record) => self.record(*section, *record, tape),
+            Line::Element(section, shared) => self.element(*section, *shared, tape).map(drop),
+            Line::Metadata(section, metadata) => self.inner.metadata(*section, metadata),
+            Line::Section => Ok(()),
+            Line::Group => self.inner.start_group(),
+            Line::Reset(section) => self.inner.reset(*section),
+        }
+    }
+
+    /// Writes a record of the section and record of these indices.
+    ///
+    /// # Errors
+    /// As [`RecordWriter::record`].
+    pub fn record(&mut self, section: usize, record: u16, tape: &Tape) -> Result<()> {
+        self.inner.record(section, record, &mut |row| put(row, 1, tape))
+    }
+
+    /// Appends an element to a stream section; gives its offset.
+    ///
+    /// # Errors
+    /// As [`RecordWriter::element`].
+    pub fn element(&mut self, section: usize, shared: bool, tape: &Tape) -> Result<u64> {
+        self.inner.element(section, shared, &mut |row| put(row, 0, tape))
+    }
+
+    /// The writer beneath.
+    pub fn inner(&mut self) -> &mut RecordWriter<S> {
+        &mut self.inner
+    }
+
+    /// Writes what is left; gives the sink back.
+    ///
+    /// # Errors
+    /// As [`RecordWriter::finish`].
+    pub fn finish(self) -> Result<S> {
+        self.inner.finish()
+    }
+}
+
+/// Fills a row from a tape, from step `first` on.
+fn put(row: &mut RowWriter<'_>, first: usize, tape: &Tape) -> Result<()> {
+    let record = row.record;
+    let mut next = 0;
+    put_steps(row, record.steps.get(first..).unwrap_or_default(), first, tape, &mut next)?;
+    if next != tape.data().len() {
+        return Err(Error::at(0, ErrorKind::Usage("the tape holds more values than the record has")));
+    }
+    Ok(())
+}
+
+/// Repetitions nest at most 32 deep (spec 3.5), so this recursion is bounded.
+fn put_steps(row: &mut RowWriter<'_>, steps: &[Step], offset: usize, tape: &Tape, next: &mut usize) -> Result<()> {
+    let missing = Error::at(0, ErrorKind::Usage("the tape does not hold the record's values"));
+    let mut at = 0;
+    while let Some(step) = steps.get(at) {
+        at += 1;
+        match *step {
+            Step::Number(leaf) => {
+                let Some(Datum::Number(value)) = tape.data().get(*next) else { return Err(missing) };
+                row.number(leaf, *value)?;
+                *next += 1;
+            }
+            Step::Bytes(leaf) => {
+                let Some(datum @ Datum::Bytes(_)) = tape.data().get(*next) else { return Err(missing) };
+                row.bytes(leaf, tape.bytes(datum))?;
+                *next += 1;
+            }
+            Step::Repeat { count, end } => {
+                let end = usize::from(end).saturating_sub(offset).max(at);
+                let body = steps.get(at..end).unwrap_or_default();
+                let items = usize::try_from(row.last(count)).map_err(|_| missing)?;
+                row.items(items)?;
+                for _ in 0..items {
+                    put_steps(row, body, offset + at, tape, next)?;
+                }
+                at = end;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! The universal reader and writer: any trace, by a DTD parsed at run time (feature `dynamic`).
+//!
+//! Same containers, same state and rows as generated code; a record is decoded to a [`Tape`] instead of a struct.
+
+mod element;
+mod json_print;
+mod json_read;
+#[cfg(any())]
+mod load;
+mod tape;
+
+pub use json_print::{JsonOptions, Resolve, print_json};
+pub use json_read::{Line, LineError};
+#[cfg(any())]
+pub use load::Writer;
+pub use tape::{Datum, Tape};
+
+use crate::container::Reader;
+use crate::error::Result;
+use crate::format::Format;
+use crate::reader::{At, Event, FormatRef, RecordReader};
+use metatf_parser::schema::{Dtd, Record};
+use std::sync::Arc;
+
+/// A parsed DTD with the tables that readers run on.
+#[derive(Clone, Debug)]
+pub struct Schema {
+    /// Names, layout, docs.
+    pub dtd: Arc<Dtd>,
+    /// Tables.
+    pub format: Arc<Format>,
+}
+
+impl Schema {
+    /// The schema of a DTD.
+    #[must_use]
+    pub fn new(dtd: Dtd) -> Self {
+        let format = Arc::new(Format::from_dtd(&dtd));
+        Self { dtd: Arc::new(dtd), format }
+    }
+
+    /// The DTD's record behind an index of [`Format::records`].
+    #[must_use]
+    pub fn record(&self, index: u16) -> Option<&Record> {
+        self.dtd.records.get(usize::from(index))
+    }
+
+    /// The DTD's section behind an index of [`Format::sections`].
+    #[must_use]
+    pub fn section(&self, index: usize) -> Option<&metatf_parser::schema::Section> {
+        self.dtd.sections.get(index)
+    }
+}
+
+/// Reads any trace by a [`Schema`].
+pub struct Trace<'a> {
+    schema: Schema,
+    reader: RecordReader<'a>,
+    tape: Tape,
+}
+
+/// One thing in a trace, with its values.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'t> {
+    /// What it is.
+    pub event: Event,
+    /// The values of a record, comment or element, in the order of its leaves, the tag apart; empty for others.
+    pub tape: &'t Tape,
+}
+
+impl<'a> Trace<'a> {
+    /// Reads the records of a container by a schema.
+    ///
+    /// # Errors
+    /// A section table that does not hold (version 0).
+    pub fn new(schema: Schema, container: Reader<'a>) -> Result<Self> {
+        let reader = RecordReader::new(FormatRef::Shared(Arc::clone(&schema.format)), container)?;
+        Ok(Self { schema, reader, tape: Tape::default() })
+    }
+
+    /// The schema it is read by.
+    #[must_use]
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// The reader beneath: options, container, losses.
+    #[must_use]
+    pub fn reader(&self) -> &RecordReader<'a> {
+        &self.reader
+    }
+
+    /// The reader beneath, to set options before the first record.
+    pub fn reader_mut(&mut self) -> &mut RecordReader<'a> {
+        &mut self.reader
+    }
+
+    /// The next thing in the trace; `None` at the end and after an error.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with the trace.
+    pub fn next_entry(&mut self) -> Result<Option<Entry<'_>>> {
+        let Some(event) = self.reader.next_event()? else { return Ok(None) };
+        self.tape.clear();
+        if let Event::Record(_) | Event::Comment(_) | Event::Element(..) = event {
+            let tape = &mut self.tape;
+            self.reader.decode(|row| row.walk(tape))?;
+        }
+        Ok(Some(Entry { event, tape: &self.tape }))
+    }
+}
+
+impl Entry<'_> {
+    /// Where the record stands, if it is one.
+    #[must_use]
+    pub fn at(&self) -> Option<At> {
+        match self.event {
+            Event::Record(at) | Event::Comment(at) | Event::Element(at, _) => Some(at),
+            Event::Metadata(at, _) | Event::Section(at, _) => Some(at),
+            Event::Group(_) | Event::Reset(_) => None,
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! How the chunks of a group go into the file: shared tables, then stream sections, then what strides through them
+//! (spec 5.2).
+
+use crate::container::{ChunkSpec, MAX_RAW_LEN, Sink};
+use crate::error::{Error, ErrorKind, Result};
+use crate::row_write::{bytes_for, fits, raw};
+use crate::stream_write::Segment;
+use crate::writer::{Layout, RecordWriter};
+
+/// Elements of one number in a chunk: 8 bytes each at most.
+const NUMBERS_A_CHUNK: usize = 1 << 17;
+
+/// A finished chunk of a tagged section.
+pub(crate) struct Chunk {
+    section: usize,
+    reset: bool,
+    records: u32,
+    raw: Vec<u8>,
+}
+
+impl<S: Sink> RecordWriter<S> {
+    /// Ends the chunk of a section, if it holds anything.
+    pub(crate) fn close_chunk(&mut self, section: usize) -> Result<()> {
+        let Some(writer) = self.sections.get_mut(section).filter(|s| !s.out.is_empty()) else { return Ok(()) };
+        let chunk = Chunk { section, reset: writer.reset, records: writer.records, raw: std::mem::take(&mut writer.out) };
+        writer.reset = false;
+        writer.records = 0;
+        self.group_bytes += chunk.raw.len();
+        if self.waits {
+            self.waiting.push(chunk);
+            return Ok(());
+        }
+        self.put_chunk(&chunk)?;
+        // The buffer is used again.
+        if let Some(writer) = self.sections.get_mut(section) {
+            writer.out = chunk.raw;
+            writer.out.clear();
+        }
+        Ok(())
+    }
+
+    fn put_chunk(&mut self, chunk: &Chunk) -> Result<()> {
+        let spec = ChunkSpec {
+            section: self.format.sections.get(chunk.section).map_or(0, |s| s.number),
+            reset: chunk.reset,
+            group_start: false,
+            shared: false,
+            width: 0,
+            element: 0,
+            records: chunk.records,
+            group: self.group,
+        };
+        self.put(spec, &chunk.raw)
+    }
+
+    /// Hands a chunk of the group to the container; the group's first one starts it.
+    fn put(&mut self, spec: ChunkSpec, raw: &[u8]) -> Result<()> {
+        let group_start = !spec.shared && std::mem::replace(&mut self.group_start, spec.shared && self.group_start);
+        match &mut self.layout {
+            Some(Layout::Chunks(chunks)) => chunks.data(ChunkSpec { group_start, ..spec }, raw),
+            Some(Layout::Extents(extents)) => extents.extent(spec.section, raw),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the group in progress.
+    pub(crate) fn next_group(&mut self) -> Result<()> {
+        self.end_group()?;
+        if !self.group_start {
+            self.group = self.group.checked_add(1).ok_or(Error::at(0, ErrorKind::Limit("2^32 groups")))?;
+        }
+        self.group_start = true;
+        self.group_bytes = 0;
+        self.streams.start_group();
+        for writer in &mut self.sections {
+            writer.restart(&self.format);
+        }
+        Ok(())
+    }
+
+    fn end_group(&mut self) -> Result<()> {
+        for section in 0..self.sections.len() {
+            self.close_chunk(section)?;
+        }
+        for section in 0..self.sections.len() {
+            self.put_table(section)?;
+        }
+        for section in 0..self.sections.len() {
+            self.put_stream(section)?;
+        }
+        for chunk in std::mem::take(&mut self.waiting) {
+            self.put_chunk(&chunk)?;
+        }
+        Ok(())
+    }
+
+    /// The part of a shared table that is not in the file yet. Its state starts anew in every chunk.
+    fn put_table(&mut self, section: usize) -> Result<()> {
+        let Some(stream) = self.streams.streams.get_mut(section).filter(|s| s.table_count > 0) else { return Ok(()) };
+        let raw = std::mem::take(&mut stream.table);
+        let records = std::mem::take(&mut stream.table_count);
+        if raw.len() > MAX_RAW_LEN {
+            return Err(Error::at(0, ErrorKind::Limit("a table grew by over 64 MiB within a group")));
+        }
+        let width = self.single_width(section).unwrap_or(0);
+        let spec = ChunkSpec {
+            section: self.format.sections.get(section).map_or(0, |s| s.number),
+            reset: true,
+            group_start: false,
+            shared: true,
+            width,
+            element: width,
+            records,
+            group: 0,
+        };
+        if let Some(writer) = self.sections.get_mut(section) {
+            writer.state.reset(&self.format);
+        }
+        self.put(spec, &raw)
+    }
+
+    /// The width the DTD gives the leaf of a section of one number.
+    fn single_width(&self, section: usize) -> Option<u8> {
+        let record = self.format.sections.get(section).filter(|s| s.stream)?.records.first()?;
+        let leaf = self.format.records.get(usize::from(*record))?.single_number()?;
+        Some(leaf.width())
+    }
+
+    fn put_stream(&mut self, section: usize) -> Result<()> {
+        let Some(stream) = self.streams.streams.get_mut(section) else { return Ok(()) };
+        let put = std::mem::take(&mut stream.put);
+        let given = std::mem::take(&mut stream.given);
+        if put.is_empty() && given.is_empty() {
+            return Ok(());
+        }
+        match self.single_width(section) {
+            Some(_) => {
+                let segments = agree(put, given)?;
+                for (i, segment) in segments.iter().enumerate() {
+                    self.put_numbers(section, segment, i == 0)?;
+                }
+                Ok(())
+            }
+            None => {
+                for (i, segment) in given.into_iter().enumerate() {
+                    self.put_elements(section, &segment, i == 0)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn put_elements(&mut self, section: usize, segment: &Segment, first: bool) -> Result<()> {
+        if segment.raw.len() > MAX_RAW_LEN {
+            return Err(Error::at(0, ErrorKind::Limit("a stream section grew by over 64 MiB within a group")));
+        }
+        if segment.raw.is_empty() && !first {
+            return Ok(());
+        }
+        if let Some(stream) = self.streams.streams.get_mut(section) {
+            stream.local_length += segment.raw.len() as u64;
+        }
+        let number = self.format.sections.get(section).map_or(0, |s| s.number);
+        let spec = ChunkSpec {
+            section: number,
+            reset: true,
+            group_start: false,
+            shared: false,
+            width: 0,
+            element: 0,
+            records: segment.count,
+            group: self.group,
+        };
+        self.put(spec, &segment.raw)
+    }
+
+    /// Encodes numbers, chunk by chunk, each in the least width that holds all of its own (version 0: the DTD's).
+    fn put_numbers(&mut self, section: usize, segment: &Segment, first: bool) -> Result<()> {
+        if segment.values.is_empty() && !first {
+            return Ok(());
+        }
+        let format = self.format.clone();
+        let record = format.sections.get(section).and_then(|s| s.records.first()).copied().unwrap_or(0);
+        let leaf = format.records.get(usize::from(record)).and_then(|r| r.single_number());
+        let (Some(leaf), Some(writer)) = (leaf, self.sections.get_mut(section)) else { return Ok(()) };
+        let fixed = matches!(self.layout, Some(Layout::Extents(_))).then_some(leaf.width());
+        let number = format.sections.get(section).map_or(0, |s| s.number);
+        writer.state.reset(&format);
+        let mut reset = true;
+        for values in segment.values.chunks(NUMBERS_A_CHUNK) {
+            let Some(writer) = self.sections.get_mut(section) else { return Ok(()) };
+            let width = fixed.unwrap_or_else(|| least_width(writer, values));
+            writer.state.set_chunk_width(&format, leaf, width);
+            let mut out = Vec::with_capacity(values.len() * usize::from(width));
+            for &value in values {
+                let Some(&plan) = writer.state.plan(0) else { return Ok(()) };
+                let stored = raw(value, &plan, &writer.state.cells);
+                if !fits(stored, &plan) {
+                    let mut error = Error::at(0, ErrorKind::DoesNotFit { value, width });
+                    error.place.section = Some(number);
+                    error.place.leaf = Some(0);
+                    return Err(error);
+                }
+                self.order.write(stored, usize::from(width), &mut out);
+                crate::row::note(value, &plan, &mut writer.state.cells);
+            }
+            if let Some(stream) = self.streams.streams.get_mut(section) {
+                stream.local_length += out.len() as u64;
+            }
+            #[allow(clippy::cast_possible_truncation, reason = "at most NUMBERS_A_CHUNK")]
+            let records = values.len() as u32;
+            let spec = ChunkSpec {
+                section: number,
+                reset: std::mem::take(&mut reset),
+                group_start: false,
+                shared: false,
+                width,
+                element: width,
+                records,
+                group: self.group,
+            };
+            self.put(spec, &out)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is left, the index and the footer, and gives the sink back.
+    ///
+    /// # Errors
+    /// The sink's; elements that were given and disagree with what records took from them.
+    pub fn finish(mut self) -> Result<S> {
+        let ended = self.end_group();
+        let layout = self.layout.take();
+        ended?;
+        match layout {
+            Some(Layout::Chunks(chunks)) => chunks.finish(self.records),
+            Some(Layout::Extents(extents)) => extents.finish(self.records),
+            None => Err(Error::at(0, ErrorKind::Usage("the writer is finished already"))),
+        }
+    }
+}
+
+/// The least width that holds every one of `values` under the section's interpretation; the state is left as it was.
+fn least_width(writer: &crate::writer::SectionWriter, values: &[u64]) -> u8 {
+    let mut cells = writer.state.cells.clone();
+    let Some(plan) = writer.state.plan(0) else { return 8 };
+    let mut width = 1;
+    for &value in values {
+        width = width.max(bytes_for(raw(value, plan, &cells), plan.sign != 0));
+        crate::row::note(value, plan, &mut cells);
+    }
+    width
+}
+
+/// The elements of a stream of numbers: those given outright, or those that strides put there, skipped ones filled with
+/// the value before them. Where both are there they have to agree.
+fn agree(put: Vec<Option<u64>>, given: Vec<Segment>) -> Result<Vec<Segment>> {
+    if given.is_empty() {
+        let mut before = 0;
+        let fill = |value: Option<u64>| {
+            before = value.unwrap_or(before);
+            before
+        };
+        let values: Vec<u64> = put.into_iter().map(fill).collect();
+        return Ok(vec![Segment { values, ..Segment::default() }]);
+    }
+    let mut elements = given.iter().flat_map(|s| &s.values);
+    for value in put {
+        let element = elements.next();
+        if value.is_some() && element != value.as_ref() {
+            let why = "the elements given for a stream section are not the values its records take from it";
+            return Err(Error::at(0, ErrorKind::Usage(why)));
+        }
+    }
+    Ok(given)
+}

@@ -1,0 +1,141 @@
+//! Stream sections while a group is written: values that leaves put there by `sectionStride`, elements given outright,
+//! and tables that grow over the whole trace.
+
+use crate::format::Format;
+
+/// A stretch of one stream section's elements that was given outright; a reset stands before all but the first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Segment {
+    /// Values, for a section of one numeric leaf.
+    pub(crate) values: Vec<u64>,
+    /// Encoded elements, for others.
+    pub(crate) raw: Vec<u8>,
+    pub(crate) count: u32,
+}
+
+/// One stream section of the group in progress.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StreamWriter {
+    /// By index of element: what strides put there. `None`: skipped by a stride over 1.
+    pub(crate) put: Vec<Option<u64>>,
+    /// Elements given outright; they take precedence, and must agree with `put`.
+    pub(crate) given: Vec<Segment>,
+    /// Encoded elements of the shared table that are not in the file yet.
+    pub(crate) table: Vec<u8>,
+    pub(crate) table_count: u32,
+    /// Logical length of the shared table, `table` included.
+    pub(crate) table_length: u64,
+    /// Bytes of group-local content in groups that are done.
+    pub(crate) local_length: u64,
+}
+
+/// All stream sections, and the cursors of those who stride through them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StreamWriters {
+    pub(crate) streams: Vec<StreamWriter>,
+    /// Section, target section number, index of the next element.
+    cursors: Vec<(usize, u8, u64)>,
+    /// Cursor and element as they were before the record in progress.
+    undo: Vec<Undo>,
+}
+
+/// A cursor as it was, and what `put` changed.
+#[derive(Clone, Copy, Debug)]
+struct Undo {
+    cursor: usize,
+    index: u64,
+    put: Put,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Put {
+    /// The element had this value already.
+    Kept,
+    /// The stream had this length before.
+    Grown(usize, usize),
+    /// An element that was skipped before has its value now.
+    Filled(usize, usize),
+}
+
+/// Elements a stride may skip in one step; padding is written for them.
+const LARGEST_GAP: u64 = 1 << 20;
+
+impl StreamWriters {
+    pub(crate) fn new(format: &Format) -> Self {
+        Self { streams: vec![StreamWriter::default(); format.sections.len()], ..Self::default() }
+    }
+
+    /// Puts a value at the cursor of (`section`, `target`). False where the element has another value already, or lies
+    /// too far on.
+    pub(crate) fn put(&mut self, format: &Format, section: usize, target: u8, stride: u64, value: u64) -> bool {
+        let Some(stream) = format.section_index(target) else { return false };
+        let at = match self.cursors.iter().position(|c| c.0 == section && c.1 == target) {
+            Some(at) => at,
+            None => {
+                self.cursors.push((section, target, 0));
+                self.cursors.len() - 1
+            }
+        };
+        let (Some(cursor), Some(writer)) = (self.cursors.get_mut(at), self.streams.get_mut(stream)) else {
+            return false;
+        };
+        let length = writer.put.len();
+        let near = usize::try_from(cursor.2).ok().filter(|&i| i as u64 <= length as u64 + LARGEST_GAP);
+        let Some(index) = near else { return false };
+        if index >= length {
+            writer.put.resize(index + 1, None);
+        }
+        let Some(slot) = writer.put.get_mut(index) else { return false };
+        let put = match *slot {
+            Some(there) if there != value => return false,
+            Some(_) => Put::Kept,
+            None if index >= length => Put::Grown(stream, length),
+            None => Put::Filled(stream, index),
+        };
+        *slot = Some(value);
+        self.undo.push(Undo { cursor: at, index: cursor.2, put });
+        cursor.2 = cursor.2.saturating_add(stride);
+        true
+    }
+
+    pub(crate) fn start(&mut self) {
+        self.undo.clear();
+    }
+
+    pub(crate) fn roll_back(&mut self) {
+        while let Some(undo) = self.undo.pop() {
+            if let Some(cursor) = self.cursors.get_mut(undo.cursor) {
+                cursor.2 = undo.index;
+            }
+            match undo.put {
+                Put::Kept => {}
+                Put::Grown(stream, length) => {
+                    if let Some(writer) = self.streams.get_mut(stream) {
+                        writer.put.truncate(length);
+                    }
+                }
+                Put::Filled(stream, index) => {
+                    let slot = self.streams.get_mut(stream).and_then(|w| w.put.get_mut(index));
+                    if let Some(slot) = slot {
+                        *slot = None;
+                    }
+                }
+            }
+        }
+    }
+
+    /// A new group: cursors start over.
+    pub(crate) fn start_group(&mut self) {
+        self.cursors.clear();
+        for stream in &mut self.streams {
+            stream.put.clear();
+            stream.given.clear();
+        }
+    }
+
+    /// Bytes held for the group, about.
+    pub(crate) fn held(&self) -> usize {
+        let local = |s: &StreamWriter| s.put.len() * 4 + s.given.iter().map(|g| g.values.len() * 4 + g.raw.len()).sum::<usize>();
+        self.streams.iter().map(local).sum()
+    }
+}

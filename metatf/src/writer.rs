@@ -1,0 +1,562 @@
+//! Writes a trace record by record: rows for the caller to fill, metadata where a value needs it, chunks and groups
+//! for the container. Both faces write through this.
+//!
+//! Records of one section keep their order. Records of different sections keep theirs only as far as chunks do, unless
+//! [`RecordWriter::keep_order`] asks for a chunk at every change of section.
+
+use crate::container::{ChunkSpec, ChunkWriter, ExtentWriter, Order, Sink, WriteOptions};
+use crate::error::{Error, ErrorKind, Place, Result};
+use crate::format::{COMMENT, Interpretation, METADATA, SECTION};
+use crate::group_write::Chunk;
+use crate::reader::{FormatRef, Metadata};
+use crate::row_write::{Attempt, Misfit, RowWriter, bytes_for};
+use crate::state::{Change, State};
+use crate::stream_write::StreamWriters;
+use std::collections::HashMap;
+
+/// The container that takes the chunks.
+pub(crate) enum Layout<S: Sink> {
+    /// Version 1.
+    Chunks(Box<ChunkWriter<S>>),
+    /// Version 0.
+    Extents(Box<ExtentWriter<S>>),
+}
+
+/// One section of a trace being written.
+pub(crate) struct SectionWriter {
+    pub(crate) state: State,
+    /// Encoded records that are not in a chunk yet.
+    pub(crate) out: Vec<u8>,
+    /// Data records in `out`.
+    pub(crate) records: u32,
+    /// The next chunk resets the state.
+    pub(crate) reset: bool,
+    /// Changes to make again after every reset: record, leaf, change.
+    sticky: Vec<(u16, u8, Change)>,
+    /// The sticky changes are due.
+    fresh: bool,
+}
+
+/// Writes the records of a trace. [`finish`](Self::finish) must be called; a writer dropped without it says so on
+/// standard error.
+pub struct RecordWriter<S: Sink> {
+    pub(crate) format: FormatRef,
+    pub(crate) layout: Option<Layout<S>>,
+    pub(crate) order: Order,
+    pub(crate) sections: Vec<SectionWriter>,
+    pub(crate) streams: StreamWriters,
+    attempt: Attempt,
+    /// Chunks of the group in progress, which wait until the stream sections are known.
+    pub(crate) waiting: Vec<Chunk>,
+    /// Whether chunks have to wait for stream sections at all.
+    pub(crate) waits: bool,
+    pub(crate) group: u32,
+    /// Nothing of the group is in the file yet.
+    pub(crate) group_start: bool,
+    /// Raw bytes in the group so far.
+    pub(crate) group_bytes: usize,
+    interned: HashMap<(usize, Vec<u8>), u64>,
+    chunk_size: usize,
+    group_size: usize,
+    strict: bool,
+    keep_order: bool,
+    explicit: bool,
+    last_section: Option<usize>,
+    pub(crate) records: u64,
+}
+
+impl<S: Sink> RecordWriter<S> {
+    /// Starts a trace.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub fn new(sink: S, format: FormatRef, options: &WriteOptions) -> Result<Self> {
+        let layout = match options.version {
+            0 => Layout::Extents(Box::new(ExtentWriter::new(sink, options, format.tag_width)?)),
+            1 => Layout::Chunks(Box::new(ChunkWriter::new(sink, options, format.dtd.as_bytes())?)),
+            n => {
+                let what = ErrorKind::Invalid { what: "the version to write", found: n.into(), expected: "0 or 1" };
+                return Err(Error::at(0, what));
+            }
+        };
+        let sections = (0..format.sections.len()).map(|i| SectionWriter::new(State::new(&format, i))).collect();
+        Ok(Self {
+            order: options.order,
+            sections,
+            streams: StreamWriters::new(&format),
+            attempt: Attempt::default(),
+            waiting: Vec::new(),
+            waits: options.version == 1 && format.sections.iter().any(|s| s.stream),
+            group: 0,
+            group_start: true,
+            group_bytes: 0,
+            interned: HashMap::new(),
+            chunk_size: options.chunk_size.clamp(1, crate::container::MAX_RAW_LEN / 2),
+            group_size: options.group_size.max(1),
+            strict: false,
+            keep_order: false,
+            explicit: false,
+            last_section: None,
+            records: 0,
+            format,
+            layout: Some(layout),
+        })
+    }
+
+    /// Strict: a value that does not fit its leaf's encoding is an error, instead of a metadata record that makes it fit.
+    pub fn set_strict(&mut self, strict: bool) {
+        self.strict = strict;
+    }
+
+    /// Keeps the order of records over sections: a new chunk at every change of section.
+    pub fn set_keep_order(&mut self, keep_order: bool) {
+        self.keep_order = keep_order;
+    }
+
+    /// The format written.
+    #[must_use]
+    pub fn format(&self) -> &FormatRef {
+        &self.format
+    }
+
+    /// Data records written so far.
+    #[must_use]
+    pub fn records_written(&self) -> u64 {
+        self.records
+    }
+
+    /// Writes a record of the section and record of these indices. `encode` fills the leaves after the tag, in order; it
+    /// is called again where an encoding has to change first.
+    ///
+    /// # Errors
+    /// What `encode` returns; a value that cannot fit; the sink's.
+    pub fn record(
+        &mut self,
+        section: usize,
+        record: u16,
+        encode: &mut dyn FnMut(&mut RowWriter<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let position = self.position(section, record)?;
+        self.make_room(section)?;
+        self.put_sticky(section)?;
+        // Every round widens at least one leaf, or ends.
+        loop {
+            if self.attempt_record(section, record, position, encode)? {
+                break;
+            }
+            let misfits = std::mem::take(&mut self.attempt.misfits);
+            for misfit in &misfits {
+                self.widen(section, record, position, *misfit)?;
+            }
+        }
+        if record != COMMENT {
+            self.records += 1;
+            if let Some(writer) = self.sections.get_mut(section) {
+                writer.records += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a comment record.
+    ///
+    /// # Errors
+    /// As [`record`](Self::record).
+    pub fn comment(&mut self, section: usize, text: &[u8]) -> Result<()> {
+        self.record(section, COMMENT, &mut |row| {
+            row.number(1, text.len() as u64)?;
+            row.bytes(2, text)
+        })
+    }
+
+    /// Writes a metadata record as it is given.
+    ///
+    /// # Errors
+    /// A change that spec 4.1 does not allow.
+    pub fn metadata(&mut self, section: usize, metadata: &Metadata) -> Result<()> {
+        self.explicit = true;
+        self.make_room(section)?;
+        self.put_metadata(section, metadata)
+    }
+
+    /// Changes the encoding of a leaf from here on, in this group and, again, in every later one.
+    ///
+    /// # Errors
+    /// A change that spec 4.1 does not allow.
+    pub fn set(&mut self, section: usize, record: u16, leaf: u8, change: Change) -> Result<()> {
+        self.position(section, record)?;
+        self.make_room(section)?;
+        self.put_sticky(section)?;
+        self.put_change(section, record, leaf, change)?;
+        if let Some(writer) = self.sections.get_mut(section) {
+            writer.sticky.push((record, leaf, change));
+        }
+        Ok(())
+    }
+
+    /// Appends an element to a stream section and returns its offset in the section's content. Shared: the section is a
+    /// table that grows over the whole trace. Otherwise the element belongs to the group in progress.
+    ///
+    /// # Errors
+    /// What `encode` returns; a value that does not fit the DTD's widths (a section of one number adapts).
+    pub fn element(
+        &mut self,
+        section: usize,
+        shared: bool,
+        encode: &mut dyn FnMut(&mut RowWriter<'_>) -> Result<()>,
+    ) -> Result<u64> {
+        let record = self.element_record(section)?;
+        let shared = shared && self.waits;
+        let writer = self.streams.streams.get_mut(section);
+        let mut out = match (writer, shared) {
+            (Some(writer), true) => std::mem::take(&mut writer.table),
+            _ => Vec::new(),
+        };
+        let start = out.len();
+        let encoded = self.encode_element(section, record, encode, &mut out);
+        let Some(writer) = self.streams.streams.get_mut(section) else { return Ok(0) };
+        if let Err(error) = encoded {
+            out.truncate(start);
+            if shared {
+                writer.table = out;
+            }
+            return Err(error);
+        }
+        if shared {
+            let offset = writer.table_length;
+            writer.table_length += (out.len() - start) as u64;
+            writer.table = out;
+            writer.table_count += 1;
+            return Ok(offset);
+        }
+        let single = self.format.records.get(usize::from(record)).is_some_and(|r| r.single_number().is_some());
+        let value = self.sections.get(section).and_then(|s| {
+            let last = s.state.plan(0).map(|p| p.last as usize)?;
+            s.state.cells.get(last).copied()
+        });
+        if writer.given.is_empty() {
+            writer.given.push(crate::stream_write::Segment::default());
+        }
+        // Offsets into a section of one number hold where its width does: in version 0.
+        let width = self.format.records.get(usize::from(record)).and_then(|r| r.single_number()).map_or(0, |l| l.width());
+        let length = |s: &crate::stream_write::Segment| s.raw.len() as u64 + s.values.len() as u64 * u64::from(width);
+        let offset = writer.local_length + writer.given.iter().map(length).sum::<u64>();
+        if let Some(segment) = writer.given.last_mut() {
+            segment.count += 1;
+            match value {
+                Some(value) if single => segment.values.push(value),
+                _ => segment.raw.extend_from_slice(&out),
+            }
+        }
+        Ok(offset)
+    }
+
+    /// Like [`element`](Self::element) of a shared table, but equal elements are stored once.
+    ///
+    /// # Errors
+    /// As [`element`](Self::element).
+    pub fn intern(
+        &mut self,
+        section: usize,
+        encode: &mut dyn FnMut(&mut RowWriter<'_>) -> Result<()>,
+    ) -> Result<u64> {
+        let record = self.element_record(section)?;
+        // The key is the element's bytes at the DTD's state, whatever the state of the table is.
+        let Some(saved) = self.sections.get(section).map(|s| s.state.clone()) else { return Ok(0) };
+        if let Some(writer) = self.sections.get_mut(section) {
+            writer.state.reset(&self.format);
+        }
+        let mut key = Vec::new();
+        let encoded = self.encode_element(section, record, encode, &mut key);
+        if let Some(writer) = self.sections.get_mut(section) {
+            writer.state = saved;
+        }
+        encoded?;
+        if let Some(&offset) = self.interned.get(&(section, key.clone())) {
+            return Ok(offset);
+        }
+        let offset = self.element(section, true, encode)?;
+        self.interned.insert((section, key), offset);
+        Ok(offset)
+    }
+
+    /// Adds user metadata, a JSON object (version 1; version 0 has no place for it).
+    ///
+    /// # Errors
+    /// Text that is no JSON object, a version 0 file; the sink's.
+    pub fn user_metadata(&mut self, json: &str) -> Result<()> {
+        match &mut self.layout {
+            Some(Layout::Chunks(chunks)) => chunks.user_metadata(json),
+            _ => Err(Error::at(0, ErrorKind::Usage("a version 0 file has no place for user metadata"))),
+        }
+    }
+
+    /// Ends the group in progress and starts another (version 1): what follows can be read without what precedes.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub fn start_group(&mut self) -> Result<()> {
+        self.explicit = true;
+        self.next_group()
+    }
+
+    /// Resets the state of a section inside the group (version 1).
+    ///
+    /// # Errors
+    /// The sink's.
+    pub fn reset(&mut self, section: usize) -> Result<()> {
+        self.explicit = true;
+        if self.format.sections.get(section).is_some_and(|s| s.stream) {
+            if let Some(writer) = self.streams.streams.get_mut(section) {
+                writer.given.push(crate::stream_write::Segment::default());
+            }
+        } else {
+            self.close_chunk(section)?;
+        }
+        if let Some(writer) = self.sections.get_mut(section) {
+            writer.restart(&self.format);
+        }
+        Ok(())
+    }
+
+    fn position(&self, section: usize, record: u16) -> Result<usize> {
+        let listed = self.format.sections.get(section).filter(|s| !s.stream).map(|s| &s.records);
+        let position = listed.and_then(|r| r.iter().position(|&r| r == record));
+        let position = position.filter(|_| record != SECTION && record != METADATA);
+        position.ok_or(Error::at(0, ErrorKind::Usage("the section has no such data record")))
+    }
+
+    fn element_record(&self, section: usize) -> Result<u16> {
+        let stream = self.format.sections.get(section).filter(|s| s.stream);
+        let record = stream.and_then(|s| s.records.first()).copied();
+        record.ok_or(Error::at(0, ErrorKind::Usage("not a stream section")))
+    }
+
+    /// Before a record: a chunk that is full is closed, a group that is full ended.
+    fn make_room(&mut self, section: usize) -> Result<()> {
+        if self.keep_order && self.last_section.is_some_and(|last| last != section) {
+            self.close_chunk(self.last_section.unwrap_or(section))?;
+        }
+        self.last_section = Some(section);
+        let length = self.sections.get(section).map_or(0, |s| s.out.len());
+        if length >= self.chunk_size {
+            self.close_chunk(section)?;
+        }
+        let held = self.group_bytes + self.streams.held();
+        if held >= self.group_size && !self.explicit && matches!(self.layout, Some(Layout::Chunks(_))) {
+            self.next_group()?;
+        }
+        Ok(())
+    }
+
+    /// Encodes a record once. False where a value did not fit; then nothing was written.
+    fn attempt_record(
+        &mut self,
+        section: usize,
+        record: u16,
+        position: usize,
+        encode: &mut dyn FnMut(&mut RowWriter<'_>) -> Result<()>,
+    ) -> Result<bool> {
+        let Some((r, writer)) = self.format.records.get(usize::from(record)).zip(self.sections.get_mut(section)) else {
+            return Err(Error::at(0, ErrorKind::Usage("no such record")));
+        };
+        let start = writer.out.len();
+        self.attempt.start();
+        self.streams.start();
+        self.order.write(r.tag.into(), usize::from(self.format.tag_width), &mut writer.out);
+        let mut row = RowWriter {
+            format: &self.format,
+            record: r,
+            first: writer.state.plans_of(position),
+            state: &mut writer.state,
+            out: &mut writer.out,
+            start,
+            order: self.order,
+            attempt: &mut self.attempt,
+            streams: &mut self.streams,
+            items: 0,
+        };
+        let encoded = encode(&mut row).and_then(|()| row.finish());
+        let too_long = writer.out.len() - start > crate::container::MAX_RAW_LEN;
+        if encoded.is_ok() && self.attempt.misfits.is_empty() && !too_long {
+            return Ok(true);
+        }
+        writer.out.truncate(start);
+        self.attempt.roll_back(&mut writer.state.cells);
+        self.streams.roll_back();
+        encoded?;
+        if too_long {
+            return Err(Error::at(0, ErrorKind::Limit("a record of over 64 MiB does not fit a chunk")));
+        }
+        Ok(false)
+    }
+
+    /// Emits the metadata record that makes a value fit.
+    fn widen(&mut self, section: usize, record: u16, position: usize, misfit: Misfit) -> Result<()> {
+        let Some(writer) = self.sections.get(section) else { return Ok(()) };
+        let index = writer.state.plans_of(position) + usize::from(misfit.leaf);
+        let interpretation = writer.state.interpretation(index);
+        let width = writer.state.plan(index).map_or(0, |p| p.width);
+        if self.strict {
+            let mut error = Error::at(0, ErrorKind::DoesNotFit { value: misfit.value, width });
+            error.place = Place { section: self.number(section), leaf: Some(misfit.leaf), ..Place::default() };
+            error.place.tag = self.format.records.get(usize::from(record)).map(|r| r.tag);
+            return Err(error);
+        }
+        let wanted = misfit.needs.next_power_of_two();
+        if interpretation.stores() {
+            // An item before this one of the same record may have made room already.
+            if width < wanted {
+                self.put_change(section, record, misfit.leaf, Change::Width(wanted))?;
+            }
+            return Ok(());
+        }
+        if writer.state.remembered(index) < wanted {
+            self.put_change(section, record, misfit.leaf, Change::Width(wanted))?;
+        }
+        self.put_change(section, record, misfit.leaf, Change::Interpretation(Interpretation::None))
+    }
+
+    fn number(&self, section: usize) -> Option<u8> {
+        self.format.sections.get(section).map(|s| s.number)
+    }
+
+    fn put_change(&mut self, section: usize, record: u16, leaf: u8, change: Change) -> Result<()> {
+        let tag = self.format.records.get(usize::from(record)).map_or(0, |r| r.tag);
+        self.put_metadata(section, &Metadata::new(tag, leaf, change))
+    }
+
+    fn put_metadata(&mut self, section: usize, metadata: &Metadata) -> Result<()> {
+        let at = |kind| Error::at(0, kind);
+        let change = metadata.change().map_err(at)?;
+        let int_size = self.int_size();
+        let Some(writer) = self.sections.get_mut(section) else { return Ok(()) };
+        let unknown = ErrorKind::Metadata("it names a tag that is not declared here");
+        let position = writer.state.position(metadata.record).ok_or(at(unknown))?;
+        let width = match metadata.property >> 4 {
+            0 => int_size,
+            n @ 1..=8 => usize::from(n),
+            _ => return Err(at(ErrorKind::Metadata("a value width over 8"))),
+        };
+        for (i, &value) in metadata.values.iter().take(usize::from(metadata.count)).enumerate() {
+            if usize::from(bytes_for(value, i == 1)) > width {
+                return Err(at(ErrorKind::Metadata("a value that does not fit the width its property gives")));
+            }
+        }
+        writer.state.apply(&self.format, position, metadata.field, metadata.all(), change).map_err(at)?;
+        let tag_width = usize::from(self.format.tag_width);
+        self.order.write(3, tag_width, &mut writer.out);
+        self.order.write(metadata.record.into(), tag_width, &mut writer.out);
+        writer.out.extend_from_slice(&[metadata.field, metadata.property]);
+        for &value in metadata.values.iter().take(usize::from(metadata.count)) {
+            self.order.write(value, width, &mut writer.out);
+        }
+        Ok(())
+    }
+
+    /// Bytes of a metadata value of default width.
+    fn int_size(&self) -> usize {
+        match &self.layout {
+            Some(Layout::Chunks(chunks)) => chunks.class().int_size(),
+            Some(Layout::Extents(extents)) => extents.class().int_size(),
+            None => 8,
+        }
+    }
+
+    /// Makes the lasting changes again after a reset.
+    fn put_sticky(&mut self, section: usize) -> Result<()> {
+        let Some(writer) = self.sections.get_mut(section).filter(|s| s.fresh) else { return Ok(()) };
+        writer.fresh = false;
+        let sticky = writer.sticky.clone();
+        for (record, leaf, change) in sticky {
+            self.put_change(section, record, leaf, change)?;
+        }
+        Ok(())
+    }
+
+    /// Encodes a stream element at the end of `out`, by the state of its section.
+    fn encode_element(
+        &mut self,
+        section: usize,
+        record: u16,
+        encode: &mut dyn FnMut(&mut RowWriter<'_>) -> Result<()>,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let Some((r, writer)) = self.format.records.get(usize::from(record)).zip(self.sections.get_mut(section)) else {
+            return Err(Error::at(0, ErrorKind::Usage("no such record")));
+        };
+        self.attempt.start();
+        self.streams.start();
+        let start = out.len();
+        let mut row = RowWriter {
+            format: &self.format,
+            record: r,
+            first: 0,
+            state: &mut writer.state,
+            out,
+            start,
+            order: self.order,
+            attempt: &mut self.attempt,
+            streams: &mut self.streams,
+            items: 0,
+        };
+        let encoded = encode(&mut row).and_then(|()| row.finish());
+        // A section of one number adapts the width of its chunks; others have no metadata.
+        let misfit = self.attempt.misfits.first().filter(|_| r.single_number().is_none()).copied();
+        if encoded.is_ok() && misfit.is_none() {
+            return Ok(());
+        }
+        self.attempt.roll_back(&mut writer.state.cells);
+        encoded?;
+        let Some(misfit) = misfit else { return Ok(()) };
+        let width = writer.state.plan(usize::from(misfit.leaf)).map_or(0, |p| p.width);
+        let mut error = Error::at(0, ErrorKind::DoesNotFit { value: misfit.value, width });
+        error.place.section = self.number(section);
+        error.place.leaf = Some(misfit.leaf);
+        Err(error)
+    }
+}
+
+impl SectionWriter {
+    fn new(state: State) -> Self {
+        Self { state, out: Vec::new(), records: 0, reset: true, sticky: Vec::new(), fresh: false }
+    }
+
+    /// The next chunk starts from the DTD's state.
+    pub(crate) fn restart(&mut self, format: &crate::format::Format) {
+        self.state.reset(format);
+        self.reset = true;
+        self.fresh = true;
+    }
+}
+
+impl<S: Sink> Drop for RecordWriter<S> {
+    fn drop(&mut self) {
+        if self.layout.is_some() && !std::thread::panicking() {
+            eprintln!("metatf: a trace writer was dropped without finish(): the trace has no index, and records may be missing");
+        }
+    }
+}
+
+impl Metadata {
+    /// The metadata record of a change, its values as short as they go.
+    #[must_use]
+    pub fn new(record: u32, field: u8, change: Change) -> Self {
+        let (code, values, count) = match change {
+            Change::Width(width) => (0, [width.into(), 0], 1),
+            Change::Interpretation(interpretation) => match interpretation {
+                Interpretation::None | Interpretation::BaseOffsetOf(..) => (1, [0, 0], 0),
+                Interpretation::BaseOffset(base) => (2, [base, 0], 1),
+                Interpretation::Delta(initial) => (3, [initial, 0], 1),
+                Interpretation::Default(value) => (4, [value, 0], 1),
+                Interpretation::SectionOffset(n) => (5, [n.into(), 0], 1),
+                Interpretation::Stride(initial, stride) => (6, [initial, stride], 2),
+                Interpretation::SectionStride(n, stride) => (7, [n.into(), stride], 2),
+            },
+        };
+        let [first, second] = values;
+        let width = bytes_for(first, false).max(if count == 2 { bytes_for(second, true) } else { 1 });
+        let nibble = if count == 0 { 0 } else { width << 4 };
+        Self { record, field, property: nibble | code, values, count }
+    }
+}
