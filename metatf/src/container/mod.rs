@@ -27,6 +27,7 @@ pub use index::ChunkInfo;
 pub use loss::{Loss, LossCause, LossReport};
 pub use options::{Codec, Filter, WriteOptions};
 pub use read::{Reader, Warning};
+pub use sink::{Forward, Seekable, Sink};
 pub use write_v0::ExtentWriter;
 pub use write_v1::{ChunkSpec, ChunkWriter};
 

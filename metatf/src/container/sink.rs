@@ -1,47 +1,135 @@
-//! Where a trace is written to. Some sinks can be patched: `nrecords` is filled in on closing (spec 5.2).
+//! Where a trace is written to.
 
-use std::io::{Seek, SeekFrom, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Cursor, Seek, SeekFrom, Write};
 
-use crate::Result;
+/// Where a trace is written to. A sink that can change what it has written gets the number of records filled into the
+/// header when the trace is closed (spec 5.2).
+///
+/// Files, buffered files and memory can; standard output and boxed writers cannot. [`Seekable`] and [`Forward`] make a
+/// sink of any other writer.
+pub trait Sink: Write {
+    /// Where the next byte goes, if bytes from there on can be overwritten later.
+    fn mark(&mut self) -> Option<u64> {
+        None
+    }
 
-/// A writer, and how to change what it has written, if it can.
-pub(crate) struct Sink<W> {
-    pub(crate) inner: W,
-    /// Where the trace begins in it, and what overwrites bytes there.
-    patch: Option<(u64, Patch<W>)>,
+    /// Overwrites bytes that were written, `at` counted as `mark` does.
+    ///
+    /// # Errors
+    /// The sink's; it cannot.
+    fn overwrite(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        let _ = (at, bytes);
+        Err(io::ErrorKind::Unsupported.into())
+    }
 }
 
-type Patch<W> = fn(&mut W, u64, &[u8]) -> std::io::Result<()>;
+/// Any writer that can seek, as a sink that can be overwritten.
+#[derive(Clone, Copy, Debug)]
+pub struct Seekable<W>(pub W);
 
-impl<W: Write> Sink<W> {
-    /// A sink that takes bytes in order only.
-    pub(crate) fn forward(inner: W) -> Self {
-        Self { inner, patch: None }
+/// Any writer, as a sink that takes bytes in order only.
+#[derive(Clone, Copy, Debug)]
+pub struct Forward<W>(pub W);
+
+impl<W: Write> Write for Seekable<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
     }
 
-    /// A sink that can be patched, unless it turns out that it cannot (a pipe opened as a file).
-    pub(crate) fn seekable(mut inner: W) -> Self
-    where
-        W: Seek,
-    {
-        let start = inner.stream_position().ok();
-        Self { inner, patch: start.map(|start| (start, overwrite::<W> as Patch<W>)) }
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl<W: Write> Write for Forward<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
     }
 
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        Ok(self.inner.write_all(bytes)?)
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl<W: Write + Seek> Sink for Seekable<W> {
+    fn mark(&mut self) -> Option<u64> {
+        self.0.stream_position().ok()
     }
 
-    /// Overwrites bytes of the trace; `false` if the sink cannot.
-    pub(crate) fn patch(&mut self, at: u64, bytes: &[u8]) -> Result<bool> {
-        match self.patch {
-            Some((start, patch)) => patch(&mut self.inner, start + at, bytes).map(|()| true).map_err(Into::into),
-            None => Ok(false),
+    fn overwrite(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        seek_and_write(&mut self.0, at, bytes)
+    }
+}
+
+impl<W: Write> Sink for Forward<W> {}
+
+/// Sinks that seek. A pipe opened as a file says that it cannot when asked for its position.
+macro_rules! seeking {
+    ($($sink:ty $(where $param:ident)?),+) => {$(
+        impl $(<$param: Write + Seek>)? Sink for $sink {
+            fn mark(&mut self) -> Option<u64> {
+                self.stream_position().ok()
+            }
+
+            fn overwrite(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+                seek_and_write(self, at, bytes)
+            }
         }
+    )+};
+}
+
+seeking!(File, BufWriter<W> where W, Cursor<Vec<u8>>, tempfile::SpooledTempFile);
+
+impl Sink for Vec<u8> {
+    fn mark(&mut self) -> Option<u64> {
+        Some(self.len() as u64)
+    }
+
+    fn overwrite(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        let at = usize::try_from(at).unwrap_or(usize::MAX);
+        let place = self.get_mut(at..at.saturating_add(bytes.len())).ok_or(io::ErrorKind::InvalidInput)?;
+        place.copy_from_slice(bytes);
+        Ok(())
     }
 }
 
-fn overwrite<W: Write + Seek>(sink: &mut W, at: u64, bytes: &[u8]) -> std::io::Result<()> {
+impl<S: Sink + ?Sized> Sink for &mut S {
+    fn mark(&mut self) -> Option<u64> {
+        (**self).mark()
+    }
+
+    fn overwrite(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        (**self).overwrite(at, bytes)
+    }
+}
+
+macro_rules! boxed {
+    ($($sink:ty),+) => {$(
+        impl Sink for Box<$sink> {
+            fn mark(&mut self) -> Option<u64> {
+                (**self).mark()
+            }
+
+            fn overwrite(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+                (**self).overwrite(at, bytes)
+            }
+        }
+    )+};
+}
+
+boxed!(dyn Sink + '_, dyn Sink + Send + '_);
+
+macro_rules! forward {
+    ($($sink:ty),+) => {$(
+        impl Sink for $sink {}
+    )+};
+}
+
+forward!(io::Stdout, io::StdoutLock<'_>, io::Sink, std::process::ChildStdin);
+forward!(Box<dyn Write + '_>, Box<dyn Write + Send + '_>);
+
+fn seek_and_write<W: Write + Seek + ?Sized>(sink: &mut W, at: u64, bytes: &[u8]) -> io::Result<()> {
     let end = sink.stream_position()?;
     sink.seek(SeekFrom::Start(at))?;
     sink.write_all(bytes)?;

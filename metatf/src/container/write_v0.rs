@@ -20,9 +20,13 @@ pub struct ExtentWriter<W: Write> {
     tag_width: u8,
     /// The content, where a table is to precede it.
     spool: Option<tempfile::SpooledTempFile>,
-    /// Number, start in the content, size.
+    /// The global part, which stands before all else whenever it is written; where there is no table it has gone to
+    /// the sink.
+    global: tempfile::SpooledTempFile,
+    global_len: u64,
+    /// Number, start in the sections' content, size.
     extents: Vec<(u8, u64, u64)>,
-    /// Bytes of content so far, `section` records included.
+    /// Bytes of the sections' content so far, `section` records included.
     len: u64,
     /// No offset or size is over this.
     limit: u64,
@@ -40,6 +44,8 @@ impl<W: Write> ExtentWriter<W> {
             header: options.header(0)?,
             tag_width,
             spool: Some(tempfile::spooled_tempfile(IN_MEMORY)),
+            global: tempfile::spooled_tempfile(IN_MEMORY),
+            global_len: 0,
             extents: Vec::new(),
             len: 0,
             limit,
@@ -58,27 +64,30 @@ impl<W: Write> ExtentWriter<W> {
         Ok(writer)
     }
 
-    /// Appends content of a section: to its last extent if nothing came after it, else as a new extent. The global
-    /// part (section 0) comes first.
+    /// The trace's class.
+    #[must_use]
+    pub fn class(&self) -> Class {
+        self.header.class
+    }
+
+    /// Appends content of a section: to its last extent if nothing came after it, else as a new extent. Content of the
+    /// global section (0) goes to the one global part, which stands before all else.
     ///
     /// # Errors
-    /// Writing failed; the trace would pass 4 GiB in class 1; section 0 after another.
+    /// Writing failed; the trace would pass 4 GiB in class 1; without a table, section 0 after another.
     pub fn extent(&mut self, section: u8, content: &[u8]) -> Result<()> {
-        let last = self.extents.last().map(|extent| extent.0);
-        if section == 0 && last.is_some() {
-            return Err(Error::at(self.len, ErrorKind::Usage("the global part comes before the sections")));
+        if section == 0 {
+            return self.append_global(content);
         }
+        let last = self.extents.last().map(|extent| extent.0);
         let mut record = Vec::new();
-        if section != 0 && last != Some(section) {
+        if last != Some(section) {
             self.header.order.write(2, self.tag_width.into(), &mut record);
             record.push(section);
             self.extents.push((section, self.len + record.len() as u64, 0));
         }
         let len = self.len + record.len() as u64 + content.len() as u64;
-        if self.start().saturating_add(len) > self.limit {
-            let why = "4 GiB: class 1 has 32-bit offsets and sizes, class 2 has 64-bit ones";
-            return Err(Error::at(self.len, ErrorKind::Limit(why)));
-        }
+        self.check_limit(self.global_len, len)?;
         for bytes in [&record[..], content] {
             match &mut self.spool {
                 Some(spool) => spool.write_all(bytes)?,
@@ -90,6 +99,30 @@ impl<W: Write> ExtentWriter<W> {
             extent.2 += content.len() as u64;
         }
         Ok(())
+    }
+
+    fn append_global(&mut self, content: &[u8]) -> Result<()> {
+        let len = self.global_len + content.len() as u64;
+        self.check_limit(len, self.len)?;
+        if self.spool.is_some() {
+            self.global.write_all(content)?;
+        } else if self.extents.is_empty() {
+            self.sink.write_all(content)?;
+        } else {
+            return Err(Error::at(0, ErrorKind::Usage("without a table the global part comes before the sections")));
+        }
+        self.global_len = len;
+        Ok(())
+    }
+
+    /// Spec 5.1: in class 1 no trace passes 4 GiB.
+    fn check_limit(&self, global_len: u64, len: u64) -> Result<()> {
+        let end = self.start().saturating_add(global_len).saturating_add(len);
+        if end <= self.limit {
+            return Ok(());
+        }
+        let why = "4 GiB: class 1 has 32-bit offsets and sizes, class 2 has 64-bit ones";
+        Err(Error::at(end, ErrorKind::Limit(why)))
     }
 
     /// Offset of the first data byte, by the table as it is now.
@@ -112,13 +145,15 @@ impl<W: Write> ExtentWriter<W> {
             };
             let mut bytes = header.emit(self.extents.len() as u64);
             for (number, at, size) in &self.extents {
-                for value in [u64::from(*number), start + at, *size] {
+                for value in [u64::from(*number), start + self.global_len + at, *size] {
                     self.header.order.write(value, self.header.class.int_size(), &mut bytes);
                 }
             }
             self.sink.write_all(&bytes)?;
-            spool.seek(SeekFrom::Start(0))?;
-            std::io::copy(&mut spool, &mut self.sink)?;
+            for content in [&mut self.global, &mut spool] {
+                content.seek(SeekFrom::Start(0))?;
+                std::io::copy(content, &mut self.sink)?;
+            }
         }
         self.sink.flush()?;
         Ok(self.sink)

@@ -1,10 +1,8 @@
 //! Writing version 1: chunks, index, footer (spec 5.2).
 
-use std::io::{Seek, Write};
-
 use super::chunk::{self, ChunkHeader};
 use super::encode::Encoder;
-use super::header::{Header, INTS_AT};
+use super::header::{Class, Header, INTS_AT};
 use super::index::{self, ChunkInfo};
 use super::options::{Codec, Filter, WriteOptions, representable};
 use super::sink::Sink;
@@ -37,8 +35,10 @@ pub struct ChunkSpec {
 
 /// Writes a version 1 trace. What is written is whole after each call: a trace that is never finished has no index
 /// and no footer, and is read with a warning.
-pub struct ChunkWriter<W: Write> {
-    sink: Sink<W>,
+pub struct ChunkWriter<S: Sink> {
+    sink: S,
+    /// Where the trace begins in the sink, if it can be overwritten.
+    mark: Option<u64>,
     options: WriteOptions,
     header: Header,
     encoder: Encoder,
@@ -48,33 +48,19 @@ pub struct ChunkWriter<W: Write> {
     bases: Box<[u64; 256]>,
 }
 
-impl<W: Write> ChunkWriter<W> {
-    /// Begins a trace on a sink that takes bytes in order (a pipe): the header's `nrecords` stays 0.
+impl<S: Sink> ChunkWriter<S> {
+    /// Begins a trace: header, and the DTD if it is to be embedded.
     ///
     /// # Errors
     /// Writing failed; the URL or the DTD is too long.
-    pub fn new(sink: W, options: &WriteOptions, dtd: &[u8]) -> Result<Self> {
-        Self::start(Sink::forward(sink), options, dtd)
-    }
-
-    /// Begins a trace on a sink that can seek, so that `nrecords` is filled in on closing. (If it turns out that it
-    /// cannot, as with a pipe opened as a file, it stays 0.)
-    ///
-    /// # Errors
-    /// Writing failed; the URL or the DTD is too long.
-    pub fn seekable(sink: W, options: &WriteOptions, dtd: &[u8]) -> Result<Self>
-    where
-        W: Seek,
-    {
-        Self::start(Sink::seekable(sink), options, dtd)
-    }
-
-    fn start(mut sink: Sink<W>, options: &WriteOptions, dtd: &[u8]) -> Result<Self> {
+    pub fn new(mut sink: S, options: &WriteOptions, dtd: &[u8]) -> Result<Self> {
         let header = options.header(1)?;
-        sink.write(&header.emit(0))?;
+        let mark = sink.mark();
+        sink.write_all(&header.emit(0))?;
         let pos = header.len;
         let mut writer = Self {
             sink,
+            mark,
             options: options.clone(),
             header,
             encoder: Encoder::new(),
@@ -130,6 +116,12 @@ impl<W: Write> ChunkWriter<W> {
         self.chunk(header, (codec, Filter::None), 0, json.as_bytes())
     }
 
+    /// The trace's class.
+    #[must_use]
+    pub fn class(&self) -> Class {
+        self.header.class
+    }
+
     /// Bytes written so far.
     #[must_use]
     pub fn position(&self) -> u64 {
@@ -141,31 +133,31 @@ impl<W: Write> ChunkWriter<W> {
     /// # Errors
     /// Writing failed.
     pub fn flush(&mut self) -> Result<()> {
-        Ok(self.sink.inner.flush()?)
+        Ok(self.sink.flush()?)
     }
 
-    /// Writes index and footer, and `nrecords` into the header where the sink can seek and the class can hold it.
+    /// Writes index and footer, and `nrecords` into the header where the sink can overwrite and the class can hold it.
     ///
     /// # Errors
     /// Writing failed; there are more chunks than an index can hold.
-    pub fn finish(mut self, nrecords: u64) -> Result<W> {
+    pub fn finish(mut self, nrecords: u64) -> Result<S> {
         let mut entries = Vec::with_capacity(self.entries.len() * index::ENTRY);
         self.entries.iter().for_each(|entry| entry.emit(&mut entries));
         let too_many = |_| Error::at(self.pos, ErrorKind::Limit("an index of 4 GiB"));
         let len = u32::try_from(entries.len()).map_err(too_many)?;
         let header = ChunkHeader { kind: chunk::INDEX, stored_len: len, raw_len: len, ..self.common()? };
-        self.sink.write(&header.emit(&entries))?;
-        self.sink.write(&entries)?;
-        self.sink.write(&index::footer(self.pos))?;
+        self.sink.write_all(&header.emit(&entries))?;
+        self.sink.write_all(&entries)?;
+        self.sink.write_all(&index::footer(self.pos))?;
         let nrecords = representable(self.header.class, nrecords);
-        if nrecords > 0 {
+        if let Some(mark) = self.mark.filter(|_| nrecords > 0) {
             let int = self.header.class.int_size();
             let mut bytes = Vec::with_capacity(int);
             self.header.order.write(nrecords, int, &mut bytes);
-            self.sink.patch((INTS_AT + 2 * int) as u64, &bytes)?;
+            self.sink.overwrite(mark + (INTS_AT + 2 * int) as u64, &bytes)?;
         }
-        self.sink.inner.flush()?;
-        Ok(self.sink.inner)
+        self.sink.flush()?;
+        Ok(self.sink)
     }
 
     /// What every chunk header has.
@@ -200,8 +192,8 @@ impl<W: Write> ChunkWriter<W> {
             raw_len,
             ..header
         };
-        self.sink.write(&header.emit(encoded.payload))?;
-        self.sink.write(encoded.payload)?;
+        self.sink.write_all(&header.emit(encoded.payload))?;
+        self.sink.write_all(encoded.payload)?;
         self.entries.push(ChunkInfo::of(&header, self.pos));
         self.pos += header.total_len();
         Ok(())
