@@ -55,7 +55,7 @@ impl<S: Sink> RecordWriter<S> {
 
     /// Hands a chunk of the group to the container; the group's first one starts it.
     fn put(&mut self, spec: ChunkSpec, raw: &[u8]) -> Result<()> {
-        let group_start = !spec.shared && std::mem::replace(&mut self.group_start, spec.shared && self.group_start);
+        let group_start = !spec.shared && std::mem::take(&mut self.group_start);
         match &mut self.layout {
             Some(Layout::Chunks(chunks)) => chunks.data(ChunkSpec { group_start, ..spec }, raw),
             Some(Layout::Extents(extents)) => extents.extent(spec.section, raw),

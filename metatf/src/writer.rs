@@ -4,7 +4,7 @@
 //! Records of one section keep their order. Records of different sections keep theirs only as far as chunks do, unless
 //! [`RecordWriter::keep_order`] asks for a chunk at every change of section.
 
-use crate::container::{ChunkSpec, ChunkWriter, ExtentWriter, Order, Sink, WriteOptions};
+use crate::container::{ChunkWriter, ExtentWriter, Order, Sink, WriteOptions};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::format::{COMMENT, Interpretation, METADATA, SECTION};
 use crate::group_write::Chunk;
@@ -43,6 +43,8 @@ pub struct RecordWriter<S: Sink> {
     pub(crate) format: FormatRef,
     pub(crate) layout: Option<Layout<S>>,
     pub(crate) order: Order,
+    /// Bytes of a metadata value of default width.
+    int_size: usize,
     pub(crate) sections: Vec<SectionWriter>,
     pub(crate) streams: StreamWriters,
     attempt: Attempt,
@@ -82,6 +84,7 @@ impl<S: Sink> RecordWriter<S> {
         let sections = (0..format.sections.len()).map(|i| SectionWriter::new(State::new(&format, i))).collect();
         Ok(Self {
             order: options.order,
+            int_size: options.class.int_size(),
             sections,
             streams: StreamWriters::new(&format),
             attempt: Attempt::default(),
@@ -429,7 +432,7 @@ impl<S: Sink> RecordWriter<S> {
     fn put_metadata(&mut self, section: usize, metadata: &Metadata) -> Result<()> {
         let at = |kind| Error::at(0, kind);
         let change = metadata.change().map_err(at)?;
-        let int_size = self.int_size();
+        let int_size = self.int_size;
         let Some(writer) = self.sections.get_mut(section) else { return Ok(()) };
         let unknown = ErrorKind::Metadata("it names a tag that is not declared here");
         let position = writer.state.position(metadata.record).ok_or(at(unknown))?;
@@ -452,15 +455,6 @@ impl<S: Sink> RecordWriter<S> {
             self.order.write(value, width, &mut writer.out);
         }
         Ok(())
-    }
-
-    /// Bytes of a metadata value of default width.
-    fn int_size(&self) -> usize {
-        match &self.layout {
-            Some(Layout::Chunks(chunks)) => chunks.class().int_size(),
-            Some(Layout::Extents(extents)) => extents.class().int_size(),
-            None => 8,
-        }
     }
 
     /// Makes the lasting changes again after a reset.

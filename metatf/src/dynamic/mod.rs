@@ -5,13 +5,11 @@
 mod element;
 mod json_print;
 mod json_read;
-#[cfg(any())]
 mod load;
 mod tape;
 
 pub use json_print::{JsonOptions, Resolve, print_json};
 pub use json_read::{Line, LineError};
-#[cfg(any())]
 pub use load::Writer;
 pub use tape::{Datum, Tape};
 
