@@ -80,6 +80,11 @@ impl Streams {
         }
     }
 
+    /// Cursors start over, the pieces stay (version 0).
+    pub(crate) fn restart(&mut self) {
+        self.cursors.clear();
+    }
+
     /// The element at the cursor of `section` in the stream section number `target`; the cursor moves by `stride`.
     pub(crate) fn next(
         &mut self,

@@ -1,0 +1,404 @@
+//! Walks a trace record by record: parts from the container, state from metadata, rows for the caller to decode.
+//!
+//! Both faces read through this: generated code decodes a [`ContentRow`] into its structs, the universal reader into a
+//! tape. After an error nothing more comes.
+
+mod element;
+mod metadata;
+mod parts;
+mod seek;
+
+pub use metadata::Metadata;
+
+use crate::container::{self, Content, Order, Origin, Part};
+use crate::error::{Error, ErrorKind, Result};
+use crate::format::{COMMENT, Format, METADATA, SECTION};
+use crate::row::{Bytes, ContentRow, place};
+use crate::state::State;
+use crate::streams::{Piece, Streams};
+use std::collections::VecDeque;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// A format that lives as long as the program (generated code), or as long as its users (parsed at run time).
+#[derive(Clone, Debug)]
+pub enum FormatRef {
+    /// Generated.
+    Static(&'static Format),
+    /// Parsed.
+    Shared(Arc<Format>),
+}
+
+impl Deref for FormatRef {
+    type Target = Format;
+    fn deref(&self) -> &Format {
+        match self {
+            Self::Static(format) => format,
+            Self::Shared(format) => format,
+        }
+    }
+}
+
+/// Where a record stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct At {
+    /// Index in [`Format::sections`].
+    pub section: usize,
+    /// Index in [`Format::records`].
+    pub record: u16,
+    /// Spec 8's `@offset`: in the file (version 0), or in the section's logical content (version 1).
+    pub offset: u64,
+}
+
+/// What comes next in a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A data record; decode it, or it is skipped.
+    Record(At),
+    /// A comment record; decode it, or it is skipped.
+    Comment(At),
+    /// An element of a stream section (only when everything is asked for).
+    Element(At, /** Of a shared table. */ bool),
+    /// A metadata record, already applied.
+    Metadata(At, Metadata),
+    /// A `section` record (version 0): it ends the section of `At`, and starts the one of this number.
+    Section(At, u8),
+    /// A group starts (version 1, from the second on).
+    Group(u32),
+    /// State of the section of this index is reset inside a group.
+    Reset(usize),
+}
+
+/// The part that is being read.
+struct Current {
+    section: usize,
+    content: Content,
+    origin: Origin,
+    base: u64,
+    position: usize,
+    follow: bool,
+    declared: Option<u32>,
+    found: u64,
+    is_element: bool,
+    shared: bool,
+}
+
+/// A record that was announced and not yet decoded.
+#[derive(Clone, Copy)]
+struct Pending {
+    start: usize,
+    position: usize,
+    record: u16,
+}
+
+/// Reads the records of a trace in order. See the module's head.
+pub struct RecordReader<'a> {
+    format: FormatRef,
+    container: container::Reader<'a>,
+    order: Order,
+    states: Vec<State>,
+    streams: Streams,
+    parts: VecDeque<Part>,
+    current: Option<Current>,
+    pending: Option<Pending>,
+    queue: VecDeque<Event>,
+    /// Elements of the finished group still to be delivered: section, piece, whether of a shared table.
+    elements: VecDeque<(usize, Piece, bool)>,
+    /// Elements of shared tables, due before the next group.
+    shared: VecDeque<(usize, Piece, bool)>,
+    /// Sections that had a part in this group.
+    seen: Vec<bool>,
+    group: u32,
+    last_section: usize,
+    /// Deliver elements, too.
+    all: bool,
+    salvage: bool,
+    /// Salvage: sections whose state is not known since the last damage.
+    tainted: Vec<bool>,
+    /// Salvage: a part of this group had bad content.
+    group_bad: bool,
+    finished: bool,
+    records: u64,
+    /// An error of a version 0 file's table, due after the parts before it.
+    deferred: Option<Error>,
+    /// A group has begun.
+    group_open: bool,
+    /// The elements of this group were queued.
+    flushed: bool,
+    /// The parts of a version 0 file, to start over from.
+    table: Vec<Part>,
+    /// An event that seeking found and did not deliver.
+    found: Option<Event>,
+}
+
+impl Bytes for container::Reader<'_> {
+    fn bytes<'c>(&'c self, content: &'c Content) -> &'c [u8] {
+        container::Reader::bytes(self, content)
+    }
+}
+
+impl<'a> RecordReader<'a> {
+    /// Reads the container's records by this format.
+    ///
+    /// # Errors
+    /// A section table that does not hold (version 0).
+    pub fn new(format: FormatRef, mut container: container::Reader<'a>) -> Result<Self> {
+        container.set_tag_width(format.tag_width);
+        let states = (0..format.sections.len()).map(|i| State::new(&format, i)).collect();
+        let sections = format.sections.len();
+        let mut reader = Self {
+            order: container.header().order,
+            states,
+            streams: Streams::new(&format),
+            parts: VecDeque::new(),
+            current: None,
+            pending: None,
+            queue: VecDeque::new(),
+            elements: VecDeque::new(),
+            shared: VecDeque::new(),
+            seen: vec![false; sections],
+            group: 0,
+            last_section: 0,
+            all: false,
+            salvage: false,
+            tainted: vec![false; sections],
+            group_bad: false,
+            finished: false,
+            records: 0,
+            deferred: None,
+            group_open: false,
+            flushed: false,
+            table: Vec::new(),
+            found: None,
+            format,
+            container,
+        };
+        if reader.version_0() {
+            reader.read_table();
+        }
+        Ok(reader)
+    }
+
+    /// Also delivers the elements of stream sections (spec 8, `--all`).
+    pub fn set_all(&mut self, all: bool) {
+        self.all = all;
+    }
+
+    /// Reads on after damage (spec 5.2): delivers what is whole and reports what is not.
+    pub fn set_salvage(&mut self, salvage: bool) {
+        self.salvage = salvage;
+        self.container.set_salvage(salvage);
+    }
+
+    /// Whether it reads on after damage.
+    #[must_use]
+    pub fn salvages(&self) -> bool {
+        self.salvage
+    }
+
+    /// The format the trace is read by.
+    #[must_use]
+    pub fn format(&self) -> &FormatRef {
+        &self.format
+    }
+
+    /// The container: header, DTD, user metadata, losses.
+    #[must_use]
+    pub fn container(&self) -> &container::Reader<'a> {
+        &self.container
+    }
+
+    /// Data records announced so far.
+    #[must_use]
+    pub fn records_read(&self) -> u64 {
+        self.records
+    }
+
+    /// What comes next; `None` at the end, and after an error.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with the trace; nothing comes after it.
+    pub fn next_event(&mut self) -> Result<Option<Event>> {
+        if self.finished {
+            return Ok(None);
+        }
+        let event = self.advance();
+        if !matches!(event, Ok(Some(_))) {
+            self.finished = true;
+        }
+        event
+    }
+
+    /// Decodes the record that was announced last. The row borrows from the reader, so that byte arrays need no copy.
+    ///
+    /// # Errors
+    /// What `decode` returns, or the rules a record has to keep as a whole.
+    pub fn decode<'t, T>(&'t mut self, decode: impl FnOnce(&mut ContentRow<'t>) -> Result<T>) -> Result<T> {
+        let (Some(pending), Some(current)) = (self.pending.take(), self.current.as_mut()) else {
+            return Err(Error::at(0, ErrorKind::Usage("no record is waiting to be decoded")));
+        };
+        let (format, container): (&'t Format, &'t container::Reader<'a>) = (&self.format, &self.container);
+        let Some((record, state)) =
+            format.records.get(usize::from(pending.record)).zip(self.states.get_mut(current.section))
+        else {
+            return Err(Error::at(0, ErrorKind::Usage("no such record")));
+        };
+        let mut row = ContentRow {
+            format,
+            record,
+            data: container.bytes(&current.content),
+            position: &mut current.position,
+            start: pending.start,
+            origin: current.origin,
+            order: self.order,
+            first: state.plans_of(pending.position),
+            state,
+            streams: &mut self.streams,
+            source: container,
+            items: 0,
+        };
+        let decoded = decode(&mut row).and_then(|value| row.finish().map(|()| value));
+        if decoded.is_err() {
+            self.finished = true;
+        }
+        decoded
+    }
+
+    fn advance(&mut self) -> Result<Option<Event>> {
+        if let Some(event) = self.found.take() {
+            return Ok(Some(event));
+        }
+        if self.pending.is_some() {
+            self.decode(|row| row.walk(&mut ()))?;
+        }
+        loop {
+            if let Some(event) = self.queue.pop_front() {
+                return Ok(Some(event));
+            }
+            if self.current.is_some() {
+                if let Some(event) = self.next_in_part()? {
+                    return Ok(Some(event));
+                }
+                continue;
+            }
+            if let Some((section, piece, shared)) = self.elements.pop_front() {
+                self.open_elements(section, piece, shared);
+                continue;
+            }
+            match self.next_part()? {
+                Some(part) => self.open(part)?,
+                None if self.flush_elements() => {}
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// The next record in the current part; `None` when the part is over.
+    fn next_in_part(&mut self) -> Result<Option<Event>> {
+        let Some(current) = self.current.as_mut() else { return Ok(None) };
+        let data = self.container.bytes(&current.content);
+        let start = current.position;
+        if start >= data.len() {
+            return self.close_part().map(|()| None);
+        }
+        let section = current.section;
+        let at = |record| At { section, record, offset: current.base + start as u64 };
+        if current.is_element {
+            let record = self.format.sections.get(section).and_then(|s| s.records.first()).copied().unwrap_or(0);
+            current.found += 1;
+            self.pending = Some(Pending { start, position: 0, record });
+            return Ok(Some(Event::Element(at(record), current.shared)));
+        }
+        let width = usize::from(self.format.tag_width);
+        let Some(bytes) = data.get(start..start + width) else {
+            return Err(self.fail(start, ErrorKind::Truncated("a tag")));
+        };
+        #[allow(clippy::cast_possible_truncation, reason = "at most 4 bytes")]
+        let tag = self.order.read(bytes) as u32;
+        let Some(position) = self.states.get(section).and_then(|s| s.position(tag)) else {
+            return Err(self.fail(start, ErrorKind::UnknownTag(tag)));
+        };
+        let records = self.format.sections.get(section).map_or(&[][..], |s| &s.records);
+        let record = records.get(position).copied().unwrap_or(0);
+        let at = at(record);
+        current.position = start + width;
+        match record {
+            METADATA => self.metadata(at, start).map(Some),
+            SECTION => self.section_record(at, start).map(Some),
+            _ => {
+                self.pending = Some(Pending { start, position, record });
+                if record == COMMENT {
+                    return Ok(Some(Event::Comment(at)));
+                }
+                if let Some(current) = self.current.as_mut() {
+                    current.found += 1;
+                }
+                self.records += 1;
+                Ok(Some(Event::Record(at)))
+            }
+        }
+    }
+
+    /// An error about the byte at `position` of the current part.
+    #[cold]
+    fn fail(&self, position: usize, kind: ErrorKind) -> Error {
+        let Some(current) = &self.current else { return Error::at(0, kind) };
+        let mut place = place(current.origin, position);
+        place.section = self.format.sections.get(current.section).map(|s| s.number);
+        Error { kind, place }
+    }
+
+    /// An unsigned integer of the current part at its position.
+    fn take(&mut self, width: usize) -> Result<u64> {
+        let Some(current) = self.current.as_mut() else { return Ok(0) };
+        let data = self.container.bytes(&current.content);
+        let at = current.position;
+        match data.get(at..at + width) {
+            Some(bytes) => {
+                current.position = at + width;
+                Ok(self.order.read(bytes))
+            }
+            None => Err(self.fail(at, ErrorKind::Truncated("a metadata or section record"))),
+        }
+    }
+
+    fn position(&self) -> usize {
+        self.current.as_ref().map_or(0, |c| c.position)
+    }
+
+    /// The part is read to its end.
+    fn close_part(&mut self) -> Result<()> {
+        let Some(current) = self.current.take() else { return Ok(()) };
+        match current.declared {
+            Some(declared) if u64::from(declared) != current.found => {
+                let kind = ErrorKind::RecordCount { declared: declared.into(), found: current.found };
+                let header = match current.origin {
+                    Origin::Stored(offset) => offset.saturating_sub(container::CHUNK_HEADER_LEN),
+                    Origin::Packed(offset) => offset,
+                };
+                let mut error = Error::at(header + 20, kind);
+                error.place.section = self.format.sections.get(current.section).map(|s| s.number);
+                Err(error)
+            }
+            _ => Ok(()),
+        }
+    }
+
+}
+
+impl Current {
+    fn new(section: usize, part: &Part, is_element: bool) -> Self {
+        Self {
+            section,
+            content: part.content.clone(),
+            origin: part.origin,
+            base: part.base,
+            position: 0,
+            follow: part.follow,
+            declared: part.records,
+            found: 0,
+            is_element,
+            shared: part.shared,
+        }
+    }
+}
