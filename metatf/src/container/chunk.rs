@@ -94,8 +94,7 @@ impl ChunkHeader {
     pub(crate) fn emit(&self, payload: &[u8]) -> [u8; LEN] {
         let mut b = [0; LEN];
         b[..4].copy_from_slice(&SYNC);
-        let bytes =
-            [self.section, self.kind, self.codec, self.filter, self.flags, self.width, self.class, self.order];
+        let bytes = [self.section, self.kind, self.codec, self.filter, self.flags, self.width, self.class, self.order];
         b[4..12].copy_from_slice(&bytes);
         let ints = [self.stored_len, self.raw_len, self.nrecords, self.group, self.sequence];
         for (place, value) in b[12..32].chunks_exact_mut(4).zip(ints) {
@@ -169,7 +168,7 @@ impl ChunkHeader {
         if self.codec == codec::STORED && self.raw_len != self.stored_len {
             return wrong(at::RAW_LEN, "the chunk's raw_len", self.raw_len.into(), "stored_len, where stored");
         }
-        if self.filter == 1 && self.raw_len % u32::from(self.width) != 0 {
+        if self.filter == 1 && !self.raw_len.is_multiple_of(self.width.into()) {
             let expected = "a multiple of the filter's element size";
             return wrong(at::RAW_LEN, "the chunk's raw_len", self.raw_len.into(), expected);
         }

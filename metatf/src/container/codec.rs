@@ -65,9 +65,7 @@ impl Decoder {
         match unpacked {
             Ok(()) => Ok(content),
             Err(Failure::Length) => Err(wrong_len(header.raw_len.into())),
-            Err(Failure::Payload(why)) => {
-                Err(Error::at(start + chunk::LEN as u64, ErrorKind::Decompress(why)))
-            }
+            Err(Failure::Payload(why)) => Err(Error::at(start + chunk::LEN as u64, ErrorKind::Decompress(why))),
         }
     }
 

@@ -71,7 +71,7 @@ mod tests {
     fn runs_and_back() {
         for width in [1_usize, 2, 3, 4, 5, 7, 8, 16, 255] {
             for n in [0_usize, 1, 2, 511, 512, 513, 2000] {
-                let raw: Vec<u8> = (0..n * width).map(|i| (i * 31 % 251) as u8).collect();
+                let raw: Vec<u8> = (0..=250_u8).cycle().step_by(31).take(n * width).collect();
                 let mut runs = vec![0; raw.len()];
                 transpose(&raw, width, &mut runs);
                 for (i, byte) in runs.iter().enumerate() {

@@ -159,8 +159,8 @@ impl Header {
         }
         let byte = |at: usize, what| bytes.get(at).copied().ok_or_else(|| cut(at, what));
         let number = byte(4, "the header's class")?;
-        let class = Class::from_number(number)
-            .ok_or_else(|| invalid(4, "class", number.into(), "1 (32-bit) or 2 (64-bit)"))?;
+        let class =
+            Class::from_number(number).ok_or_else(|| invalid(4, "class", number.into(), "1 (32-bit) or 2 (64-bit)"))?;
         let number = byte(5, "the header's byteorder")?;
         let order = Order::from_number(number)
             .ok_or_else(|| invalid(5, "byteorder", number.into(), "1 (little-endian) or 2 (big-endian)"))?;

@@ -167,9 +167,8 @@ pub(crate) fn check_footer(rest: &[u8], start: u64, index: u64) -> Result<bool> 
         return Err(Error::at(start, ErrorKind::Truncated("the footer")));
     };
     let right = footer(index);
-    let wrong = |at: u64, what, found: u64, expected| {
-        Err(Error::at(start + at, ErrorKind::Invalid { what, found, expected }))
-    };
+    let wrong =
+        |at: u64, what, found: u64, expected| Err(Error::at(start + at, ErrorKind::Invalid { what, found, expected }));
     if bytes[12..] != MAGIC {
         let found = super::Order::Big.read(&bytes[12..]);
         return wrong(12, "the footer's magic", found, "'MTFE' (1297368645)");

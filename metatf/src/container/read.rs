@@ -29,7 +29,9 @@ pub enum Warning {
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotClosed => write!(f, "the trace has no footer: it was not closed, records may be missing at its end"),
+            Self::NotClosed => {
+                write!(f, "the trace has no footer: it was not closed, records may be missing at its end")
+            }
         }
     }
 }
@@ -435,7 +437,7 @@ impl<'a> Reader<'a> {
                 pos: self.header.start,
                 sequence: Sequence::new(),
                 decoder: Default::default(),
-                dtd: None,
+                dtd: chunks.dtd.clone(),
                 user: Vec::new(),
                 user_len: 0,
                 seen: Vec::new(),

@@ -143,9 +143,8 @@ fn check_table(file: &Header, record_len: u64, file_len: u64) -> Result<()> {
     let mut pos = file.start;
     for (n, entry) in file.sections.iter().enumerate() {
         let start_at = entry.entry_offset + int;
-        let wrong = |expected| {
-            Err(Error::at(start_at, ErrorKind::Invalid { what: "sh_start", found: entry.start, expected }))
-        };
+        let wrong =
+            |expected| Err(Error::at(start_at, ErrorKind::Invalid { what: "sh_start", found: entry.start, expected }));
         if entry.start > file_len {
             return wrong("an offset in the file");
         }

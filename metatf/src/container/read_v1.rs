@@ -90,11 +90,8 @@ impl Chunks {
         header.check(start, file)?;
         self.sequence.check(header, start)?;
         self.check_listed(header, start)?;
-        let content = if header.kind < chunk::OTHERS {
-            Some(content(source, &mut self.decoder, header, start)?)
-        } else {
-            None
-        };
+        let content =
+            if header.kind < chunk::OTHERS { Some(content(source, &mut self.decoder, header, start)?) } else { None };
         if header.kind == chunk::USER && self.user_len + header.raw_len as usize > MAX_RAW_LEN {
             return Err(Error::at(start, ErrorKind::Limit("64 MiB of user metadata")));
         }
@@ -201,8 +198,7 @@ pub(crate) fn bytes<'s>(source: &'s Source<'_>, content: &'s Content) -> &'s [u8
 
 /// A data chunk as a part.
 pub(crate) fn part(header: &ChunkHeader, start: u64, content: Content) -> Part {
-    let origin =
-        if header.is_plain() { Origin::Stored(start + chunk::LEN as u64) } else { Origin::Packed(start) };
+    let origin = if header.is_plain() { Origin::Stored(start + chunk::LEN as u64) } else { Origin::Packed(start) };
     Part {
         section: header.section,
         content,

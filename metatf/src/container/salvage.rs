@@ -177,9 +177,7 @@ impl Salvage {
     fn go_on(&mut self, chunks: &mut Chunks, source: &mut Source<'_>, file: &Header, error: Error) -> Result<()> {
         let start = chunks.pos;
         let next = chunks.sequence.next();
-        let fits = |header: &ChunkHeader, at: u64| {
-            header.check(at, file).is_ok() && u64::from(header.sequence) >= next
-        };
+        let fits = |header: &ChunkHeader, at: u64| header.check(at, file).is_ok() && u64::from(header.sequence) >= next;
         let found = match behind(source, start, next, &fits)? {
             Some(at) => Ok(at),
             None => search(source, start + 1, &fits)?,
@@ -244,11 +242,7 @@ fn behind(
 }
 
 /// The first chunk from `from` on that checks out and fits, or where the input ends.
-fn search(
-    source: &mut Source<'_>,
-    from: u64,
-    fits: &impl Fn(&ChunkHeader, u64) -> bool,
-) -> Result<Result<u64, u64>> {
+fn search(source: &mut Source<'_>, from: u64, fits: &impl Fn(&ChunkHeader, u64) -> bool) -> Result<Result<u64, u64>> {
     let mut at = from;
     loop {
         source.release(at);

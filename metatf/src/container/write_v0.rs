@@ -138,11 +138,7 @@ impl<W: Write> ExtentWriter<W> {
     pub fn finish(mut self, nrecords: u64) -> Result<W> {
         let start = self.start();
         if let Some(mut spool) = self.spool.take() {
-            let header = Header {
-                start,
-                nrecords: representable(self.header.class, nrecords),
-                ..self.header.clone()
-            };
+            let header = Header { start, nrecords: representable(self.header.class, nrecords), ..self.header.clone() };
             let mut bytes = header.emit(self.extents.len() as u64);
             for (number, at, size) in &self.extents {
                 for value in [u64::from(*number), start + self.global_len + at, *size] {

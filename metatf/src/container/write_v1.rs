@@ -1,12 +1,12 @@
 //! Writing version 1: chunks, index, footer (spec 5.2).
 
+use super::MAX_RAW_LEN;
 use super::chunk::{self, ChunkHeader};
 use super::encode::Encoder;
 use super::header::{Class, Header, INTS_AT};
 use super::index::{self, ChunkInfo};
 use super::options::{Codec, Filter, WriteOptions, representable};
 use super::sink::Sink;
-use super::MAX_RAW_LEN;
 use crate::{Error, ErrorKind, Result};
 
 /// A DTD up to this length is stored as it is, so that people find it in the file with any tool.
