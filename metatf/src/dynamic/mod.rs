@@ -6,11 +6,13 @@ mod element;
 mod json_print;
 mod json_read;
 mod load;
+mod open;
 mod tape;
 
 pub use json_print::{JsonOptions, Resolve, print_json};
 pub use json_read::{Line, LineError};
 pub use load::Writer;
+pub use open::OpenError;
 pub use tape::{Datum, Tape};
 
 use crate::container::Reader;

@@ -1,0 +1,105 @@
+//! From a DTD's text, or a trace that embeds one, to a schema.
+
+use super::{Schema, Trace};
+use crate::container::Reader;
+use crate::error::Error;
+use metatf_parser::Diagnostic;
+use std::fmt;
+use std::io::Read;
+use std::path::Path;
+
+/// Why a trace cannot be read by the universal reader.
+#[derive(Debug)]
+pub enum OpenError {
+    /// The file or the trace.
+    Trace(Error),
+    /// The trace embeds no DTD; its header names this URL.
+    NoDtd(String),
+    /// The DTD has errors: its name, and what is wrong with it.
+    Dtd(String, Vec<Diagnostic>),
+}
+
+impl From<Error> for OpenError {
+    fn from(error: Error) -> Self {
+        Self::Trace(error)
+    }
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Trace(error) => error.fmt(f),
+            Self::NoDtd(url) => write!(f, "the trace embeds no DTD (its header names {url:?}); a DTD has to be given"),
+            Self::Dtd(name, diagnostics) => {
+                write!(f, "{name} has {} errors", diagnostics.len())?;
+                match diagnostics.first() {
+                    Some(d) => write!(f, "; {}:{}: {}", d.primary.line, d.primary.column, d.message),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+impl Schema {
+    /// Parses a DTD; `name` is what messages call it. Warnings are dropped.
+    ///
+    /// # Errors
+    /// The DTD's errors, all of them.
+    pub fn parse(name: &str, text: &[u8]) -> Result<Self, OpenError> {
+        let parsed = metatf_parser::parse(name, text);
+        match parsed.dtd {
+            Some(dtd) => Ok(Self::new(dtd)),
+            None => Err(OpenError::Dtd(name.to_owned(), parsed.diagnostics)),
+        }
+    }
+
+    /// The schema of the DTD that a trace embeds.
+    ///
+    /// # Errors
+    /// None is embedded, or it has errors.
+    pub fn embedded(container: &Reader<'_>) -> Result<Self, OpenError> {
+        let url = &container.header().dtd_url;
+        match container.dtd_text() {
+            Some(text) => Self::parse(if url.is_empty() { "the embedded DTD" } else { url }, text),
+            None => Err(OpenError::NoDtd(url.clone())),
+        }
+    }
+}
+
+impl<'a> Trace<'a> {
+    /// Opens a trace that embeds its DTD; the file is mapped.
+    ///
+    /// # Errors
+    /// The file, its header, or its DTD.
+    pub fn open(path: impl AsRef<Path>) -> Result<Trace<'static>, OpenError> {
+        Trace::embedded(Reader::open(path)?)
+    }
+
+    /// Reads a trace that embeds its DTD from memory.
+    ///
+    /// # Errors
+    /// Its header, or its DTD.
+    pub fn from_slice(bytes: &'a [u8]) -> Result<Self, OpenError> {
+        Self::embedded(Reader::from_slice(bytes)?)
+    }
+
+    /// Reads a trace that embeds its DTD from a stream.
+    ///
+    /// # Errors
+    /// The stream, the trace's header, or its DTD.
+    pub fn from_read(read: impl Read + 'a) -> Result<Self, OpenError> {
+        Self::embedded(Reader::from_read(read)?)
+    }
+
+    /// Reads a container by the DTD it embeds.
+    ///
+    /// # Errors
+    /// None is embedded, or it has errors; a section table that does not hold.
+    pub fn embedded(container: Reader<'a>) -> Result<Self, OpenError> {
+        let schema = Schema::embedded(&container)?;
+        Ok(Self::new(schema, container)?)
+    }
+}
