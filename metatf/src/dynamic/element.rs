@@ -2,7 +2,7 @@
 
 use super::json_print::print_members;
 use super::{Tape, Trace};
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::format::Interpretation;
 use crate::reader::At;
 use metatf_parser::schema::LeafId;
@@ -33,9 +33,22 @@ impl Trace<'_> {
             Err(error) if self.reader.salvages() && matches!(error.kind, ErrorKind::NoOffset { .. }) => {
                 out.extend_from_slice(b"null");
             }
+            Err(error) if matches!(error.kind, ErrorKind::NoOffset { .. }) => return Err(self.at_leaf(at, leaf, error)),
             Err(error) => return Err(error),
         }
         out.push(b'}');
         Ok(true)
+    }
+
+    /// An error about a record that is read already.
+    fn at_leaf(&self, at: At, leaf: LeafId, mut error: Error) -> Error {
+        if let Some((place, _)) = self.reader.bytes_of(at) {
+            error.place = place;
+            error.place.record_start = Some(place.content.unwrap_or(place.offset));
+        }
+        error.place.section = self.schema.section(at.section).map(|s| s.number);
+        error.place.tag = self.schema.record(at.record).and_then(|r| r.tag);
+        error.place.leaf = Some(leaf.0);
+        error
     }
 }

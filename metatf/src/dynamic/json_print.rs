@@ -269,13 +269,21 @@ impl Trace<'_> {
     /// # Errors
     /// The first thing that is wrong with the trace, an offset without an element included.
     pub fn next_json(&mut self, out: &mut Vec<u8>, options: JsonOptions) -> Result<bool> {
-        let Some(entry) = self.next_entry()? else { return Ok(false) };
-        let Entry { event, .. } = entry;
+        let Some(Entry { event, .. }) = self.next_entry()? else { return Ok(false) };
+        self.print_json(event, out, options)?;
+        Ok(true)
+    }
+
+    /// The entry that was decoded last as JSON lines; on an error nothing is added to `out`.
+    ///
+    /// # Errors
+    /// An offset without an element, where offsets are to be resolved.
+    pub fn print_json(&mut self, event: Event, out: &mut Vec<u8>, options: JsonOptions) -> Result<()> {
         if !options.resolve {
             let resolve: Resolve<'_> = &mut |_, _, _| Ok(false);
-            print_json(out, &self.schema, Entry { event, tape: &self.tape }, options, resolve)?;
-            return Ok(true);
+            return print_json(out, &self.schema, Entry { event, tape: &self.tape }, options, resolve);
         }
+        let start = out.len();
         let tape = std::mem::take(&mut self.tape);
         let schema = self.schema.clone();
         let at = Entry { event, tape: &tape }.at();
@@ -283,6 +291,9 @@ impl Trace<'_> {
             at.map_or(Ok(false), |at| self.resolve(at, leaf, offset, out))
         });
         self.tape = tape;
-        printed.map(|()| true)
+        if printed.is_err() {
+            out.truncate(start);
+        }
+        printed
     }
 }

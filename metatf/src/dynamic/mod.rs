@@ -101,12 +101,28 @@ impl<'a> Trace<'a> {
     /// The first thing that is wrong with the trace.
     pub fn next_entry(&mut self) -> Result<Option<Entry<'_>>> {
         let Some(event) = self.reader.next_event()? else { return Ok(None) };
+        self.decode(event)?;
+        Ok(Some(Entry { event, tape: &self.tape }))
+    }
+
+    /// Decodes what the [reader](Self::reader_mut) announced last to the tape. An event that is not decoded is
+    /// skipped.
+    ///
+    /// # Errors
+    /// What is wrong with the record.
+    pub fn decode(&mut self, event: Event) -> Result<()> {
         self.tape.clear();
         if let Event::Record(_) | Event::Comment(_) | Event::Element(..) = event {
             let tape = &mut self.tape;
             self.reader.decode(|row| row.walk(tape))?;
         }
-        Ok(Some(Entry { event, tape: &self.tape }))
+        Ok(())
+    }
+
+    /// The values of the entry that was decoded last.
+    #[must_use]
+    pub fn tape(&self) -> &Tape {
+        &self.tape
     }
 }
 

@@ -3,11 +3,13 @@
 //! Both faces read through this: generated code decodes a [`ContentRow`] into its structs, the universal reader into a
 //! tape. After an error nothing more comes.
 
+mod annotate;
 mod element;
 mod metadata;
 mod parts;
 mod seek;
 
+pub use annotate::VisitField;
 pub use metadata::Metadata;
 
 use crate::container::{self, Content, Order, Origin, Part};
