@@ -1,2 +1,83 @@
 //! The Meta-TF language: a DTD's text to its resolved schema, with diagnostics.
+#![forbid(unsafe_code)]
+
+mod ast;
+mod codes;
+mod diagnostic;
+mod lexer;
+mod resolve;
 pub mod schema;
+mod span;
+mod suggest;
+mod syntax;
+
+pub use codes::{Code, explain};
+pub use diagnostic::{Diagnostic, Label, Severity};
+use diagnostic::{Draft, Reporter};
+pub use schema::Dtd;
+use span::{Source, Span};
+
+/// The longest text that is read (spec 7: hostile input costs little). The DTDs in use have a few KiB.
+pub const MOST_BYTES: usize = 4 << 20;
+
+/// What became of a DTD's text.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Parsed {
+    /// The schema; `None` if there are errors.
+    pub dtd: Option<Dtd>,
+    /// Errors and warnings, in the order of the text.
+    pub diagnostics: Vec<Diagnostic>,
+    /// What the caller calls the text: a file name.
+    pub name: String,
+}
+
+impl Parsed {
+    /// How many errors there are.
+    #[must_use]
+    pub fn errors(&self) -> usize {
+        self.diagnostics.iter().filter(|d| d.severity == Severity::Error).count()
+    }
+
+    /// How many warnings there are.
+    #[must_use]
+    pub fn warnings(&self) -> usize {
+        self.diagnostics.len() - self.errors()
+    }
+}
+
+/// Parses and checks a DTD. `name` is a file name for the caller's messages. Never panics, whatever the text is, and
+/// takes time and memory in proportion to it.
+pub fn parse(name: &str, text: &[u8]) -> Parsed {
+    let source = Source::new(text);
+    let mut report = Reporter::new(&source);
+    let dtd = decode(text, &mut report).and_then(|text| {
+        let lexed = lexer::lex(text, source.start, &mut report);
+        let ast = syntax::parse(text, &lexed, &mut report);
+        resolve::resolve(&ast, text, &mut report)
+    });
+    let failed = report.failed();
+    Parsed { dtd: dtd.filter(|_| !failed), diagnostics: report.finish(), name: name.to_owned() }
+}
+
+/// Spec 2: UTF-8.
+fn decode<'t>(text: &'t [u8], report: &mut Reporter) -> Option<&'t str> {
+    if text.len() > MOST_BYTES {
+        let message = format!("a DTD of {} bytes is too long", text.len());
+        report.add(Draft::new(Code::TooLarge, Span::at(0), message).help(format!("at most {MOST_BYTES} bytes")));
+        return None;
+    }
+    match std::str::from_utf8(text) {
+        Ok(text) => Some(text),
+        Err(error) => {
+            let at = error.valid_up_to();
+            let place = Span::new(at, at + error.error_len().unwrap_or(1));
+            report.add(
+                Draft::new(Code::NotUtf8, place, "the text is not UTF-8")
+                    .label("this byte is not part of a UTF-8 character")
+                    .help("save the file as UTF-8"),
+            );
+            None
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The syntax tree, with places. Its depth is at most 32 (the lexer sees to that), so recursion over it is safe.
+
+use crate::span::Span;
+
+/// A name where it stands.
+#[derive(Clone, Debug)]
+pub(crate) struct Name {
+    pub(crate) text: String,
+    pub(crate) span: Span,
+}
+
+/// A DTD: scope 0 is the global one, the others are the sections.
+#[derive(Debug, Default)]
+pub(crate) struct Ast {
+    pub(crate) doc: Option<String>,
+    pub(crate) scopes: Vec<Scope>,
+}
+
+/// The definitions of a section, or the global ones.
+#[derive(Debug, Default)]
+pub(crate) struct Scope {
+    /// Name and number; `None` for the global scope and where the head could not be parsed.
+    pub(crate) head: Option<SectionHead>,
+    pub(crate) doc: Option<String>,
+    pub(crate) records: Vec<Record>,
+    pub(crate) properties: Vec<Property>,
+}
+
+/// `section name number`.
+#[derive(Debug)]
+pub(crate) struct SectionHead {
+    pub(crate) name: Name,
+    /// `None` where the number is over 64 bits, which has been reported.
+    pub(crate) number: Option<Int>,
+}
+
+/// A record's definition.
+#[derive(Debug)]
+pub(crate) struct Record {
+    pub(crate) name: Name,
+    pub(crate) fields: FieldItem,
+    pub(crate) block: Vec<Property>,
+    pub(crate) doc: Option<String>,
+}
+
+/// A piece of a record's field list.
+#[derive(Debug)]
+pub(crate) enum FieldItem {
+    /// A leaf or a nested record.
+    Name(Name),
+    /// `count * body`; the body is a name or a group.
+    Repeat { count: Name, body: Box<FieldItem> },
+    /// A composite.
+    Group(Vec<FieldItem>),
+}
+
+/// `path.name = value;`
+#[derive(Debug)]
+pub(crate) struct Property {
+    /// The field's path, at least one name.
+    pub(crate) path: Vec<Name>,
+    /// The property.
+    pub(crate) name: Name,
+    pub(crate) value: Value,
+    pub(crate) value_span: Span,
+    pub(crate) doc: Option<String>,
+}
+
+impl Property {
+    /// Path and property name.
+    pub(crate) fn target(&self) -> Span {
+        self.path.first().map_or(self.name.span, |first| first.span.to(self.name.span))
+    }
+
+    /// The path as it is written, without white space.
+    pub(crate) fn path_text(&self) -> String {
+        self.path.iter().map(|n| n.text.as_str()).collect::<Vec<_>>().join(".")
+    }
+
+    /// Whether this sets `field.name`.
+    pub(crate) fn is(&self, field: &str, name: &str) -> bool {
+        self.name.text == name && matches!(self.path.as_slice(), [only] if only.text == field)
+    }
+}
+
+/// A property's value.
+#[derive(Debug)]
+pub(crate) enum Value {
+    Interpretation(Interpretation),
+    Text(String),
+    Word(String),
+    Expression(Expression),
+    /// Has a mistake that has been reported.
+    Broken,
+}
+
+/// An interpretation with its arguments.
+#[derive(Debug)]
+pub(crate) enum Interpretation {
+    None,
+    Default(Int),
+    BaseOffset(Int),
+    BaseOffsetOf(Reference),
+    Delta(Int),
+    Stride(Int, Int),
+    SectionOffset(Int),
+    SectionStride(Int, Int),
+}
+
+/// An integer as written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Int {
+    pub(crate) negative: bool,
+    pub(crate) magnitude: u64,
+    pub(crate) span: Span,
+}
+
+impl Int {
+    /// As 64-bit two's complement.
+    pub(crate) fn bits(self) -> u64 {
+        if self.negative { self.magnitude.wrapping_neg() } else { self.magnitude }
+    }
+
+    /// The number, where it is not negative (`-0` is 0).
+    pub(crate) fn natural(self) -> Option<u64> {
+        (!self.negative || self.magnitude == 0).then_some(self.magnitude)
+    }
+}
+
+/// An expression in postfix form.
+#[derive(Debug)]
+pub(crate) struct Expression {
+    pub(crate) steps: Vec<Step>,
+}
+
+impl Expression {
+    /// The integer, where the expression is just that.
+    pub(crate) fn as_int(&self) -> Option<Int> {
+        match self.steps.as_slice() {
+            [Step::Int(int)] => Some(*int),
+            _ => None,
+        }
+    }
+}
+
+/// A step of an expression.
+#[derive(Debug)]
+pub(crate) enum Step {
+    Int(Int),
+    Reference(Reference),
+    Operator(Operator),
+}
+
+/// `+`, `-` or `*`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operator {
+    Add,
+    Sub,
+    Mul,
+}
+
+/// `path.value` or `path.width`.
+#[derive(Debug)]
+pub(crate) struct Reference {
+    pub(crate) path: Vec<Name>,
+    pub(crate) of: Aspect,
+    pub(crate) span: Span,
+}
+
+/// What a reference asks of a leaf.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Aspect {
+    Value,
+    Width,
+}

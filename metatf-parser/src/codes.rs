@@ -1,0 +1,282 @@
+//! Every diagnostic has a code that does not change. This table is the list of the rules of a DTD: code, rule, section
+//! of the specification, and a short example for `--explain` and the book.
+
+use std::fmt;
+
+use crate::diagnostic::Severity;
+
+/// Makes [`Code`] of the table below.
+macro_rules! codes {
+    ($($variant:ident = $code:literal, $spec:literal, $rule:literal $(, $example:literal)?;)*) => {
+        /// A rule's code: [`Code::as_str`] gives `E0104` and the like, `E` for errors, `W` for warnings.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum Code {
+            $(#[doc = $rule] $variant,)*
+        }
+
+        impl Code {
+            /// All codes, in order.
+            pub const ALL: &[Code] = &[$(Code::$variant),*];
+
+            /// The stable code.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Code::$variant => $code,)*
+                }
+            }
+
+            /// The rule in a sentence, where the specification states it, and an example that breaks it.
+            #[must_use]
+            pub fn explain(self) -> &'static str {
+                match self {
+                    $(Code::$variant => concat!(
+                        $rule, "\n\nSpecification: section ", $spec, ".\n"
+                        $(, "\nFor example, this breaks the rule:\n\n    ", $example, "\n")?
+                    ),)*
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    // Text and syntax.
+    NotUtf8 = "E0001", "2",
+        "A DTD is UTF-8 text.",
+        r#"// caf\xE9"#;
+    TooLarge = "E0002", "7",
+        "A DTD is at most 4 MiB long.";
+    OpenComment = "E0003", "2",
+        "A `/*` comment ends with `*/`.",
+        "/* size in bytes";
+    BadString = "E0004", "2",
+        r#"A string ends on the line where it starts; its escapes are `\n`, `\t`, `\r`, `\\` and `\"`."#,
+        r#"size.doc = "bytes;"#;
+    UnknownCharacter = "E0005", "2",
+        "Outside of comments and strings a DTD holds names, numbers and punctuation.",
+        "size.width = #4;";
+    Syntax = "E0006", "2",
+        "The text follows the grammar of the language.",
+        "size.width 4;";
+    Brace = "E0007", "2",
+        "Every `{` of a section or a record's block has its `}`.",
+        "section heap 1 { alloc: (tag) { tag.value = 4;";
+    DeepParentheses = "E0008", "3.5",
+        "Parentheses nest at most 32 deep.";
+    ReservedWord = "E0009", "2",
+        "The interpretation words (`none`, `default`, `baseOffset`, `delta`, `stride`, `sectionOffset`, `sectionStride`) are not names.",
+        "alloc: (tag, delta)";
+    WideNumber = "E0010", "2",
+        "A number fits 64 bits.",
+        "size.interpretation = default 18446744073709551616;";
+    BadReference = "E0011", "2",
+        "A reference ends in `.value` or `.width`; the base of a `baseOffset` is `RECORD.FIELD.value`.",
+        "data.width = length.size;";
+    LongExpression = "E0012", "3.2",
+        "An expression has at most 1000 operands and operators.";
+    // Names.
+    SectionNameTwice = "E0101", "3.2",
+        "Section names are unique.",
+        "section heap 1 { } section heap 2 { }";
+    SectionNumberTwice = "E0102", "3.2",
+        "Section numbers are unique.",
+        "section heap 1 { } section disk 1 { }";
+    SectionNumber = "E0103", "3.2",
+        "A section's number is 1 to 255; 0 is the global section.",
+        "section heap 256 { }";
+    RecordTwice = "E0104", "3.1",
+        "A record's name is used once in its scope, and a section's record may not take a global record's name.",
+        "mark: (tag) { tag.value = 4; } section s 1 { mark: (tag) { tag.value = 5; } }";
+    ReservedRecord = "E0105", "2",
+        "`vfield`, `comment`, `section` and `metadata` are predefined.",
+        "vfield: (length, data)";
+    KeyClash = "E0106", "3.1",
+        "Where a field stands twice in a record, the second is called `NAME_2` outside the DTD, and a repeated group is `COUNT_items`; no other field may have that name.",
+        "r: (tag, a, a, a_2) { tag.value = 4; }";
+    // Tags.
+    TagWithoutValue = "E0201", "3.2",
+        "A record that lists `tag` sets `tag.value`.",
+        "r: (tag, a) { a.width = 1; a.interpretation = none; }";
+    TagNotFirst = "E0202", "3.2",
+        "Where it is listed, `tag` is the first field, once.",
+        "r: (a, tag) { tag.value = 4; }";
+    TagValue = "E0203", "3.2",
+        "A tag value is a number that fits the tag's width.",
+        "r: (tag) { tag.value = 256; }";
+    TagReserved = "E0204", "3.2",
+        "1, 2 and 3 are the tags of `comment`, `section` and `metadata`.",
+        "r: (tag) { tag.value = 3; }";
+    TagTwice = "E0205", "3.2",
+        "A tag value is unique among the records visible in a section.",
+        "r: (tag) { tag.value = 4; } q: (tag) { tag.value = 4; }";
+    TagWidth = "E0206", "3.2",
+        "A tag is 1, 2 or 4 bytes wide.",
+        "tag.width = 3;";
+    TagProperty = "E0207", "3.2",
+        "`tag` has only a width, set once, at the top level, and in each record its value.",
+        "r: (tag) { tag.value = 4; tag.width = 2; }";
+    // Scopes and nesting.
+    UnknownField = "E0301", "3.1",
+        "A property in a record's block starts at a field of that record.",
+        "r: (tag, a) { tag.value = 4; b.width = 2; }";
+    PathOutsideBlock = "E0302", "3.1",
+        "Outside a record's block a property names one field.",
+        "vfield.length.width = 2;";
+    PathEnd = "E0303", "3.1",
+        "A property's path descends through nested records and ends at a field of numbers or bytes.",
+        "r: (tag, vfield) { tag.value = 4; vfield.width = 2; }";
+    NestsItself = "E0304", "3.5",
+        "A record does not nest itself, directly or not.",
+        "p: (a, p)";
+    NestsTagged = "E0305", "3.5",
+        "A tagged record is not nested in another.",
+        "r: (tag, comment) { tag.value = 4; }";
+    NestsDeep = "E0306", "3.5",
+        "Records and groups nest at most 32 deep.";
+    // Properties.
+    PropertyTwice = "E0401", "3.1",
+        "A property is set once in a scope.",
+        "size.width = 4; size.width = 8;";
+    ValueKind = "E0402", "2",
+        "A property has the kind of value that it takes.",
+        r#"size.width = "4";"#;
+    UnknownInterpretation = "E0403", "2",
+        "The interpretations are `none`, `default`, `baseOffset`, `delta`, `stride`, `sectionOffset` and `sectionStride`.",
+        "size.interpretation = plain;";
+    UnknownFormat = "E0404", "2",
+        r#"The formats are "dec", "hex", "signed", "f64", "utf8", "bytes" and "time_ns"."#,
+        r#"size.format = "octal";"#;
+    UnknownPrevious = "E0405", "2",
+        "`previous` is `own` or `shared`.",
+        "time.previous = mine;";
+    // Widths, interpretations, constants.
+    NoWidth = "E0501", "3.2",
+        "A field has a width, unless its interpretation stores no bytes.",
+        "r: (tag, a) { tag.value = 4; a.interpretation = none; }";
+    NoInterpretation = "E0502", "3.2",
+        "A field has an interpretation.",
+        "r: (tag, a) { tag.value = 4; a.width = 1; }";
+    WidthRange = "E0503", "3.2",
+        "A width is 0 to 4294967295.",
+        "a.width = -1;";
+    ArrayInterpretation = "E0504", "3.2",
+        "A byte array (a width over 8, or computed) is `none`.",
+        "a.width = 16; a.interpretation = delta 0;";
+    ConstantOverflow = "E0505", "3.2",
+        "An expression stays between 0 and 2^64-1 at every step.",
+        "a.width = 2 - 3;";
+    ConstantArray = "E0506", "3.2",
+        "A byte array is not constant.",
+        "a.width = 12; a.value = 1;";
+    ConstantRange = "E0507", "3.2",
+        "A constant agrees with its field's width and interpretation.",
+        "a.width = 1; a.value = 256;";
+    // References.
+    UnknownReference = "E0601", "3.2",
+        "A width is computed from earlier fields of the same record.",
+        "r: (tag, data) { tag.value = 4; data.width = length.value; }";
+    ForwardReference = "E0602", "3.5",
+        "A width or count refers to fields that stand before it.",
+        "r: (tag, data, length) { tag.value = 4; data.width = length.value; }";
+    OutOfRepetition = "E0603", "3.5",
+        "A reference does not lead into a repetition that is over.",
+        "r: (tag, n*(v), d) { tag.value = 4; d.width = v.value; }";
+    NotANumber = "E0604", "3.2",
+        "`.value` needs a number, `.width` a width that is an integer.",
+        "r: (tag, vfield, d) { tag.value = 4; d.width = vfield.data.value; }";
+    CountName = "E0605", "3.3",
+        "What counts a repetition is a number field, not a record and not `tag`.",
+        "r: (tag, vfield*a) { tag.value = 4; }";
+    CountLater = "E0606", "3.3",
+        "A count that is encoded in place is not listed again later.",
+        "r: (tag, n*a, n) { tag.value = 4; }";
+    // Stream sections.
+    NoStream = "E0701", "3.5",
+        "`sectionOffset` names the number of a stream section.",
+        "section s 1 { r: (tag, a) { tag.value = 4; a.width = 1; a.interpretation = sectionOffset 1; } }";
+    NoNumberStream = "E0702", "3.5",
+        "`sectionStride` names the number of a stream section of one number field.",
+        "section t 2 { n: vfield; } section s 1 { r: (tag, a) { tag.value = 4; a.interpretation = sectionStride 2 1; } }";
+    StrideRange = "E0703", "3.5",
+        "The stride of a `sectionStride` is at least 1.",
+        "a.interpretation = sectionStride 2 0;";
+    EmptyElement = "E0704", "3.4",
+        "An element of a stream section stores at least one byte, whatever its counts.",
+        "section t 2 { n: (x) { x.interpretation = default 1; } }";
+    // Previous values and bases.
+    InitialsDiffer = "E0801", "3.5",
+        "Fields that share a previous value have one initial value.",
+        "t.previous = shared; a: (tag, t) { tag.value = 4; t.interpretation = stride 1 1; } b: (tag, t) { tag.value = 5; t.interpretation = stride 2 1; }";
+    BaseUnknown = "E0802", "3.5",
+        "The base of a `baseOffset` is a number field of a record that the section lists, or a global one.",
+        "a.interpretation = baseOffset alloc.object.value;";
+    // Limits.
+    ManyLeaves = "E0901", "3.5",
+        "A record has at most 255 fields, nested ones and `tag` included.";
+    LargeSchema = "E0902", "7",
+        "A DTD has at most 262144 fields and expression steps in all, and as many fields over all sections.";
+    // Warnings.
+    UnusedProperty = "W0101", "3.1",
+        "A property is for a field that some record has.",
+        "attributes.width = 0;";
+    UnusedRecord = "W0102", "3.1",
+        "An untagged record is nested by some record, or is the element of a stream section.",
+        "point: (x, y)";
+    SignedNarrow = "W0103", "2",
+        "`signed` is the two's complement of the 64-bit value: a field of under 8 bytes that is `none` is never negative. Use `baseOffset 0`, which extends the sign.",
+        r#"a.width = 1; a.interpretation = none; a.format = "signed";"#;
+}
+
+impl Code {
+    /// Errors reject a DTD, warnings do not.
+    #[must_use]
+    pub fn severity(self) -> Severity {
+        if self.as_str().starts_with('W') { Severity::Warning } else { Severity::Error }
+    }
+
+    /// Whether the text could not be parsed as far as this is about it.
+    pub(crate) fn is_syntax(self) -> bool {
+        self.as_str().starts_with("E00")
+    }
+
+    /// Whether a definition that could not be parsed may be the cause: kept only where the whole text was parsed.
+    pub(crate) fn needs_whole_text(self) -> bool {
+        use Code::{
+            BaseUnknown, EmptyElement, ForwardReference, NoInterpretation, NoNumberStream, NoStream, NoWidth,
+            NotANumber, TagProperty, TagValue, TagWithoutValue, UnknownField, UnknownReference, UnusedProperty,
+            UnusedRecord,
+        };
+        matches!(
+            self,
+            TagWithoutValue
+                | TagProperty
+                | TagValue
+                | UnknownField
+                | NoWidth
+                | NoInterpretation
+                | UnknownReference
+                | ForwardReference
+                | NotANumber
+                | NoStream
+                | NoNumberStream
+                | EmptyElement
+                | BaseUnknown
+                | UnusedProperty
+                | UnusedRecord
+        )
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What a code like `E0104` means, with an example; `None` for an unknown code.
+#[must_use]
+pub fn explain(code: &str) -> Option<&'static str> {
+    Code::ALL.iter().find(|c| c.as_str().eq_ignore_ascii_case(code)).map(|c| c.explain())
+}

@@ -1,0 +1,148 @@
+//! What is wrong in a DTD, and where (spec 3.5, 7).
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use crate::codes::Code;
+use crate::span::{Source, Span};
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// The DTD is rejected.
+    Error,
+    /// The DTD is accepted, but something in it is probably not meant so.
+    Warning,
+}
+
+/// One mistake, or one warning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Stable code of the rule.
+    pub code: Code,
+    /// Error or warning.
+    pub severity: Severity,
+    /// One sentence that says what is wrong.
+    pub message: String,
+    /// The place at fault.
+    pub primary: Label,
+    /// Other places that matter ("first defined here").
+    pub secondary: Vec<Label>,
+    /// What would be right.
+    pub help: Option<String>,
+}
+
+/// A place in the DTD and a remark on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// Bytes of the text, a byte-order mark counted.
+    pub span: Range<usize>,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column in Unicode code points, from 1; a byte-order mark is not counted.
+    pub column: u32,
+    /// The remark; may be empty.
+    pub text: String,
+}
+
+/// A diagnostic before its places have lines and columns.
+pub(crate) struct Draft {
+    code: Code,
+    message: String,
+    span: Span,
+    label: String,
+    secondary: Vec<(Span, String)>,
+    help: Option<String>,
+}
+
+impl Draft {
+    pub(crate) fn new(code: Code, span: Span, message: impl Into<String>) -> Draft {
+        Draft { code, message: message.into(), span, label: String::new(), secondary: Vec::new(), help: None }
+    }
+
+    /// A remark on the place at fault.
+    pub(crate) fn label(mut self, text: impl Into<String>) -> Draft {
+        self.label = text.into();
+        self
+    }
+
+    /// A second place; places in predefined records are left out.
+    pub(crate) fn also(mut self, span: Span, text: impl Into<String>) -> Draft {
+        if !span.is_predefined() {
+            self.secondary.push((span, text.into()));
+        }
+        self
+    }
+
+    /// What would be right.
+    pub(crate) fn help(mut self, text: impl Into<String>) -> Draft {
+        self.help = Some(text.into());
+        self
+    }
+
+    /// The same, where there is something to say.
+    pub(crate) fn maybe_help(mut self, text: Option<String>) -> Draft {
+        self.help = text.or(self.help);
+        self
+    }
+}
+
+/// More diagnostics than this help nobody, and cost time on hostile input.
+const MOST_DIAGNOSTICS: usize = 100;
+
+/// Collects diagnostics: one for each rule and place.
+pub(crate) struct Reporter<'a> {
+    pub(crate) source: &'a Source<'a>,
+    list: Vec<Diagnostic>,
+    seen: HashSet<(Code, Span)>,
+    errors: usize,
+}
+
+impl<'a> Reporter<'a> {
+    pub(crate) fn new(source: &'a Source<'a>) -> Reporter<'a> {
+        Reporter { source, list: Vec::new(), seen: HashSet::new(), errors: 0 }
+    }
+
+    pub(crate) fn add(&mut self, draft: Draft) {
+        let severity = draft.code.severity();
+        // Counted even where it is not kept: a DTD with an error is never accepted.
+        self.errors += usize::from(severity == Severity::Error);
+        if self.is_full() || !self.seen.insert((draft.code, draft.span)) {
+            return;
+        }
+        let secondary = draft.secondary.into_iter().map(|(span, text)| self.place(span, text)).collect();
+        let primary = self.place(draft.span, draft.label);
+        self.list.push(Diagnostic {
+            code: draft.code,
+            severity,
+            message: draft.message,
+            primary,
+            secondary,
+            help: draft.help,
+        });
+    }
+
+    fn place(&self, span: Span, text: String) -> Label {
+        let (line, column) = self.source.position(span.start);
+        Label { span: span.range(), line, column, text }
+    }
+
+    /// Whether any error was found.
+    pub(crate) fn failed(&self) -> bool {
+        self.errors > 0
+    }
+
+    /// Whether nothing more is kept.
+    pub(crate) fn is_full(&self) -> bool {
+        self.list.len() >= MOST_DIAGNOSTICS
+    }
+
+    /// In the order of the text. After a syntax error only those are kept that cannot be its consequence.
+    pub(crate) fn finish(mut self) -> Vec<Diagnostic> {
+        if self.list.iter().any(|d| d.code.is_syntax()) {
+            self.list.retain(|d| !d.code.needs_whole_text());
+        }
+        self.list.sort_by_key(|d| (d.primary.span.start, d.code));
+        self.list
+    }
+}

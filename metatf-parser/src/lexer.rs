@@ -1,0 +1,222 @@
+//! A first pass over the text that pest does not need but the driver does: tokens and comments with their places, and
+//! the mistakes that would make parsing deep or blind (spec 2, 3.5). Linear, no recursion.
+
+use crate::codes::Code;
+use crate::diagnostic::{Draft, Reporter};
+use crate::span::Span;
+
+/// Parentheses and records nest at most this deep (spec 3.5).
+pub(crate) const MOST_NESTING: usize = 32;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Name,
+    Int,
+    Text,
+    /// One of `{ } ( ) : ; , . * + - =`.
+    Mark(u8),
+    /// A character that stands nowhere in the language.
+    Unknown,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Token {
+    pub(crate) kind: Kind,
+    pub(crate) span: Span,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Comment {
+    pub(crate) span: Span,
+    /// Index of the token that follows.
+    pub(crate) before: usize,
+    /// Whether nothing but white space precedes it on its line.
+    pub(crate) starts_line: bool,
+}
+
+/// A mistake inside a statement, as token indices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Bad {
+    /// The token at fault.
+    pub(crate) token: usize,
+    /// The first token of the statement: the one after the last `;`, `{` or `}`.
+    pub(crate) statement: usize,
+}
+
+/// The result.
+#[derive(Default)]
+pub(crate) struct Lexed {
+    pub(crate) tokens: Vec<Token>,
+    pub(crate) comments: Vec<Comment>,
+    /// Mistakes that have been reported; the statements around them are not parsed. Ascending.
+    pub(crate) bad: Vec<Bad>,
+    /// Whether a comment swallowed the end of the text.
+    pub(crate) open_comment: bool,
+}
+
+pub(crate) fn lex(text: &str, start: usize, report: &mut Reporter) -> Lexed {
+    let mut lexer =
+        Lexer { text, bytes: text.as_bytes(), at: start, depth: 0, statement: 0, report, out: Lexed::default() };
+    lexer.run();
+    lexer.out
+}
+
+struct Lexer<'a, 'r, 's> {
+    text: &'a str,
+    bytes: &'a [u8],
+    at: usize,
+    /// Open parentheses in this statement.
+    depth: usize,
+    /// Index of the statement's first token.
+    statement: usize,
+    report: &'r mut Reporter<'s>,
+    out: Lexed,
+}
+
+impl Lexed {
+    /// Whether the statement that goes on at token `index` holds a mistake there or later.
+    pub(crate) fn statement_is_bad(&self, index: usize) -> bool {
+        let next = self.bad.partition_point(|bad| bad.token < index);
+        self.bad.get(next).is_some_and(|bad| bad.statement <= index)
+    }
+}
+
+impl Lexer<'_, '_, '_> {
+    fn run(&mut self) {
+        let mut fresh_line = true;
+        while let Some(byte) = self.bytes.get(self.at).copied() {
+            match byte {
+                b'\n' => fresh_line = true,
+                b' ' | b'\t' | b'\r' | 0x0B | 0x0C => {}
+                b'/' if matches!(self.peek(1), Some(b'/' | b'*')) => {
+                    self.comment(fresh_line);
+                    continue;
+                }
+                _ => {
+                    fresh_line = false;
+                    self.token(byte);
+                    continue;
+                }
+            }
+            self.at += 1;
+        }
+    }
+
+    fn peek(&self, ahead: usize) -> Option<u8> {
+        self.bytes.get(self.at + ahead).copied()
+    }
+
+    fn bad(&mut self) {
+        self.out.bad.push(Bad { token: self.out.tokens.len(), statement: self.statement });
+    }
+
+    fn comment(&mut self, starts_line: bool) {
+        let start = self.at;
+        let rest = self.bytes.get(start..).unwrap_or_default();
+        let end = if self.peek(1) == Some(b'/') {
+            rest.iter().position(|b| *b == b'\n').map_or(self.bytes.len(), |i| start + i)
+        } else if let Some(i) = rest.iter().skip(2).zip(rest.iter().skip(3)).position(|p| p == (&b'*', &b'/')) {
+            start + 2 + i + 2
+        } else {
+            self.out.open_comment = true;
+            let place = Span::new(start, start + 2);
+            self.report.add(
+                Draft::new(Code::OpenComment, place, "a comment is not closed")
+                    .label("the comment starts here")
+                    .help("add `*/` where the comment ends"),
+            );
+            self.bytes.len()
+        };
+        self.out.comments.push(Comment { span: Span::new(start, end), before: self.out.tokens.len(), starts_line });
+        self.at = end;
+    }
+
+    fn token(&mut self, byte: u8) {
+        let start = self.at;
+        let kind = match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' => self.word(Kind::Name),
+            b'0'..=b'9' => self.word(Kind::Int),
+            b'"' => self.string(),
+            b'(' | b')' | b'{' | b'}' | b':' | b';' | b',' | b'.' | b'*' | b'+' | b'-' | b'=' => self.mark(byte),
+            _ => {
+                self.at += self.text.get(start..).and_then(|t| t.chars().next()).map_or(1, char::len_utf8);
+                Kind::Unknown
+            }
+        };
+        self.out.tokens.push(Token { kind, span: Span::new(start, self.at) });
+    }
+
+    fn word(&mut self, kind: Kind) -> Kind {
+        while self.peek(0).is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_') {
+            self.at += 1;
+        }
+        kind
+    }
+
+    fn mark(&mut self, byte: u8) -> Kind {
+        match byte {
+            b'(' => self.open(),
+            b')' => self.depth = self.depth.saturating_sub(1),
+            b';' | b'{' | b'}' => {
+                self.depth = 0;
+                self.statement = self.out.tokens.len() + 1;
+            }
+            _ => {}
+        }
+        self.at += 1;
+        Kind::Mark(byte)
+    }
+
+    /// Spec 3.5: only the first parenthesis too deep in a statement is reported.
+    fn open(&mut self) {
+        self.depth += 1;
+        if self.depth == MOST_NESTING + 1 {
+            self.bad();
+            self.report.add(
+                Draft::new(
+                    Code::DeepParentheses,
+                    Span::new(self.at, self.at + 1),
+                    format!("parentheses nest over {MOST_NESTING} deep"),
+                )
+                .label(format!("this would be level {}", self.depth))
+                .help("take out parentheses that change nothing, or make a record of the inner part"),
+            );
+        }
+    }
+
+    /// Spec 2: on one line, with the escapes `\n \t \r \\ \"`.
+    fn string(&mut self) -> Kind {
+        let start = self.at;
+        self.at += 1;
+        while let Some(byte) = self.peek(0) {
+            match byte {
+                b'"' => {
+                    self.at += 1;
+                    return Kind::Text;
+                }
+                b'\n' | b'\r' => break,
+                b'\\' if matches!(self.peek(1), Some(b'n' | b't' | b'r' | b'\\' | b'"')) => self.at += 2,
+                b'\\' => {
+                    self.bad_escape();
+                    self.at += 1;
+                }
+                _ => self.at += 1,
+            }
+        }
+        self.bad();
+        self.report.add(
+            Draft::new(Code::BadString, Span::new(start, start + 1), "a string is not closed on its line")
+                .label("the string starts here")
+                .help("add `\"` at its end; a line break inside is written `\\n`"),
+        );
+        Kind::Text
+    }
+
+    fn bad_escape(&mut self) {
+        self.bad();
+        self.report.add(
+            Draft::new(Code::BadString, Span::new(self.at, self.at + 1), "an unknown escape in a string")
+                .help(r#"the escapes are `\n`, `\t`, `\r`, `\\` and `\"`"#),
+        );
+    }
+}

@@ -1,0 +1,92 @@
+//! Puts the resolved schema together: records, sections, cells.
+
+use std::collections::HashMap;
+
+use super::bases::PREDEFINED_RECORDS;
+use super::leaves::{Resolved, ResolvedLeaf};
+use super::model::{Model, RecordIndex, ScopeIndex};
+use super::{predefined, previous, too_large};
+use crate::ast::Ast;
+use crate::diagnostic::Reporter;
+use crate::schema::{COMMENT, Dtd, METADATA, Record, RecordId, SECTION, Section, SectionId};
+use crate::span::Span;
+
+/// The schema, unless something has been or is reported.
+pub(super) fn dtd(
+    mut model: Model,
+    resolved: Vec<Resolved>,
+    ast: &Ast,
+    source: &str,
+    report: &mut Reporter,
+) -> Option<Dtd> {
+    let tag_width = model.tag_width.unwrap_or(1);
+    let predefined = predefined::tagged(tag_width);
+    let by_index: HashMap<RecordIndex, usize> =
+        resolved.iter().enumerate().map(|(i, r)| (r.layout.record, i)).collect();
+    let mut sections = Vec::new();
+    for scope in 0..model.scopes.len() {
+        sections.push(section(&mut model, scope, &resolved, &by_index, report)?);
+    }
+    if report.failed() {
+        return None;
+    }
+    let mut records = Vec::from(predefined);
+    records.extend(resolved.into_iter().map(|r| record(&model, r)));
+    let text = source.get(report.source.start..).unwrap_or_default().to_owned();
+    Some(Dtd { text, doc: ast.doc.clone(), tag_width, sections, records })
+}
+
+fn section(
+    model: &mut Model,
+    index: ScopeIndex,
+    resolved: &[Resolved],
+    by_index: &HashMap<RecordIndex, usize>,
+    report: &mut Reporter,
+) -> Option<Section> {
+    let places: Vec<usize> = model.top_records(index).iter().filter_map(|r| by_index.get(r)).copied().collect();
+    let tops: Vec<&Resolved> = places.iter().filter_map(|p| resolved.get(*p)).collect();
+    // A global record counts in every section.
+    let bytes = tops.iter().map(|r| r.leaves.len() * 8 + 64).sum();
+    if !model.budget.charge(bytes) {
+        report.add(too_large(Span::at(report.source.start)));
+        return None;
+    }
+    let own = previous::cells(&tops, report);
+    let ids = places.iter().filter_map(|p| u32::try_from(p + PREDEFINED_RECORDS).ok()).map(RecordId);
+    let scope = model.scopes.get(index)?;
+    let mut section = Section {
+        number: scope.number.unwrap_or(0),
+        name: scope.ast.head.as_ref().map(|h| h.name.text.clone()),
+        doc: scope.ast.doc.clone(),
+        stream: None,
+        records: Vec::new(),
+        cells: Vec::new(),
+        cell_initials: own.initials,
+    };
+    if scope.stream.is_some() {
+        section.records = ids.collect();
+        section.stream = section.records.first().copied();
+    } else {
+        section.records = [COMMENT, SECTION, METADATA].into_iter().chain(ids).collect();
+        let fresh = u32::try_from(section.cell_initials.len()).ok()?;
+        // `comment` has three leaves, each with a cell of its own, after those of the DTD's records.
+        section.cells = vec![vec![fresh, fresh + 1, fresh + 2], Vec::new(), Vec::new()];
+        section.cell_initials.extend([0; 3]);
+    }
+    section.cells.extend(own.cells);
+    Some(section)
+}
+
+fn record(model: &Model, resolved: Resolved) -> Record {
+    let Resolved { layout, leaves, tag } = resolved;
+    let record = model.records.get(layout.record);
+    let section = record.and_then(|r| u16::try_from(r.scope).ok()).filter(|s| *s != 0).map(SectionId);
+    Record {
+        name: record.map_or_else(String::new, |r| r.name().to_owned()),
+        section,
+        tag,
+        doc: record.and_then(|r| r.ast.doc.clone()),
+        items: layout.items,
+        leaves: leaves.into_iter().map(|ResolvedLeaf { leaf, .. }| leaf).collect(),
+    }
+}

@@ -1,0 +1,85 @@
+//! `baseOffset record.field.value` (spec 4): the value last seen for a leaf of a record of the same section.
+
+use super::layout::{Layout, RawLeaf};
+use super::leaves::Resolved;
+use super::model::{Model, ScopeIndex, VFIELD, Visible};
+use crate::ast::Reference;
+use crate::codes::Code;
+use crate::diagnostic::{Draft, Reporter};
+use crate::schema::{Interpretation, LeafId, RecordId};
+use crate::suggest::did_you_mean;
+
+/// Predefined records come first in [`crate::schema::Dtd::records`].
+pub(super) const PREDEFINED_RECORDS: usize = 3;
+
+/// The leaf that is meant: a path from the record's fields, or the first leaf of that name anywhere in it. Whether it
+/// is a number is checked when all leaves are known ([`numbers`]).
+pub(super) fn resolve(
+    model: &Model,
+    layouts: &[Layout],
+    scope: ScopeIndex,
+    reference: &Reference,
+    report: &mut Reporter,
+) -> Option<Interpretation> {
+    let (record, path) = reference.path.split_first()?;
+    let target = match model.visible(scope, &record.text) {
+        Visible::Record(index) if index != VFIELD => layouts.iter().position(|l| l.record == index),
+        _ => None,
+    };
+    let Some(target) = target else {
+        // A record that is there but could not be laid out has been reported.
+        if !matches!(model.visible(scope, &record.text), Visible::Record(i) if model.records.get(i).is_some_and(|r| r.tagged))
+        {
+            unknown_record(model, scope, reference, report);
+        }
+        return None;
+    };
+    let layout = layouts.get(target)?;
+    let exact = |leaf: &RawLeaf| layout.has_path(leaf, 0, path);
+    let named = |leaf: &RawLeaf| matches!(path, [only] if only.text == leaf.name);
+    let index = layout.leaves.iter().position(exact).or_else(|| layout.leaves.iter().position(named));
+    let index = index.filter(|i| layout.leaves.get(*i).is_some_and(|l| !l.is_tag));
+    let Some(index) = index else {
+        let name = path.last()?;
+        report.add(
+            Draft::new(
+                Code::BaseUnknown,
+                reference.span,
+                format!("record `{}` has no number field `{}` to be a base", record.text, name.text),
+            )
+            .help("write `baseOffset RECORD.FIELD.value`; the tag does not count")
+            .maybe_help(did_you_mean(&name.text, layout.leaves.iter().map(|l| l.name))),
+        );
+        return None;
+    };
+    let id = u32::try_from(target + PREDEFINED_RECORDS).ok()?;
+    Some(Interpretation::BaseOffsetOf(RecordId(id), LeafId(u8::try_from(index).ok()?)))
+}
+
+fn unknown_record(model: &Model, scope: ScopeIndex, reference: &Reference, report: &mut Reporter) {
+    let Some(record) = reference.path.first() else { return };
+    let tops = model.top_records(scope);
+    let names = tops.iter().filter_map(|r| model.records.get(*r)).map(|r| r.ast.name.text.as_str());
+    report.add(
+        Draft::new(
+            Code::BaseUnknown,
+            reference.span,
+            format!("this section has no record `{}` whose field could be a base", record.text),
+        )
+        .help("the record is one of the same section, or a global one")
+        .maybe_help(did_you_mean(&record.text, names)),
+    );
+}
+
+/// A base is a number: checked when the widths of all leaves are known.
+pub(super) fn numbers(resolved: &[Resolved], report: &mut Reporter) {
+    for leaf in resolved.iter().flat_map(|r| &r.leaves) {
+        let Interpretation::BaseOffsetOf(record, base) = leaf.leaf.interpretation else { continue };
+        let record = usize::try_from(record.0).unwrap_or(usize::MAX).wrapping_sub(PREDEFINED_RECORDS);
+        let base = resolved.get(record).and_then(|r| r.leaves.get(usize::from(base.0)));
+        if let Some(base) = base.filter(|b| !b.broken && !b.leaf.is_numeric()) {
+            let message = format!("`{}` is a byte array and no base", base.leaf.name);
+            report.add(Draft::new(Code::BaseUnknown, leaf.place, message).help("a base is a number field"));
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Constants agree with their width and interpretation (spec 3.2).
+
+use crate::codes::Code;
+use crate::diagnostic::{Draft, Reporter};
+use crate::schema::{Interpretation, Leaf, Width};
+use crate::span::Span;
+
+/// Whether a record can hold this constant; reports where it cannot.
+pub(super) fn check(leaf: &Leaf, value: u64, place: Span, report: &mut Reporter) -> bool {
+    if !leaf.is_numeric() {
+        report.add(
+            Draft::new(Code::ConstantArray, place, format!("`{}` is a byte array and cannot be constant", leaf.name))
+                .help("a constant is a number of up to 8 bytes"),
+        );
+        return false;
+    }
+    let width = if let Width::Number(width) = leaf.width { width } else { 0 };
+    let (fits, holds) = match leaf.interpretation {
+        Interpretation::None | Interpretation::SectionOffset(_) => {
+            (unsigned_fits(value, width), format!("{width} bytes hold 0 to {}", largest(width)))
+        }
+        Interpretation::BaseOffset(base) => (
+            signed_fits(value.wrapping_sub(base), width),
+            format!(
+                "{width} bytes hold less than {} more or less than {base}",
+                (largest(width) >> 1).saturating_add(1)
+            ),
+        ),
+        Interpretation::Default(default) => (value == default, format!("`default` makes it always {default}")),
+        Interpretation::Stride { initial, stride } => {
+            (value == initial && stride == 0, "`stride` makes it another value each time".to_owned())
+        }
+        // Depends on what precedes in the trace.
+        Interpretation::BaseOffsetOf(..) | Interpretation::Delta(_) | Interpretation::SectionStride { .. } => {
+            return true;
+        }
+    };
+    if !fits {
+        let message = format!("`{}` cannot be {value}: {holds}", leaf.name);
+        report.add(
+            Draft::new(Code::ConstantRange, place, message)
+                .help("a constant agrees with the width and interpretation of its field"),
+        );
+    }
+    fits
+}
+
+/// The largest number in that many bytes, 0 to 8.
+fn largest(width: u8) -> u64 {
+    1_u64.checked_shl(u32::from(width) * 8).map_or(u64::MAX, |n| n - 1)
+}
+
+fn unsigned_fits(value: u64, width: u8) -> bool {
+    value <= largest(width)
+}
+
+/// Whether the low bytes, sign-extended, give the value back.
+fn signed_fits(value: u64, width: u8) -> bool {
+    if width == 0 {
+        return value == 0;
+    }
+    let sign = (largest(width) >> 1) + 1;
+    ((value & largest(width)) ^ sign).wrapping_sub(sign) == value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges() {
+        assert!(unsigned_fits(255, 1) && !unsigned_fits(256, 1));
+        assert!(unsigned_fits(u64::MAX, 8) && unsigned_fits(0, 0) && !unsigned_fits(1, 0));
+        assert!(signed_fits(127, 1) && !signed_fits(128, 1));
+        assert!(signed_fits(u64::MAX, 1) && signed_fits(u64::MAX - 127, 1) && !signed_fits(u64::MAX - 128, 1));
+        assert!(signed_fits(u64::MAX, 8) && signed_fits(0, 0));
+    }
+}

@@ -1,0 +1,216 @@
+//! Expressions (spec 3.2, 3.3): constants are folded, references become leaves of the same record.
+//!
+//! Where a path starts: in a record's block at that record's fields (`data.width = length.value;` in the block of the
+//! record that lists both; from outside by path, `box.data.width = box.length.value;`). In a property of a section or
+//! of the top level at the record that lists the leaf, then at the records that nest it, innermost first. Where a
+//! name stands several times before the leaf, the nearest is meant.
+
+use super::layout::{Layout, RawLeaf};
+use crate::ast::{Aspect, Expression, Operator, Reference, Step};
+use crate::codes::Code;
+use crate::diagnostic::Draft;
+use crate::schema::{Expr, ExprOp, LeafId, Width};
+use crate::span::Span;
+use crate::suggest::did_you_mean;
+
+/// What an expression comes to.
+pub(super) enum Computed {
+    Constant(u64),
+    Variable(Expr),
+}
+
+/// Why there is nothing.
+pub(super) enum Failure {
+    /// To be reported.
+    Mistake(Box<Draft>),
+    /// A consequence of what has been reported.
+    Silent,
+}
+
+impl From<Draft> for Failure {
+    fn from(draft: Draft) -> Failure {
+        Failure::Mistake(Box::new(draft))
+    }
+}
+
+/// What an expression may refer to.
+pub(super) struct Context<'c, 'a> {
+    pub(super) layout: &'c Layout<'a>,
+    /// Index of the leaf whose width this is.
+    pub(super) leaf: usize,
+    /// Widths of the leaves before it; `None` where one could not be resolved.
+    pub(super) widths: &'c [Option<Width>],
+    /// Frames in which a path may start, the best first.
+    pub(super) frames: Vec<usize>,
+}
+
+/// Folds an expression without references; the width of `tag` may be referred to where it is given.
+pub(super) fn constant(expression: &Expression, tag_width: Option<u8>) -> Option<u64> {
+    let resolve = |reference: &Reference| match (reference.path.as_slice(), reference.of, tag_width) {
+        ([only], Aspect::Width, Some(width)) if only.text == "tag" => Ok(ExprOp::Push(u64::from(width))),
+        _ => Err(Failure::Silent),
+    };
+    match fold(expression, Span::at(0), resolve) {
+        Ok(Computed::Constant(value)) => Some(value),
+        _ => None,
+    }
+}
+
+/// Computes as far as the DTD says.
+pub(super) fn compute(expression: &Expression, place: Span, context: &Context) -> Result<Computed, Failure> {
+    fold(expression, place, |reference| context.resolve(reference, place))
+}
+
+/// One operand on the stack: where its steps start in the output, and its value if it is constant.
+struct Operand {
+    start: usize,
+    constant: Option<u64>,
+}
+
+fn fold(
+    expression: &Expression,
+    place: Span,
+    mut resolve: impl FnMut(&Reference) -> Result<ExprOp, Failure>,
+) -> Result<Computed, Failure> {
+    let mut out: Vec<ExprOp> = Vec::new();
+    let mut stack: Vec<Operand> = Vec::new();
+    for step in &expression.steps {
+        let start = out.len();
+        match step {
+            Step::Int(int) => {
+                let value = int.natural().ok_or_else(|| overflow(int.span.or(place)))?;
+                stack.push(Operand { start, constant: Some(value) });
+                out.push(ExprOp::Push(value));
+            }
+            Step::Reference(reference) => {
+                let op = resolve(reference)?;
+                let constant = if let ExprOp::Push(value) = op { Some(value) } else { None };
+                stack.push(Operand { start, constant });
+                out.push(op);
+            }
+            Step::Operator(operator) => {
+                let (Some(right), Some(left)) = (stack.pop(), stack.pop()) else { return Err(Failure::Silent) };
+                stack.push(combine(*operator, &left, &right, &mut out, place)?);
+            }
+        }
+    }
+    match stack.pop().ok_or(Failure::Silent)?.constant {
+        Some(value) => Ok(Computed::Constant(value)),
+        None => Ok(Computed::Variable(Expr(out))),
+    }
+}
+
+/// Spec 3.2: 0 to 2^64-1 at every step.
+fn combine(
+    operator: Operator,
+    left: &Operand,
+    right: &Operand,
+    out: &mut Vec<ExprOp>,
+    place: Span,
+) -> Result<Operand, Failure> {
+    let Some((a, b)) = left.constant.zip(right.constant) else {
+        out.push(match operator {
+            Operator::Add => ExprOp::Add,
+            Operator::Sub => ExprOp::Sub,
+            Operator::Mul => ExprOp::Mul,
+        });
+        return Ok(Operand { start: left.start, constant: None });
+    };
+    let value = match operator {
+        Operator::Add => a.checked_add(b),
+        Operator::Sub => a.checked_sub(b),
+        Operator::Mul => a.checked_mul(b),
+    };
+    let value = value.ok_or_else(|| overflow(place))?;
+    out.truncate(left.start);
+    out.push(ExprOp::Push(value));
+    Ok(Operand { start: left.start, constant: Some(value) })
+}
+
+fn overflow(place: Span) -> Draft {
+    Draft::new(Code::ConstantOverflow, place, "this expression goes below 0 or over 2^64-1")
+        .help("expressions use unsigned 64-bit integers, at every step")
+}
+
+impl Context<'_, '_> {
+    fn resolve(&self, reference: &Reference, place: Span) -> Result<ExprOp, Failure> {
+        let at = reference.span.or(place);
+        // The tag's width is one for all: it may be named in nested records too.
+        if let ([only], Aspect::Width, Some(Width::Number(tag))) = (
+            reference.path.as_slice(),
+            reference.of,
+            self.widths
+                .first()
+                .and_then(Option::as_ref)
+                .filter(|_| self.layout.leaves.first().is_some_and(|l| l.is_tag)),
+        ) && only.text == "tag"
+        {
+            return Ok(ExprOp::Push(u64::from(*tag)));
+        }
+        let index = match self.find(reference) {
+            Ok(index) => index,
+            Err(code) => return Err(self.not_found(code, reference, at).into()),
+        };
+        let width = self.widths.get(index).and_then(Option::as_ref).ok_or(Failure::Silent)?;
+        match (reference.of, width) {
+            (Aspect::Value, Width::Number(_) | Width::Unset) => {
+                u8::try_from(index).map(|id| ExprOp::Leaf(LeafId(id))).map_err(|_| Failure::Silent)
+            }
+            (Aspect::Width, Width::Number(width)) => Ok(ExprOp::Push(u64::from(*width))),
+            (Aspect::Width, Width::Array(width)) => Ok(ExprOp::Push(u64::from(*width))),
+            (Aspect::Value, _) => Err(not_a_number(at, "the value of a byte array is not a number").into()),
+            (Aspect::Width, Width::Unset) => Err(not_a_number(at, "this field has no width").into()),
+            (Aspect::Width, Width::Variable(_)) => {
+                Err(not_a_number(at, "the width of this field is not an integer").into())
+            }
+        }
+    }
+
+    /// The nearest leaf before this one that the path may mean; else what stands in the way.
+    fn find(&self, reference: &Reference) -> Result<usize, Code> {
+        let leaves = &self.layout.leaves;
+        let repeats = leaves.get(self.leaf).map(|l| l.repeats.as_slice()).unwrap_or_default();
+        let mut problem = Code::UnknownReference;
+        for frame in &self.frames {
+            let matches = |leaf: &RawLeaf| self.layout.has_path(leaf, *frame, &reference.path);
+            for (index, leaf) in leaves.iter().enumerate().rev().filter(|(_, leaf)| matches(leaf)) {
+                if index >= self.leaf {
+                    problem = Code::ForwardReference;
+                } else if repeats.starts_with(&leaf.repeats) {
+                    return Ok(index);
+                } else {
+                    problem = Code::OutOfRepetition;
+                }
+            }
+            if problem != Code::UnknownReference {
+                break;
+            }
+        }
+        Err(problem)
+    }
+
+    fn not_found(&self, code: Code, reference: &Reference, at: Span) -> Draft {
+        let path = reference.path.iter().map(|n| n.text.as_str()).collect::<Vec<_>>().join(".");
+        match code {
+            Code::ForwardReference => Draft::new(code, at, format!("`{path}` does not stand before this field"))
+                .help("a width is computed from fields that have been read: list it earlier"),
+            Code::OutOfRepetition => {
+                Draft::new(code, at, format!("`{path}` stands in a repetition that is over")).help(
+                    "a repeated field has no single value after its repetition: refer to one outside, or in the same item",
+                )
+            }
+            _ => {
+                let known = self.layout.leaves.iter().take(self.leaf).map(|l| l.name);
+                let name = reference.path.last().map_or("", |n| n.text.as_str());
+                Draft::new(code, at, format!("this record has no field `{path}` before this one"))
+                    .help("a width is computed from earlier fields of the same record")
+                    .maybe_help(did_you_mean(name, known))
+            }
+        }
+    }
+}
+
+fn not_a_number(at: Span, message: &str) -> Draft {
+    Draft::new(Code::NotANumber, at, message)
+        .help("`.value` needs a number field, `.width` a field whose width is an integer")
+}

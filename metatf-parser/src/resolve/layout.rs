@@ -1,0 +1,343 @@
+//! Flattens a record into leaves and items (spec 3.1, 3.3, 8).
+
+use std::collections::HashMap;
+
+use super::model::{Field, Model, RecordIndex};
+use crate::ast::{self, FieldItem, Name};
+use crate::codes::Code;
+use crate::diagnostic::{Draft, Reporter};
+use crate::schema::{Item, LeafId, Repeated};
+use crate::span::Span;
+
+/// Leaves in a record, `tag` included (spec 3.5).
+const MOST_LEAVES: usize = 255;
+
+/// An instance of a record in the layout: the top record itself, or one nested somewhere in it.
+pub(super) struct Frame<'a> {
+    pub(super) record: RecordIndex,
+    /// The instance that nests this one, and the field's name there.
+    pub(super) parent: Option<(usize, &'a str)>,
+}
+
+/// A leaf before its properties are looked up.
+pub(super) struct RawLeaf<'a> {
+    pub(super) name: &'a str,
+    pub(super) key: String,
+    pub(super) path: Vec<String>,
+    pub(super) frame: usize,
+    /// The repetitions it stands in, outermost first.
+    pub(super) repeats: Vec<usize>,
+    /// The field in the list of the innermost record that the text defines.
+    pub(super) site: Span,
+    pub(super) is_tag: bool,
+}
+
+/// A flattened record.
+pub(super) struct Layout<'a> {
+    pub(super) record: RecordIndex,
+    pub(super) frames: Vec<Frame<'a>>,
+    pub(super) leaves: Vec<RawLeaf<'a>>,
+    pub(super) items: Vec<Item>,
+}
+
+impl<'a> Layout<'a> {
+    /// Whether the names from `frame` (exclusive) down to the leaf are `path`.
+    pub(super) fn has_path(&self, leaf: &RawLeaf, frame: usize, path: &[Name]) -> bool {
+        let Some((last, nesting)) = path.split_last() else { return false };
+        if leaf.name != last.text {
+            return false;
+        }
+        let mut at = leaf.frame;
+        for name in nesting.iter().rev() {
+            match self.frames.get(at).and_then(|f| f.parent) {
+                Some((parent, field)) if at != frame && field == name.text => at = parent,
+                _ => return false,
+            }
+        }
+        at == frame
+    }
+
+    /// The frames from a leaf's own up to the top record's.
+    pub(super) fn frames_up(&self, leaf: &RawLeaf) -> impl Iterator<Item = usize> {
+        std::iter::successors(Some(leaf.frame), |at| self.frames.get(*at)?.parent.map(|(parent, _)| parent))
+    }
+}
+
+/// Flattens a top record; `None` where it cannot be (reported).
+pub(super) fn expand<'a>(model: &mut Model<'a>, record: RecordIndex, report: &mut Reporter) -> Option<Layout<'a>> {
+    let ast = model.records.get(record).filter(|r| r.sound)?.ast;
+    let mut expander = Expander {
+        model,
+        report,
+        layout: Layout { record, frames: vec![Frame { record, parent: None }], leaves: Vec::new(), items: Vec::new() },
+        objects: Vec::new(),
+        repeats: 0,
+        in_place: HashMap::new(),
+        full: false,
+    };
+    let items = expander.top(ast);
+    expander.key_clashes();
+    let full = expander.full;
+    expander.layout.items = items;
+    (!full).then_some(expander.layout)
+}
+
+/// The names in one JSON object (spec 8): how often each was used, and the keys given out.
+#[derive(Default)]
+struct Object<'a> {
+    uses: HashMap<&'a str, usize>,
+    /// Repeated groups and records by the name of their count.
+    repetitions: HashMap<&'a str, usize>,
+    keys: Vec<(String, Span)>,
+}
+
+/// Where in the layout the expander is.
+#[derive(Clone)]
+struct Place {
+    frame: usize,
+    object: usize,
+    repeats: Vec<usize>,
+    path: Vec<String>,
+    /// Stands for the places of predefined fields: where they are nested.
+    site: Span,
+}
+
+struct Expander<'m, 'a, 'r, 's> {
+    model: &'m mut Model<'a>,
+    report: &'r mut Reporter<'s>,
+    layout: Layout<'a>,
+    objects: Vec<Object<'a>>,
+    repeats: usize,
+    /// Counts encoded in place, by frame and name: where.
+    in_place: HashMap<(usize, &'a str), Span>,
+    /// Over a limit, reported.
+    full: bool,
+}
+
+impl<'a> Expander<'_, 'a, '_, '_> {
+    fn top(&mut self, record: &'a ast::Record) -> Vec<Item> {
+        self.objects.push(Object::default());
+        let place = Place { frame: 0, object: 0, repeats: Vec::new(), path: Vec::new(), site: record.name.span };
+        let mut items = Vec::new();
+        let implicit = self.model.records.get(self.layout.record).is_some_and(|r| r.tagged && !r.lists_tag);
+        if implicit {
+            items.extend(self.leaf("tag", record.name.span, &place).map(Item::Leaf));
+        }
+        self.list(&record.fields, &place, &mut items);
+        items
+    }
+
+    /// Adds what a field item stands for. A group that is not repeated is flat (spec 3.1, 8). Depth: at most 32 levels,
+    /// checked before.
+    fn list(&mut self, item: &'a FieldItem, place: &Place, out: &mut Vec<Item>) {
+        if self.full {
+            return;
+        }
+        match item {
+            FieldItem::Group(items) => items.iter().for_each(|i| self.list(i, place, out)),
+            FieldItem::Name(name) => self.name(name, place, out),
+            FieldItem::Repeat { count, body } => self.repetition(count, body, place, out),
+        }
+    }
+
+    fn name(&mut self, name: &'a Name, place: &Place, out: &mut Vec<Item>) {
+        let Some(nested) = self.nested(name, place) else {
+            if let Some(first) = self.in_place.get(&(place.frame, name.text.as_str())) {
+                self.report.add(
+                    Draft::new(Code::CountLater, *first, format!("the count `{}` is listed again later", name.text))
+                        .label("encoded here, before what it counts")
+                        .also(name.span, "listed again here")
+                        .help("list the count before the repetition, or only in the repetition"),
+                );
+            }
+            out.extend(self.leaf(&name.text, name.span, place).map(Item::Leaf));
+            return;
+        };
+        let Some(ast) = self.model.records.get(nested).map(|r| r.ast) else { return };
+        let key = self.key(name.text.as_str(), name.span.or(place.site), place.object);
+        let items = self.nested_items(ast, nested, name, key.clone(), place);
+        out.push(Item::Nested { key, record: name.text.clone(), doc: self.nested_doc(place, ast, name), items });
+    }
+
+    /// The doc of a nested record here: that of the field, else the record's own.
+    fn nested_doc(&self, place: &Place, ast: &ast::Record, name: &Name) -> Option<String> {
+        let frame = self.layout.frames.get(place.frame)?;
+        let slot = self.model.records.get(frame.record)?.slots.get(&name.text);
+        let property = slot.and_then(|s| s.properties.get("doc")).map(|p| &p.value);
+        match (property, slot.and_then(|s| s.doc)) {
+            (Some(ast::Value::Text(text)), _) => Some(text.clone()),
+            (_, Some(doc)) => Some(doc.to_owned()),
+            _ => ast.doc.clone(),
+        }
+    }
+
+    fn nested(&self, name: &Name, place: &Place) -> Option<RecordIndex> {
+        let frame = self.layout.frames.get(place.frame)?;
+        match self.model.records.get(frame.record)?.fields.get(name.text.as_str()) {
+            Some(Field::Record(record)) => Some(*record),
+            _ => None,
+        }
+    }
+
+    fn nested_items(
+        &mut self,
+        ast: &'a ast::Record,
+        record: RecordIndex,
+        name: &'a Name,
+        key: String,
+        place: &Place,
+    ) -> Vec<Item> {
+        self.layout.frames.push(Frame { record, parent: Some((place.frame, &name.text)) });
+        self.objects.push(Object::default());
+        let mut path = place.path.clone();
+        path.push(key);
+        let inner = Place {
+            frame: self.layout.frames.len() - 1,
+            object: self.objects.len() - 1,
+            path,
+            site: name.span.or(place.site),
+            ..place.clone()
+        };
+        let mut items = Vec::new();
+        self.list(&ast.fields, &inner, &mut items);
+        items
+    }
+
+    /// Spec 3.3.
+    fn repetition(&mut self, count: &'a Name, body: &'a FieldItem, place: &Place, out: &mut Vec<Item>) {
+        let Some(counter) = self.counter(count, place, out) else { return };
+        self.repeats += 1;
+        let mut inner = place.clone();
+        inner.repeats.push(self.repeats);
+        let (key, body) = match body {
+            FieldItem::Name(name) => match self.nested(name, place) {
+                Some(record) => {
+                    let Some(ast) = self.model.records.get(record).map(|r| r.ast) else { return };
+                    let key = self.items_key(count, place);
+                    let doc = self.nested_doc(place, ast, name);
+                    let items = self.nested_items(ast, record, name, key.clone(), &inner);
+                    (key, Repeated::Record { record: name.text.clone(), doc, items })
+                }
+                None => {
+                    let Some(leaf) = self.leaf(&name.text, name.span, &inner) else { return };
+                    let key = self.layout.leaves.last().map(|l| l.key.clone()).unwrap_or_default();
+                    (key, Repeated::Leaf(leaf))
+                }
+            },
+            group => {
+                let key = self.items_key(count, place);
+                self.objects.push(Object::default());
+                inner.object = self.objects.len() - 1;
+                inner.path.push(key.clone());
+                let mut items = Vec::new();
+                self.list(group, &inner, &mut items);
+                (key, Repeated::Group(items))
+            }
+        };
+        out.push(Item::Repeat { count: counter, key, body });
+    }
+
+    /// The leaf that counts: an earlier one of the same record, else one in place. Of several the nearest counts.
+    fn counter(&mut self, count: &'a Name, place: &Place, out: &mut Vec<Item>) -> Option<LeafId> {
+        let mut over = false;
+        for (index, leaf) in self.layout.leaves.iter().enumerate().rev() {
+            if leaf.frame == place.frame && leaf.name == count.text {
+                if place.repeats.starts_with(&leaf.repeats) {
+                    return u8::try_from(index).ok().map(LeafId);
+                }
+                over = true;
+            }
+        }
+        if over {
+            self.report.add(
+                Draft::new(
+                    Code::OutOfRepetition,
+                    count.span,
+                    format!("`{}` stands in a repetition that is over", count.text),
+                )
+                .help("a count stands outside of repetitions, or in the same item"),
+            );
+            return None;
+        }
+        let leaf = self.leaf(&count.text, count.span, place)?;
+        self.in_place.insert((place.frame, &count.text), count.span.or(place.site));
+        out.push(Item::Leaf(leaf));
+        Some(leaf)
+    }
+
+    /// `n_items`, or `n_items_2` and so on where repetitions by the same count stand in one object.
+    fn items_key(&mut self, count: &'a Name, place: &Place) -> String {
+        let uses = self.objects.get_mut(place.object).map_or(1, |o| {
+            let uses = o.repetitions.entry(count.text.as_str()).or_insert(0);
+            *uses += 1;
+            *uses
+        });
+        let base = format!("{}_items", count.text);
+        let key = if uses == 1 { base } else { format!("{base}_{uses}") };
+        self.give(key, count.span.or(place.site), place.object)
+    }
+
+    /// Spec 3.1: the second field of a name is called `name_2` outside.
+    fn key(&mut self, name: &'a str, span: Span, object: usize) -> String {
+        let uses = self.objects.get_mut(object).map_or(1, |o| {
+            let uses = o.uses.entry(name).or_insert(0);
+            *uses += 1;
+            *uses
+        });
+        let key = if uses == 1 { name.to_owned() } else { format!("{name}_{uses}") };
+        self.give(key, span, object)
+    }
+
+    fn give(&mut self, key: String, span: Span, object: usize) -> String {
+        if let Some(object) = self.objects.get_mut(object) {
+            object.keys.push((key.clone(), span));
+        }
+        key
+    }
+
+    fn leaf(&mut self, name: &'a str, span: Span, place: &Place) -> Option<LeafId> {
+        let site = span.or(place.site);
+        let bytes = 256 + name.len() * 3 + place.path.iter().map(|p| p.len() + 24).sum::<usize>();
+        let id = u8::try_from(self.layout.leaves.len()).ok().filter(|id| usize::from(*id) < MOST_LEAVES);
+        let (Some(id), true) = (id, self.model.budget.charge(bytes)) else {
+            self.too_many(id.is_some());
+            return None;
+        };
+        let key = self.key(name, site, place.object);
+        let mut path = place.path.clone();
+        path.push(key.clone());
+        let is_tag = name == "tag" && place.frame == 0 && self.layout.leaves.is_empty();
+        let (frame, repeats) = (place.frame, place.repeats.clone());
+        self.layout.leaves.push(RawLeaf { name, key, path, frame, repeats, site, is_tag });
+        Some(LeafId(id))
+    }
+
+    /// Stops at the limits: nesting can double with every level.
+    fn too_many(&mut self, in_all: bool) {
+        self.full = true;
+        let Some(record) = self.model.records.get(self.layout.record) else { return };
+        let place = record.ast.name.span;
+        self.report.add(if in_all {
+            super::too_large(place)
+        } else {
+            let message =
+                format!("`{}` has over {MOST_LEAVES} fields, nested ones and the tag included", record.name());
+            Draft::new(Code::ManyLeaves, place, message).help("repeat a field (`n*field`), or split the record in two")
+        });
+    }
+
+    /// Spec 3.1: a made name that a field really has.
+    fn key_clashes(&mut self) {
+        for object in &self.objects {
+            let mut seen: HashMap<&str, Span> = HashMap::new();
+            for (key, span) in &object.keys {
+                let Some(first) = seen.insert(key, *span) else { continue };
+                self.report.add(
+                    Draft::new(Code::KeyClash, *span, format!("two fields are called `{key}` outside the DTD"))
+                        .also(first, format!("also called `{key}`"))
+                        .help("the second `a` of a record is called `a_2`, what `n` repeats `n_items`; rename a field"),
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,404 @@
+//! Looks up the properties of every leaf (spec 3.1) and checks what each must have (spec 3.2).
+
+use std::collections::BTreeMap;
+
+use super::constants;
+use super::expression::{self, Computed, Context, Failure};
+use super::layout::{Layout, RawLeaf};
+use super::model::{Model, Slot, VFIELD};
+use super::streams::stores;
+use super::{bases, properties};
+use crate::ast::{self, Property, Value};
+use crate::codes::Code;
+use crate::diagnostic::{Draft, Reporter};
+use crate::schema::{self, Format, Interpretation, Leaf, Origin, SectionId, Width};
+use crate::span::Span;
+
+/// A record with its leaves resolved.
+pub(super) struct Resolved<'a> {
+    pub(super) layout: Layout<'a>,
+    pub(super) leaves: Vec<ResolvedLeaf>,
+    pub(super) tag: Option<u32>,
+}
+
+/// A leaf, and what the checks that follow need to know of it.
+pub(super) struct ResolvedLeaf {
+    pub(super) leaf: Leaf,
+    /// Something about it has been reported.
+    pub(super) broken: bool,
+    pub(super) sharing: Sharing,
+    /// Where its interpretation is set, or the field.
+    pub(super) place: Span,
+}
+
+/// Whose previous value a leaf uses (spec 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sharing {
+    Own,
+    /// With every leaf of its name that says so.
+    Name,
+    /// With every leaf that takes its delta or stride from the property at this place.
+    Property(Span),
+    /// Both of the above.
+    NameAndProperty(Span),
+    /// As nothing is said.
+    Alone,
+}
+
+/// A property found for a leaf.
+#[derive(Clone)]
+struct Found<'a> {
+    property: &'a Property,
+    origin: Origin,
+    /// The frame whose record's block sets it; `None` for a section's or the global scope.
+    frame: Option<usize>,
+}
+
+/// The scopes that a leaf's properties come from, nearest first.
+type Chain<'m, 'a> = Vec<(&'m Slot<'a>, Origin, Option<usize>)>;
+
+/// Resolves the leaves of a record in order: widths refer to earlier ones.
+pub(super) fn resolve<'a>(
+    model: &mut Model<'a>,
+    layouts: &[Layout<'a>],
+    index: usize,
+    tag: Option<u32>,
+    report: &mut Reporter,
+    source: &str,
+) -> Vec<ResolvedLeaf> {
+    let Some(layout) = layouts.get(index) else { return Vec::new() };
+    let mut out: Vec<ResolvedLeaf> = Vec::new();
+    let mut widths = Vec::new();
+    let mut bytes = 0;
+    for (index, raw) in layout.leaves.iter().enumerate() {
+        let looker = Looker { model, layouts, layout, raw, index, source, chain: chain(model, layout, raw) };
+        let leaf = if raw.is_tag { looker.tag(tag) } else { looker.leaf(&widths, report) };
+        bytes += size(&leaf.leaf);
+        widths.push((!leaf.broken).then(|| leaf.leaf.width.clone()));
+        out.push(leaf);
+        if bytes > 1 << 20 {
+            charge(model, layout, &mut bytes, report);
+        }
+        if report.is_full() {
+            break;
+        }
+    }
+    charge(model, layout, &mut bytes, report);
+    out
+}
+
+/// Takes what was built off the budget.
+fn charge(model: &mut Model, layout: &Layout, bytes: &mut usize, report: &mut Reporter) {
+    if !model.budget.charge(std::mem::take(bytes))
+        && let Some(record) = model.records.get(layout.record)
+    {
+        report.add(super::too_large(record.ast.name.span));
+    }
+}
+
+fn size(leaf: &Leaf) -> usize {
+    let expression = if let Width::Variable(e) = &leaf.width { e.0.len() * 16 } else { 0 };
+    let annotations = leaf.annotations.iter().map(|(k, v)| k.len() + v.len() + 64).sum::<usize>();
+    expression + annotations + leaf.doc.as_ref().map_or(0, String::len) + leaf.unit.as_ref().map_or(0, String::len)
+}
+
+/// Spec 3.1: the block of the top record, the blocks of the nested ones from the outermost, the top record's section,
+/// global. Leaves of a predefined record look no further than the blocks.
+fn chain<'m, 'a>(model: &'m Model<'a>, layout: &Layout, raw: &RawLeaf) -> Chain<'m, 'a> {
+    let mut chain = Vec::new();
+    let mut path = raw.name.to_owned();
+    for frame in layout.frames_up(raw) {
+        let Some(record) = layout.frames.get(frame).and_then(|f| model.records.get(f.record)) else { continue };
+        if let Some(slot) = record.slots.get(&path) {
+            chain.push((slot, Origin::Block(record.name().to_owned()), Some(frame)));
+        }
+        if let Some((_, field)) = layout.frames.get(frame).and_then(|f| f.parent) {
+            path = format!("{field}.{path}");
+        }
+    }
+    chain.reverse();
+    if layout.frames.get(raw.frame).is_some_and(|f| f.record == VFIELD) {
+        return chain;
+    }
+    let scope = model.records.get(layout.record).map_or(0, |r| r.scope);
+    let section = (scope != 0).then_some(scope);
+    for scope in section.into_iter().chain([0]) {
+        if let Some(slot) = model.scopes.get(scope).and_then(|s| s.slots.get(raw.name)) {
+            let origin = match u16::try_from(scope) {
+                Ok(id) if id > 0 => Origin::Section(SectionId(id)),
+                _ => Origin::Global,
+            };
+            chain.push((slot, origin, None));
+        }
+    }
+    chain
+}
+
+/// Looks at one leaf.
+struct Looker<'m, 'a> {
+    model: &'m Model<'a>,
+    layouts: &'m [Layout<'a>],
+    layout: &'m Layout<'a>,
+    raw: &'m RawLeaf<'a>,
+    index: usize,
+    source: &'m str,
+    chain: Chain<'m, 'a>,
+}
+
+impl<'a> Looker<'_, 'a> {
+    fn find(&self, name: &str) -> Option<Found<'a>> {
+        self.chain.iter().find_map(|(slot, origin, frame)| {
+            let property = *slot.properties.get(name)?;
+            Some(Found { property, origin: origin.clone(), frame: *frame })
+        })
+    }
+
+    fn blank(&self) -> Leaf {
+        Leaf {
+            name: self.raw.name.to_owned(),
+            key: self.raw.key.clone(),
+            path: self.raw.path.clone(),
+            width: Width::Unset,
+            interpretation: Interpretation::None,
+            constant: None,
+            format: self.format(),
+            unit: self.text("unit"),
+            doc: self.doc(),
+            annotations: self.annotations(),
+            repeated: !self.raw.repeats.is_empty(),
+            width_origin: None,
+            interpretation_origin: Origin::Global,
+        }
+    }
+
+    fn tag(&self, tag: Option<u32>) -> ResolvedLeaf {
+        let leaf = Leaf {
+            width: Width::Number(self.model.tag_width.unwrap_or(1)),
+            constant: tag.map(u64::from),
+            width_origin: Some(Origin::Global),
+            interpretation_origin: Origin::Tag,
+            ..self.blank()
+        };
+        ResolvedLeaf { leaf, broken: tag.is_none(), sharing: Sharing::Alone, place: self.raw.site }
+    }
+
+    fn leaf(&self, widths: &[Option<Width>], report: &mut Reporter) -> ResolvedLeaf {
+        let mut leaf = self.blank();
+        let (found_width, found_interpretation) = (self.find("width"), self.find("interpretation"));
+        let interpretation = found_interpretation.as_ref().map(|f| self.interpretation(f.property, report));
+        let width = found_width.as_ref().map(|f| self.width(f, widths, report));
+        let mut broken = matches!(interpretation, None | Some(None)) || matches!(width, Some(None));
+        match (&interpretation, &width) {
+            (None, _) => self.no_interpretation(width.is_none(), report),
+            (Some(Some(i)), None) if stores(*i) => {
+                broken = true;
+                self.no_width(report);
+            }
+            _ => {}
+        }
+        leaf.interpretation = interpretation.flatten().unwrap_or(Interpretation::None);
+        leaf.width = width.flatten().unwrap_or(Width::Unset);
+        leaf.width_origin = found_width.as_ref().map(|f| f.origin.clone());
+        if let Some(found) = &found_interpretation {
+            leaf.interpretation_origin = found.origin.clone();
+        }
+        let place = found_interpretation.as_ref().map_or(self.raw.site, |f| f.property.value_span.or(self.raw.site));
+        if !leaf.is_numeric() && leaf.interpretation != Interpretation::None && !broken {
+            broken = true;
+            self.array_not_none(place, found_width.as_ref(), report);
+        }
+        if !broken {
+            leaf.constant = self.constant(&leaf, report);
+            self.signed(&leaf, report);
+        }
+        let sharing = self.sharing(&leaf, found_interpretation.as_ref());
+        ResolvedLeaf { leaf, broken, sharing, place }
+    }
+
+    fn interpretation(&self, property: &Property, report: &mut Reporter) -> Option<Interpretation> {
+        let Value::Interpretation(value) = &property.value else { return None };
+        let section = |n: &ast::Int| n.natural().and_then(|n| u8::try_from(n).ok());
+        Some(match value {
+            ast::Interpretation::None => Interpretation::None,
+            ast::Interpretation::Default(v) => Interpretation::Default(v.bits()),
+            ast::Interpretation::BaseOffset(b) => Interpretation::BaseOffset(b.bits()),
+            ast::Interpretation::BaseOffsetOf(reference) => {
+                let scope = self.model.records.get(self.layout.record).map_or(0, |r| r.scope);
+                bases::resolve(self.model, self.layouts, scope, reference, report)?
+            }
+            ast::Interpretation::Delta(i) => Interpretation::Delta(i.bits()),
+            ast::Interpretation::Stride(i, s) => Interpretation::Stride { initial: i.bits(), stride: s.bits() },
+            ast::Interpretation::SectionOffset(n) => Interpretation::SectionOffset(section(n)?),
+            ast::Interpretation::SectionStride(n, s) => {
+                Interpretation::SectionStride { section: section(n)?, stride: s.natural()? }
+            }
+        })
+    }
+
+    /// Spec 3.2: 0 to 8 a number, more a byte array, an expression a variable byte array.
+    fn width(&self, found: &Found, widths: &[Option<Width>], report: &mut Reporter) -> Option<Width> {
+        let Value::Expression(expression) = &found.property.value else { return None };
+        let place = found.property.value_span.or(self.raw.site);
+        if expression.as_int().is_some_and(|int| int.natural().is_none()) {
+            report.add(
+                Draft::new(Code::WidthRange, place, "a width is not negative")
+                    .help("0 to 8 for a number, more for a byte array"),
+            );
+            return None;
+        }
+        match self.compute(expression, place, found, widths, report)? {
+            Computed::Variable(expr) => Some(Width::Variable(expr)),
+            Computed::Constant(n) => match (u8::try_from(n), u32::try_from(n)) {
+                (Ok(small), _) if small <= 8 => Some(Width::Number(small)),
+                (_, Ok(array)) => Some(Width::Array(array)),
+                _ => {
+                    report.add(
+                        Draft::new(Code::WidthRange, place, "a byte array has at most 4294967295 bytes")
+                            .help("0 to 8 for a number, more for a byte array"),
+                    );
+                    None
+                }
+            },
+        }
+    }
+
+    fn compute(
+        &self,
+        expression: &ast::Expression,
+        place: Span,
+        found: &Found,
+        widths: &[Option<Width>],
+        report: &mut Reporter,
+    ) -> Option<Computed> {
+        let frames = found.frame.map_or_else(|| self.layout.frames_up(self.raw).collect(), |frame| vec![frame]);
+        let context = Context { layout: self.layout, leaf: self.index, widths, frames };
+        match expression::compute(expression, place, &context) {
+            Ok(computed) => Some(computed),
+            Err(Failure::Mistake(draft)) => {
+                report.add(*draft);
+                None
+            }
+            Err(Failure::Silent) => None,
+        }
+    }
+
+    /// Spec 3.2: `value` makes a constant.
+    fn constant(&self, leaf: &Leaf, report: &mut Reporter) -> Option<u64> {
+        let found = self.find("value")?;
+        let Value::Expression(expression) = &found.property.value else { return None };
+        let place = found.property.value_span.or(self.raw.site);
+        let value = match expression.as_int() {
+            Some(int) => Some(int.bits()),
+            None => expression::constant(expression, self.model.tag_width),
+        };
+        let Some(value) = value else {
+            report.add(
+                Draft::new(Code::ValueKind, place, "a constant is an integer")
+                    .help("a value that is computed from others is not a constant: leave the property out"),
+            );
+            return None;
+        };
+        constants::check(leaf, value, place, report).then_some(value)
+    }
+
+    /// Spec 2: `signed` shows the 64-bit value.
+    fn signed(&self, leaf: &Leaf, report: &mut Reporter) {
+        let narrow = matches!(leaf.width, Width::Number(w) if w < 8);
+        if leaf.format == Format::Signed && leaf.interpretation == Interpretation::None && narrow {
+            let place = self.find("format").map_or(self.raw.site, |f| f.property.value_span.or(self.raw.site));
+            let message = format!("`{}` is zero-extended and so never negative", self.raw.name);
+            report.add(
+                Draft::new(Code::SignedNarrow, place, message)
+                    .help("`baseOffset 0` in place of `none` extends the sign"),
+            );
+        }
+    }
+
+    fn no_interpretation(&self, nor_width: bool, report: &mut Reporter) {
+        let name = self.raw.name;
+        let message = if nor_width {
+            format!("field `{name}` has no width and no interpretation")
+        } else {
+            format!("field `{name}` has no interpretation")
+        };
+        report.add(
+            Draft::new(Code::NoInterpretation, self.raw.site, message)
+                .help(format!("add `{name}.interpretation = none;`, or another interpretation")),
+        );
+    }
+
+    fn no_width(&self, report: &mut Reporter) {
+        let name = self.raw.name;
+        report.add(
+            Draft::new(Code::NoWidth, self.raw.site, format!("field `{name}` has no width"))
+                .help(format!("add `{name}.width = 4;`, or another number of bytes")),
+        );
+    }
+
+    fn array_not_none(&self, place: Span, width: Option<&Found>, report: &mut Reporter) {
+        let width = width.map_or(Span::PREDEFINED, |f| f.property.value_span);
+        report.add(
+            Draft::new(Code::ArrayInterpretation, place, format!("`{}` is a byte array", self.raw.name))
+                .label("the interpretation of a byte array is `none`")
+                .also(width, "this width makes it one")
+                .help("only fields of up to 8 bytes are numbers"),
+        );
+    }
+
+    fn sharing(&self, leaf: &Leaf, interpretation: Option<&Found>) -> Sharing {
+        let uses_previous = matches!(leaf.interpretation, Interpretation::Delta(_) | Interpretation::Stride { .. });
+        let property = interpretation.filter(|f| uses_previous && f.frame.is_none()).map(|f| f.property.target());
+        let previous = self.find("previous");
+        let said = match previous.as_ref().map(|f| &f.property.value) {
+            Some(Value::Word(word)) => Some(word.as_str()),
+            _ => None,
+        };
+        match (said, property) {
+            (Some("own"), _) => Sharing::Own,
+            (Some("shared"), Some(span)) => Sharing::NameAndProperty(span),
+            (Some("shared"), None) => Sharing::Name,
+            (_, Some(span)) => Sharing::Property(span),
+            _ => Sharing::Alone,
+        }
+    }
+
+    fn format(&self) -> Format {
+        self.text("format").and_then(|name| properties::format(&name)).unwrap_or_default()
+    }
+
+    fn text(&self, name: &str) -> Option<String> {
+        match &self.find(name)?.property.value {
+            Value::Text(text) => Some(text.clone()),
+            _ => None,
+        }
+    }
+
+    /// The nearest `doc` property or doc comment; in one scope the property counts.
+    fn doc(&self) -> Option<String> {
+        self.chain.iter().find_map(|(slot, ..)| match slot.properties.get("doc").map(|p| &p.value) {
+            Some(Value::Text(text)) => Some(text.clone()),
+            _ => slot.doc.map(str::to_owned),
+        })
+    }
+
+    /// Properties that the tools do not know, as written (spec 2).
+    fn annotations(&self) -> BTreeMap<String, String> {
+        const KNOWN: [&str; 7] = ["width", "interpretation", "value", "doc", "unit", "format", "previous"];
+        let mut out = BTreeMap::new();
+        for (name, property) in self.chain.iter().flat_map(|(slot, ..)| &slot.properties) {
+            if !KNOWN.contains(name) && !out.contains_key(*name) {
+                let text = self.source.get(property.value_span.range()).unwrap_or_default();
+                out.insert((*name).to_owned(), text.to_owned());
+            }
+        }
+        out
+    }
+}
+
+/// The initial previous value that an interpretation sets (spec 4).
+pub(super) fn initial(interpretation: schema::Interpretation) -> Option<u64> {
+    match interpretation {
+        Interpretation::Delta(initial) | Interpretation::Stride { initial, .. } => Some(initial),
+        _ => None,
+    }
+}

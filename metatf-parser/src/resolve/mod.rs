@@ -1,0 +1,60 @@
+//! Syntax tree to resolved schema (spec 3), one file for each family of rules. Each step reports what it finds wrong and
+//! goes on with what is left, so that one run reports all mistakes.
+
+mod assemble;
+mod bases;
+mod constants;
+mod expression;
+mod layout;
+mod leaves;
+mod model;
+mod names;
+mod nesting;
+mod predefined;
+mod previous;
+mod properties;
+mod scopes;
+mod streams;
+mod tags;
+mod unused;
+
+use std::collections::HashMap;
+
+use crate::ast::Ast;
+use crate::codes::Code;
+use crate::diagnostic::{Draft, Reporter};
+use crate::schema::Dtd;
+use crate::span::Span;
+
+/// The schema, if nothing is wrong; `text` without its byte-order mark goes into it, `source` is what places count in.
+pub(crate) fn resolve(ast: &Ast, source: &str, report: &mut Reporter) -> Option<Dtd> {
+    let vfield = predefined::vfield();
+    let mut model = names::collect(ast, &vfield, report);
+    nesting::check(&mut model, report);
+    scopes::fill(&mut model, report);
+    model.tag_width = scopes::tag_width(&model, report);
+    streams::find(&mut model);
+    let tops = model.all_tops();
+    let tags: HashMap<_, _> = tops.iter().filter_map(|t| Some((*t, tags::value(&model, *t, report)?))).collect();
+    tags::unique(&model, &tags, report);
+    let layouts: Vec<_> = tops.iter().filter_map(|t| layout::expand(&mut model, *t, report)).collect();
+    let all: Vec<_> = (0..layouts.len())
+        .map(|index| {
+            let tag = layouts.get(index).and_then(|l| tags.get(&l.record)).copied();
+            (tag, leaves::resolve(&mut model, &layouts, index, tag, report, source))
+        })
+        .collect();
+    let resolved: Vec<_> =
+        layouts.into_iter().zip(all).map(|(layout, (tag, leaves))| leaves::Resolved { layout, leaves, tag }).collect();
+    bases::numbers(&resolved, report);
+    streams::references(&model, &resolved, report);
+    streams::element_sizes(&model, &resolved, report);
+    unused::check(&model, report);
+    assemble::dtd(model, resolved, ast, source, report)
+}
+
+/// Over the budget of [`model::Budget`].
+fn too_large(place: Span) -> Draft {
+    Draft::new(Code::LargeSchema, place, "the records of this DTD have too many fields in all")
+        .help("nested records multiply fields: nest less, or repeat (`n*item`)")
+}

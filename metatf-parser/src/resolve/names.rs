@@ -1,0 +1,153 @@
+//! Names of sections and records (spec 3.1, 3.2): unique, not predefined; section numbers.
+
+use std::collections::HashMap;
+
+use super::model::{Budget, Model, PREDEFINED_TAGGED, RecordModel, ScopeModel, VFIELD};
+use crate::ast::{self, Ast, Name};
+use crate::codes::Code;
+use crate::diagnostic::{Draft, Reporter};
+
+/// The model with every scope and record in it, fields and properties still empty.
+pub(super) fn collect<'a>(ast: &'a Ast, vfield: &'a ast::Record, report: &mut Reporter) -> Model<'a> {
+    let mut model = Model { scopes: Vec::new(), records: Vec::new(), tag_width: Some(1), budget: Budget::new() };
+    model.records.push(record(vfield, 0));
+    for (index, scope) in ast.scopes.iter().enumerate() {
+        let number = if index == 0 { Some(0) } else { section_number(scope, report) };
+        let mut names = HashMap::new();
+        if index == 0 {
+            names.insert("vfield", VFIELD);
+        }
+        let first = model.records.len();
+        model.records.extend(scope.records.iter().map(|r| record(r, index)));
+        model.scopes.push(ScopeModel {
+            ast: scope,
+            number,
+            names,
+            records: (first..model.records.len()).collect(),
+            slots: Default::default(),
+            stream: None,
+        });
+    }
+    unique_sections(&mut model, report);
+    unique_records(&mut model, report);
+    model
+}
+
+fn record(ast: &ast::Record, scope: usize) -> RecordModel<'_> {
+    RecordModel {
+        ast,
+        scope,
+        tagged: ast.block.iter().any(|p| p.is("tag", "value")),
+        lists_tag: false,
+        named: true,
+        sound: true,
+        nested: false,
+        fields: HashMap::new(),
+        slots: Default::default(),
+    }
+}
+
+fn section_number(scope: &ast::Scope, report: &mut Reporter) -> Option<u8> {
+    let number = scope.head.as_ref()?.number?;
+    let natural = number.natural().and_then(|n| u8::try_from(n).ok()).filter(|n| *n != 0);
+    if natural.is_none() {
+        report.add(
+            Draft::new(Code::SectionNumber, number.span, "a section's number is 1 to 255")
+                .help("0 is the global section, which needs no `section`"),
+        );
+    }
+    natural
+}
+
+fn unique_sections(model: &mut Model, report: &mut Reporter) {
+    let mut names: HashMap<&str, &Name> = HashMap::new();
+    let mut numbers = HashMap::new();
+    for scope in &mut model.scopes {
+        let Some(head) = &scope.ast.head else { continue };
+        if let Some(first) = names.get(head.name.text.as_str()) {
+            let message = format!("there are two sections `{}`", head.name.text);
+            report.add(
+                Draft::new(Code::SectionNameTwice, head.name.span, message)
+                    .also(first.span, "first defined here")
+                    .help("give one of them another name"),
+            );
+        } else {
+            names.insert(&head.name.text, &head.name);
+        }
+        let (Some(number), Some(place)) = (scope.number, head.number.map(|n| n.span)) else { continue };
+        if let Some(first) = numbers.get(&number) {
+            report.add(
+                Draft::new(Code::SectionNumberTwice, place, format!("there are two sections with number {number}"))
+                    .also(*first, "first used here")
+                    .help("give one of them another number, 1 to 255"),
+            );
+            scope.number = None;
+        } else {
+            numbers.insert(number, place);
+        }
+    }
+}
+
+/// Spec 3.1. Of two of a name the first in the text counts.
+fn unique_records(model: &mut Model, report: &mut Reporter) {
+    for index in 1..model.records.len() {
+        let Some(record) = model.records.get(index) else { continue };
+        let name = &record.ast.name;
+        if PREDEFINED_TAGGED.contains(&name.text.as_str()) || name.text == "vfield" {
+            report.add(
+                Draft::new(Code::ReservedRecord, name.span, format!("`{}` is a predefined record", name.text))
+                    .help("give this record another name"),
+            );
+            unname(model, index);
+        } else if let Some(first) = model.scopes.get(record.scope).and_then(|s| s.names.get(name.text.as_str())) {
+            duplicate(model, *first, index, report);
+        } else {
+            let scope = record.scope;
+            let key = name.text.as_str();
+            if let Some(scope) = model.scopes.get_mut(scope) {
+                scope.names.insert(key, index);
+            }
+        }
+    }
+    hidden_globals(model, report);
+}
+
+/// A section's record may not take a global record's name, whichever comes first in the text.
+fn hidden_globals(model: &mut Model, report: &mut Reporter) {
+    for index in 1..model.records.len() {
+        let Some(record) = model.records.get(index).filter(|r| r.scope != 0 && r.named) else { continue };
+        let global = model.scopes.first().and_then(|s| s.names.get(record.name())).copied();
+        if let Some(global) = global {
+            duplicate(model, global, index, report);
+        }
+    }
+}
+
+fn duplicate(model: &mut Model, one: usize, other: usize, report: &mut Reporter) {
+    let (Some(a), Some(b)) = (model.records.get(one), model.records.get(other)) else { return };
+    let (first, second) =
+        if a.ast.name.span <= b.ast.name.span { (&a.ast.name, &b.ast.name) } else { (&b.ast.name, &a.ast.name) };
+    let message = if a.scope == b.scope {
+        format!("there are two records `{}`", second.text)
+    } else {
+        format!("a section's record and a global record are both called `{}`", second.text)
+    };
+    report.add(
+        Draft::new(Code::RecordTwice, second.span, message)
+            .also(first.span, "first defined here")
+            .help("give one of them another name"),
+    );
+    unname(model, other);
+}
+
+/// Takes a record with a wrong name out of sight; its definition is still checked.
+fn unname(model: &mut Model, index: usize) {
+    let Some(record) = model.records.get_mut(index) else { return };
+    record.named = false;
+    let (scope, name) = (record.scope, record.ast.name.text.as_str());
+    if let Some(scope) = model.scopes.get_mut(scope) {
+        if scope.names.get(name) == Some(&index) {
+            scope.names.remove(name);
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! What the names in field lists are, and which records nest which (spec 3.1, 3.2, 3.5).
+
+use super::model::{Field, Model, RecordIndex, VFIELD, Visible};
+use crate::ast::{FieldItem, Name};
+use crate::codes::Code;
+use crate::diagnostic::{Draft, Reporter};
+use crate::lexer::MOST_NESTING;
+use crate::span::Span;
+
+/// A nested record in a field list: which, where, and how many groups deep in its list.
+#[derive(Clone, Copy)]
+struct Child {
+    record: RecordIndex,
+    site: Span,
+    groups: usize,
+}
+
+/// Fills in the fields of every record; reports what nests wrongly.
+pub(super) fn check(model: &mut Model, report: &mut Reporter) {
+    for index in 0..model.records.len() {
+        find_tag(model, index, report);
+    }
+    let children: Vec<Vec<Child>> = (0..model.records.len()).map(|i| fields(model, i, report)).collect();
+    let heights = heights(model, &children, report);
+    deep(model, &children, &heights, report);
+    // What cannot be expanded spoils what nests it.
+    for (index, height) in heights.iter().enumerate() {
+        let sound = height.is_some_and(|h| h <= MOST_NESTING);
+        model.records.get_mut(index).into_iter().for_each(|r| r.sound &= sound);
+    }
+}
+
+/// Every name in a field list, with whether it is a count or repeated and how many groups it stands in.
+fn walk<'a>(item: &'a FieldItem, groups: usize, visit: &mut dyn FnMut(&'a Name, Place)) {
+    match item {
+        FieldItem::Name(name) => visit(name, Place { groups, count: false, repeated: false }),
+        FieldItem::Group(items) => items.iter().for_each(|i| walk(i, groups + 1, visit)),
+        FieldItem::Repeat { count, body } => {
+            visit(count, Place { groups, count: true, repeated: false });
+            walk(body, groups, &mut |name, place| visit(name, Place { repeated: true, ..place }));
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Place {
+    groups: usize,
+    count: bool,
+    repeated: bool,
+}
+
+/// Spec 3.2: where it is listed, `tag` is first.
+fn find_tag(model: &mut Model, index: RecordIndex, report: &mut Reporter) {
+    let Some(record) = model.records.get_mut(index) else { return };
+    let mut first = true;
+    walk(&record.ast.fields, 0, &mut |name, place| {
+        if name.text == "tag" && !place.count {
+            if first && !place.repeated {
+                record.lists_tag = true;
+            } else {
+                report.add(
+                    Draft::new(Code::TagNotFirst, name.span, "`tag` is the first field of a record, and only that")
+                        .help("write `(tag, ...)`"),
+                );
+                record.lists_tag = true;
+            }
+        }
+        first = false;
+    });
+    record.tagged |= record.lists_tag;
+}
+
+/// Resolves the names in a record's list; returns the records it nests.
+fn fields(model: &mut Model, index: RecordIndex, report: &mut Reporter) -> Vec<Child> {
+    let mut children = Vec::new();
+    let mut found = std::collections::HashMap::new();
+    let Some(record) = model.records.get(index) else { return children };
+    walk(&record.ast.fields, 0, &mut |name, place| {
+        let meaning = model.visible(record.scope, &name.text);
+        if place.count {
+            count_name(name, meaning, report);
+            found.entry(name.text.as_str()).or_insert(Field::Leaf);
+            return;
+        }
+        let nested = match meaning {
+            Visible::Record(r) if model.records.get(r).is_some_and(|r| !r.tagged) => Some(r),
+            Visible::Nothing => None,
+            Visible::Record(r) => {
+                nests_tagged(name, model.records.get(r).map(|r| r.ast.name.span), report);
+                None
+            }
+            Visible::PredefinedTagged => {
+                nests_tagged(name, None, report);
+                None
+            }
+        };
+        if let Some(record) = nested {
+            children.push(Child { record, site: name.span, groups: place.groups.saturating_sub(1) });
+        }
+        found.insert(name.text.as_str(), nested.map_or(Field::Leaf, Field::Record));
+    });
+    if record.tagged {
+        found.insert("tag", Field::Leaf);
+    }
+    if let Some(record) = model.records.get_mut(index) {
+        record.fields = found;
+    }
+    for child in &children {
+        model.records.get_mut(child.record).into_iter().for_each(|r| r.nested = true);
+    }
+    children
+}
+
+fn count_name(name: &Name, meaning: Visible, report: &mut Reporter) {
+    if name.text == "tag" || meaning != Visible::Nothing {
+        let what = if name.text == "tag" { "`tag`".to_owned() } else { format!("the record `{}`", name.text) };
+        report.add(
+            Draft::new(Code::CountName, name.span, format!("{what} cannot count a repetition"))
+                .help("write `COUNT*ITEM`, where COUNT is a number field"),
+        );
+    }
+}
+
+fn nests_tagged(name: &Name, defined: Option<Span>, report: &mut Reporter) {
+    let draft = Draft::new(Code::NestsTagged, name.span, format!("the tagged record `{}` cannot be nested", name.text))
+        .help("only untagged records are nested; call the field something else if it is not meant as the record");
+    report.add(match defined {
+        Some(span) => draft.also(span, "defined here, with a tag"),
+        None => draft,
+    });
+}
+
+/// For each record how many levels it needs, itself included; `None` where it nests itself or what does. Depth-first
+/// with a stack of its own: the text decides how deep it goes.
+fn heights(model: &mut Model, children: &[Vec<Child>], report: &mut Reporter) -> Vec<Option<usize>> {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Mark {
+        New,
+        Open,
+        Done,
+    }
+    let mut marks = vec![Mark::New; children.len()];
+    let mut heights: Vec<Option<usize>> = vec![Some(1); children.len()];
+    for root in 0..children.len() {
+        let mut stack = vec![(root, 0)];
+        while let Some((record, next)) = stack.last_mut() {
+            let record = *record;
+            if marks.get(record) == Some(&Mark::Done) {
+                stack.pop();
+                continue;
+            }
+            marks[record] = Mark::Open;
+            let Some(child) = children.get(record).and_then(|c| c.get(*next)).copied() else {
+                marks[record] = Mark::Done;
+                heights[record] = height(children, &heights, record);
+                stack.pop();
+                continue;
+            };
+            *next += 1;
+            match marks.get(child.record) {
+                Some(Mark::New) => stack.push((child.record, 0)),
+                Some(Mark::Open) => {
+                    nests_itself(model, child, report);
+                    heights[child.record] = None;
+                }
+                _ => {}
+            }
+        }
+    }
+    heights
+}
+
+fn height(children: &[Vec<Child>], heights: &[Option<usize>], record: RecordIndex) -> Option<usize> {
+    let own = heights.get(record).copied().flatten()?;
+    let mut nested = children.get(record).into_iter().flatten();
+    nested.try_fold(own, |most, c| Some(most.max(heights.get(c.record).copied().flatten()? + c.groups + 1)))
+}
+
+fn nests_itself(model: &Model, child: Child, report: &mut Reporter) {
+    let Some(record) = model.records.get(child.record) else { return };
+    report.add(
+        Draft::new(Code::NestsItself, child.site, format!("the record `{}` nests itself", record.name()))
+            .also(record.ast.name.span, "defined here")
+            .help("a record has a fixed shape; use a repetition (`n*item`) or refer to other records by number"),
+    );
+}
+
+/// Spec 3.5: nesting over 32 deep. Reported where the nesting begins.
+fn deep(model: &Model, children: &[Vec<Child>], heights: &[Option<usize>], report: &mut Reporter) {
+    let too_deep = |record: RecordIndex| heights.get(record).copied().flatten().is_some_and(|h| h > MOST_NESTING);
+    let mut inner = vec![false; children.len()];
+    for child in children.iter().flatten() {
+        inner[child.record] = true;
+    }
+    for (index, record) in model.records.iter().enumerate().skip(VFIELD + 1) {
+        if too_deep(index) && !inner[index] {
+            let height = heights[index].unwrap_or(0);
+            report.add(
+                Draft::new(
+                    Code::NestsDeep,
+                    record.ast.name.span,
+                    format!("`{}` nests records and groups {height} deep", record.name()),
+                )
+                .help(format!("at most {MOST_NESTING} levels, this record included")),
+            );
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The predefined records (spec 3.6).
+
+use std::collections::BTreeMap;
+
+use crate::ast::{self, Aspect, Expression, FieldItem, Int, Interpretation, Name, Property, Reference, Step, Value};
+use crate::schema::{self, Expr, ExprOp, Format, Item, Leaf, LeafId, Origin, Width};
+use crate::span::Span;
+
+fn name(text: &str) -> Name {
+    Name { text: text.to_owned(), span: Span::PREDEFINED }
+}
+
+fn property(path: &str, property: &str, value: Value) -> Property {
+    Property { path: vec![name(path)], name: name(property), value, value_span: Span::PREDEFINED, doc: None }
+}
+
+/// `vfield: (length, data) { length.width = 1; length.interpretation = none; data.width = length.value;
+/// data.interpretation = none; }`
+pub(super) fn vfield() -> ast::Record {
+    let one = Step::Int(Int { negative: false, magnitude: 1, span: Span::PREDEFINED });
+    let length = Reference { path: vec![name("length")], of: Aspect::Value, span: Span::PREDEFINED };
+    let none = || Value::Interpretation(Interpretation::None);
+    let width = |step| Value::Expression(Expression { steps: vec![step] });
+    ast::Record {
+        name: name("vfield"),
+        fields: FieldItem::Group(vec![FieldItem::Name(name("length")), FieldItem::Name(name("data"))]),
+        block: vec![
+            property("length", "width", width(one)),
+            property("length", "interpretation", none()),
+            property("data", "width", width(Step::Reference(length))),
+            property("data", "interpretation", none()),
+        ],
+        doc: None,
+    }
+}
+
+/// `comment`, `section` and `metadata`, in the order of their ids.
+pub(super) fn tagged(tag_width: u8) -> [schema::Record; 3] {
+    [comment(tag_width), section(tag_width), metadata(tag_width)]
+}
+
+fn record(name: &str, tag: u32, items: Vec<Item>, leaves: Vec<Leaf>) -> schema::Record {
+    schema::Record { name: name.to_owned(), section: None, tag: Some(tag), doc: None, items, leaves }
+}
+
+fn leaf(record: &str, path: &[&str], width: Width) -> Leaf {
+    let name = path.last().copied().unwrap_or_default();
+    let origin = Origin::Block(record.to_owned());
+    Leaf {
+        name: name.to_owned(),
+        key: name.to_owned(),
+        path: path.iter().map(|p| (*p).to_owned()).collect(),
+        width,
+        interpretation: schema::Interpretation::None,
+        constant: None,
+        format: Format::Unset,
+        unit: None,
+        doc: None,
+        annotations: BTreeMap::new(),
+        repeated: false,
+        width_origin: Some(origin.clone()),
+        interpretation_origin: origin,
+    }
+}
+
+fn tag(tag_width: u8, value: u64) -> Leaf {
+    Leaf {
+        constant: Some(value),
+        width_origin: Some(Origin::Global),
+        interpretation_origin: Origin::Tag,
+        ..leaf("", &["tag"], Width::Number(tag_width))
+    }
+}
+
+fn comment(tag_width: u8) -> schema::Record {
+    let length = leaf("vfield", &["vfield", "length"], Width::Number(1));
+    let data_width = Width::Variable(Expr(vec![ExprOp::Leaf(LeafId(1))]));
+    let data = Leaf { format: Format::Utf8, ..leaf("vfield", &["vfield", "data"], data_width) };
+    let vfield = Item::Nested {
+        key: "vfield".to_owned(),
+        record: "vfield".to_owned(),
+        doc: None,
+        items: vec![Item::Leaf(LeafId(1)), Item::Leaf(LeafId(2))],
+    };
+    record("comment", 1, vec![Item::Leaf(LeafId(0)), vfield], vec![tag(tag_width, 1), length, data])
+}
+
+fn section(tag_width: u8) -> schema::Record {
+    let number = leaf("section", &["number"], Width::Number(1));
+    record("section", 2, flat(2), vec![tag(tag_width, 2), number])
+}
+
+/// The width of `value` depends on the trace (spec 4.1); the longer default stands for it.
+fn metadata(tag_width: u8) -> schema::Record {
+    let fields = [("record", tag_width), ("field", 1), ("property", 1), ("value", 8)];
+    let leaves = fields.map(|(name, width)| leaf("metadata", &[name], Width::Number(width)));
+    let all: Vec<Leaf> = std::iter::once(tag(tag_width, 3)).chain(leaves).collect();
+    record("metadata", 3, flat(5), all)
+}
+
+fn flat(leaves: u8) -> Vec<Item> {
+    (0..leaves).map(|i| Item::Leaf(LeafId(i))).collect()
+}

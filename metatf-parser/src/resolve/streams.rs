@@ -1,0 +1,153 @@
+//! Stream sections and what refers to them (spec 3.4, 3.5).
+
+use super::layout::Layout;
+use super::leaves::Resolved;
+use super::model::{Model, ScopeIndex};
+use crate::ast::{Int, Interpretation, Property, Value};
+use crate::codes::Code;
+use crate::diagnostic::{Draft, Reporter};
+use crate::schema::{self, Item, Width};
+
+/// Spec 3.4: exactly one untagged record that no other of the section nests, and no tagged record.
+pub(super) fn find(model: &mut Model) {
+    for index in 1..model.scopes.len() {
+        let Some(scope) = model.scopes.get(index) else { continue };
+        let own = || scope.records.iter().copied().filter(|r| model.records.get(*r).is_some_and(|r| r.named));
+        let tagged = own().any(|r| model.records.get(r).is_some_and(|r| r.tagged));
+        let mut roots = own().filter(|r| model.records.get(*r).is_some_and(|r| !r.nested));
+        let stream = match (tagged, roots.next(), roots.next()) {
+            (false, Some(only), None) => Some(only),
+            _ => None,
+        };
+        model.scopes.get_mut(index).into_iter().for_each(|s| s.stream = stream);
+    }
+}
+
+/// The stream section with this number.
+fn stream_section(model: &Model, number: Int) -> Option<ScopeIndex> {
+    let number = number.natural().and_then(|n| u8::try_from(n).ok()).filter(|n| *n != 0)?;
+    model.scopes.iter().position(|s| s.number == Some(number) && s.stream.is_some())
+}
+
+/// Checks the section numbers in every interpretation.
+pub(super) fn references(model: &Model, resolved: &[Resolved], report: &mut Reporter) {
+    let scopes = model.scopes.iter().flat_map(|s| &s.ast.properties);
+    let blocks = model.records.iter().flat_map(|r| &r.ast.block);
+    for property in scopes.chain(blocks) {
+        if property.name.text != "interpretation" {
+            continue;
+        }
+        match &property.value {
+            Value::Interpretation(Interpretation::SectionOffset(number)) => offset(model, *number, report),
+            Value::Interpretation(Interpretation::SectionStride(number, stride)) => {
+                stride_target(model, resolved, *number, report);
+                stride_range(property, *stride, report);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn offset(model: &Model, number: Int, report: &mut Reporter) {
+    if stream_section(model, number).is_none() {
+        report.add(Draft::new(Code::NoStream, number.span, not_stream(model, number)).help(stream_help(model)));
+    }
+}
+
+fn not_stream(model: &Model, number: Int) -> String {
+    let known = number.natural().and_then(|n| u8::try_from(n).ok()).filter(|n| *n != 0);
+    match model.scopes.iter().find(|s| known.is_some() && s.number == known).and_then(|s| s.ast.head.as_ref()) {
+        Some(head) => format!("section {} (`{}`) is not a stream section", number.magnitude, head.name.text),
+        None => format!("there is no section {}{}", if number.negative { "-" } else { "" }, number.magnitude),
+    }
+}
+
+fn stream_help(model: &Model) -> String {
+    let streams = model.scopes.iter().filter(|s| s.stream.is_some());
+    let named: Vec<String> = streams
+        .filter_map(|s| Some(format!("{} (`{}`)", s.number?, s.ast.head.as_ref()?.name.text)))
+        .take(10)
+        .collect();
+    if named.is_empty() {
+        "define one: a section whose only record is untagged, like `section names 2 { name: vfield; }`".to_owned()
+    } else {
+        format!("the stream sections are {}", named.join(", "))
+    }
+}
+
+/// Spec 3.5: a stream section of one numeric leaf.
+fn stride_target(model: &Model, resolved: &[Resolved], number: Int, report: &mut Reporter) {
+    let Some(scope) = stream_section(model, number) else {
+        report.add(Draft::new(Code::NoNumberStream, number.span, not_stream(model, number)).help(stream_help(model)));
+        return;
+    };
+    let element = model.scopes.get(scope).and_then(|s| s.stream);
+    let Some(target) = resolved.iter().find(|r| Some(r.layout.record) == element) else { return };
+    let one_number = match target.leaves.as_slice() {
+        [only] => only.broken || only.leaf.is_numeric(),
+        _ => false,
+    };
+    if !one_number {
+        let name = model.records.get(target.layout.record).map(|r| r.ast.name.span);
+        let draft = Draft::new(
+            Code::NoNumberStream,
+            number.span,
+            format!("an element of section {} is not one number", number.magnitude),
+        )
+        .help("`sectionStride` takes its values from a stream section of one number field");
+        report.add(match name {
+            Some(span) => draft.also(span, "the element"),
+            None => draft,
+        });
+    }
+}
+
+fn stride_range(property: &Property, stride: Int, report: &mut Reporter) {
+    if stride.natural().is_none_or(|s| s == 0) {
+        report.add(
+            Draft::new(Code::StrideRange, stride.span, "the stride of a `sectionStride` is at least 1")
+                .also(property.target(), "set here")
+                .help("1 takes one element after the other"),
+        );
+    }
+}
+
+/// Spec 3.4: an element stores at least one byte whatever its counts: outside of repetitions and variable arrays.
+pub(super) fn element_sizes(model: &Model, resolved: &[Resolved], report: &mut Reporter) {
+    let elements = resolved.iter().filter(|r| model.records.get(r.layout.record).is_some_and(|m| !m.tagged));
+    elements.for_each(|element| element_size(model, element, report));
+}
+
+fn element_size(model: &Model, resolved: &Resolved, report: &mut Reporter) {
+    let Layout { record, items, .. } = &resolved.layout;
+    if resolved.leaves.iter().any(|l| l.broken) || stores_a_byte(items, resolved) {
+        return;
+    }
+    let Some(record) = model.records.get(*record) else { return };
+    report.add(
+        Draft::new(
+            Code::EmptyElement,
+            record.ast.name.span,
+            format!("an element `{}` may store no bytes at all", record.name()),
+        )
+        .help("give it a field that always stores bytes, outside of repetitions"),
+    );
+}
+
+fn stores_a_byte(items: &[Item], resolved: &Resolved) -> bool {
+    items.iter().any(|item| match item {
+        Item::Nested { items, .. } => stores_a_byte(items, resolved),
+        Item::Repeat { .. } => false,
+        Item::Leaf(id) => resolved.leaves.get(usize::from(id.0)).is_some_and(|l| match l.leaf.width {
+            Width::Number(width) => width > 0 && stores(l.leaf.interpretation),
+            Width::Array(_) => true,
+            Width::Unset | Width::Variable(_) => false,
+        }),
+    })
+}
+
+/// Whether an interpretation stores bytes (spec 4).
+pub(super) fn stores(interpretation: schema::Interpretation) -> bool {
+    use schema::Interpretation::{Default, SectionStride, Stride};
+    !matches!(interpretation, Default(_) | Stride { .. } | SectionStride { .. })
+}

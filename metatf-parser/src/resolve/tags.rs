@@ -1,0 +1,109 @@
+//! Tag values (spec 3.2).
+
+use std::collections::HashMap;
+
+use super::expression;
+use super::model::{Model, RecordIndex};
+use crate::ast::{Property, Value};
+use crate::codes::Code;
+use crate::diagnostic::{Draft, Reporter};
+use crate::span::Span;
+
+/// The tag of a record, checked on its own; `None` where there is none or it is wrong.
+pub(super) fn value(model: &Model, index: RecordIndex, report: &mut Reporter) -> Option<u32> {
+    let record = model.records.get(index).filter(|r| r.tagged)?;
+    let Some(property) = property(model, index) else {
+        let at = tag_field(&record.ast.fields).unwrap_or(record.ast.name.span);
+        report.add(
+            Draft::new(
+                Code::TagWithoutValue,
+                at,
+                format!("record `{}` lists `tag` but sets no `tag.value`", record.name()),
+            )
+            .help("add `tag.value = 4;` (or another number) to its block"),
+        );
+        return None;
+    };
+    let Value::Expression(expression) = &property.value else { return None };
+    let number = expression::constant(expression, model.tag_width);
+    // A wrong tag width has been reported; the value may be right for the one that is meant.
+    let bits = u32::from(model.tag_width.unwrap_or(4)) * 8;
+    let value = number.filter(|n| n >> bits == 0).and_then(|n| u32::try_from(n).ok());
+    if value.is_none() {
+        let message = match number {
+            Some(n) => format!("tag {n} does not fit {} bytes", bits / 8),
+            None => "a tag value is a number, 0 or more".to_owned(),
+        };
+        report.add(
+            Draft::new(Code::TagValue, property.value_span, message)
+                .help("tags are 0 to 255 unless the top level sets `tag.width = 2;` or 4"),
+        );
+    }
+    if let Some(reserved @ 1..=3) = value {
+        let owner = ["comment", "section", "metadata"][reserved as usize - 1];
+        report.add(
+            Draft::new(Code::TagReserved, property.value_span, format!("tag {reserved} belongs to `{owner}`"))
+                .help("1, 2 and 3 are predefined; take another number"),
+        );
+        return None;
+    }
+    value
+}
+
+fn property<'a>(model: &Model<'a>, index: RecordIndex) -> Option<&'a Property> {
+    model.records.get(index)?.slots.get("tag")?.properties.get("value").copied()
+}
+
+/// Where a field list names `tag`.
+fn tag_field(item: &crate::ast::FieldItem) -> Option<Span> {
+    match item {
+        crate::ast::FieldItem::Name(name) => (name.text == "tag").then_some(name.span),
+        crate::ast::FieldItem::Group(items) => items.iter().find_map(tag_field),
+        crate::ast::FieldItem::Repeat { body, .. } => tag_field(body),
+    }
+}
+
+/// Spec 3.2: unique among the records visible in a section. Of two the second in the text is at fault.
+pub(super) fn unique(model: &Model, tags: &HashMap<RecordIndex, u32>, report: &mut Reporter) {
+    let global = owners(model, tags, &model.top_records(0), &HashMap::new(), report);
+    for scope in model.scopes.iter().skip(1) {
+        let own: Vec<RecordIndex> =
+            scope.records.iter().copied().filter(|r| model.records.get(*r).is_some_and(|r| r.named)).collect();
+        owners(model, tags, &own, &global, report);
+    }
+}
+
+/// Who has which tag; `global` are those already taken.
+fn owners(
+    model: &Model,
+    tags: &HashMap<RecordIndex, u32>,
+    records: &[RecordIndex],
+    global: &HashMap<u32, RecordIndex>,
+    report: &mut Reporter,
+) -> HashMap<u32, RecordIndex> {
+    let mut owners: HashMap<u32, RecordIndex> = HashMap::new();
+    for index in records {
+        let Some(tag) = tags.get(index) else { continue };
+        match owners.get(tag).or_else(|| global.get(tag)) {
+            Some(other) => twice(model, *tag, *other, *index, report),
+            None => drop(owners.insert(*tag, *index)),
+        }
+    }
+    owners
+}
+
+fn twice(model: &Model, tag: u32, one: RecordIndex, other: RecordIndex, report: &mut Reporter) {
+    let place = |index| property(model, index).map(|p| (p.value_span, index));
+    let (Some(one), Some(other)) = (place(one), place(other)) else { return };
+    let (first, second) = (one.min(other), one.max(other));
+    let name = |index: RecordIndex| model.records.get(index).map_or("", |r| r.ast.name.text.as_str());
+    report.add(
+        Draft::new(
+            Code::TagTwice,
+            second.0,
+            format!("`{}` and `{}` both have tag {tag}", name(first.1), name(second.1)),
+        )
+        .also(first.0, "first used here")
+        .help("records that may stand in one section have different tags"),
+    );
+}

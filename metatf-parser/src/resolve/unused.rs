@@ -1,0 +1,74 @@
+//! What nothing uses: warnings (spec 3.1).
+
+use std::collections::HashSet;
+
+use super::model::{Field, Model, RecordIndex, ScopeIndex, VFIELD};
+use crate::codes::Code;
+use crate::diagnostic::{Draft, Reporter};
+use crate::suggest::did_you_mean;
+
+pub(super) fn check(model: &Model, report: &mut Reporter) {
+    records(model, report);
+    for scope in 0..model.scopes.len() {
+        properties(model, scope, report);
+    }
+}
+
+/// An untagged record that no other nests and that is no stream's element.
+fn records(model: &Model, report: &mut Reporter) {
+    for (index, record) in model.records.iter().enumerate().skip(VFIELD + 1) {
+        let is_element = model.scopes.get(record.scope).is_some_and(|s| s.stream == Some(index));
+        if !record.tagged && !record.nested && !is_element && record.named {
+            report.add(
+                Draft::new(
+                    Code::UnusedRecord,
+                    record.ast.name.span,
+                    format!("nothing uses the untagged record `{}`", record.name()),
+                )
+                .help("list it as a field of another record, or set `tag.value` in its block"),
+            );
+        }
+    }
+}
+
+/// A property of a section or the top level for a field name that no record has there. One warning for each name.
+fn properties(model: &Model, scope: ScopeIndex, report: &mut Reporter) {
+    let Some(slots) = model.scopes.get(scope).map(|s| &s.slots) else { return };
+    if slots.is_empty() {
+        return;
+    }
+    let used = names(model, scope);
+    for (name, slot) in slots {
+        let unused = name != "tag" && !used.contains(name.as_str());
+        let first = slot.properties.values().min_by_key(|p| p.target());
+        let Some(first) = first.filter(|_| unused) else { continue };
+        report.add(
+            Draft::new(Code::UnusedProperty, first.target(), format!("no record here has a field `{name}`"))
+                .help("take the properties out, or list the field")
+                .maybe_help(did_you_mean(name, used.iter().copied())),
+        );
+    }
+}
+
+/// The leaf names of the records of a scope, and of all they nest; of every record for the global scope.
+fn names<'m>(model: &'m Model, scope: ScopeIndex) -> HashSet<&'m str> {
+    let mut open: Vec<RecordIndex> = match model.scopes.get(scope) {
+        Some(section) if scope != 0 => section.records.clone(),
+        _ => (0..model.records.len()).collect(),
+    };
+    let mut seen: HashSet<RecordIndex> = open.iter().copied().collect();
+    let mut names = HashSet::new();
+    while let Some(index) = open.pop() {
+        if index == VFIELD {
+            continue;
+        }
+        for (name, field) in model.records.get(index).into_iter().flat_map(|r| &r.fields) {
+            match field {
+                Field::Leaf => drop(names.insert(*name)),
+                Field::Record(nested) if seen.insert(*nested) => open.push(*nested),
+                Field::Record(_) => {}
+            }
+        }
+    }
+    names
+}

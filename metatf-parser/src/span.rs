@@ -1,0 +1,77 @@
+//! Places in a DTD's text.
+
+use std::ops::Range;
+
+/// A range of bytes of the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Span {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
+
+impl Span {
+    /// The place of what no text defines: the predefined records (spec 3.6). Never shown; see [`Span::or`].
+    pub(crate) const PREDEFINED: Span = Span { start: usize::MAX, end: usize::MAX };
+
+    pub(crate) fn new(start: usize, end: usize) -> Span {
+        Span { start, end }
+    }
+
+    /// An empty place.
+    pub(crate) fn at(offset: usize) -> Span {
+        Span::new(offset, offset)
+    }
+
+    /// From the start of this to the end of `other`.
+    pub(crate) fn to(self, other: Span) -> Span {
+        Span::new(self.start, other.end)
+    }
+
+    pub(crate) fn is_predefined(self) -> bool {
+        self == Span::PREDEFINED
+    }
+
+    /// This place, or `other` where this is in a predefined record.
+    pub(crate) fn or(self, other: Span) -> Span {
+        if self.is_predefined() { other } else { self }
+    }
+
+    pub(crate) fn range(self) -> Range<usize> {
+        self.start..self.end
+    }
+}
+
+/// A text with the starts of its lines, to turn offsets into lines and columns.
+pub(crate) struct Source<'a> {
+    bytes: &'a [u8],
+    line_starts: Vec<usize>,
+    /// Where the text starts: after the byte-order mark, if there is one (spec 2).
+    pub(crate) start: usize,
+}
+
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+impl<'a> Source<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Source<'a> {
+        let start = if bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+        let after_newlines = bytes.iter().enumerate().filter(|(_, b)| **b == b'\n').map(|(i, _)| i + 1);
+        let line_starts = std::iter::once(start).chain(after_newlines).collect();
+        Source { bytes, line_starts, start }
+    }
+
+    /// Index of the line (from 0) that holds an offset.
+    pub(crate) fn line_of(&self, offset: usize) -> usize {
+        self.line_starts.partition_point(|start| *start <= offset).saturating_sub(1)
+    }
+
+    /// Line and column from 1; columns count Unicode code points (spec 3.5).
+    pub(crate) fn position(&self, offset: usize) -> (u32, u32) {
+        let offset = offset.min(self.bytes.len());
+        let line = self.line_of(offset);
+        let start = self.line_starts.get(line).copied().unwrap_or(0).min(offset);
+        let before = self.bytes.get(start..offset).unwrap_or_default();
+        // Continuation bytes are not counted, so this is right for UTF-8 and harmless for anything else.
+        let column = before.iter().filter(|b| **b & 0xC0 != 0x80).count() + 1;
+        (u32::try_from(line + 1).unwrap_or(u32::MAX), u32::try_from(column).unwrap_or(u32::MAX))
+    }
+}

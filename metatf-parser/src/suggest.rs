@@ -1,0 +1,49 @@
+//! "Did you mean": the nearest of the names that would have been right.
+
+/// A help line that names the candidate nearest to `name`, if one is near.
+pub(crate) fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let limit = name.chars().count().div_ceil(3);
+    candidates
+        .into_iter()
+        .take(1000)
+        .filter(|c| c.len().abs_diff(name.len()) <= limit && c.len() <= 64)
+        .map(|c| (distance(name, c), c))
+        .filter(|(d, _)| *d <= limit)
+        .min()
+        .map(|(_, c)| format!("did you mean `{c}`?"))
+}
+
+/// Optimal string alignment distance, case aside: insertions, deletions, replacements, swaps of neighbours.
+fn distance(a: &str, b: &str) -> usize {
+    let a: Vec<char> = a.to_lowercase().chars().collect();
+    let b: Vec<char> = b.to_lowercase().chars().collect();
+    let mut before: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let same = a[i - 1] == b[j - 1];
+            let mut best = (last[j] + 1).min(row[j - 1] + 1).min(last[j - 1] + usize::from(!same));
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(before[j - 2] + 1);
+            }
+            row.push(best);
+        }
+        before = std::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_names() {
+        assert_eq!(did_you_mean("adress", ["size", "address"]), Some("did you mean `address`?".into()));
+        assert_eq!(did_you_mean("sectionoffset", ["sectionOffset"]), Some("did you mean `sectionOffset`?".into()));
+        assert_eq!(did_you_mean("q", ["address"]), None);
+        assert_eq!(distance("abcd", "abdc"), 1);
+        assert_eq!(distance("", "abc"), 3);
+    }
+}

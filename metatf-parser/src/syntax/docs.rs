@@ -1,0 +1,66 @@
+//! Doc comments: a comment directly above a record, section or field property is its doc (spec 2).
+
+use crate::lexer::{Comment, Lexed};
+use crate::span::Source;
+
+/// The doc of the item that starts with token `index`.
+pub(super) fn doc_above(text: &str, source: &Source, lexed: &Lexed, index: usize) -> Option<String> {
+    let token = lexed.tokens.get(index)?;
+    let mut line = source.line_of(token.span.start);
+    let mut block = comments_before(lexed, index);
+    let first_kept = block.iter().rposition(|comment| {
+        let near = comment.starts_line && source.line_of(comment.span.end) + 1 >= line;
+        line = source.line_of(comment.span.start);
+        !near
+    });
+    block = block.get(first_kept.map_or(0, |i| i + 1)..)?;
+    join(text, block)
+}
+
+/// The comment at the head of the DTD: the first block of comments, unless it is directly above a section or record,
+/// whose doc it is then.
+pub(super) fn head_doc(text: &str, source: &Source, lexed: &Lexed, item_has_doc: bool) -> Option<String> {
+    let all = comments_before(lexed, 0);
+    let mut end = 1;
+    while let (Some(last), Some(next)) = (all.get(end - 1), all.get(end)) {
+        if source.line_of(next.span.start) > source.line_of(last.span.end) + 1 {
+            break;
+        }
+        end += 1;
+    }
+    let head = all.get(..end)?;
+    let last = head.last()?;
+    let touches =
+        lexed.tokens.first().is_some_and(|token| source.line_of(last.span.end) + 1 >= source.line_of(token.span.start));
+    if touches && item_has_doc { None } else { join(text, head) }
+}
+
+/// The comments between token `index` and the one before it.
+fn comments_before(lexed: &Lexed, index: usize) -> &[Comment] {
+    let start = lexed.comments.partition_point(|c| c.before < index);
+    let end = lexed.comments.partition_point(|c| c.before <= index);
+    lexed.comments.get(start..end).unwrap_or_default()
+}
+
+fn join(text: &str, comments: &[Comment]) -> Option<String> {
+    let lines: Vec<String> = comments.iter().filter_map(|c| text.get(c.span.range())).flat_map(comment_lines).collect();
+    let doc = lines.join("\n").trim_matches('\n').trim_end().to_owned();
+    (!doc.is_empty()).then_some(doc)
+}
+
+/// A comment's text without its marks: `//`, `/*`, `*/` and a leading `*` of inner lines.
+fn comment_lines(comment: &str) -> Vec<String> {
+    if let Some(line) = comment.strip_prefix("//") {
+        let line = line.trim_start_matches(['/', '!']);
+        return vec![line.strip_prefix(' ').unwrap_or(line).trim_end().to_owned()];
+    }
+    let inner = comment.strip_prefix("/*").unwrap_or(comment);
+    let inner = inner.strip_suffix("*/").unwrap_or(inner).trim_start_matches('*');
+    inner
+        .lines()
+        .map(|line| {
+            let line = line.trim();
+            line.strip_prefix('*').map_or(line, |l| l.strip_prefix(' ').unwrap_or(l)).to_owned()
+        })
+        .collect()
+}

@@ -1,0 +1,306 @@
+//! Goes through a DTD item by item, matches braces, and finds its way again after a mistake (spec 3.5: one run
+//! reports all errors it can find).
+
+use pest::Parser as _;
+use pest::iterators::Pair;
+
+use super::build::{Builder, RawProperty};
+use super::{Grammar, Rule, docs, expected};
+use crate::ast::{Ast, Property, Record, Scope, SectionHead};
+use crate::codes::Code;
+use crate::diagnostic::{Draft, Reporter};
+use crate::lexer::{Kind, Lexed, Token};
+use crate::span::Span;
+
+/// Parses what it can; mistakes go to the reporter.
+pub(crate) fn parse(text: &str, lexed: &Lexed, report: &mut Reporter) -> Ast {
+    let mut driver = Driver {
+        text,
+        lexed,
+        report,
+        at: 0,
+        ended: lexed.open_comment,
+        ast: Ast { doc: None, scopes: vec![Scope::default()] },
+        scope: 0,
+    };
+    driver.definitions(None);
+    let item_has_doc = driver.ast.scopes.iter().any(|s| s.starts_with_doc(lexed));
+    driver.ast.doc = docs::head_doc(text, driver.report.source, lexed, item_has_doc);
+    driver.ast
+}
+
+impl Scope {
+    /// Whether the first token of the text starts this section or a record of this scope.
+    fn starts_with_doc(&self, lexed: &Lexed) -> bool {
+        let first = lexed.tokens.first().map(|t| t.span.start);
+        let section = self.head.is_some() && lexed.tokens.get(1).map(|t| t.span.start) == self.head_start();
+        section || self.records.first().is_some_and(|r| Some(r.name.span.start) == first)
+    }
+
+    fn head_start(&self) -> Option<usize> {
+        self.head.as_ref().map(|h| h.name.span.start)
+    }
+}
+
+struct Driver<'a, 'r, 's> {
+    text: &'a str,
+    lexed: &'a Lexed,
+    report: &'r mut Reporter<'s>,
+    /// Index of the next token.
+    at: usize,
+    /// Whether the end of the text has been reported as a mistake.
+    ended: bool,
+    ast: Ast,
+    /// The scope whose definitions are being parsed.
+    scope: usize,
+}
+
+/// The scope whose braces are open: what to call it, and where they were opened.
+struct Open {
+    what: String,
+    brace: Span,
+}
+
+impl<'a, 's> Driver<'a, '_, 's> {
+    fn token(&self, ahead: usize) -> Option<Token> {
+        self.lexed.tokens.get(self.at + ahead).copied()
+    }
+
+    fn is_mark(&self, ahead: usize, mark: u8) -> bool {
+        self.token(ahead).is_some_and(|t| t.kind == Kind::Mark(mark))
+    }
+
+    fn word(&self, ahead: usize) -> Option<&str> {
+        let token = self.token(ahead).filter(|t| t.kind == Kind::Name)?;
+        self.text.get(token.span.range())
+    }
+
+    /// `section` and a name: a section's head, whatever stands around it.
+    fn at_section(&self) -> bool {
+        self.word(0) == Some("section") && self.word(1).is_some()
+    }
+
+    /// The definitions of a section, or of the whole text with its sections.
+    fn definitions(&mut self, section: Option<&Open>) {
+        while let Some(token) = self.token(0) {
+            if self.report.is_full() {
+                self.at = self.lexed.tokens.len();
+                self.ended = true;
+            } else if self.is_mark(0, b'}') {
+                self.at += 1;
+                match section {
+                    Some(_) => return,
+                    None => self.stray_brace(token),
+                }
+            } else if let Some(open) = section.filter(|_| self.at_section()) {
+                self.not_closed(open, token.span, "before the next section");
+                return;
+            } else {
+                self.item();
+            }
+        }
+        if let Some(open) = section {
+            self.not_closed_at_end(open);
+        }
+    }
+
+    /// The properties of a record's block.
+    fn block(&mut self, open: &Open) -> Vec<Property> {
+        let mut properties = Vec::new();
+        while let Some(token) = self.token(0) {
+            if self.is_mark(0, b'}') {
+                self.at += 1;
+                return properties;
+            }
+            let colon = self.token(1).filter(|_| self.word(0).is_some() && self.is_mark(1, b':'));
+            if let Some(place) = colon.or(Some(token).filter(|_| self.at_section())) {
+                self.not_closed(open, place.span, "before the next definition");
+                return properties;
+            }
+            properties.extend(self.block_property());
+        }
+        self.not_closed_at_end(open);
+        properties
+    }
+
+    fn stray_brace(&mut self, token: Token) {
+        self.report
+            .add(Draft::new(Code::Brace, token.span, "this `}` closes nothing").help("take it out, or open a section"));
+    }
+
+    fn not_closed(&mut self, open: &Open, place: Span, when: &str) {
+        self.report.add(
+            Draft::new(Code::Brace, place, format!("{} is not closed {when}", open.what))
+                .label("a definition cannot stand here")
+                .also(open.brace, "opened here")
+                .help("add `}` before this line"),
+        );
+    }
+
+    fn not_closed_at_end(&mut self, open: &Open) {
+        if !std::mem::replace(&mut self.ended, true) {
+            self.report.add(
+                Draft::new(Code::Brace, Span::at(self.text.len()), format!("{} is not closed", open.what))
+                    .label("the text ends here")
+                    .also(open.brace, "opened here")
+                    .help("add `}`"),
+            );
+        }
+    }
+
+    /// Parses the item at the next token with a rule of the grammar; reports and recovers where it cannot.
+    fn pest(&mut self, rule: Rule) -> Option<Pair<'a, Rule>> {
+        let start = self.token(0)?.span.start;
+        if self.lexed.statement_is_bad(self.at) {
+            self.recover(self.at);
+            return None;
+        }
+        let text = self.text;
+        match Grammar::parse(rule, text.get(start..)?) {
+            Ok(mut pairs) => {
+                let pair = pairs.next()?;
+                let end = start + pair.as_span().end();
+                self.at += self.tokens_until(end);
+                Some(pair)
+            }
+            Err(error) => {
+                let place = expected::offset(&error, start);
+                let index = self.at + self.tokens_until(place);
+                self.syntax_error(&error, index);
+                self.recover(index);
+                None
+            }
+        }
+    }
+
+    fn syntax_error(&mut self, error: &pest::error::Error<Rule>, index: usize) {
+        let at_end = index >= self.lexed.tokens.len();
+        if at_end && std::mem::replace(&mut self.ended, true) {
+            return;
+        }
+        let draft = expected::explain(error, self.text, self.report.source, self.lexed, index);
+        self.report.add(draft);
+    }
+
+    /// How many of the next tokens start before an offset.
+    fn tokens_until(&self, offset: usize) -> usize {
+        let rest = self.lexed.tokens.get(self.at..).unwrap_or_default();
+        rest.iter().take_while(|t| t.span.start < offset).count()
+    }
+
+    /// Skips from token `index` to where something new starts: after a `;`, before a `}`, into a `{` (whose content is
+    /// parsed, and dropped), or before a line that starts like an item.
+    fn recover(&mut self, index: usize) {
+        let first = self.at;
+        let is_section = self.at_section();
+        self.at = index.max(first);
+        while let Some(token) = self.token(0) {
+            match token.kind {
+                Kind::Mark(b';') => {
+                    self.at += 1;
+                    return;
+                }
+                Kind::Mark(b'}') => return,
+                Kind::Mark(b'{') => {
+                    self.at += 1;
+                    return self.skip_braces(is_section, token.span);
+                }
+                _ if self.at > first && self.starts_item() => return,
+                _ => self.at += 1,
+            }
+        }
+    }
+
+    fn starts_item(&self) -> bool {
+        let follows = self.is_mark(1, b':') || self.is_mark(1, b'.') || self.at_section();
+        follows && self.word(0).is_some() && self.starts_line()
+    }
+
+    fn starts_line(&self) -> bool {
+        let (Some(token), Some(before)) = (self.token(0), self.lexed.tokens.get(self.at.wrapping_sub(1))) else {
+            return true;
+        };
+        self.report.source.line_of(before.span.end) < self.report.source.line_of(token.span.start)
+    }
+
+    /// The content of a scope whose head has a mistake.
+    fn skip_braces(&mut self, is_section: bool, brace: Span) {
+        if is_section {
+            self.section_body(Scope::default(), &Open { what: "a section".into(), brace });
+        } else {
+            self.block(&Open { what: "a record's block".into(), brace });
+        }
+    }
+
+    fn doc(&self) -> Option<String> {
+        docs::doc_above(self.text, self.report.source, self.lexed, self.at)
+    }
+
+    /// A section, record or property.
+    fn item(&mut self) {
+        let doc = self.doc();
+        let base = self.token(0).map_or(0, |t| t.span.start);
+        let Some(pair) = self.pest(Rule::item).and_then(|p| p.into_inner().next()) else { return };
+        match pair.as_rule() {
+            Rule::section_head => self.section(base, &pair, doc),
+            Rule::record_head => self.record(base, &pair, doc),
+            _ => {
+                let property = self.property(base, &pair, doc);
+                if let Some(scope) = self.ast.scopes.get_mut(self.scope) {
+                    scope.properties.extend(property);
+                }
+            }
+        }
+    }
+
+    fn builder(&mut self, base: usize) -> Builder<'_, 's> {
+        Builder { base, report: self.report }
+    }
+
+    fn section(&mut self, base: usize, pair: &Pair<Rule>, doc: Option<String>) {
+        let mut builder = self.builder(base);
+        let name = Builder::find(pair, Rule::name).map(|p| builder.name(&p));
+        let number = Builder::find(pair, Rule::int).and_then(|p| builder.int(&p));
+        let brace = Builder::find(pair, Rule::open_brace).map(|p| builder.span(&p));
+        let (Some(name), Some(brace)) = (name, brace) else { return };
+        let open = Open { what: format!("section `{}`", name.text), brace };
+        self.section_body(Scope { head: Some(SectionHead { name, number }), doc, ..Scope::default() }, &open);
+    }
+
+    fn section_body(&mut self, scope: Scope, open: &Open) {
+        self.ast.scopes.push(scope);
+        self.scope = self.ast.scopes.len() - 1;
+        self.definitions(Some(open));
+        self.scope = 0;
+    }
+
+    fn record(&mut self, base: usize, pair: &Pair<Rule>, doc: Option<String>) {
+        let builder = self.builder(base);
+        let name = Builder::find(pair, Rule::name).map(|p| builder.name(&p));
+        let fields = Builder::find(pair, Rule::field_item).map(|p| builder.fields(&p));
+        let brace = Builder::find(pair, Rule::open_brace).map(|p| builder.span(&p));
+        let (Some(name), Some(fields)) = (name, fields) else { return };
+        let mut block = Vec::new();
+        if let Some(brace) = brace {
+            block = self.block(&Open { what: format!("the block of record `{}`", name.text), brace });
+            if self.is_mark(0, b';') {
+                self.at += 1;
+            }
+        }
+        if let Some(scope) = self.ast.scopes.get_mut(self.scope) {
+            scope.records.push(Record { name, fields, block, doc });
+        }
+    }
+
+    fn block_property(&mut self) -> Option<Property> {
+        let doc = self.doc();
+        let base = self.token(0)?.span.start;
+        let pair = self.pest(Rule::block_item)?.into_inner().next()?;
+        self.property(base, &pair, doc)
+    }
+
+    fn property(&mut self, base: usize, pair: &Pair<Rule>, doc: Option<String>) -> Option<Property> {
+        let RawProperty { path, name, value, value_span } = self.builder(base).property(pair)?;
+        Some(Property { path, name, value, value_span, doc })
+    }
+}

@@ -1,0 +1,156 @@
+//! A pest error in plain words.
+
+use pest::error::{ErrorVariant, InputLocation};
+
+use super::Rule;
+use crate::codes::Code;
+use crate::diagnostic::Draft;
+use crate::lexer::{Kind, Lexed, Token};
+use crate::span::{Source, Span};
+
+/// The words that are interpretations and so no names (spec 2).
+const RESERVED: [&str; 7] = ["none", "default", "baseOffset", "delta", "stride", "sectionOffset", "sectionStride"];
+
+/// Where pest stopped, in the whole text.
+pub(super) fn offset(error: &pest::error::Error<Rule>, base: usize) -> usize {
+    base + match error.location {
+        InputLocation::Pos(at) | InputLocation::Span((at, _)) => at,
+    }
+}
+
+/// The diagnostic for a pest error at `at`. `index`: the token there, or the number of tokens at the end of the text.
+pub(super) fn explain(
+    error: &pest::error::Error<Rule>,
+    text: &str,
+    source: &Source,
+    lexed: &Lexed,
+    index: usize,
+) -> Draft {
+    let rules: &[Rule] = match &error.variant {
+        ErrorVariant::ParsingError { positives, .. } => positives,
+        ErrorVariant::CustomError { .. } => &[],
+    };
+    let expected = list(rules);
+    let Some(token) = lexed.tokens.get(index) else {
+        let place = Span::at(text.len());
+        return Draft::new(Code::Syntax, place, format!("expected {expected}, found the end of the file"))
+            .label("the text ends here");
+    };
+    let found = text.get(token.span.range()).unwrap_or_default();
+    if token.kind == Kind::Unknown {
+        return Draft::new(Code::UnknownCharacter, token.span, format!("unexpected character `{}`", escape(found)))
+            .label(format!("expected {expected}"))
+            .help("outside of comments and strings a DTD holds names, numbers and `{ } ( ) : ; , . * + - =`");
+    }
+    if RESERVED.contains(&found) && rules.contains(&Rule::name) {
+        return Draft::new(Code::ReservedWord, token.span, format!("`{found}` is an interpretation, not a name"))
+            .label(format!("expected {expected}"))
+            .help("call it something else: the interpretation words are reserved");
+    }
+    if let Some(draft) = missing_semicolon(rules, source, lexed, index) {
+        return draft;
+    }
+    let place = token_place(token, text);
+    Draft::new(Code::Syntax, place, format!("expected {expected}, found `{}`", shorten(found)))
+        .label(format!("expected {expected}"))
+        .maybe_help(help(rules, found))
+}
+
+/// A `;` that is missing at the end of a line is shown there, not at the next line's start.
+fn missing_semicolon(rules: &[Rule], source: &Source, lexed: &Lexed, index: usize) -> Option<Draft> {
+    let token = lexed.tokens.get(index)?;
+    let before = lexed.tokens.get(index.checked_sub(1)?)?;
+    let ends_line = source.line_of(before.span.end) < source.line_of(token.span.start);
+    let closes = token.kind == Kind::Mark(b'}');
+    (rules.contains(&Rule::semicolon) && !rules.contains(&Rule::open_brace) && (ends_line || closes)).then(|| {
+        Draft::new(Code::Syntax, Span::at(before.span.end), "expected `;` after the property's value")
+            .label("expected `;`")
+            .help("every property ends with `;`")
+    })
+}
+
+fn help(rules: &[Rule], found: &str) -> Option<String> {
+    let text = if rules.contains(&Rule::section_head) || rules.contains(&Rule::item) {
+        "write `section NAME NUMBER { ... }`, `record: (field, ...) { ... }` or `field.property = value;`"
+    } else if rules.contains(&Rule::block_item) || rules.contains(&Rule::property) {
+        "a record's block holds properties: `field.property = value;`"
+    } else if rules.contains(&Rule::value) {
+        "a value is an interpretation (`none`, `delta 0`, ...), a number, an expression, a string or a word"
+    } else if rules.contains(&Rule::field_item) {
+        "fields are listed like this: `(tag, size, n*item, (a, b))`"
+    } else if rules.contains(&Rule::equals) || rules.contains(&Rule::dot) {
+        "a property is written `field.property = value;`"
+    } else if found == "-" && rules.contains(&Rule::int) {
+        "a sign stands directly before its digits"
+    } else {
+        return None;
+    };
+    Some(text.to_owned())
+}
+
+/// A token's place; of a long one its start.
+fn token_place(token: &Token, text: &str) -> Span {
+    let end = text.get(token.span.range()).and_then(|t| t.char_indices().nth(40)).map(|(i, _)| token.span.start + i);
+    Span::new(token.span.start, end.unwrap_or(token.span.end))
+}
+
+fn shorten(found: &str) -> String {
+    match found.char_indices().nth(40) {
+        Some((i, _)) => format!("{}...", found.get(..i).unwrap_or_default()),
+        None => found.to_owned(),
+    }
+}
+
+fn escape(found: &str) -> String {
+    found.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
+}
+
+/// "a, b or c".
+fn list(rules: &[Rule]) -> String {
+    let mut words: Vec<&str> = Vec::new();
+    for word in rules.iter().map(|rule| words_for(*rule)) {
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    match words.split_last() {
+        None => "something else".to_owned(),
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+    }
+}
+
+fn words_for(rule: Rule) -> &'static str {
+    match rule {
+        Rule::item | Rule::section_head | Rule::record_head => "a section, a record or a property",
+        Rule::block_item | Rule::property | Rule::target => "a property",
+        Rule::field_item => "a field",
+        Rule::repetition | Rule::name => "a name",
+        Rule::group | Rule::open_paren | Rule::parenthesis => "`(`",
+        Rule::value => "a value",
+        Rule::interpretation => "an interpretation",
+        Rule::expression => "an expression",
+        Rule::reference => "a field's path",
+        Rule::operator => "`+`, `-`, `*`",
+        Rule::int => "a number",
+        Rule::string => "a string",
+        Rule::word => "a word",
+        Rule::open_brace => "`{`",
+        Rule::close_paren => "`)`",
+        Rule::colon => "`:`",
+        Rule::semicolon => "`;`",
+        Rule::comma => "`,`",
+        Rule::dot => "`.`",
+        Rule::star => "`*`",
+        Rule::equals => "`=`",
+        Rule::section_word => "`section`",
+        Rule::none_word => "`none`",
+        Rule::default_word => "`default`",
+        Rule::base_offset_word => "`baseOffset`",
+        Rule::delta_word => "`delta`",
+        Rule::stride_word => "`stride`",
+        Rule::section_offset_word => "`sectionOffset`",
+        Rule::section_stride_word => "`sectionStride`",
+        Rule::WHITESPACE | Rule::COMMENT | Rule::atom | Rule::tail | Rule::reserved => "white space",
+    }
+}

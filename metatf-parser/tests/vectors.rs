@@ -1,0 +1,71 @@
+//! The shared vectors: every good DTD is accepted with the warnings its case names, every bad one is rejected at a
+//! place its note lists.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use metatf_parser::{Severity, parse};
+
+fn vectors() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/vectors")
+}
+
+/// The folders in `place` that hold a DTD.
+fn cases(place: &str) -> Vec<PathBuf> {
+    let mut cases: Vec<PathBuf> = fs::read_dir(vectors().join(place))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|folder| folder.join("format.dtd").exists())
+        .collect();
+    cases.sort();
+    assert!(cases.len() > 40, "only {} cases in {place}", cases.len());
+    cases
+}
+
+/// The numbers after `"key":` in a note, up to the next key.
+fn numbers_after(json: &str, key: &str) -> Vec<u32> {
+    let Some((_, rest)) = json.split_once(&format!("\"{key}\":")) else { return Vec::new() };
+    let end = rest.find('"').unwrap_or(rest.len());
+    rest[..end].split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse().ok()).collect()
+}
+
+#[test]
+fn good_ones_are_accepted() {
+    let mut wrong = Vec::new();
+    for case in cases("good") {
+        let text = fs::read(case.join("format.dtd")).unwrap();
+        let note = fs::read_to_string(case.join("case.json")).unwrap_or_default();
+        // The paper's own HATF10.dtd has one (spec 9), also in the cases that do not say so.
+        let paper = u32::from(text.starts_with(b"// HATF10.dtd"));
+        let warnings = numbers_after(&note, "warnings").first().copied().unwrap_or(paper);
+        let parsed = parse("format.dtd", &text);
+        if parsed.dtd.is_none() || parsed.errors() > 0 || parsed.warnings() != warnings as usize {
+            wrong.push(format!("{}: {:#?}", case.display(), parsed.diagnostics));
+        }
+        if let Some(dtd) = parsed.dtd {
+            for section in &dtd.sections {
+                assert_eq!(section.records.len(), section.cells.len());
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn bad_ones_are_rejected_at_the_right_place() {
+    let mut wrong = Vec::new();
+    for case in cases("bad/dtd") {
+        let text = fs::read(case.join("format.dtd")).unwrap();
+        let note = fs::read_to_string(case.join("note.json")).unwrap();
+        let places: Vec<(u32, u32)> = numbers_after(&note, "at").chunks(2).map(|p| (p[0], p[1])).collect();
+        let parsed = parse("format.dtd", &text);
+        assert!(parsed.dtd.is_none(), "{} is accepted", case.display());
+        let errors = parsed.diagnostics.iter().filter(|d| d.severity == Severity::Error);
+        let found: Vec<(u32, u32)> = errors.map(|d| (d.primary.line, d.primary.column)).collect();
+        if !found.iter().any(|place| places.contains(place)) {
+            wrong.push(format!("{}: {places:?}, not {found:?}: {:#?}", case.display(), parsed.diagnostics));
+        }
+        assert!(parsed.diagnostics.iter().all(|d| d.help.is_some()), "{}: no help", case.display());
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
