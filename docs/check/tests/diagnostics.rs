@@ -1,0 +1,42 @@
+//! `docs/diagnostics.md` is made from the list of codes in `metatf-parser`.
+
+use metatf_docs_check::{bless, root};
+use metatf_parser::{Code, Severity};
+use std::fmt::Write as _;
+
+const HEAD: &str = "\
+# Diagnostics
+
+<!-- Made from metatf-parser/src/codes.rs by the test `the_page_of_diagnostics_is_current`; METATF_BLESS=1 rewrites it. -->
+
+Every diagnostic of `metatfc check`, the build script and the attribute has a code that does not change. Errors (`E`)
+reject a DTD. Warnings (`W`) do not, unless `--deny-warnings` is given. One run reports all that it finds.
+
+";
+
+fn page() -> String {
+    let mut page = HEAD.to_owned();
+    let mut severity = None;
+    for code in Code::ALL {
+        if severity != Some(code.severity()) {
+            severity = Some(code.severity());
+            page += if code.severity() == Severity::Error { "## Errors\n\n" } else { "## Warnings\n\n" };
+        }
+        // The example is indented in the explanation, which is how Markdown marks code.
+        writeln!(page, "### {code}\n\n{}\n", code.explain().trim_end()).unwrap();
+    }
+    page.truncate(page.trim_end().len());
+    page + "\n"
+}
+
+#[test]
+fn the_page_of_diagnostics_is_current() {
+    let path = root().join("docs/diagnostics.md");
+    let page = page();
+    if bless() {
+        std::fs::write(&path, page).unwrap();
+    } else {
+        let found = std::fs::read_to_string(&path).unwrap();
+        assert!(found == page, "docs/diagnostics.md is not current; METATF_BLESS=1 rewrites it");
+    }
+}
