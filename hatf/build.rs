@@ -92,8 +92,5 @@ fn run_cargo(source: &Path, target: &str, out: &Path, offline: bool) -> Result<(
     if output.status.success() {
         return Ok(());
     }
-    Err(format!(
-        "the recorder (hatf-record) does not build: {}",
-        String::from_utf8_lossy(&output.stderr)
-    ))
+    Err(format!("the recorder (hatf-record) does not build: {}", String::from_utf8_lossy(&output.stderr)))
 }

@@ -50,8 +50,8 @@ impl Kind {
     #[must_use]
     pub fn from_number(number: u8) -> Option<Self> {
         use Kind::{
-            AlignedAlloc, Calloc, Free, Image, Malloc, Memalign, PosixMemalign, Pvalloc, Realloc,
-            ReallocBegin, Reallocarray, Text, ThreadEnd, ThreadStart, Valloc,
+            AlignedAlloc, Calloc, Free, Image, Malloc, Memalign, PosixMemalign, Pvalloc, Realloc, ReallocBegin,
+            Reallocarray, Text, ThreadEnd, ThreadStart, Valloc,
         };
         [
             Malloc,
@@ -117,17 +117,7 @@ impl Event {
     /// An event with every field but these zero.
     #[must_use]
     pub fn new(kind: Kind, thread: u32, time: u64) -> Self {
-        Self {
-            kind,
-            flags: Flags::default(),
-            thread,
-            time,
-            size: 0,
-            address: 0,
-            old: 0,
-            extra: 0,
-            spare: 0,
-        }
+        Self { kind, flags: Flags::default(), thread, time, size: 0, address: 0, old: 0, extra: 0, spare: 0 }
     }
 
     /// Whether a finished realloc ended the life of `old`: it gave another block, or the size was 0
@@ -141,8 +131,7 @@ impl Event {
     #[inline]
     #[must_use]
     pub fn to_words(&self) -> Words {
-        let head =
-            u64::from(self.kind as u8) | u64::from(self.flags.0) << 8 | u64::from(self.thread) << 32;
+        let head = u64::from(self.kind as u8) | u64::from(self.flags.0) << 8 | u64::from(self.thread) << 32;
         [head, self.time, self.size, self.address, self.old, self.extra, self.spare]
     }
 

@@ -220,12 +220,7 @@ impl<'m> Ring<'m> {
     #[inline]
     fn put(&self, ticket: u64, words: &Words) -> bool {
         let Some((slot, lap)) = self.slot(ticket) else { return false };
-        let claim = slot.state.compare_exchange(
-            lap | FREE,
-            lap | WRITING,
-            Ordering::Acquire,
-            Ordering::Relaxed,
-        );
+        let claim = slot.state.compare_exchange(lap | FREE, lap | WRITING, Ordering::Acquire, Ordering::Relaxed);
         if claim.is_err() {
             return false;
         }

@@ -76,11 +76,7 @@ pub(crate) unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c
 }
 
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn reallocarray(
-    old: *mut c_void,
-    count: usize,
-    size: usize,
-) -> *mut c_void {
+pub(crate) unsafe extern "C" fn reallocarray(old: *mut c_void, count: usize, size: usize) -> *mut c_void {
     let Some(bytes) = count.checked_mul(size) else {
         // SAFETY: `errno` of this thread.
         unsafe { *libc::__errno_location() = libc::ENOMEM };
@@ -154,11 +150,7 @@ pub(crate) unsafe extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut
 }
 
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn posix_memalign(
-    place: *mut *mut c_void,
-    align: usize,
-    size: usize,
-) -> c_int {
+pub(crate) unsafe extern "C" fn posix_memalign(place: *mut *mut c_void, align: usize, size: usize) -> c_int {
     if !real::known() {
         let block = arena::allocate(size, align);
         if block.is_null() {

@@ -25,9 +25,9 @@ static USED: AtomicUsize = AtomicUsize::new(0);
 pub(crate) fn allocate(size: usize, align: usize) -> *mut c_void {
     let align = align.max(HEAD);
     let Some(need) = size.checked_add(HEAD + align) else { return null_mut() };
-    let Ok(start) = USED.try_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
-        used.checked_add(need).filter(|end| *end <= BYTES)
-    }) else {
+    let Ok(start) = USED
+        .try_update(Ordering::Relaxed, Ordering::Relaxed, |used| used.checked_add(need).filter(|end| *end <= BYTES))
+    else {
         return null_mut();
     };
     let block = (start + HEAD).next_multiple_of(align);

@@ -101,10 +101,7 @@ fn open_session() -> Option<*mut Session> {
     // SAFETY: two calls without arguments that cannot fail.
     let (mine, over_me) = unsafe { (libc::getpid().cast_unsigned(), libc::getppid().cast_unsigned()) };
     let known = match header.process.load(Ordering::Acquire) {
-        0 if over_me == parent => header
-            .process
-            .compare_exchange(0, mine, Ordering::AcqRel, Ordering::Acquire)
-            .is_ok(),
+        0 if over_me == parent => header.process.compare_exchange(0, mine, Ordering::AcqRel, Ordering::Acquire).is_ok(),
         process => process == mine,
     };
     if !known {

@@ -51,8 +51,7 @@ pub(crate) fn image() {
     let Some(session) = session() else { return };
     let mut path = [0u8; TEXT_SLOTS * TEXT_BYTES];
     // SAFETY: a constant path and a buffer with its length.
-    let length =
-        unsafe { libc::readlink(c"/proc/self/exe".as_ptr(), path.as_mut_ptr().cast(), path.len()) };
+    let length = unsafe { libc::readlink(c"/proc/self/exe".as_ptr(), path.as_mut_ptr().cast(), path.len()) };
     let path = path.get(..usize::try_from(length).unwrap_or(0)).unwrap_or_default();
     let thread = thread(session);
     let mut words: [Words; 1 + TEXT_SLOTS] = [[0; 7]; 1 + TEXT_SLOTS];

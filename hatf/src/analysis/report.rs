@@ -1,0 +1,142 @@
+//! What an analysis found.
+
+use serde::Serialize;
+
+use super::live::Block;
+use super::{Histogram, ThreadReport, Timeline};
+
+/// What a trace says about a program's heap. Times are nanoseconds since the start of the trace.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The first comments of the trace.
+    pub comments: Vec<String>,
+    /// The sums.
+    pub totals: Totals,
+    /// How often each function was called.
+    pub calls: Calls,
+    /// The most that was live.
+    pub peak: Peak,
+    /// Blocks allocated, by size.
+    pub sizes: Histogram,
+    /// Blocks freed, by the time they lived.
+    pub lifetimes: Histogram,
+    /// Blocks freed, by the bytes allocated while they lived.
+    pub lifetimes_in_bytes: Histogram,
+    /// By thread.
+    pub threads: Vec<ThreadReport>,
+    /// What was never freed.
+    pub still_live: StillLive,
+    /// Live bytes over time.
+    pub timeline: Timeline,
+    /// The last time in the trace.
+    pub duration: u64,
+}
+
+/// Sums. A realloc of a block is an alloc and a free, as valgrind counts them.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Totals {
+    /// Records, comments not counted.
+    pub records: u64,
+    /// Blocks that began.
+    pub allocs: u64,
+    /// Blocks that ended.
+    pub frees: u64,
+    /// Bytes asked for.
+    pub bytes: u64,
+    /// Frees (and reallocs) of addresses at which no block was known.
+    pub unmatched_frees: u64,
+    /// Blocks that began where one was live: 0 unless records are missing.
+    pub allocs_of_live_blocks: u64,
+    /// Heaps: for a recorded program, the images it was by exec.
+    pub heaps: u64,
+}
+
+/// Calls by function.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Calls {
+    /// `malloc`, or an alloc that does not say.
+    pub malloc: u64,
+    /// `calloc`.
+    pub calloc: u64,
+    /// `memalign` and its kin.
+    pub aligned: u64,
+    /// `realloc` and `reallocarray` of no block, which are mallocs.
+    pub realloc_of_null: u64,
+    /// `realloc` and `reallocarray` of a block.
+    pub realloc: u64,
+    /// Of those: the block stayed where it was.
+    pub reallocs_in_place: u64,
+    /// Of those: it grew.
+    pub reallocs_grown: u64,
+    /// Of those: it shrank.
+    pub reallocs_shrunk: u64,
+    /// Bytes copied by those that moved.
+    pub realloc_bytes_copied: u64,
+    /// `free`.
+    pub free: u64,
+}
+
+/// The most that was live at once.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Peak {
+    /// Bytes.
+    pub bytes: u64,
+    /// Blocks that were live then.
+    pub blocks_then: u64,
+    /// When.
+    pub time: u64,
+    /// After how many records.
+    pub record: u64,
+    /// The most blocks at once, at whatever time.
+    pub blocks: u64,
+}
+
+impl Peak {
+    pub(super) fn note(&mut self, bytes: u64, blocks: u64, time: u64, record: u64) {
+        self.blocks = self.blocks.max(blocks);
+        if bytes > self.bytes {
+            *self = Self { bytes, blocks_then: blocks, time, record, blocks: self.blocks };
+        }
+    }
+}
+
+/// Blocks that were never freed.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct StillLive {
+    /// How many.
+    pub blocks: u64,
+    /// Their sizes' sum.
+    pub bytes: u64,
+    /// The largest, at most ten, largest first.
+    pub largest: Vec<LargestBlock>,
+}
+
+/// A large block that was never freed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct LargestBlock {
+    /// Bytes asked for.
+    pub size: u64,
+    /// When it began.
+    pub time: u64,
+    /// Where.
+    pub address: u64,
+}
+
+impl StillLive {
+    const LARGEST: usize = 10;
+
+    pub(super) fn add_all(&mut self, blocks: impl IntoIterator<Item = (u64, Block)>) {
+        for (address, Block { size, time, .. }) in blocks {
+            self.blocks += 1;
+            self.bytes = self.bytes.saturating_add(size);
+            let block = LargestBlock { size, time, address };
+            // Among equals the earlier and lower one: the order of a hash map must not show.
+            let key = |b: &LargestBlock| (std::cmp::Reverse(b.size), b.time, b.address);
+            let at = self.largest.partition_point(|other| key(other) < key(&block));
+            if at < Self::LARGEST {
+                self.largest.insert(at, block);
+                self.largest.truncate(Self::LARGEST);
+            }
+        }
+    }
+}

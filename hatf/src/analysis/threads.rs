@@ -1,0 +1,73 @@
+//! Who allocated.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::Record;
+
+/// What one thread did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ThreadReport {
+    /// Its number.
+    pub thread: u64,
+    /// When it began, if the trace says so.
+    pub began: Option<u64>,
+    /// When it ended, if the trace says so.
+    pub ended: Option<u64>,
+    /// Blocks it allocated.
+    pub allocs: u64,
+    /// Bytes it allocated.
+    pub bytes: u64,
+    /// Blocks it freed, its own or others'.
+    pub frees: u64,
+    /// The bytes of those.
+    pub bytes_freed: u64,
+}
+
+impl ThreadReport {
+    pub(super) fn allocated(&mut self, size: u64) {
+        self.allocs += 1;
+        self.bytes = self.bytes.saturating_add(size);
+    }
+
+    pub(super) fn freed(&mut self, size: Option<u64>) {
+        self.frees += u64::from(size.is_some());
+        self.bytes_freed = self.bytes_freed.saturating_add(size.unwrap_or(0));
+    }
+}
+
+/// All threads. The last one asked for is kept at hand: threads come in runs.
+#[derive(Debug, Default)]
+pub(super) struct Threads {
+    others: BTreeMap<u64, ThreadReport>,
+    current: ThreadReport,
+}
+
+impl Threads {
+    pub(super) fn of(&mut self, thread: u64) -> &mut ThreadReport {
+        if self.current.thread != thread {
+            let next = self.others.remove(&thread).unwrap_or(ThreadReport { thread, ..ThreadReport::default() });
+            let before = std::mem::replace(&mut self.current, next);
+            self.others.insert(before.thread, before);
+        }
+        &mut self.current
+    }
+
+    pub(super) fn began(&mut self, record: &Record<'_>) {
+        let time = record.attributes().number("time");
+        self.of(record.thread).began = time;
+    }
+
+    pub(super) fn ended(&mut self, record: &Record<'_>) {
+        let time = record.attributes().number("time");
+        self.of(record.thread).ended = time;
+    }
+
+    /// Threads ascending. Thread 0 is one only if it did something.
+    pub(super) fn finish(mut self) -> Vec<ThreadReport> {
+        self.others.insert(self.current.thread, self.current);
+        let nobody = ThreadReport::default();
+        self.others.into_values().filter(|thread| *thread != nobody).collect()
+    }
+}

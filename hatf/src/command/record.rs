@@ -1,0 +1,114 @@
+//! `hatf record`
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+
+use hatf::analysis::Analysis;
+use hatf::record::Outcome;
+use hatf::trace::TraceWriter;
+use hatf::{EventSink, Record, Result, Tee};
+
+use super::Record as Options;
+
+/// The exit status where recording failed.
+const FAILED: u8 = 125;
+
+pub(crate) fn run(options: &Options) -> Result<u8> {
+    let mut analysis = options.report.then(Analysis::new);
+    let outcome = if options.no_trace {
+        let mut nothing = Nothing;
+        let outcome = record(&options.command, &mut nothing, analysis.as_mut())?;
+        say(options, &outcome, None);
+        outcome
+    } else {
+        let path = match &options.output {
+            Some(path) => path.clone(),
+            None => free_name(&options.command),
+        };
+        to_file(options, &path, analysis.as_mut())?
+    };
+    if let Some(analysis) = analysis {
+        hatf::report::text(&analysis.finish(), &mut io::stderr().lock())?;
+    }
+    let code = outcome.exit_code();
+    if let Some(error) = outcome.sink_error {
+        eprintln!("hatf: the trace is not complete: {error}");
+        return Ok(if code == 0 { FAILED } else { code });
+    }
+    Ok(code)
+}
+
+fn to_file(options: &Options, path: &Path, analysis: Option<&mut Analysis>) -> Result<Outcome> {
+    let mut trace = TraceWriter::create(path)?;
+    let outcome = match record(&options.command, &mut trace, analysis) {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            // The program never ran: an empty trace helps nobody.
+            let _ = trace.finish();
+            let _ = std::fs::remove_file(path);
+            return Err(error);
+        }
+    };
+    let written = trace.finish()?;
+    say(options, &outcome, Some((path, written.bytes)));
+    Ok(outcome)
+}
+
+fn record(command: &[OsString], sink: &mut dyn EventSink, analysis: Option<&mut Analysis>) -> Result<Outcome> {
+    match analysis {
+        None => hatf::record::record(command, sink),
+        Some(analysis) => hatf::record::record(command, &mut Tee(sink, analysis)),
+    }
+}
+
+/// The summary line, and what the user should know.
+fn say(options: &Options, outcome: &Outcome, file: Option<(&Path, u64)>) {
+    if let Some(warning) = outcome.warning() {
+        eprintln!("hatf: {warning}");
+    }
+    if options.quiet {
+        return;
+    }
+    let mut line = format!("hatf: {} events", outcome.events);
+    if let Some((path, bytes)) = file {
+        line += &format!(", {bytes} bytes in {}", path.display());
+    }
+    line += &format!(", {} lost", outcome.lost);
+    if outcome.children > 0 {
+        line += &format!(", {} child processes not recorded", outcome.children);
+    }
+    if let Some(signal) = outcome.status.signal() {
+        line += &format!("; the program was ended by signal {signal}");
+    }
+    eprintln!("{line}");
+}
+
+/// `PROGRAM.mtf`, or with a number if that is there: a trace is not overwritten unasked.
+fn free_name(command: &[OsString]) -> PathBuf {
+    let program = command.first().map(PathBuf::from).unwrap_or_default();
+    let stem = program.file_name().unwrap_or(OsStr::new("trace")).to_owned();
+    let name = |middle: String| {
+        let mut name = stem.clone();
+        name.push(middle);
+        name.push(".mtf");
+        PathBuf::from(name)
+    };
+    let numbered = (1..).map(|n: u32| name(format!(".{n}")));
+    let mut names = std::iter::once(name(String::new())).chain(numbered);
+    names.find(|name| !name.exists()).unwrap_or_else(|| name(String::new()))
+}
+
+/// A sink for those who only want the report.
+struct Nothing;
+
+impl EventSink for Nothing {
+    fn record(&mut self, _: &Record<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn comment(&mut self, _: &str) -> Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,40 @@
+//! `hatf report`
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write as _};
+use std::path::Path;
+
+use hatf::analysis::{Analysis, Report};
+use hatf::trace::TraceReader;
+use hatf::{Error, Result};
+
+use super::{Format, Report as Options};
+
+pub(crate) fn run(options: &Options) -> Result<u8> {
+    let report = analyse(&options.trace)?;
+    if let Some(path) = &options.svg {
+        draw(&report, path).map_err(Error::system(path.display().to_string()))?;
+    }
+    let mut out = BufWriter::new(io::stdout().lock());
+    match options.format {
+        Format::Text => hatf::report::text(&report, &mut out)?,
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
+            writeln!(out)?;
+        }
+    }
+    out.flush()?;
+    Ok(0)
+}
+
+pub(crate) fn analyse(path: &Path) -> Result<Report> {
+    let mut analysis = Analysis::new();
+    hatf::copy(&mut TraceReader::open(path)?, &mut analysis)?;
+    Ok(analysis.finish())
+}
+
+fn draw(report: &Report, path: &Path) -> io::Result<()> {
+    let mut out = BufWriter::new(File::create(path)?);
+    hatf::report::svg(report, &mut out)?;
+    out.flush()
+}

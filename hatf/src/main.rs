@@ -1,0 +1,23 @@
+//! The `hatf` command.
+
+mod command;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+fn main() -> ExitCode {
+    let result = match command::Command::parse() {
+        command::Command::Record(options) => command::record::run(&options),
+        command::Command::Report(options) => command::report::run(&options),
+        command::Command::Tour(options) => command::tour::run(&options),
+    };
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(error) if error.is_closed_pipe() => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("hatf: {error}");
+            ExitCode::from(command::exit_code(&error))
+        }
+    }
+}

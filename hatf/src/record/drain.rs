@@ -1,0 +1,194 @@
+//! From the ring to the sink, while the program runs.
+
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, ExitStatus};
+use std::ptr::null;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use hatf_record::{Consumer, Event, Poll, Ring};
+
+use super::head::Head;
+use super::{Outcome, signals};
+use crate::hatf10::Mapper;
+use crate::{Error, EventSink, Result};
+
+/// How long a producer may hold up a full ring before its event is given up.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long we sleep when there is nothing to do.
+const PAUSE_MS: libc::c_int = 1;
+
+pub(super) struct Drain<'a> {
+    consumer: Consumer<'a>,
+    mapper: Mapper,
+    child: Child,
+    head: &'a Head,
+    sink: &'a mut dyn EventSink,
+    sink_error: Option<Error>,
+    events: u64,
+    lost: u64,
+    /// Since when a late producer holds up a full ring.
+    stuck: Option<Instant>,
+}
+
+impl<'a> Drain<'a> {
+    pub(super) fn new(ring: Ring<'a>, child: Child, head: &'a Head, sink: &'a mut dyn EventSink) -> Self {
+        Self {
+            consumer: Consumer::new(ring),
+            mapper: Mapper::default(),
+            child,
+            head,
+            sink,
+            sink_error: None,
+            events: 0,
+            lost: 0,
+            stuck: None,
+        }
+    }
+
+    /// Until the program has ended and the ring is empty.
+    pub(super) fn run(mut self) -> Result<Outcome> {
+        let begun = Instant::now();
+        let written = self.head.write(self.sink);
+        self.note(written);
+        let process = ProcessEnd::of(&self.child);
+        let status = loop {
+            self.take_all();
+            if let Some(status) = self.child.try_wait().map_err(Error::system("wait"))? {
+                break status;
+            }
+            self.check_stuck();
+            process.wait();
+        };
+        signals::child_is_gone();
+        let duration = begun.elapsed();
+        self.take_rest();
+        self.finish(status, duration)
+    }
+
+    /// Takes what is there.
+    fn take_all(&mut self) {
+        loop {
+            match self.consumer.poll() {
+                Poll::Event(words) => match Event::from_words(&words) {
+                    Some(event) => self.give(&event),
+                    None => self.lost += 1,
+                },
+                Poll::Lost => self.lost += 1,
+                Poll::Nothing => break,
+            }
+            self.stuck = None;
+            self.wake();
+        }
+        self.wake();
+    }
+
+    /// Takes what a program that has ended left: what it did not publish it never will.
+    fn take_rest(&mut self) {
+        loop {
+            self.take_all();
+            if !self.consumer.is_behind() {
+                break;
+            }
+            if self.consumer.skip() {
+                self.lost += 1;
+            }
+        }
+    }
+
+    fn give(&mut self, event: &Event) {
+        self.events += 1;
+        if self.sink_error.is_none() {
+            let given = self.mapper.event(event, self.sink);
+            self.note(given);
+        }
+    }
+
+    /// Remembers the sink's first error, and lets the program go on without us.
+    fn note(&mut self, result: Result<()>) {
+        if let Err(error) = result {
+            self.consumer.ring().header().closed.store(1, Ordering::SeqCst);
+            self.sink_error.get_or_insert(error);
+        }
+    }
+
+    /// One producer that is late holds up the others only when the ring is full. It may be a thread
+    /// stopped for good: then the others must go on.
+    fn check_stuck(&mut self) {
+        if !self.consumer.is_full() {
+            self.stuck = None;
+            return;
+        }
+        let since = *self.stuck.get_or_insert_with(Instant::now);
+        if since.elapsed() >= PATIENCE && self.consumer.skip() {
+            self.lost += 1;
+            self.stuck = None;
+            self.wake();
+        }
+    }
+
+    /// Wakes producers that wait for room.
+    fn wake(&mut self) {
+        if self.consumer.should_wake() {
+            let room = self.consumer.ring().header().room.as_ptr();
+            // SAFETY: a futex word in the mapped ring; waking reads and writes no memory.
+            unsafe {
+                libc::syscall(libc::SYS_futex, room, libc::FUTEX_WAKE, i32::MAX, null::<u8>(), 0, 0);
+            }
+        }
+    }
+
+    fn finish(mut self, status: ExitStatus, duration: Duration) -> Result<Outcome> {
+        let header = self.consumer.ring().header();
+        let children = header.forks.load(Ordering::Relaxed).max(header.elsewhere.load(Ordering::Relaxed));
+        let waits = header.waits.load(Ordering::Relaxed);
+        if self.sink_error.is_none() {
+            let how = match (status.code(), status.signal()) {
+                (Some(code), _) => format!("exit={code}"),
+                (None, Some(signal)) => format!("signal={signal}"),
+                (None, None) => "ended".to_owned(),
+            };
+            let mut end = || -> Result<()> {
+                self.mapper.finish(&how, self.sink)?;
+                self.sink.comment(&format!("end: {how}, {} events, {} lost", self.events, self.lost))?;
+                if children > 0 {
+                    self.sink.comment(&format!("{children} child processes were not recorded"))?;
+                }
+                Ok(())
+            };
+            let ended = end();
+            self.note(ended);
+        }
+        Ok(Outcome {
+            status,
+            events: self.events,
+            lost: self.lost,
+            images: self.mapper.images(),
+            children,
+            waits,
+            duration,
+            sink_error: self.sink_error,
+        })
+    }
+}
+
+/// Waits for a process to end, or for a moment.
+struct ProcessEnd(Option<OwnedFd>);
+
+impl ProcessEnd {
+    fn of(child: &Child) -> Self {
+        // SAFETY: numbers only. Kernels before 5.3 answer with an error.
+        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id(), 0) };
+        let fd = libc::c_int::try_from(fd).ok().filter(|fd| *fd >= 0);
+        // SAFETY: a descriptor that was just made, and that nobody else has.
+        Self(fd.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    fn wait(&self) {
+        let fd = self.0.as_ref().map_or(-1, |fd| fd.as_raw_fd());
+        let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+        // SAFETY: one structure; a negative descriptor is passed over, and the time runs.
+        unsafe { libc::poll(&raw mut poll, 1, PAUSE_MS) };
+    }
+}

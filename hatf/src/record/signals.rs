@@ -1,0 +1,83 @@
+//! Signals that ask us to end are for the program.
+//!
+//! A terminal sends its interrupt to the whole foreground group, the program included: it is not
+//! sent again. One that a process sent (`kill`) came to us alone, and is passed on. Either way the
+//! program decides, and we end when it has.
+
+use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// The program; 0 before it runs, and after.
+static CHILD: AtomicI32 = AtomicI32::new(0);
+/// A signal that came before the program ran.
+static EARLY: AtomicI32 = AtomicI32::new(0);
+
+const SIGNALS: [libc::c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
+
+extern "C" fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    // SAFETY: the kernel's description of this signal, valid during the handler.
+    let from_a_process = unsafe { !info.is_null() && (*info).si_code <= 0 };
+    if !from_a_process {
+        return;
+    }
+    match CHILD.load(Ordering::SeqCst) {
+        0 => EARLY.store(signal, Ordering::SeqCst),
+        // SAFETY: `kill` may be called in a handler; the process is a child not yet waited for.
+        child => unsafe {
+            libc::kill(child, signal);
+        },
+    }
+}
+
+/// Passes signals on while it lives.
+pub(super) struct Forwarding {
+    before: [libc::sigaction; SIGNALS.len()],
+}
+
+impl Forwarding {
+    /// Takes the signals over, but for those that are ignored (as under `nohup`).
+    pub(super) fn begin() -> Self {
+        EARLY.store(0, Ordering::SeqCst);
+        let before = SIGNALS.map(|signal| {
+            // SAFETY: zero is a value of this structure of integers and pointers.
+            let (mut before, mut ours): (libc::sigaction, libc::sigaction) =
+                unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+            ours.sa_sigaction = pass_on as extern "C" fn(_, _, _) as usize;
+            ours.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+            // SAFETY: valid structures, and a handler that calls nothing unsafe in a handler.
+            unsafe {
+                libc::sigaction(signal, null(), &raw mut before);
+                if before.sa_sigaction != libc::SIG_IGN {
+                    libc::sigaction(signal, &raw const ours, null_mut());
+                }
+            }
+            before
+        });
+        Self { before }
+    }
+
+    /// The program runs.
+    pub(super) fn to(&self, child: u32) {
+        CHILD.store(child.cast_signed(), Ordering::SeqCst);
+        let early = EARLY.swap(0, Ordering::SeqCst);
+        if early != 0 {
+            // SAFETY: a child not yet waited for.
+            unsafe { libc::kill(child.cast_signed(), early) };
+        }
+    }
+}
+
+/// The program was waited for: its number may soon be another's.
+pub(super) fn child_is_gone() {
+    CHILD.store(0, Ordering::SeqCst);
+}
+
+impl Drop for Forwarding {
+    fn drop(&mut self) {
+        child_is_gone();
+        for (signal, before) in SIGNALS.iter().zip(&self.before) {
+            // SAFETY: what the system said was there before.
+            unsafe { libc::sigaction(*signal, before, null_mut()) };
+        }
+    }
+}

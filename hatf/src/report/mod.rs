@@ -1,0 +1,8 @@
+//! Printing a report.
+
+mod svg;
+mod text;
+mod units;
+
+pub use svg::svg;
+pub use text::text;

@@ -1,0 +1,178 @@
+//! A report as text.
+
+use std::io::{self, Write};
+
+use super::units::{bar, bytes, count, nanoseconds, percent};
+use crate::analysis::{Histogram, Report};
+
+/// Columns of the picture of live bytes.
+const COLUMNS: usize = 72;
+
+/// Prints a report.
+///
+/// # Errors
+/// The output's.
+pub fn text(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    for comment in &report.comments {
+        writeln!(out, "  {comment}")?;
+    }
+    totals(report, out)?;
+    picture(report, out)?;
+    sizes(report, out)?;
+    lifetimes(report, out)?;
+    reallocs(report, out)?;
+    threads(report, out)?;
+    still_live(report, out)
+}
+
+fn heading(out: &mut dyn Write, title: &str) -> io::Result<()> {
+    writeln!(out, "\n{title}")
+}
+
+fn totals(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let (totals, calls, peak) = (&report.totals, &report.calls, &report.peak);
+    heading(out, "EVENTS")?;
+    let named = [
+        ("malloc", calls.malloc),
+        ("calloc", calls.calloc),
+        ("aligned", calls.aligned),
+        ("realloc", calls.realloc),
+        ("realloc(NULL)", calls.realloc_of_null),
+        ("free", calls.free),
+    ];
+    let named = named.iter().filter(|(_, n)| *n > 0);
+    let list: Vec<String> = named.map(|(name, n)| format!("{} {name}", count(*n))).collect();
+    writeln!(out, "  {} records: {}", count(totals.records), list.join(", "))?;
+    // Word for word valgrind's line, to be compared with it.
+    writeln!(
+        out,
+        "  total heap usage: {} allocs, {} frees, {} bytes allocated",
+        count(totals.allocs),
+        count(totals.frees),
+        count(totals.bytes)
+    )?;
+    if totals.unmatched_frees > 0 {
+        writeln!(
+            out,
+            "  {} frees of blocks that are not in the trace: they were allocated before the recorder was loaded",
+            count(totals.unmatched_frees)
+        )?;
+    }
+    if totals.allocs_of_live_blocks > 0 {
+        let n = count(totals.allocs_of_live_blocks);
+        writeln!(out, "  {n} blocks began where one was live: records are missing from the trace")?;
+    }
+    if totals.heaps > 1 {
+        writeln!(out, "  {} heaps: a program that execs another begins a new one", totals.heaps)?;
+    }
+    heading(out, "PEAK")?;
+    writeln!(
+        out,
+        "  {} live in {} blocks, {} after the start (record {}); at most {} blocks",
+        bytes(peak.bytes),
+        count(peak.blocks_then),
+        nanoseconds(peak.time),
+        count(peak.record),
+        count(peak.blocks)
+    )
+}
+
+/// Live bytes over time, as a row of eighths.
+fn picture(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let columns = report.timeline.columns(COLUMNS);
+    let most = columns.iter().copied().max().unwrap_or(0);
+    if most == 0 || columns.len() < 2 {
+        return Ok(());
+    }
+    let level = |bytes: u64| {
+        let eighth = usize::try_from(u128::from(bytes) * 8 / u128::from(most)).unwrap_or(0);
+        [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'].get(eighth).copied().unwrap_or('█')
+    };
+    heading(out, "LIVE BYTES OVER TIME")?;
+    writeln!(out, "  {}", columns.into_iter().map(level).collect::<String>())?;
+    let end = nanoseconds(report.duration);
+    writeln!(out, "  0{end:>width$}", width = COLUMNS - 1)
+}
+
+fn sizes(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    heading(out, "SIZES           blocks            bytes")?;
+    let most = report.sizes.buckets().map(|b| b.count).max().unwrap_or(0);
+    for b in report.sizes.buckets() {
+        let range = if b.from == b.to { b.from.to_string() } else { format!("{}..{}", b.from, b.to) };
+        let (blocks, sum) = (count(b.count), bytes(b.bytes));
+        writeln!(out, "  {range:>17} {blocks:>13} {sum:>10}  {}", bar(b.count, most, 30))?;
+    }
+    Ok(())
+}
+
+fn lifetimes(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    if report.lifetimes.count() == 0 {
+        return Ok(());
+    }
+    heading(out, "LIFETIMES of freed blocks (so many lived no longer)")?;
+    let row = |name: &str, histogram: &Histogram, unit: fn(u64) -> String| {
+        let at = |permille| unit(histogram.quantile(permille));
+        format!("  {name:<28} 50%: {:<10} 90%: {:<10} 99%: {:<10}", at(500), at(900), at(990))
+    };
+    if report.duration > 0 {
+        writeln!(out, "{}", row("in time", &report.lifetimes, nanoseconds))?;
+    }
+    writeln!(out, "{}", row("in bytes allocated meanwhile", &report.lifetimes_in_bytes, bytes))
+}
+
+fn reallocs(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let calls = &report.calls;
+    if calls.realloc == 0 {
+        return Ok(());
+    }
+    heading(out, "REALLOC")?;
+    writeln!(
+        out,
+        "  {} of a block: {} grew, {} shrank, {} stayed in place; {} copied by those that moved",
+        count(calls.realloc),
+        count(calls.reallocs_grown),
+        count(calls.reallocs_shrunk),
+        percent(calls.reallocs_in_place, calls.realloc),
+        bytes(calls.realloc_bytes_copied)
+    )
+}
+
+fn threads(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    if report.threads.len() < 2 {
+        return Ok(());
+    }
+    const SHOWN: usize = 20;
+    heading(out, "THREADS        allocs        bytes        frees   began      ended")?;
+    for thread in report.threads.iter().take(SHOWN) {
+        let time = |time: Option<u64>| time.map_or_else(|| "-".to_owned(), nanoseconds);
+        writeln!(
+            out,
+            "  {:>5} {:>13} {:>12} {:>12}   {:<10} {:<10}",
+            thread.thread,
+            count(thread.allocs),
+            bytes(thread.bytes),
+            count(thread.frees),
+            time(thread.began),
+            time(thread.ended)
+        )?;
+    }
+    match report.threads.len().checked_sub(SHOWN) {
+        Some(more @ 1..) => writeln!(out, "  and {more} more (--format json has all)"),
+        _ => Ok(()),
+    }
+}
+
+fn still_live(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let live = &report.still_live;
+    heading(out, "STILL LIVE at the end")?;
+    writeln!(out, "  {} bytes in {} blocks", count(live.bytes), count(live.blocks))?;
+    if live.blocks == 0 {
+        return Ok(());
+    }
+    writeln!(out, "  the largest:")?;
+    for block in &live.largest {
+        let (size, time) = (count(block.size), nanoseconds(block.time));
+        writeln!(out, "  {size:>14} bytes at 0x{:x}, allocated at {time}", block.address)?;
+    }
+    Ok(())
+}
