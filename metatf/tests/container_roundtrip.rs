@@ -1,4 +1,5 @@
 //! What is written is read again: versions, classes, byte orders, codecs, filters, sources and sinks.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use std::io::{Seek, Write};
 
@@ -45,7 +46,7 @@ fn specs() -> Vec<(ChunkSpec, Vec<u8>)> {
     vec![
         (ChunkSpec { section: 3, shared: true, records: 2, ..spec }, b"\x03int\x04char".to_vec()),
         (ChunkSpec { section: 2, group_start: true, width: 4, records: 5000, ..spec }, numbers(5000)),
-        (ChunkSpec { section: 1, element: 3, records: 700, ..spec }, vec![4, 0, 1].repeat(700)),
+        (ChunkSpec { section: 1, element: 3, records: 700, ..spec }, [4, 0, 1].repeat(700)),
         (ChunkSpec { section: 1, reset: false, ..spec }, Vec::new()),
         (ChunkSpec { section: 2, reset: false, width: 8, records: 500, ..spec }, numbers(1000)),
         (ChunkSpec { section: 3, shared: true, records: 1, ..spec }, b"\x02ab".to_vec()),

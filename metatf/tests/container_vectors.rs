@@ -1,5 +1,6 @@
 //! The vectors, as far as the container tells: what is right is read to its end, what is wrong is found at the place
 //! the vector names, whether the bytes come from memory or as a stream.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use std::path::{Path, PathBuf};
 

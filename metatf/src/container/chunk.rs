@@ -1,6 +1,7 @@
 //! The 48 bytes a chunk begins with, and the rules that hold for each chunk by itself (spec 5.2).
 
 use super::header::{Class, Header, Order};
+use super::source::Source;
 use super::{MAX_RAW_LEN, codec};
 use crate::{Error, ErrorKind, Result};
 
@@ -228,36 +229,52 @@ pub(crate) enum Probe {
     Bad(Error),
 }
 
+/// What lies at an offset, the CRC apart.
+pub(crate) enum Frame {
+    /// A chunk, all there.
+    Whole(ChunkHeader),
+    /// None, or a torn one.
+    None(Probe),
+}
+
 /// Looks at the chunk at `start`. Reading errors apart, what is wrong with it is in the answer.
-pub(crate) fn probe(source: &mut super::source::Source<'_>, start: u64) -> Result<Probe> {
+pub(crate) fn probe(source: &mut Source<'_>, start: u64) -> Result<Probe> {
+    match frame(source, start)? {
+        Frame::None(probe) => Ok(probe),
+        Frame::Whole(header) if crc_holds(source, &header, start)? => Ok(Probe::Whole(header)),
+        Frame::Whole(_) => Ok(Probe::Bad(Error::at(start, ErrorKind::Checksum))),
+    }
+}
+
+/// Looks at the chunk at `start`, but not at its CRC.
+pub(crate) fn frame(source: &mut Source<'_>, start: u64) -> Result<Frame> {
     let head = source.view(start, LEN)?;
     if head.is_empty() {
-        return Ok(Probe::End);
+        return Ok(Frame::None(Probe::End));
     }
+    let bad = |at: u64, kind| Ok(Frame::None(Probe::Bad(Error::at(at, kind))));
     let sync = &head[..head.len().min(4)];
     if !SYNC.starts_with(sync) {
         let found = Order::Big.read(sync);
-        let kind = ErrorKind::Invalid { what: "the chunk's sync", found, expected: "'MTFC' (1297368643)" };
-        return Ok(Probe::Bad(Error::at(start, kind)));
+        return bad(start, ErrorKind::Invalid { what: "the chunk's sync", found, expected: "'MTFC' (1297368643)" });
     }
     let Some(header) = ChunkHeader::parse(head) else {
-        return Ok(Probe::Bad(Error::at(start, ErrorKind::Truncated("a chunk header"))));
+        return bad(start, ErrorKind::Truncated("a chunk header"));
     };
-    let payload_len = header.stored_len as usize;
     if header.is_absurd() {
         let what = "the chunk's stored_len";
-        let kind = ErrorKind::Invalid { what, found: header.stored_len.into(), expected: "at most 128 MiB" };
-        return Ok(Probe::Bad(Error::at(start + at::STORED_LEN, kind)));
+        let found = header.stored_len.into();
+        return bad(start + at::STORED_LEN, ErrorKind::Invalid { what, found, expected: "at most 128 MiB" });
     }
-    let frame = source.view(start, LEN.saturating_add(payload_len))?;
-    let Some((head, payload)) = frame.split_first_chunk::<LEN>() else {
-        return Ok(Probe::Bad(Error::at(start, ErrorKind::Truncated("a chunk header"))));
-    };
-    if payload.len() < payload_len {
-        return Ok(Probe::Bad(Error::at(start, ErrorKind::Truncated("a chunk"))));
+    let len = LEN.saturating_add(header.stored_len as usize);
+    if source.view(start, len)?.len() < len {
+        return bad(start, ErrorKind::Truncated("a chunk"));
     }
-    if crc(head, payload) != header.crc {
-        return Ok(Probe::Bad(Error::at(start, ErrorKind::Checksum)));
-    }
-    Ok(Probe::Whole(header))
+    Ok(Frame::Whole(header))
+}
+
+/// Whether the CRC of the chunk at `start`, which is all there, holds.
+pub(crate) fn crc_holds(source: &mut Source<'_>, header: &ChunkHeader, start: u64) -> Result<bool> {
+    let frame = source.view(start, LEN.saturating_add(header.stored_len as usize))?;
+    Ok(frame.split_first_chunk::<LEN>().is_some_and(|(head, payload)| crc(head, payload) == header.crc))
 }

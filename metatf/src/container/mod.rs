@@ -19,6 +19,7 @@ mod read_v1;
 mod salvage;
 mod sink;
 mod source;
+mod sums;
 mod write_v0;
 mod write_v1;
 

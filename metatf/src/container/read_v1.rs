@@ -69,8 +69,10 @@ impl Chunks {
                 }
                 Probe::Whole(header) if header.kind == chunk::INDEX => self.end(source, file, &header, warnings)?,
                 Probe::Whole(header) => {
-                    if let Some(part) = self.take(source, file, &header)? {
-                        return Ok(Some(part));
+                    let part = self.take(source, file, &header)?;
+                    source.release(self.pos);
+                    if part.is_some() {
+                        return Ok(part);
                     }
                 }
             }
@@ -99,14 +101,10 @@ impl Chunks {
         self.list(header, start);
         self.pos = start + header.total_len();
         let Some(content) = content else {
-            source.release(self.pos);
             return Ok(None);
         };
         match header.kind {
-            chunk::DATA => {
-                source.release(self.pos);
-                return Ok(Some(part(header, start, content)));
-            }
+            chunk::DATA => return Ok(Some(part(header, start, content))),
             chunk::DTD => self.dtd = Some(Arc::from(bytes(source, &content))),
             _ => {
                 let text = bytes(source, &content).to_vec();
@@ -114,7 +112,6 @@ impl Chunks {
                 self.user.push(text);
             }
         }
-        source.release(self.pos);
         Ok(None)
     }
 

@@ -3,12 +3,13 @@
 //! The walk is [`Chunks`]'s own, one chunk after the other; this adds where to go on after damage, what the sequence
 //! numbers say is missing, and which sections' state is lost by it.
 
-use super::chunk::{self, ChunkHeader, Probe};
+use super::chunk::{self, ChunkHeader, Frame, Probe};
 use super::header::{Class, Header, Order};
 use super::index;
 use super::loss::{Loss, LossCause, LossReport};
 use super::read_v1::{self, Chunks};
 use super::source::Source;
+use super::sums::Sums;
 use super::{Part, Warning};
 use crate::{Error, ErrorKind, Result};
 
@@ -26,6 +27,7 @@ pub(crate) struct Salvage {
     gap_any: bool,
     /// A chunk of the current group is missing.
     group_damaged: bool,
+    sums: Sums,
 }
 
 impl Salvage {
@@ -36,6 +38,7 @@ impl Salvage {
             gap: false,
             gap_any: false,
             group_damaged: false,
+            sums: Sums::default(),
         }
     }
 
@@ -48,7 +51,8 @@ impl Salvage {
         warnings: &mut Vec<Warning>,
     ) -> Result<Option<Part>> {
         while !chunks.done {
-            match chunk::probe(source, chunks.pos)? {
+            self.sums.release(source, chunks.pos)?;
+            match self.sums.probe(source, chunks.pos)? {
                 Probe::End => {
                     chunks.done = true;
                     warnings.push(Warning::NotClosed);
@@ -99,7 +103,6 @@ impl Salvage {
                 }
                 chunks.sequence.skip_to(number + 1);
                 chunks.pos = place.end;
-                source.release(place.end);
                 Ok(None)
             }
         }
@@ -178,9 +181,9 @@ impl Salvage {
         let start = chunks.pos;
         let next = chunks.sequence.next();
         let fits = |header: &ChunkHeader, at: u64| header.check(at, file).is_ok() && u64::from(header.sequence) >= next;
-        let found = match behind(source, start, next, &fits)? {
+        let found = match self.behind(source, start, next, &fits)? {
             Some(at) => Ok(at),
-            None => search(source, start + 1, &fits)?,
+            None => self.search(source, start + 1, &fits)?,
         };
         let end = match found {
             Ok(at) => at,
@@ -192,8 +195,48 @@ impl Salvage {
         };
         self.lose(start..end, LossCause::Damaged(error), None, None);
         chunks.pos = end;
-        source.release(end);
         Ok(())
+    }
+
+    /// The chunk behind a damaged one, if the length of the damaged one can be believed: a chunk is there that checks
+    /// out and has the number after its. So what a damaged payload holds is not taken for chunks.
+    fn behind(
+        &mut self,
+        source: &mut Source<'_>,
+        start: u64,
+        number: u64,
+        fits: &impl Fn(&ChunkHeader, u64) -> bool,
+    ) -> Result<Option<u64>> {
+        let Frame::Whole(damaged) = chunk::frame(source, start)? else { return Ok(None) };
+        if u64::from(damaged.sequence) != number {
+            return Ok(None);
+        }
+        let at = start + damaged.total_len();
+        match self.sums.probe(source, at)? {
+            Probe::Whole(header) if fits(&header, at) && u64::from(header.sequence) == number + 1 => Ok(Some(at)),
+            _ => Ok(None),
+        }
+    }
+
+    /// The first chunk from `from` on that checks out and fits, or where the input ends.
+    fn search(
+        &mut self,
+        source: &mut Source<'_>,
+        from: u64,
+        fits: &impl Fn(&ChunkHeader, u64) -> bool,
+    ) -> Result<Result<u64, u64>> {
+        let mut at = from;
+        loop {
+            self.sums.release(source, at)?;
+            at = match next_sync(source, at)? {
+                Ok(sync) => sync,
+                Err(end) => return Ok(Err(end)),
+            };
+            match self.sums.probe(source, at)? {
+                Probe::Whole(header) if fits(&header, at) => return Ok(Ok(at)),
+                _ => at += 1,
+            }
+        }
     }
 
     /// How many records were in the missing chunks, by an index that has an entry for each chunk before it.
@@ -214,52 +257,15 @@ impl Salvage {
     fn footer(&mut self, source: &mut Source<'_>, place: std::ops::Range<u64>) -> Result<()> {
         let footer_at = place.end;
         let rest = source.view(footer_at, index::FOOTER + 1)?;
+        // Where chunks were cut out the footer's offset is not the index's any more, and nothing is lost by that.
+        if index::parse_footer(rest).is_some() {
+            return Ok(());
+        }
         if let Err(error) = index::check_footer(rest, footer_at, place.start) {
             let end = end_of(source, footer_at)?;
             self.lose(footer_at..end, LossCause::Damaged(error), None, None);
         }
         Ok(())
-    }
-}
-
-/// The chunk behind a damaged one, if the length of the damaged one can be believed: a chunk is there that checks out
-/// and has the number after its. So what a damaged payload holds is not taken for chunks.
-fn behind(
-    source: &mut Source<'_>,
-    start: u64,
-    number: u64,
-    fits: &impl Fn(&ChunkHeader, u64) -> bool,
-) -> Result<Option<u64>> {
-    let Some(damaged) = ChunkHeader::parse(source.view(start, chunk::LEN)?) else { return Ok(None) };
-    if damaged.is_absurd() || u64::from(damaged.sequence) != number {
-        return Ok(None);
-    }
-    let at = start + damaged.total_len();
-    match chunk::probe(source, at)? {
-        Probe::Whole(header) if fits(&header, at) && u64::from(header.sequence) == number + 1 => Ok(Some(at)),
-        _ => Ok(None),
-    }
-}
-
-/// The first chunk from `from` on that checks out and fits, or where the input ends.
-fn search(source: &mut Source<'_>, from: u64, fits: &impl Fn(&ChunkHeader, u64) -> bool) -> Result<Result<u64, u64>> {
-    let mut at = from;
-    loop {
-        source.release(at);
-        let block = source.view(at, SCAN)?;
-        let len = block.len();
-        if len < chunk::SYNC.len() {
-            return Ok(Err(at + len as u64));
-        }
-        let Some(sync) = block.windows(4).position(|bytes| bytes == chunk::SYNC) else {
-            at += (len - 3) as u64;
-            continue;
-        };
-        at += sync as u64;
-        match chunk::probe(source, at)? {
-            Probe::Whole(header) if fits(&header, at) => return Ok(Ok(at)),
-            _ => at += 1,
-        }
     }
 }
 
@@ -278,35 +284,32 @@ fn end_of(source: &mut Source<'_>, from: u64) -> Result<u64> {
 /// A header in place of a damaged one: class and byte order of the first chunk that checks out. Chunk headers carry
 /// both so that this can be done. `None`: there is no such chunk.
 pub(crate) fn header_from_chunks(source: &mut Source<'_>) -> Result<Option<Header>> {
-    let found = std::cell::Cell::new(None);
-    let fits = |header: &ChunkHeader, at: u64| {
-        let Some(made) = made_up(header, at) else { return false };
-        let fits = header.check(at, &made).is_ok();
-        found.set(Some(made).filter(|_| fits));
-        fits
-    };
-    search_kept(source, &fits)?;
-    Ok(found.take())
+    let mut sums = Sums::default();
+    let mut at = 0;
+    while let Ok(sync) = next_sync(source, at)? {
+        if let Probe::Whole(header) = sums.probe(source, sync)?
+            && let Some(made) = made_up(&header, sync)
+            && header.check(sync, &made).is_ok()
+        {
+            return Ok(Some(made));
+        }
+        at = sync + 1;
+    }
+    Ok(None)
 }
 
-/// As [`search`] from the start of the input, of which nothing is released.
-fn search_kept(source: &mut Source<'_>, fits: &impl Fn(&ChunkHeader, u64) -> bool) -> Result<()> {
-    let mut at = 0;
+/// Where the next sync bytes are, or where the input ends.
+fn next_sync(source: &mut Source<'_>, from: u64) -> Result<Result<u64, u64>> {
+    let mut at = from;
     loop {
         let block = source.view(at, SCAN)?;
         let len = block.len();
         if len < chunk::SYNC.len() {
-            return Ok(());
+            return Ok(Err(at + len as u64));
         }
         match block.windows(4).position(|bytes| bytes == chunk::SYNC) {
+            Some(sync) => return Ok(Ok(at + sync as u64)),
             None => at += (len - 3) as u64,
-            Some(sync) => {
-                at += sync as u64;
-                match chunk::probe(source, at)? {
-                    Probe::Whole(header) if fits(&header, at) => return Ok(()),
-                    _ => at += 1,
-                }
-            }
         }
     }
 }
