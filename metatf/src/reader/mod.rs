@@ -176,6 +176,7 @@ impl<'a> RecordReader<'a> {
             container,
         };
         if reader.version_0() {
+            reader.group_open = true;
             reader.read_table();
         }
         Ok(reader)

@@ -1,0 +1,288 @@
+//! Taking up the parts of a trace: groups, resets, stream sections, and which parts salvage may trust.
+
+use super::{At, Current, Event, RecordReader};
+use crate::container::{self, Origin, Part};
+use crate::error::{Error, ErrorKind, Result};
+use crate::format::SECTION;
+use crate::streams::{Piece, enter};
+
+impl RecordReader<'_> {
+    /// The next part of the container, or of a version 0 file's table.
+    pub(super) fn next_part(&mut self) -> Result<Option<Part>> {
+        match (self.parts.pop_front(), self.deferred.take()) {
+            (Some(part), deferred) => {
+                self.deferred = deferred;
+                Ok(Some(part))
+            }
+            (None, Some(error)) => Err(error),
+            (None, None) => self.container.next_part(),
+        }
+    }
+
+    /// A version 0 file's stream extents may lie behind what strides through them: its parts are listed first.
+    pub(super) fn read_table(&mut self) {
+        loop {
+            match self.container.next_part() {
+                Ok(Some(part)) => {
+                    if let Some(index) = self.format.section_index(part.section).filter(|&i| self.is_stream(i)) {
+                        self.add_piece(index, &part);
+                    }
+                    self.table.push(part.clone());
+                    self.parts.push_back(part);
+                }
+                Ok(None) => return,
+                Err(error) => {
+                    self.deferred = Some(error);
+                    return;
+                }
+            }
+        }
+    }
+
+    pub(super) fn is_stream(&self, section: usize) -> bool {
+        self.format.sections.get(section).is_some_and(|s| s.stream)
+    }
+
+    /// A version 0 file with a section table: `section` records stand between its parts.
+    fn with_table(&self) -> bool {
+        self.version_0() && !self.container.header().sections.is_empty()
+    }
+
+    pub(super) fn version_0(&self) -> bool {
+        self.container.header().version == 0
+    }
+
+    /// Takes a part up: group, reset, and what kind of section it belongs to.
+    pub(super) fn open(&mut self, part: Part) -> Result<()> {
+        if part.group_start && self.flush_elements() {
+            self.parts.push_front(part);
+            return Ok(());
+        }
+        let Some(section) = self.format.section_index(part.section) else {
+            return Err(self.part_error(&part, 4, ErrorKind::UnknownSection(part.section.into())));
+        };
+        if part.group_start || (part.damage_before && !part.shared && part.group != self.group) {
+            self.start_group(&part);
+        }
+        if self.with_table() && part.section != 0 {
+            let offset = part.base.saturating_sub(u64::from(self.format.tag_width) + 1);
+            let at = At { section: self.last_section, record: SECTION, offset };
+            self.queue.push_back(Event::Section(at, part.section));
+        }
+        self.last_section = section;
+        if self.salvage && !self.trusted(section, &part) {
+            self.container.report_lost(&part);
+            return Ok(());
+        }
+        if self.is_stream(section) { self.open_stream(section, part) } else { self.open_tagged(section, part) }
+    }
+
+    fn start_group(&mut self, part: &Part) {
+        if self.group_open && part.group > 0 {
+            self.queue.push_back(Event::Group(part.group));
+        }
+        self.group_open = true;
+        self.group = part.group;
+        self.group_bad = false;
+        self.streams.start_group();
+        self.seen.fill(false);
+    }
+
+    /// Spec 5.2, salvage: a chunk counts only if its section's state was reset since the damage within the same group,
+    /// and if it strides, only if no chunk of the group before it is missing.
+    fn trusted(&mut self, section: usize, part: &Part) -> bool {
+        if part.damage_before {
+            self.tainted.fill(true);
+        }
+        if part.shared {
+            return true;
+        }
+        if part.reset
+            && let Some(tainted) = self.tainted.get_mut(section)
+        {
+            *tainted = false;
+        }
+        let strides = self.states.get(section).is_some_and(|s| s.strides().next().is_some());
+        let tainted = self.tainted.get(section).copied().unwrap_or(false);
+        !tainted && !(strides && (part.group_damaged || self.group_bad))
+    }
+
+    fn open_stream(&mut self, section: usize, part: Part) -> Result<()> {
+        if part.follow {
+            return Err(self.part_error(&part, 4, ErrorKind::UnknownSection(part.section.into())));
+        }
+        if !self.version_0() {
+            self.check_stream(section, &part)?;
+            self.add_piece(section, &part);
+            if part.shared && self.all {
+                let piece = self.streams.streams.get(section).and_then(|s| s.pieces.last().cloned());
+                self.shared.extend(piece.map(|piece| (section, piece, true)));
+            }
+        }
+        self.mark_seen(section);
+        Ok(())
+    }
+
+    /// What a chunk of a stream section has to keep (spec 5.2): before those that stride through it, with its leaf's
+    /// width, with whole elements.
+    fn check_stream(&self, section: usize, part: &Part) -> Result<()> {
+        let strided = |i: usize| self.seen.get(i) == Some(&true) || part.shared;
+        let late = self.states.iter().enumerate().any(|(i, s)| strided(i) && s.strides().any(|n| n == part.section));
+        if late {
+            let expected = "its chunks before those of the sections that stride through it, and not a shared table";
+            let what = ErrorKind::Invalid { what: "the section", found: part.section.into(), expected };
+            return Err(self.part_error(part, 4, what));
+        }
+        let element = self.format.sections.get(section).and_then(|s| s.records.first());
+        let element = element.and_then(|&r| self.format.records.get(usize::from(r)));
+        if element.is_some_and(|r| r.single_number().is_some_and(|l| l.width() > 0)) {
+            if !(1..=8).contains(&part.width) {
+                let expected = "1 to 8, the width of the section's leaf in this chunk";
+                let what = ErrorKind::Invalid { what: "width", found: part.width.into(), expected };
+                return Err(self.part_error(part, 9, what));
+            }
+            let length = self.container.bytes(&part.content).len() as u64;
+            let found = length / u64::from(part.width);
+            if let Some(declared) = part.records.map(u64::from)
+                && declared != found
+            {
+                return Err(self.part_error(part, 20, ErrorKind::RecordCount { declared, found }));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn add_piece(&mut self, section: usize, part: &Part) {
+        let length = self.container.bytes(&part.content).len() as u64;
+        let version_0 = self.version_0();
+        let Some(stream) = self.streams.streams.get_mut(section) else { return };
+        let logical = if version_0 { stream.length } else { part.base };
+        stream.length = logical + length;
+        stream.shared = part.shared;
+        stream.pieces.push(Piece {
+            content: part.content.clone(),
+            origin: part.origin,
+            base: part.base,
+            logical,
+            reset: part.reset,
+            first: false,
+            width: part.width,
+            records: part.records,
+        });
+    }
+
+    fn mark_seen(&mut self, section: usize) -> bool {
+        self.seen.get_mut(section).is_some_and(|seen| std::mem::replace(seen, true))
+    }
+
+    fn open_tagged(&mut self, section: usize, part: Part) -> Result<()> {
+        let before = self.mark_seen(section);
+        if part.reset {
+            if let Some(state) = self.states.get_mut(section) {
+                state.reset(&self.format);
+            }
+            if before && !self.version_0() {
+                self.queue.push_back(Event::Reset(section));
+            }
+        }
+        if self.salvage && !self.whole(section, &part) {
+            return Ok(());
+        }
+        self.current = Some(Current::new(section, &part, false));
+        Ok(())
+    }
+
+    /// Salvage: reads a part once for its errors and puts the state back, so that nothing of a bad part is delivered.
+    fn whole(&mut self, section: usize, part: &Part) -> bool {
+        let saved = (self.states.clone(), self.streams.clone(), self.records);
+        self.current = Some(Current::new(section, part, false));
+        let queue = std::mem::take(&mut self.queue);
+        let result = self.read_part();
+        let strided = self.streams.taken != saved.1.taken;
+        self.queue = queue;
+        self.current = None;
+        self.pending = None;
+        self.finished = false;
+        (self.states, self.streams, self.records) = saved;
+        if let Err(error) = result {
+            self.container.report_bad_content(part, error);
+            self.tainted.fill(true);
+            self.group_bad = true;
+            return false;
+        }
+        if strided && (part.group_damaged || self.group_bad) {
+            self.container.report_lost(part);
+            return false;
+        }
+        true
+    }
+
+    fn read_part(&mut self) -> Result<()> {
+        while self.current.is_some() {
+            if self.next_in_part()?.is_some() && self.pending.is_some() {
+                self.decode(|row| row.walk(&mut ()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Queues the elements of the group that ends; false where there are none.
+    pub(super) fn flush_elements(&mut self) -> bool {
+        if !self.all || std::mem::replace(&mut self.flushed, true) {
+            self.flushed = false;
+            return false;
+        }
+        if !self.group_open {
+            self.elements.append(&mut self.shared);
+            return true;
+        }
+        let mut order: Vec<usize> = (0..self.format.sections.len()).filter(|&i| self.is_stream(i)).collect();
+        order.sort_by_key(|&i| self.format.sections.get(i).map_or(0, |s| s.number));
+        for section in order {
+            let stream = self.streams.streams.get(section).filter(|s| !s.shared);
+            for (i, piece) in stream.into_iter().flat_map(|s| &s.pieces).enumerate() {
+                let mut piece = piece.clone();
+                piece.first = i == 0;
+                self.elements.push_back((section, piece, false));
+            }
+        }
+        self.elements.append(&mut self.shared);
+        true
+    }
+
+    pub(super) fn open_elements(&mut self, section: usize, piece: Piece, shared: bool) {
+        let version_0 = self.version_0();
+        if let Some(state) = self.states.get_mut(section) {
+            if piece.first || shared {
+                state.reset(&self.format);
+            } else if piece.reset && !shared && !version_0 {
+                self.queue.push_back(Event::Reset(section));
+            }
+            enter(state, &self.format, &piece);
+        }
+        self.current = Some(Current {
+            section,
+            content: piece.content,
+            origin: piece.origin,
+            base: piece.base,
+            position: 0,
+            follow: false,
+            declared: piece.records,
+            found: 0,
+            is_element: true,
+            shared,
+        });
+    }
+
+    /// An error about a field of a chunk's header (version 1), or about where the part begins.
+    fn part_error(&self, part: &Part, field: u64, kind: ErrorKind) -> Error {
+        let offset = match part.origin {
+            Origin::Stored(offset) if self.version_0() => offset,
+            Origin::Stored(offset) => offset.saturating_sub(container::CHUNK_HEADER_LEN) + field,
+            Origin::Packed(offset) => offset + field,
+        };
+        let mut error = Error::at(offset, kind);
+        error.place.section = Some(part.section);
+        error
+    }
+}

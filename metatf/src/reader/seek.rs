@@ -1,0 +1,95 @@
+//! Going to the n-th data record, through the index where there is one.
+
+use super::{Event, RecordReader};
+use crate::container::ChunkInfo;
+use crate::error::{Error, ErrorKind, Result};
+use crate::state::State;
+
+impl RecordReader<'_> {
+    /// Goes to data record `n` (from 0, in file order): it is the next record that [`next_event`](Self::next_event)
+    /// gives. Past the last record the end comes next. A version 1 file that is mapped or in memory is entered at the
+    /// group of the record; a stream can only go forward.
+    ///
+    /// # Errors
+    /// A record before the place in a stream; what is wrong with the trace on the way.
+    pub fn seek(&mut self, n: u64) -> Result<()> {
+        if self.salvage {
+            return Err(Error::at(0, ErrorKind::Usage("salvage reads in file order")));
+        }
+        if self.version_0() {
+            self.start_over();
+        } else {
+            match self.container.chunks().map(<[ChunkInfo]>::to_vec) {
+                Ok(chunks) => self.enter_group(&chunks, n)?,
+                Err(error) if self.records > n => return Err(error),
+                Err(_) => {}
+            }
+        }
+        while self.found.is_none() {
+            match self.next_event()? {
+                Some(event @ Event::Record(_)) if self.records > n => self.found = Some(event),
+                Some(_) => {}
+                None => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Back to the first part of a version 0 file.
+    fn start_over(&mut self) {
+        self.parts = self.table.iter().cloned().collect();
+        self.records = 0;
+        self.last_section = 0;
+        self.forget();
+        self.group_open = true;
+        self.streams.restart();
+    }
+
+    /// Forgets what was being read.
+    fn forget(&mut self) {
+        self.current = None;
+        self.pending = None;
+        self.found = None;
+        self.queue.clear();
+        self.elements.clear();
+        self.shared.clear();
+        self.seen.fill(false);
+        self.group_open = false;
+        self.flushed = false;
+        self.finished = false;
+        self.states = (0..self.format.sections.len()).map(|i| State::new(&self.format, i)).collect();
+    }
+
+    /// To the first chunk of the group that holds record `n`, with the shared tables before it.
+    fn enter_group(&mut self, chunks: &[ChunkInfo], n: u64) -> Result<()> {
+        let holds_records = |c: &ChunkInfo| {
+            c.is_data() && !self.format.section_index(c.section).is_some_and(|i| self.is_stream(i))
+        };
+        let (mut group, mut before, mut records) = (0, 0, 0_u64);
+        for (i, chunk) in chunks.iter().enumerate() {
+            if chunk.is_group_start() {
+                (group, before) = (i, records);
+            }
+            if holds_records(chunk) {
+                records += u64::from(chunk.nrecords);
+                if records > n {
+                    break;
+                }
+            }
+        }
+        if !chunks.get(group).is_some_and(ChunkInfo::is_group_start) {
+            return Ok(());
+        }
+        let tables: Vec<usize> = (0..group).filter(|&i| chunks.get(i).is_some_and(ChunkInfo::is_shared)).collect();
+        self.forget();
+        self.streams = crate::streams::Streams::new(&self.format);
+        for i in tables {
+            let part = self.container.read_chunk(i)?;
+            if let Some(section) = self.format.section_index(part.section).filter(|&i| self.is_stream(i)) {
+                self.add_piece(section, &part);
+            }
+        }
+        self.records = before;
+        self.container.seek_chunk(group)
+    }
+}

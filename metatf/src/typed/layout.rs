@@ -1,0 +1,166 @@
+//! How a generated struct's fields are read from a row and written to one.
+//!
+//! Leaves are numbered from `base`, the first leaf of the record that lists the struct's fields, so that one struct
+//! serves wherever its record is nested.
+
+use crate::error::{Error, ErrorKind, Place, Result};
+use crate::row::{ContentRow, Row};
+use crate::row_write::RowWriter;
+
+/// A row that also tells what it read before: repetitions look back at their count.
+pub trait Source<'a>: Row<'a> {
+    /// The value last read for the numeric leaf `leaf` of this record.
+    fn last(&self, leaf: u8) -> u64;
+}
+
+impl<'t> Source<'t> for ContentRow<'t> {
+    #[inline]
+    fn last(&self, leaf: u8) -> u64 {
+        ContentRow::last(self, leaf)
+    }
+}
+
+/// Reads a struct's fields in order.
+pub trait ReadFields<'a>: Sized {
+    /// Reads the fields whose leaves are numbered from `base`.
+    ///
+    /// # Errors
+    /// The row's.
+    fn read_fields<R: Source<'a>>(row: &mut R, base: u8) -> Result<Self>;
+}
+
+/// Writes a struct's fields in order, with the counts, lengths and constants that are no fields.
+pub trait WriteFields {
+    /// Writes the fields whose leaves are numbered from `base`.
+    ///
+    /// # Errors
+    /// The row's.
+    fn write_fields(&self, row: &mut RowWriter<'_>, base: u8) -> Result<()>;
+}
+
+/// Copies a value with its bytes held in another way: owned, borrowed.
+pub trait Rebytes<'s, C> {
+    /// The same type with `C` for its bytes.
+    type Out;
+
+    /// Copies the value, bytes by `bytes`.
+    fn rebytes(&'s self, bytes: fn(&'s [u8]) -> C) -> Self::Out;
+}
+
+/// A type of a generated module, whatever holds its bytes.
+pub trait Family {
+    /// The type with `B` for its bytes.
+    type With<B>;
+
+    /// Reads one.
+    ///
+    /// # Errors
+    /// The row's.
+    fn read<'a, B: From<&'a [u8]>, R: Source<'a>>(row: &mut R) -> Result<Self::With<B>>;
+}
+
+/// Consecutive numeric leaves.
+///
+/// # Errors
+/// The row's.
+#[inline]
+pub fn numbers<'a, const N: usize, R: Source<'a>>(row: &mut R, first: u8) -> Result<[u64; N]> {
+    let mut values = [0; N];
+    for (value, leaf) in values.iter_mut().zip(first..) {
+        *value = row.number(leaf)?;
+    }
+    Ok(values)
+}
+
+/// As [`numbers`].
+///
+/// # Errors
+/// The row's.
+#[inline]
+pub fn put_numbers<const N: usize>(row: &mut RowWriter<'_>, first: u8, values: [u64; N]) -> Result<()> {
+    values.into_iter().zip(first..).try_for_each(|(value, leaf)| row.number(leaf, value))
+}
+
+/// Two's complement (format `signed`).
+#[must_use]
+pub fn signed(value: u64) -> i64 {
+    value.cast_signed()
+}
+
+/// The other way.
+#[must_use]
+pub fn unsigned(value: i64) -> u64 {
+    value.cast_unsigned()
+}
+
+/// Format `f64`.
+#[must_use]
+pub fn float(bits: u64) -> f64 {
+    f64::from_bits(bits)
+}
+
+/// The other way.
+#[must_use]
+pub fn float_bits(value: f64) -> u64 {
+    value.to_bits()
+}
+
+/// A byte array of fixed length.
+///
+/// # Errors
+/// Other lengths; rows give the length that the format says.
+pub fn array<const N: usize>(bytes: &[u8]) -> Result<[u8; N]> {
+    bytes.try_into().map_err(|_| Error::at(0, ErrorKind::Usage("a byte array of another length")))
+}
+
+/// The length of a field's bytes.
+///
+/// # Errors
+/// The row's.
+pub fn put_length(row: &mut RowWriter<'_>, leaf: u8, bytes: &impl AsRef<[u8]>) -> Result<()> {
+    row.number(leaf, bytes.as_ref().len() as u64)
+}
+
+/// A repetition. Items come as they are read, not as the count promises: memory follows the input (spec 7).
+///
+/// # Errors
+/// The row's, and `read`'s.
+pub fn each<'a, R: Source<'a>, T>(
+    row: &mut R,
+    count: u8,
+    mut read: impl FnMut(&mut R) -> Result<T>,
+) -> Result<Vec<T>> {
+    let count = row.items(row.last(count))?;
+    let mut items = Vec::with_capacity(count.min(64));
+    for _ in 0..count {
+        items.push(read(row)?);
+    }
+    Ok(items)
+}
+
+/// The items of a field; as many as the leaf `count` said.
+///
+/// # Errors
+/// Another number of items than the count that was written; the row's, and `write`'s.
+pub fn put_each<T>(
+    row: &mut RowWriter<'_>,
+    count: u8,
+    items: &[T],
+    mut write: impl FnMut(&mut RowWriter<'_>, &T) -> Result<()>,
+) -> Result<()> {
+    if row.last(count) != items.len() as u64 {
+        let place = Place { leaf: Some(count), ..Place::default() };
+        return Err(Error { kind: ErrorKind::Usage("the count field says another number of items"), place });
+    }
+    row.items(items.len())?;
+    items.iter().try_for_each(|item| write(row, item))
+}
+
+/// A repeated `vfield`: its length says only what its data does.
+///
+/// # Errors
+/// The row's.
+pub fn read_vfield<'a, R: Source<'a>, B: From<&'a [u8]>>(row: &mut R, length: u8, data: u8) -> Result<B> {
+    row.number(length)?;
+    row.bytes(data).map(B::from)
+}

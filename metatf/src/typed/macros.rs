@@ -1,0 +1,522 @@
+//! The macros that generated code calls. They are repetitions, never recursive on a record's length, so a record of 255
+//! leaves stays far from the compiler's limits. All names are written in full: generated types may be called `Option`.
+
+/// Another type parameter in the place of one that is only there to be counted.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_second {
+    ($first:ident, $($second:tt)*) => { $($second)* };
+}
+
+/// For each struct: its fields, then how each leaf is read and written.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_layouts {
+    ($($name:ident $(<$b:ident>)? { $($field:ident),* } $($kind:ident($($arg:tt)*)),* ;)*) => {$(
+        impl<'a $(, $b: ::core::convert::From<&'a [u8]>)?> $crate::typed::ReadFields<'a> for $name $(<$b>)? {
+            #[allow(unused_variables)]
+            fn read_fields<R: $crate::typed::Source<'a>>(row: &mut R, base: u8) -> $crate::Result<Self> {
+                $($crate::__metatf_read!(row base $kind $($arg)*);)*
+                ::core::result::Result::Ok(Self { $($field),* })
+            }
+        }
+
+        impl $(<$b: ::core::convert::AsRef<[u8]>>)? $crate::typed::WriteFields for $name $(<$b>)? {
+            #[allow(unused_variables)]
+            fn write_fields(&self, row: &mut $crate::RowWriter<'_>, base: u8) -> $crate::Result<()> {
+                let this = self;
+                $($crate::__metatf_write!(this row base $kind $($arg)*);)*
+                ::core::result::Result::Ok(())
+            }
+        }
+
+        impl<'s, __C $(, $b: ::core::convert::AsRef<[u8]>)?> $crate::typed::Rebytes<'s, __C> for $name $(<$b>)? {
+            type Out = $name $(<$crate::__metatf_second!($b, __C)>)?;
+
+            #[allow(unused_variables)]
+            fn rebytes(&'s self, bytes: fn(&'s [u8]) -> __C) -> Self::Out {
+                let this = self;
+                $($crate::__metatf_rebytes!(this bytes $kind $($arg)*);)*
+                $name { $($field),* }
+            }
+        }
+
+        impl $crate::typed::Family for $name $(<$crate::__metatf_second!($b, ::std::vec::Vec<u8>)>)? {
+            type With<__B> = $name $(<$crate::__metatf_second!($b, __B)>)?;
+
+            fn read<'a, __B: ::core::convert::From<&'a [u8]>, R: $crate::typed::Source<'a>>(
+                row: &mut R,
+            ) -> $crate::Result<Self::With<__B>> {
+                $crate::typed::ReadFields::read_fields(row, 0)
+            }
+        }
+
+        $crate::__metatf_conversions! { $name $(<$b>)? }
+    )*};
+}
+
+/// `to_owned` and `borrow`, where there are bytes.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_conversions {
+    ($name:ident) => {};
+    ($name:ident<$b:ident>) => {
+        impl<$b: ::core::convert::AsRef<[u8]>> $name<$b> {
+            /// A copy that owns its bytes.
+            #[must_use]
+            pub fn to_owned(&self) -> $name<::std::vec::Vec<u8>> {
+                $crate::typed::Rebytes::rebytes(self, <[u8]>::to_vec)
+            }
+
+            /// A copy that borrows its bytes from this one.
+            #[must_use]
+            pub fn borrow(&self) -> $name<&[u8]> {
+                $crate::typed::Rebytes::rebytes(self, |bytes| bytes)
+            }
+        }
+    };
+}
+
+/// Statements that read one piece of a layout, and bind its fields.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_read {
+    ($row:ident $base:ident numbers $leaf:literal $($field:ident)+) => {
+        let [$($field),+] = $crate::typed::numbers($row, $base + $leaf)?;
+    };
+    ($row:ident $base:ident signed $leaf:literal $field:ident) => {
+        let $field = $crate::typed::signed($crate::Row::number($row, $base + $leaf)?);
+    };
+    ($row:ident $base:ident float $leaf:literal $field:ident) => {
+        let $field = $crate::typed::float($crate::Row::number($row, $base + $leaf)?);
+    };
+    ($row:ident $base:ident bytes $leaf:literal $field:ident) => {
+        let $field = ::core::convert::From::from($crate::Row::bytes($row, $base + $leaf)?);
+    };
+    ($row:ident $base:ident array $leaf:literal $field:ident) => {
+        let $field = $crate::typed::array($crate::Row::bytes($row, $base + $leaf)?)?;
+    };
+    ($row:ident $base:ident nested $leaf:literal $field:ident) => {
+        let $field = $crate::typed::ReadFields::read_fields($row, $base + $leaf)?;
+    };
+    ($row:ident $base:ident each $count:literal $field:ident $($item:tt)+) => {
+        let $field =
+            $crate::typed::each($row, $base + $count, |row| $crate::__metatf_read_item!(row $base $($item)+))?;
+    };
+    // A constant, a length, a count: checked or implied, no field.
+    ($row:ident $base:ident $kind:ident $leaf:literal $what:tt) => {
+        $crate::Row::number($row, $base + $leaf)?;
+    };
+}
+
+/// An expression that reads an item of a repetition.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_read_item {
+    ($row:ident $base:ident numbers $leaf:literal) => { $crate::Row::number($row, $base + $leaf) };
+    ($row:ident $base:ident signed $leaf:literal) => {
+        $crate::Row::number($row, $base + $leaf).map($crate::typed::signed)
+    };
+    ($row:ident $base:ident float $leaf:literal) => {
+        $crate::Row::number($row, $base + $leaf).map($crate::typed::float)
+    };
+    ($row:ident $base:ident constant $leaf:literal $value:literal) => {
+        $crate::Row::number($row, $base + $leaf).map(::core::mem::drop)
+    };
+    ($row:ident $base:ident bytes $leaf:literal) => {
+        $crate::Row::bytes($row, $base + $leaf).map(::core::convert::From::from)
+    };
+    ($row:ident $base:ident array $leaf:literal) => {
+        $crate::Row::bytes($row, $base + $leaf).and_then($crate::typed::array)
+    };
+    ($row:ident $base:ident vfield $length:literal $leaf:literal) => {
+        $crate::typed::read_vfield($row, $base + $length, $base + $leaf)
+    };
+    ($row:ident $base:ident nested $leaf:literal) => {
+        $crate::typed::ReadFields::read_fields($row, $base + $leaf)
+    };
+}
+
+/// Statements that write one piece of a layout.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_write {
+    ($this:ident $row:ident $base:ident numbers $leaf:literal $($field:ident)+) => {
+        $crate::typed::put_numbers($row, $base + $leaf, [$($this.$field),+])?;
+    };
+    ($this:ident $row:ident $base:ident signed $leaf:literal $field:ident) => {
+        $row.number($base + $leaf, $crate::typed::unsigned($this.$field))?;
+    };
+    ($this:ident $row:ident $base:ident float $leaf:literal $field:ident) => {
+        $row.number($base + $leaf, $crate::typed::float_bits($this.$field))?;
+    };
+    ($this:ident $row:ident $base:ident constant $leaf:literal $value:literal) => {
+        $row.number($base + $leaf, $value)?;
+    };
+    ($this:ident $row:ident $base:ident length $leaf:literal $field:ident) => {
+        $crate::typed::put_length($row, $base + $leaf, &$this.$field)?;
+    };
+    ($this:ident $row:ident $base:ident count $leaf:literal $field:ident) => {
+        $row.number($base + $leaf, $this.$field.len() as u64)?;
+    };
+    ($this:ident $row:ident $base:ident nested $leaf:literal $field:ident) => {
+        $crate::typed::WriteFields::write_fields(&$this.$field, $row, $base + $leaf)?;
+    };
+    ($this:ident $row:ident $base:ident each $count:literal $field:ident $($item:tt)+) => {
+        $crate::typed::put_each($row, $base + $count, &$this.$field, |row, item| {
+            $crate::__metatf_write_item!(item row $base $($item)+)
+        })?;
+    };
+    ($this:ident $row:ident $base:ident $bytes:ident $leaf:literal $field:ident) => {
+        $row.bytes($base + $leaf, ::core::convert::AsRef::<[u8]>::as_ref(&$this.$field))?;
+    };
+}
+
+/// An expression that writes an item of a repetition.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_write_item {
+    ($item:ident $row:ident $base:ident numbers $leaf:literal) => { $row.number($base + $leaf, *$item) };
+    ($item:ident $row:ident $base:ident signed $leaf:literal) => {
+        $row.number($base + $leaf, $crate::typed::unsigned(*$item))
+    };
+    ($item:ident $row:ident $base:ident float $leaf:literal) => {
+        $row.number($base + $leaf, $crate::typed::float_bits(*$item))
+    };
+    ($item:ident $row:ident $base:ident constant $leaf:literal $value:literal) => {{
+        let () = $item;
+        $row.number($base + $leaf, $value)
+    }};
+    ($item:ident $row:ident $base:ident vfield $length:literal $leaf:literal) => {{
+        $crate::typed::put_length($row, $base + $length, $item)?;
+        $row.bytes($base + $leaf, ::core::convert::AsRef::<[u8]>::as_ref($item))
+    }};
+    ($item:ident $row:ident $base:ident nested $leaf:literal) => {
+        $crate::typed::WriteFields::write_fields($item, $row, $base + $leaf)
+    };
+    ($item:ident $row:ident $base:ident $bytes:ident $leaf:literal) => {
+        $row.bytes($base + $leaf, ::core::convert::AsRef::<[u8]>::as_ref($item))
+    };
+}
+
+/// Statements that bind copies of a piece's fields, their bytes held in another way.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_rebytes {
+    ($this:ident $bytes:ident numbers $leaf:literal $($field:ident)+) => { $(let $field = $this.$field;)+ };
+    ($this:ident $bytes:ident signed $leaf:literal $field:ident) => { let $field = $this.$field; };
+    ($this:ident $bytes:ident float $leaf:literal $field:ident) => { let $field = $this.$field; };
+    ($this:ident $bytes:ident array $leaf:literal $field:ident) => { let $field = $this.$field; };
+    ($this:ident $bytes:ident bytes $leaf:literal $field:ident) => {
+        let $field = $bytes(::core::convert::AsRef::<[u8]>::as_ref(&$this.$field));
+    };
+    ($this:ident $bytes:ident nested $leaf:literal $field:ident) => {
+        let $field = $crate::typed::Rebytes::rebytes(&$this.$field, $bytes);
+    };
+    ($this:ident $bytes:ident each $count:literal $field:ident nested $leaf:literal) => {
+        let $field =
+            $this.$field.iter().map(|item| $crate::typed::Rebytes::rebytes(item, $bytes)).collect();
+    };
+    ($this:ident $bytes:ident each $count:literal $field:ident bytes $leaf:literal) => {
+        let $field = $this.$field.iter().map(|item| $bytes(::core::convert::AsRef::<[u8]>::as_ref(item))).collect();
+    };
+    ($this:ident $bytes:ident each $count:literal $field:ident vfield $length:literal $leaf:literal) => {
+        let $field = $this.$field.iter().map(|item| $bytes(::core::convert::AsRef::<[u8]>::as_ref(item))).collect();
+    };
+    ($this:ident $bytes:ident each $count:literal $field:ident $($item:tt)+) => {
+        let $field = ::core::clone::Clone::clone(&$this.$field);
+    };
+    ($this:ident $bytes:ident $kind:ident $leaf:literal $what:tt) => {};
+}
+
+/// The enums of sections, the enum of all, and the module's [`Protocol`](crate::typed::Protocol).
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_sections {
+    (
+        $source:literal $format:ident $protocol:ident;
+        record $record:ident $(<$rb:ident>)?;
+        $(element $element:ident $(<$eb:ident>)?;)?
+        $($section:literal $top:ident($name:ident $(<$b:ident>)?) { $($index:literal $variant:ident),* })*
+        $(stream { $($stream:literal $kind:ident),* })?
+    ) => {
+        impl $crate::typed::Protocol for $protocol {
+            const SOURCE: &'static str = $source;
+            type Record<__B> = $record $(<$crate::__metatf_second!($rb, __B)>)?;
+            type Element<__B> = $crate::__metatf_element!($($element $(<$crate::__metatf_second!($eb, __B)>)?)?);
+
+            fn format() -> &'static $crate::format::Format {
+                &$format
+            }
+
+            fn record<'a, __B: ::core::convert::From<&'a [u8]>, R: $crate::typed::Source<'a>>(
+                section: usize,
+                record: u16,
+                row: &mut R,
+            ) -> $crate::Result<Self::Record<__B>> {
+                match section {
+                    $($section => <$name $(<$crate::__metatf_second!($b, ::std::vec::Vec<u8>)>)?
+                        as $crate::typed::SectionFamily>::read(record, row).map($record::$top),)*
+                    _ => ::core::result::Result::Err($crate::private::no_such_record()),
+                }
+            }
+
+            fn element<'a, __B: ::core::convert::From<&'a [u8]>, R: $crate::typed::Source<'a>>(
+                section: usize,
+                row: &mut R,
+            ) -> $crate::Result<Self::Element<__B>> {
+                match section {
+                    $($($stream => $crate::typed::ReadFields::read_fields(row, 0).map(Self::Element::<__B>::$kind),)*)?
+                    _ => ::core::result::Result::Err($crate::private::no_such_record()),
+                }
+            }
+        }
+
+        impl $(<$rb: ::core::convert::AsRef<[u8]>>)? $crate::typed::DataRecord for $record $(<$rb>)? {
+            fn place(&self) -> (usize, u16) {
+                match *self { $(Self::$top(ref section) => $crate::typed::DataRecord::place(section),)* }
+            }
+
+            fn fields(&self) -> &dyn $crate::typed::WriteFields {
+                match *self { $(Self::$top(ref section) => $crate::typed::DataRecord::fields(section),)* }
+            }
+        }
+
+        impl<'s, __C $(, $rb: ::core::convert::AsRef<[u8]>)?> $crate::typed::Rebytes<'s, __C> for $record $(<$rb>)? {
+            type Out = $record $(<$crate::__metatf_second!($rb, __C)>)?;
+
+            #[allow(unused_variables)]
+            fn rebytes(&'s self, bytes: fn(&'s [u8]) -> __C) -> Self::Out {
+                match *self { $(Self::$top(ref r) => $record::$top($crate::typed::Rebytes::rebytes(r, bytes)),)* }
+            }
+        }
+
+        $crate::__metatf_conversions! { $record $(<$rb>)? }
+
+        $(
+            impl $crate::typed::SectionFamily for $name $(<$crate::__metatf_second!($b, ::std::vec::Vec<u8>)>)? {
+                const SECTION: usize = $section;
+                type With<__B> = $name $(<$crate::__metatf_second!($b, __B)>)?;
+
+                fn read<'a, __B: ::core::convert::From<&'a [u8]>, R: $crate::typed::Source<'a>>(
+                    record: u16,
+                    row: &mut R,
+                ) -> $crate::Result<Self::With<__B>> {
+                    match record {
+                        $($index => $crate::typed::ReadFields::read_fields(row, 0).map($name::$variant),)*
+                        _ => ::core::result::Result::Err($crate::private::no_such_record()),
+                    }
+                }
+            }
+
+            impl $(<$b: ::core::convert::AsRef<[u8]>>)? $crate::typed::DataRecord for $name $(<$b>)? {
+                fn place(&self) -> (usize, u16) {
+                    match *self { $(Self::$variant(..) => ($section, $index),)* }
+                }
+
+                fn fields(&self) -> &dyn $crate::typed::WriteFields {
+                    match *self { $(Self::$variant(ref record) => record,)* }
+                }
+            }
+
+            impl<'s, __C $(, $b: ::core::convert::AsRef<[u8]>)?> $crate::typed::Rebytes<'s, __C> for $name $(<$b>)? {
+                type Out = $name $(<$crate::__metatf_second!($b, __C)>)?;
+
+                fn rebytes(&'s self, bytes: fn(&'s [u8]) -> __C) -> Self::Out {
+                    match *self {
+                        $(Self::$variant(ref r) => $name::$variant($crate::typed::Rebytes::rebytes(r, bytes)),)*
+                    }
+                }
+            }
+
+            $crate::__metatf_conversions! { $name $(<$b>)? }
+        )*
+    };
+}
+
+/// The type of a module's stream elements; none where it has no stream sections.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_element {
+    () => { ::core::convert::Infallible };
+    ($($element:tt)+) => { $($element)+ };
+}
+
+/// `Trace`: the runtime's, with a method for each section.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_trace {
+    (
+        $trace:ident $protocol:ident;
+        $($(#[$doc:meta])* $method:ident -> $name:ident $(<$b:ident>)?;)*
+        $(stream { $($(#[$sdoc:meta])* $smethod:ident($section:literal) -> $kind:ident $(<$sb:ident>)?;)* })?
+    ) => {
+        /// Reads a trace. Everything that is the same for all formats comes by [`Deref`](::core::ops::Deref).
+        pub struct $trace<'t>($crate::typed::Trace<'t, $protocol>);
+
+        impl $trace<'static> {
+            /// Opens a file, or a pipe.
+            ///
+            /// # Errors
+            /// No trace, or one whose DTD does not fit this format.
+            pub fn open(
+                path: impl ::core::convert::AsRef<::std::path::Path>,
+            ) -> ::core::result::Result<Self, $crate::typed::OpenError> {
+                $crate::typed::TraceOptions::new().open(path).map(Self)
+            }
+        }
+
+        impl<'t> $trace<'t> {
+            /// Reads a trace in memory.
+            ///
+            /// # Errors
+            /// As [`open`](Self::open).
+            pub fn from_slice(bytes: &'t [u8]) -> ::core::result::Result<Self, $crate::typed::OpenError> {
+                $crate::typed::TraceOptions::new().from_slice(bytes).map(Self)
+            }
+
+            /// Reads a trace from a stream.
+            ///
+            /// # Errors
+            /// As [`open`](Self::open).
+            pub fn from_read(
+                read: impl ::std::io::Read + 't,
+            ) -> ::core::result::Result<Self, $crate::typed::OpenError> {
+                $crate::typed::TraceOptions::new().from_read(read).map(Self)
+            }
+
+            /// A trace that was opened with [options](::core::convert::From).
+            #[must_use]
+            pub fn with_options(trace: $crate::typed::Trace<'t, $protocol>) -> Self {
+                Self(trace)
+            }
+
+            $(
+                $(#[$doc])*
+                pub fn $method(&mut self) -> $crate::typed::Section<
+                    '_, 't, $protocol, $name $(<$crate::__metatf_second!($b, ::std::vec::Vec<u8>)>)?,
+                > {
+                    self.0.section()
+                }
+            )*
+
+            $($(
+                $(#[$sdoc])*
+                pub fn $smethod(&mut self) -> $crate::typed::Elements<
+                    '_, 't, $protocol, $kind $(<$crate::__metatf_second!($sb, ::std::vec::Vec<u8>)>)?,
+                > {
+                    self.0.elements($section)
+                }
+            )*)?
+        }
+
+        impl<'t> ::core::ops::Deref for $trace<'t> {
+            type Target = $crate::typed::Trace<'t, $protocol>;
+
+            fn deref(&self) -> &Self::Target {
+                &self.0
+            }
+        }
+
+        impl<'t> ::core::ops::DerefMut for $trace<'t> {
+            fn deref_mut(&mut self) -> &mut Self::Target {
+                &mut self.0
+            }
+        }
+
+        impl<'t> ::core::iter::IntoIterator for $trace<'t> {
+            type Item = <$crate::typed::Records<'t, $protocol> as ::core::iter::Iterator>::Item;
+            type IntoIter = $crate::typed::Records<'t, $protocol>;
+
+            fn into_iter(self) -> Self::IntoIter {
+                self.0.into_iter()
+            }
+        }
+    };
+}
+
+/// `Writer`: the runtime's, with a method for each record and for each stream section that users fill.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_writer {
+    (
+        $writer:ident $protocol:ident;
+        $($(#[$doc:meta])* $method:ident($name:ident $(<$b:ident>)?) = $section:literal $record:literal;)*
+        $(stream { $($(#[$sdoc:meta])* $smethod:ident($kind:ident $(<$sb:ident>)?) = $stream:literal;)* })?
+    ) => {
+        /// Writes a trace. Everything that is the same for all formats comes by [`Deref`](::core::ops::Deref).
+        pub struct $writer<W: $crate::container::Sink>($crate::typed::Writer<W, $protocol>);
+
+        impl $writer<::std::io::BufWriter<::std::fs::File>> {
+            /// Creates a file.
+            ///
+            /// # Errors
+            /// The file system's.
+            pub fn create(path: impl ::core::convert::AsRef<::std::path::Path>) -> $crate::Result<Self> {
+                $crate::typed::Writer::create(path).map(Self)
+            }
+        }
+
+        impl<W: $crate::container::Sink> $writer<W> {
+            /// Starts a trace with the default options.
+            ///
+            /// # Errors
+            /// The sink's.
+            pub fn new(sink: W) -> $crate::Result<Self> {
+                $crate::typed::Writer::new(sink).map(Self)
+            }
+
+            /// Starts a trace.
+            ///
+            /// # Errors
+            /// The sink's.
+            pub fn with_options(sink: W, options: &$crate::container::WriteOptions) -> $crate::Result<Self> {
+                $crate::typed::Writer::with_options(sink, options).map(Self)
+            }
+
+            /// Writes what is left, closes the trace and gives the sink back.
+            ///
+            /// # Errors
+            /// The sink's.
+            pub fn finish(self) -> $crate::Result<W> {
+                self.0.finish()
+            }
+
+            $(
+                $(#[$doc])*
+                ///
+                /// # Errors
+                /// The sink's, and what cannot be written as it is.
+                pub fn $method(
+                    &mut self,
+                    record: &$name $(<$crate::__metatf_second!($b, &[u8])>)?,
+                ) -> $crate::Result<()> {
+                    self.0.put($section, $record, record)
+                }
+            )*
+
+            $($(
+                $(#[$sdoc])*
+                pub fn $smethod(&mut self) -> $crate::typed::Table<
+                    '_, W, $kind $(<$crate::__metatf_second!($sb, ::std::vec::Vec<u8>)>)?,
+                > {
+                    self.0.table($stream)
+                }
+            )*)?
+        }
+
+        impl<W: $crate::container::Sink> ::core::ops::Deref for $writer<W> {
+            type Target = $crate::typed::Writer<W, $protocol>;
+
+            fn deref(&self) -> &Self::Target {
+                &self.0
+            }
+        }
+
+        impl<W: $crate::container::Sink> ::core::ops::DerefMut for $writer<W> {
+            fn deref_mut(&mut self) -> &mut Self::Target {
+                &mut self.0
+            }
+        }
+    };
+}

@@ -1,0 +1,30 @@
+//! What generated code is made of: readers and writers that know a DTD's records as Rust types.
+//!
+//! Generated code declares structs, lists in [`crate::private`]'s macros how their fields lie in the bytes, and gets
+//! [`Trace`] and [`Writer`] for them. Structs with byte arrays are generic over who owns the bytes: `Alloc<&[u8]>`
+//! borrows from the trace, `Alloc` (that is, `Alloc<Vec<u8>>`) owns them.
+
+mod error;
+mod layout;
+mod macros;
+mod map;
+mod mapped;
+mod options;
+mod protocol;
+mod resolve;
+mod same;
+mod section;
+mod trace;
+mod writer;
+
+pub use error::OpenError;
+pub use layout::{Family, ReadFields, Rebytes, Source, WriteFields};
+#[doc(hidden)]
+pub use layout::{
+    array, each, float, float_bits, numbers, put_each, put_length, put_numbers, read_vfield, signed, unsigned,
+};
+pub use options::TraceOptions;
+pub use protocol::{DataRecord, Protocol, SectionFamily};
+pub use section::{Elements, Section};
+pub use trace::{Event, Records, Trace};
+pub use writer::{Table, Writer};

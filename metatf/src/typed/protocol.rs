@@ -1,0 +1,60 @@
+//! What a generated module is to the runtime: its format, and its types.
+
+use super::layout::{Source, WriteFields};
+use crate::error::Result;
+use crate::format::Format;
+
+/// A generated module: the format of its DTD, and how records become its types.
+pub trait Protocol: 'static {
+    /// File name of the DTD, as headers of traces without an embedded DTD name it.
+    const SOURCE: &'static str;
+
+    /// A record of any section, its bytes held by `B`.
+    type Record<B>;
+
+    /// An element of any stream section.
+    type Element<B>;
+
+    /// The tables of the DTD.
+    fn format() -> &'static Format;
+
+    /// Reads a data record; indices are the format's.
+    ///
+    /// # Errors
+    /// The row's.
+    fn record<'a, B: From<&'a [u8]>, R: Source<'a>>(
+        section: usize,
+        record: u16,
+        row: &mut R,
+    ) -> Result<Self::Record<B>>;
+
+    /// Reads an element of a stream section.
+    ///
+    /// # Errors
+    /// The row's.
+    fn element<'a, B: From<&'a [u8]>, R: Source<'a>>(section: usize, row: &mut R) -> Result<Self::Element<B>>;
+}
+
+/// The records of one section.
+pub trait SectionFamily {
+    /// Index in the format's sections.
+    const SECTION: usize;
+
+    /// The enum with `B` for its bytes.
+    type With<B>;
+
+    /// Reads a data record of this section.
+    ///
+    /// # Errors
+    /// The row's.
+    fn read<'a, B: From<&'a [u8]>, R: Source<'a>>(record: u16, row: &mut R) -> Result<Self::With<B>>;
+}
+
+/// A record that knows where it belongs: a section's enum, or the enum of all.
+pub trait DataRecord {
+    /// Indices of section and record in the format.
+    fn place(&self) -> (usize, u16);
+
+    /// The fields.
+    fn fields(&self) -> &dyn WriteFields;
+}

@@ -1,0 +1,166 @@
+//! The universal reader against the conformance vectors: every good trace gives the expected JSON lines, every bad one
+//! the records before the error and then an error at one of the places its note allows.
+
+use metatf::container::{Class, Order, Reader};
+use metatf::dynamic::{JsonOptions, Schema, Trace};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn vectors() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/vectors")
+}
+
+fn cases(folder: &str) -> Vec<PathBuf> {
+    let mut cases: Vec<PathBuf> =
+        fs::read_dir(vectors().join(folder)).unwrap().map(|e| e.unwrap().path()).filter(|p| p.is_dir()).collect();
+    cases.sort();
+    assert!(cases.len() > 30, "the vectors are there");
+    cases
+}
+
+fn schema(container: &Reader<'_>, case: &Path, forced: bool) -> Result<Schema, String> {
+    match (container.dtd_text(), forced) {
+        (Some(_), false) => Schema::embedded(container).map_err(|e| e.to_string()),
+        _ => {
+            let text = fs::read(case.join("format.dtd")).unwrap();
+            Schema::parse("format.dtd", &text).map_err(|e| e.to_string())
+        }
+    }
+}
+
+/// The lines a trace prints as, and the error that ended it.
+fn dump(trace: &mut Trace<'_>, all: bool) -> (Vec<u8>, Option<metatf::Error>) {
+    let mut out = Vec::new();
+    trace.reader_mut().set_all(all);
+    loop {
+        match trace.next_json(&mut out, JsonOptions { all, ..JsonOptions::default() }) {
+            Ok(true) => {}
+            Ok(false) => return (out, None),
+            Err(error) => return (out, Some(error)),
+        }
+    }
+}
+
+/// JSON lines with what the vectors leave open taken out: the tag of predefined records.
+fn lines(text: &[u8]) -> Vec<Vec<(String, Value)>> {
+    let line = |line: &str| {
+        let Value::Object(object) = serde_json::from_str(line).unwrap() else { panic!("not an object: {line}") };
+        let predefined = ["comment", "section", "metadata"].contains(&object["@record"].as_str().unwrap_or(""));
+        object.into_iter().filter(|(key, _)| !(predefined && key == "tag")).collect()
+    };
+    let line = |text: &str| -> Vec<(String, Value)> {
+        if text.contains("\"@group\"") || text.contains("\"@reset\"") {
+            let Value::Object(object) = serde_json::from_str(text).unwrap() else { panic!("not an object: {text}") };
+            return object.into_iter().collect();
+        }
+        line(text)
+    };
+    std::str::from_utf8(text).unwrap().lines().filter(|l| !l.is_empty()).map(line).collect()
+}
+
+fn same(got: &[u8], expected: &Path, name: &str, failures: &mut Vec<String>) {
+    let (got, want) = (lines(got), lines(&fs::read(expected).unwrap()));
+    if let Some(i) = (0..got.len().max(want.len())).find(|&i| got.get(i) != want.get(i)) {
+        failures.push(format!("{name}, line {}: got {:?}, expected {:?}", i + 1, got.get(i), want.get(i)));
+    }
+}
+
+fn open<'a>(case: &Path, bytes: &'a [u8], info: &Value) -> Result<Trace<'a>, String> {
+    let text = |e: metatf::Error| e.to_string();
+    let mode = info["mode"].as_str().unwrap();
+    let container = match mode {
+        "raw" => {
+            let class = Class::from_number(u8::try_from(info["class"].as_u64().unwrap()).unwrap()).unwrap();
+            let order = if info["byteorder"] == "little" { Order::Little } else { Order::Big };
+            let dtd = fs::read(case.join("format.dtd")).unwrap();
+            let schema = Schema::parse("format.dtd", &dtd).unwrap();
+            let section = schema.dtd.section_named(info["section"].as_str().unwrap()).unwrap().number;
+            Reader::raw_from_slice(bytes, class, order, section).map_err(text)?
+        }
+        "salvage" => Reader::salvage_slice(bytes).map_err(text)?,
+        _ => Reader::from_slice(bytes).map_err(text)?,
+    };
+    let schema = schema(&container, case, mode == "raw")?;
+    let mut trace = Trace::new(schema, container).map_err(text)?;
+    trace.reader_mut().set_salvage(mode == "salvage");
+    Ok(trace)
+}
+
+#[test]
+fn good_traces_print_as_expected() {
+    let mut failures = Vec::new();
+    for case in cases("good") {
+        let name = case.file_name().unwrap().to_string_lossy().into_owned();
+        let info: Value = serde_json::from_slice(&fs::read(case.join("case.json")).unwrap()).unwrap();
+        // HATF 1.0 native is not Meta-TF.
+        if info["mode"] == "hatf" {
+            continue;
+        }
+        let file = if info["mode"] == "raw" { "trace.raw" } else { "trace.mtf" };
+        let bytes = fs::read(case.join(file)).unwrap();
+        for (all, expected) in [(false, "expected.jsonl"), (true, "expected_all.jsonl")] {
+            let expected = case.join(expected);
+            if !expected.exists() || (all && info["mode"] == "salvage") {
+                continue;
+            }
+            match open(&case, &bytes, &info) {
+                Err(error) => failures.push(format!("{name}: {error}")),
+                Ok(mut trace) => {
+                    let (out, error) = dump(&mut trace, all);
+                    same(&out, &expected, &name, &mut failures);
+                    if let Some(error) = error {
+                        failures.push(format!("{name}: {error}"));
+                    }
+                }
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
+}
+
+#[test]
+fn bad_traces_end_in_an_error_at_its_place() {
+    let mut failures = Vec::new();
+    for case in cases("bad/trace") {
+        let name = case.file_name().unwrap().to_string_lossy().into_owned();
+        let Ok(bytes) = fs::read(case.join("trace.mtf")) else { continue };
+        let note: Value = serde_json::from_slice(&fs::read(case.join("note.json")).unwrap()).unwrap();
+        let offsets: Vec<u64> = note["offsets"].as_array().unwrap().iter().map(|o| o.as_u64().unwrap()).collect();
+        let container = match Reader::from_slice(&bytes) {
+            Ok(container) => container,
+            Err(error) => {
+                if !offsets.contains(&error.place.offset) {
+                    failures.push(format!("{name}: {error}, expected at {offsets:?}"));
+                }
+                continue;
+            }
+        };
+        let schema = match schema(&container, &case, false) {
+            Ok(schema) => schema,
+            Err(_) if offsets.is_empty() => continue,
+            Err(error) => {
+                failures.push(format!("{name}: {error}"));
+                continue;
+            }
+        };
+        let error = match Trace::new(schema, container) {
+            Ok(mut trace) => {
+                let (out, error) = dump(&mut trace, false);
+                if case.join("expected.jsonl").exists() {
+                    same(&out, &case.join("expected.jsonl"), &name, &mut failures);
+                }
+                error
+            }
+            Err(error) => Some(error),
+        };
+        match error {
+            None => failures.push(format!("{name}: no error ({})", note["what"])),
+            Some(error) if !offsets.contains(&error.place.offset) => {
+                failures.push(format!("{name}: {error}, expected at {offsets:?} ({})", note["what"]));
+            }
+            Some(_) => {}
+        }
+    }
+    assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
+}
