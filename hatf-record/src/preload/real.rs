@@ -67,7 +67,7 @@ macro_rules! real_functions {
 }
 
 /// What `pthread_create` runs.
-pub(crate) type Routine = extern "C-unwind" fn(*mut c_void) -> *mut c_void;
+pub(crate) type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 
 real_functions! {
     malloc: fn(usize) -> *mut c_void;

@@ -71,21 +71,83 @@ struct Start {
     creator: u32,
 }
 
-/// The first function of a new thread. `C-unwind`, since `pthread_exit` unwinds through it.
-extern "C-unwind" fn begin(start: *mut c_void) -> *mut c_void {
+/// What a new thread is to run: in two registers, by every C calling convention here.
+#[repr(C)]
+struct Program {
+    routine: Routine,
+    argument: *mut c_void,
+}
+
+/// The new thread's own work for us, before the program's.
+extern "C" fn begins(start: *mut c_void) -> Program {
     // SAFETY: the block that `pthread_create` below filled for this thread alone.
     let Start { routine, argument, id, creator } = unsafe { start.cast::<Start>().read() };
     release(start);
     mine().id.set(id);
-    let watched = watch_this_one();
+    watch_this_one();
     if let Some(session) = session() {
         log::thread_event(session, Kind::ThreadStart, creator, Flags::default());
     }
-    let result = routine(argument);
-    if !watched {
-        log_end();
-    }
-    result
+    Program { routine, argument }
+}
+
+// The first function of a new thread: lets `begins` do its work, and jumps to the program's routine.
+// A jump, so that no frame of ours is on the stack when `pthread_exit` or a cancellation unwinds
+// it, which Rust code must not be part of.
+#[cfg(target_arch = "x86_64")]
+core::arch::global_asm!(
+    ".text",
+    ".hidden hatf_begin",
+    ".globl hatf_begin",
+    ".type hatf_begin,%function",
+    ".balign 16",
+    "hatf_begin:",
+    ".cfi_startproc",
+    "sub rsp, 8",
+    ".cfi_adjust_cfa_offset 8",
+    "call {begins}",
+    "add rsp, 8",
+    ".cfi_adjust_cfa_offset -8",
+    "mov rdi, rdx",
+    "jmp rax",
+    ".cfi_endproc",
+    ".size hatf_begin, . - hatf_begin",
+    begins = sym begins,
+);
+
+#[cfg(target_arch = "aarch64")]
+core::arch::global_asm!(
+    ".text",
+    ".hidden hatf_begin",
+    ".globl hatf_begin",
+    ".type hatf_begin,%function",
+    ".balign 16",
+    "hatf_begin:",
+    ".cfi_startproc",
+    "stp x29, x30, [sp, #-16]!",
+    ".cfi_adjust_cfa_offset 16",
+    "bl {begins}",
+    "ldp x29, x30, [sp], #16",
+    ".cfi_adjust_cfa_offset -16",
+    "mov x9, x0",
+    "mov x0, x1",
+    "br x9",
+    ".cfi_endproc",
+    ".size hatf_begin, . - hatf_begin",
+    begins = sym begins,
+);
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+unsafe extern "C" {
+    fn hatf_begin(start: *mut c_void) -> *mut c_void;
+}
+
+/// The same on other machines, where a thread must return from its routine.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+unsafe extern "C" fn hatf_begin(start: *mut c_void) -> *mut c_void {
+    let Program { routine, argument } = begins(start);
+    // SAFETY: the program's routine, with the argument it gave for it.
+    unsafe { routine(argument) }
 }
 
 fn release(block: *mut c_void) {
@@ -128,7 +190,7 @@ pub(crate) unsafe extern "C" fn pthread_create(
     let start = Start { routine, argument, id: log::next_id(session), creator };
     // SAFETY: a fresh block of that size, aligned for anything.
     unsafe { block.cast::<Start>().write(start) };
-    let result = pass_on(begin, block);
+    let result = pass_on(hatf_begin, block);
     if result != 0 {
         release(block);
     }

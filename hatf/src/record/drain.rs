@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use hatf_record::{Consumer, Event, Poll, Ring};
 
+use super::Outcome;
 use super::head::Head;
-use super::{Outcome, signals};
+use super::signals::Forwarding;
 use crate::hatf10::Mapper;
 use crate::{Error, EventSink, Result};
 
@@ -48,7 +49,7 @@ impl<'a> Drain<'a> {
     }
 
     /// Until the program has ended and the ring is empty.
-    pub(super) fn run(mut self) -> Result<Outcome> {
+    pub(super) fn run(mut self, forwarding: &Forwarding) -> Result<Outcome> {
         let begun = Instant::now();
         let written = self.head.write(self.sink);
         self.note(written);
@@ -61,7 +62,7 @@ impl<'a> Drain<'a> {
             self.check_stuck();
             process.wait();
         };
-        signals::child_is_gone();
+        forwarding.child_is_gone();
         let duration = begun.elapsed();
         self.take_rest();
         self.finish(status, duration)

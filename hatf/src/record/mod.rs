@@ -98,7 +98,7 @@ pub fn record(command: &[OsString], sink: &mut dyn EventSink) -> Result<Outcome>
     let forwarding = signals::Forwarding::begin();
     let child = child.spawn().map_err(|error| Error::Start(program.to_string_lossy().into_owned(), error))?;
     forwarding.to(child.id());
-    Drain::new(ring.ring(), child, &begun, sink).run()
+    Drain::new(ring.ring(), child, &begun, sink).run(&forwarding)
 }
 
 /// Our library first: what the user preloads (an allocator, say) is then behind it.

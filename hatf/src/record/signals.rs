@@ -5,12 +5,15 @@
 //! program decides, and we end when it has.
 
 use std::ptr::{null, null_mut};
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 /// The program; 0 before it runs, and after.
 static CHILD: AtomicI32 = AtomicI32::new(0);
 /// A signal that came before the program ran.
 static EARLY: AtomicI32 = AtomicI32::new(0);
+
+/// Whether a recording has the signals: of several at once in one process, the first.
+static TAKEN: AtomicBool = AtomicBool::new(false);
 
 const SIGNALS: [libc::c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
@@ -31,12 +34,16 @@ extern "C" fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut l
 
 /// Passes signals on while it lives.
 pub(super) struct Forwarding {
-    before: [libc::sigaction; SIGNALS.len()],
+    /// What was there before, where we have the signals.
+    before: Option<[libc::sigaction; SIGNALS.len()]>,
 }
 
 impl Forwarding {
     /// Takes the signals over, but for those that are ignored (as under `nohup`).
     pub(super) fn begin() -> Self {
+        if TAKEN.swap(true, Ordering::SeqCst) {
+            return Self { before: None };
+        }
         EARLY.store(0, Ordering::SeqCst);
         let before = SIGNALS.map(|signal| {
             // SAFETY: zero is a value of this structure of integers and pointers.
@@ -53,11 +60,14 @@ impl Forwarding {
             }
             before
         });
-        Self { before }
+        Self { before: Some(before) }
     }
 
     /// The program runs.
     pub(super) fn to(&self, child: u32) {
+        if self.before.is_none() {
+            return;
+        }
         CHILD.store(child.cast_signed(), Ordering::SeqCst);
         let early = EARLY.swap(0, Ordering::SeqCst);
         if early != 0 {
@@ -65,19 +75,23 @@ impl Forwarding {
             unsafe { libc::kill(child.cast_signed(), early) };
         }
     }
-}
 
-/// The program was waited for: its number may soon be another's.
-pub(super) fn child_is_gone() {
-    CHILD.store(0, Ordering::SeqCst);
+    /// The program was waited for: its number may soon be another's.
+    pub(super) fn child_is_gone(&self) {
+        if self.before.is_some() {
+            CHILD.store(0, Ordering::SeqCst);
+        }
+    }
 }
 
 impl Drop for Forwarding {
     fn drop(&mut self) {
-        child_is_gone();
-        for (signal, before) in SIGNALS.iter().zip(&self.before) {
+        self.child_is_gone();
+        let Some(before) = &self.before else { return };
+        for (signal, before) in SIGNALS.iter().zip(before) {
             // SAFETY: what the system said was there before.
             unsafe { libc::sigaction(*signal, before, null_mut()) };
         }
+        TAKEN.store(false, Ordering::SeqCst);
     }
 }
