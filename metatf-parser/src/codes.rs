@@ -169,10 +169,10 @@ codes! {
         "a.width = 2 - 3;";
     ConstantArray = "E0506", "3.2",
         "A byte array is not constant.",
-        "a.width = 12; a.value = 1;";
+        "a.width = 12; a.interpretation = none; a.value = 1;";
     ConstantRange = "E0507", "3.2",
         "A constant agrees with its field's width and interpretation.",
-        "a.width = 1; a.value = 256;";
+        "a.width = 1; a.interpretation = none; a.value = 256;";
     // References.
     UnknownReference = "E0601", "3.2",
         "A width is computed from earlier fields of the same record.",

@@ -40,3 +40,25 @@ fn the_page_of_diagnostics_is_current() {
         assert!(found == page, "docs/diagnostics.md is not current; METATF_BLESS=1 rewrites it");
     }
 }
+
+#[test]
+fn each_example_breaks_its_rule() {
+    let mut wrong = Vec::new();
+    for code in Code::ALL {
+        let Some((_, example)) = code.explain().split_once("breaks the rule:\n\n    ") else { continue };
+        // `\xE9` in the text of an example stands for that byte.
+        let mut text = example.trim_end().as_bytes().to_vec();
+        if let Some(at) = text.windows(4).position(|w| w == br"\xE9") {
+            text.splice(at..at + 4, [0xE9]);
+        }
+        // Some examples are properties of a record's block.
+        let block = [b"r: (tag, a) { tag.value = 4; ".as_slice(), &text, b" }"].concat();
+        let mut found = metatf_parser::parse("example", &text).diagnostics;
+        found.extend(metatf_parser::parse("example", &block).diagnostics);
+        if !found.iter().any(|d| d.code == *code) {
+            let found: Vec<_> = found.iter().map(|d| d.code.as_str()).collect();
+            wrong.push(format!("{code}: {example}gives {found:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -1,0 +1,23 @@
+//! The DTDs of the book are accepted, without a warning; `mistakes.dtd` is not.
+
+use metatf_docs_check::root;
+use metatf_parser::parse;
+
+#[test]
+fn samples_are_accepted() {
+    let mut seen = 0;
+    for entry in std::fs::read_dir(root().join("docs/samples")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|e| e != "dtd") {
+            continue;
+        }
+        seen += 1;
+        let parsed = parse(&path.display().to_string(), &std::fs::read(&path).unwrap());
+        if path.ends_with("mistakes.dtd") {
+            assert!(parsed.errors() > 0);
+        } else {
+            assert_eq!(parsed.diagnostics, [], "{}", path.display());
+        }
+    }
+    assert!(seen > 1);
+}
