@@ -5,6 +5,8 @@ mod ast;
 mod codes;
 mod diagnostic;
 mod lexer;
+mod meaning;
+mod render;
 mod resolve;
 pub mod schema;
 mod span;
@@ -14,6 +16,7 @@ mod syntax;
 pub use codes::{Code, explain};
 pub use diagnostic::{Diagnostic, Label, Severity};
 use diagnostic::{Draft, Reporter};
+pub use render::render;
 pub use schema::Dtd;
 use span::{Source, Span};
 

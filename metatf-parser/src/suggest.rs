@@ -2,7 +2,7 @@
 
 /// A help line that names the candidate nearest to `name`, if one is near.
 pub(crate) fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    let limit = name.chars().count().div_ceil(3);
+    let limit = (name.chars().count() + 1) / 3;
     candidates
         .into_iter()
         .take(1000)

@@ -17,7 +17,7 @@ pub(super) fn check(leaf: &Leaf, value: u64, place: Span, report: &mut Reporter)
     let width = if let Width::Number(width) = leaf.width { width } else { 0 };
     let (fits, holds) = match leaf.interpretation {
         Interpretation::None | Interpretation::SectionOffset(_) => {
-            (unsigned_fits(value, width), format!("{width} bytes hold 0 to {}", largest(width)))
+            (unsigned_fits(value, width), format!("{} 0 to {}", holds_bytes(width), largest(width)))
         }
         Interpretation::BaseOffset(base) => (
             signed_fits(value.wrapping_sub(base), width),
@@ -43,6 +43,10 @@ pub(super) fn check(leaf: &Leaf, value: u64, place: Span, report: &mut Reporter)
         );
     }
     fits
+}
+
+fn holds_bytes(width: u8) -> String {
+    if width == 1 { "1 byte holds".to_owned() } else { format!("{width} bytes hold") }
 }
 
 /// The largest number in that many bytes, 0 to 8.

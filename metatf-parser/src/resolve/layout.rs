@@ -141,22 +141,31 @@ impl<'a> Expander<'_, 'a, '_, '_> {
     }
 
     fn name(&mut self, name: &'a Name, place: &Place, out: &mut Vec<Item>) {
-        let Some(nested) = self.nested(name, place) else {
-            if let Some(first) = self.in_place.get(&(place.frame, name.text.as_str())) {
-                self.report.add(
-                    Draft::new(Code::CountLater, *first, format!("the count `{}` is listed again later", name.text))
-                        .label("encoded here, before what it counts")
-                        .also(name.span, "listed again here")
-                        .help("list the count before the repetition, or only in the repetition"),
-                );
-            }
-            out.extend(self.leaf(&name.text, name.span, place).map(Item::Leaf));
-            return;
+        let nested = match self.field(name, place) {
+            Some(Field::Record(nested)) => nested,
+            Some(Field::Wrong) => return,
+            _ => return self.plain(name, place, out),
         };
         let Some(ast) = self.model.records.get(nested).map(|r| r.ast) else { return };
         let key = self.key(name.text.as_str(), name.span.or(place.site), place.object);
         let items = self.nested_items(ast, nested, name, key.clone(), place);
         out.push(Item::Nested { key, record: name.text.clone(), doc: self.nested_doc(place, ast, name), items });
+    }
+
+    fn plain(&mut self, name: &'a Name, place: &Place, out: &mut Vec<Item>) {
+        if name.text == "tag" && (place.frame != 0 || !self.layout.leaves.is_empty()) {
+            // Not the first field: reported.
+            return;
+        }
+        if let Some(first) = self.in_place.get(&(place.frame, name.text.as_str())) {
+            self.report.add(
+                Draft::new(Code::CountLater, *first, format!("the count `{}` is listed again later", name.text))
+                    .label("encoded here, before what it counts")
+                    .also(name.span, "listed again here")
+                    .help("list the count before the repetition, or only in the repetition"),
+            );
+        }
+        out.extend(self.leaf(&name.text, name.span, place).map(Item::Leaf));
     }
 
     /// The doc of a nested record here: that of the field, else the record's own.
@@ -171,12 +180,9 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         }
     }
 
-    fn nested(&self, name: &Name, place: &Place) -> Option<RecordIndex> {
+    fn field(&self, name: &Name, place: &Place) -> Option<Field> {
         let frame = self.layout.frames.get(place.frame)?;
-        match self.model.records.get(frame.record)?.fields.get(name.text.as_str()) {
-            Some(Field::Record(record)) => Some(*record),
-            _ => None,
-        }
+        self.model.records.get(frame.record)?.fields.get(name.text.as_str()).copied()
     }
 
     fn nested_items(
@@ -205,20 +211,25 @@ impl<'a> Expander<'_, 'a, '_, '_> {
 
     /// Spec 3.3.
     fn repetition(&mut self, count: &'a Name, body: &'a FieldItem, place: &Place, out: &mut Vec<Item>) {
+        if let FieldItem::Name(name) = body
+            && (name.text == "tag" || self.field(name, place) == Some(Field::Wrong))
+        {
+            return;
+        }
         let Some(counter) = self.counter(count, place, out) else { return };
         self.repeats += 1;
         let mut inner = place.clone();
         inner.repeats.push(self.repeats);
         let (key, body) = match body {
-            FieldItem::Name(name) => match self.nested(name, place) {
-                Some(record) => {
+            FieldItem::Name(name) => match self.field(name, place) {
+                Some(Field::Record(record)) => {
                     let Some(ast) = self.model.records.get(record).map(|r| r.ast) else { return };
                     let key = self.items_key(count, place);
                     let doc = self.nested_doc(place, ast, name);
                     let items = self.nested_items(ast, record, name, key.clone(), &inner);
                     (key, Repeated::Record { record: name.text.clone(), doc, items })
                 }
-                None => {
+                _ => {
                     let Some(leaf) = self.leaf(&name.text, name.span, &inner) else { return };
                     let key = self.layout.leaves.last().map(|l| l.key.clone()).unwrap_or_default();
                     (key, Repeated::Leaf(leaf))

@@ -31,6 +31,8 @@ pub(super) type Slots<'a> = BTreeMap<String, Slot<'a>>;
 pub(super) enum Field {
     Leaf,
     Record(RecordIndex),
+    /// A tagged record, which cannot be nested: reported.
+    Wrong,
 }
 
 /// What a name means in a scope.

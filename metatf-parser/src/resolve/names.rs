@@ -145,9 +145,9 @@ fn unname(model: &mut Model, index: usize) {
     let Some(record) = model.records.get_mut(index) else { return };
     record.named = false;
     let (scope, name) = (record.scope, record.ast.name.text.as_str());
-    if let Some(scope) = model.scopes.get_mut(scope) {
-        if scope.names.get(name) == Some(&index) {
-            scope.names.remove(name);
-        }
+    if let Some(scope) = model.scopes.get_mut(scope)
+        && scope.names.get(name) == Some(&index)
+    {
+        scope.names.remove(name);
     }
 }

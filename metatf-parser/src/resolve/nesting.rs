@@ -78,26 +78,27 @@ fn fields(model: &mut Model, index: RecordIndex, report: &mut Reporter) -> Vec<C
     walk(&record.ast.fields, 0, &mut |name, place| {
         let meaning = model.visible(record.scope, &name.text);
         if place.count {
-            count_name(name, meaning, report);
+            let untagged = matches!(meaning, Visible::Record(r) if model.records.get(r).is_some_and(|r| !r.tagged));
+            count_name(name, untagged, report);
             found.entry(name.text.as_str()).or_insert(Field::Leaf);
             return;
         }
-        let nested = match meaning {
-            Visible::Record(r) if model.records.get(r).is_some_and(|r| !r.tagged) => Some(r),
-            Visible::Nothing => None,
+        let field = match meaning {
+            Visible::Nothing => Field::Leaf,
+            Visible::Record(r) if model.records.get(r).is_some_and(|r| !r.tagged) => {
+                children.push(Child { record: r, site: name.span, groups: place.groups.saturating_sub(1) });
+                Field::Record(r)
+            }
             Visible::Record(r) => {
                 nests_tagged(name, model.records.get(r).map(|r| r.ast.name.span), report);
-                None
+                Field::Wrong
             }
             Visible::PredefinedTagged => {
                 nests_tagged(name, None, report);
-                None
+                Field::Wrong
             }
         };
-        if let Some(record) = nested {
-            children.push(Child { record, site: name.span, groups: place.groups.saturating_sub(1) });
-        }
-        found.insert(name.text.as_str(), nested.map_or(Field::Leaf, Field::Record));
+        found.insert(name.text.as_str(), field);
     });
     if record.tagged {
         found.insert("tag", Field::Leaf);
@@ -111,8 +112,9 @@ fn fields(model: &mut Model, index: RecordIndex, report: &mut Reporter) -> Vec<C
     children
 }
 
-fn count_name(name: &Name, meaning: Visible, report: &mut Reporter) {
-    if name.text == "tag" || meaning != Visible::Nothing {
+/// A count is a number: not a nested record. That a *tagged* record has its name does no harm (3.1).
+fn count_name(name: &Name, untagged: bool, report: &mut Reporter) {
+    if name.text == "tag" || untagged {
         let what = if name.text == "tag" { "`tag`".to_owned() } else { format!("the record `{}`", name.text) };
         report.add(
             Draft::new(Code::CountName, name.span, format!("{what} cannot count a repetition"))

@@ -90,6 +90,9 @@ fn path_fits(model: &Model, index: RecordIndex, property: &Property, report: &mu
             );
             return false;
         };
+        if *field == Field::Wrong {
+            return false;
+        }
         at = *field;
         before = Some(name);
     }

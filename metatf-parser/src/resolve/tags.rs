@@ -31,7 +31,7 @@ pub(super) fn value(model: &Model, index: RecordIndex, report: &mut Reporter) ->
     let value = number.filter(|n| n >> bits == 0).and_then(|n| u32::try_from(n).ok());
     if value.is_none() {
         let message = match number {
-            Some(n) => format!("tag {n} does not fit {} bytes", bits / 8),
+            Some(n) => format!("tag {n} does not fit a tag of {} bits", bits),
             None => "a tag value is a number, 0 or more".to_owned(),
         };
         report.add(

@@ -66,7 +66,7 @@ fn names<'m>(model: &'m Model, scope: ScopeIndex) -> HashSet<&'m str> {
             match field {
                 Field::Leaf => drop(names.insert(*name)),
                 Field::Record(nested) if seen.insert(*nested) => open.push(*nested),
-                Field::Record(_) => {}
+                Field::Record(_) | Field::Wrong => {}
             }
         }
     }

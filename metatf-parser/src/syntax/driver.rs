@@ -1,6 +1,8 @@
 //! Goes through a DTD item by item, matches braces, and finds its way again after a mistake (spec 3.5: one run
 //! reports all errors it can find).
 
+use std::collections::HashSet;
+
 use pest::Parser as _;
 use pest::iterators::Pair;
 
@@ -20,6 +22,7 @@ pub(crate) fn parse(text: &str, lexed: &Lexed, report: &mut Reporter) -> Ast {
         report,
         at: 0,
         ended: lexed.open_comment,
+        reserved: HashSet::new(),
         ast: Ast { doc: None, scopes: vec![Scope::default()] },
         scope: 0,
     };
@@ -50,6 +53,8 @@ struct Driver<'a, 'r, 's> {
     at: usize,
     /// Whether the end of the text has been reported as a mistake.
     ended: bool,
+    /// Interpretation words that have been reported as names.
+    reserved: HashSet<&'a str>,
     ast: Ast,
     /// The scope whose definitions are being parsed.
     scope: usize,
@@ -176,6 +181,11 @@ impl<'a, 's> Driver<'a, '_, 's> {
     fn syntax_error(&mut self, error: &pest::error::Error<Rule>, index: usize) {
         let at_end = index >= self.lexed.tokens.len();
         if at_end && std::mem::replace(&mut self.ended, true) {
+            return;
+        }
+        // A field that is called like an interpretation is one mistake, however often it is named.
+        let word = self.lexed.tokens.get(index).and_then(|t| self.text.get(t.span.range())).unwrap_or_default();
+        if expected::is_reserved(word) && !self.reserved.insert(word) {
             return;
         }
         let draft = expected::explain(error, self.text, self.report.source, self.lexed, index);

@@ -11,6 +11,11 @@ use crate::span::{Source, Span};
 /// The words that are interpretations and so no names (spec 2).
 const RESERVED: [&str; 7] = ["none", "default", "baseOffset", "delta", "stride", "sectionOffset", "sectionStride"];
 
+/// Whether this word cannot be a name.
+pub(super) fn is_reserved(word: &str) -> bool {
+    RESERVED.contains(&word)
+}
+
 /// Where pest stopped, in the whole text.
 pub(super) fn offset(error: &pest::error::Error<Rule>, base: usize) -> usize {
     base + match error.location {
@@ -42,7 +47,7 @@ pub(super) fn explain(
             .label(format!("expected {expected}"))
             .help("outside of comments and strings a DTD holds names, numbers and `{ } ( ) : ; , . * + - =`");
     }
-    if RESERVED.contains(&found) && rules.contains(&Rule::name) {
+    if is_reserved(found) && !rules.contains(&Rule::value) && !rules.contains(&Rule::int) {
         return Draft::new(Code::ReservedWord, token.span, format!("`{found}` is an interpretation, not a name"))
             .label(format!("expected {expected}"))
             .help("call it something else: the interpretation words are reserved");
