@@ -241,7 +241,8 @@ impl<S: Sink> RecordWriter<S> {
             writer.given.push(crate::stream_write::Segment::default());
         }
         // Offsets into a section of one number hold where its width does: in version 0.
-        let width = self.format.records.get(usize::from(record)).and_then(|r| r.single_number()).map_or(0, |l| l.width());
+        let width =
+            self.format.records.get(usize::from(record)).and_then(|r| r.single_number()).map_or(0, |l| l.width());
         let length = |s: &crate::stream_write::Segment| s.raw.len() as u64 + s.values.len() as u64 * u64::from(width);
         let offset = writer.local_length + writer.given.iter().map(length).sum::<u64>();
         if let Some(segment) = writer.given.last_mut() {
@@ -258,11 +259,7 @@ impl<S: Sink> RecordWriter<S> {
     ///
     /// # Errors
     /// As [`element`](Self::element).
-    pub fn intern(
-        &mut self,
-        section: usize,
-        encode: &mut dyn FnMut(&mut RowWriter<'_>) -> Result<()>,
-    ) -> Result<u64> {
+    pub fn intern(&mut self, section: usize, encode: &mut dyn FnMut(&mut RowWriter<'_>) -> Result<()>) -> Result<u64> {
         let record = self.element_record(section)?;
         // The key is the element's bytes at the DTD's state, whatever the state of the table is.
         let Some(saved) = self.sections.get(section).map(|s| s.state.clone()) else { return Ok(0) };
@@ -320,6 +317,11 @@ impl<S: Sink> RecordWriter<S> {
             writer.restart(&self.format);
         }
         Ok(())
+    }
+
+    /// Gives up: what is in the sink is no whole trace, and nobody is told.
+    pub fn abandon(mut self) {
+        self.layout = None;
     }
 
     fn position(&self, section: usize, record: u16) -> Result<usize> {
@@ -527,7 +529,9 @@ impl SectionWriter {
 impl<S: Sink> Drop for RecordWriter<S> {
     fn drop(&mut self) {
         if self.layout.is_some() && !std::thread::panicking() {
-            eprintln!("metatf: a trace writer was dropped without finish(): the trace has no index, and records may be missing");
+            eprintln!(
+                "metatf: a trace writer was dropped without finish(): the trace has no index, and records may be missing"
+            );
         }
     }
 }

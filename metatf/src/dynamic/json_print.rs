@@ -42,7 +42,11 @@ pub fn print_json(
             text(out, name);
             out.extend_from_slice(b"}\n");
         }
-        Event::Record(at) | Event::Comment(at) | Event::Element(at, _) | Event::Metadata(at, _) | Event::Section(at, _) => {
+        Event::Record(at)
+        | Event::Comment(at)
+        | Event::Element(at, _)
+        | Event::Metadata(at, _)
+        | Event::Section(at, _) => {
             let Some(record) = schema.record(at.record) else { return Ok(()) };
             out.extend_from_slice(b"{\"@section\":");
             text(out, schema.section(at.section).and_then(|s| s.name.as_deref()));
@@ -61,7 +65,13 @@ pub fn print_json(
 /// Prints what stands at the offset that a leaf holds; false where the leaf is no offset.
 pub type Resolve<'r> = &'r mut dyn FnMut(LeafId, u64, &mut Vec<u8>) -> Result<bool>;
 
-fn body(out: &mut Vec<u8>, record: &Record, entry: Entry<'_>, options: JsonOptions, resolve: Resolve<'_>) -> Result<()> {
+fn body(
+    out: &mut Vec<u8>,
+    record: &Record,
+    entry: Entry<'_>,
+    options: JsonOptions,
+    resolve: Resolve<'_>,
+) -> Result<()> {
     match entry.event {
         Event::Metadata(_, metadata) => print_metadata(out, &metadata),
         Event::Section(_, number) => drop(write!(out, ",\"number\":{number}")),

@@ -1,7 +1,7 @@
 //! JSON lines back to values (spec 8).
 
 use super::{Datum, Schema, Tape};
-use crate::format::{COMMENT, METADATA, SECTION};
+use crate::format::{COMMENT, METADATA};
 use crate::reader::Metadata;
 use metatf_parser::schema::{Format as Print, Item, Leaf, LeafId, Record, Repeated};
 use serde_json::{Map, Value};
@@ -62,9 +62,12 @@ impl Schema {
         let Some(section) = object.get("@section") else { return error("there is no `@section`") };
         let section = self.named_section(section)?;
         let Some(Value::String(name)) = object.get("@record") else { return error("there is no `@record` (a string)") };
+        // A stream section knows no `section` record, but one ends its extent in a version 0 file.
+        if name == "section" {
+            return Ok(Line::Section);
+        }
         let (index, record) = self.named_record(section, name)?;
         match index {
-            SECTION => Ok(Line::Section),
             METADATA => Ok(Line::Metadata(section, metadata(&object)?)),
             COMMENT => {
                 let Some(text) = object.get("text") else { return error("the comment has no `text`") };

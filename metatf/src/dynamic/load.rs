@@ -56,6 +56,11 @@ impl<S: Sink> Writer<S> {
         self.inner.element(section, shared, &mut |row| put(row, 0, tape))
     }
 
+    /// As [`RecordWriter::abandon`].
+    pub fn abandon(self) {
+        self.inner.abandon();
+    }
+
     /// The writer beneath.
     pub fn inner(&mut self) -> &mut RecordWriter<S> {
         &mut self.inner
