@@ -90,6 +90,7 @@ impl Lexer<'_, '_, '_> {
                 b' ' | b'\t' | b'\r' | 0x0B | 0x0C => {}
                 b'/' if matches!(self.peek(1), Some(b'/' | b'*')) => {
                     self.comment(fresh_line);
+                    fresh_line = false;
                     continue;
                 }
                 _ => {

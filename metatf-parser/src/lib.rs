@@ -4,6 +4,7 @@
 mod ast;
 mod codes;
 mod diagnostic;
+mod format;
 mod lexer;
 mod meaning;
 mod render;
@@ -16,6 +17,7 @@ mod syntax;
 pub use codes::{Code, explain};
 pub use diagnostic::{Diagnostic, Label, Severity};
 use diagnostic::{Draft, Reporter};
+pub use format::format;
 pub use render::render;
 pub use schema::Dtd;
 use span::{Source, Span};

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use metatf_parser::{Severity, parse};
+use metatf_parser::{Severity, format, parse};
 
 fn vectors() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/vectors")
@@ -68,4 +68,20 @@ fn bad_ones_are_rejected_at_the_right_place() {
         assert!(parsed.diagnostics.iter().all(|d| d.help.is_some()), "{}: no help", case.display());
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn formatting_keeps_the_meaning_and_is_stable() {
+    for case in cases("good") {
+        let text = fs::read(case.join("format.dtd")).unwrap();
+        let once = format("format.dtd", &text).unwrap();
+        let twice = format("format.dtd", once.as_bytes()).unwrap();
+        assert_eq!(once, twice, "{}", case.display());
+        let before = parse("format.dtd", &text).dtd.unwrap();
+        let mut after = parse("format.dtd", once.as_bytes()).dtd.unwrap();
+        assert!(before.same_meaning(&after) && before.fingerprint() == after.fingerprint());
+        after.text.clone_from(&before.text);
+        assert_eq!(before, after, "{}", case.display());
+        assert!(once.lines().all(|line| line.trim_end() == line), "{}: space at a line's end", case.display());
+    }
 }

@@ -12,7 +12,7 @@ use crate::span::{Source, Span};
 const RESERVED: [&str; 7] = ["none", "default", "baseOffset", "delta", "stride", "sectionOffset", "sectionStride"];
 
 /// Whether this word cannot be a name.
-pub(super) fn is_reserved(word: &str) -> bool {
+pub(crate) fn is_reserved(word: &str) -> bool {
     RESERVED.contains(&word)
 }
 

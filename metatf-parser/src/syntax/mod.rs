@@ -8,6 +8,7 @@ mod expected;
 use pest_derive::Parser;
 
 pub(crate) use driver::parse;
+pub(crate) use expected::is_reserved;
 
 /// pest's parser for `metatf.pest`.
 #[derive(Parser)]

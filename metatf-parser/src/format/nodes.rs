@@ -1,0 +1,99 @@
+//! A DTD as definitions of tokens. The text is known to follow the grammar.
+
+use crate::lexer::{Kind, Lexed};
+
+/// A property, record or section, as token indices.
+pub(super) struct Node {
+    /// The first token.
+    pub(super) first: usize,
+    /// The last token of what precedes the block, or of the whole, a final `;` aside.
+    pub(super) head_end: usize,
+    /// The last token.
+    pub(super) last: usize,
+    /// A record or a section (else a property).
+    pub(super) is_definition: bool,
+    /// What is in the braces: the index of `{`, the content, the index of `}`.
+    pub(super) block: Option<Block>,
+}
+
+pub(super) struct Block {
+    pub(super) open: usize,
+    pub(super) nodes: Vec<Node>,
+    pub(super) close: usize,
+}
+
+pub(super) fn tree(lexed: &Lexed) -> Vec<Node> {
+    let mut reader = Reader { lexed, at: 0 };
+    reader.nodes()
+}
+
+struct Reader<'a> {
+    lexed: &'a Lexed,
+    at: usize,
+}
+
+impl Reader<'_> {
+    fn mark(&self, index: usize) -> Option<u8> {
+        match self.lexed.tokens.get(index)?.kind {
+            Kind::Mark(mark) => Some(mark),
+            _ => None,
+        }
+    }
+
+    /// Up to a `}` or the end. Braces nest two deep.
+    fn nodes(&mut self) -> Vec<Node> {
+        let mut nodes = Vec::new();
+        while self.at < self.lexed.tokens.len() && self.mark(self.at) != Some(b'}') {
+            nodes.push(self.node());
+        }
+        nodes
+    }
+
+    fn node(&mut self) -> Node {
+        let first = self.at;
+        let is_record = self.mark(first + 1) == Some(b':');
+        if is_record {
+            self.at = self.fields_end(first + 2);
+        } else {
+            while self.at < self.lexed.tokens.len() && !matches!(self.mark(self.at), Some(b';' | b'{')) {
+                self.at += 1;
+            }
+        }
+        let head_end = self.at.saturating_sub(1).max(first);
+        let mut node = Node { first, head_end, last: head_end, is_definition: is_record, block: None };
+        if self.mark(self.at) == Some(b'{') {
+            let open = self.at;
+            self.at += 1;
+            let nodes = self.nodes();
+            node.block = Some(Block { open, nodes, close: self.at });
+            node.is_definition = true;
+            node.last = self.at;
+            self.at += 1;
+        }
+        // A section has no `;` after its block.
+        if self.mark(self.at) == Some(b';') && (is_record || node.block.is_none()) {
+            node.last = self.at;
+            self.at += 1;
+        }
+        node
+    }
+
+    /// The token after a record's field list that starts at `at`: a name, a repetition or a group.
+    fn fields_end(&self, mut at: usize) -> usize {
+        if self.mark(at + 1) == Some(b'*') {
+            at += 2;
+        }
+        let mut depth = 0_usize;
+        loop {
+            match self.mark(at) {
+                Some(b'(') => depth += 1,
+                Some(b')') => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            at += 1;
+            if depth == 0 || at >= self.lexed.tokens.len() {
+                return at;
+            }
+        }
+    }
+}

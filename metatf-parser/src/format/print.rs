@@ -1,0 +1,224 @@
+//! Lays out definitions.
+
+use super::nodes::{Block, Node};
+use super::words::{Word, comment_text, words};
+use crate::lexer::{Comment, Kind, Lexed};
+use crate::span::Source;
+
+const INDENT: usize = 4;
+const MOST_COLUMNS: usize = 100;
+
+/// The formatted text, with a line break at its end.
+pub(super) fn print(text: &str, source: &Source, lexed: &Lexed, nodes: &[Node]) -> String {
+    let mut printer = Printer { text, source, lexed, out: String::new(), level: 0, line_open: false, fresh: true };
+    printer.nodes(nodes, lexed.tokens.len());
+    printer.end_line();
+    printer.out
+}
+
+struct Printer<'a> {
+    text: &'a str,
+    source: &'a Source<'a>,
+    lexed: &'a Lexed,
+    out: String,
+    level: usize,
+    /// Whether something stands on the current line.
+    line_open: bool,
+    /// Whether nothing has been printed in this block yet: no blank line goes here.
+    fresh: bool,
+}
+
+impl Printer<'_> {
+    /// The definitions of a block, then the comments before its end (the token `end`).
+    fn nodes(&mut self, nodes: &[Node], end: usize) {
+        let mut before: Option<&Node> = None;
+        for node in nodes {
+            self.comments(node.first);
+            if !before.is_some_and(|b| self.joins(b, node)) {
+                self.new_line(self.start_of(node.first), node.first);
+                self.node(node);
+            } else {
+                let line = self.one_line(node);
+                self.out.push(' ');
+                self.out += &line;
+            }
+            // Comments before a `;` that is dropped.
+            let after_block = node.block.as_ref().map_or(node.last, |b| b.close);
+            (after_block + 1..=node.last).filter(|_| node.block.is_some()).for_each(|i| self.comments(i));
+            before = Some(node);
+        }
+        self.comments(end);
+    }
+
+    fn start_of(&self, token: usize) -> usize {
+        self.lexed.tokens.get(token).map_or(self.text.len(), |t| t.span.start)
+    }
+
+    fn comments_before(&self, token: usize) -> Vec<Comment> {
+        let start = self.lexed.comments.partition_point(|c| c.before < token);
+        self.lexed.comments.iter().skip(start).take_while(|c| c.before == token).copied().collect()
+    }
+
+    /// Comments between definitions: at the end of a line, or on lines of their own.
+    fn comments(&mut self, token: usize) {
+        for comment in self.comments_before(token) {
+            if comment.starts_line || !self.line_open {
+                self.new_line(comment.span.start, token);
+            } else {
+                self.out.push(' ');
+            }
+            self.out += &comment_text(self.text.get(comment.span.range()).unwrap_or_default());
+            self.line_open = true;
+            self.fresh = false;
+        }
+    }
+
+    fn end_line(&mut self) {
+        if std::mem::replace(&mut self.line_open, false) {
+            self.out.push('\n');
+        }
+    }
+
+    /// Starts a line for what stands at an offset, before which `token` or a comment before it stands; keeps one blank
+    /// line of those before it.
+    fn new_line(&mut self, offset: usize, token: usize) {
+        self.end_line();
+        if !self.fresh && self.is_apart(offset, token) {
+            self.out.push('\n');
+        }
+        self.fresh = false;
+        self.out += &" ".repeat(self.level * INDENT);
+        self.line_open = true;
+    }
+
+    /// Whether a blank line precedes an offset in the text.
+    fn is_apart(&self, offset: usize, token: usize) -> bool {
+        let comment = self.comments_before(token).iter().map(|c| c.span.end).rfind(|end| *end <= offset);
+        let token = token.checked_sub(1).and_then(|t| self.lexed.tokens.get(t)).map(|t| t.span.end);
+        let before = comment.or(token).unwrap_or(0);
+        self.source.line_of(offset) > self.source.line_of(before) + 1
+    }
+
+    fn node(&mut self, node: &Node) {
+        if self.stays_on_one_line(node) {
+            let line = self.one_line(node);
+            self.out += &line;
+            return;
+        }
+        match &node.block {
+            None => {
+                self.head(words(self.text, self.lexed, node.first, node.head_end), ";");
+            }
+            Some(block) => {
+                let head = words(self.text, self.lexed, node.first, node.head_end);
+                let comments = words(self.text, self.lexed, node.head_end, block.open);
+                let between = comments.into_iter().skip(1).filter(|w| w.text != "{");
+                self.head(head.into_iter().chain(between).collect(), " {");
+                self.block(block);
+            }
+        }
+    }
+
+    fn block(&mut self, block: &Block) {
+        self.level += 1;
+        self.fresh = true;
+        self.nodes(&block.nodes, block.close);
+        self.level -= 1;
+        if std::mem::take(&mut self.fresh) {
+            self.out.push('}');
+            return;
+        }
+        self.end_line();
+        self.out += &" ".repeat(self.level * INDENT);
+        self.out.push('}');
+        self.line_open = true;
+    }
+
+    /// Fills lines with words; `end` closes the last.
+    fn head(&mut self, words: Vec<Word>, end: &str) {
+        let indent = (self.level + 1) * INDENT;
+        let mut column = self.level * INDENT;
+        let mut fresh_line = true;
+        let count = words.len();
+        for (index, word) in words.into_iter().enumerate() {
+            let width = word.text.chars().count() + if index + 1 == count { end.len() } else { 0 };
+            if !fresh_line && column + 1 + width > MOST_COLUMNS {
+                self.break_line(indent, &mut column);
+            } else if !fresh_line {
+                self.out.push(' ');
+                column += 1;
+            }
+            self.out += &word.text;
+            column = word
+                .text
+                .rsplit_once('\n')
+                .map_or(column + word.text.chars().count(), |(_, last)| last.chars().count());
+            fresh_line = word.ends_line;
+            if word.ends_line {
+                self.break_line(indent, &mut column);
+            }
+        }
+        self.out += end;
+        self.line_open = true;
+    }
+
+    fn break_line(&mut self, indent: usize, column: &mut usize) {
+        self.out.push('\n');
+        self.out += &" ".repeat(indent);
+        *column = indent;
+    }
+
+    /// A property without a comment inside, or a definition that stood on one line, if they fit.
+    fn stays_on_one_line(&self, node: &Node) -> bool {
+        let line_of = |token: usize| self.source.line_of(self.start_of(token));
+        let stood = node.block.is_none() || line_of(node.first) == line_of(node.last);
+        stood && !self.has_comments(node.first, node.last) && self.fits(node, self.level * INDENT)
+    }
+
+    fn has_comments(&self, first: usize, last: usize) -> bool {
+        let start = self.lexed.comments.partition_point(|c| c.before <= first);
+        self.lexed.comments.get(start).is_some_and(|c| c.before <= last)
+    }
+
+    fn fits(&self, node: &Node, column: usize) -> bool {
+        // Tokens do not grow by more than their spaces: what is far too long is not laid out to see that.
+        let bytes = self.start_of(node.last).saturating_sub(self.start_of(node.first));
+        bytes < 100 * MOST_COLUMNS && column + self.one_line(node).chars().count() <= MOST_COLUMNS
+    }
+
+    /// Properties of one field stand on one line.
+    fn joins(&self, before: &Node, node: &Node) -> bool {
+        let column = self.out.rsplit('\n').next().map_or(0, |line| line.chars().count());
+        !before.is_definition
+            && !node.is_definition
+            && self.comments_before(node.first).is_empty()
+            && !self.has_comments(before.first, before.last)
+            && !self.has_comments(node.first, node.last)
+            && !self.is_apart(self.start_of(node.first), node.first)
+            && self.path(before) == self.path(node)
+            && self.fits(node, column + 1)
+    }
+
+    /// The words of a property's path, without the property.
+    fn path(&self, node: &Node) -> Vec<&str> {
+        let tokens = self.lexed.tokens.get(node.first..=node.head_end).unwrap_or_default();
+        let names = tokens.iter().take_while(|t| t.kind != Kind::Mark(b'=')).filter(|t| t.kind == Kind::Name);
+        let mut path: Vec<&str> = names.filter_map(|t| self.text.get(t.span.range())).collect();
+        path.pop();
+        path
+    }
+
+    fn one_line(&self, node: &Node) -> String {
+        let head = words(self.text, self.lexed, node.first, node.head_end);
+        let mut line = head.into_iter().map(|w| w.text).collect::<Vec<_>>().join(" ");
+        match &node.block {
+            None => line.push(';'),
+            Some(block) if block.nodes.is_empty() => line += " {}",
+            Some(block) => {
+                let inner: Vec<String> = block.nodes.iter().map(|n| self.one_line(n)).collect();
+                line += &format!(" {{ {} }}", inner.join(" "));
+            }
+        }
+        line
+    }
+}
