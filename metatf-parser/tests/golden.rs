@@ -1,0 +1,62 @@
+//! Each `diagnostics/NAME.dtd` has mistakes; `NAME.stderr` is what is said about them. `METATF_BLESS=1` writes the latter
+//! anew; else a missing one, and one without its DTD, fails.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use metatf_parser::{Code, explain, parse, render};
+
+/// Codes that only a large text shows; `hostile.rs` has it.
+const LARGE: [Code; 2] = [Code::TooLarge, Code::LargeSchema];
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diagnostics")
+}
+
+fn names(extension: &str) -> BTreeSet<String> {
+    fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == extension))
+        .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn diagnostics_read_as_before() {
+    let bless = std::env::var_os("METATF_BLESS").is_some_and(|v| v == "1");
+    let mut wrong = Vec::new();
+    for name in names("dtd") {
+        let file = format!("{name}.dtd");
+        let text = fs::read(folder().join(&file)).unwrap();
+        let parsed = parse(&file, &text);
+        let shown: Vec<String> = parsed.diagnostics.iter().map(|d| render(d, &file, &text, false) + "\n").collect();
+        let shown = shown.join("\n");
+        let golden = folder().join(format!("{name}.stderr"));
+        if bless {
+            fs::write(&golden, &shown).unwrap();
+        }
+        if fs::read_to_string(&golden).ok().as_deref() != Some(&shown) {
+            wrong.push(format!("--- {name}\n{shown}"));
+        }
+        let code = name.split('-').next().unwrap();
+        let has_code = parsed.diagnostics.iter().any(|d| d.code.as_str().eq_ignore_ascii_case(code));
+        assert!(has_code, "{name} does not show {code}:\n{shown}");
+        assert_eq!(parsed.dtd.is_none(), code.starts_with('e'), "{name}");
+    }
+    assert!(wrong.is_empty(), "not as in the golden files (METATF_BLESS=1 rewrites them):\n{}", wrong.join("\n"));
+    assert_eq!(names("dtd"), names("stderr"), "golden files without a DTD, or the reverse");
+}
+
+#[test]
+fn every_code_has_an_example() {
+    let shown: BTreeSet<String> = names("dtd").iter().map(|n| n[..5].to_uppercase()).collect();
+    for code in Code::ALL {
+        assert!(LARGE.contains(code) || shown.contains(code.as_str()), "no example of {code}");
+        assert!(explain(code.as_str()).is_some_and(|text| text.contains("Specification: section")));
+    }
+    let codes: BTreeSet<&str> = Code::ALL.iter().map(|c| c.as_str()).collect();
+    assert_eq!(codes.len(), Code::ALL.len(), "two codes are the same");
+    assert_eq!(explain("E9999"), None);
+}

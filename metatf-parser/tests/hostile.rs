@@ -1,0 +1,118 @@
+//! Spec 7: no input panics, overflows the stack, or takes long or much memory.
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use metatf_parser::{Code, Parsed, format, parse, render};
+
+/// Parses, renders and formats; a generous limit, for slow machines and debug builds.
+fn survives(what: &str, text: &[u8]) -> Parsed {
+    let start = Instant::now();
+    let parsed = parse("hostile.dtd", text);
+    for diagnostic in &parsed.diagnostics {
+        assert!(render(diagnostic, "hostile.dtd", text, true).len() < 20_000, "{what}: long message");
+    }
+    let _ = format("hostile.dtd", text);
+    assert!(start.elapsed() < Duration::from_secs(20), "{what} took {:?}", start.elapsed());
+    parsed
+}
+
+fn has(parsed: &Parsed, code: Code) -> bool {
+    parsed.diagnostics.iter().any(|d| d.code == code)
+}
+
+#[test]
+fn deep_nesting() {
+    let parens = "(".repeat(1_000_000);
+    assert!(has(&survives("fields", format!("r: {parens}").as_bytes()), Code::DeepParentheses));
+    assert!(has(&survives("widths", format!("a.width = {parens}").as_bytes()), Code::DeepParentheses));
+    survives("braces", "section s 1 {".repeat(50_000).as_bytes());
+    survives("blocks", "r: a {".repeat(50_000).as_bytes());
+    survives("closing", &b"}".repeat(100_000));
+    survives("repetitions", "r: (n*".repeat(50_000).as_bytes());
+    survives("comments", "/*".repeat(100_000).as_bytes());
+    survives("signs", format!("a.width = {}1;", "-".repeat(100_000)).as_bytes());
+}
+
+#[test]
+fn exponential_nesting() {
+    let mut text = "section s 1 { r: (tag, p0) { tag.value = 4; }\n".to_owned();
+    for i in 0..30 {
+        writeln!(text, "p{i}: (p{0}, p{0});", i + 1).unwrap();
+    }
+    text += "p30: (a) { a.width = 1; a.interpretation = none; } }";
+    assert!(has(&survives("doubling", text.as_bytes()), Code::ManyLeaves));
+
+    let mut text = "tag.width = 4; a.width = 1; a.interpretation = none;\nwide: (a".to_owned();
+    text += &", a".repeat(250);
+    text += ");\n";
+    for i in 0..20_000 {
+        writeln!(text, "r{i}: (tag, wide) {{ tag.value = {}; }}", i + 10).unwrap();
+    }
+    assert!(has(&survives("many wide records", text.as_bytes()), Code::LargeSchema));
+}
+
+#[test]
+fn long_chains_and_cycles() {
+    let mut text = "section s 1 { r: (tag, p0) { tag.value = 4; }\n".to_owned();
+    for i in 0..50_000 {
+        writeln!(text, "p{i}: (p{});", (i + 1) % 50_000).unwrap();
+    }
+    text.push('}');
+    assert!(has(&survives("a cycle", text.as_bytes()), Code::NestsItself));
+    let sum = format!("a.width = {}1;", "1 + ".repeat(200_000));
+    assert!(has(&survives("a long sum", sum.as_bytes()), Code::LongExpression));
+    survives("a long path", format!("a{}.width = 1;", ".a".repeat(500_000)).as_bytes());
+    survives("a long name", format!("r: ({0}, {0});", "x".repeat(500_000)).as_bytes());
+    survives("a long number", format!("a.width = {};", "9".repeat(500_000)).as_bytes());
+}
+
+#[test]
+fn many_of_everything() {
+    let sections: String = (0..5_000).map(|i| format!("section s{i} {i} {{}}\n")).collect();
+    survives("sections", sections.as_bytes());
+    let records: String = (0..5_000).map(|i| format!("r{i}: (tag) {{ tag.value = {}; }}\n", i + 4)).collect();
+    let text = format!("tag.width = 4;\n{records}");
+    let parsed = survives("records", text.as_bytes());
+    assert_eq!(parsed.dtd.map(|d| d.records.len()), Some(5_003));
+    let mut text = text;
+    (1..256).for_each(|i| writeln!(text, "section s{i} {i} {{}}").unwrap());
+    survives("records in every section", text.as_bytes());
+    survives("duplicates", "r: (tag) { tag.value = 4; }\n".repeat(20_000).as_bytes());
+    survives("properties", "a.width = 1;\n".repeat(50_000).as_bytes());
+    survives("errors", "# ".repeat(200_000).as_bytes());
+    survives("errors in lines", "a.\n".repeat(100_000).as_bytes());
+    survives("strings", "a.doc = \"\n".repeat(50_000).as_bytes());
+}
+
+#[test]
+fn large_and_odd_texts() {
+    assert!(has(&survives("5 MB", &vec![b' '; 5 << 20]), Code::TooLarge));
+    let parsed = survives("nothing", b"");
+    assert_eq!(parsed.dtd.map(|d| (d.sections.len(), d.records.len())), Some((1, 3)));
+    survives("a byte-order mark", b"\xEF\xBB\xBF");
+    survives("a byte-order mark and junk", b"\xEF\xBB\xBF\xFF");
+    survives("zeros", &[0; 10_000]);
+    survives("quotes", &b"\"".repeat(10_000));
+    survives("backslashes", &b"a.doc = \"\\".repeat(10_000));
+    survives("carriage returns", b"a.width\r=\r1;\r\n// x\r\n");
+    survives("wide characters", "\u{10FFFF}é".repeat(10_000).as_bytes());
+}
+
+/// Every prefix of a real DTD, and every text with one byte changed.
+#[test]
+fn near_misses() {
+    let text = b"tag.width = 1; x.width = 2; // c\nsection s 1 { p: (n*(x, y)); /* d */\n r: (tag, p, vfield, z) { \
+        tag.value = 4; p.y.width = 3 * (1 + x.width) - 2; p.y.interpretation = none; p.n.width = 1; \
+        p.n.interpretation = none; p.x.interpretation = delta -5; z.width = p.n.value; z.interpretation = none; \
+        z.doc = \"a\\n\"; } }\nsection t 2 { e: vfield; }";
+    assert!(parse("x", text).dtd.is_none(), "z refers to n of p, which is fine, y to x, which is not its path");
+    for end in 0..text.len() {
+        survives("a prefix", &text[..end]);
+        for byte in [b'(', b'}', b'"', b'.', b'*', 0xFF, b'/', b'9'] {
+            let mut changed = text.to_vec();
+            changed[end] = byte;
+            survives("a change", &changed);
+        }
+    }
+}
