@@ -1,0 +1,3 @@
+fn main() {
+    metatf_codegen::Config::new("jobs.dtd").generate().unwrap();
+}

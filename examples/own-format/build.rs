@@ -1,0 +1,3 @@
+fn main() {
+    metatf_codegen::Config::new("requests.dtd").generate().unwrap();
+}
