@@ -1,7 +1,8 @@
 //! Stream sections while a group is written: values that leaves put there by `sectionStride`, elements given outright,
 //! and tables that grow over the whole trace.
 
-use crate::format::Format;
+use crate::format::{Format, Interpretation, LeafKind};
+use crate::row_write::bytes_for;
 
 /// A stretch of one stream section's elements that was given outright; a reset stands before all but the first.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +38,8 @@ pub(crate) struct StreamWriters {
     cursors: Vec<(usize, u8, u64)>,
     /// Cursor and element as they were before the record in progress.
     undo: Vec<Undo>,
+    /// Version 0: no chunk can change the width of a section of one number.
+    pub(crate) fixed: bool,
 }
 
 /// A cursor as it was, and what `put` changed.
@@ -61,14 +64,15 @@ enum Put {
 const LARGEST_GAP: u64 = 1 << 20;
 
 impl StreamWriters {
-    pub(crate) fn new(format: &Format) -> Self {
-        Self { streams: vec![StreamWriter::default(); format.sections.len()], ..Self::default() }
+    pub(crate) fn new(format: &Format, fixed: bool) -> Self {
+        Self { streams: vec![StreamWriter::default(); format.sections.len()], fixed, ..Self::default() }
     }
 
     /// Puts a value at the cursor of (`section`, `target`). False where the element has another value already, or lies
     /// too far on.
     pub(crate) fn put(&mut self, format: &Format, section: usize, target: u8, stride: u64, value: u64) -> bool {
         let Some(stream) = format.section_index(target) else { return false };
+        let fixed = self.fixed;
         let at = match self.cursors.iter().position(|c| c.0 == section && c.1 == target) {
             Some(at) => at,
             None => {
@@ -85,14 +89,20 @@ impl StreamWriters {
         if index >= length {
             writer.put.resize(index + 1, None);
         }
-        let Some(slot) = writer.put.get_mut(index) else { return false };
-        let put = match *slot {
+        let Some(&slot) = writer.put.get(index) else { return false };
+        let put = match slot {
             Some(there) if there != value => return false,
             Some(_) => Put::Kept,
+            None if fixed && !room(format, stream, &writer.put, index, value) => {
+                writer.put.truncate(length);
+                return false;
+            }
             None if index >= length => Put::Grown(stream, length),
             None => Put::Filled(stream, index),
         };
-        *slot = Some(value);
+        if let Some(slot) = writer.put.get_mut(index) {
+            *slot = Some(value);
+        }
         self.undo.push(Undo { cursor: at, index: cursor.2, put });
         cursor.2 = cursor.2.saturating_add(stride);
         true
@@ -135,7 +145,28 @@ impl StreamWriters {
 
     /// Bytes held for the group, about.
     pub(crate) fn held(&self) -> usize {
-        let local = |s: &StreamWriter| s.put.len() * 4 + s.given.iter().map(|g| g.values.len() * 4 + g.raw.len()).sum::<usize>();
+        let local = |s: &StreamWriter| {
+            s.put.len() * 4 + s.given.iter().map(|g| g.values.len() * 4 + g.raw.len()).sum::<usize>()
+        };
         self.streams.iter().map(local).sum()
     }
+}
+
+/// Whether a value fits the DTD's width at `index` of a section of one number, and the element behind it still does.
+/// Elements that were skipped have the value before them.
+fn room(format: &Format, stream: usize, put: &[Option<u64>], index: usize, value: u64) -> bool {
+    let record = format.sections.get(stream).and_then(|s| s.records.first());
+    let leaf = record.and_then(|&r| format.records.get(usize::from(r))?.single_number());
+    let Some(LeafKind::Number { width, interpretation }) = leaf.map(|l| &l.kind) else { return false };
+    let fits = |value: u64, before: Option<u64>| {
+        let (base, signed) = match *interpretation {
+            Interpretation::BaseOffset(base) => (base, true),
+            Interpretation::Delta(initial) => (before.unwrap_or(initial), true),
+            _ => (0, false),
+        };
+        bytes_for(value.wrapping_sub(base), signed) <= *width
+    };
+    let before = put.iter().take(index).rev().find_map(|p| *p);
+    let behind = put.iter().skip(index + 1).find_map(|p| *p);
+    fits(value, before) && behind.is_none_or(|behind| fits(behind, Some(value)))
 }

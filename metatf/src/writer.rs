@@ -86,7 +86,7 @@ impl<S: Sink> RecordWriter<S> {
             order: options.order,
             int_size: options.class.int_size(),
             sections,
-            streams: StreamWriters::new(&format),
+            streams: StreamWriters::new(&format, options.version == 0),
             attempt: Attempt::default(),
             waiting: Vec::new(),
             waits: options.version == 1 && format.sections.iter().any(|s| s.stream),
@@ -216,7 +216,9 @@ impl<S: Sink> RecordWriter<S> {
             _ => Vec::new(),
         };
         let start = out.len();
-        let encoded = self.encode_element(section, record, encode, &mut out);
+        // Chunks of numbers adapt their width: not in a table, whose offsets are given out, and not in version 0.
+        let adapts = !shared && !self.streams.fixed;
+        let encoded = self.encode_element(section, record, adapts, encode, &mut out);
         let Some(writer) = self.streams.streams.get_mut(section) else { return Ok(0) };
         if let Err(error) = encoded {
             out.truncate(start);
@@ -267,7 +269,7 @@ impl<S: Sink> RecordWriter<S> {
             writer.state.reset(&self.format);
         }
         let mut key = Vec::new();
-        let encoded = self.encode_element(section, record, encode, &mut key);
+        let encoded = self.encode_element(section, record, false, encode, &mut key);
         if let Some(writer) = self.sections.get_mut(section) {
             writer.state = saved;
         }
@@ -292,19 +294,26 @@ impl<S: Sink> RecordWriter<S> {
     }
 
     /// Ends the group in progress and starts another (version 1): what follows can be read without what precedes.
+    /// Version 0 has one group: there nothing happens.
     ///
     /// # Errors
     /// The sink's.
     pub fn start_group(&mut self) -> Result<()> {
+        if self.streams.fixed {
+            return Ok(());
+        }
         self.explicit = true;
         self.next_group()
     }
 
-    /// Resets the state of a section inside the group (version 1).
+    /// Resets the state of a section inside the group (version 1). Version 0 cannot say so: there state goes on.
     ///
     /// # Errors
     /// The sink's.
     pub fn reset(&mut self, section: usize) -> Result<()> {
+        if self.streams.fixed {
+            return Ok(());
+        }
         self.explicit = true;
         if self.format.sections.get(section).is_some_and(|s| s.stream) {
             if let Some(writer) = self.streams.streams.get_mut(section) {
@@ -470,11 +479,13 @@ impl<S: Sink> RecordWriter<S> {
         Ok(())
     }
 
-    /// Encodes a stream element at the end of `out`, by the state of its section.
+    /// Encodes a stream element at the end of `out`, by the state of its section. `adapts`: a value that does not fit
+    /// is no error in a section of one number.
     fn encode_element(
         &mut self,
         section: usize,
         record: u16,
+        adapts: bool,
         encode: &mut dyn FnMut(&mut RowWriter<'_>) -> Result<()>,
         out: &mut Vec<u8>,
     ) -> Result<()> {
@@ -497,8 +508,8 @@ impl<S: Sink> RecordWriter<S> {
             items: 0,
         };
         let encoded = encode(&mut row).and_then(|()| row.finish());
-        // A section of one number adapts the width of its chunks; others have no metadata.
-        let misfit = self.attempt.misfits.first().filter(|_| r.single_number().is_none()).copied();
+        // Only a section of one number can adapt the width of its chunks; others have no metadata.
+        let misfit = self.attempt.misfits.first().filter(|_| !adapts || r.single_number().is_none()).copied();
         if encoded.is_ok() && misfit.is_none() {
             return Ok(());
         }

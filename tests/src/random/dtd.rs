@@ -1,0 +1,676 @@
+//! A random valid DTD, as text.
+//!
+//! Names say what they are for, so that a DTD is valid by construction: `n0` to `n5` are numbers, `k0` to `k3` numbers
+//! that count or give lengths (each once in a record), `b0` to `b2` byte arrays, `u0`.. untagged records, `t0`.. tagged
+//! ones, `e0`.. elements of stream sections `x0`.., `s0`.. other sections. Properties are first drawn for the wider
+//! scopes; what a leaf then lacks its record's block gives.
+
+use super::Choices;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// A random DTD that a right parser accepts.
+#[must_use]
+pub fn dtd(c: &mut Choices<'_>) -> String {
+    let mut maker = Maker::default();
+    maker.structure(c);
+    maker.properties(c);
+    maker.render(c)
+}
+
+/// A piece of a field list.
+#[derive(Clone, Debug)]
+enum Field {
+    Leaf(String),
+    Nested(String),
+    Repeat(String, Box<Field>),
+    Group(Vec<Field>),
+}
+
+/// Properties by path and name, in one scope.
+type Block = BTreeMap<(String, &'static str), String>;
+
+#[derive(Clone, Debug, Default)]
+struct Rec {
+    name: String,
+    tag: Option<u32>,
+    lists_tag: bool,
+    fields: Vec<Field>,
+    block: Block,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Section {
+    /// Empty for the global scope.
+    name: String,
+    number: u8,
+    stream: Stream,
+    properties: Block,
+    records: Vec<Rec>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Stream {
+    #[default]
+    No,
+    /// One number.
+    Single,
+    /// Anything else.
+    Other,
+}
+
+/// The global scope is section 0.
+#[derive(Debug, Default)]
+struct Maker {
+    sections: Vec<Section>,
+    tag_width: u8,
+}
+
+/// Where a leaf takes its properties from, widest scope last.
+struct Place {
+    /// Path from the top record.
+    path: Vec<String>,
+    /// The blocks that may give it one, with the path as it is there: outermost first. (section, record)
+    blocks: Vec<((usize, usize), String)>,
+}
+
+impl Place {
+    fn name(&self) -> &str {
+        self.path.last().map_or("", |n| n)
+    }
+}
+
+const NUMBERS: [&str; 6] = ["n0", "n1", "n2", "n3", "n4", "n5"];
+const COUNTS: [&str; 4] = ["k0", "k1", "k2", "k3"];
+const ARRAYS: [&str; 3] = ["b0", "b1", "b2"];
+
+impl Maker {
+    fn structure(&mut self, c: &mut Choices<'_>) {
+        self.tag_width = *c.pick(&[1, 1, 1, 2, 4]);
+        self.sections.push(Section::default());
+        for i in 0..c.below(3) {
+            let record = self.untagged(c, &format!("u{i}"), 0);
+            self.sections[0].records.push(record);
+        }
+        let mut tag = 4;
+        for i in 0..c.below(3) {
+            let record = self.tagged(c, &format!("t{i}"), 0, &mut tag);
+            self.sections[0].records.push(record);
+        }
+        let mut number = 0;
+        let mut next_number = |c: &mut Choices<'_>| {
+            number += 1 + c.below(30) as u8;
+            number
+        };
+        for i in 0..c.below(4) {
+            let stream = *c.pick(&[Stream::Single, Stream::Single, Stream::Other]);
+            self.sections.push(Section { name: format!("x{i}"), number: next_number(c), stream, ..Section::default() });
+            let at = self.sections.len() - 1;
+            let fields = match stream {
+                Stream::Single => vec![Field::Leaf((*c.pick(&NUMBERS)).into())],
+                _ if c.chance(40) => vec![Field::Nested("vfield".into())],
+                _ => {
+                    // The first leaf makes sure that an element stores a byte.
+                    let mut fields = vec![Field::Leaf("first".into()), Field::Leaf("n0".into())];
+                    fields.extend(self.fields(c, at, 0, &mut Vec::new()));
+                    fields
+                }
+            };
+            self.sections[at].records.push(Rec { name: format!("e{i}"), fields, ..Rec::default() });
+        }
+        for i in 0..1 + c.below(3) {
+            self.sections.push(Section { name: format!("s{i}"), number: next_number(c), ..Section::default() });
+            let at = self.sections.len() - 1;
+            for j in 0..c.below(2) {
+                let record = self.untagged(c, &format!("u{}{j}", i + 3), at);
+                self.sections[at].records.push(record);
+            }
+            // Tags are unique where they are visible: the next section takes the same ones again.
+            let mut tag = tag;
+            for j in 0..1 + c.below(3) {
+                let record = self.tagged(c, &format!("t{}{j}", i + 3), at, &mut tag);
+                self.sections[at].records.push(record);
+            }
+        }
+    }
+
+    fn untagged(&self, c: &mut Choices<'_>, name: &str, section: usize) -> Rec {
+        let mut fields = self.fields(c, section, 0, &mut Vec::new());
+        if fields.is_empty() {
+            fields.push(Field::Leaf("n0".into()));
+        }
+        Rec { name: name.into(), fields, ..Rec::default() }
+    }
+
+    fn tagged(&self, c: &mut Choices<'_>, name: &str, section: usize, tag: &mut u32) -> Rec {
+        let mut fields = self.fields(c, section, 0, &mut Vec::new());
+        let lists_tag = fields.is_empty() || c.chance(70);
+        if lists_tag {
+            fields.insert(0, Field::Leaf("tag".into()));
+        }
+        let value = *tag;
+        *tag += 1 + match (c.below(12), self.tag_width) {
+            (10, 2..) => 300,
+            (11, 4) => 70_000,
+            (n, _) => (n as u32).saturating_sub(6),
+        };
+        Rec { name: name.into(), tag: Some(value), lists_tag, fields, ..Rec::default() }
+    }
+
+    /// A list of fields; `known` are the counts listed so far that may be referred to.
+    fn fields(&self, c: &mut Choices<'_>, section: usize, depth: usize, known: &mut Vec<String>) -> Vec<Field> {
+        let mut used = known.clone();
+        let fields = self.list(c, section, depth, known, &mut used);
+        fields.into_iter().filter(|f| !matches!(f, Field::Group(g) if g.is_empty())).collect()
+    }
+
+    /// `used` are all counts the record lists, also those that are out of scope by now.
+    fn list(
+        &self,
+        c: &mut Choices<'_>,
+        section: usize,
+        depth: usize,
+        known: &mut Vec<String>,
+        used: &mut Vec<String>,
+    ) -> Vec<Field> {
+        let mut fields = Vec::new();
+        for _ in 0..c.below(if depth == 0 { 6 } else { 4 }) {
+            match c.below(12) {
+                0..5 => fields.push(Field::Leaf((*c.pick(&NUMBERS)).into())),
+                5 => {
+                    if let Some(count) = fresh(c, used) {
+                        known.push(count.clone());
+                        fields.push(Field::Leaf(count));
+                    }
+                }
+                6 => fields.push(Field::Leaf((*c.pick(&ARRAYS)).into())),
+                7 => fields.push(self.nested(c, section)),
+                8 if depth < 2 => {
+                    let group = self.list(c, section, depth + 1, known, used);
+                    if !group.is_empty() {
+                        fields.push(Field::Group(group));
+                    }
+                }
+                9..12 => {
+                    let earlier = c.chance(50) && !known.is_empty();
+                    let count = if earlier { Some(c.pick(known).clone()) } else { fresh(c, used) };
+                    let Some(count) = count else { continue };
+                    let mut inner = known.clone();
+                    inner.push(count.clone());
+                    let items = format!("{count}_items");
+                    let body = match c.below(4) {
+                        // Two arrays of objects with one count would have one name.
+                        _ if used.contains(&items) => Field::Leaf((*c.pick(&NUMBERS)).into()),
+                        1 if depth < 2 => {
+                            used.push(items);
+                            let group = self.list(c, section, depth + 1, &mut inner, used);
+                            if group.is_empty() { Field::Leaf("n0".into()) } else { Field::Group(group) }
+                        }
+                        2 => {
+                            used.push(items);
+                            self.nested(c, section)
+                        }
+                        3 => Field::Leaf((*c.pick(&ARRAYS)).into()),
+                        _ => Field::Leaf((*c.pick(&NUMBERS)).into()),
+                    };
+                    if !known.contains(&count) {
+                        known.push(count.clone());
+                    }
+                    fields.push(Field::Repeat(count, Box::new(body)));
+                }
+                _ => {}
+            }
+        }
+        fields
+    }
+
+    /// A record that was made before: so nothing nests itself.
+    fn nested(&self, c: &mut Choices<'_>, section: usize) -> Field {
+        let visible = [Some(0), Some(section).filter(|&s| s != 0)].into_iter().flatten();
+        let visible = visible.filter_map(|s| self.sections.get(s)).flat_map(|s| &s.records);
+        let mut names: Vec<&str> = vec!["vfield"];
+        names.extend(visible.filter(|r| r.tag.is_none()).map(|r| &*r.name));
+        Field::Nested((*c.pick(&names)).into())
+    }
+}
+
+/// A count that the record does not list yet.
+fn fresh(c: &mut Choices<'_>, used: &mut Vec<String>) -> Option<String> {
+    let free: Vec<&str> = COUNTS.into_iter().filter(|n| !used.iter().any(|u| u == n)).collect();
+    let name = (!free.is_empty()).then(|| (*c.pick(&free)).to_owned())?;
+    used.push(name.clone());
+    Some(name)
+}
+
+/// Properties.
+impl Maker {
+    fn properties(&mut self, c: &mut Choices<'_>) {
+        self.wide_scopes(c);
+        for section in 0..self.sections.len() {
+            for record in 0..self.sections[section].records.len() {
+                self.record(c, section, record);
+            }
+        }
+    }
+
+    /// What applies to names in whole sections, and in the whole DTD.
+    fn wide_scopes(&mut self, c: &mut Choices<'_>) {
+        for section in 0..self.sections.len() {
+            let stream = self.sections[section].stream != Stream::No;
+            for name in NUMBERS.into_iter().chain(COUNTS) {
+                let mut set = |property, value: String| {
+                    self.sections[section].properties.insert((name.into(), property), value);
+                };
+                let percent = if section == 0 { 50 } else { 20 };
+                if c.chance(percent) {
+                    set("width", (1 + c.below(8)).to_string());
+                }
+                if c.chance(percent) {
+                    set("interpretation", plain(c, name));
+                }
+                if c.chance(10) && !stream {
+                    set("previous", (*c.pick(&["shared", "own"])).into());
+                }
+                if c.chance(10) {
+                    set("format", some_format(c));
+                }
+                if c.chance(5) {
+                    set("unit", quoted("KiB"));
+                }
+            }
+        }
+        // Names that only the predefined record has: it must not see them.
+        if c.chance(10) {
+            self.sections[0].properties.insert(("length".into(), "width".into()), "3".into());
+        }
+        if c.chance(5) {
+            self.sections[0].properties.insert(("data".into(), "format".into()), quoted("utf8"));
+        }
+    }
+
+    fn record(&mut self, c: &mut Choices<'_>, section: usize, record: usize) {
+        let places = self.places(section, record);
+        let top = self.is_top(section, record);
+        for place in &places {
+            self.leaf(c, section, record, place, top);
+        }
+    }
+
+    /// A tagged record or an element, whose leaves all need their properties; others may leave them open.
+    fn is_top(&self, section: usize, record: usize) -> bool {
+        let s = &self.sections[section];
+        let r = &s.records[record];
+        r.tag.is_some() || (s.stream != Stream::No && r.name.starts_with('e'))
+    }
+
+    fn leaf(&mut self, c: &mut Choices<'_>, section: usize, record: usize, place: &Place, top: bool) {
+        let name = place.name().to_owned();
+        let path = place.path.join(".");
+        if name == "tag" {
+            return;
+        }
+        let predefined = place.path.iter().rev().nth(1).is_some_and(|n| n == "vfield");
+        if name.starts_with('b') {
+            return self.array(c, section, record, place);
+        }
+        if predefined && name == "data" {
+            if c.chance(15) {
+                self.set(section, record, &path, "format", some_format(c));
+            }
+            return;
+        }
+        if !top && !c.chance(30) {
+            return;
+        }
+        let must_store = self.sections[section].stream == Stream::Single && top || name == "first";
+        let found = self.find(section, place, "interpretation", predefined.then_some("none"));
+        if must_store || found.is_none() || c.chance(15) {
+            let mut value = plain(c, &name);
+            if must_store && !stores(&value) {
+                value = "none".into();
+            }
+            if top && !must_store && self.sections[section].stream == Stream::No {
+                value = self.special(c, section, &name).unwrap_or(value);
+            }
+            self.set(section, record, &path, "interpretation", value);
+        }
+        let interpretation = self.find(section, place, "interpretation", predefined.then_some("none"));
+        let width = self.find(section, place, "width", predefined.then_some("1"));
+        let needed = interpretation.as_deref().is_none_or(stores);
+        if must_store || (needed && width.is_none()) || c.chance(15) {
+            let least = usize::from(must_store || !c.chance(5));
+            let width = least + c.below(8);
+            self.set(section, record, &path, "width", number_text(c, width as u64));
+        }
+        if top && c.chance(8) && !must_store {
+            self.constant(c, section, record, place, &path);
+        }
+        match c.below(40) {
+            37 => self.set(section, record, &path, "format", some_format(c)),
+            38 => self.set(section, record, &path, "doc", quoted("What \\\"it\\\" is")),
+            39 => self.set(section, record, &path, "colour", (*c.pick(&["red", "7 * 6", "\"a b\""])).into()),
+            _ => {}
+        }
+    }
+
+    /// An interpretation that only some places can have.
+    fn special(&self, c: &mut Choices<'_>, section: usize, name: &str) -> Option<String> {
+        match c.below(10) {
+            7 => {
+                let streams: Vec<&Section> = self.sections.iter().filter(|s| s.stream != Stream::No).collect();
+                (!streams.is_empty()).then(|| format!("sectionOffset {}", c.pick(&streams).number))
+            }
+            8 => {
+                let streams: Vec<&Section> = self.sections.iter().filter(|s| s.stream == Stream::Single).collect();
+                (!streams.is_empty() && !name.starts_with('k'))
+                    .then(|| format!("sectionStride {} {}", c.pick(&streams).number, 1 + c.below(3)))
+            }
+            9 => {
+                // A leaf of a record of this section, or a global one.
+                let section = if c.chance(30) { 0 } else { section };
+                let tagged: Vec<usize> = (0..self.sections[section].records.len())
+                    .filter(|&r| self.sections[section].records[r].tag.is_some())
+                    .collect();
+                let record = *(!tagged.is_empty()).then(|| c.pick(&tagged))?;
+                let places = self.places(section, record);
+                let numbers: Vec<&Place> = places
+                    .iter()
+                    .filter(|p| !p.name().starts_with('b') && p.name() != "data" && p.name() != "tag")
+                    .collect();
+                let place = *(!numbers.is_empty()).then(|| c.pick(&numbers))?;
+                let record = &self.sections[section].records[record].name;
+                Some(format!("baseOffset {record}.{}.value", place.path.join(".")))
+            }
+            _ => None,
+        }
+    }
+
+    fn constant(&mut self, c: &mut Choices<'_>, section: usize, record: usize, place: &Place, path: &str) {
+        let get = |p| self.find(section, place, p, None);
+        let (Some(interpretation), width) = (get("interpretation"), get("width")) else { return };
+        let width = width.and_then(|w| w.parse::<u32>().ok()).unwrap_or(0);
+        let counts = place.name().starts_with('k');
+        let value = match interpretation.split_once(' ') {
+            None if width > 0 => (c.below(if counts { 4 } else { 128 })).to_string(),
+            Some(("default", value)) => value.to_owned(),
+            _ => return,
+        };
+        self.set(section, record, path, "value", value);
+    }
+
+    fn array(&mut self, c: &mut Choices<'_>, section: usize, record: usize, place: &Place) {
+        let path = place.path.join(".");
+        // Only the record that lists it knows the names a width refers to; outer ones may override with a number.
+        if place.path.len() > 1 {
+            if c.chance(10) {
+                self.set(section, record, &path, "width", (9 + c.below(20)).to_string());
+            }
+            return;
+        }
+        self.set(section, record, &path, "interpretation", "none".into());
+        let known = self.counts_before(section, record, place.name());
+        let width = if known.is_empty() { None } else { Some(self.expression(c, &known)) };
+        let width = width.filter(|_| c.chance(80)).unwrap_or_else(|| (9 + c.below(300)).to_string());
+        self.set(section, record, &path, "width", width);
+        if c.chance(15) {
+            self.set(section, record, &path, "format", some_format(c));
+        }
+    }
+
+    fn expression(&self, c: &mut Choices<'_>, known: &[String]) -> String {
+        let leaf = format!("{}.value", c.pick(known));
+        match c.below(9) {
+            0..4 => leaf,
+            4 => format!("{leaf} * {}", 1 + c.below(3)),
+            5 => format!("({leaf} + {}) * 2 + 1", c.below(5)),
+            6 => format!("20 - {leaf}"),
+            7 => format!("{leaf} * {}.value - {leaf} + 4", c.pick(known)),
+            _ => format!("{leaf} - 1"),
+        }
+    }
+
+    /// Counts that every occurrence of the array `name` can refer to: those listed before the first, in a list that
+    /// holds all of them.
+    fn counts_before(&self, section: usize, record: usize, name: &str) -> Vec<String> {
+        fn walk(fields: &[Field], name: &str, known: &mut Vec<String>) -> bool {
+            for field in fields {
+                match field {
+                    Field::Leaf(n) if n == name => return true,
+                    Field::Leaf(n) if n.starts_with('k') => known.push(n.clone()),
+                    Field::Leaf(_) | Field::Nested(_) => {}
+                    Field::Group(fields) => {
+                        if walk(fields, name, known) {
+                            return true;
+                        }
+                    }
+                    Field::Repeat(count, body) => {
+                        if !known.contains(count) {
+                            known.push(count.clone());
+                        }
+                        let before = known.len();
+                        if walk(std::slice::from_ref(body), name, known) {
+                            // Other occurrences may stand behind this repetition.
+                            known.truncate(before);
+                            return true;
+                        }
+                        known.truncate(before);
+                    }
+                }
+            }
+            false
+        }
+        let mut known = Vec::new();
+        walk(&self.sections[section].records[record].fields, name, &mut known);
+        known
+    }
+
+    fn set(&mut self, section: usize, record: usize, path: &str, property: &'static str, value: String) {
+        self.sections[section].records[record].block.insert((path.to_owned(), property), value);
+    }
+
+    /// A property as spec 3.1 looks it up.
+    fn find(&self, section: usize, place: &Place, property: &'static str, predefined: Option<&str>) -> Option<String> {
+        for ((s, r), path) in &place.blocks {
+            if let Some(value) = self.sections[*s].records[*r].block.get(&(path.clone(), property)) {
+                return Some(value.clone());
+            }
+        }
+        if let Some(value) = predefined {
+            return Some(value.to_owned());
+        }
+        let key = (place.name().to_owned(), property);
+        let own = (section != 0).then(|| self.sections[section].properties.get(&key)).flatten();
+        own.or_else(|| self.sections[0].properties.get(&key)).cloned()
+    }
+
+    /// The leaves of a record, each path once.
+    fn places(&self, section: usize, record: usize) -> Vec<Place> {
+        let mut places: Vec<Place> = Vec::new();
+        self.walk(section, &[(section, record)], &[], &self.sections[section].records[record].fields, &mut places);
+        places
+    }
+
+    fn walk(
+        &self,
+        section: usize,
+        within: &[(usize, usize)],
+        path: &[String],
+        fields: &[Field],
+        places: &mut Vec<Place>,
+    ) {
+        for field in fields {
+            match field {
+                Field::Leaf(name) => self.place(within, path, name, places),
+                Field::Group(fields) => self.walk(section, within, path, fields, places),
+                Field::Repeat(count, body) => {
+                    self.place(within, path, count, places);
+                    self.walk(section, within, path, std::slice::from_ref(body), places);
+                }
+                Field::Nested(name) if name == "vfield" => {
+                    let path = [path, &[name.clone()]].concat();
+                    self.place(within, &path, "length", places);
+                    self.place(within, &path, "data", places);
+                }
+                Field::Nested(name) => {
+                    let path = [path, &[name.clone()]].concat();
+                    let found = [section, 0].into_iter().find_map(|s| {
+                        let record = self.sections[s].records.iter().position(|r| r.name == *name)?;
+                        Some((s, record))
+                    });
+                    let Some(found) = found else { continue };
+                    let within = [within, &[found]].concat();
+                    self.walk(section, &within, &path, &self.sections[found.0].records[found.1].fields, places);
+                }
+            }
+        }
+    }
+
+    fn place(&self, within: &[(usize, usize)], path: &[String], name: &str, places: &mut Vec<Place>) {
+        let path = [path, &[name.to_owned()]].concat();
+        if places.iter().any(|p| p.path == path) {
+            return;
+        }
+        let blocks = within.iter().enumerate().map(|(depth, &at)| (at, path[depth..].join("."))).collect();
+        places.push(Place { path, blocks });
+    }
+}
+
+const FORMATS: [&str; 7] = ["dec", "hex", "signed", "f64", "utf8", "bytes", "time_ns"];
+
+fn some_format(c: &mut Choices<'_>) -> String {
+    quoted(FORMATS[c.below(FORMATS.len())])
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{text}\"")
+}
+
+fn stores(interpretation: &str) -> bool {
+    !["default", "stride ", "sectionStride"].iter().any(|i| interpretation.starts_with(i))
+}
+
+/// Leaves of a name may share their previous value, then they begin with the same one: so it belongs to the name.
+fn initial(name: &str) -> u64 {
+    match name.as_bytes() {
+        [b'k', ..] => 3,
+        [_, digit, ..] if digit % 3 == 0 => u64::from(*digit) << 8,
+        [_, digit, ..] if digit % 3 == 1 => 0,
+        _ => u64::MAX - 5,
+    }
+}
+
+fn plain(c: &mut Choices<'_>, name: &str) -> String {
+    let small = name.starts_with('k') || name == "length";
+    match c.below(8) {
+        0..3 => "none".into(),
+        3 => format!("default {}", if small { c.below(4).to_string() } else { value_text(c) }),
+        4 => format!("baseOffset {}", if small { c.below(4).to_string() } else { value_text(c) }),
+        5 | 6 => format!("delta {}", initial(name)),
+        _ => format!("stride {} {}", initial(name), *c.pick(&["0", "1", "-1", "0x10", "5", "-9223372036854775808"])),
+    }
+}
+
+fn value_text(c: &mut Choices<'_>) -> String {
+    match c.below(6) {
+        0 => "0".into(),
+        1 => (c.below(250) + 1).to_string(),
+        2 => "-5".into(),
+        3 => "18446744073709551615".into(),
+        4 => "1_000_000".into(),
+        _ => "0x8000_0000_0000_0000".into(),
+    }
+}
+
+fn number_text(c: &mut Choices<'_>, n: u64) -> String {
+    if c.chance(10) { format!("{n:#x}") } else { n.to_string() }
+}
+
+/// Text.
+impl Maker {
+    fn render(&self, c: &mut Choices<'_>) -> String {
+        let mut out = String::new();
+        if c.chance(20) {
+            out.push_str("// A random format.\n");
+        }
+        if self.tag_width != 1 || c.chance(30) {
+            let _ = writeln!(out, "tag.width = {};", self.tag_width);
+        }
+        for (i, section) in self.sections.iter().enumerate() {
+            let indent = if i == 0 { "" } else { "    " };
+            if i > 0 {
+                let _ = writeln!(out, "section {} {} {{", section.name, section.number);
+            }
+            let before = c.chance(50);
+            if before {
+                render_block(&mut out, indent, &section.properties);
+            }
+            for record in &section.records {
+                render_record(c, &mut out, indent, record);
+            }
+            if !before {
+                render_block(&mut out, indent, &section.properties);
+            }
+            if i > 0 {
+                out.push_str("}\n");
+            }
+        }
+        out
+    }
+}
+
+fn render_block(out: &mut String, indent: &str, block: &Block) {
+    for ((path, property), value) in block {
+        let _ = writeln!(out, "{indent}{path}.{property} = {value};");
+    }
+}
+
+fn render_record(c: &mut Choices<'_>, out: &mut String, indent: &str, record: &Rec) {
+    if c.chance(10) {
+        let _ = writeln!(out, "{indent}/* doc of\n{indent}   {} */", record.name);
+    }
+    let _ = write!(out, "{indent}{} : ", record.name);
+    match &*record.fields {
+        [Field::Nested(name)] | [Field::Leaf(name)] if c.chance(50) => out.push_str(name),
+        fields => render_list(c, out, fields),
+    }
+    let mut block = record.block.clone();
+    if let Some(tag) = record.tag {
+        block.insert(("tag".into(), "value"), tag.to_string());
+    }
+    if !block.is_empty() {
+        out.push_str(" {\n");
+        render_block(out, &format!("{indent}    "), &block);
+        let _ = write!(out, "{indent}}}");
+        if c.chance(20) {
+            out.push(';');
+        }
+    } else {
+        out.push(';');
+    }
+    out.push_str(if c.chance(10) { " // end\n" } else { "\n" });
+}
+
+fn render_list(c: &mut Choices<'_>, out: &mut String, fields: &[Field]) {
+    out.push('(');
+    for (i, field) in fields.iter().enumerate() {
+        if i > 0 {
+            out.push_str(", ");
+        }
+        render_field(c, out, field);
+    }
+    if c.chance(10) {
+        out.push(',');
+    }
+    out.push(')');
+}
+
+fn render_field(c: &mut Choices<'_>, out: &mut String, field: &Field) {
+    match field {
+        Field::Leaf(name) | Field::Nested(name) => out.push_str(name),
+        Field::Group(fields) => render_list(c, out, fields),
+        Field::Repeat(count, body) => {
+            let _ = write!(out, "{count}{}", if c.chance(20) { " * " } else { "*" });
+            render_field(c, out, body);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Random formats and random traces, drawn from bytes: proptest's (which shrinks them) or a fuzzer's.
+//!
+//! Every choice reads a few bytes; where there are none left it reads zeros, and a zero chooses the simplest there is.
+//! So shorter and smaller bytes make a smaller example.
+
+mod dtd;
+mod options;
+mod records;
+
+pub use dtd::dtd;
+pub use options::options;
+pub use records::{Action, Limits, actions};
+
+/// The bytes of one example: a part for each thing that is drawn, so that they shrink apart.
+#[derive(Clone, Default)]
+pub struct Seed {
+    /// For the DTD.
+    pub dtd: Vec<u8>,
+    /// For the records.
+    pub data: Vec<u8>,
+    /// For the options.
+    pub options: Vec<u8>,
+}
+
+impl Seed {
+    /// A fuzzer's bytes, cut in three: a byte says how long the DTD's part is, 8 bytes are for the options.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        let Some((&cut, rest)) = bytes.split_first() else { return Self::default() };
+        let (options, rest) = rest.split_at(rest.len().min(8));
+        let (dtd, data) = rest.split_at(rest.len() * usize::from(cut) / 256);
+        Self { dtd: dtd.to_vec(), data: data.to_vec(), options: options.to_vec() }
+    }
+}
+
+impl std::fmt::Debug for Seed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
+        write!(f, "{:?}", [hex(&self.dtd), hex(&self.data), hex(&self.options)])
+    }
+}
+
+/// Makes choices of bytes.
+#[derive(Debug)]
+pub struct Choices<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Choices<'a> {
+    /// Choices made of these bytes.
+    #[must_use]
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes }
+    }
+
+    /// Whether only zeros are to come.
+    #[must_use]
+    pub fn is_spent(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// The next byte.
+    pub fn byte(&mut self) -> u8 {
+        let Some((&first, rest)) = self.bytes.split_first() else { return 0 };
+        self.bytes = rest;
+        first
+    }
+
+    /// A number under `n`, and 0 where `n` is 0.
+    pub fn below(&mut self, n: usize) -> usize {
+        if n <= 256 {
+            return usize::from(self.byte()) * n / 256;
+        }
+        (usize::from(self.byte()) << 8 | usize::from(self.byte())) % n
+    }
+
+    /// True about `percent` times in a hundred.
+    pub fn chance(&mut self, percent: usize) -> bool {
+        usize::from(self.byte()) * 100 / 256 >= 100 - percent
+    }
+
+    /// One of these.
+    pub fn pick<'t, T>(&mut self, of: &'t [T]) -> &'t T {
+        &of[self.below(of.len())]
+    }
+
+    /// A 64-bit number, likely one near a boundary of a width.
+    pub fn number(&mut self) -> u64 {
+        let near = |c: &mut Self, boundary: u64| boundary.wrapping_add(c.below(5) as u64).wrapping_sub(2);
+        match self.below(10) {
+            0..4 => self.byte().into(),
+            4 => u64::from(self.byte()) << 8 | u64::from(self.byte()),
+            5 => {
+                let bytes = self.below(8);
+                near(self, 1 << (8 * bytes))
+            }
+            6 => {
+                let bytes = self.below(8);
+                near(self, 0x80 << (8 * bytes))
+            }
+            7 => near(self, 0),
+            8 => u64::from(self.byte()).wrapping_neg(),
+            _ => u64::from_le_bytes(std::array::from_fn(|_| self.byte())),
+        }
+    }
+
+    /// Some bytes, `n` of them.
+    pub fn bytes(&mut self, n: usize) -> Vec<u8> {
+        let mut bytes: Vec<u8> = (0..n.min(16)).map(|_| self.byte()).collect();
+        // Long arrays repeat themselves.
+        while bytes.len() < n {
+            bytes.push(bytes[bytes.len() - 16]);
+        }
+        bytes
+    }
+}

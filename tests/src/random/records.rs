@@ -1,0 +1,265 @@
+//! Random things to put into a trace of a given format.
+
+use super::Choices;
+use crate::Value;
+use metatf::reader::Metadata;
+use metatf_parser::schema::{COMMENT, Dtd, ExprOp, Item, LeafId, Record, Repeated, SECTION, Width};
+use std::collections::HashSet;
+
+/// What a writer is told.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Write a data record or comment: index of the section, of the record, and its values, the tag apart.
+    Record(usize, u16, Vec<Value>),
+    /// Append an element to a stream section, whether of a shared table.
+    Element(usize, bool, Vec<Value>),
+    /// Write a metadata record.
+    Metadata(usize, Metadata),
+    /// Start a group.
+    Group,
+    /// Reset a section's state.
+    Reset(usize),
+}
+
+/// What to draw.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Most actions.
+    pub actions: usize,
+    /// Whether metadata, groups and resets are among them.
+    pub changes: bool,
+}
+
+/// Random actions on traces of a format, until the bytes or the limits are spent.
+///
+/// Stream sections that something may stride through get no elements outright; the others are shared tables, or not,
+/// for the whole trace.
+#[must_use]
+pub fn actions(c: &mut Choices<'_>, dtd: &Dtd, limits: Limits) -> Vec<Action> {
+    let strided = c.chance(50);
+    let uses: Vec<Use> = (0..dtd.sections.len()).map(|s| use_of(c, dtd, s, strided)).collect();
+    let mut actions = Vec::new();
+    while !c.is_spent() && actions.len() < limits.actions {
+        let section = c.below(dtd.sections.len());
+        let action = match (uses[section], c.below(16)) {
+            (_, 15) if limits.changes && c.chance(20) => Some(Action::Group),
+            (Use::Strided, _) => None,
+            (_, 14) if limits.changes && c.chance(30) && uses[section] != Use::Shared => Some(Action::Reset(section)),
+            (Use::Records, 12..14) if limits.changes => metadata(c, dtd, section, &uses),
+            (Use::Records, _) => record(c, dtd, section),
+            (Use::Given, _) => element(c, dtd, section, false),
+            (Use::Shared, _) => element(c, dtd, section, true),
+        };
+        actions.extend(action);
+    }
+    actions
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Use {
+    /// A section of tagged records.
+    Records,
+    /// Filled by those that stride through it.
+    Strided,
+    /// Elements are given.
+    Given,
+    /// A shared table.
+    Shared,
+}
+
+fn use_of(c: &mut Choices<'_>, dtd: &Dtd, section: usize, strided: bool) -> Use {
+    use metatf_parser::schema::Interpretation::SectionStride;
+    let number = dtd.sections[section].number;
+    let Some(element) = dtd.sections[section].stream else { return Use::Records };
+    let strides = |i| matches!(i, SectionStride { section, .. } if section == number);
+    let leaves = dtd.records.iter().flat_map(|r| &r.leaves);
+    let single = dtd.record(element).is_some_and(|r| matches!(&*r.items, [Item::Leaf(_)]) && r.leaves[0].is_numeric());
+    if leaves.into_iter().any(|l| strides(l.interpretation)) || (single && strided) {
+        return Use::Strided;
+    }
+    if c.chance(50) { Use::Shared } else { Use::Given }
+}
+
+fn record(c: &mut Choices<'_>, dtd: &Dtd, section: usize) -> Option<Action> {
+    let records: Vec<_> = dtd.sections[section].records.iter().filter(|r| r.0 == 0 || r.0 > 2).collect();
+    let id = **c.pick(&records);
+    // A comment is the last choice, not the first.
+    let id = if id == COMMENT && c.chance(50) { **records.last()? } else { id };
+    let values = values(c, dtd.record(id)?)?;
+    Some(Action::Record(section, u16::try_from(id.0).ok()?, values))
+}
+
+fn element(c: &mut Choices<'_>, dtd: &Dtd, section: usize, shared: bool) -> Option<Action> {
+    let record = dtd.record(dtd.sections[section].stream?)?;
+    Some(Action::Element(section, shared, values(c, record)?))
+}
+
+/// Random values of a record, in the order of its leaves; `None` where its expressions do not come out.
+fn values(c: &mut Choices<'_>, record: &Record) -> Option<Vec<Value>> {
+    let mut small = HashSet::new();
+    counts(&record.items, &mut small);
+    for leaf in &record.leaves {
+        if let Width::Variable(expr) = &leaf.width {
+            small.extend(expr.0.iter().filter_map(|op| if let ExprOp::Leaf(l) = op { Some(*l) } else { None }));
+        }
+    }
+    let mut maker = Values { c, record, small, last: [0; 256], out: Vec::new() };
+    maker.items(&record.items)?;
+    Some(maker.out)
+}
+
+fn counts(items: &[Item], small: &mut HashSet<LeafId>) {
+    for item in items {
+        match item {
+            Item::Leaf(_) => {}
+            Item::Nested { items, .. } => counts(items, small),
+            Item::Repeat { count, body, .. } => {
+                small.insert(*count);
+                if let Repeated::Group(items) | Repeated::Record { items, .. } = body {
+                    counts(items, small);
+                }
+            }
+        }
+    }
+}
+
+struct Values<'v, 'c> {
+    c: &'v mut Choices<'c>,
+    record: &'v Record,
+    /// Leaves that count or give lengths.
+    small: HashSet<LeafId>,
+    last: [u64; 256],
+    out: Vec<Value>,
+}
+
+impl Values<'_, '_> {
+    fn items(&mut self, items: &[Item]) -> Option<()> {
+        for item in items {
+            match item {
+                Item::Leaf(id) => self.leaf(*id)?,
+                Item::Nested { items, .. } => self.items(items)?,
+                Item::Repeat { count, body, .. } => {
+                    for _ in 0..self.last[usize::from(count.0)] {
+                        match body {
+                            Repeated::Leaf(id) => self.leaf(*id)?,
+                            Repeated::Group(items) | Repeated::Record { items, .. } => self.items(items)?,
+                        }
+                        if self.out.len() > 400 {
+                            return None;
+                        }
+                    }
+                }
+            }
+        }
+        Some(())
+    }
+
+    fn leaf(&mut self, id: LeafId) -> Option<()> {
+        let leaf = self.record.leaves.get(usize::from(id.0))?;
+        if leaf.is_tag() {
+            return Some(());
+        }
+        let length = match &leaf.width {
+            Width::Unset | Width::Number(_) => {
+                let value = match leaf.constant {
+                    Some(constant) => constant,
+                    None if leaf.name == "length" && self.small.contains(&id) => match self.c.below(20) {
+                        19 => 250 + self.c.below(20) as u64,
+                        _ => self.c.below(12) as u64,
+                    },
+                    None if self.small.contains(&id) => self.c.below(5) as u64,
+                    None => self.c.number(),
+                };
+                self.last[usize::from(id.0)] = value;
+                self.out.push(Value::Number(value));
+                return Some(());
+            }
+            Width::Array(n) => u64::from(*n),
+            Width::Variable(expr) => self.evaluate(&expr.0)?,
+        };
+        let length = usize::try_from(length).ok().filter(|&n| n < 5000)?;
+        let mut bytes = self.c.bytes(length);
+        if self.c.chance(50) {
+            bytes.iter_mut().for_each(|b| *b = b' ' + *b % 95);
+        }
+        self.out.push(Value::Bytes(bytes));
+        Some(())
+    }
+
+    fn evaluate(&self, ops: &[ExprOp]) -> Option<u64> {
+        let mut stack = Vec::new();
+        for op in ops {
+            let value = match *op {
+                ExprOp::Push(n) => n,
+                ExprOp::Leaf(l) => self.last[usize::from(l.0)],
+                op => {
+                    let (b, a): (u64, u64) = (stack.pop()?, stack.pop()?);
+                    match op {
+                        ExprOp::Add => a.checked_add(b)?,
+                        ExprOp::Sub => a.checked_sub(b)?,
+                        _ => a.checked_mul(b)?,
+                    }
+                }
+            };
+            stack.push(value);
+        }
+        stack.pop()
+    }
+}
+
+/// A metadata record that is likely to be allowed; the writer has the last word.
+fn metadata(c: &mut Choices<'_>, dtd: &Dtd, section: usize, uses: &[Use]) -> Option<Action> {
+    let records: Vec<_> = dtd.sections[section].records.iter().filter(|&&r| r.0 == 0 || r.0 > SECTION.0 + 1).collect();
+    let record = dtd.record(**c.pick(&records))?;
+    let settable: Vec<usize> = (0..record.leaves.len())
+        .filter(|&i| {
+            let leaf = &record.leaves[i];
+            leaf.is_numeric() && leaf.constant.is_none() && !leaf.is_tag()
+        })
+        .collect();
+    if settable.is_empty() {
+        return None;
+    }
+    let field = *c.pick(&settable);
+    let code = c.below(8) as u8;
+    let streams = |wanted: &dyn Fn(Use) -> bool| -> Vec<u64> {
+        let known = dtd.sections.iter().zip(uses).filter(|(_, u)| wanted(**u));
+        known.map(|(s, _)| u64::from(s.number)).collect()
+    };
+    let (values, count) = match code {
+        0 => ([c.below(9) as u64, 0], 1),
+        1 => ([0, 0], 0),
+        2..5 => ([c.number(), 0], 1),
+        5 => {
+            let streams = streams(&|u| u != Use::Records);
+            ([*(!streams.is_empty()).then(|| c.pick(&streams))?, 0], 1)
+        }
+        6 => ([c.number(), c.number()], 2),
+        _ => {
+            let streams = streams(&|u| u == Use::Strided);
+            ([*(!streams.is_empty()).then(|| c.pick(&streams))?, 1 + c.below(3) as u64], 2)
+        }
+    };
+    let all = if c.chance(25) { 8 } else { 0 };
+    // The least number of bytes that will do, at times more, at times the class's default.
+    let least = (1..8).find(|&n| {
+        let unsigned = |v: u64| v >> (8 * n) == 0;
+        let signed = |v: u64| ((v << (64 - 8 * n)) as i64 >> (64 - 8 * n)) as u64 == v;
+        unsigned(values[0]) && signed(values[1])
+    });
+    let least = least.unwrap_or(8) as u8;
+    let width = match c.below(6) {
+        5 => 8,
+        4 => 0,
+        3 => (least + 1).min(8),
+        _ => least,
+    };
+    let metadata = Metadata {
+        record: record.tag?,
+        field: u8::try_from(field).ok()?,
+        property: width << 4 | all | code,
+        values,
+        count,
+    };
+    Some(Action::Metadata(section, metadata))
+}

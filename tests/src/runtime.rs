@@ -1,0 +1,215 @@
+//! The runtime under test, in the terms the tests think in.
+
+use crate::random::Action;
+use crate::{Seen, Value, What};
+use metatf::container::{Reader, WriteOptions};
+use metatf::dynamic::{Datum, JsonOptions, Line, Schema, Tape, Trace, Writer};
+use metatf::reader::Event;
+use metatf::{Error, ErrorKind, Result};
+
+/// The schema of a DTD that must be right.
+///
+/// # Panics
+/// The DTD has errors.
+#[must_use]
+pub fn schema(text: &str) -> Schema {
+    let parsed = metatf_parser::parse("random.dtd", text.as_bytes());
+    let Some(dtd) = parsed.dtd else {
+        panic!("the parser rejects:\n{text}\n{}", complaints(&parsed.diagnostics));
+    };
+    Schema::new(dtd)
+}
+
+fn complaints(diagnostics: &[metatf_parser::Diagnostic]) -> String {
+    let line = |d: &metatf_parser::Diagnostic| format!("{}:{}: {}\n", d.primary.line, d.primary.column, d.message);
+    diagnostics.iter().map(line).collect()
+}
+
+/// The values as the universal writer takes them.
+#[must_use]
+pub fn tape(values: &[Value]) -> Tape {
+    let mut tape = Tape::default();
+    for value in values {
+        match value {
+            Value::Number(n) => tape.push_number(*n),
+            Value::Bytes(bytes) => tape.push_bytes(bytes),
+        }
+    }
+    tape
+}
+
+fn values(tape: &Tape) -> Vec<Value> {
+    let value = |datum: &Datum| match datum {
+        Datum::Number(n) => Value::Number(*n),
+        Datum::Bytes(_) => Value::Bytes(tape.bytes(datum).to_vec()),
+    };
+    tape.data().iter().map(value).collect()
+}
+
+/// Does one thing to a writer.
+///
+/// # Errors
+/// The writer's.
+pub fn perform(writer: &mut Writer<Vec<u8>>, action: &Action) -> Result<()> {
+    match action {
+        Action::Record(section, record, values) => writer.write(&Line::Record(*section, *record), &tape(values)),
+        Action::Element(section, shared, values) => writer.write(&Line::Element(*section, *shared), &tape(values)),
+        Action::Metadata(section, metadata) => writer.write(&Line::Metadata(*section, *metadata), &Tape::default()),
+        Action::Group => writer.write(&Line::Group, &Tape::default()),
+        Action::Reset(section) => writer.write(&Line::Reset(*section), &Tape::default()),
+    }
+}
+
+/// Writes actions, dropping those a writer may refuse: metadata that is not allowed now, elements too wide for their
+/// section. Gives the trace, and the actions it holds.
+///
+/// # Panics
+/// The writer refuses anything else.
+#[must_use]
+pub fn write(schema: &Schema, actions: &[Action], options: &WriteOptions) -> (Vec<u8>, Vec<Action>) {
+    let mut writer = Writer::new(Vec::new(), schema, options).expect("memory takes anything");
+    let mut done = Vec::new();
+    for action in actions {
+        match (perform(&mut writer, action), action) {
+            (Ok(()), _) => done.push(action.clone()),
+            (Err(Error { kind: ErrorKind::Metadata(_), .. }), Action::Metadata(..)) => {}
+            (Err(Error { kind: ErrorKind::DoesNotFit { .. }, .. }), Action::Element(..)) => {}
+            (Err(error), _) => panic!("the writer refuses {action:?}: {error}"),
+        }
+    }
+    (writer.finish().expect("memory takes anything"), done)
+}
+
+/// A reader of the trace by this schema, whatever it embeds.
+///
+/// # Errors
+/// The container's.
+pub fn open<'a>(schema: &Schema, bytes: &'a [u8]) -> Result<Trace<'a>> {
+    Trace::new(schema.clone(), Reader::from_slice(bytes)?)
+}
+
+/// Everything a reader gives, and how it ended.
+pub fn drain(trace: &mut Trace<'_>) -> (Vec<Seen>, Result<()>) {
+    let mut out = Vec::new();
+    loop {
+        match next(trace) {
+            Ok(Some(seen)) => out.push(seen),
+            Ok(None) => return (out, Ok(())),
+            Err(error) => return (out, Err(error)),
+        }
+    }
+}
+
+/// The next thing.
+///
+/// # Errors
+/// The reader's.
+pub fn next(trace: &mut Trace<'_>) -> Result<Option<Seen>> {
+    let schema = trace.schema().clone();
+    let Some(entry) = trace.next_entry()? else { return Ok(None) };
+    let number = |section: usize| schema.format.sections[section].number;
+    let (what, mut at) = match entry.event {
+        Event::Record(at) | Event::Comment(at) => (What::Record, Some(at)),
+        Event::Element(at, false) => (What::Element, Some(at)),
+        Event::Element(at, true) => (What::Shared, Some(at)),
+        Event::Metadata(at, _) => (What::Metadata, Some(at)),
+        Event::Section(at, n) => (What::Section(n), Some(at)),
+        Event::Group(n) => (What::Group(n), None),
+        Event::Reset(_) => (What::Reset, None),
+    };
+    let mut values = values(entry.tape);
+    if let Event::Metadata(_, m) = entry.event {
+        let head = [u64::from(m.record), m.field.into(), m.property.into()];
+        values = head.into_iter().chain(m.values.into_iter().take(m.count.into())).map(Value::Number).collect();
+    }
+    let section = match entry.event {
+        Event::Reset(section) => number(section),
+        _ => at.map_or(0, |at| number(at.section)),
+    };
+    let record = at.take().map(|at| (schema.format.records[usize::from(at.record)].name.to_string(), at.offset));
+    let (record, offset) = record.unwrap_or_default();
+    Ok(Some(Seen { what, section, record, offset, values }))
+}
+
+/// Everything in a trace, elements and all.
+#[must_use]
+pub fn read(schema: &Schema, bytes: &[u8]) -> (Vec<Seen>, Result<()>) {
+    match open(schema, bytes) {
+        Ok(mut trace) => {
+            trace.reader_mut().set_all(true);
+            drain(&mut trace)
+        }
+        Err(error) => (Vec::new(), Err(error)),
+    }
+}
+
+/// The trace as JSON lines.
+///
+/// # Errors
+/// The reader's.
+pub fn json(schema: &Schema, bytes: &[u8], options: JsonOptions) -> Result<String> {
+    let mut trace = open(schema, bytes)?;
+    trace.reader_mut().set_all(options.all);
+    let mut out = Vec::new();
+    while trace.next_json(&mut out, options)? {}
+    Ok(String::from_utf8(out).expect("JSON is UTF-8"))
+}
+
+/// A trace from JSON lines.
+///
+/// # Errors
+/// What line it is about and what is wrong with it.
+pub fn from_json(schema: &Schema, lines: &str, options: &WriteOptions) -> std::result::Result<Vec<u8>, String> {
+    let mut writer = Writer::new(Vec::new(), schema, options).map_err(|e| e.to_string())?;
+    let mut tape = Tape::default();
+    for line in lines.lines() {
+        let parsed = schema.read_json(line.as_bytes(), &mut tape).map_err(|e| format!("{e} in {line}"));
+        let written = parsed.and_then(|parsed| writer.write(&parsed, &tape).map_err(|e| format!("{e} in {line}")));
+        if let Err(error) = written {
+            let _ = writer.finish();
+            return Err(error);
+        }
+    }
+    writer.finish().map_err(|e| e.to_string())
+}
+
+/// What records a reader has to give for these actions, in order: data records and comments, then the elements of each
+/// stream section; no metadata, groups or resets. Version 0 has the global section first.
+#[must_use]
+pub fn expected(schema: &Schema, actions: &[Action], version: u8) -> Vec<Seen> {
+    let mut out = Vec::new();
+    for action in actions {
+        let (what, section, record, values) = match action {
+            Action::Record(section, record, values) => (What::Record, *section, *record, values),
+            Action::Element(section, shared, values) => {
+                let what = if *shared && version == 1 { What::Shared } else { What::Element };
+                (what, *section, schema.format.sections[*section].records[0], values)
+            }
+            _ => continue,
+        };
+        let section = schema.format.sections[section].number;
+        let record = schema.format.records[usize::from(record)].name.to_string();
+        out.push(Seen { what, section, record, offset: 0, values: values.clone() });
+    }
+    in_order(out, version)
+}
+
+/// What of things seen [`expected`] speaks of; elements only of these sections, by number.
+#[must_use]
+pub fn records_of(seen: Vec<Seen>, version: u8, given: &dyn Fn(u8) -> bool) -> Vec<Seen> {
+    let kept = seen.into_iter().filter(|s| match s.what {
+        What::Record => true,
+        What::Element | What::Shared => given(s.section),
+        _ => false,
+    });
+    in_order(kept.map(|s| Seen { offset: 0, ..s }).collect(), version)
+}
+
+fn in_order(mut seen: Vec<Seen>, version: u8) -> Vec<Seen> {
+    seen.sort_by_key(|s| match s.what {
+        What::Record if version == 0 && s.section == 0 => (0, 0),
+        What::Record => (1, 0),
+        _ => (2, s.section),
+    });
+    seen
+}

@@ -1,0 +1,8 @@
+//! One file for each defect that was found, told in prose.
+
+#[path = "regress/shared_table_of_numbers.rs"]
+mod shared_table_of_numbers;
+#[path = "regress/stride_into_version_0.rs"]
+mod stride_into_version_0;
+#[path = "regress/version_0_has_no_resets.rs"]
+mod version_0_has_no_resets;

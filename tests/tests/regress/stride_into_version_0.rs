@@ -1,0 +1,28 @@
+//! In version 0 a stream section of one number has the DTD's width for good. A leaf that strides through it gave it
+//! values that need more, and only `finish` found out, which left no trace at all. Now the leaf is told at once, and
+//! stores its value itself from there on.
+
+use metatf::container::WriteOptions;
+use metatf_tests::random::Action;
+use metatf_tests::{Value, runtime};
+
+#[test]
+fn a_value_too_wide_stays_in_its_record() {
+    for interpretation in ["none", "baseOffset 100", "delta 7"] {
+        let schema = runtime::schema(&format!(
+            "section x 1 {{ e: (n) {{ n.width = 1; n.interpretation = {interpretation}; }} }}
+             section s 2 {{
+                 t: (tag, a) {{ tag.value = 4; a.interpretation = sectionStride 1 2; }}
+                 u: (tag, a) {{ tag.value = 5; a.interpretation = sectionStride 1 1; }}
+             }}"
+        ));
+        let record = |record, n| Action::Record(2, record, vec![Value::Number(n)]);
+        let actions = [record(3, 40), record(4, 90), record(4, 100), record(3, 70_000), record(4, 130), record(4, 1 << 40)];
+        let options = WriteOptions { version: 0, ..WriteOptions::default() };
+        let (trace, done) = runtime::write(&schema, &actions, &options);
+        let (seen, result) = runtime::read(&schema, &trace);
+        assert_eq!(result, Ok(()), "{interpretation}");
+        let read = runtime::records_of(seen, 0, &|_| false);
+        assert_eq!(read, runtime::expected(&schema, &done, 0), "{interpretation}");
+    }
+}
