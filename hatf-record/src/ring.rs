@@ -203,7 +203,8 @@ impl<'m> Ring<'m> {
     pub fn push_all(&self, events: &[Words], mut wait: impl FnMut() -> bool) -> bool {
         let first = self.header.tail.fetch_add(events.len() as u64, Ordering::AcqRel);
         for (ticket, words) in (first..).zip(events) {
-            while ticket.wrapping_sub(self.header.head.load(Ordering::Acquire)) >= self.capacity() {
+            // Where the consumer gave the ticket up meanwhile, it is past it: no wait then.
+            while self.consumed() + self.capacity() <= ticket {
                 if !wait() {
                     self.header.dropped.fetch_add(1, Ordering::Relaxed);
                     return false;
