@@ -3,13 +3,10 @@
 use std::fmt;
 use std::io::Read;
 use std::path::Path;
-use std::sync::Arc;
 
 use super::chunk::{self, Probe};
 use super::header::{Class, Header, Order};
-use super::index::{self, ChunkInfo};
 use super::loss::{LossCause, LossReport};
-use super::order::Sequence;
 use super::read_v0::{self, Extents};
 use super::read_v1::{self, Chunks};
 use super::salvage::{self, Salvage};
@@ -39,17 +36,18 @@ impl fmt::Display for Warning {
 /// Reads a trace's container: header, DTD, parts. It checks every rule of spec 5.1 and 5.2 that does not need the
 /// DTD's meaning, never panics, and holds no more in memory than a chunk and what is said at its methods.
 pub struct Reader<'a> {
-    source: Source<'a>,
-    header: Header,
-    body: Body,
+    pub(super) source: Source<'a>,
+    pub(super) header: Header,
+    pub(super) body: Body,
     warnings: Vec<Warning>,
-    salvage: Option<Box<Salvage>>,
+    pub(super) salvage: Option<Box<Salvage>>,
     /// An error was returned: nothing more comes.
-    failed: bool,
+    pub(super) failed: bool,
     opening_error: Option<Error>,
 }
 
-enum Body {
+/// What there is to read.
+pub(super) enum Body {
     Extents(Extents),
     Chunks(Box<Chunks>),
     Raw { section: u8, done: bool },
@@ -197,7 +195,7 @@ impl<'a> Reader<'a> {
         Ok(reader)
     }
 
-    fn with(source: Source<'a>, header: Header, body: Body) -> Self {
+    pub(super) fn with(source: Source<'a>, header: Header, body: Body) -> Self {
         Self { source, header, body, warnings: Vec::new(), salvage: None, failed: false, opening_error: None }
     }
 
@@ -323,196 +321,10 @@ impl<'a> Reader<'a> {
             salvage.drop_part(part, LossCause::Dependent);
         }
     }
-
-    /// All chunks of a version 1 file that is mapped or in memory: by the index if it checks out, else by walking
-    /// the headers. Entries of the index are checked when they are followed.
-    ///
-    /// # Errors
-    /// Not such a file, or the walk meets something that is no chunk: then only reading in file order will do.
-    pub fn chunks(&mut self) -> Result<&[ChunkInfo]> {
-        let Body::Chunks(chunks) = &mut self.body else {
-            return Err(usage("only version 1 has chunks"));
-        };
-        let all = match chunks.all.take() {
-            Some(all) => all,
-            None => match listed(&mut self.source, &self.header)? {
-                Some(all) => all.into(),
-                None => walked(&mut self.source, &self.header)?.into(),
-            },
-        };
-        Ok(chunks.all.insert(all))
-    }
-
-    /// Makes the next `next_part` begin at chunk `n`, the first of a group, or at the end (`n` is the number of
-    /// chunks), from where index and footer are checked. Not for salvage.
-    ///
-    /// # Errors
-    /// What [`Reader::chunks`] reports; chunk `n` is not the first of a group.
-    pub fn seek_chunk(&mut self, n: usize) -> Result<()> {
-        let all = self.chunks()?;
-        let pos = match all.get(n) {
-            Some(chunk) if chunk.is_group_start() => Some(chunk.offset),
-            None if n == all.len() => all.last().map(end_of_chunk),
-            _ => return Err(usage("reading can only begin at the first chunk of a group")),
-        };
-        if self.salvage.is_some() {
-            return Err(usage("salvage reads in file order"));
-        }
-        if let Body::Chunks(chunks) = &mut self.body {
-            chunks.pos = pos.unwrap_or(self.header.start);
-            chunks.sequence.jump_to(n as u64);
-            chunks.jumped = true;
-            chunks.done = false;
-            self.failed = false;
-        }
-        Ok(())
-    }
-
-    /// Reads data chunk `n` by itself and leaves alone where reading stands: for shared tables.
-    ///
-    /// # Errors
-    /// What [`Reader::chunks`] reports; the chunk is wrong, or no data.
-    pub fn read_chunk(&mut self, n: usize) -> Result<Part> {
-        let (header, start, content) = self.chunk(n)?;
-        if header.kind != chunk::DATA {
-            return Err(usage("not a data chunk"));
-        }
-        Ok(read_v1::part(&header, start, content))
-    }
-
-    /// All user metadata of a version 1 file that is mapped or in memory, wherever reading stands; see
-    /// [`Reader::user_metadata`].
-    ///
-    /// # Errors
-    /// What [`Reader::chunks`] reports; a metadata chunk is wrong, or all are over 64 MiB.
-    pub fn scan_user_metadata(&mut self) -> Result<Vec<Vec<u8>>> {
-        if !matches!(self.body, Body::Chunks(_)) {
-            return Ok(Vec::new());
-        }
-        let user = |(n, chunk): (usize, &ChunkInfo)| (chunk.kind == chunk::USER).then_some(n);
-        let numbers: Vec<usize> = self.chunks()?.iter().enumerate().filter_map(user).collect();
-        let mut texts = Vec::new();
-        let mut total = 0;
-        for n in numbers {
-            let (_, start, content) = self.chunk(n)?;
-            let text = self.bytes(&content).to_vec();
-            total += text.len();
-            if total > super::MAX_RAW_LEN {
-                return Err(Error::at(start, ErrorKind::Limit("64 MiB of user metadata")));
-            }
-            texts.push(text);
-        }
-        Ok(texts)
-    }
-
-    /// A chunk by its number, checked by itself and against its entry.
-    fn chunk(&mut self, n: usize) -> Result<(chunk::ChunkHeader, u64, Content)> {
-        let Some(info) = self.chunks()?.get(n).copied() else { return Err(usage("there is no such chunk")) };
-        let start = info.offset;
-        let header = match chunk::probe(&mut self.source, start)? {
-            Probe::Whole(header) => header,
-            Probe::Bad(error) => return Err(error),
-            Probe::End => return Err(Error::at(start, ErrorKind::Truncated("a chunk"))),
-        };
-        header.check(start, &self.header)?;
-        if ChunkInfo::of(&header, start) != info || u64::from(header.sequence) != n as u64 {
-            let what = "the chunk's number in the index";
-            let expected = "an entry that agrees with it";
-            return Err(Error::at(start, ErrorKind::Invalid { what, found: n as u64, expected }));
-        }
-        let Body::Chunks(chunks) = &mut self.body else { return Err(usage("only version 1 has chunks")) };
-        let content = read_v1::content(&mut self.source, &mut chunks.decoder, &header, start)?;
-        Ok((header, start, content))
-    }
-
-    /// Another reader of the same mapped file or memory, from the start, that shares the list of chunks: for reading
-    /// groups in parallel. `None` for streams.
-    #[must_use]
-    pub fn fork(&self) -> Option<Reader<'_>> {
-        let source = Source::Slice(self.source.all()?);
-        let body = match &self.body {
-            Body::Extents(_) => Body::Extents(Extents::new(&self.header)),
-            Body::Raw { section, .. } => Body::Raw { section: *section, done: false },
-            Body::Chunks(chunks) => Body::Chunks(Box::new(Chunks {
-                pos: self.header.start,
-                sequence: Sequence::new(),
-                decoder: Default::default(),
-                dtd: chunks.dtd.clone(),
-                user: Vec::new(),
-                user_len: 0,
-                seen: Vec::new(),
-                all: chunks.all.as_ref().map(Arc::clone),
-                jumped: false,
-                done: false,
-            })),
-        };
-        Some(Reader::with(source, self.header.clone(), body))
-    }
 }
 
 impl fmt::Debug for Reader<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reader").field("header", &self.header).finish_non_exhaustive()
-    }
-}
-
-fn usage(why: &'static str) -> Error {
-    Error::at(0, ErrorKind::Usage(why))
-}
-
-fn end_of_chunk(chunk: &ChunkInfo) -> u64 {
-    chunk.offset.saturating_add(chunk::LEN as u64).saturating_add(chunk.stored_len.into())
-}
-
-/// The chunks by the index: the footer leads to it, its CRC holds, and its entries lie one behind the other from the
-/// header to the index.
-fn listed(source: &mut Source<'_>, file: &Header) -> Result<Option<Vec<ChunkInfo>>> {
-    let Some(len) = source.all().map(<[u8]>::len) else {
-        return Err(usage("a stream is read in file order"));
-    };
-    let Some(footer_at) = len.checked_sub(index::FOOTER) else { return Ok(None) };
-    let footer = source.view(footer_at as u64, index::FOOTER)?;
-    let Some(start) = index::parse_footer(footer).filter(|start| *start < len as u64) else { return Ok(None) };
-    let Probe::Whole(header) = chunk::probe(source, start)? else { return Ok(None) };
-    let right = header.kind == chunk::INDEX
-        && header.check(start, file).is_ok()
-        && start + header.total_len() == footer_at as u64
-        && u64::from(header.raw_len) == u64::from(header.sequence) * index::ENTRY as u64;
-    if !right {
-        return Ok(None);
-    }
-    let entries: Vec<ChunkInfo> = index::entries(read_v1::payload(source, &header, start)?).collect();
-    let mut at = file.start;
-    for entry in &entries {
-        if entry.offset != at {
-            return Ok(None);
-        }
-        at = end_of_chunk(entry);
-    }
-    Ok((at == start).then_some(entries))
-}
-
-/// The chunks by their headers. Payloads are not looked at, so CRCs are left to whoever follows an entry.
-fn walked(source: &mut Source<'_>, file: &Header) -> Result<Vec<ChunkInfo>> {
-    let mut chunks = Vec::new();
-    let mut at = file.start;
-    let len = source.all().map_or(0, <[u8]>::len) as u64;
-    loop {
-        let head = source.view(at, chunk::LEN)?;
-        if head.is_empty() {
-            return Ok(chunks);
-        }
-        let Some(header) = chunk::ChunkHeader::parse(head) else {
-            let kind = ErrorKind::Invalid { what: "the chunk's sync", found: 0, expected: "a whole chunk header" };
-            return Err(Error::at(at, kind));
-        };
-        if header.kind == chunk::INDEX {
-            return Ok(chunks);
-        }
-        if at + header.total_len() > len {
-            return Err(Error::at(at, ErrorKind::Truncated("a chunk")));
-        }
-        chunks.push(ChunkInfo::of(&header, at));
-        at += header.total_len();
     }
 }
