@@ -112,6 +112,7 @@ fn open_session() -> Option<*mut Session> {
         return None;
     }
     header.images.fetch_add(1, Ordering::Relaxed);
+    ring.touch();
     let page = page_wiped_on_fork()?.cast::<Session>();
     let start = header.start.load(Ordering::Relaxed);
     // SAFETY: a fresh page, larger than a session and aligned for it.

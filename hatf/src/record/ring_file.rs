@@ -33,7 +33,7 @@ impl RingFile {
         }
         let memory = memory.cast();
         // SAFETY: fresh zeroed memory of the ring's size, used through rings only.
-        unsafe { Ring::create(memory, LOG2_SLOTS) };
+        unsafe { Ring::create(memory, LOG2_SLOTS) }.touch();
         Ok(Self { file, memory })
     }
 
