@@ -155,3 +155,27 @@ impl<W: Write> ExtentWriter<W> {
         Ok(self.sink)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn class_1_ends_at_4_gib() {
+        let options = WriteOptions { class: Class::Bits32, ..WriteOptions::default() };
+        for table in [true, false] {
+            let make = if table { ExtentWriter::new } else { ExtentWriter::without_table };
+            let mut writer = make(Vec::new(), &options, 1).unwrap();
+            assert_eq!(writer.limit, u64::from(u32::MAX));
+            writer.limit = 100; // As if 4 GiB less were left.
+            writer.extent(0, &[0; 20]).unwrap();
+            writer.extent(1, &[0; 20]).unwrap();
+            for section in [1, 2] {
+                let error = writer.extent(section, &[0; 40]).unwrap_err();
+                assert!(error.to_string().contains("4 GiB"), "{error}");
+            }
+        }
+        let writer = ExtentWriter::new(Vec::new(), &WriteOptions::default(), 1).unwrap();
+        assert_eq!(writer.limit, u64::MAX);
+    }
+}
