@@ -236,9 +236,8 @@ macro_rules! __metatf_sections {
     (
         $source:literal $format:ident $protocol:ident;
         record $record:ident $(<$rb:ident>)?;
-        $(element $element:ident $(<$eb:ident>)?;)?
-        $($section:literal $top:ident($name:ident $(<$b:ident>)?) { $($index:literal $variant:ident),* })*
-        $(stream { $($stream:literal $kind:ident),* })?
+        $($section:literal $top:ident($name:ident $(<$b:ident>)?) { $($index:literal $variant:ident),* };)*
+        $(element $element:ident $(<$eb:ident>)? { $($stream:literal $kind:ident),* };)?
     ) => {
         impl $crate::typed::Protocol for $protocol {
             const SOURCE: &'static str = $source;
@@ -249,6 +248,7 @@ macro_rules! __metatf_sections {
                 &$format
             }
 
+            #[allow(unused_variables)]
             fn record<'a, __B: ::core::convert::From<&'a [u8]>, R: $crate::typed::Source<'a>>(
                 section: usize,
                 record: u16,
@@ -256,17 +256,18 @@ macro_rules! __metatf_sections {
             ) -> $crate::Result<Self::Record<__B>> {
                 match section {
                     $($section => <$name $(<$crate::__metatf_second!($b, ::std::vec::Vec<u8>)>)?
-                        as $crate::typed::SectionFamily>::read(record, row).map($record::$top),)*
+                        as $crate::typed::SectionFamily>::read::<__B, R>(record, row).map($record::$top),)*
                     _ => ::core::result::Result::Err($crate::private::no_such_record()),
                 }
             }
 
+            #[allow(unused_variables)]
             fn element<'a, __B: ::core::convert::From<&'a [u8]>, R: $crate::typed::Source<'a>>(
                 section: usize,
                 row: &mut R,
             ) -> $crate::Result<Self::Element<__B>> {
                 match section {
-                    $($($stream => $crate::typed::ReadFields::read_fields(row, 0).map(Self::Element::<__B>::$kind),)*)?
+                    $($($stream => $crate::typed::ReadFields::read_fields(row, 0).map($element::$kind),)*)?
                     _ => ::core::result::Result::Err($crate::private::no_such_record()),
                 }
             }
@@ -441,7 +442,7 @@ macro_rules! __metatf_trace {
 macro_rules! __metatf_writer {
     (
         $writer:ident $protocol:ident;
-        $($(#[$doc:meta])* $method:ident($name:ident $(<$b:ident>)?) = $section:literal $record:literal;)*
+        $($method:ident($name:ident $(<$b:ident>)?) = $section:literal $record:literal;)*
         $(stream { $($(#[$sdoc:meta])* $smethod:ident($kind:ident $(<$sb:ident>)?) = $stream:literal;)* })?
     ) => {
         /// Writes a trace. Everything that is the same for all formats comes by [`Deref`](::core::ops::Deref).
@@ -483,7 +484,7 @@ macro_rules! __metatf_writer {
             }
 
             $(
-                $(#[$doc])*
+                #[doc = ::core::concat!("Writes a record [`", ::core::stringify!($name), "`].")]
                 ///
                 /// # Errors
                 /// The sink's, and what cannot be written as it is.
@@ -516,6 +517,38 @@ macro_rules! __metatf_writer {
         impl<W: $crate::container::Sink> ::core::ops::DerefMut for $writer<W> {
             fn deref_mut(&mut self) -> &mut Self::Target {
                 &mut self.0
+            }
+        }
+    };
+}
+
+/// Conversions to an element of one field from the field's value.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_single {
+    (number $name:ident $field:ident) => {
+        impl ::core::convert::From<u64> for $name {
+            fn from($field: u64) -> Self {
+                Self { $field }
+            }
+        }
+    };
+    (bytes $name:ident $field:ident) => {
+        impl<'b> ::core::convert::From<&'b [u8]> for $name<&'b [u8]> {
+            fn from($field: &'b [u8]) -> Self {
+                Self { $field }
+            }
+        }
+
+        impl<'b, const N: usize> ::core::convert::From<&'b [u8; N]> for $name<&'b [u8]> {
+            fn from($field: &'b [u8; N]) -> Self {
+                Self { $field }
+            }
+        }
+
+        impl<'b> ::core::convert::From<&'b str> for $name<&'b [u8]> {
+            fn from($field: &'b str) -> Self {
+                Self { $field: ::core::primitive::str::as_bytes($field) }
             }
         }
     };

@@ -7,6 +7,7 @@
 mod error;
 mod layout;
 mod macros;
+#[cfg_attr(not(feature = "dynamic"), allow(dead_code, reason = "only `dynamic` makes maps"))]
 mod map;
 mod mapped;
 mod options;

@@ -1,0 +1,203 @@
+//! The build script's face: files in, files out.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use crate::options::{OptionError, Options};
+use crate::{Diagnostics, generate_source};
+
+/// Generates code for DTDs, in a build script.
+///
+/// ```no_run
+/// # fn main() -> Result<(), metatf_codegen::Error> {
+/// metatf_codegen::Config::new()
+///     .dtd("dtds/HATF10.dtd")
+///     .record_attribute("alloc", "#[derive(Eq, Hash)]")
+///     .rename("createHeap", "NewHeap")
+///     .compile()
+/// # }
+/// ```
+///
+/// Options name records as the DTD does, `alloc` or, with the section, `heap.alloc`; fields `alloc.size`; nested records
+/// by their own name, `point.x`; the items of a repeated group by the record and the group's key, `draw.n_items`. A path
+/// of `.` means all. A path that nothing goes by is an error.
+#[derive(Clone, Debug, Default)]
+#[must_use]
+pub struct Config {
+    dtds: Vec<PathBuf>,
+    out_dir: Option<PathBuf>,
+    file_name: Option<String>,
+    module: Option<String>,
+    runtime: Option<String>,
+    record_attributes: Vec<(String, String)>,
+    field_attributes: Vec<(String, String)>,
+    renames: Vec<(String, String)>,
+    unformatted: bool,
+}
+
+impl Config {
+    /// Nothing to do yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a DTD, by its path from where the build script runs: the crate's folder. The code goes to a file of the
+    /// DTD's name in lower case, `hatf10.rs` for `HATF10.dtd`.
+    pub fn dtd(mut self, path: impl Into<PathBuf>) -> Self {
+        self.dtds.push(path.into());
+        self
+    }
+
+    /// Writes to this folder instead of `OUT_DIR`.
+    pub fn out_dir(mut self, path: impl Into<PathBuf>) -> Self {
+        self.out_dir = Some(path.into());
+        self
+    }
+
+    /// Writes the code to a file of this name. For a configuration of one DTD.
+    pub fn file_name(mut self, name: impl Into<String>) -> Self {
+        self.file_name = Some(name.into());
+        self
+    }
+
+    /// Puts the code into a public module of this name. For a configuration of one DTD.
+    pub fn module(mut self, name: impl Into<String>) -> Self {
+        self.module = Some(name.into());
+        self
+    }
+
+    /// Path of the runtime crate where it goes by another name, `::my_metatf`.
+    pub fn runtime(mut self, path: impl Into<String>) -> Self {
+        self.runtime = Some(path.into());
+        self
+    }
+
+    /// Adds an attribute to the struct of a record, as it is written in Rust: `#[derive(Hash)]`.
+    pub fn record_attribute(mut self, path: impl Into<String>, attribute: impl Into<String>) -> Self {
+        self.record_attributes.push((path.into(), attribute.into()));
+        self
+    }
+
+    /// Adds an attribute to a field.
+    pub fn field_attribute(mut self, path: impl Into<String>, attribute: impl Into<String>) -> Self {
+        self.field_attributes.push((path.into(), attribute.into()));
+        self
+    }
+
+    /// Calls a section, a record or a field otherwise in Rust. Types and methods follow from the name.
+    pub fn rename(mut self, path: impl Into<String>, name: impl Into<String>) -> Self {
+        self.renames.push((path.into(), name.into()));
+        self
+    }
+
+    /// Whether the code is laid out for people (the default), or left as it comes, which is faster.
+    pub fn format(mut self, format: bool) -> Self {
+        self.unformatted = !format;
+        self
+    }
+
+    /// Generates the code of all DTDs. Tells cargo to run the build script again when one of them changes. Warnings
+    /// about a DTD are shown by cargo; its errors go to standard error, line by line of the DTD, and fail the build.
+    ///
+    /// # Errors
+    /// A DTD that cannot be read or has errors, options that do not fit, a file that cannot be written.
+    pub fn compile(self) -> Result<(), Error> {
+        let result = self.run();
+        if let Err(Error::Dtd(diagnostics)) = &result {
+            eprintln!("{diagnostics}");
+        }
+        result
+    }
+
+    fn run(&self) -> Result<(), Error> {
+        if self.dtds.len() != 1 && (self.file_name.is_some() || self.module.is_some()) {
+            let what = "`file_name` and `module` are for one DTD; make a configuration for each";
+            return Err(Error::Options(OptionError(what.to_owned())));
+        }
+        let out_dir = match (&self.out_dir, std::env::var_os("OUT_DIR")) {
+            (Some(dir), _) => dir.clone(),
+            (None, Some(dir)) => PathBuf::from(dir),
+            (None, None) => return Err(Error::NoOutDir),
+        };
+        // Without this line cargo would look at every file of the package.
+        for dtd in &self.dtds {
+            println!("cargo:rerun-if-changed={}", dtd.display());
+        }
+        self.dtds.iter().try_for_each(|dtd| self.one(dtd, &out_dir))
+    }
+
+    fn one(&self, dtd: &Path, out_dir: &Path) -> Result<(), Error> {
+        let text = std::fs::read(dtd).map_err(|e| Error::Io(dtd.to_owned(), e))?;
+        let mut options = Options::new(source_name(dtd));
+        options.module.clone_from(&self.module);
+        options.record_attributes.clone_from(&self.record_attributes);
+        options.field_attributes.clone_from(&self.field_attributes);
+        options.renames.clone_from(&self.renames);
+        if let Some(runtime) = &self.runtime {
+            options.runtime.clone_from(runtime);
+        }
+        let generated = generate_source(&text, &options)?;
+        for warning in &generated.diagnostics.rendered {
+            // One line is all that cargo shows of a warning.
+            let title = warning.lines().take(2).map(str::trim).collect::<Vec<_>>().join(" ");
+            println!("cargo:warning={title}");
+        }
+        let source = if self.unformatted { generated.tokens.to_string() } else { generated.source };
+        let name = self.file_name.clone().unwrap_or_else(|| file_name(dtd));
+        write_if_changed(&out_dir.join(name), &source)
+    }
+}
+
+/// What the generated code calls its DTD: the file's name, the same wherever the file lies.
+fn source_name(dtd: &Path) -> String {
+    dtd.file_name().unwrap_or(dtd.as_os_str()).to_string_lossy().into_owned()
+}
+
+fn file_name(dtd: &Path) -> String {
+    let stem = dtd.file_stem().unwrap_or(dtd.as_os_str()).to_string_lossy().to_lowercase();
+    format!("{stem}.rs")
+}
+
+/// A file that stays as it is keeps its time, and its users need not be built again.
+fn write_if_changed(path: &Path, source: &str) -> Result<(), Error> {
+    if std::fs::read_to_string(path).is_ok_and(|old| old == source) {
+        return Ok(());
+    }
+    let folder = path.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder)
+        .and_then(|()| std::fs::write(path, source))
+        .map_err(|e| Error::Io(path.to_owned(), e))
+}
+
+/// Why no code was generated.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The DTD has errors.
+    Dtd(Diagnostics),
+    /// The options do not fit the DTD.
+    Options(OptionError),
+    /// A file could not be read or written.
+    Io(PathBuf, std::io::Error),
+    /// There is no folder to write to.
+    NoOutDir,
+}
+
+impl From<OptionError> for Error {
+    fn from(error: OptionError) -> Self {
+        Self::Options(error)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Dtd(diagnostics) => write!(f, "the DTD has errors ({})\n{diagnostics}", diagnostics.errors),
+            Self::Options(error) => write!(f, "{error}"),
+            Self::Io(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::NoOutDir => write!(f, "OUT_DIR is not set: call this from a build script, or give a folder"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,96 @@
+//! Names of the generated code: legal in every edition, and no two alike.
+//!
+//! A name is chosen from a list of candidates, the plainest first; the first that is free wins. Names are asked for in
+//! the order of the DTD, so the same DTD always gets the same names.
+
+use std::collections::BTreeSet;
+
+use heck::{ToSnakeCase, ToUpperCamelCase};
+use proc_macro2::{Ident, Span};
+
+/// Keywords of all editions, 2018 to 2024, and those reserved for later: a name that is one of them is written raw.
+const KEYWORDS: &[&str] = &[
+    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "do", "dyn", "else", "enum",
+    "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro", "match", "mod", "move",
+    "mut", "override", "priv", "pub", "ref", "return", "static", "struct", "trait", "true", "try", "type", "typeof",
+    "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
+];
+
+/// Words that cannot even be written raw.
+const NEVER: &[&str] = &["_", "self", "Self", "super", "crate"];
+
+/// An identifier for a name that is a legal DTD name (or was made of some).
+pub(crate) fn ident(name: &str) -> Ident {
+    if NEVER.contains(&name) {
+        // `_` becomes `__`, `self` becomes `self_`.
+        return Ident::new(&format!("{name}_"), Span::call_site());
+    }
+    if KEYWORDS.contains(&name) {
+        return Ident::new_raw(name, Span::call_site());
+    }
+    Ident::new(name, Span::call_site())
+}
+
+/// The name of a type or a variant: `createHeap` is `CreateHeap`.
+pub(crate) fn camel(name: &str) -> String {
+    legal(name.to_upper_camel_case(), "Type", name)
+}
+
+/// The name of a method: `createHeap` is `create_heap`.
+pub(crate) fn snake(name: &str) -> String {
+    legal(name.to_snake_case(), "item", name)
+}
+
+/// Case conversion drops underscores: what is left may be nothing, or begin with a digit.
+fn legal(converted: String, prefix: &str, name: &str) -> String {
+    match converted.chars().next() {
+        None => format!("{prefix}{}", name.len()),
+        Some(c) if c.is_ascii_digit() => format!("{prefix}{converted}"),
+        Some(_) => converted,
+    }
+}
+
+/// The names in use in one place: a module's types, an enum's variants, a struct's fields, a type's methods.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scope(BTreeSet<String>);
+
+impl Scope {
+    /// A scope in which these names are taken from the start.
+    pub(crate) fn with(taken: &[&str]) -> Self {
+        Self(taken.iter().map(|&t| t.to_owned()).collect())
+    }
+
+    /// Takes the first free candidate, or else the last one with the lowest number from 2 that makes it free.
+    pub(crate) fn take(&mut self, candidates: &[String]) -> String {
+        let free = candidates.iter().find(|c| !self.0.contains(*c)).cloned();
+        let name = free.unwrap_or_else(|| {
+            let last = candidates.last().map_or("item", String::as_str);
+            let numbered = (2u32..).map(|n| format!("{last}{n}"));
+            numbered.into_iter().find(|c| !self.0.contains(c)).unwrap_or_default()
+        });
+        self.0.insert(name.clone());
+        name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_names_become_identifiers() {
+        assert_eq!(ident("gen").to_string(), "r#gen");
+        assert_eq!(ident("self").to_string(), "self_");
+        assert_eq!(ident("_").to_string(), "__");
+        assert_eq!(ident(&camel("self")).to_string(), "Self_");
+        assert_eq!((camel("__"), camel("_1"), snake("_")), ("Type2".into(), "Type1".into(), "item1".into()));
+    }
+
+    #[test]
+    fn the_first_free_candidate_wins() {
+        let mut scope = Scope::with(&["Record"]);
+        let candidates = ["Record".to_owned(), "HeapRecord".to_owned()];
+        let names: Vec<_> = (0..3).map(|_| scope.take(&candidates)).collect();
+        assert_eq!(names, ["HeapRecord", "HeapRecord2", "HeapRecord3"]);
+    }
+}

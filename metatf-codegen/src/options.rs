@@ -1,0 +1,88 @@
+//! What a user may change about the generated code.
+
+/// Choices that shape the generated code, the same for build scripts, the command line and the attribute.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Names the DTD in the generated code (`HATF10.dtd`).
+    pub source: String,
+    /// Path of the runtime crate, for crates that depend on `metatf` under another name. Default `::metatf`.
+    pub runtime: String,
+    /// Puts everything into a public module of this name, instead of where the code is included.
+    pub module: Option<String>,
+    /// Attributes for the structs of records, in the order they were given: path of the record, and attribute.
+    pub record_attributes: Vec<(String, String)>,
+    /// Attributes for fields: path of the field, and attribute.
+    pub field_attributes: Vec<(String, String)>,
+    /// Other names for sections, records (types and methods) and fields: path, and the name wanted.
+    pub renames: Vec<(String, String)>,
+}
+
+impl Options {
+    /// The defaults, for a DTD of this name.
+    #[must_use]
+    pub fn new(source: impl Into<String>) -> Self {
+        Self {
+            source: source.into(),
+            runtime: "::metatf".to_owned(),
+            module: None,
+            record_attributes: Vec::new(),
+            field_attributes: Vec::new(),
+            renames: Vec::new(),
+        }
+    }
+}
+
+/// A mistake in the options: they name what the DTD does not have, or hold text that is no Rust.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OptionError(pub(crate) String);
+
+impl std::fmt::Display for OptionError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for OptionError {}
+
+/// Looks up what the options say about a path, and notes which were of use: one that never is was a mistake.
+pub(crate) struct Lookup<'o> {
+    options: &'o Options,
+    used: std::cell::RefCell<std::collections::BTreeSet<String>>,
+}
+
+impl<'o> Lookup<'o> {
+    pub(crate) fn new(options: &'o Options) -> Self {
+        Self { options, used: Default::default() }
+    }
+
+    fn find<'a>(&'a self, pairs: &'a [(String, String)], paths: &'a [String]) -> impl Iterator<Item = &'a str> + 'a {
+        pairs.iter().filter(|(path, _)| path == "." || paths.contains(path)).map(|(path, value)| {
+            self.used.borrow_mut().insert(path.clone());
+            value.as_str()
+        })
+    }
+
+    /// The name wanted for what goes by any of these paths.
+    pub(crate) fn rename(&self, paths: &[String]) -> Option<String> {
+        self.find(&self.options.renames, paths).last().map(str::to_owned)
+    }
+
+    /// Attributes of a record that goes by any of these paths.
+    pub(crate) fn record_attributes(&self, paths: &[String]) -> Vec<String> {
+        self.find(&self.options.record_attributes, paths).map(str::to_owned).collect()
+    }
+
+    /// Attributes of a field that goes by any of these paths.
+    pub(crate) fn field_attributes(&self, paths: &[String]) -> Vec<String> {
+        self.find(&self.options.field_attributes, paths).map(str::to_owned).collect()
+    }
+
+    /// The first path that nothing in the DTD goes by.
+    pub(crate) fn unused(&self) -> Option<OptionError> {
+        let Options { record_attributes, field_attributes, renames, .. } = self.options;
+        let used = self.used.borrow();
+        let mut paths = record_attributes.iter().chain(field_attributes).chain(renames).map(|(path, _)| path);
+        let unused = paths.find(|path| path.as_str() != "." && !used.contains(*path))?;
+        Some(OptionError(format!("the DTD has nothing called `{unused}` that an option could apply to")))
+    }
+}

@@ -1,0 +1,203 @@
+//! Names everything a DTD has, sections first, then records, then methods, and has each record shaped.
+
+use metatf_parser::schema::{Dtd, Interpretation, METADATA, Record, RecordId, Section, SectionId};
+
+use crate::docs;
+use crate::model::{Listed, Model, Stream, Struct, Tagged};
+use crate::names::{Scope, camel, ident, snake};
+use crate::options::Lookup;
+use crate::shape::Shaper;
+use crate::uses::Uses;
+
+/// Types that every generated module has, and the parameter of its structs.
+const TYPES: &[&str] = &["Record", "Element", "Trace", "Writer", "Protocol", "Bytes"];
+/// Methods that every `Trace` has, of its own or through the runtime's.
+const TRACE_METHODS: &[&str] = &[
+    "open", "from_slice", "from_read", "with_options", "next", "next_owned", "next_event", "records", "into_iter",
+    "seek", "header", "format", "reader", "reader_mut", "user_metadata", "warnings", "loss_report", "explain", "set",
+];
+/// Methods that every `Writer` has.
+const WRITER_METHODS: &[&str] = &[
+    "create", "new", "with_options", "write", "comment", "metadata", "user_metadata", "set", "start_group", "inner",
+    "records_written", "finish", "set_strict", "set_keep_order",
+];
+
+/// Makes the model of a DTD.
+pub(crate) fn plan(dtd: &Dtd, lookup: &Lookup<'_>) -> Model {
+    let mut planner = Planner {
+        dtd,
+        lookup,
+        types: Scope::with(TYPES),
+        variants: Scope::default(),
+        trace: Scope::with(TRACE_METHODS),
+        writer: Scope::with(WRITER_METHODS),
+        structs: vec![None; dtd.records.len()],
+        model: Model::default(),
+    };
+    let sections: Vec<(usize, &Section)> = dtd.sections.iter().enumerate().collect();
+    let tagged = sections.iter().filter(|(_, s)| s.stream.is_none() && data_records(s).next().is_some());
+    let enums: Vec<_> = tagged.map(|&(index, s)| (index, s, planner.section_names(s))).collect();
+    planner.structs();
+    for (index, section, (name, variant, method)) in enums {
+        planner.tagged(index, section, name, variant, method);
+    }
+    for (index, section) in sections {
+        if let Some(element) = section.stream {
+            planner.stream(index, section, element);
+        }
+    }
+    planner.model
+}
+
+/// The records of a section that carry data.
+fn data_records(section: &Section) -> impl Iterator<Item = RecordId> + '_ {
+    section.records.iter().copied().filter(|&id| id > METADATA)
+}
+
+struct Planner<'s, 'd> {
+    dtd: &'d Dtd,
+    lookup: &'s Lookup<'s>,
+    types: Scope,
+    variants: Scope,
+    trace: Scope,
+    writer: Scope,
+    /// The struct of each top record.
+    structs: Vec<Option<usize>>,
+    model: Model,
+}
+
+impl<'d> Planner<'_, 'd> {
+    /// A section's enum, its variant of `Record`, its method of `Trace`.
+    fn section_names(&mut self, section: &Section) -> (String, String, String) {
+        let name = section_name(section);
+        let wanted = self.lookup.rename(&[name.to_owned()]).unwrap_or_else(|| name.to_owned());
+        let (camel, snake) = (camel(&wanted), snake(&wanted));
+        (
+            self.types.take(&[camel.clone(), format!("{camel}Section")]),
+            self.variants.take(&[camel]),
+            self.trace.take(&[snake.clone(), format!("{snake}_section")]),
+        )
+    }
+
+    /// A struct for each tagged record and stream element. All get their names before any nested record does.
+    fn structs(&mut self) {
+        let records: Vec<(usize, &'d Record)> = self.dtd.records.iter().enumerate().skip(3).collect();
+        let names: Vec<String> = records.iter().map(|(_, record)| self.record_name(record)).collect();
+        let mut nested = Vec::new();
+        for ((id, record), top) in records.into_iter().zip(names) {
+            let paths = self.paths(record);
+            let mut shaper = Shaper {
+                model: &mut self.model,
+                types: &mut self.types,
+                lookup: self.lookup,
+                record,
+                uses: Uses::of(record),
+                top: top.clone(),
+                nested: &mut nested,
+            };
+            let shape = shaper.top_shape(&paths);
+            let docs = docs::or(docs::lines(record.doc.as_deref()), || title(self.dtd, record));
+            let attributes = self.lookup.record_attributes(&paths);
+            self.model.structs.push(Struct { name: top, docs, attributes, shape });
+            if let Some(slot) = self.structs.get_mut(id) {
+                *slot = Some(self.model.structs.len() - 1);
+            }
+        }
+    }
+
+    /// What options call a record: its name, and its name after its section's.
+    fn paths(&self, record: &Record) -> Vec<String> {
+        let section = record.section.and_then(|id| self.dtd.sections.get(usize::from(id.0)));
+        let long = section.map(|s| format!("{}.{}", section_name(s), record.name));
+        std::iter::once(record.name.clone()).chain(long).collect()
+    }
+
+    /// The plain name where no record of another section has it, too.
+    fn record_name(&mut self, record: &Record) -> String {
+        if let Some(wanted) = self.lookup.rename(&self.paths(record)) {
+            return self.types.take(&[wanted]);
+        }
+        let (own, of_section) = (camel(&record.name), format!("{}{}", self.section_of(record), camel(&record.name)));
+        let long = format!("{of_section}Record");
+        let candidates = if self.is_unique(record) { vec![own, of_section, long] } else { vec![of_section, long] };
+        self.types.take(&candidates)
+    }
+
+    fn section_of(&self, record: &Record) -> String {
+        let SectionId(id) = record.section.unwrap_or(SectionId(0));
+        self.dtd.sections.get(usize::from(id)).map(|s| camel(section_name(s))).unwrap_or_default()
+    }
+
+    fn is_unique(&self, record: &Record) -> bool {
+        let same = |other: &&Record| camel(&other.name) == camel(&record.name);
+        self.dtd.records.iter().skip(3).filter(same).count() == 1
+    }
+
+    fn tagged(&mut self, index: usize, section: &'d Section, name: String, variant: String, method: String) {
+        let mut variants = Scope::default();
+        let mut records = Vec::new();
+        for id in data_records(section) {
+            let found = self.dtd.record(id).zip(self.structs.get(id.0 as usize).copied().flatten());
+            let Some((record, item)) = found else { continue };
+            let paths = self.paths(record);
+            let wanted = self.lookup.rename(&paths).unwrap_or_else(|| record.name.clone());
+            records.push(Listed {
+                record: id.0 as usize,
+                item,
+                variant: variants.take(&[ident(&camel(&wanted)).to_string()]),
+                method: self.writer_method(section, record, &wanted),
+            });
+        }
+        let bytes = records.iter().any(|r| self.model.item_has_bytes(r.item));
+        let docs = match (&section.doc, &section.name) {
+            (Some(doc), _) => docs::lines(Some(doc)),
+            (None, Some(name)) => vec![format!("Section `{name}`.")],
+            (None, None) => vec!["The global section.".to_owned()],
+        };
+        self.model.tagged.push(Tagged { index, name, docs, variant, method, records, bytes });
+    }
+
+    /// A global record goes by its own name in the global section, and with the section's name before it elsewhere.
+    fn writer_method(&mut self, section: &Section, record: &Record, wanted: &str) -> String {
+        let at_home = self.dtd.sections.get(usize::from(record.section.map_or(0, |s| s.0)));
+        let at_home = at_home.is_some_and(|home| home.number == section.number);
+        let (own, long) = (snake(wanted), snake(&format!("{}_{wanted}", section_name(section))));
+        let last = format!("{long}_record");
+        let candidates = if at_home && self.is_unique(record) { vec![own, long, last] } else { vec![long, last] };
+        self.writer.take(&candidates)
+    }
+
+    fn stream(&mut self, index: usize, section: &Section, element: RecordId) {
+        let Some(item) = self.structs.get(element.0 as usize).copied().flatten() else { return };
+        let name = section_name(section);
+        let wanted = self.lookup.rename(&[name.to_owned()]).unwrap_or_else(|| name.to_owned());
+        let method = snake(&wanted);
+        let candidates = [method.clone(), format!("{method}_section"), format!("{method}_stream_section")];
+        // One name for both: the first that neither has.
+        let method = self.trace.take(&[self.writer.take(&candidates), candidates[1].clone(), candidates[2].clone()]);
+        let strides = |i: &Interpretation| matches!(i, Interpretation::SectionStride { section: n, .. } if *n == section.number);
+        let strided = self.dtd.records.iter().any(|r| r.leaves.iter().any(|l| strides(&l.interpretation)));
+        let docs = docs::or(docs::lines(section.doc.as_deref()), || format!("The elements of section `{name}`."));
+        let variant = self.variants_of_elements(&camel(&wanted));
+        self.model.streams.push(Stream { index, item, variant, method, strided, docs });
+    }
+
+    fn variants_of_elements(&mut self, name: &str) -> String {
+        let taken: Vec<&str> = self.model.streams.iter().map(|s| s.variant.as_str()).collect();
+        Scope::with(&taken).take(&[ident(name).to_string()])
+    }
+}
+
+fn section_name(section: &Section) -> &str {
+    section.name.as_deref().unwrap_or("global")
+}
+
+/// What a record without a doc comment is documented as.
+fn title(dtd: &Dtd, record: &Record) -> String {
+    let section = record.section.and_then(|id| dtd.sections.get(usize::from(id.0))).and_then(|s| s.name.as_deref());
+    match (record.tag, section) {
+        (Some(tag), _) => format!("Record `{}`, tag {tag}.", record.name),
+        (None, Some(section)) => format!("Element `{}` of section `{section}`.", record.name),
+        (None, None) => format!("Element `{}`.", record.name),
+    }
+}

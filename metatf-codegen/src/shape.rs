@@ -1,0 +1,253 @@
+//! From a record's items to a struct: which fields it has, and how they lie in the bytes.
+
+use metatf_parser::schema::{Format, Item, Leaf, LeafId, Record, Repeated, Width};
+
+use crate::docs;
+use crate::model::{Body, Field, Kind, LARGEST_ARRAY, Model, Piece, Shape, Struct, Ty};
+use crate::names::{Scope, camel, ident, snake};
+use crate::options::Lookup;
+use crate::uses::{Uses, leaf, vfield};
+
+/// Makes the structs of one top record, nested ones before those that hold them.
+pub(crate) struct Shaper<'s, 'd> {
+    pub(crate) model: &'s mut Model,
+    pub(crate) types: &'s mut Scope,
+    pub(crate) lookup: &'s Lookup<'s>,
+    pub(crate) record: &'d Record,
+    pub(crate) uses: Uses,
+    /// Name of the top record's struct.
+    pub(crate) top: String,
+    /// Structs of nested records and groups made so far: what options call them, and their index.
+    pub(crate) nested: &'s mut Vec<(Vec<String>, usize)>,
+}
+
+/// A struct in the making.
+struct Draft {
+    shape: Shape,
+    names: Scope,
+    /// First leaf of the struct's record: leaves are numbered from here.
+    base: u8,
+    /// What options call the struct.
+    paths: Vec<String>,
+    /// What the names of its groups begin with.
+    owner: String,
+}
+
+impl Shaper<'_, '_> {
+    /// The shape of the top record's struct.
+    pub(crate) fn top_shape(&mut self, paths: &[String]) -> Shape {
+        let (items, owner) = (self.record.items.clone(), self.top.clone());
+        self.shape(&items, 0, paths, &owner)
+    }
+
+    /// The shape of a struct of these items; `base` is the first leaf of the record that lists them.
+    fn shape(&mut self, items: &[Item], base: u8, paths: &[String], owner: &str) -> Shape {
+        let (names, owner) = (Scope::default(), owner.to_owned());
+        let mut draft = Draft { shape: Shape::default(), names, base, paths: paths.to_vec(), owner };
+        // Fields are named first: a count is laid out by the name of what it counts.
+        let fields: Vec<Option<usize>> = items.iter().map(|item| self.field(&mut draft, items, item)).collect();
+        for (item, field) in items.iter().zip(&fields) {
+            self.lay_out(&mut draft, items, &fields, item, *field);
+        }
+        draft.shape.bytes = draft.shape.fields.iter().any(|f| self.model.has_bytes(&f.ty));
+        draft.shape
+    }
+
+    /// The field of an item, if it has one: constants, counts and lengths have none.
+    fn field(&mut self, draft: &mut Draft, items: &[Item], item: &Item) -> Option<usize> {
+        let record = self.record;
+        let (key, ty, docs) = match item {
+            Item::Leaf(id) => {
+                let l = leaf(record, *id)?;
+                let derived = self.uses.counts_only(record, items, *id).is_some()
+                    || self.uses.measures_only(record, items, *id).is_some();
+                if l.is_tag() || l.constant.is_some() || derived {
+                    return None;
+                }
+                (&l.key, self.leaf_type(*id, l), docs::of_leaf(l))
+            }
+            Item::Nested { key, record: name, doc, items } => {
+                if let Some((_, data)) = vfield(record, &self.uses, name, items) {
+                    let l = leaf(record, data)?;
+                    let docs = if l.doc.is_some() { docs::of_leaf(l) } else { docs::lines(doc.as_deref()) };
+                    (key, self.leaf_type(data, l), docs)
+                } else {
+                    let index = self.nested(name, doc.as_deref(), items, first_leaf(items)?);
+                    (key, Ty::Struct(index), Vec::new())
+                }
+            }
+            Item::Repeat { key, body, .. } => {
+                let (ty, docs) = self.repeated(draft, key, body)?;
+                (key, Ty::List(Box::new(ty)), docs)
+            }
+        };
+        let paths: Vec<String> = draft.paths.iter().map(|path| format!("{path}.{key}")).collect();
+        let wanted = self.lookup.rename(&paths).unwrap_or_else(|| snake(key));
+        let name = draft.names.take(&[ident(&wanted).to_string()]);
+        let attributes = self.lookup.field_attributes(&paths);
+        draft.shape.fields.push(Field { name, ty, docs, attributes });
+        Some(draft.shape.fields.len() - 1)
+    }
+
+    fn repeated(&mut self, draft: &Draft, key: &str, body: &Repeated) -> Option<(Ty, Vec<String>)> {
+        let record = self.record;
+        Some(match body {
+            Repeated::Leaf(id) => {
+                let l = leaf(record, *id)?;
+                let ty = if l.constant.is_some() { Ty::Unit } else { self.leaf_type(*id, l) };
+                (ty, docs::of_leaf(l))
+            }
+            Repeated::Record { record: name, doc, items } => match self.vfield_item(name, items) {
+                Some((_, data)) => (Ty::Bytes, docs::of_leaf(leaf(record, data)?)),
+                None => (Ty::Struct(self.nested(name, doc.as_deref(), items, first_leaf(items)?)), Vec::new()),
+            },
+            Repeated::Group(items) => (Ty::Struct(self.group(draft, key, items)), Vec::new()),
+        })
+    }
+
+    /// The struct of the items of a repeated group.
+    fn group(&mut self, draft: &Draft, key: &str, items: &[Item]) -> usize {
+        let paths: Vec<String> = draft.paths.iter().map(|path| format!("{path}.{key}")).collect();
+        let name = format!("{}{}Item", draft.owner, camel(key.strip_suffix("_items").unwrap_or(key)));
+        let shape = self.shape(items, draft.base, &paths, &name);
+        let docs = vec![format!("One of the `{key}` of [`{}`].", draft.owner)];
+        self.intern(&paths, &[name], docs, shape)
+    }
+
+    /// The struct of a nested record.
+    fn nested(&mut self, name: &str, doc: Option<&str>, items: &[Item], base: u8) -> usize {
+        let paths = [name.to_owned()];
+        let shape = self.shape(items, base, &paths, &camel(name));
+        let docs = docs::or(docs::lines(doc), || format!("The nested record `{name}`."));
+        self.intern(&paths, &[camel(name), format!("{}{}", self.top, camel(name))], docs, shape)
+    }
+
+    /// An earlier struct of the same paths and shape, or a new one.
+    fn intern(&mut self, paths: &[String], names: &[String], docs: Vec<String>, shape: Shape) -> usize {
+        let same = self.nested.iter().find(|(known, index)| {
+            known == paths && self.model.structs.get(*index).is_some_and(|s| s.shape.same_as(&shape))
+        });
+        if let Some((_, index)) = same {
+            return *index;
+        }
+        let wanted = self.lookup.rename(paths).map(|name| vec![name]);
+        let name = self.types.take(&wanted.unwrap_or_else(|| names.to_vec()));
+        let attributes = self.lookup.record_attributes(paths);
+        self.model.structs.push(Struct { name, docs, attributes, shape });
+        let index = self.model.structs.len() - 1;
+        self.nested.push((paths.to_vec(), index));
+        index
+    }
+
+    /// A `vfield` whose length follows from its data.
+    fn vfield_item(&self, name: &str, items: &[Item]) -> Option<(LeafId, LeafId)> {
+        let found = vfield(self.record, &self.uses, name, items)?;
+        leaf(self.record, found.0)?.constant.is_none().then_some(found)
+    }
+
+    /// The type of a leaf's field. A count or length is a plain number however tools print it.
+    fn leaf_type(&self, id: LeafId, l: &Leaf) -> Ty {
+        match self.kind(id, l) {
+            Kind::Number => Ty::U64,
+            Kind::Signed => Ty::I64,
+            Kind::Float => Ty::F64,
+            Kind::Bytes => Ty::Bytes,
+            Kind::Array => match l.width {
+                Width::Array(n) => Ty::Array(n),
+                _ => Ty::Bytes,
+            },
+        }
+    }
+
+    fn kind(&self, id: LeafId, l: &Leaf) -> Kind {
+        match (&l.width, l.format) {
+            (Width::Array(n), _) if *n <= LARGEST_ARRAY => Kind::Array,
+            (Width::Array(_) | Width::Variable(_), _) => Kind::Bytes,
+            _ if self.uses.any(id) => Kind::Number,
+            (_, Format::Signed) => Kind::Signed,
+            (_, Format::F64) => Kind::Float,
+            _ => Kind::Number,
+        }
+    }
+
+    /// The pieces of an item, in the order of its leaves.
+    fn lay_out(&self, draft: &mut Draft, items: &[Item], fields: &[Option<usize>], item: &Item, field: Option<usize>) {
+        let name = |field: Option<usize>| field.and_then(|f| draft.shape.fields.get(f)).map(|f| f.name.clone());
+        let at = |id: LeafId| id.0.saturating_sub(draft.base);
+        let own = name(field).unwrap_or_default();
+        let mut pieces = Vec::new();
+        match item {
+            Item::Leaf(id) => {
+                let Some(l) = leaf(self.record, *id).filter(|l| !l.is_tag()) else { return };
+                let field_of = |position: Option<usize>| name(position.and_then(|p| fields.get(p).copied().flatten()));
+                let measured = self.uses.measures_only(self.record, items, *id);
+                let measured = measured.and_then(|data| items.iter().position(|i| *i == Item::Leaf(data)));
+                let leaf = at(*id);
+                pieces.push(if let Some(value) = l.constant {
+                    Piece::Constant { leaf, value }
+                } else if let Some(field) = field_of(self.uses.counts_only(self.record, items, *id)) {
+                    Piece::Count { leaf, field }
+                } else if let Some(field) = field_of(measured) {
+                    Piece::Length { leaf, field }
+                } else {
+                    Piece::One { leaf, field: own, kind: self.kind(*id, l) }
+                });
+            }
+            Item::Nested { record: name, items, .. } => match vfield(self.record, &self.uses, name, items) {
+                Some((length, data)) => {
+                    let Some((l, d)) = leaf(self.record, length).zip(leaf(self.record, data)) else { return };
+                    let leaf = at(length);
+                    pieces.push(match l.constant {
+                        Some(value) => Piece::Constant { leaf, value },
+                        None => Piece::Length { leaf, field: own.clone() },
+                    });
+                    pieces.push(Piece::One { leaf: at(data), field: own, kind: self.kind(data, d) });
+                }
+                None => pieces.push(Piece::Nested { base: first_leaf(items).map_or(0, |l| l - draft.base), field: own }),
+            },
+            Item::Repeat { count, body, .. } => {
+                let Some(body) = self.body(draft.base, body) else { return };
+                pieces.push(Piece::Each { count: at(*count), field: own, body });
+            }
+        }
+        draft.shape.pieces.append(&mut pieces);
+    }
+
+    fn body(&self, base: u8, body: &Repeated) -> Option<Body> {
+        let at = |id: LeafId| id.0.saturating_sub(base);
+        Some(match body {
+            Repeated::Leaf(id) => {
+                let l = leaf(self.record, *id)?;
+                match l.constant {
+                    Some(value) => Body::Constant { leaf: at(*id), value },
+                    None => Body::One { leaf: at(*id), kind: self.kind(*id, l) },
+                }
+            }
+            Repeated::Record { record: name, items, .. } => match self.vfield_item(name, items) {
+                Some((length, data)) => Body::Vfield { length: at(length), data: at(data) },
+                None => Body::Nested { base: first_leaf(items)?.saturating_sub(base) },
+            },
+            // A group's items are numbered like the record around them.
+            Repeated::Group(_) => Body::Nested { base: 0 },
+        })
+    }
+}
+
+/// The first leaf of some items. Records are never empty.
+fn first_leaf(items: &[Item]) -> Option<u8> {
+    match items.first()? {
+        Item::Leaf(id) => Some(id.0),
+        Item::Nested { items, .. } => first_leaf(items),
+        // A count in place stands before; an earlier one is in the same record, so this is not the first item.
+        Item::Repeat { body: Repeated::Leaf(id), .. } => Some(id.0),
+        Item::Repeat { body: Repeated::Group(items) | Repeated::Record { items, .. }, .. } => first_leaf(items),
+    }
+}
+
+impl Shape {
+    /// The same fields at the same places. Docs and attributes come from the record's own definition.
+    fn same_as(&self, other: &Self) -> bool {
+        let fields = |s: &Self| s.fields.iter().map(|f| (f.name.clone(), f.ty.clone())).collect::<Vec<_>>();
+        fields(self) == fields(other) && self.pieces == other.pieces
+    }
+}

@@ -1,0 +1,95 @@
+//! Which leaves say only what a field already says: counts and lengths, which are no fields of their own.
+
+use metatf_parser::schema::{ExprOp, Item, Leaf, LeafId, Record, Repeated, Width};
+
+/// Who looks at a leaf's value, by leaf.
+pub(crate) struct Uses {
+    counted: Vec<u32>,
+    measured: Vec<u32>,
+}
+
+impl Uses {
+    pub(crate) fn of(record: &Record) -> Self {
+        let mut uses = Self { counted: vec![0; record.leaves.len()], measured: vec![0; record.leaves.len()] };
+        uses.counts(&record.items);
+        for leaf in &record.leaves {
+            if let Width::Variable(expr) = &leaf.width {
+                for op in &expr.0 {
+                    if let ExprOp::Leaf(id) = op {
+                        uses.bump(|u| &mut u.measured, *id);
+                    }
+                }
+            }
+        }
+        uses
+    }
+
+    fn bump(&mut self, list: impl Fn(&mut Self) -> &mut Vec<u32>, id: LeafId) {
+        if let Some(n) = list(self).get_mut(usize::from(id.0)) {
+            *n += 1;
+        }
+    }
+
+    /// The parser bounds the depth of nesting (spec 3.5).
+    fn counts(&mut self, items: &[Item]) {
+        for item in items {
+            match item {
+                Item::Leaf(_) => {}
+                Item::Nested { items, .. } => self.counts(items),
+                Item::Repeat { count, body, .. } => {
+                    self.bump(|u| &mut u.counted, *count);
+                    if let Repeated::Group(items) | Repeated::Record { items, .. } = body {
+                        self.counts(items);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The leaf counts or measures something.
+    pub(crate) fn any(&self, id: LeafId) -> bool {
+        let at = usize::from(id.0);
+        self.counted.get(at) != Some(&0) || self.measured.get(at) != Some(&0)
+    }
+
+    fn only(&self, id: LeafId, counted: u32, measured: u32) -> bool {
+        let at = usize::from(id.0);
+        self.counted.get(at) == Some(&counted) && self.measured.get(at) == Some(&measured)
+    }
+
+    /// The repetition among `items` whose number of items is all that this leaf says: its position.
+    pub(crate) fn counts_only(&self, record: &Record, items: &[Item], id: LeafId) -> Option<usize> {
+        let plain = leaf(record, id)?.constant.is_none() && self.only(id, 1, 0);
+        let counted = |i: &Item| matches!(i, Item::Repeat { count, .. } if *count == id);
+        items.iter().position(counted).filter(|_| plain)
+    }
+
+    /// The byte array among `items` whose length is all that this leaf says: its leaf.
+    pub(crate) fn measures_only(&self, record: &Record, items: &[Item], id: LeafId) -> Option<LeafId> {
+        let plain = leaf(record, id)?.constant.is_none() && self.only(id, 0, 1);
+        let measured = items.iter().find_map(|item| match item {
+            Item::Leaf(data) if is_length(record, id, *data) => Some(*data),
+            _ => None,
+        });
+        measured.filter(|_| plain)
+    }
+}
+
+fn is_length(record: &Record, length: LeafId, data: LeafId) -> bool {
+    let width = leaf(record, data).map(|l| &l.width);
+    matches!(width, Some(Width::Variable(expr)) if expr.0 == [ExprOp::Leaf(length)])
+}
+
+pub(crate) fn leaf(record: &Record, id: LeafId) -> Option<&Leaf> {
+    record.leaves.get(usize::from(id.0))
+}
+
+/// The leaves of a nested `vfield` that is nothing but its data (spec 8): the length follows from the data, or is
+/// constant.
+pub(crate) fn vfield(record: &Record, uses: &Uses, name: &str, items: &[Item]) -> Option<(LeafId, LeafId)> {
+    let (&[Item::Leaf(length), Item::Leaf(data)], "vfield") = (items, name) else { return None };
+    let bytes = leaf(record, data).is_some_and(|l| !l.is_numeric());
+    let follows = uses.measures_only(record, items, length) == Some(data);
+    let constant = leaf(record, length).is_some_and(|l| l.constant.is_some());
+    (bytes && (follows || constant)).then_some((length, data))
+}

@@ -1,0 +1,57 @@
+//! The generated code of each `golden/*.dtd`, held against `golden/*.rs`. `METATF_BLESS=1` writes them anew; a golden
+//! that is missing, or that no DTD belongs to, fails.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use metatf_codegen::{Options, generate_source};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+}
+
+fn names(extension: &str) -> BTreeSet<String> {
+    let files = std::fs::read_dir(folder()).unwrap().map(|f| f.unwrap().path());
+    let files = files.filter(|f| f.extension().is_some_and(|e| e == extension));
+    files.map(|f| f.file_stem().unwrap().to_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn goldens() {
+    let bless = std::env::var_os("METATF_BLESS").is_some_and(|v| v == "1");
+    let mut wrong = Vec::new();
+    for name in names("dtd") {
+        let text = std::fs::read(folder().join(&name).with_extension("dtd")).unwrap();
+        let generated = generate_source(&text, &Options::new(format!("{name}.dtd"))).unwrap();
+        let golden = folder().join(&name).with_extension("rs");
+        if bless {
+            std::fs::write(golden, generated.source).unwrap();
+        } else if std::fs::read_to_string(golden).ok().as_deref() != Some(&generated.source) {
+            wrong.push(name);
+        }
+    }
+    let orphans: Vec<_> = names("rs").difference(&names("dtd")).cloned().collect();
+    assert!(wrong.is_empty(), "not as the golden (see the difference with METATF_BLESS=1 and git diff): {wrong:?}");
+    assert!(orphans.is_empty(), "goldens without a DTD: {orphans:?}");
+}
+
+#[test]
+fn output_is_small() {
+    for name in names("dtd") {
+        let lines = |extension| {
+            let text = std::fs::read_to_string(folder().join(&name).with_extension(extension)).unwrap();
+            text.lines().filter(|l| !l.trim().is_empty()).count()
+        };
+        let (dtd, rs) = (lines("dtd"), lines("rs"));
+        println!("{name}: {rs} lines for {dtd} ({:.1} each)", rs as f64 / dtd as f64);
+    }
+}
+
+#[test]
+fn the_same_every_time() {
+    for name in names("dtd") {
+        let text = std::fs::read(folder().join(&name).with_extension("dtd")).unwrap();
+        let once = || generate_source(&text, &Options::new("x.dtd")).unwrap().source;
+        assert_eq!(once(), once());
+    }
+}

@@ -1,0 +1,52 @@
+//! Why a trace cannot be opened by a generated reader.
+
+use crate::error::{Error, ErrorKind};
+use std::fmt;
+
+/// An error of the container, or a DTD that does not fit; then the text names both sides.
+#[derive(Clone, Debug)]
+pub struct OpenError {
+    error: Error,
+    detail: Option<Box<str>>,
+}
+
+impl OpenError {
+    pub(crate) fn mismatch(detail: impl Into<Box<str>>) -> Self {
+        let kind = ErrorKind::Mismatch("see the details");
+        Self { error: Error::at(0, kind), detail: Some(detail.into()) }
+    }
+
+    pub(crate) fn dtd(detail: impl Into<Box<str>>) -> Self {
+        Self { error: Error::at(0, ErrorKind::Dtd("the trace's DTD has errors")), detail: Some(detail.into()) }
+    }
+
+    /// The error without its details.
+    #[must_use]
+    pub fn error(&self) -> Error {
+        self.error
+    }
+}
+
+impl From<Error> for OpenError {
+    fn from(error: Error) -> Self {
+        Self { error, detail: None }
+    }
+}
+
+impl From<OpenError> for Error {
+    fn from(error: OpenError) -> Self {
+        error.error
+    }
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.detail, self.error.kind) {
+            (Some(detail), ErrorKind::Dtd(what)) => write!(f, "{what}:\n{detail}"),
+            (Some(detail), _) => write!(f, "the trace's DTD does not fit the reader's: {detail}"),
+            (None, _) => write!(f, "{}", self.error),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}

@@ -1,0 +1,111 @@
+//! A record of the trace, read by the trace's format and handed out leaf by leaf as the reader's.
+
+use super::layout::Source;
+use super::map::{From, RecordMap, ZEROS};
+use crate::error::{Error, ErrorKind, Result};
+use crate::format::Step;
+use crate::row::{ContentRow, FREE_ITEMS, Row};
+
+#[derive(Clone, Copy, Debug)]
+enum Value<'a> {
+    Number(u64),
+    Bytes(&'a [u8]),
+}
+
+/// The values of a record, in the order of the trace's bytes.
+pub(crate) struct MappedRow<'a, 'm> {
+    map: &'m RecordMap,
+    values: Vec<(u8, Value<'a>)>,
+    /// For each of the reader's leaves: where in `values` its next value is looked for.
+    next: Vec<usize>,
+    /// For each of the reader's leaves: the value last handed out.
+    last: Vec<u64>,
+    items: u64,
+}
+
+impl<'a, 'm> MappedRow<'a, 'm> {
+    /// Reads the whole record.
+    pub(crate) fn read(row: &mut ContentRow<'a>, map: &'m RecordMap, tagged: bool) -> Result<Self> {
+        let mut values = Vec::new();
+        let steps = &row.record.steps;
+        let first = usize::from(tagged);
+        capture(row, steps.get(first..).unwrap_or_default(), first, &mut values)?;
+        let leaves = map.leaves.len();
+        Ok(Self { map, values, next: vec![0; leaves], last: vec![0; leaves], items: 0 })
+    }
+
+    /// The next value of a leaf of the reader.
+    fn take(&mut self, leaf: u8) -> Option<Value<'a>> {
+        let index = usize::from(leaf);
+        let from = match *self.map.leaves.get(index)? {
+            From::Leaf(from) => from,
+            From::Number(value) => return Some(Value::Number(value)),
+            From::Zeros(n) => return ZEROS.get(..n as usize).map(Value::Bytes),
+        };
+        let next = self.next.get_mut(index)?;
+        let found = self.values.get(*next..)?.iter().position(|(l, _)| *l == from)?;
+        let (_, value) = *self.values.get(*next + found)?;
+        *next += found + 1;
+        Some(value)
+    }
+}
+
+/// Repetitions nest at most 32 deep (spec 3.5), so this recursion is bounded.
+fn capture<'a>(
+    row: &mut ContentRow<'a>,
+    steps: &[Step],
+    offset: usize,
+    values: &mut Vec<(u8, Value<'a>)>,
+) -> Result<()> {
+    let mut at = 0;
+    while let Some(step) = steps.get(at) {
+        at += 1;
+        match *step {
+            Step::Number(leaf) => values.push((leaf, Value::Number(row.number(leaf)?))),
+            Step::Bytes(leaf) => values.push((leaf, Value::Bytes(row.bytes(leaf)?))),
+            Step::Repeat { count, end } => {
+                let end = usize::from(end).saturating_sub(offset).max(at);
+                let body = steps.get(at..end).unwrap_or_default();
+                for _ in 0..row.items(row.last(count))? {
+                    capture(row, body, offset + at, values)?;
+                }
+                at = end;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn lost() -> Error {
+    Error::at(0, ErrorKind::Mismatch("a record has fewer values than the reader's"))
+}
+
+impl<'a> Row<'a> for MappedRow<'a, '_> {
+    fn number(&mut self, leaf: u8) -> Result<u64> {
+        let Some(Value::Number(value)) = self.take(leaf) else { return Err(lost()) };
+        if let Some(last) = self.last.get_mut(usize::from(leaf)) {
+            *last = value;
+        }
+        Ok(value)
+    }
+
+    fn bytes(&mut self, leaf: u8) -> Result<&'a [u8]> {
+        let Some(Value::Bytes(bytes)) = self.take(leaf) else { return Err(lost()) };
+        Ok(bytes)
+    }
+
+    fn items(&mut self, count: u64) -> Result<usize> {
+        // Items that the trace has are bounded by its own row; those that are all made up are bounded here.
+        self.items = self.items.saturating_add(count);
+        match usize::try_from(count) {
+            Ok(n) if self.items <= self.values.len() as u64 + FREE_ITEMS => Ok(n),
+            _ => Err(Error::at(0, ErrorKind::TooManyItems(self.items))),
+        }
+    }
+}
+
+impl<'a> Source<'a> for MappedRow<'a, '_> {
+    fn last(&self, leaf: u8) -> u64 {
+        self.last.get(usize::from(leaf)).copied().unwrap_or(0)
+    }
+}

@@ -1,0 +1,90 @@
+//! How a trace is to be opened.
+
+use super::protocol::Protocol;
+use super::resolve::{Choice, choose};
+use super::{OpenError, Trace};
+use crate::container::Reader;
+use crate::reader::RecordReader;
+use std::io::Read;
+use std::path::Path;
+
+/// How a trace is to be opened: which DTD it is read by (spec 5.3), and what happens after damage (spec 5.2).
+#[derive(Clone, Debug, Default)]
+pub struct TraceOptions {
+    salvage: bool,
+    forced: Option<String>,
+    given: Option<String>,
+}
+
+impl TraceOptions {
+    /// The embedded DTD; the first error ends the trace.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reads on after damage; [`Trace::loss_report`] says what was lost.
+    #[must_use]
+    pub fn salvage(mut self, salvage: bool) -> Self {
+        self.salvage = salvage;
+        self
+    }
+
+    /// The text of the DTD to read by, whatever the trace says.
+    #[must_use]
+    pub fn force_dtd(mut self, text: impl Into<String>) -> Self {
+        self.forced = Some(text.into());
+        self
+    }
+
+    /// The text of the DTD to read by, should the trace carry none.
+    #[must_use]
+    pub fn dtd(mut self, text: impl Into<String>) -> Self {
+        self.given = Some(text.into());
+        self
+    }
+
+    /// Opens a file, or a pipe.
+    ///
+    /// # Errors
+    /// No trace, or one whose DTD does not fit.
+    pub fn open<P: Protocol>(self, path: impl AsRef<Path>) -> Result<Trace<'static, P>, OpenError> {
+        let reader = if self.salvage { Reader::salvage(path)? } else { Reader::open(path)? };
+        self.read(reader)
+    }
+
+    /// Reads a trace in memory.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn from_slice<P: Protocol>(self, bytes: &[u8]) -> Result<Trace<'_, P>, OpenError> {
+        let reader = if self.salvage { Reader::salvage_slice(bytes)? } else { Reader::from_slice(bytes)? };
+        self.read(reader)
+    }
+
+    /// Reads a trace from a stream.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn from_read<'t, P: Protocol>(self, read: impl Read + 't) -> Result<Trace<'t, P>, OpenError> {
+        let reader = if self.salvage { Reader::salvage_read(read)? } else { Reader::from_read(read)? };
+        self.read(reader)
+    }
+
+    /// Reads a trace from a container that was opened already: one without a header (spec 5.4), for example.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn read<P: Protocol>(self, reader: Reader<'_>) -> Result<Trace<'_, P>, OpenError> {
+        let text = match (&self.forced, reader.dtd_text(), &self.given) {
+            (Some(forced), _, _) => Some(forced.as_bytes()),
+            (None, Some(embedded), _) => Some(embedded),
+            (None, None, Some(given)) => Some(given.as_bytes()),
+            (None, None, None) => None,
+        };
+        let Choice { format, map } = choose::<P>(text, &reader.header().dtd_url)?;
+        let mut reader = RecordReader::new(format, reader)?;
+        reader.set_salvage(self.salvage);
+        Ok(Trace::new(reader, map))
+    }
+}

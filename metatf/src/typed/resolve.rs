@@ -1,0 +1,59 @@
+//! Which format a trace is read by, and how its records become the reader's (spec 5.3).
+
+use super::map::Map;
+use super::protocol::Protocol;
+use super::same::same_text;
+use super::OpenError;
+use crate::reader::FormatRef;
+
+/// The format of the trace, and how it maps to the reader's where the two differ.
+pub(crate) struct Choice {
+    pub(crate) format: FormatRef,
+    pub(crate) map: Option<Box<Map>>,
+}
+
+/// By the text of the trace's DTD; where there is none, by the URL in its header.
+pub(crate) fn choose<P: Protocol>(text: Option<&[u8]>, url: &str) -> Result<Choice, OpenError> {
+    let own = P::format();
+    let direct = Choice { format: FormatRef::Static(own), map: None };
+    let Some(text) = text else {
+        let name = url.rsplit(['/', '\\']).next().unwrap_or(url);
+        if name.is_empty() || name == P::SOURCE {
+            return Ok(direct);
+        }
+        let source = P::SOURCE;
+        return Err(OpenError::mismatch(format!(
+            "the trace carries no DTD and names `{url}`, the reader was made from `{source}`; give its text with \
+             `TraceOptions::dtd`"
+        )));
+    };
+    let text = std::str::from_utf8(text).map_err(|e| OpenError::dtd(format!("it is not UTF-8: {e}")))?;
+    if same_text(text, &own.dtd) {
+        return Ok(direct);
+    }
+    other::<P>(text, direct)
+}
+
+#[cfg(feature = "dynamic")]
+fn other<P: Protocol>(text: &str, direct: Choice) -> Result<Choice, OpenError> {
+    let own = P::format();
+    let parsed = metatf_parser::parse("trace.dtd", text.as_bytes());
+    let Some(dtd) = &parsed.dtd else {
+        let one = |d| metatf_parser::render(d, &parsed.name, text.as_bytes(), false);
+        return Err(OpenError::dtd(parsed.diagnostics.iter().map(one).collect::<Vec<_>>().join("\n")));
+    };
+    if dtd.fingerprint() == own.fingerprint {
+        return Ok(direct);
+    }
+    let theirs = crate::format::Format::from_dtd(dtd);
+    let map = Map::new(own, &theirs).map_err(OpenError::mismatch)?;
+    Ok(Choice { format: FormatRef::Shared(std::sync::Arc::new(theirs)), map: Some(Box::new(map)) })
+}
+
+#[cfg(not(feature = "dynamic"))]
+fn other<P: Protocol>(_: &str, _: Choice) -> Result<Choice, OpenError> {
+    Err(OpenError::mismatch(format!(
+        "the trace carries another DTD than `{}`; to read it by names, enable the feature `dynamic` of `metatf`",
+        P::SOURCE
+    )))
+}

@@ -1,0 +1,69 @@
+//! Whether two DTD texts are the same but for white space and comments.
+
+/// Compares token by token.
+pub(crate) fn same_text(a: &str, b: &str) -> bool {
+    a == b || tokens(a).eq(tokens(b))
+}
+
+/// The tokens of a text: words and numbers, strings, and single characters.
+fn tokens(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text.trim_start_matches('\u{feff}');
+    std::iter::from_fn(move || {
+        rest = skip(rest);
+        let first = rest.chars().next()?;
+        let word = |c: char| c.is_alphanumeric() || c == '_';
+        let length = if first == '"' {
+            string(rest)
+        } else if word(first) {
+            rest.find(|c| !word(c)).unwrap_or(rest.len())
+        } else {
+            first.len_utf8()
+        };
+        let (token, after) = rest.split_at(length);
+        rest = after;
+        Some(token)
+    })
+}
+
+/// What follows white space and comments (spec 2).
+fn skip(mut rest: &str) -> &str {
+    loop {
+        rest = rest.trim_start();
+        if let Some(line) = rest.strip_prefix("//") {
+            rest = line.find('\n').map_or("", |end| &line[end..]);
+        } else if let Some(block) = rest.strip_prefix("/*") {
+            rest = block.find("*/").map_or("", |end| &block[end + 2..]);
+        } else {
+            return rest;
+        }
+    }
+}
+
+/// Length of a string with its quotes.
+fn string(rest: &str) -> usize {
+    let mut escaped = true; // The opening quote.
+    let end = rest.char_indices().find(|&(_, c)| {
+        let closes = c == '"' && !escaped;
+        escaped = !escaped && c == '\\';
+        closes
+    });
+    end.map_or(rest.len(), |(at, _)| at + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::same_text;
+
+    #[test]
+    fn white_space_and_comments_do_not_count() {
+        assert!(same_text("a:(tag,x){/* no */ }// end", "\u{feff}a : ( tag , x ) // x\n{ }"));
+        assert!(same_text(r#"x.doc = "a // \" b"; y"#, r#"x.doc="a // \" b";y"#));
+    }
+
+    #[test]
+    fn all_else_counts() {
+        assert!(!same_text("a b", "ab"));
+        assert!(!same_text(r#"x.doc = "a  b";"#, r#"x.doc = "a b";"#));
+        assert!(!same_text("size.width = 4;", "size.width = 8;"));
+    }
+}

@@ -1,0 +1,92 @@
+//! One section of a trace: its records alone, or the elements of a stream section by their offsets.
+
+use super::layout::Family;
+use super::mapped::MappedRow;
+use super::protocol::{Protocol, SectionFamily};
+use super::trace::Trace;
+use crate::error::{Error, ErrorKind, Result};
+use crate::reader::At;
+use std::marker::PhantomData;
+
+/// Reads the data records of one section, and skips those of others.
+#[derive(Debug)]
+pub struct Section<'s, 't, P: Protocol, S> {
+    trace: &'s mut Trace<'t, P>,
+    section: PhantomData<fn() -> S>,
+}
+
+impl<'s, 't, P: Protocol, S> Section<'s, 't, P, S> {
+    pub(crate) fn new(trace: &'s mut Trace<'t, P>) -> Self {
+        Self { trace, section: PhantomData }
+    }
+}
+
+impl<P: Protocol, S: SectionFamily> Section<'_, '_, P, S> {
+    /// The section's next data record; its bytes borrow from the trace.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with the trace.
+    #[allow(clippy::should_implement_trait, reason = "it lends; to iterate, the type is an Iterator, too")]
+    pub fn next_record(&mut self) -> Result<Option<S::With<&[u8]>>> {
+        match self.trace.advance(Some(S::SECTION))? {
+            Some(at) => decode::<P, S, &[u8]>(self.trace, at).map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+impl<P: Protocol, S: SectionFamily> Iterator for Section<'_, '_, P, S> {
+    type Item = Result<S::With<Vec<u8>>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self.trace.advance(Some(S::SECTION)) {
+            Ok(Some(at)) => Some(decode::<P, S, Vec<u8>>(self.trace, at)),
+            Ok(None) => None,
+            Err(error) => Some(Err(error)),
+        }
+    }
+}
+
+fn decode<'s, P: Protocol, S: SectionFamily, B: From<&'s [u8]>>(
+    trace: &'s mut Trace<'_, P>,
+    at: At,
+) -> Result<S::With<B>> {
+    let Some(map) = trace.map.as_ref().and_then(|map| map.record(at.section, at.record)) else {
+        return trace.reader.decode(|row| S::read::<B, _>(at.record, row));
+    };
+    trace.reader.decode(|row| S::read::<B, _>(map.record, &mut MappedRow::read(row, map, true)?))
+}
+
+/// Elements of a stream section, found by the offsets that `sectionOffset` fields hold.
+#[derive(Debug)]
+pub struct Elements<'s, 't, P: Protocol, E> {
+    trace: &'s mut Trace<'t, P>,
+    section: usize,
+    element: PhantomData<fn() -> E>,
+}
+
+impl<'s, 't, P: Protocol, E> Elements<'s, 't, P, E> {
+    pub(crate) fn new(trace: &'s mut Trace<'t, P>, section: usize) -> Self {
+        Self { trace, section, element: PhantomData }
+    }
+}
+
+impl<P: Protocol, E: Family> Elements<'_, '_, P, E> {
+    /// The element at a byte offset of the section's content. Its chunk must have been read, which is so for offsets in
+    /// records that were.
+    ///
+    /// # Errors
+    /// No element begins there.
+    pub fn get(&mut self, offset: u64) -> Result<E::With<Vec<u8>>> {
+        let Trace { reader, map, .. } = &mut *self.trace;
+        let Some(map) = map.as_deref() else {
+            return reader.element_at(self.section, offset, |row| E::read::<Vec<u8>, _>(row));
+        };
+        let section = map.section(self.section);
+        let section = section.ok_or(Error::at(0, ErrorKind::Mismatch("the trace has no section of that name")))?;
+        let record = reader.format().sections.get(section).and_then(|s| s.records.first()).copied();
+        let record = record.and_then(|record| map.record(section, record));
+        let record = record.ok_or(Error::at(0, ErrorKind::Mismatch("the trace has no such elements")))?;
+        reader.element_at(section, offset, |row| E::read::<Vec<u8>, _>(&mut MappedRow::read(row, record, false)?))
+    }
+}

@@ -1,0 +1,228 @@
+//! Reading a trace as Rust types.
+
+use super::map::Map;
+use super::mapped::MappedRow;
+use super::protocol::Protocol;
+use super::section::{Elements, Section};
+use crate::container::{Header, LossReport, Warning};
+use crate::error::{Error, ErrorKind, Result};
+use crate::reader::{At, Event as RawEvent, Metadata, RecordReader};
+use crate::row::Row;
+use std::fmt;
+use std::marker::PhantomData;
+
+/// A trace, read record by record. Generated modules wrap it in a `Trace` of their own.
+pub struct Trace<'t, P: Protocol> {
+    pub(crate) reader: RecordReader<'t>,
+    /// Where the trace's format is not the reader's.
+    pub(crate) map: Option<Box<Map>>,
+    protocol: PhantomData<fn() -> P>,
+}
+
+/// Anything that can stand in a trace, data or not.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event<R, E, B> {
+    /// A data record.
+    Record(R),
+    /// A comment, and the number of its section.
+    Comment(u8, B),
+    /// A metadata record, already applied, and the number of its section. Numbers in it are the trace's own.
+    Metadata(u8, Metadata),
+    /// An element of a stream section; only after [`Trace::set_all`]. Whether it is of a shared table.
+    Element(E, bool),
+    /// A `section` record (version 0), and the number of the section that starts.
+    Section(u8),
+    /// A group starts (version 1, from the second on).
+    Group(u32),
+    /// The state of the section of this number was reset inside a group.
+    Reset(u8),
+}
+
+impl<'t, P: Protocol> Trace<'t, P> {
+    pub(crate) fn new(reader: RecordReader<'t>, map: Option<Box<Map>>) -> Self {
+        Self { reader, map, protocol: PhantomData }
+    }
+
+    /// The next data record; its bytes borrow from the trace. `None` at the end, and after an error.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with the trace.
+    #[allow(clippy::should_implement_trait, reason = "it lends; `records` iterates")]
+    pub fn next(&mut self) -> Result<Option<P::Record<&[u8]>>> {
+        match self.advance(None)? {
+            Some(at) => self.decode(at).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// As [`next`](Self::next), with a record that owns its bytes.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    pub fn next_owned(&mut self) -> Result<Option<P::Record<Vec<u8>>>> {
+        match self.advance(None)? {
+            Some(at) => self.decode(at).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// An iterator over the data records that are left, with their bytes.
+    pub fn records(&mut self) -> impl Iterator<Item = Result<P::Record<Vec<u8>>>> + use<'_, 't, P> {
+        std::iter::from_fn(|| self.next_owned().transpose())
+    }
+
+    /// The data records of one section; those of others are skipped.
+    pub fn section<S>(&mut self) -> Section<'_, 't, P, S> {
+        Section::new(self)
+    }
+
+    /// The elements of a stream section, by the index of the reader's format.
+    pub fn elements<E>(&mut self, section: usize) -> Elements<'_, 't, P, E> {
+        Elements::new(self, section)
+    }
+
+    /// Skips data records until `n` of the trace have passed.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with the trace; that the reader is past that record already.
+    pub fn seek(&mut self, n: u64) -> Result<()> {
+        if self.reader.records_read() > n {
+            return Err(Error::at(0, ErrorKind::Usage("the reader is past that record; open the trace again")));
+        }
+        while self.reader.records_read() < n && self.reader.next_event()?.is_some() {}
+        Ok(())
+    }
+
+    /// Also delivers the elements of stream sections, by [`next_event`](Self::next_event).
+    pub fn set_all(&mut self, all: bool) {
+        self.reader.set_all(all);
+    }
+
+    /// Whatever comes next: comments and metadata, too.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    #[allow(clippy::type_complexity, reason = "an event is of a record, an element, or bytes")]
+    pub fn next_event(&mut self) -> Result<Option<Event<P::Record<&[u8]>, P::Element<&[u8]>, &[u8]>>> {
+        loop {
+            let Some(event) = self.reader.next_event()? else { return Ok(None) };
+            let number = |at: At| self.reader.format().sections.get(at.section).map_or(0, |s| s.number);
+            return Ok(Some(match event {
+                RawEvent::Record(at) if self.knows(at) => Event::Record(self.decode(at)?),
+                RawEvent::Element(at, shared) if self.knows(at) => Event::Element(self.decode_element(at)?, shared),
+                RawEvent::Record(_) | RawEvent::Element(..) => continue,
+                RawEvent::Comment(at) => Event::Comment(number(at), self.reader.decode(|row| comment(row))?),
+                RawEvent::Metadata(at, metadata) => Event::Metadata(number(at), metadata),
+                RawEvent::Section(_, n) => Event::Section(n),
+                RawEvent::Group(n) => Event::Group(n),
+                RawEvent::Reset(section) => Event::Reset(number(At { section, record: 0, offset: 0 })),
+            }));
+        }
+    }
+
+    /// The file's header.
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        self.reader.container().header()
+    }
+
+    /// User metadata met so far: JSON objects, later ones add to and override earlier ones (spec 5.2).
+    #[must_use]
+    pub fn user_metadata(&self) -> &[Vec<u8>] {
+        self.reader.container().user_metadata()
+    }
+
+    /// What is not as it should be, and no error.
+    #[must_use]
+    pub fn warnings(&self) -> &[Warning] {
+        self.reader.container().warnings()
+    }
+
+    /// Salvage: what was lost so far.
+    #[must_use]
+    pub fn loss_report(&self) -> Option<&LossReport> {
+        self.reader.container().loss_report()
+    }
+
+    /// The error with the names of the trace's format put to its numbers.
+    #[must_use]
+    pub fn explain(&self, error: &Error) -> String {
+        crate::explain(self.reader.format(), error).to_string()
+    }
+
+    /// The reader beneath, whose numbers are those of the trace's own format.
+    #[must_use]
+    pub fn reader(&self) -> &RecordReader<'t> {
+        &self.reader
+    }
+
+    /// Moves on to the next data record that the reader knows; of this section, if one is given.
+    pub(crate) fn advance(&mut self, section: Option<usize>) -> Result<Option<At>> {
+        while let Some(event) = self.reader.next_event()? {
+            if let RawEvent::Record(at) = event
+                && self.knows(at)
+                && section.is_none_or(|wanted| self.target(at).0 == wanted)
+            {
+                return Ok(Some(at));
+            }
+        }
+        Ok(None)
+    }
+
+    fn knows(&self, at: At) -> bool {
+        self.map.as_ref().is_none_or(|map| map.record(at.section, at.record).is_some())
+    }
+
+    /// Section and record in the reader's format.
+    pub(crate) fn target(&self, at: At) -> (usize, u16) {
+        let mapped = self.map.as_ref().and_then(|map| map.record(at.section, at.record));
+        mapped.map_or((at.section, at.record), |map| (map.section, map.record))
+    }
+
+    fn decode<'s, B: From<&'s [u8]>>(&'s mut self, at: At) -> Result<P::Record<B>> {
+        let Some(map) = self.map.as_ref().and_then(|map| map.record(at.section, at.record)) else {
+            return self.reader.decode(|row| P::record(at.section, at.record, row));
+        };
+        self.reader.decode(|row| P::record(map.section, map.record, &mut MappedRow::read(row, map, true)?))
+    }
+
+    fn decode_element<'s, B: From<&'s [u8]>>(&'s mut self, at: At) -> Result<P::Element<B>> {
+        let Some(map) = self.map.as_ref().and_then(|map| map.record(at.section, at.record)) else {
+            return self.reader.decode(|row| P::element(at.section, row));
+        };
+        self.reader.decode(|row| P::element(map.section, &mut MappedRow::read(row, map, false)?))
+    }
+}
+
+/// `comment : vfield` (spec 3.6).
+fn comment<'a>(row: &mut impl Row<'a>) -> Result<&'a [u8]> {
+    row.number(1)?;
+    row.bytes(2)
+}
+
+impl<P: Protocol> fmt::Debug for Trace<'_, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Trace").field("dtd", &P::SOURCE).field("records_read", &self.reader.records_read()).finish()
+    }
+}
+
+/// The data records of a trace, each with its bytes. After an error nothing more comes.
+#[derive(Debug)]
+pub struct Records<'t, P: Protocol>(Trace<'t, P>);
+
+impl<P: Protocol> Iterator for Records<'_, P> {
+    type Item = Result<P::Record<Vec<u8>>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next_owned().transpose()
+    }
+}
+
+impl<'t, P: Protocol> IntoIterator for Trace<'t, P> {
+    type Item = Result<P::Record<Vec<u8>>>;
+    type IntoIter = Records<'t, P>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        Records(self)
+    }
+}

@@ -1,0 +1,172 @@
+//! Writing a trace from Rust types.
+
+use super::layout::{Family, WriteFields};
+use super::protocol::{DataRecord, Protocol};
+use crate::container::{Sink, WriteOptions};
+use crate::error::{Error, ErrorKind, Result};
+use crate::reader::FormatRef;
+use crate::state::Change;
+use crate::writer::RecordWriter;
+use std::fs::File;
+use std::io::BufWriter;
+use std::marker::PhantomData;
+use std::path::Path;
+
+/// Writes a trace. Generated modules wrap it in a `Writer` of their own, with a method for each record.
+pub struct Writer<W: Sink, P: Protocol> {
+    inner: RecordWriter<W>,
+    protocol: PhantomData<fn() -> P>,
+}
+
+impl<P: Protocol> Writer<BufWriter<File>, P> {
+    /// Creates a file.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn create(path: impl AsRef<Path>) -> Result<Self> {
+        Self::new(BufWriter::new(File::create(path)?))
+    }
+}
+
+impl<W: Sink, P: Protocol> Writer<W, P> {
+    /// Starts a trace with the default options.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub fn new(sink: W) -> Result<Self> {
+        Self::with_options(sink, &WriteOptions::default())
+    }
+
+    /// Starts a trace. Where the options name no DTD, the header names this format's.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub fn with_options(sink: W, options: &WriteOptions) -> Result<Self> {
+        let mut options = options.clone();
+        if options.dtd_url.is_empty() {
+            options.dtd_url = P::SOURCE.to_owned();
+        }
+        let inner = RecordWriter::new(sink, FormatRef::Static(P::format()), &options)?;
+        Ok(Self { inner, protocol: PhantomData })
+    }
+
+    /// Writes a record of any section, whoever holds its bytes.
+    ///
+    /// # Errors
+    /// The sink's, and what cannot be written as it is.
+    pub fn write(&mut self, record: &impl DataRecord) -> Result<()> {
+        let (section, index) = record.place();
+        let fields = record.fields();
+        self.inner.record(section, index, &mut |row| fields.write_fields(row, 0))
+    }
+
+    /// Writes a record of the section and record of these indices.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn put(&mut self, section: usize, record: u16, fields: &impl WriteFields) -> Result<()> {
+        self.inner.record(section, record, &mut |row| fields.write_fields(row, 0))
+    }
+
+    /// Writes a comment into the section of this number.
+    ///
+    /// # Errors
+    /// No such section, or a stream section; the sink's; text of over 255 bytes, unless the writer may adapt.
+    pub fn comment(&mut self, section: u8, text: impl AsRef<[u8]>) -> Result<()> {
+        let section = index::<P>(section)?;
+        self.inner.comment(section, text.as_ref())
+    }
+
+    /// Changes how a leaf is encoded from here on (spec 4.1), by the names of the DTD: section, record, path of the
+    /// leaf (`vfield.length`). It holds in later groups, too.
+    ///
+    /// # Errors
+    /// Names that the DTD does not have, a change that is not allowed.
+    pub fn set(&mut self, section: &str, record: &str, leaf: &str, change: Change) -> Result<()> {
+        let format = P::format();
+        let unknown = Error::at(0, ErrorKind::Usage("the DTD has no such section, record or leaf"));
+        let section = match section {
+            "" => Some(0),
+            name => format.section_named(name),
+        };
+        let section = section.ok_or(unknown)?;
+        let listed = format.sections.get(section).map_or(&[][..], |s| &s.records);
+        let found = listed.iter().find_map(|&index| {
+            let found = format.records.get(usize::from(index)).filter(|r| r.name == record)?;
+            let leaf = found.leaves.iter().position(|l| l.path == leaf)?;
+            Some((index, u8::try_from(leaf).ok()?))
+        });
+        let (record, leaf) = found.ok_or(unknown)?;
+        self.inner.set(section, record, leaf, change)
+    }
+
+    /// Adds user metadata, a JSON object.
+    ///
+    /// # Errors
+    /// The sink's; text that is no JSON object; a version 0 file, which has no place for it.
+    pub fn user_metadata(&mut self, json: &str) -> Result<()> {
+        self.inner.user_metadata(json)
+    }
+
+    /// Elements of a stream section, by its index in the format.
+    pub fn table<E>(&mut self, section: usize) -> Table<'_, W, E> {
+        Table { inner: &mut self.inner, section, element: PhantomData }
+    }
+
+    /// Data records written so far.
+    #[must_use]
+    pub fn records_written(&self) -> u64 {
+        self.inner.records_written()
+    }
+
+    /// The writer beneath.
+    pub fn inner(&mut self) -> &mut RecordWriter<W> {
+        &mut self.inner
+    }
+
+    /// Writes what is left, closes the trace and gives the sink back.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub fn finish(self) -> Result<W> {
+        self.inner.finish()
+    }
+}
+
+fn index<P: Protocol>(number: u8) -> Result<usize> {
+    let index = P::format().section_index(number);
+    index.ok_or(Error::at(0, ErrorKind::UnknownSection(number.into())))
+}
+
+/// A stream section that users fill: a table that `sectionOffset` fields refer to, or a list in its own right.
+pub struct Table<'w, W: Sink, E> {
+    inner: &'w mut RecordWriter<W>,
+    section: usize,
+    element: PhantomData<fn() -> E>,
+}
+
+impl<W: Sink, E: Family> Table<'_, W, E> {
+    /// The offset of this element in the table, for a `sectionOffset` field. Equal elements are stored once.
+    ///
+    /// # Errors
+    /// The sink's, and what cannot be written as it is.
+    pub fn intern<'b>(&mut self, element: impl Into<E::With<&'b [u8]>>) -> Result<u64>
+    where
+        E::With<&'b [u8]>: WriteFields,
+    {
+        let element = element.into();
+        self.inner.intern(self.section, &mut |row| element.write_fields(row, 0))
+    }
+
+    /// Appends an element to the table and gives its offset.
+    ///
+    /// # Errors
+    /// As [`intern`](Self::intern).
+    pub fn push<'b>(&mut self, element: impl Into<E::With<&'b [u8]>>) -> Result<u64>
+    where
+        E::With<&'b [u8]>: WriteFields,
+    {
+        let element = element.into();
+        self.inner.element(self.section, true, &mut |row| element.write_fields(row, 0))
+    }
+}
