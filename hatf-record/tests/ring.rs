@@ -1,4 +1,5 @@
 //! The ring under several threads, when it is full, and when a producer is late or gone.
+#![expect(clippy::unwrap_used)]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
