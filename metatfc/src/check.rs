@@ -1,0 +1,121 @@
+//! `check`: what is wrong with DTDs.
+
+use crate::failure::{Failure, Result, failed, say, usage};
+use crate::{dtd, input, output};
+use clap::ValueEnum;
+use metatf_parser::{Diagnostic, Label, Parsed, Severity};
+use serde_json::{Value, json};
+
+const MORE: &str = "\
+Exit status: 0 no errors (warnings do not count, unless --deny-warnings is given), 1 errors, 2 the command line is
+wrong.
+
+JSON messages are one object a line on standard output: file, severity, code, message, line, column, start and end
+(bytes), text, help, and `labels`, the other places that matter. Lines and columns (in code points) count from 1.
+
+Examples:
+  metatfc check spans.dtd
+  metatfc check --explain E0104
+  metatfc check --message-format json dtds/*.dtd | jq -r .message";
+
+/// Check DTDs: every mistake, with its place and what would be right
+#[derive(clap::Args)]
+#[command(after_help = MORE)]
+pub(crate) struct Args {
+    /// The DTDs; `-` is standard input
+    #[arg(required_unless_present = "explain")]
+    files: Vec<String>,
+    /// How to print what is found
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    message_format: MessageFormat,
+    /// Exit with status 1 for warnings, too
+    #[arg(long)]
+    deny_warnings: bool,
+    /// Explain a code like E0104, with an example
+    #[arg(long, value_name = "CODE", conflicts_with = "files")]
+    explain: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum MessageFormat {
+    #[default]
+    Human,
+    Json,
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    if let Some(code) = &args.explain {
+        return match metatf_parser::explain(code) {
+            Some(text) => output::print(&format!("{}\n", text.trim_end())),
+            None => usage(format!("there is no code `{code}`; codes look like E0104 or W0101")),
+        };
+    }
+    let (mut errors, mut warnings, mut unread) = (0, 0, false);
+    for path in &args.files {
+        let text = match input::read(path) {
+            Ok(text) => text,
+            // The other files are checked all the same.
+            Err(Failure::Failed(message)) => {
+                say(&message);
+                unread = true;
+                continue;
+            }
+            Err(other) => return Err(other),
+        };
+        let name = input::name(path);
+        let parsed = metatf_parser::parse(name, &text);
+        errors += parsed.errors();
+        warnings += parsed.warnings();
+        match args.message_format {
+            MessageFormat::Human => dtd::print(&parsed.diagnostics, name, &text),
+            MessageFormat::Json => print_json(&parsed)?,
+        }
+    }
+    if args.message_format == MessageFormat::Human && errors + warnings > 0 {
+        say(&format!("{}, {}", count(errors, "error"), count(warnings, "warning")));
+    }
+    if unread || errors > 0 {
+        return Err(Failure::Told);
+    }
+    if args.deny_warnings && warnings > 0 {
+        return failed("warnings are denied");
+    }
+    Ok(())
+}
+
+pub(crate) fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+fn print_json(parsed: &Parsed) -> Result<()> {
+    let lines: Vec<String> = parsed.diagnostics.iter().map(|d| format!("{}\n", object(&parsed.name, d))).collect();
+    output::print(&lines.concat())
+}
+
+fn object(file: &str, diagnostic: &Diagnostic) -> Value {
+    let place = |label: &Label| {
+        json!({
+            "line": label.line,
+            "column": label.column,
+            "start": label.span.start,
+            "end": label.span.end,
+            "text": label.text,
+        })
+    };
+    json!({
+        "file": file,
+        "severity": match diagnostic.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        },
+        "code": diagnostic.code.as_str(),
+        "message": diagnostic.message,
+        "line": diagnostic.primary.line,
+        "column": diagnostic.primary.column,
+        "start": diagnostic.primary.span.start,
+        "end": diagnostic.primary.span.end,
+        "text": diagnostic.primary.text,
+        "help": diagnostic.help,
+        "labels": diagnostic.secondary.iter().map(place).collect::<Vec<_>>(),
+    })
+}

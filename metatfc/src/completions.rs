@@ -1,0 +1,24 @@
+//! `completions`: what a shell needs to complete our command line.
+
+use crate::failure::Result;
+use clap::CommandFactory as _;
+
+const MORE: &str = "\
+Examples:
+  metatfc completions bash > ~/.local/share/bash-completion/completions/metatfc
+  metatfc completions zsh > ~/.zfunc/_metatfc
+  metatfc completions fish > ~/.config/fish/completions/metatfc.fish";
+
+/// Print a completion script for a shell
+#[derive(clap::Args)]
+#[command(after_help = MORE)]
+pub(crate) struct Args {
+    /// Which shell
+    shell: clap_complete::Shell,
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut crate::Cli::command(), "metatfc", &mut script);
+    crate::output::print(&String::from_utf8_lossy(&script))
+}

@@ -1,0 +1,124 @@
+//! Which DTD reads a trace (spec 5.3).
+
+use crate::failure::{Failure, Result, failed, say};
+use crate::{input, output};
+use metatf::container::Reader;
+use metatf::dynamic::Schema;
+use metatf_parser::schema::Dtd;
+use metatf_parser::{Diagnostic, Severity};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// The DTDs that come with the program: file name and text.
+const BUILT_IN: &[(&str, &str)] = &[("HATF10.dtd", include_str!("../../dtds/HATF10.dtd"))];
+
+/// Which DTD to read a trace by.
+#[derive(clap::Args, Debug, Clone, Default)]
+pub(crate) struct DtdArgs {
+    /// The DTD of a trace that does not carry its own (a file, or the name of a built-in one)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) dtd: Option<String>,
+    /// Read by this DTD, whatever the trace carries
+    #[arg(long, value_name = "FILE", conflicts_with = "dtd")]
+    pub(crate) force_dtd: Option<String>,
+}
+
+/// Reads and parses a DTD that was named on the command line: a file, or a built-in DTD's name.
+pub(crate) fn load(path: &str) -> Result<Dtd> {
+    if path != "-"
+        && !Path::new(path).exists()
+        && let Some((name, text)) = built_in(path)
+    {
+        return parse(name, text.as_bytes());
+    }
+    parse(input::name(path), &input::read(path)?)
+}
+
+/// Parses a DTD; its errors are printed, its warnings are for `check` to tell.
+pub(crate) fn parse(name: &str, text: &[u8]) -> Result<Dtd> {
+    let parsed = metatf_parser::parse(name, text);
+    match parsed.dtd {
+        Some(dtd) => Ok(dtd),
+        None => {
+            let errors = parsed.diagnostics.iter().filter(|d| d.severity == Severity::Error);
+            print(errors, name, text);
+            Err(Failure::Told)
+        }
+    }
+}
+
+/// Prints diagnostics to standard error.
+pub(crate) fn print<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>, name: &str, text: &[u8]) {
+    let mut err = std::io::stderr().lock();
+    for diagnostic in diagnostics {
+        let shown = metatf_parser::render(diagnostic, name, text, output::colours_err());
+        let _ = writeln!(err, "{}", shown.trim_end());
+    }
+}
+
+/// The DTD that an opened trace is to be read by, in the order of spec 5.3.
+pub(crate) fn find(reader: &Reader<'_>, trace: &str, args: &DtdArgs, salvage: bool) -> Result<Schema> {
+    search(reader, trace, args, salvage).map(Schema::new)
+}
+
+fn search(reader: &Reader<'_>, trace: &str, args: &DtdArgs, salvage: bool) -> Result<Dtd> {
+    if let Some(path) = &args.force_dtd {
+        return load(path);
+    }
+    if let Some(text) = reader.dtd_text() {
+        let parsed = parse(&format!("{trace} (its embedded DTD)"), text);
+        return parsed.inspect_err(|_| {
+            say(&format!("{trace}: the DTD it embeds has errors; --force-dtd FILE reads it by another"));
+        });
+    }
+    // Why there is no embedded DTD is the first error of the trace, unless it is to be salvaged.
+    if let Some(error) = reader.opening_error().filter(|_| !salvage) {
+        return failed(format!("{trace}: {error}"));
+    }
+    if let Some(path) = &args.dtd {
+        return load(path);
+    }
+    let url = reader.header().dtd_url.as_str();
+    if let Some((name, text)) = built_in(url) {
+        return parse(name, text.as_bytes());
+    }
+    if let Some(path) = on_path(url) {
+        return load(&path.to_string_lossy());
+    }
+    let named = if url.is_empty() { "names none".to_owned() } else { format!("names `{url}`") };
+    failed(format!(
+        "{trace}: no DTD to read it by: it embeds none and {named}, which is neither built in nor on METATF_PATH; \
+         give one with --dtd FILE, or a folder that holds it in METATF_PATH"
+    ))
+}
+
+/// The last component of a path or URL.
+fn file_name(url: &str) -> &str {
+    url.rsplit('/').next().unwrap_or(url)
+}
+
+fn built_in(url: &str) -> Option<(&'static str, &'static str)> {
+    let wanted = file_name(url);
+    BUILT_IN.iter().copied().find(|(name, _)| *name == wanted || name.strip_suffix(".dtd") == Some(wanted))
+}
+
+/// A file on `METATF_PATH`, a list of folders and of DTDs. Only `file:` URLs and plain paths are looked for.
+fn on_path(url: &str) -> Option<PathBuf> {
+    let path = match url.split_once(':') {
+        Some(("file", rest)) => rest.strip_prefix("//localhost").or(rest.strip_prefix("//")).unwrap_or(rest),
+        Some((scheme, _)) if scheme.len() > 1 && scheme.bytes().all(|b| b.is_ascii_alphanumeric()) => return None,
+        _ => url,
+    };
+    let name = file_name(path);
+    if name.is_empty() || name == ".." {
+        return None;
+    }
+    // What a trace says must not lead out of the folders the user has named.
+    let inside = Path::new(path).components().all(|c| matches!(c, std::path::Component::Normal(_)));
+    let list = std::env::var_os("METATF_PATH")?;
+    std::env::split_paths(&list).filter(|p| !p.as_os_str().is_empty()).find_map(|entry| {
+        let below = [inside.then(|| entry.join(path)), Some(entry.join(name))];
+        let itself = entry.file_name().is_some_and(|n| n == name).then(|| entry.clone());
+        below.into_iter().flatten().chain(itself).find(|p| p.is_file())
+    })
+}

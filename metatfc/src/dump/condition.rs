@@ -1,0 +1,268 @@
+//! `--where`: a condition on the fields of a record.
+
+use super::parse::{self, Expr, Op, Operand};
+use crate::failure::{Failure, Result, usage};
+use crate::fields;
+use metatf::dynamic::{Datum, Schema, Tape};
+use metatf::format::{Format, Record, Step};
+use metatf::reader::At;
+use metatf_parser::schema;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// A condition with its names looked up.
+pub(crate) struct Condition {
+    expr: Expr,
+    /// What each field's name means, in the order of the condition.
+    names: Vec<Name>,
+    format: Arc<Format>,
+    schema: Arc<schema::Dtd>,
+    /// Which leaf each value on the tape is of.
+    leaves: Vec<u8>,
+}
+
+/// What a name in the condition means.
+enum Name {
+    Section,
+    Record,
+    Offset,
+    /// For each record: the leaves of this name.
+    Leaves(Vec<Vec<u8>>),
+}
+
+/// A value to be compared.
+#[derive(Clone, Copy)]
+enum Value<'v> {
+    Integer(i128),
+    Float(f64),
+    Bytes(&'v [u8]),
+}
+
+impl Condition {
+    pub(crate) fn new(schema: &Schema, text: &str) -> Result<Self> {
+        let fail = |at: usize, message: &str| {
+            let column = text.get(..at).map_or(0, |t| t.chars().count());
+            Failure::Usage(format!("--where: {message}\n    {text}\n    {:column$}^", ""))
+        };
+        let mut expr = parse::parse(text).map_err(|e| fail(e.at, &e.message))?;
+        let mut names = Vec::new();
+        resolve(&mut expr, &mut |name, at| {
+            let found = look_up(schema, name).ok_or_else(|| fail(at, &unknown(schema, name)))?;
+            names.push(found);
+            Ok(names.len() - 1)
+        })?;
+        let (format, schema) = (Arc::clone(&schema.format), Arc::clone(&schema.dtd));
+        let condition = Self { expr, names, format, schema, leaves: Vec::new() };
+        condition.check_kinds(&condition.expr)?;
+        Ok(condition)
+    }
+
+    /// Whether it holds for the record on the tape.
+    pub(crate) fn holds(&mut self, at: At, tape: &Tape) -> bool {
+        let Some(record) = self.format.records.get(usize::from(at.record)) else { return false };
+        self.leaves.clear();
+        order(record, tape, &mut self.leaves);
+        self.eval(&self.expr, at, tape)
+    }
+
+    /// The parser bounds the depth.
+    fn eval(&self, expr: &Expr, at: At, tape: &Tape) -> bool {
+        match expr {
+            Expr::Or(a, b) => self.eval(a, at, tape) || self.eval(b, at, tape),
+            Expr::And(a, b) => self.eval(a, at, tape) && self.eval(b, at, tape),
+            Expr::Not(a) => !self.eval(a, at, tape),
+            Expr::Compare(left, op, right) => {
+                self.any(left, at, tape, &mut |l| self.any(right, at, tape, &mut |r| compare(l, *op, r)))
+            }
+        }
+    }
+
+    /// Whether the test holds for one of the values of an operand.
+    fn any(&self, operand: &Operand, at: At, tape: &Tape, test: &mut dyn FnMut(Value<'_>) -> bool) -> bool {
+        match operand {
+            Operand::Integer(n) => test(Value::Integer(*n)),
+            Operand::Float(f) => test(Value::Float(*f)),
+            Operand::Bytes(bytes) => test(Value::Bytes(bytes)),
+            Operand::Field(_, index) => match self.names.get(*index) {
+                Some(Name::Offset) => test(Value::Integer(at.offset.into())),
+                Some(Name::Section) => {
+                    let section = self.schema.sections.get(at.section).and_then(|s| s.name.as_deref());
+                    test(Value::Bytes(section.unwrap_or_default().as_bytes()))
+                }
+                Some(Name::Record) => {
+                    let record = self.schema.records.get(usize::from(at.record)).map(|r| r.name.as_str());
+                    test(Value::Bytes(record.unwrap_or_default().as_bytes()))
+                }
+                Some(Name::Leaves(records)) => {
+                    let wanted = records.get(usize::from(at.record)).map_or(&[][..], Vec::as_slice);
+                    let record = self.schema.records.get(usize::from(at.record));
+                    let mut values = self.leaves.iter().zip(tape.data()).filter(|(leaf, _)| wanted.contains(leaf));
+                    !wanted.is_empty()
+                        && values.any(|(leaf, datum)| {
+                            let leaf = record.and_then(|r| r.leaves.get(usize::from(*leaf)));
+                            test(value(leaf.map_or(schema::Format::Unset, |l| l.format), tape, datum))
+                        })
+                }
+                None => false,
+            },
+        }
+    }
+
+    /// A number never equals bytes: who compares the two is told so.
+    fn check_kinds(&self, expr: &Expr) -> Result<()> {
+        match expr {
+            Expr::Or(a, b) | Expr::And(a, b) => self.check_kinds(a).and_then(|()| self.check_kinds(b)),
+            Expr::Not(a) => self.check_kinds(a),
+            Expr::Compare(_, Op::Set, _) => Ok(()),
+            Expr::Compare(a, _, b) => {
+                let (left, right) = (self.kinds(a), self.kinds(b));
+                if left.iter().any(|kind| right.contains(kind)) {
+                    return Ok(());
+                }
+                let name = |o: &Operand| match o {
+                    Operand::Field(name, _) => {
+                        format!("{name} ({})", if self.kinds(o).contains(&true) { "a number" } else { "bytes" })
+                    }
+                    Operand::Integer(n) => format!("{n}"),
+                    Operand::Float(f) => format!("{f}"),
+                    Operand::Bytes(_) => "a string".to_owned(),
+                };
+                usage(format!("--where: {} cannot be compared with {}", name(a), name(b)))
+            }
+        }
+    }
+
+    /// Whether an operand can be a number (true), bytes (false), or both.
+    fn kinds(&self, operand: &Operand) -> Vec<bool> {
+        match operand {
+            Operand::Integer(_) | Operand::Float(_) => vec![true],
+            Operand::Bytes(_) => vec![false],
+            Operand::Field(_, index) => match self.names.get(*index) {
+                Some(Name::Offset) => vec![true],
+                Some(Name::Leaves(records)) => {
+                    let records = records.iter().zip(&self.schema.records);
+                    let leaves = records.flat_map(|(ids, r)| ids.iter().filter_map(|&i| r.leaves.get(usize::from(i))));
+                    leaves.map(schema::Leaf::is_numeric).collect()
+                }
+                _ => vec![false],
+            },
+        }
+    }
+}
+
+/// Replaces the place of every field by the index of its meaning.
+fn resolve(expr: &mut Expr, find: &mut dyn FnMut(&str, usize) -> Result<usize>) -> Result<()> {
+    match expr {
+        Expr::Or(a, b) | Expr::And(a, b) => resolve(a, find).and_then(|()| resolve(b, find)),
+        Expr::Not(a) => resolve(a, find),
+        Expr::Compare(a, _, b) => {
+            for operand in [a, b] {
+                if let Operand::Field(name, at) = operand {
+                    *at = find(name, *at)?;
+                }
+            }
+            Ok(())
+        }
+    }
+}
+
+fn look_up(schema: &Schema, name: &str) -> Option<Name> {
+    match name {
+        "@section" => return Some(Name::Section),
+        "@record" => return Some(Name::Record),
+        "@offset" => return Some(Name::Offset),
+        _ => {}
+    }
+    let matches = |path: &str| path == name || path.strip_suffix(name).is_some_and(|rest| rest.ends_with('.'));
+    let of_record = |record: &schema::Record| -> Vec<u8> {
+        let names = fields::names(record).into_iter();
+        names.filter(|(id, path)| matches(path) && !is_tag(record, *id)).map(|(id, _)| id.0).collect()
+    };
+    // The fields of the three predefined records are none of a data record.
+    let records: Vec<Vec<u8>> =
+        schema.dtd.records.iter().enumerate().map(|(i, r)| if i < 3 { Vec::new() } else { of_record(r) }).collect();
+    records.iter().any(|r| !r.is_empty()).then_some(Name::Leaves(records))
+}
+
+fn is_tag(record: &schema::Record, id: schema::LeafId) -> bool {
+    fields::leaf(record, id).is_some_and(schema::Leaf::is_tag)
+}
+
+fn unknown(schema: &Schema, name: &str) -> String {
+    let mut known: Vec<String> = Vec::new();
+    for record in schema.dtd.records.iter().skip(3) {
+        for (id, path) in fields::names(record) {
+            if !is_tag(record, id) && !known.contains(&path) {
+                known.push(path);
+            }
+        }
+    }
+    known.truncate(30);
+    format!("no record has a field `{name}`; there are: {}", known.join(", "))
+}
+
+fn value<'v>(format: schema::Format, tape: &'v Tape, datum: &'v Datum) -> Value<'v> {
+    match datum {
+        Datum::Bytes(_) => Value::Bytes(tape.bytes(datum)),
+        Datum::Number(n) => match format {
+            schema::Format::Signed => Value::Integer(n.cast_signed().into()),
+            schema::Format::F64 => Value::Float(f64::from_bits(*n)),
+            _ => Value::Integer((*n).into()),
+        },
+    }
+}
+
+/// Numbers of different kinds are compared as floating point; numbers and bytes are never anything to each other.
+fn compare(left: Value<'_>, op: Op, right: Value<'_>) -> bool {
+    #[allow(clippy::cast_precision_loss, reason = "a comparison with a floating point number")]
+    let ordering = match (left, right) {
+        (Value::Bytes(a), Value::Integer(_)) if op == Op::Set => return !a.is_empty(),
+        (Value::Float(a), Value::Integer(_)) if op == Op::Set => return a != 0.0,
+        (Value::Integer(a), Value::Integer(b)) => Some(a.cmp(&b)),
+        (Value::Float(a), Value::Float(b)) => a.partial_cmp(&b),
+        (Value::Integer(a), Value::Float(b)) => (a as f64).partial_cmp(&b),
+        (Value::Float(a), Value::Integer(b)) => a.partial_cmp(&(b as f64)),
+        (Value::Bytes(a), Value::Bytes(b)) => Some(a.cmp(b)),
+        _ => return false,
+    };
+    match op {
+        Op::Equal => ordering == Some(Ordering::Equal),
+        Op::NotEqual | Op::Set => ordering != Some(Ordering::Equal),
+        Op::Less => ordering == Some(Ordering::Less),
+        Op::LessEqual => matches!(ordering, Some(Ordering::Less | Ordering::Equal)),
+        Op::Greater => ordering == Some(Ordering::Greater),
+        Op::GreaterEqual => matches!(ordering, Some(Ordering::Greater | Ordering::Equal)),
+    }
+}
+
+/// Which leaf each value on the tape is of.
+fn order(record: &Record, tape: &Tape, leaves: &mut Vec<u8>) {
+    let tagged = matches!(record.leaves.first().map(|l| &l.kind), Some(metatf::format::LeafKind::Tag));
+    let first = usize::from(tagged);
+    let mut last = [0; 256];
+    walk(record.steps.get(first..).unwrap_or_default(), first, tape, leaves, &mut last);
+}
+
+/// Repetitions nest at most 32 deep (spec 3.5), so this recursion is bounded.
+fn walk(steps: &[Step], offset: usize, tape: &Tape, leaves: &mut Vec<u8>, last: &mut [u64; 256]) {
+    let mut at = 0;
+    while let Some(step) = steps.get(at) {
+        at += 1;
+        match *step {
+            Step::Number(leaf) | Step::Bytes(leaf) => {
+                if let Some(Datum::Number(n)) = tape.data().get(leaves.len()) {
+                    last[usize::from(leaf)] = *n;
+                }
+                leaves.push(leaf);
+            }
+            Step::Repeat { count, end } => {
+                let end = usize::from(end).saturating_sub(offset).max(at);
+                let body = steps.get(at..end).unwrap_or_default();
+                for _ in 0..last[usize::from(count)] {
+                    walk(body, offset + at, tape, leaves, last);
+                }
+                at = end;
+            }
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! `--format csv`: one table (RFC 4180, lines end in a line feed).
+
+use super::Printer;
+use super::select::Select;
+use super::text::resolve;
+use crate::fields::{self, Cursor};
+use metatf::dynamic::{Datum, Schema, Tape, Trace};
+use metatf::reader::{At, Event};
+use metatf_parser::schema::{Format, Item, Leaf, LeafId, Record, Repeated};
+use serde_json::{Map, Value};
+use std::io::Write as _;
+
+/// A table of the records that can appear.
+pub(crate) struct Csv {
+    schema: Schema,
+    columns: Vec<String>,
+    /// For each record, the column of each of its cells.
+    plans: Vec<Vec<usize>>,
+    /// Columns that come before the fields.
+    lead: usize,
+    several: bool,
+    all: bool,
+    resolve: bool,
+    /// The cells of a line, used again.
+    row: Vec<String>,
+}
+
+impl Csv {
+    pub(crate) fn new(schema: &Schema, select: &Select, all: bool, resolve: bool) -> Self {
+        let kinds = select.kinds(schema);
+        let several = kinds.len() != 1;
+        let mut columns: Vec<String> = Vec::new();
+        if several {
+            columns.extend(["@section".to_owned(), "@record".to_owned()]);
+        }
+        if all {
+            columns.push("@offset".to_owned());
+        }
+        let lead = columns.len();
+        let mut plans = vec![Vec::new(); schema.dtd.records.len()];
+        for &(_, index) in &kinds {
+            let Some(record) = schema.record(index) else { continue };
+            let mut names = Vec::new();
+            headings(record, &record.items, "", all, &mut names);
+            let plan = names.into_iter().map(|name| {
+                columns.iter().position(|c| *c == name).unwrap_or_else(|| {
+                    columns.push(name);
+                    columns.len() - 1
+                })
+            });
+            plans[usize::from(index)] = plan.collect();
+        }
+        let row = vec![String::new(); columns.len()];
+        Self { schema: schema.clone(), columns, plans, lead, several, all, resolve, row }
+    }
+}
+
+/// The names of a record's cells, with their units. Items nest at most 32 deep (spec 3.5).
+fn headings(record: &Record, items: &[Item], prefix: &str, all: bool, names: &mut Vec<String>) {
+    for item in items {
+        match item {
+            Item::Leaf(id) => {
+                let Some(leaf) = fields::leaf(record, *id).filter(|l| all || !fields::hidden(l)) else { continue };
+                names.push(heading(prefix, &leaf.key, Some(leaf)));
+            }
+            Item::Nested { key, record: nested, items, .. } => match fields::vfield(nested, items) {
+                Some((_, data)) => names.push(heading(prefix, key, fields::leaf(record, data))),
+                None => headings(record, items, &format!("{prefix}{key}."), all, names),
+            },
+            Item::Repeat { key, body, .. } => {
+                let leaf = match body {
+                    Repeated::Leaf(id) => fields::leaf(record, *id),
+                    _ => None,
+                };
+                names.push(heading(prefix, key, leaf));
+            }
+        }
+    }
+}
+
+fn heading(prefix: &str, key: &str, leaf: Option<&Leaf>) -> String {
+    match leaf.and_then(|l| l.unit.as_deref()) {
+        Some(unit) => format!("{prefix}{key} ({unit})"),
+        None => format!("{prefix}{key}"),
+    }
+}
+
+impl Printer for Csv {
+    fn head(&mut self, out: &mut Vec<u8>) {
+        line(out, &self.columns);
+    }
+
+    fn print(&mut self, trace: &mut Trace<'_>, event: Event, out: &mut Vec<u8>) -> metatf::Result<()> {
+        let (Event::Record(at) | Event::Element(at, _)) = event else { return Ok(()) };
+        let At { section, record: index, offset } = at;
+        let schema = self.schema.clone();
+        let Some(record) = schema.record(index) else { return Ok(()) };
+        self.row.iter_mut().for_each(String::clear);
+        let mut lead = Vec::new();
+        if self.several {
+            lead.push(schema.section(section).and_then(|s| s.name.clone()).unwrap_or_default());
+            lead.push(record.name.clone());
+        }
+        if self.all {
+            lead.push(offset.to_string());
+        }
+        for (cell, value) in self.row.iter_mut().take(self.lead).zip(lead) {
+            *cell = value;
+        }
+        let mut resolved = Vec::new();
+        if self.resolve {
+            let tape = trace.tape().clone();
+            resolved = resolve(trace, at, &mut Cursor::new(record, &tape), &record.items)?;
+        }
+        let mut cells = Cells {
+            cursor: Cursor::new(record, trace.tape()),
+            resolved: resolved.into_iter(),
+            all: self.all,
+            plan: self.plans.get(usize::from(index)).map_or(&[][..], Vec::as_slice).iter(),
+            row: &mut self.row,
+        };
+        cells.items(&record.items);
+        line(out, &self.row);
+        Ok(())
+    }
+}
+
+fn line(out: &mut Vec<u8>, cells: &[String]) {
+    for (i, cell) in cells.iter().enumerate() {
+        if i > 0 {
+            out.push(b',');
+        }
+        let _ = if cell.contains([',', '"', '\n', '\r']) {
+            write!(out, "\"{}\"", cell.replace('"', "\"\""))
+        } else {
+            out.write_all(cell.as_bytes())
+        };
+    }
+    out.push(b'\n');
+}
+
+/// Puts a record's values into the cells of a line.
+struct Cells<'t> {
+    cursor: Cursor<'t>,
+    resolved: std::vec::IntoIter<Option<String>>,
+    all: bool,
+    plan: std::slice::Iter<'t, usize>,
+    row: &'t mut Vec<String>,
+}
+
+impl Cells<'_> {
+    /// Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
+    fn items(&mut self, items: &[Item]) {
+        for item in items {
+            match item {
+                Item::Leaf(id) => {
+                    if let Some((true, value)) = self.value(*id) {
+                        self.put(plain(value));
+                    }
+                }
+                Item::Nested { record, items, .. } => match fields::vfield(record, items) {
+                    Some((length, data)) => {
+                        let value = self.vfield(length, data);
+                        self.put(plain(value));
+                    }
+                    None => self.items(items),
+                },
+                Item::Repeat { count, body, .. } => {
+                    let value = self.repeat(*count, body);
+                    self.put(value.to_string());
+                }
+            }
+        }
+    }
+
+    fn put(&mut self, text: String) {
+        if let Some(cell) = self.plan.next().and_then(|&column| self.row.get_mut(column)) {
+            *cell = text;
+        }
+    }
+
+    fn repeat(&mut self, count: LeafId, body: &Repeated) -> Value {
+        let mut values = Vec::new();
+        for _ in 0..self.cursor.count(count) {
+            values.push(match body {
+                Repeated::Leaf(id) => self.value(*id).map_or(Value::Null, |(_, v)| v),
+                Repeated::Group(items) => self.object(items),
+                Repeated::Record { record, items, .. } => match fields::vfield(record, items) {
+                    Some((length, data)) => self.vfield(length, data),
+                    None => self.object(items),
+                },
+            });
+        }
+        Value::Array(values)
+    }
+
+    fn object(&mut self, items: &[Item]) -> Value {
+        let mut object = Map::new();
+        for item in items {
+            match item {
+                Item::Leaf(id) => {
+                    let key = fields::leaf(self.cursor.record, *id).map(|l| l.key.clone());
+                    if let (Some(key), Some((true, value))) = (key, self.value(*id)) {
+                        object.insert(key, value);
+                    }
+                }
+                Item::Nested { key, record, items, .. } => {
+                    let value = match fields::vfield(record, items) {
+                        Some((length, data)) => self.vfield(length, data),
+                        None => self.object(items),
+                    };
+                    object.insert(key.clone(), value);
+                }
+                Item::Repeat { count, key, body } => {
+                    object.insert(key.clone(), self.repeat(*count, body));
+                }
+            }
+        }
+        Value::Object(object)
+    }
+
+    fn vfield(&mut self, length: LeafId, data: LeafId) -> Value {
+        let _ = self.value(length);
+        self.value(data).map_or(Value::Null, |(_, v)| v)
+    }
+
+    /// The next value, as in JSON lines, and whether it is to be shown.
+    fn value(&mut self, id: LeafId) -> Option<(bool, Value)> {
+        let (leaf, datum) = self.cursor.take(id)?;
+        let shown = self.all || !fields::hidden(leaf);
+        if let Some(json) = self.resolved.next().flatten() {
+            return Some((shown, serde_json::from_str(&json).unwrap_or(Value::String(json))));
+        }
+        Some((shown, json(leaf, self.cursor.tape, &datum)))
+    }
+}
+
+fn json(leaf: &Leaf, tape: &Tape, datum: &Datum) -> Value {
+    match datum {
+        Datum::Number(n) => match leaf.format {
+            Format::Signed => n.cast_signed().into(),
+            Format::F64 => {
+                let float = f64::from_bits(*n);
+                serde_json::Number::from_f64(float).map_or_else(|| float.to_string().into(), Value::Number)
+            }
+            _ => (*n).into(),
+        },
+        Datum::Bytes(_) => {
+            let bytes = tape.bytes(datum);
+            match std::str::from_utf8(bytes) {
+                Ok(text) if leaf.format == Format::Utf8 => text.into(),
+                _ => {
+                    let mut hex = String::new();
+                    fields::hex(&mut hex, bytes);
+                    hex.into()
+                }
+            }
+        }
+    }
+}
+
+/// A cell: strings without quotes.
+fn plain(value: Value) -> String {
+    match value {
+        Value::String(text) => text,
+        other => other.to_string(),
+    }
+}

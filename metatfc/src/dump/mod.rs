@@ -1,0 +1,347 @@
+//! `dump`: prints a trace.
+
+mod condition;
+mod csv;
+mod hex;
+mod parse;
+mod select;
+mod text;
+
+use crate::dtd::{self, DtdArgs};
+use crate::explain::explain;
+use crate::failure::{Failure, Result, failed, say, usage};
+use crate::input;
+use crate::output::Output;
+use crate::progress::Progress;
+use clap::ValueEnum;
+use metatf::container::{Class, Order, Reader};
+use metatf::dynamic::{JsonOptions, Schema, Tape, Trace};
+use metatf::reader::Event;
+use select::Select;
+use std::collections::VecDeque;
+
+const MORE: &str = "\
+Conditions (--where):
+  A condition compares fields with values or with each other: ==  !=  <  <=  >  >=
+  and combines comparisons: &&  ||  !  ( )
+  A field is named as in JSON: size, box.point.x, address_2; the end of a name will do (x). For a `vfield` its
+  name stands for its bytes. @section, @record and @offset can be compared, too.
+  Numbers: 4096, 4_096, 0x1000, -1, 1.5. Strings: \"text\", or bytes in hex: x\"00ff\".
+  Where a field is repeated, a comparison holds if it holds for one of its values; where a record lacks the field,
+  it does not hold. Comments, metadata and group marks are left out where there is a condition.
+
+Formats (--format):
+  text   a line a record, values by the DTD's `format` and `unit`
+  jsonl  a JSON object a line; `metatfc encode` makes a trace of it again
+  csv    one table: if only one kind of record can appear (see --record), its fields; else @section and @record,
+         and a column for every name of a field. Repetitions are cells of JSON. Comments, metadata and group marks
+         have no line.
+  hex    every field with its offset, its bytes and its value, and where metadata has set its encoding, the offset of
+         that metadata record (version 0 and stored chunks: in the file, else in the chunk's content)
+
+Examples:
+  metatfc dump T.mtf | head
+  metatfc dump --format csv --record alloc T.mtf > alloc.csv
+  metatfc dump --where 'size >= 0x1000 && thread != 1' --tail 20 T.mtf
+  metatfc dump --format jsonl --all T.mtf | metatfc encode --dtd D.dtd - copy.mtf
+  metatfc dump --raw --class 2 --order little --dtd log.dtd app.log
+  record-something | metatfc dump -";
+
+/// Print the records of a trace
+#[derive(clap::Args)]
+#[command(after_help = MORE)]
+pub(crate) struct Args {
+    /// The trace; `-` is standard input
+    trace: String,
+    /// How to print
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    format: Format,
+    /// Comments, metadata, tags, constants, offsets and stream elements, too
+    #[arg(long)]
+    all: bool,
+    /// Only this section: its name, or its number (0: the global one); may be repeated. With --raw, the section that
+    /// the file is the content of
+    #[arg(long, value_name = "NAME")]
+    section: Vec<String>,
+    /// Only records of this name; may be repeated
+    #[arg(long, value_name = "NAME")]
+    record: Vec<String>,
+    /// Only records for which this holds, such as 'size > 4096' (see below)
+    #[arg(long = "where", value_name = "CONDITION")]
+    condition: Option<String>,
+    /// Leave out the first N of the data records that would be printed
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    skip: u64,
+    /// Only the first N data records
+    #[arg(long, value_name = "N")]
+    head: Option<u64>,
+    /// Only the last N data records
+    #[arg(long, value_name = "N", conflicts_with = "head")]
+    tail: Option<usize>,
+    #[command(flatten)]
+    dtd: DtdArgs,
+    /// Read on after damage: print all that is whole, and report on standard error what is lost
+    #[arg(long)]
+    salvage: bool,
+    /// For a `sectionOffset` field print the element it points to as well
+    #[arg(long)]
+    resolve: bool,
+    /// The file has no header: its content is all of one section (needs --class, --order and a DTD)
+    #[arg(long, requires_all = ["class", "order"], conflicts_with = "salvage")]
+    raw: bool,
+    /// With --raw: 1 for 32-bit, 2 for 64-bit
+    #[arg(long, requires = "raw", value_parser = parse_class)]
+    class: Option<Class>,
+    /// With --raw: little or big
+    #[arg(long, alias = "byteorder", requires = "raw", value_parser = parse_order)]
+    order: Option<Order>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Format {
+    #[default]
+    Text,
+    Jsonl,
+    Csv,
+    Hex,
+}
+
+/// `--class`, here and in `encode`.
+pub(crate) fn parse_class(text: &str) -> Result<Class, String> {
+    text.parse().ok().and_then(Class::from_number).ok_or_else(|| "1 (32-bit) or 2 (64-bit)".to_owned())
+}
+
+/// `--order`, here and in `encode`.
+pub(crate) fn parse_order(text: &str) -> Result<Order, String> {
+    match text {
+        "little" => Ok(Order::Little),
+        "big" => Ok(Order::Big),
+        _ => Err("little or big".to_owned()),
+    }
+}
+
+/// One way to print.
+trait Printer {
+    /// What stands before the first record.
+    fn head(&mut self, out: &mut Vec<u8>) {
+        let _ = out;
+    }
+
+    /// Takes note of an event, whether it is printed or not.
+    fn note(&mut self, trace: &Trace<'_>, event: Event) {
+        let _ = (trace, event);
+    }
+
+    /// Decodes the event that was announced last.
+    fn decode(&mut self, trace: &mut Trace<'_>, event: Event) -> metatf::Result<()> {
+        trace.decode(event)
+    }
+
+    /// The values that were decoded.
+    fn tape<'t>(&'t self, trace: &'t Trace<'_>) -> &'t Tape {
+        trace.tape()
+    }
+
+    /// Prints the event that was decoded.
+    fn print(&mut self, trace: &mut Trace<'_>, event: Event, out: &mut Vec<u8>) -> metatf::Result<()>;
+}
+
+/// JSON lines (spec 8) come from the runtime.
+struct Json(JsonOptions);
+
+impl Printer for Json {
+    fn print(&mut self, trace: &mut Trace<'_>, event: Event, out: &mut Vec<u8>) -> metatf::Result<()> {
+        trace.print_json(event, out, self.0)
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let name = input::name(&args.trace);
+    let (schema, reader) = if args.raw { open_raw(args)? } else { open(args, name)? };
+    let sections = if args.raw { &[][..] } else { &args.section };
+    let select = Select::new(&schema, sections, &args.record, args.condition.as_deref(), args.all)?;
+    let mut printer: Box<dyn Printer> = match args.format {
+        Format::Text => Box::new(text::Text::new(&schema, args.all, args.resolve)),
+        Format::Jsonl => Box::new(Json(JsonOptions { all: args.all, resolve: args.resolve, ..JsonOptions::default() })),
+        Format::Csv => Box::new(csv::Csv::new(&schema, &select, args.all, args.resolve)),
+        Format::Hex => Box::new(hex::Hex::new(&schema)),
+    };
+    let mut trace = Trace::new(schema, reader).map_err(|e| Failure::Failed(format!("{name}: {e}")))?;
+    trace.reader_mut().set_all(args.all);
+    if args.salvage {
+        trace.reader_mut().set_salvage(true);
+    }
+    let mut output = Output::new();
+    printer.head(output.buffer());
+    let mut work = Loop {
+        args,
+        select,
+        printer,
+        output,
+        seen: 0,
+        printed: false,
+        tail: VecDeque::new(),
+        kept: 0,
+        line: Vec::new(),
+    };
+    let error = work.run(&mut trace)?;
+    // What came before an error is delivered first.
+    let delivered = work.finish()? || trace.reader().records_read() > 0;
+    report(args, name, &trace, error, delivered)
+}
+
+/// What is to be said at the end.
+fn report(args: &Args, name: &str, trace: &Trace<'_>, error: Option<metatf::Error>, delivered: bool) -> Result<()> {
+    let container = trace.reader().container();
+    for warning in container.warnings() {
+        say(&format!("{name}: warning: {warning}"));
+    }
+    let error = error.map(|e| format!("{name}: {}", explain(&trace.schema().format, &e)));
+    if !args.salvage {
+        return error.map_or(Ok(()), failed);
+    }
+    let loss = container.loss_report();
+    match loss {
+        // Nothing was lost, but for what an error ended.
+        Some(loss) if error.is_none() || !loss.is_empty() => {
+            for line in loss.to_string().lines() {
+                say(&format!("{name}: salvage: {line}"));
+            }
+        }
+        None if error.is_none() => say(&format!("{name}: salvage: nothing was lost")),
+        _ => {}
+    }
+    if let Some(error) = &error {
+        say(error);
+    }
+    let whole = error.is_none() && loss.is_none_or(metatf::container::LossReport::is_empty);
+    if delivered || whole { Ok(()) } else { Err(Failure::Told) }
+}
+
+fn open(args: &Args, name: &str) -> Result<(Schema, Reader<'static>)> {
+    let reader = input::trace(&args.trace, args.salvage)?;
+    let schema = dtd::find(&reader, name, &args.dtd, args.salvage)?;
+    Ok((schema, reader))
+}
+
+/// Spec 5.4: a DTD is given, or forced; the section is named, or the only one.
+fn open_raw(args: &Args) -> Result<(Schema, Reader<'static>)> {
+    let (Some(class), Some(order)) = (args.class, args.order) else { return usage("--raw needs --class and --order") };
+    let Some(path) = args.dtd.force_dtd.as_ref().or(args.dtd.dtd.as_ref()) else {
+        return usage("--raw needs a DTD: give one with --dtd FILE");
+    };
+    let schema = Schema::new(dtd::load(path)?);
+    let named: Vec<&String> = args.section.iter().filter(|s| !s.is_empty()).collect();
+    let number = match named.as_slice() {
+        [name] => select::section(&schema, name)?,
+        [] => match schema.dtd.sections.as_slice() {
+            [_] => 0,
+            [_, _] => 1,
+            all => {
+                let names: Vec<&str> = all.iter().filter_map(|s| s.name.as_deref()).collect();
+                return usage(format!("--raw needs --section, one of: {}", names.join(", ")));
+            }
+        },
+        _ => return usage("with --raw, --section is given once"),
+    };
+    let number = schema.section(number).map_or(0, |s| s.number);
+    Ok((schema, input::raw(&args.trace, class, order, number)?))
+}
+
+/// The loop over the trace, and what it carries along.
+struct Loop<'a> {
+    args: &'a Args,
+    select: Select,
+    printer: Box<dyn Printer>,
+    output: Output,
+    /// Data records that came through the selection, those that were skipped counted.
+    seen: u64,
+    /// Something was printed.
+    printed: bool,
+    /// With `--tail`, what may be printed in the end: whether it is a data record, and the line.
+    tail: VecDeque<(bool, Vec<u8>)>,
+    /// Data records in `tail`.
+    kept: usize,
+    /// A line that is used again.
+    line: Vec<u8>,
+}
+
+impl Loop<'_> {
+    /// Prints what is selected. An error of the trace is given back, so that what came before it goes out first.
+    fn run(&mut self, trace: &mut Trace<'static>) -> Result<Option<metatf::Error>> {
+        let head = self.args.head.unwrap_or(u64::MAX).saturating_add(self.args.skip);
+        let mut progress = Progress::printing("records");
+        if let Err(error) = self.seek(trace) {
+            return Ok(Some(error));
+        }
+        while self.seen < head {
+            match self.next(trace) {
+                Ok(false) => break,
+                Ok(true) => self.output.spill()?,
+                Err(error) => return Ok(Some(error)),
+            }
+            progress.step();
+        }
+        Ok(None)
+    }
+
+    /// Where every data record counts, those to be skipped need not be read.
+    fn seek(&mut self, trace: &mut Trace<'static>) -> metatf::Result<()> {
+        let Args { skip, all, salvage, .. } = *self.args;
+        // Annotations need the metadata records before.
+        if skip > 0 && !all && !salvage && self.select.is_everything() && self.args.format != Format::Hex {
+            trace.reader_mut().seek(skip)?;
+            self.seen = trace.reader().records_read().min(skip);
+        }
+        Ok(())
+    }
+
+    /// One event of the trace; false at its end.
+    fn next(&mut self, trace: &mut Trace<'static>) -> metatf::Result<bool> {
+        let Some(event) = trace.reader_mut().next_event()? else { return Ok(false) };
+        self.printer.note(trace, event);
+        if !self.select.wants(event) {
+            return Ok(true);
+        }
+        self.printer.decode(trace, event)?;
+        if !self.select.holds(event, self.printer.tape(trace)) {
+            return Ok(true);
+        }
+        let data = matches!(event, Event::Record(_));
+        self.seen += u64::from(data);
+        if self.args.skip > 0 && self.seen <= self.args.skip {
+            return Ok(true);
+        }
+        self.printed = true;
+        match self.args.tail {
+            None => self.printer.print(trace, event, self.output.buffer())?,
+            Some(most) => {
+                self.line.clear();
+                self.printer.print(trace, event, &mut self.line)?;
+                self.keep(most, data);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Keeps the line for the end: at most `most` data records, and what stands between them.
+    fn keep(&mut self, most: usize, data: bool) {
+        self.tail.push_back((data, std::mem::take(&mut self.line)));
+        self.kept += usize::from(data);
+        while self.kept > most || self.tail.front().is_some_and(|first| !first.0) {
+            let Some((data, line)) = self.tail.pop_front() else { return };
+            self.kept -= usize::from(data);
+            self.line = line;
+        }
+    }
+
+    /// Prints what waits; whether anything was printed at all.
+    fn finish(&mut self) -> Result<bool> {
+        for (_, line) in std::mem::take(&mut self.tail) {
+            self.output.buffer().extend_from_slice(&line);
+            self.output.spill()?;
+        }
+        self.output.flush()?;
+        Ok(self.printed)
+    }
+}

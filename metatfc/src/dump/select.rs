@@ -1,0 +1,127 @@
+//! Which records are printed: `--section`, `--record`, `--where`.
+
+use super::condition::Condition;
+use crate::failure::{Result, usage};
+use metatf::dynamic::{Schema, Tape};
+use metatf::format::{COMMENT, METADATA, SECTION};
+use metatf::reader::{At, Event};
+
+/// What was asked for.
+pub(crate) struct Select {
+    /// By index of the section; `None`: all.
+    sections: Option<Vec<bool>>,
+    /// By index of the record; `None`: all.
+    records: Option<Vec<bool>>,
+    condition: Option<Condition>,
+    all: bool,
+}
+
+impl Select {
+    pub(crate) fn new(
+        schema: &Schema,
+        sections: &[String],
+        records: &[String],
+        condition: Option<&str>,
+        all: bool,
+    ) -> Result<Self> {
+        let mut select = Self { sections: None, records: None, condition: None, all };
+        for name in sections {
+            let index = section(schema, name)?;
+            if !all && schema.section(index).is_some_and(|s| s.stream.is_some()) {
+                return usage(format!("--section {name}: elements of stream sections are shown only with --all"));
+            }
+            let wanted = select.sections.get_or_insert_with(|| vec![false; schema.dtd.sections.len()]);
+            if let Some(wanted) = wanted.get_mut(index) {
+                *wanted = true;
+            }
+        }
+        for name in records {
+            select.add_record(schema, name)?;
+        }
+        select.condition = condition.map(|text| Condition::new(schema, text)).transpose()?;
+        Ok(select)
+    }
+
+    /// Records of one name may stand in several sections.
+    fn add_record(&mut self, schema: &Schema, name: &str) -> Result<()> {
+        let wanted = self.records.get_or_insert_with(|| vec![false; schema.dtd.records.len()]);
+        let mut found = None;
+        for ((i, record), wanted) in schema.dtd.records.iter().enumerate().zip(wanted) {
+            if record.name == name {
+                *wanted = true;
+                found = Some(i >= 3 && record.tag.is_some());
+            }
+        }
+        match found {
+            None => {
+                let names: Vec<&str> = schema.dtd.records.iter().map(|r| r.name.as_str()).collect();
+                usage(format!("--record {name}: the DTD has no such record; it has: {}", names.join(", ")))
+            }
+            Some(false) if !self.all => usage(format!("--record {name}: such records are shown only with --all")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Nothing is left out.
+    pub(crate) fn is_everything(&self) -> bool {
+        self.sections.is_none() && self.records.is_none() && self.condition.is_none()
+    }
+
+    /// Whether the event is to be printed, as far as that can be told before it is decoded.
+    pub(crate) fn wants(&self, event: Event) -> bool {
+        if !self.all && !matches!(event, Event::Record(_)) {
+            return false;
+        }
+        match event {
+            Event::Record(at) | Event::Element(at, _) => self.lists(at),
+            Event::Comment(at) | Event::Metadata(at, _) | Event::Section(at, _) => {
+                self.condition.is_none() && self.lists(at)
+            }
+            Event::Group(_) => self.condition.is_none() && self.records.is_none(),
+            Event::Reset(section) => self.condition.is_none() && self.records.is_none() && self.has_section(section),
+        }
+    }
+
+    /// Whether the condition holds for a record.
+    pub(crate) fn holds(&mut self, event: Event, tape: &Tape) -> bool {
+        match (&mut self.condition, event) {
+            (Some(condition), Event::Record(at) | Event::Element(at, _)) => condition.holds(at, tape),
+            _ => true,
+        }
+    }
+
+    fn lists(&self, at: At) -> bool {
+        self.has_section(at.section)
+            && self.records.as_ref().is_none_or(|r| r.get(usize::from(at.record)).copied().unwrap_or(false))
+    }
+
+    fn has_section(&self, section: usize) -> bool {
+        self.sections.as_ref().is_none_or(|s| s.get(section).copied().unwrap_or(false))
+    }
+
+    /// The data records and elements that can be printed: section and record, in the order of the DTD.
+    pub(crate) fn kinds(&self, schema: &Schema) -> Vec<(usize, u16)> {
+        let mut kinds = Vec::new();
+        for (index, section) in schema.format.sections.iter().enumerate().filter(|(_, s)| self.all || !s.stream) {
+            for &record in section.records.iter().filter(|&&r| r != COMMENT && r != SECTION && r != METADATA) {
+                if self.lists(At { section: index, record, offset: 0 }) {
+                    kinds.push((index, record));
+                }
+            }
+        }
+        kinds
+    }
+}
+
+/// The index of a section, by name or number.
+pub(crate) fn section(schema: &Schema, name: &str) -> Result<usize> {
+    let number = name.parse::<u8>().ok().and_then(|n| schema.format.section_index(n));
+    if let Some(index) = schema.format.section_named(name).or(number) {
+        return Ok(index);
+    }
+    let names: Vec<&str> = schema.dtd.sections.iter().filter_map(|s| s.name.as_deref()).collect();
+    usage(format!(
+        "--section {name}: the DTD has no such section; it has: {} (0: the global section)",
+        names.join(", ")
+    ))
+}

@@ -1,0 +1,298 @@
+//! `--format text`: a line a record, for people.
+
+use super::Printer;
+use crate::fields::{self, Cursor};
+use crate::output;
+use metatf::dynamic::{Datum, Schema, Tape, Trace};
+use metatf::reader::{At, Event, Metadata};
+use metatf_parser::schema::{Item, Leaf, LeafId, Repeated};
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+/// A column does not get wider than this for one long value.
+const WIDEST: usize = 28;
+
+/// Prints `section record  field=value ..`. Columns get as wide as the values that were seen.
+pub(crate) struct Text {
+    schema: Schema,
+    all: bool,
+    resolve: bool,
+    colours: bool,
+    /// Width of the label.
+    label: usize,
+    /// Width of each column of each record.
+    widths: Vec<Vec<usize>>,
+    line: String,
+}
+
+impl Text {
+    pub(crate) fn new(schema: &Schema, all: bool, resolve: bool) -> Self {
+        let mut text = Self {
+            schema: schema.clone(),
+            all,
+            resolve,
+            colours: output::colours_out(),
+            label: 0,
+            widths: vec![Vec::new(); schema.dtd.records.len()],
+            line: String::new(),
+        };
+        for (section, s) in schema.format.sections.iter().enumerate().filter(|(_, s)| all || !s.stream) {
+            for &record in s.records.iter().filter(|&&r| all || r > 2) {
+                let label = text.label(At { section, record, offset: 0 });
+                text.label = text.label.max(label.len());
+            }
+        }
+        text
+    }
+
+    fn label(&self, at: At) -> String {
+        let record = self.schema.record(at.record).map_or("", |r| &r.name);
+        match self.schema.section(at.section).and_then(|s| s.name.as_deref()) {
+            Some(section) => format!("{section} {record}"),
+            None => record.to_owned(),
+        }
+    }
+
+    /// Starts a line: the offset with `--all`, and the label.
+    fn start(&mut self, at: At) {
+        self.line.clear();
+        if self.all {
+            let _ = write!(self.line, "{:>10}  ", at.offset);
+        }
+        let label = self.label(at);
+        let width = self.label;
+        let (on, off) = if self.colours { ("\x1b[1;36m", "\x1b[0m") } else { ("", "") };
+        let _ = write!(self.line, "{on}{label}{off}{:1$}", "", width.saturating_sub(label.len()));
+    }
+
+    /// A metadata record in the words of a DTD.
+    fn metadata(&mut self, at: At, metadata: &Metadata) {
+        let section = self.schema.format.sections.get(at.section);
+        let mut records = section.into_iter().flat_map(|s| s.records.iter().copied());
+        let record = records.find_map(|r| self.schema.record(r).filter(|r| r.tag == Some(metadata.record)));
+        let leaf = record.and_then(|r| fields::leaf(r, LeafId(metadata.field)));
+        let name = match (record, leaf) {
+            (_, Some(leaf)) if metadata.all() => leaf.name.clone(),
+            (Some(record), Some(leaf)) => format!("{}.{}", record.name, leaf.path.join(".")),
+            _ => format!("{}.{}", metadata.record, metadata.field),
+        };
+        let [first, second] = metadata.values;
+        let _ = match metadata.property & 7 {
+            0 => write!(self.line, "  {name}.width = {first}"),
+            1 => write!(self.line, "  {name}.interpretation = none"),
+            2 => write!(self.line, "  {name}.interpretation = baseOffset {first:#x}"),
+            3 => write!(self.line, "  {name}.interpretation = delta {first:#x}"),
+            4 => write!(self.line, "  {name}.interpretation = default {first}"),
+            5 => write!(self.line, "  {name}.interpretation = sectionOffset {first}"),
+            6 => write!(self.line, "  {name}.interpretation = stride {first:#x} {}", second.cast_signed()),
+            _ => write!(self.line, "  {name}.interpretation = sectionStride {first} {second}"),
+        };
+        if metadata.all() {
+            self.line.push_str("  (in all records)");
+        }
+    }
+
+    fn record(&mut self, trace: &mut Trace<'_>, at: At) -> metatf::Result<()> {
+        let schema = self.schema.clone();
+        let Some(record) = schema.record(at.record) else { return Ok(()) };
+        let tape = if self.resolve { trace.tape().clone() } else { Tape::default() };
+        let mut resolved = Vec::new();
+        if self.resolve {
+            resolved = resolve(trace, at, &mut Cursor::new(record, &tape), &record.items)?;
+        }
+        let mut values = Values {
+            cursor: Cursor::new(record, trace.tape()),
+            resolved: resolved.into_iter(),
+            resolve: self.resolve,
+            all: self.all,
+        };
+        let mut widths = std::mem::take(&mut self.widths[usize::from(at.record)]);
+        let mut cells = Vec::new();
+        values.cells(&record.items, "", &mut cells);
+        for (i, (key, value)) in cells.iter().enumerate() {
+            let _ = write!(self.line, "  ");
+            let (on, off) = if self.colours { ("\x1b[2m", "\x1b[0m") } else { ("", "") };
+            let _ = write!(self.line, "{on}{key}={off}{value}");
+            if widths.len() <= i {
+                widths.resize(i + 1, 0);
+            }
+            let width = value.chars().count();
+            widths[i] = widths[i].max(width.min(WIDEST));
+            if i + 1 < cells.len() {
+                let _ = write!(self.line, "{:1$}", "", widths[i].saturating_sub(width));
+            }
+        }
+        self.widths[usize::from(at.record)] = widths;
+        Ok(())
+    }
+}
+
+impl Printer for Text {
+    fn print(&mut self, trace: &mut Trace<'_>, event: Event, out: &mut Vec<u8>) -> metatf::Result<()> {
+        match event {
+            Event::Record(at) | Event::Element(at, _) => {
+                self.start(at);
+                self.record(trace, at)?;
+            }
+            Event::Comment(at) => {
+                self.start(at);
+                let text = trace.tape().data().last().map_or(&[][..], |d| trace.tape().bytes(d));
+                let _ = write!(self.line, "  {:?}", String::from_utf8_lossy(text));
+            }
+            Event::Metadata(at, metadata) => {
+                self.start(at);
+                self.metadata(at, &metadata);
+            }
+            Event::Section(at, number) => {
+                self.start(At { section: 0, ..at });
+                let section = self.schema.dtd.section(number).and_then(|s| s.name.as_deref());
+                let _ = write!(self.line, "  {}", section.unwrap_or("?"));
+            }
+            Event::Group(group) => {
+                self.line.clear();
+                let _ = write!(self.line, "-- group {group}");
+            }
+            Event::Reset(section) => {
+                self.line.clear();
+                let name = self.schema.section(section).and_then(|s| s.name.as_deref());
+                let _ = write!(self.line, "-- reset {}", name.unwrap_or("of the global section"));
+            }
+        }
+        self.line.push('\n');
+        // Writing to a vector does not fail.
+        let _ = out.write_all(self.line.as_bytes());
+        Ok(())
+    }
+}
+
+/// What the `sectionOffset` leaves of a record point to, in the order of the values; `None` for other leaves.
+pub(super) fn resolve(
+    trace: &mut Trace<'_>,
+    at: At,
+    cursor: &mut Cursor<'_>,
+    items: &[Item],
+) -> metatf::Result<Vec<Option<String>>> {
+    let mut found = Vec::new();
+    each(cursor, items, &mut |leaf, datum, id| {
+        let mut json = Vec::new();
+        let is_offset = match datum {
+            Datum::Number(n) if !leaf.is_tag() => trace.resolve(at, id, *n, &mut json)?,
+            _ => false,
+        };
+        found.push(is_offset.then(|| String::from_utf8_lossy(&json).into_owned()));
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+type Each<'e> = &'e mut dyn FnMut(&Leaf, &Datum, LeafId) -> metatf::Result<()>;
+
+/// Visits the values in order. Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
+fn each(cursor: &mut Cursor<'_>, items: &[Item], visit: Each<'_>) -> metatf::Result<()> {
+    for item in items {
+        match item {
+            Item::Leaf(id) => {
+                if let Some((leaf, datum)) = cursor.take(*id) {
+                    visit(leaf, &datum, *id)?;
+                }
+            }
+            Item::Nested { items, .. } => each(cursor, items, visit)?,
+            Item::Repeat { count, body, .. } => {
+                for _ in 0..cursor.count(*count) {
+                    match body {
+                        Repeated::Leaf(id) => {
+                            if let Some((leaf, datum)) = cursor.take(*id) {
+                                visit(leaf, &datum, *id)?;
+                            }
+                        }
+                        Repeated::Group(items) | Repeated::Record { items, .. } => each(cursor, items, visit)?,
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Turns a record's values to text.
+struct Values<'t> {
+    cursor: Cursor<'t>,
+    resolved: std::vec::IntoIter<Option<String>>,
+    resolve: bool,
+    all: bool,
+}
+
+impl Values<'_> {
+    /// The fields of an object as keys and values. Items nest at most 32 deep (spec 3.5).
+    fn cells(&mut self, items: &[Item], prefix: &str, cells: &mut Vec<(String, String)>) {
+        for item in items {
+            let mut value = String::new();
+            match item {
+                Item::Leaf(id) => {
+                    if let Some(key) = self.leaf(*id, &mut value) {
+                        cells.push((format!("{prefix}{key}"), value));
+                    }
+                }
+                Item::Nested { key, record, items, .. } => match fields::vfield(record, items) {
+                    Some((length, data)) => {
+                        self.vfield(length, data, &mut value);
+                        cells.push((format!("{prefix}{key}"), value));
+                    }
+                    None => self.cells(items, &format!("{prefix}{key}."), cells),
+                },
+                Item::Repeat { count, key, body } => {
+                    self.repeat(*count, body, &mut value);
+                    cells.push((format!("{prefix}{key}"), value));
+                }
+            }
+        }
+    }
+
+    fn repeat(&mut self, count: LeafId, body: &Repeated, out: &mut String) {
+        out.push('[');
+        for i in 0..self.cursor.count(count) {
+            if i > 0 {
+                out.push(' ');
+            }
+            match body {
+                Repeated::Leaf(id) => drop(self.leaf(*id, out)),
+                Repeated::Group(items) => self.object(items, out),
+                Repeated::Record { record, items, .. } => match fields::vfield(record, items) {
+                    Some((length, data)) => self.vfield(length, data, out),
+                    None => self.object(items, out),
+                },
+            }
+        }
+        out.push(']');
+    }
+
+    fn object(&mut self, items: &[Item], out: &mut String) {
+        let mut cells = Vec::new();
+        self.cells(items, "", &mut cells);
+        out.push('{');
+        for (i, (key, value)) in cells.iter().enumerate() {
+            let _ = write!(out, "{}{key}={value}", if i > 0 { " " } else { "" });
+        }
+        out.push('}');
+    }
+
+    fn vfield(&mut self, length: LeafId, data: LeafId, out: &mut String) {
+        let _ = self.leaf(length, &mut String::new());
+        let _ = self.leaf(data, out);
+    }
+
+    /// Appends a value; gives the leaf's key, if it is to be shown.
+    fn leaf(&mut self, id: LeafId, out: &mut String) -> Option<String> {
+        let tape = self.cursor.tape;
+        let (leaf, datum) = self.cursor.take(id)?;
+        let resolved = if self.resolve { self.resolved.next().flatten() } else { None };
+        if fields::hidden(leaf) && !self.all {
+            return None;
+        }
+        match resolved {
+            Some(json) => out.push_str(&json),
+            None => fields::text(out, leaf, tape, &datum),
+        }
+        Some(leaf.key.clone())
+    }
+}

@@ -1,0 +1,190 @@
+//! `encode`: a trace from JSON lines.
+
+use crate::dtd;
+use crate::dump::{parse_class, parse_order};
+use crate::failure::{Failure, Result, failed, usage};
+use crate::input;
+use crate::progress::Progress;
+use crate::target::Target;
+use clap::ValueEnum;
+use metatf::container::{Class, Codec, Filter, Order, Sink, WriteOptions};
+use metatf::dynamic::{Schema, Tape, Writer};
+use std::io::BufRead as _;
+
+const MORE: &str = "\
+The input is what `metatfc dump --format jsonl` prints, one object a line: `@section`, `@record`, then the fields.
+Counts, constants and tags may be left out. With the lines of `dump --all` the trace gets the same comments, metadata,
+groups and stream elements. Where a value does not fit its field, the metadata record that makes it fit is written
+before it, unless --strict is given.
+
+OUT appears when it is whole; on an error, which names the line of the input, there is none.
+
+Examples:
+  metatfc encode --dtd spans.dtd in.jsonl out.mtf
+  metatfc dump --format jsonl --all in.mtf | metatfc encode --dtd spans.dtd --codec zstd:19 - out.mtf
+  echo '{\"@section\":\"events\",\"@record\":\"end\",\"time\":5,\"thread\":1,\"id\":0,\"bytes\":64}' |
+    metatfc encode --dtd spans.dtd - - | metatfc dump -";
+
+/// Write a trace from JSON lines
+#[derive(clap::Args)]
+#[command(after_help = MORE)]
+pub(crate) struct Args {
+    /// The DTD of the trace (a file, or the name of a built-in one)
+    #[arg(long, value_name = "FILE")]
+    dtd: String,
+    /// JSON lines; `-` is standard input
+    input: String,
+    /// The trace; `-` is standard output
+    output: String,
+    /// 1: chunks, with the DTD, checksums and compression. 0: the paper's layout
+    #[arg(long, value_name = "0|1", default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=1))]
+    version: u8,
+    /// 1: 32-bit, 2: 64-bit
+    #[arg(long, value_name = "1|2", default_value = "2", value_parser = parse_class)]
+    class: Class,
+    /// Byte order of records: little or big
+    #[arg(long, alias = "byteorder", value_name = "ORDER", default_value = "little", value_parser = parse_order)]
+    order: Order,
+    /// stored, lz4, zstd or zlib, with a level if wanted (zstd:19, zlib:9)
+    #[arg(long, value_name = "CODEC", default_value = "zstd", value_parser = parse_codec)]
+    codec: Codec,
+    /// Transpose the bytes of records of one size before they are compressed
+    #[arg(long, value_enum, value_name = "FILTER", default_value_t)]
+    filter: FilterArg,
+    /// Close a chunk at this many bytes of content (K and M may follow the number)
+    #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = parse_size)]
+    chunk: usize,
+    /// A value that does not fit its field is an error
+    #[arg(long)]
+    strict: bool,
+    /// Leave the DTD out of the trace
+    #[arg(long)]
+    no_embed_dtd: bool,
+    /// Name of the DTD in the trace's header (at most 255 bytes) [default: the DTD's file name]
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum FilterArg {
+    /// Never
+    None,
+    /// Wherever possible
+    Transpose,
+    /// Where it makes chunks shorter
+    #[default]
+    Auto,
+}
+
+fn parse_codec(text: &str) -> Result<Codec, String> {
+    let (name, level) = match text.split_once(':') {
+        Some((name, level)) => (name, Some(level)),
+        None => (text, None),
+    };
+    let number = |most: i32, default: i32| match level.map(str::parse) {
+        None => Ok(default),
+        Some(Ok(n)) if (0..=most).contains(&n) => Ok(n),
+        _ => Err(format!("the level is 0 to {most}")),
+    };
+    match (name, level) {
+        ("stored", None) => Ok(Codec::Stored),
+        ("lz4", None) => Ok(Codec::Lz4),
+        ("zstd", _) => Ok(Codec::Zstd(number(22, 3)?)),
+        ("zlib", _) => Ok(Codec::Zlib(number(9, 6)?.unsigned_abs())),
+        _ => Err("stored, lz4, zstd, zstd:LEVEL, zlib or zlib:LEVEL".to_owned()),
+    }
+}
+
+/// Of a chunk: at most 32 MiB, so that a record that ends behind the limit still fits (spec 5.2: 64 MiB).
+fn parse_size(text: &str) -> Result<usize, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match text.get(digits.len()..).unwrap_or_default() {
+        "" => 1,
+        "K" | "k" | "KiB" => 1 << 10,
+        "M" | "m" | "MiB" => 1 << 20,
+        _ => return Err("a number, K or M may follow".to_owned()),
+    };
+    let size = digits.replace('_', "").parse::<usize>().ok().and_then(|n| n.checked_mul(unit));
+    size.filter(|n| (1..=32 << 20).contains(n)).ok_or_else(|| "1 to 32M".to_owned())
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    if args.dtd == "-" && args.input == "-" {
+        return usage("the DTD and the records cannot both come from standard input");
+    }
+    if args.no_embed_dtd && args.url.as_ref().is_some_and(String::is_empty) {
+        return usage("a trace with neither a DTD nor its URL cannot be read");
+    }
+    let schema = Schema::new(dtd::load(&args.dtd)?);
+    let options = options(args)?;
+    let input = input::lines(&args.input)?;
+    let (target, sink) = Target::create(&args.output)?;
+    let problem = |e: &metatf::Error| failure(&schema, target.name(), e);
+    let mut writer = Writer::new(sink, &schema, &options).map_err(|e| problem(&e))?;
+    writer.inner().set_strict(args.strict);
+    if let Err(failure) = copy(args, input, &schema, &mut writer) {
+        // The trace is given up, and its temporary file removed with `target`; there is nothing to be finished.
+        std::mem::forget(writer);
+        return Err(failure);
+    }
+    let sink = writer.finish().map_err(|e| problem(&e))?;
+    target.keep(sink)
+}
+
+fn options(args: &Args) -> Result<WriteOptions> {
+    let file_name = || std::path::Path::new(&args.dtd).file_name().map(|n| n.to_string_lossy().into_owned());
+    let dtd_url = args.url.clone().or_else(file_name).filter(|u| u != "-").unwrap_or_default();
+    if dtd_url.len() > 255 {
+        return usage("--url: at most 255 bytes");
+    }
+    Ok(WriteOptions {
+        version: args.version,
+        class: args.class,
+        order: args.order,
+        dtd_url,
+        embed_dtd: !args.no_embed_dtd,
+        codec: args.codec,
+        filter: match args.filter {
+            FilterArg::None => Filter::None,
+            FilterArg::Transpose => Filter::Transpose,
+            FilterArg::Auto => Filter::Auto,
+        },
+        chunk_size: args.chunk,
+        ..WriteOptions::default()
+    })
+}
+
+fn copy(
+    args: &Args,
+    mut input: Box<dyn std::io::BufRead>,
+    schema: &Schema,
+    writer: &mut Writer<Box<dyn Sink>>,
+) -> Result<()> {
+    let name = input::name(&args.input);
+    let mut progress = Progress::silent("lines");
+    let (mut line, mut tape) = (Vec::new(), Tape::default());
+    for number in 1_u64.. {
+        line.clear();
+        if input.read_until(b'\n', &mut line).map_err(|e| Failure::io(name, &e))? == 0 {
+            break;
+        }
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        let read = match schema.read_json(&line, &mut tape) {
+            Ok(read) => read,
+            Err(error) => return failed(format!("{name}:{number}: {error}")),
+        };
+        writer.write(&read, &tape).map_err(|e| failure(schema, &format!("{name}:{number}"), &e))?;
+        progress.step();
+    }
+    Ok(())
+}
+
+/// An error of the writer. Whoever reads the trace may have had enough of it.
+fn failure(schema: &Schema, name: &str, error: &metatf::Error) -> Failure {
+    match error.kind {
+        metatf::ErrorKind::Io(std::io::ErrorKind::BrokenPipe) => Failure::Closed,
+        _ => Failure::Failed(format!("{name}: {}", crate::explain::explain(&schema.format, error))),
+    }
+}

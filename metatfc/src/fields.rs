@@ -1,0 +1,147 @@
+//! The fields of a record as people name them, and their values off a tape.
+
+use metatf::dynamic::{Datum, Tape};
+use metatf_parser::schema::{Format, Item, Leaf, LeafId, Record, Repeated};
+use std::fmt::Write as _;
+
+/// The data leaf of a `vfield`, which stands for the whole (spec 8), and its length.
+pub(crate) fn vfield(record: &str, items: &[Item]) -> Option<(LeafId, LeafId)> {
+    match items {
+        [Item::Leaf(length), Item::Leaf(data)] if record == "vfield" => Some((*length, *data)),
+        _ => None,
+    }
+}
+
+/// What each leaf of a record is called, the tag included: its keys in JSON, with dots between.
+pub(crate) fn names(record: &Record) -> Vec<(LeafId, String)> {
+    let mut names = Vec::new();
+    collect(record, &record.items, "", &mut names);
+    names
+}
+
+/// Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
+fn collect(record: &Record, items: &[Item], prefix: &str, names: &mut Vec<(LeafId, String)>) {
+    for item in items {
+        match item {
+            Item::Leaf(id) => {
+                if let Some(leaf) = leaf(record, *id) {
+                    names.push((*id, format!("{prefix}{}", leaf.key)));
+                }
+            }
+            Item::Nested { key, record: nested, items, .. } => {
+                collect_nested(record, nested, items, format!("{prefix}{key}"), names);
+            }
+            Item::Repeat { key, body, .. } => {
+                let path = format!("{prefix}{key}");
+                match body {
+                    Repeated::Leaf(id) => names.push((*id, path)),
+                    Repeated::Group(items) => collect(record, items, &format!("{path}."), names),
+                    Repeated::Record { record: nested, items, .. } => {
+                        collect_nested(record, nested, items, path, names);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn collect_nested(record: &Record, nested: &str, items: &[Item], path: String, names: &mut Vec<(LeafId, String)>) {
+    match vfield(nested, items) {
+        Some((length, data)) => {
+            names.push((length, format!("{path}.length")));
+            names.push((data, path));
+        }
+        None => collect(record, items, &format!("{path}."), names),
+    }
+}
+
+pub(crate) fn leaf(record: &Record, id: LeafId) -> Option<&Leaf> {
+    record.leaves.get(usize::from(id.0))
+}
+
+/// Whether a leaf is shown only with `--all` (spec 8).
+pub(crate) fn hidden(leaf: &Leaf) -> bool {
+    leaf.is_tag() || leaf.constant.is_some()
+}
+
+/// Takes a record's values off its tape, in the order of its leaves.
+pub(crate) struct Cursor<'t> {
+    pub(crate) record: &'t Record,
+    pub(crate) tape: &'t Tape,
+    next: usize,
+    /// The last number of each leaf, for counts.
+    last: Vec<u64>,
+}
+
+impl<'t> Cursor<'t> {
+    pub(crate) fn new(record: &'t Record, tape: &'t Tape) -> Self {
+        Self { record, tape, next: 0, last: vec![0; record.leaves.len()] }
+    }
+
+    /// The next value. The tag is not on the tape.
+    pub(crate) fn take(&mut self, id: LeafId) -> Option<(&'t Leaf, Datum)> {
+        let leaf = leaf(self.record, id)?;
+        if leaf.is_tag() {
+            return Some((leaf, Datum::Number(self.record.tag.unwrap_or(0).into())));
+        }
+        let datum = self.tape.data().get(self.next)?.clone();
+        self.next += 1;
+        if let (Datum::Number(n), Some(last)) = (&datum, self.last.get_mut(usize::from(id.0))) {
+            *last = *n;
+        }
+        Some((leaf, datum))
+    }
+
+    /// The value last taken of a leaf that counts.
+    pub(crate) fn count(&self, id: LeafId) -> u64 {
+        self.last.get(usize::from(id.0)).copied().unwrap_or(0)
+    }
+}
+
+/// A value as people read it.
+pub(crate) fn text(out: &mut String, leaf: &Leaf, tape: &Tape, datum: &Datum) {
+    match datum {
+        Datum::Number(n) => number(out, leaf, *n),
+        Datum::Bytes(_) => bytes(out, leaf.format, tape.bytes(datum)),
+    }
+}
+
+/// A number by its `format`, with its `unit`.
+pub(crate) fn number(out: &mut String, leaf: &Leaf, n: u64) {
+    let _ = match leaf.format {
+        Format::Hex => write!(out, "{n:#x}"),
+        Format::Signed => write!(out, "{}", n.cast_signed()),
+        Format::F64 => write!(out, "{:?}", f64::from_bits(n)),
+        Format::TimeNs => write!(out, "{}.{:09}s", n / 1_000_000_000, n % 1_000_000_000),
+        _ => write!(out, "{n}"),
+    };
+    if let (Some(unit), false) = (&leaf.unit, leaf.format == Format::TimeNs) {
+        let _ = write!(out, " {unit}");
+    }
+}
+
+/// Text in quotes where that is the `format` and the bytes are text, else hex; `-` for no bytes.
+fn bytes(out: &mut String, format: Format, bytes: &[u8]) {
+    match (format, std::str::from_utf8(bytes)) {
+        (Format::Utf8, Ok(text)) => {
+            out.push('"');
+            for c in text.chars() {
+                match c {
+                    // Not escape_debug: it escapes quotes of the other kind, too.
+                    '"' | '\\' => out.extend(['\\', c]),
+                    _ if c.is_control() => out.extend(c.escape_debug()),
+                    _ => out.push(c),
+                }
+            }
+            out.push('"');
+        }
+        _ if bytes.is_empty() => out.push('-'),
+        _ => hex(out, bytes),
+    }
+}
+
+pub(crate) fn hex(out: &mut String, bytes: &[u8]) {
+    for byte in bytes {
+        let _ = write!(out, "{byte:02x}");
+    }
+}

@@ -1,0 +1,66 @@
+//! `fmt`: lays DTDs out in the one way.
+
+use crate::failure::{Failure, Result, say};
+use crate::{dtd, input, output, target};
+
+const MORE: &str = "\
+Comments are kept. Formatting again changes nothing. A DTD that cannot be parsed is left as it is.
+
+Examples:
+  metatfc fmt spans.dtd              changes the file
+  metatfc fmt --check dtds/*.dtd     exit status 1 and the names of those that would change
+  metatfc fmt - < spans.dtd";
+
+/// Format DTDs
+#[derive(clap::Args)]
+#[command(after_help = MORE)]
+pub(crate) struct Args {
+    /// The DTDs; `-` formats standard input to standard output
+    #[arg(required = true)]
+    files: Vec<String>,
+    /// Change nothing; exit with status 1 if a file would change
+    #[arg(long)]
+    check: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let mut wrong = false;
+    for path in &args.files {
+        match format(path, args.check) {
+            Ok(fine) => wrong |= !fine,
+            Err(Failure::Failed(message)) => {
+                say(&message);
+                wrong = true;
+            }
+            Err(Failure::Told) => wrong = true,
+            Err(other) => return Err(other),
+        }
+    }
+    if wrong { Err(Failure::Told) } else { Ok(()) }
+}
+
+/// Formats one DTD; false if it would change, and was only to be checked.
+fn format(path: &str, check: bool) -> Result<bool> {
+    let text = input::read(path)?;
+    let name = input::name(path);
+    let formatted = match metatf_parser::format(name, &text) {
+        Ok(formatted) => formatted,
+        Err(diagnostics) => {
+            dtd::print(&diagnostics, name, &text);
+            return Err(Failure::Told);
+        }
+    };
+    let same = formatted.as_bytes() == text;
+    if check {
+        if !same {
+            output::print(&format!("{name}\n"))?;
+        }
+        return Ok(same);
+    }
+    if path == "-" {
+        output::print(&formatted)?;
+    } else if !same {
+        target::replace(path, formatted.as_bytes())?;
+    }
+    Ok(true)
+}

@@ -1,0 +1,97 @@
+//! Opens what is to be read: files, mapped, or standard input.
+
+use crate::failure::{Failure, Result};
+use metatf::container::{Class, Order, Reader};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read as _};
+use std::path::Path;
+
+/// What standard input is called in messages.
+pub(crate) fn name(path: &str) -> &str {
+    if path == "-" { "standard input" } else { path }
+}
+
+/// Reads all of a text that is small: a DTD.
+pub(crate) fn read(path: &str) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = match path {
+        "-" => std::io::stdin().lock().read_to_end(&mut bytes),
+        _ => File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)),
+    };
+    read.map_err(|e| Failure::io(name(path), &e))?;
+    Ok(bytes)
+}
+
+/// A text to be read line by line.
+pub(crate) fn lines(path: &str) -> Result<Box<dyn BufRead>> {
+    if path == "-" {
+        return Ok(Box::new(BufReader::with_capacity(1 << 18, std::io::stdin().lock())));
+    }
+    let file = File::open(path).map_err(|e| Failure::io(path, &e))?;
+    Ok(Box::new(BufReader::with_capacity(1 << 18, file)))
+}
+
+/// Opens a trace.
+pub(crate) fn trace(path: &str, salvage: bool) -> Result<Reader<'static>> {
+    check(path)?;
+    let reader = match (path, salvage) {
+        ("-", false) => Reader::from_read(std::io::stdin().lock()),
+        ("-", true) => Reader::salvage_read(std::io::stdin().lock()),
+        (_, false) => Reader::open(path),
+        (_, true) => Reader::salvage(path),
+    };
+    reader.map_err(|e| Failure::Failed(format!("{}: {e}", name(path))))
+}
+
+/// Opens a file without a header (spec 5.4) as the content of a section.
+pub(crate) fn raw(path: &str, class: Class, order: Order, section: u8) -> Result<Reader<'static>> {
+    check(path)?;
+    let reader = match path {
+        "-" => Reader::raw_from_read(std::io::stdin().lock(), class, order, section),
+        _ => Reader::open_raw(path, class, order, section),
+    };
+    reader.map_err(|e| Failure::Failed(format!("{}: {e}", name(path))))
+}
+
+/// The operating system's own words for a file that is not there.
+fn check(path: &str) -> Result<()> {
+    if path != "-" {
+        std::fs::metadata(path).map_err(|e| Failure::io(path, &e))?;
+    }
+    Ok(())
+}
+
+/// A trace that is read more than once, or out of order: standard input goes to a temporary file first.
+pub(crate) struct Again {
+    path: String,
+    _spooled: Option<tempfile::TempPath>,
+}
+
+impl Again {
+    pub(crate) fn new(path: &str) -> Result<Self> {
+        check(path)?;
+        // A pipe with a name can be read once only, too.
+        if path != "-" && std::fs::metadata(path).is_ok_and(|m| m.is_file()) {
+            return Ok(Self { path: path.to_owned(), _spooled: None });
+        }
+        let problem = |e: std::io::Error| Failure::io(name(path), &e);
+        let mut file = tempfile::NamedTempFile::new().map_err(problem)?;
+        match path {
+            "-" => std::io::copy(&mut std::io::stdin().lock(), &mut file),
+            _ => File::open(path).and_then(|mut pipe| std::io::copy(&mut pipe, &mut file)),
+        }
+        .map_err(problem)?;
+        let spooled = file.into_temp_path();
+        Ok(Self { path: spooled.to_string_lossy().into_owned(), _spooled: Some(spooled) })
+    }
+
+    /// Where it is to be read from.
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Its size.
+    pub(crate) fn bytes(&self) -> u64 {
+        std::fs::metadata(Path::new(&self.path)).map_or(0, |m| m.len())
+    }
+}

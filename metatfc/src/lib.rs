@@ -1,1 +1,0 @@
-//! The Meta-TF command line: check, format, generate, dump, encode, verify.

@@ -1,0 +1,48 @@
+//! `new`: a DTD to start from.
+
+use crate::failure::{Failure, Result, failed, usage};
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::Path;
+
+const MORE: &str = "\
+Examples:
+  metatfc new spans            makes spans.dtd
+  metatfc new - > spans.dtd    the same, to standard output";
+
+/// Make a commented DTD to start from
+#[derive(clap::Args)]
+#[command(after_help = MORE)]
+pub(crate) struct Args {
+    /// Name of the format: the file is NAME.dtd; `-` is standard output
+    name: String,
+}
+
+const STARTER: &str = include_str!("starter.dtd");
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    if args.name == "-" {
+        return crate::output::print(&STARTER.replace("NAME", "example"));
+    }
+    let path = match Path::new(&args.name).extension() {
+        Some(extension) if extension == "dtd" => args.name.clone(),
+        _ => format!("{}.dtd", args.name),
+    };
+    let stem = Path::new(&path).file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+    if stem.is_empty() || stem.starts_with('.') {
+        return usage(format!("{}: not a name for a format", args.name));
+    }
+    let mut file = match OpenOptions::new().write(true).create_new(true).open(&path) {
+        Ok(file) => file,
+        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
+            return failed(format!("{path}: there is such a file, it was left as it is"));
+        }
+        Err(e) => return Err(Failure::io(&path, &e)),
+    };
+    file.write_all(STARTER.replace("NAME", &stem).as_bytes()).map_err(|e| Failure::io(&path, &e))?;
+    crate::output::print(&format!(
+        "{path}: a format with a comment on every part of it. Next:\n  \
+         metatfc check {path}     after each change\n  \
+         metatfc show {path}      every field, and where its properties come from\n"
+    ))
+}

@@ -1,0 +1,326 @@
+//! `show`: what a DTD means, leaf by leaf.
+
+use crate::dtd::{self, DtdArgs};
+use crate::failure::Result;
+use crate::{fields, input, output};
+use clap::ValueEnum;
+use metatf_parser::schema::{Dtd, Expr, ExprOp, Format, Interpretation, Leaf, LeafId, Origin, Record, Section, Width};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+
+const MORE: &str = "\
+For every leaf: its index (what metadata records name it by), its name, its width and interpretation with the place
+in the DTD that set them (block of a record, section, global), what it shares its previous value with, and its
+documentation.
+
+Examples:
+  metatfc show spans.dtd
+  metatfc show T.mtf                  the DTD that reads this trace
+  metatfc show --format json spans.dtd | jq '.sections[].records[].name'";
+
+/// Show every field of every record, resolved, and where each property came from
+#[derive(clap::Args)]
+#[command(after_help = MORE)]
+pub(crate) struct Args {
+    /// A DTD or a trace; `-` is standard input (a DTD)
+    file: String,
+    /// How to print
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    format: How,
+    #[command(flatten)]
+    dtd: DtdArgs,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum How {
+    #[default]
+    Text,
+    Json,
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let dtd = if is_trace(&args.file) {
+        let reader = input::trace(&args.file, false)?;
+        dtd::find(&reader, &args.file, &args.dtd, false)?.dtd
+    } else {
+        std::sync::Arc::new(dtd::load(&args.file)?)
+    };
+    match args.format {
+        How::Text => output::print(&text(&dtd)),
+        How::Json => output::print(&format!("{:#}\n", json(&dtd))),
+    }
+}
+
+/// Whether a file begins like a trace.
+fn is_trace(path: &str) -> bool {
+    use std::io::Read as _;
+    let mut magic = [0; 4];
+    path != "-"
+        && std::fs::metadata(path).is_ok_and(|m| m.is_file())
+        && std::fs::File::open(path).is_ok_and(|mut f| f.read_exact(&mut magic).is_ok())
+        && magic == *b"\x7fMTF"
+}
+
+/// The records that a section is shown with: its own, and in the global section the global ones.
+fn listed<'d>(dtd: &'d Dtd, index: usize, section: &'d Section) -> Vec<(usize, &'d Record)> {
+    let records = section.records.iter().enumerate();
+    let records = records.filter_map(|(position, &id)| Some((position, id, dtd.record(id)?)));
+    // Without its own, `comment` and the others would be repeated everywhere.
+    let own = |r: &Record| r.section.map_or(index == 0, |s| usize::from(s.0) == index);
+    records.filter(|(_, id, r)| id.0 > 2 && own(r)).map(|(position, _, r)| (position, r)).collect()
+}
+
+fn text(dtd: &Dtd) -> String {
+    let mut out = String::new();
+    if let Some(doc) = &dtd.doc {
+        let _ = writeln!(out, "{doc}\n");
+    }
+    let _ = writeln!(out, "tag width {}", dtd.tag_width);
+    for (index, section) in dtd.sections.iter().enumerate() {
+        let records = listed(dtd, index, section);
+        if records.is_empty() && index == 0 {
+            continue;
+        }
+        let _ = match &section.name {
+            Some(name) => write!(out, "\nsection {name} {}", section.number),
+            None => write!(out, "\nglobal records"),
+        };
+        out.push_str(if section.stream.is_some() { ", a stream\n" } else { "\n" });
+        doc(&mut out, section.doc.as_deref(), "  ");
+        for (position, record) in records {
+            let _ = match record.tag {
+                Some(tag) => writeln!(out, "\n  {}, tag {tag}", record.name),
+                None => writeln!(out, "\n  {}, without a tag", record.name),
+            };
+            doc(&mut out, record.doc.as_deref(), "    ");
+            let rows: Vec<[String; 7]> = leaves(dtd, section, position, record).map(Shown::row).collect();
+            table(&mut out, &rows);
+        }
+    }
+    out
+}
+
+fn doc(out: &mut String, doc: Option<&str>, indent: &str) {
+    for line in doc.unwrap_or_default().lines() {
+        let _ = writeln!(out, "{indent}// {line}");
+    }
+}
+
+const HEADINGS: [&str; 7] = ["#", "field", "width", "interpretation", "previous", "format", "doc"];
+
+fn table(out: &mut String, rows: &[[String; 7]]) {
+    let used = |column: usize| column < 4 || rows.iter().any(|row| !row[column].is_empty());
+    let columns: Vec<usize> = (0..HEADINGS.len()).filter(|&c| used(c)).collect();
+    let headings = HEADINGS.map(str::to_owned);
+    for row in std::iter::once(&headings).chain(rows) {
+        let mut line = String::from("   ");
+        for &column in &columns {
+            let lengths = rows.iter().map(|row| row[column].chars().count());
+            let width = lengths.max().unwrap_or(0).max(HEADINGS[column].len());
+            let _ = write!(line, " {:<width$} ", row[column]);
+        }
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+}
+
+/// One leaf, in words.
+struct Shown<'d> {
+    leaf: &'d Leaf,
+    index: usize,
+    path: String,
+    width: String,
+    width_origin: Option<String>,
+    interpretation: String,
+    interpretation_origin: String,
+    shares: Vec<String>,
+}
+
+fn leaves<'d>(
+    dtd: &'d Dtd,
+    section: &'d Section,
+    position: usize,
+    record: &'d Record,
+) -> impl Iterator<Item = Shown<'d>> {
+    let names = fields::names(record);
+    record.leaves.iter().enumerate().map(move |(index, leaf)| {
+        let name = names.iter().find(|(id, _)| usize::from(id.0) == index).map(|(_, name)| name.clone());
+        let mut interpretation = interpretation(dtd, leaf.interpretation);
+        if let Some(value) = leaf.constant.filter(|_| !leaf.is_tag()) {
+            let _ = write!(interpretation, ", always {value}");
+        }
+        Shown {
+            leaf,
+            index,
+            path: name.unwrap_or_else(|| leaf.path.join(".")),
+            width: if leaf.is_tag() { dtd.tag_width.to_string() } else { width(record, &leaf.width) },
+            width_origin: leaf.width_origin.as_ref().map(|o| origin(dtd, o)),
+            interpretation,
+            interpretation_origin: origin(dtd, &leaf.interpretation_origin),
+            shares: shares(dtd, section, position, index),
+        }
+    })
+}
+
+impl Shown<'_> {
+    fn row(self) -> [String; 7] {
+        let from = |text: String, origin: Option<String>| match origin {
+            Some(origin) if origin != "tag" => format!("{text} ({origin})"),
+            _ => text,
+        };
+        let mut format = format_name(self.leaf.format).to_owned();
+        if let Some(unit) = &self.leaf.unit {
+            format = format!("{format} [{unit}]").trim_start().to_owned();
+        }
+        let shares = if self.shares.is_empty() { String::new() } else { format!("with {}", self.shares.join(", ")) };
+        [
+            self.index.to_string(),
+            self.path,
+            from(self.width, self.width_origin),
+            from(self.interpretation, Some(self.interpretation_origin)),
+            shares,
+            format,
+            self.leaf.doc.as_deref().unwrap_or_default().replace('\n', " "),
+        ]
+    }
+
+    fn json(&self) -> Value {
+        let leaf = self.leaf;
+        json!({
+            "index": self.index,
+            "path": self.path,
+            "field": leaf.name,
+            "width": self.width,
+            "width_from": self.width_origin,
+            "interpretation": self.interpretation,
+            "interpretation_from": self.interpretation_origin,
+            "constant": leaf.constant,
+            "numeric": leaf.is_numeric(),
+            "repeated": leaf.repeated,
+            "shares_previous_with": self.shares,
+            "format": Some(format_name(leaf.format)).filter(|f| !f.is_empty()),
+            "unit": leaf.unit,
+            "doc": leaf.doc,
+            "annotations": leaf.annotations,
+        })
+    }
+}
+
+fn json(dtd: &Dtd) -> Value {
+    let section = |(index, section): (usize, &Section)| {
+        let record = |(position, record): (usize, &Record)| {
+            json!({
+                "name": record.name,
+                "tag": record.tag,
+                "doc": record.doc,
+                "leaves": leaves(dtd, section, position, record).map(|l| l.json()).collect::<Vec<_>>(),
+            })
+        };
+        json!({
+            "name": section.name,
+            "number": section.number,
+            "stream": section.stream.is_some(),
+            "doc": section.doc,
+            "records": listed(dtd, index, section).into_iter().map(record).collect::<Vec<_>>(),
+        })
+    };
+    json!({
+        "doc": dtd.doc,
+        "tag_width": dtd.tag_width,
+        "fingerprint": format!("{:016x}", dtd.fingerprint()),
+        "sections": dtd.sections.iter().enumerate().map(section).collect::<Vec<_>>(),
+    })
+}
+
+/// The other leaves that hold their previous value in the same cell.
+fn shares(dtd: &Dtd, section: &Section, position: usize, index: usize) -> Vec<String> {
+    let cell = |p: usize, i: usize| section.cells.get(p).and_then(|c| c.get(i));
+    let Some(own) = cell(position, index) else { return Vec::new() };
+    let mut names = Vec::new();
+    for (p, &id) in section.records.iter().enumerate() {
+        let Some(record) = dtd.record(id) else { continue };
+        for (i, leaf) in record.leaves.iter().enumerate() {
+            if (p, i) != (position, index) && cell(p, i) == Some(own) {
+                names.push(format!("{}.{}", record.name, leaf.path.join(".")));
+            }
+        }
+    }
+    names
+}
+
+fn origin(dtd: &Dtd, origin: &Origin) -> String {
+    match origin {
+        Origin::Tag => "tag".to_owned(),
+        Origin::Block(record) => format!("block of {record}"),
+        Origin::Section(id) => {
+            let section = dtd.sections.get(usize::from(id.0)).and_then(|s| s.name.as_deref());
+            format!("section {}", section.unwrap_or("?"))
+        }
+        Origin::Global => "global".to_owned(),
+    }
+}
+
+fn width(record: &Record, width: &Width) -> String {
+    match width {
+        Width::Unset => "0".to_owned(),
+        Width::Number(n) => n.to_string(),
+        Width::Array(n) => format!("{n} bytes"),
+        Width::Variable(expr) => expression(record, expr),
+    }
+}
+
+/// Postfix to infix, with the parentheses it needs.
+fn expression(record: &Record, expr: &Expr) -> String {
+    let mut stack: Vec<(String, u8)> = Vec::new();
+    for op in &expr.0 {
+        let shown = match *op {
+            ExprOp::Push(n) => (n.to_string(), 3),
+            ExprOp::Leaf(LeafId(id)) => {
+                let path = record.leaves.get(usize::from(id)).map_or_else(|| "?".to_owned(), |l| l.path.join("."));
+                (format!("{path}.value"), 3)
+            }
+            ExprOp::Add | ExprOp::Sub | ExprOp::Mul => {
+                let (Some(b), Some(a)) = (stack.pop(), stack.pop()) else { return "?".to_owned() };
+                let (sign, level) = match op {
+                    ExprOp::Add => ("+", 1),
+                    ExprOp::Sub => ("-", 1),
+                    _ => ("*", 2),
+                };
+                let wrap = |(text, l): (String, u8), least: u8| if l < least { format!("({text})") } else { text };
+                (format!("{} {sign} {}", wrap(a, level), wrap(b, level + 1)), level)
+            }
+        };
+        stack.push(shown);
+    }
+    stack.pop().map_or_else(|| "?".to_owned(), |(text, _)| text)
+}
+
+fn interpretation(dtd: &Dtd, interpretation: Interpretation) -> String {
+    match interpretation {
+        Interpretation::None => "none".to_owned(),
+        Interpretation::BaseOffset(base) => format!("baseOffset {base:#x}"),
+        Interpretation::BaseOffsetOf(record, leaf) => {
+            let record = dtd.record(record);
+            let path = record.and_then(|r| r.leaves.get(usize::from(leaf.0))).map(|l| l.path.join("."));
+            let name = record.map_or("?", |r| &r.name);
+            format!("baseOffset {name}.{}.value", path.as_deref().unwrap_or("?"))
+        }
+        Interpretation::Delta(initial) => format!("delta {initial}"),
+        Interpretation::Default(value) => format!("default {value}"),
+        Interpretation::Stride { initial, stride } => format!("stride {initial} {}", stride.cast_signed()),
+        Interpretation::SectionOffset(n) => format!("sectionOffset {n}"),
+        Interpretation::SectionStride { section, stride } => format!("sectionStride {section} {stride}"),
+    }
+}
+
+fn format_name(format: Format) -> &'static str {
+    match format {
+        Format::Unset => "",
+        Format::Dec => "dec",
+        Format::Hex => "hex",
+        Format::Signed => "signed",
+        Format::F64 => "f64",
+        Format::Utf8 => "utf8",
+        Format::Bytes => "bytes",
+        Format::TimeNs => "time_ns",
+    }
+}

@@ -1,0 +1,332 @@
+//! `stat`: what a trace is made of.
+
+use crate::dtd::{self, DtdArgs};
+use crate::explain::explain;
+use crate::failure::{Failure, Result};
+use crate::input::{self, Again};
+use crate::progress::Progress;
+use crate::{fields, output};
+use clap::ValueEnum;
+use metatf::container::Reader;
+use metatf::dynamic::{Schema, Trace};
+use metatf::reader::{At, Event};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+const MORE: &str = "\
+Bytes of leaves are what records store before compression; a leaf that stores none (default, stride, sectionStride)
+has 0. `metadata` is what changes of encoding cost.
+
+Examples:
+  metatfc stat T.mtf
+  metatfc stat --format json T.mtf | jq '.sections[] | {name, stored_bytes}'";
+
+/// Tell what a trace is made of: records by type, bytes by leaf, compression by section
+#[derive(clap::Args)]
+#[command(after_help = MORE)]
+pub(crate) struct Args {
+    /// The trace; `-` is standard input
+    trace: String,
+    /// How to print
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    format: How,
+    #[command(flatten)]
+    dtd: DtdArgs,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum How {
+    #[default]
+    Text,
+    Json,
+}
+
+/// Counts of one kind of record in one section.
+#[derive(Clone, Debug, Default)]
+struct Kind {
+    count: u64,
+    bytes: u64,
+    /// Bytes and values of each leaf.
+    leaves: Vec<(u64, u64)>,
+}
+
+/// Chunks of one section.
+#[derive(Clone, Debug, Default)]
+struct Chunks {
+    count: u64,
+    raw: u64,
+    stored: u64,
+    codecs: BTreeMap<&'static str, u64>,
+}
+
+/// All that is counted.
+struct Stat {
+    schema: Schema,
+    /// By section and record.
+    kinds: BTreeMap<(usize, u16), Kind>,
+    /// Version 1, by section number; `None` for what is no data.
+    chunks: BTreeMap<Option<u8>, Chunks>,
+    groups: u64,
+    resets: u64,
+    /// Bytes of the whole file, of its header.
+    file: (u64, u64),
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let name = input::name(&args.trace);
+    let file = Again::new(&args.trace)?;
+    let reader = input::trace(file.path(), false)?;
+    let schema = dtd::find(&reader, name, &args.dtd, false)?;
+    let fail = |e: &metatf::Error| Failure::Failed(format!("{name}: {}", explain(&schema.format, e)));
+    let mut stat = Stat {
+        kinds: BTreeMap::new(),
+        chunks: BTreeMap::new(),
+        groups: 1,
+        resets: 0,
+        file: (file.bytes(), reader.header().len),
+        schema: schema.clone(),
+    };
+    stat.count_chunks(input::trace(file.path(), false)?);
+    let mut trace = Trace::new(schema.clone(), reader).map_err(|e| fail(&e))?;
+    trace.reader_mut().set_all(true);
+    let counted = stat.count(&mut trace);
+    // What came before an error is told.
+    match args.format {
+        How::Text => output::print(&stat.text(&args.trace, &trace))?,
+        How::Json => output::print(&format!("{:#}\n", stat.json(&args.trace, &trace)))?,
+    }
+    counted.map_err(|e| fail(&e))
+}
+
+impl Stat {
+    /// The chunks by the index, or by their headers. What is wrong with them is told by whoever reads the trace.
+    fn count_chunks(&mut self, mut reader: Reader<'_>) {
+        let Ok(chunks) = reader.chunks() else { return };
+        for chunk in chunks {
+            let counts = self.chunks.entry(chunk.is_data().then_some(chunk.section)).or_default();
+            counts.count += 1;
+            counts.raw += u64::from(chunk.raw_len);
+            counts.stored += u64::from(chunk.stored_len);
+            let codec = ["stored", "zstd", "LZ4", "zlib"].get(usize::from(chunk.codec));
+            *counts.codecs.entry(codec.copied().unwrap_or("unknown")).or_default() += 1;
+        }
+    }
+
+    fn count(&mut self, trace: &mut Trace<'_>) -> metatf::Result<()> {
+        let mut progress = Progress::silent("records");
+        let tag = u64::from(self.schema.dtd.tag_width);
+        while let Some(event) = trace.reader_mut().next_event()? {
+            progress.step();
+            match event {
+                Event::Record(at) | Event::Comment(at) | Event::Element(at, _) => {
+                    let tag = if matches!(event, Event::Element(..)) { 0 } else { tag };
+                    let kind = self.kind(at);
+                    kind.count += 1;
+                    kind.bytes += tag;
+                    trace.reader_mut().decode(|row| {
+                        row.walk_fields(&mut |leaf, bytes, _| {
+                            kind.bytes += bytes.len() as u64;
+                            if let Some(counts) = kind.leaves.get_mut(usize::from(leaf)) {
+                                counts.0 += bytes.len() as u64;
+                                counts.1 += 1;
+                            }
+                        })
+                    })?;
+                    if tag > 0
+                        && let Some(counts) = kind.leaves.first_mut()
+                    {
+                        counts.0 += tag;
+                        counts.1 += 1;
+                    }
+                }
+                Event::Metadata(at, _) => {
+                    let bytes = trace.reader().bytes_of(at).map_or(0, |(_, bytes)| bytes.len());
+                    let kind = self.kind(at);
+                    kind.count += 1;
+                    kind.bytes += bytes as u64;
+                }
+                Event::Section(at, _) => {
+                    let kind = self.kind(At { section: 0, ..at });
+                    kind.count += 1;
+                    kind.bytes += tag + 1;
+                }
+                Event::Group(_) => self.groups += 1,
+                Event::Reset(_) => self.resets += 1,
+            }
+        }
+        Ok(())
+    }
+
+    fn kind(&mut self, at: At) -> &mut Kind {
+        let leaves = self.schema.record(at.record).map_or(0, |r| r.leaves.len());
+        let new = || Kind { leaves: vec![(0, 0); leaves], ..Kind::default() };
+        self.kinds.entry((at.section, at.record)).or_insert_with(new)
+    }
+
+    /// Bytes of all records.
+    fn total(&self) -> u64 {
+        self.kinds.values().map(|k| k.bytes).sum()
+    }
+
+    /// Records and bytes of metadata.
+    fn metadata(&self) -> (u64, u64) {
+        let kinds = self.kinds.iter().filter(|((_, record), _)| *record == metatf::format::METADATA);
+        kinds.fold((0, 0), |sum, (_, kind)| (sum.0 + kind.count, sum.1 + kind.bytes))
+    }
+
+    fn names(&self, section: usize, record: u16) -> (Option<&str>, &str) {
+        let section = self.schema.section(section).and_then(|s| s.name.as_deref());
+        (section, self.schema.record(record).map_or("?", |r| &r.name))
+    }
+
+    fn leaves(&self, record: u16, kind: &Kind) -> Vec<(String, u64, u64)> {
+        let Some(r) = self.schema.record(record) else { return Vec::new() };
+        let names = fields::names(r).into_iter();
+        let counts = |(id, name): (metatf_parser::schema::LeafId, String)| {
+            let &(bytes, values) = kind.leaves.get(usize::from(id.0))?;
+            (values > 0).then_some((name, bytes, values))
+        };
+        names.filter_map(counts).collect()
+    }
+
+    fn text(&self, name: &str, trace: &Trace<'_>) -> String {
+        let header = trace.reader().container().header();
+        let mut out = String::new();
+        let total = self.total();
+        let (metadata, metadata_bytes) = self.metadata();
+        let elements = self.kinds.iter().filter(|((s, _), _)| self.is_stream(*s)).map(|(_, k)| k.count).sum::<u64>();
+        let mut line = |what: &str, value: String| {
+            let _ = writeln!(out, "{what:<10} {value}");
+        };
+        line("trace", input::name(name).to_owned());
+        line(
+            "layout",
+            format!("version {}, class {}, {:?}-endian", header.version, header.class.number(), header.order),
+        );
+        line("dtd", if header.dtd_url.is_empty() { "(not named)".to_owned() } else { header.dtd_url.clone() });
+        line("file", format!("{} bytes, header {}", self.file.0, self.file.1));
+        line("records", format!("{}, {elements} stream elements", trace.reader().records_read()));
+        line("content", format!("{total} bytes{}", ratio(total, self.file.0)));
+        line("metadata", format!("{metadata} records, {metadata_bytes} bytes ({})", percent(metadata_bytes, total)));
+        if header.version == 1 {
+            line("groups", format!("{}, {} resets inside", self.groups, self.resets));
+        }
+        self.chunk_table(&mut out);
+        for (&(section, record), kind) in &self.kinds {
+            let (section, name) = self.names(section, record);
+            let name = section.map_or_else(|| name.to_owned(), |s| format!("{s} {name}"));
+            let _ = writeln!(
+                out,
+                "\n{name:<28} {:>12} records {:>14} bytes {:>7}",
+                kind.count,
+                kind.bytes,
+                percent(kind.bytes, total)
+            );
+            for (leaf, bytes, values) in self.leaves(record, kind) {
+                #[allow(clippy::cast_precision_loss, reason = "an average to be read")]
+                let each = bytes as f64 / values as f64;
+                let _ = writeln!(
+                    out,
+                    "  {leaf:<26} {values:>12} values  {bytes:>14} bytes {:>7}  {each:.2} each",
+                    percent(bytes, total)
+                );
+            }
+        }
+        out
+    }
+
+    fn chunk_table(&self, out: &mut String) {
+        if self.chunks.is_empty() {
+            return;
+        }
+        let _ = writeln!(
+            out,
+            "\n{:<20} {:>8} {:>14} {:>14} {:>8}  codecs",
+            "section", "chunks", "content", "stored", "share"
+        );
+        for (number, chunks) in &self.chunks {
+            let codecs: Vec<String> = chunks.codecs.iter().map(|(name, n)| format!("{name} {n}")).collect();
+            let _ = writeln!(
+                out,
+                "{:<20} {:>8} {:>14} {:>14} {:>8}  {}",
+                self.section_name(*number),
+                chunks.count,
+                chunks.raw,
+                chunks.stored,
+                percent(chunks.stored, chunks.raw),
+                codecs.join(", ")
+            );
+        }
+    }
+
+    fn section_name(&self, number: Option<u8>) -> String {
+        match number {
+            None => "(DTD and others)".to_owned(),
+            Some(0) => "(global)".to_owned(),
+            Some(n) => {
+                let section = self.schema.dtd.section(n).and_then(|s| s.name.clone());
+                section.unwrap_or_else(|| format!("section {n}"))
+            }
+        }
+    }
+
+    fn is_stream(&self, section: usize) -> bool {
+        self.schema.section(section).is_some_and(|s| s.stream.is_some())
+    }
+
+    fn json(&self, name: &str, trace: &Trace<'_>) -> Value {
+        let header = trace.reader().container().header();
+        let (metadata, metadata_bytes) = self.metadata();
+        let kinds = self.kinds.iter().map(|(&(section, record), kind)| {
+            let (section, name) = self.names(section, record);
+            let leaves = self.leaves(record, kind).into_iter();
+            json!({
+                "section": section,
+                "record": name,
+                "count": kind.count,
+                "bytes": kind.bytes,
+                "leaves": leaves
+                    .map(|(path, bytes, values)| json!({ "path": path, "bytes": bytes, "values": values }))
+                    .collect::<Vec<_>>(),
+            })
+        });
+        let sections = self.chunks.iter().map(|(number, chunks)| {
+            json!({
+                "name": number.and_then(|n| self.schema.dtd.section(n)).and_then(|s| s.name.clone()),
+                "number": number,
+                "chunks": chunks.count,
+                "raw_bytes": chunks.raw,
+                "stored_bytes": chunks.stored,
+                "codecs": chunks.codecs,
+            })
+        });
+        json!({
+            "trace": input::name(name),
+            "version": header.version,
+            "class": header.class.number(),
+            "order": format!("{:?}", header.order).to_lowercase(),
+            "dtd": header.dtd_url,
+            "file_bytes": self.file.0,
+            "header_bytes": self.file.1,
+            "records": trace.reader().records_read(),
+            "content_bytes": self.total(),
+            "metadata": { "records": metadata, "bytes": metadata_bytes },
+            "groups": self.groups,
+            "resets": self.resets,
+            "sections": sections.collect::<Vec<_>>(),
+            "kinds": kinds.collect::<Vec<_>>(),
+        })
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a share to be read")]
+fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 { "-".to_owned() } else { format!("{:.1} %", part as f64 * 100.0 / whole as f64) }
+}
+
+/// How much shorter the file is than its content.
+#[allow(clippy::cast_precision_loss, reason = "a share to be read")]
+fn ratio(content: u64, file: u64) -> String {
+    if file == 0 { String::new() } else { format!(", {:.2} times the file", content as f64 / file as f64) }
+}

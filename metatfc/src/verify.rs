@@ -1,0 +1,276 @@
+//! `verify`: reads all of a trace, and tells what is lost where it is damaged.
+
+use crate::dtd::{self, DtdArgs};
+use crate::explain::explain;
+use crate::failure::{Failure, Result, failed, say, usage};
+use crate::input::{self, Again};
+use crate::progress::Progress;
+use crate::target::Target;
+use crate::{check, output};
+use metatf::container::{Sink, WriteOptions};
+use metatf::dynamic::{Line, Schema, Trace, Writer};
+use metatf::reader::Event;
+
+const MORE: &str = "\
+Every byte is read and every rule checked: checksums, index and footer, counts, every field of every record and of
+every stream element.
+
+Exit status: 0 all traces are whole (a trace that was not closed is whole, with a warning), 1 one is not; then the
+first error is told, and what is lost, as ranges of bytes and numbers of records where they are known.
+
+Examples:
+  metatfc verify *.mtf
+  metatfc verify --salvage whole.mtf torn.mtf      writes what is whole as a new trace
+  curl -s https://example.org/T.mtf | metatfc verify -";
+
+/// Check that traces are whole, and salvage those that are not
+#[derive(clap::Args)]
+#[command(after_help = MORE)]
+pub(crate) struct Args {
+    /// The traces; `-` is standard input
+    #[arg(required = true)]
+    traces: Vec<String>,
+    /// Write what is whole as a new trace (of one TRACE); the exit status still tells of damage
+    #[arg(long, value_name = "OUT")]
+    salvage: Option<String>,
+    /// Say nothing of traces that are whole
+    #[arg(long, short)]
+    quiet: bool,
+    #[command(flatten)]
+    dtd: DtdArgs,
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    if args.salvage.is_some() && args.traces.len() > 1 {
+        return usage("--salvage writes one trace: give one");
+    }
+    let mut damaged = false;
+    for path in &args.traces {
+        match verify(args, path) {
+            Ok(()) => {}
+            Err(Failure::Failed(message)) => {
+                say(&message);
+                damaged = true;
+            }
+            Err(Failure::Told) => damaged = true,
+            Err(other) => return Err(other),
+        }
+    }
+    if damaged { Err(Failure::Told) } else { Ok(()) }
+}
+
+fn verify(args: &Args, path: &str) -> Result<()> {
+    let name = input::name(path);
+    let file = Again::new(path)?;
+    let whole = read_all(args, name, &file);
+    if let Ok(message) = &whole
+        && !args.quiet
+        && args.salvage.as_deref() != Some("-")
+    {
+        output::print(&format!("{message}\n"))?;
+    }
+    // It is read again where there is something to tell or to write.
+    if whole.is_err() || args.salvage.is_some() {
+        if let Err(Failure::Failed(message)) = &whole {
+            say(message);
+        }
+        salvage(args, name, &file, whole.is_err())?;
+    }
+    whole.map(drop).map_err(|failure| match failure {
+        Failure::Failed(_) => Failure::Told,
+        other => other,
+    })
+}
+
+/// Reads the trace as any reader does, stream elements included.
+fn read_all(args: &Args, name: &str, file: &Again) -> Result<String> {
+    let reader = input::trace(file.path(), false).map_err(|f| rename(f, file, name))?;
+    let schema = dtd::find(&reader, name, &args.dtd, false)?;
+    let fail = |e: &metatf::Error| failed(format!("{name}: {}", explain(&schema.format, e)));
+    let mut trace = match Trace::new(schema.clone(), reader) {
+        Ok(trace) => trace,
+        Err(error) => return fail(&error),
+    };
+    trace.reader_mut().set_all(true);
+    let mut progress = Progress::silent("records");
+    let (mut elements, mut groups) = (0_usize, 1_usize);
+    loop {
+        match trace.next_entry() {
+            Ok(Some(entry)) => match entry.event {
+                Event::Element(..) => elements += 1,
+                Event::Group(_) => groups += 1,
+                _ => {}
+            },
+            Ok(None) => break,
+            Err(error) => return fail(&error),
+        }
+        progress.step();
+    }
+    drop(progress);
+    let container = trace.reader().container();
+    for warning in container.warnings() {
+        say(&format!("{name}: warning: {warning}"));
+    }
+    let (declared, found) = (container.header().nrecords, trace.reader().records_read());
+    if declared != 0 && declared != found {
+        say(&format!("{name}: warning: the header says {declared} records, there are {found}"));
+    }
+    let records = usize::try_from(found).unwrap_or(usize::MAX);
+    Ok(format!(
+        "{name}: whole: {}, {}, {}",
+        check::count(records, "record"),
+        check::count(elements, "stream element"),
+        check::count(groups, "group")
+    ))
+}
+
+/// Reads what is whole, writes it if that is asked for, and tells what is lost.
+fn salvage(args: &Args, name: &str, file: &Again, tell: bool) -> Result<()> {
+    let reader = input::trace(file.path(), true).map_err(|f| match f {
+        // The first reading has said the same.
+        Failure::Failed(_) => Failure::Told,
+        other => other,
+    })?;
+    let schema = dtd::find(&reader, name, &args.dtd, true)?;
+    let options = WriteOptions {
+        class: reader.header().class,
+        order: reader.header().order,
+        dtd_url: reader.header().dtd_url.clone(),
+        ..WriteOptions::default()
+    };
+    let fail = |e: &metatf::Error| Failure::Failed(format!("{name}: {}", explain(&schema.format, e)));
+    let mut trace = Trace::new(schema.clone(), reader).map_err(|e| fail(&e))?;
+    trace.reader_mut().set_all(true);
+    trace.reader_mut().set_salvage(true);
+    let mut copy = match &args.salvage {
+        Some(path) => Some(Copy::new(path, &schema, &options)?),
+        None => None,
+    };
+    let mut progress = Progress::silent("records");
+    let error = loop {
+        match trace.next_entry() {
+            Ok(Some(entry)) => {
+                let event = entry.event;
+                let written = copy.as_mut().map_or(Ok(()), |copy| copy.write(&trace, event, &schema));
+                if let Err(failure) = written {
+                    // Given up: the temporary file is removed, and there is nothing to be finished.
+                    if let Some(copy) = copy {
+                        std::mem::forget(copy.writer);
+                    }
+                    return Err(failure);
+                }
+            }
+            Ok(None) => break None,
+            Err(error) => break Some(error),
+        }
+        progress.step();
+    };
+    drop(progress);
+    if let Some(copy) = copy {
+        copy.finish(&trace, &schema)?;
+    }
+    if tell {
+        tell_loss(name, &trace, error.is_some());
+    }
+    Ok(())
+}
+
+fn tell_loss(name: &str, trace: &Trace<'_>, broke_off: bool) {
+    let found = trace.reader().records_read();
+    match trace.reader().container().loss_report() {
+        Some(report) if !report.is_empty() => {
+            for line in report.to_string().lines() {
+                say(&format!("{name}: lost: {line}"));
+            }
+        }
+        _ if broke_off => say(&format!("{name}: lost: all that follows the error")),
+        _ => say(&format!("{name}: no record is lost")),
+    }
+    say(&format!("{name}: {found} records can be salvaged"));
+}
+
+/// The new trace.
+struct Copy {
+    target: Target,
+    writer: Writer<Box<dyn Sink>>,
+    user: usize,
+    /// The first stream section whose elements did not keep their offsets.
+    moved: Option<usize>,
+}
+
+impl Copy {
+    fn new(path: &str, schema: &Schema, options: &WriteOptions) -> Result<Self> {
+        let (target, sink) = Target::create(path)?;
+        let problem = |e| Failure::Failed(format!("{path}: {}", explain(&schema.format, &e)));
+        let writer = Writer::new(sink, schema, options).map_err(problem)?;
+        Ok(Self { target, writer, user: 0, moved: None })
+    }
+
+    fn write(&mut self, trace: &Trace<'_>, event: Event, schema: &Schema) -> Result<()> {
+        self.copy_user(trace).and_then(|()| self.copy(trace, event)).map_err(|error| self.failure(schema, &error))
+    }
+
+    fn copy(&mut self, trace: &Trace<'_>, event: Event) -> metatf::Result<()> {
+        let tape = trace.tape();
+        match event {
+            Event::Record(at) | Event::Comment(at) => self.writer.record(at.section, at.record, tape),
+            Event::Element(at, shared) => {
+                let offset = self.writer.element(at.section, shared, tape)?;
+                if trace.reader().container().header().version == 1 && offset != at.offset {
+                    self.moved.get_or_insert(at.section);
+                }
+                Ok(())
+            }
+            Event::Metadata(at, metadata) => self.writer.write(&Line::Metadata(at.section, metadata), tape),
+            Event::Group(_) => self.writer.write(&Line::Group, tape),
+            Event::Reset(section) => self.writer.write(&Line::Reset(section), tape),
+            Event::Section(..) => Ok(()),
+        }
+    }
+
+    /// User metadata seen since.
+    fn copy_user(&mut self, trace: &Trace<'_>) -> metatf::Result<()> {
+        let all = trace.reader().container().user_metadata();
+        for json in all.iter().skip(self.user) {
+            if let Ok(json) = std::str::from_utf8(json) {
+                self.writer.inner().user_metadata(json)?;
+            }
+        }
+        self.user = all.len();
+        Ok(())
+    }
+
+    fn failure(&self, schema: &Schema, error: &metatf::Error) -> Failure {
+        Failure::Failed(format!("{}: {}", self.target.name(), explain(&schema.format, error)))
+    }
+
+    fn finish(mut self, trace: &Trace<'_>, schema: &Schema) -> Result<()> {
+        self.copy_user(trace).map_err(|error| self.failure(schema, &error))?;
+        let name = self.target.name().to_owned();
+        let problem = |e| Failure::Failed(format!("{name}: {}", explain(&schema.format, &e)));
+        let sink = self.writer.finish().map_err(problem)?;
+        if let Some(section) = self.moved.filter(|_| uses_offsets(schema)) {
+            let section = schema.section(section).and_then(|s| s.name.as_deref()).unwrap_or_default();
+            return failed(format!(
+                "{name}: not written: part of section {section} is lost, and offsets into what follows would no longer \
+                 hold; `metatfc dump --salvage --resolve` shows what is whole"
+            ));
+        }
+        self.target.keep(sink)
+    }
+}
+
+/// Whether a leaf may hold an offset into a stream section.
+fn uses_offsets(schema: &Schema) -> bool {
+    use metatf_parser::schema::Interpretation;
+    let mut leaves = schema.dtd.records.iter().flat_map(|r| &r.leaves);
+    leaves.any(|l| matches!(l.interpretation, Interpretation::SectionOffset(_)))
+}
+
+/// Puts the name the user knows in the place of a temporary file's.
+fn rename(failure: Failure, file: &Again, name: &str) -> Failure {
+    match failure {
+        Failure::Failed(message) => Failure::Failed(message.replace(file.path(), name)),
+        other => other,
+    }
+}
