@@ -1,4 +1,30 @@
 //! The Meta-TF language: a DTD's text to its resolved schema, with diagnostics.
+//!
+//! ```
+//! let text = b"section heap 1 { free: (tag, address) { tag.value = 4; address.width = 8; address.interpretation = none; } }";
+//! let parsed = metatf_parser::parse("heap.dtd", text);
+//! let dtd = parsed.dtd.ok_or("errors")?;
+//! let heap = dtd.section_named("heap").ok_or("no section")?;
+//! let free = dtd.find_record(heap, "free").ok_or("no record")?;
+//! assert_eq!(free.tag, Some(4));
+//! # Ok::<(), &str>(())
+//! ```
+//!
+//! A mistake has a stable code, a place, often a second place, and a line that says what would be right; one run
+//! reports all of them:
+//!
+//! ```
+//! let text = b"section heap 1 { free: (tag, address) { tag.value = 4; adress.width = 8; } }";
+//! let parsed = metatf_parser::parse("heap.dtd", text);
+//! let shown = metatf_parser::render(&parsed.diagnostics[1], "heap.dtd", text, false);
+//! assert!(shown.starts_with("error[E0301]: record `free` has no field `adress`"));
+//! assert!(shown.contains("heap.dtd:1:56") && shown.contains("did you mean `address`?"));
+//! ```
+//!
+//! The way of a text: `lexer` (tokens, comments, depth) -> `syntax` (pest, item by item, to a syntax tree) -> `resolve`
+//! (names, look-up, checks, one file for each family of rules) -> [`schema`]. [`Code`] lists the rules, with the section
+//! of the specification that each comes from. No input panics, and no step recurses deeper than the 32 levels that a
+//! DTD may nest.
 #![forbid(unsafe_code)]
 
 mod ast;
@@ -27,7 +53,6 @@ pub const MOST_BYTES: usize = 4 << 20;
 
 /// What became of a DTD's text.
 #[derive(Clone, Debug)]
-#[must_use]
 pub struct Parsed {
     /// The schema; `None` if there are errors.
     pub dtd: Option<Dtd>,
@@ -53,6 +78,7 @@ impl Parsed {
 
 /// Parses and checks a DTD. `name` is a file name for the caller's messages. Never panics, whatever the text is, and
 /// takes time and memory in proportion to it.
+#[must_use]
 pub fn parse(name: &str, text: &[u8]) -> Parsed {
     let source = Source::new(text);
     let mut report = Reporter::new(&source);

@@ -285,4 +285,30 @@ impl Dtd {
     pub fn section_named(&self, name: &str) -> Option<&Section> {
         self.sections.iter().find(|s| s.name.as_deref() == Some(name))
     }
+
+    /// The record of this name that may stand in a section, predefined ones included.
+    #[must_use]
+    pub fn find_record(&self, section: &Section, name: &str) -> Option<&Record> {
+        section.records.iter().filter_map(|id| self.record(*id)).find(|record| record.name == name)
+    }
+
+    /// The record with this tag that may stand in a section, with its id.
+    #[must_use]
+    pub fn tagged(&self, section: &Section, tag: u32) -> Option<(RecordId, &Record)> {
+        section.records.iter().filter_map(|id| Some((*id, self.record(*id)?))).find(|(_, r)| r.tag == Some(tag))
+    }
+}
+
+impl Record {
+    /// The leaf with this index.
+    #[must_use]
+    pub fn leaf(&self, id: LeafId) -> Option<&Leaf> {
+        self.leaves.get(usize::from(id.0))
+    }
+
+    /// The leaf with this path of keys (`["vfield", "data"]`).
+    #[must_use]
+    pub fn leaf_at(&self, path: &[&str]) -> Option<(LeafId, &Leaf)> {
+        (0..=u8::MAX).map(LeafId).zip(&self.leaves).find(|(_, leaf)| leaf.path == path)
+    }
 }

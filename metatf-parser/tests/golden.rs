@@ -1,5 +1,6 @@
 //! Each `diagnostics/NAME.dtd` has mistakes; `NAME.stderr` is what is said about them. `METATF_BLESS=1` writes the latter
 //! anew; else a missing one, and one without its DTD, fails.
+#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests, which may
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -33,6 +34,7 @@ fn diagnostics_read_as_before() {
         let parsed = parse(&file, &text);
         let shown: Vec<String> = parsed.diagnostics.iter().map(|d| render(d, &file, &text, false) + "\n").collect();
         let shown = shown.join("\n");
+        assert!(parsed.diagnostics.iter().all(|d| d.help.is_some()), "{name}: a diagnostic without help");
         let golden = folder().join(format!("{name}.stderr"));
         if bless {
             fs::write(&golden, &shown).unwrap();

@@ -1,5 +1,6 @@
 //! The shared vectors: every good DTD is accepted with the warnings its case names, every bad one is rejected at a
 //! place its note lists.
+#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests, which may
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -20,7 +20,7 @@ pub(super) fn words(text: &str, lexed: &Lexed, first: usize, last: usize) -> Vec
         }
         let Some(token) = lexed.tokens.get(index) else { break };
         let Some(token_text) = text.get(token.span.range()) else { break };
-        let is_sign = style.is_sign(text, lexed, first, index);
+        let is_sign = style.is_sign(lexed, first, index);
         if drops(lexed, index) {
             continue;
         }
@@ -89,7 +89,7 @@ impl Style {
     }
 
     /// Spec 2: a `-` is a sign unless an operand of an expression precedes it.
-    fn is_sign(self, _text: &str, lexed: &Lexed, first: usize, index: usize) -> bool {
+    fn is_sign(self, lexed: &Lexed, first: usize, index: usize) -> bool {
         let kind = |i: usize| lexed.tokens.get(i).map(|t| t.kind);
         let operand = matches!(kind(index.wrapping_sub(1)), Some(Kind::Name | Kind::Int | Kind::Mark(b')')));
         kind(index) == Some(Kind::Mark(b'-'))

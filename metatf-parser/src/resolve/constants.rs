@@ -21,10 +21,7 @@ pub(super) fn check(leaf: &Leaf, value: u64, place: Span, report: &mut Reporter)
         }
         Interpretation::BaseOffset(base) => (
             signed_fits(value.wrapping_sub(base), width),
-            format!(
-                "{width} bytes hold less than {} more or less than {base}",
-                (largest(width) >> 1).saturating_add(1)
-            ),
+            format!("{} at most {} more than the base {base}", holds_bytes(width), largest(width) >> 1),
         ),
         Interpretation::Default(default) => (value == default, format!("`default` makes it always {default}")),
         Interpretation::Stride { initial, stride } => {

@@ -211,9 +211,10 @@ impl<'a> Expander<'_, 'a, '_, '_> {
 
     /// Spec 3.3.
     fn repetition(&mut self, count: &'a Name, body: &'a FieldItem, place: &Place, out: &mut Vec<Item>) {
-        if let FieldItem::Name(name) = body
-            && (name.text == "tag" || self.field(name, place) == Some(Field::Wrong))
-        {
+        let wrong = |name: &Name| name.text == "tag" || self.field(name, place) != Some(Field::Leaf);
+        let wrong_body = |name: &Name| name.text == "tag" || self.field(name, place) == Some(Field::Wrong);
+        if wrong(count) || matches!(body, FieldItem::Name(name) if wrong_body(name)) {
+            // Reported with the names in the list.
             return;
         }
         let Some(counter) = self.counter(count, place, out) else { return };

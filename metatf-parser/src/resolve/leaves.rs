@@ -1,17 +1,16 @@
 //! Looks up the properties of every leaf (spec 3.1) and checks what each must have (spec 3.2).
 
-use std::collections::BTreeMap;
-
+use super::bases;
 use super::constants;
 use super::expression::{self, Computed, Context, Failure};
 use super::layout::{Layout, RawLeaf};
-use super::model::{Model, Slot, VFIELD};
+use super::lookup::{Found, Lookup};
+use super::model::Model;
 use super::streams::stores;
-use super::{bases, properties};
 use crate::ast::{self, Property, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
-use crate::schema::{self, Format, Interpretation, Leaf, Origin, SectionId, Width};
+use crate::schema::{self, Format, Interpretation, Leaf, Origin, Width};
 use crate::span::Span;
 
 /// A record with its leaves resolved.
@@ -45,18 +44,6 @@ pub(super) enum Sharing {
     Alone,
 }
 
-/// A property found for a leaf.
-#[derive(Clone)]
-struct Found<'a> {
-    property: &'a Property,
-    origin: Origin,
-    /// The frame whose record's block sets it; `None` for a section's or the global scope.
-    frame: Option<usize>,
-}
-
-/// The scopes that a leaf's properties come from, nearest first.
-type Chain<'m, 'a> = Vec<(&'m Slot<'a>, Origin, Option<usize>)>;
-
 /// Resolves the leaves of a record in order: widths refer to earlier ones.
 pub(super) fn resolve<'a>(
     model: &mut Model<'a>,
@@ -71,7 +58,7 @@ pub(super) fn resolve<'a>(
     let mut widths = Vec::new();
     let mut bytes = 0;
     for (index, raw) in layout.leaves.iter().enumerate() {
-        let looker = Looker { model, layouts, layout, raw, index, source, chain: chain(model, layout, raw) };
+        let looker = Looker { model, layouts, layout, raw, index, source, lookup: Lookup::new(model, layout, raw) };
         let leaf = if raw.is_tag { looker.tag(tag) } else { looker.leaf(&widths, report) };
         bytes += size(&leaf.leaf);
         widths.push((!leaf.broken).then(|| leaf.leaf.width.clone()));
@@ -102,38 +89,6 @@ fn size(leaf: &Leaf) -> usize {
     expression + annotations + leaf.doc.as_ref().map_or(0, String::len) + leaf.unit.as_ref().map_or(0, String::len)
 }
 
-/// Spec 3.1: the block of the top record, the blocks of the nested ones from the outermost, the top record's section,
-/// global. Leaves of a predefined record look no further than the blocks.
-fn chain<'m, 'a>(model: &'m Model<'a>, layout: &Layout, raw: &RawLeaf) -> Chain<'m, 'a> {
-    let mut chain = Vec::new();
-    let mut path = raw.name.to_owned();
-    for frame in layout.frames_up(raw) {
-        let Some(record) = layout.frames.get(frame).and_then(|f| model.records.get(f.record)) else { continue };
-        if let Some(slot) = record.slots.get(&path) {
-            chain.push((slot, Origin::Block(record.name().to_owned()), Some(frame)));
-        }
-        if let Some((_, field)) = layout.frames.get(frame).and_then(|f| f.parent) {
-            path = format!("{field}.{path}");
-        }
-    }
-    chain.reverse();
-    if layout.frames.get(raw.frame).is_some_and(|f| f.record == VFIELD) {
-        return chain;
-    }
-    let scope = model.records.get(layout.record).map_or(0, |r| r.scope);
-    let section = (scope != 0).then_some(scope);
-    for scope in section.into_iter().chain([0]) {
-        if let Some(slot) = model.scopes.get(scope).and_then(|s| s.slots.get(raw.name)) {
-            let origin = match u16::try_from(scope) {
-                Ok(id) if id > 0 => Origin::Section(SectionId(id)),
-                _ => Origin::Global,
-            };
-            chain.push((slot, origin, None));
-        }
-    }
-    chain
-}
-
 /// Looks at one leaf.
 struct Looker<'m, 'a> {
     model: &'m Model<'a>,
@@ -142,17 +97,10 @@ struct Looker<'m, 'a> {
     raw: &'m RawLeaf<'a>,
     index: usize,
     source: &'m str,
-    chain: Chain<'m, 'a>,
+    lookup: Lookup<'m, 'a>,
 }
 
 impl<'a> Looker<'_, 'a> {
-    fn find(&self, name: &str) -> Option<Found<'a>> {
-        self.chain.iter().find_map(|(slot, origin, frame)| {
-            let property = *slot.properties.get(name)?;
-            Some(Found { property, origin: origin.clone(), frame: *frame })
-        })
-    }
-
     fn blank(&self) -> Leaf {
         Leaf {
             name: self.raw.name.to_owned(),
@@ -161,10 +109,10 @@ impl<'a> Looker<'_, 'a> {
             width: Width::Unset,
             interpretation: Interpretation::None,
             constant: None,
-            format: self.format(),
-            unit: self.text("unit"),
-            doc: self.doc(),
-            annotations: self.annotations(),
+            format: self.lookup.format(),
+            unit: self.lookup.text("unit"),
+            doc: self.lookup.doc(),
+            annotations: self.lookup.annotations(self.source),
             repeated: !self.raw.repeats.is_empty(),
             width_origin: None,
             interpretation_origin: Origin::Global,
@@ -184,7 +132,7 @@ impl<'a> Looker<'_, 'a> {
 
     fn leaf(&self, widths: &[Option<Width>], report: &mut Reporter) -> ResolvedLeaf {
         let mut leaf = self.blank();
-        let (found_width, found_interpretation) = (self.find("width"), self.find("interpretation"));
+        let (found_width, found_interpretation) = (self.lookup.find("width"), self.lookup.find("interpretation"));
         let interpretation = found_interpretation.as_ref().map(|f| self.interpretation(f.property, report));
         let width = found_width.as_ref().map(|f| self.width(f, widths, report));
         let mut broken = matches!(interpretation, None | Some(None)) || matches!(width, Some(None));
@@ -284,7 +232,7 @@ impl<'a> Looker<'_, 'a> {
 
     /// Spec 3.2: `value` makes a constant.
     fn constant(&self, leaf: &Leaf, report: &mut Reporter) -> Option<u64> {
-        let found = self.find("value")?;
+        let found = self.lookup.find("value")?;
         let Value::Expression(expression) = &found.property.value else { return None };
         let place = found.property.value_span.or(self.raw.site);
         let value = match expression.as_int() {
@@ -305,7 +253,7 @@ impl<'a> Looker<'_, 'a> {
     fn signed(&self, leaf: &Leaf, report: &mut Reporter) {
         let narrow = matches!(leaf.width, Width::Number(w) if w < 8);
         if leaf.format == Format::Signed && leaf.interpretation == Interpretation::None && narrow {
-            let place = self.find("format").map_or(self.raw.site, |f| f.property.value_span.or(self.raw.site));
+            let place = self.lookup.find("format").map_or(self.raw.site, |f| f.property.value_span.or(self.raw.site));
             let message = format!("`{}` is zero-extended and so never negative", self.raw.name);
             report.add(
                 Draft::new(Code::SignedNarrow, place, message)
@@ -316,14 +264,11 @@ impl<'a> Looker<'_, 'a> {
 
     fn no_interpretation(&self, nor_width: bool, report: &mut Reporter) {
         let name = self.raw.name;
-        let message = if nor_width {
-            format!("field `{name}` has no width and no interpretation")
-        } else {
-            format!("field `{name}` has no interpretation")
-        };
+        let (nor, width) =
+            if nor_width { ("width and no ", format!("{name}.width = 4; ")) } else { ("", String::new()) };
         report.add(
-            Draft::new(Code::NoInterpretation, self.raw.site, message)
-                .help(format!("add `{name}.interpretation = none;`, or another interpretation")),
+            Draft::new(Code::NoInterpretation, self.raw.site, format!("field `{name}` has no {nor}interpretation"))
+                .help(format!("add `{width}{name}.interpretation = none;`, or another interpretation")),
         );
     }
 
@@ -348,7 +293,7 @@ impl<'a> Looker<'_, 'a> {
     fn sharing(&self, leaf: &Leaf, interpretation: Option<&Found>) -> Sharing {
         let uses_previous = matches!(leaf.interpretation, Interpretation::Delta(_) | Interpretation::Stride { .. });
         let property = interpretation.filter(|f| uses_previous && f.frame.is_none()).map(|f| f.property.target());
-        let previous = self.find("previous");
+        let previous = self.lookup.find("previous");
         let said = match previous.as_ref().map(|f| &f.property.value) {
             Some(Value::Word(word)) => Some(word.as_str()),
             _ => None,
@@ -360,38 +305,6 @@ impl<'a> Looker<'_, 'a> {
             (_, Some(span)) => Sharing::Property(span),
             _ => Sharing::Alone,
         }
-    }
-
-    fn format(&self) -> Format {
-        self.text("format").and_then(|name| properties::format(&name)).unwrap_or_default()
-    }
-
-    fn text(&self, name: &str) -> Option<String> {
-        match &self.find(name)?.property.value {
-            Value::Text(text) => Some(text.clone()),
-            _ => None,
-        }
-    }
-
-    /// The nearest `doc` property or doc comment; in one scope the property counts.
-    fn doc(&self) -> Option<String> {
-        self.chain.iter().find_map(|(slot, ..)| match slot.properties.get("doc").map(|p| &p.value) {
-            Some(Value::Text(text)) => Some(text.clone()),
-            _ => slot.doc.map(str::to_owned),
-        })
-    }
-
-    /// Properties that the tools do not know, as written (spec 2).
-    fn annotations(&self) -> BTreeMap<String, String> {
-        const KNOWN: [&str; 7] = ["width", "interpretation", "value", "doc", "unit", "format", "previous"];
-        let mut out = BTreeMap::new();
-        for (name, property) in self.chain.iter().flat_map(|(slot, ..)| &slot.properties) {
-            if !KNOWN.contains(name) && !out.contains_key(*name) {
-                let text = self.source.get(property.value_span.range()).unwrap_or_default();
-                out.insert((*name).to_owned(), text.to_owned());
-            }
-        }
-        out
     }
 }
 

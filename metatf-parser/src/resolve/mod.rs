@@ -7,6 +7,7 @@ mod constants;
 mod expression;
 mod layout;
 mod leaves;
+mod lookup;
 mod model;
 mod names;
 mod nesting;

@@ -38,6 +38,7 @@ pub(super) fn check(property: &Property, report: &mut Reporter) {
         ("previous", Value::Word(word)) if word == "own" || word == "shared" => return,
         ("previous", Value::Word(_)) => {
             Draft::new(Code::UnknownPrevious, property.value_span, "`previous` is `own` or `shared`")
+                .help("`shared`: one previous value for all fields of this name; `own`: one for this field alone")
         }
         ("width", _) => wrong_kind(property, "an integer or an expression", "size.width = 4;"),
         ("value", _) => wrong_kind(property, "an integer", "magic.value = 0x7f;"),

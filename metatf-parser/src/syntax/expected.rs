@@ -39,7 +39,8 @@ pub(super) fn explain(
     let Some(token) = lexed.tokens.get(index) else {
         let place = Span::at(text.len());
         return Draft::new(Code::Syntax, place, format!("expected {expected}, found the end of the file"))
-            .label("the text ends here");
+            .label("the text ends here")
+            .help(help(rules, ""));
     };
     let found = text.get(token.span.range()).unwrap_or_default();
     if token.kind == Kind::Unknown {
@@ -58,7 +59,7 @@ pub(super) fn explain(
     let place = token_place(token, text);
     Draft::new(Code::Syntax, place, format!("expected {expected}, found `{}`", shorten(found)))
         .label(format!("expected {expected}"))
-        .maybe_help(help(rules, found))
+        .help(help(rules, found))
 }
 
 /// A `;` that is missing at the end of a line is shown there, not at the next line's start.
@@ -74,8 +75,8 @@ fn missing_semicolon(rules: &[Rule], source: &Source, lexed: &Lexed, index: usiz
     })
 }
 
-fn help(rules: &[Rule], found: &str) -> Option<String> {
-    let text = if rules.contains(&Rule::section_head) || rules.contains(&Rule::item) {
+fn help(rules: &[Rule], found: &str) -> &'static str {
+    if rules.contains(&Rule::section_head) || rules.contains(&Rule::item) {
         "write `section NAME NUMBER { ... }`, `record: (field, ...) { ... }` or `field.property = value;`"
     } else if rules.contains(&Rule::block_item) || rules.contains(&Rule::property) {
         "a record's block holds properties: `field.property = value;`"
@@ -87,10 +88,15 @@ fn help(rules: &[Rule], found: &str) -> Option<String> {
         "a property is written `field.property = value;`"
     } else if found == "-" && rules.contains(&Rule::int) {
         "a sign stands directly before its digits"
+    } else if rules.contains(&Rule::int) {
+        "numbers are decimal or hexadecimal: 42, 0x2a, 1_000; a section's name is followed by its number"
+    } else if rules.contains(&Rule::semicolon) {
+        "every property ends with `;`"
+    } else if rules.contains(&Rule::colon) {
+        "a record is written `record: (field, ...) { ... }`, a property `field.property = value;`"
     } else {
-        return None;
-    };
-    Some(text.to_owned())
+        "the grammar is in section 2 of the language's specification"
+    }
 }
 
 /// A token's place; of a long one its start.

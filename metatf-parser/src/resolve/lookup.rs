@@ -1,0 +1,97 @@
+//! Property look-up (spec 3.1): the scopes of a leaf, nearest first, and what they say.
+
+use std::collections::BTreeMap;
+
+use super::layout::{Layout, RawLeaf};
+use super::model::{Model, Slot, VFIELD};
+use super::properties;
+use crate::ast::{Property, Value};
+use crate::schema::{Format, Origin, SectionId};
+
+/// A property found for a leaf.
+#[derive(Clone)]
+pub(super) struct Found<'a> {
+    pub(super) property: &'a Property,
+    pub(super) origin: Origin,
+    /// The frame whose record's block sets it; `None` for a section's or the global scope.
+    pub(super) frame: Option<usize>,
+}
+
+/// The scopes that a leaf's properties come from, nearest first: what each says about it, the scope, and the frame
+/// whose record's block it is.
+pub(super) struct Lookup<'m, 'a> {
+    chain: Vec<(&'m Slot<'a>, Origin, Option<usize>)>,
+}
+
+impl<'m, 'a> Lookup<'m, 'a> {
+    /// Spec 3.1: the block of the top record, the blocks of the nested ones from the outermost, the top record's section,
+    /// global. Leaves of a predefined record look no further than the blocks.
+    pub(super) fn new(model: &'m Model<'a>, layout: &Layout, raw: &RawLeaf) -> Lookup<'m, 'a> {
+        let mut chain = Vec::new();
+        let mut path = raw.name.to_owned();
+        for frame in layout.frames_up(raw) {
+            let Some(record) = layout.frames.get(frame).and_then(|f| model.records.get(f.record)) else { continue };
+            if let Some(slot) = record.slots.get(&path) {
+                chain.push((slot, Origin::Block(record.name().to_owned()), Some(frame)));
+            }
+            if let Some((_, field)) = layout.frames.get(frame).and_then(|f| f.parent) {
+                path = format!("{field}.{path}");
+            }
+        }
+        chain.reverse();
+        if layout.frames.get(raw.frame).is_some_and(|f| f.record == VFIELD) {
+            return Lookup { chain };
+        }
+        let scope = model.records.get(layout.record).map_or(0, |r| r.scope);
+        let section = (scope != 0).then_some(scope);
+        for scope in section.into_iter().chain([0]) {
+            if let Some(slot) = model.scopes.get(scope).and_then(|s| s.slots.get(raw.name)) {
+                let origin = match u16::try_from(scope) {
+                    Ok(id) if id > 0 => Origin::Section(SectionId(id)),
+                    _ => Origin::Global,
+                };
+                chain.push((slot, origin, None));
+            }
+        }
+        Lookup { chain }
+    }
+
+    pub(super) fn find(&self, name: &str) -> Option<Found<'a>> {
+        self.chain.iter().find_map(|(slot, origin, frame)| {
+            let property = *slot.properties.get(name)?;
+            Some(Found { property, origin: origin.clone(), frame: *frame })
+        })
+    }
+
+    pub(super) fn format(&self) -> Format {
+        self.text("format").and_then(|name| properties::format(&name)).unwrap_or_default()
+    }
+
+    pub(super) fn text(&self, name: &str) -> Option<String> {
+        match &self.find(name)?.property.value {
+            Value::Text(text) => Some(text.clone()),
+            _ => None,
+        }
+    }
+
+    /// The nearest `doc` property or doc comment; in one scope the property counts.
+    pub(super) fn doc(&self) -> Option<String> {
+        self.chain.iter().find_map(|(slot, ..)| match slot.properties.get("doc").map(|p| &p.value) {
+            Some(Value::Text(text)) => Some(text.clone()),
+            _ => slot.doc.map(str::to_owned),
+        })
+    }
+
+    /// Properties that the tools do not know, as written (spec 2).
+    pub(super) fn annotations(&self, source: &str) -> BTreeMap<String, String> {
+        const KNOWN: [&str; 7] = ["width", "interpretation", "value", "doc", "unit", "format", "previous"];
+        let mut out = BTreeMap::new();
+        for (name, property) in self.chain.iter().flat_map(|(slot, ..)| &slot.properties) {
+            if !KNOWN.contains(name) && !out.contains_key(*name) {
+                let text = source.get(property.value_span.range()).unwrap_or_default();
+                out.insert((*name).to_owned(), text.to_owned());
+            }
+        }
+        out
+    }
+}

@@ -1,0 +1,250 @@
+//! What the resolver makes of a DTD: look-up, layout, keys, sharing, expressions (spec 3, 4).
+#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests, which may
+
+use metatf_parser::schema::{
+    Dtd, ExprOp, Format, Interpretation, Item, Leaf, LeafId, Origin, Record, Repeated, SectionId, Width,
+};
+use metatf_parser::{Code, parse};
+
+fn dtd(text: &str) -> Dtd {
+    let parsed = parse("test.dtd", text.as_bytes());
+    parsed.dtd.unwrap_or_else(|| panic!("{:#?}", parsed.diagnostics))
+}
+
+fn codes(text: &str) -> Vec<Code> {
+    parse("test.dtd", text.as_bytes()).diagnostics.iter().map(|d| d.code).collect()
+}
+
+fn record<'d>(dtd: &'d Dtd, section: &str, name: &str) -> &'d Record {
+    dtd.find_record(dtd.section_named(section).unwrap(), name).unwrap()
+}
+
+fn leaf<'d>(record: &'d Record, path: &[&str]) -> &'d Leaf {
+    record.leaf_at(path).unwrap_or_else(|| panic!("{path:?} in {:?}", record.leaves)).1
+}
+
+const X: &str = "x.width = 1; x.interpretation = none; n.width = 1; n.interpretation = none;";
+
+#[test]
+fn look_up_order() {
+    let dtd = dtd("x.width = 1; x.interpretation = none; y.width = 1; y.interpretation = none;
+        p: (x, y) { y.width = 4; }
+        section s 1 { x.width = 2;
+            a: (tag, p) { tag.value = 4; }
+            b: (tag, q) { tag.value = 5; q.p.x.width = 3; }
+            q: (p, x) { p.y.width = 5; } }
+        section t 2 { a: (tag, p) { tag.value = 4; } }
+        g: (tag, p) { tag.value = 9; }");
+    let width = |section, name, path: &[&str]| leaf(record(&dtd, section, name), path).width.clone();
+    assert_eq!(width("s", "a", &["p", "x"]), Width::Number(2), "the section that lists the tagged record");
+    assert_eq!(width("t", "a", &["p", "x"]), Width::Number(1));
+    assert_eq!(width("s", "g", &["p", "x"]), Width::Number(1), "a global record has no section");
+    assert_eq!(width("s", "a", &["p", "y"]), Width::Number(4));
+    assert_eq!(width("s", "b", &["q", "p", "x"]), Width::Number(3), "the outermost block");
+    assert_eq!(width("s", "b", &["q", "p", "y"]), Width::Number(5), "outer blocks before inner ones");
+    assert_eq!(width("s", "b", &["q", "x"]), Width::Number(2));
+    let b = record(&dtd, "s", "b");
+    assert_eq!(leaf(b, &["q", "p", "x"]).width_origin, Some(Origin::Block("b".into())));
+    assert_eq!(leaf(b, &["q", "x"]).width_origin, Some(Origin::Section(SectionId(1))));
+    assert_eq!(leaf(b, &["q", "x"]).interpretation_origin, Origin::Global);
+}
+
+#[test]
+fn predefined_leaves_look_no_further_than_blocks() {
+    let dtd = dtd("length.width = 2; length.interpretation = none; data.width = 3; data.interpretation = none;
+        section s 1 { r: (tag, length, vfield, data) { tag.value = 4; }
+            q: (tag, vfield) { tag.value = 5; vfield.length.width = 4; vfield.data.format = \"utf8\"; } }");
+    let r = record(&dtd, "s", "r");
+    assert_eq!(leaf(r, &["vfield", "length"]).width, Width::Number(1));
+    assert_eq!(leaf(r, &["length"]).width, Width::Number(2));
+    let Width::Variable(expr) = &leaf(r, &["vfield", "data"]).width else { panic!() };
+    assert_eq!(expr.0, [ExprOp::Leaf(LeafId(2))]);
+    let q = record(&dtd, "s", "q");
+    assert_eq!(leaf(q, &["vfield", "length"]).width, Width::Number(4));
+    assert_eq!(leaf(q, &["vfield", "data"]).format, Format::Utf8);
+    let comment = record(&dtd, "s", "comment");
+    assert_eq!((comment.leaves.len(), leaf(comment, &["vfield", "data"]).format), (3, Format::Utf8));
+}
+
+#[test]
+fn keys_and_groups() {
+    let text = format!(
+        "{X} section s 1 {{ p: (x, x); r: (tag, x, (x, (n)), p, p, n*(x, x), n*p, n*x) {{ tag.value = 4; }} }}"
+    );
+    let dtd = dtd(&text);
+    let r = record(&dtd, "s", "r");
+    let paths: Vec<String> = r.leaves.iter().map(|l| l.path.join(".")).collect();
+    let expected = "tag x x_2 n p.x p.x_2 p_2.x p_2.x_2 n_items.x n_items.x_2 n_items_2.x n_items_2.x_2 x_3";
+    assert_eq!(paths.join(" "), expected);
+    assert!(
+        matches!(&r.items[6], Item::Repeat { count: LeafId(3), key, body: Repeated::Group(_) } if key == "n_items")
+    );
+    assert!(matches!(&r.items[7], Item::Repeat { body: Repeated::Record { record, .. }, .. } if record == "p"));
+    assert!(matches!(&r.items[8], Item::Repeat { key, body: Repeated::Leaf(LeafId(12)), .. } if key == "x_3"));
+    assert!(r.leaves[12].repeated && !r.leaves[3].repeated);
+    assert_eq!(codes(&text.replace("n*x)", "n*x, n_items_2)")).first(), Some(&Code::KeyClash));
+}
+
+#[test]
+fn counts() {
+    let dtd = dtd(&format!(
+        "{X} section s 1 {{ a: (tag, n*(n*x, x)) {{ tag.value = 4; }} b: (tag, m*n, x) {{ tag.value = 5;
+        m.interpretation = default 4; }} c: (tag, n*(m*x), x) {{ tag.value = 6; m.interpretation = default 2; }} }}"
+    ));
+    let a = record(&dtd, "s", "a");
+    assert_eq!(a.leaves.len(), 4, "the inner n is the outer one");
+    assert_eq!(a.items[1], Item::Leaf(LeafId(1)));
+    let b = record(&dtd, "s", "b");
+    assert!(matches!(b.items[2], Item::Repeat { count: LeafId(1), .. }));
+    let c = record(&dtd, "s", "c");
+    let Item::Repeat { body: Repeated::Group(items), .. } = &c.items[2] else { panic!() };
+    assert_eq!(items[0], Item::Leaf(LeafId(2)), "a count in place stands in the item");
+    assert_eq!(
+        codes(&format!(
+            "{X} section s 1 {{ a: (tag, n*(m*x), m*x) {{ tag.value = 4; m.interpretation = default 1; }} }}"
+        )),
+        [Code::OutOfRepetition]
+    );
+}
+
+#[test]
+fn tags() {
+    let dtd = dtd("tag.width = 2; note: vfield { tag.value = 0x100 + 2 * tag.width; }");
+    let note = dtd.find_record(&dtd.sections[0], "note").unwrap();
+    assert_eq!((note.tag, note.leaves.len()), (Some(0x104), 3));
+    assert!(note.leaves[0].is_tag() && note.leaves[0].constant == Some(0x104));
+    assert_eq!(dtd.sections[0].records.len(), 4);
+    assert_eq!(dtd.tagged(&dtd.sections[0], 0x104).map(|(id, _)| id.0), Some(3));
+    assert_eq!(leaf(&dtd.records[2], &["record"]).width, Width::Number(2));
+}
+
+#[test]
+fn expressions() {
+    let dtd = dtd("section s 1 { d.interpretation = none; n.width = 1; n.interpretation = none;
+        text: (n, d) { d.width = n.value + n.width; }
+        r: (tag, n, d, n, e, text) { tag.value = 4; d.width = n.value * (2 + 3) - 1; e.width = 2 * 3; e.interpretation = none;
+            text.d.width = text.n.value; } }");
+    let r = record(&dtd, "s", "r");
+    let Width::Variable(d) = &leaf(r, &["d"]).width else { panic!() };
+    use ExprOp::{Mul, Push, Sub};
+    assert_eq!(d.0, [ExprOp::Leaf(LeafId(1)), Push(5), Mul, Push(1), Sub], "the nearest n before d; constants folded");
+    assert_eq!(leaf(r, &["e"]).width, Width::Number(6));
+    let Width::Variable(d) = &leaf(r, &["text", "d"]).width else { panic!() };
+    assert_eq!(d.0, [ExprOp::Leaf(LeafId(5))]);
+}
+
+#[test]
+fn scope_level_expressions_look_outwards() {
+    let text = "d.width = n.value; d.interpretation = none; n.width = 1; n.interpretation = none;
+        section s 1 { p: (d); r: (tag, n, p) { tag.value = 4; } }";
+    assert!(matches!(leaf(record(&dtd(text), "s", "r"), &["p", "d"]).width, Width::Variable(_)));
+    let block = text.replace("d.width = n.value;", "").replace("p: (d);", "p: (d) { d.width = n.value; }");
+    assert_eq!(codes(&block), [Code::UnknownReference], "a record does not know who nests it");
+}
+
+#[test]
+fn interpretations() {
+    let dtd = dtd("section t 2 { e: (v) { v.width = 4; v.interpretation = delta -1; } }
+        section s 1 { a: (tag, v, w, vfield) { tag.value = 4; v.interpretation = stride 5 -3; w.interpretation = sectionStride 2 7; }
+            b: (tag, v, w, x, y) { tag.value = 5; v.width = 1; v.interpretation = baseOffset a.w.value;
+            w.width = 4; w.interpretation = sectionOffset 2; x.interpretation = default 0x_ff; y.width = 1;
+            y.interpretation = baseOffset a.vfield.length.value; } }"
+        .replace("0x_ff", "0xf_f")
+        .as_str());
+    let (a, b) = (record(&dtd, "s", "a"), record(&dtd, "s", "b"));
+    let of = |record: &Record, path: &str| leaf(record, &[path]).interpretation;
+    assert_eq!(of(a, "v"), Interpretation::Stride { initial: 5, stride: 3_u64.wrapping_neg() });
+    assert_eq!(of(a, "w"), Interpretation::SectionStride { section: 2, stride: 7 });
+    assert_eq!(of(b, "w"), Interpretation::SectionOffset(2));
+    assert_eq!(of(b, "x"), Interpretation::Default(255));
+    let Interpretation::BaseOffsetOf(id, base) = of(b, "v") else { panic!() };
+    assert_eq!((dtd.record(id).unwrap(), base), (a, LeafId(2)));
+    let Interpretation::BaseOffsetOf(_, base) = of(b, "y") else { panic!() };
+    assert_eq!(a.leaf(base).unwrap().path, ["vfield", "length"]);
+    let stream = dtd.section_named("t").unwrap();
+    assert_eq!(stream.records, [stream.stream.unwrap()]);
+    assert_eq!(stream.cell_initials, [u64::MAX]);
+}
+
+#[test]
+fn shared_cells() {
+    let dtd = dtd("time.width = 1; time.interpretation = delta 7; g: (tag, time) { tag.value = 20; }
+        section s 1 { t.previous = shared; t.width = 1; t.interpretation = none;
+            a: (tag, time, t) { tag.value = 4; } b: (tag, t, time) { tag.value = 5; time.previous = own; t.interpretation = delta 3; }
+            c: (tag, time, t) { tag.value = 6; t.previous = own; time.interpretation = none; } }
+        section u 2 { a: (tag, time) { tag.value = 4; } }");
+    let s = dtd.section_named("s").unwrap();
+    let cells = |name: &str| {
+        let at = s.records.iter().position(|id| dtd.record(*id).unwrap().name == name).unwrap();
+        s.cells[at].clone()
+    };
+    let (g, a, b, c) = (cells("g"), cells("a"), cells("b"), cells("c"));
+    assert_eq!(g[1], a[1], "one global property");
+    assert_ne!(a[1], b[2], "own");
+    assert_ne!(a[1], c[1], "neither delta nor stride");
+    assert_eq!(a[2], b[1], "shared by name");
+    assert_ne!(a[2], c[2]);
+    assert_eq!(s.cell_initials[a[1] as usize], 7);
+    assert_eq!(s.cell_initials[a[2] as usize], 3);
+    for section in &dtd.sections {
+        let lengths = section.records.iter().zip(&section.cells);
+        let right = lengths.filter(|(id, cells)| cells.len() == dtd.record(**id).unwrap().leaves.len()).count();
+        assert_eq!(right, section.records.len() - 2, "section and metadata have none");
+    }
+}
+
+#[test]
+fn docs_and_annotations() {
+    let dtd = dtd("// Head of\n// the file.\n\n/* The heap.\n * Two lines. */\nsection heap 1 {
+        // not this\n\n        // A block.\n        alloc: (tag, size, size2, vfield) { tag.value = 4;
+            // Bytes asked for.\n            size.width = 4; size.interpretation = none; size.unit = \"B\"; size.level = 3; // not this
+            size2.doc = \"a \\\"b\\\"\"; size2.width = 4; size2.interpretation = none; size2.format = \"hex\";
+            vfield.doc = \"name\"; } }");
+    assert_eq!(dtd.doc.as_deref(), Some("Head of\nthe file."));
+    let heap = dtd.section_named("heap").unwrap();
+    assert_eq!(heap.doc.as_deref(), Some("The heap.\nTwo lines."));
+    let alloc = record(&dtd, "heap", "alloc");
+    assert_eq!(alloc.doc.as_deref(), Some("A block."));
+    let size = leaf(alloc, &["size"]);
+    assert_eq!((size.doc.as_deref(), size.unit.as_deref()), (Some("Bytes asked for."), Some("B")));
+    assert_eq!(size.annotations.get("level").map(String::as_str), Some("3"));
+    let second = leaf(alloc, &["size2"]);
+    assert_eq!((second.doc.as_deref(), second.format), (Some("a \"b\""), Format::Hex));
+    assert!(matches!(&alloc.items[3], Item::Nested { doc: Some(doc), .. } if doc == "name"));
+}
+
+#[test]
+fn meaning() {
+    let base = dtd("// c\nx.width = 1; x.interpretation = none; section s 1 { r: (tag, x) { tag.value = 4; } }");
+    let same = dtd(
+        "section s 1 { r: x { tag.value = 0x4; x.doc = \"d\"; x.format = \"hex\"; x.width = 1; x.interpretation = none; } }",
+    );
+    let other = dtd("x.width = 2; x.interpretation = none; section s 1 { r: (tag, x) { tag.value = 4; } }");
+    assert!(base.same_meaning(&same) && base.fingerprint() == same.fingerprint());
+    assert!(!base.same_meaning(&other) && base.fingerprint() != other.fingerprint());
+    // Written in traces' readers: must never change.
+    assert_eq!(base.fingerprint(), 14_032_378_044_040_196_875);
+}
+
+#[test]
+fn one_mistake_one_error() {
+    let only = |text: &str, code| assert_eq!(codes(text), [code], "{text}");
+    only("tag.width = 3; section s 1 { r: (tag) { tag.value = 400; } }", Code::TagWidth);
+    only("section s 1 { r: (tag, a) { tag.value = 4; a.width = \"1\"; a.interpretation = none; } }", Code::ValueKind);
+    only("section s 1 { r: (tag, a) { tag.value = 4; a.width = 1 a.interpretation = none; } }", Code::Syntax);
+    only(
+        "x.width = 1; x.interpretation = none; section s 1 { p: (x) q: (tag, p) { tag.value = 3; } }",
+        Code::TagReserved,
+    );
+    only("section s 300 { r: (tag, a) { tag.value = 4; a.width = 1; a.interpretation = none; } }", Code::SectionNumber);
+    only(
+        "section s 1 { r: (tag, a) { tag.value = 4; a.width = b.value; a.interpretation = none; } }",
+        Code::UnknownReference,
+    );
+}
+
+#[test]
+fn a_global_property_is_reported_once() {
+    let text = "a.width = b.value; a.interpretation = none; section s 1 { r: (tag, a) { tag.value = 4; } q: (tag, a) { tag.value = 5; } }";
+    assert_eq!(codes(text), [Code::UnknownReference]);
+}
