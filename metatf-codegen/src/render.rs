@@ -104,13 +104,12 @@ fn lines(body: TokenStream, indent: usize) -> String {
     let mut trees = body.into_iter().peekable();
     while let Some(tree) = trees.next() {
         let ends = matches!(&tree, TokenTree::Punct(p) if p.as_char() == ';');
-        // `stream { .. }`, at the end of a list, is a list itself.
-        if let (TokenTree::Group(group), [TokenTree::Ident(word)]) = (&tree, part.as_slice())
-            && word == "stream"
+        // A list at the end of a list.
+        if let TokenTree::Group(group) = &tree
+            && part.is_empty()
         {
             let (margin, inner) = (" ".repeat(indent), lines(group.stream(), indent + 4));
-            text.push_str(&format!("{margin}{word} {{\n{inner}{margin}}}\n"));
-            part.clear();
+            text.push_str(&format!("{margin}[\n{inner}{margin}]\n"));
             continue;
         }
         if let (TokenTree::Punct(hash), Some(TokenTree::Group(group))) = (&tree, trees.peek())

@@ -54,7 +54,7 @@ macro_rules! __metatf_format {
         $(section $number:literal $name:literal $stream:literal
             records [$($listed:literal)*] cells [$($cell:literal)*] initials [$($initial:tt)*];)*
         $(record $record:literal $tag:literal {
-            $($path:literal $(of $field:literal)? $kind:ident($($arg:tt)*) $(= $constant:literal)?),*
+            $($path:literal $(($field:literal))? $kind:ident($($arg:tt)*) $(= $constant:literal)?),*
         } $([$($step:ident($($at:literal),*))*])?;)*
     ) => {
         $crate::private::Format {

@@ -31,7 +31,7 @@ fn trace(model: &Model) -> TokenStream {
         let (method, section, element) = (ident(&s.method), number(s.index as u64), item_type(model, s.item));
         quote!(#docs #method(#section) -> #element;)
     });
-    let streams = (!model.streams.is_empty()).then(|| quote!(stream { #(#streams)* }));
+    let streams = (!model.streams.is_empty()).then(|| quote!([#(#streams)*]));
     quote!(#(#sections)* #streams)
 }
 
@@ -47,7 +47,7 @@ fn writer(model: &Model) -> TokenStream {
         let (method, section, element) = (ident(&s.method), number(s.index as u64), item_type(model, s.item));
         quote!(#docs #method(#element) = #section;)
     });
-    let streams = (!own.is_empty()).then(|| quote!(stream { #(#streams)* }));
+    let streams = (!own.is_empty()).then(|| quote!([#(#streams)*]));
     quote!(#(#records)* #streams)
 }
 

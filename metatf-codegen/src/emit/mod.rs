@@ -37,8 +37,8 @@ pub(crate) fn emit(dtd: &Dtd, model: &Model, options: &Options) -> Result<TokenS
     Ok(quote! {
         #[doc = #doc]
         #[forbid(unsafe_code)]
-        #[allow(missing_docs, dead_code, unreachable_pub, rustdoc::all, clippy::all, clippy::pedantic)]
-        #[allow(clippy::nursery, clippy::restriction, clippy::cargo)]
+        #[allow(missing_docs, dead_code, unreachable_pub, nonstandard_style, rustdoc::all)]
+        #[allow(clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction)]
         #visibility mod #name {
             const _: () = #runtime::private::check_codegen(#version);
             #structs

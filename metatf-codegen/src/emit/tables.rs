@@ -52,7 +52,7 @@ fn leaf(leaf: &Leaf) -> TokenStream {
     let path = leaf.path.join(".");
     let field = (path != leaf.name).then(|| {
         let name = &leaf.name;
-        quote!(of #name)
+        quote!((#name))
     });
     let constant = leaf.constant.filter(|_| !leaf.is_tag()).map(|value| {
         let value = number(value);

@@ -350,9 +350,10 @@ macro_rules! __metatf_trace {
     (
         $trace:ident $protocol:ident;
         $($(#[$doc:meta])* $method:ident -> $name:ident $(<$b:ident>)?;)*
-        $(stream { $($(#[$sdoc:meta])* $smethod:ident($section:literal) -> $kind:ident $(<$sb:ident>)?;)* })?
+        $([ $($(#[$sdoc:meta])* $smethod:ident($section:literal) -> $kind:ident $(<$sb:ident>)?;)* ])?
     ) => {
         /// Reads a trace. Everything that is the same for all formats comes by [`Deref`](::core::ops::Deref).
+        #[derive(Debug)]
         pub struct $trace<'t>($crate::typed::Trace<'t, $protocol>);
 
         impl $trace<'static> {
@@ -386,7 +387,7 @@ macro_rules! __metatf_trace {
                 $crate::typed::TraceOptions::new().from_read(read).map(Self)
             }
 
-            /// A trace that was opened with [options](::core::convert::From).
+            /// A trace that was opened with options (`metatf::typed::TraceOptions`).
             #[must_use]
             pub fn with_options(trace: $crate::typed::Trace<'t, $protocol>) -> Self {
                 Self(trace)
@@ -443,9 +444,10 @@ macro_rules! __metatf_writer {
     (
         $writer:ident $protocol:ident;
         $($method:ident($name:ident $(<$b:ident>)?) = $section:literal $record:literal;)*
-        $(stream { $($(#[$sdoc:meta])* $smethod:ident($kind:ident $(<$sb:ident>)?) = $stream:literal;)* })?
+        $([ $($(#[$sdoc:meta])* $smethod:ident($kind:ident $(<$sb:ident>)?) = $stream:literal;)* ])?
     ) => {
         /// Writes a trace. Everything that is the same for all formats comes by [`Deref`](::core::ops::Deref).
+        #[derive(Debug)]
         pub struct $writer<W: $crate::container::Sink>($crate::typed::Writer<W, $protocol>);
 
         impl $writer<::std::io::BufWriter<::std::fs::File>> {

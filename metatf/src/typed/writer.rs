@@ -7,6 +7,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::reader::FormatRef;
 use crate::state::Change;
 use crate::writer::RecordWriter;
+use std::fmt;
 use std::fs::File;
 use std::io::BufWriter;
 use std::marker::PhantomData;
@@ -100,6 +101,16 @@ impl<W: Sink, P: Protocol> Writer<W, P> {
         self.inner.set(section, record, leaf, change)
     }
 
+    /// Strict: a value that does not fit its leaf's encoding is an error, instead of a metadata record that makes it fit.
+    pub fn set_strict(&mut self, strict: bool) {
+        self.inner.set_strict(strict);
+    }
+
+    /// Keeps the order of records over sections, at the cost of a new chunk at every change of section.
+    pub fn set_keep_order(&mut self, keep_order: bool) {
+        self.inner.set_keep_order(keep_order);
+    }
+
     /// Adds user metadata, a JSON object.
     ///
     /// # Errors
@@ -130,6 +141,12 @@ impl<W: Sink, P: Protocol> Writer<W, P> {
     /// The sink's.
     pub fn finish(self) -> Result<W> {
         self.inner.finish()
+    }
+}
+
+impl<W: Sink, P: Protocol> fmt::Debug for Writer<W, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer").field("dtd", &P::SOURCE).field("records_written", &self.records_written()).finish()
     }
 }
 

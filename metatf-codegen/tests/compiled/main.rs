@@ -1,0 +1,38 @@
+//! The goldens compile, with every lint on, and read what they write.
+#![deny(missing_docs, unused, clippy::all, clippy::pedantic, nonstandard_style)]
+
+mod evolution;
+mod round_trip;
+
+/// HATF 1.0.
+pub mod hatf10 {
+    include!("../golden/HATF10.rs");
+}
+/// Names that are hard to write in Rust.
+pub mod hostile {
+    include!("../golden/hostile.rs");
+}
+/// Nested records.
+pub mod nested {
+    include!("../golden/nested.rs");
+}
+/// Every shape.
+pub mod shapes {
+    include!("../golden/shapes.rs");
+}
+/// A string table.
+pub mod string_table {
+    include!("../golden/string_table.rs");
+}
+
+/// The tables in the code are those of the DTD's own text.
+#[test]
+fn tables_are_the_parsers() {
+    use metatf::format::Format;
+    let formats = [&hatf10::FORMAT, &hostile::FORMAT, &nested::FORMAT, &shapes::FORMAT, &string_table::FORMAT];
+    for format in formats {
+        let parsed = metatf_parser::parse("", format.dtd.as_bytes());
+        let tables = Format::from_dtd(&parsed.dtd.unwrap());
+        assert_eq!(format!("{format:#?}"), format!("{tables:#?}"));
+    }
+}
