@@ -1,3 +1,3 @@
-fn main() {
-    metatf_codegen::Config::new("jobs.dtd").generate().unwrap();
+fn main() -> Result<(), metatf_codegen::Error> {
+    metatf_codegen::Config::new().dtd("jobs.dtd").compile()
 }

@@ -1,4 +1,3 @@
-fn main() {
-    metatf_codegen::Config::new("v1.dtd").generate().unwrap();
-    metatf_codegen::Config::new("v2.dtd").generate().unwrap();
+fn main() -> Result<(), metatf_codegen::Error> {
+    metatf_codegen::Config::new().dtd("v1.dtd").dtd("v2.dtd").compile()
 }
