@@ -54,6 +54,10 @@ pub(crate) enum FieldItem {
     Group(Vec<FieldItem>),
 }
 
+/// The properties that mean something here; others are annotations (spec 2).
+pub(crate) const KNOWN_PROPERTIES: [&str; 7] =
+    ["width", "interpretation", "value", "doc", "unit", "format", "previous"];
+
 /// `path.name = value;`
 #[derive(Debug)]
 pub(crate) struct Property {
@@ -63,6 +67,8 @@ pub(crate) struct Property {
     pub(crate) name: Name,
     pub(crate) value: Value,
     pub(crate) value_span: Span,
+    /// Of an annotation: its value as written, comments aside, with white space as the formatter puts it.
+    pub(crate) annotation: Option<String>,
     pub(crate) doc: Option<String>,
 }
 

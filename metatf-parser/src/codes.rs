@@ -245,13 +245,11 @@ impl Code {
     pub(crate) fn needs_whole_text(self) -> bool {
         use Code::{
             BaseUnknown, EmptyElement, ForwardReference, NoInterpretation, NoNumberStream, NoStream, NoWidth,
-            NotANumber, TagProperty, TagValue, TagWithoutValue, UnknownField, UnknownReference, UnusedProperty,
-            UnusedRecord,
+            NotANumber, TagValue, TagWithoutValue, UnknownField, UnknownReference, UnusedProperty, UnusedRecord,
         };
         matches!(
             self,
             TagWithoutValue
-                | TagProperty
                 | TagValue
                 | UnknownField
                 | NoWidth

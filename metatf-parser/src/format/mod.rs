@@ -10,6 +10,8 @@ mod nodes;
 mod print;
 mod words;
 
+pub(crate) use words::value_text;
+
 use crate::diagnostic::{Diagnostic, Reporter};
 use crate::span::Source;
 use crate::{decode, lexer, syntax};

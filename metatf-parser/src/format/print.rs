@@ -107,7 +107,9 @@ impl Printer<'_> {
         }
         match &node.block {
             None => {
-                self.head(words(self.text, self.lexed, node.first, node.head_end), ";");
+                // A record without a block may lack its `;`; where there is one, a comment may precede it.
+                let end = if node.last == node.head_end { ";" } else { "" };
+                self.head(words(self.text, self.lexed, node.first, node.last), end);
             }
             Some(block) => {
                 let head = words(self.text, self.lexed, node.first, node.head_end);

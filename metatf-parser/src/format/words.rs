@@ -35,6 +35,13 @@ pub(super) fn words(text: &str, lexed: &Lexed, first: usize, last: usize) -> Vec
     out
 }
 
+/// The value of the property in the tokens `first` to `last`, its comments left out.
+pub(crate) fn value_text(text: &str, lexed: &Lexed, first: usize, last: usize) -> String {
+    let words = words(text, lexed, first, last).into_iter().map(|word| word.text);
+    let value = words.skip_while(|word| word != "=").skip(1);
+    value.filter(|word| !word.starts_with("//") && !word.starts_with("/*")).collect::<Vec<_>>().join(" ")
+}
+
 /// A comma before a `)` says nothing.
 fn drops(lexed: &Lexed, index: usize) -> bool {
     let mark = |i: usize| lexed.tokens.get(i).map(|t| t.kind);

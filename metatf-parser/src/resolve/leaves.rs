@@ -51,14 +51,13 @@ pub(super) fn resolve<'a>(
     index: usize,
     tag: Option<u32>,
     report: &mut Reporter,
-    source: &str,
 ) -> Vec<ResolvedLeaf> {
     let Some(layout) = layouts.get(index) else { return Vec::new() };
     let mut out: Vec<ResolvedLeaf> = Vec::new();
     let mut widths = Vec::new();
     let mut bytes = 0;
     for (index, raw) in layout.leaves.iter().enumerate() {
-        let looker = Looker { model, layouts, layout, raw, index, source, lookup: Lookup::new(model, layout, raw) };
+        let looker = Looker { model, layouts, layout, raw, index, lookup: Lookup::new(model, layout, raw) };
         let leaf = if raw.is_tag { looker.tag(tag) } else { looker.leaf(&widths, report) };
         bytes += size(&leaf.leaf);
         widths.push((!leaf.broken).then(|| leaf.leaf.width.clone()));
@@ -96,7 +95,6 @@ struct Looker<'m, 'a> {
     layout: &'m Layout<'a>,
     raw: &'m RawLeaf<'a>,
     index: usize,
-    source: &'m str,
     lookup: Lookup<'m, 'a>,
 }
 
@@ -112,7 +110,7 @@ impl<'a> Looker<'_, 'a> {
             format: self.lookup.format(),
             unit: self.lookup.text("unit"),
             doc: self.lookup.doc(),
-            annotations: self.lookup.annotations(self.source),
+            annotations: self.lookup.annotations(),
             repeated: !self.raw.repeats.is_empty(),
             width_origin: None,
             interpretation_origin: Origin::Global,

@@ -82,14 +82,12 @@ impl<'m, 'a> Lookup<'m, 'a> {
         })
     }
 
-    /// Properties that the tools do not know, as written (spec 2).
-    pub(super) fn annotations(&self, source: &str) -> BTreeMap<String, String> {
-        const KNOWN: [&str; 7] = ["width", "interpretation", "value", "doc", "unit", "format", "previous"];
+    /// Properties that the tools do not know (spec 2).
+    pub(super) fn annotations(&self) -> BTreeMap<String, String> {
         let mut out = BTreeMap::new();
         for (name, property) in self.chain.iter().flat_map(|(slot, ..)| &slot.properties) {
-            if !KNOWN.contains(name) && !out.contains_key(*name) {
-                let text = source.get(property.value_span.range()).unwrap_or_default();
-                out.insert((*name).to_owned(), text.to_owned());
+            if let Some(text) = property.annotation.as_ref().filter(|_| !out.contains_key(*name)) {
+                out.insert((*name).to_owned(), text.clone());
             }
         }
         out

@@ -42,7 +42,7 @@ pub(crate) fn resolve(ast: &Ast, source: &str, report: &mut Reporter) -> Option<
     let all: Vec<_> = (0..layouts.len())
         .map(|index| {
             let tag = layouts.get(index).and_then(|l| tags.get(&l.record)).copied();
-            (tag, leaves::resolve(&mut model, &layouts, index, tag, report, source))
+            (tag, leaves::resolve(&mut model, &layouts, index, tag, report))
         })
         .collect();
     let resolved: Vec<_> =

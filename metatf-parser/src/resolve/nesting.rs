@@ -80,7 +80,7 @@ fn fields(model: &mut Model, index: RecordIndex, report: &mut Reporter) -> Vec<C
         if place.count {
             let untagged = matches!(meaning, Visible::Record(r) if model.records.get(r).is_some_and(|r| !r.tagged));
             count_name(name, untagged, report);
-            let wrong = name.text == "tag" || meaning != Visible::Nothing;
+            let wrong = name.text == "tag" || untagged;
             found.entry(name.text.as_str()).or_insert(if wrong { Field::Wrong } else { Field::Leaf });
             return;
         }

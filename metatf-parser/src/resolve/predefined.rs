@@ -11,7 +11,14 @@ fn name(text: &str) -> Name {
 }
 
 fn property(path: &str, property: &str, value: Value) -> Property {
-    Property { path: vec![name(path)], name: name(property), value, value_span: Span::PREDEFINED, doc: None }
+    Property {
+        path: vec![name(path)],
+        name: name(property),
+        value,
+        value_span: Span::PREDEFINED,
+        annotation: None,
+        doc: None,
+    }
 }
 
 /// `vfield: (length, data) { length.width = 1; length.interpretation = none; data.width = length.value;

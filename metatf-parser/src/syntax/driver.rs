@@ -8,9 +8,10 @@ use pest::iterators::Pair;
 
 use super::build::{Builder, RawProperty};
 use super::{Grammar, Rule, docs, expected};
-use crate::ast::{Ast, Property, Record, Scope, SectionHead};
+use crate::ast::{Ast, KNOWN_PROPERTIES, Property, Record, Scope, SectionHead};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
+use crate::format::value_text;
 use crate::lexer::{Kind, Lexed, Token};
 use crate::span::Span;
 
@@ -248,14 +249,14 @@ impl<'a, 's> Driver<'a, '_, 's> {
 
     /// A section, record or property.
     fn item(&mut self) {
-        let doc = self.doc();
+        let (doc, first) = (self.doc(), self.at);
         let base = self.token(0).map_or(0, |t| t.span.start);
         let Some(pair) = self.pest(Rule::item).and_then(|p| p.into_inner().next()) else { return };
         match pair.as_rule() {
             Rule::section_head => self.section(base, &pair, doc),
             Rule::record_head => self.record(base, &pair, doc),
             _ => {
-                let property = self.property(base, &pair, doc);
+                let property = self.property(base, &pair, first, doc);
                 if let Some(scope) = self.ast.scopes.get_mut(self.scope) {
                     scope.properties.extend(property);
                 }
@@ -303,14 +304,20 @@ impl<'a, 's> Driver<'a, '_, 's> {
     }
 
     fn block_property(&mut self) -> Option<Property> {
-        let doc = self.doc();
+        let (doc, first) = (self.doc(), self.at);
         let base = self.token(0)?.span.start;
         let pair = self.pest(Rule::block_item)?.into_inner().next()?;
-        self.property(base, &pair, doc)
+        self.property(base, &pair, first, doc)
     }
 
-    fn property(&mut self, base: usize, pair: &Pair<Rule>, doc: Option<String>) -> Option<Property> {
-        let RawProperty { path, name, value, value_span } = self.builder(base).property(pair)?;
-        Some(Property { path, name, value, value_span, doc })
+    /// `first`: the property's first token; its last, the `;`, has just been read.
+    fn property(&mut self, base: usize, pair: &Pair<Rule>, first: usize, doc: Option<String>) -> Option<Property> {
+        let RawProperty { path, name, value, mut value_span } = self.builder(base).property(pair)?;
+        let last = self.at.saturating_sub(2);
+        // pest's place goes on to the `;`.
+        value_span.end = self.lexed.tokens.get(last).map_or(value_span.end, |t| t.span.end);
+        let is_annotation = !KNOWN_PROPERTIES.contains(&name.text.as_str());
+        let annotation = is_annotation.then(|| value_text(self.text, self.lexed, first, last));
+        Some(Property { path, name, value, value_span, annotation, doc })
     }
 }
