@@ -8,6 +8,7 @@
     reason = "a test that goes wrong has to panic"
 )]
 
+pub mod example;
 pub mod oracle;
 pub mod random;
 pub mod runtime;

@@ -5,7 +5,8 @@ use crate::{Seen, Value, What};
 use metatf::container::{Reader, WriteOptions};
 use metatf::dynamic::{Datum, JsonOptions, Line, Schema, Tape, Trace, Writer};
 use metatf::reader::Event;
-use metatf::{Error, ErrorKind, Result};
+use metatf::{Error, ErrorKind, Result, Row};
+use metatf_parser::schema::{Item, LeafId, Record, Repeated};
 
 /// The schema of a DTD that must be right.
 ///
@@ -53,7 +54,7 @@ fn values(tape: &Tape) -> Vec<Value> {
 pub fn perform(writer: &mut Writer<Vec<u8>>, action: &Action) -> Result<()> {
     match action {
         Action::Record(section, record, values) => writer.write(&Line::Record(*section, *record), &tape(values)),
-        Action::Element(section, shared, values) => writer.write(&Line::Element(*section, *shared), &tape(values)),
+        Action::Element(section, shared, values) => writer.element(*section, *shared, &tape(values)).map(drop),
         Action::Metadata(section, metadata) => writer.write(&Line::Metadata(*section, *metadata), &Tape::default()),
         Action::Group => writer.write(&Line::Group, &Tape::default()),
         Action::Reset(section) => writer.write(&Line::Reset(*section), &Tape::default()),
@@ -212,4 +213,55 @@ fn in_order(mut seen: Vec<Seen>, version: u8) -> Vec<Seen> {
         _ => (2, s.section),
     });
     seen
+}
+
+/// The element at an offset of a stream section.
+///
+/// # Errors
+/// The reader's.
+pub fn element_at(trace: &mut Trace<'_>, section: usize, offset: u64) -> Result<Vec<Value>> {
+    let dtd = trace.schema().dtd.clone();
+    let record = dtd.sections[section].stream.and_then(|id| dtd.record(id)).expect("a stream section");
+    trace.reader_mut().element_at(section, offset, |row| {
+        let mut out = Vec::new();
+        let mut last = [0; 256];
+        items(row, record, &record.items, &mut last, &mut out).map(|()| out)
+    })
+}
+
+/// Decodes a row as generated code does, leaf by leaf.
+fn items<'a>(
+    row: &mut impl Row<'a>,
+    record: &Record,
+    list: &[Item],
+    last: &mut [u64; 256],
+    out: &mut Vec<Value>,
+) -> Result<()> {
+    let leaf = |row: &mut _, id: LeafId, last: &mut [u64; 256], out: &mut Vec<Value>| {
+        if !record.leaves[usize::from(id.0)].is_numeric() {
+            out.push(Value::Bytes(Row::bytes(row, id.0)?.to_vec()));
+            return Ok(());
+        }
+        let value = Row::number(row, id.0)?;
+        last[usize::from(id.0)] = value;
+        out.push(Value::Number(value));
+        Ok::<(), Error>(())
+    };
+    for item in list {
+        match item {
+            Item::Leaf(id) => leaf(row, *id, last, out)?,
+            Item::Nested { items: list, .. } => items(row, record, list, last, out)?,
+            Item::Repeat { count, body, .. } => {
+                for _ in 0..row.items(last[usize::from(count.0)])? {
+                    match body {
+                        Repeated::Leaf(id) => leaf(row, *id, last, out)?,
+                        Repeated::Group(list) | Repeated::Record { items: list, .. } => {
+                            items(row, record, list, last, out)?;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
 }

@@ -1,8 +1,12 @@
 //! One file for each defect that was found, told in prose.
 
+#[path = "regress/float_digits.rs"]
+mod float_digits;
 #[path = "regress/shared_table_of_numbers.rs"]
 mod shared_table_of_numbers;
 #[path = "regress/stride_into_version_0.rs"]
 mod stride_into_version_0;
+#[path = "regress/table_of_a_later_group.rs"]
+mod table_of_a_later_group;
 #[path = "regress/version_0_has_no_resets.rs"]
 mod version_0_has_no_resets;

@@ -12,6 +12,8 @@ use std::sync::Arc;
 /// Writes any trace by a [`Schema`].
 pub struct Writer<S: Sink> {
     inner: RecordWriter<S>,
+    /// Lines of shared tables that are not written yet: where a group comes next they belong to it (spec 8).
+    tables: Vec<(usize, Tape)>,
 }
 
 impl<S: Sink> Writer<S> {
@@ -22,22 +24,39 @@ impl<S: Sink> Writer<S> {
     pub fn new(sink: S, schema: &Schema, options: &WriteOptions) -> Result<Self> {
         let mut inner = RecordWriter::new(sink, FormatRef::Shared(Arc::clone(&schema.format)), options)?;
         inner.set_keep_order(true);
-        Ok(Self { inner })
+        Ok(Self { inner, tables: Vec::new() })
     }
 
-    /// Writes what a line says; `tape` holds its values (see [`Schema::read_json`]).
+    /// Writes what a line says; `tape` holds its values (see [`Schema::read_json`]). An element of a shared table is
+    /// written with what follows it, and an error about it is returned there.
     ///
     /// # Errors
     /// Values that do not fit, metadata that spec 4.1 does not allow; the sink's.
     pub fn write(&mut self, line: &Line, tape: &Tape) -> Result<()> {
         match line {
+            Line::Element(section, true) => {
+                self.tables.push((*section, tape.clone()));
+                return Ok(());
+            }
+            Line::Group => self.inner.start_group()?,
+            _ => {}
+        }
+        self.put_tables()?;
+        match line {
+            Line::Group => Ok(()),
             Line::Record(section, record) => self.record(*section, *record, tape),
             Line::Element(section, shared) => self.element(*section, *shared, tape).map(drop),
             Line::Metadata(section, metadata) => self.inner.metadata(*section, metadata),
             Line::Section => Ok(()),
-            Line::Group => self.inner.start_group(),
             Line::Reset(section) => self.inner.reset(*section),
         }
+    }
+
+    fn put_tables(&mut self) -> Result<()> {
+        for (section, tape) in std::mem::take(&mut self.tables) {
+            self.element(section, true, &tape)?;
+        }
+        Ok(())
     }
 
     /// Writes a record of the section and record of these indices.
@@ -70,7 +89,8 @@ impl<S: Sink> Writer<S> {
     ///
     /// # Errors
     /// As [`RecordWriter::finish`].
-    pub fn finish(self) -> Result<S> {
+    pub fn finish(mut self) -> Result<S> {
+        self.put_tables()?;
         self.inner.finish()
     }
 }

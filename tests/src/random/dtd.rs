@@ -290,9 +290,8 @@ impl Maker {
 
     fn record(&mut self, c: &mut Choices<'_>, section: usize, record: usize) {
         let places = self.places(section, record);
-        let top = self.is_top(section, record);
         for place in &places {
-            self.leaf(c, section, record, place, top);
+            self.leaf(c, section, record, place, places.len());
         }
     }
 
@@ -303,7 +302,8 @@ impl Maker {
         r.tag.is_some() || (s.stream != Stream::No && r.name.starts_with('e'))
     }
 
-    fn leaf(&mut self, c: &mut Choices<'_>, section: usize, record: usize, place: &Place, top: bool) {
+    fn leaf(&mut self, c: &mut Choices<'_>, section: usize, record: usize, place: &Place, places: usize) {
+        let top = self.is_top(section, record);
         let name = place.name().to_owned();
         let path = place.path.join(".");
         if name == "tag" {
@@ -322,7 +322,10 @@ impl Maker {
         if !top && !c.chance(30) {
             return;
         }
-        let must_store = self.sections[section].stream == Stream::Single && top || name == "first";
+        // An element stores a byte.
+        let stream = self.sections[section].stream;
+        let alone = places == 2 && predefined;
+        let must_store = (stream == Stream::Single && top) || name == "first" || (stream != Stream::No && top && alone);
         let found = self.find(section, place, "interpretation", predefined.then_some("none"));
         if must_store || found.is_none() || c.chance(15) {
             let mut value = plain(c, &name);

@@ -17,7 +17,8 @@ fn a_value_too_wide_stays_in_its_record() {
              }}"
         ));
         let record = |record, n| Action::Record(2, record, vec![Value::Number(n)]);
-        let actions = [record(3, 40), record(4, 90), record(4, 100), record(3, 70_000), record(4, 130), record(4, 1 << 40)];
+        let actions =
+            [record(4, 40), record(5, 90), record(5, 100), record(4, 70_000), record(5, 130), record(5, 1 << 40)];
         let options = WriteOptions { version: 0, ..WriteOptions::default() };
         let (trace, done) = runtime::write(&schema, &actions, &options);
         let (seen, result) = runtime::read(&schema, &trace);

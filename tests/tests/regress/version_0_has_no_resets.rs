@@ -8,7 +8,8 @@ use metatf_tests::{Value, runtime};
 
 #[test]
 fn state_goes_on() {
-    let schema = runtime::schema("section s 1 { t: (tag, n) { tag.value = 4; n.width = 1; n.interpretation = none; } }");
+    let schema =
+        runtime::schema("section s 1 { t: (tag, n) { tag.value = 4; n.width = 1; n.interpretation = none; } }");
     let record = |n| Action::Record(1, 3, vec![Value::Number(n)]);
     for change in [Action::Reset(1), Action::Group] {
         let actions = [record(1000), change, record(2)];

@@ -1,0 +1,16 @@
+//! A number printed with `format = "f64"` was read back one unit in the last place off: the JSON reader took a short cut
+//! for floating point that is exact only most of the time.
+
+use metatf::dynamic::Tape;
+use metatf_tests::{Value, runtime};
+
+#[test]
+fn every_bit_comes_back() {
+    let schema = runtime::schema(
+        "section s 1 { t: (tag, n) { tag.value = 4; n.width = 8; n.interpretation = none; n.format = \"f64\"; } }",
+    );
+    let line = br#"{"@section":"s","@record":"t","n":-8.672128424441883e+64}"#;
+    let mut tape = Tape::default();
+    schema.read_json(line, &mut tape).unwrap();
+    assert_eq!(tape, runtime::tape(&[Value::Number(14_801_741_914_732_634_784)]));
+}
