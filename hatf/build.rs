@@ -1,11 +1,12 @@
-//! Builds the preloaded recorder, which `hatf` carries inside.
+//! Generates the reader and writer of `dtds/HATF10.dtd`, and builds the preloaded recorder, which
+//! `hatf` carries inside.
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 fn main() -> ExitCode {
-    match build_recorder() {
+    match generate().and_then(|()| build_recorder()) {
         Ok(library) => {
             println!("cargo::rustc-env=HATF_RECORDER={}", library.display());
             ExitCode::SUCCESS
@@ -15,6 +16,12 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// `hatf10.rs`, as any user of the DTD would make it.
+fn generate() -> Result<(), String> {
+    let config = metatf_codegen::Config::new().dtd("../dtds/HATF10.dtd");
+    config.compile().map_err(|error| error.to_string())
 }
 
 /// Runs cargo once more, for the shared object: with the feature that the rlib in this program must

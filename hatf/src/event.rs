@@ -74,13 +74,15 @@ impl Record<'_> {
     }
 }
 
-/// A record or a comment.
+/// What stands in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item<'a> {
     /// A record.
     Record(Record<'a>),
     /// A comment's bytes.
     Comment(&'a [u8]),
+    /// What says how the trace is written: metadata, the start of a group.
+    Other,
 }
 
 /// Takes records, in order.
@@ -100,7 +102,7 @@ pub trait EventSink {
 
 /// Gives records, in order.
 pub trait EventSource {
-    /// The next record or comment, `None` after the last.
+    /// What comes next, `None` at the end.
     ///
     /// # Errors
     /// The trace is damaged, or cannot be read; after an error nothing more comes.
@@ -116,6 +118,7 @@ pub fn copy(source: &mut dyn EventSource, sink: &mut dyn EventSink) -> Result<()
         match item {
             Item::Record(record) => sink.record(&record)?,
             Item::Comment(text) => sink.comment(&String::from_utf8_lossy(text))?,
+            Item::Other => {}
         }
     }
     Ok(())

@@ -1,5 +1,5 @@
 //! Programs recorded for real: every function, threads, fork, exec, signals, and all ways to end.
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![expect(clippy::unwrap_used, clippy::expect_used)]
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
