@@ -4,32 +4,60 @@ mod requests {
     include!(concat!(env!("OUT_DIR"), "/requests.rs"));
 }
 
-use requests::{Log, Message, PathEntry, Record, Request, Trace, Writer};
+use metatf::container::{Class, Codec, Filter, Order, WriteOptions};
+use metatf::format::Interpretation;
+use metatf::typed::{Event, TraceOptions};
+use metatf::{Change, ErrorKind};
+use requests::{Log, Message, Record, Request, Trace, Writer};
+use std::collections::BTreeMap;
 use std::io::Cursor;
 
-fn main() -> metatf::Result<()> {
+type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
+
+fn main() -> Result<()> {
     let bytes = write()?;
     read(&bytes)?;
-    println!("{} bytes", bytes.len());
+    read_events(&bytes)?;
+    salvage(&bytes)?;
+    strict()?;
+    println!("four records in {} bytes, written and read", bytes.len());
     Ok(())
 }
 
-fn write() -> metatf::Result<Vec<u8>> {
-    let mut trace = Writer::new(Cursor::new(Vec::new()))?;
+fn write() -> Result<Vec<u8>> {
+    // region: options
+    let options = WriteOptions {
+        class: Class::Bits32,
+        order: Order::Big,
+        codec: Codec::Lz4,
+        // The column of durations, section 3, is worth more effort.
+        section_options: BTreeMap::from([(3, (Codec::Zstd(19), Filter::Auto))]),
+        ..WriteOptions::default()
+    };
+    let mut trace = Writer::with_options(Cursor::new(Vec::new()), &options)?;
+    // endregion
+    // region: aside
+    trace.user_metadata(r#"{"host":"example"}"#)?;
+    trace.comment(1, "section 1 begins")?;
+    // endregion
     trace.message(&Message { time: 100, level: 1, vfield: b"ready".as_slice() })?;
     // region: write
     for (n, path) in ["/index.html", "/style.css", "/index.html"].into_iter().enumerate() {
         let n = n as u64;
         // The same path twice is one entry of the table, and one offset.
-        let path = trace.paths().intern(PathEntry { vfield: path.as_bytes() })?;
+        let path = trace.paths().intern(path.as_bytes())?;
         // `took` goes to the section `durations`: the writer sees to it.
         trace.request(&Request { time: 2000 + 10 * n, path, status: 200, took: 180 - n })?;
     }
     // endregion
+    // region: set
+    // All is well from here on: a status takes no bytes.
+    trace.set("log", "request", "status", Change::Interpretation(Interpretation::Default(200)))?;
+    // endregion
     Ok(trace.finish()?.into_inner())
 }
 
-fn read(bytes: &[u8]) -> metatf::Result<()> {
+fn read(bytes: &[u8]) -> Result<()> {
     let mut trace = Trace::from_slice(bytes)?;
     let mut requests = Vec::new();
     while let Some(record) = trace.next()? {
@@ -41,5 +69,52 @@ fn read(bytes: &[u8]) -> metatf::Result<()> {
     let found: Vec<_> = requests.iter().map(|r| (r.time, r.status, r.took)).collect();
     assert_eq!(found, [(2000, 200, 180), (2010, 200, 179), (2020, 200, 178)]);
     assert_eq!(requests[0].path, requests[2].path);
+    // region: get
+    let path = trace.paths().get(requests[1].path)?;
+    assert_eq!(path.vfield, b"/style.css");
+    // endregion
+    Ok(())
+}
+
+fn read_events(bytes: &[u8]) -> Result<()> {
+    let mut trace = Trace::from_slice(bytes)?;
+    let mut comments = 0;
+    // region: events
+    while let Some(event) = trace.next_event()? {
+        match event {
+            Event::Record(Record::Log(_)) => {}
+            Event::Comment(section, text) => {
+                comments += 1;
+                assert_eq!((section, text), (1, b"section 1 begins".as_slice()));
+            }
+            // Metadata records that were applied, groups that begin, and so on.
+            _ => {}
+        }
+    }
+    assert_eq!(trace.user_metadata(), [br#"{"host":"example"}"#]);
+    // endregion
+    assert_eq!(comments, 1);
+    Ok(())
+}
+
+fn salvage(bytes: &[u8]) -> Result<()> {
+    // region: salvage
+    // Without its last bytes, the index and the footer, the trace still reads.
+    let torn = &bytes[..bytes.len() - 20];
+    let mut trace = Trace::with_options(TraceOptions::new().salvage(true).from_slice(torn)?);
+    assert_eq!(trace.records().count(), 4);
+    assert!(trace.loss_report().is_some());
+    // endregion
+    Ok(())
+}
+
+fn strict() -> Result<()> {
+    // region: strict
+    let mut trace = Writer::new(Cursor::new(Vec::new()))?;
+    trace.inner().set_strict(true);
+    let error = trace.request(&Request { status: 70_000, ..Request::default() }).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::DoesNotFit { value: 70_000, width: 2 });
+    trace.finish()?;
+    // endregion
     Ok(())
 }
