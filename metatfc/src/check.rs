@@ -7,11 +7,12 @@ use metatf_parser::{Diagnostic, Label, Parsed, Severity};
 use serde_json::{Value, json};
 
 const MORE: &str = "\
-Exit status: 0 no errors (warnings do not count, unless --deny-warnings is given), 1 errors, 2 the command line is
-wrong.
+Exit status: 0 no errors (warnings do not count, unless --deny-warnings is
+given), 1 errors, 2 the command line is wrong.
 
-JSON messages are one object a line on standard output: file, severity, code, message, line, column, start and end
-(bytes), text, help, and `labels`, the other places that matter. Lines and columns (in code points) count from 1.
+JSON messages are one object a line on standard output: file, severity, code,
+message, line, column, start and end (bytes), text, help, and `labels`, the
+other places that matter. Lines and columns (in code points) count from 1.
 
 Examples:
   metatfc check spans.dtd

@@ -25,13 +25,24 @@ pub(crate) struct DtdArgs {
 
 /// Reads and parses a DTD that was named on the command line: a file, or a built-in DTD's name.
 pub(crate) fn load(path: &str) -> Result<Dtd> {
-    if path != "-"
-        && !Path::new(path).exists()
-        && let Some((name, text)) = built_in(path)
-    {
-        return parse(name, text.as_bytes());
+    match named_built_in(path) {
+        Some((name, text)) => parse(name, text.as_bytes()),
+        None => parse(input::name(path), &input::read(path)?),
     }
-    parse(input::name(path), &input::read(path)?)
+}
+
+/// The file name of a DTD that was named on the command line; empty for standard input.
+pub(crate) fn source_name(path: &str) -> &str {
+    match named_built_in(path) {
+        Some((name, _)) => name,
+        None if path == "-" => "",
+        None => Path::new(path).file_name().and_then(|n| n.to_str()).unwrap_or(path),
+    }
+}
+
+/// A file comes before a built-in DTD of the same name.
+fn named_built_in(path: &str) -> Option<(&'static str, &'static str)> {
+    if path == "-" || Path::new(path).exists() { None } else { built_in(path) }
 }
 
 /// Parses a DTD; its errors are printed, its warnings are for `check` to tell.

@@ -12,12 +12,15 @@ use metatf::dynamic::{Schema, Tape, Writer};
 use std::io::BufRead as _;
 
 const MORE: &str = "\
-The input is what `metatfc dump --format jsonl` prints, one object a line: `@section`, `@record`, then the fields.
-Counts, constants and tags may be left out. With the lines of `dump --all` the trace gets the same comments, metadata,
-groups and stream elements. Where a value does not fit its field, the metadata record that makes it fit is written
-before it, unless --strict is given.
+The input is what `metatfc dump --format jsonl` prints, one object a line:
+`@section`, `@record`, then the fields. Counts, constants and tags may be left
+out. With the lines of `dump --all` the trace gets the same comments,
+metadata, groups and stream elements. Where a value does not fit its field,
+the metadata record that makes it fit is written before it, unless --strict is
+given.
 
-OUT appears when it is whole; on an error, which names the line of the input, there is none.
+OUT appears when it is whole; on an error, which names the line of the input,
+there is none.
 
 Examples:
   metatfc encode --dtd spans.dtd in.jsonl out.mtf
@@ -132,8 +135,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 fn options(args: &Args) -> Result<WriteOptions> {
-    let file_name = || std::path::Path::new(&args.dtd).file_name().map(|n| n.to_string_lossy().into_owned());
-    let dtd_url = args.url.clone().or_else(file_name).filter(|u| u != "-").unwrap_or_default();
+    let dtd_url = args.url.clone().unwrap_or_else(|| dtd::source_name(&args.dtd).to_owned());
     if dtd_url.len() > 255 {
         return usage("--url: at most 255 bytes");
     }

@@ -4,7 +4,8 @@ use crate::failure::{Failure, Result, say};
 use crate::{dtd, input, output, target};
 
 const MORE: &str = "\
-Comments are kept. Formatting again changes nothing. A DTD that cannot be parsed is left as it is.
+Comments are kept. Formatting again changes nothing. A DTD that cannot be
+parsed is left as it is.
 
 Examples:
   metatfc fmt spans.dtd              changes the file

@@ -12,6 +12,7 @@ mod explain;
 mod failure;
 mod fields;
 mod fmt;
+mod r#gen;
 mod input;
 mod new;
 mod output;
@@ -28,6 +29,7 @@ const EXAMPLES: &str = "\
 Examples:
   metatfc new spans                          a DTD to start from: spans.dtd
   metatfc check spans.dtd                    every mistake in it, with its place
+  metatfc gen spans.dtd -o spans.rs          a Rust reader and writer for it
   metatfc encode --dtd spans.dtd in.jsonl out.mtf
   metatfc dump out.mtf | head                what a trace holds, a line a record
   metatfc dump --format jsonl --where 'size > 4096' out.mtf
@@ -51,6 +53,7 @@ enum Command {
     New(new::Args),
     Check(check::Args),
     Fmt(fmt::Args),
+    Gen(r#gen::Args),
     Show(show::Args),
     Dump(Box<dump::Args>),
     Encode(encode::Args),
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
         Command::New(args) => new::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Fmt(args) => fmt::run(&args),
+        Command::Gen(args) => r#gen::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Dump(args) => dump::run(&args),
         Command::Encode(args) => encode::run(&args),

@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 
 const MORE: &str = "\
-For every leaf: its index (what metadata records name it by), its name, its width and interpretation with the place
-in the DTD that set them (block of a record, section, global), what it shares its previous value with, and its
+For every leaf: its index (what metadata records name it by), its name, its
+width and interpretation with the place in the DTD that set them (block of a
+record, section, global), what it shares its previous value with, and its
 documentation.
 
 Examples:

@@ -7,7 +7,7 @@ use crate::input::{self, Again};
 use crate::progress::Progress;
 use crate::{fields, output};
 use clap::ValueEnum;
-use metatf::container::Reader;
+use metatf::container::{Header, Order, Reader};
 use metatf::dynamic::{Schema, Trace};
 use metatf::reader::{At, Event};
 use serde_json::{Value, json};
@@ -15,8 +15,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 const MORE: &str = "\
-Bytes of leaves are what records store before compression; a leaf that stores none (default, stride, sectionStride)
-has 0. `metadata` is what changes of encoding cost.
+Bytes of leaves are what records store before compression; a leaf that stores
+none (default, stride, sectionStride) has 0. `metadata` is what changes of
+encoding cost.
 
 Examples:
   metatfc stat T.mtf
@@ -200,11 +201,10 @@ impl Stat {
             let _ = writeln!(out, "{what:<10} {value}");
         };
         line("trace", input::name(name).to_owned());
-        line(
-            "layout",
-            format!("version {}, class {}, {:?}-endian", header.version, header.class.number(), header.order),
-        );
-        line("dtd", if header.dtd_url.is_empty() { "(not named)".to_owned() } else { header.dtd_url.clone() });
+        line("layout", layout(header));
+        let embedded = if trace.reader().container().dtd_text().is_some() { ", embedded" } else { "" };
+        let url = Some(header.dtd_url.as_str()).filter(|u| !u.is_empty());
+        line("dtd", format!("{}{embedded}", url.unwrap_or("without a name")));
         line("file", format!("{} bytes, header {}", self.file.0, self.file.1));
         line("records", format!("{}, {elements} stream elements", trace.reader().records_read()));
         line("content", format!("{total} bytes{}", ratio(total, self.file.0)));
@@ -318,6 +318,14 @@ impl Stat {
             "kinds": kinds.collect::<Vec<_>>(),
         })
     }
+}
+
+fn layout(header: &Header) -> String {
+    let order = match header.order {
+        Order::Little => "little",
+        Order::Big => "big",
+    };
+    format!("version {}, class {}, {order}-endian", header.version, header.class.number())
 }
 
 #[allow(clippy::cast_precision_loss, reason = "a share to be read")]

@@ -12,11 +12,12 @@ use metatf::dynamic::{Line, Schema, Trace, Writer};
 use metatf::reader::Event;
 
 const MORE: &str = "\
-Every byte is read and every rule checked: checksums, index and footer, counts, every field of every record and of
-every stream element.
+Every byte is read and every rule checked: checksums, index and footer,
+counts, every field of every record and of every stream element.
 
-Exit status: 0 all traces are whole (a trace that was not closed is whole, with a warning), 1 one is not; then the
-first error is told, and what is lost, as ranges of bytes and numbers of records where they are known.
+Exit status: 0 all traces are whole (a trace that was not closed is whole,
+with a warning), 1 one is not; then the first error is told, and what is lost,
+as ranges of bytes and numbers of records where they are known.
 
 Examples:
   metatfc verify *.mtf

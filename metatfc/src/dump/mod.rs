@@ -22,28 +22,34 @@ use std::collections::VecDeque;
 
 const MORE: &str = "\
 Conditions (--where):
-  A condition compares fields with values or with each other: ==  !=  <  <=  >  >=
+  A condition compares fields with values, or with each other:
+    ==  !=  <  <=  >  >=
   and combines comparisons: &&  ||  !  ( )
-  A field is named as in JSON: size, box.point.x, address_2; the end of a name will do (x). For a `vfield` its
-  name stands for its bytes. @section, @record and @offset can be compared, too.
-  Numbers: 4096, 4_096, 0x1000, -1, 1.5. Strings: \"text\", or bytes in hex: x\"00ff\".
-  Where a field is repeated, a comparison holds if it holds for one of its values; where a record lacks the field,
-  it does not hold. Comments, metadata and group marks are left out where there is a condition.
+  A field is named as in JSON: size, box.point.x, address_2. The end of a name
+  will do: x. The name of a `vfield` stands for its bytes. A field alone means:
+  not zero, not empty. @section, @record and @offset can be compared, too.
+  Numbers: 4096, 4_096, 0x1000, -1, 1.5. Strings: \"text\"; bytes: x\"00ff\".
+  Where a field is repeated, a comparison holds if it holds for one of the
+  values; where a record lacks the field, it does not hold. Comments, metadata
+  and group marks are left out where there is a condition.
 
 Formats (--format):
   text   a line a record, values by the DTD's `format` and `unit`
   jsonl  a JSON object a line; `metatfc encode` makes a trace of it again
-  csv    one table: if only one kind of record can appear (see --record), its fields; else @section and @record,
-         and a column for every name of a field. Repetitions are cells of JSON. Comments, metadata and group marks
-         have no line.
-  hex    every field with its offset, its bytes and its value, and where metadata has set its encoding, the offset of
-         that metadata record (version 0 and stored chunks: in the file, else in the chunk's content)
+  csv    one table. If only one kind of record can appear (see --record), its
+         fields; else @section, @record, and a column for every field's name.
+         Repetitions are cells of JSON; comments, metadata and group marks
+         have no line
+  hex    every field with its offset, bytes and value, and, where metadata has
+         set its encoding, the offset of that metadata record. Offsets are of
+         the file; of compressed chunks, of the chunk's content
 
 Examples:
   metatfc dump T.mtf | head
   metatfc dump --format csv --record alloc T.mtf > alloc.csv
   metatfc dump --where 'size >= 0x1000 && thread != 1' --tail 20 T.mtf
-  metatfc dump --format jsonl --all T.mtf | metatfc encode --dtd D.dtd - copy.mtf
+  metatfc dump --format jsonl --all T.mtf |
+    metatfc encode --dtd D.dtd - copy.mtf
   metatfc dump --raw --class 2 --order little --dtd log.dtd app.log
   record-something | metatfc dump -";
 

@@ -1,0 +1,82 @@
+//! `gen`: a typed Rust reader and writer for a DTD.
+
+use crate::failure::{Result, usage};
+use crate::{dtd, output, target};
+use metatf_codegen::Options;
+
+const MORE: &str = "\
+The code is the same as that of a build script (crate `metatf-codegen`) and of
+the attribute `#[metatf(dtd = ..)]` (crate `metatf-derive`). It needs the
+crate `metatf` to run.
+
+In --attribute, --field-attribute and --rename, a record goes by its name
+(alloc, or heap.alloc), a field by record and field (alloc.size), and `.`
+means all.
+
+Examples:
+  metatfc gen spans.dtd -o src/spans.rs
+  metatfc gen --attribute '.=#[derive(Hash)]' --rename createHeap=NewHeap HATF10.dtd";
+
+/// Generate a typed Rust reader and writer
+#[derive(clap::Args)]
+#[command(after_help = MORE)]
+pub(crate) struct Args {
+    /// The DTD (a file, or the name of a built-in one); `-` is standard input
+    file: String,
+    /// Where to write the code; `-` is standard output
+    #[arg(short, long, value_name = "OUT", default_value = "-")]
+    output: String,
+    /// Put the code into a public module
+    #[arg(long, value_name = "NAME")]
+    module: Option<String>,
+    /// Path of the runtime crate, where it goes by another name than ::metatf
+    #[arg(long, value_name = "PATH")]
+    runtime: Option<String>,
+    /// An attribute for the struct of a record; may be repeated
+    #[arg(long, value_name = "RECORD=ATTRIBUTE", value_parser = pair)]
+    attribute: Vec<(String, String)>,
+    /// An attribute for a field; may be repeated
+    #[arg(long, value_name = "FIELD=ATTRIBUTE", value_parser = pair)]
+    field_attribute: Vec<(String, String)>,
+    /// Another name in Rust for a section, a record or a field; may be repeated
+    #[arg(long, value_name = "PATH=NAME", value_parser = pair)]
+    rename: Vec<(String, String)>,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (path, value) = text.split_once('=').ok_or("a path, `=`, and a value")?;
+    Ok((path.trim().to_owned(), value.trim().to_owned()))
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let dtd = dtd::load(&args.file)?;
+    let name = match dtd::source_name(&args.file) {
+        "" => "standard input",
+        name => name,
+    };
+    let mut options = Options::new(name);
+    options.module.clone_from(&args.module);
+    options.record_attributes.clone_from(&args.attribute);
+    options.field_attributes.clone_from(&args.field_attribute);
+    options.renames.clone_from(&args.rename);
+    if let Some(runtime) = &args.runtime {
+        options.runtime.clone_from(runtime);
+    }
+    let tokens = match metatf_codegen::generate(&dtd, &options) {
+        Ok(tokens) => tokens,
+        Err(error) => return usage(error.to_string()),
+    };
+    let source = metatf_codegen::render(&tokens, &options.source);
+    match args.output.as_str() {
+        "-" => output::print(&source),
+        path => write(path, &source),
+    }
+}
+
+/// A file that stays as it is keeps its time.
+fn write(path: &str, source: &str) -> Result<()> {
+    if std::fs::read(path).is_ok_and(|old| old == source.as_bytes()) {
+        return Ok(());
+    }
+    target::replace(path, source.as_bytes())
+}
