@@ -8,7 +8,8 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use hatf::record::{Outcome, record};
-use hatf::{EventSink, Record, Result, What};
+use hatf::trace::{TraceReader, TraceWriter};
+use hatf::{EventSink, Record, Result, Tee, What};
 
 /// A record with its attributes, kept.
 #[derive(Debug)]
@@ -214,6 +215,29 @@ fn more_events_than_the_ring_holds() {
     let (outcome, keep) = run(&["pairs", "500000"]);
     assert_eq!(outcome.exit_code(), 0);
     assert!(keep.of_size(64).len() >= 500_000);
+}
+
+/// What is written is read again: records, in order, but for the fields that HATF 1.0 does not have.
+#[test]
+fn a_trace_and_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("t.mtf");
+    let (mut keep, mut again) = (Keep::default(), Keep::default());
+    let mut trace = TraceWriter::create(&path).unwrap();
+    let command = [program().into(), "threads".into(), "3".into(), "20000".into()];
+    record(&command, &mut Tee(&mut keep, &mut trace)).unwrap();
+    let written = trace.finish().unwrap();
+    assert_eq!(written.bytes, path.metadata().unwrap().len());
+    hatf::copy(&mut TraceReader::open(&path).unwrap(), &mut again).unwrap();
+    assert_eq!(keep.comments, again.comments);
+    assert_eq!(keep.records.len(), again.records.len());
+    for (kept, read) in keep.records.iter().zip(&again.records) {
+        assert_eq!((kept.what, kept.thread), (read.what, read.thread));
+        assert_eq!(kept.attributes, read.attributes);
+        if !kept.attributes.contains("time=") {
+            assert_eq!((kept.time, kept.heap), (read.time, read.heap));
+        }
+    }
 }
 
 /// A sink that fails, as on a full disk.

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use hatf::trace::{TraceReader, TraceWriter};
-use hatf::{Error, EventSource as _, Item, Result};
+use hatf::{Error, EventSource as _, Item, Result, What};
 
 use super::Tour as Options;
 use super::report::analyse;
@@ -101,7 +101,14 @@ fn first_records(path: &Path, out: &mut dyn io::Write) -> Result<()> {
         let Item::Record(record) = item else { continue };
         left -= 1;
         let text = String::from_utf8_lossy(record.attributes);
-        writeln!(out, "   {:>10} ns  thread {}  {:?} {text}", record.time, record.thread, record.what)?;
+        let fields = match record.what {
+            What::Alloc { size, address } => format!("{size} bytes at 0x{address:x}"),
+            What::Realloc { old, address } => format!("0x{old:x} is now 0x{address:x}"),
+            What::Free { address } => format!("0x{address:x}"),
+            _ => String::new(),
+        };
+        let (time, thread, name) = (record.time, record.thread, record.what.name());
+        writeln!(out, "   {time:>10} ns  thread {thread}  {name:<12} {fields} {text}")?;
     }
     Ok(())
 }
