@@ -78,11 +78,22 @@ pub(crate) enum Kind {
 /// What is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Body {
-    One { leaf: u8, kind: Kind },
-    Constant { leaf: u8, value: u64 },
+    One {
+        leaf: u8,
+        kind: Kind,
+    },
+    Constant {
+        leaf: u8,
+        value: u64,
+    },
     /// A `vfield`: its length's leaf, its data's leaf.
-    Vfield { length: u8, data: u8 },
-    Nested { base: u8 },
+    Vfield {
+        length: u8,
+        data: u8,
+    },
+    Nested {
+        base: u8,
+    },
 }
 
 /// A section that holds tagged data records.

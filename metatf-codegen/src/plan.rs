@@ -13,13 +13,42 @@ use crate::uses::Uses;
 const TYPES: &[&str] = &["Record", "Element", "Trace", "Writer", "Protocol", "Bytes"];
 /// Methods that every `Trace` has, of its own or through the runtime's.
 const TRACE_METHODS: &[&str] = &[
-    "open", "from_slice", "from_read", "with_options", "next", "next_owned", "next_event", "records", "into_iter",
-    "seek", "header", "format", "reader", "reader_mut", "user_metadata", "warnings", "loss_report", "explain", "set",
+    "open",
+    "from_slice",
+    "from_read",
+    "with_options",
+    "next",
+    "next_owned",
+    "next_event",
+    "records",
+    "into_iter",
+    "seek",
+    "header",
+    "format",
+    "reader",
+    "reader_mut",
+    "user_metadata",
+    "warnings",
+    "loss_report",
+    "explain",
+    "set",
 ];
 /// Methods that every `Writer` has.
 const WRITER_METHODS: &[&str] = &[
-    "create", "new", "with_options", "write", "comment", "metadata", "user_metadata", "set", "start_group", "inner",
-    "records_written", "finish", "set_strict", "set_keep_order",
+    "create",
+    "new",
+    "with_options",
+    "write",
+    "comment",
+    "metadata",
+    "user_metadata",
+    "set",
+    "start_group",
+    "inner",
+    "records_written",
+    "finish",
+    "set_strict",
+    "set_keep_order",
 ];
 
 /// Makes the model of a DTD.
@@ -175,7 +204,8 @@ impl<'d> Planner<'_, 'd> {
         let candidates = [method.clone(), format!("{method}_section"), format!("{method}_stream_section")];
         // One name for both: the first that neither has.
         let method = self.trace.take(&[self.writer.take(&candidates), candidates[1].clone(), candidates[2].clone()]);
-        let strides = |i: &Interpretation| matches!(i, Interpretation::SectionStride { section: n, .. } if *n == section.number);
+        let strides =
+            |i: &Interpretation| matches!(i, Interpretation::SectionStride { section: n, .. } if *n == section.number);
         let strided = self.dtd.records.iter().any(|r| r.leaves.iter().any(|l| strides(&l.interpretation)));
         let docs = docs::or(docs::lines(section.doc.as_deref()), || format!("The elements of section `{name}`."));
         let variant = self.variants_of_elements(&camel(&wanted));

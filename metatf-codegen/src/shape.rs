@@ -203,7 +203,9 @@ impl Shaper<'_, '_> {
                     });
                     pieces.push(Piece::One { leaf: at(data), field: own, kind: self.kind(data, d) });
                 }
-                None => pieces.push(Piece::Nested { base: first_leaf(items).map_or(0, |l| l - draft.base), field: own }),
+                None => {
+                    pieces.push(Piece::Nested { base: first_leaf(items).map_or(0, |l| l - draft.base), field: own })
+                }
             },
             Item::Repeat { count, body, .. } => {
                 let Some(body) = self.body(draft.base, body) else { return };

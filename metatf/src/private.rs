@@ -1,11 +1,11 @@
 //! All that generated code may call. Not for use by hand: it changes with the generator.
 
+use crate::error::{Error, ErrorKind};
 pub use crate::format::{ExprOp, Format, Interpretation, Leaf, LeafKind, Record, Section, Step};
 pub use crate::{
     __metatf_format as format, __metatf_layouts as layouts, __metatf_sections as sections, __metatf_single as single,
     __metatf_trace as trace, __metatf_writer as writer,
 };
-use crate::error::{Error, ErrorKind};
 
 /// Version of the contract between generated code and this crate.
 pub const CODEGEN_VERSION: u32 = 1;
@@ -104,15 +104,23 @@ macro_rules! __metatf_initials {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_field {
-    ($path:literal) => { $path };
-    ($path:literal $field:literal) => { $field };
+    ($path:literal) => {
+        $path
+    };
+    ($path:literal $field:literal) => {
+        $field
+    };
 }
 
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_constant {
-    () => { ::core::option::Option::None };
-    ($value:literal) => { ::core::option::Option::Some($value) };
+    () => {
+        ::core::option::Option::None
+    };
+    ($value:literal) => {
+        ::core::option::Option::Some($value)
+    };
 }
 
 /// Steps in so many words, or, in a record without repetitions, its leaves in order (`LEAVES` is in scope).
@@ -126,9 +134,15 @@ macro_rules! __metatf_steps {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_step {
-    (number $leaf:literal) => { $crate::private::Step::Number($leaf) };
-    (bytes $leaf:literal) => { $crate::private::Step::Bytes($leaf) };
-    (repeat $count:literal $end:literal) => { $crate::private::Step::Repeat { count: $count, end: $end } };
+    (number $leaf:literal) => {
+        $crate::private::Step::Number($leaf)
+    };
+    (bytes $leaf:literal) => {
+        $crate::private::Step::Bytes($leaf)
+    };
+    (repeat $count:literal $end:literal) => {
+        $crate::private::Step::Repeat { count: $count, end: $end }
+    };
 }
 
 #[doc(hidden)]

@@ -33,7 +33,12 @@ pub(crate) fn emit(dtd: &Dtd, model: &Model, options: &Options) -> Result<TokenS
         Some(module) => (quote!(pub), ident(module)),
         None => (quote!(), ident("generated")),
     };
-    let reexport = module.is_none().then(|| quote!(#[allow(unused_imports)] pub use self::generated::*;));
+    let reexport = module.is_none().then(|| {
+        quote!(
+            #[allow(unused_imports)]
+            pub use self::generated::*;
+        )
+    });
     Ok(quote! {
         #[doc = #doc]
         #[forbid(unsafe_code)]

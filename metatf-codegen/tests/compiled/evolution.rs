@@ -61,7 +61,10 @@ fn tables_by_name() {
 
 #[test]
 fn annotations_do_not_matter() {
-    let dtd = format!("// new head\n{}", crate::string_table::FORMAT.dtd.replace("size.width = 1;", "size.width=1;size.unit = \"b\";"));
+    let dtd = format!(
+        "// new head\n{}",
+        crate::string_table::FORMAT.dtd.replace("size.width = 1;", "size.width=1;size.unit = \"b\";")
+    );
     let bytes = write(&dtd, &[r#"{"@section":"s","@record":"alloc","type":0,"size":3}"#]);
     assert_eq!(read(&bytes), [Record::S(S::Alloc(Alloc { r#type: 0, size: 3 }))]);
 }

@@ -59,8 +59,8 @@ fn hatf() {
 #[test]
 fn every_shape() {
     use shapes::{
-        Constants, Direct, Early, Fixed, GroupsNItem, GroupsNItemMItem, Groups, Kinds, Leaves, Lists, Mark, Numbers, Other,
-        OtherPair, Pair, Pairs, Record, Sized, Twice, TwiceNItem,
+        Constants, Direct, Early, Fixed, Groups, GroupsNItem, GroupsNItemMItem, Kinds, Leaves, Lists, Mark, Numbers,
+        Other, OtherPair, Pair, Pairs, Record, Sized, Twice, TwiceNItem,
     };
     let pair = |n: u64| Pair { x: n, y: n + 1000 };
     let records: Vec<Record> = vec![

@@ -107,6 +107,24 @@ mod generated {
         pub x: u64,
     }
 
+    /// Record `w`, tag 19.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct W {
+        pub x: u64,
+    }
+
+    /// Record `R`, tag 20.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct SelfR {
+        pub x: u64,
+    }
+
+    /// Record `N`, tag 21.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct SelfN {
+        pub x: u64,
+    }
+
     /// Record `u64`, tag 18.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct U64 {
@@ -172,8 +190,26 @@ mod generated {
 
     /// Record `n`, tag 4.
     #[derive(Clone, Debug, Default, PartialEq)]
-    pub struct N {
+    pub struct SubN {
         pub a: i64,
+    }
+
+    /// Record `r`, tag 5.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct BR {
+        pub x: u64,
+    }
+
+    /// Record `b`, tag 5.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct RB {
+        pub x: u64,
+    }
+
+    /// Element `Bytes` of section `t`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct TBytes<Bytes = ::std::vec::Vec<u8>> {
+        pub vfield: Bytes,
     }
 
     /// The global section.
@@ -205,6 +241,9 @@ mod generated {
         String(String),
         C(C<Bytes>),
         Protocol(SelfProtocol),
+        W(W),
+        R(SelfR),
+        N(SelfN),
         U64(U64),
     }
 
@@ -224,7 +263,21 @@ mod generated {
     #[derive(Clone, Debug, PartialEq)]
     pub enum Sub {
         GlobalMark(GlobalMark),
-        N(N),
+        N(SubN),
+    }
+
+    /// Section `b`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum B {
+        GlobalMark(GlobalMark),
+        R(BR),
+    }
+
+    /// Section `r`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum R {
+        GlobalMark(GlobalMark),
+        B(RB),
     }
 
     /// A data record of any section.
@@ -234,6 +287,8 @@ mod generated {
         Self_(Self_<Bytes>),
         Record(RecordSection),
         Sub(Sub),
+        B(B),
+        R(R),
     }
 
     /// An element of any stream section.
@@ -241,6 +296,7 @@ mod generated {
     pub enum Element<Bytes = ::std::vec::Vec<u8>> {
         Open(Next<Bytes>),
         Next(Item),
+        T(TBytes<Bytes>),
     }
 
     ::metatf::private::trace! {
@@ -257,11 +313,17 @@ mod generated {
         record -> RecordSection;
         /// Section `sub`.
         sub -> Sub;
+        /// Section `b`.
+        b -> B;
+        /// Section `r`.
+        r -> R;
         [
             /// The elements of section `open`.
             open_section(3) -> Next<Bytes>;
             /// The elements of section `next`.
             next_section(4) -> Item;
+            /// The elements of section `t`.
+            t(8) -> TBytes<Bytes>;
         ]
     }
 
@@ -283,24 +345,37 @@ mod generated {
         string(String) = 1 15;
         c(C<Bytes>) = 1 16;
         protocol(SelfProtocol) = 1 17;
-        u64(U64) = 1 18;
+        w(W) = 1 18;
+        self_r(SelfR) = 1 19;
+        self_n(SelfN) = 1 20;
+        u64(U64) = 1 21;
         record_global_mark(GlobalMark) = 2 3;
-        record_self(RecordSelf) = 2 19;
-        record_self_record(RecordSelfRecord) = 2 20;
-        record_record(RecordRecord) = 2 21;
-        record_foo_bar(RecordFooBar) = 2 22;
-        record_foo_bar_record(RecordFooBarRecord) = 2 23;
-        empty_count(EmptyCount) = 2 24;
+        record_self(RecordSelf) = 2 22;
+        record_self_record(RecordSelfRecord) = 2 23;
+        record_record(RecordRecord) = 2 24;
+        record_foo_bar(RecordFooBar) = 2 25;
+        record_foo_bar_record(RecordFooBarRecord) = 2 26;
+        empty_count(EmptyCount) = 2 27;
         sub_global_mark(GlobalMark) = 5 3;
-        n(N) = 5 27;
+        sub_n(SubN) = 5 30;
+        b_global_mark(GlobalMark) = 6 3;
+        b_r(BR) = 6 31;
+        r_global_mark(GlobalMark) = 7 3;
+        b(RB) = 7 32;
         [
             /// The elements of section `open`.
             open_section(Next<Bytes>) = 3;
+            /// The elements of section `t`.
+            t(TBytes<Bytes>) = 8;
         ]
     }
 
     ::metatf::private::single! {
         bytes Next vfield
+    }
+
+    ::metatf::private::single! {
+        bytes TBytes vfield
     }
 
     ::metatf::private::layouts! {
@@ -321,6 +396,9 @@ mod generated {
         String {};
         C<Bytes> { b, vfield } numbers(1 b), length(2 vfield), bytes(3 vfield);
         SelfProtocol { x } numbers(1 x);
+        W { x } numbers(1 x);
+        SelfR { x } numbers(1 x);
+        SelfN { x } numbers(1 x);
         U64 { x, str } numbers(1 x str);
         RecordSelf { x } numbers(1 x);
         RecordSelfRecord { x } numbers(1 x);
@@ -332,7 +410,10 @@ mod generated {
             each(4 c constant 5 7);
         Next<Bytes> { vfield } length(0 vfield), bytes(1 vfield);
         Item { open } numbers(0 open);
-        N { a } signed(1 a);
+        SubN { a } signed(1 a);
+        BR { x } numbers(1 x);
+        RB { x } numbers(1 x);
+        TBytes<Bytes> { vfield } length(0 vfield), bytes(1 vfield);
     }
 
     /// The format, to the runtime.
@@ -344,27 +425,33 @@ mod generated {
         record Record<Bytes>;
         0 Global(Global) { 3 GlobalMark };
         1 Self_(Self_<Bytes>) { 3 GlobalMark, 4 Self_, 5 Option, 6 Result, 7 Vec, 8 Trace, 9 Writer,
-            10 Record, 11 Finish, 12 Finish2, 13 Ok, 14 Some, 15 String, 16 C, 17 Protocol, 18 U64 };
-        2 Record(RecordSection) { 3 GlobalMark, 19 Self_, 20 Self_2, 21 Record, 22 FooBar, 23 FooBar2,
-            24 EmptyCount };
-        5 Sub(Sub) { 3 GlobalMark, 27 N };
-        element Element<Bytes> { 3 Open, 4 Next };
+            10 Record, 11 Finish, 12 Finish2, 13 Ok, 14 Some, 15 String, 16 C, 17 Protocol, 18 W, 19 R, 20 N,
+            21 U64 };
+        2 Record(RecordSection) { 3 GlobalMark, 22 Self_, 23 Self_2, 24 Record, 25 FooBar, 26 FooBar2,
+            27 EmptyCount };
+        5 Sub(Sub) { 3 GlobalMark, 30 N };
+        6 B(B) { 3 GlobalMark, 31 R };
+        7 R(R) { 3 GlobalMark, 32 B };
+        element Element<Bytes> { 3 Open, 4 Next, 8 T };
     }
 
     /// The format's tables, and the text of the DTD.
     pub static FORMAT: ::metatf::private::Format = ::metatf::private::format! {
-        dtd "// Names that are keywords, types of the prelude, or alike once they are Rust.\ntag.width = 2;\nx.width = 1; x.interpretation = none;\ntype.width = 2; type.interpretation = none;\nglobal_mark: (tag, x) { tag.value = 1000; }\n\n/* A doc with a fence\n   ```\n       let code = that().must_not(run);\n   ```\n   and [a link] to <nothing>, \"quoted\". */\nsection Self 1 {\n  self: (tag, self_field, type, async, gen, r, row, base, this, bytes, Bytes, option) { tag.value = 4;\n    self_field.width = 1; self_field.interpretation = none; async.width = 1; async.interpretation = none;\n    gen.width = 1; gen.interpretation = none; r.width = 1; r.interpretation = none; row.width = 1; row.interpretation = none;\n    base.width = 1; base.interpretation = none; this.width = 1; this.interpretation = none; bytes.width = 1;\n    bytes.interpretation = none; Bytes.width = type.value; Bytes.interpretation = none; option.width = 1; option.interpretation = none; }\n  Option: (tag, x, vfield) { tag.value = 5; }\n  Result: (tag, n*_) { tag.value = 6; n.width = 1; n.interpretation = none; _.width = 1; _.interpretation = none; }\n  Vec: (tag, x, super) { tag.value = 7; super.width = 1; super.interpretation = none; }\n  trace: (tag, x) { tag.value = 8; }\n  writer: (tag, x) { tag.value = 9; }\n  record: (tag, x) { tag.value = 10; }\n  finish: (tag, x) { tag.value = 11; }\n  finish_: (tag, x) { tag.value = 12; }\n  Ok: (tag, x) { tag.value = 13; }\n  Some: (tag, Some_, x) { tag.value = 14; Some_.width = 9; Some_.interpretation = none; }\n  String: (tag) { tag.value = 15; }\n  C: (tag, B, vfield) { tag.value = 16; B.width = 1; B.interpretation = none; }\n  protocol: (tag, x) { tag.value = 17; }\n  u64: (tag, x, str) { tag.value = 18; str.width = 1; str.interpretation = none; }\n}\nsection record 2 {\n  self: (tag, x) { tag.value = 4; }\n  Self: (tag, x) { tag.value = 5; }\n  record: (tag, x) { tag.value = 6; }\n  foo_bar: (tag, x) { tag.value = 7; }\n  fooBar: (tag, x, x) { tag.value = 8; }\n  empty_count: (tag, n*(x, c), k*c) { tag.value = 9; n.width = 1; n.interpretation = none; k.width = 1; k.interpretation = none;\n    c.width = 1; c.interpretation = none; c.value = 7; }\n}\nsection open 3 { next: vfield; }\nsection next 4 { item: (open) { open.width = 4; open.interpretation = delta 0; } }\nsection sub 5 { n: (tag, a) { tag.value = 4; a.interpretation = sectionStride 4 1; a.format = \"signed\"; } }\n";
-        fingerprint 0xd2cc6d2b95952dea;
+        dtd "// Names that are keywords, types of the prelude, or alike once they are Rust.\ntag.width = 2;\nx.width = 1; x.interpretation = none;\ntype.width = 2; type.interpretation = none;\nglobal_mark: (tag, x) { tag.value = 1000; }\n\n/* A doc with a fence\n   ```\n       let code = that().must_not(run);\n   ```\n   and [a link] to <nothing>, \"quoted\". */\nsection Self 1 {\n  self: (tag, self_field, type, async, gen, r, row, base, this, bytes, Bytes, option) { tag.value = 4;\n    self_field.width = 1; self_field.interpretation = none; async.width = 1; async.interpretation = none;\n    gen.width = 1; gen.interpretation = none; r.width = 1; r.interpretation = none; row.width = 1; row.interpretation = none;\n    base.width = 1; base.interpretation = none; this.width = 1; this.interpretation = none; bytes.width = 1;\n    bytes.interpretation = none; Bytes.width = type.value; Bytes.interpretation = none; option.width = 1; option.interpretation = none; }\n  Option: (tag, x, vfield) { tag.value = 5; }\n  Result: (tag, n*_) { tag.value = 6; n.width = 1; n.interpretation = none; _.width = 1; _.interpretation = none; }\n  Vec: (tag, x, super) { tag.value = 7; super.width = 1; super.interpretation = none; }\n  trace: (tag, x) { tag.value = 8; }\n  writer: (tag, x) { tag.value = 9; }\n  record: (tag, x) { tag.value = 10; }\n  finish: (tag, x) { tag.value = 11; }\n  finish_: (tag, x) { tag.value = 12; }\n  Ok: (tag, x) { tag.value = 13; }\n  Some: (tag, Some_, x) { tag.value = 14; Some_.width = 9; Some_.interpretation = none; }\n  String: (tag) { tag.value = 15; }\n  C: (tag, B, vfield) { tag.value = 16; B.width = 1; B.interpretation = none; }\n  protocol: (tag, x) { tag.value = 17; }\n  w: (tag, x) { tag.value = 19; }\n  R: (tag, x) { tag.value = 20; }\n  N: (tag, x) { tag.value = 21; }\n  u64: (tag, x, str) { tag.value = 18; str.width = 1; str.interpretation = none; }\n}\nsection record 2 {\n  self: (tag, x) { tag.value = 4; }\n  Self: (tag, x) { tag.value = 5; }\n  record: (tag, x) { tag.value = 6; }\n  foo_bar: (tag, x) { tag.value = 7; }\n  fooBar: (tag, x, x) { tag.value = 8; }\n  empty_count: (tag, n*(x, c), k*c) { tag.value = 9; n.width = 1; n.interpretation = none; k.width = 1; k.interpretation = none;\n    c.width = 1; c.interpretation = none; c.value = 7; }\n}\nsection open 3 { next: vfield; }\nsection next 4 { item: (open) { open.width = 4; open.interpretation = delta 0; } }\nsection sub 5 { n: (tag, a) { tag.value = 4; a.interpretation = sectionStride 4 1; a.format = \"signed\"; } }\nsection b 6 { r: (tag, x) { tag.value = 5; } }\nsection r 7 { b: (tag, x) { tag.value = 5; } }\nsection t 8 { Bytes: (vfield) { } }\n";
+        fingerprint 0x53d852121e26c93e;
         tag 2;
         section 0 "" false records [0 1 2 3] cells [2 3 4 0 1] initials [zero 5];
-        section 1 "Self" false records [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18] cells [49 50 51 0 1 2
-            3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37
-            38 39 40 41 42 43 44 45 46 47 48] initials [zero 52];
-        section 2 "record" false records [0 1 2 3 19 20 21 22 23 24] cells [19 20 21 0 1 2 3 4 5 6 7 8 9 10 11
+        section 1 "Self" false records [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21] cells [55 56
+            57 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34
+            35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54] initials [zero 58];
+        section 2 "record" false records [0 1 2 3 22 23 24 25 26 27] cells [19 20 21 0 1 2 3 4 5 6 7 8 9 10 11
             12 13 14 15 16 17 18] initials [zero 22];
-        section 3 "open" true records [25] cells [0 1] initials [zero 2];
-        section 4 "next" true records [26] cells [0] initials [zero 1];
-        section 5 "sub" false records [0 1 2 3 27] cells [4 5 6 0 1 2 3] initials [zero 7];
+        section 3 "open" true records [28] cells [0 1] initials [zero 2];
+        section 4 "next" true records [29] cells [0] initials [zero 1];
+        section 5 "sub" false records [0 1 2 3 30] cells [4 5 6 0 1 2 3] initials [zero 7];
+        section 6 "b" false records [0 1 2 3 31] cells [4 5 6 0 1 2 3] initials [zero 7];
+        section 7 "r" false records [0 1 2 3 32] cells [4 5 6 0 1 2 3] initials [zero 7];
+        section 8 "t" true records [33] cells [0 1] initials [zero 2];
         record "comment" 1 { "tag" tag(), "vfield.length"("length") number(1 None),
             "vfield.data"("data") variable(Leaf(1)) };
         record "section" 2 { "tag" tag(), "number" number(1 None) };
@@ -391,6 +478,9 @@ mod generated {
         record "C" 16 { "tag" tag(), "B" number(1 None), "vfield.length"("length") number(1 None),
             "vfield.data"("data") variable(Leaf(2)) };
         record "protocol" 17 { "tag" tag(), "x" number(1 None) };
+        record "w" 19 { "tag" tag(), "x" number(1 None) };
+        record "R" 20 { "tag" tag(), "x" number(1 None) };
+        record "N" 21 { "tag" tag(), "x" number(1 None) };
         record "u64" 18 { "tag" tag(), "x" number(1 None), "str" number(1 None) };
         record "self" 4 { "tag" tag(), "x" number(1 None) };
         record "Self" 5 { "tag" tag(), "x" number(1 None) };
@@ -403,6 +493,10 @@ mod generated {
         record "next" 0 { "vfield.length"("length") number(1 None), "vfield.data"("data") variable(Leaf(0)) };
         record "item" 0 { "open" number(4 Delta 0) };
         record "n" 4 { "tag" tag(), "a" number(0 SectionStride 4 1) };
+        record "r" 5 { "tag" tag(), "x" number(1 None) };
+        record "b" 5 { "tag" tag(), "x" number(1 None) };
+        record "Bytes" 0 { "vfield.length"("length") number(1 None),
+            "vfield.data"("data") variable(Leaf(0)) };
     };
 }
 

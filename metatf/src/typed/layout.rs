@@ -125,11 +125,7 @@ pub fn put_length(row: &mut RowWriter<'_>, leaf: u8, bytes: &impl AsRef<[u8]>) -
 ///
 /// # Errors
 /// The row's, and `read`'s.
-pub fn each<'a, R: Source<'a>, T>(
-    row: &mut R,
-    count: u8,
-    mut read: impl FnMut(&mut R) -> Result<T>,
-) -> Result<Vec<T>> {
+pub fn each<'a, R: Source<'a>, T>(row: &mut R, count: u8, mut read: impl FnMut(&mut R) -> Result<T>) -> Result<Vec<T>> {
     let count = row.items(row.last(count))?;
     let mut items = Vec::with_capacity(count.min(64));
     for _ in 0..count {

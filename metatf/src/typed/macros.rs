@@ -15,7 +15,7 @@ macro_rules! __metatf_layouts {
     ($($name:ident $(<$b:ident>)? { $($field:ident),* } $($kind:ident($($arg:tt)*)),* ;)*) => {$(
         impl<'a $(, $b: ::core::convert::From<&'a [u8]>)?> $crate::typed::ReadFields<'a> for $name $(<$b>)? {
             #[allow(unused_variables)]
-            fn read_fields<R: $crate::typed::Source<'a>>(row: &mut R, base: u8) -> $crate::Result<Self> {
+            fn read_fields<__R: $crate::typed::Source<'a>>(row: &mut __R, base: u8) -> $crate::Result<Self> {
                 $($crate::__metatf_read!(row base $kind $($arg)*);)*
                 ::core::result::Result::Ok(Self { $($field),* })
             }
@@ -44,8 +44,8 @@ macro_rules! __metatf_layouts {
         impl $crate::typed::Family for $name $(<$crate::__metatf_second!($b, ::std::vec::Vec<u8>)>)? {
             type With<__B> = $name $(<$crate::__metatf_second!($b, __B)>)?;
 
-            fn read<'a, __B: ::core::convert::From<&'a [u8]>, R: $crate::typed::Source<'a>>(
-                row: &mut R,
+            fn read<'a, __B: ::core::convert::From<&'a [u8]>, __R: $crate::typed::Source<'a>>(
+                row: &mut __R,
             ) -> $crate::Result<Self::With<__B>> {
                 $crate::typed::ReadFields::read_fields(row, 0)
             }
@@ -113,7 +113,9 @@ macro_rules! __metatf_read {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_read_item {
-    ($row:ident $base:ident numbers $leaf:literal) => { $crate::Row::number($row, $base + $leaf) };
+    ($row:ident $base:ident numbers $leaf:literal) => {
+        $crate::Row::number($row, $base + $leaf)
+    };
     ($row:ident $base:ident signed $leaf:literal) => {
         $crate::Row::number($row, $base + $leaf).map($crate::typed::signed)
     };
@@ -176,7 +178,9 @@ macro_rules! __metatf_write {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_write_item {
-    ($item:ident $row:ident $base:ident numbers $leaf:literal) => { $row.number($base + $leaf, *$item) };
+    ($item:ident $row:ident $base:ident numbers $leaf:literal) => {
+        $row.number($base + $leaf, *$item)
+    };
     ($item:ident $row:ident $base:ident signed $leaf:literal) => {
         $row.number($base + $leaf, $crate::typed::unsigned(*$item))
     };
@@ -249,22 +253,22 @@ macro_rules! __metatf_sections {
             }
 
             #[allow(unused_variables)]
-            fn record<'a, __B: ::core::convert::From<&'a [u8]>, R: $crate::typed::Source<'a>>(
+            fn record<'a, __B: ::core::convert::From<&'a [u8]>, __R: $crate::typed::Source<'a>>(
                 section: usize,
                 record: u16,
-                row: &mut R,
+                row: &mut __R,
             ) -> $crate::Result<Self::Record<__B>> {
                 match section {
                     $($section => <$name $(<$crate::__metatf_second!($b, ::std::vec::Vec<u8>)>)?
-                        as $crate::typed::SectionFamily>::read::<__B, R>(record, row).map($record::$top),)*
+                        as $crate::typed::SectionFamily>::read::<__B, __R>(record, row).map($record::$top),)*
                     _ => ::core::result::Result::Err($crate::private::no_such_record()),
                 }
             }
 
             #[allow(unused_variables)]
-            fn element<'a, __B: ::core::convert::From<&'a [u8]>, R: $crate::typed::Source<'a>>(
+            fn element<'a, __B: ::core::convert::From<&'a [u8]>, __R: $crate::typed::Source<'a>>(
                 section: usize,
-                row: &mut R,
+                row: &mut __R,
             ) -> $crate::Result<Self::Element<__B>> {
                 match section {
                     $($($stream => $crate::typed::ReadFields::read_fields(row, 0).map($element::$kind),)*)?
@@ -299,9 +303,9 @@ macro_rules! __metatf_sections {
                 const SECTION: usize = $section;
                 type With<__B> = $name $(<$crate::__metatf_second!($b, __B)>)?;
 
-                fn read<'a, __B: ::core::convert::From<&'a [u8]>, R: $crate::typed::Source<'a>>(
+                fn read<'a, __B: ::core::convert::From<&'a [u8]>, __R: $crate::typed::Source<'a>>(
                     record: u16,
-                    row: &mut R,
+                    row: &mut __R,
                 ) -> $crate::Result<Self::With<__B>> {
                     match record {
                         $($index => $crate::typed::ReadFields::read_fields(row, 0).map($name::$variant),)*
@@ -448,7 +452,7 @@ macro_rules! __metatf_writer {
     ) => {
         /// Writes a trace. Everything that is the same for all formats comes by [`Deref`](::core::ops::Deref).
         #[derive(Debug)]
-        pub struct $writer<W: $crate::container::Sink>($crate::typed::Writer<W, $protocol>);
+        pub struct $writer<__W: $crate::container::Sink>($crate::typed::Writer<__W, $protocol>);
 
         impl $writer<::std::io::BufWriter<::std::fs::File>> {
             /// Creates a file.
@@ -460,12 +464,12 @@ macro_rules! __metatf_writer {
             }
         }
 
-        impl<W: $crate::container::Sink> $writer<W> {
+        impl<__W: $crate::container::Sink> $writer<__W> {
             /// Starts a trace with the default options.
             ///
             /// # Errors
             /// The sink's.
-            pub fn new(sink: W) -> $crate::Result<Self> {
+            pub fn new(sink: __W) -> $crate::Result<Self> {
                 $crate::typed::Writer::new(sink).map(Self)
             }
 
@@ -473,7 +477,7 @@ macro_rules! __metatf_writer {
             ///
             /// # Errors
             /// The sink's.
-            pub fn with_options(sink: W, options: &$crate::container::WriteOptions) -> $crate::Result<Self> {
+            pub fn with_options(sink: __W, options: &$crate::container::WriteOptions) -> $crate::Result<Self> {
                 $crate::typed::Writer::with_options(sink, options).map(Self)
             }
 
@@ -481,7 +485,7 @@ macro_rules! __metatf_writer {
             ///
             /// # Errors
             /// The sink's.
-            pub fn finish(self) -> $crate::Result<W> {
+            pub fn finish(self) -> $crate::Result<__W> {
                 self.0.finish()
             }
 
@@ -501,22 +505,22 @@ macro_rules! __metatf_writer {
             $($(
                 $(#[$sdoc])*
                 pub fn $smethod(&mut self) -> $crate::typed::Table<
-                    '_, W, $kind $(<$crate::__metatf_second!($sb, ::std::vec::Vec<u8>)>)?,
+                    '_, __W, $kind $(<$crate::__metatf_second!($sb, ::std::vec::Vec<u8>)>)?,
                 > {
                     self.0.table($stream)
                 }
             )*)?
         }
 
-        impl<W: $crate::container::Sink> ::core::ops::Deref for $writer<W> {
-            type Target = $crate::typed::Writer<W, $protocol>;
+        impl<__W: $crate::container::Sink> ::core::ops::Deref for $writer<__W> {
+            type Target = $crate::typed::Writer<__W, $protocol>;
 
             fn deref(&self) -> &Self::Target {
                 &self.0
             }
         }
 
-        impl<W: $crate::container::Sink> ::core::ops::DerefMut for $writer<W> {
+        impl<__W: $crate::container::Sink> ::core::ops::DerefMut for $writer<__W> {
             fn deref_mut(&mut self) -> &mut Self::Target {
                 &mut self.0
             }
@@ -542,8 +546,8 @@ macro_rules! __metatf_single {
             }
         }
 
-        impl<'b, const N: usize> ::core::convert::From<&'b [u8; N]> for $name<&'b [u8]> {
-            fn from($field: &'b [u8; N]) -> Self {
+        impl<'b, const __N: usize> ::core::convert::From<&'b [u8; __N]> for $name<&'b [u8]> {
+            fn from($field: &'b [u8; __N]) -> Self {
                 Self { $field }
             }
         }

@@ -37,7 +37,8 @@ pub(crate) static ZEROS: [u8; 4096] = [0; 4096];
 impl Map {
     /// Maps `theirs`, the trace's format, to `ours`.
     pub(crate) fn new(ours: &Format, theirs: &Format) -> Result<Self, String> {
-        let mut map = Self { records: vec![Vec::new(); theirs.sections.len()], sections: vec![None; ours.sections.len()] };
+        let mut map =
+            Self { records: vec![Vec::new(); theirs.sections.len()], sections: vec![None; ours.sections.len()] };
         for (i, section) in ours.sections.iter().enumerate() {
             let same = |s: &Section| s.name == section.name && (s.number == 0) == (section.number == 0);
             let Some(j) = theirs.sections.iter().position(same) else { continue };
@@ -83,7 +84,10 @@ fn leaves(section: &str, ours: &Record, theirs: &Record) -> Result<Vec<From>, St
     for (i, leaf) in ours.leaves.iter().enumerate() {
         let place = format!("`{section}.{}.{}`", ours.name, leaf.path);
         let Some(j) = theirs.leaves.iter().position(|l| l.path == leaf.path) else {
-            map.push(missing(leaf).ok_or_else(|| format!("{place} has no place in the trace's, and is too long to be made up"))?);
+            map.push(
+                missing(leaf)
+                    .ok_or_else(|| format!("{place} has no place in the trace's, and is too long to be made up"))?,
+            );
             continue;
         };
         let kinds = (describe(&leaf.kind), theirs.leaves.get(j).map(|l| describe(&l.kind)).unwrap_or_default());

@@ -1,9 +1,9 @@
 //! Which format a trace is read by, and how its records become the reader's (spec 5.3).
 
+use super::OpenError;
 use super::map::Map;
 use super::protocol::Protocol;
 use super::same::same_text;
-use super::OpenError;
 use crate::reader::FormatRef;
 
 /// The format of the trace, and how it maps to the reader's where the two differ.

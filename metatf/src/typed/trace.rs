@@ -111,7 +111,7 @@ impl<'t, P: Protocol> Trace<'t, P> {
                 RawEvent::Record(at) if self.knows(at) => Event::Record(self.decode(at)?),
                 RawEvent::Element(at, shared) if self.knows(at) => Event::Element(self.decode_element(at)?, shared),
                 RawEvent::Record(_) | RawEvent::Element(..) => continue,
-                RawEvent::Comment(at) => Event::Comment(number(at), self.reader.decode(|row| comment(row))?),
+                RawEvent::Comment(at) => Event::Comment(number(at), self.reader.decode(comment)?),
                 RawEvent::Metadata(at, metadata) => Event::Metadata(number(at), metadata),
                 RawEvent::Section(_, n) => Event::Section(n),
                 RawEvent::Group(n) => Event::Group(n),

@@ -1,0 +1,66 @@
+//! Reads the attribute's arguments, finds the DTD, and puts the generator's tokens into the module.
+
+use std::path::Path;
+
+use metatf_codegen::{Error, Options, generate_source};
+use proc_macro2::{Span, TokenStream};
+use quote::quote;
+use syn::{Item, ItemMod, LitStr};
+
+/// `dtd = ".."`, and perhaps `runtime = ".."`.
+struct Arguments {
+    dtd: LitStr,
+    runtime: Option<LitStr>,
+}
+
+pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
+    let arguments = parse(arguments)?;
+    let mut module: ItemMod =
+        syn::parse2(item).map_err(|e| syn::Error::new(e.span(), "`#[metatf]` fills a module: `mod name {}`"))?;
+    let Some((_, items)) = &mut module.content else {
+        return Err(syn::Error::new_spanned(&module, "the module needs a body, be it empty: `mod name {}`"));
+    };
+    let span = arguments.dtd.span();
+    let error = |text: String| syn::Error::new(span, text);
+    let root = std::env::var("CARGO_MANIFEST_DIR").map_err(|_| error("CARGO_MANIFEST_DIR is not set".to_owned()))?;
+    let path = Path::new(&root).join(arguments.dtd.value());
+    let shown = path.display().to_string();
+    let text = std::fs::read(&path).map_err(|e| {
+        let path = arguments.dtd.value();
+        error(format!("cannot read the DTD `{path}` (the path is relative to the folder of Cargo.toml): {e}"))
+    })?;
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+    let mut options = Options::new(name);
+    if let Some(runtime) = arguments.runtime {
+        options.runtime = runtime.value();
+    }
+    let generated = generate_source(&text, &options).map_err(|e| match e {
+        Error::Dtd(diagnostics) => error(format!("the DTD has errors\n\n{diagnostics}")),
+        other => error(other.to_string()),
+    })?;
+    // The compiler does not know that we read the file: this tells it.
+    items.push(Item::Verbatim(quote!(
+        const _: &[u8] = ::core::include_bytes!(#shown);
+    )));
+    items.push(Item::Verbatim(generated.tokens));
+    Ok(quote!(#module))
+}
+
+fn parse(arguments: TokenStream) -> syn::Result<Arguments> {
+    let (mut dtd, mut runtime) = (None, None);
+    let parser = syn::meta::parser(|meta| {
+        let slot = match meta.path.get_ident().map(ToString::to_string).as_deref() {
+            Some("dtd") => &mut dtd,
+            Some("runtime") => &mut runtime,
+            _ => return Err(meta.error("unknown argument: `dtd = \"..\"` and `runtime = \"..\"` are known")),
+        };
+        let value: LitStr = meta.value()?.parse()?;
+        match slot.replace(value) {
+            Some(_) => Err(meta.error("given twice")),
+            None => Ok(()),
+        }
+    });
+    syn::parse::Parser::parse2(parser, arguments)?;
+    let missing = || syn::Error::new(Span::call_site(), "which DTD? `#[metatf(dtd = \"path/from/Cargo.toml.dtd\")]`");
+    Ok(Arguments { dtd: dtd.ok_or_else(missing)?, runtime })
+}

@@ -1,0 +1,4 @@
+#[metatf_derive::metatf(dtd = "dtds/bad.dtd")]
+mod m {}
+
+fn main() {}

@@ -1,0 +1,4 @@
+#[metatf_derive::metatf()]
+mod m {}
+
+fn main() {}

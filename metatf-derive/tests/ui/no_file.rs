@@ -1,0 +1,4 @@
+#[metatf_derive::metatf(dtd = "dtds/nowhere.dtd")]
+mod m {}
+
+fn main() {}

@@ -1,0 +1,4 @@
+#[metatf_derive::metatf(dtd = "x.dtd")]
+struct M;
+
+fn main() {}

@@ -1,0 +1,4 @@
+#[metatf_derive::metatf(dtd = "x.dtd", dtd = "y.dtd")]
+mod m {}
+
+fn main() {}

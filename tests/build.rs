@@ -1,0 +1,28 @@
+//! Generates a reader and writer for the DTD of every good vector: a module each, and a list of them.
+
+use std::fmt::Write;
+use std::path::Path;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let vectors = Path::new("vectors/good");
+    println!("cargo:rerun-if-changed={}", vectors.display());
+    let out_dir = std::path::PathBuf::from(std::env::var("OUT_DIR")?);
+    let (mut modules, mut list) = (String::new(), String::new());
+    let mut folders: Vec<_> = std::fs::read_dir(vectors)?.collect::<Result<_, _>>()?;
+    folders.sort_by_key(std::fs::DirEntry::file_name);
+    for folder in folders {
+        let name = folder.file_name().to_string_lossy().into_owned();
+        let dtd = folder.path().join("format.dtd");
+        if !dtd.exists() {
+            continue;
+        }
+        let module = format!("v_{}", name.replace('-', "_"));
+        let file = format!("{module}.rs");
+        metatf_codegen::Config::new().dtd(dtd).file_name(&file).module(&module).compile()?;
+        writeln!(modules, "include!(concat!(env!(\"OUT_DIR\"), \"/{file}\"));")?;
+        writeln!(list, "        ({name:?}, check::<{module}::Protocol>),")?;
+    }
+    let list = format!("static VECTORS: &[(&str, fn(&str))] = &[\n{list}];\n");
+    std::fs::write(out_dir.join("vectors.rs"), modules + &list)?;
+    Ok(())
+}
