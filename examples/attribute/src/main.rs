@@ -20,6 +20,17 @@ fn main() -> metatf::Result<()> {
     let mut trace = Trace::from_slice(&bytes)?;
     let records: Vec<Record> = trace.records().collect::<metatf::Result<_>>()?;
     // endregion
+
+    // region: own
+    // What `next` lends becomes a record of one's own.
+    let mut trace = Trace::from_slice(&bytes)?;
+    let first: Option<Record> = trace.next()?.map(|record| record.to_owned());
+    // endregion
+    assert_eq!(first.as_ref(), records.first());
+    for record in trace {
+        assert_eq!(Some(&record?), records.last());
+    }
+
     let submit = Submit { time: 1000, job: 1, vfield: b"compress".to_vec() };
     let done = Done { time: 9000, job: 1, status: 0 };
     assert_eq!(records, [Record::Queue(Queue::Submit(submit)), Record::Queue(Queue::Done(done))]);
