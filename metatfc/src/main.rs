@@ -35,10 +35,12 @@ Examples:
   metatfc dump --format jsonl --where 'size > 4096' out.mtf
   metatfc verify out.mtf                     is it whole?
 
-`-` stands for standard input or output wherever a file is named. Where a trace does not carry its DTD, it is looked
-for in the order: --dtd, the built-in DTDs (HATF10.dtd), the files and folders on METATF_PATH.
+`-` stands for standard input or output wherever a file is named. Where a
+trace does not carry its DTD, it is looked for in the order: --dtd, the
+built-in DTDs (HATF10.dtd), the files and folders on METATF_PATH.
 
-Exit status: 0 all is well, 1 something is wrong with a DTD or a trace, 2 the command line is wrong.";
+Exit status: 0 all is well, 1 something is wrong with a DTD or a trace, 2 the
+command line is wrong.";
 
 /// Meta-TF: binary trace formats, declared in a page of text.
 #[derive(Parser)]
