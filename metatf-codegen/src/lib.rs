@@ -47,6 +47,7 @@ pub use render::render;
 /// # Errors
 /// Options that name what the DTD does not have, or hold text that is no Rust.
 pub fn generate(dtd: &Dtd, options: &Options) -> Result<TokenStream, OptionError> {
+    options.check()?;
     let lookup = options::Lookup::new(options);
     let model = plan::plan(dtd, &lookup);
     lookup.unused().map_or(Ok(()), Err)?;

@@ -32,6 +32,22 @@ impl Options {
     }
 }
 
+impl Options {
+    /// What must be Rust, is.
+    pub(crate) fn check(&self) -> Result<(), OptionError> {
+        let letter = |c: char| c.is_ascii_alphabetic() || c == '_';
+        let name = |n: &str| n.starts_with(letter) && n.chars().all(|c| letter(c) || c.is_ascii_digit());
+        let names = self.renames.iter().map(|(_, name)| name).chain(&self.module);
+        if let Some(wrong) = names.into_iter().find(|n| !name(n)) {
+            return Err(OptionError(format!("`{wrong}` is no name: letters, digits and `_` make one")));
+        }
+        match syn::parse_str::<syn::Path>(&self.runtime) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(OptionError(format!("the runtime `{}` is no path", self.runtime))),
+        }
+    }
+}
+
 /// A mistake in the options: they name what the DTD does not have, or hold text that is no Rust.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionError(pub(crate) String);

@@ -64,3 +64,21 @@ fn parse(arguments: TokenStream) -> syn::Result<Arguments> {
     let missing = || syn::Error::new(Span::call_site(), "which DTD? `#[metatf(dtd = \"path/from/Cargo.toml.dtd\")]`");
     Ok(Arguments { dtd: dtd.ok_or_else(missing)?, runtime })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The module holds the generator's tokens, byte for byte once they are laid out.
+    #[test]
+    fn the_generators_tokens() {
+        let text = std::fs::read("tests/dtds/good.dtd").unwrap();
+        let expected = generate_source(&text, &Options::new("good.dtd")).unwrap();
+        let tokens = expand(quote!(dtd = "tests/dtds/good.dtd"), quote!(mod m {})).unwrap();
+        let module: ItemMod = syn::parse2(tokens).unwrap();
+        let (_, items) = module.content.unwrap();
+        let items = items.iter().skip(1); // The `include_bytes!`.
+        let source = metatf_codegen::render(&quote!(#(#items)*), "good.dtd");
+        assert_eq!(source, expected.source);
+    }
+}

@@ -19,7 +19,7 @@ const CODEGEN_VERSION: u32 = 1;
 
 /// The whole output: a module, in the order in which one would read it.
 pub(crate) fn emit(dtd: &Dtd, model: &Model, options: &Options) -> Result<TokenStream, OptionError> {
-    let runtime: TokenStream = options.runtime.parse().map_err(|_| bad_path("runtime", &options.runtime))?;
+    let runtime: TokenStream = options.runtime.parse().map_err(|_| OptionError(options.runtime.clone()))?;
     let structs = structs::emit(model)?;
     let enums = sections::emit(model);
     let layouts = layouts::emit(model, &runtime);
@@ -55,10 +55,6 @@ pub(crate) fn emit(dtd: &Dtd, model: &Model, options: &Options) -> Result<TokenS
         }
         #reexport
     })
-}
-
-fn bad_path(what: &str, text: &str) -> OptionError {
-    OptionError(format!("the {what} `{text}` is no path"))
 }
 
 /// `Alloc<Bytes>`, or `Alloc` where there are no bytes.
