@@ -23,24 +23,21 @@ pub fn bless() -> bool {
 
 /// The pages that are checked: all Markdown at the root and in `docs/`, by path from the root.
 ///
-/// # Panics
-/// Where a folder cannot be read.
-#[must_use]
-pub fn pages() -> Vec<PathBuf> {
+/// # Errors
+/// A folder that cannot be read.
+pub fn pages() -> std::io::Result<Vec<PathBuf>> {
     let root = root();
     let mut pages = Vec::new();
     for folder in ["", "docs"] {
-        let entries = std::fs::read_dir(root.join(folder)).expect("the folder is there");
-        for entry in entries {
-            let name = entry.expect("the folder can be read").file_name();
-            let path = Path::new(folder).join(name);
+        for entry in std::fs::read_dir(root.join(folder))? {
+            let path = Path::new(folder).join(entry?.file_name());
             if path.extension().is_some_and(|e| e == "md") {
                 pages.push(path);
             }
         }
     }
     pages.sort();
-    pages
+    Ok(pages)
 }
 
 /// A fenced block of a page.

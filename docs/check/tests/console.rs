@@ -1,6 +1,6 @@
 //! The commands that the pages show print what the pages say.
 
-use metatf_docs_check::{Block, blocks, bless, matches, pages, replace, root};
+use metatf_docs_check::{Block, bless, blocks, matches, pages, replace, root};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -67,7 +67,7 @@ fn check(block: &Block, folder: &Path, commands: &Path) -> (Vec<String>, bool) {
 fn commands_print_what_the_pages_say() {
     let commands = commands();
     let mut wrong = Vec::new();
-    for page in pages() {
+    for page in pages().unwrap() {
         let text = std::fs::read_to_string(root().join(&page)).unwrap();
         // Each page has its folder, which sees the project's DTDs and the book's samples.
         let folder = tempfile::tempdir().unwrap();

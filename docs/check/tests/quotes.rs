@@ -1,11 +1,11 @@
 //! What the pages quote is what the files say.
 
-use metatf_docs_check::{blocks, bless, pages, quoted, replace, root};
+use metatf_docs_check::{bless, blocks, pages, quoted, replace, root};
 
 #[test]
 fn quotes_are_the_text_of_the_files() {
     let mut wrong = Vec::new();
-    for page in pages() {
+    for page in pages().unwrap() {
         let text = std::fs::read_to_string(root().join(&page)).unwrap();
         let mut changes = Vec::new();
         for block in blocks(&text) {

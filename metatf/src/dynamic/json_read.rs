@@ -153,7 +153,7 @@ impl Loader<'_> {
         if given == known {
             return Ok(());
         }
-        let strange = object.keys().find(|k| !(top && k.starts_with('@')) && !has_key(items, self.record, k));
+        let strange = object.keys().find(|k| !(top && k.starts_with('@') || has_key(items, self.record, k)));
         error(format!("the record has no field `{}`", strange.map_or("?", |k| k.as_str())))
     }
 
