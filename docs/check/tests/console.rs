@@ -1,4 +1,5 @@
 //! The commands that the pages show print what the pages say.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use metatf_docs_check::{Block, bless, blocks, matches, pages, replace, root};
 use std::path::{Path, PathBuf};
