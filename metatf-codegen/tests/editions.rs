@@ -1,4 +1,5 @@
 //! The goldens compile in each edition, with warnings as errors, in crates that call the runtime by another name.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
 
 use std::path::Path;
 use std::process::Command;

@@ -1,4 +1,5 @@
 //! The build script's face: what it writes, what it refuses, and that the attribute has the same tokens.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
 
 use std::path::{Path, PathBuf};
 
@@ -87,7 +88,8 @@ fn what_cannot_be_is_refused() {
 
 #[test]
 fn a_bad_dtd_is_shown() {
-    let error = generate_source(b"section s 1 { r: (tag, x) { tag.value = 4; } }", &Options::new("bad.dtd")).unwrap_err();
+    let error =
+        generate_source(b"section s 1 { r: (tag, x) { tag.value = 4; } }", &Options::new("bad.dtd")).unwrap_err();
     let Error::Dtd(diagnostics) = &error else { panic!("{error}") };
     assert_eq!(diagnostics.errors, diagnostics.rendered.len());
     assert!(error.to_string().contains("--> bad.dtd:1:24"), "{error}");

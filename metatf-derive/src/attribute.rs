@@ -74,7 +74,13 @@ mod tests {
     fn the_generators_tokens() {
         let text = std::fs::read("tests/dtds/good.dtd").unwrap();
         let expected = generate_source(&text, &Options::new("good.dtd")).unwrap();
-        let tokens = expand(quote!(dtd = "tests/dtds/good.dtd"), quote!(mod m {})).unwrap();
+        let tokens = expand(
+            quote!(dtd = "tests/dtds/good.dtd"),
+            quote!(
+                mod m {}
+            ),
+        )
+        .unwrap();
         let module: ItemMod = syn::parse2(tokens).unwrap();
         let (_, items) = module.content.unwrap();
         let items = items.iter().skip(1); // The `include_bytes!`.

@@ -1,4 +1,5 @@
 //! The attribute gives what the other faces give, and says what is wrong where it is written.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
 
 mod inner {
     /// The runtime under another name.

@@ -58,3 +58,54 @@ impl fmt::Display for Explained<'_> {
         write!(f, ")")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::explain;
+    use crate::error::{Error, ErrorKind, Place};
+    use crate::format::{Format, Leaf, LeafKind, Record, Section};
+    use std::borrow::Cow;
+
+    fn format() -> Format {
+        let leaf =
+            |path| Leaf { field: Cow::Borrowed(path), path: Cow::Borrowed(path), kind: LeafKind::Tag, constant: None };
+        let record = |name, tag| Record {
+            name: Cow::Borrowed(name),
+            tag,
+            leaves: vec![leaf("tag"), leaf("box.x")].into(),
+            steps: Cow::Borrowed(&[]),
+        };
+        let section = |number, name, stream, records| Section {
+            number,
+            name: Cow::Borrowed(name),
+            stream,
+            records: Cow::Borrowed(records),
+            cells: Cow::Borrowed(&[]),
+            initials: Cow::Borrowed(&[]),
+        };
+        Format {
+            dtd: Cow::Borrowed(""),
+            fingerprint: 0,
+            tag_width: 1,
+            sections: vec![
+                section(0, "", false, &[]),
+                section(5, "heap", false, &[0]),
+                section(6, "names", true, &[1]),
+            ]
+            .into(),
+            records: vec![record("alloc", 4), record("name", 0)].into(),
+        }
+    }
+
+    #[test]
+    fn names_where_there_are_names() {
+        let place = Place { offset: 9, section: Some(5), tag: Some(4), leaf: Some(1), ..Place::default() };
+        let show = |place| explain(&format(), &Error { kind: ErrorKind::Expression, place }).to_string();
+        let at = |place: Place| show(place).split_once('(').map(|(_, text)| text.to_owned()).unwrap_or_default();
+        assert_eq!(at(place), "section heap, record alloc, leaf box.x)");
+        assert_eq!(at(Place { tag: Some(7), ..place }), "section heap, record with tag 7, leaf 1)");
+        assert_eq!(at(Place { section: Some(6), tag: None, ..place }), "section names, record name, leaf box.x)");
+        assert_eq!(at(Place { section: Some(0), tag: None, leaf: None, ..place }), "global section)");
+        assert_eq!(at(Place { section: None, ..place }), "");
+    }
+}

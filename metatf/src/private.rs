@@ -169,3 +169,19 @@ macro_rules! __metatf_interpretation {
     (None) => { $crate::private::Interpretation::None };
     ($kind:ident $($value:literal)+) => { $crate::private::Interpretation::$kind($($value),+) };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{CODEGEN_VERSION, check_codegen};
+
+    #[test]
+    fn code_of_this_version_is_taken() {
+        check_codegen(CODEGEN_VERSION);
+    }
+
+    #[test]
+    #[should_panic(expected = "generate it again")]
+    fn stale_code_is_refused_with_a_sentence() {
+        check_codegen(CODEGEN_VERSION + 1);
+    }
+}

@@ -35,7 +35,7 @@ pub(crate) fn emit(dtd: &Dtd, model: &Model, options: &Options) -> Result<TokenS
     };
     let reexport = module.is_none().then(|| {
         quote!(
-            #[allow(unused_imports)]
+            #[allow(unused_imports, unreachable_pub, clippy::pub_use)]
             pub use self::generated::*;
         )
     });

@@ -500,5 +500,5 @@ mod generated {
     };
 }
 
-#[allow(unused_imports)]
+#[allow(unused_imports, unreachable_pub, clippy::pub_use)]
 pub use self::generated::*;

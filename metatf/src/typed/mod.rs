@@ -6,7 +6,9 @@
 
 mod error;
 mod layout;
-mod macros;
+mod macros_faces;
+mod macros_layout;
+mod macros_sections;
 #[cfg_attr(not(feature = "dynamic"), allow(dead_code, reason = "only `dynamic` makes maps"))]
 mod map;
 mod mapped;

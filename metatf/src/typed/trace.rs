@@ -5,7 +5,7 @@ use super::mapped::MappedRow;
 use super::protocol::Protocol;
 use super::section::{Elements, Section};
 use crate::container::{Header, LossReport, Warning};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::reader::{At, Event as RawEvent, Metadata, RecordReader};
 use crate::row::Row;
 use std::fmt;
@@ -81,16 +81,13 @@ impl<'t, P: Protocol> Trace<'t, P> {
         Elements::new(self, section)
     }
 
-    /// Skips data records until `n` of the trace have passed.
+    /// Goes to data record `n` of the file, from 0: it is the next that is read. See [`RecordReader::seek`]. Records
+    /// that this reader does not know count, too.
     ///
     /// # Errors
-    /// The first thing that is wrong with the trace; that the reader is past that record already.
+    /// A record before the place in a stream; what is wrong with the trace on the way.
     pub fn seek(&mut self, n: u64) -> Result<()> {
-        if self.reader.records_read() > n {
-            return Err(Error::at(0, ErrorKind::Usage("the reader is past that record; open the trace again")));
-        }
-        while self.reader.records_read() < n && self.reader.next_event()?.is_some() {}
-        Ok(())
+        self.reader.seek(n)
     }
 
     /// Also delivers the elements of stream sections, by [`next_event`](Self::next_event).

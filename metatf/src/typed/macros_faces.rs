@@ -1,0 +1,182 @@
+//! The macros that make a generated module's `Trace` and `Writer`.
+
+/// `Trace`: the runtime's, with a method for each section.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_trace {
+    (
+        $trace:ident $protocol:ident;
+        $($(#[$doc:meta])* $method:ident -> $name:ident $(<$b:ident>)?;)*
+        $([ $($(#[$sdoc:meta])* $smethod:ident($section:literal) -> $kind:ident $(<$sb:ident>)?;)* ])?
+    ) => {
+        /// Reads a trace. Everything that is the same for all formats comes by [`Deref`](::core::ops::Deref).
+        #[derive(Debug)]
+        pub struct $trace<'t>($crate::typed::Trace<'t, $protocol>);
+
+        impl $trace<'static> {
+            /// Opens a file, or a pipe.
+            ///
+            /// # Errors
+            /// No trace, or one whose DTD does not fit this format.
+            pub fn open(
+                path: impl ::core::convert::AsRef<::std::path::Path>,
+            ) -> ::core::result::Result<Self, $crate::typed::OpenError> {
+                $crate::typed::TraceOptions::new().open(path).map(Self)
+            }
+        }
+
+        impl<'t> $trace<'t> {
+            /// Reads a trace in memory.
+            ///
+            /// # Errors
+            /// As [`open`](Self::open).
+            pub fn from_slice(bytes: &'t [u8]) -> ::core::result::Result<Self, $crate::typed::OpenError> {
+                $crate::typed::TraceOptions::new().from_slice(bytes).map(Self)
+            }
+
+            /// Reads a trace from a stream.
+            ///
+            /// # Errors
+            /// As [`open`](Self::open).
+            pub fn from_read(
+                read: impl ::std::io::Read + 't,
+            ) -> ::core::result::Result<Self, $crate::typed::OpenError> {
+                $crate::typed::TraceOptions::new().from_read(read).map(Self)
+            }
+
+            /// A trace that was opened with options (`metatf::typed::TraceOptions`).
+            #[must_use]
+            pub fn with_options(trace: $crate::typed::Trace<'t, $protocol>) -> Self {
+                Self(trace)
+            }
+
+            $(
+                $(#[$doc])*
+                pub fn $method(&mut self) -> $crate::typed::Section<
+                    '_, 't, $protocol, $name $(<$crate::__metatf_second!($b, ::std::vec::Vec<u8>)>)?,
+                > {
+                    self.0.section()
+                }
+            )*
+
+            $($(
+                $(#[$sdoc])*
+                pub fn $smethod(&mut self) -> $crate::typed::Elements<
+                    '_, 't, $protocol, $kind $(<$crate::__metatf_second!($sb, ::std::vec::Vec<u8>)>)?,
+                > {
+                    self.0.elements($section)
+                }
+            )*)?
+        }
+
+        impl<'t> ::core::ops::Deref for $trace<'t> {
+            type Target = $crate::typed::Trace<'t, $protocol>;
+
+            fn deref(&self) -> &Self::Target {
+                &self.0
+            }
+        }
+
+        impl<'t> ::core::ops::DerefMut for $trace<'t> {
+            fn deref_mut(&mut self) -> &mut Self::Target {
+                &mut self.0
+            }
+        }
+
+        impl<'t> ::core::iter::IntoIterator for $trace<'t> {
+            type Item = <$crate::typed::Records<'t, $protocol> as ::core::iter::Iterator>::Item;
+            type IntoIter = $crate::typed::Records<'t, $protocol>;
+
+            fn into_iter(self) -> Self::IntoIter {
+                self.0.into_iter()
+            }
+        }
+    };
+}
+
+/// `Writer`: the runtime's, with a method for each record and for each stream section that users fill.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_writer {
+    (
+        $writer:ident $protocol:ident;
+        $($method:ident($name:ident $(<$b:ident>)?) = $section:literal $record:literal;)*
+        $([ $($(#[$sdoc:meta])* $smethod:ident($kind:ident $(<$sb:ident>)?) = $stream:literal;)* ])?
+    ) => {
+        /// Writes a trace. Everything that is the same for all formats comes by [`Deref`](::core::ops::Deref).
+        #[derive(Debug)]
+        pub struct $writer<__W: $crate::container::Sink>($crate::typed::Writer<__W, $protocol>);
+
+        impl $writer<::std::io::BufWriter<::std::fs::File>> {
+            /// Creates a file.
+            ///
+            /// # Errors
+            /// The file system's.
+            pub fn create(path: impl ::core::convert::AsRef<::std::path::Path>) -> $crate::Result<Self> {
+                $crate::typed::Writer::create(path).map(Self)
+            }
+        }
+
+        impl<__W: $crate::container::Sink> $writer<__W> {
+            /// Starts a trace with the default options.
+            ///
+            /// # Errors
+            /// The sink's.
+            pub fn new(sink: __W) -> $crate::Result<Self> {
+                $crate::typed::Writer::new(sink).map(Self)
+            }
+
+            /// Starts a trace.
+            ///
+            /// # Errors
+            /// The sink's.
+            pub fn with_options(sink: __W, options: &$crate::container::WriteOptions) -> $crate::Result<Self> {
+                $crate::typed::Writer::with_options(sink, options).map(Self)
+            }
+
+            /// Writes what is left, closes the trace and gives the sink back.
+            ///
+            /// # Errors
+            /// The sink's.
+            pub fn finish(self) -> $crate::Result<__W> {
+                self.0.finish()
+            }
+
+            $(
+                #[doc = ::core::concat!("Writes a record [`", ::core::stringify!($name), "`].")]
+                ///
+                /// # Errors
+                /// The sink's, and what cannot be written as it is.
+                pub fn $method(
+                    &mut self,
+                    record: &$name $(<$crate::__metatf_second!($b, &[u8])>)?,
+                ) -> $crate::Result<()> {
+                    self.0.put($section, $record, record)
+                }
+            )*
+
+            $($(
+                $(#[$sdoc])*
+                pub fn $smethod(&mut self) -> $crate::typed::Table<
+                    '_, __W, $kind $(<$crate::__metatf_second!($sb, ::std::vec::Vec<u8>)>)?,
+                > {
+                    self.0.table($stream)
+                }
+            )*)?
+        }
+
+        impl<__W: $crate::container::Sink> ::core::ops::Deref for $writer<__W> {
+            type Target = $crate::typed::Writer<__W, $protocol>;
+
+            fn deref(&self) -> &Self::Target {
+                &self.0
+            }
+        }
+
+        impl<__W: $crate::container::Sink> ::core::ops::DerefMut for $writer<__W> {
+            fn deref_mut(&mut self) -> &mut Self::Target {
+                &mut self.0
+            }
+        }
+    };
+}

@@ -1,0 +1,266 @@
+//! The macros by which generated structs are read and written. They are repetitions, never recursive on a record's length, so a record of 255
+//! leaves stays far from the compiler's limits. All names are written in full: generated types may be called `Option`.
+
+/// Another type parameter in the place of one that is only there to be counted.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_second {
+    ($first:ident, $($second:tt)*) => { $($second)* };
+}
+
+/// For each struct: its fields, then how each leaf is read and written.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_layouts {
+    ($($name:ident $(<$b:ident>)? { $($field:ident),* } $($kind:ident($($arg:tt)*)),* ;)*) => {$(
+        impl<'a $(, $b: ::core::convert::From<&'a [u8]>)?> $crate::typed::ReadFields<'a> for $name $(<$b>)? {
+            #[allow(unused_variables)]
+            fn read_fields<__R: $crate::typed::Source<'a>>(row: &mut __R, base: u8) -> $crate::Result<Self> {
+                $($crate::__metatf_read!(row base $kind $($arg)*);)*
+                ::core::result::Result::Ok(Self { $($field),* })
+            }
+        }
+
+        impl $(<$b: ::core::convert::AsRef<[u8]>>)? $crate::typed::WriteFields for $name $(<$b>)? {
+            #[allow(unused_variables)]
+            fn write_fields(&self, row: &mut $crate::RowWriter<'_>, base: u8) -> $crate::Result<()> {
+                let this = self;
+                $($crate::__metatf_write!(this row base $kind $($arg)*);)*
+                ::core::result::Result::Ok(())
+            }
+        }
+
+        impl<'s, __C $(, $b: ::core::convert::AsRef<[u8]>)?> $crate::typed::Rebytes<'s, __C> for $name $(<$b>)? {
+            type Out = $name $(<$crate::__metatf_second!($b, __C)>)?;
+
+            #[allow(unused_variables)]
+            fn rebytes(&'s self, bytes: fn(&'s [u8]) -> __C) -> Self::Out {
+                let this = self;
+                $($crate::__metatf_rebytes!(this bytes $kind $($arg)*);)*
+                $name { $($field),* }
+            }
+        }
+
+        impl $crate::typed::Family for $name $(<$crate::__metatf_second!($b, ::std::vec::Vec<u8>)>)? {
+            type With<__B> = $name $(<$crate::__metatf_second!($b, __B)>)?;
+
+            fn read<'a, __B: ::core::convert::From<&'a [u8]>, __R: $crate::typed::Source<'a>>(
+                row: &mut __R,
+            ) -> $crate::Result<Self::With<__B>> {
+                $crate::typed::ReadFields::read_fields(row, 0)
+            }
+        }
+
+        $crate::__metatf_conversions! { $name $(<$b>)? }
+    )*};
+}
+
+/// `to_owned` and `borrow`, where there are bytes.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_conversions {
+    ($name:ident) => {};
+    ($name:ident<$b:ident>) => {
+        impl<$b: ::core::convert::AsRef<[u8]>> $name<$b> {
+            /// A copy that owns its bytes.
+            #[must_use]
+            pub fn to_owned(&self) -> $name<::std::vec::Vec<u8>> {
+                $crate::typed::Rebytes::rebytes(self, <[u8]>::to_vec)
+            }
+
+            /// A copy that borrows its bytes from this one.
+            #[must_use]
+            pub fn borrow(&self) -> $name<&[u8]> {
+                $crate::typed::Rebytes::rebytes(self, |bytes| bytes)
+            }
+        }
+    };
+}
+
+/// Statements that read one piece of a layout, and bind its fields.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_read {
+    ($row:ident $base:ident numbers $leaf:literal $($field:ident)+) => {
+        let [$($field),+] = $crate::typed::numbers($row, $base + $leaf)?;
+    };
+    ($row:ident $base:ident signed $leaf:literal $field:ident) => {
+        let $field = $crate::typed::signed($crate::Row::number($row, $base + $leaf)?);
+    };
+    ($row:ident $base:ident float $leaf:literal $field:ident) => {
+        let $field = $crate::typed::float($crate::Row::number($row, $base + $leaf)?);
+    };
+    ($row:ident $base:ident bytes $leaf:literal $field:ident) => {
+        let $field = ::core::convert::From::from($crate::Row::bytes($row, $base + $leaf)?);
+    };
+    ($row:ident $base:ident array $leaf:literal $field:ident) => {
+        let $field = $crate::typed::array($crate::Row::bytes($row, $base + $leaf)?)?;
+    };
+    ($row:ident $base:ident nested $leaf:literal $field:ident) => {
+        let $field = $crate::typed::ReadFields::read_fields($row, $base + $leaf)?;
+    };
+    ($row:ident $base:ident each $count:literal $field:ident $($item:tt)+) => {
+        let $field =
+            $crate::typed::each($row, $base + $count, |row| $crate::__metatf_read_item!(row $base $($item)+))?;
+    };
+    // A constant, a length, a count: checked or implied, no field.
+    ($row:ident $base:ident $kind:ident $leaf:literal $what:tt) => {
+        $crate::Row::number($row, $base + $leaf)?;
+    };
+}
+
+/// An expression that reads an item of a repetition.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_read_item {
+    ($row:ident $base:ident numbers $leaf:literal) => {
+        $crate::Row::number($row, $base + $leaf)
+    };
+    ($row:ident $base:ident signed $leaf:literal) => {
+        $crate::Row::number($row, $base + $leaf).map($crate::typed::signed)
+    };
+    ($row:ident $base:ident float $leaf:literal) => {
+        $crate::Row::number($row, $base + $leaf).map($crate::typed::float)
+    };
+    ($row:ident $base:ident constant $leaf:literal $value:literal) => {
+        $crate::Row::number($row, $base + $leaf).map(::core::mem::drop)
+    };
+    ($row:ident $base:ident bytes $leaf:literal) => {
+        $crate::Row::bytes($row, $base + $leaf).map(::core::convert::From::from)
+    };
+    ($row:ident $base:ident array $leaf:literal) => {
+        $crate::Row::bytes($row, $base + $leaf).and_then($crate::typed::array)
+    };
+    ($row:ident $base:ident vfield $length:literal $leaf:literal) => {
+        $crate::typed::read_vfield($row, $base + $length, $base + $leaf)
+    };
+    ($row:ident $base:ident nested $leaf:literal) => {
+        $crate::typed::ReadFields::read_fields($row, $base + $leaf)
+    };
+}
+
+/// Statements that write one piece of a layout.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_write {
+    ($this:ident $row:ident $base:ident numbers $leaf:literal $($field:ident)+) => {
+        $crate::typed::put_numbers($row, $base + $leaf, [$($this.$field),+])?;
+    };
+    ($this:ident $row:ident $base:ident signed $leaf:literal $field:ident) => {
+        $row.number($base + $leaf, $crate::typed::unsigned($this.$field))?;
+    };
+    ($this:ident $row:ident $base:ident float $leaf:literal $field:ident) => {
+        $row.number($base + $leaf, $crate::typed::float_bits($this.$field))?;
+    };
+    ($this:ident $row:ident $base:ident constant $leaf:literal $value:literal) => {
+        $row.number($base + $leaf, $value)?;
+    };
+    ($this:ident $row:ident $base:ident length $leaf:literal $field:ident) => {
+        $crate::typed::put_length($row, $base + $leaf, &$this.$field)?;
+    };
+    ($this:ident $row:ident $base:ident count $leaf:literal $field:ident) => {
+        $row.number($base + $leaf, $this.$field.len() as u64)?;
+    };
+    ($this:ident $row:ident $base:ident nested $leaf:literal $field:ident) => {
+        $crate::typed::WriteFields::write_fields(&$this.$field, $row, $base + $leaf)?;
+    };
+    ($this:ident $row:ident $base:ident each $count:literal $field:ident $($item:tt)+) => {
+        $crate::typed::put_each($row, $base + $count, &$this.$field, |row, item| {
+            $crate::__metatf_write_item!(item row $base $($item)+)
+        })?;
+    };
+    ($this:ident $row:ident $base:ident $bytes:ident $leaf:literal $field:ident) => {
+        $row.bytes($base + $leaf, ::core::convert::AsRef::<[u8]>::as_ref(&$this.$field))?;
+    };
+}
+
+/// An expression that writes an item of a repetition.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_write_item {
+    ($item:ident $row:ident $base:ident numbers $leaf:literal) => {
+        $row.number($base + $leaf, *$item)
+    };
+    ($item:ident $row:ident $base:ident signed $leaf:literal) => {
+        $row.number($base + $leaf, $crate::typed::unsigned(*$item))
+    };
+    ($item:ident $row:ident $base:ident float $leaf:literal) => {
+        $row.number($base + $leaf, $crate::typed::float_bits(*$item))
+    };
+    ($item:ident $row:ident $base:ident constant $leaf:literal $value:literal) => {{
+        let () = $item;
+        $row.number($base + $leaf, $value)
+    }};
+    ($item:ident $row:ident $base:ident vfield $length:literal $leaf:literal) => {{
+        $crate::typed::put_length($row, $base + $length, $item)?;
+        $row.bytes($base + $leaf, ::core::convert::AsRef::<[u8]>::as_ref($item))
+    }};
+    ($item:ident $row:ident $base:ident nested $leaf:literal) => {
+        $crate::typed::WriteFields::write_fields($item, $row, $base + $leaf)
+    };
+    ($item:ident $row:ident $base:ident $bytes:ident $leaf:literal) => {
+        $row.bytes($base + $leaf, ::core::convert::AsRef::<[u8]>::as_ref($item))
+    };
+}
+
+/// Statements that bind copies of a piece's fields, their bytes held in another way.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_rebytes {
+    ($this:ident $bytes:ident numbers $leaf:literal $($field:ident)+) => { $(let $field = $this.$field;)+ };
+    ($this:ident $bytes:ident signed $leaf:literal $field:ident) => { let $field = $this.$field; };
+    ($this:ident $bytes:ident float $leaf:literal $field:ident) => { let $field = $this.$field; };
+    ($this:ident $bytes:ident array $leaf:literal $field:ident) => { let $field = $this.$field; };
+    ($this:ident $bytes:ident bytes $leaf:literal $field:ident) => {
+        let $field = $bytes(::core::convert::AsRef::<[u8]>::as_ref(&$this.$field));
+    };
+    ($this:ident $bytes:ident nested $leaf:literal $field:ident) => {
+        let $field = $crate::typed::Rebytes::rebytes(&$this.$field, $bytes);
+    };
+    ($this:ident $bytes:ident each $count:literal $field:ident nested $leaf:literal) => {
+        let $field =
+            $this.$field.iter().map(|item| $crate::typed::Rebytes::rebytes(item, $bytes)).collect();
+    };
+    ($this:ident $bytes:ident each $count:literal $field:ident bytes $leaf:literal) => {
+        let $field = $this.$field.iter().map(|item| $bytes(::core::convert::AsRef::<[u8]>::as_ref(item))).collect();
+    };
+    ($this:ident $bytes:ident each $count:literal $field:ident vfield $length:literal $leaf:literal) => {
+        let $field = $this.$field.iter().map(|item| $bytes(::core::convert::AsRef::<[u8]>::as_ref(item))).collect();
+    };
+    ($this:ident $bytes:ident each $count:literal $field:ident $($item:tt)+) => {
+        let $field = ::core::clone::Clone::clone(&$this.$field);
+    };
+    ($this:ident $bytes:ident $kind:ident $leaf:literal $what:tt) => {};
+}
+
+/// Conversions to an element of one field from the field's value.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_single {
+    (number $name:ident $field:ident) => {
+        impl ::core::convert::From<u64> for $name {
+            fn from($field: u64) -> Self {
+                Self { $field }
+            }
+        }
+    };
+    (bytes $name:ident $field:ident) => {
+        impl<'b> ::core::convert::From<&'b [u8]> for $name<&'b [u8]> {
+            fn from($field: &'b [u8]) -> Self {
+                Self { $field }
+            }
+        }
+
+        impl<'b, const __N: usize> ::core::convert::From<&'b [u8; __N]> for $name<&'b [u8]> {
+            fn from($field: &'b [u8; __N]) -> Self {
+                Self { $field }
+            }
+        }
+
+        impl<'b> ::core::convert::From<&'b str> for $name<&'b [u8]> {
+            fn from($field: &'b str) -> Self {
+                Self { $field: ::core::primitive::str::as_bytes($field) }
+            }
+        }
+    };
+}

@@ -1,0 +1,116 @@
+//! The macro that ties the enums of generated sections to the format's numbers. As for all macros here, generated types
+//! may have any name: `Option`, `R`.
+
+/// The enums of sections, the enum of all, and the module's [`Protocol`](crate::typed::Protocol).
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_sections {
+    (
+        $source:literal $format:ident $protocol:ident;
+        record $record:ident $(<$rb:ident>)?;
+        $($section:literal $top:ident($name:ident $(<$b:ident>)?) { $($index:literal $variant:ident),* };)*
+        $(element $element:ident $(<$eb:ident>)? { $($stream:literal $kind:ident),* };)?
+    ) => {
+        impl $crate::typed::Protocol for $protocol {
+            const SOURCE: &'static str = $source;
+            type Record<__B> = $record $(<$crate::__metatf_second!($rb, __B)>)?;
+            type Element<__B> = $crate::__metatf_element!($($element $(<$crate::__metatf_second!($eb, __B)>)?)?);
+
+            fn format() -> &'static $crate::format::Format {
+                &$format
+            }
+
+            #[allow(unused_variables)]
+            fn record<'a, __B: ::core::convert::From<&'a [u8]>, __R: $crate::typed::Source<'a>>(
+                section: usize,
+                record: u16,
+                row: &mut __R,
+            ) -> $crate::Result<Self::Record<__B>> {
+                match section {
+                    $($section => <$name $(<$crate::__metatf_second!($b, ::std::vec::Vec<u8>)>)?
+                        as $crate::typed::SectionFamily>::read::<__B, __R>(record, row).map($record::$top),)*
+                    _ => ::core::result::Result::Err($crate::private::no_such_record()),
+                }
+            }
+
+            #[allow(unused_variables)]
+            fn element<'a, __B: ::core::convert::From<&'a [u8]>, __R: $crate::typed::Source<'a>>(
+                section: usize,
+                row: &mut __R,
+            ) -> $crate::Result<Self::Element<__B>> {
+                match section {
+                    $($($stream => $crate::typed::ReadFields::read_fields(row, 0).map($element::$kind),)*)?
+                    _ => ::core::result::Result::Err($crate::private::no_such_record()),
+                }
+            }
+        }
+
+        impl $(<$rb: ::core::convert::AsRef<[u8]>>)? $crate::typed::DataRecord for $record $(<$rb>)? {
+            fn place(&self) -> (usize, u16) {
+                match *self { $(Self::$top(ref section) => $crate::typed::DataRecord::place(section),)* }
+            }
+
+            fn fields(&self) -> &dyn $crate::typed::WriteFields {
+                match *self { $(Self::$top(ref section) => $crate::typed::DataRecord::fields(section),)* }
+            }
+        }
+
+        impl<'s, __C $(, $rb: ::core::convert::AsRef<[u8]>)?> $crate::typed::Rebytes<'s, __C> for $record $(<$rb>)? {
+            type Out = $record $(<$crate::__metatf_second!($rb, __C)>)?;
+
+            #[allow(unused_variables)]
+            fn rebytes(&'s self, bytes: fn(&'s [u8]) -> __C) -> Self::Out {
+                match *self { $(Self::$top(ref r) => $record::$top($crate::typed::Rebytes::rebytes(r, bytes)),)* }
+            }
+        }
+
+        $crate::__metatf_conversions! { $record $(<$rb>)? }
+
+        $(
+            impl $crate::typed::SectionFamily for $name $(<$crate::__metatf_second!($b, ::std::vec::Vec<u8>)>)? {
+                const SECTION: usize = $section;
+                type With<__B> = $name $(<$crate::__metatf_second!($b, __B)>)?;
+
+                fn read<'a, __B: ::core::convert::From<&'a [u8]>, __R: $crate::typed::Source<'a>>(
+                    record: u16,
+                    row: &mut __R,
+                ) -> $crate::Result<Self::With<__B>> {
+                    match record {
+                        $($index => $crate::typed::ReadFields::read_fields(row, 0).map($name::$variant),)*
+                        _ => ::core::result::Result::Err($crate::private::no_such_record()),
+                    }
+                }
+            }
+
+            impl $(<$b: ::core::convert::AsRef<[u8]>>)? $crate::typed::DataRecord for $name $(<$b>)? {
+                fn place(&self) -> (usize, u16) {
+                    match *self { $(Self::$variant(..) => ($section, $index),)* }
+                }
+
+                fn fields(&self) -> &dyn $crate::typed::WriteFields {
+                    match *self { $(Self::$variant(ref record) => record,)* }
+                }
+            }
+
+            impl<'s, __C $(, $b: ::core::convert::AsRef<[u8]>)?> $crate::typed::Rebytes<'s, __C> for $name $(<$b>)? {
+                type Out = $name $(<$crate::__metatf_second!($b, __C)>)?;
+
+                fn rebytes(&'s self, bytes: fn(&'s [u8]) -> __C) -> Self::Out {
+                    match *self {
+                        $(Self::$variant(ref r) => $name::$variant($crate::typed::Rebytes::rebytes(r, bytes)),)*
+                    }
+                }
+            }
+
+            $crate::__metatf_conversions! { $name $(<$b>)? }
+        )*
+    };
+}
+
+/// The type of a module's stream elements; none where it has no stream sections.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_element {
+    () => { ::core::convert::Infallible };
+    ($($element:tt)+) => { $($element)+ };
+}
