@@ -11,7 +11,6 @@ use metatf::typed::Event;
 use crate::{Error, EventSink, EventSource, Item, Record, Result, What};
 
 /// What the build script made of `dtds/HATF10.dtd`.
-#[expect(clippy::pub_use, unreachable_pub, reason = "generated code")]
 mod format {
     include!(concat!(env!("OUT_DIR"), "/hatf10.rs"));
 }

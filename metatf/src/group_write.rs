@@ -22,7 +22,8 @@ impl<S: Sink> RecordWriter<S> {
     /// Ends the chunk of a section, if it holds anything.
     pub(crate) fn close_chunk(&mut self, section: usize) -> Result<()> {
         let Some(writer) = self.sections.get_mut(section).filter(|s| !s.out.is_empty()) else { return Ok(()) };
-        let chunk = Chunk { section, reset: writer.reset, records: writer.records, raw: std::mem::take(&mut writer.out) };
+        let chunk =
+            Chunk { section, reset: writer.reset, records: writer.records, raw: std::mem::take(&mut writer.out) };
         writer.reset = false;
         writer.records = 0;
         self.group_bytes += chunk.raw.len();

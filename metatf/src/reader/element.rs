@@ -37,7 +37,8 @@ impl RecordReader<'_> {
         let at = pieces.partition_point(|p| p.logical <= offset).checked_sub(1).ok_or(none)?;
         let piece = pieces.get(at).cloned().ok_or(none)?;
         let wanted = usize::try_from(offset - piece.logical).map_err(|_| none)?;
-        let from = if record.is_stateless() { at } else { pieces.iter().take(at + 1).rposition(|p| p.reset).unwrap_or(0) };
+        let from =
+            if record.is_stateless() { at } else { pieces.iter().take(at + 1).rposition(|p| p.reset).unwrap_or(0) };
         let pieces: Vec<Piece> = pieces.get(from..=at).unwrap_or_default().to_vec();
         let mut state = State::new(&self.format, section);
         let mut decode = Some(decode);

@@ -132,7 +132,11 @@ impl RecordReader<'_> {
         };
         if self.format.sections.get(index).is_some_and(|s| s.stream) {
             let expected = "no stream section in a file without a section table";
-            return Err(self.tagged(number_at, start, ErrorKind::Invalid { what: "the section", found: number, expected }));
+            return Err(self.tagged(
+                number_at,
+                start,
+                ErrorKind::Invalid { what: "the section", found: number, expected },
+            ));
         }
         if let Some(current) = self.current.as_mut() {
             current.section = index;

@@ -386,7 +386,6 @@ impl<'a> RecordReader<'a> {
             _ => Ok(()),
         }
     }
-
 }
 
 impl Current {

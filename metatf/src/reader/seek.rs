@@ -62,9 +62,8 @@ impl RecordReader<'_> {
 
     /// To the first chunk of the group that holds record `n`, with the shared tables before it.
     fn enter_group(&mut self, chunks: &[ChunkInfo], n: u64) -> Result<()> {
-        let holds_records = |c: &ChunkInfo| {
-            c.is_data() && !self.format.section_index(c.section).is_some_and(|i| self.is_stream(i))
-        };
+        let holds_records =
+            |c: &ChunkInfo| c.is_data() && !self.format.section_index(c.section).is_some_and(|i| self.is_stream(i));
         let (mut group, mut before, mut records) = (0, 0, 0_u64);
         for (i, chunk) in chunks.iter().enumerate() {
             if chunk.is_group_start() {

@@ -1,0 +1,94 @@
+//! A recorded trace reads the same by the generated reader and by the universal one, and once more after it was written
+//! again from its JSON lines.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::fmt::Write as _;
+use std::process::Command;
+
+use metatf::container::WriteOptions;
+use metatf::dynamic::{JsonOptions, Schema, Tape, Trace, Writer};
+
+mod generated {
+    include!(concat!(env!("OUT_DIR"), "/hatf10.rs"));
+}
+
+/// A record of the generated reader as spec 8 prints it.
+fn line(record: &generated::Heap<&[u8]>) -> String {
+    use generated::Heap;
+    let (name, numbers, attributes): (&str, Vec<(&str, u64)>, &[u8]) = match record {
+        Heap::Alloc(r) => (
+            "alloc",
+            vec![("size", r.size), ("address", r.address), ("time", r.time), ("thread", r.thread), ("heap", r.heap)],
+            r.vfield,
+        ),
+        Heap::Realloc(r) => (
+            "realloc",
+            vec![
+                ("address", r.address),
+                ("address_2", r.address_2),
+                ("time", r.time),
+                ("thread", r.thread),
+                ("heap", r.heap),
+            ],
+            r.vfield,
+        ),
+        Heap::Free(r) => (
+            "free",
+            vec![("address", r.address), ("time", r.time), ("thread", r.thread), ("heap", r.heap)],
+            r.vfield,
+        ),
+        Heap::CreateHeap(r) => ("createHeap", vec![("thread", r.thread), ("heap", r.heap)], r.vfield),
+        Heap::DestroyHeap(r) => ("destroyHeap", vec![("thread", r.thread), ("heap", r.heap)], r.vfield),
+        Heap::CreateThread(r) => ("createThread", vec![("thread", r.thread)], r.vfield),
+        Heap::DestroyThread(r) => ("destroyThread", vec![("thread", r.thread)], r.vfield),
+    };
+    let mut line = format!("{{\"@section\":\"heap\",\"@record\":\"{name}\"");
+    for (key, value) in numbers {
+        let _ = write!(line, ",\"{key}\":{value}");
+    }
+    line.push_str(",\"vfield\":\"");
+    for byte in attributes {
+        let _ = write!(line, "{byte:02x}");
+    }
+    line.push_str("\"}\n");
+    line
+}
+
+fn universal(bytes: &[u8]) -> String {
+    let mut trace = Trace::from_slice(bytes).unwrap();
+    let mut out = Vec::new();
+    while trace.next_json(&mut out, JsonOptions::default()).unwrap() {}
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn readers_agree_on_a_recorded_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ls.mtf");
+    let status = Command::new(env!("CARGO_BIN_EXE_hatf"))
+        .args(["record", "-q", "-o"])
+        .arg(&path)
+        .args(["--", "ls", "-lR", env!("CARGO_MANIFEST_DIR")])
+        .stdout(std::process::Stdio::null())
+        .status()
+        .unwrap();
+    assert!(status.success());
+
+    let bytes = std::fs::read(&path).unwrap();
+    let mut trace = generated::Trace::open(&path).unwrap();
+    let mut by_generated = String::new();
+    while let Some(generated::Record::Heap(record)) = trace.next().unwrap() {
+        by_generated.push_str(&line(&record));
+    }
+    assert!(by_generated.lines().count() > 100, "ls allocates");
+    assert!(by_generated == universal(&bytes), "the two readers differ");
+
+    let schema = Schema::parse("HATF10.dtd", generated::FORMAT.dtd.as_bytes()).unwrap();
+    let mut writer = Writer::new(Vec::new(), &schema, &WriteOptions::default()).unwrap();
+    let mut tape = Tape::default();
+    for line in by_generated.lines() {
+        let line = schema.read_json(line.as_bytes(), &mut tape).unwrap();
+        writer.write(&line, &tape).unwrap();
+    }
+    assert!(universal(&writer.finish().unwrap()) == by_generated, "the trace written again differs");
+}
