@@ -64,6 +64,7 @@ fn check(path: &str) -> Result<()> {
 /// A trace that is read more than once, or out of order: standard input goes to a temporary file first.
 pub(crate) struct Again {
     path: String,
+    name: String,
     _spooled: Option<tempfile::TempPath>,
 }
 
@@ -72,7 +73,7 @@ impl Again {
         check(path)?;
         // A pipe with a name can be read once only, too.
         if path != "-" && std::fs::metadata(path).is_ok_and(|m| m.is_file()) {
-            return Ok(Self { path: path.to_owned(), _spooled: None });
+            return Ok(Self { path: path.to_owned(), name: path.to_owned(), _spooled: None });
         }
         let problem = |e: std::io::Error| Failure::io(name(path), &e);
         let mut file = tempfile::NamedTempFile::new().map_err(problem)?;
@@ -82,12 +83,17 @@ impl Again {
         }
         .map_err(problem)?;
         let spooled = file.into_temp_path();
-        Ok(Self { path: spooled.to_string_lossy().into_owned(), _spooled: Some(spooled) })
+        let (path, name) = (spooled.to_string_lossy().into_owned(), name(path).to_owned());
+        Ok(Self { path, name, _spooled: Some(spooled) })
     }
 
-    /// Where it is to be read from.
-    pub(crate) fn path(&self) -> &str {
-        &self.path
+    /// Opens it, as [`trace`] does.
+    pub(crate) fn open(&self, salvage: bool) -> Result<Reader<'static>> {
+        trace(&self.path, salvage).map_err(|failure| match failure {
+            // The name the user knows in the place of the temporary file's.
+            Failure::Failed(message) => Failure::Failed(message.replace(&self.path, &self.name)),
+            other => other,
+        })
     }
 
     /// Its size.

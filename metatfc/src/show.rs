@@ -16,7 +16,8 @@ documentation.
 
 Examples:
   metatfc show spans.dtd
-  metatfc show T.mtf                  the DTD that reads this trace
+  metatfc show T.mtf                       what the DTD of a trace means
+  metatfc show --format dtd T.mtf > T.dtd  the DTD of a trace
   metatfc show --format json spans.dtd | jq '.sections[].records[].name'";
 
 /// Show every field of every record, resolved, and where each property came from
@@ -34,9 +35,13 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum How {
+    /// A table for every record
     #[default]
     Text,
+    /// The same for programs
     Json,
+    /// The DTD's own text, as a trace embeds it
+    Dtd,
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
@@ -48,6 +53,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     };
     match args.format {
         How::Text => output::print(&text(&dtd)),
+        How::Dtd => output::print(&dtd.text),
         How::Json => output::print(&format!("{:#}\n", json(&dtd))),
     }
 }

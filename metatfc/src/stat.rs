@@ -77,7 +77,7 @@ struct Stat {
 pub(crate) fn run(args: &Args) -> Result<()> {
     let name = input::name(&args.trace);
     let file = Again::new(&args.trace)?;
-    let reader = input::trace(file.path(), false)?;
+    let reader = file.open(false)?;
     let schema = dtd::find(&reader, name, &args.dtd, false)?;
     let fail = |e: &metatf::Error| Failure::Failed(format!("{name}: {}", explain(&schema.format, e)));
     let mut stat = Stat {
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         file: (file.bytes(), reader.header().len),
         schema: schema.clone(),
     };
-    stat.count_chunks(input::trace(file.path(), false)?);
+    stat.count_chunks(file.open(false)?);
     let mut trace = Trace::new(schema.clone(), reader).map_err(|e| fail(&e))?;
     trace.reader_mut().set_all(true);
     let counted = stat.count(&mut trace);

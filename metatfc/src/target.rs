@@ -34,6 +34,7 @@ impl Target {
             return Ok((Self { name, temporary: None }, Box::new(Forward(BufWriter::with_capacity(BUFFER, file)))));
         }
         let folder = place.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        fs::metadata(folder).map_err(problem)?;
         let (file, temporary) = temporary(folder).map_err(problem)?.into_parts();
         if let Ok(old) = fs::metadata(&place) {
             fs::set_permissions(&temporary, old.permissions()).map_err(problem)?;

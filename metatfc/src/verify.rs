@@ -85,7 +85,7 @@ fn verify(args: &Args, path: &str) -> Result<()> {
 
 /// Reads the trace as any reader does, stream elements included.
 fn read_all(args: &Args, name: &str, file: &Again) -> Result<String> {
-    let reader = input::trace(file.path(), false).map_err(|f| rename(f, file, name))?;
+    let reader = file.open(false)?;
     let schema = dtd::find(&reader, name, &args.dtd, false)?;
     let fail = |e: &metatf::Error| failed(format!("{name}: {}", explain(&schema.format, e)));
     let mut trace = match Trace::new(schema.clone(), reader) {
@@ -127,7 +127,7 @@ fn read_all(args: &Args, name: &str, file: &Again) -> Result<String> {
 
 /// Reads what is whole, writes it if that is asked for, and tells what is lost.
 fn salvage(args: &Args, name: &str, file: &Again, tell: bool) -> Result<()> {
-    let reader = input::trace(file.path(), true).map_err(|f| match f {
+    let reader = file.open(true).map_err(|f| match f {
         // The first reading has said the same.
         Failure::Failed(_) => Failure::Told,
         other => other,
@@ -266,12 +266,4 @@ fn uses_offsets(schema: &Schema) -> bool {
     use metatf_parser::schema::Interpretation;
     let mut leaves = schema.dtd.records.iter().flat_map(|r| &r.leaves);
     leaves.any(|l| matches!(l.interpretation, Interpretation::SectionOffset(_)))
-}
-
-/// Puts the name the user knows in the place of a temporary file's.
-fn rename(failure: Failure, file: &Again, name: &str) -> Failure {
-    match failure {
-        Failure::Failed(message) => Failure::Failed(message.replace(file.path(), name)),
-        other => other,
-    }
 }

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Run, metatfc};
+use common::{Run, metatfc, run};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -154,7 +154,32 @@ fn good_traces_are_printed() {
     failures.none();
 }
 
-/// `dump --all | encode` gives the same records, in every container that can hold them.
+/// `dump --all | encode` gives a trace with the same records.
+#[test]
+fn dump_and_encode() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (dtd, out) = (folder.path().join("a.dtd"), folder.path().join("out.mtf").display().to_string());
+    let mut failures = Failures::default();
+    for case in cases("good") {
+        if json(&case.join("case.json")).get("mode").and_then(Value::as_str) != Some("dump") {
+            continue;
+        }
+        std::fs::write(&dtd, metatfc(&case, &["show", "--format", "dtd", "trace.mtf"]).exits(0).out).expect("a file");
+        let all = dump(&case, "trace.mtf", &["--all".to_owned()]).exits(0);
+        let encode = ["encode", "--dtd", &dtd.display().to_string(), "-", &out];
+        let result = status(&run(&case, &encode, &all.out), 0).and_then(|()| {
+            let again = dump(&case, &out, &["--all".to_owned()]);
+            status(&again, 0)?;
+            let expected = folder.path().join("all.jsonl");
+            std::fs::write(&expected, &all.out).map_err(|e| e.to_string())?;
+            compare(&again.out, &expected, Without { offsets: true, sections: true })
+        });
+        failures.add(&case, "dump | encode", result);
+    }
+    failures.none();
+}
+
+/// The lines of section 8 are written as a trace, whatever the class, the byte order and the codec.
 #[test]
 fn good_traces_are_written_again() {
     let folder = tempfile::tempdir().expect("a folder");
