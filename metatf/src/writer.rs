@@ -316,7 +316,10 @@ impl<S: Sink> RecordWriter<S> {
         }
         self.explicit = true;
         if self.format.sections.get(section).is_some_and(|s| s.stream) {
-            if let Some(writer) = self.streams.streams.get_mut(section) {
+            // Where nothing was given since the last reset there is nothing to reset.
+            if let Some(writer) = self.streams.streams.get_mut(section)
+                && writer.given.last().is_some_and(|segment| segment.count > 0)
+            {
                 writer.given.push(crate::stream_write::Segment::default());
             }
         } else {

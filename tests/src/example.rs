@@ -1,7 +1,7 @@
 //! A random trace with all there is to know of it.
 
 use crate::random::{Action, Choices, Limits, Seed, actions, dtd, options};
-use crate::{Seen, runtime};
+use crate::{Seen, oracle, runtime};
 use metatf::container::WriteOptions;
 use metatf::dynamic::Schema;
 use metatf_parser::Dtd;
@@ -46,6 +46,22 @@ impl Example {
     #[must_use]
     pub fn dtd(&self) -> &Dtd {
         &self.schema.dtd
+    }
+
+    /// Reads the trace and holds it against what was written, and against the reference decoder.
+    ///
+    /// # Panics
+    /// They differ.
+    pub fn check(&self) {
+        let (seen, result) = runtime::read(&self.schema, &self.trace);
+        let about = self.about();
+        assert_eq!(result, Ok(()), "{about}");
+        let (told, right) = oracle::read(self.dtd(), &self.trace);
+        same(&told, &seen, &about);
+        assert_eq!(right, Ok(()), "{about}");
+        let version = self.options.version;
+        let read = runtime::records_of(seen, version, &|n| self.given(n));
+        same(&runtime::expected(&self.schema, &self.done, version), &read, &about);
     }
 
     /// All of it, for a message.

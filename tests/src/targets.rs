@@ -1,1 +1,223 @@
 //! The bodies of the fuzz targets; `fuzz/` calls them, and so does a test on the stable toolchain.
+
+use crate::example::Example;
+use crate::random::{Choices, Seed, options};
+use crate::{oracle, runtime};
+use metatf::container::{Class, Order, Reader, WriteOptions};
+use metatf::dynamic::{JsonOptions, Schema, Trace};
+use metatf::format::Format;
+use metatf::{Error, ErrorKind};
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
+
+/// A target: its name, its body, and how a vector's files become an input of it.
+pub struct Target {
+    /// Name of the target in `fuzz/fuzz_targets`.
+    pub name: &'static str,
+    /// Panics where something is wrong.
+    pub run: fn(&[u8]),
+    /// Inputs made of a file of the vectors, by its path; none for files the target cannot use.
+    pub seeds: fn(&Path, &[u8]) -> Vec<Vec<u8>>,
+}
+
+/// All targets.
+pub const TARGETS: &[Target] = &[
+    Target { name: "parse_dtd", run: parse_dtd, seeds: |path, bytes| only("dtd", path, || vec![bytes.to_vec()]) },
+    Target { name: "read_json", run: read_json, seeds: json_seeds },
+    Target { name: "read_trace", run: read_trace, seeds: trace_seeds },
+    Target { name: "round_trip", run: round_trip, seeds: |_, bytes| vec![bytes.to_vec()] },
+];
+
+fn only(extension: &str, path: &Path, seeds: impl Fn() -> Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    if path.extension().is_some_and(|e| e == extension) { seeds() } else { Vec::new() }
+}
+
+/// The DTDs of the vectors, sorted by path. An input chooses one by its number.
+static SCHEMAS: LazyLock<Vec<(std::path::PathBuf, Schema)>> = LazyLock::new(|| {
+    let dtds = vectors().into_iter().filter(|path| path.ends_with("format.dtd"));
+    dtds.filter_map(|path| {
+        let dtd = metatf_parser::parse("format.dtd", &std::fs::read(&path).ok()?).dtd?;
+        Some((path, Schema::new(dtd)))
+    })
+    .collect()
+});
+
+/// All files of the vectors, sorted.
+///
+/// # Panics
+/// There are none.
+#[must_use]
+pub fn vectors() -> Vec<std::path::PathBuf> {
+    fn walk(folder: &Path, files: &mut Vec<std::path::PathBuf>) {
+        for entry in std::fs::read_dir(folder).expect("the vectors are in this repository").flatten() {
+            let path = entry.path();
+            if path.is_dir() { walk(&path, files) } else { files.push(path) }
+        }
+    }
+    let mut files = Vec::new();
+    walk(&Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors"), &mut files);
+    files.sort();
+    files
+}
+
+/// The number of the DTD beside a file of the vectors, from 1.
+fn number_of(path: &Path) -> Option<u8> {
+    let beside = path.with_file_name("format.dtd");
+    SCHEMAS.iter().position(|(path, _)| *path == beside).map(|n| n as u8 + 1)
+}
+
+/// A DTD by its number, from 1.
+fn schema(number: u8) -> Option<Schema> {
+    SCHEMAS.get(usize::from(number).checked_sub(1)?).map(|(_, schema)| schema.clone())
+}
+
+/// Any text: parsed without a panic; every message can be shown; a right DTD survives formatting.
+///
+/// # Panics
+/// It does not.
+pub fn parse_dtd(text: &[u8]) {
+    let parsed = metatf_parser::parse("fuzz.dtd", text);
+    for diagnostic in &parsed.diagnostics {
+        let shown = metatf_parser::render(diagnostic, "fuzz.dtd", text, false);
+        assert!(!shown.is_empty());
+    }
+    let formatted = metatf_parser::format("fuzz.dtd", text);
+    let Some(dtd) = parsed.dtd else {
+        assert!(parsed.diagnostics.iter().any(|d| d.severity == metatf_parser::Severity::Error), "no DTD, no error");
+        return;
+    };
+    let formatted = formatted.expect("a right DTD can be formatted");
+    let again = metatf_parser::parse("fuzz.dtd", formatted.as_bytes()).dtd.expect("formatting keeps a DTD right");
+    assert!(dtd.same_meaning(&again), "formatting changed the meaning:\n{formatted}");
+    let twice = metatf_parser::format("fuzz.dtd", formatted.as_bytes()).expect("a right DTD can be formatted");
+    assert_eq!(formatted, twice, "formatting is idempotent");
+    let _ = Format::from_dtd(&dtd);
+}
+
+/// A trace: a byte of switches, a byte that chooses the DTD (0: the embedded one), and the file.
+///
+/// # Panics
+/// The runtime and the reference decoder disagree.
+pub fn read_trace(input: &[u8]) {
+    let &[switches, dtd, ref trace @ ..] = input else { return };
+    let on = |bit: u8| switches & 1 << bit != 0;
+    let order = if on(6) { Order::Big } else { Order::Little };
+    let class = if on(7) { Class::Bits64 } else { Class::Bits32 };
+    let container = match (on(0), on(3), on(4)) {
+        (_, _, true) => Reader::raw_from_slice(trace, class, order, if on(5) { 0 } else { 1 }),
+        (false, false, _) => Reader::from_slice(trace),
+        (true, false, _) => Reader::salvage_slice(trace),
+        (false, true, _) => Reader::from_read(trace),
+        (true, true, _) => Reader::salvage_read(trace),
+    };
+    let Ok(container) = container else { return };
+    let Some(schema) = schema(dtd).or_else(|| Schema::embedded(&container).ok()) else { return };
+    let Ok(mut reader) = Trace::new(schema.clone(), container) else { return };
+    reader.reader_mut().set_salvage(on(0));
+    reader.reader_mut().set_all(on(1));
+    let options = JsonOptions { all: on(1), resolve: on(2), resets: true };
+    let mut lines = Vec::new();
+    let end = loop {
+        lines.clear();
+        match reader.next_json(&mut lines, options) {
+            Ok(true) => {}
+            Ok(false) => break Ok(()),
+            Err(error) => break Err(error),
+        }
+        let text = lines.strip_suffix(b"\n").unwrap_or(&lines);
+        if !text.is_empty() && !on(2) && text.len() < 10_000 {
+            let mut tape = metatf::dynamic::Tape::default();
+            schema.read_json(text, &mut tape).expect("what is printed can be read");
+        }
+    };
+    // After an error, or the end, nothing comes.
+    assert!(matches!(reader.next_entry(), Ok(None)));
+    let _ = (reader.reader().container().loss_report().map(ToString::to_string), end.map_err(|e| e.to_string()));
+    if on(5) && !on(0) {
+        let _ = reader.reader_mut().seek(u64::from(switches));
+        while let Ok(Some(_)) = reader.next_entry() {}
+    }
+    if !on(4) && content_len(trace) < 1 << 16 {
+        agree(&schema, trace);
+    }
+}
+
+/// Bytes of content in a trace, so that the slow reference decoder is spared big ones.
+fn content_len(trace: &[u8]) -> usize {
+    let Ok(mut reader) = Reader::from_slice(trace) else { return usize::MAX };
+    let mut len = 0_usize;
+    while let Ok(Some(part)) = reader.next_part() {
+        len = len.saturating_add(reader.bytes(&part.content).len());
+    }
+    len
+}
+
+/// The runtime and the reference decoder accept the same traces, and see the same in them.
+fn agree(schema: &Schema, trace: &[u8]) {
+    let (told, right) = oracle::read(&schema.dtd, trace);
+    let (seen, result) = runtime::read(schema, trace);
+    // The reference decoder does not know the rules of how chunks stand in a group.
+    if matches!(result, Err(Error { kind: ErrorKind::Invalid { .. }, .. })) {
+        return;
+    }
+    if right.is_ok() || result.is_ok() {
+        assert_eq!(told, seen, "{right:?} {result:?}");
+        assert_eq!(right.is_ok(), result.is_ok(), "{right:?} {result:?}");
+    }
+}
+
+/// A random format and a random trace of it, written, read, printed and written again.
+///
+/// # Panics
+/// Something is lost on the way.
+pub fn round_trip(input: &[u8]) {
+    let seed = Seed::from_bytes(input);
+    let example = Example::new(&seed, true);
+    example.check();
+    let all = JsonOptions { all: true, resolve: false, resets: true };
+    let lines = runtime::json(&example.schema, &example.trace, all).expect("it was read before");
+    let options = WriteOptions { group_size: usize::MAX, ..example.options.clone() };
+    let again = runtime::from_json(&example.schema, &lines, &options).expect("what was printed can be written");
+    let printed = runtime::json(&example.schema, &again, all).expect("what was written can be read");
+    assert_eq!(lines, printed, "{}", example.about());
+}
+
+/// A byte that chooses a DTD, 8 that choose options, and JSON lines: what can be written can be read.
+///
+/// # Panics
+/// It cannot.
+pub fn read_json(input: &[u8]) {
+    let Some((&dtd, rest)) = input.split_first() else { return };
+    let Some(schema) = schema(dtd) else { return };
+    let (chosen, lines) = rest.split_at(rest.len().min(8));
+    let options = options(&mut Choices::new(chosen));
+    let Ok(lines) = std::str::from_utf8(lines) else { return };
+    let Ok(trace) = runtime::from_json(&schema, lines, &options) else { return };
+    let (_, result) = runtime::read(&schema, &trace);
+    assert_eq!(result, Ok(()), "what was written can be read");
+    agree(&schema, &trace);
+}
+
+fn trace_seeds(path: &Path, bytes: &[u8]) -> Vec<Vec<u8>> {
+    let number = number_of(path).unwrap_or(0);
+    let with = |switches: u8, dtd: u8| [&[switches, dtd], bytes].concat();
+    match path.extension().and_then(|e| e.to_str()) {
+        Some("mtf") => vec![with(0x02, number), with(0x27, number), with(0x0e, number), with(0x02, 0)],
+        Some("raw") => vec![with(0x12, number), with(0xd2, number)],
+        _ => Vec::new(),
+    }
+}
+
+fn json_seeds(path: &Path, bytes: &[u8]) -> Vec<Vec<u8>> {
+    let Some(number) = number_of(path) else { return Vec::new() };
+    only("jsonl", path, || {
+        let with = |version: u8| [&[number, version, 0, 0, 0, 0, 0, 0, 0], bytes].concat();
+        vec![with(0), with(255)]
+    })
+}
+
+/// For tests: the DTDs there are.
+#[must_use]
+pub fn schemas() -> Vec<Arc<metatf_parser::Dtd>> {
+    SCHEMAS.iter().map(|(_, schema)| Arc::clone(&schema.dtd)).collect()
+}

@@ -10,3 +10,5 @@ mod stride_into_version_0;
 mod table_of_a_later_group;
 #[path = "regress/version_0_has_no_resets.rs"]
 mod version_0_has_no_resets;
+#[path = "regress/reset_of_nothing.rs"]
+mod reset_of_nothing;

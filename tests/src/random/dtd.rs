@@ -34,7 +34,6 @@ type Block = BTreeMap<(String, &'static str), String>;
 struct Rec {
     name: String,
     tag: Option<u32>,
-    lists_tag: bool,
     fields: Vec<Field>,
     block: Block,
 }
@@ -144,8 +143,7 @@ impl Maker {
 
     fn tagged(&self, c: &mut Choices<'_>, name: &str, section: usize, tag: &mut u32) -> Rec {
         let mut fields = self.fields(c, section, 0, &mut Vec::new());
-        let lists_tag = fields.is_empty() || c.chance(70);
-        if lists_tag {
+        if fields.is_empty() || c.chance(70) {
             fields.insert(0, Field::Leaf("tag".into()));
         }
         let value = *tag;
@@ -154,7 +152,7 @@ impl Maker {
             (11, 4) => 70_000,
             (n, _) => (n as u32).saturating_sub(6),
         };
-        Rec { name: name.into(), tag: Some(value), lists_tag, fields, ..Rec::default() }
+        Rec { name: name.into(), tag: Some(value), fields, ..Rec::default() }
     }
 
     /// A list of fields; `known` are the counts listed so far that may be referred to.

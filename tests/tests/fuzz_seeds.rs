@@ -1,0 +1,51 @@
+//! The fuzz targets on the stable toolchain: over every vector, and over vectors with small damage.
+
+use metatf_tests::targets::{TARGETS, vectors};
+use proptest::test_runner::{RngAlgorithm, TestRng};
+use proptest::prelude::Rng;
+
+/// A few bytes changed, a run cut out, or one doubled.
+fn mutate(rng: &mut impl Rng, input: &[u8]) -> Vec<u8> {
+    let mut bytes = input.to_vec();
+    for _ in 0..1 + rng.next_u32() % 4 {
+        if bytes.is_empty() {
+            return bytes;
+        }
+        let at = rng.next_u32() as usize % bytes.len();
+        let end = (at + 1 + rng.next_u32() as usize % 12).min(bytes.len());
+        match rng.next_u32() % 5 {
+            0 => bytes[at] = rng.next_u32().to_le_bytes()[0],
+            1 => bytes[at] ^= 1 << (rng.next_u32() % 8),
+            2 => drop(bytes.drain(at..end)),
+            3 => bytes.splice(at..at, input[at.min(input.len())..end.min(input.len())].to_vec()).for_each(drop),
+            _ => bytes[at..end].fill([0, 1, 0x7f, 0xff][rng.next_u32() as usize % 4]),
+        }
+    }
+    bytes
+}
+
+#[test]
+fn every_target_stands_the_vectors() {
+    let mut rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
+    for target in TARGETS {
+        for path in vectors() {
+            let bytes = std::fs::read(&path).unwrap();
+            for seed in (target.seeds)(&path, &bytes) {
+                (target.run)(&seed);
+                for _ in 0..6 {
+                    (target.run)(&mutate(&mut rng, &seed));
+                }
+            }
+        }
+    }
+}
+
+/// Every target has a file in `fuzz/fuzz_targets`, and every file is a target.
+#[test]
+fn the_targets_are_those_of_the_fuzzer() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/fuzz_targets");
+    let files = std::fs::read_dir(folder).unwrap().flatten().map(|f| f.path());
+    let mut files: Vec<_> = files.map(|f| f.file_stem().unwrap().to_str().unwrap().to_owned()).collect();
+    files.sort();
+    assert_eq!(files, TARGETS.iter().map(|t| t.name).collect::<Vec<_>>());
+}
