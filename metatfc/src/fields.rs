@@ -142,6 +142,11 @@ fn bytes(out: &mut String, format: Format, bytes: &[u8]) {
 
 pub(crate) fn hex(out: &mut String, bytes: &[u8]) {
     for byte in bytes {
-        let _ = write!(out, "{byte:02x}");
+        out.extend(hex_digits(*byte).map(char::from));
     }
+}
+
+pub(crate) fn hex_digits(byte: u8) -> [u8; 2] {
+    const DIGITS: [u8; 16] = *b"0123456789abcdef";
+    [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]
 }

@@ -12,6 +12,8 @@ use std::ops::Range;
 
 /// Bytes on a line.
 const BYTES: usize = 8;
+/// Columns for the name of a field.
+const NAME: usize = 16;
 
 /// Prints annotated bytes.
 pub(crate) struct Hex {
@@ -77,10 +79,11 @@ impl Hex {
             row(out, offset, &bytes, "tag", &tag.to_string());
             offset += bytes.len() as u64;
         }
+        let mut value = String::new();
         for (index, range, number) in &self.fields {
+            value.clear();
             let bytes = self.bytes.get(range.clone()).unwrap_or_default();
             let leaf = record.leaves.get(usize::from(*index));
-            let mut value = String::new();
             match (number, leaf) {
                 (Some(n), Some(leaf)) => fields::number(&mut value, leaf, *n),
                 (None, Some(leaf)) if leaf.format == Format::Utf8 => {
@@ -221,21 +224,28 @@ fn parts<'p>(out: &mut Vec<u8>, start: u64, bytes: &[u8], fields: impl Iterator<
 /// `offset  bytes  name  value`, the bytes over several lines where they are many.
 fn row(out: &mut Vec<u8>, offset: u64, bytes: &[u8], name: &str, value: &str) {
     let mut lines = bytes.chunks(BYTES);
-    let mut text = String::new();
-    hex(&mut text, lines.next().unwrap_or_default());
-    put(out, format_args!("  {offset:>10}  {text:<23}  {name:<16} {value}\n"));
+    put(out, format_args!("  {offset:>10}  "));
+    let start = out.len();
+    hex(out, lines.next().unwrap_or_default());
+    out.resize((start + 3 * BYTES + 1).max(out.len()), b' ');
+    let start = out.len();
+    out.extend_from_slice(name.as_bytes());
+    out.resize((start + NAME).max(out.len()), b' ');
+    out.push(b' ');
+    out.extend_from_slice(value.as_bytes());
+    out.push(b'\n');
     for (i, bytes) in lines.enumerate() {
-        text.clear();
-        hex(&mut text, bytes);
-        put(out, format_args!("  {:>10}  {text}\n", offset + ((i + 1) * BYTES) as u64));
+        put(out, format_args!("  {:>10}  ", offset + ((i + 1) * BYTES) as u64));
+        hex(out, bytes);
+        out.push(b'\n');
     }
 }
 
-fn hex(out: &mut String, bytes: &[u8]) {
+fn hex(out: &mut Vec<u8>, bytes: &[u8]) {
     for (i, byte) in bytes.iter().enumerate() {
         if i > 0 {
-            out.push(' ');
+            out.push(b' ');
         }
-        fields::hex(out, std::slice::from_ref(byte));
+        out.extend(fields::hex_digits(*byte));
     }
 }
