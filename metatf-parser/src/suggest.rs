@@ -1,5 +1,12 @@
 //! "Did you mean": the nearest of the names that would have been right.
 
+use crate::codes::Code;
+use crate::diagnostic::Draft;
+use crate::span::Span;
+
+const INTERPRETATIONS: [&str; 7] =
+    ["none", "default", "baseOffset", "delta", "stride", "sectionOffset", "sectionStride"];
+
 /// A help line that names the candidate nearest to `name`, if one is near.
 pub(crate) fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let limit = (name.chars().count() + 1) / 3;
@@ -32,6 +39,13 @@ fn distance(a: &str, b: &str) -> usize {
         before = std::mem::replace(&mut last, row);
     }
     last[b.len()]
+}
+
+/// Of a word that is no interpretation; the syntax finds some, too.
+pub(crate) fn unknown_interpretation(at: Span, word: &str) -> Draft {
+    Draft::new(Code::UnknownInterpretation, at, format!("there is no interpretation `{word}`"))
+        .help(format!("the interpretations are {}", INTERPRETATIONS.map(|i| format!("`{i}`")).join(", ")))
+        .maybe_help(did_you_mean(word, INTERPRETATIONS))
 }
 
 #[cfg(test)]

@@ -4,10 +4,7 @@ use crate::ast::{Property, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::schema::Format;
-use crate::suggest::did_you_mean;
-
-const INTERPRETATIONS: [&str; 7] =
-    ["none", "default", "baseOffset", "delta", "stride", "sectionOffset", "sectionStride"];
+use crate::suggest::{did_you_mean, unknown_interpretation};
 
 const FORMATS: [(&str, Format); 7] = [
     ("dec", Format::Dec),
@@ -32,7 +29,7 @@ pub(super) fn check(property: &Property, report: &mut Reporter) {
         | ("width" | "value", Value::Expression(_))
         | ("interpretation", Value::Interpretation(_))
         | ("doc" | "unit", Value::Text(_)) => return,
-        ("interpretation", Value::Word(word)) => unknown_interpretation(property, word),
+        ("interpretation", Value::Word(word)) => unknown_interpretation(property.value_span, word),
         ("format", Value::Text(text)) if format(text).is_some() => return,
         ("format", Value::Text(text)) => unknown_format(property, text),
         ("previous", Value::Word(word)) if word == "own" || word == "shared" => return,
@@ -57,12 +54,6 @@ fn wrong_kind(property: &Property, takes: &str, example: &str) -> Draft {
     Draft::new(Code::ValueKind, property.value_span, format!("the value of `{name}` is {takes}"))
         .label(format!("expected {takes}"))
         .help(format!("write it like `{example}`"))
-}
-
-fn unknown_interpretation(property: &Property, word: &str) -> Draft {
-    Draft::new(Code::UnknownInterpretation, property.value_span, format!("there is no interpretation `{word}`"))
-        .help(format!("the interpretations are {}", INTERPRETATIONS.map(|i| format!("`{i}`")).join(", ")))
-        .maybe_help(did_you_mean(word, INTERPRETATIONS))
 }
 
 fn unknown_format(property: &Property, text: &str) -> Draft {

@@ -7,6 +7,7 @@ use crate::ast::{Aspect, Expression, FieldItem, Int, Interpretation, Name, Opera
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::span::Span;
+use crate::suggest::unknown_interpretation;
 
 /// Steps of an expression, operands and operators together. No format needs more; code made from an expression nests
 /// as deep as it is long.
@@ -75,8 +76,11 @@ impl Builder<'_, '_> {
         let mut path = self.names(target.into_inner());
         let name = path.pop()?;
         let value = Self::find(pair, Rule::value)?;
-        let value_span = self.span(&value);
-        let value = self.value(&value).unwrap_or(Value::Broken);
+        let misspelt = Self::find(&value, Rule::misspelt);
+        let (value, value_span) = match misspelt {
+            Some(misspelt) => self.misspelt(&name, &misspelt),
+            None => (self.value(&value).unwrap_or(Value::Broken), self.span(&value)),
+        };
         Some(RawProperty { path, name, value, value_span })
     }
 
@@ -93,6 +97,21 @@ impl Builder<'_, '_> {
             Rule::expression => self.expression(&inner).map(Value::Expression),
             _ => Some(Value::Word(inner.as_str().to_owned())),
         }
+    }
+
+    /// A word with numbers behind it: an interpretation that does not exist, or numbers where the property ends.
+    fn misspelt(&mut self, property: &Name, pair: &Pair<Rule>) -> (Value, Span) {
+        let mut parts = pair.clone().into_inner();
+        let (Some(word), Some(number)) = (parts.next(), parts.next()) else { return (Value::Broken, self.span(pair)) };
+        if property.text == "interpretation" {
+            self.report.add(unknown_interpretation(self.span(&word), word.as_str()));
+            return (Value::Broken, self.span(pair));
+        }
+        let found = format!("expected `;`, found `{}`", number.as_str());
+        self.report.add(
+            Draft::new(Code::Syntax, self.span(&number), found).help("a property is written `field.property = value;`"),
+        );
+        (Value::Broken, self.span(pair))
     }
 
     fn interpretation(&mut self, pair: &Pair<Rule>) -> Option<Interpretation> {

@@ -162,6 +162,7 @@ fn words_for(rule: Rule) -> &'static str {
         Rule::stride_word => "`stride`",
         Rule::section_offset_word => "`sectionOffset`",
         Rule::section_stride_word => "`sectionStride`",
+        Rule::misspelt => "an interpretation",
         Rule::WHITESPACE | Rule::COMMENT | Rule::atom | Rule::tail | Rule::reserved => "white space",
     }
 }
