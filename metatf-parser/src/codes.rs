@@ -216,7 +216,7 @@ codes! {
     ManyLeaves = "E0901", "3.5",
         "A record has at most 255 fields, nested ones and `tag` included.";
     LargeSchema = "E0902", "7",
-        "A DTD has at most 262144 fields and expression steps in all, and as many fields over all sections.";
+        "What a DTD resolves to takes at most 64 MiB of memory: fields, expressions, and the leaves of records nested many times.";
     // Warnings.
     UnusedProperty = "W0101", "3.1",
         "A property is for a field that some record has.",
