@@ -12,3 +12,5 @@ mod table_of_a_later_group;
 mod version_0_has_no_resets;
 #[path = "regress/reset_of_nothing.rs"]
 mod reset_of_nothing;
+#[path = "regress/offset_into_nothing.rs"]
+mod offset_into_nothing;

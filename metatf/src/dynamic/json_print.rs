@@ -284,8 +284,13 @@ impl Trace<'_> {
     /// The first thing that is wrong with the trace, an offset without an element included.
     pub fn next_json(&mut self, out: &mut Vec<u8>, options: JsonOptions) -> Result<bool> {
         let Some(Entry { event, .. }) = self.next_entry()? else { return Ok(false) };
-        self.print_json(event, out, options)?;
-        Ok(true)
+        match self.print_json(event, out, options) {
+            Ok(()) => Ok(true),
+            Err(error) => {
+                self.reader.stop();
+                Err(error)
+            }
+        }
     }
 
     /// The entry that was decoded last as JSON lines; on an error nothing is added to `out`.

@@ -232,6 +232,12 @@ impl<'a> RecordReader<'a> {
         event
     }
 
+    /// Nothing more comes: for an error that is found after a record was decoded.
+    #[cfg(feature = "dynamic")]
+    pub(crate) fn stop(&mut self) {
+        self.finished = true;
+    }
+
     /// Decodes the record that was announced last. The row borrows from the reader, so that byte arrays need no copy.
     ///
     /// # Errors

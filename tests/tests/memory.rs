@@ -1,0 +1,141 @@
+//! Hostile traces cost no more memory than spec 7 allows: the content of the chunks of a group in use, and a small
+//! multiple of what is read.
+
+#![allow(unsafe_code, reason = "a global allocator that counts")]
+
+use metatf::container::{Class, Reader};
+use metatf::dynamic::{Schema, Trace};
+use metatf_tests::runtime;
+use metatf_tests::targets::vectors;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// Counts what is allocated now, and the most that ever was since the last reset.
+struct Counting;
+
+static NOW: AtomicUsize = AtomicUsize::new(0);
+static MOST: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call goes to the system allocator as it came; the counters have no influence on it.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        MOST.fetch_max(NOW.fetch_add(layout.size(), Relaxed) + layout.size(), Relaxed);
+        // SAFETY: the caller keeps `alloc`'s contract.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        NOW.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: the caller keeps `dealloc`'s contract.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// The most bytes allocated at a time by this, beyond what there was.
+fn cost(run: impl FnOnce()) -> usize {
+    let before = NOW.load(Relaxed);
+    MOST.store(before, Relaxed);
+    run();
+    MOST.load(Relaxed) - before
+}
+
+/// Reads all of a trace, in every way, and keeps nothing.
+fn read(schema: &Schema, bytes: &[u8]) {
+    for salvage in [false, true] {
+        let open = if salvage { Reader::salvage_slice } else { Reader::from_slice };
+        let sources = [open(bytes), if salvage { Reader::salvage_read(bytes) } else { Reader::from_read(bytes) }];
+        for container in sources.into_iter().flatten() {
+            let Ok(mut trace) = Trace::new(schema.clone(), container) else { continue };
+            trace.reader_mut().set_salvage(salvage);
+            trace.reader_mut().set_all(true);
+            while let Ok(Some(_)) = trace.next_entry() {}
+        }
+    }
+}
+
+/// Fixed costs: tables by section number, the window of a stream, decoders, a temporary file's buffer.
+const FIXED: usize = 1 << 20;
+
+/// All in one test: the counters are the process's.
+#[test]
+fn hostile_lengths_cost_nothing() {
+    for path in vectors().into_iter().filter(|p| p.extension().is_some_and(|e| e == "mtf")) {
+        let Ok(text) = std::fs::read(path.with_file_name("format.dtd")) else { continue };
+        let Some(dtd) = metatf_parser::parse("format.dtd", &text).dtd else { continue };
+        let schema = Schema::new(dtd);
+        let bytes = std::fs::read(&path).unwrap();
+        // Items that store nothing are limited by their number alone (spec 3.3).
+        let fixed = if path.parent().is_some_and(|p| p.ends_with("items-limit")) { 8 * FIXED } else { FIXED };
+        // All of the headers and some of the rest says "very many" once: lengths, counts, offsets.
+        let last = bytes.len().saturating_sub(4).min(600);
+        for at in (0..last).filter(|at| *at < 100 || at % 11 == 0) {
+            for huge in [[0xff; 4], [0, 0, 0, 4]] {
+                let mut bytes = bytes.clone();
+                bytes[at..at + 4].copy_from_slice(&huge);
+                let cost = cost(|| read(&schema, &bytes));
+                let bound = fixed + 64 * bytes.len();
+                assert!(cost < bound, "{}: {cost} bytes for {} at {at} {huge:?}", path.display(), bytes.len());
+            }
+        }
+    }
+    chunks_that_lie();
+    items_that_store_nothing();
+}
+
+/// A chunk's header that is right by its CRC, and claims 64 MiB of content for a few bytes.
+fn chunks_that_lie() {
+    let schema = runtime::schema("section s 1 { t: (tag, n) { tag.value = 4; n.width = 1; n.interpretation = none; } }");
+    for codec in 0..4 {
+        let chunk = chunk(codec, &[1, 2, 3, 4, 5, 6, 7, 8], 64 << 20);
+        let bytes = [header(Class::Bits32), chunk].concat();
+        // The tables of a decompressor are its own affair; what is claimed is not allocated.
+        let cost = cost(|| read(&schema, &bytes));
+        assert!(cost < 8 << 20, "codec {codec}: {cost} bytes");
+    }
+}
+
+fn header(class: Class) -> Vec<u8> {
+    let mut bytes = vec![0x7f, b'M', b'T', b'F', class.number(), 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0];
+    bytes.extend([0, 0, 0, 0, 28, 0, 0, 0, 0, 0, 0, 0]);
+    bytes
+}
+
+fn chunk(codec: u8, payload: &[u8], raw_len: u32) -> Vec<u8> {
+    let mut bytes = b"MTFC".to_vec();
+    bytes.extend([1, 0, codec, 0, 3, 0, 1, 1]);
+    bytes.extend((payload.len() as u32).to_le_bytes());
+    bytes.extend(raw_len.to_le_bytes());
+    bytes.extend([0; 24]);
+    let crc = [&bytes[..], payload].concat();
+    bytes.extend(crc32c(&crc).to_le_bytes());
+    bytes.extend(payload);
+    bytes
+}
+
+fn crc32c(bytes: &[u8]) -> u32 {
+    let step = |crc: u32, byte: &u8| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| crc >> 1 ^ (0x82f6_3b78 & (crc & 1).wrapping_neg()))
+    };
+    !bytes.iter().fold(!0, step)
+}
+
+/// Spec 3.3: items that store nothing are limited, so a record of a few bytes has no billions of them.
+fn items_that_store_nothing() {
+    let schema = runtime::schema(
+        "section s 1 { t: (tag, n*(a, m*b)) {
+             tag.value = 4; n.width = 8; n.interpretation = none; m.interpretation = default 1000;
+             a.interpretation = default 1; b.interpretation = stride 0 1;
+         } }",
+    );
+    for count in [u64::MAX, 1 << 40, 65_600, 66] {
+        let record = [&[4_u8][..], &count.to_le_bytes()].concat();
+        let mut bytes = header(Class::Bits32);
+        bytes.extend(chunk(0, &record, record.len() as u32));
+        // One record, as its header should say.
+        let cost = cost(|| read(&schema, &bytes));
+        assert!(cost < 8 << 20, "{count} items: {cost} bytes");
+    }
+}
