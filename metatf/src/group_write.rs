@@ -66,6 +66,9 @@ impl<S: Sink> RecordWriter<S> {
 
     /// Ends the group in progress.
     pub(crate) fn next_group(&mut self) -> Result<()> {
+        if self.group_is_empty() {
+            return Ok(());
+        }
         self.end_group()?;
         if !self.group_start {
             self.group = self.group.checked_add(1).ok_or(Error::at(0, ErrorKind::Limit("2^32 groups")))?;
@@ -77,6 +80,13 @@ impl<S: Sink> RecordWriter<S> {
             writer.restart(&self.format);
         }
         Ok(())
+    }
+
+    /// Whether nothing belongs to the group in progress. Shared tables do not: what they gained waits for the group that
+    /// needs it.
+    fn group_is_empty(&self) -> bool {
+        let no_stream = self.streams.streams.iter().all(|s| s.put.is_empty() && s.given.iter().all(|g| g.count == 0));
+        self.group_start && self.waiting.is_empty() && no_stream && self.sections.iter().all(|s| s.out.is_empty())
     }
 
     fn end_group(&mut self) -> Result<()> {

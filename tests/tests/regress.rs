@@ -14,3 +14,5 @@ mod version_0_has_no_resets;
 mod reset_of_nothing;
 #[path = "regress/offset_into_nothing.rs"]
 mod offset_into_nothing;
+#[path = "regress/groups_of_nothing.rs"]
+mod groups_of_nothing;
