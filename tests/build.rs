@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         writeln!(modules, "include!(concat!(env!(\"OUT_DIR\"), \"/{file}\"));")?;
         writeln!(list, "        ({name:?}, check::<{module}::Protocol>),")?;
     }
-    let list = format!("static VECTORS: &[(&str, fn(&str))] = &[\n{list}];\n");
+    let list = format!("static VECTORS: &[(&str, Check)] = &[\n{list}];\n");
     std::fs::write(out_dir.join("vectors.rs"), modules + &list)?;
     Ok(())
 }

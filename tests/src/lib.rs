@@ -9,6 +9,7 @@
 )]
 
 pub mod example;
+pub mod generated;
 pub mod oracle;
 pub mod random;
 pub mod runtime;

@@ -2,7 +2,7 @@
 
 use crate::example::Example;
 use crate::random::{Choices, Seed, options};
-use crate::{oracle, runtime};
+use crate::{generated, oracle, runtime};
 use metatf::container::{Class, Order, Reader, WriteOptions};
 use metatf::dynamic::{JsonOptions, Schema, Trace};
 use metatf::format::Format;
@@ -23,6 +23,7 @@ pub struct Target {
 /// All targets.
 pub const TARGETS: &[Target] = &[
     Target { name: "parse_dtd", run: parse_dtd, seeds: |path, bytes| only("dtd", path, || vec![bytes.to_vec()]) },
+    Target { name: "read_hatf", run: read_hatf, seeds: hatf_seeds },
     Target { name: "read_json", run: read_json, seeds: json_seeds },
     Target { name: "read_trace", run: read_trace, seeds: trace_seeds },
     Target { name: "round_trip", run: round_trip, seeds: |_, bytes| vec![bytes.to_vec()] },
@@ -164,6 +165,21 @@ fn agree(schema: &Schema, trace: &[u8]) {
         assert_eq!(told, seen, "{right:?} {result:?}");
         assert_eq!(right.is_ok(), result.is_ok(), "{right:?} {result:?}");
     }
+}
+
+/// A byte that chooses a generated reader (HATF10's is one of them), and a trace.
+///
+/// # Panics
+/// The generated reader and the universal one disagree.
+pub fn read_hatf(input: &[u8]) {
+    let Some((&number, trace)) = input.split_first() else { return };
+    generated::agree(usize::from(number) % generated::count(), trace);
+}
+
+fn hatf_seeds(path: &Path, bytes: &[u8]) -> Vec<Vec<u8>> {
+    let vector = path.parent().and_then(Path::file_name).and_then(|n| n.to_str());
+    let Some(number) = vector.and_then(generated::number_of) else { return Vec::new() };
+    only("mtf", path, || vec![[&[number as u8], bytes].concat()])
 }
 
 /// A random format and a random trace of it, written, read, printed and written again.

@@ -1,8 +1,8 @@
 //! The fuzz targets on the stable toolchain: over every vector, and over vectors with small damage.
 
 use metatf_tests::targets::{TARGETS, vectors};
-use proptest::test_runner::{RngAlgorithm, TestRng};
 use proptest::prelude::Rng;
+use proptest::test_runner::{RngAlgorithm, TestRng};
 
 /// A few bytes changed, a run cut out, or one doubled.
 fn mutate(rng: &mut impl Rng, input: &[u8]) -> Vec<u8> {

@@ -8,6 +8,9 @@ use metatf::typed::{DataRecord, Protocol, Trace, TraceOptions, Writer};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
+/// What is done with every vector.
+type Check = fn(&str);
+
 include!(concat!(env!("OUT_DIR"), "/vectors.rs"));
 
 fn folder(name: &str) -> PathBuf {

@@ -87,7 +87,8 @@ fn hostile_lengths_cost_nothing() {
 
 /// A chunk's header that is right by its CRC, and claims 64 MiB of content for a few bytes.
 fn chunks_that_lie() {
-    let schema = runtime::schema("section s 1 { t: (tag, n) { tag.value = 4; n.width = 1; n.interpretation = none; } }");
+    let schema =
+        runtime::schema("section s 1 { t: (tag, n) { tag.value = 4; n.width = 1; n.interpretation = none; } }");
     for codec in 0..4 {
         let chunk = chunk(codec, &[1, 2, 3, 4, 5, 6, 7, 8], 64 << 20);
         let bytes = [header(Class::Bits32), chunk].concat();

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{config, seed};
+use metatf::container::WriteOptions;
 use metatf::dynamic::Writer;
 use metatf::{Error, ErrorKind};
 use metatf_tests::random::{Action, Choices, Limits, actions, dtd, options};
@@ -19,7 +20,7 @@ proptest! {
         let schema = runtime::schema(&text);
         let limits = Limits { actions: 200, changes: false };
         let wanted = actions(&mut Choices::new(&seed.data), &schema.dtd, limits);
-        let options = options(&mut Choices::new(&seed.options));
+        let options = WriteOptions { group_size: usize::MAX, ..options(&mut Choices::new(&seed.options)) };
         let mut writer = Writer::new(Vec::new(), &schema, &options).unwrap();
         writer.inner().set_strict(true);
         let mut done = Vec::new();

@@ -2,6 +2,12 @@
 
 #[path = "regress/float_digits.rs"]
 mod float_digits;
+#[path = "regress/groups_of_nothing.rs"]
+mod groups_of_nothing;
+#[path = "regress/offset_into_nothing.rs"]
+mod offset_into_nothing;
+#[path = "regress/reset_of_nothing.rs"]
+mod reset_of_nothing;
 #[path = "regress/shared_table_of_numbers.rs"]
 mod shared_table_of_numbers;
 #[path = "regress/stride_into_version_0.rs"]
@@ -10,9 +16,3 @@ mod stride_into_version_0;
 mod table_of_a_later_group;
 #[path = "regress/version_0_has_no_resets.rs"]
 mod version_0_has_no_resets;
-#[path = "regress/reset_of_nothing.rs"]
-mod reset_of_nothing;
-#[path = "regress/offset_into_nothing.rs"]
-mod offset_into_nothing;
-#[path = "regress/groups_of_nothing.rs"]
-mod groups_of_nothing;

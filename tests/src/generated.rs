@@ -1,0 +1,91 @@
+//! The readers and writers generated from the DTDs of the vectors, held against the universal reader.
+
+use crate::runtime;
+use metatf::container::{Reader, WriteOptions};
+use metatf::dynamic::{JsonOptions, Schema, Trace};
+use metatf::reader::Event;
+use metatf::typed::{DataRecord, Protocol, TraceOptions, Writer};
+
+/// What is done with a trace by every generated reader.
+type Check = fn(&[u8]);
+
+#[allow(missing_docs, unreachable_pub, reason = "made by the code generator; its own tests hold it to lints")]
+mod modules {
+    use super::{Check, check};
+    include!(concat!(env!("OUT_DIR"), "/vectors.rs"));
+
+    pub(super) fn all() -> &'static [(&'static str, Check)] {
+        VECTORS
+    }
+}
+
+/// How many generated readers there are.
+#[must_use]
+pub fn count() -> usize {
+    modules::all().len()
+}
+
+/// Number of the reader generated from this vector's DTD.
+#[must_use]
+pub fn number_of(vector: &str) -> Option<usize> {
+    modules::all().iter().position(|(name, _)| *name == vector)
+}
+
+/// Reads a trace with the generated reader of this number, writes what it gives with the generated writer, and holds
+/// both against the universal reader.
+///
+/// # Panics
+/// They disagree.
+pub fn agree(number: usize, trace: &[u8]) {
+    if let Some((_, check)) = modules::all().get(number) {
+        check(trace);
+    }
+}
+
+fn check<P: Protocol>(trace: &[u8])
+where
+    P::Record<Vec<u8>>: DataRecord,
+{
+    let schema = Schema::parse("generated", P::format().dtd.as_bytes()).expect("code was generated from it");
+    let Ok(mut typed) = TraceOptions::new().from_slice::<P>(trace) else { return };
+    let mut writer = Writer::<Vec<u8>, P>::with_options(Vec::new(), &WriteOptions::default()).expect("memory");
+    writer.set_keep_order(true);
+    let mut records = 0_u64;
+    let end = loop {
+        match typed.next_owned() {
+            Ok(Some(record)) => {
+                writer.write(&record).expect("what was read can be written");
+                records += 1;
+            }
+            Ok(None) => break Ok(()),
+            Err(error) => break Err(error),
+        }
+    };
+    let written = writer.finish().expect("memory takes anything");
+    // A trace with another DTD is resolved by name: it has no universal counterpart.
+    let Ok(container) = Reader::from_slice(trace) else { return };
+    let same = match Schema::embedded(&container) {
+        Ok(embedded) => embedded.dtd.same_meaning(&schema.dtd),
+        Err(_) => container.dtd_text().is_none(),
+    };
+    if !same {
+        return;
+    }
+    let Ok(mut universal) = Trace::new(schema.clone(), container) else { panic!("only the generated reader opens it") };
+    let mut lines = Vec::new();
+    let universal_end = loop {
+        match universal.next_entry() {
+            Ok(Some(entry)) => {
+                let event = entry.event;
+                if matches!(event, Event::Record(_)) {
+                    universal.print_json(event, &mut lines, JsonOptions::default()).expect("nothing is resolved");
+                }
+            }
+            Ok(None) => break Ok(()),
+            Err(error) => break Err(error),
+        }
+    };
+    assert_eq!(end.is_ok(), universal_end.is_ok(), "{end:?} {universal_end:?}");
+    let again = runtime::json(&schema, &written, JsonOptions::default()).expect("what was written can be read");
+    assert_eq!(String::from_utf8(lines).expect("JSON"), again, "after {records} records");
+}
