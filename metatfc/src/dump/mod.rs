@@ -65,6 +65,9 @@ pub(crate) struct Args {
     /// Comments, metadata, tags, constants, offsets and stream elements, too
     #[arg(long)]
     all: bool,
+    /// With --all and jsonl: a line {"@reset":NAME} where the state of a section is reset inside a group
+    #[arg(long, requires = "all")]
+    resets: bool,
     /// Only this section: its name, or its number (0: the global one); may be repeated. With --raw, the section that
     /// the file is the content of
     #[arg(long, value_name = "NAME")]
@@ -168,7 +171,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let select = Select::new(&schema, sections, &args.record, args.condition.as_deref(), args.all)?;
     let mut printer: Box<dyn Printer> = match args.format {
         Format::Text => Box::new(text::Text::new(&schema, args.all, args.resolve)),
-        Format::Jsonl => Box::new(Json(JsonOptions { all: args.all, resolve: args.resolve, ..JsonOptions::default() })),
+        Format::Jsonl => Box::new(Json(JsonOptions { all: args.all, resolve: args.resolve, resets: args.resets })),
         Format::Csv => Box::new(csv::Csv::new(&schema, &select, args.all, args.resolve)),
         Format::Hex => Box::new(hex::Hex::new(&schema)),
     };
