@@ -32,11 +32,9 @@ fn line(record: &generated::Heap<&[u8]>) -> String {
             ],
             r.vfield,
         ),
-        Heap::Free(r) => (
-            "free",
-            vec![("address", r.address), ("time", r.time), ("thread", r.thread), ("heap", r.heap)],
-            r.vfield,
-        ),
+        Heap::Free(r) => {
+            ("free", vec![("address", r.address), ("time", r.time), ("thread", r.thread), ("heap", r.heap)], r.vfield)
+        }
         Heap::CreateHeap(r) => ("createHeap", vec![("thread", r.thread), ("heap", r.heap)], r.vfield),
         Heap::DestroyHeap(r) => ("destroyHeap", vec![("thread", r.thread), ("heap", r.heap)], r.vfield),
         Heap::CreateThread(r) => ("createThread", vec![("thread", r.thread)], r.vfield),

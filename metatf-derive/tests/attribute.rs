@@ -3,13 +3,13 @@
 
 mod inner {
     /// The runtime under another name.
-    pub use metatf as renamed;
+    pub(crate) use metatf as renamed;
 }
 
 #[metatf_derive::metatf(dtd = "tests/dtds/good.dtd")]
 mod readings {
     /// What stands in the module stays in it.
-    pub const ANSWER: u64 = 42;
+    pub(crate) const ANSWER: u64 = 42;
 }
 
 #[metatf_derive::metatf(dtd = "tests/dtds/good.dtd", runtime = "crate::inner::renamed")]

@@ -1,6 +1,5 @@
 //! The universal reader against the conformance vectors: every good trace gives the expected JSON lines, every bad one
 //! the records before the error and then an error at one of the places its note allows.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use metatf::container::{Class, Order, Reader, WriteOptions};

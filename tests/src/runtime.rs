@@ -133,7 +133,6 @@ pub fn next(trace: &mut Trace<'_>) -> Result<Option<Seen>> {
 }
 
 /// Everything in a trace, elements and all.
-#[must_use]
 pub fn read(schema: &Schema, bytes: &[u8]) -> (Vec<Seen>, Result<()>) {
     match open(schema, bytes) {
         Ok(mut trace) => {

@@ -107,7 +107,7 @@ fn header(class: Class) -> Vec<u8> {
 fn chunk(codec: u8, payload: &[u8], raw_len: u32) -> Vec<u8> {
     let mut bytes = b"MTFC".to_vec();
     bytes.extend([1, 0, codec, 0, 3, 0, 1, 1]);
-    bytes.extend((payload.len() as u32).to_le_bytes());
+    bytes.extend(u32::try_from(payload.len()).unwrap().to_le_bytes());
     bytes.extend(raw_len.to_le_bytes());
     bytes.extend([0; 24]);
     let crc = [&bytes[..], payload].concat();
@@ -134,7 +134,7 @@ fn items_that_store_nothing() {
     for count in [u64::MAX, 1 << 40, 65_600, 66] {
         let record = [&[4_u8][..], &count.to_le_bytes()].concat();
         let mut bytes = header(Class::Bits32);
-        bytes.extend(chunk(0, &record, record.len() as u32));
+        bytes.extend(chunk(0, &record, u32::try_from(record.len()).unwrap()));
         // One record, as its header should say.
         let cost = cost(|| read(&schema, &bytes));
         assert!(cost < 8 << 20, "{count} items: {cost} bytes");

@@ -56,7 +56,7 @@ proptest! {
             *version = 0;
         }
         let example = Example::new(&seed, true);
-        let header = Reader::from_slice(&example.trace).unwrap().header().len as usize;
+        let header = usize::try_from(Reader::from_slice(&example.trace).unwrap().header().len).unwrap();
         let bytes = damage(&mut Choices::new(&how), &example.trace, header);
         let read = |bytes| runtime::open(&example.schema, bytes).map(|mut t| runtime::drain(&mut t).0);
         let whole = read(&example.trace).unwrap();

@@ -279,10 +279,10 @@ impl Maker {
         }
         // Names that only the predefined record has: it must not see them.
         if c.chance(10) {
-            self.sections[0].properties.insert(("length".into(), "width".into()), "3".into());
+            self.sections[0].properties.insert(("length".into(), "width"), "3".into());
         }
         if c.chance(5) {
-            self.sections[0].properties.insert(("data".into(), "format".into()), quoted("utf8"));
+            self.sections[0].properties.insert(("data".into(), "format"), quoted("utf8"));
         }
     }
 
@@ -508,12 +508,12 @@ impl Maker {
                     self.walk(section, within, path, std::slice::from_ref(body), places);
                 }
                 Field::Nested(name) if name == "vfield" => {
-                    let path = [path, &[name.clone()]].concat();
+                    let path = [path, std::slice::from_ref(name)].concat();
                     self.place(within, &path, "length", places);
                     self.place(within, &path, "data", places);
                 }
                 Field::Nested(name) => {
-                    let path = [path, &[name.clone()]].concat();
+                    let path = [path, std::slice::from_ref(name)].concat();
                     let found = [section, 0].into_iter().find_map(|s| {
                         let record = self.sections[s].records.iter().position(|r| r.name == *name)?;
                         Some((s, record))

@@ -5,13 +5,13 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 /// Bytes for an example: at most so many for its DTD and its records.
-pub fn seed(dtd: usize, data: usize) -> impl Strategy<Value = Seed> {
+pub(crate) fn seed(dtd: usize, data: usize) -> impl Strategy<Value = Seed> {
     (vec(any::<u8>(), 0..dtd), vec(any::<u8>(), 0..data), vec(any::<u8>(), 0..10))
         .prop_map(|(dtd, data, options)| Seed { dtd, data, options })
 }
 
 /// `METATF_TEST_FACTOR` asks for so many times the cases.
-pub fn config(cases: u32) -> ProptestConfig {
+pub(crate) fn config(cases: u32) -> ProptestConfig {
     let factor = std::env::var("METATF_TEST_FACTOR").ok().and_then(|f| f.parse().ok()).unwrap_or(1);
     ProptestConfig {
         cases: cases * factor,
