@@ -1,6 +1,6 @@
 //! Stream sections as other sections see them: pieces of content, and the cursors that stride through them (spec 4).
 
-use crate::container::{Content, Order, Origin};
+use crate::container::{Content, Order, Origin, Part};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::Format;
 use crate::row::{Bytes, place, stored, value};
@@ -22,6 +22,21 @@ pub(crate) struct Piece {
     pub(crate) width: u8,
     /// Elements the chunk declares.
     pub(crate) records: Option<u32>,
+}
+
+impl Piece {
+    pub(crate) fn new(part: &Part, logical: u64) -> Self {
+        Self {
+            content: part.content.clone(),
+            origin: part.origin,
+            base: part.base,
+            logical,
+            reset: part.reset,
+            first: false,
+            width: part.width,
+            records: part.records,
+        }
+    }
 }
 
 /// One stream section.

@@ -115,10 +115,6 @@ pub struct RecordReader<'a> {
     /// Deliver elements, too.
     all: bool,
     salvage: bool,
-    /// Salvage: sections whose state is not known since the last damage.
-    tainted: Vec<bool>,
-    /// Salvage: a part of this group had bad content.
-    group_bad: bool,
     finished: bool,
     records: u64,
     /// An error of a version 0 file's table, due after the parts before it.
@@ -163,8 +159,6 @@ impl<'a> RecordReader<'a> {
             last_section: 0,
             all: false,
             salvage: false,
-            tainted: vec![false; sections],
-            group_bad: false,
             finished: false,
             records: 0,
             deferred: None,

@@ -70,11 +70,16 @@ impl RecordReader<'_> {
             self.queue.push_back(Event::Section(at, part.section));
         }
         self.last_section = section;
-        if self.salvage && !self.trusted(section, &part) {
-            self.container.report_lost(&part);
-            return Ok(());
+        let salvaged = self.salvage.then(|| part.clone());
+        let opened =
+            if self.is_stream(section) { self.open_stream(section, part) } else { self.open_tagged(section, part) };
+        match (opened, salvaged) {
+            (Err(error), Some(part)) => {
+                self.container.report_bad_content(&part, error);
+                Ok(())
+            }
+            (opened, _) => opened,
         }
-        if self.is_stream(section) { self.open_stream(section, part) } else { self.open_tagged(section, part) }
     }
 
     fn start_group(&mut self, part: &Part) {
@@ -83,28 +88,8 @@ impl RecordReader<'_> {
         }
         self.group_open = true;
         self.group = part.group;
-        self.group_bad = false;
         self.streams.start_group();
         self.seen.fill(false);
-    }
-
-    /// Spec 5.2, salvage: a chunk counts only if its section's state was reset since the damage within the same group,
-    /// and if it strides, only if no chunk of the group before it is missing.
-    fn trusted(&mut self, section: usize, part: &Part) -> bool {
-        if part.damage_before {
-            self.tainted.fill(true);
-        }
-        if part.shared {
-            return true;
-        }
-        if part.reset
-            && let Some(tainted) = self.tainted.get_mut(section)
-        {
-            *tainted = false;
-        }
-        let strides = self.states.get(section).is_some_and(|s| s.strides().next().is_some());
-        let tainted = self.tainted.get(section).copied().unwrap_or(false);
-        !tainted && !(strides && (part.group_damaged || self.group_bad))
     }
 
     fn open_stream(&mut self, section: usize, part: Part) -> Result<()> {
@@ -113,6 +98,9 @@ impl RecordReader<'_> {
         }
         if !self.version_0() {
             self.check_stream(section, &part)?;
+            if self.salvage {
+                self.check_elements(section, &part)?;
+            }
             self.add_piece(section, &part);
             if part.shared && self.all {
                 let piece = self.streams.streams.get(section).and_then(|s| s.pieces.last().cloned());
@@ -159,16 +147,7 @@ impl RecordReader<'_> {
         let logical = if version_0 { stream.length } else { part.base };
         stream.length = logical + length;
         stream.shared = part.shared;
-        stream.pieces.push(Piece {
-            content: part.content.clone(),
-            origin: part.origin,
-            base: part.base,
-            logical,
-            reset: part.reset,
-            first: false,
-            width: part.width,
-            records: part.records,
-        });
+        stream.pieces.push(Piece::new(part, logical));
     }
 
     fn mark_seen(&mut self, section: usize) -> bool {
@@ -181,40 +160,53 @@ impl RecordReader<'_> {
             if let Some(state) = self.states.get_mut(section) {
                 state.reset(&self.format);
             }
-            if before && !self.version_0() {
+        }
+        if !self.salvage || self.whole(section, &part)? {
+            if part.reset && before && !self.version_0() {
                 self.queue.push_back(Event::Reset(section));
             }
+            self.current = Some(Current::new(section, &part, false));
         }
-        if self.salvage && !self.whole(section, &part) {
-            return Ok(());
-        }
-        self.current = Some(Current::new(section, &part, false));
         Ok(())
     }
 
     /// Salvage: reads a part once for its errors and puts the state back, so that nothing of a bad part is delivered.
-    fn whole(&mut self, section: usize, part: &Part) -> bool {
+    /// False for a part that strides while a chunk of its group before it is missing (spec 5.2); the container has
+    /// dropped those whose state was not reset since the damage.
+    fn whole(&mut self, section: usize, part: &Part) -> Result<bool> {
         let saved = (self.states.clone(), self.streams.clone(), self.records);
         self.current = Some(Current::new(section, part, false));
         let queue = std::mem::take(&mut self.queue);
         let result = self.read_part();
         let strided = self.streams.taken != saved.1.taken;
         self.queue = queue;
+        self.forget_part();
+        (self.states, self.streams, self.records) = saved;
+        // A part that strides fails where elements are missing: that is no fault of its own.
+        let strides = strided || self.states.get(section).is_some_and(|s| s.strides().next().is_some());
+        if strides && part.group_damaged {
+            self.container.report_lost(part);
+            return Ok(false);
+        }
+        result.map(|()| true)
+    }
+
+    /// Salvage: reads the elements of a part of a stream section for their errors.
+    fn check_elements(&mut self, section: usize, part: &Part) -> Result<()> {
+        let piece = Piece::new(part, part.base);
+        if let Some(state) = self.states.get_mut(section) {
+            enter(state, &self.format, &piece);
+        }
+        self.current = Some(Current::new(section, part, true));
+        let result = self.read_part();
+        self.forget_part();
+        result
+    }
+
+    fn forget_part(&mut self) {
         self.current = None;
         self.pending = None;
         self.finished = false;
-        (self.states, self.streams, self.records) = saved;
-        if let Err(error) = result {
-            self.container.report_bad_content(part, error);
-            self.tainted.fill(true);
-            self.group_bad = true;
-            return false;
-        }
-        if strided && (part.group_damaged || self.group_bad) {
-            self.container.report_lost(part);
-            return false;
-        }
-        true
     }
 
     fn read_part(&mut self) -> Result<()> {
