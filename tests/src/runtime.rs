@@ -155,6 +155,14 @@ pub fn json(schema: &Schema, bytes: &[u8], options: JsonOptions) -> Result<Strin
     Ok(String::from_utf8(out).expect("JSON is UTF-8"))
 }
 
+/// Whether elements of shared tables come last, of a group that holds nothing else. Written again they go to the group
+/// before: lines cannot tell them from elements that this group refers to.
+#[must_use]
+pub fn ends_with_a_table(lines: &str) -> bool {
+    let shared = |line: &str| line.contains(",\"@shared\":true");
+    lines.lines().last().is_some_and(shared) && !lines.lines().all(shared)
+}
+
 /// A trace from JSON lines.
 ///
 /// # Errors

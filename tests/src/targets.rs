@@ -95,12 +95,15 @@ pub fn parse_dtd(text: &[u8]) {
     let _ = Format::from_dtd(&dtd);
 }
 
-/// A trace: a byte of switches, a byte that chooses the DTD (0: the embedded one), and the file.
+/// A trace: a byte of switches, a byte that chooses the DTD (0: the embedded one), and the file. Where the top bit of the
+/// second byte is set the checksums of the chunks are made right first: no fuzzer guesses them.
 ///
 /// # Panics
 /// The runtime and the reference decoder disagree.
 pub fn read_trace(input: &[u8]) {
     let &[switches, dtd, ref trace @ ..] = input else { return };
+    let mended = if dtd & 0x80 == 0 { trace.to_vec() } else { mend(trace) };
+    let (dtd, trace) = (dtd & 0x7f, &mended[..]);
     let on = |bit: u8| switches & 1 << bit != 0;
     let order = if on(6) { Order::Big } else { Order::Little };
     let class = if on(7) { Class::Bits64 } else { Class::Bits32 };
@@ -141,6 +144,34 @@ pub fn read_trace(input: &[u8]) {
     if !on(4) && content_len(trace) < 1 << 16 {
         agree(&schema, trace);
     }
+}
+
+/// The trace with the checksum of every chunk as it should be.
+fn mend(trace: &[u8]) -> Vec<u8> {
+    let mut bytes = trace.to_vec();
+    let mut at = 0;
+    while let Some(found) = bytes.get(at..).and_then(|rest| rest.windows(4).position(|w| w == b"MTFC")) {
+        at += found;
+        let Some(stored) = bytes.get(at + 12..at + 16) else { break };
+        let end = stored.iter().rev().fold(0, |n: usize, &b| n << 8 | usize::from(b)).saturating_add(at + 48);
+        if let Some(payload) = bytes.get(at + 48..end) {
+            let crc = crc32c(&[&bytes[at..at + 44], payload].concat());
+            bytes[at + 44..at + 48].copy_from_slice(&crc.to_le_bytes());
+            at = end;
+        } else {
+            at += 4;
+        }
+    }
+    bytes
+}
+
+/// CRC-32C (Castagnoli), bit by bit.
+#[must_use]
+pub fn crc32c(bytes: &[u8]) -> u32 {
+    let step = |crc: u32, byte: &u8| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| crc >> 1 ^ (0x82f6_3b78 & (crc & 1).wrapping_neg()))
+    };
+    !bytes.iter().fold(!0, step)
 }
 
 /// Bytes of content in a trace, so that the slow reference decoder is spared big ones.
@@ -192,6 +223,9 @@ pub fn round_trip(input: &[u8]) {
     example.check();
     let all = JsonOptions { all: true, resolve: false, resets: true };
     let lines = runtime::json(&example.schema, &example.trace, all).expect("it was read before");
+    if runtime::ends_with_a_table(&lines) {
+        return;
+    }
     let options = WriteOptions { group_size: usize::MAX, ..example.options.clone() };
     let again = runtime::from_json(&example.schema, &lines, &options).expect("what was printed can be written");
     let printed = runtime::json(&example.schema, &again, all).expect("what was written can be read");
@@ -218,7 +252,14 @@ fn trace_seeds(path: &Path, bytes: &[u8]) -> Vec<Vec<u8>> {
     let number = number_of(path).unwrap_or(0);
     let with = |switches: u8, dtd: u8| [&[switches, dtd], bytes].concat();
     match path.extension().and_then(|e| e.to_str()) {
-        Some("mtf") => vec![with(0x02, number), with(0x27, number), with(0x0e, number), with(0x02, 0)],
+        Some("mtf") => vec![
+            with(0x02, number),
+            with(0x27, number),
+            with(0x0e, number),
+            with(0x02, 0),
+            with(0x02, number | 0x80),
+            with(0x23, number | 0x80),
+        ],
         Some("raw") => vec![with(0x12, number), with(0xd2, number)],
         _ => Vec::new(),
     }

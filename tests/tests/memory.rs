@@ -1,12 +1,12 @@
 //! Hostile traces cost no more memory than spec 7 allows: the content of the chunks of a group in use, and a small
 //! multiple of what is read.
 
-#![allow(unsafe_code, reason = "a global allocator that counts")]
+#![allow(unsafe_code, clippy::unwrap_used, reason = "a global allocator that counts, and a test")]
 
 use metatf::container::{Class, Reader};
 use metatf::dynamic::{Schema, Trace};
 use metatf_tests::runtime;
-use metatf_tests::targets::vectors;
+use metatf_tests::targets::{crc32c, vectors};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -114,13 +114,6 @@ fn chunk(codec: u8, payload: &[u8], raw_len: u32) -> Vec<u8> {
     bytes.extend(crc32c(&crc).to_le_bytes());
     bytes.extend(payload);
     bytes
-}
-
-fn crc32c(bytes: &[u8]) -> u32 {
-    let step = |crc: u32, byte: &u8| {
-        (0..8).fold(crc ^ u32::from(*byte), |crc, _| crc >> 1 ^ (0x82f6_3b78 & (crc & 1).wrapping_neg()))
-    };
-    !bytes.iter().fold(!0, step)
 }
 
 /// Spec 3.3: items that store nothing are limited, so a record of a few bytes has no billions of them.

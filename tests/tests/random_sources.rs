@@ -46,7 +46,7 @@ proptest! {
     #![proptest_config(config(100))]
 
     #[test]
-    fn all_sources_agree(seed in seed(200, 500), most in 1_usize..300, cut in any::<prop::sample::Index>(), flip in any::<bool>()) {
+    fn all_sources_agree(seed in seed(400, 500), most in 1_usize..300, cut in any::<prop::sample::Index>(), flip in any::<bool>()) {
         let example = Example::new(&seed, true);
         let mut bytes = example.trace.clone();
         if flip {
@@ -66,7 +66,7 @@ proptest! {
 
     /// Going to the n-th record gives what reading up to there gives.
     #[test]
-    fn seeking_is_reading_on(seed in seed(200, 500), places in prop::collection::vec(any::<prop::sample::Index>(), 1..5)) {
+    fn seeking_is_reading_on(seed in seed(400, 500), places in prop::collection::vec(any::<prop::sample::Index>(), 1..5)) {
         let example = Example::new(&seed, true);
         let records = |trace: &mut Trace<'_>| {
             let (seen, result) = runtime::drain(trace);
@@ -85,7 +85,7 @@ proptest! {
 
     /// An element found by its offset is the element that stands there.
     #[test]
-    fn elements_are_found_by_offset(seed in seed(200, 500)) {
+    fn elements_are_found_by_offset(seed in seed(400, 500)) {
         let mut seed = seed;
         if let Some(version) = seed.options.first_mut() {
             *version = 0;

@@ -32,7 +32,7 @@ proptest! {
 
     /// The records written are the records read, in order.
     #[test]
-    fn what_is_written_is_read(seed in seed(250, 600)) {
+    fn what_is_written_is_read(seed in seed(400, 600)) {
         let example = Example::new(&seed, true);
         let (seen, result) = runtime::read(&example.schema, &example.trace);
         let about = example.about();
@@ -44,7 +44,7 @@ proptest! {
 
     /// The reference decoder sees what the runtime sees: every value, event and offset.
     #[test]
-    fn the_oracle_agrees(seed in seed(250, 600)) {
+    fn the_oracle_agrees(seed in seed(400, 600)) {
         let example = Example::new(&seed, true);
         let (seen, result) = runtime::read(&example.schema, &example.trace);
         let (told, right) = oracle::read(example.dtd(), &example.trace);

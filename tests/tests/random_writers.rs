@@ -15,7 +15,7 @@ proptest! {
 
     /// A strict writer takes a record or refuses it, and writes no metadata of its own; what it took is there.
     #[test]
-    fn strict_writers_refuse_what_does_not_fit(seed in seed(250, 500)) {
+    fn strict_writers_refuse_what_does_not_fit(seed in seed(400, 500)) {
         let text = dtd(&mut Choices::new(&seed.dtd));
         let schema = runtime::schema(&text);
         let limits = Limits { actions: 200, changes: false };

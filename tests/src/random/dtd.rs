@@ -255,26 +255,17 @@ impl Maker {
     fn wide_scopes(&mut self, c: &mut Choices<'_>) {
         for section in 0..self.sections.len() {
             let stream = self.sections[section].stream != Stream::No;
-            for name in NUMBERS.into_iter().chain(COUNTS) {
-                let mut set = |property, value: String| {
-                    self.sections[section].properties.insert((name.into(), property), value);
+            let names: Vec<&str> = NUMBERS.into_iter().chain(COUNTS).collect();
+            for _ in 0..c.below(if section == 0 { 20 } else { 6 }) {
+                let name = names[c.below(names.len())];
+                let (property, value) = match c.below(12) {
+                    0..4 => ("width", (1 + c.below(8)).to_string()),
+                    4..8 => ("interpretation", plain(c, name)),
+                    8 | 9 if !stream => ("previous", ["shared", "own"][c.below(2)].to_owned()),
+                    10 => ("unit", quoted("KiB")),
+                    _ => ("format", some_format(c)),
                 };
-                let percent = if section == 0 { 50 } else { 20 };
-                if c.chance(percent) {
-                    set("width", (1 + c.below(8)).to_string());
-                }
-                if c.chance(percent) {
-                    set("interpretation", plain(c, name));
-                }
-                if c.chance(10) && !stream {
-                    set("previous", (*c.pick(&["shared", "own"])).into());
-                }
-                if c.chance(10) {
-                    set("format", some_format(c));
-                }
-                if c.chance(5) {
-                    set("unit", quoted("KiB"));
-                }
+                self.sections[section].properties.insert((name.into(), property), value);
             }
         }
         // Names that only the predefined record has: it must not see them.
@@ -325,7 +316,7 @@ impl Maker {
         let alone = places == 2 && predefined;
         let must_store = (stream == Stream::Single && top) || name == "first" || (stream != Stream::No && top && alone);
         let found = self.find(section, place, "interpretation", predefined.then_some("none"));
-        if must_store || found.is_none() || c.chance(15) {
+        if must_store || found.is_none() || c.chance(25) {
             let mut value = plain(c, &name);
             if must_store && !stores(&value) {
                 value = "none".into();
@@ -343,7 +334,7 @@ impl Maker {
             let width = least + c.below(8);
             self.set(section, record, &path, "width", number_text(c, width as u64));
         }
-        if top && c.chance(8) && !must_store {
+        if top && c.chance(12) && !must_store {
             self.constant(c, section, record, place, &path);
         }
         match c.below(40) {
@@ -356,17 +347,17 @@ impl Maker {
 
     /// An interpretation that only some places can have.
     fn special(&self, c: &mut Choices<'_>, section: usize, name: &str) -> Option<String> {
-        match c.below(10) {
-            7 => {
+        match c.below(20) {
+            12..14 => {
                 let streams: Vec<&Section> = self.sections.iter().filter(|s| s.stream != Stream::No).collect();
                 (!streams.is_empty()).then(|| format!("sectionOffset {}", c.pick(&streams).number))
             }
-            8 => {
+            14..17 => {
                 let streams: Vec<&Section> = self.sections.iter().filter(|s| s.stream == Stream::Single).collect();
                 (!streams.is_empty() && !name.starts_with('k'))
                     .then(|| format!("sectionStride {} {}", c.pick(&streams).number, 1 + c.below(3)))
             }
-            9 => {
+            17..20 => {
                 // A leaf of a record of this section, or a global one.
                 let section = if c.chance(30) { 0 } else { section };
                 let tagged: Vec<usize> = (0..self.sections[section].records.len())
