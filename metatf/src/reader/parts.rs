@@ -156,10 +156,8 @@ impl RecordReader<'_> {
 
     fn open_tagged(&mut self, section: usize, part: Part) -> Result<()> {
         let before = self.mark_seen(section);
-        if part.reset {
-            if let Some(state) = self.states.get_mut(section) {
-                state.reset(&self.format);
-            }
+        if let Some(state) = self.states.get_mut(section).filter(|_| part.reset) {
+            state.reset(&self.format);
         }
         if !self.salvage || self.whole(section, &part)? {
             if part.reset && before && !self.version_0() {
