@@ -32,7 +32,7 @@ fn every_target_stands_the_vectors() {
             let bytes = std::fs::read(&path).unwrap();
             for seed in (target.seeds)(&path, &bytes) {
                 (target.run)(&seed);
-                for _ in 0..6 {
+                for _ in 0..3 {
                     (target.run)(&mutate(&mut rng, &seed));
                 }
             }
