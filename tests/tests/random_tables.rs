@@ -63,7 +63,7 @@ proptest! {
                 }
                 6 => {
                     let changes = [
-                        Change::Width(1 + c.below(8) as u8),
+                        Change::Width(u8::try_from(1 + c.below(8)).unwrap()),
                         Change::Interpretation(Interpretation::None),
                         Change::Interpretation(Interpretation::BaseOffset(c.number())),
                         Change::Interpretation(Interpretation::Delta(c.number())),
@@ -126,7 +126,7 @@ proptest! {
         }
         let trace = writer.finish().unwrap();
         let content = Reader::from_slice(&trace).unwrap().next_part().unwrap().map_or(0..0, |p| p.place);
-        let raw = &trace[content.start as usize..content.end as usize];
+        let raw = &trace[usize::try_from(content.start).unwrap()..usize::try_from(content.end).unwrap()];
         let reader = Reader::raw_from_slice(raw, options.class, options.order, 7).unwrap();
         let mut reader = metatf::dynamic::Trace::new(schema, reader).unwrap();
         let (seen, result) = runtime::drain(&mut reader);

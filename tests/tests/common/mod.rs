@@ -1,4 +1,6 @@
 //! What the tests over random traces have in common.
+//! Each test takes what it needs.
+#![allow(dead_code, reason = "each test file compiles this by itself")]
 
 use metatf_tests::random::Seed;
 use proptest::collection::vec;
