@@ -3,7 +3,7 @@
 use super::Choices;
 use crate::Value;
 use metatf::reader::Metadata;
-use metatf_parser::schema::{COMMENT, Dtd, ExprOp, Item, LeafId, Record, Repeated, SECTION, Width};
+use metatf_parser::schema::{COMMENT, Dtd, ExprOp, Item, LeafId, Record, RecordId, Repeated, SECTION, Width};
 use std::collections::HashSet;
 
 /// What a writer is told.
@@ -39,14 +39,15 @@ pub fn actions(c: &mut Choices<'_>, dtd: &Dtd, limits: Limits) -> Vec<Action> {
     let strided = c.chance(50);
     let uses: Vec<Use> = (0..dtd.sections.len()).map(|s| use_of(c, dtd, s, strided)).collect();
     let mut actions = Vec::new();
+    let mut hot = vec![None; dtd.sections.len()];
     while !c.is_spent() && actions.len() < limits.actions {
         let section = c.below(dtd.sections.len());
         let action = match (uses[section], c.below(16)) {
             (_, 15) if limits.changes && c.chance(20) => Some(Action::Group),
             (Use::Strided, _) => None,
             (_, 14) if limits.changes && c.chance(30) && uses[section] != Use::Shared => Some(Action::Reset(section)),
-            (Use::Records, 12..14) if limits.changes => metadata(c, dtd, section, &uses),
-            (Use::Records, _) => record(c, dtd, section),
+            (Use::Records, 12..14) if limits.changes => metadata(c, dtd, section, &uses, &mut hot[section]),
+            (Use::Records, _) => record(c, dtd, section, hot[section]),
             (Use::Given, _) => element(c, dtd, section, false),
             (Use::Shared, _) => element(c, dtd, section, true),
         };
@@ -80,11 +81,15 @@ fn use_of(c: &mut Choices<'_>, dtd: &Dtd, section: usize, strided: bool) -> Use 
     if c.chance(50) { Use::Shared } else { Use::Given }
 }
 
-fn record(c: &mut Choices<'_>, dtd: &Dtd, section: usize) -> Option<Action> {
+/// A leaf that metadata changed: more changes of the same leaf are what shows whether its state is kept right.
+type Hot = Option<(RecordId, usize)>;
+
+fn record(c: &mut Choices<'_>, dtd: &Dtd, section: usize, hot: Hot) -> Option<Action> {
     let records: Vec<_> = dtd.sections[section].records.iter().filter(|r| r.0 == 0 || r.0 > 2).collect();
     let id = **c.pick(&records);
     // A comment is the last choice, not the first.
     let id = if id == COMMENT && c.chance(50) { **records.last()? } else { id };
+    let id = hot.filter(|_| c.chance(40)).map_or(id, |(id, _)| id);
     let values = values(c, dtd.record(id)?)?;
     Some(Action::Record(section, u16::try_from(id.0).ok()?, values))
 }
@@ -208,9 +213,11 @@ impl Values<'_, '_> {
 }
 
 /// A metadata record that is likely to be allowed; the writer has the last word.
-fn metadata(c: &mut Choices<'_>, dtd: &Dtd, section: usize, uses: &[Use]) -> Option<Action> {
+fn metadata(c: &mut Choices<'_>, dtd: &Dtd, section: usize, uses: &[Use], hot: &mut Hot) -> Option<Action> {
     let records: Vec<_> = dtd.sections[section].records.iter().filter(|&&r| r.0 == 0 || r.0 > SECTION.0 + 1).collect();
-    let record = dtd.record(**c.pick(&records))?;
+    let kept = hot.filter(|_| c.chance(60));
+    let id = kept.map_or_else(|| **c.pick(&records), |(id, _)| id);
+    let record = dtd.record(id)?;
     let settable: Vec<usize> = (0..record.leaves.len())
         .filter(|&i| {
             let leaf = &record.leaves[i];
@@ -220,7 +227,8 @@ fn metadata(c: &mut Choices<'_>, dtd: &Dtd, section: usize, uses: &[Use]) -> Opt
     if settable.is_empty() {
         return None;
     }
-    let field = *c.pick(&settable);
+    let field = kept.map_or_else(|| *c.pick(&settable), |(_, field)| field);
+    *hot = Some((id, field));
     let code = c.below(8) as u8;
     let streams = |wanted: &dyn Fn(Use) -> bool| -> Vec<u64> {
         let known = dtd.sections.iter().zip(uses).filter(|(_, u)| wanted(**u));
