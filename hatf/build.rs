@@ -1,4 +1,4 @@
-//! Generates the reader and writer of `dtds/HATF10.dtd`, and builds the preloaded recorder, which
+//! Generates the readers and writers of `dtds/heap.dtd` and `dtds/HATF10.dtd`, and builds the preloaded recorder, which
 //! `hatf` carries inside.
 
 use std::env;
@@ -18,9 +18,9 @@ fn main() -> ExitCode {
     }
 }
 
-/// `hatf10.rs`, as any user of the DTD would make it.
+/// `heap.rs` and `hatf10.rs`, as any user of the DTDs would make them.
 fn generate() -> Result<(), String> {
-    let config = metatf_codegen::Config::new().dtd("../dtds/HATF10.dtd");
+    let config = metatf_codegen::Config::new().dtd("../dtds/HATF10.dtd").dtd("../dtds/heap.dtd");
     config.compile().map_err(|error| error.to_string())
 }
 
