@@ -111,6 +111,57 @@ pub(crate) enum Interpretation {
     Stride(Int, Int),
     SectionOffset(Int),
     SectionStride(Int, Int),
+    Predicted(Model, Int),
+}
+
+/// What a leaf is predicted by.
+#[derive(Debug)]
+pub(crate) struct Model {
+    /// At least one.
+    pub(crate) predictors: Vec<Predictor>,
+    pub(crate) span: Span,
+}
+
+/// A predictor of a model.
+#[derive(Debug)]
+pub(crate) struct Predictor {
+    pub(crate) kind: PredictorKind,
+    pub(crate) by: Option<FieldPath>,
+    pub(crate) span: Span,
+}
+
+/// What a predictor goes on.
+#[derive(Debug)]
+pub(crate) enum PredictorKind {
+    LastValue(Int),
+    Stride,
+    Fcm(Int),
+    Dfcm(Int),
+    Allocated(FieldPath),
+    Freed,
+    Used,
+}
+
+impl PredictorKind {
+    /// Whether it is the model of a heap.
+    pub(crate) fn is_heap(&self) -> bool {
+        matches!(self, PredictorKind::Allocated(_) | PredictorKind::Freed | PredictorKind::Used)
+    }
+}
+
+/// A leaf of the same record, or a record and its leaf.
+#[derive(Debug)]
+pub(crate) struct FieldPath {
+    /// At least one.
+    pub(crate) names: Vec<Name>,
+    pub(crate) span: Span,
+}
+
+impl FieldPath {
+    /// The path as it is written, without white space.
+    pub(crate) fn text(&self) -> String {
+        self.names.iter().map(|n| n.text.as_str()).collect::<Vec<_>>().join(".")
+    }
 }
 
 /// An integer as written.

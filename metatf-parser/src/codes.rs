@@ -66,7 +66,7 @@ codes! {
     DeepParentheses = "E0008", "3.5",
         "Parentheses nest at most 32 deep.";
     ReservedWord = "E0009", "2",
-        "The interpretation words (`none`, `default`, `baseOffset`, `delta`, `stride`, `sectionOffset`, `sectionStride`) are not names.",
+        "The interpretation words (`none`, `default`, `baseOffset`, `delta`, `stride`, `sectionOffset`, `sectionStride`, `predicted`) are not names.",
         "alloc: (tag, delta)";
     WideNumber = "E0010", "2",
         "A number fits 64 bits.",
@@ -143,7 +143,7 @@ codes! {
         "A property has the kind of value that it takes.",
         r#"size.width = "4";"#;
     UnknownInterpretation = "E0403", "2",
-        "The interpretations are `none`, `default`, `baseOffset`, `delta`, `stride`, `sectionOffset` and `sectionStride`.",
+        "The interpretations are `none`, `default`, `baseOffset`, `delta`, `stride`, `sectionOffset`, `sectionStride` and `predicted`.",
         "size.interpretation = plain;";
     UnknownFormat = "E0404", "2",
         r#"The formats are "dec", "hex", "signed", "f64", "utf8", "bytes" and "time_ns"."#,
@@ -178,7 +178,7 @@ codes! {
         "A width is computed from earlier fields of the same record.",
         "r: (tag, data) { tag.value = 4; data.width = length.value; }";
     ForwardReference = "E0602", "3.5",
-        "A width or count refers to fields that stand before it.",
+        "A width, a count or a predictor refers to fields that stand before it.",
         "r: (tag, data, length) { tag.value = 4; data.width = length.value; }";
     OutOfRepetition = "E0603", "3.5",
         "A reference does not lead into a repetition that is over.",
@@ -197,7 +197,7 @@ codes! {
         "`sectionOffset` names the number of a stream section.",
         "section s 1 { r: (tag, a) { tag.value = 4; a.width = 1; a.interpretation = sectionOffset 1; } }";
     NoNumberStream = "E0702", "3.5",
-        "`sectionStride` names the number of a stream section of one number field.",
+        "`sectionStride` and `predicted` name the number of a stream section of one number field.",
         "section t 2 { n: vfield; } section s 1 { r: (tag, a) { tag.value = 4; a.interpretation = sectionStride 2 1; } }";
     StrideRange = "E0703", "3.5",
         "The stride of a `sectionStride` is at least 1.",
@@ -217,6 +217,25 @@ codes! {
         "A record has at most 255 fields, nested ones and `tag` included.";
     LargeSchema = "E0902", "7",
         "What a DTD resolves to takes at most 64 MiB of memory: fields, expressions, and the leaves of records nested many times.";
+    // Predicted fields.
+    PredictorWord = "E1001", "2",
+        "The predictors are `lastValue`, `stride`, `fcm`, `dfcm` and `heap`; each may go `by` a field; in a heap an address is `allocated`, `freed` or `used`.",
+        "a.interpretation = predicted fmc 2 5;";
+    PredictorRange = "E1002", "3.5",
+        "`lastValue` takes 1 to 16 values, `fcm` and `dfcm` have an order of 1 to 3.",
+        "a.interpretation = predicted fcm 4 5;";
+    ManyCandidates = "E1003", "3.5",
+        "A model has at most 64 candidates: n of `lastValue n`, one of `stride`, two of each `fcm` and `dfcm`.",
+        "a.interpretation = predicted (lastValue 16, lastValue 16, lastValue 16, lastValue 16, stride) 5;";
+    HeapAlone = "E1004", "3.5",
+        "`heap` is a model of its own and stands beside no other predictor.",
+        "a.interpretation = predicted (heap freed, stride) 5;";
+    PredictorField = "E1005", "3.5",
+        "A predictor goes by a number field: an earlier one of the same record, or `RECORD.FIELD` of a record that the section lists, or of a global one.",
+        "a.interpretation = predicted fcm 2 by size 5;";
+    PredictedPlace = "E1006", "3.5",
+        "A field of a stream section's element or of a predefined record is not predicted.",
+        "section t 2 { n: (x) { x.interpretation = predicted stride 2; } }";
     // Warnings.
     UnusedProperty = "W0101", "3.1",
         "A property is for a field that some record has.",
@@ -245,7 +264,8 @@ impl Code {
     pub(crate) fn needs_whole_text(self) -> bool {
         use Code::{
             BaseUnknown, EmptyElement, ForwardReference, NoInterpretation, NoNumberStream, NoStream, NoWidth,
-            NotANumber, TagValue, TagWithoutValue, UnknownField, UnknownReference, UnusedProperty, UnusedRecord,
+            NotANumber, PredictorField, TagValue, TagWithoutValue, UnknownField, UnknownReference, UnusedProperty,
+            UnusedRecord,
         };
         matches!(
             self,
@@ -261,6 +281,7 @@ impl Code {
                 | NoNumberStream
                 | EmptyElement
                 | BaseUnknown
+                | PredictorField
                 | UnusedProperty
                 | UnusedRecord
         )

@@ -4,7 +4,10 @@
 //! 64-bit integers, texts with their length before them, each list with its length, each choice with a number. What
 //! differs only in where a property was set means the same; `doc`, `unit`, `format` and annotations are left out.
 
-use crate::schema::{Dtd, Expr, ExprOp, Interpretation, Item, Leaf, Record, Repeated, Section, Width};
+use crate::schema::{
+    Dtd, Expr, ExprOp, HeapRole, Interpretation, Item, Leaf, LeafId, Model, ModelKind, Predictor, PredictorKind,
+    Record, RecordId, Repeated, Section, Width,
+};
 
 impl Dtd {
     /// Whether traces of one are traces of the other, and read the same.
@@ -26,6 +29,10 @@ impl Dtd {
         out.number(self.tag_width);
         out.list(&self.sections, Canonical::section);
         out.list(&self.records, Canonical::record);
+        // Written only where there are some: a DTD without any keeps its fingerprint.
+        if !self.models.is_empty() {
+            out.list(&self.models, Canonical::model);
+        }
         out.0
     }
 }
@@ -165,9 +172,48 @@ impl Canonical {
             Interpretation::Stride { initial, stride } => (5, initial, stride),
             Interpretation::SectionOffset(section) => (6, section.into(), 0),
             Interpretation::SectionStride { section, stride } => (7, section.into(), stride),
+            Interpretation::Predicted(model) => (8, model.0.into(), 0),
         };
         self.number(code);
         self.number(first);
         self.number(second);
+    }
+
+    fn model(&mut self, model: &Model) {
+        self.number(model.section);
+        match &model.kind {
+            ModelKind::Values(predictors) => {
+                self.number(0_u8);
+                self.list(predictors, |out, predictor| out.predictor(*predictor));
+            }
+            ModelKind::Heap { role, by } => {
+                self.number(1_u8);
+                let (code, size) = match role {
+                    HeapRole::Allocated { size } => (0_u8, Some(*size)),
+                    HeapRole::Freed => (1, None),
+                    HeapRole::Used => (2, None),
+                };
+                self.number(code);
+                self.leaf_of(size);
+                self.leaf_of(*by);
+            }
+        }
+    }
+
+    fn predictor(&mut self, predictor: Predictor) {
+        let (code, argument) = match predictor.kind {
+            PredictorKind::LastValue(n) => (0_u8, n),
+            PredictorKind::Stride => (1, 0),
+            PredictorKind::Fcm(order) => (2, order),
+            PredictorKind::Dfcm(order) => (3, order),
+        };
+        self.number(code);
+        self.number(argument);
+        self.leaf_of(predictor.by);
+    }
+
+    fn leaf_of(&mut self, leaf: Option<(RecordId, LeafId)>) {
+        self.optional(leaf.map(|(record, _)| record.0.into()));
+        self.number(leaf.map_or(0, |(_, leaf)| leaf.0));
     }
 }

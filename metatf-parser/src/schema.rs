@@ -31,7 +31,13 @@ pub struct Dtd {
     /// The *top* records: every tagged record and every stream section's element, predefined ones (`comment`,
     /// `section`, `metadata`) first. Records that are only nested appear as [`Item::Nested`] inside these.
     pub records: Vec<Record>,
+    /// What predicted leaves are predicted by: one for each such leaf of a record, in their order.
+    pub models: Vec<Model>,
 }
+
+/// Index of a model in [`Dtd::models`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ModelId(pub u16);
 
 /// A section of the trace: which records may stand in it, and how their state is laid out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -223,6 +229,80 @@ pub enum Interpretation {
         /// How many elements the cursor moves on; at least 1.
         stride: u64,
     },
+    /// The number of a model's candidate; what no candidate hits stands in a stream section.
+    Predicted(ModelId),
+}
+
+/// What a leaf is predicted by. Every predicted leaf of every record has its own, because the leaves that it refers to are
+/// those of its record; leaves that share a previous value (a cell of [`Section::cells`]) share what the models learn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Model {
+    /// Number of the stream section that holds the values that no candidate hits.
+    pub section: u8,
+    /// Where candidates come from.
+    pub kind: ModelKind,
+}
+
+/// Where the candidates of a [`Model`] come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ModelKind {
+    /// Predictors for any number, in the order of their candidates.
+    Values(Vec<Predictor>),
+    /// The live and the freed objects of a heap.
+    Heap {
+        /// What happens to the address.
+        role: HeapRole,
+        /// The leaf whose values tell models apart (a thread, an arena): one for each value.
+        by: Option<(RecordId, LeafId)>,
+    },
+}
+
+/// A predictor of a [`ModelKind::Values`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Predictor {
+    /// What it goes on.
+    pub kind: PredictorKind,
+    /// The leaf whose last value is part of its context.
+    pub by: Option<(RecordId, LeafId)>,
+}
+
+/// What a [`Predictor`] goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PredictorKind {
+    /// The last values, 1 to 16 of them: a candidate each.
+    LastValue(u8),
+    /// The last value plus the last difference: one candidate.
+    Stride,
+    /// What followed the last values, 1 to 3 of them, before (a finite context): two candidates.
+    Fcm(u8),
+    /// The same with differences in place of values: two candidates.
+    Dfcm(u8),
+}
+
+impl PredictorKind {
+    /// How many candidates it gives.
+    #[must_use]
+    pub fn candidates(self) -> u8 {
+        match self {
+            PredictorKind::LastValue(n) => n,
+            PredictorKind::Stride => 1,
+            PredictorKind::Fcm(_) | PredictorKind::Dfcm(_) => 2,
+        }
+    }
+}
+
+/// What happens to an address of a heap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeapRole {
+    /// An object begins there.
+    Allocated {
+        /// The leaf with its size.
+        size: (RecordId, LeafId),
+    },
+    /// The object there ends.
+    Freed,
+    /// The object there is used and stays.
+    Used,
 }
 
 /// How tools print a value (spec 3, property `format`).

@@ -4,8 +4,10 @@ use crate::codes::Code;
 use crate::diagnostic::Draft;
 use crate::span::Span;
 
-const INTERPRETATIONS: [&str; 7] =
-    ["none", "default", "baseOffset", "delta", "stride", "sectionOffset", "sectionStride"];
+pub(crate) const INTERPRETATIONS: [&str; 8] =
+    ["none", "default", "baseOffset", "delta", "stride", "sectionOffset", "sectionStride", "predicted"];
+const PREDICTORS: [&str; 5] = ["lastValue", "stride", "fcm", "dfcm", "heap"];
+const ROLES: [&str; 3] = ["allocated", "freed", "used"];
 
 /// A help line that names the candidate nearest to `name`, if one is near.
 pub(crate) fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
@@ -46,6 +48,29 @@ pub(crate) fn unknown_interpretation(at: Span, word: &str) -> Draft {
     Draft::new(Code::UnknownInterpretation, at, format!("there is no interpretation `{word}`"))
         .help(format!("the interpretations are {}", INTERPRETATIONS.map(|i| format!("`{i}`")).join(", ")))
         .maybe_help(did_you_mean(word, INTERPRETATIONS))
+}
+
+/// Of a word where a model has a predictor.
+pub(crate) fn unknown_predictor(at: Span, word: &str) -> Draft {
+    Draft::new(Code::PredictorWord, at, format!("there is no predictor `{word}`"))
+        .help(format!("the predictors are {}", PREDICTORS.map(|p| format!("`{p}`")).join(", ")))
+        .maybe_help(did_you_mean(word, PREDICTORS))
+}
+
+/// Of a word where a heap model says what happens to an address.
+pub(crate) fn unknown_role(at: Span, word: &str) -> Draft {
+    Draft::new(Code::PredictorWord, at, format!("`{word}` is nothing that happens to an address"))
+        .help("an address is `allocated SIZE` (the field with its size), `freed` or `used`")
+        .maybe_help(did_you_mean(word, ROLES))
+}
+
+/// Of a word behind a predictor.
+pub(crate) fn unknown_by(at: Span, word: &str) -> Draft {
+    Draft::new(Code::PredictorWord, at, format!("`{word}` cannot stand behind a predictor"))
+        .help(
+            "a predictor may go `by` a field, like `fcm 2 by size`; a `,` or the number of a stream section follows it",
+        )
+        .maybe_help(did_you_mean(word, ["by"]))
 }
 
 #[cfg(test)]

@@ -18,6 +18,8 @@ pub struct Format {
     pub sections: Cow<'static, [Section]>,
     /// `comment`, `section` and `metadata` first (indices 0 to 2), then tagged records and stream elements.
     pub records: Cow<'static, [Record]>,
+    /// What predicted leaves are predicted by: one for each such leaf of a record.
+    pub models: Cow<'static, [Model]>,
 }
 
 /// A section: which records stand in it, and which leaves share a previous value.
@@ -101,6 +103,8 @@ pub enum Interpretation {
     SectionOffset(u8),
     /// The next element of a stream section, and how far the cursor moves.
     SectionStride(u8, u64),
+    /// The number of a candidate of this model ([`Format::models`]).
+    Predicted(u16),
 }
 
 impl Interpretation {
@@ -109,6 +113,69 @@ impl Interpretation {
     pub const fn stores(self) -> bool {
         !matches!(self, Self::Default(_) | Self::Stride(..) | Self::SectionStride(..))
     }
+}
+
+/// What a leaf is predicted by. Every predicted leaf of every record has its own; leaves that share a previous value share
+/// what their models learn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Model {
+    /// Number of the stream section that holds the values that no candidate hits.
+    pub section: u8,
+    /// Where candidates come from.
+    pub kind: ModelKind,
+}
+
+/// A leaf by the index of its record in [`Format::records`] and its own there: of the model's own record an earlier leaf.
+pub type LeafRef = (u16, u8);
+
+/// Where the candidates of a [`Model`] come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ModelKind {
+    /// Predictors for any number, in the order of their candidates.
+    Values(Cow<'static, [Predictor]>),
+    /// The live and the freed objects of a heap.
+    Heap {
+        /// What happens to the address.
+        role: HeapRole,
+        /// The leaf whose values tell models apart: one for each value.
+        by: Option<LeafRef>,
+    },
+}
+
+/// A predictor of [`ModelKind::Values`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Predictor {
+    /// What it goes on.
+    pub kind: PredictorKind,
+    /// The leaf whose last value is part of its context.
+    pub by: Option<LeafRef>,
+}
+
+/// What a [`Predictor`] goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PredictorKind {
+    /// The last 1 to 16 values: a candidate each.
+    LastValue(u8),
+    /// The last value plus the last difference: one candidate.
+    Stride,
+    /// What followed the last 1 to 3 values before: two candidates.
+    Fcm(u8),
+    /// The same with differences in place of values: two candidates.
+    Dfcm(u8),
+}
+
+/// What happens to an address of a heap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeapRole {
+    /// An object begins there.
+    Allocated {
+        /// The leaf with its size.
+        size: LeafRef,
+    },
+    /// The object there ends.
+    Freed,
+    /// The object there is used and stays.
+    Used,
 }
 
 /// One step of a width expression.
@@ -208,7 +275,10 @@ impl Record {
 
 #[cfg(feature = "dynamic")]
 mod from_dtd {
-    use super::{Cow, ExprOp, Format, Interpretation, Leaf, LeafKind, Record, Section, Step};
+    use super::{
+        Cow, ExprOp, Format, HeapRole, Interpretation, Leaf, LeafKind, LeafRef, Model, ModelKind, Predictor,
+        PredictorKind, Record, Section, Step,
+    };
     use metatf_parser::schema;
 
     impl Format {
@@ -221,6 +291,7 @@ mod from_dtd {
                 tag_width: dtd.tag_width,
                 sections: dtd.sections.iter().map(section).collect(),
                 records: dtd.records.iter().map(record).collect(),
+                models: dtd.models.iter().map(model).collect(),
             }
         }
     }
@@ -282,7 +353,38 @@ mod from_dtd {
             I::Stride { initial, stride } => Interpretation::Stride(initial, stride),
             I::SectionOffset(n) => Interpretation::SectionOffset(n),
             I::SectionStride { section, stride } => Interpretation::SectionStride(section, stride),
+            I::Predicted(model) => Interpretation::Predicted(model.0),
         }
+    }
+
+    fn leaf_ref((record, leaf): (schema::RecordId, schema::LeafId)) -> LeafRef {
+        (index(record.0), leaf.0)
+    }
+
+    fn model(model: &schema::Model) -> Model {
+        let kind = match &model.kind {
+            schema::ModelKind::Values(predictors) => ModelKind::Values(predictors.iter().map(predictor).collect()),
+            schema::ModelKind::Heap { role, by } => {
+                let role = match role {
+                    schema::HeapRole::Allocated { size } => HeapRole::Allocated { size: leaf_ref(*size) },
+                    schema::HeapRole::Freed => HeapRole::Freed,
+                    schema::HeapRole::Used => HeapRole::Used,
+                };
+                ModelKind::Heap { role, by: by.map(leaf_ref) }
+            }
+        };
+        Model { section: model.section, kind }
+    }
+
+    fn predictor(predictor: &schema::Predictor) -> Predictor {
+        use schema::PredictorKind as P;
+        let kind = match predictor.kind {
+            P::LastValue(n) => PredictorKind::LastValue(n),
+            P::Stride => PredictorKind::Stride,
+            P::Fcm(order) => PredictorKind::Fcm(order),
+            P::Dfcm(order) => PredictorKind::Dfcm(order),
+        };
+        Predictor { kind, by: predictor.by.map(leaf_ref) }
     }
 
     fn expr_op(op: schema::ExprOp) -> ExprOp {

@@ -1,7 +1,10 @@
 //! All that generated code may call. Not for use by hand: it changes with the generator.
 
 use crate::error::{Error, ErrorKind};
-pub use crate::format::{ExprOp, Format, Interpretation, Leaf, LeafKind, Record, Section, Step};
+pub use crate::format::{
+    ExprOp, Format, HeapRole, Interpretation, Leaf, LeafKind, Model, ModelKind, Predictor, PredictorKind, Record,
+    Section, Step,
+};
 pub use crate::{
     __metatf_format as format, __metatf_layouts as layouts, __metatf_sections as sections, __metatf_single as single,
     __metatf_trace as trace, __metatf_writer as writer,
@@ -56,6 +59,7 @@ macro_rules! __metatf_format {
         $(record $record:literal $tag:literal {
             $($path:literal $(($field:literal))? $kind:ident($($arg:tt)*) $(= $constant:literal)?),*
         } $([$($step:ident($($at:literal),*))*])?;)*
+        $(model $stream_number:literal $model:ident($($predictor:tt)*);)*
     ) => {
         $crate::private::Format {
             dtd: ::std::borrow::Cow::Borrowed($dtd),
@@ -88,6 +92,12 @@ macro_rules! __metatf_format {
                     steps: ::std::borrow::Cow::Borrowed(STEPS),
                 }
             }),*]),
+            models: ::std::borrow::Cow::Borrowed(&[$(
+                $crate::private::Model {
+                    section: $stream_number,
+                    kind: $crate::__metatf_model!($model $($predictor)*),
+                }
+            ),*]),
         }
     };
 }
@@ -168,6 +178,43 @@ macro_rules! __metatf_kind {
 macro_rules! __metatf_interpretation {
     (None) => { $crate::private::Interpretation::None };
     ($kind:ident $($value:literal)+) => { $crate::private::Interpretation::$kind($($value),+) };
+}
+
+/// `values(LastValue 4, Stride, Fcm 3 by 4 1)`, `heap(Allocated 4 1 by 5 0)`: a leaf is a record and its leaf.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_model {
+    (values $($kind:ident $($argument:literal)? $(by $record:literal $leaf:literal)?),*) => {
+        $crate::private::ModelKind::Values(::std::borrow::Cow::Borrowed(&[$(
+            $crate::private::Predictor {
+                kind: $crate::private::PredictorKind::$kind $(($argument))?,
+                by: $crate::__metatf_leaf!($($record $leaf)?),
+            }
+        ),*]))
+    };
+    (heap Allocated $size_record:literal $size_leaf:literal $(by $record:literal $leaf:literal)?) => {
+        $crate::private::ModelKind::Heap {
+            role: $crate::private::HeapRole::Allocated { size: ($size_record, $size_leaf) },
+            by: $crate::__metatf_leaf!($($record $leaf)?),
+        }
+    };
+    (heap $role:ident $(by $record:literal $leaf:literal)?) => {
+        $crate::private::ModelKind::Heap {
+            role: $crate::private::HeapRole::$role,
+            by: $crate::__metatf_leaf!($($record $leaf)?),
+        }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_leaf {
+    () => {
+        ::core::option::Option::None
+    };
+    ($record:literal $leaf:literal) => {
+        ::core::option::Option::Some(($record, $leaf))
+    };
 }
 
 #[cfg(test)]

@@ -155,6 +155,9 @@ impl<'t> ContentRow<'t> {
                 note(value, &plan, &mut self.state.cells);
                 value
             }
+            Interpretation::Predicted(_) => {
+                return Err(self.fail(at, Some(leaf), ErrorKind::Usage("predicted fields cannot be read")));
+            }
             _ => self.inline(leaf, &plan)?,
         };
         match self.record.leaves.get(usize::from(leaf)).and_then(|l| l.constant) {

@@ -139,6 +139,9 @@ impl RowWriter<'_> {
             return Err(self.fail(Some(leaf), ErrorKind::NotConstant { found: value, expected }));
         }
         let interpretation = self.state.interpretation(self.first + usize::from(leaf));
+        if matches!(interpretation, Interpretation::Predicted(_)) {
+            return Err(self.fail(Some(leaf), ErrorKind::Usage("predicted fields cannot be written")));
+        }
         let Interpretation::SectionStride(target, stride) = interpretation else { return Ok(false) };
         if !self.streams.put(self.format, self.state.section, target, stride, value) {
             self.attempt.misfits.push(Misfit { leaf, value, needs: bytes_for(value, false) });

@@ -46,7 +46,7 @@ struct Setting {
 pub enum Change {
     /// Set the width.
     Width(u8),
-    /// Set the interpretation. `BaseOffsetOf` cannot be set.
+    /// Set the interpretation. `BaseOffsetOf` and `Predicted` cannot be set.
     Interpretation(Interpretation),
 }
 
@@ -207,6 +207,7 @@ impl State {
             Interpretation::BaseOffsetOf(..) | Interpretation::Delta(_) => (top, 0, u64::MAX),
             Interpretation::Default(value) => (0, value, 0),
             Interpretation::Stride(_, stride) => (0, stride, u64::MAX),
+            Interpretation::Predicted(_) => (0, 0, 0),
         };
         plan.mask = mask;
         plan.sign = sign;
@@ -214,7 +215,8 @@ impl State {
         plan.history = history;
         plan.width = width;
         plan.read = reference.unwrap_or(plan.write);
-        plan.special = leaf.constant.is_some() || matches!(setting.interpretation, Interpretation::SectionStride(..));
+        plan.special = leaf.constant.is_some()
+            || matches!(setting.interpretation, Interpretation::SectionStride(..) | Interpretation::Predicted(_));
     }
 
     fn last_cell(&self, format: &Format, record: u16, leaf: u8) -> Option<u32> {
@@ -296,6 +298,9 @@ impl State {
             }
             Interpretation::BaseOffsetOf(..) => {
                 return Err(ErrorKind::Metadata("a baseOffset reference can only be declared in the DTD"));
+            }
+            Interpretation::Predicted(_) => {
+                return Err(ErrorKind::Metadata("a predicted field can only be declared in the DTD"));
             }
             _ => {}
         }

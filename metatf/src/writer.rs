@@ -557,7 +557,9 @@ impl Metadata {
         let (code, values, count) = match change {
             Change::Width(width) => (0, [width.into(), 0], 1),
             Change::Interpretation(interpretation) => match interpretation {
-                Interpretation::None | Interpretation::BaseOffsetOf(..) => (1, [0, 0], 0),
+                Interpretation::None | Interpretation::BaseOffsetOf(..) | Interpretation::Predicted(_) => {
+                    (1, [0, 0], 0)
+                }
                 Interpretation::BaseOffset(base) => (2, [base, 0], 1),
                 Interpretation::Delta(initial) => (3, [initial, 0], 1),
                 Interpretation::Default(value) => (4, [value, 0], 1),

@@ -16,6 +16,7 @@ mod r#gen;
 mod input;
 mod new;
 mod output;
+mod predicted;
 mod progress;
 mod show;
 mod stat;

@@ -2,7 +2,7 @@
 
 use crate::dtd::{self, DtdArgs};
 use crate::failure::Result;
-use crate::{fields, input, output};
+use crate::{fields, input, output, predicted};
 use clap::ValueEnum;
 use metatf_parser::schema::{Dtd, Expr, ExprOp, Format, Interpretation, Leaf, LeafId, Origin, Record, Section, Width};
 use serde_json::{Value, json};
@@ -151,7 +151,7 @@ fn leaves<'d>(
     let names = fields::names(record);
     record.leaves.iter().enumerate().map(move |(index, leaf)| {
         let name = names.iter().find(|(id, _)| usize::from(id.0) == index).map(|(_, name)| name.clone());
-        let mut interpretation = interpretation(dtd, leaf.interpretation);
+        let mut interpretation = interpretation(dtd, record, leaf.interpretation);
         if let Some(value) = leaf.constant.filter(|_| !leaf.is_tag()) {
             let _ = write!(interpretation, ", always {value}");
         }
@@ -301,7 +301,7 @@ fn expression(record: &Record, expr: &Expr) -> String {
     stack.pop().map_or_else(|| "?".to_owned(), |(text, _)| text)
 }
 
-fn interpretation(dtd: &Dtd, interpretation: Interpretation) -> String {
+fn interpretation(dtd: &Dtd, record: &Record, interpretation: Interpretation) -> String {
     match interpretation {
         Interpretation::None => "none".to_owned(),
         Interpretation::BaseOffset(base) => format!("baseOffset {base:#x}"),
@@ -316,6 +316,7 @@ fn interpretation(dtd: &Dtd, interpretation: Interpretation) -> String {
         Interpretation::Stride { initial, stride } => format!("stride {initial} {}", stride.cast_signed()),
         Interpretation::SectionOffset(n) => format!("sectionOffset {n}"),
         Interpretation::SectionStride { section, stride } => format!("sectionStride {section} {stride}"),
+        Interpretation::Predicted(model) => predicted::text(dtd, record, model),
     }
 }
 

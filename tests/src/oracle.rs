@@ -405,6 +405,7 @@ impl Decoder<'_> {
                 let at = usize::try_from(at).map_err(|_| "no such element")?;
                 *elements.get(at).ok_or("no such element")?
             }
+            I::Predicted(_) => return Err("the oracle has no models".into()),
         })
     }
 

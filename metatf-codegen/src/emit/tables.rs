@@ -1,6 +1,9 @@
 //! The static tables of the format, as a call of the runtime's `format!`: a line for each section and record.
 
-use metatf_parser::schema::{Dtd, ExprOp, Interpretation, Item, Leaf, LeafId, Record, Repeated, Section, Width};
+use metatf_parser::schema::{
+    Dtd, ExprOp, HeapRole, Interpretation, Item, Leaf, LeafId, Model, ModelKind, Predictor, PredictorKind, Record,
+    RecordId, Repeated, Section, Width,
+};
 use proc_macro2::TokenStream;
 use quote::quote;
 
@@ -14,12 +17,14 @@ pub(super) fn emit(dtd: &Dtd, runtime: &TokenStream) -> TokenStream {
     let tag_width = number(dtd.tag_width);
     let sections = dtd.sections.iter().map(section);
     let records = dtd.records.iter().map(record);
+    let models = dtd.models.iter().map(model);
     quote! {
         /// The format's tables, and the text of the DTD.
         pub static FORMAT: #runtime::private::Format = #runtime::private::format! {
             dtd #text; fingerprint #fingerprint; tag #tag_width;
             #(#sections)*
             #(#records)*
+            #(#models)*
         };
     }
 }
@@ -86,9 +91,49 @@ fn numeric(width: u8, interpretation: Interpretation) -> TokenStream {
         I::Stride { initial, stride } => (quote!(Stride), vec![initial, stride]),
         I::SectionOffset(section) => (quote!(SectionOffset), vec![section.into()]),
         I::SectionStride { section, stride } => (quote!(SectionStride), vec![section.into(), stride]),
+        I::Predicted(model) => (quote!(Predicted), vec![model.0.into()]),
     };
     let values = values.into_iter().map(number);
     quote!(number(#width #name #(#values)*))
+}
+
+fn model(model: &Model) -> TokenStream {
+    let section = number(model.section);
+    match &model.kind {
+        ModelKind::Values(predictors) => {
+            let predictors = predictors.iter().map(predictor);
+            quote!(model #section values(#(#predictors),*);)
+        }
+        ModelKind::Heap { role, by } => {
+            let by = by.map(by_leaf);
+            let role = match role {
+                HeapRole::Allocated { size: (record, leaf) } => {
+                    let (record, leaf) = (number(record.0), number(leaf.0));
+                    quote!(Allocated #record #leaf)
+                }
+                HeapRole::Freed => quote!(Freed),
+                HeapRole::Used => quote!(Used),
+            };
+            quote!(model #section heap(#role #by);)
+        }
+    }
+}
+
+fn predictor(predictor: &Predictor) -> TokenStream {
+    let by = predictor.by.map(by_leaf);
+    let (name, argument) = match predictor.kind {
+        PredictorKind::LastValue(n) => (quote!(LastValue), Some(n)),
+        PredictorKind::Stride => (quote!(Stride), None),
+        PredictorKind::Fcm(order) => (quote!(Fcm), Some(order)),
+        PredictorKind::Dfcm(order) => (quote!(Dfcm), Some(order)),
+    };
+    let argument = argument.map(number);
+    quote!(#name #argument #by)
+}
+
+fn by_leaf((record, leaf): (RecordId, LeafId)) -> TokenStream {
+    let (record, leaf) = (number(record.0), number(leaf.0));
+    quote!(by #record #leaf)
 }
 
 fn expr_op(op: &ExprOp) -> TokenStream {

@@ -8,7 +8,9 @@ use super::model::{Model, RecordIndex, ScopeIndex};
 use super::{predefined, previous, too_large};
 use crate::ast::Ast;
 use crate::diagnostic::Reporter;
-use crate::schema::{COMMENT, Dtd, METADATA, Record, RecordId, SECTION, Section, SectionId};
+use crate::schema::{
+    self, COMMENT, Dtd, Interpretation, Leaf, METADATA, ModelId, Record, RecordId, SECTION, Section, SectionId,
+};
 use crate::span::Span;
 
 /// The schema, unless something has been or is reported.
@@ -31,9 +33,16 @@ pub(super) fn dtd(
         return None;
     }
     let mut records = Vec::from(predefined);
-    records.extend(resolved.into_iter().map(|r| record(&model, r)));
+    let mut models = Vec::new();
+    for resolved in resolved {
+        let Some(record) = record(&model, resolved, &mut models) else {
+            report.add(too_large(Span::at(report.source.start)));
+            return None;
+        };
+        records.push(record);
+    }
     let text = source.get(report.source.start..).unwrap_or_default().to_owned();
-    Some(Dtd { text, doc: ast.doc.clone(), tag_width, sections, records })
+    Some(Dtd { text, doc: ast.doc.clone(), tag_width, sections, records, models })
 }
 
 fn section(
@@ -77,16 +86,27 @@ fn section(
     Some(section)
 }
 
-fn record(model: &Model, resolved: Resolved) -> Record {
+/// `None`: there are more predicted leaves than [`ModelId`] has numbers.
+fn record(model: &Model, resolved: Resolved, models: &mut Vec<schema::Model>) -> Option<Record> {
     let Resolved { layout, leaves, tag } = resolved;
     let record = model.records.get(layout.record);
     let section = record.and_then(|r| u16::try_from(r.scope).ok()).filter(|s| *s != 0).map(SectionId);
-    Record {
+    Some(Record {
         name: record.map_or_else(String::new, |r| r.name().to_owned()),
         section,
         tag,
         doc: record.and_then(|r| r.ast.doc.clone()),
         items: layout.items,
-        leaves: leaves.into_iter().map(|ResolvedLeaf { leaf, .. }| leaf).collect(),
+        leaves: leaves.into_iter().map(|leaf| numbered(leaf, models)).collect::<Option<_>>()?,
+    })
+}
+
+/// The leaf; its model gets a number.
+fn numbered(resolved: ResolvedLeaf, models: &mut Vec<schema::Model>) -> Option<Leaf> {
+    let ResolvedLeaf { mut leaf, predicted, .. } = resolved;
+    if let Some(predicted) = predicted {
+        leaf.interpretation = Interpretation::Predicted(ModelId(u16::try_from(models.len()).ok()?));
+        models.push(predicted.model);
     }
+    Some(leaf)
 }

@@ -27,6 +27,7 @@ pub(super) fn check(leaf: &Leaf, value: u64, place: Span, report: &mut Reporter)
         Interpretation::Stride { initial, stride } => {
             (value == initial && stride == 0, "`stride` makes it another value each time".to_owned())
         }
+        Interpretation::Predicted(_) => (false, "what is predicted is another value each time".to_owned()),
         // Depends on what precedes in the trace.
         Interpretation::BaseOffsetOf(..) | Interpretation::Delta(_) | Interpretation::SectionStride { .. } => {
             return true;

@@ -6,11 +6,12 @@ use super::expression::{self, Computed, Context, Failure};
 use super::layout::{Layout, RawLeaf};
 use super::lookup::{Found, Lookup};
 use super::model::Model;
+use super::predictors::{self, Place, Predicted};
 use super::streams::stores;
 use crate::ast::{self, Property, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
-use crate::schema::{self, Format, Interpretation, Leaf, Origin, Width};
+use crate::schema::{self, Format, Interpretation, Leaf, ModelId, Origin, Width};
 use crate::span::Span;
 
 /// A record with its leaves resolved.
@@ -28,6 +29,8 @@ pub(super) struct ResolvedLeaf {
     pub(super) sharing: Sharing,
     /// Where its interpretation is set, or the field.
     pub(super) place: Span,
+    /// What it is predicted by: it gets its number when all leaves are known.
+    pub(super) predicted: Option<Predicted>,
 }
 
 /// Whose previous value a leaf uses (spec 4).
@@ -59,7 +62,7 @@ pub(super) fn resolve<'a>(
     for (index, raw) in layout.leaves.iter().enumerate() {
         let looker = Looker { model, layouts, layout, raw, index, lookup: Lookup::new(model, layout, raw) };
         let leaf = if raw.is_tag { looker.tag(tag) } else { looker.leaf(&widths, report) };
-        bytes += size(&leaf.leaf);
+        bytes += size(&leaf.leaf) + leaf.predicted.as_ref().map_or(0, Predicted::size);
         widths.push((!leaf.broken).then(|| leaf.leaf.width.clone()));
         out.push(leaf);
         if bytes > 1 << 20 {
@@ -125,7 +128,7 @@ impl<'a> Looker<'_, 'a> {
             interpretation_origin: Origin::Tag,
             ..self.blank()
         };
-        ResolvedLeaf { leaf, broken: tag.is_none(), sharing: Sharing::Alone, place: self.raw.site }
+        ResolvedLeaf { leaf, broken: tag.is_none(), sharing: Sharing::Alone, place: self.raw.site, predicted: None }
     }
 
     fn leaf(&self, widths: &[Option<Width>], report: &mut Reporter) -> ResolvedLeaf {
@@ -133,6 +136,11 @@ impl<'a> Looker<'_, 'a> {
         let (found_width, found_interpretation) = (self.lookup.find("width"), self.lookup.find("interpretation"));
         let interpretation = found_interpretation.as_ref().map(|f| self.interpretation(f.property, report));
         let width = found_width.as_ref().map(|f| self.width(f, widths, report));
+        // A code is a byte where nothing else is said.
+        let width = match (width, interpretation) {
+            (None, Some(Some(Interpretation::Predicted(_)))) => Some(Some(Width::Number(1))),
+            (width, _) => width,
+        };
         let mut broken = matches!(interpretation, None | Some(None)) || matches!(width, Some(None));
         match (&interpretation, &width) {
             (None, _) => self.no_interpretation(width.is_none(), report),
@@ -157,8 +165,10 @@ impl<'a> Looker<'_, 'a> {
             leaf.constant = self.constant(&leaf, report);
             self.signed(&leaf, report);
         }
+        let predicted = found_interpretation.as_ref().and_then(|f| self.predicted(f, report));
+        broken |= predicted.is_none() && matches!(leaf.interpretation, Interpretation::Predicted(_));
         let sharing = self.sharing(&leaf, found_interpretation.as_ref());
-        ResolvedLeaf { leaf, broken, sharing, place }
+        ResolvedLeaf { leaf, broken, sharing, place, predicted }
     }
 
     fn interpretation(&self, property: &Property, report: &mut Reporter) -> Option<Interpretation> {
@@ -178,7 +188,19 @@ impl<'a> Looker<'_, 'a> {
             ast::Interpretation::SectionStride(n, s) => {
                 Interpretation::SectionStride { section: section(n)?, stride: s.natural()? }
             }
+            // Its number is known when all leaves are.
+            ast::Interpretation::Predicted(..) => Interpretation::Predicted(ModelId(0)),
         })
+    }
+
+    /// What a predicted leaf is predicted by; `None` where it is not, or cannot be (reported).
+    fn predicted(&self, found: &Found, report: &mut Reporter) -> Option<Predicted> {
+        let Value::Interpretation(ast::Interpretation::Predicted(model, section)) = &found.property.value else {
+            return None;
+        };
+        let frames = found.frame.map_or_else(|| self.layout.frames_up(self.raw).collect(), |frame| vec![frame]);
+        let (model_of, layouts, layout, leaf) = (self.model, self.layouts, self.layout, self.index);
+        predictors::resolve(&Place { model: model_of, layouts, layout, leaf, frames }, model, *section, report)
     }
 
     /// Spec 3.2: 0 to 8 a number, more a byte array, an expression a variable byte array.
@@ -289,7 +311,10 @@ impl<'a> Looker<'_, 'a> {
     }
 
     fn sharing(&self, leaf: &Leaf, interpretation: Option<&Found>) -> Sharing {
-        let uses_previous = matches!(leaf.interpretation, Interpretation::Delta(_) | Interpretation::Stride { .. });
+        let uses_previous = matches!(
+            leaf.interpretation,
+            Interpretation::Delta(_) | Interpretation::Stride { .. } | Interpretation::Predicted(_)
+        );
         let property = interpretation.filter(|f| uses_previous && f.frame.is_none()).map(|f| f.property.target());
         let previous = self.lookup.find("previous");
         let said = match previous.as_ref().map(|f| &f.property.value) {
@@ -310,6 +335,7 @@ impl<'a> Looker<'_, 'a> {
 pub(super) fn initial(interpretation: schema::Interpretation) -> Option<u64> {
     match interpretation {
         Interpretation::Delta(initial) | Interpretation::Stride { initial, .. } => Some(initial),
+        Interpretation::Predicted(_) => Some(0),
         _ => None,
     }
 }

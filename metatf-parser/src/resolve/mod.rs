@@ -12,6 +12,7 @@ mod model;
 mod names;
 mod nesting;
 mod predefined;
+mod predictors;
 mod previous;
 mod properties;
 mod scopes;
@@ -48,6 +49,7 @@ pub(crate) fn resolve(ast: &Ast, source: &str, report: &mut Reporter) -> Option<
     let resolved: Vec<_> =
         layouts.into_iter().zip(all).map(|(layout, (tag, leaves))| leaves::Resolved { layout, leaves, tag }).collect();
     bases::numbers(&resolved, report);
+    predictors::numbers(&resolved, report);
     streams::references(&model, &resolved, report);
     streams::element_sizes(&model, &resolved, report);
     unused::check(&model, report);

@@ -3,6 +3,7 @@
 use super::layout::Layout;
 use super::leaves::Resolved;
 use super::model::{Model, ScopeIndex};
+use super::predictors;
 use crate::ast::{Int, Interpretation, Property, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
@@ -40,8 +41,12 @@ pub(super) fn references(model: &Model, resolved: &[Resolved], report: &mut Repo
         match &property.value {
             Value::Interpretation(Interpretation::SectionOffset(number)) => offset(model, *number, report),
             Value::Interpretation(Interpretation::SectionStride(number, stride)) => {
-                stride_target(model, resolved, *number, report);
+                number_stream(model, resolved, *number, "sectionStride", report);
                 stride_range(property, *stride, report);
+            }
+            Value::Interpretation(Interpretation::Predicted(predicted, number)) => {
+                number_stream(model, resolved, *number, "predicted", report);
+                predictors::check(predicted, report);
             }
             _ => {}
         }
@@ -75,8 +80,9 @@ fn stream_help(model: &Model) -> String {
     }
 }
 
-/// Spec 3.5: a stream section of one numeric leaf.
-fn stride_target(model: &Model, resolved: &[Resolved], number: Int, report: &mut Reporter) {
+/// Spec 3.5: a stream section of one numeric leaf. That it is not repeated and stores bytes follows from what every
+/// element must be ([`element_sizes`]).
+fn number_stream(model: &Model, resolved: &[Resolved], number: Int, word: &str, report: &mut Reporter) {
     let Some(scope) = stream_section(model, number) else {
         report.add(Draft::new(Code::NoNumberStream, number.span, not_stream(model, number)).help(stream_help(model)));
         return;
@@ -94,7 +100,7 @@ fn stride_target(model: &Model, resolved: &[Resolved], number: Int, report: &mut
             number.span,
             format!("an element of section {} is not one number", number.magnitude),
         )
-        .help("`sectionStride` takes its values from a stream section of one number field");
+        .help(format!("`{word}` takes its values from a stream section of one number field"));
         report.add(match name {
             Some(span) => draft.also(span, "the element"),
             None => draft,

@@ -76,10 +76,14 @@ impl Builder<'_, '_> {
         let mut path = self.names(target.into_inner());
         let name = path.pop()?;
         let value = Self::find(pair, Rule::value)?;
-        let misspelt = Self::find(&value, Rule::misspelt);
-        let (value, value_span) = match misspelt {
-            Some(misspelt) => self.misspelt(&name, &misspelt),
-            None => (self.value(&value).unwrap_or(Value::Broken), self.span(&value)),
+        let inner = value.clone().into_inner().next();
+        let (value, value_span) = match inner {
+            Some(inner) if inner.as_rule() == Rule::misspelt => self.misspelt(&name, &inner),
+            Some(inner) if inner.as_rule() == Rule::misspelt_model => {
+                self.misspelt_model(&inner);
+                (Value::Broken, self.span(&inner))
+            }
+            _ => (self.value(&value).unwrap_or(Value::Broken), self.span(&value)),
         };
         Some(RawProperty { path, name, value, value_span })
     }
@@ -107,7 +111,8 @@ impl Builder<'_, '_> {
             self.report.add(unknown_interpretation(self.span(&word), word.as_str()));
             return (Value::Broken, self.span(pair));
         }
-        let found = format!("expected `;`, found `{}`", number.as_str());
+        let found = number.as_str().split_whitespace().next().unwrap_or_default();
+        let found = format!("expected `;`, found `{found}`");
         self.report.add(
             Draft::new(Code::Syntax, self.span(&number), found).help("a property is written `field.property = value;`"),
         );
@@ -118,11 +123,19 @@ impl Builder<'_, '_> {
         let mut parts = pair.clone().into_inner();
         let kind = parts.next()?.as_rule();
         let mut ints = Vec::new();
+        let mut predicted_by = None;
         for part in parts {
+            if part.as_rule() == Rule::model {
+                predicted_by = Some(self.model(&part)?);
+                continue;
+            }
             if part.as_rule() == Rule::reference {
                 return self.base_reference(&part).map(Interpretation::BaseOffsetOf);
             }
             ints.push(self.int(&part)?);
+        }
+        if let (Some(model), [n]) = (predicted_by, ints.as_slice()) {
+            return Some(Interpretation::Predicted(model, *n));
         }
         Some(match (kind, ints.as_slice()) {
             (Rule::default_word, [v]) => Interpretation::Default(*v),

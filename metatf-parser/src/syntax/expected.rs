@@ -7,9 +7,10 @@ use crate::codes::Code;
 use crate::diagnostic::Draft;
 use crate::lexer::{Kind, Lexed, Token};
 use crate::span::{Source, Span};
+use crate::suggest::INTERPRETATIONS;
 
 /// The words that are interpretations and so no names (spec 2).
-const RESERVED: [&str; 7] = ["none", "default", "baseOffset", "delta", "stride", "sectionOffset", "sectionStride"];
+const RESERVED: [&str; 8] = INTERPRETATIONS;
 
 /// Whether this word cannot be a name.
 pub(crate) fn is_reserved(word: &str) -> bool {
@@ -76,7 +77,9 @@ fn missing_semicolon(rules: &[Rule], source: &Source, lexed: &Lexed, index: usiz
 }
 
 fn help(rules: &[Rule], found: &str) -> &'static str {
-    if rules.contains(&Rule::section_head) || rules.contains(&Rule::item) {
+    if [Rule::model, Rule::predictor, Rule::role, Rule::by, Rule::by_word].iter().any(|rule| rules.contains(rule)) {
+        "write `predicted PREDICTOR n` or `predicted (PREDICTOR, PREDICTOR) n`, n a stream section, or `predicted heap freed n`"
+    } else if rules.contains(&Rule::section_head) || rules.contains(&Rule::item) {
         "write `section NAME NUMBER { ... }`, `record: (field, ...) { ... }` or `field.property = value;`"
     } else if rules.contains(&Rule::block_item) || rules.contains(&Rule::property) {
         "a record's block holds properties: `field.property = value;`"
@@ -119,7 +122,7 @@ fn escape(found: &str) -> String {
 /// "a, b or c".
 fn list(rules: &[Rule]) -> String {
     let mut words: Vec<&str> = Vec::new();
-    for word in rules.iter().map(|rule| words_for(*rule)) {
+    for word in rules.iter().filter(|rule| !is_lookalike(**rule)).map(|rule| words_for(*rule)) {
         if !words.contains(&word) {
             words.push(word);
         }
@@ -129,6 +132,11 @@ fn list(rules: &[Rule]) -> String {
         Some((last, [])) => (*last).to_owned(),
         Some((last, others)) => format!("{} or {last}", others.join(", ")),
     }
+}
+
+/// What is tried for the sake of its message only, and is never what should stand there.
+fn is_lookalike(rule: Rule) -> bool {
+    matches!(rule, Rule::lookalike | Rule::heap_start | Rule::wrong_predictor | Rule::wrong_role | Rule::wrong_by)
 }
 
 fn words_for(rule: Rule) -> &'static str {
@@ -162,7 +170,27 @@ fn words_for(rule: Rule) -> &'static str {
         Rule::stride_word => "`stride`",
         Rule::section_offset_word => "`sectionOffset`",
         Rule::section_stride_word => "`sectionStride`",
-        Rule::misspelt => "an interpretation",
-        Rule::WHITESPACE | Rule::COMMENT | Rule::atom | Rule::tail | Rule::reserved => "white space",
+        Rule::misspelt | Rule::misspelt_model => "an interpretation",
+        Rule::predicted_word => "`predicted`",
+        Rule::model | Rule::predictor | Rule::wrong_predictor | Rule::heap_start => "a predictor",
+        Rule::role | Rule::wrong_role => "`allocated`, `freed` or `used`",
+        Rule::by | Rule::by_word | Rule::wrong_by => "`by`",
+        Rule::field_path => "a field",
+        Rule::last_value_word => "`lastValue`",
+        Rule::fcm_word => "`fcm`",
+        Rule::dfcm_word => "`dfcm`",
+        Rule::heap_word => "`heap`",
+        Rule::allocated_word => "`allocated`",
+        Rule::freed_word => "`freed`",
+        Rule::used_word => "`used`",
+        Rule::WHITESPACE
+        | Rule::COMMENT
+        | Rule::atom
+        | Rule::tail
+        | Rule::reserved
+        | Rule::lookalike
+        | Rule::predictor_word
+        | Rule::role_word
+        | Rule::model_token => "white space",
     }
 }

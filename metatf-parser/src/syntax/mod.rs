@@ -4,6 +4,7 @@ mod build;
 mod docs;
 mod driver;
 mod expected;
+mod model;
 
 use pest_derive::Parser;
 

@@ -1,0 +1,281 @@
+//! What predicted leaves are predicted by: `x.interpretation = predicted MODEL n;`.
+//!
+//! What a property says alone is checked once ([`check`]); what it means for a leaf is looked up for each ([`resolve`]).
+
+use super::bases::PREDEFINED_RECORDS;
+use super::layout::{Layout, RawLeaf};
+use super::leaves::Resolved;
+use super::model::{Model, VFIELD, Visible};
+use crate::ast::{self, FieldPath, Int, PredictorKind as Word};
+use crate::codes::Code;
+use crate::diagnostic::{Draft, Reporter};
+use crate::schema::{self, HeapRole, LeafId, ModelKind, Predictor, PredictorKind, RecordId};
+use crate::span::Span;
+use crate::suggest::did_you_mean;
+
+/// Values that `lastValue` may keep.
+const MOST_VALUES: u64 = 16;
+/// Values that a context may have.
+const MOST_ORDER: u64 = 3;
+/// Candidates of a model.
+const MOST_CANDIDATES: u64 = 64;
+
+/// The model of a leaf.
+pub(super) struct Predicted {
+    pub(super) model: schema::Model,
+    /// The leaves that it refers to, and where: checked when the widths of all leaves are known.
+    references: Vec<(RecordId, LeafId, Span)>,
+}
+
+impl Predicted {
+    /// Bytes that it takes.
+    pub(super) fn size(&self) -> usize {
+        match &self.model.kind {
+            ModelKind::Values(predictors) => 64 + predictors.len() * size_of::<Predictor>(),
+            ModelKind::Heap { .. } => 64,
+        }
+    }
+}
+
+/// The leaf that is predicted.
+pub(super) struct Place<'p, 'a> {
+    pub(super) model: &'p Model<'a>,
+    pub(super) layouts: &'p [Layout<'a>],
+    pub(super) layout: &'p Layout<'a>,
+    /// Its index.
+    pub(super) leaf: usize,
+    /// Frames of its record in which a path may start, the best first.
+    pub(super) frames: Vec<usize>,
+}
+
+/// Checks what needs no leaf: arguments, the number of candidates, that `heap` is alone.
+pub(super) fn check(model: &ast::Model, report: &mut Reporter) {
+    let mut candidates: u64 = 0;
+    for predictor in &model.predictors {
+        candidates = candidates.saturating_add(match predictor.kind {
+            Word::LastValue(n) => argument(n, "`lastValue` takes 1 to 16 values", MOST_VALUES, report),
+            Word::Stride => 1,
+            Word::Fcm(n) => 2 * argument(n, "the order of `fcm` is 1 to 3", MOST_ORDER, report).min(1),
+            Word::Dfcm(n) => 2 * argument(n, "the order of `dfcm` is 1 to 3", MOST_ORDER, report).min(1),
+            Word::Allocated(_) | Word::Freed | Word::Used => 0,
+        });
+    }
+    if candidates > MOST_CANDIDATES {
+        report.add(
+            Draft::new(Code::ManyCandidates, model.span, format!("this model has {candidates} candidates"))
+                .label("at most 64")
+                .help("`lastValue n` gives n, `stride` 1, `fcm` and `dfcm` 2 each: leave some out"),
+        );
+    }
+    let others = model.predictors.len() > 1;
+    if let Some(heap) = model.predictors.iter().find(|p| others && p.kind.is_heap()) {
+        report.add(
+            Draft::new(Code::HeapAlone, heap.span, "`heap` stands beside no other predictor")
+                .help("write `predicted heap ... n`: it has candidates of many kinds of its own"),
+        );
+    }
+}
+
+/// The argument where it is in range, else 0.
+fn argument(n: Int, rule: &str, most: u64, report: &mut Reporter) -> u64 {
+    if let Some(n) = n.natural().filter(|n| (1..=most).contains(n)) {
+        return n;
+    }
+    let sign = if n.negative { "-" } else { "" };
+    report.add(
+        Draft::new(Code::PredictorRange, n.span, format!("{rule}, not {sign}{}", n.magnitude))
+            .help(format!("a number from 1 to {most}")),
+    );
+    0
+}
+
+/// The model of a leaf; `None` where something is wrong with it (reported here, by [`check`] or with the stream sections).
+pub(super) fn resolve(place: &Place, model: &ast::Model, section: Int, report: &mut Reporter) -> Option<Predicted> {
+    if !place.may_be_predicted(model, report) {
+        return None;
+    }
+    let mut references = Vec::new();
+    let mut leaf = |path: &FieldPath, report: &mut Reporter| {
+        let (record, leaf) = place.find(path, report)?;
+        references.push((record, leaf, path.span));
+        Some((record, leaf))
+    };
+    let mut values = Vec::new();
+    let mut heap = None;
+    let mut complete = true;
+    for predictor in &model.predictors {
+        let small = |n: Int| n.natural().and_then(|n| u8::try_from(n).ok());
+        let by = predictor.by.as_ref().map(|path| leaf(path, report));
+        let kind = match &predictor.kind {
+            Word::LastValue(n) => small(*n).map(PredictorKind::LastValue),
+            Word::Stride => Some(PredictorKind::Stride),
+            Word::Fcm(n) => small(*n).map(PredictorKind::Fcm),
+            Word::Dfcm(n) => small(*n).map(PredictorKind::Dfcm),
+            Word::Allocated(size) => {
+                heap = leaf(size, report).map(|size| (HeapRole::Allocated { size }, by.flatten()));
+                complete &= heap.is_some();
+                None
+            }
+            Word::Freed | Word::Used => {
+                let role = if matches!(predictor.kind, Word::Freed) { HeapRole::Freed } else { HeapRole::Used };
+                heap = Some((role, by.flatten()));
+                None
+            }
+        };
+        complete &= by != Some(None) && (kind.is_some() || predictor.kind.is_heap());
+        values.extend(kind.map(|kind| Predictor { kind, by: by.flatten() }));
+    }
+    let section = section.natural().and_then(|n| u8::try_from(n).ok()).filter(|_| complete)?;
+    let kind = match heap {
+        Some((role, by)) => ModelKind::Heap { role, by },
+        None => ModelKind::Values(values),
+    };
+    Some(Predicted { model: schema::Model { section, kind }, references })
+}
+
+impl Place<'_, '_> {
+    fn raw(&self) -> Option<&RawLeaf<'_>> {
+        self.layout.leaves.get(self.leaf)
+    }
+
+    /// Neither an element of a stream section, which is where values come from, nor in a predefined record.
+    fn may_be_predicted(&self, model: &ast::Model, report: &mut Reporter) -> bool {
+        let Some(raw) = self.raw() else { return false };
+        let tagged = self.model.records.get(self.layout.record).is_some_and(|r| r.tagged);
+        let predefined = self.layout.frames.get(raw.frame).is_some_and(|f| f.record == VFIELD);
+        let (message, remark) = match (tagged, predefined) {
+            (true, false) => return true,
+            (false, _) => ("a field of a stream section's element is not predicted", "a field of an element"),
+            (true, true) => ("a field of a predefined record is not predicted", "it stands in this `vfield`"),
+        };
+        report.add(
+            Draft::new(Code::PredictedPlace, model.span, message).also(raw.site, remark).help(
+                "predict fields of tagged records; give this one another interpretation, like `none` or `delta 0`",
+            ),
+        );
+        false
+    }
+
+    /// A leaf before this one in the same record, or a leaf of another record.
+    fn find(&self, path: &FieldPath, report: &mut Reporter) -> Option<(RecordId, LeafId)> {
+        let found = match self.own(path) {
+            Err(Code::PredictorField) => self.other(path),
+            own => own.map(|leaf| (self.layout.record, leaf)),
+        };
+        let (record, leaf) = found.map_err(|code| report.add(self.not_found(code, path))).ok()?;
+        let record = self.layouts.iter().position(|l| l.record == record)? + PREDEFINED_RECORDS;
+        Some((RecordId(u32::try_from(record).ok()?), LeafId(u8::try_from(leaf).ok()?)))
+    }
+
+    /// The nearest leaf before this one that the path may mean; else what stands in the way. Without a path from where
+    /// the property stands, a name alone means the nearest leaf of that name.
+    fn own(&self, path: &FieldPath) -> Result<usize, Code> {
+        let from = |frame: usize| self.nearest(|leaf| self.layout.has_path(leaf, frame, &path.names));
+        let mut found = self.frames.iter().map(|frame| from(*frame)).find(|f| *f != Err(Code::PredictorField));
+        if let (None, [only]) = (&found, path.names.as_slice()) {
+            found = Some(self.nearest(|leaf| leaf.name == only.text));
+        }
+        found.unwrap_or(Err(Code::PredictorField))
+    }
+
+    fn nearest(&self, matches: impl Fn(&RawLeaf) -> bool) -> Result<usize, Code> {
+        let leaves = &self.layout.leaves;
+        let repeats = self.raw().map(|l| l.repeats.as_slice()).unwrap_or_default();
+        let mut problem = Code::PredictorField;
+        for (index, leaf) in leaves.iter().enumerate().rev().filter(|(_, leaf)| matches(leaf)) {
+            if index >= self.leaf {
+                problem = Code::ForwardReference;
+            } else if repeats.starts_with(&leaf.repeats) {
+                return Ok(index);
+            } else {
+                problem = Code::OutOfRepetition;
+            }
+        }
+        Err(problem)
+    }
+
+    /// `RECORD.FIELD`: a leaf of a record that this one's section lists, or of a global one; by path, or the first of
+    /// that name. The tag does not count. This leaf's own record by name is like a path in it.
+    fn other(&self, path: &FieldPath) -> Result<(usize, usize), Code> {
+        let unknown = Err(Code::PredictorField);
+        let Some((record, path)) = path.names.split_first().filter(|(_, path)| !path.is_empty()) else {
+            return unknown;
+        };
+        let scope = self.model.records.get(self.layout.record).map_or(0, |r| r.scope);
+        let Visible::Record(record) = self.model.visible(scope, &record.text) else { return unknown };
+        let exact = |layout: &Layout, leaf: &RawLeaf| layout.has_path(leaf, 0, path);
+        let named = |leaf: &RawLeaf| matches!(path, [only] if only.text == leaf.name);
+        if record == self.layout.record {
+            let found = match self.nearest(|leaf| exact(self.layout, leaf)) {
+                Err(Code::PredictorField) => self.nearest(named),
+                found => found,
+            };
+            return found.map(|leaf| (record, leaf));
+        }
+        let layout = self.layouts.iter().find(|l| l.record == record && record != VFIELD);
+        let layout = layout.ok_or(Code::PredictorField)?;
+        let leaves = &layout.leaves;
+        let index = leaves.iter().position(|l| exact(layout, l)).or_else(|| leaves.iter().position(named));
+        let index = index.filter(|i| leaves.get(*i).is_some_and(|l| !l.is_tag));
+        index.map(|leaf| (record, leaf)).ok_or(Code::PredictorField)
+    }
+
+    fn not_found(&self, code: Code, path: &FieldPath) -> Draft {
+        let text = path.text();
+        match code {
+            Code::ForwardReference => {
+                Draft::new(code, path.span, format!("`{text}` does not stand before the field that is predicted"))
+                    .help("a predictor goes by fields that have been read: list it earlier")
+            }
+            Code::OutOfRepetition => {
+                Draft::new(code, path.span, format!("`{text}` stands in a repetition that is over"))
+                    .help("refer to a field outside of repetitions, or in the same item")
+            }
+            _ => {
+                let known = self.layout.leaves.iter().take(self.leaf).map(|l| l.name);
+                let name = path.names.last().map_or("", |n| n.text.as_str());
+                let message = match path.names.as_slice() {
+                    [_] => format!("this record has no field `{text}` before the one that is predicted"),
+                    _ => format!("no record of this section has a field `{text}`"),
+                };
+                let suggestion = match path.names.as_slice() {
+                    [_] => did_you_mean(name, known),
+                    [record, ..] => self.similar_field(&record.text, name),
+                    [] => None,
+                };
+                Draft::new(code, path.span, message)
+                    .help("a predictor goes by an earlier field of the same record, or by `RECORD.FIELD` of the same section or a global record")
+                    .maybe_help(suggestion)
+            }
+        }
+    }
+
+    /// What may have been meant by `record.name`.
+    fn similar_field(&self, record: &str, name: &str) -> Option<String> {
+        let scope = self.model.records.get(self.layout.record).map_or(0, |r| r.scope);
+        let layout = match self.model.visible(scope, record) {
+            Visible::Record(index) => self.layouts.iter().find(|l| l.record == index),
+            _ => None,
+        };
+        let Some(layout) = layout else {
+            let tops = self.model.top_records(scope);
+            let names = tops.iter().filter_map(|r| self.model.records.get(*r)).map(|r| r.ast.name.text.as_str());
+            return did_you_mean(record, names);
+        };
+        did_you_mean(name, layout.leaves.iter().map(|l| l.name))
+    }
+}
+
+/// A predictor goes by numbers: checked when the widths of all leaves are known.
+pub(super) fn numbers(resolved: &[Resolved], report: &mut Reporter) {
+    for predicted in resolved.iter().flat_map(|r| &r.leaves).filter_map(|l| l.predicted.as_ref()) {
+        for (record, leaf, place) in &predicted.references {
+            let record = usize::try_from(record.0).unwrap_or(usize::MAX).wrapping_sub(PREDEFINED_RECORDS);
+            let leaf = resolved.get(record).and_then(|r| r.leaves.get(usize::from(leaf.0)));
+            if let Some(leaf) = leaf.filter(|l| !l.broken && !l.leaf.is_numeric()) {
+                let message = format!("`{}` is a byte array, and a predictor goes by numbers", leaf.leaf.name);
+                report.add(Draft::new(Code::PredictorField, *place, message).help("refer to a field of up to 8 bytes"));
+            }
+        }
+    }
+}
