@@ -96,6 +96,11 @@ impl Again {
         })
     }
 
+    /// Where it can be opened any number of times.
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
     /// Its size.
     pub(crate) fn bytes(&self) -> u64 {
         std::fs::metadata(Path::new(&self.path)).map_or(0, |m| m.len())

@@ -5,6 +5,7 @@
 
 mod check;
 mod completions;
+mod diff;
 mod dtd;
 mod dump;
 mod encode;
@@ -35,6 +36,7 @@ Examples:
   metatfc dump out.mtf | head                what a trace holds, a line a record
   metatfc dump --format jsonl --where 'size > 4096' out.mtf
   metatfc verify out.mtf                     is it whole?
+  metatfc diff out.mtf other.mtf             do they hold the same values?
 
 `-` stands for standard input or output wherever a file is named. Where a
 trace does not carry its DTD, it is looked for in the order: --dtd, the
@@ -60,6 +62,7 @@ enum Command {
     Show(show::Args),
     Dump(Box<dump::Args>),
     Encode(encode::Args),
+    Diff(diff::Args),
     Stat(stat::Args),
     Verify(verify::Args),
     Completions(completions::Args),
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
         Command::Show(args) => show::run(&args),
         Command::Dump(args) => dump::run(&args),
         Command::Encode(args) => encode::run(&args),
+        Command::Diff(args) => diff::run(&args),
         Command::Stat(args) => stat::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Completions(args) => completions::run(&args),

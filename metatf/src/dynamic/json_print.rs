@@ -239,7 +239,7 @@ impl<'p> Printer<'p> {
     }
 }
 
-fn number(out: &mut Vec<u8>, value: u64, format: Print) {
+pub(super) fn number(out: &mut Vec<u8>, value: u64, format: Print) {
     let _ = match format {
         Print::Signed => write!(out, "{}", value.cast_signed()),
         Print::F64 => match f64::from_bits(value) {
@@ -250,7 +250,7 @@ fn number(out: &mut Vec<u8>, value: u64, format: Print) {
     };
 }
 
-fn bytes(out: &mut Vec<u8>, bytes: &[u8], format: Print) {
+pub(super) fn bytes(out: &mut Vec<u8>, bytes: &[u8], format: Print) {
     match (format, std::str::from_utf8(bytes)) {
         (Print::Utf8, Ok(string)) => text(out, Some(string)),
         (Print::Utf8, Err(_)) => {

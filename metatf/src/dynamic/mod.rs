@@ -2,11 +2,14 @@
 //!
 //! Same containers, same state and rows as generated code; a record is decoded to a [`Tape`] instead of a struct.
 
+pub mod compare;
 mod element;
+pub(crate) mod field_names;
 mod json_print;
 mod json_read;
 mod load;
 mod open;
+pub(crate) mod places;
 mod tape;
 
 pub use json_print::{JsonOptions, Resolve, print_json};

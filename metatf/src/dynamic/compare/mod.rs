@@ -1,0 +1,450 @@
+//! Compares the values of two traces, blind to how they are encoded: metadata, widths, interpretations, chunks, groups,
+//! codecs, class, byte order and version of the container make no difference.
+//!
+//! Both traces are read from their start once for each section that holds records, one chunk of each at a time. What is
+//! compared is what has the same name in both DTDs: section, record, field. A stream section that leaves stride through
+//! or point into is compared through those leaves, any other element by element. An offset is what stands there.
+
+mod cursor;
+mod offsets;
+mod pair;
+mod user;
+
+use super::field_names::{FieldNames, name_at};
+use super::places::Places;
+use super::{Datum, Schema, Tape, json_print};
+use crate::container::Reader;
+use crate::error::{Error, Result};
+use crate::format::COMMENT;
+use cursor::{Cursor, Pass, Spot};
+use metatf_parser::schema::{Format, LeafId};
+use offsets::Offsets;
+use pair::Pairs;
+
+/// A trace to be compared: its schema, and how to open it (again).
+pub struct Input<'i, 'a> {
+    /// What it is read by.
+    pub schema: Schema,
+    /// Opens the trace at its start.
+    pub open: &'i mut dyn FnMut() -> Result<Reader<'a>>,
+}
+
+/// What to compare.
+#[derive(Clone, Debug, Default)]
+pub struct CompareOptions {
+    /// Differences after which no more are looked for; 0: all are told.
+    pub max: usize,
+    /// The order of records over sections counts, too.
+    pub order: bool,
+    /// Fields (`size`, `alloc.size`) and records (`free`, `comment`) that are left out.
+    pub ignore: Vec<String>,
+    /// Sections by name, `0` the global one; none: all. A stream section named here is compared element by element.
+    pub sections: Vec<String>,
+    /// Compare user metadata and the text of the DTD, too.
+    pub metadata: bool,
+}
+
+/// One of the two traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// The first.
+    Left = 0,
+    /// The second.
+    Right = 1,
+}
+
+/// What became of it.
+#[derive(Clone, Debug, Default)]
+pub struct Comparison {
+    /// Differences, in the order of the records of each section.
+    pub differences: Vec<Difference>,
+    /// What only one of the DTDs has; it was not compared.
+    pub only: Vec<Only>,
+    /// Records and elements that were compared.
+    pub compared: u64,
+    /// There may be more differences.
+    pub stopped: bool,
+    /// The DTDs have records, and none in common.
+    pub nothing_in_common: bool,
+}
+
+/// A section, record or field that only one of the DTDs has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Only {
+    /// Which one has it.
+    pub which: Which,
+    /// What it is: `field alloc.time`.
+    pub what: String,
+}
+
+/// A record that is named in a difference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// The record's name.
+    pub record: String,
+    /// Data records before it in its trace (in all sections); elements before it in its stream section.
+    pub number: u64,
+}
+
+/// A value, as it is to be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// As spec 8 prints it; an offset with its element.
+    pub json: String,
+    /// The `format` of the field.
+    pub format: Format,
+}
+
+/// One difference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Name of the section on the left; `None` for the global section, and for what is in none.
+    pub section: Option<String>,
+    /// The records; `None` where a trace has no more.
+    pub records: [Option<Named>; 2],
+    /// What differs.
+    pub what: What,
+}
+
+/// What differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// The values of a field; `None` where a record has fewer items.
+    Field(String, [Option<Told>; 2]),
+    /// Different records stand at the same place.
+    Record,
+    /// One trace has so many records (elements) more in the section, the first of which is named.
+    More(Which, u64),
+    /// User metadata of this key, as JSON.
+    User(String, [Option<String>; 2]),
+    /// The DTDs' texts.
+    Dtd,
+}
+
+impl Comparison {
+    /// Whether no difference was found.
+    #[must_use]
+    pub fn is_same(&self) -> bool {
+        self.differences.is_empty() && !self.nothing_in_common
+    }
+}
+
+/// Names in the options that neither DTD knows: of sections, and of fields and records.
+#[must_use]
+pub fn unknown_names(left: &Schema, right: &Schema, options: &CompareOptions) -> Vec<String> {
+    let known = |name: &&String| [left, right].iter().any(|s| section_named(s, name).is_some());
+    let sections = options.sections.iter().filter(|name| !known(name)).cloned();
+    sections.chain(FieldNames::new(&options.ignore).unknown(&[left, right])).collect()
+}
+
+fn section_named(schema: &Schema, name: &str) -> Option<usize> {
+    schema.format.section_named(name).or((name == "0").then_some(0))
+}
+
+/// Compares two traces. `step` is called for every record that is read.
+///
+/// # Errors
+/// What is wrong with one of the traces, and which.
+pub fn compare<'i, 'a>(
+    left: Input<'i, 'a>,
+    right: Input<'i, 'a>,
+    options: &CompareOptions,
+    step: &mut dyn FnMut(),
+) -> Result<Comparison, (Which, Error)> {
+    let ignored = FieldNames::new(&options.ignore);
+    let mut pairs = Pairs::new(&left.schema, &right.schema, &ignored);
+    let mut out = Comparison { only: std::mem::take(&mut pairs.only), ..Comparison::default() };
+    out.nothing_in_common = pairs.common == 0 && pairs.total > 0;
+    let mut comparer = Comparer {
+        inputs: [left, right],
+        pairs: &pairs,
+        options,
+        step,
+        out,
+        offsets: Offsets::default(),
+        places: [Places::default(), Places::default()],
+        counts: [None, None],
+        reached: [false; 256],
+    };
+    comparer.records()?;
+    comparer.elements()?;
+    if options.metadata {
+        comparer.metadata()?;
+    }
+    Ok(comparer.out)
+}
+
+struct Comparer<'c, 'i, 'a> {
+    inputs: [Input<'i, 'a>; 2],
+    pairs: &'c Pairs,
+    options: &'c CompareOptions,
+    step: &'c mut dyn FnMut(),
+    out: Comparison,
+    offsets: Offsets,
+    places: [Places; 2],
+    /// Records of each section, once they are counted.
+    counts: [Option<Vec<u64>>; 2],
+    /// By the left's number: stream sections that are compared through leaves.
+    reached: [bool; 256],
+}
+
+type Cursors<'t, 'a> = [Cursor<'t, 'a>; 2];
+
+impl<'c, 'a> Comparer<'c, '_, 'a> {
+    fn is_full(&self) -> bool {
+        self.options.max > 0 && self.out.differences.len() >= self.options.max
+    }
+
+    /// Notes a difference.
+    fn tell(&mut self, difference: Difference) {
+        if self.is_full() {
+            self.out.stopped = true;
+        } else {
+            self.out.differences.push(difference);
+        }
+    }
+
+    /// Whether a pair of sections was asked for by name.
+    fn is_named(&self, [left, right]: [usize; 2]) -> bool {
+        let named = |(which, index): (usize, usize), name: &str| {
+            section_named(&self.inputs[which].schema, name).is_some_and(|found| found == index)
+        };
+        self.options.sections.iter().any(|name| named((0, left), name) || named((1, right), name))
+    }
+
+    /// All sections of tagged records.
+    fn records(&mut self) -> Result<(), (Which, Error)> {
+        if self.options.order {
+            return self.pass(Pass::Records, Pass::Records, false);
+        }
+        for &pair in &self.pairs.sections {
+            let [left, right] = pair;
+            let tagged = !pair::is_stream(&self.inputs[0].schema, left);
+            if tagged && self.is_wanted(pair) && !self.is_full() && self.may_hold(pair) {
+                self.pass(Pass::Section(left), Pass::Section(right), false)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_wanted(&self, pair: [usize; 2]) -> bool {
+        self.options.sections.is_empty() || self.is_named(pair)
+    }
+
+    /// Whether one of the traces has records in a section, as far as is known.
+    fn may_hold(&self, pair: [usize; 2]) -> bool {
+        let counts = |(counts, section): (&Option<Vec<u64>>, usize)| {
+            counts.as_ref().is_none_or(|c| c.get(section).is_none_or(|&n| n > 0))
+        };
+        self.counts.iter().zip(pair).any(counts)
+    }
+
+    /// Stream sections that nothing strides through or points into, and those that were asked for.
+    fn elements(&mut self) -> Result<(), (Which, Error)> {
+        self.counts = [None, None];
+        let reached = [0, 1].map(|i| pair::reached(&self.inputs[i].schema));
+        for &pair in &self.pairs.sections {
+            if !pair::is_stream(&self.inputs[0].schema, pair[0]) {
+                continue;
+            }
+            let number = |i: usize| {
+                let section = self.inputs[i].schema.format.sections.get(pair[i]);
+                usize::from(section.map_or(0, |s| s.number))
+            };
+            let through = self.reached[number(0)] || (0..2).any(|i| reached[i][number(i)]);
+            let wanted = if self.options.sections.is_empty() { !through } else { self.is_named(pair) };
+            if wanted && !self.is_full() && self.may_hold(pair) {
+                self.pass(Pass::Section(pair[0]), Pass::Section(pair[1]), true)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads both traces once.
+    fn pass(&mut self, left: Pass, right: Pass, stream: bool) -> Result<(), (Which, Error)> {
+        let pairs = self.pairs;
+        let [a, b] = &mut self.inputs;
+        let mut cursors = [
+            Cursor::open(a, left, stream, &pairs.kept[0]).map_err(|e| (Which::Left, e))?,
+            Cursor::open(b, right, stream, &pairs.kept[1]).map_err(|e| (Which::Right, e))?,
+        ];
+        loop {
+            let [l, r] = &mut cursors;
+            let spots =
+                [l.next(self.step).map_err(|e| (Which::Left, e))?, r.next(self.step).map_err(|e| (Which::Right, e))?];
+            match spots {
+                [Some(l), Some(r)] => self.both(&mut cursors, [l, r])?,
+                [None, None] => break,
+                [Some(l), None] => self.rest(&mut cursors, Which::Left, l)?,
+                [None, Some(r)] => self.rest(&mut cursors, Which::Right, r)?,
+            }
+            if self.is_full() {
+                self.out.stopped = true;
+                return Ok(());
+            }
+        }
+        self.note(cursors);
+        Ok(())
+    }
+
+    /// What a pass has seen of both traces.
+    fn note(&mut self, cursors: Cursors<'_, '_>) {
+        let [left, right] = cursors;
+        for (number, through) in left.reached.iter().enumerate() {
+            self.reached[number] |= through;
+        }
+        // By the left's number, of the section that has the same name.
+        for &[l, r] in &self.pairs.sections {
+            let number = |i: usize, index: usize| {
+                usize::from(self.inputs[i].schema.format.sections.get(index).map_or(0, |s| s.number))
+            };
+            let (l, r) = (number(0, l), number(1, r));
+            self.reached[l] |= right.reached[r];
+        }
+        self.counts = [Some(left.counts), Some(right.counts)];
+    }
+
+    fn named(&self, which: Which, spot: Spot) -> Named {
+        let record = self.inputs[which as usize].schema.record(spot.at.record);
+        Named { record: record.map_or_else(String::new, |r| r.name.clone()), number: spot.number }
+    }
+
+    fn section_name(&self, which: Which, index: usize) -> Option<String> {
+        self.inputs[which as usize].schema.section(index).and_then(|s| s.name.clone())
+    }
+
+    /// One trace has nothing any more.
+    fn rest(&mut self, cursors: &mut Cursors<'_, '_>, which: Which, first: Spot) -> Result<(), (Which, Error)> {
+        let mut more = 1;
+        while cursors[which as usize].next(self.step).map_err(|e| (which, e))?.is_some() {
+            more += 1;
+        }
+        let named = Some(self.named(which, first));
+        self.tell(Difference {
+            section: self.section_name(which, first.at.section),
+            records: if which == Which::Left { [named, None] } else { [None, named] },
+            what: What::More(which, more),
+        });
+        Ok(())
+    }
+
+    /// Two records at the same place.
+    fn both(&mut self, cursors: &mut Cursors<'_, '_>, spots: [Spot; 2]) -> Result<(), (Which, Error)> {
+        let [l, r] = spots;
+        let pairs = self.pairs;
+        self.out.compared += 1;
+        let pair = pairs.record(l.at.section, l.at.record);
+        let together = pairs.sections.contains(&[l.at.section, r.at.section]);
+        let Some(pair) = pair.filter(|pair| pair.right == r.at.record && together) else {
+            self.tell(Difference {
+                section: self.section_name(Which::Left, l.at.section),
+                records: [Some(self.named(Which::Left, l)), Some(self.named(Which::Right, r))],
+                what: What::Record,
+            });
+            return Ok(());
+        };
+        if pair.whole && cursors[0].tape() == cursors[1].tape() {
+            return Ok(());
+        }
+        let mut places = std::mem::take(&mut self.places);
+        for (i, places) in places.iter_mut().enumerate() {
+            if let Some(record) = self.inputs[i].schema.format.records.get(usize::from(spots[i].at.record)) {
+                places.fill(record, cursors[i].tape());
+            }
+        }
+        for leaf in &pair.leaves {
+            self.leaf(cursors, spots, *leaf, &places)?;
+        }
+        self.places = places;
+        Ok(())
+    }
+
+    fn leaf(
+        &mut self,
+        cursors: &mut Cursors<'_, '_>,
+        spots: [Spot; 2],
+        leaf: pair::LeafPair,
+        places: &[Places; 2],
+    ) -> Result<(), (Which, Error)> {
+        let (left, right) = (places[0].of(leaf.left), places[1].of(leaf.right));
+        for i in 0..left.len().max(right.len()) {
+            let at = [left.get(i).copied(), right.get(i).copied()];
+            if self.is_full() || !self.differ(cursors, leaf, at)? {
+                continue;
+            }
+            let leaves = [leaf.left, leaf.right];
+            let mut name = String::new();
+            let mut told = [None, None];
+            for side in [1, 0] {
+                let Some(place) = at[side] else { continue };
+                let Some(record) = self.inputs[side].schema.record(spots[side].at.record) else { continue };
+                name = name_at(record, cursors[side].tape(), place);
+                let format = record.leaf(LeafId(leaves[side])).map_or(Format::Unset, |l| l.format);
+                let json = show(&mut cursors[side], spots[side], LeafId(leaves[side]), place, format, leaf.offsets);
+                told[side] = Some(Told { json, format });
+            }
+            self.tell(Difference {
+                section: self.section_name(Which::Left, spots[0].at.section),
+                records: [Some(self.named(Which::Left, spots[0])), Some(self.named(Which::Right, spots[1]))],
+                what: What::Field(name, told),
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether two values differ.
+    fn differ(
+        &mut self,
+        cursors: &mut Cursors<'_, '_>,
+        leaf: pair::LeafPair,
+        at: [Option<usize>; 2],
+    ) -> Result<bool, (Which, Error)> {
+        let [Some(left), Some(right)] = at else { return Ok(true) };
+        let numbers = number(cursors[0].tape(), left).zip(number(cursors[1].tape(), right));
+        if let (Some(sections), Some((l, r))) = (leaf.offsets, numbers) {
+            let [a, b] = cursors;
+            return Ok(!self.offsets.same(self.pairs, [a, b], sections, [l, r])?);
+        }
+        Ok(values_differ([cursors[0].tape(), cursors[1].tape()], [left, right]))
+    }
+}
+
+fn number(tape: &Tape, place: usize) -> Option<u64> {
+    match tape.data().get(place) {
+        Some(Datum::Number(n)) => Some(*n),
+        _ => None,
+    }
+}
+
+fn values_differ([left, right]: [&Tape; 2], [a, b]: [usize; 2]) -> bool {
+    match (left.data().get(a), right.data().get(b)) {
+        (Some(Datum::Number(a)), Some(Datum::Number(b))) => a != b,
+        (Some(a @ Datum::Bytes(_)), Some(b @ Datum::Bytes(_))) => left.bytes(a) != right.bytes(b),
+        _ => true,
+    }
+}
+
+/// A value as JSON, an offset with what stands there.
+fn show(
+    cursor: &mut Cursor<'_, '_>,
+    spot: Spot,
+    leaf: LeafId,
+    place: usize,
+    format: Format,
+    offsets: Option<[usize; 2]>,
+) -> String {
+    let mut out = Vec::new();
+    let format = if spot.at.record == COMMENT { Format::Utf8 } else { format };
+    match cursor.tape().data().get(place).cloned() {
+        Some(Datum::Number(n)) => {
+            let resolved = offsets.is_some() && cursor.trace.resolve(spot.at, leaf, n, &mut out).unwrap_or(false);
+            if !resolved {
+                out.clear();
+                json_print::number(&mut out, n, format);
+            }
+        }
+        Some(datum) => json_print::bytes(&mut out, cursor.tape().bytes(&datum), format),
+        None => {}
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}

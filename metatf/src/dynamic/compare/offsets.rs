@@ -1,0 +1,129 @@
+//! Whether two offsets stand for the same thing: for elements with the same values.
+
+use super::pair::{LeafPair, Pairs};
+use super::{Cursor, values_differ};
+use crate::dynamic::Tape;
+use crate::dynamic::places::Places;
+use crate::error::{ErrorKind, Result};
+use std::collections::{HashMap, HashSet};
+
+/// Verdicts that are kept; more are found out again.
+const KEPT: usize = 1 << 20;
+
+/// Two offsets: index of the section and offset, left and right.
+type Key = [(usize, u64); 2];
+
+/// What was found out about pairs of offsets.
+#[derive(Debug, Default)]
+pub(super) struct Offsets {
+    known: HashMap<Key, bool>,
+}
+
+impl Offsets {
+    /// Whether two offsets, now, stand for the same: for equal elements, or, where no element starts at one of them, for
+    /// themselves. Elements that lead to others by offsets of their own are equal where no way down tells them apart.
+    pub(super) fn same(
+        &mut self,
+        pairs: &Pairs,
+        cursors: [&mut Cursor<'_, '_>; 2],
+        sections: [usize; 2],
+        offsets: [u64; 2],
+    ) -> Result<bool, (super::Which, crate::Error)> {
+        let key = [(sections[0], offsets[0]), (sections[1], offsets[1])];
+        if let Some(&known) = self.known.get(&key) {
+            return Ok(known);
+        }
+        if self.known.len() >= KEPT {
+            self.known.clear();
+        }
+        let [left, right] = cursors;
+        // Taken for equal until one pair is found that is not.
+        let mut assumed = HashSet::from([key]);
+        let mut waiting = vec![key];
+        self.known.insert(key, true);
+        let asked = key;
+        while let Some(key) = waiting.pop() {
+            let a = element(left, key[0]).map_err(|e| (super::Which::Left, e))?;
+            let b = element(right, key[1]).map_err(|e| (super::Which::Right, e))?;
+            let same = match (a, b) {
+                (Some(a), Some(b)) => match self.elements(pairs, [left, right], key, [&a, &b]) {
+                    Some(more) => {
+                        assumed.extend(&more);
+                        waiting.extend(more);
+                        true
+                    }
+                    None => false,
+                },
+                _ => key[0].1 == key[1].1,
+            };
+            if !same {
+                for key in assumed {
+                    self.known.remove(&key);
+                }
+                self.known.insert(asked, false);
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Compares two elements but for their offsets; gives the pairs of offsets that are not known yet. `None`: they
+    /// differ.
+    fn elements(
+        &mut self,
+        pairs: &Pairs,
+        [left, right]: [&Cursor<'_, '_>; 2],
+        key: Key,
+        [a, b]: [&Tape; 2],
+    ) -> Option<Vec<Key>> {
+        let element = |cursor: &Cursor<'_, '_>, section: usize| {
+            let format = &cursor.trace.schema().format;
+            format.sections.get(section).and_then(|s| s.records.first()).copied()
+        };
+        let (l, r) = (element(left, key[0].0)?, element(right, key[1].0)?);
+        let Some(pair) = pairs.record(key[0].0, l).filter(|_| pairs.sections.contains(&[key[0].0, key[1].0])) else {
+            // Tables of other names: their values tell.
+            return (a == b).then(Vec::new);
+        };
+        let mut places = [Places::default(), Places::default()];
+        for (places, (cursor, record, tape)) in places.iter_mut().zip([(left, l, a), (right, r, b)]) {
+            places.fill(cursor.trace.schema().format.records.get(usize::from(record))?, tape);
+        }
+        let mut more = Vec::new();
+        for &LeafPair { left, right, offsets } in &pair.leaves {
+            let (x, y) = (places[0].of(left), places[1].of(right));
+            if x.len() != y.len() {
+                return None;
+            }
+            for (&x, &y) in x.iter().zip(y) {
+                match (offsets, super::number(a, x), super::number(b, y)) {
+                    (Some([s, t]), Some(x), Some(y)) => {
+                        let key = [(s, x), (t, y)];
+                        match self.known.get(&key) {
+                            Some(true) => {}
+                            Some(false) => return None,
+                            None => {
+                                self.known.insert(key, true);
+                                more.push(key);
+                            }
+                        }
+                    }
+                    _ if values_differ([a, b], [x, y]) => return None,
+                    _ => {}
+                }
+            }
+        }
+        Some(more)
+    }
+}
+
+/// The element at an offset; `None` where none starts. An offset that leads into the middle of an element gives that away
+/// by what cannot be decoded there, if at all.
+fn element(cursor: &mut Cursor<'_, '_>, (section, offset): (usize, u64)) -> Result<Option<Tape>> {
+    let mut tape = Tape::default();
+    match cursor.trace.reader_mut().element_at(section, offset, |row| row.walk(&mut tape)) {
+        Ok(()) => Ok(Some(tape)),
+        Err(error) if matches!(error.kind, ErrorKind::Io(_)) => Err(error),
+        Err(_) => Ok(None),
+    }
+}
