@@ -133,7 +133,7 @@ pub(crate) struct Stream {
     pub(crate) variant: String,
     /// Method of `Trace` and, where users fill the stream, of `Writer`.
     pub(crate) method: String,
-    /// Some leaf strides through it: the writer fills it by itself.
+    /// Some leaf strides through it, or leaves there what its model misses: the writer fills it by itself.
     pub(crate) strided: bool,
     pub(crate) docs: Vec<String>,
 }

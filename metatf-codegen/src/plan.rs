@@ -206,7 +206,8 @@ impl<'d> Planner<'_, 'd> {
         let method = self.trace.take(&[self.writer.take(&candidates), candidates[1].clone(), candidates[2].clone()]);
         let strides =
             |i: &Interpretation| matches!(i, Interpretation::SectionStride { section: n, .. } if *n == section.number);
-        let strided = self.dtd.records.iter().any(|r| r.leaves.iter().any(|l| strides(&l.interpretation)));
+        let strided = self.dtd.records.iter().any(|r| r.leaves.iter().any(|l| strides(&l.interpretation)))
+            || self.dtd.models.iter().any(|m| m.section == section.number);
         let docs = docs::or(docs::lines(section.doc.as_deref()), || format!("The elements of section `{name}`."));
         let variant = self.variants_of_elements(&camel(&wanted));
         self.model.streams.push(Stream { index, item, variant, method, strided, docs });

@@ -17,6 +17,10 @@ pub mod hostile {
 pub mod nested {
     include!("../golden/nested.rs");
 }
+/// Predicted fields.
+pub mod predicted {
+    include!("../golden/predicted.rs");
+}
 /// Every shape.
 pub mod shapes {
     include!("../golden/shapes.rs");
@@ -30,7 +34,14 @@ pub mod string_table {
 #[test]
 fn tables_are_the_parsers() {
     use metatf::format::Format;
-    let formats = [&hatf10::FORMAT, &hostile::FORMAT, &nested::FORMAT, &shapes::FORMAT, &string_table::FORMAT];
+    let formats = [
+        &hatf10::FORMAT,
+        &hostile::FORMAT,
+        &nested::FORMAT,
+        &predicted::FORMAT,
+        &shapes::FORMAT,
+        &string_table::FORMAT,
+    ];
     for format in formats {
         let parsed = metatf_parser::parse("", format.dtd.as_bytes());
         let tables = Format::from_dtd(&parsed.dtd.unwrap());
