@@ -5,14 +5,27 @@
 //! ones, `e0`.. elements of stream sections `x0`.., `s0`.. other sections. Properties are first drawn for the wider
 //! scopes; what a leaf then lacks its record's block gives.
 
-use super::Choices;
+use super::{Choices, predicted};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+
+/// What a random DTD may have besides what every one may.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Features {
+    /// Predicted fields.
+    pub predicted: bool,
+}
 
 /// A random DTD that a right parser accepts.
 #[must_use]
 pub fn dtd(c: &mut Choices<'_>) -> String {
-    let mut maker = Maker::default();
+    dtd_with(c, Features::default())
+}
+
+/// The same, with more in it. Without any feature the same bytes give the same DTD as [`dtd`].
+#[must_use]
+pub fn dtd_with(c: &mut Choices<'_>, features: Features) -> String {
+    let mut maker = Maker { features, ..Maker::default() };
     maker.structure(c);
     maker.properties(c);
     maker.render(c)
@@ -63,6 +76,7 @@ enum Stream {
 struct Maker {
     sections: Vec<Section>,
     tag_width: u8,
+    features: Features,
 }
 
 /// Where a leaf takes its properties from, widest scope last.
@@ -268,6 +282,11 @@ impl Maker {
                 self.sections[section].properties.insert((name.into(), property), value);
             }
         }
+        for section in 1..self.sections.len() {
+            if self.features.predicted && c.chance(40) {
+                self.predict_a_name(c, section);
+            }
+        }
         // Names that only the predefined record has: it must not see them.
         if c.chance(10) {
             self.sections[0].properties.insert(("length".into(), "width"), "3".into());
@@ -275,6 +294,42 @@ impl Maker {
         if c.chance(5) {
             self.sections[0].properties.insert(("data".into(), "format"), quoted("utf8"));
         }
+    }
+
+    /// Models that the leaves of a name in a section share. What they go by must stand in every record: the tag does.
+    fn predict_a_name(&mut self, c: &mut Choices<'_>, section: usize) {
+        let name = *c.pick(&NUMBERS);
+        if self.sections[section].stream == Stream::No
+            && let Some(value) = self.predicted(c, name, &[])
+        {
+            self.sections[section].properties.insert((name.into(), "interpretation"), value);
+        }
+    }
+
+    /// A model for leaves of this name, going by one of the `known` paths; `None` where there is no section for what it
+    /// misses, or where the leaf may share a previous value that starts with another number than 0.
+    fn predicted(&self, c: &mut Choices<'_>, name: &str, known: &[String]) -> Option<String> {
+        let shares = |s: &Section| s.properties.get(&(name.to_owned(), "previous")).is_some_and(|v| v == "shared");
+        let streams: Vec<u8> = self.sections.iter().filter(|s| s.stream == Stream::Single).map(|s| s.number).collect();
+        if streams.is_empty() || name == "length" || (initial(name) != 0 && self.sections.iter().any(shares)) {
+            return None;
+        }
+        let section = *c.pick(&streams);
+        Some(predicted::interpretation(c, section, known))
+    }
+
+    /// Paths of the numbers that a leaf's predictors may go by: those that its record lists before it, and those of a
+    /// record that its section may hold.
+    fn known_to(&self, c: &mut Choices<'_>, section: usize, record: usize, place: &Place) -> Vec<String> {
+        let mut known = Vec::new();
+        if place.path.len() == 1 {
+            known = self.listed_before(section, record, place.name(), &["n", "k"]);
+        }
+        let own = &self.sections[section].records[record].name;
+        known.extend(
+            self.number_of_a_record(c, section).filter(|(name, _)| name != own).map(|(r, path)| format!("{r}.{path}")),
+        );
+        known
     }
 
     fn record(&mut self, c: &mut Choices<'_>, section: usize, record: usize) {
@@ -323,13 +378,19 @@ impl Maker {
             }
             if top && !must_store && self.sections[section].stream == Stream::No {
                 value = self.special(c, section, &name).unwrap_or(value);
+                if self.features.predicted && c.chance(30) {
+                    let known = self.known_to(c, section, record, place);
+                    value = self.predicted(c, &name, &known).unwrap_or(value);
+                }
             }
             self.set(section, record, &path, "interpretation", value);
         }
         let interpretation = self.find(section, place, "interpretation", predefined.then_some("none"));
         let width = self.find(section, place, "width", predefined.then_some("1"));
         let needed = interpretation.as_deref().is_none_or(stores);
-        if must_store || (needed && width.is_none()) || c.chance(15) {
+        // A code has a width of its own where there is no other.
+        let coded = interpretation.as_deref().is_some_and(|i| i.starts_with("predicted")) && c.chance(70);
+        if must_store || (needed && !coded && width.is_none()) || c.chance(15) {
             let least = usize::from(must_store || !c.chance(5));
             let width = least + c.below(8);
             self.set(section, record, &path, "width", number_text(c, width as u64));
@@ -358,23 +419,25 @@ impl Maker {
                     .then(|| format!("sectionStride {} {}", c.pick(&streams).number, 1 + c.below(3)))
             }
             17..20 => {
-                // A leaf of a record of this section, or a global one.
-                let section = if c.chance(30) { 0 } else { section };
-                let tagged: Vec<usize> = (0..self.sections[section].records.len())
-                    .filter(|&r| self.sections[section].records[r].tag.is_some())
-                    .collect();
-                let record = *(!tagged.is_empty()).then(|| c.pick(&tagged))?;
-                let places = self.places(section, record);
-                let numbers: Vec<&Place> = places
-                    .iter()
-                    .filter(|p| !p.name().starts_with('b') && p.name() != "data" && p.name() != "tag")
-                    .collect();
-                let place = *(!numbers.is_empty()).then(|| c.pick(&numbers))?;
-                let record = &self.sections[section].records[record].name;
-                Some(format!("baseOffset {record}.{}.value", place.path.join(".")))
+                let (record, path) = self.number_of_a_record(c, section)?;
+                Some(format!("baseOffset {record}.{path}.value"))
             }
             _ => None,
         }
+    }
+
+    /// A number of a record of this section, or of a global one: the record's name, and the path.
+    fn number_of_a_record(&self, c: &mut Choices<'_>, section: usize) -> Option<(String, String)> {
+        let section = if c.chance(30) { 0 } else { section };
+        let tagged: Vec<usize> = (0..self.sections[section].records.len())
+            .filter(|&r| self.sections[section].records[r].tag.is_some())
+            .collect();
+        let record = *(!tagged.is_empty()).then(|| c.pick(&tagged))?;
+        let places = self.places(section, record);
+        let numbers: Vec<&Place> =
+            places.iter().filter(|p| !p.name().starts_with('b') && p.name() != "data" && p.name() != "tag").collect();
+        let place = *(!numbers.is_empty()).then(|| c.pick(&numbers))?;
+        Some((self.sections[section].records[record].name.clone(), place.path.join(".")))
     }
 
     fn constant(&mut self, c: &mut Choices<'_>, section: usize, record: usize, place: &Place, path: &str) {
@@ -400,7 +463,7 @@ impl Maker {
             return;
         }
         self.set(section, record, &path, "interpretation", "none".into());
-        let known = self.counts_before(section, record, place.name());
+        let known = self.listed_before(section, record, place.name(), &["k"]);
         let width = if known.is_empty() { None } else { Some(self.expression(c, &known)) };
         let width = width.filter(|_| c.chance(80)).unwrap_or_else(|| (9 + c.below(300)).to_string());
         self.set(section, record, &path, "width", width);
@@ -421,26 +484,27 @@ impl Maker {
         }
     }
 
-    /// Counts that every occurrence of the array `name` can refer to: those listed before the first, in a list that
-    /// holds all of them.
-    fn counts_before(&self, section: usize, record: usize, name: &str) -> Vec<String> {
-        fn walk(fields: &[Field], name: &str, known: &mut Vec<String>) -> bool {
+    /// Fields that every occurrence of the field `name` can refer to: those listed before the first, in a list that
+    /// holds all of them. Of such names as start with one of `initials`.
+    fn listed_before(&self, section: usize, record: usize, name: &str, initials: &[&str]) -> Vec<String> {
+        fn walk(fields: &[Field], name: &str, initials: &[&str], known: &mut Vec<String>) -> bool {
             for field in fields {
                 match field {
                     Field::Leaf(n) if n == name => return true,
-                    Field::Leaf(n) if n.starts_with('k') => known.push(n.clone()),
+                    Field::Leaf(n) if initials.iter().any(|i| n.starts_with(i)) => known.push(n.clone()),
                     Field::Leaf(_) | Field::Nested(_) => {}
                     Field::Group(fields) => {
-                        if walk(fields, name, known) {
+                        if walk(fields, name, initials, known) {
                             return true;
                         }
                     }
+                    Field::Repeat(count, _) if count == name => return true,
                     Field::Repeat(count, body) => {
                         if !known.contains(count) {
                             known.push(count.clone());
                         }
                         let before = known.len();
-                        if walk(std::slice::from_ref(body), name, known) {
+                        if walk(std::slice::from_ref(body), name, initials, known) {
                             // Other occurrences may stand behind this repetition.
                             known.truncate(before);
                             return true;
@@ -452,7 +516,7 @@ impl Maker {
             false
         }
         let mut known = Vec::new();
-        walk(&self.sections[section].records[record].fields, name, &mut known);
+        walk(&self.sections[section].records[record].fields, name, initials, &mut known);
         known
     }
 

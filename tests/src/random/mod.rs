@@ -5,9 +5,10 @@
 
 mod dtd;
 mod options;
+mod predicted;
 mod records;
 
-pub use dtd::dtd;
+pub use dtd::{Features, dtd, dtd_with};
 pub use options::options;
 pub use records::{Action, Limits, actions};
 

@@ -60,7 +60,7 @@ pub fn actions(c: &mut Choices<'_>, dtd: &Dtd, limits: Limits) -> Vec<Action> {
 enum Use {
     /// A section of tagged records.
     Records,
-    /// Filled by those that stride through it.
+    /// Filled by those that stride through it, and by what models miss.
     Strided,
     /// Elements are given.
     Given,
@@ -75,7 +75,8 @@ fn use_of(c: &mut Choices<'_>, dtd: &Dtd, section: usize, strided: bool) -> Use 
     let strides = |i| matches!(i, SectionStride { section, .. } if section == number);
     let leaves = dtd.records.iter().flat_map(|r| &r.leaves);
     let single = dtd.record(element).is_some_and(|r| matches!(&*r.items, [Item::Leaf(_)]) && r.leaves[0].is_numeric());
-    if leaves.into_iter().any(|l| strides(l.interpretation)) || (single && strided) {
+    let misses = dtd.models.iter().any(|m| m.section == number);
+    if leaves.into_iter().any(|l| strides(l.interpretation)) || misses || (single && strided) {
         return Use::Strided;
     }
     if c.chance(50) { Use::Shared } else { Use::Given }
