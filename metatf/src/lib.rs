@@ -11,7 +11,6 @@
 //! | [`format`](mod@format) | the tables a DTD comes down to |
 //! | [`reader`] | what comes next in a trace: records, metadata, groups |
 //! | [`typed`] | what generated code is made of |
-//! | `recode` | the same records in another encoding: planners (feature `dynamic`) |
 //! | `dynamic` | any trace by a DTD parsed at run time, JSON lines (feature `dynamic`) |
 //!
 //! With the feature `dynamic` a trace needs no generated code:
@@ -59,18 +58,17 @@ mod group_write;
 #[doc(hidden)]
 pub mod private;
 pub mod reader;
-#[cfg(feature = "dynamic")]
-pub mod recode;
 mod row;
 mod row_write;
 mod state;
 mod stream_write;
 mod streams;
 pub mod typed;
+mod watch;
 mod writer;
 pub use error::{Error, ErrorKind, Place, Result};
 pub use explain::{Explained, explain};
-pub use row::{ContentRow, Row};
+pub use row::{ContentRow, Row, Stopped};
 pub use row_write::RowWriter;
 pub use state::Change;
 pub use writer::RecordWriter;

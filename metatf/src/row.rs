@@ -3,31 +3,50 @@
 use crate::container::{Content, Order, Origin};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::format::{ExprOp, Format, Interpretation, Leaf, LeafKind, Record, Step};
-use crate::state::{Plan, State};
+use crate::state::{BYTES, HISTORY, LAST, PREVIOUS, Plan, REFERENCED, SPECIAL, State};
 use crate::streams::Streams;
 
 /// How many repeated items a record may have beyond the bytes it stores (spec 3.3).
 pub(crate) const FREE_ITEMS: u64 = 65_536;
 
+/// What a row gives instead of a value when it cannot go on. Why is kept in the row, for whoever decodes: results of
+/// leaves stay small.
+#[derive(Clone, Copy, Debug)]
+pub struct Stopped(pub(crate) ());
+
+impl From<Stopped> for Error {
+    /// A stand-in for the error in the row.
+    #[cold]
+    fn from(_: Stopped) -> Self {
+        Self::at(0, ErrorKind::Usage("the row stopped"))
+    }
+}
+
 /// The leaves of one record, asked for in order. Generated code and the universal reader both decode through this.
 pub trait Row<'a> {
+    /// What stands for an error here.
+    type Error;
+
+    /// Stops with an error of the caller's.
+    fn stop(&mut self, error: Error) -> Self::Error;
+
     /// The value of the numeric leaf `leaf`.
     ///
     /// # Errors
     /// What spec 4 and 7 say: input that ends, a constant that differs, a stream that is used up.
-    fn number(&mut self, leaf: u8) -> Result<u64>;
+    fn number(&mut self, leaf: u8) -> Result<u64, Self::Error>;
 
     /// The bytes of the byte array `leaf`.
     ///
     /// # Errors
     /// A width expression out of range, or input that ends.
-    fn bytes(&mut self, leaf: u8) -> Result<&'a [u8]>;
+    fn bytes(&mut self, leaf: u8) -> Result<&'a [u8], Self::Error>;
 
     /// Announces `count` repeated items and checks them against the limit of spec 3.3.
     ///
     /// # Errors
     /// Too many items.
-    fn items(&mut self, count: u64) -> Result<usize>;
+    fn items(&mut self, count: u64) -> Result<usize, Self::Error>;
 }
 
 /// Gives the bytes behind a [`Content`].
@@ -43,6 +62,16 @@ pub(crate) fn place(origin: Origin, position: usize) -> Place {
     }
 }
 
+/// The stored integer in the first bytes of `eight` under a plan, in the given byte order.
+#[inline]
+pub(crate) fn cut(eight: [u8; 8], plan: &Plan, order: Order) -> u64 {
+    match order {
+        Order::Little => u64::from_le_bytes(eight) & plan.mask,
+        // A width of 0 shifts by 0 and is masked away.
+        Order::Big => (u64::from_be_bytes(eight) >> ((64 - 8 * u32::from(plan.width)) & 63)) & plan.mask,
+    }
+}
+
 /// The stored integer at `position` under a plan, in the given byte order; `None` where the data ends before it does.
 #[inline]
 pub(crate) fn stored(data: &[u8], position: usize, plan: &Plan, order: Order) -> Option<u64> {
@@ -54,28 +83,46 @@ pub(crate) fn stored(data: &[u8], position: usize, plan: &Plan, order: Order) ->
             eight.get_mut(..bytes.len())?.copy_from_slice(bytes);
         }
     }
-    Some(match order {
-        Order::Little => u64::from_le_bytes(eight) & plan.mask,
-        // A width of 0 shifts by 0 and is masked away.
-        Order::Big => (u64::from_be_bytes(eight) >> ((64 - 8 * u32::from(plan.width)) & 63)) & plan.mask,
-    })
+    Some(cut(eight, plan, order))
 }
 
 /// The value of a stored integer (the one formula), noted as the leaf's previous and last value.
 #[inline]
 pub(crate) fn value(raw: u64, plan: &Plan, cells: &mut [u64]) -> u64 {
-    let previous = cells.get(plan.read as usize).copied().unwrap_or(0) & plan.history;
-    let value = (raw ^ plan.sign).wrapping_sub(plan.sign).wrapping_add(plan.base).wrapping_add(previous);
+    with_cells(plain(raw, plan), plan, cells)
+}
+
+/// The formula without history.
+#[inline]
+pub(crate) fn plain(raw: u64, plan: &Plan) -> u64 {
+    (raw ^ plan.sign).wrapping_sub(plan.sign).wrapping_add(plan.base)
+}
+
+/// Completes the formula with history, and notes the value.
+#[inline]
+fn with_cells(plain: u64, plan: &Plan, cells: &mut [u64]) -> u64 {
+    let value = plain.wrapping_add(history(plan, cells));
     note(value, plan, cells);
     value
 }
 
+/// What the formula adds of a cell.
+#[inline]
+pub(crate) fn history(plan: &Plan, cells: &[u64]) -> u64 {
+    cells.get(plan.read as usize).copied().unwrap_or(0) & plan.history
+}
+
+/// Notes a value where somebody looks at it.
 #[inline]
 pub(crate) fn note(value: u64, plan: &Plan, cells: &mut [u64]) {
-    if let Some(cell) = cells.get_mut(plan.write as usize) {
+    if plan.is(PREVIOUS)
+        && let Some(cell) = cells.get_mut(plan.write as usize)
+    {
         *cell = value;
     }
-    if let Some(cell) = cells.get_mut(plan.last as usize) {
+    if plan.is(LAST | REFERENCED)
+        && let Some(cell) = cells.get_mut(plan.last as usize)
+    {
         *cell = value;
     }
 }
@@ -110,8 +157,8 @@ pub struct ContentRow<'t> {
     pub(crate) format: &'t Format,
     pub(crate) record: &'t Record,
     pub(crate) data: &'t [u8],
-    /// Next byte to read; the reader's own position, so that it moves on with the row.
-    pub(crate) position: &'t mut usize,
+    /// Next byte to read.
+    pub(crate) position: usize,
     pub(crate) start: usize,
     pub(crate) origin: Origin,
     pub(crate) order: Order,
@@ -121,6 +168,8 @@ pub struct ContentRow<'t> {
     pub(crate) streams: &'t mut Streams,
     pub(crate) source: &'t dyn Bytes,
     pub(crate) items: u64,
+    /// Why the row stopped.
+    pub(crate) stopped: &'t mut Option<Error>,
 }
 
 impl<'t> ContentRow<'t> {
@@ -139,9 +188,49 @@ impl<'t> ContentRow<'t> {
         Error { kind, place }
     }
 
-    #[cold]
-    fn special(&mut self, leaf: u8, plan: Plan) -> Result<u64> {
-        let at = *self.position;
+    /// Goes on with a row of its own, so that this one, whose address nobody else takes, is kept in registers.
+    #[inline(always)]
+    fn apart<T>(&mut self, go_on: impl FnOnce(&mut ContentRow<'_>) -> T) -> T {
+        let mut row = ContentRow {
+            format: self.format,
+            record: self.record,
+            data: self.data,
+            position: self.position,
+            start: self.start,
+            origin: self.origin,
+            order: self.order,
+            state: self.state,
+            first: self.first,
+            streams: self.streams,
+            source: self.source,
+            items: self.items,
+            stopped: self.stopped,
+        };
+        let result = go_on(&mut row);
+        self.position = row.position;
+        self.items = row.items;
+        result
+    }
+
+    /// A numeric leaf that is not decoded in line: the formula is not all, or fewer than 8 bytes are left.
+    #[inline(never)]
+    fn number_apart(&mut self, leaf: u8) -> Result<u64, Stopped> {
+        let value = self.number_of(leaf);
+        value.map_err(|error| self.stop(error))
+    }
+
+    fn number_of(&mut self, leaf: u8) -> Result<u64> {
+        let index = self.first + usize::from(leaf);
+        match self.state.plan(index).copied() {
+            Some(plan) if plan.is(BYTES) => Err(self.fail(self.position, Some(leaf), ErrorKind::Usage("not a number"))),
+            Some(plan) if plan.is(SPECIAL) => self.special(leaf, &plan),
+            Some(plan) => self.inline(leaf, &plan),
+            None => Err(self.fail(self.position, Some(leaf), ErrorKind::Usage("no such leaf"))),
+        }
+    }
+
+    fn special(&mut self, leaf: u8, plan: &Plan) -> Result<u64> {
+        let at = self.position;
         let index = self.first + usize::from(leaf);
         let value = match self.state.interpretation(index) {
             Interpretation::SectionStride(target, stride) => {
@@ -152,13 +241,13 @@ impl<'t> ContentRow<'t> {
                     ErrorKind::NoElement { .. } => self.fail(at, Some(leaf), e.kind),
                     _ => e,
                 })?;
-                note(value, &plan, &mut self.state.cells);
+                note(value, plan, &mut self.state.cells);
                 value
             }
             Interpretation::Predicted(_) => {
                 return Err(self.fail(at, Some(leaf), ErrorKind::Usage("predicted fields cannot be read")));
             }
-            _ => self.inline(leaf, &plan)?,
+            _ => self.inline(leaf, plan)?,
         };
         match self.record.leaves.get(usize::from(leaf)).and_then(|l| l.constant) {
             Some(expected) if expected != value => {
@@ -168,14 +257,43 @@ impl<'t> ContentRow<'t> {
         }
     }
 
-    #[inline]
     fn inline(&mut self, leaf: u8, plan: &Plan) -> Result<u64> {
-        match stored(self.data, *self.position, plan, self.order) {
+        match stored(self.data, self.position, plan, self.order) {
             Some(raw) => {
-                *self.position += usize::from(plan.width);
+                self.position += usize::from(plan.width);
                 Ok(value(raw, plan, &mut self.state.cells))
             }
-            None => Err(self.fail(*self.position, Some(leaf), ErrorKind::Truncated("a record"))),
+            None => Err(self.fail(self.position, Some(leaf), ErrorKind::Truncated("a record"))),
+        }
+    }
+
+    /// The length of a byte array that is the result of an expression.
+    #[inline(never)]
+    fn length_apart(&mut self, leaf: u8) -> Result<u64, Stopped> {
+        let length = match self.leaf(leaf).map(|l| &l.kind) {
+            Some(LeafKind::Variable(program)) => evaluate(program, |l| self.last(l)),
+            _ => return Err(self.stop_at(Some(leaf), ErrorKind::Usage("not a byte array"))),
+        };
+        length.ok_or_else(|| self.stop_at(Some(leaf), ErrorKind::Expression))
+    }
+
+    /// Stops with an error about the next byte.
+    #[cold]
+    #[inline(never)]
+    fn stop_at(&mut self, leaf: Option<u8>, kind: ErrorKind) -> Stopped {
+        let error = self.fail(self.position, leaf, kind);
+        self.stop(error)
+    }
+
+    #[inline(always)]
+    fn take(&mut self, leaf: u8, length: u64) -> Result<&'t [u8], Stopped> {
+        let rest = self.data.get(self.position..).unwrap_or_default();
+        match usize::try_from(length).ok().and_then(|n| rest.get(..n)) {
+            Some(bytes) => {
+                self.position += bytes.len();
+                Ok(bytes)
+            }
+            None => Err(self.apart(|row| row.stop_at(Some(leaf), ErrorKind::Length(length)))),
         }
     }
 
@@ -190,10 +308,11 @@ impl<'t> ContentRow<'t> {
     }
 
     /// The end of the record: the limit on items, now that its size is known (spec 3.3).
-    pub(crate) fn finish(&self) -> Result<()> {
-        let stored = (*self.position - self.start) as u64;
+    #[inline(always)]
+    pub(crate) fn finish(&mut self) -> Result<(), Stopped> {
+        let stored = (self.position - self.start) as u64;
         if self.items > stored + FREE_ITEMS {
-            return Err(self.fail(*self.position, None, ErrorKind::TooManyItems(self.items)));
+            return Err(self.apart(|row| row.stop_at(None, ErrorKind::TooManyItems(row.items))));
         }
         Ok(())
     }
@@ -246,40 +365,44 @@ impl Visit for () {
 }
 
 impl<'t> Row<'t> for ContentRow<'t> {
-    #[inline]
-    fn number(&mut self, leaf: u8) -> Result<u64> {
-        let Some(&plan) = self.state.plan(self.first + usize::from(leaf)) else {
-            return Err(self.fail(*self.position, Some(leaf), ErrorKind::Usage("no such leaf")));
-        };
-        if plan.special { self.special(leaf, plan) } else { self.inline(leaf, &plan) }
+    type Error = Stopped;
+
+    #[cold]
+    fn stop(&mut self, error: Error) -> Stopped {
+        *self.stopped = Some(error);
+        Stopped(())
     }
 
-    fn bytes(&mut self, leaf: u8) -> Result<&'t [u8]> {
-        let at = *self.position;
-        let length = match self.leaf(leaf).map(|l| &l.kind) {
-            Some(LeafKind::Array(n)) => Some(u64::from(*n)),
-            Some(LeafKind::Variable(program)) => evaluate(program, |l| self.last(l)),
-            _ => return Err(self.fail(at, Some(leaf), ErrorKind::Usage("not a byte array"))),
-        };
-        let Some(length) = length else {
-            return Err(self.fail(at, Some(leaf), ErrorKind::Expression));
-        };
-        let rest = self.data.get(at..).unwrap_or_default();
-        match usize::try_from(length).ok().and_then(|n| rest.get(..n)) {
-            Some(bytes) => {
-                *self.position = at + bytes.len();
-                Ok(bytes)
+    #[inline(always)]
+    fn number(&mut self, leaf: u8) -> Result<u64, Stopped> {
+        let index = self.first + usize::from(leaf);
+        let eight = self.data.get(self.position..).and_then(|rest| rest.first_chunk());
+        match (self.state.plans.get(index), eight) {
+            (Some(plan), Some(eight)) if plan.flags & (SPECIAL | BYTES) == 0 => {
+                self.position += usize::from(plan.width);
+                let plain = plain(cut(*eight, plan, self.order), plan);
+                Ok(if plan.flags == 0 { plain } else { with_cells(plain, plan, &mut self.state.cells) })
             }
-            None => Err(self.fail(at, Some(leaf), ErrorKind::Length(length))),
+            _ => self.apart(|row| row.number_apart(leaf)),
         }
     }
 
-    fn items(&mut self, count: u64) -> Result<usize> {
+    #[inline(always)]
+    fn bytes(&mut self, leaf: u8) -> Result<&'t [u8], Stopped> {
+        let plan = self.state.plans.get(self.first + usize::from(leaf));
+        let length = match plan.filter(|plan| plan.flags & !HISTORY == BYTES) {
+            Some(plan) => plan.base.wrapping_add(history(plan, &self.state.cells)),
+            None => self.apart(|row| row.length_apart(leaf))?,
+        };
+        self.take(leaf, length)
+    }
+
+    fn items(&mut self, count: u64) -> Result<usize, Stopped> {
         self.items = self.items.saturating_add(count);
         let most = (self.data.len() - self.start) as u64 + FREE_ITEMS;
         match usize::try_from(count) {
             Ok(n) if self.items <= most => Ok(n),
-            _ => Err(self.fail(*self.position, None, ErrorKind::TooManyItems(self.items))),
+            _ => Err(self.apart(|row| row.stop_at(None, ErrorKind::TooManyItems(row.items)))),
         }
     }
 }

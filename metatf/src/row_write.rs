@@ -4,8 +4,8 @@
 use crate::container::Order;
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::format::{Format, Interpretation, LeafKind, Record};
-use crate::row::{FREE_ITEMS, evaluate, note};
-use crate::state::{Plan, State};
+use crate::row::{FREE_ITEMS, evaluate, history, note};
+use crate::state::{BYTES, HISTORY, PREVIOUS, Plan, REFERENCED, SPECIAL, State};
 use crate::stream_write::StreamWriters;
 
 /// A value that the leaf's encoding cannot hold as it is.
@@ -37,6 +37,20 @@ impl Attempt {
         self.undo.clear();
     }
 
+    /// Keeps what a leaf's value is about to overwrite and later records may look at.
+    #[inline]
+    fn remember(&mut self, plan: &Plan, cells: &[u64]) {
+        let mut keep = |cell: u32| {
+            self.undo.push(Undo { cell, value: cells.get(cell as usize).copied().unwrap_or(0) });
+        };
+        if plan.is(PREVIOUS) {
+            keep(plan.write);
+        }
+        if plan.is(REFERENCED) {
+            keep(plan.last);
+        }
+    }
+
     /// Puts the cells back as they were at [`Attempt::start`].
     pub(crate) fn roll_back(&mut self, cells: &mut [u64]) {
         while let Some(undo) = self.undo.pop() {
@@ -66,8 +80,20 @@ pub struct RowWriter<'t> {
 /// The stored integer for a value under a plan, before it is cut to its width.
 #[inline]
 pub(crate) fn raw(value: u64, plan: &Plan, cells: &[u64]) -> u64 {
-    let previous = cells.get(plan.read as usize).copied().unwrap_or(0) & plan.history;
-    value.wrapping_sub(plan.base).wrapping_sub(previous)
+    value.wrapping_sub(plan.base).wrapping_sub(history(plan, cells))
+}
+
+/// Appends the stored integer: eight bytes, and takes back those that the plan does not store.
+#[inline]
+pub(crate) fn put(raw: u64, plan: &Plan, order: Order, out: &mut Vec<u8>) {
+    let eight = match order {
+        Order::Little => raw.to_le_bytes(),
+        // A width of 0 shifts by 0, and stores nothing.
+        Order::Big => (raw << ((64 - 8 * u32::from(plan.width)) & 63)).to_be_bytes(),
+    };
+    let end = out.len() + usize::from(plan.width);
+    out.extend_from_slice(&eight);
+    out.truncate(end);
 }
 
 /// Whether a stored integer survives being cut to the plan's width.
@@ -92,29 +118,59 @@ impl RowWriter<'_> {
     /// A constant with another value. A value that does not fit is noted; the writer deals with it after the record.
     #[inline]
     pub fn number(&mut self, leaf: u8, value: u64) -> Result<()> {
-        let Some(&plan) = self.state.plan(self.first + usize::from(leaf)) else {
-            return Err(self.fail(Some(leaf), ErrorKind::Usage("no such leaf")));
-        };
-        if plan.special && self.special(leaf, value)? {
-            self.remember(&plan, value);
-            return Ok(());
+        self.numbers(leaf, [value])
+    }
+
+    /// Encodes the values of the numeric leaves from `first` on.
+    ///
+    /// # Errors
+    /// As [`number`](Self::number).
+    #[inline]
+    pub fn numbers<const N: usize>(&mut self, first: u8, values: [u64; N]) -> Result<()> {
+        for (value, leaf) in values.into_iter().zip(first..) {
+            let index = self.first + usize::from(leaf);
+            match self.state.plans.get(index) {
+                Some(plan) if plan.flags == 0 => {
+                    let raw = value.wrapping_sub(plan.base);
+                    if fits(raw, plan) {
+                        put(raw, plan, self.order, self.out);
+                        continue;
+                    }
+                }
+                Some(plan) if plan.flags & (SPECIAL | BYTES) == 0 => {
+                    let raw = raw(value, plan, &self.state.cells);
+                    if fits(raw, plan) {
+                        put(raw, plan, self.order, self.out);
+                        self.attempt.remember(plan, &self.state.cells);
+                        note(value, plan, &mut self.state.cells);
+                        continue;
+                    }
+                }
+                _ => {}
+            }
+            self.number_apart(leaf, value)?;
         }
-        let raw = raw(value, &plan, &self.state.cells);
-        if !fits(raw, &plan) {
-            self.misfit(leaf, value, raw);
-        }
-        self.order.write(raw & plan.mask, usize::from(plan.width), self.out);
-        self.remember(&plan, value);
         Ok(())
     }
 
-    #[inline]
-    fn remember(&mut self, plan: &Plan, value: u64) {
-        for cell in [plan.write, plan.last] {
-            let old = self.state.cells.get(cell as usize).copied().unwrap_or(0);
-            self.attempt.undo.push(Undo { cell, value: old });
+    /// A numeric leaf that is not encoded in line: the formula is not all, or the value does not fit.
+    #[inline(never)]
+    fn number_apart(&mut self, leaf: u8, value: u64) -> Result<()> {
+        let plan = match self.state.plan(self.first + usize::from(leaf)).copied() {
+            Some(plan) if !plan.is(BYTES) => plan,
+            Some(_) => return Err(self.fail(Some(leaf), ErrorKind::Usage("not a number"))),
+            None => return Err(self.fail(Some(leaf), ErrorKind::Usage("no such leaf"))),
+        };
+        if !plan.is(SPECIAL) || !self.special(leaf, value)? {
+            let raw = raw(value, &plan, &self.state.cells);
+            if !fits(raw, &plan) {
+                self.misfit(leaf, value, raw);
+            }
+            put(raw, &plan, self.order, self.out);
         }
-        note(value, plan, &mut self.state.cells);
+        self.attempt.remember(&plan, &self.state.cells);
+        note(value, &plan, &mut self.state.cells);
+        Ok(())
     }
 
     #[cold]
@@ -131,7 +187,6 @@ impl RowWriter<'_> {
     }
 
     /// A constant is checked; a stride goes to its stream section. True where nothing is stored here.
-    #[cold]
     fn special(&mut self, leaf: u8, value: u64) -> Result<bool> {
         if let Some(expected) = self.record.leaves.get(usize::from(leaf)).and_then(|l| l.constant)
             && expected != value
@@ -153,20 +208,29 @@ impl RowWriter<'_> {
     ///
     /// # Errors
     /// Bytes of another length than the leaf's width says.
+    #[inline]
     pub fn bytes(&mut self, leaf: u8, bytes: &[u8]) -> Result<()> {
+        let plan = self.state.plans.get(self.first + usize::from(leaf));
+        let length = match plan.filter(|plan| plan.flags & !HISTORY == BYTES) {
+            Some(plan) => plan.base.wrapping_add(history(plan, &self.state.cells)),
+            None => self.length_apart(leaf)?,
+        };
+        if length != bytes.len() as u64 {
+            let what = ErrorKind::Usage("the byte array is not as long as its width says");
+            return Err(self.fail(Some(leaf), what));
+        }
+        self.out.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// The length of a byte array that is the result of an expression.
+    #[inline(never)]
+    fn length_apart(&self, leaf: u8) -> Result<u64> {
         let length = match self.record.leaves.get(usize::from(leaf)).map(|l| &l.kind) {
-            Some(LeafKind::Array(n)) => Some(u64::from(*n)),
             Some(LeafKind::Variable(program)) => evaluate(program, |l| self.last(l)),
             _ => return Err(self.fail(Some(leaf), ErrorKind::Usage("not a byte array"))),
         };
-        match length {
-            Some(length) if length == bytes.len() as u64 => {
-                self.out.extend_from_slice(bytes);
-                Ok(())
-            }
-            Some(_) => Err(self.fail(Some(leaf), ErrorKind::Usage("the byte array is not as long as its width says"))),
-            None => Err(self.fail(Some(leaf), ErrorKind::Expression)),
-        }
+        length.ok_or_else(|| self.fail(Some(leaf), ErrorKind::Expression))
     }
 
     /// Announces `count` repeated items, which must be what the counting leaf says.

@@ -6,10 +6,13 @@
 //! value = ((raw ^ sign) - sign) + base + (cells[read] & history)      all wrapping
 //! ```
 //!
-//! A plan is rebuilt only when a metadata record changes it.
+//! A plan is rebuilt only when a metadata record changes it. It says, too, which of its cells anybody looks at (`Keeps`):
+//! the previous value while a leaf that shares it is `delta` or `stride` (setting either by metadata gives the previous
+//! value anew, so that older ones are never asked for), the last value where a width, a count or a reference names it.
 
 use crate::error::ErrorKind;
-use crate::format::{Format, Interpretation, Leaf, LeafKind, METADATA, SECTION};
+use crate::format::{ExprOp, Format, Interpretation, Leaf, LeafKind, METADATA, SECTION};
+use crate::watch::Watch;
 use std::collections::HashMap;
 
 /// How to decode one numeric leaf now.
@@ -27,8 +30,38 @@ pub(crate) struct Plan {
     pub(crate) last: u32,
     /// Bytes stored.
     pub(crate) width: u8,
-    /// The value does not come from the formula alone: a constant, or from a stream section.
-    pub(crate) special: bool,
+    /// What the formula does not say; 0 for most leaves, which read no cell and write none.
+    pub(crate) flags: u8,
+}
+
+/// `Plan::flags`: the value does not come from the formula alone: a constant, or from a stream section. Of a byte array:
+/// its length does not.
+pub(crate) const SPECIAL: u8 = 1;
+/// `Plan::flags`: `history` is set.
+pub(crate) const HISTORY: u8 = 2;
+/// `Plan::flags`: somebody looks at the previous value.
+pub(crate) const PREVIOUS: u8 = 4;
+/// `Plan::flags`: a width or a count of the same record looks at the last value.
+pub(crate) const LAST: u8 = 8;
+/// `Plan::flags`: a reference looks at the last value, maybe from a later record.
+pub(crate) const REFERENCED: u8 = 16;
+/// `Plan::flags`: a byte array. The formula gives its length (with `raw` 0) unless it is special.
+pub(crate) const BYTES: u8 = 32;
+
+impl Plan {
+    #[inline]
+    pub(crate) fn is(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    fn set(&mut self, flag: u8, on: bool) {
+        self.flags = if on { self.flags | flag } else { self.flags & !flag };
+    }
+
+    /// `delta` or `stride`: a reference reads another cell.
+    fn uses_previous(&self) -> bool {
+        self.is(HISTORY) && self.read == self.write
+    }
 }
 
 /// What a plan was made from.
@@ -57,17 +90,29 @@ pub(crate) struct State {
     pub(crate) section: usize,
     /// Previous values, then last values.
     pub(crate) cells: Vec<u64>,
-    plans: Vec<Plan>,
+    pub(crate) plans: Vec<Plan>,
     settings: Vec<Setting>,
+    watch: Watch,
     /// For each record of the section: index of its first plan, or `NONE` for `section` and `metadata`.
     first: Vec<u32>,
-    /// Position in the section's records by tag, for tags under 256; the others in `tags`.
-    small: Vec<u16>,
-    tags: HashMap<u32, u16>,
+    /// Records of the section by tag, for tags under 256; the others in `tags`.
+    small: Vec<Listed>,
+    tags: HashMap<u32, Listed>,
+}
+
+/// A record of a section.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Listed {
+    /// Position in the section's records.
+    pub(crate) position: u16,
+    /// Index in `format.records`.
+    pub(crate) record: u16,
+    /// Index of its first plan; `NONE` for `section` and `metadata`.
+    pub(crate) first: u32,
 }
 
 const NONE: u32 = u32::MAX;
-const NO_RECORD: u16 = u16::MAX;
+const NO_RECORD: Listed = Listed { position: u16::MAX, record: u16::MAX, first: NONE };
 
 impl State {
     /// The state a DTD prescribes for the start of a section.
@@ -77,6 +122,7 @@ impl State {
             cells: Vec::new(),
             plans: Vec::new(),
             settings: Vec::new(),
+            watch: Watch::default(),
             first: Vec::new(),
             small: vec![NO_RECORD; 256],
             tags: HashMap::new(),
@@ -86,23 +132,26 @@ impl State {
                 state.list(format, position, record);
             }
         }
+        if let Some(s) = format.sections.get(section) {
+            state.watch = Watch::new(format, s, |position| state.first_plan(position), state.plans.len());
+        }
         state.reset(format);
         state
     }
 
     fn list(&mut self, format: &Format, position: usize, record: u16) {
         let Some(r) = format.records.get(usize::from(record)) else { return };
-        let position = u16::try_from(position).unwrap_or(NO_RECORD);
+        let changes = record != SECTION && record != METADATA;
+        let first = u32::try_from(self.plans.len()).ok().filter(|_| changes).unwrap_or(NONE);
+        let listed = Listed { position: u16::try_from(position).unwrap_or(u16::MAX), record, first };
         match usize::try_from(r.tag).ok().and_then(|tag| self.small.get_mut(tag)) {
-            Some(entry) => *entry = position,
-            None => drop(self.tags.insert(r.tag, position)),
+            Some(entry) => *entry = listed,
+            None => drop(self.tags.insert(r.tag, listed)),
         }
-        if record == SECTION || record == METADATA {
-            self.first.push(NONE);
-            return;
+        self.first.push(first);
+        if changes {
+            self.plans.resize(self.plans.len() + r.leaves.len(), Plan::default());
         }
-        self.first.push(u32::try_from(self.plans.len()).unwrap_or(NONE));
-        self.plans.resize(self.plans.len() + r.leaves.len(), Plan::default());
     }
 
     /// Widths, interpretations and previous values as the DTD gives them (spec 4, last bullet).
@@ -130,13 +179,23 @@ impl State {
                 *plan = Plan { write: cell, last, ..Plan::default() };
             }
         }
+        self.watch.reset(last_cells);
         for (position, &record) in section.records.iter().enumerate() {
             let leaves = format.records.get(usize::from(record)).map_or(&[][..], |r| &r.leaves);
             if let Some(first) = self.first_plan(position) {
                 for (i, leaf) in leaves.iter().enumerate() {
-                    self.rebuild(format, first + i, leaf);
+                    match &leaf.kind {
+                        LeafKind::Array(length) => {
+                            self.make_length(first, first + i, &[ExprOp::Push((*length).into())])
+                        }
+                        LeafKind::Variable(program) => self.make_length(first, first + i, program),
+                        LeafKind::Tag | LeafKind::Number { .. } => drop(self.make(format, first + i, leaf)),
+                    }
                 }
             }
+        }
+        for plan in &mut self.plans {
+            plan.set(PREVIOUS, self.watch.is_used(plan.write));
         }
     }
 
@@ -144,14 +203,19 @@ impl State {
         self.first.get(position).copied().filter(|&f| f != NONE).map(|f| f as usize)
     }
 
-    /// Position in the section's records of the record with this tag.
+    /// The record of the section with this tag.
     #[inline]
-    pub(crate) fn position(&self, tag: u32) -> Option<usize> {
-        let entry = match usize::try_from(tag).ok().and_then(|tag| self.small.get(tag)) {
-            Some(&entry) => entry,
+    pub(crate) fn listed(&self, tag: u32) -> Option<Listed> {
+        let listed = match self.small.get(tag as usize) {
+            Some(&listed) => listed,
             None => self.tags.get(&tag).copied().unwrap_or(NO_RECORD),
         };
-        (entry != NO_RECORD).then_some(usize::from(entry))
+        (listed.position != u16::MAX).then_some(listed)
+    }
+
+    /// Position in the section's records of the record with this tag.
+    pub(crate) fn position(&self, tag: u32) -> Option<usize> {
+        self.listed(tag).map(|listed| usize::from(listed.position))
     }
 
     /// Index of the first plan of the record at this position.
@@ -191,8 +255,25 @@ impl State {
         self.rebuild(format, 0, leaf);
     }
 
+    /// The plan of a leaf whose setting has changed, and whether its previous value and those it shares it with are
+    /// looked at.
     fn rebuild(&mut self, format: &Format, index: usize, leaf: &Leaf) {
-        let Some(setting) = self.settings.get(index).copied() else { return };
+        let news = self.make(format, index, leaf);
+        let Some(cell) = self.plans.get(index).map(|p| p.write) else { return };
+        let used = self.watch.is_used(cell);
+        let mut at = index;
+        while let Some(plan) = self.plans.get_mut(at) {
+            plan.set(PREVIOUS, used);
+            at = self.watch.sharer(at);
+            if !news || at == index {
+                break;
+            }
+        }
+    }
+
+    /// The plan of a numeric leaf by its setting. True where that is news for those it shares its previous value with.
+    fn make(&mut self, format: &Format, index: usize, leaf: &Leaf) -> bool {
+        let Some(setting) = self.settings.get(index).copied() else { return false };
         let width = if setting.interpretation.stores() { setting.width } else { 0 };
         let mask = if width == 0 { 0 } else { u64::MAX >> (64 - 8 * u32::from(width.min(8))) };
         let top = mask ^ (mask >> 1);
@@ -200,7 +281,7 @@ impl State {
             Interpretation::BaseOffsetOf(record, leaf) => self.last_cell(format, record, leaf),
             _ => None,
         };
-        let Some(plan) = self.plans.get_mut(index) else { return };
+        let Some(plan) = self.plans.get_mut(index) else { return false };
         let (sign, base, history) = match setting.interpretation {
             Interpretation::None | Interpretation::SectionOffset(_) | Interpretation::SectionStride(..) => (0, 0, 0),
             Interpretation::BaseOffset(base) => (top, base, 0),
@@ -209,14 +290,35 @@ impl State {
             Interpretation::Stride(_, stride) => (0, stride, u64::MAX),
             Interpretation::Predicted(_) => (0, 0, 0),
         };
+        let used = plan.uses_previous();
         plan.mask = mask;
         plan.sign = sign;
         plan.base = base;
         plan.history = history;
         plan.width = width;
         plan.read = reference.unwrap_or(plan.write);
-        plan.special = leaf.constant.is_some()
+        plan.flags = self.watch.last(index);
+        let special = leaf.constant.is_some()
             || matches!(setting.interpretation, Interpretation::SectionStride(..) | Interpretation::Predicted(_));
+        plan.set(SPECIAL, special);
+        plan.set(HISTORY, history != 0);
+        let (uses, cell) = (plan.uses_previous(), plan.write);
+        used != uses && self.watch.change(cell, uses)
+    }
+
+    /// The plan of a byte array: its length is a number, or the last value of a leaf of the record, or `SPECIAL`.
+    fn make_length(&mut self, first: usize, index: usize, program: &[ExprOp]) {
+        let last = |leaf: u8| self.plans.get(first + usize::from(leaf)).map(|p| p.last);
+        let (base, read, flags) = match *program {
+            [ExprOp::Push(length)] => (length, None, BYTES),
+            [ExprOp::Leaf(leaf)] => (0, last(leaf), BYTES | HISTORY),
+            _ => (0, None, BYTES | SPECIAL),
+        };
+        let Some(plan) = self.plans.get_mut(index) else { return };
+        plan.base = base;
+        plan.read = read.unwrap_or(plan.write);
+        plan.history = if read.is_some() { u64::MAX } else { 0 };
+        plan.flags = flags;
     }
 
     fn last_cell(&self, format: &Format, record: u16, leaf: u8) -> Option<u32> {

@@ -5,7 +5,7 @@ use crate::{Seen, Value, What};
 use metatf::container::{Reader, WriteOptions};
 use metatf::dynamic::{Datum, JsonOptions, Line, Schema, Tape, Trace, Writer};
 use metatf::reader::Event;
-use metatf::{Error, ErrorKind, Result, Row};
+use metatf::{ContentRow, Error, ErrorKind, Result, Row};
 use metatf_parser::schema::{Item, LeafId, Record, Repeated};
 
 /// The schema of a DTD that must be right.
@@ -237,14 +237,14 @@ pub fn element_at(trace: &mut Trace<'_>, section: usize, offset: u64) -> Result<
 }
 
 /// Decodes a row as generated code does, leaf by leaf.
-fn items<'a>(
-    row: &mut impl Row<'a>,
+fn items(
+    row: &mut ContentRow<'_>,
     record: &Record,
     list: &[Item],
     last: &mut [u64; 256],
     out: &mut Vec<Value>,
 ) -> Result<()> {
-    let leaf = |row: &mut _, id: LeafId, last: &mut [u64; 256], out: &mut Vec<Value>| {
+    let leaf = |row: &mut ContentRow<'_>, id: LeafId, last: &mut [u64; 256], out: &mut Vec<Value>| {
         if !record.leaves[usize::from(id.0)].is_numeric() {
             out.push(Value::Bytes(Row::bytes(row, id.0)?.to_vec()));
             return Ok(());

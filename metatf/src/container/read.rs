@@ -289,6 +289,7 @@ impl<'a> Reader<'a> {
 
     /// The bytes of a part of this reader. (Content of another reader of the same bytes will do; of others it is
     /// whatever lies there, or nothing.)
+    #[inline]
     #[must_use]
     pub fn bytes<'s>(&'s self, content: &'s Content) -> &'s [u8] {
         read_v1::bytes(&self.source, content)

@@ -186,6 +186,7 @@ pub(crate) fn content(
 }
 
 /// The bytes of some content; none where it is not of this source.
+#[inline]
 pub(crate) fn bytes<'s>(source: &'s Source<'_>, content: &'s Content) -> &'s [u8] {
     match content {
         Content::Owned(bytes) => bytes,

@@ -32,6 +32,7 @@ impl<'a> Source<'a> {
     }
 
     /// Everything, where it is at hand.
+    #[inline]
     pub(crate) fn all(&self) -> Option<&[u8]> {
         match self {
             Source::Map(map) => Some(map),

@@ -40,9 +40,9 @@ impl<'t> ContentRow<'t> {
             at += 1;
             match *step {
                 Step::Number(leaf) => {
-                    let start = *self.position;
+                    let start = self.position;
                     let value = self.number(leaf)?;
-                    visit(leaf, self.data.get(start..*self.position).unwrap_or_default(), Some(value));
+                    visit(leaf, self.data.get(start..self.position).unwrap_or_default(), Some(value));
                 }
                 Step::Bytes(leaf) => visit(leaf, self.bytes(leaf)?, None),
                 Step::Repeat { count, end } => {

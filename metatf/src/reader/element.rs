@@ -54,7 +54,7 @@ impl RecordReader<'_> {
                     record,
                     data,
                     start: position,
-                    position: &mut position,
+                    position,
                     origin: piece.origin,
                     order: self.order,
                     first: 0,
@@ -62,11 +62,13 @@ impl RecordReader<'_> {
                     streams: &mut self.streams,
                     source: &self.container,
                     items: 0,
+                    stopped: &mut self.stopped,
                 };
                 if let Some(decode) = decode.take_if(|_| found) {
-                    return decode(&mut row);
+                    return decode(&mut row).map_err(|error| row.stopped.take().unwrap_or(error));
                 }
-                row.walk(&mut ())?;
+                row.walk(&mut ()).map_err(|error| row.stopped.take().unwrap_or(error))?;
+                position = row.position;
             }
         }
         Err(none)

@@ -15,7 +15,7 @@ pub use metadata::Metadata;
 use crate::container::{self, Content, Order, Origin, Part};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{COMMENT, Format, METADATA, SECTION};
-use crate::row::{Bytes, ContentRow, place};
+use crate::row::{Bytes, ContentRow, Stopped, place};
 use crate::state::State;
 use crate::streams::{Piece, Streams};
 use std::collections::VecDeque;
@@ -87,10 +87,15 @@ struct Current {
 
 /// A record that was announced and not yet decoded.
 #[derive(Clone, Copy)]
-struct Pending {
+pub(crate) struct Pending {
+    /// Where it begins in the part.
     start: usize,
-    position: usize,
-    record: u16,
+    /// Index in the format's sections.
+    pub(crate) section: usize,
+    /// Index in the format's records.
+    pub(crate) record: u16,
+    /// Index of its first plan.
+    first: usize,
 }
 
 /// Reads the records of a trace in order. See the module's head.
@@ -127,6 +132,21 @@ pub struct RecordReader<'a> {
     table: Vec<Part>,
     /// An event that seeking found and did not deliver.
     found: Option<Event>,
+    /// Why the last row stopped.
+    stopped: Option<Error>,
+}
+
+/// Why a row stopped.
+#[cold]
+#[inline(never)]
+pub(crate) fn why<T>(stopped: Option<&mut Option<Error>>) -> Result<T> {
+    Err(stopped.and_then(Option::take).unwrap_or(Stopped(()).into()))
+}
+
+/// What has to be told when a record was decoded.
+struct End<'t> {
+    position: &'t mut usize,
+    finished: &'t mut bool,
 }
 
 impl Bytes for container::Reader<'_> {
@@ -166,6 +186,7 @@ impl<'a> RecordReader<'a> {
             flushed: false,
             table: Vec::new(),
             found: None,
+            stopped: None,
             format,
             container,
         };
@@ -232,39 +253,86 @@ impl<'a> RecordReader<'a> {
         self.finished = true;
     }
 
+    /// The next data record, where it comes next without ado: no comment, no metadata, no event, no error. What
+    /// [`next_event`](Self::next_event) and [`decode`](Self::decode) do for it, in the caller's loop.
+    #[inline(always)]
+    pub(crate) fn next_plain(&mut self) -> Option<Pending> {
+        let current = self.current.as_mut().filter(|current| !current.is_element)?;
+        if self.finished || self.pending.is_some() || self.found.is_some() || !self.queue.is_empty() {
+            return None;
+        }
+        let data = self.container.bytes(&current.content);
+        let start = current.position;
+        let width = usize::from(self.format.tag_width);
+        let tag = match (width, data.get(start..)?) {
+            (1, &[tag, ..]) => u32::from(tag),
+            #[allow(clippy::cast_possible_truncation, reason = "at most 4 bytes")]
+            (_, rest) => self.order.read(rest.get(..width)?) as u32,
+        };
+        let listed = self.states.get(current.section)?.listed(tag).filter(|listed| listed.record > METADATA)?;
+        current.position = start + width;
+        current.found += 1;
+        self.records += 1;
+        Some(Pending { start, section: current.section, record: listed.record, first: listed.first as usize })
+    }
+
     /// Decodes the record that was announced last. The row borrows from the reader, so that byte arrays need no copy.
     ///
     /// # Errors
     /// What `decode` returns, or the rules a record has to keep as a whole.
     pub fn decode<'t, T>(&'t mut self, decode: impl FnOnce(&mut ContentRow<'t>) -> Result<T>) -> Result<T> {
-        let (Some(pending), Some(current)) = (self.pending.take(), self.current.as_mut()) else {
+        let Some(pending) = self.pending.take() else {
             return Err(Error::at(0, ErrorKind::Usage("no record is waiting to be decoded")));
         };
-        let (format, container): (&'t Format, &'t container::Reader<'a>) = (&self.format, &self.container);
-        let Some((record, state)) =
-            format.records.get(usize::from(pending.record)).zip(self.states.get_mut(current.section))
-        else {
+        let Some((mut row, end)) = self.row(pending) else {
             return Err(Error::at(0, ErrorKind::Usage("no such record")));
         };
-        let mut row = ContentRow {
-            format,
+        let decoded = decode(&mut row).and_then(|value| Ok(row.finish().map(|()| value)?));
+        *end.position = row.position;
+        decoded.map_err(|error| {
+            *end.finished = true;
+            row.stopped.take().unwrap_or(error)
+        })
+    }
+
+    /// Decodes the record just announced. Should it stop, it gives the place where the error is; see [`why`].
+    #[inline(always)]
+    pub(crate) fn decode_plain<'t, T>(
+        &'t mut self,
+        pending: Pending,
+        decode: impl FnOnce(&mut ContentRow<'t>) -> Result<T, Stopped>,
+    ) -> Result<T, Option<&'t mut Option<Error>>> {
+        let (mut row, end) = self.row(pending).ok_or(None)?;
+        let decoded = match decode(&mut row) {
+            Ok(value) => row.finish().map(|()| value),
+            Err(stopped) => Err(stopped),
+        };
+        *end.position = row.position;
+        *end.finished = decoded.is_err();
+        decoded.map_err(|Stopped(())| Some(row.stopped))
+    }
+
+    /// The row of a record, and what has to be told of its end.
+    #[inline(always)]
+    fn row(&mut self, pending: Pending) -> Option<(ContentRow<'_>, End<'_>)> {
+        let record = self.format.records.get(usize::from(pending.record))?;
+        let current = self.current.as_mut()?;
+        let row = ContentRow {
+            format: &self.format,
             record,
-            data: container.bytes(&current.content),
-            position: &mut current.position,
+            data: self.container.bytes(&current.content),
+            position: current.position,
             start: pending.start,
             origin: current.origin,
             order: self.order,
-            first: state.plans_of(pending.position),
-            state,
+            first: pending.first,
+            state: self.states.get_mut(pending.section)?,
             streams: &mut self.streams,
-            source: container,
+            source: &self.container,
             items: 0,
+            stopped: &mut self.stopped,
         };
-        let decoded = decode(&mut row).and_then(|value| row.finish().map(|()| value));
-        if decoded.is_err() {
-            self.finished = true;
-        }
-        decoded
+        Some((row, End { position: &mut current.position, finished: &mut self.finished }))
     }
 
     fn advance(&mut self) -> Result<Option<Event>> {
@@ -309,7 +377,7 @@ impl<'a> RecordReader<'a> {
         if current.is_element {
             let record = self.format.sections.get(section).and_then(|s| s.records.first()).copied().unwrap_or(0);
             current.found += 1;
-            self.pending = Some(Pending { start, position: 0, record });
+            self.pending = Some(Pending { start, section, record, first: 0 });
             return Ok(Some(Event::Element(at(record), current.shared)));
         }
         let width = usize::from(self.format.tag_width);
@@ -318,18 +386,17 @@ impl<'a> RecordReader<'a> {
         };
         #[allow(clippy::cast_possible_truncation, reason = "at most 4 bytes")]
         let tag = self.order.read(bytes) as u32;
-        let Some(position) = self.states.get(section).and_then(|s| s.position(tag)) else {
+        let Some(listed) = self.states.get(section).and_then(|s| s.listed(tag)) else {
             return Err(self.fail(start, ErrorKind::UnknownTag(tag)));
         };
-        let records = self.format.sections.get(section).map_or(&[][..], |s| &s.records);
-        let record = records.get(position).copied().unwrap_or(0);
+        let record = listed.record;
         let at = at(record);
         current.position = start + width;
         match record {
             METADATA => self.metadata(at, start).map(Some),
             SECTION => self.section_record(at, start).map(Some),
             _ => {
-                self.pending = Some(Pending { start, position, record });
+                self.pending = Some(Pending { start, section, record, first: listed.first as usize });
                 if record == COMMENT {
                     return Ok(Some(Event::Comment(at)));
                 }

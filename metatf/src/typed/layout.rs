@@ -26,7 +26,7 @@ pub trait ReadFields<'a>: Sized {
     ///
     /// # Errors
     /// The row's.
-    fn read_fields<R: Source<'a>>(row: &mut R, base: u8) -> Result<Self>;
+    fn read_fields<R: Source<'a>>(row: &mut R, base: u8) -> Result<Self, R::Error>;
 }
 
 /// Writes a struct's fields in order, with the counts, lengths and constants that are no fields.
@@ -56,7 +56,7 @@ pub trait Family {
     ///
     /// # Errors
     /// The row's.
-    fn read<'a, B: From<&'a [u8]>, R: Source<'a>>(row: &mut R) -> Result<Self::With<B>>;
+    fn read<'a, B: From<&'a [u8]>, R: Source<'a>>(row: &mut R) -> Result<Self::With<B>, R::Error>;
 }
 
 /// Consecutive numeric leaves.
@@ -64,43 +64,34 @@ pub trait Family {
 /// # Errors
 /// The row's.
 #[inline]
-pub fn numbers<'a, const N: usize, R: Source<'a>>(row: &mut R, first: u8) -> Result<[u64; N]> {
-    let mut values = [0; N];
-    for (value, leaf) in values.iter_mut().zip(first..) {
-        *value = row.number(leaf)?;
-    }
-    Ok(values)
-}
-
-/// As [`numbers`].
-///
-/// # Errors
-/// The row's.
-#[inline]
 pub fn put_numbers<const N: usize>(row: &mut RowWriter<'_>, first: u8, values: [u64; N]) -> Result<()> {
-    values.into_iter().zip(first..).try_for_each(|(value, leaf)| row.number(leaf, value))
+    row.numbers(first, values)
 }
 
 /// Two's complement (format `signed`).
 #[must_use]
+#[inline]
 pub fn signed(value: u64) -> i64 {
     value.cast_signed()
 }
 
 /// The other way.
 #[must_use]
+#[inline]
 pub fn unsigned(value: i64) -> u64 {
     value.cast_unsigned()
 }
 
 /// Format `f64`.
 #[must_use]
+#[inline]
 pub fn float(bits: u64) -> f64 {
     f64::from_bits(bits)
 }
 
 /// The other way.
 #[must_use]
+#[inline]
 pub fn float_bits(value: f64) -> u64 {
     value.to_bits()
 }
@@ -109,14 +100,17 @@ pub fn float_bits(value: f64) -> u64 {
 ///
 /// # Errors
 /// Other lengths; rows give the length that the format says.
-pub fn array<const N: usize>(bytes: &[u8]) -> Result<[u8; N]> {
-    bytes.try_into().map_err(|_| Error::at(0, ErrorKind::Usage("a byte array of another length")))
+#[inline]
+pub fn array<'a, const N: usize, R: Source<'a>>(row: &mut R, leaf: u8) -> Result<[u8; N], R::Error> {
+    let bytes = row.bytes(leaf)?;
+    bytes.try_into().map_err(|_| row.stop(Error::at(0, ErrorKind::Usage("a byte array of another length"))))
 }
 
 /// The length of a field's bytes.
 ///
 /// # Errors
 /// The row's.
+#[inline]
 pub fn put_length(row: &mut RowWriter<'_>, leaf: u8, bytes: &impl AsRef<[u8]>) -> Result<()> {
     row.number(leaf, bytes.as_ref().len() as u64)
 }
@@ -125,7 +119,12 @@ pub fn put_length(row: &mut RowWriter<'_>, leaf: u8, bytes: &impl AsRef<[u8]>) -
 ///
 /// # Errors
 /// The row's, and `read`'s.
-pub fn each<'a, R: Source<'a>, T>(row: &mut R, count: u8, mut read: impl FnMut(&mut R) -> Result<T>) -> Result<Vec<T>> {
+#[inline]
+pub fn each<'a, R: Source<'a>, T>(
+    row: &mut R,
+    count: u8,
+    mut read: impl FnMut(&mut R) -> Result<T, R::Error>,
+) -> Result<Vec<T>, R::Error> {
     let count = row.items(row.last(count))?;
     let mut items = Vec::with_capacity(count.min(64));
     for _ in 0..count {
@@ -138,6 +137,7 @@ pub fn each<'a, R: Source<'a>, T>(row: &mut R, count: u8, mut read: impl FnMut(&
 ///
 /// # Errors
 /// Another number of items than the count that was written; the row's, and `write`'s.
+#[inline]
 pub fn put_each<T>(
     row: &mut RowWriter<'_>,
     count: u8,
@@ -156,7 +156,8 @@ pub fn put_each<T>(
 ///
 /// # Errors
 /// The row's.
-pub fn read_vfield<'a, R: Source<'a>, B: From<&'a [u8]>>(row: &mut R, length: u8, data: u8) -> Result<B> {
+#[inline]
+pub fn read_vfield<'a, R: Source<'a>, B: From<&'a [u8]>>(row: &mut R, length: u8, data: u8) -> Result<B, R::Error> {
     row.number(length)?;
     row.bytes(data).map(B::from)
 }

@@ -15,7 +15,11 @@ macro_rules! __metatf_layouts {
     ($($name:ident $(<$b:ident>)? { $($field:ident),* } $($kind:ident($($arg:tt)*)),* ;)*) => {$(
         impl<'a $(, $b: ::core::convert::From<&'a [u8]>)?> $crate::typed::ReadFields<'a> for $name $(<$b>)? {
             #[allow(unused_variables)]
-            fn read_fields<__R: $crate::typed::Source<'a>>(row: &mut __R, base: u8) -> $crate::Result<Self> {
+            #[inline]
+            fn read_fields<__R: $crate::typed::Source<'a>>(
+                row: &mut __R,
+                base: u8,
+            ) -> ::core::result::Result<Self, <__R as $crate::Row<'a>>::Error> {
                 $($crate::__metatf_read!(row base $kind $($arg)*);)*
                 ::core::result::Result::Ok(Self { $($field),* })
             }
@@ -23,6 +27,7 @@ macro_rules! __metatf_layouts {
 
         impl $(<$b: ::core::convert::AsRef<[u8]>>)? $crate::typed::WriteFields for $name $(<$b>)? {
             #[allow(unused_variables)]
+            #[inline]
             fn write_fields(&self, row: &mut $crate::RowWriter<'_>, base: u8) -> $crate::Result<()> {
                 let this = self;
                 $($crate::__metatf_write!(this row base $kind $($arg)*);)*
@@ -44,9 +49,10 @@ macro_rules! __metatf_layouts {
         impl $crate::typed::Family for $name $(<$crate::__metatf_second!($b, ::std::vec::Vec<u8>)>)? {
             type With<__B> = $name $(<$crate::__metatf_second!($b, __B)>)?;
 
+            #[inline]
             fn read<'a, __B: ::core::convert::From<&'a [u8]>, __R: $crate::typed::Source<'a>>(
                 row: &mut __R,
-            ) -> $crate::Result<Self::With<__B>> {
+            ) -> ::core::result::Result<Self::With<__B>, <__R as $crate::Row<'a>>::Error> {
                 $crate::typed::ReadFields::read_fields(row, 0)
             }
         }
@@ -82,7 +88,11 @@ macro_rules! __metatf_conversions {
 #[macro_export]
 macro_rules! __metatf_read {
     ($row:ident $base:ident numbers $leaf:literal $($field:ident)+) => {
-        let [$($field),+] = $crate::typed::numbers($row, $base + $leaf)?;
+        let leaf = $base + $leaf;
+        $(
+            let $field = $crate::Row::number($row, leaf)?;
+            let leaf = leaf.wrapping_add(1);
+        )+
     };
     ($row:ident $base:ident signed $leaf:literal $field:ident) => {
         let $field = $crate::typed::signed($crate::Row::number($row, $base + $leaf)?);
@@ -94,7 +104,7 @@ macro_rules! __metatf_read {
         let $field = ::core::convert::From::from($crate::Row::bytes($row, $base + $leaf)?);
     };
     ($row:ident $base:ident array $leaf:literal $field:ident) => {
-        let $field = $crate::typed::array($crate::Row::bytes($row, $base + $leaf)?)?;
+        let $field = $crate::typed::array($row, $base + $leaf)?;
     };
     ($row:ident $base:ident nested $leaf:literal $field:ident) => {
         let $field = $crate::typed::ReadFields::read_fields($row, $base + $leaf)?;
@@ -129,7 +139,7 @@ macro_rules! __metatf_read_item {
         $crate::Row::bytes($row, $base + $leaf).map(::core::convert::From::from)
     };
     ($row:ident $base:ident array $leaf:literal) => {
-        $crate::Row::bytes($row, $base + $leaf).and_then($crate::typed::array)
+        $crate::typed::array($row, $base + $leaf)
     };
     ($row:ident $base:ident vfield $length:literal $leaf:literal) => {
         $crate::typed::read_vfield($row, $base + $length, $base + $leaf)

@@ -20,36 +20,40 @@ macro_rules! __metatf_sections {
                 &$format
             }
 
+            #[inline]
             #[allow(unused_variables)]
             fn record<'a, __B: ::core::convert::From<&'a [u8]>, __R: $crate::typed::Source<'a>>(
                 section: usize,
                 record: u16,
                 row: &mut __R,
-            ) -> $crate::Result<Self::Record<__B>> {
+            ) -> ::core::result::Result<Self::Record<__B>, <__R as $crate::Row<'a>>::Error> {
                 match section {
                     $($section => <$name $(<$crate::__metatf_second!($b, ::std::vec::Vec<u8>)>)?
                         as $crate::typed::SectionFamily>::read::<__B, __R>(record, row).map($record::$top),)*
-                    _ => ::core::result::Result::Err($crate::private::no_such_record()),
+                    _ => ::core::result::Result::Err($crate::Row::stop(row, $crate::private::no_such_record())),
                 }
             }
 
+            #[inline]
             #[allow(unused_variables)]
             fn element<'a, __B: ::core::convert::From<&'a [u8]>, __R: $crate::typed::Source<'a>>(
                 section: usize,
                 row: &mut __R,
-            ) -> $crate::Result<Self::Element<__B>> {
+            ) -> ::core::result::Result<Self::Element<__B>, <__R as $crate::Row<'a>>::Error> {
                 match section {
                     $($($stream => $crate::typed::ReadFields::read_fields(row, 0).map($element::$kind),)*)?
-                    _ => ::core::result::Result::Err($crate::private::no_such_record()),
+                    _ => ::core::result::Result::Err($crate::Row::stop(row, $crate::private::no_such_record())),
                 }
             }
         }
 
         impl $(<$rb: ::core::convert::AsRef<[u8]>>)? $crate::typed::DataRecord for $record $(<$rb>)? {
+            #[inline]
             fn place(&self) -> (usize, u16) {
                 match *self { $(Self::$top(ref section) => $crate::typed::DataRecord::place(section),)* }
             }
 
+            #[inline]
             fn fields(&self) -> &dyn $crate::typed::WriteFields {
                 match *self { $(Self::$top(ref section) => $crate::typed::DataRecord::fields(section),)* }
             }
@@ -71,22 +75,25 @@ macro_rules! __metatf_sections {
                 const SECTION: usize = $section;
                 type With<__B> = $name $(<$crate::__metatf_second!($b, __B)>)?;
 
+                #[inline]
                 fn read<'a, __B: ::core::convert::From<&'a [u8]>, __R: $crate::typed::Source<'a>>(
                     record: u16,
                     row: &mut __R,
-                ) -> $crate::Result<Self::With<__B>> {
+                ) -> ::core::result::Result<Self::With<__B>, <__R as $crate::Row<'a>>::Error> {
                     match record {
                         $($index => $crate::typed::ReadFields::read_fields(row, 0).map($name::$variant),)*
-                        _ => ::core::result::Result::Err($crate::private::no_such_record()),
+                        _ => ::core::result::Result::Err($crate::Row::stop(row, $crate::private::no_such_record())),
                     }
                 }
             }
 
             impl $(<$b: ::core::convert::AsRef<[u8]>>)? $crate::typed::DataRecord for $name $(<$b>)? {
+                #[inline]
                 fn place(&self) -> (usize, u16) {
                     match *self { $(Self::$variant(..) => ($section, $index),)* }
                 }
 
+                #[inline]
                 fn fields(&self) -> &dyn $crate::typed::WriteFields {
                     match *self { $(Self::$variant(ref record) => record,)* }
                 }

@@ -81,6 +81,12 @@ fn lost() -> Error {
 }
 
 impl<'a> Row<'a> for MappedRow<'a, '_> {
+    type Error = Error;
+
+    fn stop(&mut self, error: Error) -> Error {
+        error
+    }
+
     fn number(&mut self, leaf: u8) -> Result<u64> {
         let Some(Value::Number(value)) = self.take(leaf) else { return Err(lost()) };
         if let Some(last) = self.last.get_mut(usize::from(leaf)) {

@@ -26,13 +26,14 @@ pub trait Protocol: 'static {
         section: usize,
         record: u16,
         row: &mut R,
-    ) -> Result<Self::Record<B>>;
+    ) -> Result<Self::Record<B>, R::Error>;
 
     /// Reads an element of a stream section.
     ///
     /// # Errors
     /// The row's.
-    fn element<'a, B: From<&'a [u8]>, R: Source<'a>>(section: usize, row: &mut R) -> Result<Self::Element<B>>;
+    fn element<'a, B: From<&'a [u8]>, R: Source<'a>>(section: usize, row: &mut R)
+    -> Result<Self::Element<B>, R::Error>;
 }
 
 /// The records of one section.
@@ -47,7 +48,7 @@ pub trait SectionFamily {
     ///
     /// # Errors
     /// The row's.
-    fn read<'a, B: From<&'a [u8]>, R: Source<'a>>(record: u16, row: &mut R) -> Result<Self::With<B>>;
+    fn read<'a, B: From<&'a [u8]>, R: Source<'a>>(record: u16, row: &mut R) -> Result<Self::With<B>, R::Error>;
 }
 
 /// A record that knows where it belongs: a section's enum, or the enum of all.

@@ -52,7 +52,7 @@ fn decode<'s, P: Protocol, S: SectionFamily, B: From<&'s [u8]>>(
     at: At,
 ) -> Result<S::With<B>> {
     let Some(map) = trace.map.as_ref().and_then(|map| map.record(at.section, at.record)) else {
-        return trace.reader.decode(|row| S::read::<B, _>(at.record, row));
+        return trace.reader.decode(|row| Ok(S::read::<B, _>(at.record, row)?));
     };
     trace.reader.decode(|row| S::read::<B, _>(map.record, &mut MappedRow::read(row, map, true)?))
 }
@@ -80,7 +80,7 @@ impl<P: Protocol, E: Family> Elements<'_, '_, P, E> {
     pub fn get(&mut self, offset: u64) -> Result<E::With<Vec<u8>>> {
         let Trace { reader, map, .. } = &mut *self.trace;
         let Some(map) = map.as_deref() else {
-            return reader.element_at(self.section, offset, |row| E::read::<Vec<u8>, _>(row));
+            return reader.element_at(self.section, offset, |row| Ok(E::read::<Vec<u8>, _>(row)?));
         };
         let section = map.section(self.section);
         let section = section.ok_or(Error::at(0, ErrorKind::Mismatch("the trace has no section of that name")))?;

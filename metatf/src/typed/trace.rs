@@ -6,8 +6,8 @@ use super::protocol::Protocol;
 use super::section::{Elements, Section};
 use crate::container::{Header, LossReport, Warning};
 use crate::error::{Error, Result};
-use crate::reader::{At, Event as RawEvent, Metadata, RecordReader};
-use crate::row::Row;
+use crate::reader::{At, Event as RawEvent, Metadata, Pending, RecordReader, why};
+use crate::row::{ContentRow, Row};
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -48,10 +48,11 @@ impl<'t, P: Protocol> Trace<'t, P> {
     /// # Errors
     /// The first thing that is wrong with the trace.
     #[allow(clippy::should_implement_trait, reason = "it lends; `records` iterates")]
+    #[inline]
     pub fn next(&mut self) -> Result<Option<P::Record<&[u8]>>> {
-        match self.advance(None)? {
-            Some(at) => self.decode(at).map(Some),
-            None => Ok(None),
+        match self.next_plain() {
+            Some(plain) => self.decode_plain(plain),
+            None => self.next_apart(),
         }
     }
 
@@ -59,7 +60,30 @@ impl<'t, P: Protocol> Trace<'t, P> {
     ///
     /// # Errors
     /// As [`next`](Self::next).
+    #[inline]
     pub fn next_owned(&mut self) -> Result<Option<P::Record<Vec<u8>>>> {
+        match self.next_plain() {
+            Some(plain) => self.decode_plain(plain),
+            None => self.next_apart(),
+        }
+    }
+
+    /// A record of the reader's own format that comes next without ado.
+    #[inline(always)]
+    pub(crate) fn next_plain(&mut self) -> Option<Pending> {
+        if self.map.is_some() { None } else { self.reader.next_plain() }
+    }
+
+    #[inline(always)]
+    fn decode_plain<'s, B: From<&'s [u8]>>(&'s mut self, plain: Pending) -> Result<Option<P::Record<B>>> {
+        match self.reader.decode_plain(plain, |row| P::record(plain.section, plain.record, row)) {
+            Ok(record) => Ok(Some(record)),
+            Err(stopped) => why(stopped),
+        }
+    }
+
+    #[inline(never)]
+    fn next_apart<'s, B: From<&'s [u8]>>(&'s mut self) -> Result<Option<P::Record<B>>> {
         match self.advance(None)? {
             Some(at) => self.decode(at).map(Some),
             None => Ok(None),
@@ -178,23 +202,23 @@ impl<'t, P: Protocol> Trace<'t, P> {
 
     fn decode<'s, B: From<&'s [u8]>>(&'s mut self, at: At) -> Result<P::Record<B>> {
         let Some(map) = self.map.as_ref().and_then(|map| map.record(at.section, at.record)) else {
-            return self.reader.decode(|row| P::record(at.section, at.record, row));
+            return self.reader.decode(|row| Ok(P::record(at.section, at.record, row)?));
         };
         self.reader.decode(|row| P::record(map.section, map.record, &mut MappedRow::read(row, map, true)?))
     }
 
     fn decode_element<'s, B: From<&'s [u8]>>(&'s mut self, at: At) -> Result<P::Element<B>> {
         let Some(map) = self.map.as_ref().and_then(|map| map.record(at.section, at.record)) else {
-            return self.reader.decode(|row| P::element(at.section, row));
+            return self.reader.decode(|row| Ok(P::element(at.section, row)?));
         };
         self.reader.decode(|row| P::element(map.section, &mut MappedRow::read(row, map, false)?))
     }
 }
 
 /// `comment : vfield` (spec 3.6).
-fn comment<'a>(row: &mut impl Row<'a>) -> Result<&'a [u8]> {
+fn comment<'a>(row: &mut ContentRow<'a>) -> Result<&'a [u8]> {
     row.number(1)?;
-    row.bytes(2)
+    Ok(row.bytes(2)?)
 }
 
 impl<P: Protocol> fmt::Debug for Trace<'_, P> {
