@@ -127,6 +127,11 @@ impl<'a> Reporter<'a> {
         Label { span: span.range(), line, column, text }
     }
 
+    /// Whether something has been said by one of these rules about a place.
+    pub(crate) fn has_said(&self, codes: &[Code], span: Span) -> bool {
+        codes.iter().any(|code| self.seen.contains(&(*code, span)))
+    }
+
     /// Whether any error was found.
     pub(crate) fn failed(&self) -> bool {
         self.errors > 0

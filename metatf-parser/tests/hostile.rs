@@ -86,6 +86,32 @@ fn many_of_everything() {
     survives("strings", "a.doc = \"\n".repeat(10_000).as_bytes());
 }
 
+/// One model, and very many leaves that would each have it.
+#[test]
+fn large_models() {
+    let misses = "section m 1 { e: (v) { v.width = 8; v.interpretation = none; } }";
+    let leaves = |model: &str, records: usize| {
+        let mut text = format!("{misses} tag.width = 4; y.width = 1; y.interpretation = none;\n");
+        writeln!(text, "x.interpretation = predicted ({model}) 1;\nwide: (x{});", ", x".repeat(250)).unwrap();
+        for i in 0..records {
+            writeln!(text, "r{i}: (tag, y, wide) {{ tag.value = {}; }}", i + 10).unwrap();
+        }
+        text
+    };
+    let many = leaves(&vec!["stride"; 100_000].join(", "), 100);
+    assert!(has(&survives("many predictors", many.as_bytes()), Code::ManyCandidates));
+    let unknown = leaves(&vec!["stride by zzz"; 64].join(", "), 250);
+    assert!(has(&survives("fields that are not there", unknown.as_bytes()), Code::PredictorField));
+    let full = leaves(&vec!["stride by y"; 64].join(", "), 250);
+    assert!(has(&survives("many references", full.as_bytes()), Code::LargeSchema));
+    survives("an open model", format!("x.interpretation = predicted ({}", "fcm 1 by a.b, ".repeat(50_000)).as_bytes());
+    survives(
+        "a wrong word at the end",
+        format!("x.interpretation = predicted ({} z", "stride, ".repeat(50_000)).as_bytes(),
+    );
+    survives("a long path", format!("x.interpretation = predicted stride by a{} 1;", ".a".repeat(100_000)).as_bytes());
+}
+
 #[test]
 fn large_and_odd_texts() {
     assert!(has(&survives("5 MB", &vec![b' '; 5 << 20]), Code::TooLarge));

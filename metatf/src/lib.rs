@@ -11,6 +11,7 @@
 //! | [`format`](mod@format) | the tables a DTD comes down to |
 //! | [`reader`] | what comes next in a trace: records, metadata, groups |
 //! | [`typed`] | what generated code is made of |
+//! | `recode` | the same records in another encoding: planners (feature `dynamic`) |
 //! | `dynamic` | any trace by a DTD parsed at run time, JSON lines (feature `dynamic`) |
 //!
 //! With the feature `dynamic` a trace needs no generated code:
@@ -58,6 +59,8 @@ mod group_write;
 #[doc(hidden)]
 pub mod private;
 pub mod reader;
+#[cfg(feature = "dynamic")]
+pub mod recode;
 mod row;
 mod row_write;
 mod state;

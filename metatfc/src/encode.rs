@@ -69,7 +69,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum FilterArg {
+pub(crate) enum FilterArg {
     /// Never
     None,
     /// Wherever possible
@@ -79,7 +79,17 @@ enum FilterArg {
     Auto,
 }
 
-fn parse_codec(text: &str) -> Result<Codec, String> {
+impl From<FilterArg> for Filter {
+    fn from(arg: FilterArg) -> Self {
+        match arg {
+            FilterArg::None => Self::None,
+            FilterArg::Transpose => Self::Transpose,
+            FilterArg::Auto => Self::Auto,
+        }
+    }
+}
+
+pub(crate) fn parse_codec(text: &str) -> Result<Codec, String> {
     let (name, level) = match text.split_once(':') {
         Some((name, level)) => (name, Some(level)),
         None => (text, None),
@@ -99,7 +109,7 @@ fn parse_codec(text: &str) -> Result<Codec, String> {
 }
 
 /// Of a chunk: at most 32 MiB, so that a record that ends behind the limit still fits (spec 5.2: 64 MiB).
-fn parse_size(text: &str) -> Result<usize, String> {
+pub(crate) fn parse_size(text: &str) -> Result<usize, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match text.get(digits.len()..).unwrap_or_default() {
         "" => 1,
@@ -146,11 +156,7 @@ fn options(args: &Args) -> Result<WriteOptions> {
         dtd_url,
         embed_dtd: !args.no_embed_dtd,
         codec: args.codec,
-        filter: match args.filter {
-            FilterArg::None => Filter::None,
-            FilterArg::Transpose => Filter::Transpose,
-            FilterArg::Auto => Filter::Auto,
-        },
+        filter: args.filter.into(),
         chunk_size: args.chunk,
         ..WriteOptions::default()
     })

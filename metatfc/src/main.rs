@@ -19,6 +19,7 @@ mod new;
 mod output;
 mod predicted;
 mod progress;
+mod recode;
 mod show;
 mod stat;
 mod target;
@@ -33,6 +34,7 @@ Examples:
   metatfc check spans.dtd                    every mistake in it, with its place
   metatfc gen spans.dtd -o spans.rs          a Rust reader and writer for it
   metatfc encode --dtd spans.dtd in.jsonl out.mtf
+  metatfc recode out.mtf small.mtf           the same records, encoded smaller
   metatfc dump out.mtf | head                what a trace holds, a line a record
   metatfc dump --format jsonl --where 'size > 4096' out.mtf
   metatfc verify out.mtf                     is it whole?
@@ -63,6 +65,7 @@ enum Command {
     Dump(Box<dump::Args>),
     Encode(encode::Args),
     Diff(diff::Args),
+    Recode(Box<recode::Args>),
     Stat(stat::Args),
     Verify(verify::Args),
     Completions(completions::Args),
@@ -78,6 +81,7 @@ fn main() -> ExitCode {
         Command::Dump(args) => dump::run(&args),
         Command::Encode(args) => encode::run(&args),
         Command::Diff(args) => diff::run(&args),
+        Command::Recode(args) => recode::run(&args),
         Command::Stat(args) => stat::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Completions(args) => completions::run(&args),

@@ -12,6 +12,7 @@ pub mod example;
 pub mod generated;
 pub mod oracle;
 pub mod random;
+pub mod recoding;
 pub mod runtime;
 pub mod targets;
 

@@ -65,10 +65,7 @@ pub(super) fn resolve<'a>(
         bytes += size(&leaf.leaf) + leaf.predicted.as_ref().map_or(0, Predicted::size);
         widths.push((!leaf.broken).then(|| leaf.leaf.width.clone()));
         out.push(leaf);
-        if bytes > 1 << 20 {
-            charge(model, layout, &mut bytes, report);
-        }
-        if report.is_full() {
+        if report.is_full() || (bytes > 1 << 20 && !charge(model, layout, &mut bytes, report)) {
             break;
         }
     }
@@ -76,13 +73,13 @@ pub(super) fn resolve<'a>(
     out
 }
 
-/// Takes what was built off the budget.
-fn charge(model: &mut Model, layout: &Layout, bytes: &mut usize, report: &mut Reporter) {
-    if !model.budget.charge(std::mem::take(bytes))
-        && let Some(record) = model.records.get(layout.record)
-    {
+/// Takes what was built off the budget; false, and reported, where there is none left.
+fn charge(model: &mut Model, layout: &Layout, bytes: &mut usize, report: &mut Reporter) -> bool {
+    let left = model.budget.charge(std::mem::take(bytes));
+    if !left && let Some(record) = model.records.get(layout.record) {
         report.add(super::too_large(record.ast.name.span));
     }
+    left
 }
 
 fn size(leaf: &Leaf) -> usize {

@@ -43,9 +43,17 @@ pub(crate) fn resolve(ast: &Ast, source: &str, report: &mut Reporter) -> Option<
     let all: Vec<_> = (0..layouts.len())
         .map(|index| {
             let tag = layouts.get(index).and_then(|l| tags.get(&l.record)).copied();
-            (tag, leaves::resolve(&mut model, &layouts, index, tag, report))
+            let leaves = if model.budget.is_spent() {
+                Vec::new()
+            } else {
+                leaves::resolve(&mut model, &layouts, index, tag, report)
+            };
+            (tag, leaves)
         })
         .collect();
+    if model.budget.is_spent() {
+        return None;
+    }
     let resolved: Vec<_> =
         layouts.into_iter().zip(all).map(|(layout, (tag, leaves))| leaves::Resolved { layout, leaves, tag }).collect();
     bases::numbers(&resolved, report);

@@ -135,6 +135,11 @@ impl Budget {
         Budget(MOST_BYTES)
     }
 
+    /// Whether nothing is left, which has been reported.
+    pub(super) fn is_spent(&self) -> bool {
+        self.0 == 0
+    }
+
     /// Whether `bytes` more are allowed.
     pub(super) fn charge(&mut self, bytes: usize) -> bool {
         match self.0.checked_sub(bytes) {

@@ -20,6 +20,9 @@ const MOST_ORDER: u64 = 3;
 /// Candidates of a model.
 const MOST_CANDIDATES: u64 = 64;
 
+/// What a reference takes off the budget: more than its bytes, because it takes time to look it up among 255 leaves.
+const REFERENCE: usize = 1024;
+
 /// The model of a leaf.
 pub(super) struct Predicted {
     pub(super) model: schema::Model,
@@ -30,10 +33,8 @@ pub(super) struct Predicted {
 impl Predicted {
     /// Bytes that it takes.
     pub(super) fn size(&self) -> usize {
-        match &self.model.kind {
-            ModelKind::Values(predictors) => 64 + predictors.len() * size_of::<Predictor>(),
-            ModelKind::Heap { .. } => 64,
-        }
+        let predictors = if let ModelKind::Values(predictors) = &self.model.kind { predictors.len() } else { 0 };
+        64 + predictors * size_of::<Predictor>() + self.references.len() * REFERENCE
     }
 }
 
@@ -91,7 +92,9 @@ fn argument(n: Int, rule: &str, most: u64, report: &mut Reporter) -> u64 {
 
 /// The model of a leaf; `None` where something is wrong with it (reported here, by [`check`] or with the stream sections).
 pub(super) fn resolve(place: &Place, model: &ast::Model, section: Int, report: &mut Reporter) -> Option<Predicted> {
-    if !place.may_be_predicted(model, report) {
+    // So many predictors have too many candidates: each leaf of a hostile text would make its own copy.
+    let sound = u64::try_from(model.predictors.len()).is_ok_and(|n| n <= MOST_CANDIDATES);
+    if !place.may_be_predicted(model, report) || !sound {
         return None;
     }
     let mut references = Vec::new();
@@ -158,6 +161,10 @@ impl Place<'_, '_> {
 
     /// A leaf before this one in the same record, or a leaf of another record.
     fn find(&self, path: &FieldPath, report: &mut Reporter) -> Option<(RecordId, LeafId)> {
+        // What is wrong for one leaf is wrong: it is not looked for again for every other.
+        if report.has_said(&[Code::PredictorField, Code::ForwardReference, Code::OutOfRepetition], path.span) {
+            return None;
+        }
         let found = match self.own(path) {
             Err(Code::PredictorField) => self.other(path),
             own => own.map(|leaf| (self.layout.record, leaf)),

@@ -52,6 +52,11 @@ impl<S: Sink> Writer<S> {
         }
     }
 
+    /// Writes the lines of shared tables that wait: they belong to what comes next.
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        self.put_tables()
+    }
+
     fn put_tables(&mut self) -> Result<()> {
         for (section, tape) in std::mem::take(&mut self.tables) {
             self.element(section, true, &tape)?;

@@ -1,0 +1,277 @@
+//! One leaf's part of a block as planners see it: steps, what a step needs, and what metadata costs (spec 4, 4.1).
+
+use super::columns::{Column, Traits};
+use crate::format::{Interpretation, Leaf, LeafKind};
+use crate::reader::Metadata;
+use crate::row_write::bytes_for;
+use crate::state::Change;
+
+/// A leaf's encoding: what metadata changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Setting {
+    pub(crate) interpretation: Interpretation,
+    /// Bytes stored where the interpretation stores any.
+    pub(crate) width: u8,
+    /// Last non-zero width.
+    pub(crate) remembered: u8,
+}
+
+impl Setting {
+    /// What the DTD says.
+    pub(crate) fn of(leaf: &Leaf) -> Self {
+        let (width, interpretation) = match leaf.kind {
+            LeafKind::Number { width, interpretation } => (width, interpretation),
+            _ => (0, Interpretation::None),
+        };
+        Self { interpretation, width, remembered: width }
+    }
+
+    /// What a metadata record makes of it (spec 4); `None` where it may not stand.
+    pub(crate) fn apply(mut self, change: Change) -> Option<Self> {
+        match change {
+            Change::Width(width) => {
+                if self.interpretation.stores() {
+                    self.width = width;
+                }
+                if width != 0 {
+                    self.remembered = width;
+                }
+            }
+            Change::Interpretation(Interpretation::BaseOffsetOf(..)) => return None,
+            Change::Interpretation(interpretation) => {
+                self.interpretation = interpretation;
+                if interpretation.stores() {
+                    if self.remembered == 0 {
+                        return None;
+                    }
+                    self.width = self.remembered;
+                }
+            }
+        }
+        Some(self)
+    }
+}
+
+/// Changes of one leaf, each before the step of this index.
+pub(crate) type Path = Vec<(u32, Change)>;
+
+/// The bytes of the metadata record that makes a change. `header`: its bytes without values.
+pub(crate) fn change_cost(header: u32, change: Change) -> u32 {
+    let metadata = Metadata::new(0, 0, change);
+    header + u32::from(metadata.count) * u32::from(metadata.property >> 4)
+}
+
+/// What one record stores of a leaf, or a run of records that say the same.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Step {
+    /// The record, by its number in the section.
+    pub(crate) row: u32,
+    /// Occurrences: one, but for repeated leaves and runs.
+    pub(crate) items: u32,
+    /// First value and last value.
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+    pub(crate) least: u64,
+    pub(crate) most: u64,
+    /// First value less the previous one.
+    pub(crate) difference: u64,
+    /// Bytes needed as `none`; as `delta`; as `delta` set right here; with the DTD's referenced base.
+    pub(crate) none: u8,
+    pub(crate) delta: u8,
+    pub(crate) delta_entry: u8,
+    pub(crate) reference: u8,
+    /// All occurrences are equal.
+    pub(crate) uniform: bool,
+    /// Uniform, and equal to the last value before.
+    pub(crate) same: bool,
+    /// More than one record, all with the value before them; nothing changes inside.
+    pub(crate) run: bool,
+}
+
+/// All there is to know to plan a leaf's part of a block.
+#[derive(Debug)]
+pub(crate) struct Sequence {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) start: Setting,
+    /// `delta` and `stride` may be set: the leaf is the first of its record to look at its previous value.
+    pub(crate) may_set_previous: bool,
+    /// One occurrence in a record.
+    pub(crate) single: bool,
+    /// Bytes of a metadata record without its values.
+    pub(crate) header: u32,
+    /// Records that repeat a value can be taken together: they may not where a base is another leaf's value.
+    mergeable: bool,
+}
+
+/// Bytes of a sign-extended integer; 0 for 0.
+#[inline]
+pub(crate) fn signed(raw: u64) -> u8 {
+    if raw == 0 { 0 } else { bytes_for(raw, true) }
+}
+
+/// Bytes of a zero-extended integer; 0 for 0.
+#[inline]
+pub(crate) fn unsigned(raw: u64) -> u8 {
+    if raw == 0 { 0 } else { bytes_for(raw, false) }
+}
+
+impl Sequence {
+    /// Of a leaf's column; `start` is the setting in force, `previous` the leaf's previous value, before the block. Not
+    /// `apart`: records that repeat a value may be taken together.
+    pub(crate) fn new(
+        column: &Column,
+        traits: &Traits,
+        rows: &[u32],
+        (start, previous): (Setting, u64),
+        header: u32,
+        apart: bool,
+    ) -> Self {
+        let mut sequence = Self {
+            steps: Vec::new(),
+            start,
+            may_set_previous: !traits.behind,
+            single: !traits.repeated,
+            header,
+            mergeable: !apart && !traits.repeated && column.reference.is_empty(),
+        };
+        // At the start of a block nothing is "the last value"; `same` compares with the DTD's default.
+        let mut last = match start.interpretation {
+            Interpretation::Default(value) => value,
+            _ => previous,
+        };
+        let mut begin = 0;
+        for (i, &row) in rows.iter().enumerate() {
+            let end = if traits.repeated { column.ends.get(i).map_or(begin, |&e| e as usize) } else { i + 1 };
+            let range = begin..end.max(begin);
+            begin = range.end;
+            if range.is_empty() {
+                continue;
+            }
+            let step = sequence.step(column, range, row, previous, last);
+            last = step.last;
+            sequence.push(step);
+        }
+        sequence
+    }
+
+    #[inline]
+    fn step(&self, column: &Column, range: std::ops::Range<usize>, row: u32, previous: u64, last: u64) -> Step {
+        let values = column.values.get(range.clone()).unwrap_or_default();
+        let first = values.first().copied().unwrap_or(0);
+        let mut step = Step { row, items: 0, first, last: first, least: first, most: first, ..Step::default() };
+        step.uniform = true;
+        for (i, &value) in range.clone().zip(values) {
+            let before = match (column.previous.get(i), i.checked_sub(1)) {
+                (Some(&previous), _) => previous,
+                (None, Some(before)) => column.values.get(before).copied().unwrap_or(0),
+                (None, None) => previous,
+            };
+            let difference = value.wrapping_sub(before);
+            let delta = signed(difference);
+            if step.items == 0 {
+                step.difference = difference;
+            } else {
+                step.delta_entry = step.delta_entry.max(delta);
+            }
+            step.items += 1;
+            step.delta = step.delta.max(delta);
+            step.none = step.none.max(unsigned(value));
+            if let Some(&base) = column.reference.get(i) {
+                step.reference = step.reference.max(signed(value.wrapping_sub(base)));
+            }
+            step.least = step.least.min(value);
+            step.most = step.most.max(value);
+            step.uniform &= value == first;
+            step.last = value;
+        }
+        step.same = step.uniform && first == last;
+        step
+    }
+
+    /// Adds a step. Where three or more follow that are the same for every encoding, those between the first and the last
+    /// of them are one run: an encoding that changes inside does as well to change at an end, as costs grow evenly.
+    #[inline]
+    fn push(&mut self, step: Step) {
+        if !self.mergeable || !still(&step) {
+            self.steps.push(step);
+            return;
+        }
+        let n = self.steps.len();
+        match (n.checked_sub(2).and_then(|i| self.steps.get(i).copied()), self.steps.last().copied()) {
+            // .. first, run, last + step: the last goes into the run.
+            (Some(before), Some(last)) if before.run && still(&last) => {
+                if let Some(run) = self.steps.get_mut(n - 2) {
+                    run.items += last.items;
+                }
+                if let Some(slot) = self.steps.last_mut() {
+                    *slot = step;
+                }
+            }
+            // first, last + step: the last becomes a run of one.
+            (Some(before), Some(last)) if still(&before) && still(&last) && !last.run => {
+                if let Some(slot) = self.steps.last_mut() {
+                    slot.run = true;
+                }
+                self.steps.push(step);
+            }
+            _ => self.steps.push(step),
+        }
+    }
+
+    /// Bytes that a leaf stores and its metadata takes along a path; `None` where a value does not fit, or a change may
+    /// not stand. What a planner promises, a writer keeps.
+    pub(crate) fn cost(&self, path: &Path) -> Option<u64> {
+        let mut setting = self.start;
+        let mut changes = path.iter().peekable();
+        let mut total = 0_u64;
+        for (i, step) in self.steps.iter().enumerate() {
+            // The value a delta or stride was set to just before the step.
+            let mut previous = None;
+            while let Some((_, change)) = changes.next_if(|(at, _)| *at as usize == i) {
+                total += u64::from(change_cost(self.header, *change));
+                setting = setting.apply(*change)?;
+                if let Change::Interpretation(Interpretation::Delta(initial) | Interpretation::Stride(initial, _)) =
+                    change
+                {
+                    previous = Some(*initial);
+                }
+            }
+            if !fits(step, &setting, previous) {
+                return None;
+            }
+            if setting.interpretation.stores() {
+                total += u64::from(setting.width) * u64::from(step.items);
+            }
+        }
+        changes.next().is_none().then_some(total)
+    }
+}
+
+/// The same for every encoding as the step before it, which is alike.
+fn still(step: &Step) -> bool {
+    step.same && step.difference == 0
+}
+
+/// Whether a step's values can be stored under a setting; `previous`: what metadata made the previous value.
+pub(crate) fn fits(step: &Step, setting: &Setting, previous: Option<u64>) -> bool {
+    let width = setting.width;
+    let difference = previous.map_or(step.difference, |p| step.first.wrapping_sub(p));
+    match setting.interpretation {
+        Interpretation::None | Interpretation::SectionOffset(_) => step.none <= width,
+        Interpretation::Delta(_) => {
+            let first = signed(difference);
+            let others = if previous.is_some() { step.delta_entry } else { step.delta };
+            first.max(others) <= width
+        }
+        Interpretation::BaseOffset(base) => {
+            signed(step.least.wrapping_sub(base)).max(signed(step.most.wrapping_sub(base))) <= width
+        }
+        Interpretation::BaseOffsetOf(..) => step.reference <= width,
+        Interpretation::Default(value) => step.uniform && step.first == value,
+        Interpretation::Stride(_, stride) => {
+            difference == stride && (step.items == 1 || (stride == 0 && step.delta_entry == 0 && step.uniform))
+        }
+        // Other interpretations are kept, not planned.
+        _ => false,
+    }
+}

@@ -1,0 +1,86 @@
+//! Recoding: the same records in another encoding. The metadata records of a trace are dropped, and planned anew.
+//!
+//! Records are held as columns until a *block* is full (a number of records, at most some tens of megabytes), every leaf is planned
+//! by itself, and the block is written with the metadata records of all plans. In version 1 each block starts from the DTD's
+//! state (a chunk that says reset), so that blocks are planned apart and the plan of one is exact; in version 0, which has no
+//! resets, state goes on.
+//!
+//! What a record says is kept: values, order, comments, groups, stream elements, tables and user metadata. What a plan may
+//! change is width and interpretation of numeric leaves that are neither constant nor `sectionOffset`, `sectionStride` or a
+//! model's: those keep their interpretation, record for record.
+//!
+//! | module | what it answers |
+//! | --- | --- |
+//! | `names` | which plans there are |
+//! | `columns` | the records of a block, leaf by leaf |
+//! | `leaf` | what a leaf's steps need, and what metadata costs |
+//! | `named` | the plans of the paper's section 3.3 |
+//! | `optimal`, `window` | the cheapest path |
+//! | `pinned` | leaves that keep their interpretation |
+//! | `writer` | a writer that plans |
+//! | `copy` | from a trace to such a writer |
+
+mod columns;
+mod copy;
+mod leaf;
+mod named;
+mod names;
+mod optimal;
+mod pinned;
+mod window;
+mod writer;
+
+pub use copy::{Failure, recode};
+pub use names::Plan;
+pub use writer::{PlannedWriter, Report};
+
+use crate::format::{Format, Leaf, Record};
+
+/// What becomes of a trace's groups.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Groups {
+    /// They stay.
+    #[default]
+    Keep,
+    /// A group ends with the block in which its values pass this many.
+    Bytes(usize),
+}
+
+/// How to plan.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The plan.
+    pub plan: Plan,
+    /// The fields it is for: by field name, by path in the record, or by record and path (`alloc.size`). None: every
+    /// field it can be applied to. Other fields are naive.
+    pub fields: Vec<String>,
+    /// Records in a block.
+    pub block: usize,
+    /// Groups.
+    pub groups: Groups,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { plan: Plan::default(), fields: Vec::new(), block: 1 << 18, groups: Groups::default() }
+    }
+}
+
+/// The first of the names that no numeric field of the format has.
+#[must_use]
+pub fn unknown_field<'f>(format: &Format, fields: &'f [String]) -> Option<&'f str> {
+    let known = |name: &&String| {
+        let named = |record: &Record, leaf: &Leaf| leaf.is_settable() && is_named(record, leaf, name);
+        format.records.iter().any(|r| r.leaves.iter().any(|leaf| named(r, leaf)))
+    };
+    fields.iter().find(|name| !known(name)).map(String::as_str)
+}
+
+fn is_named(record: &Record, leaf: &Leaf, name: &str) -> bool {
+    let of_record = name.strip_prefix(&*record.name).and_then(|rest| rest.strip_prefix('.'));
+    leaf.field == name || leaf.path == name || of_record.is_some_and(|rest| leaf.path == rest || leaf.field == rest)
+}
+
+fn is_chosen(record: &Record, leaf: &Leaf, fields: &[String]) -> bool {
+    fields.is_empty() || fields.iter().any(|name| is_named(record, leaf, name))
+}

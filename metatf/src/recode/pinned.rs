@@ -1,0 +1,67 @@
+//! Leaves whose interpretation says more than how a number is stored: `sectionOffset` (where an element is), `sectionStride`
+//! (which element), and models. They keep it, record for record; planners only choose widths, and what stands between.
+
+use super::leaf::{Path, Sequence};
+use crate::format::Interpretation;
+use crate::state::Change;
+
+/// The interpretation a leaf has to keep; `None` where any will do.
+#[must_use]
+pub(crate) fn pinned(interpretation: Interpretation) -> Option<Interpretation> {
+    match interpretation {
+        Interpretation::None
+        | Interpretation::BaseOffset(_)
+        | Interpretation::BaseOffsetOf(..)
+        | Interpretation::Delta(_)
+        | Interpretation::Default(_)
+        | Interpretation::Stride(..) => None,
+        kept => Some(kept),
+    }
+}
+
+/// Where what a leaf has to keep changes: the record (or step) from which on, and what.
+pub(crate) type Pins = Vec<(u32, Option<Interpretation>)>;
+
+/// What the leaf's own records have to keep, and the step from which on: pins between which none of them stands say nothing.
+pub(crate) fn in_force(sequence: &Sequence, pins: &Pins) -> Pins {
+    let mut used = Pins::new();
+    for (i, &(from, pin)) in pins.iter().enumerate() {
+        let until = pins.get(i + 1).map_or(u32::MAX, |p| p.0);
+        let first = sequence.steps.partition_point(|s| s.row < from);
+        let stands = sequence.steps.get(first).is_some_and(|s| s.row < until);
+        if stands && used.last().is_none_or(|last| last.1 != pin) {
+            used.push((u32::try_from(first).unwrap_or(u32::MAX), pin));
+        }
+    }
+    used
+}
+
+/// The path of a leaf that keeps an interpretation in part of the block; `pins` begin at steps.
+pub(crate) fn path(sequence: &Sequence, pins: &Pins) -> Path {
+    let mut path = Path::new();
+    let mut setting = sequence.start;
+    for (i, &(first, pin)) in pins.iter().enumerate() {
+        let until = pins.get(i + 1).map_or(sequence.steps.len(), |p| p.0 as usize);
+        let steps = sequence.steps.get(first as usize..until).unwrap_or_default();
+        let wanted = pin.unwrap_or(Interpretation::None);
+        let need = match wanted {
+            Interpretation::None | Interpretation::SectionOffset(_) => {
+                steps.iter().map(|s| s.none).max().unwrap_or(0).max(1)
+            }
+            _ => 0,
+        };
+        let widen = Change::Width(need);
+        // Nothing is stored without a width: there has to be one before the interpretation is set.
+        let before = (setting.remembered < need).then_some(widen);
+        let set = (setting.interpretation != wanted).then_some(Change::Interpretation(wanted));
+        // A width that is remembered need not be in force.
+        let after = (before.is_none() && set.is_none() && setting.width < need).then_some(widen);
+        for change in [before, set, after].into_iter().flatten() {
+            if let Some(new) = setting.apply(change) {
+                setting = new;
+                path.push((first, change));
+            }
+        }
+    }
+    path
+}

@@ -1,0 +1,84 @@
+//! What recoding has to keep.
+
+use crate::example::same;
+use crate::{Seen, What, runtime};
+use metatf::container::{Codec, Reader, WriteOptions};
+use metatf::dynamic::{JsonOptions, Schema, Trace};
+use metatf::recode::{Failure, Options, Plan, recode};
+
+/// A trace recoded by a plan, in blocks of so many records; in the container the trace has.
+///
+/// # Errors
+/// What is wrong with the trace.
+///
+/// # Panics
+/// The trace cannot be opened.
+pub fn recoded(schema: &Schema, trace: &[u8], plan: Plan, block: usize) -> Result<Vec<u8>, Failure> {
+    let container = Reader::from_slice(trace).map_err(Failure::Read)?;
+    let header = container.header();
+    let write = WriteOptions {
+        version: header.version,
+        class: header.class,
+        order: header.order,
+        codec: Codec::Stored,
+        ..WriteOptions::default()
+    };
+    let mut trace = Trace::new(schema.clone(), container).map_err(Failure::Read)?;
+    let options = Options { plan, block, ..Options::default() };
+    recode(&mut trace, Vec::new(), &write, options, || ()).map(|(out, _)| out)
+}
+
+/// Recodes a whole trace by every plan.
+///
+/// # Panics
+/// Something was lost, or recoding again gives other bytes.
+pub fn check(schema: &Schema, trace: &[u8], block: usize, about: &str) {
+    let (seen, _) = runtime::read(schema, trace);
+    let wanted = kept(seen);
+    let lines = runtime::json(schema, trace, JsonOptions::default()).expect("it was read");
+    for plan in Plan::ALL {
+        let about = format!("{plan}, blocks of {block}\n{about}");
+        let once = recoded(schema, trace, plan, block).unwrap_or_else(|e| panic!("{e}\n{about}"));
+        let (seen, result) = runtime::read(schema, &once);
+        same(&wanted, &kept(seen), &about);
+        assert_eq!(result, Ok(()), "{about}");
+        assert_eq!(runtime::json(schema, &once, JsonOptions::default()).as_ref(), Ok(&lines), "{about}");
+        let twice = recoded(schema, &once, plan, block).unwrap_or_else(|e| panic!("{e}\n{about}"));
+        assert!(once == twice, "recoding twice gives other bytes: {about}");
+    }
+}
+
+/// Recodes by every plan.
+///
+/// # Panics
+/// One is smaller than the optimal one.
+pub fn optimal_is_smallest(schema: &Schema, trace: &[u8], block: usize, about: &str) {
+    // State goes on from block to block where there are no resets: then a block's optimum is not the trace's.
+    let block = if Reader::from_slice(trace).is_ok_and(|r| r.header().version == 0) { usize::MAX } else { block };
+    let sizes = Plan::ALL.map(|plan| {
+        let out = recoded(schema, trace, plan, block).unwrap_or_else(|e| panic!("{e}\n{about}"));
+        (content(schema, &out), plan)
+    });
+    let optimal = sizes[sizes.len() - 1].0;
+    for (size, plan) in sizes {
+        assert!(size >= optimal, "{plan} takes {size} bytes, optimal {optimal}, blocks of {block}\n{about}");
+    }
+}
+
+/// Bytes of content in a trace.
+fn content(schema: &Schema, trace: &[u8]) -> usize {
+    let mut reader = Reader::from_slice(trace).expect("it was written");
+    reader.set_tag_width(schema.format.tag_width);
+    let mut sum = 0;
+    while let Some(part) = reader.next_part().expect("it was written") {
+        sum += reader.bytes(&part.content).len();
+    }
+    sum
+}
+
+/// What is the same whatever the encoding: records, comments and elements in their order, with their values. Groups, too,
+/// but for those that held nothing but metadata.
+fn kept(seen: Vec<Seen>) -> Vec<Seen> {
+    let kept = seen.into_iter().filter(|s| matches!(s.what, What::Record | What::Element | What::Shared));
+    kept.map(|s| Seen { offset: 0, ..s }).collect()
+}

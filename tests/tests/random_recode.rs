@@ -1,0 +1,30 @@
+//! Random traces, recoded by every plan: the same records, whatever the encoding.
+
+mod common;
+
+use common::{config, seed};
+use metatf_tests::example::Example;
+use metatf_tests::recoding;
+use proptest::prelude::*;
+
+proptest! {
+    #![proptest_config(config(150))]
+
+    /// Every plan keeps every value, and recoding what was recoded gives the same bytes.
+    #[test]
+    fn recoding_keeps_records(seed in seed(400, 600), block in 1_usize..60) {
+        let example = Example::new(&seed, true);
+        recoding::check(&example.schema, &example.trace, block, &example.about());
+    }
+}
+
+proptest! {
+    #![proptest_config(config(150))]
+
+    /// No named plan makes a trace with less content than the optimal one.
+    #[test]
+    fn optimal_is_smallest(seed in seed(300, 900), block in 1_usize..200) {
+        let example = Example::new(&seed, false);
+        recoding::optimal_is_smallest(&example.schema, &example.trace, block, &example.about());
+    }
+}
