@@ -25,7 +25,7 @@ impl From<Stopped> for Error {
 /// The leaves of one record, asked for in order. Generated code and the universal reader both decode through this.
 pub trait Row<'a> {
     /// What stands for an error here.
-    type Error;
+    type Error: Into<Error>;
 
     /// Stops with an error of the caller's.
     fn stop(&mut self, error: Error) -> Self::Error;

@@ -235,18 +235,18 @@ impl Fill<'_> {
             at += 1;
             match *step {
                 Step::Number(leaf) => {
-                    let value = row.number(leaf)?;
+                    let value = row.number(leaf).map_err(Into::into)?;
                     self.number(usize::from(leaf), value);
                 }
                 Step::Bytes(leaf) => {
-                    let bytes = row.bytes(leaf)?;
+                    let bytes = row.bytes(leaf).map_err(Into::into)?;
                     self.bytes(usize::from(leaf), bytes);
                 }
                 Step::Repeat { count, end } => {
                     let end = usize::from(end).saturating_sub(offset).max(at);
                     let body = steps.get(at..end).unwrap_or_default();
                     let count = self.last.get(self.records.first + usize::from(count)).copied().unwrap_or(0);
-                    for _ in 0..row.items(count)? {
+                    for _ in 0..row.items(count).map_err(Into::into)? {
                         self.steps(body, offset + at, row)?;
                     }
                     at = end;
@@ -385,6 +385,12 @@ impl<'t> TapeRow<'t> {
 }
 
 impl<'t> Row<'t> for TapeRow<'t> {
+    type Error = Error;
+
+    fn stop(&mut self, error: Error) -> Error {
+        error
+    }
+
     fn number(&mut self, _: u8) -> Result<u64> {
         match self.take()? {
             Datum::Number(value) => Ok(*value),
