@@ -14,6 +14,7 @@ pub mod analysis;
 mod attributes;
 mod error;
 mod event;
+pub mod hatf1;
 pub mod hatf10;
 pub mod record;
 pub mod report;

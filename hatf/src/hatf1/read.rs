@@ -1,0 +1,213 @@
+//! Reading a stream.
+
+use super::state::State;
+use super::{COMMENT, Change, Error, ErrorKind, Field, Interpretation, Item, Kind, METADATA, Record, Result, Width};
+use std::io::{self, Read};
+
+/// Reads a stream record by record.
+///
+/// No input makes it panic. Its memory is a buffer that holds the longest record, of about 64 KiB. After an
+/// error nothing more comes.
+pub struct Reader<R> {
+    input: R,
+    buffer: Vec<u8>,
+    /// What of `buffer` is unread.
+    start: usize,
+    end: usize,
+    /// The offset in the stream of `buffer[start]`.
+    offset: u64,
+    /// Where the record in progress begins.
+    record: u64,
+    state: State,
+    done: bool,
+}
+
+/// More than the longest record, a comment of 65535 bytes.
+const BUFFER: usize = 1 << 18;
+
+impl<R: Read> Reader<R> {
+    /// Reads from the start of a stream.
+    pub fn new(input: R) -> Self {
+        let (buffer, state) = (vec![0; BUFFER], State::new());
+        Self { input, buffer, start: 0, end: 0, offset: 0, record: 0, state, done: false }
+    }
+
+    /// What comes next; `None` at the end, and after an error.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with the stream.
+    #[allow(clippy::should_implement_trait, reason = "it lends")]
+    pub fn next(&mut self) -> Result<Option<Item<'_>>> {
+        if self.done {
+            return Ok(None);
+        }
+        // Until this is known to have worked.
+        self.done = true;
+        self.record = self.offset;
+        if self.available(1)? == 0 {
+            return Ok(None);
+        }
+        let tag = self.byte(None)?;
+        if let Some(&kind) = Kind::ALL.get(usize::from(tag)) {
+            let mut record = Record::new(kind);
+            for &part in kind.numbers() {
+                *record.number_mut(part) = self.number(part.field())?;
+            }
+            let length = self.attributes()?;
+            self.done = false;
+            record.attributes = self.take(length);
+            return Ok(Some(Item::Record(record)));
+        }
+        match tag {
+            COMMENT => {
+                let length = self.length(2, None)?;
+                self.done = false;
+                Ok(Some(Item::Comment(self.take(length))))
+            }
+            METADATA => {
+                let (field, change) = self.metadata()?;
+                self.done = false;
+                Ok(Some(Item::Metadata(field, change)))
+            }
+            _ => {
+                let what = ErrorKind::Unknown { what: "tag", found: tag, expected: "0 to 11" };
+                Err(self.error(what, self.record, None))
+            }
+        }
+    }
+
+    /// Bytes read so far.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    fn error(&self, kind: ErrorKind, offset: u64, field: Option<Field>) -> Error {
+        Error { kind, offset, record: self.record, field }
+    }
+
+    /// Fills the buffer until `wanted` bytes are there, or the stream ends; how many there are.
+    fn available(&mut self, wanted: usize) -> Result<usize> {
+        while self.end - self.start < wanted {
+            if self.start + wanted > self.buffer.len() {
+                self.buffer.copy_within(self.start..self.end, 0);
+                self.end -= self.start;
+                self.start = 0;
+            }
+            let Some(room) = self.buffer.get_mut(self.end..) else { break };
+            match self.input.read(room) {
+                Ok(0) => break,
+                Ok(read) => self.end += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.error(ErrorKind::Io(error), self.offset, None)),
+            }
+        }
+        Ok(self.end - self.start)
+    }
+
+    /// Sees that `length` bytes are there.
+    fn need(&mut self, length: usize, field: Option<Field>) -> Result<()> {
+        let there = self.available(length)?;
+        if there < length {
+            let missing = ErrorKind::Truncated((length - there) as u64);
+            return Err(self.error(missing, self.offset, field));
+        }
+        Ok(())
+    }
+
+    /// Bytes that are known to be there.
+    fn take(&mut self, length: usize) -> &[u8] {
+        let bytes = self.buffer.get(self.start..self.start + length).unwrap_or_default();
+        self.start += bytes.len();
+        self.offset += bytes.len() as u64;
+        bytes
+    }
+
+    /// A big-endian integer of `width` bytes.
+    fn integer(&mut self, width: usize, field: Option<Field>) -> Result<u64> {
+        self.need(width, field)?;
+        Ok(self.take(width).iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte)))
+    }
+
+    fn byte(&mut self, field: Option<Field>) -> Result<u8> {
+        self.need(1, field)?;
+        Ok(self.take(1).first().copied().unwrap_or_default())
+    }
+
+    fn number(&mut self, field: Field) -> Result<u64> {
+        let width = self.state.of(field).bytes();
+        let raw = if width == 0 { 0 } else { self.integer(width.into(), Some(field))? };
+        Ok(self.state.of(field).decode(raw))
+    }
+
+    /// Sees that the attributes are there; their length.
+    fn attributes(&mut self) -> Result<usize> {
+        let field = Some(Field::Attributes);
+        let setting = self.state.of(Field::Attributes);
+        if !setting.interpretation.stores() {
+            return Ok(0);
+        }
+        match setting.width {
+            Width::Fixed(width) => {
+                self.need(width.into(), field)?;
+                Ok(width.into())
+            }
+            Width::Variable(width) => self.length(width.into(), field),
+        }
+    }
+
+    /// A length of `width` bytes, at most 2, and sees that so many follow.
+    fn length(&mut self, width: usize, field: Option<Field>) -> Result<usize> {
+        let length = self.integer(width, field)?;
+        let length = usize::try_from(length).unwrap_or(usize::MAX).min(usize::from(u16::MAX));
+        self.need(length, field)?;
+        Ok(length)
+    }
+
+    fn metadata(&mut self) -> Result<(Field, Change)> {
+        let at = self.offset;
+        let op = self.byte(None)?;
+        if !matches!(op, 1 | 2) {
+            let what = ErrorKind::Unknown { what: "op", found: op, expected: "1 (width) or 2 (interpretation)" };
+            return Err(self.error(what, at, None));
+        }
+        let at = self.offset;
+        let number = self.byte(None)?;
+        let Some(&field) = Field::ALL.get(usize::from(number)) else {
+            let what = ErrorKind::Unknown { what: "field", found: number, expected: "0 to 5" };
+            return Err(self.error(what, at, None));
+        };
+        let at = self.offset;
+        let code = self.byte(Some(field))?;
+        let change = if op == 1 {
+            let expected = match field {
+                Field::Attributes => "0, 1, 2, 4, 8, 9 or 10",
+                _ => "0, 1, 2, 4 or 8",
+            };
+            let what = ErrorKind::Unknown { what: "width code of this field", found: code, expected };
+            Width::from_code(code, field).map(Change::Width).ok_or(self.error(what, at, Some(field)))?
+        } else {
+            Change::Interpretation(self.interpretation(field, code, at)?)
+        };
+        let applied = self.state.apply(field, change);
+        applied.map_err(|kind| self.error(kind, at, Some(field)))?;
+        Ok((field, change))
+    }
+
+    fn interpretation(&mut self, field: Field, code: u8, at: u64) -> Result<Interpretation> {
+        let bytes = field == Field::Attributes;
+        let mut argument = || self.integer(8, Some(field));
+        Ok(match code {
+            0 => Interpretation::None,
+            1 => Interpretation::Default(argument()?),
+            2 if !bytes => Interpretation::BaseOffset(argument()?),
+            3 if !bytes => Interpretation::Delta(argument()?),
+            4 if !bytes => Interpretation::Stride(argument()?, argument()?),
+            _ => {
+                let expected = if bytes { "0 (none) or 1 (default)" } else { "0 to 4" };
+                let what = ErrorKind::Unknown { what: "interpretation of this field", found: code, expected };
+                return Err(self.error(what, at, Some(field)));
+            }
+        })
+    }
+}

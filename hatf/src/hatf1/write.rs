@@ -1,0 +1,217 @@
+//! Writing a stream.
+
+use super::state::State;
+use super::{COMMENT, Change, Error, ErrorKind, Field, Interpretation, Kind, METADATA, Part, Record, Result, Width};
+use std::io::Write;
+
+/// Writes a stream record by record. Where a value does not fit its field as it is stored, metadata comes first that
+/// makes room: times become differences, other fields are stored as they are, in 1, 2, 4 or 8 bytes.
+pub struct Writer<W> {
+    output: W,
+    state: State,
+    /// The record in progress.
+    bytes: Vec<u8>,
+    /// Bytes written.
+    offset: u64,
+}
+
+/// What in a record does not fit.
+enum Misfit {
+    /// A number, and the bytes it needs.
+    Number(Field, u8),
+    /// The attributes.
+    Attributes(Width),
+}
+
+impl<W: Write> Writer<W> {
+    /// Starts a stream. Many small pieces are written: the output should be buffered.
+    pub fn new(output: W) -> Self {
+        Self { output, state: State::new(), bytes: Vec::new(), offset: 0 }
+    }
+
+    /// Writes a record, after the metadata that it needs.
+    ///
+    /// # Errors
+    /// The output's; attributes of over 65535 bytes.
+    pub fn record(&mut self, record: &Record<'_>) -> Result<()> {
+        // Every round widens a field; widths do not go down.
+        loop {
+            let before = self.state;
+            self.bytes.clear();
+            self.bytes.push(record.kind as u8);
+            match self.encode(record)? {
+                None => return self.put(),
+                Some(misfit) => {
+                    self.state = before;
+                    self.make_room(&misfit, record)?;
+                }
+            }
+        }
+    }
+
+    /// Writes a comment.
+    ///
+    /// # Errors
+    /// The output's; more than 65535 bytes.
+    pub fn comment(&mut self, text: &[u8]) -> Result<()> {
+        let Ok(length) = u16::try_from(text.len()) else {
+            return Err(self.too_long("a comment", text.len(), None));
+        };
+        self.bytes.clear();
+        self.bytes.push(COMMENT);
+        self.bytes.extend_from_slice(&length.to_be_bytes());
+        self.bytes.extend_from_slice(text);
+        self.put()
+    }
+
+    /// Writes a metadata record. The writer makes the ones that values need by itself.
+    ///
+    /// # Errors
+    /// The output's; an interpretation that stores bytes for a field that never had a width.
+    pub fn set(&mut self, field: Field, change: Change) -> Result<()> {
+        let fits = match change {
+            Change::Width(Width::Variable(_)) => field == Field::Attributes,
+            Change::Width(width) => Width::from_code(width.code(), field).is_some(),
+            Change::Interpretation(Interpretation::None | Interpretation::Default(_)) => true,
+            Change::Interpretation(_) => field != Field::Attributes,
+        };
+        let applied = if fits {
+            self.state.apply(field, change)
+        } else {
+            let expected = "one that the field can have";
+            Err(ErrorKind::Unknown { what: "width or interpretation of this field", found: field as u8, expected })
+        };
+        applied.map_err(|kind| self.error(kind, Some(field)))?;
+        self.bytes.clear();
+        self.bytes.push(METADATA);
+        match change {
+            Change::Width(width) => self.bytes.extend_from_slice(&[1, field as u8, width.code()]),
+            Change::Interpretation(interpretation) => {
+                let (code, arguments, count) = interpretation.code();
+                self.bytes.extend_from_slice(&[2, field as u8, code]);
+                for argument in arguments.iter().take(count) {
+                    self.bytes.extend_from_slice(&argument.to_be_bytes());
+                }
+            }
+        }
+        self.put()
+    }
+
+    /// Flushes, and gives the output back.
+    ///
+    /// # Errors
+    /// The output's.
+    pub fn finish(mut self) -> Result<W> {
+        let flushed = self.output.flush();
+        flushed.map_err(|error| self.error(ErrorKind::Io(error), None))?;
+        Ok(self.output)
+    }
+
+    fn error(&self, kind: ErrorKind, field: Option<Field>) -> Error {
+        Error { kind, offset: self.offset, record: self.offset, field }
+    }
+
+    fn too_long(&self, what: &'static str, length: usize, field: Option<Field>) -> Error {
+        self.error(ErrorKind::TooLong { what, length: length as u64 }, field)
+    }
+
+    fn put(&mut self) -> Result<()> {
+        let written = self.output.write_all(&self.bytes);
+        written.map_err(|error| self.error(ErrorKind::Io(error), None))?;
+        self.offset += self.bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Encodes a record behind its tag; or says what does not fit.
+    fn encode(&mut self, record: &Record<'_>) -> Result<Option<Misfit>> {
+        for &part in record.kind.numbers() {
+            let setting = self.state.of(part.field());
+            let width = usize::from(setting.bytes());
+            match setting.encode(record.number(part)) {
+                Ok(raw) => self.bytes.extend_from_slice(raw.to_be_bytes().get(8 - width..).unwrap_or_default()),
+                Err(needed) => return Ok(Some(Misfit::Number(part.field(), needed))),
+            }
+        }
+        self.encode_attributes(record.attributes)
+    }
+
+    fn encode_attributes(&mut self, attributes: &[u8]) -> Result<Option<Misfit>> {
+        let setting = *self.state.of(Field::Attributes);
+        let stores = setting.interpretation.stores();
+        match setting.width {
+            _ if !stores && attributes.is_empty() => return Ok(None),
+            Width::Fixed(width) if stores && usize::from(width) == attributes.len() => {}
+            Width::Variable(1) if stores && let Ok(length) = u8::try_from(attributes.len()) => self.bytes.push(length),
+            Width::Variable(2) if stores && let Ok(length) = u16::try_from(attributes.len()) => {
+                self.bytes.extend_from_slice(&length.to_be_bytes());
+            }
+            _ => {
+                let width = match attributes.len() {
+                    0..=0xff => Width::Variable(1),
+                    0x100..=0xffff => Width::Variable(2),
+                    length => return Err(self.too_long("attributes", length, Some(Field::Attributes))),
+                };
+                return Ok(Some(Misfit::Attributes(width)));
+            }
+        }
+        self.bytes.extend_from_slice(attributes);
+        Ok(None)
+    }
+
+    fn make_room(&mut self, misfit: &Misfit, record: &Record<'_>) -> Result<()> {
+        match *misfit {
+            Misfit::Attributes(width) => {
+                self.set(Field::Attributes, Change::Width(width))?;
+                self.store(Field::Attributes, Interpretation::None)
+            }
+            Misfit::Number(Field::Time, _) => self.make_room_for_time(record),
+            Misfit::Number(field, needed) => {
+                let remembered = match self.state.of(field).remembered {
+                    Some(Width::Fixed(width)) => width,
+                    _ => 0,
+                };
+                if remembered < needed {
+                    self.set(field, Change::Width(Width::Fixed(needed)))?;
+                }
+                // A field that stores bytes takes the width at once.
+                self.store(field, Interpretation::None)
+            }
+        }
+    }
+
+    /// Times become differences from the time before.
+    fn make_room_for_time(&mut self, record: &Record<'_>) -> Result<()> {
+        let setting = *self.state.of(Field::Time);
+        let previous = setting.previous;
+        let stores = setting.interpretation.stores();
+        let needed = match setting.interpretation {
+            Interpretation::None => super::state::width_for(record.time, false),
+            Interpretation::BaseOffset(base) => super::state::width_for(record.time.wrapping_sub(base), true),
+            _ => super::state::width_for(record.time.wrapping_sub(previous), true),
+        };
+        let remembered = match setting.remembered {
+            Some(Width::Fixed(width)) => width,
+            _ => 0,
+        };
+        if needed.max(1) > remembered || stores {
+            self.set(Field::Time, Change::Width(Width::Fixed(needed.max(1).max(remembered))))?;
+        }
+        self.store(Field::Time, Interpretation::Delta(previous))
+    }
+
+    /// Sets an interpretation that stores bytes, unless there is one.
+    fn store(&mut self, field: Field, interpretation: Interpretation) -> Result<()> {
+        if self.state.of(field).interpretation.stores() {
+            return Ok(());
+        }
+        self.set(field, Change::Interpretation(interpretation))
+    }
+}
+
+impl Kind {
+    /// Whether records of this kind have that number.
+    #[must_use]
+    pub fn has(self, part: Part) -> bool {
+        self.numbers().contains(&part)
+    }
+}
