@@ -13,6 +13,8 @@ pub enum Error {
     System(String, io::Error),
     /// The program to record could not be started.
     Start(String, io::Error),
+    /// What was asked for does not go together, or is not enough.
+    Usage(String),
     /// A trace could not be read or written.
     Trace(Box<dyn std::error::Error + Send + Sync>),
 }
@@ -36,6 +38,7 @@ impl fmt::Display for Error {
         match self {
             Self::System(what, error) => write!(f, "{what}: {error}"),
             Self::Start(program, error) => write!(f, "cannot run {program}: {error}"),
+            Self::Usage(what) => f.write_str(what),
             Self::Trace(error) => error.fmt(f),
         }
     }
@@ -45,6 +48,7 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::System(_, error) | Self::Start(_, error) => Some(error),
+            Self::Usage(_) => None,
             Self::Trace(error) => error.source(),
         }
     }

@@ -1,25 +1,28 @@
-//! Heap allocation traces: record, report and read them.
+//! Heap allocation traces: record, report, convert and read them.
 //!
 //! The `hatf` command is a thin layer over this library:
 //!
+//! - [`event`] is what happens to a heap, whatever form a trace of it has: sources give events, sinks take them.
 //! - [`record`] runs a program with the recorder preloaded, and hands what the program's heap did to
 //!   an [`EventSink`].
-//! - [`hatf10`] says it in the words of HATF 1.0 (`dtds/HATF10.dtd`).
-//! - [`trace`] is a sink that writes, and a source that reads, trace files.
+//! - [`heap`] writes and reads traces of `dtds/heap.dtd`, [`hatf10`] those of `dtds/HATF10.dtd`, [`hatf1`] HATF 1.0's native
+//!   form; [`trace`] opens traces of either DTD.
+//! - [`convert`] takes a trace from one form to another, and [`loss`] tells what did not fit.
 //! - [`analysis`] is a sink that makes a [`analysis::Report`]; [`report`] prints one.
 //!
-//! All of them work record by record, in memory bounded by the blocks alive.
+//! All of them work event by event, in memory bounded by the blocks alive.
 
 pub mod analysis;
-mod attributes;
+pub mod convert;
 mod error;
-mod event;
+pub mod event;
 pub mod hatf1;
 pub mod hatf10;
+pub mod heap;
+pub mod loss;
 pub mod record;
 pub mod report;
 pub mod trace;
 
-pub use attributes::Attributes;
 pub use error::{Error, Result};
-pub use event::{EventSink, EventSource, Item, Record, Tee, What, copy};
+pub use event::{Event, EventSink, EventSource, Item, What, copy};

@@ -10,6 +10,7 @@ fn main() -> ExitCode {
     let result = match command::Command::parse() {
         command::Command::Record(options) => command::record::run(&options),
         command::Command::Report(options) => command::report::run(&options),
+        command::Command::Convert(options) => command::convert::run(&options),
         command::Command::Tour(options) => command::tour::run(&options),
     };
     match result {

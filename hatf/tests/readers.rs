@@ -64,7 +64,7 @@ fn readers_agree_on_a_recorded_trace() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ls.mtf");
     let status = Command::new(env!("CARGO_BIN_EXE_hatf"))
-        .args(["record", "-q", "-o"])
+        .args(["record", "-q", "--format", "hatf10", "-o"])
         .arg(&path)
         .args(["--", "ls", "-lR", env!("CARGO_MANIFEST_DIR")])
         .stdout(std::process::Stdio::null())

@@ -1,42 +1,66 @@
 //! Programs recorded for real: every function, threads, fork, exec, signals, and all ways to end.
-#![expect(clippy::unwrap_used, clippy::expect_used)]
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+use hatf::event::{About, Call, Function, Tee};
+use hatf::hatf10::Hatf10Writer;
+use hatf::heap::{HeapOptions, HeapWriter};
 use hatf::record::{Outcome, record};
-use hatf::trace::{TraceReader, TraceWriter};
-use hatf::{EventSink, Record, Result, Tee, What};
+use hatf::trace::{self, TraceReader};
+use hatf::{Event, EventSink, Result, What};
+use metatf::container::WriteOptions;
 
-/// A record with its attributes, kept.
-#[derive(Debug)]
+/// An event, kept; a name apart.
+#[derive(Clone, Debug, PartialEq)]
 struct Kept {
-    what: What,
+    what: What<'static>,
+    name: String,
     time: u64,
     thread: u64,
     heap: u64,
-    attributes: String,
 }
 
 #[derive(Default)]
 struct Keep {
-    records: Vec<Kept>,
+    events: Vec<Kept>,
     comments: Vec<String>,
+    about: About,
 }
 
 impl EventSink for Keep {
-    fn record(&mut self, record: &Record<'_>) -> Result<()> {
-        let Record { what, time, thread, heap, attributes } = *record;
-        let attributes = String::from_utf8(attributes.to_vec()).unwrap();
-        self.records.push(Kept { what, time, thread, heap, attributes });
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        let Event { what, time, thread, heap, stack, attributes } = *event;
+        assert!(stack.is_empty() && attributes.is_empty());
+        let (what, name): (What<'static>, &[u8]) = match what {
+            What::Image { process, path } => (What::Image { process, path: b"" }, path),
+            What::Call(call) => (What::Call(call), b""),
+            What::Free { address } => (What::Free { address }, b""),
+            What::ReallocBegin { old } => (What::ReallocBegin { old }, b""),
+            What::ReallocEnd(call) => (What::ReallocEnd(call), b""),
+            What::Failed(call) => (What::Failed(call), b""),
+            What::ThreadStart { creator } => (What::ThreadStart { creator }, b""),
+            What::ThreadEnd => (What::ThreadEnd, b""),
+            What::Exit { status } => (What::Exit { status }, b""),
+            What::Killed { signal } => (What::Killed { signal }, b""),
+            other => panic!("{other:?} is not recorded"),
+        };
+        let name = String::from_utf8(name.to_vec()).unwrap();
+        self.events.push(Kept { what, name, time, thread, heap });
         Ok(())
     }
 
-    fn comment(&mut self, text: &str) -> Result<()> {
-        self.comments.push(text.to_owned());
+    fn comment(&mut self, text: &[u8]) -> Result<()> {
+        self.comments.push(String::from_utf8(text.to_vec()).unwrap());
+        Ok(())
+    }
+
+    fn about(&mut self, about: &About) -> Result<()> {
+        self.about.extend(about.clone());
         Ok(())
     }
 }
@@ -74,37 +98,49 @@ fn run(arguments: &[&str]) -> (Outcome, Keep) {
 impl Keep {
     /// No block begins where one is live; each free is of a live block.
     fn check(&self) {
-        let mut live: HashMap<u64, u64> = HashMap::new();
-        for record in &self.records {
-            match record.what {
-                What::Alloc { address, .. } => {
-                    assert_eq!(live.insert(address, record.heap), None, "{record:?}");
+        let mut live: HashSet<u64> = HashSet::new();
+        for event in &self.events {
+            match event.what {
+                What::Call(Call { old, address, .. }) => {
+                    assert!(old == 0 || live.remove(&old), "{event:?}");
+                    assert!(address == 0 || live.insert(address), "{event:?}");
                 }
-                What::Free { address } => {
-                    assert!(live.remove(&address).is_some(), "{record:?}");
+                What::ReallocEnd(Call { address, .. }) => assert!(live.insert(address), "{event:?}"),
+                What::Free { address } | What::ReallocBegin { old: address } => {
+                    assert!(live.remove(&address), "{event:?}");
                 }
-                What::Realloc { old, address } => {
-                    assert!(live.remove(&old).is_some(), "{record:?}");
-                    assert_eq!(live.insert(address, record.heap), None, "{record:?}");
-                }
-                What::DestroyHeap => live.retain(|_, heap| *heap != record.heap),
+                What::Image { .. } => live.clear(),
                 _ => {}
             }
         }
     }
 
-    /// The attributes of the allocs and reallocs of a size.
-    fn of_size(&self, wanted: u64) -> Vec<&str> {
-        let of_size = self.records.iter().filter(|record| match record.what {
-            What::Alloc { size, .. } => size == wanted,
-            What::Realloc { .. } => record.attributes.ends_with(&format!("size={wanted}")),
-            _ => false,
-        });
-        of_size.map(|record| record.attributes.as_str()).collect()
+    fn calls(&self) -> impl Iterator<Item = (&Kept, Call)> {
+        self.events.iter().filter_map(|kept| match kept.what {
+            What::Call(call) | What::ReallocEnd(call) => Some((kept, call)),
+            _ => None,
+        })
     }
 
-    fn names(&self, name: &str) -> usize {
-        self.records.iter().filter(|record| record.what.name() == name).count()
+    /// The calls for a size.
+    fn of_size(&self, wanted: u64) -> Vec<Call> {
+        self.calls().map(|(_, call)| call).filter(|call| call.size == wanted).collect()
+    }
+
+    fn count(&self, of: impl Fn(&What<'static>) -> bool) -> usize {
+        self.events.iter().filter(|kept| of(&kept.what)).count()
+    }
+
+    fn images(&self) -> usize {
+        self.count(|what| matches!(what, What::Image { .. }))
+    }
+
+    fn thread_starts(&self) -> usize {
+        self.count(|what| matches!(what, What::ThreadStart { .. }))
+    }
+
+    fn thread_ends(&self) -> usize {
+        self.count(|what| *what == What::ThreadEnd)
     }
 }
 
@@ -112,50 +148,55 @@ impl Keep {
 fn every_function() {
     let (outcome, keep) = run(&["calls"]);
     assert_eq!(outcome.exit_code(), 0);
+    use Function::{AlignedAlloc, Calloc, Malloc, Memalign, PosixMemalign, Pvalloc, Realloc, Reallocarray, Valloc};
+    // Size, function, detail, whether it was given a block.
     let expected = [
-        (1_000_001, ""),
-        (3_000_006, "calloc count=3"),
-        (5_000_015, "reallocarray count=5"),
-        (1_000_004, "realloc"),
-        (1_000_005, "memalign align=64"),
-        (1_000_006, "posix_memalign align=128"),
-        (1_000_192, "aligned_alloc align=256"),
-        (1_000_007, "valloc"),
-        (1_000_008, "pvalloc"),
-        (2_000_001, "size=2000001"),
-        (14_000_021, "reallocarray count=7 size=14000021"),
+        (1_000_001, Malloc, 0, false),
+        (3_000_006, Calloc, 3, false),
+        (5_000_015, Reallocarray, 5, false),
+        (1_000_004, Realloc, 0, false),
+        (1_000_005, Memalign, 64, false),
+        (1_000_006, PosixMemalign, 128, false),
+        (1_000_192, AlignedAlloc, 256, false),
+        (1_000_007, Valloc, 0, false),
+        (1_000_008, Pvalloc, 0, false),
+        (2_000_001, Realloc, 0, true),
+        (14_000_021, Reallocarray, 7, true),
     ];
-    for (size, attributes) in expected {
-        assert_eq!(keep.of_size(size), [attributes], "size {size}");
+    for (size, function, detail, given) in expected {
+        let of_size = keep.of_size(size);
+        let found: Vec<_> = of_size.iter().map(|call| (call.function, call.detail, call.old != 0)).collect();
+        assert_eq!(found, [(function, detail, given)], "size {size}");
     }
-    let to_zero = keep.records.iter().filter(|r| matches!(r.what, What::Free { .. }));
-    assert_eq!(to_zero.filter(|r| r.attributes == "realloc").count(), 1);
-    let failed: Vec<_> = keep.comments.iter().filter(|text| text.contains(" failed: ")).collect();
-    assert_eq!(failed.len(), 3, "{failed:?}");
-    assert!(keep.comments.iter().any(|text| text.ends_with("heap calls")));
-    assert_eq!(keep.names("createHeap"), 1);
-    assert!(keep.records.last().unwrap().attributes.starts_with("exit=0 "));
+    assert_eq!(keep.of_size(0).iter().filter(|call| call.old_is_gone() && call.address == 0).count(), 1);
+    assert_eq!(keep.count(|what| matches!(what, What::Failed(_))), 3);
+    let image = keep.events.iter().find(|kept| matches!(kept.what, What::Image { .. })).unwrap();
+    assert!(image.name.ends_with("/heap"), "{image:?}");
+    assert_eq!(keep.images(), 1);
+    assert_eq!(keep.events.last().unwrap().what, What::Exit { status: 0 });
+    let command = keep.about["command"].as_array().unwrap();
+    assert_eq!(command.last().unwrap(), "calls");
+    assert_eq!(keep.about["lost"], 0);
 }
 
 #[test]
 fn threads_and_the_order_of_their_events() {
     let (outcome, keep) = run(&["threads", "4", "40000"]);
     assert_eq!((outcome.exit_code(), outcome.images), (0, 1));
-    assert_eq!(keep.names("createThread"), 5);
-    assert_eq!(keep.names("destroyThread"), 4);
-    let threads: HashSet<u64> = keep.records.iter().map(|record| record.thread).collect();
+    assert_eq!((keep.thread_starts(), keep.thread_ends()), (5, 4));
+    let threads: HashSet<u64> = keep.events.iter().map(|kept| kept.thread).collect();
     assert_eq!(threads, HashSet::from([1, 2, 3, 4, 5]));
     // Nothing of a thread comes before its beginning.
     let mut begun = HashSet::new();
-    for record in &keep.records {
-        if record.what == What::CreateThread {
-            begun.insert(record.thread);
+    for kept in &keep.events {
+        if matches!(kept.what, What::ThreadStart { .. }) {
+            begun.insert(kept.thread);
         }
-        assert!(begun.contains(&record.thread), "{record:?}");
+        assert!(begun.contains(&kept.thread), "{kept:?}");
     }
-    let allocs = keep.records.iter().filter(|r| r.thread > 1 && r.attributes.is_empty());
-    assert!(allocs.filter(|r| matches!(r.what, What::Alloc { .. })).count() >= 160_000);
-    assert!(keep.records.iter().all(|r| r.time < 600_000_000_000));
+    let mallocs = keep.calls().filter(|(kept, call)| kept.thread > 1 && call.function == Function::Malloc);
+    assert!(mallocs.count() >= 160_000);
+    assert!(keep.events.iter().all(|kept| kept.time < 600_000_000_000));
 }
 
 #[test]
@@ -163,7 +204,7 @@ fn a_thread_that_calls_pthread_exit() {
     let (outcome, keep) = run(&["pthread_exit"]);
     assert_eq!(outcome.exit_code(), 0);
     assert_eq!(keep.of_size(1_000_001).len(), 1);
-    assert_eq!((keep.names("createThread"), keep.names("destroyThread")), (2, 1));
+    assert_eq!((keep.thread_starts(), keep.thread_ends()), (2, 1));
 }
 
 #[test]
@@ -183,11 +224,10 @@ fn an_image_that_execs_another() {
     let (outcome, keep) = run(&["exec", "3"]);
     assert_eq!((outcome.exit_code(), outcome.images), (0, 4));
     for (image, size) in (1..).zip([1_000_004, 1_000_003, 1_000_002, 1_000_001]) {
-        let record = keep.records.iter().find(|r| matches!(r.what, What::Alloc { size: s, .. } if s == size));
-        assert_eq!(record.unwrap().heap, image);
+        let (kept, _) = keep.calls().find(|(_, call)| call.size == size).unwrap();
+        assert_eq!(kept.heap, image);
     }
-    assert_eq!((keep.names("createHeap"), keep.names("destroyHeap")), (4, 4));
-    assert_eq!(keep.names("createThread"), 1);
+    assert_eq!((keep.images(), keep.thread_starts()), (4, 1));
 }
 
 #[test]
@@ -197,16 +237,18 @@ fn signal_handlers() {
     let (outcome, keep) = run(&["timer"]);
     assert_eq!(outcome.exit_code(), 0);
     assert!(keep.of_size(100).len() >= 300_000);
-    assert!(keep.comments.iter().any(|text| text.starts_with("reallocarray of ")));
+    let failed = |what: &What<'_>| matches!(what, What::Failed(call) if call.function == Function::Reallocarray);
+    assert!(keep.count(failed) > 0);
 }
 
 #[test]
 fn every_way_to_end() {
-    for (mode, code, end) in [("_exit", 7, "exit=7"), ("abort", 134, "signal=6"), ("kill", 137, "signal=9")] {
+    let (exit, abort, kill) = (What::Exit { status: 7 }, What::Killed { signal: 6 }, What::Killed { signal: 9 });
+    for (mode, code, end) in [("_exit", 7, exit), ("abort", 134, abort), ("kill", 137, kill)] {
         let (outcome, keep) = run(&[mode]);
         assert_eq!(outcome.exit_code(), code, "{mode}");
         assert_eq!(keep.of_size(1_000_001).len(), 1, "{mode}");
-        assert!(keep.records.last().unwrap().attributes.starts_with(end), "{mode}");
+        assert_eq!(keep.events.last().unwrap().what, end, "{mode}");
     }
 }
 
@@ -217,25 +259,26 @@ fn more_events_than_the_ring_holds() {
     assert!(keep.of_size(64).len() >= 500_000);
 }
 
-/// What is written is read again: records, in order, but for the fields that HATF 1.0 does not have.
+/// What is written is read again, by either DTD: events, in order.
 #[test]
 fn a_trace_and_back() {
     let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("t.mtf");
-    let (mut keep, mut again) = (Keep::default(), Keep::default());
-    let mut trace = TraceWriter::create(&path).unwrap();
+    let paths = ["heap.mtf", "hatf10.mtf"].map(|name| directory.path().join(name));
+    let mut keep = Keep::default();
+    let mut heap = HeapWriter::new(trace::create(&paths[0]).unwrap(), &HeapOptions::default()).unwrap();
+    let mut hatf10 = Hatf10Writer::new(trace::create(&paths[1]).unwrap(), &WriteOptions::default()).unwrap();
     let command = [program().into(), "threads".into(), "3".into(), "20000".into()];
-    record(&command, &mut Tee(&mut keep, &mut trace)).unwrap();
-    let written = trace.finish().unwrap();
-    assert_eq!(written.bytes, path.metadata().unwrap().len());
-    hatf::copy(&mut TraceReader::open(&path).unwrap(), &mut again).unwrap();
-    assert_eq!(keep.comments, again.comments);
-    assert_eq!(keep.records.len(), again.records.len());
-    for (kept, read) in keep.records.iter().zip(&again.records) {
-        assert_eq!((kept.what, kept.thread), (read.what, read.thread));
-        assert_eq!(kept.attributes, read.attributes);
-        if !kept.attributes.contains("time=") {
-            assert_eq!((kept.time, kept.heap), (read.time, read.heap));
+    record(&command, &mut Tee(&mut keep, &mut Tee(&mut heap, &mut hatf10))).unwrap();
+    for (path, (file, losses)) in paths.iter().zip([heap.finish().unwrap(), hatf10.finish().unwrap()]) {
+        assert!(losses.is_empty(), "{losses}");
+        assert_eq!(trace::written(file, path).unwrap(), path.metadata().unwrap().len());
+        let mut again = Keep::default();
+        hatf::copy(&mut TraceReader::open(path).unwrap(), &mut again).unwrap();
+        assert_eq!(keep.events.len(), again.events.len());
+        for (kept, read) in keep.events.iter().zip(&again.events) {
+            // HATF 1.0's threads have no heap.
+            let heap = if read.heap == 0 { 0 } else { kept.heap };
+            assert_eq!(Kept { heap, ..kept.clone() }, *read);
         }
     }
 }
@@ -244,12 +287,16 @@ fn a_trace_and_back() {
 struct Full(u32);
 
 impl EventSink for Full {
-    fn record(&mut self, _: &Record<'_>) -> Result<()> {
+    fn event(&mut self, _: &Event<'_>) -> Result<()> {
         self.0 += 1;
         if self.0 > 100 { Err(hatf::Error::Trace("full".into())) } else { Ok(()) }
     }
 
-    fn comment(&mut self, _: &str) -> Result<()> {
+    fn comment(&mut self, _: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
+    fn about(&mut self, _: &About) -> Result<()> {
         Ok(())
     }
 }

@@ -31,8 +31,8 @@ pub(crate) struct SectionWriter {
     pub(crate) records: u32,
     /// The next chunk resets the state.
     pub(crate) reset: bool,
-    /// Changes to make again after every reset: record, leaf, change.
-    sticky: Vec<(u16, u8, Change)>,
+    /// Changes to make again after every reset: record, leaf, whether it is for all leaves of the name, change.
+    sticky: Vec<(u16, u8, bool, Change)>,
     /// The sticky changes are due.
     fresh: bool,
 }
@@ -187,12 +187,24 @@ impl<S: Sink> RecordWriter<S> {
     /// # Errors
     /// A change that spec 4.1 does not allow.
     pub fn set(&mut self, section: usize, record: u16, leaf: u8, change: Change) -> Result<()> {
+        self.set_lasting(section, record, leaf, false, change)
+    }
+
+    /// As [`set`](Self::set), for every leaf of the section that has this one's field name, by one metadata record.
+    ///
+    /// # Errors
+    /// A change that spec 4.1 does not allow to one of them.
+    pub fn set_all(&mut self, section: usize, record: u16, leaf: u8, change: Change) -> Result<()> {
+        self.set_lasting(section, record, leaf, true, change)
+    }
+
+    fn set_lasting(&mut self, section: usize, record: u16, leaf: u8, all: bool, change: Change) -> Result<()> {
         self.position(section, record)?;
         self.make_room(section)?;
         self.put_sticky(section)?;
-        self.put_change(section, record, leaf, change)?;
+        self.put_change(section, record, leaf, all, change)?;
         if let Some(writer) = self.sections.get_mut(section) {
-            writer.sticky.push((record, leaf, change));
+            writer.sticky.push((record, leaf, all, change));
         }
         Ok(())
     }
@@ -424,23 +436,24 @@ impl<S: Sink> RecordWriter<S> {
         if interpretation.stores() {
             // An item before this one of the same record may have made room already.
             if width < wanted {
-                self.put_change(section, record, misfit.leaf, Change::Width(wanted))?;
+                self.put_change(section, record, misfit.leaf, false, Change::Width(wanted))?;
             }
             return Ok(());
         }
         if writer.state.remembered(index) < wanted {
-            self.put_change(section, record, misfit.leaf, Change::Width(wanted))?;
+            self.put_change(section, record, misfit.leaf, false, Change::Width(wanted))?;
         }
-        self.put_change(section, record, misfit.leaf, Change::Interpretation(Interpretation::None))
+        self.put_change(section, record, misfit.leaf, false, Change::Interpretation(Interpretation::None))
     }
 
     fn number(&self, section: usize) -> Option<u8> {
         self.format.sections.get(section).map(|s| s.number)
     }
 
-    fn put_change(&mut self, section: usize, record: u16, leaf: u8, change: Change) -> Result<()> {
+    fn put_change(&mut self, section: usize, record: u16, leaf: u8, all: bool, change: Change) -> Result<()> {
         let tag = self.format.records.get(usize::from(record)).map_or(0, |r| r.tag);
-        self.put_metadata(section, &Metadata::new(tag, leaf, change))
+        let metadata = Metadata::new(tag, leaf, change);
+        self.put_metadata(section, &if all { metadata.for_all() } else { metadata })
     }
 
     fn put_metadata(&mut self, section: usize, metadata: &Metadata) -> Result<()> {
@@ -476,8 +489,8 @@ impl<S: Sink> RecordWriter<S> {
         let Some(writer) = self.sections.get_mut(section).filter(|s| s.fresh) else { return Ok(()) };
         writer.fresh = false;
         let sticky = writer.sticky.clone();
-        for (record, leaf, change) in sticky {
-            self.put_change(section, record, leaf, change)?;
+        for (record, leaf, all, change) in sticky {
+            self.put_change(section, record, leaf, all, change)?;
         }
         Ok(())
     }
@@ -551,6 +564,12 @@ impl<S: Sink> Drop for RecordWriter<S> {
 }
 
 impl Metadata {
+    /// The same for all leaves of the field's name (bit 3 of the property).
+    #[must_use]
+    pub fn for_all(self) -> Self {
+        Self { property: self.property | 8, ..self }
+    }
+
     /// The metadata record of a change, its values as short as they go.
     #[must_use]
     pub fn new(record: u32, field: u8, change: Change) -> Self {

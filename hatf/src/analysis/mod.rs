@@ -14,7 +14,8 @@ pub use report::{Calls, LargestBlock, Peak, Report, StillLive, Totals};
 pub use threads::ThreadReport;
 pub use timeline::{Point, Timeline};
 
-use crate::{EventSink, Record, Result, What};
+use crate::Result;
+use crate::event::{About, Call, Event, EventSink, Function, UNKNOWN_SIZE, What, about_lines};
 use live::{Block, Live};
 use threads::Threads;
 
@@ -66,35 +67,58 @@ impl Analysis {
         }
     }
 
-    fn begin(&mut self, record: &Record<'_>, address: u64, size: u64) {
+    fn begin(&mut self, event: &Event<'_>, address: u64, size: u64) {
         self.totals.allocs += 1;
         self.totals.bytes = self.totals.bytes.saturating_add(size);
         self.sizes.add(size, size);
-        self.threads.of(record.thread).allocated(size);
-        let block = Block { size, time: record.time, before: self.totals.bytes, heap: record.heap };
+        self.threads.of(event.thread).allocated(size);
+        let block = Block { size, time: event.time, before: self.totals.bytes, heap: event.heap };
         if self.live.insert(address, block).is_some() {
             self.totals.allocs_of_live_blocks += 1;
         }
     }
 
     /// A block ends; its size, or `None` if it was not known.
-    fn end(&mut self, record: &Record<'_>, address: u64) -> Option<u64> {
+    fn end(&mut self, event: &Event<'_>, address: u64) -> Option<u64> {
         let Some(block) = self.live.remove(address) else {
             self.totals.unmatched_frees += 1;
-            self.threads.of(record.thread).freed(None);
+            self.threads.of(event.thread).freed(None);
             return None;
         };
         self.totals.frees += 1;
-        self.threads.of(record.thread).freed(Some(block.size));
-        self.lifetimes.add(record.time.saturating_sub(block.time), block.size);
+        self.threads.of(event.thread).freed(Some(block.size));
+        self.lifetimes.add(event.time.saturating_sub(block.time), block.size);
         self.lifetimes_in_bytes.add(self.totals.bytes.saturating_sub(block.before), block.size);
         Some(block.size)
     }
 
-    fn realloc(&mut self, record: &Record<'_>, old: u64, address: u64) {
+    fn call(&mut self, event: &Event<'_>, call: &Call) {
+        if call.old != 0 {
+            self.realloc(event, call);
+        } else if call.address != 0 {
+            *match call.function {
+                Function::Malloc => &mut self.calls.malloc,
+                Function::Calloc => &mut self.calls.calloc,
+                Function::Realloc | Function::Reallocarray => &mut self.calls.realloc_of_null,
+                _ => &mut self.calls.aligned,
+            } += 1;
+            self.begin(event, call.address, call.size);
+        }
+    }
+
+    /// A realloc of a block.
+    fn realloc(&mut self, event: &Event<'_>, call: &Call) {
+        let Call { old, address, size, .. } = *call;
+        if address == 0 {
+            if call.old_is_gone() {
+                self.calls.free += 1;
+                self.end(event, old);
+            }
+            return;
+        }
         self.calls.realloc += 1;
-        let before = self.end(record, old);
-        let size = record.attributes().number("size").or(before).unwrap_or(0);
+        let before = self.end(event, old);
+        let size = if size == UNKNOWN_SIZE { before.unwrap_or(0) } else { size };
         self.calls.reallocs_in_place += u64::from(old == address);
         match before {
             Some(before) if size > before => {
@@ -107,52 +131,59 @@ impl Analysis {
             }
             None => {}
         }
-        self.begin(record, address, size);
-    }
-
-    fn count_alloc(&mut self, record: &Record<'_>) {
-        let name = record.attributes().words().next().unwrap_or_default();
-        *match name {
-            b"" => &mut self.calls.malloc,
-            b"calloc" => &mut self.calls.calloc,
-            b"realloc" | b"reallocarray" => &mut self.calls.realloc_of_null,
-            _ => &mut self.calls.aligned,
-        } += 1;
+        self.begin(event, address, size);
     }
 }
 
 impl EventSink for Analysis {
-    fn record(&mut self, record: &Record<'_>) -> Result<()> {
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
         self.totals.records += 1;
-        self.now = self.now.max(record.time);
-        match record.what {
-            What::Alloc { size, address } => {
-                self.count_alloc(record);
-                self.begin(record, address, size);
-            }
+        self.now = self.now.max(event.time);
+        match event.what {
+            What::Call(ref call) => self.call(event, call),
             What::Free { address } => {
                 self.calls.free += 1;
-                self.end(record, address);
+                self.end(event, address);
             }
-            What::Realloc { old, address } => self.realloc(record, old, address),
+            What::ReallocBegin { old } => drop(self.end(event, old)),
+            What::ReallocEnd(Call { address, size, .. }) => {
+                self.calls.realloc += 1;
+                if address != 0 {
+                    self.begin(event, address, size);
+                }
+            }
             What::CreateHeap => self.totals.heaps += 1,
-            What::DestroyHeap => self.left.add_all(self.live.drain_heap(record.heap)),
-            What::CreateThread => self.threads.began(record),
-            What::DestroyThread => self.threads.ended(record),
+            What::Image { process, path } => {
+                self.totals.heaps += 1;
+                self.left.add_all(self.live.drain());
+                let (image, path) = (self.totals.heaps, String::from_utf8_lossy(path));
+                self.comment(format!("image {image}: {path} (process {process})").as_bytes())?;
+            }
+            What::DestroyHeap => self.left.add_all(self.live.drain_heap(event.heap)),
+            What::Exit { .. } | What::Killed { .. } => self.left.add_all(self.live.drain()),
+            What::ThreadStart { .. } => self.threads.began(event),
+            What::ThreadEnd => self.threads.ended(event),
+            What::Failed(_) => self.calls.failed += 1,
+            What::Lost { events } => self.totals.lost += events,
+            What::Mark { .. } | What::PhaseBegin { .. } | What::PhaseEnd { .. } => {}
         }
         let (bytes, blocks) = (self.live.bytes(), self.live.blocks());
         self.peak.note(bytes, blocks, self.now, self.totals.records);
-        if record.time > 0 || self.now == 0 {
+        if event.time > 0 || self.now == 0 {
             self.timeline.note(self.now, bytes);
         }
         Ok(())
     }
 
-    fn comment(&mut self, text: &str) -> Result<()> {
+    fn comment(&mut self, text: &[u8]) -> Result<()> {
         if self.comments.len() < COMMENTS {
-            self.comments.push(text.to_owned());
+            self.comments.push(String::from_utf8_lossy(text).into_owned());
         }
         Ok(())
+    }
+
+    fn about(&mut self, about: &About) -> Result<()> {
+        about_lines(about).iter().try_for_each(|line| self.comment(line.as_bytes()))
     }
 }
 

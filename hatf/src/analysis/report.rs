@@ -47,6 +47,8 @@ pub struct Totals {
     pub unmatched_frees: u64,
     /// Blocks that began where one was live: 0 unless records are missing.
     pub allocs_of_live_blocks: u64,
+    /// Events that the trace says were lost.
+    pub lost: u64,
     /// Heaps: for a recorded program, the images it was by exec.
     pub heaps: u64,
 }
@@ -74,6 +76,8 @@ pub struct Calls {
     pub realloc_bytes_copied: u64,
     /// `free`.
     pub free: u64,
+    /// Calls that gave no block.
+    pub failed: u64,
 }
 
 /// The most that was live at once.

@@ -1,21 +1,24 @@
 use super::*;
 
-fn give(analysis: &mut Analysis, time: u64, what: What, attributes: &str) {
-    let attributes = attributes.as_bytes();
-    analysis.record(&Record { what, time, thread: 1, heap: 1, attributes }).unwrap();
+fn give(analysis: &mut Analysis, time: u64, what: What<'_>) {
+    analysis.event(&Event { time, heap: 1, ..Event::new(what) }).unwrap();
+}
+
+fn call(function: Function, size: u64, old: u64, address: u64) -> What<'static> {
+    What::Call(Call { size, old, address, ..Call::new(function) })
 }
 
 #[test]
 fn sums_and_peak() {
     let mut analysis = Analysis::new();
-    give(&mut analysis, 0, What::CreateHeap, "");
-    give(&mut analysis, 1, What::Alloc { size: 100, address: 16 }, "");
-    give(&mut analysis, 2, What::Alloc { size: 50, address: 32 }, "calloc count=2");
-    give(&mut analysis, 5, What::Realloc { old: 16, address: 64 }, "size=300");
-    give(&mut analysis, 9, What::Free { address: 32 }, "");
-    give(&mut analysis, 9, What::Free { address: 7 }, "");
-    give(&mut analysis, 10, What::Realloc { old: 64, address: 64 }, "size=10");
-    give(&mut analysis, 11, What::DestroyHeap, "exit=0");
+    give(&mut analysis, 0, What::CreateHeap);
+    give(&mut analysis, 1, call(Function::Malloc, 100, 0, 16));
+    give(&mut analysis, 2, call(Function::Calloc, 50, 0, 32));
+    give(&mut analysis, 5, call(Function::Realloc, 300, 16, 64));
+    give(&mut analysis, 9, What::Free { address: 32 });
+    give(&mut analysis, 9, What::Free { address: 7 });
+    give(&mut analysis, 10, call(Function::Realloc, 10, 64, 64));
+    give(&mut analysis, 11, What::DestroyHeap);
     let report = analysis.finish();
     assert_eq!((report.totals.allocs, report.totals.frees), (4, 3));
     assert_eq!((report.totals.bytes, report.totals.unmatched_frees), (460, 1));
@@ -31,9 +34,9 @@ fn sums_and_peak() {
 #[test]
 fn a_heap_takes_its_blocks_along() {
     let mut analysis = Analysis::new();
-    give(&mut analysis, 1, What::Alloc { size: 100, address: 16 }, "");
-    give(&mut analysis, 2, What::DestroyHeap, "exec");
-    give(&mut analysis, 3, What::Alloc { size: 1, address: 16 }, "");
+    give(&mut analysis, 1, call(Function::Malloc, 100, 0, 16));
+    give(&mut analysis, 2, What::DestroyHeap);
+    give(&mut analysis, 3, call(Function::Malloc, 1, 0, 16));
     let report = analysis.finish();
     assert_eq!(report.totals.allocs_of_live_blocks, 0);
     assert_eq!((report.still_live.blocks, report.still_live.bytes), (2, 101));

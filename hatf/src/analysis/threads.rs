@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::Record;
+use crate::event::Event;
 
 /// What one thread did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -54,14 +54,12 @@ impl Threads {
         &mut self.current
     }
 
-    pub(super) fn began(&mut self, record: &Record<'_>) {
-        let time = record.attributes().number("time");
-        self.of(record.thread).began = time;
+    pub(super) fn began(&mut self, event: &Event<'_>) {
+        self.of(event.thread).began = Some(event.time);
     }
 
-    pub(super) fn ended(&mut self, record: &Record<'_>) {
-        let time = record.attributes().number("time");
-        self.of(record.thread).ended = time;
+    pub(super) fn ended(&mut self, event: &Event<'_>) {
+        self.of(event.thread).ended = Some(event.time);
     }
 
     /// Threads ascending. Thread 0 is one only if it did something.

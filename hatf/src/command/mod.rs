@@ -1,5 +1,6 @@
 //! The subcommands and their options.
 
+pub(crate) mod convert;
 pub(crate) mod record;
 pub(crate) mod report;
 pub(crate) mod tour;
@@ -9,8 +10,10 @@ use std::io;
 use std::path::PathBuf;
 
 use hatf::Error;
+use hatf::convert::Form;
+use metatf::container::{Codec, WriteOptions};
 
-/// Heap allocation traces: record, report and read them.
+/// Heap allocation traces: record, report, convert and read them.
 #[derive(clap::Parser)]
 #[command(
     name = "hatf",
@@ -22,6 +25,7 @@ Examples:
   hatf report perl.mtf                         what its heap did
   hatf report perl.mtf --format json | jq .peak
   hatf report perl.mtf --svg live.svg          live bytes over time, as a picture
+  hatf convert perl.mtf perl.jsonl             the trace in another form
 
 Exit status: 0 well; 1 a trace could not be read or written; 2 wrong usage. `hatf record` ends as
 the program does: with its status, 128 + N if signal N ended it, 125 if recording failed, 126 if
@@ -30,6 +34,7 @@ the program could not be run, 127 if it was not found."
 pub(crate) enum Command {
     Record(Record),
     Report(Report),
+    Convert(Convert),
     Tour(Tour),
 }
 
@@ -45,6 +50,7 @@ Examples:
   hatf record perl -e '$x{$_} = 1 for 1..10000'
   hatf record -o sort.mtf -- sort -u words.txt
   hatf record --report --no-trace python3 -c 'print(1)'
+  hatf record --clock 100us -o big.mtf PROGRAM       coarser times, a smaller trace
   LD_PRELOAD=libjemalloc.so.2 hatf record PROGRAM    record it with another allocator")]
 pub(crate) struct Record {
     /// The trace to write; without it PROGRAM.mtf, or PROGRAM.1.mtf and so on, here.
@@ -58,6 +64,15 @@ pub(crate) struct Record {
     /// Write no trace.
     #[arg(long, requires = "report", conflicts_with = "output")]
     pub(crate) no_trace: bool,
+
+    /// The DTD of the trace.
+    #[arg(long, value_enum, default_value_t = TraceFormat::Heap, conflicts_with = "no_trace")]
+    pub(crate) format: TraceFormat,
+
+    /// Length of a tick of the trace's clock, 1ns to 1ms, or off for a trace without times. The finer the clock, the
+    /// larger the trace. (hatf10 always has nanoseconds.)
+    #[arg(long, value_name = "TICK", default_value = "1us", value_parser = clock)]
+    pub(crate) clock: u64,
 
     /// Say nothing on standard error but what went wrong.
     #[arg(short, long)]
@@ -88,6 +103,96 @@ pub(crate) struct Report {
     pub(crate) svg: Option<PathBuf>,
 }
 
+/// Convert a trace from one form to another.
+///
+/// Nothing is lost in silence: what the new form has no place for is told on standard error, a line for each kind of
+/// loss. Input that is compressed by zstd or gzip is decompressed on the way.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hatf convert perl.mtf perl.jsonl
+  hatf convert --to hatf1 perl.mtf perl.hatf
+  hatf convert gawk.raw32.zst gawk.mtf
+  hatf convert --from malloclab --to heap - - < short1.rep > short1.mtf")]
+pub(crate) struct Convert {
+    /// The form of the input; without it, as its first bytes or its name tell.
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub(crate) from: Option<Form>,
+
+    /// The form of the output; without it, as its name tells (.mtf is heap).
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub(crate) to: Option<Form>,
+
+    /// How small against how fast, for traces in Meta-TF.
+    #[arg(long, value_enum, default_value_t = Profile::Default)]
+    pub(crate) profile: Profile,
+
+    /// Length of a tick of a heap trace's clock, 1ns to 1ms, or off; without it, that of the input.
+    #[arg(long, value_name = "TICK", value_parser = clock)]
+    pub(crate) clock: Option<u64>,
+
+    /// Exit with status 1 if something was lost.
+    #[arg(long)]
+    pub(crate) strict: bool,
+
+    /// The trace; `-` is standard input.
+    #[arg(value_name = "IN")]
+    pub(crate) input: PathBuf,
+
+    /// Where it goes; standard output without, or for `-`.
+    #[arg(value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// How small against how fast.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Profile {
+    /// Quick to write: LZ4.
+    Fast,
+    /// zstd at level 3.
+    Default,
+    /// As small as it gets: zstd at level 19.
+    Archive,
+}
+
+impl Profile {
+    pub(crate) fn write_options(self) -> WriteOptions {
+        let codec = match self {
+            Self::Fast => Codec::Lz4,
+            Self::Default => Codec::Zstd(3),
+            Self::Archive => Codec::Zstd(19),
+        };
+        WriteOptions { codec, ..WriteOptions::default() }
+    }
+}
+
+/// The DTDs that a program can be recorded by.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum TraceFormat {
+    /// heap.dtd: every function told apart, small.
+    Heap,
+    /// HATF10.dtd: the paper's.
+    Hatf10,
+}
+
+/// Nanoseconds of `1us`, `100 ns`, `1ms`; 0 for `off`.
+fn clock(text: &str) -> Result<u64, String> {
+    if text == "off" {
+        return Ok(0);
+    }
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let unit = match unit.trim() {
+        "ns" => Some(1),
+        "us" | "µs" => Some(1_000),
+        "ms" => Some(1_000_000),
+        _ => None,
+    };
+    let tick = number.parse::<u64>().ok().zip(unit).and_then(|(number, unit)| number.checked_mul(unit));
+    let wrong = || "expected a length from 1ns to 1ms, such as 1us, or off".to_owned();
+    tick.filter(|tick| (1..=1_000_000).contains(tick)).ok_or_else(wrong)
+}
+
 /// Record a program of this machine, report on it, and show what to try next.
 #[derive(clap::Args)]
 pub(crate) struct Tour {
@@ -111,5 +216,6 @@ pub(crate) fn exit_code(error: &Error) -> u8 {
         Error::Start(_, error) if error.kind() == io::ErrorKind::NotFound => 127,
         Error::Start(..) => 126,
         Error::System(..) | Error::Trace(_) => 1,
+        Error::Usage(_) => 2,
     }
 }

@@ -6,11 +6,14 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 
 use hatf::analysis::Analysis;
+use hatf::event::{About, Tee};
+use hatf::hatf10::Hatf10Writer;
+use hatf::heap::{HeapOptions, HeapWriter};
 use hatf::record::Outcome;
-use hatf::trace::TraceWriter;
-use hatf::{EventSink, Record, Result, Tee};
+use hatf::{Event, EventSink, Result, trace};
+use metatf::container::WriteOptions;
 
-use super::Record as Options;
+use super::{Record as Options, TraceFormat};
 
 /// The exit status where recording failed.
 const FAILED: u8 = 125;
@@ -41,18 +44,22 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
 }
 
 fn to_file(options: &Options, path: &Path, analysis: Option<&mut Analysis>) -> Result<Outcome> {
-    let mut trace = TraceWriter::create(path)?;
-    let outcome = match record(&options.command, &mut trace, analysis) {
-        Ok(outcome) => outcome,
-        Err(error) => {
-            // The program never ran: an empty trace helps nobody.
-            let _ = trace.finish();
-            let _ = std::fs::remove_file(path);
-            return Err(error);
+    let file = trace::create(path)?;
+    let (recorded, file) = match options.format {
+        TraceFormat::Heap => {
+            let heap = HeapOptions { resolution: options.clock, ..HeapOptions::default() };
+            let mut trace = HeapWriter::new(file, &heap)?;
+            (record(&options.command, &mut trace, analysis), trace.finish().map(|(file, _)| file))
+        }
+        TraceFormat::Hatf10 => {
+            let mut trace = Hatf10Writer::new(file, &WriteOptions::default())?;
+            (record(&options.command, &mut trace, analysis), trace.finish().map(|(file, _)| file))
         }
     };
-    let written = trace.finish()?;
-    say(options, &outcome, Some((path, written.bytes)));
+    // Where the program never ran, an empty trace helps nobody.
+    let outcome = recorded.inspect_err(|_| drop(std::fs::remove_file(path)))?;
+    let bytes = trace::written(file?, path)?;
+    say(options, &outcome, Some((path, bytes)));
     Ok(outcome)
 }
 
@@ -104,11 +111,15 @@ fn free_name(command: &[OsString]) -> PathBuf {
 struct Nothing;
 
 impl EventSink for Nothing {
-    fn record(&mut self, _: &Record<'_>) -> Result<()> {
+    fn event(&mut self, _: &Event<'_>) -> Result<()> {
         Ok(())
     }
 
-    fn comment(&mut self, _: &str) -> Result<()> {
+    fn comment(&mut self, _: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
+    fn about(&mut self, _: &About) -> Result<()> {
         Ok(())
     }
 }

@@ -6,8 +6,10 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use hatf::trace::{TraceReader, TraceWriter};
-use hatf::{Error, EventSource as _, Item, Result, What};
+use hatf::event::Call;
+use hatf::heap::{HeapOptions, HeapWriter};
+use hatf::trace::{self, TraceReader};
+use hatf::{Error, Event, EventSource as _, Item, Result, What};
 
 use super::Tour as Options;
 use super::report::analyse;
@@ -31,6 +33,8 @@ const PROGRAMS: &[(&str, &[&str])] = &[
 
 /// Records of the trace that are shown.
 const SHOWN: usize = 12;
+/// Nanoseconds in a tick, as `hatf record` has them.
+const CLOCK: u64 = 1_000;
 
 pub(crate) fn run(options: &Options) -> Result<u8> {
     let mut out = io::stdout().lock();
@@ -41,9 +45,10 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
         writeln!(out, "1. Record a program: {}\n", program.display())?;
         writeln!(out, "   $ hatf record -o {} {name} {}", options.output.display(), short(arguments))?;
         out.flush()?;
-        let mut trace = TraceWriter::create(&options.output)?;
+        let clock = HeapOptions { resolution: CLOCK, ..HeapOptions::default() };
+        let mut trace = HeapWriter::new(trace::create(&options.output)?, &clock)?;
         let recorded = hatf::record::record(&command, &mut trace);
-        let written = trace.finish()?;
+        let bytes = trace::written(trace.finish()?.0, &options.output)?;
         let outcome = match recorded {
             Ok(outcome) if outcome.images > 0 && outcome.events > 0 => outcome,
             Ok(_) => {
@@ -62,7 +67,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
             out,
             "   {} events, {} bytes in {}, {} lost",
             outcome.events,
-            written.bytes,
+            bytes,
             options.output.display(),
             outcome.lost
         )?;
@@ -86,6 +91,7 @@ fn show(path: &Path, out: &mut dyn io::Write) -> Result<()> {
    cargo run --release -p hatf -- record -o my.mtf YOUR-PROGRAM ITS ARGUMENTS
    cargo run --release -p hatf -- report my.mtf
    cargo run --release -p hatf -- report {shown} --svg live.svg
+   cargo run --release -p hatf -- convert {shown} tour.jsonl
    cargo run --release -p metatfc -- dump {shown} --head 20
    cargo run --release -p metatfc -- stat {shown}"
     )?;
@@ -98,19 +104,27 @@ fn first_records(path: &Path, out: &mut dyn io::Write) -> Result<()> {
     while let Some(item) = reader.next()?
         && left > 0
     {
-        let Item::Record(record) = item else { continue };
+        let Item::Event(event) = item else { continue };
         left -= 1;
-        let text = String::from_utf8_lossy(record.attributes);
-        let fields = match record.what {
-            What::Alloc { size, address } => format!("{size} bytes at 0x{address:x}"),
-            What::Realloc { old, address } => format!("0x{old:x} is now 0x{address:x}"),
-            What::Free { address } => format!("0x{address:x}"),
-            _ => String::new(),
-        };
-        let (time, thread, name) = (record.time, record.thread, record.what.name());
-        writeln!(out, "   {time:>10} ns  thread {thread}  {name:<12} {fields} {text}")?;
+        let Event { time, thread, .. } = event;
+        writeln!(out, "   {:>10} us  thread {thread}  {}", time / CLOCK, told(&event.what))?;
     }
     Ok(())
+}
+
+/// An event as a line of C says it, about.
+fn told(what: &What<'_>) -> String {
+    match *what {
+        What::Call(Call { function, size, old, address, .. }) => {
+            let old = if function.is_realloc() { format!("0x{old:x}, ") } else { String::new() };
+            format!("{}({old}{size}) = 0x{address:x}", function.name())
+        }
+        What::Free { address } => format!("free(0x{address:x})"),
+        What::Image { process, path } => format!("image {} (process {process})", String::from_utf8_lossy(path)),
+        What::ThreadStart { .. } => "thread begins".to_owned(),
+        What::ThreadEnd => "thread ends".to_owned(),
+        ref other => format!("{other:?}"),
+    }
 }
 
 /// The first program of that name on the path which is no script: the shell wrappers of version

@@ -1,6 +1,4 @@
 //! What is written is read again; hostile streams end in an error that names a place.
-#![expect(clippy::unwrap_used)]
-
 use super::*;
 
 fn read_all(bytes: &[u8]) -> (Vec<String>, Option<Error>) {

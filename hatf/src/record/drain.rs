@@ -11,9 +11,10 @@ use hatf_record::{Consumer, Event, Poll, Ring};
 
 use super::Outcome;
 use super::head::Head;
+use super::mapper::Mapper;
 use super::signals::Forwarding;
-use crate::hatf10::Mapper;
-use crate::{Error, EventSink, Result};
+use crate::event::{Event as HeapEvent, EventSink, What};
+use crate::{Error, Result};
 
 /// How long a producer may hold up a full ring before its event is given up.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -101,7 +102,7 @@ impl<'a> Drain<'a> {
     fn give(&mut self, event: &Event) {
         self.events += 1;
         if self.sink_error.is_none() {
-            let given = self.mapper.event(event, self.sink);
+            let given = self.mapper.slot(event, self.sink);
             self.note(given);
         }
     }
@@ -145,18 +146,19 @@ impl<'a> Drain<'a> {
         let children = header.forks.load(Ordering::Relaxed).max(header.elsewhere.load(Ordering::Relaxed));
         let waits = header.waits.load(Ordering::Relaxed);
         if self.sink_error.is_none() {
-            let how = match (status.code(), status.signal()) {
-                (Some(code), _) => format!("exit={code}"),
-                (None, Some(signal)) => format!("signal={signal}"),
-                (None, None) => "ended".to_owned(),
+            let end = match (status.code(), status.signal()) {
+                (None, Some(signal)) => What::Killed { signal: signal.unsigned_abs().into() },
+                (code, _) => What::Exit { status: code.unwrap_or(0).unsigned_abs().into() },
             };
             let mut end = || -> Result<()> {
-                self.mapper.finish(&how, self.sink)?;
-                self.sink.comment(&format!("end: {how}, {} events, {} lost", self.events, self.lost))?;
-                if children > 0 {
-                    self.sink.comment(&format!("{children} child processes were not recorded"))?;
+                if self.lost > 0 {
+                    let lost = What::Lost { events: self.lost };
+                    let (time, heap) = (self.mapper.time(), self.mapper.images());
+                    self.sink.event(&HeapEvent { time, heap, ..HeapEvent::new(lost) })?;
                 }
-                Ok(())
+                self.mapper.finish(end, self.sink)?;
+                let about = serde_json::json!({"events": self.events, "lost": self.lost, "children": children});
+                about.as_object().map_or(Ok(()), |about| self.sink.about(about))
             };
             let ended = end();
             self.note(ended);

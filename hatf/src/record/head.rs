@@ -1,9 +1,12 @@
-//! The comments at the head of a trace: where it comes from.
+//! What a trace says about itself: where it comes from.
 
 use std::ffi::{CStr, OsString};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::{EventSink, Result};
+use serde_json::json;
+
+use crate::Result;
+use crate::event::EventSink;
 
 /// When a recording began, and of what.
 #[derive(Debug)]
@@ -11,7 +14,7 @@ pub(super) struct Head {
     /// `CLOCK_MONOTONIC` in nanoseconds: the trace's time 0.
     pub(super) clock: u64,
     wall: Duration,
-    command: String,
+    command: Vec<String>,
 }
 
 impl Head {
@@ -21,26 +24,36 @@ impl Head {
         unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
         let clock = time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned();
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let words: Vec<String> = command.iter().map(|word| quoted(&word.to_string_lossy())).collect();
-        Self { clock, wall, command: words.join(" ") }
+        let command = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        Self { clock, wall, command }
     }
 
+    /// Says where the trace comes from; the keys are those that `dtds/heap.dtd` names.
     pub(super) fn write(&self, sink: &mut dyn EventSink) -> Result<()> {
-        sink.comment(&format!("command: {}", self.command))?;
-        sink.comment(&format!("host: {}", host()))?;
-        sink.comment(&format!("start: {}", utc(self.wall.as_secs())))?;
-        sink.comment(&format!("recorder: hatf {}", env!("CARGO_PKG_VERSION")))?;
-        sink.comment("time: nanoseconds of CLOCK_MONOTONIC since the start")
+        let about = json!({
+            "program": self.command.first(),
+            "command": self.command,
+            "host": host(),
+            "start": utc(self.wall.as_secs()),
+            "clock": {"name": "CLOCK_MONOTONIC", "resolution_ns": 1},
+            "libc": libc_version(),
+            "sampling": null,
+            "recorder": format!("hatf {}", env!("CARGO_PKG_VERSION")),
+        });
+        about.as_object().map_or(Ok(()), |about| sink.about(about))
     }
 }
 
-/// A word as a shell would take it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
+/// The C library that `hatf` runs on, which is the program's, too, unless that brings its own.
+fn libc_version() -> Option<String> {
+    #[cfg(target_env = "gnu")]
+    {
+        // SAFETY: a constant C string.
+        let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
+        Some(format!("glibc {}", version.to_string_lossy()))
     }
-    format!("'{}'", word.replace('\'', "'\\''"))
+    #[cfg(not(target_env = "gnu"))]
+    None
 }
 
 fn host() -> String {
@@ -83,12 +96,5 @@ mod tests {
         assert_eq!(utc(0), "1970-01-01T00:00:00Z");
         assert_eq!(utc(951_827_696), "2000-02-29T12:34:56Z");
         assert_eq!(utc(1_767_225_599), "2025-12-31T23:59:59Z");
-    }
-
-    #[test]
-    fn words() {
-        assert_eq!(quoted("a-b/c.d"), "a-b/c.d");
-        assert_eq!(quoted("print 'x'"), "'print '\\''x'\\'''");
-        assert_eq!(quoted(""), "''");
     }
 }

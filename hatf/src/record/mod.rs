@@ -2,6 +2,7 @@
 
 mod drain;
 mod head;
+mod mapper;
 mod ring_file;
 mod shared_file;
 mod signals;
@@ -14,7 +15,8 @@ use std::time::Duration;
 
 use hatf_record::RING_VARIABLE;
 
-use crate::{Error, EventSink, Result};
+use crate::event::EventSink;
+use crate::{Error, Result};
 use drain::Drain;
 use ring_file::RingFile;
 use shared_file::SharedFile;

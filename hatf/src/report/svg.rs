@@ -100,17 +100,17 @@ fn escape(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::analysis::Analysis;
-    use crate::{EventSink as _, Record, What};
+    use crate::event::{Call, Event, EventSink as _, Function, What};
 
     #[test]
     fn draws_anything() {
         let mut out = Vec::new();
         svg(&Analysis::new().finish(), &mut out).unwrap();
         let mut analysis = Analysis::new();
-        analysis.comment("command: a <b> & 'c'").unwrap();
-        let what = What::Alloc { size: u64::MAX, address: 1 };
-        let record = Record { what, time: u64::MAX, thread: 1, heap: 1, attributes: b"" };
-        analysis.record(&record).unwrap();
+        analysis.comment(b"command: a <b> & 'c'").unwrap();
+        let what = What::Call(Call { size: u64::MAX, address: 1, ..Call::new(Function::Malloc) });
+        let event = Event { time: u64::MAX, ..Event::new(what) };
+        analysis.event(&event).unwrap();
         svg(&analysis.finish(), &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert!(text.contains("a &lt;b&gt; &amp; 'c': live bytes"));

@@ -39,6 +39,7 @@ fn totals(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         ("realloc", calls.realloc),
         ("realloc(NULL)", calls.realloc_of_null),
         ("free", calls.free),
+        ("failed", calls.failed),
     ];
     let named = named.iter().filter(|(_, n)| *n > 0);
     let list: Vec<String> = named.map(|(name, n)| format!("{} {name}", count(*n))).collect();
@@ -61,6 +62,9 @@ fn totals(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     if totals.allocs_of_live_blocks > 0 {
         let n = count(totals.allocs_of_live_blocks);
         writeln!(out, "  {n} blocks began where one was live: records are missing from the trace")?;
+    }
+    if totals.lost > 0 {
+        writeln!(out, "  {} events were lost while recording", count(totals.lost))?;
     }
     if totals.heaps > 1 {
         writeln!(out, "  {} heaps: a program that execs another begins a new one", totals.heaps)?;

@@ -84,6 +84,21 @@ impl<W: Sink, P: Protocol> Writer<W, P> {
     /// # Errors
     /// Names that the DTD does not have, a change that is not allowed.
     pub fn set(&mut self, section: &str, record: &str, leaf: &str, change: Change) -> Result<()> {
+        let (section, record, leaf) = Self::leaf(section, record, leaf)?;
+        self.inner.set(section, record, leaf, change)
+    }
+
+    /// As [`set`](Self::set), for every leaf of the section that has this one's field name.
+    ///
+    /// # Errors
+    /// As [`set`](Self::set); a change that is not allowed to one of them.
+    pub fn set_all(&mut self, section: &str, record: &str, leaf: &str, change: Change) -> Result<()> {
+        let (section, record, leaf) = Self::leaf(section, record, leaf)?;
+        self.inner.set_all(section, record, leaf, change)
+    }
+
+    /// The numbers of a leaf: section, record, leaf.
+    fn leaf(section: &str, record: &str, leaf: &str) -> Result<(usize, u16, u8)> {
         let format = P::format();
         let unknown = Error::at(0, ErrorKind::Usage("the DTD has no such section, record or leaf"));
         let section = match section {
@@ -98,7 +113,7 @@ impl<W: Sink, P: Protocol> Writer<W, P> {
             Some((index, u8::try_from(leaf).ok()?))
         });
         let (record, leaf) = found.ok_or(unknown)?;
-        self.inner.set(section, record, leaf, change)
+        Ok((section, record, leaf))
     }
 
     /// Strict: a value that does not fit its leaf's encoding is an error, instead of a metadata record that makes it fit.

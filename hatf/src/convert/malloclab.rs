@@ -1,0 +1,267 @@
+//! Text traces of the CS:APP malloc lab. Four numbers, a line each (a heap size, the number of ids, the number of
+//! operations, a weight), then an operation a line: `a ID SIZE`, `r ID SIZE`, `f ID`.
+//!
+//! Blocks have numbers there, not addresses. As events they get addresses of 16 bytes each, from 16 on, and what the trace
+//! says about itself tells so; then the way back gives the same ids. Blocks of other traces are numbered as they come.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write};
+
+use serde_json::{Value, json};
+
+use super::raw::note_about;
+use crate::event::{About, Call, Event, EventSink, EventSource, Function, Item, UNKNOWN_SIZE, What};
+use crate::loss::{Loss, Losses};
+use crate::{Error, Result};
+
+/// Bytes between the addresses of two ids.
+const STEP: u64 = 16;
+/// Where a trace says that its addresses are ids.
+const KEY: &str = "malloclab";
+/// The longest line: three words and their ends.
+const LINE: u64 = 64;
+
+/// Reads a trace.
+pub struct MalloclabSource<R> {
+    read: R,
+    line: Vec<u8>,
+    number: u64,
+    heap: u64,
+    weight: u64,
+    done: bool,
+}
+
+impl<R: BufRead> MalloclabSource<R> {
+    /// Reads the four numbers at the head.
+    ///
+    /// # Errors
+    /// They are not there.
+    pub fn new(read: R) -> Result<Self> {
+        let mut source = Self { read, line: Vec::new(), number: 0, heap: 0, weight: 0, done: false };
+        let mut head = [0; 4];
+        for number in &mut head {
+            *number = source.head_number()?;
+        }
+        [source.heap, _, _, source.weight] = head;
+        Ok(source)
+    }
+
+    fn head_number(&mut self) -> Result<u64> {
+        let there = self.next_line()?;
+        let number = std::str::from_utf8(&self.line).ok().and_then(|text| text.trim().parse().ok());
+        number.filter(|_| there).ok_or_else(|| self.wrong("no number, where the head has four, a line each"))
+    }
+
+    /// Reads the next line that is not blank; false at the end.
+    fn next_line(&mut self) -> Result<bool> {
+        loop {
+            self.line.clear();
+            self.number += 1;
+            let read = (&mut self.read).take(LINE + 1).read_until(b'\n', &mut self.line);
+            let length = read.map_err(Error::system("malloclab trace"))?;
+            if length as u64 > LINE {
+                return Err(self.wrong("a line of over 64 bytes"));
+            }
+            if length == 0 {
+                return Ok(false);
+            }
+            if !self.line.trim_ascii().is_empty() {
+                return Ok(true);
+            }
+        }
+    }
+
+    fn wrong(&mut self, what: &str) -> Error {
+        self.done = true;
+        Error::Trace(format!("malloclab trace, line {}: {what}", self.number).into())
+    }
+
+    fn operation(&mut self) -> Result<What<'static>> {
+        let text = String::from_utf8_lossy(&self.line).into_owned();
+        let mut words = text.split_ascii_whitespace();
+        let name = words.next().unwrap_or_default();
+        let numbers: Option<Vec<u64>> = words.map(|word| word.parse().ok()).collect();
+        let address = |id: u64| id.checked_add(1).and_then(|id| id.checked_mul(STEP));
+        let call = |function, size, old, address| What::Call(Call { size, old, address, ..Call::new(function) });
+        let what = match (name, numbers.as_deref()) {
+            ("a", Some(&[id, size])) => address(id).map(|address| call(Function::Malloc, size, 0, address)),
+            ("r", Some(&[id, size])) => address(id).map(|address| call(Function::Realloc, size, address, address)),
+            ("f", Some(&[id])) => address(id).map(|address| What::Free { address }),
+            _ => return Err(self.wrong("expected `a ID SIZE`, `r ID SIZE` or `f ID`")),
+        };
+        what.ok_or_else(|| self.wrong("an id of over 2^60"))
+    }
+}
+
+impl<R: BufRead> EventSource for MalloclabSource<R> {
+    fn next(&mut self) -> Result<Option<Item<'_>>> {
+        if self.done || !self.next_line()? {
+            self.done = true;
+            return Ok(None);
+        }
+        let what = self.operation()?;
+        Ok(Some(Item::Event(Event::new(what))))
+    }
+
+    fn about(&self) -> About {
+        let about = json!({KEY: {"heap": self.heap, "weight": self.weight, "address": "16 * (id + 1)"}});
+        about.as_object().cloned().unwrap_or_default()
+    }
+}
+
+/// Writes a trace. Its head counts what follows, which waits in a temporary file.
+pub struct MalloclabSink {
+    body: BufWriter<std::fs::File>,
+    /// Ids of the live blocks, and their sizes.
+    live: HashMap<u64, (u64, u64)>,
+    bytes: u64,
+    peak: u64,
+    /// Addresses are ids.
+    numbered: bool,
+    heap: Option<u64>,
+    weight: u64,
+    ids: u64,
+    operations: u64,
+    losses: Losses,
+}
+
+impl MalloclabSink {
+    /// Starts.
+    ///
+    /// # Errors
+    /// There can be no temporary file.
+    pub fn new() -> Result<Self> {
+        let body = BufWriter::new(tempfile::tempfile().map_err(Error::system("a temporary file"))?);
+        Ok(Self {
+            body,
+            live: HashMap::new(),
+            bytes: 0,
+            peak: 0,
+            numbered: false,
+            heap: None,
+            weight: 1,
+            ids: 0,
+            operations: 0,
+            losses: Losses::default(),
+        })
+    }
+
+    /// Writes everything, and gives the output back, and what of the events such a trace could not hold.
+    ///
+    /// # Errors
+    /// The output's.
+    pub fn finish<W: Write>(self, mut write: W) -> Result<(W, Losses)> {
+        let heap = self.heap.unwrap_or(self.peak);
+        write!(write, "{heap}\n{}\n{}\n{}\n", self.ids, self.operations, self.weight)?;
+        let mut body = self.body.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+        body.seek(SeekFrom::Start(0))?;
+        std::io::copy(&mut BufReader::new(body), &mut write)?;
+        write.flush()?;
+        Ok((write, self.losses))
+    }
+
+    fn put(&mut self, operation: std::fmt::Arguments<'_>) -> Result<()> {
+        self.operations += 1;
+        Ok(writeln!(self.body, "{operation}")?)
+    }
+
+    /// The id that a new block gets.
+    fn new_id(&mut self, address: u64) -> u64 {
+        let id = if self.numbered { address / STEP - 1 } else { self.ids };
+        self.losses.note_if(!self.numbered, Loss::Addresses);
+        self.ids = self.ids.max(id.saturating_add(1));
+        id
+    }
+
+    fn begin(&mut self, address: u64, id: u64, size: u64) {
+        self.live.insert(address, (id, size));
+        self.bytes = self.bytes.saturating_add(size);
+        self.peak = self.peak.max(self.bytes);
+    }
+
+    /// The id of a block that ends.
+    fn end(&mut self, address: u64) -> Option<u64> {
+        let (id, size) = self.live.remove(&address)?;
+        self.bytes = self.bytes.saturating_sub(size);
+        Some(id)
+    }
+
+    fn call(&mut self, call: &Call) -> Result<()> {
+        let Call { function, mut size, usable, old, address, detail } = *call;
+        self.losses.note_if(usable != 0, Loss::Usable);
+        self.losses.note_if(!matches!(function, Function::Malloc | Function::Realloc), Loss::Function);
+        self.losses.note_if(detail != 0, Loss::Detail);
+        if size == UNKNOWN_SIZE {
+            self.losses.note(Loss::Size);
+            size = 0;
+        }
+        if address == 0 {
+            if call.old_is_gone() {
+                return self.free(old);
+            }
+            self.losses.note(Loss::Failed);
+            return Ok(());
+        }
+        if let Some(id) = self.end(old) {
+            self.begin(address, id, size);
+            return self.put(format_args!("r {id} {size}"));
+        }
+        self.losses.note_if(old != 0, Loss::UnknownFrees);
+        let id = self.new_id(address);
+        self.begin(address, id, size);
+        self.put(format_args!("a {id} {size}"))
+    }
+
+    fn free(&mut self, address: u64) -> Result<()> {
+        match self.end(address) {
+            Some(id) => self.put(format_args!("f {id}")),
+            None => {
+                self.losses.note(Loss::UnknownFrees);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl EventSink for MalloclabSink {
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        self.losses.note_if(event.time != 0, Loss::Time);
+        self.losses.note_if(event.thread != 1, Loss::Thread);
+        self.losses.note_if(!event.stack.is_empty(), Loss::Stack);
+        self.losses.note_if(event.heap > 1, Loss::Heap);
+        self.losses.note_if(!event.attributes.is_empty(), Loss::Attributes);
+        let loss = match event.what {
+            What::Call(ref call) => return self.call(call),
+            What::Free { address } => return self.free(address),
+            What::ReallocBegin { old } => {
+                self.losses.note(Loss::Halves);
+                return self.free(old);
+            }
+            What::ReallocEnd(ref call) => return self.call(call),
+            What::Failed(_) => Loss::Failed,
+            What::CreateHeap | What::DestroyHeap => Loss::Heaps,
+            What::ThreadStart { .. } | What::ThreadEnd => Loss::Threads,
+            What::Mark { .. } | What::PhaseBegin { .. } | What::PhaseEnd { .. } => Loss::Marks,
+            What::Image { .. } | What::Exit { .. } | What::Killed { .. } => Loss::Images,
+            What::Lost { .. } => Loss::Lost,
+        };
+        self.losses.note(loss);
+        Ok(())
+    }
+
+    fn comment(&mut self, _: &[u8]) -> Result<()> {
+        self.losses.note(Loss::Comments);
+        Ok(())
+    }
+
+    fn about(&mut self, about: &About) -> Result<()> {
+        let mut about = about.clone();
+        if let Some(ours) = about.remove(KEY) {
+            self.numbered = true;
+            self.heap = ours.get("heap").and_then(Value::as_u64);
+            self.weight = ours.get("weight").and_then(Value::as_u64).unwrap_or(1);
+        }
+        note_about(&mut self.losses, &about);
+        Ok(())
+    }
+}

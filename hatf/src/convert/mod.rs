@@ -1,0 +1,175 @@
+//! From one form of a heap trace to another.
+//!
+//! Every form gives and takes [`Event`](crate::Event)s; what a form cannot hold is counted, never dropped in silence.
+//! Between raw records and `heap.dtd` the way is straight: no allocation and no dynamic call for an event.
+
+mod form;
+mod input;
+mod json;
+mod malloclab;
+mod native;
+mod raw;
+
+pub use form::Form;
+pub use input::Input;
+pub use json::{JsonSource, print_heap};
+pub use malloclab::{MalloclabSink, MalloclabSource};
+pub use native::{NativeSink, NativeSource, print_native};
+pub use raw::{RawSink, RawSource};
+
+use std::io::{BufRead, Seek as _, SeekFrom};
+
+use metatf::container::{Reader, Sink, WriteOptions};
+
+use crate::event::{EventSink, EventSource, copy};
+use crate::hatf10::Hatf10Writer;
+use crate::heap::{HeapOptions, HeapReader, HeapWriter};
+use crate::loss::Losses;
+use crate::trace::TraceReader;
+use crate::{Error, Result};
+
+/// How to convert.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The form of the input; guessed without.
+    pub from: Option<Form>,
+    /// How Meta-TF forms are written.
+    pub write: WriteOptions,
+    /// Nanoseconds in a tick of a `heap` trace's clock; without, that of the input.
+    pub resolution: Option<u64>,
+}
+
+/// A source of any form. The forms that are to be fast are apart.
+enum Source<'i> {
+    Raw32(RawSource<Box<dyn BufRead>, 32>),
+    Raw64(RawSource<Box<dyn BufRead>, 64>),
+    Heap(Box<HeapReader<'i>>),
+    Other(Box<dyn EventSource + 'i>),
+}
+
+/// Where a trace goes, and what of it got lost on the way.
+pub type Converted = (Box<dyn Sink>, Losses);
+
+/// Converts a trace.
+///
+/// # Errors
+/// The input is damaged or not what it was said to be; the output's.
+pub fn convert(mut input: Input, to: Form, options: &Options, output: Box<dyn Sink>) -> Result<Converted> {
+    let from = match options.from {
+        Some(from) => from,
+        None => input.guess()?,
+    };
+    if (from, to) == (Form::Hatf1, Form::Jsonl) {
+        // HATF 1.0's own lines: nothing is lost.
+        return Ok((print_native(input.into_read(), output)?, Losses::default()));
+    }
+    let source = open(from, input)?;
+    match to {
+        Form::Heap => {
+            let (resolution, write) = (resolution(&source, options), options.write.clone());
+            into_heap(source, &HeapOptions { write, resolution, ..HeapOptions::default() }, output)
+        }
+        Form::Jsonl => into_json(source, output),
+        Form::Hatf10 => {
+            let mut sink = Hatf10Writer::new(output, &options.write)?;
+            let losses = source.pour(&mut sink)?;
+            finished(sink.finish()?, &losses)
+        }
+        Form::Hatf1 => {
+            let mut sink = NativeSink::new(output);
+            let losses = source.pour(&mut sink)?;
+            finished(sink.finish()?, &losses)
+        }
+        Form::Raw32 => into_raw(source, RawSink::<_, 32>::new(output)),
+        Form::Raw64 => into_raw(source, RawSink::<_, 64>::new(output)),
+        Form::Malloclab => {
+            let mut sink = MalloclabSink::new()?;
+            let losses = source.pour(&mut sink)?;
+            finished(sink.finish(output)?, &losses)
+        }
+    }
+}
+
+fn finished<W>((output, mut losses): (W, Losses), more: &Losses) -> Result<(W, Losses)> {
+    losses.merge(more);
+    Ok((output, losses))
+}
+
+impl Source<'_> {
+    /// Gives everything to a sink; what events could not say of it.
+    fn pour(self, sink: &mut dyn EventSink) -> Result<Losses> {
+        match self {
+            Self::Raw32(mut source) => copy(&mut source, sink).map(|()| source.losses()),
+            Self::Raw64(mut source) => copy(&mut source, sink).map(|()| source.losses()),
+            Self::Heap(mut source) => copy(&mut *source, sink).map(|()| source.losses()),
+            Self::Other(mut source) => copy(&mut *source, sink).map(|()| source.losses()),
+        }
+    }
+}
+
+fn into_heap<W: Sink>(source: Source<'_>, options: &HeapOptions, output: W) -> Result<(W, Losses)> {
+    let mut sink = HeapWriter::new(output, options)?;
+    let losses = match source {
+        Source::Raw32(mut source) => copy(&mut source, &mut sink).map(|()| source.losses()),
+        Source::Raw64(mut source) => copy(&mut source, &mut sink).map(|()| source.losses()),
+        source => source.pour(&mut sink),
+    }?;
+    finished(sink.finish()?, &losses)
+}
+
+fn into_raw<const N: usize>(source: Source<'_>, mut sink: RawSink<Box<dyn Sink>, N>) -> Result<Converted> {
+    let losses = match source {
+        Source::Heap(mut source) => copy(&mut *source, &mut sink).map(|()| source.losses()),
+        source => source.pour(&mut sink),
+    }?;
+    finished(sink.finish()?, &losses)
+}
+
+/// By way of a `heap` trace in a temporary file, whose times are in nanoseconds.
+fn into_json(source: Source<'_>, output: Box<dyn Sink>) -> Result<Converted> {
+    let file = tempfile::tempfile().map_err(Error::system("a temporary file"))?;
+    let (file, losses) = into_heap(source, &HeapOptions::default(), std::io::BufWriter::new(file))?;
+    let mut file = file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+    file.seek(SeekFrom::Start(0))?;
+    finished(print_heap(Reader::from_read(file).map_err(trace_error)?, output)?, &losses)
+}
+
+fn resolution(source: &Source<'_>, options: &Options) -> u64 {
+    let own = match source {
+        Source::Heap(reader) => reader.resolution(),
+        _ => 1,
+    };
+    options.resolution.unwrap_or(own)
+}
+
+fn open(from: Form, input: Input) -> Result<Source<'static>> {
+    let name = input.name().to_owned();
+    let named = |error: Error| match error {
+        Error::Trace(error) => Error::Trace(format!("{name}: {error}").into()),
+        other => other,
+    };
+    Ok(match from {
+        Form::Raw32 => Source::Raw32(RawSource::new(input.into_read())),
+        Form::Raw64 => Source::Raw64(RawSource::new(input.into_read())),
+        Form::Heap | Form::Hatf10 => match (TraceReader::of(input.into_container()?).map_err(named)?, from) {
+            (TraceReader::Heap(reader), Form::Heap) => Source::Heap(Box::new(reader)),
+            (TraceReader::Hatf10(reader), Form::Hatf10) => Source::Other(Box::new(reader)),
+            (TraceReader::Heap(_), _) => return Err(wrong(&name, "a trace of heap.dtd: --from heap")),
+            (TraceReader::Hatf10(_), _) => return Err(wrong(&name, "HATF 1.0 in Meta-TF: --from hatf10")),
+        },
+        Form::Hatf1 => Source::Other(Box::new(NativeSource::new(input.into_read()))),
+        Form::Malloclab => Source::Other(Box::new(MalloclabSource::new(input.into_read())?)),
+        Form::Jsonl => Source::Other(Box::new(JsonSource::new(input.into_read()))),
+    })
+}
+
+fn wrong(name: &str, what: &str) -> Error {
+    Error::Trace(format!("{name} is {what}").into())
+}
+
+fn trace_error(error: metatf::Error) -> Error {
+    Error::Trace(error.to_string().into())
+}
+
+#[cfg(test)]
+mod tests;

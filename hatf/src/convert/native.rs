@@ -1,0 +1,255 @@
+//! HATF 1.0's native form as a source, as a sink, and as JSON lines.
+
+use std::io::{Read, Write};
+
+use serde_json::Value;
+
+use crate::event::{About, Event, EventSink, EventSource, Item, about_lines};
+use crate::hatf1::{Item as NativeItem, Kind, Part, Reader, Record as Native, Writer};
+use crate::hatf10::{Dialect, Record, Said, Speaker, What, is_exec, understand};
+use crate::loss::{Loss, Losses};
+use crate::{Error, Result};
+
+/// Gives the events of a stream of HATF 1.0.
+pub struct NativeSource<R> {
+    reader: Reader<R>,
+    mapper: NativeMapper,
+    comment: Vec<u8>,
+}
+
+/// Makes events of native records, and counts what they cannot say.
+#[derive(Debug, Default)]
+pub(super) struct NativeMapper {
+    attributes: Vec<u8>,
+    words: Vec<u8>,
+    losses: Losses,
+}
+
+impl NativeMapper {
+    /// Takes a record; it is in [`event`](Self::event) then. `None`: it says nothing of its own.
+    pub(super) fn take(&mut self, native: &Native<'_>) -> Option<Record<'static>> {
+        self.attributes.clear();
+        self.attributes.extend_from_slice(native.attributes);
+        let Native { kind, size, old_address: old, address, thread, heap, time, .. } = *native;
+        let what = match kind {
+            Kind::Alloc => What::Alloc { size, address },
+            Kind::Free => What::Free { address },
+            Kind::CreateHeap => What::CreateHeap,
+            Kind::DestroyHeap => What::DestroyHeap,
+            Kind::CreateThread => What::CreateThread,
+            Kind::DestroyThread => What::DestroyThread,
+            realloc => {
+                self.losses.note_if(realloc != realloc_kind(old, address), Loss::ReallocKind);
+                What::Realloc { old, address, size }
+            }
+        };
+        let record = Record { what, time, thread, heap, attributes: &[] };
+        (!is_exec(&Record { attributes: &self.attributes, ..record })).then_some(record)
+    }
+
+    /// The event of the record that was taken.
+    pub(super) fn event(&mut self, record: Record<'static>) -> Event<'_> {
+        let record = Record { attributes: &self.attributes, ..record };
+        understand(&record, Dialect::Native, &mut self.words)
+    }
+
+    pub(super) fn losses(&self) -> Losses {
+        self.losses
+    }
+}
+
+/// The kind of realloc that the addresses say.
+fn realloc_kind(old: u64, address: u64) -> Kind {
+    match (old, address) {
+        (0, _) => Kind::ReallocAlloc,
+        (_, 0) => Kind::ReallocFree,
+        (old, new) if old == new => Kind::ReallocNoAlloc,
+        _ => Kind::ReallocAllocFree,
+    }
+}
+
+impl<R: Read> NativeSource<R> {
+    /// Reads from the start.
+    pub fn new(read: R) -> Self {
+        Self { reader: Reader::new(read), mapper: NativeMapper::default(), comment: Vec::new() }
+    }
+}
+
+impl<R: Read> EventSource for NativeSource<R> {
+    fn next(&mut self) -> Result<Option<Item<'_>>> {
+        let record = loop {
+            match self.reader.next()? {
+                None => return Ok(None),
+                Some(NativeItem::Metadata(..)) => {}
+                Some(NativeItem::Comment(text)) => {
+                    self.comment.clear();
+                    self.comment.extend_from_slice(text);
+                    return Ok(Some(Item::Comment(&self.comment)));
+                }
+                Some(NativeItem::Record(native)) => {
+                    if let Some(record) = self.mapper.take(&native) {
+                        break record;
+                    }
+                }
+            }
+        };
+        Ok(Some(Item::Event(self.mapper.event(record))))
+    }
+
+    fn losses(&self) -> Losses {
+        self.mapper.losses()
+    }
+}
+
+/// Writes events as a stream of HATF 1.0.
+pub struct NativeSink<W> {
+    writer: Writer<W>,
+    speaker: Speaker,
+}
+
+impl<W: Write> NativeSink<W> {
+    /// Starts a stream.
+    pub fn new(write: W) -> Self {
+        Self { writer: Writer::new(write), speaker: Speaker::new(Dialect::Native) }
+    }
+
+    /// Flushes, and gives the output back, and what of the events HATF 1.0 could not hold.
+    ///
+    /// # Errors
+    /// The output's.
+    pub fn finish(self) -> Result<(W, Losses)> {
+        Ok((self.writer.finish()?, self.speaker.losses))
+    }
+}
+
+impl<W: Write> EventSink for NativeSink<W> {
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        let writer = &mut self.writer;
+        self.speaker.say(event, &mut |said| match said {
+            Said::Record(record) => Ok(writer.record(&native(&record))?),
+            Said::Comment(text) => Ok(writer.comment(text.as_bytes())?),
+        })
+    }
+
+    fn comment(&mut self, text: &[u8]) -> Result<()> {
+        Ok(self.writer.comment(text)?)
+    }
+
+    fn about(&mut self, about: &About) -> Result<()> {
+        about_lines(about).iter().try_for_each(|line| self.comment(line.as_bytes()))
+    }
+}
+
+fn native<'a>(record: &Record<'a>) -> Native<'a> {
+    let Record { what, time, thread, heap, attributes } = *record;
+    let base = |kind| Native { time, thread, heap, attributes, ..Native::new(kind) };
+    match what {
+        What::Alloc { size, address } => Native { size, address, ..base(Kind::Alloc) },
+        What::Realloc { old, address, size } => {
+            Native { size, old_address: old, address, ..base(realloc_kind(old, address)) }
+        }
+        What::Free { address } => Native { address, ..base(Kind::Free) },
+        What::CreateHeap => base(Kind::CreateHeap),
+        What::DestroyHeap => base(Kind::DestroyHeap),
+        What::CreateThread => base(Kind::CreateThread),
+        What::DestroyThread => base(Kind::DestroyThread),
+    }
+}
+
+/// The key of a number in JSON lines.
+fn key(kind: Kind, part: Part) -> &'static str {
+    match part {
+        Part::Size => "size",
+        Part::OldAddress => "old_address",
+        Part::Address if kind.is_realloc() => "new_address",
+        Part::Address => "address",
+        Part::Thread => "thread",
+        Part::Heap => "heap",
+        Part::Time => "time",
+    }
+}
+
+/// Prints a stream of HATF 1.0 as JSON lines: its records, and its comments. What precedes an error is printed.
+///
+/// # Errors
+/// What is wrong with the stream; the output's.
+pub fn print_native<R: Read, W: Write>(read: R, mut write: W) -> Result<W> {
+    let mut reader = Reader::new(read);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        match reader.next() {
+            Ok(Some(NativeItem::Record(record))) => print_record(&record, &mut line)?,
+            Ok(Some(NativeItem::Comment(text))) => print_comment("null", text, &mut line)?,
+            Ok(Some(NativeItem::Metadata(..))) => {}
+            Ok(None) => break,
+            Err(error) => {
+                write.flush()?;
+                return Err(error.into());
+            }
+        }
+        write.write_all(&line)?;
+    }
+    write.flush()?;
+    Ok(write)
+}
+
+/// Prints a comment; the section is a JSON value.
+pub(super) fn print_comment(section: &str, text: &[u8], line: &mut Vec<u8>) -> std::io::Result<()> {
+    write!(line, "{{\"@section\":{section},\"@record\":\"comment\",\"text\":")?;
+    match std::str::from_utf8(text) {
+        Ok(text) => serde_json::to_writer(&mut *line, text)?,
+        Err(_) => {
+            line.extend_from_slice(b"{\"hex\":");
+            print_hex(text, line)?;
+            line.push(b'}');
+        }
+    }
+    line.extend_from_slice(b"}\n");
+    Ok(())
+}
+
+fn print_record(record: &Native<'_>, line: &mut Vec<u8>) -> std::io::Result<()> {
+    write!(line, "{{\"@section\":null,\"@record\":\"{}\"", record.kind.name())?;
+    for &part in record.kind.numbers() {
+        write!(line, ",\"{}\":{}", key(record.kind, part), record.number(part))?;
+    }
+    line.extend_from_slice(b",\"attributes\":");
+    print_hex(record.attributes, line)?;
+    line.extend_from_slice(b"}\n");
+    Ok(())
+}
+
+fn print_hex(bytes: &[u8], line: &mut Vec<u8>) -> std::io::Result<()> {
+    line.push(b'"');
+    bytes.iter().try_for_each(|byte| write!(line, "{byte:02x}"))?;
+    line.push(b'"');
+    Ok(())
+}
+
+/// A record of HATF 1.0 that a JSON line says, and its attributes.
+pub(super) fn parse_record(name: &str, line: &Value) -> Result<(Native<'static>, Vec<u8>)> {
+    let wrong = |what: String| Error::Trace(what.into());
+    let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name);
+    let kind = kind.ok_or_else(|| wrong(format!("HATF 1.0 has no record `{name}`")))?;
+    let mut record = Native::new(kind);
+    for &part in kind.numbers() {
+        let key = key(kind, part);
+        let number = line.get(key).and_then(Value::as_u64);
+        *record.number_mut(part) = number.ok_or_else(|| wrong(format!("no number `{key}`, which `{name}` has")))?;
+    }
+    let hex = line.get("attributes").map_or(Some(""), Value::as_str);
+    let attributes =
+        hex.and_then(from_hex).ok_or_else(|| wrong("`attributes` is no string of hex digits".to_owned()))?;
+    Ok((record, attributes))
+}
+
+/// The bytes of hex digits.
+pub(super) fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    if !rest.is_empty() {
+        return None;
+    }
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect()
+}

@@ -1,0 +1,241 @@
+//! Raw records of 32 or 64 bytes: little-endian words of 8 bytes. Tag (1 malloc, 2 free, 3 calloc, 4 realloc, 5 memalign
+//! and its family), size, address, old address; in 64 bytes also time (nanoseconds), thread, the caller's return address,
+//! and an alignment or a number of elements.
+
+use std::io::{BufRead, Write};
+
+use serde_json::json;
+
+use crate::event::{About, Call, Event, EventSink, EventSource, Function, Item, UNKNOWN_SIZE, What};
+use crate::loss::{Loss, Losses};
+use crate::{Error, Result};
+
+/// Words of 8 bytes in the longer form.
+const WORDS: usize = 8;
+/// Bytes collected before they are written.
+const FULL: usize = 1 << 18;
+
+/// Reads raw records of `N` bytes, 32 or 64.
+pub struct RawSource<R, const N: usize> {
+    read: R,
+    /// Bytes read, all of whole records but for the end.
+    buffer: Vec<u8>,
+    at: usize,
+    /// The offset of `buffer[at]` in the input.
+    offset: u64,
+    caller: [u64; 1],
+    done: bool,
+}
+
+impl<R: BufRead, const N: usize> RawSource<R, N> {
+    /// Reads from the start.
+    pub fn new(read: R) -> Self {
+        Self { read, buffer: Vec::new(), at: 0, offset: 0, caller: [0], done: false }
+    }
+
+    /// Reads whole records, as many as the input gives at once; false at its end.
+    #[cold]
+    fn fill(&mut self) -> Result<bool> {
+        self.buffer.clear();
+        self.at = 0;
+        loop {
+            let there = self.read.fill_buf().map_err(Error::system("raw records"))?;
+            let length = there.len();
+            self.buffer.extend_from_slice(there);
+            self.read.consume(length);
+            if length == 0 || self.buffer.len().is_multiple_of(N) {
+                return Ok(!self.buffer.is_empty());
+            }
+        }
+    }
+
+    #[cold]
+    fn odd(&mut self, what: &str) -> Error {
+        self.done = true;
+        Error::Trace(format!("raw{N}, byte {} (record {}): {what}", self.offset, self.offset / N as u64).into())
+    }
+
+    /// What a record says. What events have no place for is an error, not lost.
+    #[inline]
+    fn what(&mut self, words: [u64; WORDS]) -> Result<What<'static>> {
+        let [tag, size, address, old, _, _, _, detail] = words;
+        let call = |function| What::Call(Call { function, detail, size, usable: 0, old, address });
+        let what = match tag {
+            1 => call(Function::Malloc),
+            2 => What::Free { address },
+            3 => call(Function::Calloc),
+            4 => call(Function::Realloc),
+            5 => call(Function::Memalign),
+            _ => return Err(self.odd(&format!("tag {tag}, where 1 to 5 are known"))),
+        };
+        if tag != 4 && old != 0 {
+            return Err(self.odd("an old address in a record that is no realloc"));
+        }
+        if tag == 2 && size != 0 {
+            return Err(self.odd("a size in the record of a free"));
+        }
+        if tag != 3 && tag != 5 && detail != 0 {
+            return Err(self.odd("an alignment or a count in a record that can have none"));
+        }
+        if size == UNKNOWN_SIZE {
+            return Err(self.odd("a size of 2^64 - 1"));
+        }
+        Ok(what)
+    }
+}
+
+impl<R: BufRead, const N: usize> EventSource for RawSource<R, N> {
+    #[inline]
+    fn next(&mut self) -> Result<Option<Item<'_>>> {
+        if self.done || self.at == self.buffer.len() && !self.fill()? {
+            self.done = true;
+            return Ok(None);
+        }
+        let rest = self.buffer.get(self.at..).unwrap_or_default();
+        let Some(record) = rest.first_chunk::<N>() else {
+            let left = rest.len();
+            return Err(self.odd(&format!("{left} bytes at the end, where a record has {N}")));
+        };
+        // What 32 bytes do not say: no time, thread 1.
+        let mut words = [0, 0, 0, 0, 0, 1, 0, 0];
+        for (word, bytes) in words.iter_mut().zip(record.as_chunks::<8>().0) {
+            *word = u64::from_le_bytes(*bytes);
+        }
+        let what = self.what(words)?;
+        self.at += N;
+        self.offset += N as u64;
+        let [_, _, _, _, time, thread, caller, _] = words;
+        self.caller = [caller];
+        let stack: &[u64] = if caller == 0 { &[] } else { &self.caller };
+        Ok(Some(Item::Event(Event { what, time, thread, heap: 0, stack, attributes: &[] })))
+    }
+
+    fn about(&self) -> About {
+        let about = json!({"converted": {"from": format!("raw{N}")}});
+        about.as_object().cloned().unwrap_or_default()
+    }
+}
+
+/// Writes raw records of `N` bytes, 32 or 64.
+pub struct RawSink<W, const N: usize> {
+    write: W,
+    buffer: Vec<u8>,
+    losses: Losses,
+}
+
+impl<W: Write, const N: usize> RawSink<W, N> {
+    /// Starts.
+    pub fn new(write: W) -> Self {
+        Self { write, buffer: Vec::with_capacity(FULL + N), losses: Losses::default() }
+    }
+
+    /// Writes what is left and gives the output back, and what of the events raw records could not hold.
+    ///
+    /// # Errors
+    /// The output's.
+    pub fn finish(mut self) -> Result<(W, Losses)> {
+        self.spill()?;
+        self.write.flush()?;
+        Ok((self.write, self.losses))
+    }
+
+    #[cold]
+    fn spill(&mut self) -> Result<()> {
+        self.write.write_all(&self.buffer)?;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    #[inline]
+    fn put(&mut self, event: &Event<'_>, record: [u64; 4], detail: u64) -> Result<()> {
+        let caller = event.stack.first().copied().unwrap_or(0);
+        let [tag, size, address, old] = record;
+        let words = [tag, size, address, old, event.time, event.thread, caller, detail];
+        if N == 32 {
+            self.losses.note_if(event.time != 0, Loss::Time);
+            self.losses.note_if(event.thread != 1, Loss::Thread);
+            self.losses.note_if(!event.stack.is_empty(), Loss::Stack);
+            self.losses.note_if(detail != 0, Loss::Detail);
+        } else {
+            self.losses.note_if(event.stack.len() > 1, Loss::Frames);
+        }
+        self.losses.note_if(event.heap > 1, Loss::Heap);
+        self.losses.note_if(!event.attributes.is_empty(), Loss::Attributes);
+        for word in words.iter().take(N / 8) {
+            self.buffer.extend_from_slice(&word.to_le_bytes());
+        }
+        if self.buffer.len() >= FULL { self.spill() } else { Ok(()) }
+    }
+
+    #[inline]
+    fn call(&mut self, event: &Event<'_>, call: &Call) -> Result<()> {
+        let Call { function, mut detail, mut size, usable, old, address } = *call;
+        let (tag, told) = match function {
+            Function::Malloc => (1, true),
+            Function::Calloc => (3, true),
+            Function::Realloc => (4, true),
+            Function::Reallocarray => (4, false),
+            Function::Memalign => (5, true),
+            _ => (5, false),
+        };
+        self.losses.note_if(!told, Loss::Function);
+        self.losses.note_if(usable != 0, Loss::Usable);
+        if size == UNKNOWN_SIZE {
+            self.losses.note(Loss::Size);
+            size = 0;
+        }
+        if function == Function::Reallocarray {
+            self.losses.note_if(detail != 0, Loss::Detail);
+            detail = 0;
+        }
+        self.put(event, [tag, size, address, old], detail)
+    }
+
+    /// What few events are, and raw records mostly cannot say.
+    #[cold]
+    fn rare(&mut self, event: &Event<'_>) -> Result<()> {
+        let loss = match event.what {
+            What::Call(_) | What::Free { .. } => return Ok(()),
+            What::ReallocBegin { old } => {
+                self.losses.note(Loss::Halves);
+                return self.put(event, [2, 0, old, 0], 0);
+            }
+            What::ReallocEnd(ref call) => return self.call(event, call),
+            What::Failed(_) => Loss::Failed,
+            What::CreateHeap | What::DestroyHeap => Loss::Heaps,
+            What::ThreadStart { .. } | What::ThreadEnd => Loss::Threads,
+            What::Mark { .. } | What::PhaseBegin { .. } | What::PhaseEnd { .. } => Loss::Marks,
+            What::Image { .. } | What::Exit { .. } | What::Killed { .. } => Loss::Images,
+            What::Lost { .. } => Loss::Lost,
+        };
+        self.losses.note(loss);
+        Ok(())
+    }
+}
+
+impl<W: Write, const N: usize> EventSink for RawSink<W, N> {
+    #[inline]
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        match event.what {
+            What::Call(ref call) => self.call(event, call),
+            What::Free { address } => self.put(event, [2, 0, address, 0], 0),
+            _ => self.rare(event),
+        }
+    }
+
+    fn comment(&mut self, _: &[u8]) -> Result<()> {
+        self.losses.note(Loss::Comments);
+        Ok(())
+    }
+
+    fn about(&mut self, about: &About) -> Result<()> {
+        note_about(&mut self.losses, about);
+        Ok(())
+    }
+}
+
+/// Counts what a trace says about itself as lost, but for what is about its form only.
+pub(super) fn note_about(losses: &mut Losses, about: &About) {
+    let own = |key: &str| matches!(key, "format" | "clock" | "converted");
+    losses.add(Loss::About, about.keys().filter(|key| !own(key)).count() as u64);
+}

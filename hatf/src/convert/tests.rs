@@ -1,0 +1,387 @@
+//! Every form to every other, and what is lost on the way.
+
+use std::io::{Cursor, Write};
+use std::sync::{Arc, Mutex};
+
+use super::*;
+use crate::event::{About, Call, Event, Function, What};
+use crate::loss::Loss;
+
+/// An output whose bytes are looked at afterwards.
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Sink for Shared {}
+
+fn input(bytes: &[u8]) -> Input {
+    Input::of("a trace in memory".to_owned(), Box::new(Cursor::new(bytes.to_vec()))).unwrap()
+}
+
+fn converted(from: Form, to: Form, bytes: &[u8]) -> Result<(Vec<u8>, Losses)> {
+    let output = Shared::default();
+    let options = Options { from: Some(from), ..Options::default() };
+    let (_, losses) = convert(input(bytes), to, &options, Box::new(output.clone()))?;
+    let bytes = output.0.lock().unwrap().clone();
+    Ok((bytes, losses))
+}
+
+fn whole(from: Form, to: Form, bytes: &[u8]) -> Vec<u8> {
+    let (bytes, losses) = converted(from, to, bytes).unwrap();
+    assert!(losses.is_empty(), "{} to {}: {losses}", from.name(), to.name());
+    bytes
+}
+
+fn records(words: &[&[u64]]) -> Vec<u8> {
+    words.iter().flat_map(|words| words.iter().flat_map(|word| word.to_le_bytes())).collect()
+}
+
+/// The first events of a real program: gawk with 32 bytes a record, python3 with five threads and 64.
+const GAWK: &[u8] = include_bytes!("../../tests/data/gawk.raw32.zst");
+const PYTHON: &[u8] = include_bytes!("../../tests/data/python_threads.raw64.zst");
+
+fn decompressed(bytes: &[u8]) -> Vec<u8> {
+    zstd::stream::decode_all(bytes).unwrap()
+}
+
+#[test]
+fn raw_records_to_heap_and_back() {
+    for (form, file) in [(Form::Raw32, GAWK), (Form::Raw64, PYTHON)] {
+        let bytes = decompressed(file);
+        assert!(bytes.len() > 100_000);
+        // Compressed input is seen to be so.
+        let heap = whole(form, Form::Heap, file);
+        assert!(heap.len() < bytes.len() / 8, "{}", heap.len());
+        assert!(whole(Form::Heap, form, &heap) == bytes, "{} differs", form.name());
+        // By way of JSON lines, too.
+        let lines = whole(Form::Heap, Form::Jsonl, &heap);
+        let again = whole(Form::Jsonl, Form::Heap, &lines);
+        assert!(whole(Form::Heap, form, &again) == bytes, "{} by JSON lines differs", form.name());
+    }
+}
+
+#[test]
+fn raw_records_to_hatf_and_back() {
+    // HATF 1.0 has no stacks.
+    let mut bytes = decompressed(PYTHON);
+    for record in bytes.as_chunks_mut::<64>().0 {
+        record[48..56].fill(0);
+    }
+    for form in [Form::Hatf10, Form::Hatf1] {
+        let there = whole(Form::Raw64, form, &bytes);
+        assert!(whole(form, Form::Raw64, &there) == bytes, "{} differs", form.name());
+    }
+}
+
+#[test]
+fn odd_values_of_raw_records() {
+    let odd: &[&[u64]] = &[
+        &[1, u64::MAX - 1, u64::MAX, 0],
+        &[1, 0, 0, 0],
+        &[2, 0, 0, 0],
+        &[3, 7, 1, 0],
+        &[4, 0, 0, 0],
+        &[4, 0, 0, u64::MAX],
+        &[4, 9, 5, 5],
+        &[5, 1, u64::MAX, 0],
+        &[1, 8, u64::MAX, 0],
+        &[2, 0, u64::MAX, 0],
+        &[2, 0, u64::MAX, 0],
+    ];
+    let bytes = records(odd);
+    assert_eq!(whole(Form::Heap, Form::Raw32, &whole(Form::Raw32, Form::Heap, &bytes)), bytes);
+    let odd: &[&[u64]] = &[
+        &[1, 8, 16, 0, u64::MAX, 0, u64::MAX, 0],
+        &[5, 8, 32, 0, 3, u64::MAX, 7, u64::MAX],
+        &[3, 8, 48, 0, 2, 1, 0, 2],
+        &[2, 0, 48, 0, 0, 1, 7, 0],
+    ];
+    let bytes = records(odd);
+    assert_eq!(whole(Form::Heap, Form::Raw64, &whole(Form::Raw64, Form::Heap, &bytes)), bytes);
+}
+
+#[test]
+fn raw_records_that_are_none() {
+    let good = [1, 8, 16, 0];
+    for (bad, what) in [
+        ([6, 0, 0, 0], "tag 6"),
+        ([0, 0, 0, 0], "tag 0"),
+        ([1, 8, 16, 5], "an old address"),
+        ([2, 8, 16, 0], "a size"),
+        ([4, u64::MAX, 16, 0], "2^64 - 1"),
+    ] {
+        let error = converted(Form::Raw32, Form::Heap, &records(&[&good, &good, &bad])).unwrap_err().to_string();
+        assert!(error.contains("byte 64 (record 2)") && error.contains(what), "{error}");
+    }
+    let error = converted(Form::Raw32, Form::Heap, &records(&[&good, &good[..3]])).unwrap_err().to_string();
+    assert!(error.contains("byte 32") && error.contains("24 bytes at the end"), "{error}");
+    let error = converted(Form::Raw64, Form::Heap, &records(&[&[1, 8, 16, 0, 0, 1, 0, 9]])).unwrap_err().to_string();
+    assert!(error.contains("an alignment or a count"), "{error}");
+}
+
+/// One of everything that can happen.
+fn everything() -> Vec<Event<'static>> {
+    let call = |function, detail, size, usable, old, address| Call { function, detail, size, usable, old, address };
+    let whats = [
+        What::ThreadStart { creator: 0 },
+        What::Image { process: 77, path: b"/bin/a program" },
+        What::Call(call(Function::Malloc, 0, 10, 24, 0, 0x10)),
+        What::Call(call(Function::Calloc, 3, 12, 0, 0, 0x30)),
+        What::Call(call(Function::Realloc, 0, 30, 0, 0x10, 0x50)),
+        What::Call(call(Function::Realloc, 0, 30, 0, 0, 0x70)),
+        What::Call(call(Function::Reallocarray, 5, 30, 0, 0x70, 0x70)),
+        What::Call(call(Function::Memalign, 64, 30, 0, 0, 0x80)),
+        What::Call(call(Function::PosixMemalign, 4096, 30, 0, 0, 0x1000)),
+        What::Call(call(Function::AlignedAlloc, 32, 30, 0, 0, 0x20)),
+        What::Call(call(Function::Valloc, 0, 30, 0, 0, 0x2000)),
+        What::Call(call(Function::Pvalloc, 0, 30, 0, 0, 0x3000)),
+        What::Call(call(Function::Realloc, 0, 0, 0, 0x50, 0)),
+        What::Free { address: 0x30 },
+        What::Free { address: 0xdead },
+        What::ReallocBegin { old: 0x70 },
+        What::ReallocEnd(call(Function::Realloc, 0, 300, 0, 0, 0x90)),
+        What::ReallocBegin { old: 0x90 },
+        What::ReallocEnd(call(Function::Reallocarray, 3, 300, 0, 0, 0x70)),
+        What::Failed(call(Function::Reallocarray, 3, 300, 0, 0x70, 0)),
+        What::Failed(call(Function::PosixMemalign, 64, 1 << 60, 0, 0, 0)),
+        What::Mark { name: b"here \"it\" is" },
+        What::PhaseBegin { name: b"load" },
+        What::PhaseEnd { name: b"load" },
+        What::Lost { events: 1000 },
+        What::ThreadEnd,
+        What::Image { process: 77, path: b"\xff" },
+        What::Killed { signal: 9 },
+        What::Image { process: 78, path: b"" },
+        What::Exit { status: 3 },
+    ];
+    let mut heap = 0;
+    let event = |(n, what): (u64, What<'static>)| {
+        heap += u64::from(matches!(what, What::Image { .. }));
+        let stack: &[u64] = match n % 3 {
+            0 if matches!(what, What::Call(_) | What::Free { .. }) => &[0x401000, 0x402000, u64::MAX],
+            1 if matches!(what, What::Call(_)) => &[0x401000],
+            _ => &[],
+        };
+        Event { what, time: n * 1_000, thread: 1 + n % 3, heap, stack, attributes: b"" }
+    };
+    (0..).zip(whats).map(event).collect()
+}
+
+/// Events and comments as text.
+#[derive(Default)]
+struct Text(Vec<String>, About);
+
+impl EventSink for Text {
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        self.0.push(format!("{event:?}"));
+        Ok(())
+    }
+
+    fn comment(&mut self, text: &[u8]) -> Result<()> {
+        self.0.push(format!("{text:?}"));
+        Ok(())
+    }
+
+    fn about(&mut self, about: &About) -> Result<()> {
+        self.1.extend(about.clone());
+        Ok(())
+    }
+}
+
+fn heap_of(events: &[Event<'_>], options: &HeapOptions) -> (Vec<u8>, Losses) {
+    let mut writer = HeapWriter::new(Vec::new(), options).unwrap();
+    writer.about(serde_json::json!({"program": "a", "command": ["a", "b c"]}).as_object().unwrap()).unwrap();
+    writer.comment(b"a \xff comment").unwrap();
+    events.iter().for_each(|event| writer.event(event).unwrap());
+    writer.finish().unwrap()
+}
+
+fn read(form: Form, bytes: &[u8]) -> Text {
+    let mut text = Text::default();
+    open(form, input(bytes)).unwrap().pour(&mut text).unwrap();
+    text
+}
+
+fn expected(events: &[Event<'_>]) -> Vec<String> {
+    let comment = format!("{:?}", b"a \xff comment");
+    std::iter::once(comment).chain(events.iter().map(|event| format!("{event:?}"))).collect()
+}
+
+/// heap.dtd, and its JSON lines, hold everything; whatever the size of groups.
+#[test]
+fn everything_to_heap_and_json_and_back() {
+    let events = everything();
+    for group_records in [1, 2, 7, 1_000_000] {
+        let (heap, losses) = heap_of(&events, &HeapOptions { group_records, ..HeapOptions::default() });
+        assert!(losses.is_empty(), "{losses}");
+        let text = read(Form::Heap, &heap);
+        assert_eq!(text.0, expected(&events));
+        assert_eq!(text.1["program"], "a");
+        assert_eq!(text.1["clock"]["resolution_ns"], 1);
+        let (lines, losses) = converted(Form::Heap, Form::Jsonl, &heap).unwrap();
+        assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::About, 2)]);
+        assert_eq!(read(Form::Jsonl, &lines).0, expected(&events));
+    }
+}
+
+/// A coarse clock rounds down; without one there are no times.
+#[test]
+fn clocks() {
+    let events = everything();
+    let (heap, losses) = heap_of(&events, &HeapOptions { resolution: 2_000, ..HeapOptions::default() });
+    assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Rounding, 15)]);
+    let rounded: Vec<_> = events.iter().map(|event| Event { time: event.time / 2_000 * 2_000, ..*event }).collect();
+    assert_eq!(read(Form::Heap, &heap).0, expected(&rounded));
+    let (heap, losses) = heap_of(&events, &HeapOptions { resolution: 0, ..HeapOptions::default() });
+    assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Time, 29)]);
+    let timeless: Vec<_> = events.iter().map(|event| Event { time: 0, ..*event }).collect();
+    assert_eq!(read(Form::Heap, &heap).0, expected(&timeless));
+}
+
+/// What HATF 1.0 holds of everything is read again as it was, and the rest is counted.
+#[test]
+fn everything_to_hatf_and_back() {
+    let events: Vec<_> = everything().into_iter().map(|event| Event { stack: &[], ..event }).collect();
+    let (heap, _) = heap_of(&events, &HeapOptions::default());
+    let said = |event: &&Event<'_>| {
+        !matches!(
+            event.what,
+            What::Failed(_) | What::Mark { .. } | What::PhaseBegin { .. } | What::PhaseEnd { .. } | What::Lost { .. }
+        )
+    };
+    let plain = |event: &Event<'static>| {
+        let mut event = *event;
+        if let What::Call(call) = &mut event.what {
+            call.usable = 0;
+        }
+        event
+    };
+    let kept: Vec<_> = events.iter().filter(said).map(plain).collect();
+    for form in [Form::Hatf10, Form::Hatf1] {
+        let (bytes, losses) = converted(Form::Heap, form, &heap).unwrap();
+        let counted = [(Loss::Usable, 1), (Loss::Marks, 3), (Loss::Failed, 2), (Loss::Lost, 1)];
+        assert_eq!(losses.iter().collect::<Vec<_>>(), counted, "{}", form.name());
+        let again: Vec<_> = read(form, &bytes).0.into_iter().filter(|line| line.starts_with("Event")).collect();
+        let wanted: Vec<_> = kept
+            .iter()
+            .map(|event| {
+                // A thread of HATF10.dtd has no heap.
+                let thread = matches!(event.what, What::ThreadStart { .. } | What::ThreadEnd);
+                format!("{:?}", Event { heap: if thread { 0 } else { event.heap }, ..*event })
+            })
+            .collect();
+        assert_eq!(again, wanted, "{}", form.name());
+    }
+}
+
+#[test]
+fn malloclab_and_back() {
+    let rep = "20000\n4\n7\n1\na 0 512\na 1 128\nr 0 640\na 2 0\nf 1\nf 0\na 3 99\n";
+    let heap = whole(Form::Malloclab, Form::Heap, rep.as_bytes());
+    assert_eq!(String::from_utf8(whole(Form::Heap, Form::Malloclab, &heap)).unwrap(), rep);
+    // Blocks of other traces are numbered, and the heap is as large as the most that was live.
+    let raw =
+        records(&[&[1, 10, 0x100, 0], &[2, 0, 5, 0], &[4, 30, 0x200, 0x100], &[1, 7, 0x100, 0], &[2, 0, 0x200, 0]]);
+    let (rep, losses) = converted(Form::Raw32, Form::Malloclab, &raw).unwrap();
+    assert_eq!(String::from_utf8(rep).unwrap(), "37\n2\n4\n1\na 0 10\nr 0 30\na 1 7\nf 0\n");
+    assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Addresses, 2), (Loss::UnknownFrees, 1)]);
+    for (bad, line) in [("1\n2\n", "line 3"), ("1\n2\n3\n4\nx 1\n", "line 5"), ("1\n1\n1\n1\na 0 1\na 1\n", "line 6")] {
+        let error = converted(Form::Malloclab, Form::Heap, bad.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains(line), "{error}");
+    }
+}
+
+/// Records and attributes of other recorders go through HATF 1.0's two forms as they are.
+#[test]
+fn attributes_of_others() {
+    let mut writer = crate::hatf1::Writer::new(Vec::new());
+    let record = |kind| crate::hatf1::Record {
+        size: 8,
+        address: 16,
+        thread: 2,
+        heap: 5,
+        time: 9,
+        ..crate::hatf1::Record::new(kind)
+    };
+    let alloc = record(crate::hatf1::Kind::Alloc);
+    for attributes in [&b"\x00\x01"[..], b"calloc", b"size=8", b"", b"realloc end count=1"] {
+        writer.record(&crate::hatf1::Record { attributes, ..alloc }).unwrap();
+        writer.record(&crate::hatf1::Record { size: 0, attributes, ..record(crate::hatf1::Kind::Free) }).unwrap();
+    }
+    let native = writer.finish().unwrap();
+    let (there, losses) = converted(Form::Hatf1, Form::Hatf10, &native).unwrap();
+    assert!(losses.is_empty(), "{losses}");
+    let back = whole(Form::Hatf10, Form::Hatf1, &there);
+    assert_eq!(whole(Form::Hatf1, Form::Jsonl, &back), whole(Form::Hatf1, Form::Jsonl, &native));
+    // heap.dtd has neither heaps nor attributes.
+    let (_, losses) = converted(Form::Hatf1, Form::Heap, &native).unwrap();
+    assert!(losses.iter().any(|(loss, count)| loss == Loss::Heap && count == 10));
+    assert!(losses.iter().any(|(loss, count)| loss == Loss::Attributes && count == 8));
+}
+
+#[test]
+fn kinds_of_realloc_that_contradict_their_addresses() {
+    let mut writer = crate::hatf1::Writer::new(Vec::new());
+    for kind in [crate::hatf1::Kind::ReallocNoAlloc, crate::hatf1::Kind::ReallocAllocFree] {
+        let record = crate::hatf1::Record { size: 8, old_address: 16, address: 32, ..crate::hatf1::Record::new(kind) };
+        writer.record(&record).unwrap();
+    }
+    let (_, losses) = converted(Form::Hatf1, Form::Heap, &writer.finish().unwrap()).unwrap();
+    assert!(losses.iter().any(|(loss, count)| loss == Loss::ReallocKind && count == 1));
+}
+
+#[test]
+fn json_lines_that_say_nothing_sound() {
+    for (line, what) in [
+        ("{", "line 2"),
+        ("{}", "no `@record`"),
+        (r#"{"@section":"heap","@record":"malloc","time":0,"stack":0,"size":-1}"#, "no number `size`"),
+        (r#"{"@section":"heap","@record":"malloc","time":0,"stack":5}"#, "does not say its frames"),
+        (r#"{"@section":"heap","@record":"mark","time":0,"name":5}"#, "does not say its text"),
+        (r#"{"@section":"heap","@record":"fred","time":0}"#, "no record `fred`"),
+        (r#"{"@section":null,"@record":"free","address":0}"#, "no number `thread`"),
+    ] {
+        let error = converted(Form::Jsonl, Form::Heap, format!("\n{line}\n").as_bytes()).unwrap_err().to_string();
+        assert!(error.contains("line 2") && error.contains(what), "{error}");
+    }
+}
+
+#[test]
+fn forms_are_guessed() {
+    let heap = whole(Form::Raw32, Form::Heap, &records(&[&[1, 8, 16, 0]]));
+    assert_eq!(input(&heap).guess().unwrap(), Form::Heap);
+    assert_eq!(input(b"{\"@section\":null}").guess().unwrap(), Form::Jsonl);
+    let error = input(&[1, 0, 0, 0]).guess().unwrap_err().to_string();
+    assert!(error.contains("--from"), "{error}");
+    let named = |name: &str| Input::of(name.to_owned(), Box::new(&[0_u8; 4][..])).unwrap().guess().unwrap();
+    assert_eq!(named("dir.x/perl.raw32.zst"), Form::Raw32);
+    assert_eq!(named("perl.hatf"), Form::Hatf1);
+}
+
+/// What is cut off or damaged is an error, whatever the form; nothing panics.
+#[test]
+fn cut_input() {
+    let events = everything();
+    let (heap, _) = heap_of(&events, &HeapOptions::default());
+    for form in [Form::Heap, Form::Hatf10, Form::Hatf1, Form::Jsonl] {
+        let bytes = if form == Form::Heap { heap.clone() } else { converted(Form::Heap, form, &heap).unwrap().0 };
+        for cut in (0..bytes.len()).step_by(bytes.len() / 60 + 1) {
+            let mut text = Text::default();
+            if let Ok(source) = open(form, input(&bytes[..cut])) {
+                let _ = source.pour(&mut text);
+            }
+        }
+    }
+    let mut source = RawSource::<_, 32>::new(&[9_u8; 40][..]);
+    assert!(source.next().is_err());
+    assert!(matches!(source.next(), Ok(None)), "something comes after an error");
+}

@@ -1,0 +1,107 @@
+//! Reading `dtds/HATF10.dtd`.
+
+use std::path::Path;
+
+use metatf::container::Reader;
+use metatf::typed::{Event as TraceEvent, TraceOptions};
+
+use super::format::{
+    Alloc, CreateHeap, CreateThread, DestroyHeap, DestroyThread, Free, Heap, Protocol, Realloc, Record as Read, Trace,
+};
+use super::{Dialect, Record, What, failed, is_exec, understand};
+use crate::event::{EventSource, Item, UNKNOWN_SIZE};
+use crate::{Error, Result};
+
+/// Reads a trace.
+pub struct Hatf10Reader<'t> {
+    trace: Trace<'t>,
+    /// The bytes of the item that was given.
+    bytes: Vec<u8>,
+    words: Vec<u8>,
+}
+
+/// What the trace gave, its bytes kept apart.
+enum Next {
+    Record(Record<'static>),
+    Comment,
+}
+
+impl Hatf10Reader<'static> {
+    /// Opens a trace, of a file or a pipe.
+    ///
+    /// # Errors
+    /// There is none, it is damaged at its head, or its DTD is no kind of HATF 1.0.
+    pub fn open(path: &Path) -> Result<Self> {
+        let trace = TraceOptions::new().open::<Protocol>(path);
+        let trace = trace.map_err(|error| Error::Trace(format!("{}: {error}", path.display()).into()))?;
+        Ok(Self { trace: Trace::with_options(trace), bytes: Vec::new(), words: Vec::new() })
+    }
+}
+
+impl<'t> Hatf10Reader<'t> {
+    /// Reads a trace whose container is open.
+    ///
+    /// # Errors
+    /// It is damaged at its head, or its DTD is no kind of HATF 1.0.
+    pub fn of(container: Reader<'t>) -> Result<Self> {
+        let trace = TraceOptions::new().read::<Protocol>(container);
+        let trace = trace.map_err(|error| Error::Trace(error.to_string().into()))?;
+        Ok(Self { trace: Trace::with_options(trace), bytes: Vec::new(), words: Vec::new() })
+    }
+
+    fn advance(&mut self) -> Result<Option<Next>> {
+        loop {
+            let (bytes, next) = match self.trace.next_event().map_err(failed)? {
+                None => return Ok(None),
+                Some(TraceEvent::Record(Read::Heap(heap))) => {
+                    let record = record(&heap);
+                    (record.attributes, Next::Record(Record { attributes: &[], ..record }))
+                }
+                Some(TraceEvent::Comment(_, text)) => (text, Next::Comment),
+                Some(_) => continue,
+            };
+            self.bytes.clear();
+            self.bytes.extend_from_slice(bytes);
+            return Ok(Some(next));
+        }
+    }
+}
+
+impl EventSource for Hatf10Reader<'_> {
+    fn next(&mut self) -> Result<Option<Item<'_>>> {
+        let (what, time, thread, heap) = loop {
+            match self.advance()? {
+                None => return Ok(None),
+                Some(Next::Comment) => return Ok(Some(Item::Comment(&self.bytes))),
+                Some(Next::Record(Record { what, time, thread, heap, .. })) => {
+                    let record = Record { what, time, thread, heap, attributes: &self.bytes };
+                    if !is_exec(&record) {
+                        break (what, time, thread, heap);
+                    }
+                }
+            }
+        };
+        let record = Record { what, time, thread, heap, attributes: &self.bytes };
+        Ok(Some(Item::Event(understand(&record, Dialect::MetaTf, &mut self.words))))
+    }
+}
+
+fn record<'a>(heap: &Heap<&'a [u8]>) -> Record<'a> {
+    let (what, time, thread, heap, attributes) = match *heap {
+        Heap::Alloc(Alloc { size, address, time, thread, heap, vfield }) => {
+            (What::Alloc { size, address }, time, thread, heap, vfield)
+        }
+        Heap::Realloc(Realloc { address, address_2, time, thread, heap, vfield }) => {
+            let what = What::Realloc { old: address, address: address_2, size: UNKNOWN_SIZE };
+            (what, time, thread, heap, vfield)
+        }
+        Heap::Free(Free { address, time, thread, heap, vfield }) => {
+            (What::Free { address }, time, thread, heap, vfield)
+        }
+        Heap::CreateHeap(CreateHeap { thread, heap, vfield }) => (What::CreateHeap, 0, thread, heap, vfield),
+        Heap::DestroyHeap(DestroyHeap { thread, heap, vfield }) => (What::DestroyHeap, 0, thread, heap, vfield),
+        Heap::CreateThread(CreateThread { thread, vfield }) => (What::CreateThread, 0, thread, 0, vfield),
+        Heap::DestroyThread(DestroyThread { thread, vfield }) => (What::DestroyThread, 0, thread, 0, vfield),
+    };
+    Record { what, time, thread, heap, attributes }
+}

@@ -1,0 +1,261 @@
+//! Writing `dtds/heap.dtd`.
+
+use std::collections::HashMap;
+
+use metatf::Change;
+use metatf::container::{Sink, WriteOptions};
+use metatf::format::Interpretation;
+use serde_json::{Value, json};
+
+use super::failed;
+use super::format::{
+    AlignedAlloc, Calloc, Exit, Failed, Free, Image, Killed, Lost, Malloc, Mark, Memalign, PhaseBegin, PhaseEnd,
+    PosixMemalign, Pvalloc, Realloc, ReallocBegin, ReallocEnd, Reallocarray, Thread, ThreadEnd, ThreadStart, Valloc,
+    Writer,
+};
+use crate::Result;
+use crate::event::{About, Call, Event, EventSink, Function, UNKNOWN_SIZE, What};
+use crate::loss::{Loss, Losses};
+
+/// The number of section `heap`.
+const SECTION: u8 = 1;
+/// The number of section `times`.
+const TIMES: u8 = 4;
+
+/// How a trace is written.
+#[derive(Clone, Debug)]
+pub struct HeapOptions {
+    /// Container, codec and so on. Groups are ended by `group_records`, not by their size.
+    pub write: WriteOptions,
+    /// Records in a group, about.
+    pub group_records: u64,
+    /// Nanoseconds in a tick of the trace's clock; 0: no times.
+    pub resolution: u64,
+}
+
+impl Default for HeapOptions {
+    fn default() -> Self {
+        Self { write: WriteOptions::default(), group_records: 1_000_000, resolution: 1 }
+    }
+}
+
+/// Writes a trace.
+pub struct HeapWriter<W: Sink> {
+    writer: Writer<W>,
+    /// The thread that records are of; `None`: it has to be said again.
+    thread: Option<u64>,
+    resolution: u64,
+    /// Times are stored: one was not 0.
+    timed: bool,
+    /// Offsets in section `stacks` of those that were met.
+    stacks: HashMap<Vec<u64>, u64>,
+    heap: u64,
+    group_records: u64,
+    in_group: u64,
+    losses: Losses,
+}
+
+impl<W: Sink> HeapWriter<W> {
+    /// Starts a trace.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub fn new(sink: W, options: &HeapOptions) -> Result<Self> {
+        let mut writer = Writer::with_options(sink, &options.write).map_err(failed)?;
+        // Offset 0: the stack is not known.
+        writer.stacks().push(super::format::StackItem::default()).map_err(failed)?;
+        Ok(Self {
+            writer,
+            thread: Some(1),
+            resolution: options.resolution,
+            timed: false,
+            stacks: HashMap::new(),
+            heap: 0,
+            group_records: options.group_records.max(1),
+            in_group: 0,
+            losses: Losses::default(),
+        })
+    }
+
+    /// Finishes the trace and gives the sink back, and what of the events it could not hold.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub fn finish(self) -> Result<(W, Losses)> {
+        let losses = self.losses;
+        Ok((self.writer.finish().map_err(failed)?, losses))
+    }
+
+    /// The time in ticks. The first that is not 0 has all of them stored from here on.
+    #[inline]
+    fn time(&mut self, time: u64) -> Result<u64> {
+        if time == 0 {
+            return Ok(0);
+        }
+        let ticks = match self.resolution {
+            1 => time,
+            0 => {
+                self.losses.note(Loss::Time);
+                return Ok(0);
+            }
+            resolution => {
+                self.losses.note_if(!time.is_multiple_of(resolution), Loss::Rounding);
+                time / resolution
+            }
+        };
+        if !self.timed {
+            self.timed = true;
+            let change = Change::Interpretation(Interpretation::SectionStride(TIMES, 1));
+            self.writer.set_all("heap", "malloc", "time", change).map_err(failed)?;
+        }
+        Ok(ticks)
+    }
+
+    #[inline]
+    fn stack(&mut self, frames: &[u64]) -> Result<u64> {
+        if frames.is_empty() {
+            return Ok(0);
+        }
+        if let Some(&offset) = self.stacks.get(frames) {
+            return Ok(offset);
+        }
+        let item = super::format::StackItem { frame: frames.to_vec() };
+        let offset = self.writer.stacks().push(item).map_err(failed)?;
+        self.stacks.insert(frames.to_vec(), offset);
+        Ok(offset)
+    }
+
+    fn name(&mut self, name: &[u8]) -> Result<u64> {
+        self.writer.names().intern(name).map_err(failed)
+    }
+
+    /// Before a record: a full group ends, and the records that follow are of this thread, if it is given.
+    #[inline]
+    fn prepare(&mut self, thread: Option<u64>) -> Result<()> {
+        if self.in_group >= self.group_records {
+            self.in_group = 0;
+            self.writer.inner().start_group().map_err(failed)?;
+            self.thread = None;
+        }
+        self.in_group += 1;
+        if let Some(id) = thread
+            && self.thread != thread
+        {
+            self.thread = thread;
+            self.writer.thread(&Thread { id }).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn call(&mut self, call: &Call, time: u64, stack: u64) -> Result<()> {
+        let Call { function, detail, mut size, usable, old, address } = *call;
+        if size == UNKNOWN_SIZE && old != 0 {
+            self.losses.note(Loss::Size);
+            size = 0;
+        }
+        let (count, alignment) = (detail, detail);
+        let writer = &mut self.writer;
+        match function {
+            Function::Malloc => writer.malloc(&Malloc { time, stack, size, usable, address }),
+            Function::Calloc => writer.calloc(&Calloc { time, stack, count, size, usable, address }),
+            Function::Realloc => writer.realloc(&Realloc { time, stack, size, usable, old, address }),
+            Function::Reallocarray => {
+                writer.reallocarray(&Reallocarray { time, stack, count, size, usable, old, address })
+            }
+            Function::Memalign => writer.memalign(&Memalign { time, stack, alignment, size, usable, address }),
+            Function::PosixMemalign => {
+                writer.posix_memalign(&PosixMemalign { time, stack, alignment, size, usable, address })
+            }
+            Function::AlignedAlloc => {
+                writer.aligned_alloc(&AlignedAlloc { time, stack, alignment, size, usable, address })
+            }
+            Function::Valloc => writer.valloc(&Valloc { time, stack, size, usable, address }),
+            Function::Pvalloc => writer.pvalloc(&Pvalloc { time, stack, size, usable, address }),
+        }
+        .map_err(failed)
+    }
+
+    /// What few records are.
+    #[cold]
+    fn rare(&mut self, event: &Event<'_>, time: u64, stack: u64) -> Result<()> {
+        let id = event.thread;
+        let name = match event.what {
+            What::Mark { name } | What::PhaseBegin { name } | What::PhaseEnd { name } => self.name(name)?,
+            What::Image { path, .. } => self.name(path)?,
+            _ => 0,
+        };
+        let writer = &mut self.writer;
+        match event.what {
+            What::Call(_) | What::Free { .. } => Ok(()),
+            What::ReallocBegin { old } => writer.realloc_begin(&ReallocBegin { time, stack, old }),
+            What::ReallocEnd(Call { detail: count, size, usable, address, .. }) => {
+                writer.realloc_end(&ReallocEnd { time, stack, count, size, usable, address })
+            }
+            What::Failed(Call { function, detail, size, old: block, .. }) => {
+                let count = if function.counts() { detail } else { 0 };
+                let alignment = if function.aligns() { detail } else { 0 };
+                let function = tag(function);
+                writer.failed(&Failed { time, stack, function, count, alignment, size, block })
+            }
+            What::CreateHeap | What::DestroyHeap => {
+                self.losses.note(Loss::Heaps);
+                Ok(())
+            }
+            What::ThreadStart { creator } => writer.thread_start(&ThreadStart { time, id, creator }),
+            What::ThreadEnd => writer.thread_end(&ThreadEnd { time, id }),
+            What::Mark { .. } => writer.mark(&Mark { time, name }),
+            What::PhaseBegin { .. } => writer.phase_begin(&PhaseBegin { time, name }),
+            What::PhaseEnd { .. } => writer.phase_end(&PhaseEnd { time, name }),
+            What::Image { process, .. } => {
+                self.heap += 1;
+                writer.image(&Image { time, process, name })
+            }
+            What::Exit { status } => writer.exit(&Exit { time, status }),
+            What::Killed { signal } => writer.killed(&Killed { time, signal }),
+            What::Lost { events } => writer.lost(&Lost { time, events }),
+        }
+        .map_err(failed)
+    }
+}
+
+/// The tag of a function's record.
+fn tag(function: Function) -> u64 {
+    4 + function as u64
+}
+
+impl<W: Sink> EventSink for HeapWriter<W> {
+    #[inline]
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        // The beginning and the end of a thread name it themselves.
+        let own = matches!(event.what, What::ThreadStart { .. } | What::ThreadEnd);
+        self.prepare((!own).then_some(event.thread))?;
+        let time = self.time(event.time)?;
+        let stack = self.stack(event.stack)?;
+        self.losses.note_if(!event.attributes.is_empty(), Loss::Attributes);
+        match event.what {
+            What::Call(ref call) => self.call(call, time, stack)?,
+            What::Free { address } => self.writer.free(&Free { time, stack, address }).map_err(failed)?,
+            _ => self.rare(event, time, stack)?,
+        }
+        self.losses.note_if(!own && event.heap != self.heap, Loss::Heap);
+        Ok(())
+    }
+
+    fn comment(&mut self, text: &[u8]) -> Result<()> {
+        self.writer.comment(SECTION, text).map_err(failed)
+    }
+
+    /// What the trace says about itself; format and clock are this writer's own.
+    fn about(&mut self, about: &About) -> Result<()> {
+        let mut about = about.clone();
+        about.insert("format".to_owned(), json!({"name": "heap", "version": super::VERSION}));
+        let clock = about.entry("clock").or_insert_with(|| json!({}));
+        match (clock, self.resolution) {
+            (clock, 0) => *clock = Value::Null,
+            (Value::Object(clock), resolution) => drop(clock.insert("resolution_ns".to_owned(), resolution.into())),
+            (clock, resolution) => *clock = json!({"resolution_ns": resolution}),
+        }
+        self.writer.user_metadata(&Value::Object(about).to_string()).map_err(failed)
+    }
+}
