@@ -24,7 +24,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     let (sink, losses) = hatf::convert::convert(input, to, &convert, sink)?;
     target.keep(sink)?;
     for (loss, count) in losses.iter() {
-        eprintln!("hatf: {} has no place for {} {}", to.name(), count, loss.text());
+        eprintln!("hatf: {} cannot hold {}: {count}", to.name(), loss.text());
     }
     Ok(u8::from(options.strict && !losses.is_empty()))
 }
