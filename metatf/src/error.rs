@@ -77,6 +77,8 @@ pub enum ErrorKind {
         /// The element asked for.
         index: u64,
     },
+    /// The code of a predicted leaf for which its model has no candidate.
+    NoCandidate(u64),
     /// An offset into a section's content at which no element can be read.
     NoOffset {
         /// The section.
@@ -145,6 +147,7 @@ impl fmt::Display for ErrorKind {
                 write!(f, "{n} repeated items, over 65,536 more than the bytes the record stores")
             }
             Self::NoElement { section, index } => write!(f, "stream section {section} has no element {index}"),
+            Self::NoCandidate(code) => write!(f, "code {code} names no candidate of the model"),
             Self::NoOffset { section, offset } => write!(f, "section {section} has no element at offset {offset}"),
             Self::Metadata(why) => write!(f, "metadata record: {why}"),
             Self::Checksum => write!(f, "the CRC-32C does not hold"),

@@ -56,6 +56,7 @@ mod error;
 mod explain;
 pub mod format;
 mod group_write;
+mod predict;
 #[doc(hidden)]
 pub mod private;
 pub mod reader;
@@ -71,6 +72,7 @@ mod watch;
 mod writer;
 pub use error::{Error, ErrorKind, Place, Result};
 pub use explain::{Explained, explain};
+pub use predict::SizeRule;
 pub use row::{ContentRow, Row, Stopped};
 pub use row_write::RowWriter;
 pub use state::Change;

@@ -229,6 +229,31 @@ impl<'t> ContentRow<'t> {
         }
     }
 
+    /// The value behind the code of a predicted leaf.
+    fn predicted(&mut self, leaf: u8, plan: &Plan, model: u16) -> Result<u64> {
+        let at = self.position;
+        let Some(code) = stored(self.data, at, plan, self.order) else {
+            return Err(self.fail(at, Some(leaf), ErrorKind::Truncated("a record")));
+        };
+        self.position += usize::from(plan.width);
+        let (format, source, order) = (self.format, self.source, self.order);
+        let target = format.models.get(usize::from(model)).map_or(0, |m| m.section);
+        // A model has a cursor of its own, apart from that of leaves that stride.
+        let reader = format.sections.len() + self.state.section;
+        let streams = &mut *self.streams;
+        let mut next = || streams.next(format, source, order, reader, target, 1);
+        let State { models, model_cells, cells, .. } = &mut *self.state;
+        match models.decode(format, model_cells, model, cells, code, &mut next) {
+            Ok(Ok(value)) => {
+                note(value, plan, &mut self.state.cells);
+                Ok(value)
+            }
+            Ok(Err(kind)) => Err(self.fail(at, Some(leaf), kind)),
+            Err(e) if matches!(e.kind, ErrorKind::NoElement { .. }) => Err(self.fail(at, Some(leaf), e.kind)),
+            Err(e) => Err(e),
+        }
+    }
+
     fn special(&mut self, leaf: u8, plan: &Plan) -> Result<u64> {
         let at = self.position;
         let index = self.first + usize::from(leaf);
@@ -244,9 +269,7 @@ impl<'t> ContentRow<'t> {
                 note(value, plan, &mut self.state.cells);
                 value
             }
-            Interpretation::Predicted(_) => {
-                return Err(self.fail(at, Some(leaf), ErrorKind::Usage("predicted fields cannot be read")));
-            }
+            Interpretation::Predicted(model) => self.predicted(leaf, plan, model)?,
             _ => self.inline(leaf, plan)?,
         };
         match self.record.leaves.get(usize::from(leaf)).and_then(|l| l.constant) {

@@ -13,9 +13,12 @@ use crate::stream_write::StreamWriters;
 pub(crate) struct Misfit {
     pub(crate) leaf: u8,
     pub(crate) value: u64,
-    /// Bytes that would hold it under the interpretation in force, 1 to 8.
+    /// Bytes that would hold it under the interpretation in force, 1 to 8; or [`UNPREDICTED`].
     pub(crate) needs: u8,
 }
+
+/// A predicted leaf whose stream section has no room for what no candidate hits: it has to be stored as it is.
+pub(crate) const UNPREDICTED: u8 = 0;
 
 /// What a cell held before the record in progress.
 #[derive(Clone, Copy, Debug)]
@@ -29,12 +32,88 @@ struct Undo {
 pub(crate) struct Attempt {
     pub(crate) misfits: Vec<Misfit>,
     undo: Vec<Undo>,
+    /// Predicted leaves of the record, and what their models go by.
+    pending: Vec<Pending>,
+    contexts: Vec<u64>,
+    /// Codes of the record's predicted leaves that its models have learnt.
+    codes: Vec<u64>,
+    /// What a heap's stream section begins with.
+    opening: Vec<u64>,
+}
+
+/// A predicted leaf whose code is not known yet.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    leaf: u8,
+    model: u16,
+    value: u64,
+    /// Where its code goes.
+    at: usize,
+    width: u8,
 }
 
 impl Attempt {
+    /// A record, before its first attempt.
+    pub(crate) fn start_record(&mut self) {
+        self.codes.clear();
+    }
+
+    /// Whether models have learnt values of the record.
+    pub(crate) fn has_learnt(&self) -> bool {
+        !self.codes.is_empty()
+    }
+
+    /// An attempt at a record.
     pub(crate) fn start(&mut self) {
         self.misfits.clear();
         self.undo.clear();
+        self.pending.clear();
+        self.contexts.clear();
+    }
+
+    /// Runs the models of the record's predicted leaves, and puts their codes in place. Where a code does not fit its
+    /// width, or the stream section cannot take what no candidate hits, there are misfits afterwards. What a model has
+    /// learnt it does not learn again in the record's next attempt.
+    pub(crate) fn predict(
+        &mut self,
+        format: &Format,
+        state: &mut State,
+        streams: &mut StreamWriters,
+        order: Order,
+        out: &mut [u8],
+    ) {
+        let State { section, models, model_cells, .. } = state;
+        let mut contexts = &*self.contexts;
+        for (i, pending) in self.pending.iter().enumerate() {
+            let (own, rest) = contexts.split_at(model_cells.count(pending.model).min(contexts.len()));
+            contexts = rest;
+            let code = match self.codes.get(i) {
+                Some(&code) => code,
+                None => {
+                    let opening = &mut self.opening;
+                    let found = models.find(format, model_cells, pending.model, own, pending.value, opening);
+                    let target = format.models.get(usize::from(pending.model)).map_or(0, |m| m.section);
+                    let opens = !opening.is_empty();
+                    let elements = opening.drain(..).chain(found.elements().iter().copied());
+                    if !streams.put_all(format, format.sections.len() + *section, target, elements) {
+                        if opens {
+                            models.forget_heap();
+                        }
+                        self.misfits.push(Misfit { leaf: pending.leaf, value: pending.value, needs: UNPREDICTED });
+                        return;
+                    }
+                    models.learn(format, model_cells, pending.model, own, pending.value, &found);
+                    self.codes.push(found.code);
+                    found.code
+                }
+            };
+            let needs = if code == 0 { 0 } else { bytes_for(code, false) };
+            if needs > pending.width {
+                self.misfits.push(Misfit { leaf: pending.leaf, value: pending.value, needs });
+            }
+            let stored = out.get_mut(pending.at..pending.at + usize::from(pending.width));
+            order.store(code, stored.unwrap_or_default());
+        }
     }
 
     /// Keeps what a leaf's value is about to overwrite and later records may look at.
@@ -186,7 +265,17 @@ impl RowWriter<'_> {
         !matches!(interpretation, Interpretation::None | Interpretation::SectionOffset(_))
     }
 
-    /// A constant is checked; a stride goes to its stream section. True where nothing is stored here.
+    /// Leaves room for the code of a predicted leaf: models run when all else of the record fits.
+    fn predicted(&mut self, leaf: u8, model: u16, value: u64) {
+        let width = self.state.plan(self.first + usize::from(leaf)).map_or(0, |plan| plan.width);
+        self.attempt.pending.push(Pending { leaf, model, value, at: self.out.len(), width });
+        let State { model_cells, cells, .. } = &*self.state;
+        model_cells.contexts(model, cells, &mut self.attempt.contexts);
+        self.order.write(0, usize::from(width), self.out);
+    }
+
+    /// A constant is checked; a stride goes to its stream section, a predicted leaf waits. True where nothing else is to
+    /// be done.
     fn special(&mut self, leaf: u8, value: u64) -> Result<bool> {
         if let Some(expected) = self.record.leaves.get(usize::from(leaf)).and_then(|l| l.constant)
             && expected != value
@@ -194,8 +283,9 @@ impl RowWriter<'_> {
             return Err(self.fail(Some(leaf), ErrorKind::NotConstant { found: value, expected }));
         }
         let interpretation = self.state.interpretation(self.first + usize::from(leaf));
-        if matches!(interpretation, Interpretation::Predicted(_)) {
-            return Err(self.fail(Some(leaf), ErrorKind::Usage("predicted fields cannot be written")));
+        if let Interpretation::Predicted(model) = interpretation {
+            self.predicted(leaf, model, value);
+            return Ok(true);
         }
         let Interpretation::SectionStride(target, stride) = interpretation else { return Ok(false) };
         if !self.streams.put(self.format, self.state.section, target, stride, value) {

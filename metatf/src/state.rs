@@ -12,6 +12,7 @@
 
 use crate::error::ErrorKind;
 use crate::format::{ExprOp, Format, Interpretation, Leaf, LeafKind, METADATA, SECTION};
+use crate::predict::{Cells, Models};
 use crate::watch::Watch;
 use std::collections::HashMap;
 
@@ -98,6 +99,9 @@ pub(crate) struct State {
     /// Records of the section by tag, for tags under 256; the others in `tags`.
     small: Vec<Listed>,
     tags: HashMap<u32, Listed>,
+    /// What predicted leaves go by, and what their models have learnt.
+    pub(crate) model_cells: Cells,
+    pub(crate) models: Models,
 }
 
 /// A record of a section.
@@ -126,6 +130,8 @@ impl State {
             first: Vec::new(),
             small: vec![NO_RECORD; 256],
             tags: HashMap::new(),
+            model_cells: Cells::default(),
+            models: Models::default(),
         };
         if let Some(s) = format.sections.get(section) {
             for (position, &record) in s.records.iter().enumerate() {
@@ -136,7 +142,26 @@ impl State {
             state.watch = Watch::new(format, s, |position| state.first_plan(position), state.plans.len());
         }
         state.reset(format);
+        if !format.models.is_empty() {
+            let last = |(record, leaf)| state.last_cell(format, record, leaf);
+            state.model_cells = Cells::new(format, last, |model| state.predicted_cell(format, model));
+        }
         state
+    }
+
+    /// The cell of the previous value of the leaf that a model predicts.
+    fn predicted_cell(&self, format: &Format, model: usize) -> Option<u32> {
+        let section = format.sections.get(self.section)?;
+        let leaf = |&record: &u16| {
+            let leaves = format.records.get(usize::from(record)).map_or(&[][..], |r| &r.leaves);
+            leaves.iter().map(|leaf| match leaf.kind {
+                LeafKind::Number { interpretation: Interpretation::Predicted(m), .. } => usize::from(m) == model,
+                _ => false,
+            })
+        };
+        let listed = section.records.iter().filter(|&&r| r != SECTION && r != METADATA);
+        let index = listed.flat_map(leaf).position(|predicted| predicted)?;
+        section.cells.get(index).copied()
     }
 
     fn list(&mut self, format: &Format, position: usize, record: u16) {
@@ -157,6 +182,7 @@ impl State {
     /// Widths, interpretations and previous values as the DTD gives them (spec 4, last bullet).
     pub(crate) fn reset(&mut self, format: &Format) {
         let Some(section) = format.sections.get(self.section) else { return };
+        self.models.reset();
         self.cells.clear();
         self.cells.extend_from_slice(&section.initials);
         let last_cells = self.cells.len();
@@ -239,10 +265,11 @@ impl State {
         self.settings.get(index).map_or(0, |s| s.remembered)
     }
 
-    /// Whether any leaf in force takes its values from the stream section with this number.
-    pub(crate) fn strides(&self) -> impl Iterator<Item = u8> + '_ {
+    /// The stream sections that leaves in force take values from.
+    pub(crate) fn strides<'s>(&'s self, format: &'s Format) -> impl Iterator<Item = u8> + 's {
         self.settings.iter().filter_map(|s| match s.interpretation {
             Interpretation::SectionStride(n, _) => Some(n),
+            Interpretation::Predicted(model) => format.models.get(usize::from(model)).map(|m| m.section),
             _ => None,
         })
     }

@@ -108,12 +108,36 @@ impl StreamWriters {
         true
     }
 
+    /// Puts values for good: taking back the record in progress leaves them. False where there is no room for one of
+    /// them; then none was put.
+    pub(crate) fn put_all(
+        &mut self,
+        format: &Format,
+        section: usize,
+        target: u8,
+        mut values: impl Iterator<Item = u64>,
+    ) -> bool {
+        let before = self.undo.len();
+        if values.all(|value| self.put(format, section, target, 1, value)) {
+            self.undo.truncate(before);
+            return true;
+        }
+        self.roll_back_to(before);
+        false
+    }
+
     pub(crate) fn start(&mut self) {
         self.undo.clear();
     }
 
     pub(crate) fn roll_back(&mut self) {
-        while let Some(undo) = self.undo.pop() {
+        self.roll_back_to(0);
+    }
+
+    fn roll_back_to(&mut self, length: usize) {
+        while self.undo.len() > length
+            && let Some(undo) = self.undo.pop()
+        {
             if let Some(cursor) = self.cursors.get_mut(undo.cursor) {
                 cursor.2 = undo.index;
             }

@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, Place, Result};
 use crate::format::{COMMENT, Interpretation, METADATA, SECTION};
 use crate::group_write::Chunk;
 use crate::reader::{FormatRef, Metadata};
-use crate::row_write::{Attempt, Misfit, RowWriter, bytes_for};
+use crate::row_write::{Attempt, Misfit, RowWriter, UNPREDICTED, bytes_for};
 use crate::state::{Change, State};
 use crate::stream_write::StreamWriters;
 use std::collections::HashMap;
@@ -29,6 +29,8 @@ pub(crate) struct SectionWriter {
     pub(crate) out: Vec<u8>,
     /// Data records in `out`.
     pub(crate) records: u32,
+    /// Data records since the state was reset.
+    records_since_reset: u64,
     /// The next chunk resets the state.
     pub(crate) reset: bool,
     /// Changes to make again after every reset: record, leaf, whether it is for all leaves of the name, change.
@@ -67,6 +69,9 @@ pub struct RecordWriter<S: Sink> {
     pub(crate) records: u64,
 }
 
+/// A live object is carried into the next group for so many records of the last.
+const RECORDS_PER_CARRIED: u64 = 8;
+
 impl<S: Sink> RecordWriter<S> {
     /// Starts a trace.
     ///
@@ -81,7 +86,12 @@ impl<S: Sink> RecordWriter<S> {
                 return Err(Error::at(0, what));
             }
         };
-        let sections = (0..format.sections.len()).map(|i| SectionWriter::new(State::new(&format, i))).collect();
+        let section = |i| {
+            let mut state = State::new(&format, i);
+            state.models.rule = options.size_rule;
+            SectionWriter::new(state)
+        };
+        let sections = (0..format.sections.len()).map(section).collect();
         Ok(Self {
             order: options.order,
             int_size: options.class.int_size(),
@@ -142,6 +152,7 @@ impl<S: Sink> RecordWriter<S> {
         let position = self.position(section, record)?;
         self.make_room(section)?;
         self.put_sticky(section)?;
+        self.attempt.start_record();
         // Every round widens at least one leaf, or ends.
         loop {
             if self.attempt_record(section, record, position, encode)? {
@@ -156,6 +167,7 @@ impl<S: Sink> RecordWriter<S> {
             self.records += 1;
             if let Some(writer) = self.sections.get_mut(section) {
                 writer.records += 1;
+                writer.records_since_reset += 1;
             }
         }
         Ok(())
@@ -408,7 +420,11 @@ impl<S: Sink> RecordWriter<S> {
         let encoded = encode(&mut row).and_then(|()| row.finish());
         let too_long = writer.out.len() - start > crate::container::MAX_RAW_LEN;
         if encoded.is_ok() && self.attempt.misfits.is_empty() && !too_long {
-            return Ok(true);
+            let (state, out) = (&mut writer.state, &mut writer.out);
+            self.attempt.predict(&self.format, state, &mut self.streams, self.order, out);
+            if self.attempt.misfits.is_empty() {
+                return Ok(true);
+            }
         }
         writer.out.truncate(start);
         self.attempt.roll_back(&mut writer.state.cells);
@@ -427,10 +443,22 @@ impl<S: Sink> RecordWriter<S> {
         let interpretation = writer.state.interpretation(index);
         let width = writer.state.plan(index).map_or(0, |p| p.width);
         if self.strict {
+            if self.attempt.has_learnt() {
+                // A record that is not written must not be known: the models start over.
+                self.close_chunk(section)?;
+                if let Some(writer) = self.sections.get_mut(section) {
+                    writer.restart(&self.format);
+                }
+            }
             let mut error = Error::at(0, ErrorKind::DoesNotFit { value: misfit.value, width });
             error.place = Place { section: self.number(section), leaf: Some(misfit.leaf), ..Place::default() };
             error.place.tag = self.format.records.get(usize::from(record)).map(|r| r.tag);
             return Err(error);
+        }
+        if misfit.needs == UNPREDICTED {
+            let wanted = bytes_for(misfit.value, false).next_power_of_two();
+            self.put_change(section, record, misfit.leaf, Change::Width(wanted))?;
+            return self.put_change(section, record, misfit.leaf, Change::Interpretation(Interpretation::None));
         }
         let wanted = misfit.needs.next_power_of_two();
         if interpretation.stores() {
@@ -542,12 +570,18 @@ impl<S: Sink> RecordWriter<S> {
 
 impl SectionWriter {
     fn new(state: State) -> Self {
-        Self { state, out: Vec::new(), records: 0, reset: true, sticky: Vec::new(), fresh: false }
+        Self { state, out: Vec::new(), records: 0, records_since_reset: 0, reset: true, sticky: Vec::new(), fresh: false }
     }
 
-    /// The next chunk starts from the DTD's state.
+    /// The next chunk starts from the DTD's state. A heap's live objects are carried over where they are few beside the
+    /// records that may name them.
     pub(crate) fn restart(&mut self, format: &crate::format::Format) {
+        let live = self.state.models.live();
         self.state.reset(format);
+        if live.len() as u64 <= self.records_since_reset / RECORDS_PER_CARRIED {
+            self.state.models.carried = live;
+        }
+        self.records_since_reset = 0;
         self.reset = true;
         self.fresh = true;
     }

@@ -86,6 +86,19 @@ impl Order {
         }
     }
 
+    /// Stores the low bytes of `value` in `out`, as many as it has room for (at most 8).
+    pub(crate) fn store(self, value: u64, out: &mut [u8]) {
+        let width = out.len().min(8);
+        let (little, big) = (value.to_le_bytes(), value.to_be_bytes());
+        let bytes = match self {
+            Self::Little => little.get(..width),
+            Self::Big => big.get(8 - width..),
+        };
+        if let (Some(out), Some(bytes)) = (out.get_mut(..width), bytes) {
+            out.copy_from_slice(bytes);
+        }
+    }
+
     /// Appends the low `width` bytes (0 to 8) of `value` to `out`.
     pub fn write(self, value: u64, width: usize, out: &mut Vec<u8>) {
         let width = width.min(8);

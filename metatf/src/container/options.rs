@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::header::{Class, Header, Order};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, SizeRule};
 
 /// How chunks are compressed (spec 5.2). A chunk that does not get shorter is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +62,8 @@ pub struct WriteOptions {
     pub filter: Filter,
     /// Sections, by number, that are compressed differently.
     pub section_options: BTreeMap<u8, (Codec, Filter)>,
+    /// How the allocator rounds sizes, for sections with a model of the heap.
+    pub size_rule: SizeRule,
     /// Bytes of content after which a chunk is closed.
     pub chunk_size: usize,
     /// Bytes of content after which a group is closed.
@@ -79,6 +81,7 @@ impl Default for WriteOptions {
             codec: Codec::Zstd(3),
             filter: Filter::Auto,
             section_options: BTreeMap::new(),
+            size_rule: SizeRule::default(),
             chunk_size: 1 << 20,
             group_size: 16 << 20,
         }

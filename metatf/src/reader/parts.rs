@@ -115,7 +115,7 @@ impl RecordReader<'_> {
     /// width, with whole elements.
     fn check_stream(&self, section: usize, part: &Part) -> Result<()> {
         let strided = |i: usize| self.seen.get(i) == Some(&true) || part.shared;
-        let late = self.states.iter().enumerate().any(|(i, s)| strided(i) && s.strides().any(|n| n == part.section));
+        let late = self.states.iter().enumerate().any(|(i, s)| strided(i) && s.strides(&self.format).any(|n| n == part.section));
         if late {
             let expected = "its chunks before those of the sections that stride through it, and not a shared table";
             let what = ErrorKind::Invalid { what: "the section", found: part.section.into(), expected };
@@ -181,7 +181,7 @@ impl RecordReader<'_> {
         self.forget_part();
         (self.states, self.streams, self.records) = saved;
         // A part that strides fails where elements are missing: that is no fault of its own.
-        let strides = strided || self.states.get(section).is_some_and(|s| s.strides().next().is_some());
+        let strides = strided || self.states.get(section).is_some_and(|s| s.strides(&self.format).next().is_some());
         if strides && part.group_damaged {
             self.container.report_lost(part);
             return Ok(false);

@@ -1,0 +1,169 @@
+//! Every address the model knows: live objects, and freed ones until too many of them were not used again.
+
+use super::super::NONE;
+use hashbrown::HashMap;
+
+/// An object, or where one was.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Block {
+    pub(super) address: u64,
+    /// Whose it is: the context that allocated it, or that freed it.
+    pub(super) context: u32,
+    /// Its class in that context.
+    pub(super) class: u32,
+    /// Live: its place in the context's order of allocation. [`FREED`] or [`FORGOTTEN`] otherwise.
+    pub(super) slot: u32,
+    /// Freed: neighbours in its class.
+    pub(super) older: u32,
+    pub(super) newer: u32,
+    /// Freed: neighbours among all that were freed.
+    before: u32,
+    after: u32,
+}
+
+/// Slot of a block that was freed.
+pub(super) const FREED: u32 = u32::MAX;
+/// Slot of an entry that is used again.
+pub(super) const FORGOTTEN: u32 = u32::MAX - 1;
+
+/// Freed blocks that are kept whatever the heap's size.
+const KEPT: usize = 4096;
+/// Freed blocks that are kept for each block of the largest number that were live at a time.
+const KEPT_PER_LIVE: usize = 4;
+
+/// The blocks, by index and by address.
+#[derive(Clone, Debug)]
+pub(super) struct Blocks {
+    all: Vec<Block>,
+    spare: Vec<u32>,
+    by_address: HashMap<u64, u32>,
+    live: usize,
+    most: usize,
+    freed: usize,
+    /// The ends of the list of all freed blocks.
+    first: u32,
+    last: u32,
+}
+
+impl Blocks {
+    pub(super) fn new() -> Self {
+        Self {
+            all: Vec::new(),
+            spare: Vec::new(),
+            by_address: HashMap::new(),
+            live: 0,
+            most: 0,
+            freed: 0,
+            first: NONE,
+            last: NONE,
+        }
+    }
+
+    pub(super) fn get(&self, block: u32) -> Option<&Block> {
+        self.all.get(block as usize)
+    }
+
+    pub(super) fn get_mut(&mut self, block: u32) -> Option<&mut Block> {
+        self.all.get_mut(block as usize)
+    }
+
+    pub(super) fn at(&self, address: u64) -> Option<u32> {
+        self.by_address.get(&address).copied()
+    }
+
+    pub(super) fn is_live(&self, block: u32) -> bool {
+        self.get(block).is_some_and(|b| b.slot < FORGOTTEN)
+    }
+
+    /// Whether `block` is a freed one.
+    pub(super) fn is_freed(&self, block: u32) -> bool {
+        self.get(block).is_some_and(|b| b.slot == FREED)
+    }
+
+    /// Whether `block` is a freed one at this address.
+    pub(super) fn is_freed_at(&self, block: u32, address: u64) -> bool {
+        self.get(block).is_some_and(|b| b.slot == FREED && b.address == address)
+    }
+
+    /// The block at an address that is not known yet. `None` where there are 2^32 of them.
+    pub(super) fn add(&mut self, address: u64) -> Option<u32> {
+        let block = match self.spare.pop() {
+            Some(block) => block,
+            None => {
+                let block = u32::try_from(self.all.len()).ok().filter(|&b| b < FORGOTTEN)?;
+                let none = Block {
+                    address,
+                    context: 0,
+                    class: 0,
+                    slot: FORGOTTEN,
+                    older: NONE,
+                    newer: NONE,
+                    before: NONE,
+                    after: NONE,
+                };
+                self.all.push(none);
+                block
+            }
+        };
+        if let Some(b) = self.get_mut(block) {
+            b.address = address;
+        }
+        self.by_address.insert(address, block);
+        Some(block)
+    }
+
+    /// A block is live from now on.
+    pub(super) fn count_live(&mut self) {
+        self.live += 1;
+        self.most = self.most.max(self.live);
+    }
+
+    /// A block is not live any more.
+    pub(super) fn count_dead(&mut self) {
+        self.live -= 1;
+    }
+
+    /// Notes that a block was freed.
+    pub(super) fn enter(&mut self, block: u32) {
+        let last = self.last;
+        if let Some(b) = self.get_mut(block) {
+            b.slot = FREED;
+            b.before = last;
+            b.after = NONE;
+        }
+        match self.get_mut(last) {
+            Some(b) => b.after = block,
+            None => self.first = block,
+        }
+        self.last = block;
+        self.freed += 1;
+    }
+
+    /// Takes a block out of the list of those freed.
+    pub(super) fn leave(&mut self, block: u32) {
+        let Some(&Block { before, after, .. }) = self.get(block) else { return };
+        match self.get_mut(before) {
+            Some(b) => b.after = after,
+            None => self.first = after,
+        }
+        match self.get_mut(after) {
+            Some(b) => b.before = before,
+            None => self.last = before,
+        }
+        self.freed -= 1;
+    }
+
+    /// The block to forget, where more are kept than should be.
+    pub(super) fn surplus(&self) -> Option<u32> {
+        (self.freed > KEPT + KEPT_PER_LIVE * self.most).then_some(self.first)
+    }
+
+    /// Forgets a block that is in no list any more.
+    pub(super) fn forget(&mut self, block: u32) {
+        let Some(b) = self.get_mut(block) else { return };
+        b.slot = FORGOTTEN;
+        let address = b.address;
+        self.by_address.remove(&address);
+        self.spare.push(block);
+    }
+}

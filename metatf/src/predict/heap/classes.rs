@@ -1,0 +1,141 @@
+//! What an allocator makes of a size, and the freed objects of one size class.
+
+use super::super::NONE;
+use hashbrown::HashMap;
+
+/// How sizes are rounded: objects whose sizes round to the same number are of one class, and the next object of a
+/// stretch of fresh memory begins that many bytes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SizeRule {
+    /// 8 bytes of header, multiples of 16, at least 32: glibc and other descendants of Doug Lea's allocator.
+    #[default]
+    Header,
+    /// Multiples of 16 up to 128, then four classes to every power of two: jemalloc, mimalloc, tcmalloc.
+    Classes,
+}
+
+impl SizeRule {
+    /// Its number in a trace.
+    pub(crate) fn number(self) -> u64 {
+        match self {
+            Self::Header => 0,
+            Self::Classes => 1,
+        }
+    }
+
+    pub(crate) fn from_number(number: u64) -> Option<Self> {
+        [Self::Header, Self::Classes].into_iter().find(|rule| rule.number() == number)
+    }
+
+    /// A size that rounds to this.
+    pub(super) fn size_of(self, round: u64) -> u64 {
+        match self {
+            Self::Header => round.saturating_sub(8),
+            Self::Classes => round,
+        }
+    }
+
+    /// Bytes an object of this size takes.
+    pub(super) fn round(self, size: u64) -> u64 {
+        match self {
+            Self::Header => (size.saturating_add(8 + 15) & !15).max(32),
+            Self::Classes if size <= 128 => (size.max(1) + 15) & !15,
+            Self::Classes => {
+                let step = 1_u64 << (63 - (size - 1).leading_zeros()).saturating_sub(2);
+                size.saturating_add(step - 1) & !(step - 1)
+            }
+        }
+    }
+}
+
+/// The freed objects of one class and one context, from the oldest to the newest, as a list through the blocks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Class {
+    /// Bytes an object takes.
+    pub(super) round: u64,
+    pub(super) newest: u32,
+    pub(super) oldest: u32,
+    /// The neighbours of the object taken last, towards the oldest and the newest.
+    pub(super) older: u32,
+    pub(super) newer: u32,
+    /// Where the last object began that no freed one explains, and how far that was from the one before.
+    pub(super) fresh: u64,
+    pub(super) step: u64,
+}
+
+/// The classes of a context.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Classes {
+    all: Vec<Class>,
+    /// By `round / 16`, for the sizes that matter most; the others in `large`.
+    small: Vec<u32>,
+    large: HashMap<u64, u32>,
+}
+
+/// Classes found without hashing.
+const SMALL: usize = 64;
+
+impl Classes {
+    pub(super) fn find(&self, round: u64) -> Option<u32> {
+        match usize::try_from(round / 16) {
+            Ok(n) if n < SMALL => self.small.get(n).copied().filter(|&class| class != NONE),
+            _ => self.large.get(&round).copied(),
+        }
+    }
+
+    pub(super) fn find_or_add(&mut self, round: u64) -> u32 {
+        if let Some(class) = self.find(round) {
+            return class;
+        }
+        let class = u32::try_from(self.all.len()).unwrap_or(NONE);
+        self.all.push(Class {
+            round,
+            newest: NONE,
+            oldest: NONE,
+            older: NONE,
+            newer: NONE,
+            fresh: 0,
+            step: round,
+        });
+        match usize::try_from(round / 16) {
+            Ok(n) if n < SMALL => {
+                if n >= self.small.len() {
+                    self.small.resize(n + 1, NONE);
+                }
+                if let Some(entry) = self.small.get_mut(n) {
+                    *entry = class;
+                }
+            }
+            _ => drop(self.large.insert(round, class)),
+        }
+        class
+    }
+
+    pub(super) fn get(&self, class: u32) -> Option<&Class> {
+        self.all.get(class as usize)
+    }
+
+    pub(super) fn get_mut(&mut self, class: u32) -> Option<&mut Class> {
+        self.all.get_mut(class as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounding() {
+        let header = [(0, 32), (24, 32), (25, 48), (40, 48), (41, 64), (u64::MAX, u64::MAX & !15)];
+        let classes = [(0, 16), (16, 16), (17, 32), (128, 128), (129, 160), (160, 160), (161, 192), (257, 320), (1025, 1280)];
+        for (size, round) in header {
+            assert_eq!(SizeRule::Header.round(size), round, "{size}");
+            assert_eq!(SizeRule::Header.round(SizeRule::Header.size_of(round)), round, "{size}");
+        }
+        for (size, round) in classes {
+            assert_eq!(SizeRule::Classes.round(size), round, "{size}");
+            assert_eq!(SizeRule::Classes.round(SizeRule::Classes.size_of(round)), round, "{size}");
+        }
+        assert!(SizeRule::Classes.round(u64::MAX) > u64::MAX / 2);
+    }
+}

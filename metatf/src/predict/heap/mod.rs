@@ -1,0 +1,423 @@
+//! The model of a heap: which object a free names, and where an allocator puts a new one.
+//!
+//! A free is coded by where its object stands in the order of allocation: among the newest, next to the object freed
+//! last, or at a distance from it. An allocation is coded by where the allocator took its address from: the top of the
+//! free list of the size's class, the neighbours of what was taken there last, an end of the list, an object freed a
+//! little while ago, or fresh memory behind an earlier object. The rest are distances, which go to the stream section.
+
+mod blocks;
+mod classes;
+mod context;
+
+pub use classes::SizeRule;
+
+use super::{Found, NONE, fold, unfold};
+use crate::error::{ErrorKind, Result};
+use blocks::Blocks;
+use context::{BUMPS, Context, RECENT};
+use hashbrown::HashMap;
+
+/// Codes of an allocation.
+mod allocated {
+    use super::{BUMPS, RECENT};
+    /// The newest freed object of its class.
+    pub(super) const NEWEST: u64 = 0;
+    /// The object freed last, whatever its class.
+    pub(super) const IN_PLACE: u64 = 1;
+    /// In the list of its class, the neighbours of what was taken last: towards the oldest, towards the newest.
+    pub(super) const OLDER: u64 = 2;
+    pub(super) const NEWER: u64 = 3;
+    /// As far behind the last fresh object of its class as that was behind the one before.
+    pub(super) const STEP: u64 = 4;
+    /// Behind the object that was the k-th to begin in fresh memory, counted back.
+    pub(super) const BUMP: u64 = 5;
+    /// The k-th from the top of its class.
+    pub(super) const DEEP: u64 = BUMP + BUMPS as u64;
+    pub(super) const DEPTH: u64 = 24;
+    /// The k-th from the bottom of its class.
+    pub(super) const OLDEST: u64 = DEEP + DEPTH;
+    pub(super) const HEIGHT: u64 = 8;
+    /// At a distance from the last such address: one element.
+    pub(super) const MISS: u64 = OLDEST + HEIGHT;
+    /// The address 0, which is no object.
+    pub(super) const NULL: u64 = MISS + 1;
+    /// The object freed k frees ago.
+    pub(super) const RECENTLY: u64 = NULL + 1;
+    pub(super) const END: u64 = RECENTLY + RECENT as u64;
+}
+
+/// Codes of a free, or of a use.
+mod freed {
+    /// The object with k newer ones.
+    pub(super) const NEWEST: u64 = 0;
+    pub(super) const NEWER: u64 = 32;
+    /// The k-th object after the one freed last, in the order of allocation.
+    pub(super) const AFTER: u64 = NEWEST + NEWER;
+    pub(super) const NEAR: u64 = 8;
+    /// The k-th before it.
+    pub(super) const BEFORE: u64 = AFTER + NEAR;
+    /// At a distance from it: one element.
+    pub(super) const DISTANCE: u64 = BEFORE + NEAR;
+    /// An object of another context: two elements, the context and how many slots from its newest.
+    pub(super) const FOREIGN: u64 = DISTANCE + 1;
+    /// No live object is known there: one element, the distance from the last address that was a miss.
+    pub(super) const MISS: u64 = FOREIGN + 1;
+    /// The address 0.
+    pub(super) const NULL: u64 = MISS + 1;
+}
+
+/// The model. See the module's head.
+#[derive(Clone, Debug)]
+pub(crate) struct Heap {
+    rule: SizeRule,
+    blocks: Blocks,
+    contexts: Vec<Context>,
+    by: HashMap<u64, u32>,
+}
+
+/// A candidate: an address, and its block where that is known.
+type Candidate = Option<(u64, u32)>;
+
+impl Heap {
+    pub(crate) fn new(rule: SizeRule) -> Self {
+        Self { rule, blocks: Blocks::new(), contexts: Vec::new(), by: HashMap::new() }
+    }
+
+    /// Reads what a heap's stream section begins with: the rule, and the objects that are live already.
+    ///
+    /// # Errors
+    /// What `next` returns; a rule that is not known.
+    pub(crate) fn open(next: &mut dyn FnMut() -> Result<u64>) -> Result<Result<Self, ErrorKind>> {
+        let number = next()?;
+        let Some(rule) = SizeRule::from_number(number) else {
+            let expected = "0 or 1";
+            return Ok(Err(ErrorKind::Invalid { what: "the size rule of a heap", found: number, expected }));
+        };
+        let mut heap = Self::new(rule);
+        for _ in 0..next()? {
+            let (address, size) = (next()?, next()?);
+            heap.allocate(0, size, address, allocated::NULL, NONE);
+        }
+        Ok(Ok(heap))
+    }
+
+    /// A heap in which these objects (address, size) are live, and the elements that say so.
+    pub(crate) fn carry(rule: SizeRule, live: &[(u64, u64)]) -> (Self, Vec<u64>) {
+        let mut heap = Self::new(rule);
+        let mut elements = vec![rule.number(), live.len() as u64];
+        for &(address, size) in live {
+            heap.allocate(0, size, address, allocated::NULL, NONE);
+            elements.extend([address, size]);
+        }
+        (heap, elements)
+    }
+
+    /// The live objects, context by context, the oldest first: address, and a size of the same class.
+    pub(crate) fn live(&self) -> Vec<(u64, u64)> {
+        let orders = self.contexts.iter().flat_map(|c| (0..c.slots()).filter_map(move |slot| Some((c, c.slot(slot)?))));
+        let size = |c: &Context, class| c.classes.get(class).map_or(0, |class| self.rule.size_of(class.round));
+        orders.filter_map(|(c, block)| self.blocks.get(block).map(|b| (b.address, size(c, b.class)))).collect()
+    }
+
+    fn context(&self, by: u64) -> Option<(u32, &Context)> {
+        let context = match self.contexts.len() {
+            1 if by == 0 => 0,
+            _ => *self.by.get(&by)?,
+        };
+        Some((context, self.contexts.get(context as usize)?))
+    }
+
+    /// The context of a value, made where there is none yet.
+    fn enter(&mut self, by: u64) -> u32 {
+        if by == 0 && self.contexts.len() == 1 {
+            return 0;
+        }
+        if self.contexts.is_empty() {
+            // The first is that of 0, so that there is nothing to look up where nothing tells contexts apart.
+            self.by.insert(0, 0);
+            self.contexts.push(Context::new());
+        }
+        if let Some(&context) = self.by.get(&by) {
+            return context;
+        }
+        let context = u32::try_from(self.contexts.len()).unwrap_or(NONE);
+        self.contexts.push(Context::new());
+        self.by.insert(by, context);
+        context
+    }
+
+    /// How a new object's address is coded. Nothing is learnt yet.
+    pub(crate) fn find_allocated(&self, by: u64, size: u64, address: u64) -> Found {
+        if address == 0 {
+            return Found::hit(allocated::NULL, NONE);
+        }
+        let Some((_, context)) = self.context(by) else { return Found::miss(allocated::MISS, fold(address)) };
+        let class = context.classes.find(self.rule.round(size)).and_then(|class| context.classes.get(class));
+        let is = |block: u32| self.blocks.is_freed_at(block, address);
+        if let Some(class) = class {
+            if is(class.newest) {
+                return Found::hit(allocated::NEWEST, class.newest);
+            }
+        }
+        if is(context.last_freed) {
+            return Found::hit(allocated::IN_PLACE, context.last_freed);
+        }
+        if let Some(class) = class {
+            if is(class.older) {
+                return Found::hit(allocated::OLDER, class.older);
+            }
+            if is(class.newer) {
+                return Found::hit(allocated::NEWER, class.newer);
+            }
+        }
+        if let Some(k) = context.bumps.iter().position(|&bump| bump == address) {
+            return Found::hit(allocated::BUMP + k as u64, NONE);
+        }
+        if let Some(class) = class
+            && class.fresh.wrapping_add(class.step) == address
+        {
+            return Found::hit(allocated::STEP, NONE);
+        }
+        if let Some(block) = self.blocks.at(address).filter(|&b| self.blocks.is_freed(b)) {
+            let k = (0..allocated::DEPTH).zip(self.list(class.map_or(NONE, |c| c.newest), false)).find(|x| x.1 == block);
+            if let Some((k, _)) = k {
+                return Found::hit(allocated::DEEP + k, block);
+            }
+            let k = (0..allocated::HEIGHT).zip(self.list(class.map_or(NONE, |c| c.oldest), true)).find(|x| x.1 == block);
+            if let Some((k, _)) = k {
+                return Found::hit(allocated::OLDEST + k, block);
+            }
+            if let Some(k) = context.recency(block) {
+                return Found::hit(allocated::RECENTLY + k as u64, block);
+            }
+        }
+        Found::miss(allocated::MISS, fold(address.wrapping_sub(context.last_miss)))
+    }
+
+    /// Blocks of a free list from one of them on, to older or to newer ones.
+    fn list(&self, from: u32, newer: bool) -> impl Iterator<Item = u32> + '_ {
+        let next = move |&block: &u32| {
+            let b = self.blocks.get(block)?;
+            Some(if newer { b.newer } else { b.older }).filter(|&b| b != NONE)
+        };
+        std::iter::successors(Some(from).filter(|&b| b != NONE), next)
+    }
+
+    /// The address of a new object by its code; `None` where the code names none.
+    ///
+    /// # Errors
+    /// What `next` returns: it gives the elements of the stream section.
+    pub(crate) fn allocated(
+        &self,
+        by: u64,
+        size: u64,
+        code: u64,
+        next: &mut dyn FnMut() -> Result<u64>,
+    ) -> Result<Candidate> {
+        use allocated::{BUMP, DEEP, END, IN_PLACE, MISS, NEWER, NEWEST, NULL, OLDER, OLDEST, RECENTLY, STEP};
+        if code == NULL {
+            return Ok(Some((0, NONE)));
+        }
+        let Some((_, context)) = self.context(by) else {
+            return Ok(if code == MISS { Some((unfold(next()?), NONE)) } else { None });
+        };
+        let class = || context.classes.find(self.rule.round(size)).and_then(|class| context.classes.get(class));
+        let block = match code {
+            NEWEST => class().map(|c| c.newest),
+            IN_PLACE => Some(context.last_freed),
+            OLDER => class().map(|c| c.older),
+            NEWER => class().map(|c| c.newer),
+            STEP => return Ok(class().map(|c| (c.fresh.wrapping_add(c.step), NONE))),
+            BUMP..DEEP => {
+                let bump = usize::try_from(code - BUMP).ok().and_then(|k| context.bumps.get(k));
+                return Ok(bump.map(|&bump| (bump, NONE)));
+            }
+            DEEP..OLDEST => usize::try_from(code - DEEP).ok().and_then(|k| self.list(class()?.newest, false).nth(k)),
+            OLDEST..MISS => usize::try_from(code - OLDEST).ok().and_then(|k| self.list(class()?.oldest, true).nth(k)),
+            MISS => return Ok(Some((context.last_miss.wrapping_add(unfold(next()?)), NONE))),
+            RECENTLY..END => usize::try_from(code - RECENTLY).ok().map(|k| context.recent(k)),
+            _ => None,
+        };
+        Ok(block.and_then(|b| self.blocks.get(b).filter(|x| x.slot == blocks::FREED).map(|x| (x.address, b))))
+    }
+
+    /// Learns of a new object. `hint`: its block, where that is known.
+    pub(crate) fn allocate(&mut self, by: u64, size: u64, address: u64, code: u64, hint: u32) {
+        if address == 0 {
+            return;
+        }
+        let by = self.enter(by);
+        let round = self.rule.round(size);
+        let block = if self.blocks.is_freed_at(hint, address) { Some(hint) } else { self.blocks.at(address) };
+        if let Some(old) = block {
+            self.clear(old);
+        }
+        let Some(block) = block.or_else(|| self.blocks.add(address)) else { return };
+        let Some(context) = self.contexts.get_mut(by as usize) else { return };
+        let class = context.classes.find_or_add(round);
+        learn_fresh(context, class, address, address.wrapping_add(round), code);
+        if context.last_freed == block {
+            context.last_freed = NONE;
+        }
+        let Some(slot) = context.allocate(block) else { return };
+        if let Some(b) = self.blocks.get_mut(block) {
+            b.context = by;
+            b.class = class;
+            b.slot = slot;
+        }
+        self.blocks.count_live();
+        context.close_up(&mut self.blocks);
+    }
+
+    /// A block is used anew: it leaves the list it is in, or the order of allocation.
+    fn clear(&mut self, block: u32) {
+        let Some(&old) = self.blocks.get(block) else { return };
+        let Some(owner) = self.contexts.get_mut(old.context as usize) else { return };
+        if self.blocks.is_freed(block) {
+            owner.unlink(&mut self.blocks, block, true);
+            self.blocks.leave(block);
+        } else if self.blocks.is_live(block) {
+            owner.bury(old.slot as usize, false);
+            self.blocks.count_dead();
+        }
+    }
+
+    /// How the address of an object that ends (or is used) is coded. Nothing is learnt yet.
+    pub(crate) fn find_freed(&self, by: u64, address: u64) -> Found {
+        if address == 0 {
+            return Found::hit(freed::NULL, NONE);
+        }
+        let own = self.context(by);
+        if let Some((_, context)) = own
+            && let Some(newest) = context.newest(0)
+            && self.blocks.get(newest).is_some_and(|b| b.address == address)
+        {
+            return Found::hit(freed::NEWEST, newest);
+        }
+        let last_miss = own.map_or(0, |(_, context)| context.last_miss);
+        let miss = Found::miss(freed::MISS, fold(address.wrapping_sub(last_miss)));
+        let Some(block) = self.blocks.at(address).filter(|&b| self.blocks.is_live(b)) else { return miss };
+        let Some(b) = self.blocks.get(block) else { return miss };
+        let slot = b.slot as usize;
+        match own {
+            Some((index, context)) if index == b.context => Self::place(context, slot, block),
+            _ => {
+                let slots = self.contexts.get(b.context as usize).map_or(0, Context::slots);
+                Found::misses(freed::FOREIGN, [b.context.into(), (slots - 1 - slot) as u64], block)
+            }
+        }
+    }
+
+    fn place(context: &Context, slot: usize, block: u32) -> Found {
+        let ranks = [
+            (freed::NEWEST, freed::NEWER, context.rank_from_newest(slot)),
+            (freed::AFTER, freed::NEAR, context.rank_after_freed(slot)),
+            (freed::BEFORE, freed::NEAR, context.rank_before_freed(slot)),
+        ];
+        let near = ranks.into_iter().find_map(|(code, limit, rank)| {
+            rank.map(|rank| rank as u64).filter(|&rank| rank < limit).map(|rank| code + rank)
+        });
+        match near {
+            Some(code) => Found::hit(code, block),
+            None => {
+                let mut found = Found::miss(freed::DISTANCE, fold(context.distance_from_freed(slot)));
+                found.hint = block;
+                found
+            }
+        }
+    }
+
+    /// The address of an object that ends (or is used) by its code; `None` where the code names none.
+    ///
+    /// # Errors
+    /// What `next` returns: it gives the elements of the stream section.
+    pub(crate) fn freed(&self, by: u64, code: u64, next: &mut dyn FnMut() -> Result<u64>) -> Result<Candidate> {
+        use freed::{AFTER, BEFORE, DISTANCE, FOREIGN, MISS, NEAR, NEWER, NULL};
+        if code == NULL {
+            return Ok(Some((0, NONE)));
+        }
+        if code == FOREIGN {
+            let (context, back) = (next()?, next()?);
+            let context = usize::try_from(context).ok().and_then(|c| self.contexts.get(c));
+            let slot = |c: &Context| c.slots().checked_sub(1)?.checked_sub(usize::try_from(back).ok()?);
+            return Ok(self.named(context.and_then(|c| c.slot(slot(c)?))));
+        }
+        let Some((_, context)) = self.context(by) else {
+            return Ok(if code == MISS { Some((unfold(next()?), NONE)) } else { None });
+        };
+        let rank = |from: u64| usize::try_from(code - from).unwrap_or(usize::MAX);
+        let block = match code {
+            0..NEWER => context.newest(rank(freed::NEWEST)),
+            AFTER..BEFORE => context.after_freed(rank(AFTER)),
+            BEFORE..DISTANCE if code - BEFORE < NEAR => context.before_freed(rank(BEFORE)),
+            DISTANCE => context.slot_from_freed(unfold(next()?)).and_then(|slot| context.slot(slot)),
+            MISS => return Ok(Some((context.last_miss.wrapping_add(unfold(next()?)), NONE))),
+            _ => None,
+        };
+        Ok(self.named(block))
+    }
+
+    fn named(&self, block: Option<u32>) -> Candidate {
+        block.and_then(|b| self.blocks.get(b).map(|x| (x.address, b)))
+    }
+
+    /// Learns that an object has ended. `hint`: its block, as it was found; without one nothing is known of it.
+    pub(crate) fn free(&mut self, by: u64, hint: u32) {
+        let Some(&block) = self.blocks.get(hint).filter(|_| self.blocks.is_live(hint)) else { return };
+        let by = self.enter(by);
+        let Some(owner) = self.contexts.get_mut(block.context as usize) else { return };
+        owner.bury(block.slot as usize, block.context == by);
+        self.blocks.count_dead();
+        let round = owner.classes.get(block.class).map_or(0, |class| class.round);
+        let Some(context) = self.contexts.get_mut(by as usize) else { return };
+        let class = if block.context == by { block.class } else { context.classes.find_or_add(round) };
+        if let Some(b) = self.blocks.get_mut(hint) {
+            b.context = by;
+        }
+        context.push(&mut self.blocks, hint, class);
+        context.note_freed(hint);
+        self.blocks.enter(hint);
+        self.forget_surplus();
+    }
+
+    /// Keeps memory within a multiple of what was live at a time.
+    fn forget_surplus(&mut self) {
+        while let Some(block) = self.blocks.surplus() {
+            let context = self.blocks.get(block).map_or(NONE, |b| b.context);
+            if let Some(context) = self.contexts.get_mut(context as usize) {
+                context.unlink(&mut self.blocks, block, false);
+            }
+            self.blocks.leave(block);
+            self.blocks.forget(block);
+        }
+    }
+}
+
+/// What a new object says about fresh memory.
+fn learn_fresh(context: &mut Context, class: u32, address: u64, end: u64, code: u64) {
+    let bump = match code {
+        allocated::BUMP..allocated::DEEP => usize::try_from(code - allocated::BUMP).unwrap_or(0),
+        allocated::MISS | allocated::RECENTLY..allocated::END => BUMPS - 1,
+        allocated::STEP => BUMPS,
+        _ => return,
+    };
+    if bump < BUMPS {
+        context.bump(bump, end);
+    }
+    if !(allocated::BUMP..allocated::DEEP).contains(&code)
+        && let Some(class) = context.classes.get_mut(class)
+    {
+        let step = address.wrapping_sub(class.fresh);
+        class.step = if class.fresh != 0 && step <= FARTHEST { step } else { class.round };
+        class.fresh = address;
+    }
+    if code == allocated::MISS {
+        context.last_miss = address;
+    }
+}
+
+/// The largest step between fresh objects of one class.
+const FARTHEST: u64 = 1 << 20;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+use super::*;
+
+/// Runs events through a writer's and a reader's model; the codes.
+struct Both {
+    writer: Heap,
+    reader: Heap,
+}
+
+impl Both {
+    fn new() -> Self {
+        Self { writer: Heap::new(SizeRule::Header), reader: Heap::new(SizeRule::Header) }
+    }
+
+    fn allocate(&mut self, by: u64, size: u64, address: u64) -> u64 {
+        let found = self.writer.find_allocated(by, size, address);
+        let mut elements = found.elements().iter().copied();
+        let back = self.reader.allocated(by, size, found.code, &mut || Ok(elements.next().unwrap())).unwrap().unwrap();
+        assert_eq!(back.0, address, "code {}", found.code);
+        assert_eq!(elements.next(), None);
+        self.writer.allocate(by, size, address, found.code, found.hint);
+        self.reader.allocate(by, size, address, found.code, back.1);
+        found.code
+    }
+
+    fn free(&mut self, by: u64, address: u64) -> u64 {
+        let found = self.writer.find_freed(by, address);
+        let mut elements = found.elements().iter().copied();
+        let back = self.reader.freed(by, found.code, &mut || Ok(elements.next().unwrap())).unwrap().unwrap();
+        assert_eq!(back.0, address, "code {}", found.code);
+        assert_eq!(elements.next(), None);
+        self.writer.free(by, found.hint);
+        self.reader.free(by, back.1);
+        found.code
+    }
+}
+
+#[test]
+fn fresh_memory_and_free_lists() {
+    let mut heap = Both::new();
+    assert_eq!(heap.allocate(0, 24, 0x1000), allocated::MISS);
+    assert_eq!(heap.allocate(0, 100, 0x1020), allocated::BUMP);
+    assert_eq!(heap.allocate(0, 24, 0x1090), allocated::BUMP);
+    assert_eq!(heap.free(0, 0x1090), freed::NEWEST);
+    assert_eq!(heap.allocate(0, 20, 0x1090), allocated::NEWEST);
+    assert_eq!(heap.free(0, 0x1020), freed::NEWEST + 1);
+    assert_eq!(heap.free(0, 0x1000), freed::NEWEST + 1);
+    // A smaller object where the larger was: not of its class, but freed a while ago.
+    assert_eq!(heap.allocate(0, 24, 0x1020), allocated::RECENTLY + 1);
+    assert_eq!(heap.allocate(0, 24, 0x1000), allocated::NEWEST);
+}
+
+#[test]
+fn what_is_not_known() {
+    let mut heap = Both::new();
+    assert_eq!(heap.free(0, 0x5000), freed::MISS);
+    assert_eq!(heap.free(0, 0), freed::NULL);
+    assert_eq!(heap.allocate(0, 0, 0), allocated::NULL);
+    assert_eq!(heap.allocate(0, u64::MAX, u64::MAX), allocated::MISS);
+    assert_eq!(heap.free(0, u64::MAX), freed::NEWEST);
+    assert_eq!(heap.free(0, u64::MAX), freed::MISS);
+    // Twice at one address: the first is gone.
+    heap.allocate(0, 8, 0x10);
+    heap.allocate(0, 8, 0x10);
+    assert_eq!(heap.free(0, 0x10), freed::NEWEST);
+    assert_eq!(heap.free(0, 0x10), freed::MISS);
+}
+
+#[test]
+fn contexts() {
+    let mut heap = Both::new();
+    heap.allocate(1, 24, 0x1000);
+    heap.allocate(2, 24, 0x9000);
+    assert_eq!(heap.allocate(1, 24, 0x1020), allocated::BUMP);
+    assert_eq!(heap.free(2, 0x1000), freed::FOREIGN);
+    // Whoever freed it uses it again.
+    assert_eq!(heap.allocate(2, 24, 0x1000), allocated::NEWEST);
+    assert_eq!(heap.free(2, 0x1000), freed::NEWEST);
+    assert_eq!(heap.allocate(1, 24, 0x1000), allocated::MISS);
+}
+
+#[test]
+fn random_events_come_back() {
+    let mut state = 1_u64;
+    let mut random = |n: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 33) % n
+    };
+    let mut heap = Both::new();
+    let mut live = Vec::new();
+    for i in 0..60_000_u64 {
+        let by = random(3);
+        // Phases that grow, shrink, and churn.
+        if live.is_empty() || random(10) < [7, 2, 5][(i / 20_000) as usize] {
+            let (size, address) = (random(300), 0x10_000 + random(6000) * 16);
+            heap.allocate(by, size, address);
+            live.retain(|&a| a != address);
+            live.push(address);
+        } else {
+            let at = if random(2) == 0 { live.len() - 1 } else { random(live.len() as u64) as usize };
+            heap.free(by, live.remove(at));
+        }
+    }
+    assert_eq!(heap.writer.live().len(), live.len());
+    let (carried, elements) = Heap::carry(SizeRule::Header, &heap.writer.live());
+    let mut elements = elements.into_iter();
+    let opened = Heap::open(&mut || Ok(elements.next().unwrap())).unwrap().unwrap();
+    assert_eq!(carried.live(), opened.live());
+    assert_eq!(elements.next(), None);
+}
+
+#[test]
+fn memory_follows_what_is_live() {
+    let mut heap = Both::new();
+    for i in 0..200_000_u64 {
+        heap.allocate(0, 24, i * 32 + 32);
+        heap.free(0, i * 32 + 32);
+    }
+    assert!(heap.writer.blocks.at(32).is_none(), "the first block is forgotten");
+    assert!(heap.writer.blocks.at(200_000 * 32).is_some(), "the last one is not");
+}
+
+#[test]
+fn codes_that_name_nothing() {
+    let heap = Heap::new(SizeRule::Header);
+    for code in (0..300).chain([u64::MAX]) {
+        let mut next = || Ok(7);
+        let _ = heap.allocated(0, 8, code, &mut next).unwrap();
+        let _ = heap.freed(0, code, &mut next).unwrap();
+    }
+    let mut both = Both::new();
+    both.allocate(0, 8, 0x20);
+    both.allocate(5, 8, 0x40);
+    for code in (0..300).chain([u64::MAX]) {
+        for element in [0, 1, 2, 1000, u64::MAX] {
+            let mut next = || Ok(element);
+            for by in [0, 5, 6] {
+                let _ = both.writer.allocated(by, 8, code, &mut next).unwrap();
+                let _ = both.writer.freed(by, code, &mut next).unwrap();
+            }
+        }
+    }
+    assert_eq!(both.writer.allocated(0, 8, allocated::END, &mut || Ok(0)), Ok(None));
+    assert_eq!(both.writer.freed(0, freed::NULL + 1, &mut || Ok(0)), Ok(None));
+}

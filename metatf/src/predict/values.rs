@@ -1,0 +1,244 @@
+//! Predictors for any number: last values, strides, and what followed the same values (or differences) before, after
+//! Burtscher's VPC algorithms (IEEE Trans. Computers, 2005) and the specifications of TCgen (2006).
+//!
+//! A predictor keeps lines of a few values. Which line counts depends on the last values and, where the DTD names one, on
+//! another leaf. Tables begin small and double as values come, so that they take no more memory than what was read
+//! warrants; a doubled table begins with both halves alike.
+
+use super::{Found, NONE};
+use crate::format::{Predictor, PredictorKind};
+
+/// Values that a history goes back.
+const HISTORY: usize = 3;
+/// Lines of a table with a context, at first and at most.
+const FIRST_LINES: usize = 1 << 6;
+const MOST_LINES: usize = 1 << 16;
+/// Candidates of a finite context.
+const FOLLOWERS: usize = 2;
+
+/// The predictors of one leaf, or of several that share a previous value.
+#[derive(Clone, Debug)]
+pub(crate) struct Values {
+    predictors: Vec<Table>,
+    /// The last values, the latest first.
+    values: [u64; HISTORY],
+    /// The differences between them.
+    steps: [u64; HISTORY],
+    /// Values seen.
+    seen: usize,
+}
+
+/// The lines of one predictor.
+#[derive(Clone, Debug)]
+struct Table {
+    kind: PredictorKind,
+    /// Whether it has one line alone.
+    single: bool,
+    /// Values in a line.
+    width: usize,
+    cells: Vec<u64>,
+}
+
+impl Values {
+    pub(crate) fn new(predictors: &[Predictor]) -> Self {
+        let predictors = predictors.iter().map(Table::new).collect();
+        Self { predictors, values: [0; HISTORY], steps: [0; HISTORY], seen: 0 }
+    }
+
+    /// How a value is coded. `contexts`: for every predictor, the value of the leaf it goes by.
+    pub(crate) fn find(&self, contexts: &[u64], value: u64) -> Found {
+        let mut code = 0;
+        for (table, &context) in self.predictors.iter().zip(contexts) {
+            let line = self.line(table, context);
+            for candidate in 0..table.candidates() {
+                if self.candidate(table, line, candidate) == Some(value) {
+                    return Found::hit(code, NONE);
+                }
+                code += 1;
+            }
+        }
+        Found::miss(code, value)
+    }
+
+    /// The value of a code; `None` for a code over that of a miss.
+    ///
+    /// # Errors
+    /// What `next` returns: it gives the elements of the stream section.
+    pub(crate) fn value<E>(
+        &self,
+        contexts: &[u64],
+        code: u64,
+        next: &mut dyn FnMut() -> Result<u64, E>,
+    ) -> Result<Option<u64>, E> {
+        let Ok(mut candidate) = usize::try_from(code) else { return Ok(None) };
+        for (table, &context) in self.predictors.iter().zip(contexts) {
+            if candidate < table.candidates() {
+                return Ok(self.candidate(table, self.line(table, context), candidate));
+            }
+            candidate -= table.candidates();
+        }
+        if candidate == 0 { next().map(Some) } else { Ok(None) }
+    }
+
+    /// Learns a value.
+    pub(crate) fn learn(&mut self, contexts: &[u64], value: u64) {
+        let step = value.wrapping_sub(self.values[0]);
+        let lines: [usize; 64] = {
+            let mut lines = [0; 64];
+            for ((line, table), &context) in lines.iter_mut().zip(&self.predictors).zip(contexts) {
+                *line = self.line(table, context);
+            }
+            lines
+        };
+        self.seen += 1;
+        for (table, line) in self.predictors.iter_mut().zip(lines) {
+            let Some(cells) = table.cells.get_mut(line..line + table.width) else { continue };
+            match table.kind {
+                PredictorKind::LastValue(_) | PredictorKind::Fcm(_) => to_front(cells, value),
+                PredictorKind::Dfcm(_) => to_front(cells, step),
+                PredictorKind::Stride => {
+                    if let [last, stride] = cells {
+                        *stride = value.wrapping_sub(*last);
+                        *last = value;
+                    }
+                }
+            }
+            table.grow(self.seen);
+        }
+        self.values.rotate_right(1);
+        self.values[0] = value;
+        self.steps.rotate_right(1);
+        self.steps[0] = step;
+    }
+
+    /// Where a table's line begins now.
+    fn line(&self, table: &Table, context: u64) -> usize {
+        if table.single {
+            return 0;
+        }
+        let (history, order): (&[u64], _) = match table.kind {
+            PredictorKind::LastValue(_) | PredictorKind::Stride => (&[], 0),
+            PredictorKind::Fcm(order) => (&self.values, usize::from(order)),
+            PredictorKind::Dfcm(order) => (&self.steps, usize::from(order)),
+        };
+        let start = mix(0, context);
+        let hash = history.iter().take(order).fold(start, |hash, &value| mix(hash, value));
+        // The lines are a power of two.
+        let lines = table.cells.len() / table.width.max(1);
+        (usize::try_from(hash >> 32).unwrap_or(0) & lines.wrapping_sub(1)) * table.width
+    }
+
+    fn candidate(&self, table: &Table, line: usize, candidate: usize) -> Option<u64> {
+        let cells = table.cells.get(line..line + table.width)?;
+        match table.kind {
+            PredictorKind::LastValue(_) | PredictorKind::Fcm(_) => cells.get(candidate).copied(),
+            PredictorKind::Dfcm(_) => cells.get(candidate).map(|step| self.values[0].wrapping_add(*step)),
+            PredictorKind::Stride => cells.first().zip(cells.get(1)).map(|(last, step)| last.wrapping_add(*step)),
+        }
+    }
+}
+
+impl Table {
+    fn new(predictor: &Predictor) -> Self {
+        let width = match predictor.kind {
+            PredictorKind::LastValue(n) => usize::from(n).max(1),
+            PredictorKind::Stride => 2,
+            PredictorKind::Fcm(_) | PredictorKind::Dfcm(_) => FOLLOWERS,
+        };
+        let by_history = matches!(predictor.kind, PredictorKind::Fcm(_) | PredictorKind::Dfcm(_));
+        let single = predictor.by.is_none() && !by_history;
+        let lines = if single { 1 } else { FIRST_LINES };
+        Self { kind: predictor.kind, single, width, cells: vec![0; lines * width] }
+    }
+
+    fn candidates(&self) -> usize {
+        match self.kind {
+            PredictorKind::Stride => 1,
+            _ => self.width,
+        }
+    }
+
+    /// Doubles the table when as many values were seen as it has lines.
+    fn grow(&mut self, seen: usize) {
+        let lines = self.cells.len() / self.width.max(1);
+        if !self.single && seen >= lines && lines < MOST_LINES {
+            self.cells.extend_from_within(..);
+        }
+    }
+}
+
+/// Puts a value first; what was before it moves back, or out.
+fn to_front(cells: &mut [u64], value: u64) {
+    let at = cells.iter().position(|&cell| cell == value).unwrap_or(cells.len().saturating_sub(1));
+    if let Some(moved) = cells.get_mut(..=at) {
+        moved.rotate_right(1);
+    }
+    if let Some(first) = cells.first_mut() {
+        *first = value;
+    }
+}
+
+/// The hash of DESIGN.md, "Predictors": it is part of the format.
+fn mix(hash: u64, value: u64) -> u64 {
+    let hash = (hash ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    hash ^ (hash >> 29)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn model(kinds: &[PredictorKind]) -> Values {
+        let predictors: Vec<_> = kinds.iter().map(|&kind| Predictor { kind, by: None }).collect();
+        Values::new(&predictors)
+    }
+
+    /// Codes of a sequence, after decoding it again.
+    fn codes(kinds: &[PredictorKind], values: &[u64]) -> Vec<u64> {
+        let (mut writer, mut reader) = (model(kinds), model(kinds));
+        let contexts = vec![0; kinds.len()];
+        let mut codes = Vec::new();
+        for &value in values {
+            let found = writer.find(&contexts, value);
+            let mut elements = found.elements().iter().copied();
+            let back = reader.value(&contexts, found.code, &mut || elements.next().ok_or(()));
+            assert_eq!(back, Ok(Some(value)));
+            writer.learn(&contexts, value);
+            reader.learn(&contexts, value);
+            codes.push(found.code);
+        }
+        codes
+    }
+
+    #[test]
+    fn last_values() {
+        use PredictorKind::LastValue;
+        assert_eq!(codes(&[LastValue(2)], &[5, 5, 7, 5, 7, 9, 5]), [2, 0, 2, 1, 1, 2, 2]);
+    }
+
+    #[test]
+    fn strides_and_contexts() {
+        use PredictorKind::{Dfcm, Fcm, Stride};
+        assert_eq!(codes(&[Stride], &[3, 6, 9, 12, 13, 14]), [1, 0, 0, 0, 1, 0]);
+        // After 1 comes 2, after 2 comes 3, after 3 comes 1.
+        assert_eq!(codes(&[Fcm(1)], &[1, 2, 3, 1, 2, 3, 1])[4..], [0, 0, 0]);
+        // Steps 1, 10, 1, 10.
+        assert_eq!(codes(&[Dfcm(1)], &[100, 101, 111, 112, 122, 123, 133])[4..], [0, 0, 0]);
+    }
+
+    #[test]
+    fn tables_grow_alike() {
+        let values: Vec<u64> = (0..5000_u64).map(|i| i * i % 701).collect();
+        let codes = codes(&[PredictorKind::Fcm(2), PredictorKind::Dfcm(3), PredictorKind::LastValue(4)], &values);
+        let misses = codes.iter().filter(|&&code| code == 8).count();
+        assert!(misses < 1500, "{misses} misses");
+    }
+
+    #[test]
+    fn codes_beyond_the_miss() {
+        let model = model(&[PredictorKind::Stride]);
+        assert_eq!(model.value(&[0], 2, &mut || Err(())), Ok(None));
+        assert_eq!(model.value(&[0], 1, &mut || Err(())), Err(()));
+        assert_eq!(model.value(&[0], u64::MAX, &mut || Err(())), Ok(None));
+    }
+}
