@@ -16,14 +16,15 @@ pub(crate) struct Chunk {
     reset: bool,
     records: u32,
     raw: Vec<u8>,
+    ends: Vec<u32>,
 }
 
 impl<S: Sink> RecordWriter<S> {
     /// Ends the chunk of a section, if it holds anything.
     pub(crate) fn close_chunk(&mut self, section: usize) -> Result<()> {
         let Some(writer) = self.sections.get_mut(section).filter(|s| !s.out.is_empty()) else { return Ok(()) };
-        let chunk =
-            Chunk { section, reset: writer.reset, records: writer.records, raw: std::mem::take(&mut writer.out) };
+        let (raw, ends) = (std::mem::take(&mut writer.out), std::mem::take(&mut writer.ends));
+        let chunk = Chunk { section, reset: writer.reset, records: writer.records, raw, ends };
         writer.reset = false;
         writer.records = 0;
         self.group_bytes += chunk.raw.len();
@@ -34,8 +35,9 @@ impl<S: Sink> RecordWriter<S> {
         self.put_chunk(&chunk)?;
         // The buffer is used again.
         if let Some(writer) = self.sections.get_mut(section) {
-            writer.out = chunk.raw;
+            (writer.out, writer.ends) = (chunk.raw, chunk.ends);
             writer.out.clear();
+            writer.ends.clear();
         }
         Ok(())
     }
@@ -51,14 +53,14 @@ impl<S: Sink> RecordWriter<S> {
             records: chunk.records,
             group: self.group,
         };
-        self.put(spec, &chunk.raw)
+        self.put(spec, &chunk.raw, &chunk.ends)
     }
 
     /// Hands a chunk of the group to the container; the group's first one starts it.
-    fn put(&mut self, spec: ChunkSpec, raw: &[u8]) -> Result<()> {
+    fn put(&mut self, spec: ChunkSpec, raw: &[u8], ends: &[u32]) -> Result<()> {
         let group_start = !spec.shared && std::mem::take(&mut self.group_start);
         match &mut self.layout {
-            Some(Layout::Chunks(chunks)) => chunks.data(ChunkSpec { group_start, ..spec }, raw),
+            Some(Layout::Chunks(chunks)) => chunks.data_records(ChunkSpec { group_start, ..spec }, raw, ends),
             Some(Layout::Extents(extents)) => extents.extent(spec.section, raw),
             None => Ok(()),
         }
@@ -127,7 +129,7 @@ impl<S: Sink> RecordWriter<S> {
         if let Some(writer) = self.sections.get_mut(section) {
             writer.state.reset(&self.format);
         }
-        self.put(spec, &raw)
+        self.put(spec, &raw, &[])
     }
 
     /// The width the DTD gives the leaf of a section of one number.
@@ -182,7 +184,7 @@ impl<S: Sink> RecordWriter<S> {
             records: segment.count,
             group: self.group,
         };
-        self.put(spec, &segment.raw)
+        self.put(spec, &segment.raw, &[])
     }
 
     /// Encodes numbers, chunk by chunk, each in the least width that holds all of its own (version 0: the DTD's).
@@ -230,7 +232,7 @@ impl<S: Sink> RecordWriter<S> {
                 records,
                 group: self.group,
             };
-            self.put(spec, &out)?;
+            self.put(spec, &out, &[])?;
         }
         Ok(())
     }

@@ -218,6 +218,11 @@ impl State {
                         LeafKind::Tag | LeafKind::Number { .. } => drop(self.make(format, first + i, leaf)),
                     }
                 }
+                // Models may go by the tag, which is no leaf that is read.
+                let tagged = leaves.first().is_some_and(|leaf| matches!(leaf.kind, LeafKind::Tag));
+                if let Some(cell) = self.cells.get_mut(last_cells + first).filter(|_| tagged) {
+                    *cell = format.records.get(usize::from(record)).map_or(0, |r| r.tag.into());
+                }
             }
         }
         for plan in &mut self.plans {

@@ -27,6 +27,8 @@ pub(crate) struct SectionWriter {
     pub(crate) state: State,
     /// Encoded records that are not in a chunk yet.
     pub(crate) out: Vec<u8>,
+    /// Where the records in `out` end, metadata records and comments counted.
+    pub(crate) ends: Vec<u32>,
     /// Data records in `out`.
     pub(crate) records: u32,
     /// Data records since the state was reset.
@@ -423,6 +425,7 @@ impl<S: Sink> RecordWriter<S> {
             let (state, out) = (&mut writer.state, &mut writer.out);
             self.attempt.predict(&self.format, state, &mut self.streams, self.order, out);
             if self.attempt.misfits.is_empty() {
+                writer.note_end();
                 return Ok(true);
             }
         }
@@ -457,8 +460,8 @@ impl<S: Sink> RecordWriter<S> {
         }
         if misfit.needs == UNPREDICTED {
             let wanted = bytes_for(misfit.value, false).next_power_of_two();
-            self.put_change(section, record, misfit.leaf, Change::Width(wanted))?;
-            return self.put_change(section, record, misfit.leaf, Change::Interpretation(Interpretation::None));
+            self.put_change(section, record, misfit.leaf, false, Change::Width(wanted))?;
+            return self.put_change(section, record, misfit.leaf, false, Change::Interpretation(Interpretation::None));
         }
         let wanted = misfit.needs.next_power_of_two();
         if interpretation.stores() {
@@ -509,6 +512,7 @@ impl<S: Sink> RecordWriter<S> {
         for &value in metadata.values.iter().take(usize::from(metadata.count)) {
             self.order.write(value, width, &mut writer.out);
         }
+        writer.note_end();
         Ok(())
     }
 
@@ -570,7 +574,22 @@ impl<S: Sink> RecordWriter<S> {
 
 impl SectionWriter {
     fn new(state: State) -> Self {
-        Self { state, out: Vec::new(), records: 0, records_since_reset: 0, reset: true, sticky: Vec::new(), fresh: false }
+        Self {
+            state,
+            out: Vec::new(),
+            ends: Vec::new(),
+            records: 0,
+            records_since_reset: 0,
+            reset: true,
+            sticky: Vec::new(),
+            fresh: false,
+        }
+    }
+
+    /// A record ends here.
+    fn note_end(&mut self) {
+        // A chunk has at most 64 MiB.
+        self.ends.push(u32::try_from(self.out.len()).unwrap_or(u32::MAX));
     }
 
     /// The next chunk starts from the DTD's state. A heap's live objects are carried over where they are few beside the

@@ -16,7 +16,7 @@ fn all_options() -> Vec<WriteOptions> {
     for class in [Class::Bits32, Class::Bits64] {
         for order in [Order::Little, Order::Big] {
             for codec in [Codec::Stored, Codec::Zstd(1), Codec::Zstd(19), Codec::Lz4, Codec::Zlib(6)] {
-                for filter in [Filter::None, Filter::Transpose, Filter::Auto] {
+                for filter in [Filter::None, Filter::Transpose, Filter::Phrases, Filter::Auto] {
                     let dtd_url = "format.dtd".to_owned();
                     all.push(WriteOptions { class, order, codec, filter, dtd_url, ..WriteOptions::default() });
                 }
@@ -58,7 +58,11 @@ fn specs() -> Vec<(ChunkSpec, Vec<u8>)> {
 fn write(options: &WriteOptions) -> Vec<u8> {
     let mut writer = ChunkWriter::new(Vec::new(), options, DTD).unwrap();
     for (i, (spec, raw)) in specs().iter().enumerate() {
-        writer.data(*spec, raw).unwrap();
+        // The chunk of elements of 3 bytes has records of three of them.
+        let ends: Vec<u32> =
+            if spec.element == 3 { (1..).map(|n| n * 9).take_while(|&n| n < 2100).collect() } else { Vec::new() };
+        let ends = if ends.is_empty() { ends } else { [ends, vec![2100]].concat() };
+        writer.data_records(*spec, raw, &ends).unwrap();
         if i == 3 {
             writer.user_metadata("{\"a\":1}").unwrap();
         }

@@ -39,8 +39,13 @@ pub(crate) mod at {
     pub(crate) const GROUP: u64 = 24;
     pub(crate) const SEQUENCE: u64 = 28;
     pub(crate) const BASE: u64 = 32;
-    pub(crate) const RESERVED: u64 = 40;
+    pub(crate) const FILTERED_LEN: u64 = 40;
 }
+
+/// Filter: byte transpose.
+pub(crate) const TRANSPOSE: u8 = 1;
+/// Filter: phrases.
+pub(crate) const PHRASES: u8 = 2;
 
 /// A chunk header, the sync bytes apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,7 +64,8 @@ pub(crate) struct ChunkHeader {
     pub(crate) group: u32,
     pub(crate) sequence: u32,
     pub(crate) base: u64,
-    pub(crate) reserved: u32,
+    /// Bytes the filter has to undo, for filter 2; else 0.
+    pub(crate) filtered_len: u32,
     pub(crate) crc: u32,
 }
 
@@ -86,7 +92,7 @@ impl ChunkHeader {
             group: int(24),
             sequence: int(28),
             base: u64::from(int(36)) << 32 | u64::from(int(32)),
-            reserved: int(40),
+            filtered_len: int(40),
             crc: int(44),
         })
     }
@@ -102,7 +108,7 @@ impl ChunkHeader {
             place.copy_from_slice(&value.to_le_bytes());
         }
         b[32..40].copy_from_slice(&self.base.to_le_bytes());
-        b[40..44].copy_from_slice(&self.reserved.to_le_bytes());
+        b[40..44].copy_from_slice(&self.filtered_len.to_le_bytes());
         let crc = crc(&b, payload);
         b[44..].copy_from_slice(&crc.to_le_bytes());
         b
@@ -150,33 +156,54 @@ impl ChunkHeader {
         if self.codec > codec::ZLIB {
             return Err(Error::at(start + at::CODEC, ErrorKind::Codec(self.codec)));
         }
-        if self.filter > 1 {
-            return wrong(at::FILTER, "the chunk's filter", self.filter.into(), "0 none or 1 byte transpose");
+        if self.filter > PHRASES {
+            let expected = "0 none, 1 byte transpose or 2 phrases";
+            return wrong(at::FILTER, "the chunk's filter", self.filter.into(), expected);
         }
         if self.flags & !(RESET | GROUP | SHARED) != 0 {
             return wrong(at::FLAGS, "the chunk's flags", self.flags.into(), "bits 0 to 2 only");
         }
-        if self.filter == 1 && self.width == 0 {
+        if self.filter == TRANSPOSE && self.width == 0 {
             return wrong(at::WIDTH, "the chunk's width", 0, "the element size the filter needs");
         }
-        if self.filter == 0 && self.width > 8 {
+        if self.filter != TRANSPOSE && self.width > 8 {
             let expected = "1 to 8 for a numeric leaf, or 0";
             return wrong(at::WIDTH, "the chunk's width", self.width.into(), expected);
         }
         if self.raw_len as usize > MAX_RAW_LEN && self.kind != INDEX {
             return wrong(at::RAW_LEN, "the chunk's raw_len", self.raw_len.into(), "at most 64 MiB");
         }
-        if self.codec == codec::STORED && self.raw_len != self.stored_len {
+        if self.filter == PHRASES {
+            self.check_phrases(start)?;
+        } else if self.filtered_len != 0 {
+            let expected = "0 but for filter 2";
+            return wrong(at::FILTERED_LEN, "the chunk's filtered_len", self.filtered_len.into(), expected);
+        } else if self.codec == codec::STORED && self.raw_len != self.stored_len {
             return wrong(at::RAW_LEN, "the chunk's raw_len", self.raw_len.into(), "stored_len, where stored");
         }
-        if self.filter == 1 && !self.raw_len.is_multiple_of(self.width.into()) {
+        if self.filter == TRANSPOSE && !self.raw_len.is_multiple_of(self.width.into()) {
             let expected = "a multiple of the filter's element size";
             return wrong(at::RAW_LEN, "the chunk's raw_len", self.raw_len.into(), expected);
         }
-        if self.reserved != 0 {
-            return wrong(at::RESERVED, "the chunk's reserved bytes", self.reserved.into(), "0");
-        }
         if self.kind == DATA { Ok(()) } else { self.check_not_data(start) }
+    }
+
+    fn check_phrases(&self, start: u64) -> Result<()> {
+        let found = self.filtered_len;
+        if found == 0 {
+            let (what, expected) = ("the chunk's filter", "0 or 1, where filtered_len is 0");
+            let kind = ErrorKind::Invalid { what, found: self.filter.into(), expected };
+            return Err(Error::at(start + at::FILTER, kind));
+        }
+        let stored = self.codec != codec::STORED || found == self.stored_len;
+        // A token takes at least a byte, and stands for at most 255.
+        let long_enough = u64::from(found) * 255 >= u64::from(self.raw_len);
+        if stored && long_enough && found as usize <= MAX_RAW_LEN {
+            return Ok(());
+        }
+        let expected = "the length of what the codec gives: at least raw_len / 255, at most 64 MiB";
+        let what = "the chunk's filtered_len";
+        Err(Error::at(start + at::FILTERED_LEN, ErrorKind::Invalid { what, found: found.into(), expected }))
     }
 
     fn check_not_data(&self, start: u64) -> Result<()> {

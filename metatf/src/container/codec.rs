@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::chunk::{self, ChunkHeader};
-use super::filter;
+use super::{filter, phrases};
 use crate::{Error, ErrorKind, Result};
 
 pub(crate) const STORED: u8 = 0;
@@ -28,6 +28,15 @@ enum Failure {
     Payload(&'static str),
 }
 
+/// Undoes the filter of a chunk.
+fn unfilter(header: &ChunkHeader, filtered: &[u8], out: &mut [u8]) -> Result<(), Failure> {
+    if header.filter == chunk::PHRASES {
+        return phrases::restore(filtered, out).map_err(Failure::Payload);
+    }
+    filter::restore(filtered, header.width.into(), out);
+    Ok(())
+}
+
 impl Decoder {
     /// The content of the chunk at `start`, exactly `raw_len` bytes. Never allocates more than twice that, and not
     /// even that where the payload is too short to hold so much.
@@ -37,7 +46,8 @@ impl Decoder {
             Error::at(start + chunk::at::RAW_LEN, ErrorKind::Invalid { what: "the chunk's raw_len", found, expected })
         };
         let raw_len = header.raw_len as usize;
-        if header.raw_len as u64 > most(header.codec, payload.len() as u64) {
+        let filtered_len = if header.filter == chunk::PHRASES { header.filtered_len } else { header.raw_len };
+        if u64::from(filtered_len) > most(header.codec, payload.len() as u64) {
             return Err(wrong_len(header.raw_len.into()));
         }
         if header.is_plain() {
@@ -47,18 +57,16 @@ impl Decoder {
         let Some(out) = Arc::get_mut(&mut content) else {
             return Err(Error::at(start, ErrorKind::Limit("memory"))); // Not reached: nobody else has it.
         };
-        let width = usize::from(header.width);
         let unpacked = if header.filter == 0 {
             self.unpack(header.codec, payload, out)
         } else if header.codec == STORED {
-            filter::restore(payload, width, out);
-            Ok(())
+            unfilter(header, payload, out)
         } else {
             let mut scratch = std::mem::take(&mut self.scratch);
             scratch.clear();
-            scratch.resize(raw_len, 0);
+            scratch.resize(filtered_len as usize, 0);
             let unpacked = self.unpack(header.codec, payload, &mut scratch);
-            filter::restore(&scratch, width, out);
+            let unpacked = unpacked.and_then(|()| unfilter(header, &scratch, out));
             self.scratch = scratch;
             unpacked
         };

@@ -1,21 +1,22 @@
 //! Compressing and filtering chunks as they are written (spec 5.2). The mirror of the codecs' decoder.
 
-use super::filter;
 use super::options::{Codec, Filter};
+use super::{chunk, filter, phrases};
 use crate::{Error, ErrorKind, Result};
 
-/// Chunks of a section between two in which both filters are tried.
+/// Chunks of a section between two in which all filters are tried.
 const RETRY: u8 = 16;
 
 /// Compresses chunks; contexts and buffers are made once.
 pub(crate) struct Encoder {
     zstd: Option<(i32, zstd::bulk::Compressor<'static>)>,
     zlib: Option<(u32, flate2::Compress)>,
-    transposed: Vec<u8>,
-    plain: Vec<u8>,
     filtered: Vec<u8>,
-    /// By section: what `Auto` found best, and chunks until it is tried again.
-    best: Box<[(bool, u8); 256]>,
+    /// The payload made last, and the shortest one.
+    tried: Vec<u8>,
+    chosen: Vec<u8>,
+    /// By section: the filter that `Auto` found best, and chunks until all are tried again.
+    best: Box<[(u8, u8); 256]>,
 }
 
 /// A chunk's payload.
@@ -23,6 +24,25 @@ pub(crate) struct Encoded<'e> {
     pub(crate) payload: &'e [u8],
     pub(crate) codec: u8,
     pub(crate) filter: u8,
+    /// For the chunk header.
+    pub(crate) filtered_len: usize,
+}
+
+/// A chunk's content, and what filters need to know of it.
+pub(crate) struct Content<'c> {
+    pub(crate) raw: &'c [u8],
+    /// Size of its elements; 0 or 1: none.
+    pub(crate) element: u8,
+    /// Where its records end; empty: it has none.
+    pub(crate) ends: &'c [u32],
+}
+
+/// How a chunk may be stored.
+struct Choice {
+    filter: u8,
+    codec: u8,
+    filtered_len: usize,
+    length: usize,
 }
 
 impl Encoder {
@@ -30,64 +50,82 @@ impl Encoder {
         Self {
             zstd: None,
             zlib: None,
-            transposed: Vec::new(),
-            plain: Vec::new(),
             filtered: Vec::new(),
-            best: Box::new([(false, 0); 256]),
+            tried: Vec::new(),
+            chosen: Vec::new(),
+            best: Box::new([(0, 0); 256]),
         }
     }
 
-    /// The shortest payload the options allow; `raw` itself where nothing makes it shorter. `element` is the size
-    /// that the filter works with, 0 or 1: none.
+    /// The shortest payload the options allow; `raw` itself where nothing makes it shorter.
     pub(crate) fn encode<'e>(
         &'e mut self,
         section: u8,
         (codec, filter): (Codec, Filter),
-        element: usize,
-        raw: &'e [u8],
+        content: &Content<'e>,
     ) -> Result<Encoded<'e>> {
-        let can = (2..=255).contains(&element) && raw.len().is_multiple_of(element) && !raw.is_empty();
-        let best = &mut self.best[usize::from(section)];
-        let (with, without) = match filter {
-            _ if !can => (false, true),
-            Filter::None => (false, true),
-            Filter::Transpose => (true, false),
-            Filter::Auto if codec == Codec::Stored => (false, true),
-            Filter::Auto if best.1 > 0 => {
-                best.1 -= 1;
-                (best.0, !best.0)
-            }
-            Filter::Auto => (true, true),
+        let raw = content.raw;
+        let transposes = (2..=255).contains(&content.element) && raw.len().is_multiple_of(content.element.into());
+        let can = |filter| match filter {
+            chunk::TRANSPOSE => transposes && !raw.is_empty(),
+            chunk::PHRASES => !content.ends.is_empty(),
+            _ => true,
         };
-        let mut plain = std::mem::take(&mut self.plain);
-        let mut filtered = std::mem::take(&mut self.filtered);
-        let packed = without && self.compress(codec, raw, &mut plain)?;
-        let packed_filtered = with && self.compress_transposed(codec, element, raw, &mut filtered)?;
-        (self.plain, self.filtered) = (plain, filtered);
-
-        let number = codec.number();
-        let use_filtered = packed_filtered && (!packed || self.filtered.len() < self.plain.len());
-        if with && without {
-            self.best[usize::from(section)] = (use_filtered, RETRY - 1);
+        let all = [0, chunk::TRANSPOSE, chunk::PHRASES];
+        let (best, left) = self.best[usize::from(section)];
+        let (wanted, trial) = match filter {
+            Filter::Transpose => ([chunk::TRANSPOSE; 3], false),
+            Filter::Phrases => ([chunk::PHRASES; 3], false),
+            Filter::Auto if codec != Codec::Stored && (left == 0 || !can(best)) => (all, true),
+            Filter::Auto if codec != Codec::Stored => ([best; 3], false),
+            Filter::None | Filter::Auto => ([0; 3], false),
+        };
+        let mut chosen: Option<Choice> = None;
+        let mut tried = [false; 3];
+        for filter in wanted.into_iter().map(|filter| if can(filter) { filter } else { 0 }) {
+            if !std::mem::replace(&mut tried[usize::from(filter)], true) {
+                let choice = self.try_filter(codec, filter, content)?;
+                let shorter = |best: &Choice| choice.length < best.length;
+                if chosen.as_ref().is_none_or(shorter) {
+                    chosen = Some(choice);
+                    std::mem::swap(&mut self.chosen, &mut self.tried);
+                }
+            }
         }
-        Ok(if use_filtered {
-            Encoded { payload: &self.filtered, codec: number, filter: 1 }
-        } else if packed {
-            Encoded { payload: &self.plain, codec: number, filter: 0 }
-        } else if with && codec == Codec::Stored {
-            Encoded { payload: &self.transposed, codec: 0, filter: 1 }
-        } else {
-            Encoded { payload: raw, codec: 0, filter: 0 }
-        })
+        let plain = Choice { filter: 0, codec: super::codec::STORED, filtered_len: 0, length: raw.len() };
+        let choice = chosen.filter(|c| c.length < raw.len() || codec == Codec::Stored).unwrap_or(plain);
+        self.best[usize::from(section)] = match (filter, trial) {
+            (Filter::Auto, true) => (choice.filter, RETRY - 1),
+            (Filter::Auto, false) => (best, left.saturating_sub(1)),
+            _ => (best, left),
+        };
+        let payload = if choice.filter == 0 && choice.codec == super::codec::STORED { raw } else { &self.chosen };
+        Ok(Encoded { payload, codec: choice.codec, filter: choice.filter, filtered_len: choice.filtered_len })
     }
 
-    fn compress_transposed(&mut self, codec: Codec, element: usize, raw: &[u8], out: &mut Vec<u8>) -> Result<bool> {
-        let mut runs = std::mem::take(&mut self.transposed);
-        runs.resize(raw.len(), 0);
-        filter::transpose(raw, element, &mut runs);
-        let shorter = self.compress(codec, &runs, out);
-        self.transposed = runs;
-        shorter
+    /// The payload by this filter, in `self.tried`.
+    fn try_filter(&mut self, codec: Codec, filter: u8, content: &Content<'_>) -> Result<Choice> {
+        let mut filtered = std::mem::take(&mut self.filtered);
+        let mut tried = std::mem::take(&mut self.tried);
+        match filter {
+            chunk::TRANSPOSE => {
+                filtered.resize(content.raw.len(), 0);
+                filter::transpose(content.raw, content.element.into(), &mut filtered);
+            }
+            chunk::PHRASES => phrases::filter(content.raw, content.ends, &mut filtered),
+            _ => filtered.clear(),
+        }
+        let input = if filter == 0 { content.raw } else { &filtered };
+        let packed = self.compress(codec, input, &mut tried)?;
+        if !packed {
+            tried.clear();
+            tried.extend_from_slice(input);
+        }
+        let filtered_len = if filter == chunk::PHRASES { filtered.len() } else { 0 };
+        let codec = if packed { codec.number() } else { super::codec::STORED };
+        let choice = Choice { filter, codec, filtered_len, length: tried.len() };
+        (self.filtered, self.tried) = (filtered, tried);
+        Ok(choice)
     }
 
     /// Compresses into `out`; `false` where it did not get shorter, or is not to be compressed.

@@ -13,6 +13,7 @@ mod index;
 mod loss;
 mod options;
 mod order;
+mod phrases;
 mod random;
 mod read;
 mod read_v0;

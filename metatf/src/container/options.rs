@@ -31,15 +31,16 @@ impl Codec {
     }
 }
 
-/// Whether elements are transposed before they are compressed (spec 5.2). Only where all elements of a chunk have one
-/// size of 2 to 255 bytes.
+/// What is done to a chunk's content before it is compressed (spec 5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filter {
     /// Never.
     None,
-    /// Always.
+    /// 1: elements are transposed, where all of a chunk have one size of 2 to 255 bytes.
     Transpose,
-    /// Both ways are tried on a section's first chunk, and now and then on later ones; the shorter is kept.
+    /// 2: records that stand in a chunk more than once become a byte or two, in sections of tagged records.
+    Phrases,
+    /// All that can be done are tried on a section's first chunk, and now and then on later ones; the shortest is kept.
     Auto,
 }
 
@@ -58,7 +59,7 @@ pub struct WriteOptions {
     pub embed_dtd: bool,
     /// How chunks are compressed.
     pub codec: Codec,
-    /// Whether elements are transposed.
+    /// What is done before.
     pub filter: Filter,
     /// Sections, by number, that are compressed differently.
     pub section_options: BTreeMap<u8, (Codec, Filter)>,

@@ -34,8 +34,7 @@ pub(crate) fn filter(raw: &[u8], ends: &[u32], out: &mut Vec<u8>) {
     }
     let single = |id: u32| token.get(id as usize) == Some(&u32::MAX);
     let singles = phrases.tokens.iter().copied().filter(|&id| single(id));
-    let listed: Vec<&[u8]> =
-        order.iter().take(repeated).copied().chain(singles).map(|id| phrases.bytes(id)).collect();
+    let listed: Vec<&[u8]> = order.iter().take(repeated).copied().chain(singles).map(|id| phrases.bytes(id)).collect();
     for number in [repeated, listed.len() - repeated, phrases.tokens.len()] {
         write_number(number, out);
     }
@@ -262,7 +261,8 @@ mod tests {
     #[test]
     fn phrases_and_back() {
         assert_eq!(there_and_back(&[]), 3);
-        let record = |i: usize| [1, 2, 3, u8::try_from(i % 251).unwrap(), u8::try_from(i / 251 % 251).unwrap()].to_vec();
+        let record =
+            |i: usize| [1, 2, 3, u8::try_from(i % 251).unwrap(), u8::try_from(i / 251 % 251).unwrap()].to_vec();
         // Few, many with two bytes, all single, and more than two bytes can tell apart.
         for (records, different) in [(100, 3), (1000, 255), (1000, 256), (5000, 700), (500, 500), (180_000, 62_001)] {
             let all: Vec<Vec<u8>> = (0..records).map(|i| record(i * 7 % different)).collect();

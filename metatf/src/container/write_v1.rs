@@ -2,7 +2,7 @@
 
 use super::MAX_RAW_LEN;
 use super::chunk::{self, ChunkHeader};
-use super::encode::Encoder;
+use super::encode::{Content, Encoder};
 use super::header::{Class, Header, INTS_AT};
 use super::index::{self, ChunkInfo};
 use super::options::{Codec, Filter, WriteOptions, representable};
@@ -71,7 +71,7 @@ impl<S: Sink> ChunkWriter<S> {
         if options.embed_dtd {
             let codec = if dtd.len() > PLAIN_DTD { options.codec } else { Codec::Stored };
             let header = ChunkHeader { kind: chunk::DTD, ..ChunkHeader::default() };
-            writer.chunk(header, (codec, Filter::None), 0, dtd)?;
+            writer.chunk(header, (codec, Filter::None), &Content { raw: dtd, element: 0, ends: &[] })?;
         }
         Ok(writer)
     }
@@ -82,6 +82,18 @@ impl<S: Sink> ChunkWriter<S> {
     /// Writing failed; `raw` is over 64 MiB or not a whole number of elements; there are 2^32 chunks; the spec's flags
     /// do not go together.
     pub fn data(&mut self, spec: ChunkSpec, raw: &[u8]) -> Result<()> {
+        self.data_records(spec, raw, &[])
+    }
+
+    /// Writes a data chunk whose records (metadata records and comments counted) end at `ends`, in ascending order, the
+    /// last at the end of `raw`; filter 2 needs them.
+    ///
+    /// # Errors
+    /// As [`data`](Self::data).
+    pub fn data_records(&mut self, spec: ChunkSpec, raw: &[u8], ends: &[u32]) -> Result<()> {
+        if ends.last().is_some_and(|&end| end as usize != raw.len()) || !ends.is_sorted() {
+            return Err(Error::at(self.pos, ErrorKind::Usage("records that do not end where their chunk does")));
+        }
         if spec.shared && (spec.group_start || !spec.reset || spec.group != 0) || spec.group_start && !spec.reset {
             return Err(Error::at(self.pos, ErrorKind::Usage("a chunk's flags do not go together")));
         }
@@ -101,7 +113,7 @@ impl<S: Sink> ChunkWriter<S> {
             ..ChunkHeader::default()
         };
         let how = self.options.of_section(spec.section);
-        self.chunk(header, how, element, raw)?;
+        self.chunk(header, how, &Content { raw, element, ends })?;
         self.bases[usize::from(spec.section)] = base + raw.len() as u64;
         Ok(())
     }
@@ -113,7 +125,7 @@ impl<S: Sink> ChunkWriter<S> {
     pub fn user_metadata(&mut self, json: &str) -> Result<()> {
         let codec = if json.len() > PLAIN_DTD { self.options.codec } else { Codec::Stored };
         let header = ChunkHeader { kind: chunk::USER, ..ChunkHeader::default() };
-        self.chunk(header, (codec, Filter::None), 0, json.as_bytes())
+        self.chunk(header, (codec, Filter::None), &Content { raw: json.as_bytes(), element: 0, ends: &[] })
     }
 
     /// The trace's class.
@@ -172,19 +184,21 @@ impl<S: Sink> ChunkWriter<S> {
     }
 
     /// Writes a chunk. Of `header` the fields count that say what is in it, not how it is stored.
-    fn chunk(&mut self, header: ChunkHeader, how: (Codec, Filter), element: u8, raw: &[u8]) -> Result<()> {
+    fn chunk(&mut self, header: ChunkHeader, how: (Codec, Filter), content: &Content<'_>) -> Result<()> {
+        let raw = content.raw;
         let limit = |_| Error::at(self.pos, ErrorKind::Limit("64 MiB of content in a chunk"));
         let raw_len = u32::try_from(raw.len()).map_err(limit)?;
         if raw.len() > MAX_RAW_LEN {
             return Err(Error::at(self.pos, ErrorKind::Limit("64 MiB of content in a chunk")));
         }
         let common = self.common()?;
-        let encoded = self.encoder.encode(header.section, how, element.into(), raw)?;
+        let encoded = self.encoder.encode(header.section, how, content)?;
         let stored_len = u32::try_from(encoded.payload.len());
         let header = ChunkHeader {
             codec: encoded.codec,
             filter: encoded.filter,
-            width: if encoded.filter == 1 { element } else { header.width },
+            width: if encoded.filter == chunk::TRANSPOSE { content.element } else { header.width },
+            filtered_len: u32::try_from(encoded.filtered_len).map_err(limit)?,
             class: common.class,
             order: common.order,
             sequence: common.sequence,

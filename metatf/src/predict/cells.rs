@@ -1,8 +1,8 @@
 //! The models of one section: where each finds what it goes on, and what each has learnt.
 
+use super::Found;
 use super::heap::{Heap, SizeRule};
 use super::values::Values;
-use super::Found;
 use crate::error::{ErrorKind, Result};
 use crate::format::{Format, HeapRole, LeafRef, Model, ModelKind, Predictor};
 
@@ -63,7 +63,8 @@ impl Cells {
     /// What a heap's model goes by now: what tells contexts apart, and the size.
     fn heap_contexts(&self, model: u16, cells: &[u64]) -> [u64; 2] {
         let source = self.sources.get(usize::from(model)).map_or(&[][..], |s| &s.cells);
-        let value = |i: usize| source.get(i).copied().flatten().and_then(|c| cells.get(c as usize)).copied().unwrap_or(0);
+        let value =
+            |i: usize| source.get(i).copied().flatten().and_then(|c| cells.get(c as usize)).copied().unwrap_or(0);
         [value(0), value(1)]
     }
 
@@ -231,4 +232,3 @@ impl Models {
         self.heap.as_ref().map_or_else(Vec::new, |heap| heap.live())
     }
 }
-

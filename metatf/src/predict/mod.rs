@@ -60,7 +60,8 @@ mod tests {
 
     #[test]
     fn folding() {
-        for (difference, folded) in [(0, 0), (u64::MAX, 1), (1, 2), (1 << 63, u64::MAX), ((1 << 63) - 1, u64::MAX - 1)] {
+        for (difference, folded) in [(0, 0), (u64::MAX, 1), (1, 2), (1 << 63, u64::MAX), ((1 << 63) - 1, u64::MAX - 1)]
+        {
             assert_eq!((fold(difference), unfold(folded)), (folded, difference));
         }
     }

@@ -115,7 +115,11 @@ impl RecordReader<'_> {
     /// width, with whole elements.
     fn check_stream(&self, section: usize, part: &Part) -> Result<()> {
         let strided = |i: usize| self.seen.get(i) == Some(&true) || part.shared;
-        let late = self.states.iter().enumerate().any(|(i, s)| strided(i) && s.strides(&self.format).any(|n| n == part.section));
+        let late = self
+            .states
+            .iter()
+            .enumerate()
+            .any(|(i, s)| strided(i) && s.strides(&self.format).any(|n| n == part.section));
         if late {
             let expected = "its chunks before those of the sections that stride through it, and not a shared table";
             let what = ErrorKind::Invalid { what: "the section", found: part.section.into(), expected };

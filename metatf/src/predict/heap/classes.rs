@@ -88,15 +88,7 @@ impl Classes {
             return class;
         }
         let class = u32::try_from(self.all.len()).unwrap_or(NONE);
-        self.all.push(Class {
-            round,
-            newest: NONE,
-            oldest: NONE,
-            older: NONE,
-            newer: NONE,
-            fresh: 0,
-            step: round,
-        });
+        self.all.push(Class { round, newest: NONE, oldest: NONE, older: NONE, newer: NONE, fresh: 0, step: round });
         match usize::try_from(round / 16) {
             Ok(n) if n < SMALL => {
                 if n >= self.small.len() {
@@ -127,7 +119,8 @@ mod tests {
     #[test]
     fn rounding() {
         let header = [(0, 32), (24, 32), (25, 48), (40, 48), (41, 64), (u64::MAX, u64::MAX & !15)];
-        let classes = [(0, 16), (16, 16), (17, 32), (128, 128), (129, 160), (160, 160), (161, 192), (257, 320), (1025, 1280)];
+        let classes =
+            [(0, 16), (16, 16), (17, 32), (128, 128), (129, 160), (160, 160), (161, 192), (257, 320), (1025, 1280)];
         for (size, round) in header {
             assert_eq!(SizeRule::Header.round(size), round, "{size}");
             assert_eq!(SizeRule::Header.round(SizeRule::Header.size_of(round)), round, "{size}");

@@ -179,11 +179,13 @@ impl Heap {
             return Found::hit(allocated::STEP, NONE);
         }
         if let Some(block) = self.blocks.at(address).filter(|&b| self.blocks.is_freed(b)) {
-            let k = (0..allocated::DEPTH).zip(self.list(class.map_or(NONE, |c| c.newest), false)).find(|x| x.1 == block);
+            let k =
+                (0..allocated::DEPTH).zip(self.list(class.map_or(NONE, |c| c.newest), false)).find(|x| x.1 == block);
             if let Some((k, _)) = k {
                 return Found::hit(allocated::DEEP + k, block);
             }
-            let k = (0..allocated::HEIGHT).zip(self.list(class.map_or(NONE, |c| c.oldest), true)).find(|x| x.1 == block);
+            let k =
+                (0..allocated::HEIGHT).zip(self.list(class.map_or(NONE, |c| c.oldest), true)).find(|x| x.1 == block);
             if let Some((k, _)) = k {
                 return Found::hit(allocated::OLDEST + k, block);
             }

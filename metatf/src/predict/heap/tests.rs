@@ -45,7 +45,7 @@ fn fresh_memory_and_free_lists() {
     assert_eq!(heap.free(0, 0x1020), freed::NEWEST + 1);
     assert_eq!(heap.free(0, 0x1000), freed::NEWEST + 1);
     // A smaller object where the larger was: not of its class, but freed a while ago.
-    assert_eq!(heap.allocate(0, 24, 0x1020), allocated::RECENTLY + 1);
+    assert_eq!(heap.allocate(0, 40, 0x1020), allocated::RECENTLY + 1);
     assert_eq!(heap.allocate(0, 24, 0x1000), allocated::NEWEST);
 }
 
