@@ -261,6 +261,23 @@ pub trait EventSource {
     /// The trace is damaged, or cannot be read; after an error nothing more comes.
     fn next(&mut self) -> Result<Option<Item<'_>>>;
 
+    /// Gives all that is left to a sink. Sources that are to be fast have their own way.
+    ///
+    /// # Errors
+    /// The first of either side.
+    fn pour<T: EventSink + ?Sized>(&mut self, sink: &mut T) -> Result<()>
+    where
+        Self: Sized,
+    {
+        while let Some(item) = self.next()? {
+            match item {
+                Item::Event(event) => sink.event(&event)?,
+                Item::Comment(text) => sink.comment(text)?,
+            }
+        }
+        Ok(())
+    }
+
     /// What the trace said about itself so far.
     fn about(&self) -> About {
         About::new()
@@ -272,21 +289,30 @@ pub trait EventSource {
     }
 }
 
-/// Gives all of a source to a sink.
+impl<S: EventSource + ?Sized> EventSource for Box<S> {
+    fn next(&mut self) -> Result<Option<Item<'_>>> {
+        (**self).next()
+    }
+
+    fn about(&self) -> About {
+        (**self).about()
+    }
+
+    fn losses(&self) -> Losses {
+        (**self).losses()
+    }
+}
+
+/// Gives all of a source to a sink, with what the trace says about itself.
 ///
 /// # Errors
 /// The first of either side.
-pub fn copy<S: EventSource + ?Sized, T: EventSink + ?Sized>(source: &mut S, sink: &mut T) -> Result<()> {
+pub fn copy<S: EventSource, T: EventSink + ?Sized>(source: &mut S, sink: &mut T) -> Result<()> {
     let first = source.about();
     if !first.is_empty() {
         sink.about(&first)?;
     }
-    while let Some(item) = source.next()? {
-        match item {
-            Item::Event(event) => sink.event(&event)?,
-            Item::Comment(text) => sink.comment(text)?,
-        }
-    }
+    source.pour(sink)?;
     let mut last = source.about();
     last.retain(|key, value| first.get(key) != Some(value));
     if last.is_empty() { Ok(()) } else { sink.about(&last) }

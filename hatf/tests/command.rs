@@ -55,8 +55,60 @@ fn a_termination_signal_is_passed_on() {
 
 #[test]
 fn help_teaches() {
-    for command in [&["--help"][..], &["record", "--help"], &["report", "--help"]] {
+    for command in [&["--help"][..], &["record", "--help"], &["report", "--help"], &["convert", "--help"]] {
         let text = String::from_utf8(hatf(command).stdout).unwrap();
         assert!(text.contains("Examples:"), "{text}");
     }
+}
+
+#[test]
+fn converting() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let raw = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/python_threads.raw64.zst");
+    let (heap, back, less) = (path("a.mtf"), path("b.raw64"), path("c.raw32"));
+    let run = |arguments: &[&str], status: i32| {
+        let output = hatf(&[&["convert"], arguments].concat());
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(status), "{arguments:?}: {told}");
+        (output.stdout, told)
+    };
+    assert_eq!(run(&["--strict", raw, &heap], 0), (Vec::new(), String::new()));
+    assert_eq!(run(&["--strict", "--profile", "archive", &heap, &back], 0).1, "");
+    // The sink is standard output where no other is named.
+    assert!(run(&["--to", "raw64", &heap], 0).0 == std::fs::read(&back).unwrap());
+    // Losses are told, once for each kind, and are an error only where that is asked for.
+    let (_, told) = run(&[&heap, &less], 0);
+    assert!(told.contains("hatf: raw32 cannot hold times: 2000\n") && told.lines().count() == 3, "{told}");
+    run(&["--strict", &heap, &less], 1);
+    // A coarser clock.
+    let coarse = path("coarse.mtf");
+    let (_, told) = run(&["--clock", "1ms", &heap, &coarse], 0);
+    assert!(told.contains("between two ticks"), "{told}");
+    let length = |path: &str| std::fs::metadata(path).unwrap().len();
+    assert!(length(&coarse) < length(&heap));
+    // What cannot be told from the names.
+    run(&[&heap], 2);
+    run(&["--clock", "2s", &heap, &coarse], 2);
+    let (_, told) = run(&["--from", "hatf10", &heap, &less], 1);
+    assert!(told.contains("--from heap"), "{told}");
+    // What was there stays where the input is bad.
+    let before = std::fs::read(&less).unwrap();
+    run(&["--from", "raw32", &heap, &less], 1);
+    assert!(std::fs::read(&less).unwrap() == before);
+    run(&["/no/such/trace", &less], 1);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let raw = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/gawk.raw32.zst");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_hatf"))
+        .args(["convert", "--to", "jsonl", raw])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));
 }

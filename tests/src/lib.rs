@@ -10,6 +10,7 @@
 
 pub mod example;
 pub mod generated;
+pub mod heap_forms;
 pub mod oracle;
 pub mod random;
 pub mod recoding;

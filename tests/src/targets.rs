@@ -2,7 +2,7 @@
 
 use crate::example::Example;
 use crate::random::{Choices, Seed, options};
-use crate::{generated, oracle, runtime};
+use crate::{generated, heap_forms, oracle, runtime};
 use metatf::container::{Class, Order, Reader, WriteOptions};
 use metatf::dynamic::{JsonOptions, Schema, Trace};
 use metatf::format::Format;
@@ -22,6 +22,7 @@ pub struct Target {
 
 /// All targets.
 pub const TARGETS: &[Target] = &[
+    Target { name: "convert_heap", run: heap_forms::convert_heap, seeds: heap_forms::seeds },
     Target { name: "parse_dtd", run: parse_dtd, seeds: |path, bytes| only("dtd", path, || vec![bytes.to_vec()]) },
     Target { name: "read_hatf", run: read_hatf, seeds: hatf_seeds },
     Target { name: "read_json", run: read_json, seeds: json_seeds },

@@ -102,7 +102,7 @@ impl Source<'_> {
             Self::Raw32(mut source) => copy(&mut source, sink).map(|()| source.losses()),
             Self::Raw64(mut source) => copy(&mut source, sink).map(|()| source.losses()),
             Self::Heap(mut source) => copy(&mut *source, sink).map(|()| source.losses()),
-            Self::Other(mut source) => copy(&mut *source, sink).map(|()| source.losses()),
+            Self::Other(mut source) => copy(&mut source, sink).map(|()| source.losses()),
         }
     }
 }

@@ -161,9 +161,11 @@ impl<W: Write, const N: usize> RawSink<W, N> {
         }
         self.losses.note_if(event.heap > 1, Loss::Heap);
         self.losses.note_if(!event.attributes.is_empty(), Loss::Attributes);
-        for word in words.iter().take(N / 8) {
-            self.buffer.extend_from_slice(&word.to_le_bytes());
+        let mut bytes = [0; N];
+        for (piece, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+            *piece = word.to_le_bytes();
         }
+        self.buffer.extend_from_slice(&bytes);
         if self.buffer.len() >= FULL { self.spill() } else { Ok(()) }
     }
 

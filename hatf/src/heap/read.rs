@@ -8,8 +8,8 @@ use metatf::typed::{Event as TraceEvent, TraceOptions};
 use serde_json::Value;
 
 use super::failed;
-use super::format::{Heap, Protocol, Record, Trace};
-use crate::event::{About, Call, Event, EventSource, Function, Item, What};
+use super::format::{Free, Heap, Malloc, Protocol, Realloc, Record, Trace};
+use crate::event::{About, Call, Event, EventSink, EventSource, Function, Item, What};
 use crate::{Error, Result};
 
 /// Reads a trace.
@@ -168,6 +168,46 @@ impl EventSource for HeapReader<'_> {
             None => Ok(None),
             Some(Next::Comment) => Ok(Some(Item::Comment(&self.comment))),
             Some(Next::Said(said)) => self.event(said).map(|event| Some(Item::Event(event))),
+        }
+    }
+
+    /// Events of the commonest records are made where they are read.
+    fn pour<T: EventSink + ?Sized>(&mut self, sink: &mut T) -> Result<()> {
+        if self.first.is_some() {
+            match self.next()? {
+                None => return Ok(()),
+                Some(Item::Event(event)) => sink.event(&event)?,
+                Some(Item::Comment(text)) => sink.comment(text)?,
+            }
+        }
+        loop {
+            let record = match self.trace.next_event().map_err(failed)? {
+                None => return Ok(()),
+                Some(TraceEvent::Record(Record::Heap(record))) => record,
+                Some(TraceEvent::Comment(_, text)) => {
+                    sink.comment(text)?;
+                    continue;
+                }
+                Some(_) => continue,
+            };
+            let (thread, heap, resolution) = (self.thread, self.heap, self.resolution);
+            let plain = |what, ticks: u64| {
+                let time = ticks.saturating_mul(resolution);
+                Event { what, time, thread, heap, stack: &[], attributes: &[] }
+            };
+            match record {
+                Heap::Free(Free { time, stack: 0, address }) => sink.event(&plain(What::Free { address }, time))?,
+                Heap::Malloc(Malloc { time, stack: 0, size, usable, address }) => {
+                    let call = Call { size, usable, address, ..Call::new(Function::Malloc) };
+                    sink.event(&plain(What::Call(call), time))?;
+                }
+                Heap::Realloc(Realloc { time, stack: 0, size, usable, old, address }) => {
+                    let call = Call { size, usable, old, address, ..Call::new(Function::Realloc) };
+                    sink.event(&plain(What::Call(call), time))?;
+                }
+                Heap::Thread(switch) => self.thread = switch.id,
+                record => sink.event(&self.event(said(&record))?)?,
+            }
         }
     }
 

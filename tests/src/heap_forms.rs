@@ -1,0 +1,103 @@
+//! A fuzz target over the forms of heap traces that are not Meta-TF, and over those that are.
+
+use hatf::convert::{Form, Input, Options, convert};
+use hatf::hatf1::{Item, Reader, Record, Writer};
+use metatf::container::Sink;
+use std::io::{Cursor, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+/// Bytes that are still there when the sink is gone.
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Sink for Shared {}
+
+/// The trace in another form, and whether that holds all of it.
+fn converted(from: Form, to: Form, bytes: &[u8]) -> Option<(Vec<u8>, bool)> {
+    let output = Shared::default();
+    let input = Input::of("input".to_owned(), Box::new(Cursor::new(bytes.to_vec()))).ok()?;
+    let options = Options { from: Some(from), ..Options::default() };
+    let (_, losses) = convert(input, to, &options, Box::new(output.clone())).ok()?;
+    let bytes = output.0.lock().unwrap().clone();
+    Some((bytes, losses.is_empty()))
+}
+
+/// A byte that chooses a form, and a trace of it: what can be read can be written as `heap.dtd`, and read again; where
+/// nothing is lost, the way back ends where it began.
+///
+/// # Panics
+/// It does not.
+pub fn convert_heap(input: &[u8]) {
+    let Some((&form, trace)) = input.split_first() else { return };
+    let form = Form::ALL[usize::from(form) % Form::ALL.len()];
+    if form == Form::Hatf1 {
+        native(trace);
+    }
+    let Some((heap, all)) = converted(form, Form::Heap, trace) else { return };
+    let (again, still_all) = converted(Form::Heap, form, &heap).expect("what was written can be read");
+    if !all || !still_all {
+        return;
+    }
+    if matches!(form, Form::Raw32 | Form::Raw64) && !is_compressed(trace) {
+        assert_eq!(again, trace, "{}", form.name());
+    }
+    let (twice, _) = converted(form, Form::Heap, &again).expect("what was written can be read");
+    let lines = |heap: &[u8]| converted(Form::Heap, Form::Jsonl, heap).expect("a heap trace has lines").0;
+    assert_eq!(lines(&heap), lines(&twice), "{}", form.name());
+}
+
+fn is_compressed(bytes: &[u8]) -> bool {
+    bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) || bytes.starts_with(&[0x1f, 0x8b])
+}
+
+/// The records of a HATF 1.0 stream, up to its first error, are read again as they were written.
+fn native(stream: &[u8]) {
+    let records = native_records(stream);
+    let mut writer = Writer::new(Vec::new());
+    for (record, attributes) in &records {
+        writer.record(&Record { attributes, ..*record }).expect("what was read can be written");
+    }
+    assert_eq!(native_records(&writer.finish().expect("memory takes it")), records);
+}
+
+fn native_records(stream: &[u8]) -> Vec<(Record<'static>, Vec<u8>)> {
+    let mut reader = Reader::new(stream);
+    let mut records = Vec::new();
+    while let Ok(Some(item)) = reader.next() {
+        let Item::Record(record) = item else { continue };
+        let mut kept = Record::new(record.kind);
+        for &part in record.kind.numbers() {
+            *kept.number_mut(part) = record.number(part);
+        }
+        records.push((kept, record.attributes.to_vec()));
+    }
+    assert!(matches!(reader.next(), Ok(None)), "something comes after the end");
+    records
+}
+
+/// The vectors of HATF 1.0, in each of its forms.
+#[must_use]
+pub fn seeds(path: &Path, bytes: &[u8]) -> Vec<Vec<u8>> {
+    let of = |form: Form| {
+        let number = Form::ALL.iter().position(|f| *f == form).unwrap_or(0);
+        vec![[&[number as u8], bytes].concat()]
+    };
+    let hatf10 = path.to_string_lossy().contains("hatf10");
+    match path.extension().and_then(|e| e.to_str()) {
+        Some("hatf") => of(Form::Hatf1),
+        Some("mtf") if hatf10 => of(Form::Hatf10),
+        Some("jsonl") if path.to_string_lossy().contains("hatf-") => of(Form::Jsonl),
+        _ => Vec::new(),
+    }
+}
