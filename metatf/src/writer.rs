@@ -597,7 +597,8 @@ impl SectionWriter {
     pub(crate) fn restart(&mut self, format: &crate::format::Format) {
         let live = self.state.models.live();
         self.state.reset(format);
-        if live.len() as u64 <= self.records_since_reset / RECORDS_PER_CARRIED {
+        let objects: usize = live.iter().map(|(_, objects)| objects.len()).sum();
+        if objects as u64 <= self.records_since_reset / RECORDS_PER_CARRIED {
             self.state.models.carried = live;
         }
         self.records_since_reset = 0;

@@ -66,7 +66,7 @@ impl<W: Sink> HeapWriter<W> {
         writer.stacks().push(super::format::StackItem::default()).map_err(failed)?;
         Ok(Self {
             writer,
-            thread: Some(1),
+            thread: None,
             resolution: options.resolution,
             timed: false,
             stacks: HashMap::new(),

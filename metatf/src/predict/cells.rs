@@ -1,7 +1,7 @@
 //! The models of one section: where each finds what it goes on, and what each has learnt.
 
 use super::Found;
-use super::heap::{Heap, SizeRule};
+use super::heap::{Heap, Live, SizeRule};
 use super::values::Values;
 use crate::error::{ErrorKind, Result};
 use crate::format::{Format, HeapRole, LeafRef, Model, ModelKind, Predictor};
@@ -90,8 +90,8 @@ pub(crate) struct Models {
     contexts: Vec<u64>,
     /// For writers: the rule that a heap begins with.
     pub(crate) rule: SizeRule,
-    /// For writers: objects known to be live before the first record, the oldest first; address and size.
-    pub(crate) carried: Vec<(u64, u64)>,
+    /// For writers: objects known to be live before the first record.
+    pub(crate) carried: Vec<Live>,
 }
 
 /// Gives the elements of a model's stream section.
@@ -228,7 +228,7 @@ impl Models {
     }
 
     /// The live objects, for the next group to begin with.
-    pub(crate) fn live(&self) -> Vec<(u64, u64)> {
+    pub(crate) fn live(&self) -> Vec<Live> {
         self.heap.as_ref().map_or_else(Vec::new, |heap| heap.live())
     }
 }

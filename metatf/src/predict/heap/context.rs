@@ -16,6 +16,8 @@ const SHORT: usize = 1024;
 
 #[derive(Clone, Debug)]
 pub(super) struct Context {
+    /// What tells it from others.
+    pub(super) by: u64,
     pub(super) classes: Classes,
     /// Live objects in the order of their allocation; [`NONE`] where one has died.
     order: Vec<u32>,
@@ -34,8 +36,9 @@ pub(super) struct Context {
 }
 
 impl Context {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(by: u64) -> Self {
         Self {
+            by,
             classes: Classes::default(),
             order: Vec::new(),
             live: 0,

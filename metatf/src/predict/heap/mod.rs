@@ -73,14 +73,20 @@ pub(crate) struct Heap {
     blocks: Blocks,
     contexts: Vec<Context>,
     by: HashMap<u64, u32>,
+    /// What was looked up there last.
+    latest: (u64, u32),
 }
+
+/// Objects that are live, the oldest first: address, and a size of the same class. Before them the value that tells their
+/// context from others.
+pub(crate) type Live = (u64, Vec<(u64, u64)>);
 
 /// A candidate: an address, and its block where that is known.
 type Candidate = Option<(u64, u32)>;
 
 impl Heap {
     pub(crate) fn new(rule: SizeRule) -> Self {
-        Self { rule, blocks: Blocks::new(), contexts: Vec::new(), by: HashMap::new() }
+        Self { rule, blocks: Blocks::new(), contexts: Vec::new(), by: HashMap::new(), latest: (0, 0) }
     }
 
     /// Reads what a heap's stream section begins with: the rule, and the objects that are live already.
@@ -95,54 +101,55 @@ impl Heap {
         };
         let mut heap = Self::new(rule);
         for _ in 0..next()? {
-            let (address, size) = (next()?, next()?);
-            heap.allocate(0, size, address, allocated::NULL, NONE);
+            let by = next()?;
+            for _ in 0..next()? {
+                let (address, size) = (next()?, next()?);
+                heap.allocate(by, size, address, allocated::NULL, NONE);
+            }
         }
         Ok(Ok(heap))
     }
 
-    /// A heap in which these objects (address, size) are live, and the elements that say so.
-    pub(crate) fn carry(rule: SizeRule, live: &[(u64, u64)]) -> (Self, Vec<u64>) {
+    /// A heap in which these objects are live, and the elements that say so.
+    pub(crate) fn carry(rule: SizeRule, live: &[Live]) -> (Self, Vec<u64>) {
         let mut heap = Self::new(rule);
         let mut elements = vec![rule.number(), live.len() as u64];
-        for &(address, size) in live {
-            heap.allocate(0, size, address, allocated::NULL, NONE);
-            elements.extend([address, size]);
+        for (by, objects) in live {
+            elements.extend([*by, objects.len() as u64]);
+            for &(address, size) in objects {
+                heap.allocate(*by, size, address, allocated::NULL, NONE);
+                elements.extend([address, size]);
+            }
         }
         (heap, elements)
     }
 
-    /// The live objects, context by context, the oldest first: address, and a size of the same class.
-    pub(crate) fn live(&self) -> Vec<(u64, u64)> {
-        let orders = self.contexts.iter().flat_map(|c| (0..c.slots()).filter_map(move |slot| Some((c, c.slot(slot)?))));
-        let size = |c: &Context, class| c.classes.get(class).map_or(0, |class| self.rule.size_of(class.round));
-        orders.filter_map(|(c, block)| self.blocks.get(block).map(|b| (b.address, size(c, b.class)))).collect()
+    /// The live objects, context by context.
+    pub(crate) fn live(&self) -> Vec<Live> {
+        let objects = |context: &Context| {
+            let size = |class| context.classes.get(class).map_or(0, |class| self.rule.size_of(class.round));
+            let block = |slot| self.blocks.get(context.slot(slot)?).map(|b| (b.address, size(b.class)));
+            (context.by, (0..context.slots()).filter_map(block).collect())
+        };
+        self.contexts.iter().map(objects).filter(|(_, objects): &Live| !objects.is_empty()).collect()
     }
 
     fn context(&self, by: u64) -> Option<(u32, &Context)> {
-        let context = match self.contexts.len() {
-            1 if by == 0 => 0,
-            _ => *self.by.get(&by)?,
-        };
+        let context = if by == self.latest.0 { self.latest.1 } else { *self.by.get(&by)? };
         Some((context, self.contexts.get(context as usize)?))
     }
 
     /// The context of a value, made where there is none yet.
     fn enter(&mut self, by: u64) -> u32 {
-        if by == 0 && self.contexts.len() == 1 {
-            return 0;
+        if by == self.latest.0 && !self.contexts.is_empty() {
+            return self.latest.1;
         }
-        if self.contexts.is_empty() {
-            // The first is that of 0, so that there is nothing to look up where nothing tells contexts apart.
-            self.by.insert(0, 0);
-            self.contexts.push(Context::new());
+        let next = u32::try_from(self.contexts.len()).unwrap_or(NONE);
+        let context = *self.by.entry(by).or_insert(next);
+        if context == next {
+            self.contexts.push(Context::new(by));
         }
-        if let Some(&context) = self.by.get(&by) {
-            return context;
-        }
-        let context = u32::try_from(self.contexts.len()).unwrap_or(NONE);
-        self.contexts.push(Context::new());
-        self.by.insert(by, context);
+        self.latest = (by, context);
         context
     }
 
@@ -154,10 +161,8 @@ impl Heap {
         let Some((_, context)) = self.context(by) else { return Found::miss(allocated::MISS, fold(address)) };
         let class = context.classes.find(self.rule.round(size)).and_then(|class| context.classes.get(class));
         let is = |block: u32| self.blocks.is_freed_at(block, address);
-        if let Some(class) = class {
-            if is(class.newest) {
-                return Found::hit(allocated::NEWEST, class.newest);
-            }
+        if let Some(class) = class.filter(|class| is(class.newest)) {
+            return Found::hit(allocated::NEWEST, class.newest);
         }
         if is(context.last_freed) {
             return Found::hit(allocated::IN_PLACE, context.last_freed);

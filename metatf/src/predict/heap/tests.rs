@@ -78,6 +78,10 @@ fn contexts() {
     assert_eq!(heap.allocate(1, 24, 0x1000), allocated::MISS);
 }
 
+fn pick(n: u64) -> usize {
+    usize::try_from(n).unwrap()
+}
+
 #[test]
 fn random_events_come_back() {
     let mut state = 1_u64;
@@ -90,17 +94,17 @@ fn random_events_come_back() {
     for i in 0..60_000_u64 {
         let by = random(3);
         // Phases that grow, shrink, and churn.
-        if live.is_empty() || random(10) < [7, 2, 5][(i / 20_000) as usize] {
+        if live.is_empty() || random(10) < [7, 2, 5][pick(i / 20_000)] {
             let (size, address) = (random(300), 0x10_000 + random(6000) * 16);
             heap.allocate(by, size, address);
             live.retain(|&a| a != address);
             live.push(address);
         } else {
-            let at = if random(2) == 0 { live.len() - 1 } else { random(live.len() as u64) as usize };
+            let at = if random(2) == 0 { live.len() - 1 } else { pick(random(live.len() as u64)) };
             heap.free(by, live.remove(at));
         }
     }
-    assert_eq!(heap.writer.live().len(), live.len());
+    assert_eq!(heap.writer.live().iter().map(|(_, objects)| objects.len()).sum::<usize>(), live.len());
     let (carried, elements) = Heap::carry(SizeRule::Header, &heap.writer.live());
     let mut elements = elements.into_iter();
     let opened = Heap::open(&mut || Ok(elements.next().unwrap())).unwrap().unwrap();
