@@ -157,12 +157,12 @@ pub(crate) enum Profile {
 
 impl Profile {
     pub(crate) fn write_options(self) -> WriteOptions {
-        let codec = match self {
-            Self::Fast => Codec::Lz4,
-            Self::Default => Codec::Zstd(3),
-            Self::Archive => Codec::Zstd(19),
+        let (codec, chunk_size) = match self {
+            Self::Fast => (Codec::Lz4, 256 << 10),
+            Self::Default => (Codec::Zstd(3), 1 << 20),
+            Self::Archive => (Codec::Zstd(19), 16 << 20),
         };
-        WriteOptions { codec, ..WriteOptions::default() }
+        WriteOptions { codec, chunk_size, ..WriteOptions::default() }
     }
 }
 
