@@ -9,6 +9,7 @@ use metatf::container::{Forward, Sink};
 use tempfile::NamedTempFile;
 
 use super::Convert as Options;
+use super::progress::Shown;
 
 /// Bytes written at once.
 const BUFFER: usize = 1 << 18;
@@ -21,6 +22,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     };
     let convert = Convert { from: options.from, write: options.profile.write_options(), resolution: options.clock };
     let (target, sink) = Target::create(options.output.as_deref())?;
+    let sink = Box::new(Shown::new(sink, target.is_stdout()));
     let (sink, losses) = hatf::convert::convert(input, to, &convert, sink)?;
     target.keep(sink)?;
     for (loss, count) in losses.iter() {
@@ -47,6 +49,7 @@ fn of_name(output: Option<&Path>) -> Result<Form> {
 
 /// What is written until it is whole: standard output, or a file under another name beside the one asked for.
 struct Target {
+    stdout: bool,
     temporary: Option<(NamedTempFile, PathBuf)>,
 }
 
@@ -54,19 +57,25 @@ impl Target {
     fn create(path: Option<&Path>) -> Result<(Self, Box<dyn Sink>)> {
         let Some(path) = path.filter(|path| *path != Path::new("-")) else {
             let out = BufWriter::with_capacity(BUFFER, std::io::stdout().lock());
-            return Ok((Self { temporary: None }, Box::new(Forward(out))));
+            return Ok((Self { stdout: true, temporary: None }, Box::new(Forward(out))));
         };
         let problem = || Error::system(path.display().to_string());
         // What is no plain file (a pipe, /dev/null) is written as it is.
         if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
             let file = std::fs::OpenOptions::new().write(true).open(path).map_err(problem())?;
-            return Ok((Self { temporary: None }, Box::new(Forward(BufWriter::with_capacity(BUFFER, file)))));
+            let target = Self { stdout: false, temporary: None };
+            return Ok((target, Box::new(Forward(BufWriter::with_capacity(BUFFER, file)))));
         }
         let place = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let temporary = temporary(folder).map_err(problem())?;
         let file = temporary.reopen().map_err(problem())?;
-        Ok((Self { temporary: Some((temporary, place)) }, Box::new(BufWriter::with_capacity(BUFFER, file))))
+        let target = Self { stdout: false, temporary: Some((temporary, place)) };
+        Ok((target, Box::new(BufWriter::with_capacity(BUFFER, file))))
+    }
+
+    fn is_stdout(&self) -> bool {
+        self.stdout
     }
 
     /// It is whole: a file gets its name. Dropped without this, it is removed.

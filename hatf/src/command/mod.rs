@@ -1,6 +1,7 @@
 //! The subcommands and their options.
 
 pub(crate) mod convert;
+mod progress;
 pub(crate) mod record;
 pub(crate) mod report;
 pub(crate) mod tour;
