@@ -23,7 +23,7 @@ impl<S: Sink> RecordWriter<S> {
     /// Ends the chunk of a section, if it holds anything.
     pub(crate) fn close_chunk(&mut self, section: usize) -> Result<()> {
         let Some(writer) = self.sections.get_mut(section).filter(|s| !s.out.is_empty()) else { return Ok(()) };
-        let (raw, ends) = (std::mem::take(&mut writer.out), std::mem::take(&mut writer.ends));
+        let (raw, ends) = (writer.out.take(), std::mem::take(&mut writer.ends));
         let chunk = Chunk { section, reset: writer.reset, records: writer.records, raw, ends };
         writer.reset = false;
         writer.records = 0;
@@ -35,8 +35,8 @@ impl<S: Sink> RecordWriter<S> {
         self.put_chunk(&chunk)?;
         // The buffer is used again.
         if let Some(writer) = self.sections.get_mut(section) {
-            (writer.out, writer.ends) = (chunk.raw, chunk.ends);
-            writer.out.clear();
+            writer.out.reuse(chunk.raw);
+            writer.ends = chunk.ends;
             writer.ends.clear();
         }
         Ok(())

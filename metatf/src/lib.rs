@@ -49,6 +49,7 @@
 //!
 //! No input panics: what is wrong with a trace comes as an [`Error`] with its place, and nothing after it.
 
+mod buffer;
 pub mod container;
 #[cfg(feature = "dynamic")]
 pub mod dynamic;

@@ -1,6 +1,7 @@
 //! Encoding one record, the mirror of `row`: `raw = value - base - (previous & history)`, and "does it fit" is "does it
 //! survive the way back".
 
+use crate::buffer::room;
 use crate::container::Order;
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::format::{Format, Interpretation, LeafKind, Record};
@@ -54,6 +55,7 @@ struct Pending {
 
 impl Attempt {
     /// A record, before its first attempt.
+    #[inline]
     pub(crate) fn start_record(&mut self) {
         self.codes.clear();
     }
@@ -64,11 +66,18 @@ impl Attempt {
     }
 
     /// An attempt at a record.
+    #[inline]
     pub(crate) fn start(&mut self) {
         self.misfits.clear();
         self.undo.clear();
         self.pending.clear();
         self.contexts.clear();
+    }
+
+    /// Whether the record has predicted leaves.
+    #[inline]
+    pub(crate) fn predicts(&self) -> bool {
+        !self.pending.is_empty()
     }
 
     /// Runs the models of the record's predicted leaves, and puts their codes in place. Where a code does not fit its
@@ -147,7 +156,9 @@ pub struct RowWriter<'t> {
     pub(crate) state: &'t mut State,
     /// Index of the record's first plan.
     pub(crate) first: usize,
+    /// Bytes up to `at` are in use, those behind are room.
     pub(crate) out: &'t mut Vec<u8>,
+    pub(crate) at: usize,
     /// Where the record begins in `out`.
     pub(crate) start: usize,
     pub(crate) order: Order,
@@ -162,17 +173,14 @@ pub(crate) fn raw(value: u64, plan: &Plan, cells: &[u64]) -> u64 {
     value.wrapping_sub(plan.base).wrapping_sub(history(plan, cells))
 }
 
-/// Appends the stored integer: eight bytes, and takes back those that the plan does not store.
+/// The bytes of the stored integer, those that the plan stores first.
 #[inline]
-pub(crate) fn put(raw: u64, plan: &Plan, order: Order, out: &mut Vec<u8>) {
-    let eight = match order {
+fn bytes_of(raw: u64, plan: &Plan, order: Order) -> [u8; 8] {
+    match order {
         Order::Little => raw.to_le_bytes(),
         // A width of 0 shifts by 0, and stores nothing.
         Order::Big => (raw << ((64 - 8 * u32::from(plan.width)) & 63)).to_be_bytes(),
-    };
-    let end = out.len() + usize::from(plan.width);
-    out.extend_from_slice(&eight);
-    out.truncate(end);
+    }
 }
 
 /// Whether a stored integer survives being cut to the plan's width.
@@ -195,41 +203,49 @@ impl RowWriter<'_> {
     ///
     /// # Errors
     /// A constant with another value. A value that does not fit is noted; the writer deals with it after the record.
-    #[inline]
+    #[inline(always)]
     pub fn number(&mut self, leaf: u8, value: u64) -> Result<()> {
-        self.numbers(leaf, [value])
+        let plan = self.state.plans.get(self.first + usize::from(leaf));
+        let room = self.out.get_mut(self.at..).and_then(|room| room.first_chunk_mut());
+        if let (Some(plan), Some(room)) = (plan, room)
+            && plan.flags & (SPECIAL | BYTES) == 0
+        {
+            let plain = value.wrapping_sub(plan.base);
+            let raw = if plan.flags == 0 { plain } else { plain.wrapping_sub(history(plan, &self.state.cells)) };
+            if fits(raw, plan) {
+                // All eight bytes; the next leaf overwrites those that this one does not store.
+                *room = bytes_of(raw, plan, self.order);
+                self.at += usize::from(plan.width);
+                if plan.flags != 0 {
+                    self.attempt.remember(plan, &self.state.cells);
+                    note(value, plan, &mut self.state.cells);
+                }
+                return Ok(());
+            }
+        }
+        self.apart(|row| row.number_apart(leaf, value))
     }
 
-    /// Encodes the values of the numeric leaves from `first` on.
-    ///
-    /// # Errors
-    /// As [`number`](Self::number).
-    #[inline]
-    pub fn numbers<const N: usize>(&mut self, first: u8, values: [u64; N]) -> Result<()> {
-        for (value, leaf) in values.into_iter().zip(first..) {
-            let index = self.first + usize::from(leaf);
-            match self.state.plans.get(index) {
-                Some(plan) if plan.flags == 0 => {
-                    let raw = value.wrapping_sub(plan.base);
-                    if fits(raw, plan) {
-                        put(raw, plan, self.order, self.out);
-                        continue;
-                    }
-                }
-                Some(plan) if plan.flags & (SPECIAL | BYTES) == 0 => {
-                    let raw = raw(value, plan, &self.state.cells);
-                    if fits(raw, plan) {
-                        put(raw, plan, self.order, self.out);
-                        self.attempt.remember(plan, &self.state.cells);
-                        note(value, plan, &mut self.state.cells);
-                        continue;
-                    }
-                }
-                _ => {}
-            }
-            self.number_apart(leaf, value)?;
-        }
-        Ok(())
+    /// Goes on with a row of its own, so that this one, whose address nobody else takes, is kept in registers.
+    #[inline(always)]
+    fn apart<T>(&mut self, go_on: impl FnOnce(&mut RowWriter<'_>) -> T) -> T {
+        let mut row = RowWriter {
+            format: self.format,
+            record: self.record,
+            state: self.state,
+            first: self.first,
+            out: self.out,
+            at: self.at,
+            start: self.start,
+            order: self.order,
+            attempt: self.attempt,
+            streams: self.streams,
+            items: self.items,
+        };
+        let result = go_on(&mut row);
+        self.at = row.at;
+        self.items = row.items;
+        result
     }
 
     /// A numeric leaf that is not encoded in line: the formula is not all, or the value does not fit.
@@ -245,11 +261,27 @@ impl RowWriter<'_> {
             if !fits(raw, &plan) {
                 self.misfit(leaf, value, raw);
             }
-            put(raw, &plan, self.order, self.out);
+            self.store(bytes_of(raw, &plan, self.order), plan.width);
         }
         self.attempt.remember(&plan, &self.state.cells);
         note(value, &plan, &mut self.state.cells);
         Ok(())
+    }
+
+    /// The tag, which comes first.
+    #[inline(always)]
+    pub(crate) fn tag(&mut self, tag: u32, width: u8) {
+        let plan = Plan { width, ..Plan::default() };
+        self.store(bytes_of(tag.into(), &plan, self.order), width);
+    }
+
+    /// Stores the first `width` bytes.
+    #[inline(always)]
+    fn store(&mut self, eight: [u8; 8], width: u8) {
+        if let Some(room) = room(self.out, self.at, eight.len()) {
+            room.copy_from_slice(&eight);
+            self.at += usize::from(width);
+        }
     }
 
     #[cold]
@@ -268,10 +300,10 @@ impl RowWriter<'_> {
     /// Leaves room for the code of a predicted leaf: models run when all else of the record fits.
     fn predicted(&mut self, leaf: u8, model: u16, value: u64) {
         let width = self.state.plan(self.first + usize::from(leaf)).map_or(0, |plan| plan.width);
-        self.attempt.pending.push(Pending { leaf, model, value, at: self.out.len(), width });
+        self.attempt.pending.push(Pending { leaf, model, value, at: self.at, width });
         let State { model_cells, cells, .. } = &*self.state;
         model_cells.contexts(model, cells, &mut self.attempt.contexts);
-        self.order.write(0, usize::from(width), self.out);
+        self.store([0; 8], width);
     }
 
     /// A constant is checked; a stride goes to its stream section, a predicted leaf waits. True where nothing else is to
@@ -298,18 +330,23 @@ impl RowWriter<'_> {
     ///
     /// # Errors
     /// Bytes of another length than the leaf's width says.
-    #[inline]
+    #[inline(always)]
     pub fn bytes(&mut self, leaf: u8, bytes: &[u8]) -> Result<()> {
         let plan = self.state.plans.get(self.first + usize::from(leaf));
         let length = match plan.filter(|plan| plan.flags & !HISTORY == BYTES) {
             Some(plan) => plan.base.wrapping_add(history(plan, &self.state.cells)),
-            None => self.length_apart(leaf)?,
+            None => self.apart(|row| row.length_apart(leaf))?,
         };
         if length != bytes.len() as u64 {
             let what = ErrorKind::Usage("the byte array is not as long as its width says");
-            return Err(self.fail(Some(leaf), what));
+            return self.apart(|row| Err(row.fail(Some(leaf), what)));
         }
-        self.out.extend_from_slice(bytes);
+        if !bytes.is_empty()
+            && let Some(room) = room(self.out, self.at, bytes.len())
+        {
+            room.copy_from_slice(bytes);
+            self.at += bytes.len();
+        }
         Ok(())
     }
 
@@ -339,9 +376,10 @@ impl RowWriter<'_> {
     }
 
     /// The end of the record: the limit on items (spec 3.3).
-    pub(crate) fn finish(&self) -> Result<()> {
-        if self.items > (self.out.len() - self.start) as u64 + FREE_ITEMS {
-            return Err(self.fail(None, ErrorKind::TooManyItems(self.items)));
+    #[inline(always)]
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        if self.items > (self.at - self.start) as u64 + FREE_ITEMS {
+            return self.apart(|row| Err(row.fail(None, ErrorKind::TooManyItems(row.items))));
         }
         Ok(())
     }

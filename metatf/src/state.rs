@@ -102,6 +102,8 @@ pub(crate) struct State {
     /// What predicted leaves go by, and what their models have learnt.
     pub(crate) model_cells: Cells,
     pub(crate) models: Models,
+    /// Index of the first plan by record, or `NONE`.
+    by_record: Vec<u32>,
 }
 
 /// A record of a section.
@@ -132,6 +134,7 @@ impl State {
             tags: HashMap::new(),
             model_cells: Cells::default(),
             models: Models::default(),
+            by_record: Vec::new(),
         };
         if let Some(s) = format.sections.get(section) {
             for (position, &record) in s.records.iter().enumerate() {
@@ -174,6 +177,13 @@ impl State {
             None => drop(self.tags.insert(r.tag, listed)),
         }
         self.first.push(first);
+        if !format.sections.get(self.section).is_some_and(|s| s.stream) {
+            let length = self.by_record.len().max(usize::from(record) + 1);
+            self.by_record.resize(length, NONE);
+            if let Some(slot) = self.by_record.get_mut(usize::from(record)) {
+                *slot = first;
+            }
+        }
         if changes {
             self.plans.resize(self.plans.len() + r.leaves.len(), Plan::default());
         }
@@ -242,6 +252,14 @@ impl State {
             None => self.tags.get(&tag).copied().unwrap_or(NO_RECORD),
         };
         (listed.position != u16::MAX).then_some(listed)
+    }
+
+    /// Index of the first plan of a data record or comment that the section lists, by its index in `format.records`; none
+    /// in a stream section.
+    #[inline]
+    pub(crate) fn plans_of_record(&self, record: u16) -> Option<usize> {
+        let &first = self.by_record.get(usize::from(record))?;
+        (first != NONE).then_some(first as usize)
     }
 
     /// Position in the section's records of the record with this tag.

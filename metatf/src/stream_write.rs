@@ -38,6 +38,8 @@ pub(crate) struct StreamWriters {
     cursors: Vec<(usize, u8, u64)>,
     /// Cursor and element as they were before the record in progress.
     undo: Vec<Undo>,
+    /// Bytes held for the group, about.
+    pub(crate) held: usize,
     /// Version 0: no chunk can change the width of a section of one number.
     pub(crate) fixed: bool,
 }
@@ -59,6 +61,9 @@ enum Put {
     /// An element that was skipped before has its value now.
     Filled(usize, usize),
 }
+
+/// Bytes that a number of a stream section counts for while it is held.
+pub(crate) const HELD_A_NUMBER: usize = 4;
 
 /// Elements a stride may skip in one step; padding is written for them.
 const LARGEST_GAP: u64 = 1 << 20;
@@ -88,12 +93,14 @@ impl StreamWriters {
         let Some(index) = near else { return false };
         if index >= length {
             writer.put.resize(index + 1, None);
+            self.held += (index + 1 - length) * HELD_A_NUMBER;
         }
         let Some(&slot) = writer.put.get(index) else { return false };
         let put = match slot {
             Some(there) if there != value => return false,
             Some(_) => Put::Kept,
             None if fixed && !room(format, stream, &writer.put, index, value) => {
+                self.held = self.held.saturating_sub((writer.put.len() - length) * HELD_A_NUMBER);
                 writer.put.truncate(length);
                 return false;
             }
@@ -145,6 +152,8 @@ impl StreamWriters {
                 Put::Kept => {}
                 Put::Grown(stream, length) => {
                     if let Some(writer) = self.streams.get_mut(stream) {
+                        let grown = writer.put.len().saturating_sub(length);
+                        self.held = self.held.saturating_sub(grown * HELD_A_NUMBER);
                         writer.put.truncate(length);
                     }
                 }
@@ -161,18 +170,11 @@ impl StreamWriters {
     /// A new group: cursors start over.
     pub(crate) fn start_group(&mut self) {
         self.cursors.clear();
+        self.held = 0;
         for stream in &mut self.streams {
             stream.put.clear();
             stream.given.clear();
         }
-    }
-
-    /// Bytes held for the group, about.
-    pub(crate) fn held(&self) -> usize {
-        let local = |s: &StreamWriter| {
-            s.put.len() * 4 + s.given.iter().map(|g| g.values.len() * 4 + g.raw.len()).sum::<usize>()
-        };
-        self.streams.iter().map(local).sum()
     }
 }
 

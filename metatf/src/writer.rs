@@ -4,6 +4,7 @@
 //! Records of one section keep their order. Records of different sections keep theirs only as far as chunks do, unless
 //! [`RecordWriter::keep_order`] asks for a chunk at every change of section.
 
+use crate::buffer::Buffer;
 use crate::container::{ChunkWriter, ExtentWriter, Order, Sink, WriteOptions};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::format::{COMMENT, Interpretation, METADATA, SECTION};
@@ -11,7 +12,7 @@ use crate::group_write::Chunk;
 use crate::reader::{FormatRef, Metadata};
 use crate::row_write::{Attempt, Misfit, RowWriter, UNPREDICTED, bytes_for};
 use crate::state::{Change, State};
-use crate::stream_write::StreamWriters;
+use crate::stream_write::{HELD_A_NUMBER, StreamWriters};
 use std::collections::HashMap;
 
 /// The container that takes the chunks.
@@ -26,7 +27,7 @@ pub(crate) enum Layout<S: Sink> {
 pub(crate) struct SectionWriter {
     pub(crate) state: State,
     /// Encoded records that are not in a chunk yet.
-    pub(crate) out: Vec<u8>,
+    pub(crate) out: Buffer,
     /// Where the records in `out` end, metadata records and comments counted.
     pub(crate) ends: Vec<u32>,
     /// Data records in `out`.
@@ -52,6 +53,8 @@ pub struct RecordWriter<S: Sink> {
     pub(crate) sections: Vec<SectionWriter>,
     pub(crate) streams: StreamWriters,
     attempt: Attempt,
+    /// The stream element encoded last.
+    element: Buffer,
     /// Chunks of the group in progress, which wait until the stream sections are known.
     pub(crate) waiting: Vec<Chunk>,
     /// Whether chunks have to wait for stream sections at all.
@@ -63,10 +66,10 @@ pub struct RecordWriter<S: Sink> {
     pub(crate) group_bytes: usize,
     interned: HashMap<(usize, Vec<u8>), u64>,
     chunk_size: usize,
+    /// Raw bytes after which a group ends; without limit where the caller says when, and in version 0.
     group_size: usize,
     strict: bool,
     keep_order: bool,
-    explicit: bool,
     last_section: Option<usize>,
     pub(crate) records: u64,
 }
@@ -100,6 +103,7 @@ impl<S: Sink> RecordWriter<S> {
             sections,
             streams: StreamWriters::new(&format, options.version == 0),
             attempt: Attempt::default(),
+            element: Buffer::default(),
             waiting: Vec::new(),
             waits: options.version == 1 && format.sections.iter().any(|s| s.stream),
             group: 0,
@@ -107,10 +111,9 @@ impl<S: Sink> RecordWriter<S> {
             group_bytes: 0,
             interned: HashMap::new(),
             chunk_size: options.chunk_size.clamp(1, crate::container::MAX_RAW_LEN / 2),
-            group_size: options.group_size.max(1),
+            group_size: if options.version == 0 { usize::MAX } else { options.group_size.max(1) },
             strict: false,
             keep_order: false,
-            explicit: false,
             last_section: None,
             records: 0,
             format,
@@ -145,24 +148,22 @@ impl<S: Sink> RecordWriter<S> {
     ///
     /// # Errors
     /// What `encode` returns; a value that cannot fit; the sink's.
+    #[inline]
     pub fn record(
         &mut self,
         section: usize,
         record: u16,
-        encode: &mut dyn FnMut(&mut RowWriter<'_>) -> Result<()>,
+        mut encode: impl FnMut(&mut RowWriter<'_>) -> Result<()>,
     ) -> Result<()> {
-        let position = self.position(section, record)?;
-        self.make_room(section)?;
-        self.put_sticky(section)?;
+        if !self.is_ready(section) {
+            self.prepare(section, record)?;
+        }
         self.attempt.start_record();
         // Every round widens at least one leaf, or ends.
         loop {
-            if self.attempt_record(section, record, position, encode)? {
-                break;
-            }
-            let misfits = std::mem::take(&mut self.attempt.misfits);
-            for misfit in &misfits {
-                self.widen(section, record, position, *misfit)?;
+            match self.attempt_record(section, record, &mut encode) {
+                Ok(true) => break,
+                tried => self.widen_all(tried, section, record)?,
             }
         }
         if record != COMMENT {
@@ -175,12 +176,39 @@ impl<S: Sink> RecordWriter<S> {
         Ok(())
     }
 
+    /// Whether a record of the section can be encoded right away: its chunk and group have room, no change is due.
+    #[inline]
+    fn is_ready(&self, section: usize) -> bool {
+        let Some(writer) = self.sections.get(section) else { return false };
+        self.last_section == Some(section)
+            && writer.out.used < self.chunk_size
+            && !writer.fresh
+            && self.group_bytes + self.streams.held < self.group_size
+    }
+
+    #[inline(never)]
+    fn prepare(&mut self, section: usize, record: u16) -> Result<()> {
+        self.position(section, record)?;
+        self.make_room(section)?;
+        self.put_sticky(section)
+    }
+
+    /// A record did not fit, or could not be encoded: makes room for its values.
+    #[cold]
+    #[inline(never)]
+    fn widen_all(&mut self, tried: Result<bool>, section: usize, record: u16) -> Result<()> {
+        tried?;
+        let position = self.position(section, record)?;
+        let misfits = std::mem::take(&mut self.attempt.misfits);
+        misfits.into_iter().try_for_each(|misfit| self.widen(section, record, position, misfit))
+    }
+
     /// Writes a comment record.
     ///
     /// # Errors
     /// As [`record`](Self::record).
     pub fn comment(&mut self, section: usize, text: &[u8]) -> Result<()> {
-        self.record(section, COMMENT, &mut |row| {
+        self.record(section, COMMENT, |row| {
             row.number(1, text.len() as u64)?;
             row.bytes(2, text)
         })
@@ -191,7 +219,7 @@ impl<S: Sink> RecordWriter<S> {
     /// # Errors
     /// A change that spec 4.1 does not allow.
     pub fn metadata(&mut self, section: usize, metadata: &Metadata) -> Result<()> {
-        self.explicit = true;
+        self.group_size = usize::MAX;
         self.make_room(section)?;
         self.put_metadata(section, metadata)
     }
@@ -236,27 +264,15 @@ impl<S: Sink> RecordWriter<S> {
     ) -> Result<u64> {
         let record = self.element_record(section)?;
         let shared = shared && self.waits;
-        let writer = self.streams.streams.get_mut(section);
-        let mut out = match (writer, shared) {
-            (Some(writer), true) => std::mem::take(&mut writer.table),
-            _ => Vec::new(),
-        };
-        let start = out.len();
         // Chunks of numbers adapt their width: not in a table, whose offsets are given out, and not in version 0.
         let adapts = !shared && !self.streams.fixed;
-        let encoded = self.encode_element(section, record, adapts, encode, &mut out);
+        self.encode_element(section, record, adapts, encode)?;
+        let encoded = self.element.in_use();
         let Some(writer) = self.streams.streams.get_mut(section) else { return Ok(0) };
-        if let Err(error) = encoded {
-            out.truncate(start);
-            if shared {
-                writer.table = out;
-            }
-            return Err(error);
-        }
         if shared {
             let offset = writer.table_length;
-            writer.table_length += (out.len() - start) as u64;
-            writer.table = out;
+            writer.table_length += encoded.len() as u64;
+            writer.table.extend_from_slice(encoded);
             writer.table_count += 1;
             return Ok(offset);
         }
@@ -276,8 +292,14 @@ impl<S: Sink> RecordWriter<S> {
         if let Some(segment) = writer.given.last_mut() {
             segment.count += 1;
             match value {
-                Some(value) if single => segment.values.push(value),
-                _ => segment.raw.extend_from_slice(&out),
+                Some(value) if single => {
+                    segment.values.push(value);
+                    self.streams.held += HELD_A_NUMBER;
+                }
+                _ => {
+                    segment.raw.extend_from_slice(encoded);
+                    self.streams.held += encoded.len();
+                }
             }
         }
         Ok(offset)
@@ -294,12 +316,12 @@ impl<S: Sink> RecordWriter<S> {
         if let Some(writer) = self.sections.get_mut(section) {
             writer.state.reset(&self.format);
         }
-        let mut key = Vec::new();
-        let encoded = self.encode_element(section, record, false, encode, &mut key);
+        let encoded = self.encode_element(section, record, false, encode);
         if let Some(writer) = self.sections.get_mut(section) {
             writer.state = saved;
         }
         encoded?;
+        let key = self.element.in_use().to_vec();
         if let Some(&offset) = self.interned.get(&(section, key.clone())) {
             return Ok(offset);
         }
@@ -328,7 +350,7 @@ impl<S: Sink> RecordWriter<S> {
         if self.streams.fixed {
             return Ok(());
         }
-        self.explicit = true;
+        self.group_size = usize::MAX;
         self.next_group()
     }
 
@@ -340,7 +362,7 @@ impl<S: Sink> RecordWriter<S> {
         if self.streams.fixed {
             return Ok(());
         }
-        self.explicit = true;
+        self.group_size = usize::MAX;
         if self.format.sections.get(section).is_some_and(|s| s.stream) {
             // Where nothing was given since the last reset there is nothing to reset.
             if let Some(writer) = self.streams.streams.get_mut(section)
@@ -366,7 +388,7 @@ impl<S: Sink> RecordWriter<S> {
         let listed = self.format.sections.get(section).filter(|s| !s.stream).map(|s| &s.records);
         let position = listed.and_then(|r| r.iter().position(|&r| r == record));
         let position = position.filter(|_| record != SECTION && record != METADATA);
-        position.ok_or(Error::at(0, ErrorKind::Usage("the section has no such data record")))
+        position.ok_or_else(no_such_record)
     }
 
     fn element_record(&self, section: usize) -> Result<u16> {
@@ -381,56 +403,86 @@ impl<S: Sink> RecordWriter<S> {
             self.close_chunk(self.last_section.unwrap_or(section))?;
         }
         self.last_section = Some(section);
-        let length = self.sections.get(section).map_or(0, |s| s.out.len());
+        let length = self.sections.get(section).map_or(0, |s| s.out.used);
         if length >= self.chunk_size {
             self.close_chunk(section)?;
         }
-        let held = self.group_bytes + self.streams.held();
-        if held >= self.group_size && !self.explicit && matches!(self.layout, Some(Layout::Chunks(_))) {
+        let held = self.group_bytes + self.streams.held;
+        if held >= self.group_size {
             self.next_group()?;
         }
         Ok(())
     }
 
     /// Encodes a record once. False where a value did not fit; then nothing was written.
+    #[inline(always)]
     fn attempt_record(
         &mut self,
         section: usize,
         record: u16,
-        position: usize,
-        encode: &mut dyn FnMut(&mut RowWriter<'_>) -> Result<()>,
+        encode: &mut impl FnMut(&mut RowWriter<'_>) -> Result<()>,
     ) -> Result<bool> {
-        let Some((r, writer)) = self.format.records.get(usize::from(record)).zip(self.sections.get_mut(section)) else {
-            return Err(Error::at(0, ErrorKind::Usage("no such record")));
+        let writer = self.sections.get_mut(section);
+        let Some(((r, writer), first)) = self.format.records.get(usize::from(record)).zip(writer).and_then(|found| {
+            let first = found.1.state.plans_of_record(record)?;
+            Some((found, first))
+        }) else {
+            return Err(no_such_record());
         };
-        let start = writer.out.len();
+        let start = writer.out.used;
         self.attempt.start();
         self.streams.start();
-        self.order.write(r.tag.into(), usize::from(self.format.tag_width), &mut writer.out);
+        let tag_width = self.format.tag_width;
         let mut row = RowWriter {
             format: &self.format,
             record: r,
-            first: writer.state.plans_of(position),
+            first,
             state: &mut writer.state,
-            out: &mut writer.out,
+            out: &mut writer.out.bytes,
+            at: start,
             start,
             order: self.order,
             attempt: &mut self.attempt,
             streams: &mut self.streams,
             items: 0,
         };
-        let encoded = encode(&mut row).and_then(|()| row.finish());
-        let too_long = writer.out.len() - start > crate::container::MAX_RAW_LEN;
+        row.tag(r.tag, tag_width);
+        let mut encoded = encode(&mut row);
+        if encoded.is_ok() {
+            encoded = row.finish();
+        }
+        let end = row.at;
+        let too_long = end - start > crate::container::MAX_RAW_LEN;
         if encoded.is_ok() && self.attempt.misfits.is_empty() && !too_long {
-            let (state, out) = (&mut writer.state, &mut writer.out);
-            self.attempt.predict(&self.format, state, &mut self.streams, self.order, out);
-            if self.attempt.misfits.is_empty() {
-                writer.note_end();
+            writer.out.used = end;
+            if !self.attempt.predicts() || self.predict(section) {
+                if let Some(writer) = self.sections.get_mut(section) {
+                    writer.note_end();
+                }
                 return Ok(true);
             }
         }
-        writer.out.truncate(start);
-        self.attempt.roll_back(&mut writer.state.cells);
+        self.take_back(section, start, encoded, too_long)
+    }
+
+    /// Runs the models of the record's predicted leaves. False where that made misfits.
+    #[inline(never)]
+    fn predict(&mut self, section: usize) -> bool {
+        if let Some(writer) = self.sections.get_mut(section) {
+            let (state, out) = (&mut writer.state, &mut writer.out.bytes);
+            self.attempt.predict(&self.format, state, &mut self.streams, self.order, out);
+        }
+        self.attempt.misfits.is_empty()
+    }
+
+    /// Takes a record back that did not fit, or could not be encoded.
+    #[cold]
+    #[inline(never)]
+    fn take_back(&mut self, section: usize, start: usize, encoded: Result<()>, too_long: bool) -> Result<bool> {
+        if let Some(writer) = self.sections.get_mut(section) {
+            writer.out.used = start;
+            self.attempt.roll_back(&mut writer.state.cells);
+        }
         self.streams.roll_back();
         encoded?;
         if too_long {
@@ -506,12 +558,14 @@ impl<S: Sink> RecordWriter<S> {
         }
         writer.state.apply(&self.format, position, metadata.field, metadata.all(), change).map_err(at)?;
         let tag_width = usize::from(self.format.tag_width);
-        self.order.write(3, tag_width, &mut writer.out);
-        self.order.write(metadata.record.into(), tag_width, &mut writer.out);
-        writer.out.extend_from_slice(&[metadata.field, metadata.property]);
+        let mut bytes = Vec::with_capacity(26);
+        self.order.write(3, tag_width, &mut bytes);
+        self.order.write(metadata.record.into(), tag_width, &mut bytes);
+        bytes.extend_from_slice(&[metadata.field, metadata.property]);
         for &value in metadata.values.iter().take(usize::from(metadata.count)) {
-            self.order.write(value, width, &mut writer.out);
+            self.order.write(value, width, &mut bytes);
         }
+        writer.out.append(&bytes);
         writer.note_end();
         Ok(())
     }
@@ -527,7 +581,7 @@ impl<S: Sink> RecordWriter<S> {
         Ok(())
     }
 
-    /// Encodes a stream element at the end of `out`, by the state of its section. `adapts`: a value that does not fit
+    /// Encodes a stream element to `self.element`, by the state of its section. `adapts`: a value that does not fit
     /// is no error in a section of one number.
     fn encode_element(
         &mut self,
@@ -535,27 +589,27 @@ impl<S: Sink> RecordWriter<S> {
         record: u16,
         adapts: bool,
         encode: &mut dyn FnMut(&mut RowWriter<'_>) -> Result<()>,
-        out: &mut Vec<u8>,
     ) -> Result<()> {
         let Some((r, writer)) = self.format.records.get(usize::from(record)).zip(self.sections.get_mut(section)) else {
             return Err(Error::at(0, ErrorKind::Usage("no such record")));
         };
         self.attempt.start();
         self.streams.start();
-        let start = out.len();
         let mut row = RowWriter {
             format: &self.format,
             record: r,
             first: 0,
             state: &mut writer.state,
-            out,
-            start,
+            out: &mut self.element.bytes,
+            at: 0,
+            start: 0,
             order: self.order,
             attempt: &mut self.attempt,
             streams: &mut self.streams,
             items: 0,
         };
         let encoded = encode(&mut row).and_then(|()| row.finish());
+        self.element.used = row.at;
         // Only a section of one number can adapt the width of its chunks; others have no metadata.
         let misfit = self.attempt.misfits.first().filter(|_| !adapts || r.single_number().is_none()).copied();
         if encoded.is_ok() && misfit.is_none() {
@@ -572,11 +626,16 @@ impl<S: Sink> RecordWriter<S> {
     }
 }
 
+#[cold]
+fn no_such_record() -> Error {
+    Error::at(0, ErrorKind::Usage("the section has no such data record"))
+}
+
 impl SectionWriter {
     fn new(state: State) -> Self {
         Self {
             state,
-            out: Vec::new(),
+            out: Buffer::default(),
             ends: Vec::new(),
             records: 0,
             records_since_reset: 0,
@@ -589,7 +648,7 @@ impl SectionWriter {
     /// A record ends here.
     fn note_end(&mut self) {
         // A chunk has at most 64 MiB.
-        self.ends.push(u32::try_from(self.out.len()).unwrap_or(u32::MAX));
+        self.ends.push(u32::try_from(self.out.used).unwrap_or(u32::MAX));
     }
 
     /// The next chunk starts from the DTD's state. A heap's live objects are carried over where they are few beside the

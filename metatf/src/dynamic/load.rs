@@ -69,7 +69,7 @@ impl<S: Sink> Writer<S> {
     /// # Errors
     /// As [`RecordWriter::record`].
     pub fn record(&mut self, section: usize, record: u16, tape: &Tape) -> Result<()> {
-        self.inner.record(section, record, &mut |row| put(row, 1, tape))
+        self.inner.record(section, record, |row| put(row, 1, tape))
     }
 
     /// Appends an element to a stream section; gives its offset.

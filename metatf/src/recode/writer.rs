@@ -276,7 +276,7 @@ impl<S: Sink> PlannedWriter<S> {
                 else {
                     continue;
                 };
-                inner.record(section, record, &mut |row| player.play(records, row))?;
+                inner.record(section, record, |row| player.play(records, row))?;
                 player.advance();
                 self.report.records += u64::from(record != crate::format::COMMENT);
             }

@@ -59,15 +59,6 @@ pub trait Family {
     fn read<'a, B: From<&'a [u8]>, R: Source<'a>>(row: &mut R) -> Result<Self::With<B>, R::Error>;
 }
 
-/// Consecutive numeric leaves.
-///
-/// # Errors
-/// The row's.
-#[inline]
-pub fn put_numbers<const N: usize>(row: &mut RowWriter<'_>, first: u8, values: [u64; N]) -> Result<()> {
-    row.numbers(first, values)
-}
-
 /// Two's complement (format `signed`).
 #[must_use]
 #[inline]

@@ -147,6 +147,7 @@ macro_rules! __metatf_writer {
                 ///
                 /// # Errors
                 /// The sink's, and what cannot be written as it is.
+                #[inline]
                 pub fn $method(
                     &mut self,
                     record: &$name $(<$crate::__metatf_second!($b, &[u8])>)?,

@@ -154,7 +154,11 @@ macro_rules! __metatf_read_item {
 #[macro_export]
 macro_rules! __metatf_write {
     ($this:ident $row:ident $base:ident numbers $leaf:literal $($field:ident)+) => {
-        $crate::typed::put_numbers($row, $base + $leaf, [$($this.$field),+])?;
+        let leaf = $base + $leaf;
+        $(
+            $row.number(leaf, $this.$field)?;
+            let leaf = leaf.wrapping_add(1);
+        )+
     };
     ($this:ident $row:ident $base:ident signed $leaf:literal $field:ident) => {
         $row.number($base + $leaf, $crate::typed::unsigned($this.$field))?;

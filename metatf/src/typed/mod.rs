@@ -23,7 +23,7 @@ mod writer;
 pub use error::OpenError;
 pub use layout::{Family, ReadFields, Rebytes, Source, WriteFields};
 #[doc(hidden)]
-pub use layout::{array, each, float, float_bits, put_each, put_length, put_numbers, read_vfield, signed, unsigned};
+pub use layout::{array, each, float, float_bits, put_each, put_length, read_vfield, signed, unsigned};
 pub use options::TraceOptions;
 pub use protocol::{DataRecord, Protocol, SectionFamily};
 pub use section::{Elements, Section};

@@ -55,18 +55,20 @@ impl<W: Sink, P: Protocol> Writer<W, P> {
     ///
     /// # Errors
     /// The sink's, and what cannot be written as it is.
+    #[inline]
     pub fn write(&mut self, record: &impl DataRecord) -> Result<()> {
         let (section, index) = record.place();
         let fields = record.fields();
-        self.inner.record(section, index, &mut |row| fields.write_fields(row, 0))
+        self.inner.record(section, index, |row| fields.write_fields(row, 0))
     }
 
     /// Writes a record of the section and record of these indices.
     ///
     /// # Errors
     /// As [`write`](Self::write).
+    #[inline]
     pub fn put(&mut self, section: usize, record: u16, fields: &impl WriteFields) -> Result<()> {
-        self.inner.record(section, record, &mut |row| fields.write_fields(row, 0))
+        self.inner.record(section, record, |row| fields.write_fields(row, 0))
     }
 
     /// Writes a comment into the section of this number.
