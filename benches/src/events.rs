@@ -6,7 +6,7 @@ use std::io::Read;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
     Alloc { size: u64, address: u64 },
-    Realloc { old: u64, address: u64 },
+    Realloc { old: u64, size: u64, address: u64 },
     Free { address: u64 },
 }
 
@@ -27,7 +27,7 @@ fn event(record: &[u8; 32]) -> Event {
     let [tag, size, address, old] = [0, 1, 2, 3].map(|i| words.get(i).map_or(0, |w| u64::from_le_bytes(*w)));
     match tag {
         2 => Event::Free { address },
-        4 => Event::Realloc { old, address },
+        4 => Event::Realloc { old, size, address },
         _ => Event::Alloc { size, address },
     }
 }

@@ -22,7 +22,7 @@ pub(crate) fn records(events: &[Event]) -> Vec<Heap<&'static [u8]>> {
         Event::Alloc { size, address } => {
             Heap::Alloc(Alloc { size, address, time: 0, thread: 0, heap: 0, vfield: NOTHING })
         }
-        Event::Realloc { old, address } => {
+        Event::Realloc { old, address, .. } => {
             Heap::Realloc(Realloc { address: old, address_2: address, time: 0, thread: 0, heap: 0, vfield: NOTHING })
         }
         Event::Free { address } => Heap::Free(Free { address, time: 0, thread: 0, heap: 0, vfield: NOTHING }),
