@@ -16,9 +16,8 @@ pub(super) struct Block {
     /// Freed: neighbours in its class.
     pub(super) older: u32,
     pub(super) newer: u32,
-    /// Freed: neighbours among all that were freed.
-    before: u32,
-    after: u32,
+    /// Freed: how many frees there had been, modulo 2^32.
+    stamp: u32,
 }
 
 /// Slot of a block that was freed.
@@ -30,6 +29,8 @@ pub(super) const FORGOTTEN: u32 = u32::MAX - 1;
 const KEPT: usize = 4096;
 /// Freed blocks that are kept for each block of the largest number that were live at a time.
 const KEPT_PER_LIVE: usize = 4;
+/// The latest of so many of them stay when there are more.
+const STAY: usize = 2;
 
 /// The blocks, by index and by address.
 #[derive(Clone, Debug)]
@@ -40,9 +41,8 @@ pub(super) struct Blocks {
     live: usize,
     most: usize,
     freed: usize,
-    /// The ends of the list of all freed blocks.
-    first: u32,
-    last: u32,
+    /// Frees so far, modulo 2^32.
+    frees: u32,
 }
 
 impl Blocks {
@@ -54,8 +54,7 @@ impl Blocks {
             live: 0,
             most: 0,
             freed: 0,
-            first: NONE,
-            last: NONE,
+            frees: 0,
         }
     }
 
@@ -98,8 +97,7 @@ impl Blocks {
                     slot: FORGOTTEN,
                     older: NONE,
                     newer: NONE,
-                    before: NONE,
-                    after: NONE,
+                    stamp: 0,
                 };
                 self.all.push(none);
                 block
@@ -125,37 +123,28 @@ impl Blocks {
 
     /// Notes that a block was freed.
     pub(super) fn enter(&mut self, block: u32) {
-        let last = self.last;
+        let stamp = self.frees;
         if let Some(b) = self.get_mut(block) {
             b.slot = FREED;
-            b.before = last;
-            b.after = NONE;
+            b.stamp = stamp;
         }
-        match self.get_mut(last) {
-            Some(b) => b.after = block,
-            None => self.first = block,
-        }
-        self.last = block;
+        self.frees = stamp.wrapping_add(1);
         self.freed += 1;
     }
 
-    /// Takes a block out of the list of those freed.
-    pub(super) fn leave(&mut self, block: u32) {
-        let Some(&Block { before, after, .. }) = self.get(block) else { return };
-        match self.get_mut(before) {
-            Some(b) => b.after = after,
-            None => self.first = after,
-        }
-        match self.get_mut(after) {
-            Some(b) => b.before = before,
-            None => self.last = before,
-        }
+    /// A freed block is used again, or forgotten.
+    pub(super) fn leave(&mut self) {
         self.freed -= 1;
     }
 
-    /// The block to forget, where more are kept than should be.
-    pub(super) fn surplus(&self) -> Option<u32> {
-        (self.freed > KEPT + KEPT_PER_LIVE * self.most).then_some(self.first)
+    /// Where more freed blocks are kept than should be: those freed longest ago.
+    pub(super) fn surplus(&self) -> Vec<u32> {
+        let kept = KEPT + KEPT_PER_LIVE * self.most;
+        if self.freed <= kept {
+            return Vec::new();
+        }
+        let old = |b: &Block| b.slot == FREED && self.frees.wrapping_sub(b.stamp) as usize > kept / STAY;
+        (0..).zip(&self.all).filter(|(_, b)| old(b)).map(|(block, _)| block).collect()
     }
 
     /// Forgets a block that is in no list any more.

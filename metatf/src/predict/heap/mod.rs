@@ -282,7 +282,7 @@ impl Heap {
         let Some(owner) = self.contexts.get_mut(old.context as usize) else { return };
         if self.blocks.is_freed(block) {
             owner.unlink(&mut self.blocks, block, true);
-            self.blocks.leave(block);
+            self.blocks.leave();
         } else if self.blocks.is_live(block) {
             owner.bury(old.slot as usize, false);
             self.blocks.count_dead();
@@ -389,12 +389,12 @@ impl Heap {
 
     /// Keeps memory within a multiple of what was live at a time.
     fn forget_surplus(&mut self) {
-        while let Some(block) = self.blocks.surplus() {
+        for block in self.blocks.surplus() {
             let context = self.blocks.get(block).map_or(NONE, |b| b.context);
             if let Some(context) = self.contexts.get_mut(context as usize) {
                 context.unlink(&mut self.blocks, block, false);
             }
-            self.blocks.leave(block);
+            self.blocks.leave();
             self.blocks.forget(block);
         }
     }
