@@ -1,6 +1,6 @@
 //! JSON lines: of `heap.dtd`'s records, with stacks and names in the place of their offsets; HATF 1.0's own are read, too.
 
-use std::io::{BufRead, Write};
+use std::io::{BufRead, Read as _, Write};
 
 use metatf::container::Reader;
 use metatf::dynamic::{Datum, JsonOptions, Schema, Trace};
@@ -16,6 +16,8 @@ use crate::{Error, Result};
 
 /// Bytes printed before they are written.
 const FULL: usize = 1 << 16;
+/// The longest line that is read, in bytes.
+const LINE: u64 = 16 << 20;
 
 /// Prints a trace of `heap.dtd`: its records and its comments. What it says about itself has no line, and is lost.
 ///
@@ -112,9 +114,13 @@ impl<R: BufRead> JsonSource<R> {
     fn said(&mut self) -> Result<Option<Said>> {
         self.line.clear();
         self.number += 1;
-        let read = self.read.read_until(b'\n', &mut self.line).map_err(Error::system("JSON lines"))?;
+        let read = (&mut self.read).take(LINE + 1).read_until(b'\n', &mut self.line);
+        let read = read.map_err(Error::system("JSON lines"))? as u64;
         if read == 0 {
             return Ok(None);
+        }
+        if read > LINE {
+            return Err(self.wrong("a line of over 16 MiB"));
         }
         if self.line.trim_ascii().is_empty() {
             return Ok(Some(Said::Nothing));
