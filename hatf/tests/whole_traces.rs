@@ -1,6 +1,5 @@
 //! Raw traces of whole programs, where a folder of them is at hand: `METATF_HEAP_DATA` names it. To `heap.dtd` and back
 //! they are the same, byte for byte.
-#![expect(clippy::unwrap_used)]
 
 use std::path::Path;
 use std::process::Command;
