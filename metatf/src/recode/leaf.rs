@@ -103,6 +103,9 @@ pub(crate) struct Sequence {
     mergeable: bool,
 }
 
+/// Records that a run takes together at most.
+pub(crate) const LONGEST_RUN: u32 = 1 << 16;
+
 /// Bytes of a sign-extended integer; 0 for 0.
 #[inline]
 pub(crate) fn signed(raw: u64) -> u8 {
@@ -139,6 +142,10 @@ impl Sequence {
             Interpretation::Default(value) => value,
             _ => previous,
         };
+        if sequence.mergeable && column.previous.is_empty() {
+            sequence.plain(&column.values, rows, (previous, last));
+            return sequence;
+        }
         let mut begin = 0;
         for (i, &row) in rows.iter().enumerate() {
             let end = if traits.repeated { column.ends.get(i).map_or(begin, |&e| e as usize) } else { i + 1 };
@@ -152,6 +159,46 @@ impl Sequence {
             sequence.push(step);
         }
         sequence
+    }
+
+    /// The steps of a leaf that has its previous value to itself and one occurrence in a record: the greater part of all.
+    fn plain(&mut self, values: &[u64], rows: &[u32], (mut previous, last): (u64, u64)) {
+        let mut last = last;
+        let mut rest = values.iter().zip(rows);
+        while let Some((&value, &row)) = rest.next() {
+            let difference = value.wrapping_sub(previous);
+            let (none, delta) = (unsigned(value), signed(difference));
+            let step = Step {
+                row,
+                items: 1,
+                first: value,
+                last: value,
+                least: value,
+                most: value,
+                difference,
+                none,
+                delta,
+                uniform: true,
+                same: value == last,
+                ..Step::default()
+            };
+            self.steps.push(step);
+            (previous, last) = (value, value);
+            // Records that repeat the value: the first, those between, the last.
+            let more = rest.clone().take_while(|(v, _)| **v == value).count();
+            let again = Step { difference: 0, delta: 0, same: true, ..step };
+            let mut left = u32::try_from(more).unwrap_or(u32::MAX);
+            while left > 0 {
+                let run = if left as usize == more || left == 1 { 1 } else { (left - 1).min(LONGEST_RUN) };
+                if let Some((_, &row)) = rest.next() {
+                    self.steps.push(Step { row, items: run, run: run > 1, ..again });
+                }
+                for _ in 1..run {
+                    rest.next();
+                }
+                left -= run;
+            }
+        }
     }
 
     #[inline]
@@ -199,7 +246,7 @@ impl Sequence {
         let n = self.steps.len();
         match (n.checked_sub(2).and_then(|i| self.steps.get(i).copied()), self.steps.last().copied()) {
             // .. first, run, last + step: the last goes into the run.
-            (Some(before), Some(last)) if before.run && still(&last) => {
+            (Some(before), Some(last)) if before.run && before.items < LONGEST_RUN && still(&last) => {
                 if let Some(run) = self.steps.get_mut(n - 2) {
                     run.items += last.items;
                 }

@@ -5,13 +5,14 @@
 //! - `none`, `delta`, and what the DTD says the leaf starts with (a referenced base cannot be set, only kept), each with every
 //!   width from 0 to 8 that some step needs;
 //! - `default` with the value that comes next; `stride` with the difference of the next two;
-//! - `baseOffset` with 1 to 4 bytes from whatever base serves the run of values that follows: a *window*, see `window`.
+//! - `baseOffset` with 1 to 3 bytes from whatever base serves the run of values that follows: a *window*, see `window`.
 //!
 //! A step costs the bytes it stores. A switch costs its metadata records: a change of interpretation is one, a change of width
 //! another, none where the remembered width is right. `delta` is set to the value that comes next, so the first difference is
 //! 0. As what a switch costs depends on where it comes from only by interpretation and remembered width, the best source of
-//! each is enough: the work is steps times modes.
+//! each is enough: the work is steps times modes. Modes that differ in their width alone lie side by side, see `lanes`.
 
+use super::lanes::{Cost, Lanes};
 use super::leaf::{Path, Sequence, Step, signed};
 use super::named::base;
 use super::window::Windows;
@@ -19,16 +20,10 @@ use crate::format::Interpretation;
 use crate::row_write::bytes_for;
 use crate::state::Change;
 
-/// Costs are kept times this, with the number of the mode they came from below.
-const UNIT: u64 = 256;
-/// No path leads here. A multiple of `UNIT` with room above.
-const NEVER: u64 = 1 << 60;
-/// In the place of a mode's number: the mode is kept.
-const STAY: u64 = 255;
-/// Widths a leaf may remember: 0 to 8.
-const WIDTHS: usize = 9;
-/// Families of interpretations: `none`, `delta`, the DTD's.
+/// Families of interpretations at most: `none`, `delta`, the DTD's.
 const FAMILIES: usize = 3;
+/// Occurrences of a step that are counted, so that costs stay in their range. Runs are no longer, and records hardly.
+const MOST_ITEMS: u32 = super::leaf::LONGEST_RUN;
 
 /// An interpretation that stores bytes.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +33,7 @@ struct Family {
     settable: bool,
 }
 
-/// A mode, decoded from its number.
+/// A mode, decoded from its number: its kind times the lanes, plus its lane; windows come last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     /// A family, with this width.
@@ -54,164 +49,205 @@ enum Mode {
 
 /// The cheapest path of a leaf.
 pub(crate) fn path(sequence: &Sequence) -> Path {
-    if sequence.steps.is_empty() { Path::new() } else { Search::new(sequence).run() }
+    if sequence.steps.is_empty() {
+        return Path::new();
+    }
+    let windows = Windows::new(sequence);
+    let widths = widths(sequence, &windows);
+    // Runs of many records take nothing as `default`; a record of many items may take much in every mode.
+    let small = sequence.single && families(sequence).iter().all(|family| family.settable);
+    match (small, widths.len()) {
+        (true, 0..=8) => Search::<i16, 8>::new(sequence, windows, widths).run(),
+        (true, _) => Search::<i16, 16>::new(sequence, windows, widths).run(),
+        (false, _) => Search::<i32, 12>::new(sequence, windows, widths).run(),
+    }
 }
 
-struct Search<'s> {
+/// `N`: lanes, as many as there are widths, or more.
+struct Search<'s, C: Cost, const N: usize> {
     sequence: &'s Sequence,
     families: Vec<Family>,
-    /// Widths that may be remembered, ascending.
+    /// Widths that may be remembered, ascending: one in a lane.
     widths: Vec<u8>,
+    /// Bytes of each lane, and what one occurrence costs.
+    bytes: [u32; N],
+    one: Lanes<C, N>,
+    /// For each need, `NEVER` in the lanes of lesser width, and of none.
+    narrower: [Lanes<C, N>; 9],
     windows: Windows,
-    /// Where the numbers of the modes begin: families with a width, families with width 0, and the others.
-    zero: usize,
-    default: usize,
-    stride: usize,
-    begins: usize,
-    window: usize,
-    /// Cost of each mode behind the last step, times `UNIT`.
-    costs: Vec<u64>,
+    /// The lane of each window's width.
+    window_lanes: Vec<usize>,
+    /// Interpretations that store nothing and windows are tried.
+    others: bool,
+    /// Costs behind the last step, by kind of mode: families with a width, families with width 0, `default`, strides that
+    /// go on, strides that begin.
+    costs: Vec<Lanes<C, N>>,
+    /// The modes' numbers.
+    numbers: Vec<Lanes<C, N>>,
+    /// The same of windows.
+    window_costs: Vec<C>,
     /// For each step and mode, the mode before.
     from: Vec<u8>,
 }
 
 /// The cheapest modes to come from, each with its number below its cost.
-struct Sources {
+struct Sources<C: Cost, const N: usize> {
     /// By remembered width.
-    by_width: [u64; WIDTHS],
-    by_family: [u64; FAMILIES],
-    all: u64,
+    by_width: Lanes<C, N>,
+    by_family: [C; FAMILIES],
+    all: C,
 }
 
-impl<'s> Search<'s> {
-    fn new(sequence: &'s Sequence) -> Self {
+impl<'s, C: Cost, const N: usize> Search<'s, C, N> {
+    fn new(sequence: &'s Sequence, windows: Windows, widths: Vec<u8>) -> Self {
         let families = families(sequence);
-        let windows = Windows::new(sequence);
-        let widths = widths(sequence, &windows);
-        let zero = families.len() * widths.len();
-        let default = 2 * zero;
-        let stride = default + widths.len();
-        let begins = stride + widths.len();
-        let window = begins + widths.len();
-        let modes = window + windows.count();
-        let from = Vec::with_capacity(modes * sequence.steps.len());
-        let costs = vec![NEVER; modes];
-        Self { sequence, families, widths, windows, zero, default, stride, begins, window, costs, from }
+        let mut bytes = [0; N];
+        for (lane, &width) in bytes.iter_mut().zip(&widths) {
+            *lane = u32::from(width);
+        }
+        let need = |need: u32| Lanes(bytes.map(|width| C::never(width < need.max(1))));
+        let lane = |window| windows.get(window).and_then(|w| widths.iter().position(|&width| width == w.width));
+        Self {
+            sequence,
+            costs: vec![Lanes::NEVER; 2 * families.len() + 3],
+            numbers: (0..2 * families.len() + 3).map(|kind| Lanes::numbers(kind * N)).collect(),
+            window_costs: vec![C::NEVER; windows.count()],
+            window_lanes: (0..windows.count()).map(|w| lane(w).unwrap_or(0)).collect(),
+            // An offset into a section stays one: the leaf says where an element is.
+            others: !matches!(sequence.start.interpretation, Interpretation::SectionOffset(_)),
+            narrower: [0, 1, 2, 3, 4, 5, 6, 7, 8].map(need),
+            families,
+            widths,
+            one: Lanes(bytes.map(C::bytes)),
+            bytes,
+            windows,
+            from: Vec::new(),
+        }
     }
 
     fn run(mut self) -> Path {
         let start = self.number(self.start());
-        if let Some(cost) = self.costs.get_mut(start) {
-            *cost = 0;
+        if let Some(cost) = self.costs.get_mut(start / N).and_then(|c| c.0.get_mut(start % N)) {
+            *cost = C::ZERO;
         }
-        let mut next = vec![NEVER; self.costs.len()];
-        let mut before = 0;
-        // An offset into a section stays one: the leaf says where an element is.
-        let widths_only = matches!(self.sequence.start.interpretation, Interpretation::SectionOffset(_));
-        for (at, step) in self.sequence.steps.iter().enumerate() {
-            let sources = self.sources();
-            self.store(step, &sources, &mut next);
-            if !widths_only {
-                self.skip(at, step, &sources, &mut next);
-            }
-            let behind = before + u64::from(step.items);
-            if !widths_only {
-                self.offset(at, step, &sources, (before, behind), &mut next);
+        let lanes = self.costs.len() * N;
+        let mut from = vec![0; (lanes + self.window_costs.len()) * self.sequence.steps.len()];
+        let (mut total, mut before) = (0_i64, 0_i64);
+        let steps = self.sequence.steps.iter().enumerate();
+        for ((at, step), from) in steps.zip(from.chunks_exact_mut(lanes + self.window_costs.len())) {
+            let (sources, base) = self.sources();
+            total += base.in_bytes();
+            let behind = before + i64::from(step.items.min(MOST_ITEMS));
+            self.store(step, &sources, from);
+            if self.others {
+                self.skip(at, step, &sources, from);
+                self.offset(at, step, &sources, (before, behind), total);
             }
             before = behind;
-            for (cost, next) in self.costs.iter_mut().zip(&next) {
-                #[allow(clippy::cast_possible_truncation, reason = "the number of a mode is a byte")]
-                self.from.push(*next as u8);
-                *cost = (next & !(UNIT - 1)).min(NEVER);
-            }
         }
-        self.trace_back(start)
+        self.from = from;
+        self.trace_back()
     }
 
-    /// The best of each kind of source.
-    fn sources(&self) -> Sources {
-        let mut sources = Sources { by_width: [NEVER; WIDTHS], by_family: [NEVER; FAMILIES], all: NEVER };
-        let mut number = 0_u64;
-        let mut costs = self.costs.iter();
-        let n = self.widths.len();
-        // In the order of the modes' numbers: families with widths, families without, and three kinds more.
-        let families = (0..self.families.len()).map(Some);
-        for family in families.clone().chain(families).chain([None; 3]) {
-            for (best, cost) in sources.by_width.iter_mut().zip(costs.by_ref().take(n)) {
-                let cost = cost | number;
-                *best = cost.min(*best);
-                if let Some(by_family) = family.and_then(|f| sources.by_family.get_mut(f)) {
-                    *by_family = cost.min(*by_family);
-                }
-                number += 1;
+    /// The best of each kind of source, relative to the best of all; so are all costs from now on. What the best of all
+    /// was comes with it.
+    fn sources(&mut self) -> (Sources<C, N>, C) {
+        let mut sources = Sources { by_width: Lanes::NEVER, by_family: [C::NEVER; FAMILIES], all: C::NEVER };
+        let families = self.families.len();
+        let keys = |kind: usize| match (self.costs.get(kind), self.numbers.get(kind)) {
+            (Some(costs), Some(numbers)) => costs.or(*numbers),
+            _ => Lanes::NEVER,
+        };
+        for (family, best) in sources.by_family.iter_mut().enumerate().take(families) {
+            let keys = keys(family).min(keys(families + family));
+            sources.by_width = sources.by_width.min(keys);
+            *best = keys.least();
+        }
+        for kind in 2 * families..self.costs.len() {
+            sources.by_width = sources.by_width.min(keys(kind));
+        }
+        let first = self.costs.len() * N;
+        for (window, (cost, &lane)) in self.window_costs.iter().zip(&self.window_lanes).enumerate() {
+            if let Some(best) = sources.by_width.0.get_mut(lane) {
+                *best = (*best).min(*cost | C::mode(first + window));
             }
         }
-        for (window, cost) in costs.enumerate() {
-            let width = self.windows.get(window).and_then(|w| self.place(w.width));
-            if let Some(best) = width.and_then(|w| sources.by_width.get_mut(w)) {
-                *best = (cost | number).min(*best);
-            }
-            number += 1;
+        sources.all = sources.by_width.least();
+        let base = sources.all.alone();
+        for costs in &mut self.costs {
+            *costs = costs.lower(base);
         }
-        sources.all = sources.by_width.iter().copied().min().unwrap_or(NEVER);
-        sources
+        sources.by_width = sources.by_width.lower(base);
+        for best in &mut sources.by_family {
+            *best = if *best >= C::NEVER { C::NEVER } else { *best - base };
+        }
+        sources.all = sources.all - base;
+        (sources, base)
     }
 
     /// Modes that store bytes, and the same with width 0.
-    fn store(&self, step: &Step, sources: &Sources, next: &mut [u64]) {
-        let header = u64::from(self.sequence.header);
-        let width_record = (header + 1) * UNIT;
-        let n = self.widths.len();
-        for (f, family) in self.families.iter().enumerate() {
-            let need = family.need(step);
-            let (entry_need, entry) = family.entry(step, header);
-            let from_family = sources.by_family.get(f).copied().unwrap_or(NEVER) + width_record;
-            let from_all = sources.all + entry + width_record;
-            for (i, &width) in self.widths.iter().enumerate() {
-                let from_width = sources.by_width.get(i).copied().unwrap_or(NEVER);
-                let (full, zero) = (f * n + i, self.zero + f * n + i);
-                let (cost_full, cost_zero) = (self.cost(full), self.cost(zero));
-                let mut best = NEVER;
-                if width > 0 && entry_need <= width {
-                    best = best.min(from_width + entry).min(from_all);
-                }
-                if width > 0 && need <= width {
-                    best = best.min(cost_full | STAY).min(from_family);
-                }
-                set(next, full, best + u64::from(step.items) * u64::from(width) * UNIT);
-                let mut best = NEVER;
-                if need == 0 {
-                    best = best.min(cost_zero | STAY);
-                    if width > 0 {
-                        best = best.min((cost_full | full as u64) + width_record);
-                    }
-                }
-                if entry_need == 0 && width > 0 {
-                    best = best.min(from_width + entry + width_record);
-                }
-                set(next, zero, best);
-            }
+    fn store(&mut self, step: &Step, sources: &Sources<C, N>, from: &mut [u8]) {
+        let header = self.sequence.header;
+        let width_record = C::bytes(header + 1);
+        let items = step.items.min(MOST_ITEMS);
+        let stored = if items == 1 { self.one } else { Lanes(self.bytes.map(|width| C::bytes(width * items))) };
+        let families = self.families.len();
+        let [some, ..] = self.narrower;
+        for f in 0..families {
+            let Some(&family) = self.families.get(f) else { return };
+            let (need, (entry_need, entry)) = (family.need(step), family.entry(step));
+            let (entry, unset) = (C::bytes(header + entry), Lanes::all(C::never(!family.settable)));
+            let too_narrow = self.narrower.get(usize::from(need)).copied().unwrap_or(some);
+            let entry_too_narrow = self.narrower.get(usize::from(entry_need)).copied().unwrap_or(some);
+            let from_all = Lanes::all(sources.all.plus(entry).plus(width_record));
+            let from_family = sources.by_family.get(f).copied().unwrap_or(C::NEVER).plus(width_record);
+            let (full_kind, zero_kind) = (f, families + f);
+            let (Some(&full), Some(&zero)) = (self.costs.get(full_kind), self.costs.get(zero_kind)) else { return };
+            let narrowed = full.or(self.numbers.get(full_kind).copied().unwrap_or(some));
+            let (stay, entry, width_record) = (Lanes::all(C::STAY), Lanes::all(entry), Lanes::all(width_record));
+
+            let kept = full.or(stay).min(Lanes::all(from_family)).or(too_narrow);
+            let set = sources.by_width.plus(entry);
+            let entered = set.min(from_all).or(unset).or(entry_too_narrow);
+            self.settle(full_kind, kept.min(entered).plus(stored), from);
+
+            let kept = zero.or(stay).min(narrowed.plus(width_record)).or(Lanes::all(C::never(need != 0)));
+            let entered = set.plus(width_record).or(unset).or(Lanes::all(C::never(entry_need != 0))).or(some);
+            self.settle(zero_kind, kept.min(entered), from);
+        }
+    }
+
+    #[inline(always)]
+    fn settle(&mut self, kind: usize, keys: Lanes<C, N>, from: &mut [u8]) {
+        let from = from.get_mut(kind * N..).and_then(|from| from.first_chunk_mut::<N>());
+        if let (Some(costs), Some(from)) = (self.costs.get_mut(kind), from) {
+            *costs = keys.alone();
+            *from = keys.numbers_of();
         }
     }
 
     /// Modes that store nothing.
-    fn skip(&self, at: usize, step: &Step, sources: &Sources, next: &mut [u64]) {
-        let header = u64::from(self.sequence.header);
-        let default = if step.uniform { (header + u64::from(bytes_for(step.first, false))) * UNIT } else { NEVER };
-        let goes_on = self.goes_on(at, step);
-        let begins = self.begin(at, step).map_or(NEVER, |stride| {
-            let initial = bytes_for(step.first.wrapping_sub(stride), false);
-            (header + 2 * u64::from(initial.max(bytes_for(stride, true)))) * UNIT
-        });
-        for (i, &source) in sources.by_width.iter().enumerate().take(self.widths.len()) {
-            let kept = if step.same { self.cost(self.default + i) | STAY } else { NEVER };
-            set(next, self.default + i, kept.min(source + default));
-            let kept = if goes_on { self.cost(self.stride + i) | STAY } else { NEVER };
-            let begun = self.begins + i;
-            // What began at the step before goes on here, as its difference is this step's.
-            set(next, self.stride + i, kept.min(self.cost(begun) | begun as u64));
-            set(next, begun, source + begins);
-        }
+    fn skip(&mut self, at: usize, step: &Step, sources: &Sources<C, N>, from: &mut [u8]) {
+        let header = self.sequence.header;
+        let kind = 2 * self.families.len();
+        let Some(&[default, stride, begun]) = self.costs.get(kind..kind + 3) else { return };
+        let enter = C::bytes(header + u32::from(bytes_for(step.first, false)));
+        let (other, changes) = (C::never(!step.same), C::never(!step.uniform));
+        let breaks = C::never(!self.goes_on(at, step));
+        let (begin, no_begin) = match self.begin(at, step) {
+            Some(stride) => {
+                let initial = bytes_for(step.first.wrapping_sub(stride), false);
+                (C::bytes(header + 2 * u32::from(initial.max(bytes_for(stride, true)))), C::ZERO)
+            }
+            None => (C::ZERO, C::NEVER),
+        };
+        let stay = Lanes::all(C::STAY);
+        let begun = begun.or(self.numbers.get(kind + 2).copied().unwrap_or(Lanes::NEVER));
+        let entered = sources.by_width.plus(Lanes::all(enter)).or(Lanes::all(changes));
+        self.settle(kind, default.or(stay).or(Lanes::all(other)).min(entered), from);
+        // What began at the step before goes on here, as its difference is this step's.
+        self.settle(kind + 1, stride.or(stay).or(Lanes::all(breaks)).min(begun), from);
+        self.settle(kind + 2, sources.by_width.plus(Lanes::all(begin)).or(Lanes::all(no_begin)), from);
     }
 
     /// Whether a stride in force gives this step's values, too.
@@ -234,29 +270,24 @@ impl<'s> Search<'s> {
         (stride != 0).then_some(stride)
     }
 
-    /// Windows.
-    fn offset(&mut self, at: usize, step: &Step, sources: &Sources, items: (u64, u64), next: &mut [u64]) {
+    /// Windows, whose costs are kept from the start of the block: `total` is what others are relative to.
+    fn offset(&mut self, at: usize, step: &Step, sources: &Sources<C, N>, items: (i64, i64), total: i64) {
         let Ok(at) = u32::try_from(at) else { return };
         self.windows.advance(at, step);
-        let header = u64::from(self.sequence.header);
-        for number in 0..self.windows.count() {
-            let Some(window) = self.windows.get(number) else { return };
-            let entry = (header + u64::from(window.bytes)) * UNIT;
-            let by_width = self.place(window.width).and_then(|w| sources.by_width.get(w)).copied().unwrap_or(NEVER);
-            let enter = by_width.min(sources.all + (header + 1) * UNIT) + entry;
-            #[allow(clippy::cast_possible_truncation, reason = "the number of a mode is a byte")]
-            let from = enter as u8;
-            let cost = self.windows.cost(number, (at, step), (enter / UNIT, from), items);
-            set(next, self.window + number, cost.map_or(NEVER, |cost| cost * UNIT));
+        let header = self.sequence.header;
+        let from_all = sources.all.plus(C::bytes(header + 1));
+        for (number, (cost, &lane)) in self.window_costs.iter_mut().zip(&self.window_lanes).enumerate() {
+            let bytes = self.windows.get(number).map_or(0, |w| u32::from(w.bytes));
+            let source = sources.by_width.0.get(lane).copied().unwrap_or(C::NEVER).min(from_all);
+            let enter = total + source.in_bytes() + i64::from(header + bytes);
+            let behind = self.windows.cost(number, (at, step), (enter, source.number()), items);
+            let relative = behind.and_then(|cost| u32::try_from(cost - total).ok());
+            *cost = relative.map_or(C::NEVER, C::bytes);
         }
     }
 
-    fn cost(&self, number: usize) -> u64 {
-        self.costs.get(number).copied().unwrap_or(NEVER)
-    }
-
-    fn place(&self, width: u8) -> Option<usize> {
-        self.widths.iter().position(|&w| w == width)
+    fn lane(&self, width: u8) -> usize {
+        self.widths.iter().position(|&w| w == width).unwrap_or(0)
     }
 
     /// The mode before the first step.
@@ -266,8 +297,8 @@ impl<'s> Search<'s> {
             Interpretation::Default(_) => Mode::Default,
             Interpretation::Stride(..) => Mode::Stride,
             interpretation => {
-                let same =
-                    |f: &Family| std::mem::discriminant(&f.interpretation) == std::mem::discriminant(&interpretation);
+                let kind = std::mem::discriminant(&interpretation);
+                let same = |f: &Family| std::mem::discriminant(&f.interpretation) == kind;
                 Mode::Stores(self.families.iter().position(same).unwrap_or(0), start.width)
             }
         };
@@ -275,37 +306,41 @@ impl<'s> Search<'s> {
     }
 
     fn number(&self, (mode, remembered): (Mode, u8)) -> usize {
-        let place = self.place(remembered).unwrap_or(0);
-        match mode {
-            Mode::Stores(family, 0) => self.zero + family * self.widths.len() + place,
-            Mode::Stores(family, _) => family * self.widths.len() + place,
-            Mode::Default => self.default + place,
-            Mode::Stride => self.stride + place,
-            Mode::StrideBegins => self.begins + place,
-            Mode::Window(window) => self.window + window,
-        }
+        let n = self.families.len();
+        let kind = match mode {
+            Mode::Stores(family, 0) => n + family,
+            Mode::Stores(family, _) => family,
+            Mode::Default => 2 * n,
+            Mode::Stride => 2 * n + 1,
+            Mode::StrideBegins => 2 * n + 2,
+            Mode::Window(window) => return self.costs.len() * N + window,
+        };
+        kind * N + self.lane(remembered)
     }
 
+    /// A mode by its number, and the width it remembers.
     fn mode(&self, number: usize) -> (Mode, u8) {
-        let n = self.widths.len();
-        let width = |i: usize| self.widths.get(i % n).copied().unwrap_or(0);
-        match number {
-            _ if number < self.zero => (Mode::Stores(number / n, width(number)), width(number)),
-            _ if number < self.default => (Mode::Stores((number - self.zero) / n, 0), width(number - self.zero)),
-            _ if number < self.stride => (Mode::Default, width(number - self.default)),
-            _ if number < self.begins => (Mode::Stride, width(number - self.stride)),
-            _ if number < self.window => (Mode::StrideBegins, width(number - self.begins)),
-            _ => {
-                let window = number - self.window;
-                (Mode::Window(window), self.windows.get(window).map_or(0, |w| w.width))
-            }
+        let n = self.families.len();
+        if let Some(window) = number.checked_sub(self.costs.len() * N) {
+            return (Mode::Window(window), self.windows.get(window).map_or(0, |w| w.width));
         }
+        let width = self.widths.get(number % N).copied().unwrap_or(0);
+        let mode = match number / N {
+            kind if kind < n => Mode::Stores(kind, width),
+            kind if kind < 2 * n => Mode::Stores(kind - n, 0),
+            kind if kind == 2 * n => Mode::Default,
+            kind if kind == 2 * n + 1 => Mode::Stride,
+            _ => Mode::StrideBegins,
+        };
+        (mode, width)
     }
 
     /// The changes along the cheapest path, from its end.
-    fn trace_back(&self, start: usize) -> Path {
-        let modes = self.costs.len();
-        let mut number = (0..modes).min_by_key(|&i| self.cost(i)).unwrap_or(0);
+    fn trace_back(&self) -> Path {
+        let lanes = self.costs.len() * N;
+        let modes = lanes + self.window_costs.len();
+        let costs = self.costs.iter().flat_map(|c| &c.0).chain(&self.window_costs);
+        let mut number = costs.enumerate().min_by_key(|(_, cost)| **cost).map_or(0, |(number, _)| number);
         let mut behind = self.sequence.steps.len();
         let mut path = Path::new();
         while behind > 0 {
@@ -316,7 +351,7 @@ impl<'s> Search<'s> {
                 _ => (at, self.from.get(at * modes + number).copied().unwrap_or(0)),
             };
             behind = begin;
-            if u64::from(from) == STAY {
+            if from == C::STAY.number() {
                 continue;
             }
             let source = self.mode(from.into());
@@ -324,7 +359,6 @@ impl<'s> Search<'s> {
             path.extend(self.switch(source, mode, begin, at).into_iter().rev().flatten().map(|change| (step, change)));
             number = from.into();
         }
-        debug_assert_eq!(number, start);
         path.reverse();
         path
     }
@@ -359,12 +393,6 @@ impl<'s> Search<'s> {
     }
 }
 
-fn set(next: &mut [u64], number: usize, cost: u64) {
-    if let Some(slot) = next.get_mut(number) {
-        *slot = cost;
-    }
-}
-
 impl Family {
     /// Bytes a step needs.
     fn need(&self, step: &Step) -> u8 {
@@ -378,14 +406,12 @@ impl Family {
         }
     }
 
-    /// Bytes a step needs where the interpretation is set right before it, and what setting it costs.
-    fn entry(&self, step: &Step, header: u64) -> (u8, u64) {
-        let cost = |values: u8| (header + u64::from(values)) * UNIT;
+    /// Bytes a step needs where the interpretation is set right before it, and how many its value takes in the metadata.
+    fn entry(&self, step: &Step) -> (u8, u32) {
         match self.interpretation {
-            _ if !self.settable => (u8::MAX, NEVER),
-            Interpretation::Delta(_) => (step.delta_entry, cost(bytes_for(step.first, false))),
-            Interpretation::BaseOffset(base) => (self.need(step), cost(bytes_for(base, false))),
-            _ => (self.need(step), cost(0)),
+            Interpretation::Delta(_) => (step.delta_entry, bytes_for(step.first, false).into()),
+            Interpretation::BaseOffset(base) => (self.need(step), bytes_for(base, false).into()),
+            _ => (self.need(step), 0),
         }
     }
 
@@ -417,7 +443,7 @@ fn families(sequence: &Sequence) -> Vec<Family> {
 /// Every width that some step needs in some way, and the one remembered at the start. No other makes a path cheaper: it could
 /// be lowered to the next of these all along the path.
 fn widths(sequence: &Sequence, windows: &Windows) -> Vec<u8> {
-    let mut seen = [false; WIDTHS];
+    let mut seen = [false; 9];
     let mut see = |width: u8| {
         if let Some(seen) = seen.get_mut(usize::from(width)) {
             *seen = true;

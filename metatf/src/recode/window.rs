@@ -11,7 +11,7 @@ use crate::row_write::bytes_for;
 use std::collections::VecDeque;
 
 /// Widths tried: more hardly pay for the metadata.
-const WIDEST: u8 = 4;
+const WIDEST: u8 = 3;
 
 /// How far back values lie within what a width can tell apart.
 #[derive(Debug)]
@@ -91,9 +91,9 @@ impl Windows {
         &mut self,
         window: usize,
         (at, step): (u32, &Step),
-        (enter, from): (u64, u8),
-        (before, behind): (u64, u64),
-    ) -> Option<u64> {
+        (enter, from): (i64, u8),
+        (before, behind): (i64, i64),
+    ) -> Option<i64> {
         let window = self.windows.get_mut(window)?;
         let start = self.reaches.get(window.reach)?.start;
         window.begins.push((at, from));
@@ -101,8 +101,8 @@ impl Windows {
             window.queue.clear();
             return None;
         }
-        let width = u64::from(window.width);
-        let level = (enter.cast_signed()).wrapping_sub((width * before).cast_signed());
+        let width = i64::from(window.width);
+        let level = enter - width * before;
         while window.queue.back().is_some_and(|back| back.1 > level) {
             window.queue.pop_back();
         }
@@ -114,7 +114,7 @@ impl Windows {
         if let Some(slot) = window.begins.last_mut() {
             slot.0 = begin;
         }
-        Some(level.wrapping_add((width * behind).cast_signed()).cast_unsigned())
+        Some(level + width * behind)
     }
 }
 
