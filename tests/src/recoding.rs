@@ -2,6 +2,7 @@
 
 use crate::example::same;
 use crate::{Seen, What, runtime};
+use metatf::ErrorKind;
 use metatf::container::{Codec, Reader, WriteOptions};
 use metatf::dynamic::{JsonOptions, Schema, Trace};
 use metatf::recode::{Failure, Options, Plan, recode};
@@ -28,24 +29,35 @@ pub fn recoded(schema: &Schema, trace: &[u8], plan: Plan, block: usize) -> Resul
     recode(&mut trace, Vec::new(), &write, options, || ()).map(|(out, _)| out)
 }
 
-/// Recodes a whole trace by every plan.
+/// Recodes a trace by every plan.
 ///
 /// # Panics
-/// Something was lost, or recoding again gives other bytes.
+/// Something was lost, recoding again gives other bytes, or a trace that is not whole was recoded.
 pub fn check(schema: &Schema, trace: &[u8], block: usize, about: &str) {
-    let (seen, _) = runtime::read(schema, trace);
+    let (seen, whole) = runtime::read(schema, trace);
     let wanted = kept(seen);
-    let lines = runtime::json(schema, trace, JsonOptions::default()).expect("it was read");
+    let lines = runtime::json(schema, trace, JsonOptions::default());
     for plan in Plan::ALL {
         let about = format!("{plan}, blocks of {block}\n{about}");
-        let once = recoded(schema, trace, plan, block).unwrap_or_else(|e| panic!("{e}\n{about}"));
+        let once = match recoded(schema, trace, plan, block) {
+            Ok(once) => once,
+            Err(Failure::Read(_)) if whole.is_err() => continue,
+            Err(Failure::Write(error)) if is_limit(error.kind) => continue,
+            Err(error) => panic!("{error}\n{about}"),
+        };
+        assert_eq!(whole, Ok(()), "{about}");
         let (seen, result) = runtime::read(schema, &once);
         same(&wanted, &kept(seen), &about);
         assert_eq!(result, Ok(()), "{about}");
-        assert_eq!(runtime::json(schema, &once, JsonOptions::default()).as_ref(), Ok(&lines), "{about}");
+        assert_eq!(runtime::json(schema, &once, JsonOptions::default()), lines, "{about}");
         let twice = recoded(schema, &once, plan, block).unwrap_or_else(|e| panic!("{e}\n{about}"));
         assert!(once == twice, "recoding twice gives other bytes: {about}");
     }
+}
+
+/// What a trace may hold and its copy may not: items that no bytes stand for any more, a record that grew too long.
+fn is_limit(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::TooManyItems(_) | ErrorKind::Limit(_))
 }
 
 /// Recodes by every plan.
@@ -66,7 +78,11 @@ pub fn optimal_is_smallest(schema: &Schema, trace: &[u8], block: usize, about: &
 }
 
 /// Bytes of content in a trace.
-fn content(schema: &Schema, trace: &[u8]) -> usize {
+///
+/// # Panics
+/// It is not whole.
+#[must_use]
+pub fn content(schema: &Schema, trace: &[u8]) -> usize {
     let mut reader = Reader::from_slice(trace).expect("it was written");
     reader.set_tag_width(schema.format.tag_width);
     let mut sum = 0;

@@ -2,7 +2,7 @@
 
 use crate::example::Example;
 use crate::random::{Choices, Seed, options};
-use crate::{generated, heap_forms, oracle, runtime};
+use crate::{generated, heap_forms, oracle, recoding, runtime};
 use metatf::container::{Class, Order, Reader, WriteOptions};
 use metatf::dynamic::{JsonOptions, Schema, Trace};
 use metatf::format::Format;
@@ -27,6 +27,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "read_hatf", run: read_hatf, seeds: hatf_seeds },
     Target { name: "read_json", run: read_json, seeds: json_seeds },
     Target { name: "read_trace", run: read_trace, seeds: trace_seeds },
+    Target { name: "recode", run: recode, seeds: recode_seeds },
     Target { name: "round_trip", run: round_trip, seeds: |_, bytes| vec![bytes.to_vec()] },
 ];
 
@@ -197,6 +198,29 @@ fn agree(schema: &Schema, trace: &[u8]) {
         assert_eq!(told, seen, "{right:?} {result:?}");
         assert_eq!(right.is_ok(), result.is_ok(), "{right:?} {result:?}");
     }
+}
+
+/// A trace: a byte for the records in a block, a byte that chooses the DTD (as in [`read_trace`]), and the file. Recoded by
+/// every plan it says the same.
+///
+/// # Panics
+/// It does not.
+pub fn recode(input: &[u8]) {
+    let &[block, dtd, ref trace @ ..] = input else { return };
+    let trace = if dtd & 0x80 == 0 { trace.to_vec() } else { mend(trace) };
+    let Ok(container) = Reader::from_slice(&trace) else { return };
+    let Some(schema) = schema(dtd & 0x7f).or_else(|| Schema::embedded(&container).ok()) else { return };
+    if content_len(&trace) < 1 << 14 {
+        recoding::check(&schema, &trace, usize::from(block) + 1, "");
+    }
+}
+
+fn recode_seeds(path: &Path, bytes: &[u8]) -> Vec<Vec<u8>> {
+    let number = number_of(path).unwrap_or(0);
+    only("mtf", path, || {
+        let with = |block: u8, dtd: u8| [&[block, dtd], bytes].concat();
+        vec![with(255, number), with(2, number | 0x80), with(20, 0)]
+    })
 }
 
 /// A byte that chooses a generated reader (HATF10's is one of them), and a trace.

@@ -48,6 +48,8 @@ pub(crate) struct Records {
     /// Index of the first leaf among all of the section.
     first: usize,
     repeats: bool,
+    /// Repeated items of the record that has most of them.
+    pub(crate) most_items: usize,
 }
 
 /// The records of one section in a block.
@@ -121,6 +123,7 @@ impl SectionColumns {
         self.start_cells.clone_from(&self.cells);
         for kind in &mut self.kinds {
             kind.rows.clear();
+            kind.most_items = 0;
             for column in &mut kind.columns {
                 column.values.clear();
                 column.previous.clear();
@@ -140,10 +143,12 @@ impl SectionColumns {
             return Err(Error::at(0, ErrorKind::Usage("the section has no such record")));
         };
         let number = u32::try_from(self.order.len()).unwrap_or(u32::MAX);
-        let mut fill = Fill { records, cells: &mut self.cells, last: &mut self.last, size: 0 };
+        let mut fill = Fill { records, cells: &mut self.cells, last: &mut self.last, size: 0, items: 0 };
         let steps = record.steps.get(1..).unwrap_or_default();
         fill.steps(steps, 1, row)?;
         self.size += fill.size + 1;
+        let items = fill.items;
+        records.most_items = records.most_items.max(items);
         records.rows.push(number);
         if records.repeats {
             for (column, traits) in records.columns.iter_mut().zip(&records.traits).filter(|(_, t)| t.repeated) {
@@ -225,6 +230,7 @@ struct Fill<'f> {
     cells: &'f mut [u64],
     last: &'f mut [u64],
     size: usize,
+    items: usize,
 }
 
 impl Fill<'_> {

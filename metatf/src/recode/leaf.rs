@@ -193,8 +193,8 @@ impl Sequence {
                 if let Some((_, &row)) = rest.next() {
                     self.steps.push(Step { row, items: run, run: run > 1, ..again });
                 }
-                for _ in 1..run {
-                    rest.next();
+                if run > 1 {
+                    rest.nth(run as usize - 2);
                 }
                 left -= run;
             }

@@ -25,6 +25,10 @@ const FAMILIES: usize = 3;
 /// Occurrences of a step that are counted, so that costs stay in their range. Runs are no longer, and records hardly.
 const MOST_ITEMS: u32 = super::leaf::LONGEST_RUN;
 
+/// What the cheapest mode costs before costs are made relative to it again: it leaves room for what leads from any mode to any
+/// other.
+const REBASE: u32 = 24;
+
 /// An interpretation that stores bytes.
 #[derive(Clone, Copy, Debug)]
 struct Family {
@@ -48,7 +52,7 @@ enum Mode {
 }
 
 /// The cheapest path of a leaf.
-pub(crate) fn path(sequence: &Sequence) -> Path {
+pub(crate) fn path(sequence: &Sequence, scratch: &mut Vec<u8>) -> Path {
     if sequence.steps.is_empty() {
         return Path::new();
     }
@@ -57,9 +61,9 @@ pub(crate) fn path(sequence: &Sequence) -> Path {
     // Runs of many records take nothing as `default`; a record of many items may take much in every mode.
     let small = sequence.single && families(sequence).iter().all(|family| family.settable);
     match (small, widths.len()) {
-        (true, 0..=8) => Search::<i16, 8>::new(sequence, windows, widths).run(),
-        (true, _) => Search::<i16, 16>::new(sequence, windows, widths).run(),
-        (false, _) => Search::<i32, 12>::new(sequence, windows, widths).run(),
+        (true, 0..=8) => Search::<i16, 8>::new(sequence, windows, widths).run(scratch),
+        (true, _) => Search::<i16, 16>::new(sequence, windows, widths).run(scratch),
+        (false, _) => Search::<i32, 12>::new(sequence, windows, widths).run(scratch),
     }
 }
 
@@ -86,8 +90,6 @@ struct Search<'s, C: Cost, const N: usize> {
     numbers: Vec<Lanes<C, N>>,
     /// The same of windows.
     window_costs: Vec<C>,
-    /// For each step and mode, the mode before.
-    from: Vec<u8>,
 }
 
 /// The cheapest modes to come from, each with its number below its cost.
@@ -121,20 +123,24 @@ impl<'s, C: Cost, const N: usize> Search<'s, C, N> {
             one: Lanes(bytes.map(C::bytes)),
             bytes,
             windows,
-            from: Vec::new(),
         }
     }
 
-    fn run(mut self) -> Path {
+    /// `from` is for the mode before each step and mode.
+    fn run(mut self, from: &mut Vec<u8>) -> Path {
         let start = self.number(self.start());
         if let Some(cost) = self.costs.get_mut(start / N).and_then(|c| c.0.get_mut(start % N)) {
             *cost = C::ZERO;
         }
         let lanes = self.costs.len() * N;
-        let mut from = vec![0; (lanes + self.window_costs.len()) * self.sequence.steps.len()];
+        let modes = lanes + self.window_costs.len();
+        let all = modes * self.sequence.steps.len();
+        if from.len() < all {
+            from.resize(all, 0);
+        }
         let (mut total, mut before) = (0_i64, 0_i64);
         let steps = self.sequence.steps.iter().enumerate();
-        for ((at, step), from) in steps.zip(from.chunks_exact_mut(lanes + self.window_costs.len())) {
+        for ((at, step), from) in steps.zip(from.chunks_exact_mut(modes)) {
             let (sources, base) = self.sources();
             total += base.in_bytes();
             let behind = before + i64::from(step.items.min(MOST_ITEMS));
@@ -145,12 +151,10 @@ impl<'s, C: Cost, const N: usize> Search<'s, C, N> {
             }
             before = behind;
         }
-        self.from = from;
-        self.trace_back()
+        self.trace_back(from)
     }
 
-    /// The best of each kind of source, relative to the best of all; so are all costs from now on. What the best of all
-    /// was comes with it.
+    /// The best of each kind of source. Now and then all costs become relative to the best one: what that was comes with it.
     fn sources(&mut self) -> (Sources<C, N>, C) {
         let mut sources = Sources { by_width: Lanes::NEVER, by_family: [C::NEVER; FAMILIES], all: C::NEVER };
         let families = self.families.len();
@@ -174,6 +178,10 @@ impl<'s, C: Cost, const N: usize> Search<'s, C, N> {
         }
         sources.all = sources.by_width.least();
         let base = sources.all.alone();
+        // Seldom, as it takes its time.
+        if base < C::bytes(REBASE) {
+            return (sources, C::ZERO);
+        }
         for costs in &mut self.costs {
             *costs = costs.lower(base);
         }
@@ -336,7 +344,8 @@ impl<'s, C: Cost, const N: usize> Search<'s, C, N> {
     }
 
     /// The changes along the cheapest path, from its end.
-    fn trace_back(&self) -> Path {
+    fn trace_back(&self, from: &[u8]) -> Path {
+        let all = from;
         let lanes = self.costs.len() * N;
         let modes = lanes + self.window_costs.len();
         let costs = self.costs.iter().flat_map(|c| &c.0).chain(&self.window_costs);
@@ -348,7 +357,7 @@ impl<'s, C: Cost, const N: usize> Search<'s, C, N> {
             let mode = self.mode(number);
             let (begin, from) = match mode.0 {
                 Mode::Window(w) => self.windows.get(w).map_or((at, 0), |w| w.begin(at)),
-                _ => (at, self.from.get(at * modes + number).copied().unwrap_or(0)),
+                _ => (at, all.get(at * modes + number).copied().unwrap_or(0)),
             };
             behind = begin;
             if from == C::STAY.number() {

@@ -20,6 +20,8 @@ struct Reach {
     least: VecDeque<(u32, u64)>,
     most: VecDeque<(u32, u64)>,
     start: u32,
+    /// Values of the last step.
+    last: (u64, u64),
 }
 
 /// Runs of one width whose base takes one number of bytes.
@@ -47,14 +49,17 @@ impl Windows {
     pub(super) fn new(sequence: &Sequence) -> Self {
         let mut new = Self::default();
         let needs = sequence.steps.iter().map(|s| s.none).max().unwrap_or(0);
+        let extremes = sequence.steps.iter().fold((u64::MAX, 0), |(a, b), s| (s.most.min(a), s.most.max(b)));
         for width in 1..needs.min(WIDEST + 1) {
+            let bytes = |most: u64| bytes_for(base(most, width), false);
             let mut seen = [false; 9];
-            for step in &sequence.steps {
-                if let Some(seen) = seen.get_mut(usize::from(bytes_for(base(step.most, width), false))) {
-                    *seen = true;
-                }
+            let mut see = |bytes: u8| seen.get_mut(usize::from(bytes)).into_iter().for_each(|seen| *seen = true);
+            if bytes(extremes.0) == bytes(extremes.1) {
+                see(bytes(extremes.0));
+            } else {
+                sequence.steps.iter().for_each(|step| see(bytes(step.most)));
             }
-            new.reaches.push(Reach { width, least: VecDeque::new(), most: VecDeque::new(), start: 0 });
+            new.reaches.push(Reach { width, least: VecDeque::new(), most: VecDeque::new(), start: 0, last: (0, 0) });
             for bytes in (1..=8_u8).filter(|&b| seen.get(usize::from(b)) == Some(&true)) {
                 let limit = (u64::MAX >> (64 - 8 * u32::from(bytes))).saturating_add(half(width) - 1);
                 new.windows.push(Window {
@@ -79,6 +84,7 @@ impl Windows {
     }
 
     /// Takes up the values of a step.
+    #[inline]
     pub(super) fn advance(&mut self, at: u32, step: &Step) {
         for reach in &mut self.reaches {
             reach.advance(at, step);
@@ -87,6 +93,7 @@ impl Windows {
 
     /// The cost behind a step in a run of this window, where beginning one here costs `enter` and comes from mode `from`;
     /// `before` and `behind` count the occurrences up to the step. `None` where no run is possible.
+    #[inline]
     pub(super) fn cost(
         &mut self,
         window: usize,
@@ -97,12 +104,17 @@ impl Windows {
         let window = self.windows.get_mut(window)?;
         let start = self.reaches.get(window.reach)?.start;
         window.begins.push((at, from));
-        if step.most > window.limit {
+        if step.most > window.limit || start > at {
             window.queue.clear();
             return None;
         }
         let width = i64::from(window.width);
         let level = enter - width * before;
+        if start == at {
+            window.queue.clear();
+            window.queue.push_back((at, level));
+            return Some(level + width * behind);
+        }
         while window.queue.back().is_some_and(|back| back.1 > level) {
             window.queue.pop_back();
         }
@@ -127,7 +139,20 @@ impl Window {
 }
 
 impl Reach {
+    #[inline]
     fn advance(&mut self, at: u32, step: &Step) {
+        let reach = half(self.width) * 2 - 1;
+        let last = self.last;
+        self.last = (step.least, step.most);
+        // Far from the value before: the window begins anew.
+        if last.1.max(step.most) - last.0.min(step.least) > reach {
+            self.start = if step.most - step.least > reach { at + 1 } else { at };
+            self.least.clear();
+            self.most.clear();
+            self.least.push_back((at, step.least));
+            self.most.push_back((at, step.most));
+            return;
+        }
         while self.least.back().is_some_and(|back| back.1 >= step.least) {
             self.least.pop_back();
         }
@@ -136,7 +161,6 @@ impl Reach {
             self.most.pop_back();
         }
         self.most.push_back((at, step.most));
-        let reach = half(self.width) * 2 - 1;
         while let (Some(least), Some(most)) = (self.least.front(), self.most.front())
             && most.1 - least.1 > reach
         {

@@ -9,7 +9,7 @@ use crate::dynamic::{Line, Schema, Tape, Writer};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Format, Interpretation, LeafKind};
 use crate::reader::Metadata;
-use crate::row::Row;
+use crate::row::{FREE_ITEMS, Row};
 use crate::state::Change;
 use std::sync::Arc;
 
@@ -39,6 +39,8 @@ pub struct PlannedWriter<S: Sink> {
     size: usize,
     group_bytes: usize,
     report: Report,
+    /// Used again from leaf to leaf.
+    scratch: Vec<u8>,
 }
 
 /// A section of the block in progress.
@@ -92,6 +94,7 @@ impl<S: Sink> PlannedWriter<S> {
             size: 0,
             group_bytes: 0,
             report: Report::default(),
+            scratch: Vec::new(),
         })
     }
 
@@ -230,7 +233,11 @@ impl<S: Sink> PlannedWriter<S> {
         let mut plans = Vec::new();
         let header = 2 * u32::from(self.format.tag_width) + 2;
         for plan in &mut self.sections {
-            plans.push(if plan.columns.order.is_empty() { Vec::new() } else { plan.plan(header, self.options.plan) });
+            plans.push(if plan.columns.order.is_empty() {
+                Vec::new()
+            } else {
+                plan.plan(header, self.options.plan, &mut self.scratch)
+            });
             plan.reset = self.resets;
         }
         self.write(&order, &plans)?;
@@ -312,7 +319,7 @@ impl SectionPlans {
 
     /// The changes that stand in the block, by record; before one record those of its last leaf first, so that a leaf that
     /// sets a shared previous value is the first to look at it.
-    fn plan(&mut self, header: u32, plan: Plan) -> Vec<Due> {
+    fn plan(&mut self, header: u32, plan: Plan, scratch: &mut Vec<u8>) -> Vec<Due> {
         let mut dues = Vec::new();
         for (kind, (records, leaves)) in self.columns.kinds.iter().zip(&mut self.leaves).enumerate() {
             let traits = records.columns.iter().zip(&records.traits);
@@ -324,7 +331,12 @@ impl SectionPlans {
                 let apart = plans.pins.len() > 1;
                 let start = (plans.start, previous);
                 let sequence = Sequence::new(column, traits, &records.rows, start, header, apart);
-                let path = plans.path(&sequence, plan);
+                // So many items need bytes that stand for them (spec 3.3).
+                let many = traits.repeated && records.most_items as u64 > FREE_ITEMS;
+                let path = match many && pinned(plans.start.interpretation).is_none() && !apart {
+                    true => pinned::path(&sequence, &vec![(0, None)]),
+                    false => plans.path(&sequence, plan, scratch),
+                };
                 for (step, change) in path {
                     plans.start = plans.start.apply(change).unwrap_or(plans.start);
                     let row = sequence.steps.get(step as usize).map_or(0, |s| s.row);
@@ -364,14 +376,14 @@ impl LeafPlan {
         self.pins.push((row, pin));
     }
 
-    fn path(&self, sequence: &Sequence, plan: Plan) -> Path {
+    fn path(&self, sequence: &Sequence, plan: Plan, scratch: &mut Vec<u8>) -> Path {
         let plan = if self.chosen { plan } else { Plan::Naive };
         let start = pinned(self.start.interpretation);
         let pins = pinned::in_force(sequence, &self.pins);
         let one = pins.iter().all(|(_, pin)| *pin == start);
         match (one, start) {
             (true, None | Some(Interpretation::SectionOffset(_))) => match plan {
-                Plan::Optimal => optimal::path(sequence),
+                Plan::Optimal => optimal::path(sequence, scratch),
                 plan => named::path(plan, sequence),
             },
             _ => pinned::path(sequence, &pins),
