@@ -30,6 +30,14 @@ pub(crate) struct StreamWriter {
     pub(crate) local_length: u64,
 }
 
+impl StreamWriter {
+    /// Offset of the next element that is given outright, where numbers are `width` bytes wide.
+    pub(crate) fn next_local(&self, width: u8) -> u64 {
+        let length = |s: &Segment| s.raw.len() as u64 + s.values.len() as u64 * u64::from(width);
+        self.local_length + self.given.iter().map(length).sum::<u64>()
+    }
+}
+
 /// All stream sections, and the cursors of those who stride through them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StreamWriters {

@@ -287,8 +287,7 @@ impl<S: Sink> RecordWriter<S> {
         // Offsets into a section of one number hold where its width does: in version 0.
         let width =
             self.format.records.get(usize::from(record)).and_then(|r| r.single_number()).map_or(0, |l| l.width());
-        let length = |s: &crate::stream_write::Segment| s.raw.len() as u64 + s.values.len() as u64 * u64::from(width);
-        let offset = writer.local_length + writer.given.iter().map(length).sum::<u64>();
+        let offset = writer.next_local(width);
         if let Some(segment) = writer.given.last_mut() {
             segment.count += 1;
             match value {
@@ -303,6 +302,17 @@ impl<S: Sink> RecordWriter<S> {
             }
         }
         Ok(offset)
+    }
+
+    /// The offset that the next new element of a table will get by [`intern`](Self::intern).
+    #[must_use]
+    pub fn next_offset(&self, section: usize) -> u64 {
+        let Some(writer) = self.streams.streams.get(section) else { return 0 };
+        if self.waits {
+            return writer.table_length;
+        }
+        let record = self.element_record(section).ok().and_then(|r| self.format.records.get(usize::from(r)));
+        writer.next_local(record.and_then(|r| r.single_number()).map_or(0, |l| l.width()))
     }
 
     /// Like [`element`](Self::element) of a shared table, but equal elements are stored once.

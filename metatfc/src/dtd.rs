@@ -10,8 +10,11 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// The DTDs that come with the program: file name and text.
-const BUILT_IN: &[(&str, &str)] =
-    &[("HATF10.dtd", include_str!("../../dtds/HATF10.dtd")), ("heap.dtd", include_str!("../../dtds/heap.dtd"))];
+const BUILT_IN: &[(&str, &str)] = &[
+    ("HATF10.dtd", include_str!("../../dtds/HATF10.dtd")),
+    ("HATF10-split.dtd", include_str!("../../dtds/HATF10-split.dtd")),
+    ("heap.dtd", include_str!("../../dtds/heap.dtd")),
+];
 
 /// Which DTD to read a trace by.
 #[derive(clap::Args, Debug, Clone, Default)]

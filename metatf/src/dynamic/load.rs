@@ -90,6 +90,10 @@ impl<S: Sink> Writer<S> {
         &mut self.inner
     }
 
+    pub(crate) fn inner_ref(&self) -> &RecordWriter<S> {
+        &self.inner
+    }
+
     /// Writes what is left; gives the sink back.
     ///
     /// # Errors
@@ -101,7 +105,7 @@ impl<S: Sink> Writer<S> {
 }
 
 /// Fills a row from a tape, from step `first` on.
-fn put(row: &mut RowWriter<'_>, first: usize, tape: &Tape) -> Result<()> {
+pub(super) fn put(row: &mut RowWriter<'_>, first: usize, tape: &Tape) -> Result<()> {
     let record = row.record;
     let mut next = 0;
     put_steps(row, record.steps.get(first..).unwrap_or_default(), first, tape, &mut next)?;

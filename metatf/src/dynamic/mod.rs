@@ -8,8 +8,10 @@ pub(crate) mod field_names;
 mod json_print;
 mod json_read;
 mod load;
+pub mod moves;
 mod open;
 pub(crate) mod places;
+pub(crate) mod sections;
 mod tape;
 
 pub use json_print::{JsonOptions, Resolve, print_json};

@@ -3,8 +3,9 @@
 use super::{Only, Which};
 use crate::dynamic::Schema;
 use crate::dynamic::field_names::FieldNames;
+use crate::dynamic::sections::{offset_into, reached};
 use crate::format::{COMMENT, METADATA, SECTION};
-use metatf_parser::schema::{Interpretation, Item, LeafId, Record, Repeated};
+use metatf_parser::schema::{Item, LeafId, Record, Repeated};
 
 /// A field that both formats have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -212,25 +213,6 @@ pub(super) fn is_stream(schema: &Schema, section: usize) -> bool {
 fn own_records(schema: &Schema, section: usize) -> Vec<u16> {
     let records = schema.format.sections.get(section).map_or(&[][..], |s| &s.records);
     records.iter().copied().filter(|&r| r != SECTION && r != METADATA).collect()
-}
-
-fn offset_into(schema: &Schema, interpretation: Interpretation) -> Option<usize> {
-    match interpretation {
-        Interpretation::SectionOffset(number) => schema.format.section_index(number),
-        _ => None,
-    }
-}
-
-/// By number, the stream sections that leaves stride through or point into, as the DTD says.
-pub(super) fn reached(schema: &Schema) -> [bool; 256] {
-    let mut reached = [false; 256];
-    for leaf in schema.dtd.records.iter().flat_map(|r| &r.leaves) {
-        if let Interpretation::SectionOffset(n) | Interpretation::SectionStride { section: n, .. } = leaf.interpretation
-        {
-            reached[usize::from(n)] = true;
-        }
-    }
-    reached
 }
 
 /// The lengths of `vfield`s. Items nest at most 32 deep (spec 3.5), so this recursion is bounded.

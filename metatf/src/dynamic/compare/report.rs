@@ -1,0 +1,103 @@
+//! What is asked of a comparison, and what it tells.
+
+use metatf_parser::schema::Format;
+
+/// What to compare.
+#[derive(Clone, Debug, Default)]
+pub struct CompareOptions {
+    /// Differences after which no more are looked for; 0: all are told.
+    pub max: usize,
+    /// The order of records over sections counts, too.
+    pub order: bool,
+    /// Fields (`size`, `alloc.size`) and records (`free`, `comment`) that are left out.
+    pub ignore: Vec<String>,
+    /// Sections by name, `0` the global one; none: all. A stream section named here is compared element by element.
+    pub sections: Vec<String>,
+    /// Compare user metadata and the text of the DTD, too.
+    pub metadata: bool,
+}
+
+/// One of the two traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// The first.
+    Left = 0,
+    /// The second.
+    Right = 1,
+}
+
+/// What became of it.
+#[derive(Clone, Debug, Default)]
+pub struct Comparison {
+    /// Differences, in the order of the records of each section.
+    pub differences: Vec<Difference>,
+    /// What only one of the DTDs has; it was not compared.
+    pub only: Vec<Only>,
+    /// Records and elements that were compared.
+    pub compared: u64,
+    /// There may be more differences.
+    pub stopped: bool,
+    /// The DTDs have records, and none in common.
+    pub nothing_in_common: bool,
+}
+
+/// A section, record or field that only one of the DTDs has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Only {
+    /// Which one has it.
+    pub which: Which,
+    /// What it is: `field alloc.time`.
+    pub what: String,
+}
+
+/// A record that is named in a difference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// The record's name.
+    pub record: String,
+    /// Data records before it in its trace (in all sections); elements before it in its stream section.
+    pub number: u64,
+}
+
+/// A value, as it is to be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// As spec 8 prints it; an offset with its element.
+    pub json: String,
+    /// The `format` of the field.
+    pub format: Format,
+}
+
+/// One difference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Name of the section on the left; `None` for the global section, and for what is in none.
+    pub section: Option<String>,
+    /// The records; `None` where a trace has no more.
+    pub records: [Option<Named>; 2],
+    /// What differs.
+    pub what: What,
+}
+
+/// What differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// The values of a field; `None` where a record has fewer items.
+    Field(String, [Option<Told>; 2]),
+    /// Different records stand at the same place.
+    Record,
+    /// One trace has so many records (elements) more in the section, the first of which is named.
+    More(Which, u64),
+    /// User metadata of this key, as JSON.
+    User(String, [Option<String>; 2]),
+    /// The DTDs' texts.
+    Dtd,
+}
+
+impl Comparison {
+    /// Whether no difference was found.
+    #[must_use]
+    pub fn is_same(&self) -> bool {
+        self.differences.is_empty() && !self.nothing_in_common
+    }
+}

@@ -1,0 +1,356 @@
+//! Moves the fields of a trace by name into another DTD: other sections, values that go to a stream section or come back
+//! from one, fields dropped or with their default value.
+//!
+//! | part | what it answers |
+//! | --- | --- |
+//! | `fields` | where each field of a target record takes its values from |
+//! | `records` | which record of the target a record becomes |
+//! | `tapes` | the values of one record, moved |
+//! | `copy` | all of a trace, from reader to writer |
+//!
+//! Records are matched by name: first in the target's section of the same name, then in any. Fields are matched by their
+//! path in the record. A field that is an offset becomes an offset to the same element in the target's table.
+
+mod copy;
+mod fields;
+mod records;
+mod tapes;
+
+pub use copy::MoveTo;
+
+use super::places::Places;
+use super::{Schema, Tape, Trace};
+use crate::error::{Error, ErrorKind};
+use crate::format::Record;
+use crate::reader::{At, Event};
+use fields::FieldMoves;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use tapes::Seen;
+
+/// What may get lost.
+#[derive(Clone, Debug, Default)]
+pub struct MoveOptions {
+    /// Fields (`time`, `alloc.time`) that are not moved.
+    pub drop: Vec<String>,
+    /// Records that are not moved, by name; elements of stream sections, too.
+    pub drop_records: Vec<String>,
+}
+
+/// Why the records of one DTD do not fit into another. Everything that is wrong.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unmoved {
+    /// Fields that the target lacks: `alloc.time`.
+    pub fields: Vec<String>,
+    /// Records that the target lacks.
+    pub records: Vec<String>,
+    /// Names to be dropped that nothing has.
+    pub unknown: Vec<String>,
+    /// What else does not go together, in words.
+    pub others: Vec<String>,
+}
+
+impl Unmoved {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl fmt::Display for Unmoved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |what: &str, names: &[String]| (!names.is_empty()).then(|| format!("{what} {}", names.join(", ")));
+        let all = [
+            list("the target has no field for", &self.fields),
+            list("the target has no record for", &self.records),
+            list("the trace's DTD has no", &self.unknown),
+            (!self.others.is_empty()).then(|| self.others.join("; ")),
+        ];
+        f.write_str(&all.into_iter().flatten().collect::<Vec<_>>().join("; "))
+    }
+}
+
+impl std::error::Error for Unmoved {}
+
+/// Why a record was not moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MoveError {
+    /// The trace, or a value of it that does not fit the target.
+    Read(Error),
+    /// What is written.
+    Write(Error),
+}
+
+/// What a record has become; its values are on the [tape](Moves::tape).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moved {
+    /// A record or comment: indices of the section and of the record.
+    Record(usize, u16),
+    /// An element of a stream section: the section's index, and whether it is a shared table.
+    Element(usize, bool),
+    /// An element that is to be interned in a table, by the index of the section.
+    Interned(usize),
+}
+
+/// What becomes of a record.
+#[derive(Clone, Debug)]
+enum Destination {
+    /// Nothing.
+    Dropped,
+    /// It may become a record of several sections: none of them is known to be meant.
+    Unclear,
+    /// A record of the target: section, record.
+    Record(usize, u16, FieldMoves),
+}
+
+/// What becomes of the elements of a stream section.
+#[derive(Clone, Debug)]
+enum Elements {
+    /// Nothing: records took them, or they are dropped.
+    Dropped,
+    /// They are elements of this section.
+    Given(Arc<GivenTo>),
+    /// They stand in these tables.
+    Tables(Arc<[usize]>),
+}
+
+/// A stream section of the target that takes the elements of one of the source.
+#[derive(Debug)]
+struct GivenTo {
+    section: usize,
+    element: u16,
+    /// Offsets lead to them.
+    table: bool,
+    fields: FieldMoves,
+}
+
+/// From one DTD to another.
+pub struct Moves {
+    source: Schema,
+    target: Schema,
+    /// By index of the source's section and record.
+    records: Vec<Vec<Destination>>,
+    /// By index of the source's section: the section its comments go to.
+    comments: Vec<usize>,
+    /// By index of the source's section.
+    elements: Vec<Elements>,
+    /// The elements of tables: section of the source, of the target.
+    tables: HashMap<(usize, usize), Arc<FieldMoves>>,
+    /// Offsets that are known.
+    offsets: HashMap<Key, u64>,
+    /// Elements that are being moved, each led to by the one before it; whether it has an offset to itself.
+    under_way: Vec<(Key, bool)>,
+    read: Tape,
+    places: Places,
+    seen: Seen,
+    tape: Tape,
+}
+
+/// Section and offset of the source, section of the target.
+type Key = (usize, u64, usize);
+
+impl Moves {
+    /// Matches the records of two DTDs.
+    ///
+    /// # Errors
+    /// All that does not fit.
+    pub fn new(source: &Schema, target: &Schema, options: &MoveOptions) -> Result<Self, Unmoved> {
+        records::resolve(source, target, options)
+    }
+
+    /// What a record, comment or element that the trace announced becomes; `None` where it becomes nothing.
+    ///
+    /// # Errors
+    /// What is wrong with the trace; a value that cannot be moved; what `to` returns.
+    pub fn apply(
+        &mut self,
+        trace: &mut Trace<'_>,
+        event: Event,
+        to: &mut impl MoveTo,
+    ) -> Result<Option<Moved>, MoveError> {
+        let (at, shared) = match event {
+            Event::Record(at) | Event::Comment(at) => (at, None),
+            Event::Element(at, shared) => (at, Some(shared)),
+            _ => return Ok(None),
+        };
+        self.read.clear();
+        let read = &mut self.read;
+        trace.reader_mut().decode(|row| row.walk(read)).map_err(MoveError::Read)?;
+        match shared {
+            None if matches!(event, Event::Comment(_)) => {
+                std::mem::swap(&mut self.tape, &mut self.read);
+                Ok(self.comments.get(at.section).map(|&section| Moved::Record(section, at.record)))
+            }
+            None => self.record(trace, at, to),
+            Some(shared) => self.element(trace, at, shared, to),
+        }
+    }
+
+    /// The values of what was moved last.
+    #[must_use]
+    pub fn tape(&self) -> &Tape {
+        &self.tape
+    }
+
+    fn record(&mut self, trace: &mut Trace<'_>, at: At, to: &mut impl MoveTo) -> Result<Option<Moved>, MoveError> {
+        let records = self.records.get_mut(at.section).and_then(|s| s.get_mut(usize::from(at.record)));
+        let Some(destination) = records else { return Ok(None) };
+        // Taken out while it is used, so that tables can be asked for.
+        let destination = std::mem::replace(destination, Destination::Dropped);
+        let moved = match &destination {
+            Destination::Dropped => Ok(None),
+            Destination::Unclear => {
+                let why = "several sections of the target have a record of this name";
+                Err(MoveError::Read(at_record(trace, at, ErrorKind::Usage(why))))
+            }
+            Destination::Record(section, record, fields) => {
+                let moved = Moved::Record(*section, *record);
+                self.move_values(trace, at, fields, *record, to).map(|()| Some(moved))
+            }
+        };
+        if let Some(slot) = self.records.get_mut(at.section).and_then(|s| s.get_mut(usize::from(at.record))) {
+            *slot = destination;
+        }
+        moved
+    }
+
+    fn element(
+        &mut self,
+        trace: &mut Trace<'_>,
+        at: At,
+        shared: bool,
+        to: &mut impl MoveTo,
+    ) -> Result<Option<Moved>, MoveError> {
+        let Some(elements) = self.elements.get(at.section).cloned() else { return Ok(None) };
+        match elements {
+            Elements::Dropped => Ok(None),
+            Elements::Given(given) => {
+                self.move_values(trace, at, &given.fields, given.element, to)?;
+                let section = given.section;
+                Ok(Some(if given.table { Moved::Interned(section) } else { Moved::Element(section, shared) }))
+            }
+            Elements::Tables(sections) => {
+                let read = std::mem::take(&mut self.read);
+                let moved = sections.iter().try_for_each(|&section| {
+                    let element = self.table_element(trace, at, (at.section, section), &read, to)?;
+                    to.intern(section, &element).map(drop).map_err(MoveError::Write)
+                });
+                self.read = read;
+                moved.map(|()| None)
+            }
+        }
+    }
+
+    fn move_values(
+        &mut self,
+        trace: &mut Trace<'_>,
+        at: At,
+        fields: &FieldMoves,
+        record: u16,
+        to: &mut impl MoveTo,
+    ) -> Result<(), MoveError> {
+        let mut places = std::mem::take(&mut self.places);
+        let read = std::mem::take(&mut self.read);
+        let mut out = std::mem::take(&mut self.tape);
+        if let Some(source) = self.source.format.records.get(usize::from(at.record)) {
+            places.fill(source, &read);
+        }
+        let target = self.target.clone();
+        let moved = match target.format.records.get(usize::from(record)) {
+            Some(r) => {
+                let mut seen = std::mem::take(&mut self.seen);
+                let offset = &mut |trace: &mut Trace<'_>, key| self.offset(trace, at, key, to);
+                let filled = tapes::fill(&mut out, r, fields, (&read, &places), &mut seen, trace, offset);
+                self.seen = seen;
+                filled
+            }
+            None => Ok(()),
+        };
+        (self.places, self.read, self.tape) = (places, read, out);
+        moved.map_err(|problem| problem.at(trace, at))
+    }
+
+    /// The offset in the target of the element at an offset of the source. Where there is no element the number stays: as a
+    /// rule it is a 0 that says so.
+    fn offset(&mut self, trace: &mut Trace<'_>, at: At, key: Key, to: &mut impl MoveTo) -> Result<u64, MoveError> {
+        /// Offsets that are kept; others are found again.
+        const KEPT: usize = 1 << 20;
+        /// Elements that lead to elements.
+        const DEEPEST: usize = 250;
+        if let Some(&known) = self.offsets.get(&key) {
+            return Ok(known);
+        }
+        if let Some((_, leads_to_itself)) = self.under_way.last_mut().filter(|(last, _)| *last == key) {
+            *leads_to_itself = true;
+            return Ok(to.next_offset(key.2));
+        }
+        if self.under_way.len() > DEEPEST || self.under_way.iter().any(|(other, _)| *other == key) {
+            let why = "elements that lead to each other in a circle, or over 250 deep, cannot be moved";
+            return Err(MoveError::Read(at_record(trace, at, ErrorKind::Limit(why))));
+        }
+        let mut read = Tape::default();
+        match trace.reader_mut().element_at(key.0, key.1, |row| row.walk(&mut read)) {
+            Ok(()) => {}
+            Err(error) if matches!(error.kind, ErrorKind::NoOffset { .. }) => return Ok(key.1),
+            Err(error) => return Err(MoveError::Read(error)),
+        }
+        self.under_way.push((key, false));
+        let mut moved = self.table_element(trace, at, (key.0, key.2), &read, to);
+        if matches!(self.under_way.pop(), Some((_, true))) {
+            // What the element leads to is in the table now: this time the next offset is the element's own.
+            self.under_way.push((key, false));
+            moved = self.table_element(trace, at, (key.0, key.2), &read, to);
+            self.under_way.pop();
+        }
+        let new = to.intern(key.2, &moved?).map_err(MoveError::Write)?;
+        if self.offsets.len() >= KEPT {
+            self.offsets.clear();
+        }
+        self.offsets.insert(key, new);
+        Ok(new)
+    }
+
+    /// The values of an element of a table for one of the target.
+    fn table_element(
+        &mut self,
+        trace: &mut Trace<'_>,
+        at: At,
+        (from, into): (usize, usize),
+        read: &Tape,
+        to: &mut impl MoveTo,
+    ) -> Result<Tape, MoveError> {
+        let (source, target) = (self.source.clone(), self.target.clone());
+        let mut moved = Tape::default();
+        let (Some(a), Some(b)) = (element_record(&source, from), element_record(&target, into)) else {
+            return Ok(moved);
+        };
+        let Some(fields) = self.tables.get(&(from, into)).cloned() else { return Ok(moved) };
+        let (mut places, mut seen) = (Places::default(), Seen::default());
+        places.fill(a, read);
+        let next = &mut |trace: &mut Trace<'_>, key| self.offset(trace, at, key, to);
+        let filled = tapes::fill(&mut moved, b, &fields, (read, &places), &mut seen, trace, next);
+        filled.map_err(|problem| problem.at(trace, at))?;
+        Ok(moved)
+    }
+}
+
+/// The element of a stream section.
+fn element_of(schema: &Schema, section: usize) -> Option<u16> {
+    schema.format.sections.get(section).filter(|s| s.stream)?.records.first().copied()
+}
+
+fn element_record(schema: &Schema, section: usize) -> Option<&Record> {
+    schema.format.records.get(usize::from(element_of(schema, section)?))
+}
+
+/// An error about a record that is read already.
+fn at_record(trace: &Trace<'_>, at: At, kind: ErrorKind) -> Error {
+    let mut error = Error::at(at.offset, kind);
+    if let Some((place, _)) = trace.reader().bytes_of(at) {
+        error.place = place;
+        error.place.record_start = Some(place.content.unwrap_or(place.offset));
+    }
+    error.place.section = trace.schema().section(at.section).map(|s| s.number);
+    error.place.tag = trace.schema().record(at.record).and_then(|r| r.tag);
+    error
+}

@@ -1,0 +1,200 @@
+//! Which record of the target a record of the source becomes.
+
+use super::fields::{self, FieldMoves, Side};
+use super::tapes::Seen;
+use super::{Destination, Elements, GivenTo, MoveOptions, Moves, Unmoved, element_of};
+use crate::dynamic::field_names::FieldNames;
+use crate::dynamic::places::Places;
+use crate::dynamic::sections::{filled, reached};
+use crate::dynamic::{Schema, Tape};
+use crate::format::METADATA;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Matches all records of two DTDs.
+pub(super) fn resolve(source: &Schema, target: &Schema, options: &MoveOptions) -> Result<Moves, Unmoved> {
+    let dropped = FieldNames::new(&options.drop);
+    let mut matcher = Matcher {
+        source,
+        target,
+        drop_records: &options.drop_records,
+        dropped: &dropped,
+        wrong: Unmoved { unknown: unknown(source, &dropped, options), ..Unmoved::default() },
+        tables: HashMap::new(),
+    };
+    let records = (0..source.dtd.sections.len()).map(|s| matcher.records(s)).collect::<Vec<_>>();
+    let comments = (0..source.dtd.sections.len()).map(|s| matcher.comments(s, &records)).collect();
+    let elements = (0..source.dtd.sections.len()).map(|s| matcher.elements(s)).collect::<Vec<_>>();
+    matcher.elements_of_tables();
+    let elements = matcher.with_tables(elements);
+    if !matcher.wrong.is_empty() {
+        return Err(matcher.wrong);
+    }
+    Ok(Moves {
+        source: source.clone(),
+        target: target.clone(),
+        records,
+        comments,
+        elements,
+        tables: matcher.tables.into_iter().filter_map(|(key, moves)| Some((key, Arc::new(moves?)))).collect(),
+        offsets: HashMap::new(),
+        under_way: Vec::new(),
+        read: Tape::default(),
+        places: Places::default(),
+        seen: Seen::default(),
+        tape: Tape::default(),
+    })
+}
+
+/// Names to be dropped that the source has not.
+fn unknown(source: &Schema, dropped: &FieldNames, options: &MoveOptions) -> Vec<String> {
+    let known = |name: &str| source.dtd.records.iter().skip(3).any(|r| r.name == name);
+    let fields = dropped.unknown(&[source]).into_iter().map(|name| format!("field {name}"));
+    let records = options.drop_records.iter().filter(|name| !known(name)).map(|name| format!("record {name}"));
+    fields.chain(records).collect()
+}
+
+struct Matcher<'m> {
+    source: &'m Schema,
+    target: &'m Schema,
+    drop_records: &'m [String],
+    dropped: &'m FieldNames,
+    wrong: Unmoved,
+    /// Elements of tables, `None` until they are matched: section of the source, of the target.
+    tables: HashMap<(usize, usize), Option<FieldMoves>>,
+}
+
+impl Matcher<'_> {
+    /// What becomes of each record of a section, by the record's index.
+    fn records(&mut self, section: usize) -> Vec<Destination> {
+        let mut all = vec![Destination::Dropped; self.source.dtd.records.len()];
+        let Some(s) = self.source.format.sections.get(section).filter(|s| !s.stream) else { return all };
+        let own: Vec<u16> = s.records.iter().copied().filter(|&r| r > METADATA).collect();
+        let sections: Vec<(u16, Vec<(usize, u16)>)> =
+            own.into_iter().map(|record| (record, self.candidates(section, record))).collect();
+        // Where a record can go to one section only, its fellows go there, too.
+        let clear = sections.iter().find_map(|(_, found)| if let [one] = **found { Some(one.0) } else { None });
+        for (record, found) in sections {
+            let Some(r) = self.source.record(record).filter(|r| !self.drop_records.contains(&r.name)) else { continue };
+            let meant = match *found {
+                [] => {
+                    note(&mut self.wrong.records, r.name.clone());
+                    continue;
+                }
+                [one] => Some(one),
+                _ => found.iter().copied().find(|&(s, _)| Some(s) == clear),
+            };
+            let place = all.get_mut(usize::from(record));
+            if let Some(place) = place {
+                *place = match meant {
+                    Some((s, to)) => Destination::Record(s, to, self.fields(record, to)),
+                    None => Destination::Unclear,
+                };
+            }
+        }
+        all
+    }
+
+    /// Records of the target that a record may become: those of the section of the same name, else those of all.
+    fn candidates(&self, section: usize, record: u16) -> Vec<(usize, u16)> {
+        let Some(name) = self.source.record(record).map(|r| &r.name) else { return Vec::new() };
+        let section_name = self.source.section(section).and_then(|s| s.name.as_deref());
+        let mut found = Vec::new();
+        for (index, s) in self.target.dtd.sections.iter().enumerate().filter(|(_, s)| s.stream.is_none()) {
+            let records = self.target.format.sections.get(index).map_or(&[][..], |s| &s.records);
+            let same = |r: &&u16| **r > METADATA && self.target.record(**r).is_some_and(|r| r.name == *name);
+            if let Some(&twin) = records.iter().find(same) {
+                if s.name.as_deref() == section_name {
+                    return vec![(index, twin)];
+                }
+                found.push((index, twin));
+            }
+        }
+        found
+    }
+
+    fn fields(&mut self, from: u16, to: u16) -> FieldMoves {
+        let source = Side { schema: self.source, index: from };
+        let matched = fields::resolve(source, Side { schema: self.target, index: to }, self.dropped);
+        matched.lost.into_iter().for_each(|name| note(&mut self.wrong.fields, name));
+        matched.wrong.into_iter().for_each(|what| note(&mut self.wrong.others, what));
+        for table in matched.moves.tables() {
+            self.tables.entry(table).or_insert(None);
+        }
+        matched.moves
+    }
+
+    /// The section that comments of a section go to: of the same name, or where its records go.
+    fn comments(&self, section: usize, records: &[Vec<Destination>]) -> usize {
+        let name = self.source.section(section).and_then(|s| s.name.as_deref());
+        let same = self.target.dtd.sections.iter().position(|s| s.stream.is_none() && s.name.as_deref() == name);
+        let fellow = || {
+            records.get(section).into_iter().flatten().find_map(|destination| match destination {
+                Destination::Record(section, ..) => Some(*section),
+                _ => None,
+            })
+        };
+        same.filter(|_| name.is_some()).or_else(fellow).unwrap_or(0)
+    }
+
+    /// What becomes of the elements of a stream section. Tables are not known yet.
+    fn elements(&mut self, section: usize) -> Elements {
+        let Some(element) = element_of(self.source, section) else { return Elements::Dropped };
+        let number = self.source.format.sections.get(section).map_or(0, |s| usize::from(s.number));
+        let Some(record) = self.source.record(element) else { return Elements::Dropped };
+        if reached(self.source)[number] || self.drop_records.contains(&record.name) {
+            return Elements::Dropped;
+        }
+        let name = self.source.section(section).and_then(|s| s.name.as_deref());
+        let streams = || (0..self.target.dtd.sections.len()).filter_map(|s| Some((s, element_of(self.target, s)?)));
+        let by_section = streams().find(|(s, _)| self.target.section(*s).and_then(|s| s.name.as_deref()) == name);
+        let by_record = || streams().find(|(_, r)| self.target.record(*r).is_some_and(|r| r.name == record.name));
+        let Some((to, twin)) = by_section.or_else(by_record) else {
+            note(&mut self.wrong.records, record.name.clone());
+            return Elements::Dropped;
+        };
+        let target_number = self.target.format.sections.get(to).map_or(0, |s| usize::from(s.number));
+        if filled(self.target)[target_number] {
+            let what =
+                format!("records of the target fill the section that the elements `{}` would go to", record.name);
+            note(&mut self.wrong.others, what);
+            return Elements::Dropped;
+        }
+        let table = reached(self.target)[target_number];
+        Elements::Given(Arc::new(GivenTo { section: to, element: twin, table, fields: self.fields(element, twin) }))
+    }
+
+    /// The elements of tables may lead to tables of their own.
+    fn elements_of_tables(&mut self) {
+        while let Some(&(from, to)) = self.tables.iter().find(|(_, moves)| moves.is_none()).map(|(key, _)| key) {
+            let moves = match (element_of(self.source, from), element_of(self.target, to)) {
+                (Some(a), Some(b)) => self.fields(a, b),
+                _ => FieldMoves::default(),
+            };
+            self.tables.insert((from, to), Some(moves));
+        }
+    }
+
+    /// All elements of a table go along, pointed at or not.
+    fn with_tables(&self, elements: Vec<Elements>) -> Vec<Elements> {
+        let tables = |section: usize| {
+            let mut to: Vec<usize> =
+                self.tables.keys().filter(|(from, _)| *from == section).map(|(_, to)| *to).collect();
+            to.sort_unstable();
+            to
+        };
+        let all = elements.into_iter().enumerate();
+        all.map(|(section, elements)| match (elements, tables(section)) {
+            (Elements::Dropped, to) if !to.is_empty() => Elements::Tables(to.into()),
+            (elements, _) => elements,
+        })
+        .collect()
+    }
+}
+
+/// Adds what is not there yet.
+fn note(list: &mut Vec<String>, what: String) {
+    if !list.contains(&what) {
+        list.push(what);
+    }
+}

@@ -1,0 +1,155 @@
+//! The values of one record, moved to the layout of another.
+
+use super::fields::{FieldMoves, Origin};
+use super::{MoveError, at_record};
+use crate::dynamic::places::Places;
+use crate::dynamic::{Datum, Tape, Trace};
+use crate::error::ErrorKind;
+use crate::format::{LeafKind, Record, Step};
+use crate::reader::At;
+use crate::row::evaluate;
+
+/// Bytes that a byte array without a source may have.
+const LONGEST: u64 = 64 << 20;
+
+pub(super) enum Problem {
+    /// The record's values do not fit.
+    Values(ErrorKind),
+    /// An offset.
+    Moving(MoveError),
+}
+
+impl Problem {
+    /// As an error about a record.
+    pub(super) fn at(self, trace: &Trace<'_>, at: At) -> MoveError {
+        match self {
+            Self::Values(kind) => MoveError::Read(at_record(trace, at, kind)),
+            Self::Moving(error) => error,
+        }
+    }
+}
+
+/// Moves an offset: section and offset of the source, section of the target.
+pub(super) type Offset<'o, 'a> = &'o mut dyn FnMut(&mut Trace<'a>, (usize, u64, usize)) -> Result<u64, MoveError>;
+
+/// Fills `out` with the values of a record of the target, from the values of one of the source.
+pub(super) fn fill<'a>(
+    out: &mut Tape,
+    record: &Record,
+    fields: &FieldMoves,
+    (read, places): (&Tape, &Places),
+    seen: &mut Seen,
+    trace: &mut Trace<'a>,
+    offset: Offset<'_, 'a>,
+) -> Result<(), Problem> {
+    out.clear();
+    seen.next.clear();
+    seen.next.resize(256, 0);
+    seen.last.clear();
+    seen.last.resize(256, 0);
+    let first = usize::from(matches!(record.leaves.first().map(|l| &l.kind), Some(LeafKind::Tag)));
+    let steps = record.steps.get(first..).unwrap_or_default();
+    Filler { out, record, fields, read, places, seen, trace, offset }.steps(steps, first)
+}
+
+/// How far a record is. Used again from record to record.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// By leaf of the source: values taken.
+    next: Vec<usize>,
+    /// By leaf of the target: its last value.
+    last: Vec<u64>,
+}
+
+struct Filler<'f, 'a> {
+    out: &'f mut Tape,
+    record: &'f Record,
+    fields: &'f FieldMoves,
+    read: &'f Tape,
+    places: &'f Places,
+    seen: &'f mut Seen,
+    trace: &'f mut Trace<'a>,
+    offset: Offset<'f, 'a>,
+}
+
+impl<'f> Filler<'f, '_> {
+    /// Repetitions nest at most 32 deep (spec 3.5), so this recursion is bounded.
+    fn steps(&mut self, steps: &[Step], offset: usize) -> Result<(), Problem> {
+        let mut at = 0;
+        while let Some(step) = steps.get(at) {
+            at += 1;
+            match *step {
+                Step::Number(leaf) => {
+                    let value = self.number(leaf)?;
+                    self.seen.last[usize::from(leaf)] = value;
+                    self.out.push_number(value);
+                }
+                Step::Bytes(leaf) => self.bytes(leaf)?,
+                Step::Repeat { count, end } => {
+                    let end = usize::from(end).saturating_sub(offset).max(at);
+                    let body = steps.get(at..end).unwrap_or_default();
+                    for _ in 0..self.seen.last[usize::from(count)] {
+                        self.steps(body, offset + at)?;
+                    }
+                    at = end;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn origin(&self, leaf: u8) -> Origin {
+        self.fields.origin(leaf)
+    }
+
+    fn number(&mut self, leaf: u8) -> Result<u64, Problem> {
+        match self.origin(leaf) {
+            Origin::Field(source) => self.take_number(source),
+            Origin::Offset { leaf, from, to } => {
+                let value = self.take_number(leaf)?;
+                (self.offset)(self.trace, (from, value, to)).map_err(Problem::Moving)
+            }
+            Origin::LengthOf(source) => {
+                let place = self.places.of(source).get(self.seen.next[usize::from(source)]);
+                let datum = place.and_then(|&place| self.read.data().get(place));
+                Ok(datum.map_or(0, |datum| self.read.bytes(datum).len() as u64))
+            }
+            Origin::Value(value) => Ok(value),
+        }
+    }
+
+    fn bytes(&mut self, leaf: u8) -> Result<(), Problem> {
+        if let Origin::Field(source) = self.origin(leaf) {
+            let datum = self.take(source)?;
+            self.out.push_bytes(self.read.bytes(datum));
+            return Ok(());
+        }
+        let length = match self.record.leaves.get(usize::from(leaf)).map(|l| &l.kind) {
+            Some(LeafKind::Array(n)) => Some(u64::from(*n)),
+            Some(LeafKind::Variable(program)) => evaluate(program, |l| self.seen.last[usize::from(l)]),
+            _ => Some(0),
+        };
+        let length = length.ok_or(Problem::Values(ErrorKind::Expression))?;
+        match usize::try_from(length) {
+            Ok(n) if length <= LONGEST => self.out.push_bytes(&vec![0; n]),
+            _ => return Err(Problem::Values(ErrorKind::Length(length))),
+        }
+        Ok(())
+    }
+
+    fn take_number(&mut self, source: u8) -> Result<u64, Problem> {
+        match self.take(source)? {
+            Datum::Number(n) => Ok(*n),
+            Datum::Bytes(_) => Err(Problem::Values(ErrorKind::Usage("a byte array where a number is wanted"))),
+        }
+    }
+
+    /// The next value of a leaf of the source.
+    fn take(&mut self, source: u8) -> Result<&'f Datum, Problem> {
+        let (places, read) = (self.places, self.read);
+        let next = &mut self.seen.next[usize::from(source)];
+        let datum = places.of(source).get(*next).and_then(|&place| read.data().get(place));
+        *next += 1;
+        datum.ok_or(Problem::Values(ErrorKind::Usage("the target repeats a field more often than the record does")))
+    }
+}
