@@ -7,9 +7,6 @@ use crate::row_write::{bytes_for, fits, raw};
 use crate::stream_write::Segment;
 use crate::writer::{Layout, RecordWriter};
 
-/// Elements of one number in a chunk: 8 bytes each at most.
-const NUMBERS_A_CHUNK: usize = 1 << 17;
-
 /// A finished chunk of a tagged section.
 pub(crate) struct Chunk {
     section: usize,
@@ -200,7 +197,7 @@ impl<S: Sink> RecordWriter<S> {
         let number = format.sections.get(section).map_or(0, |s| s.number);
         writer.state.reset(&format);
         let mut reset = true;
-        for values in segment.values.chunks(NUMBERS_A_CHUNK) {
+        for values in segment.values.chunks((self.chunk_size / 8).max(1)) {
             let Some(writer) = self.sections.get_mut(section) else { return Ok(()) };
             let width = fixed.unwrap_or_else(|| least_width(writer, values));
             writer.state.set_chunk_width(&format, leaf, width);
@@ -220,7 +217,7 @@ impl<S: Sink> RecordWriter<S> {
             if let Some(stream) = self.streams.streams.get_mut(section) {
                 stream.local_length += out.len() as u64;
             }
-            #[allow(clippy::cast_possible_truncation, reason = "at most NUMBERS_A_CHUNK")]
+            #[allow(clippy::cast_possible_truncation, reason = "a chunk holds at most 32 MiB")]
             let records = values.len() as u32;
             let spec = ChunkSpec {
                 section: number,

@@ -65,7 +65,7 @@ pub struct RecordWriter<S: Sink> {
     /// Raw bytes in the group so far.
     pub(crate) group_bytes: usize,
     interned: HashMap<(usize, Vec<u8>), u64>,
-    chunk_size: usize,
+    pub(crate) chunk_size: usize,
     /// Raw bytes after which a group ends; without limit where the caller says when, and in version 0.
     group_size: usize,
     strict: bool,

@@ -4,10 +4,10 @@ use crate::dtd;
 use crate::dump::{parse_class, parse_order};
 use crate::failure::{Failure, Result, failed, usage};
 use crate::input;
+use crate::pack::{PROFILES, PackArgs};
 use crate::progress::Progress;
 use crate::target::Target;
-use clap::ValueEnum;
-use metatf::container::{Class, Codec, Filter, Order, Sink, WriteOptions};
+use metatf::container::{Class, Order, Sink, WriteOptions};
 use metatf::dynamic::{Schema, Tape, Writer};
 use std::io::BufRead as _;
 
@@ -30,7 +30,7 @@ Examples:
 
 /// Write a trace from JSON lines
 #[derive(clap::Args)]
-#[command(after_help = MORE)]
+#[command(after_help = format!("{MORE}\n\n{PROFILES}"))]
 pub(crate) struct Args {
     /// The DTD of the trace (a file, or the name of a built-in one)
     #[arg(long, value_name = "FILE")]
@@ -48,15 +48,8 @@ pub(crate) struct Args {
     /// Byte order of records: little or big
     #[arg(long, alias = "byteorder", value_name = "ORDER", default_value = "little", value_parser = parse_order)]
     order: Order,
-    /// stored, lz4, zstd or zlib, with a level if wanted (zstd:19, zlib:9)
-    #[arg(long, value_name = "CODEC", default_value = "zstd", value_parser = parse_codec)]
-    codec: Codec,
-    /// Transpose the bytes of records of one size before they are compressed
-    #[arg(long, value_enum, value_name = "FILTER", default_value_t)]
-    filter: FilterArg,
-    /// Close a chunk at this many bytes of content (K and M may follow the number)
-    #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = parse_size)]
-    chunk: usize,
+    #[command(flatten)]
+    pack: PackArgs,
     /// A value that does not fit its field is an error
     #[arg(long)]
     strict: bool,
@@ -66,59 +59,6 @@ pub(crate) struct Args {
     /// Name of the DTD in the trace's header (at most 255 bytes) [default: the DTD's file name]
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FilterArg {
-    /// Never
-    None,
-    /// Wherever possible
-    Transpose,
-    /// Where it makes chunks shorter
-    #[default]
-    Auto,
-}
-
-impl From<FilterArg> for Filter {
-    fn from(arg: FilterArg) -> Self {
-        match arg {
-            FilterArg::None => Self::None,
-            FilterArg::Transpose => Self::Transpose,
-            FilterArg::Auto => Self::Auto,
-        }
-    }
-}
-
-pub(crate) fn parse_codec(text: &str) -> Result<Codec, String> {
-    let (name, level) = match text.split_once(':') {
-        Some((name, level)) => (name, Some(level)),
-        None => (text, None),
-    };
-    let number = |most: i32, default: i32| match level.map(str::parse) {
-        None => Ok(default),
-        Some(Ok(n)) if (0..=most).contains(&n) => Ok(n),
-        _ => Err(format!("the level is 0 to {most}")),
-    };
-    match (name, level) {
-        ("stored", None) => Ok(Codec::Stored),
-        ("lz4", None) => Ok(Codec::Lz4),
-        ("zstd", _) => Ok(Codec::Zstd(number(22, 3)?)),
-        ("zlib", _) => Ok(Codec::Zlib(number(9, 6)?.unsigned_abs())),
-        _ => Err("stored, lz4, zstd, zstd:LEVEL, zlib or zlib:LEVEL".to_owned()),
-    }
-}
-
-/// Of a chunk: at most 32 MiB, so that a record that ends behind the limit still fits (spec 5.2: 64 MiB).
-pub(crate) fn parse_size(text: &str) -> Result<usize, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match text.get(digits.len()..).unwrap_or_default() {
-        "" => 1,
-        "K" | "k" | "KiB" => 1 << 10,
-        "M" | "m" | "MiB" => 1 << 20,
-        _ => return Err("a number, K or M may follow".to_owned()),
-    };
-    let size = digits.replace('_', "").parse::<usize>().ok().and_then(|n| n.checked_mul(unit));
-    size.filter(|n| (1..=32 << 20).contains(n)).ok_or_else(|| "1 to 32M".to_owned())
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
@@ -149,17 +89,16 @@ fn options(args: &Args) -> Result<WriteOptions> {
     if dtd_url.len() > 255 {
         return usage("--url: at most 255 bytes");
     }
-    Ok(WriteOptions {
+    let mut options = WriteOptions {
         version: args.version,
         class: args.class,
         order: args.order,
         dtd_url,
         embed_dtd: !args.no_embed_dtd,
-        codec: args.codec,
-        filter: args.filter.into(),
-        chunk_size: args.chunk,
         ..WriteOptions::default()
-    })
+    };
+    args.pack.apply(&mut options);
+    Ok(options)
 }
 
 fn copy(

@@ -17,6 +17,7 @@ mod r#gen;
 mod input;
 mod new;
 mod output;
+mod pack;
 mod predicted;
 mod progress;
 mod recode;

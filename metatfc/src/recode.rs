@@ -1,13 +1,14 @@
 //! `recode`: the same records in another encoding.
 
 use crate::dtd::{self, DtdArgs};
-use crate::encode::{FilterArg, parse_codec, parse_size};
 use crate::explain::explain;
 use crate::failure::{Failure, Result, failed, usage};
 use crate::input;
+use crate::pack::{PROFILES, PackArgs, parse_size};
 use crate::progress::Progress;
 use crate::target::Target;
-use metatf::container::{Codec, WriteOptions};
+use metatf::container::WriteOptions;
+use metatf::dynamic::moves::{MoveOptions, Moves, Unmoved};
 use metatf::dynamic::{Schema, Trace};
 use metatf::recode::{self, Groups, Options, Plan};
 
@@ -35,51 +36,67 @@ A run is encoded where it saves more than its metadata records take. A field
 that is a section offset or a section stride stays one; constants, the tag and
 byte arrays have no encoding to plan.
 
+With --dtd the records move to another DTD. A record becomes the record of its
+name, in the section of the same name or else in any; a field the one of its
+path in the record, wherever that stands: in its record, or, where it is a
+section stride, in a stream section. A field that is an offset into a table
+becomes one to the same element in the target's table. Fields that only the
+target has take their default or constant, else 0. What has no place in the
+target is an error that names all of it, unless it is dropped.
+
 Examples:
   metatfc recode in.mtf out.mtf                      the smallest there is
   metatfc recode in.mtf plain.mtf --plan naive --codec stored
   metatfc recode in.mtf out.mtf --plan small-size --fields size
   metatfc recode in.mtf out.mtf --plan stride --fields alloc.address,free.address
+  metatfc recode heap.mtf split.mtf --dtd HATF10-split --profile archive
+  metatfc recode split.mtf small.mtf --dtd HATF10 --drop time,thread
   metatfc recode in.mtf - --codec zstd:19 | metatfc verify -";
 
 /// Write a trace again in another encoding: the same records, smaller
 #[derive(clap::Args)]
-#[command(after_help = MORE)]
+#[command(after_help = format!("{MORE}\n\n{PROFILES}"))]
 pub(crate) struct Args {
     /// The trace; `-` is standard input
     input: String,
     /// The new trace; `-` is standard output
     output: String,
-    /// How the encoding is chosen
-    #[arg(long, value_name = "PLAN", default_value_t = Plan::Optimal)]
-    plan: Plan,
+    /// How the encoding is chosen [default: the profile's]
+    #[arg(long, value_name = "PLAN")]
+    plan: Option<Plan>,
     /// Plan these fields only: names, paths, or RECORD.PATH; others are naive [default: every field]
     #[arg(long, value_name = "FIELD,..", value_delimiter = ',')]
     fields: Vec<String>,
-    /// stored, lz4, zstd or zlib, with a level if wanted (zstd:19, zlib:9)
-    #[arg(long, value_name = "CODEC", default_value = "zstd", value_parser = parse_codec)]
-    codec: Codec,
-    /// Transpose the bytes of records of one size before they are compressed
-    #[arg(long, value_enum, value_name = "FILTER", default_value_t)]
-    filter: FilterArg,
-    /// Close a chunk at this many bytes of content (K and M may follow the number)
-    #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = parse_size)]
-    chunk: usize,
+    #[command(flatten)]
+    pack: PackArgs,
     /// Start a group when this many values were written (K and M may follow), at the end of a block; 0: one group
     /// [default: the groups of the trace]
     #[arg(long, value_name = "SIZE", value_parser = parse_group)]
     group: Option<usize>,
-    /// Plan this many records at a time
-    #[arg(long, value_name = "RECORDS", default_value = "256K", value_parser = parse_block)]
-    block: usize,
+    /// Plan this many records at a time (K and M may follow) [default: the profile's]
+    #[arg(long, value_name = "RECORDS", value_parser = parse_block)]
+    block: Option<usize>,
+    /// Move the records to this DTD, by name (a file, or the name of a built-in one)
+    #[arg(long, value_name = "TARGET")]
+    dtd: Option<String>,
+    /// Fields that are not moved (`time`, `alloc.time`): the target's take their default
+    #[arg(long, value_name = "FIELD,..", value_delimiter = ',', requires = "dtd")]
+    drop: Vec<String>,
+    /// Records that are not moved
+    #[arg(long, value_name = "RECORD,..", value_delimiter = ',', requires = "dtd")]
+    drop_record: Vec<String>,
     /// 1: chunks, with the DTD, checksums and compression. 0: the paper's layout
     #[arg(long, value_name = "0|1", default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=1))]
     version: u8,
     /// Leave the DTD out of the trace
     #[arg(long)]
     no_embed_dtd: bool,
-    #[command(flatten)]
-    dtd: DtdArgs,
+    /// The DTD of a trace that does not carry its own (a file, or the name of a built-in one)
+    #[arg(long, value_name = "FILE")]
+    source_dtd: Option<String>,
+    /// Read by this DTD, whatever the trace carries
+    #[arg(long, value_name = "FILE", conflicts_with = "source_dtd")]
+    force_dtd: Option<String>,
 }
 
 fn parse_block(text: &str) -> Result<usize, String> {
@@ -93,48 +110,86 @@ fn parse_group(text: &str) -> Result<usize, String> {
 pub(crate) fn run(args: &Args) -> Result<()> {
     let name = input::name(&args.input);
     let reader = input::trace(&args.input, false)?;
-    let schema = dtd::find(&reader, name, &args.dtd, false)?;
-    if let Some(field) = recode::unknown_field(&schema.format, &args.fields) {
-        return usage(format!("--fields: {name} has no numeric field `{field}`; `metatfc show` lists its fields"));
+    let source = DtdArgs { dtd: args.source_dtd.clone(), force_dtd: args.force_dtd.clone() };
+    let schema = dtd::find(&reader, name, &source, false)?;
+    let moves = moves(args, name, &schema)?;
+    let target_schema = moves.as_ref().map_or(&schema, Moves::target).clone();
+    if let Some(field) = recode::unknown_field(&target_schema.format, &args.fields) {
+        let what = args.dtd.as_deref().unwrap_or(name);
+        return usage(format!("--fields: {what} has no numeric field `{field}`; `metatfc show` lists its fields"));
     }
-    let write = write_options(args, &reader, &schema)?;
-    let plan = Options {
-        plan: args.plan,
-        fields: args.fields.clone(),
-        block: args.block,
-        groups: args.group.map_or(Groups::Keep, Groups::Bytes),
-    };
-    let problem = |name: &str, e: &metatf::Error| match e.kind {
+    let write = write_options(args, &reader)?;
+    let problem = |name: &str, schema: &Schema, e: &metatf::Error| match e.kind {
         metatf::ErrorKind::Io(std::io::ErrorKind::BrokenPipe) => Failure::Closed,
         _ => Failure::Failed(format!("{name}: {}", explain(&schema.format, e))),
     };
-    let mut trace = Trace::new(schema.clone(), reader).map_err(|e| problem(name, &e))?;
+    let mut trace = Trace::new(schema.clone(), reader).map_err(|e| problem(name, &schema, &e))?;
     let (target, sink) = Target::create(&args.output)?;
     let mut progress = Progress::silent("records");
-    let recoded = recode::recode(&mut trace, sink, &write, plan, || progress.step());
+    let options = plan_options(args);
+    let recoded = match moves {
+        None => recode::recode(&mut trace, sink, &write, options, || progress.step()),
+        Some(mut moves) => recode::recode_moved(&mut trace, &mut moves, sink, &write, options, &mut || progress.step()),
+    };
     drop(progress);
     match recoded {
         Ok((sink, _)) => target.keep(sink),
-        Err(recode::Failure::Read(error)) => Err(problem(name, &error)),
-        Err(recode::Failure::Write(error)) => Err(problem(target.name(), &error)),
+        Err(recode::Failure::Read(error)) => Err(problem(name, &schema, &error)),
+        Err(recode::Failure::Write(error)) => Err(problem(target.name(), &target_schema, &error)),
     }
 }
 
-fn write_options(args: &Args, reader: &metatf::container::Reader<'_>, schema: &Schema) -> Result<WriteOptions> {
-    let header = reader.header();
-    if args.no_embed_dtd && header.dtd_url.is_empty() {
-        return failed("--no-embed-dtd: the trace names no DTD in its header, so its copy could not be read");
+/// Where the fields go, with `--dtd`.
+fn moves(args: &Args, name: &str, schema: &Schema) -> Result<Option<Moves>> {
+    let Some(path) = &args.dtd else { return Ok(None) };
+    if path == "-" && args.input == "-" {
+        return usage("the DTD and the trace cannot both come from standard input");
     }
-    let _ = schema;
-    Ok(WriteOptions {
+    let target = Schema::new(dtd::load(path)?);
+    let options = MoveOptions { drop: args.drop.clone(), drop_records: args.drop_record.clone() };
+    let Unmoved { fields, records, unknown, others } = match Moves::new(schema, &target, &options) {
+        Ok(moves) => return Ok(Some(moves)),
+        Err(unmoved) => unmoved,
+    };
+    if !unknown.is_empty() {
+        return usage(format!("{name}: its DTD has no {}", unknown.join(", no ")));
+    }
+    let mut lines = Vec::new();
+    if !records.is_empty() {
+        lines.push(format!("{path} has no record {} (--drop-record leaves them out)", records.join(", ")));
+    }
+    if !fields.is_empty() {
+        lines.push(format!("{path} has no field {} (--drop leaves them out)", fields.join(", ")));
+    }
+    lines.extend(others.into_iter().map(|other| format!("{other} ({path}; --drop leaves it out)")));
+    failed(lines.into_iter().map(|line| format!("{name}: {line}")).collect::<Vec<_>>().join("\nmetatfc: "))
+}
+
+/// The profile's plan, and what is said in its place.
+fn plan_options(args: &Args) -> Options {
+    let profile = args.pack.profile.options();
+    Options {
+        plan: args.plan.unwrap_or(profile.plan),
+        fields: args.fields.clone(),
+        block: args.block.unwrap_or(profile.block),
+        groups: args.group.map_or(profile.groups, Groups::Bytes),
+    }
+}
+
+fn write_options(args: &Args, reader: &metatf::container::Reader<'_>) -> Result<WriteOptions> {
+    let header = reader.header();
+    let dtd_url = args.dtd.as_deref().map_or(header.dtd_url.as_str(), dtd::source_name);
+    if args.no_embed_dtd && dtd_url.is_empty() {
+        return failed("--no-embed-dtd: the DTD has no name for the header, so the new trace could not be read");
+    }
+    let mut write = WriteOptions {
         version: args.version,
         class: header.class,
         order: header.order,
-        dtd_url: header.dtd_url.clone(),
+        dtd_url: dtd_url.to_owned(),
         embed_dtd: !args.no_embed_dtd,
-        codec: args.codec,
-        filter: args.filter.into(),
-        chunk_size: args.chunk,
         ..WriteOptions::default()
-    })
+    };
+    args.pack.apply(&mut write);
+    Ok(write)
 }

@@ -43,6 +43,9 @@ enum How {
     Json,
 }
 
+/// Filters by their number in a chunk header.
+const FILTERS: [&str; 3] = ["none", "transpose", "phrases"];
+
 /// Counts of one kind of record in one section.
 #[derive(Clone, Debug, Default)]
 struct Kind {
@@ -59,6 +62,9 @@ struct Chunks {
     raw: u64,
     stored: u64,
     codecs: BTreeMap<&'static str, u64>,
+    filters: BTreeMap<&'static str, u64>,
+    /// Codec and filter.
+    ways: BTreeMap<(&'static str, &'static str), u64>,
 }
 
 /// All that is counted.
@@ -103,14 +109,19 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 impl Stat {
     /// The chunks by the index, or by their headers. What is wrong with them is told by whoever reads the trace.
     fn count_chunks(&mut self, mut reader: Reader<'_>) {
-        let Ok(chunks) = reader.chunks() else { return };
-        for chunk in chunks {
+        let Ok(chunks) = reader.chunks().map(<[_]>::to_vec) else { return };
+        for (n, chunk) in chunks.iter().enumerate() {
             let counts = self.chunks.entry(chunk.is_data().then_some(chunk.section)).or_default();
             counts.count += 1;
             counts.raw += u64::from(chunk.raw_len);
             counts.stored += u64::from(chunk.stored_len);
             let codec = ["stored", "zstd", "LZ4", "zlib"].get(usize::from(chunk.codec));
-            *counts.codecs.entry(codec.copied().unwrap_or("unknown")).or_default() += 1;
+            let codec = codec.copied().unwrap_or("unknown");
+            let filter = reader.filter_of(n).ok().and_then(|n| FILTERS.get(usize::from(n)));
+            let filter = filter.copied().unwrap_or("unknown");
+            *counts.codecs.entry(codec).or_default() += 1;
+            *counts.filters.entry(filter).or_default() += 1;
+            *counts.ways.entry((codec, filter)).or_default() += 1;
         }
     }
 
@@ -242,11 +253,15 @@ impl Stat {
         }
         let _ = writeln!(
             out,
-            "\n{:<20} {:>8} {:>14} {:>14} {:>8}  codecs",
+            "\n{:<20} {:>8} {:>14} {:>14} {:>8}  codecs, filters",
             "section", "chunks", "content", "stored", "share"
         );
         for (number, chunks) in &self.chunks {
-            let codecs: Vec<String> = chunks.codecs.iter().map(|(name, n)| format!("{name} {n}")).collect();
+            let way = |((codec, filter), n): (&(&str, &str), &u64)| match *filter {
+                "none" => format!("{codec} {n}"),
+                _ => format!("{codec} {filter} {n}"),
+            };
+            let ways: Vec<String> = chunks.ways.iter().map(way).collect();
             let _ = writeln!(
                 out,
                 "{:<20} {:>8} {:>14} {:>14} {:>8}  {}",
@@ -255,7 +270,7 @@ impl Stat {
                 chunks.raw,
                 chunks.stored,
                 percent(chunks.stored, chunks.raw),
-                codecs.join(", ")
+                ways.join(", ")
             );
         }
     }
@@ -299,6 +314,7 @@ impl Stat {
                 "raw_bytes": chunks.raw,
                 "stored_bytes": chunks.stored,
                 "codecs": chunks.codecs,
+                "filters": chunks.filters,
             })
         });
         json!({

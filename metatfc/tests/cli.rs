@@ -69,7 +69,9 @@ fn usage() {
     let here = Path::new(".");
     metatfc(here, &[]).exits(2);
     metatfc(here, &["nonsense"]).exits(2).says("nonsense");
-    for command in ["new", "check", "fmt", "gen", "show", "dump", "encode", "diff", "stat", "verify", "completions"] {
+    for command in
+        ["new", "check", "fmt", "gen", "show", "dump", "encode", "diff", "recode", "stat", "verify", "completions"]
+    {
         metatfc(here, &["--help"]).exits(0).prints(command);
         metatfc(here, &[command, "--help"]).exits(0).prints("Examples:");
     }

@@ -128,6 +128,11 @@ impl Encoder {
         Ok(choice)
     }
 
+    /// Filters are tried anew on the next chunk of a section.
+    pub(crate) fn forget(&mut self, section: u8) {
+        self.best[usize::from(section)].1 = 0;
+    }
+
     /// Compresses into `out`; `false` where it did not get shorter, or is not to be compressed.
     fn compress(&mut self, codec: Codec, raw: &[u8], out: &mut Vec<u8>) -> Result<bool> {
         out.clear();

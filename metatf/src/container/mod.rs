@@ -22,13 +22,14 @@ mod salvage;
 mod sink;
 mod source;
 mod sums;
+mod trial;
 mod write_v0;
 mod write_v1;
 
 pub use header::{Class, Header, Order, SectionEntry};
 pub use index::ChunkInfo;
 pub use loss::{Loss, LossCause, LossReport};
-pub use options::{Codec, Filter, WriteOptions};
+pub use options::{Codec, Filter, Trial, WriteOptions};
 pub use read::{Reader, Warning};
 pub use sink::{Forward, Seekable, Sink};
 pub use write_v0::ExtentWriter;

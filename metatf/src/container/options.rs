@@ -44,6 +44,16 @@ pub enum Filter {
     Auto,
 }
 
+/// Codecs that are tried on a section's first chunk, and now and then on later ones, with the filters that the options
+/// allow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trial {
+    /// The codecs, those that are faster to read first; stored is tried, too.
+    pub codecs: Vec<Codec>,
+    /// The first is taken that is at most so many per cent longer than the shortest.
+    pub slack: u8,
+}
+
 /// How a trace is to be written.
 #[derive(Clone, Debug)]
 pub struct WriteOptions {
@@ -59,6 +69,8 @@ pub struct WriteOptions {
     pub embed_dtd: bool,
     /// How chunks are compressed.
     pub codec: Codec,
+    /// Codecs that are tried on the chunks of data, in the place of `codec`. Sections of `section_options` have theirs.
+    pub trial: Option<Trial>,
     /// What is done before.
     pub filter: Filter,
     /// Sections, by number, that are compressed differently.
@@ -80,6 +92,7 @@ impl Default for WriteOptions {
             dtd_url: String::new(),
             embed_dtd: true,
             codec: Codec::Zstd(3),
+            trial: None,
             filter: Filter::Auto,
             section_options: BTreeMap::new(),
             size_rule: SizeRule::default(),

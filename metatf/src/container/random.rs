@@ -59,6 +59,18 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// The number of the filter of chunk `n`, by its header (the index does not have it).
+    ///
+    /// # Errors
+    /// What [`Reader::chunks`] reports; there is no chunk header.
+    pub fn filter_of(&mut self, n: usize) -> Result<u8> {
+        let Some(start) = self.chunks()?.get(n).map(|chunk| chunk.offset) else {
+            return Err(usage("there is no such chunk"));
+        };
+        let header = ChunkHeader::parse(self.source.view(start, chunk::LEN)?);
+        Ok(header.ok_or(Error::at(start, ErrorKind::Truncated("a chunk")))?.filter)
+    }
+
     /// Reads data chunk `n` by itself and leaves alone where reading stands: for shared tables.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ use super::header::{Class, Header, INTS_AT};
 use super::index::{self, ChunkInfo};
 use super::options::{Codec, Filter, WriteOptions, representable};
 use super::sink::Sink;
+use super::trial::Trials;
 use crate::{Error, ErrorKind, Result};
 
 /// A DTD up to this length is stored as it is, so that people find it in the file with any tool.
@@ -42,6 +43,7 @@ pub struct ChunkWriter<S: Sink> {
     options: WriteOptions,
     header: Header,
     encoder: Encoder,
+    trials: Trials,
     /// Offset of the next chunk.
     pos: u64,
     entries: Vec<ChunkInfo>,
@@ -64,6 +66,7 @@ impl<S: Sink> ChunkWriter<S> {
             options: options.clone(),
             header,
             encoder: Encoder::new(),
+            trials: Trials::new(),
             pos,
             entries: Vec::new(),
             bases: Box::new([0; 256]),
@@ -112,10 +115,29 @@ impl<S: Sink> ChunkWriter<S> {
             base,
             ..ChunkHeader::default()
         };
-        let how = self.options.of_section(spec.section);
-        self.chunk(header, how, &Content { raw, element, ends })?;
+        let content = Content { raw, element, ends };
+        let how = self.by_trial(spec.section, &content)?;
+        self.chunk(header, how, &content)?;
         self.bases[usize::from(spec.section)] = base + raw.len() as u64;
         Ok(())
+    }
+
+    /// Codec and filter for a chunk of a section, found by trying where that is asked for.
+    fn by_trial(&mut self, section: u8, content: &Content<'_>) -> Result<(Codec, Filter)> {
+        let (codec, filter) = self.options.of_section(section);
+        let own = self.options.section_options.contains_key(&section);
+        let Some(trial) = self.options.trial.as_ref().filter(|_| !own) else { return Ok((codec, filter)) };
+        if let Some(codec) = self.trials.known(section) {
+            return Ok((codec, filter));
+        }
+        let mut results = Vec::with_capacity(trial.codecs.len());
+        for &codec in &trial.codecs {
+            self.encoder.forget(section);
+            let length = self.encoder.encode(section, (codec, filter), content)?.payload.len();
+            results.push((codec, length));
+        }
+        self.encoder.forget(section);
+        Ok((self.trials.settle(section, trial, content.raw.len(), &results), filter))
     }
 
     /// Writes user metadata: a JSON object, which is not checked.

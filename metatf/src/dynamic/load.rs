@@ -80,6 +80,20 @@ impl<S: Sink> Writer<S> {
         self.inner.element(section, shared, &mut |row| put(row, 0, tape))
     }
 
+    /// Puts an element into a table, equal ones once; gives its offset.
+    ///
+    /// # Errors
+    /// As [`RecordWriter::intern`].
+    pub fn intern(&mut self, section: usize, tape: &Tape) -> Result<u64> {
+        self.inner.intern(section, &mut |row| put(row, 0, tape))
+    }
+
+    /// As [`RecordWriter::next_offset`].
+    #[must_use]
+    pub fn next_offset(&self, section: usize) -> u64 {
+        self.inner.next_offset(section)
+    }
+
     /// As [`RecordWriter::abandon`].
     pub fn abandon(self) {
         self.inner.abandon();
@@ -88,10 +102,6 @@ impl<S: Sink> Writer<S> {
     /// The writer beneath.
     pub fn inner(&mut self) -> &mut RecordWriter<S> {
         &mut self.inner
-    }
-
-    pub(crate) fn inner_ref(&self) -> &RecordWriter<S> {
-        &self.inner
     }
 
     /// Writes what is left; gives the sink back.
@@ -105,7 +115,7 @@ impl<S: Sink> Writer<S> {
 }
 
 /// Fills a row from a tape, from step `first` on.
-pub(super) fn put(row: &mut RowWriter<'_>, first: usize, tape: &Tape) -> Result<()> {
+fn put(row: &mut RowWriter<'_>, first: usize, tape: &Tape) -> Result<()> {
     let record = row.record;
     let mut next = 0;
     put_steps(row, record.steps.get(first..).unwrap_or_default(), first, tape, &mut next)?;

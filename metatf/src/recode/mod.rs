@@ -19,20 +19,26 @@
 //! | `pinned` | leaves that keep their interpretation |
 //! | `writer` | a writer that plans |
 //! | `copy` | from a trace to such a writer |
+//! | `moved` | the same by another DTD |
+//! | `profile` | plan, codec, filter, chunks and groups together |
 
 mod columns;
 mod copy;
 mod lanes;
 mod leaf;
+mod moved;
 mod named;
 mod names;
 mod optimal;
 mod pinned;
+mod profile;
 mod window;
 mod writer;
 
 pub use copy::{Failure, recode};
+pub use moved::recode_moved;
 pub use names::Plan;
+pub use profile::Profile;
 pub use writer::{PlannedWriter, Report};
 
 use crate::format::{Format, Leaf, Record};

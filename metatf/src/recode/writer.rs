@@ -199,6 +199,11 @@ impl<S: Sink> PlannedWriter<S> {
         self.writer.inner().user_metadata(json)
     }
 
+    /// The writer that takes the blocks.
+    pub(super) fn beneath(&mut self) -> &mut Writer<S> {
+        &mut self.writer
+    }
+
     /// Gives up: what is in the sink is no whole trace, and nobody is told.
     pub fn abandon(self) {
         self.writer.abandon();

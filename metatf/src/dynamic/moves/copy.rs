@@ -2,9 +2,9 @@
 
 use super::{MoveError, Moved, Moves};
 use crate::container::Sink;
-use crate::dynamic::load::put;
 use crate::dynamic::{Tape, Trace, Writer};
 use crate::error::Result;
+use crate::reader::Event;
 
 /// Takes what is moved. The writers of this crate are such.
 pub trait MoveTo {
@@ -27,7 +27,13 @@ pub trait MoveTo {
     fn intern(&mut self, section: usize, tape: &Tape) -> Result<u64>;
 
     /// The offset that the next new element of a table will have.
-    fn next_offset(&self, section: usize) -> u64;
+    fn next_offset(&mut self, section: usize) -> u64;
+
+    /// A group of the trace begins.
+    ///
+    /// # Errors
+    /// The sink's.
+    fn start_group(&mut self) -> Result<()>;
 
     /// Takes user metadata, a JSON object.
     ///
@@ -46,11 +52,15 @@ impl<S: Sink> MoveTo for Writer<S> {
     }
 
     fn intern(&mut self, section: usize, tape: &Tape) -> Result<u64> {
-        self.inner().intern(section, &mut |row| put(row, 0, tape))
+        Self::intern(self, section, tape)
     }
 
-    fn next_offset(&self, section: usize) -> u64 {
-        self.inner_ref().next_offset(section)
+    fn next_offset(&mut self, section: usize) -> u64 {
+        Self::next_offset(self, section)
+    }
+
+    fn start_group(&mut self) -> Result<()> {
+        self.inner().start_group()
     }
 
     fn user_metadata(&mut self, json: &str) -> Result<()> {
@@ -76,6 +86,9 @@ impl Moves {
         while let Some(event) = trace.reader_mut().next_event().map_err(MoveError::Read)? {
             if user == 0 && keeps_user {
                 user = copy_user(trace, to, user)?;
+            }
+            if let Event::Group(_) = event {
+                to.start_group().map_err(MoveError::Write)?;
             }
             let moved = self.apply(trace, event, to)?;
             let taken = match moved {

@@ -186,6 +186,12 @@ impl Moves {
         }
     }
 
+    /// What the fields are moved to.
+    #[must_use]
+    pub fn target(&self) -> &Schema {
+        &self.target
+    }
+
     /// The values of what was moved last.
     #[must_use]
     pub fn tape(&self) -> &Tape {

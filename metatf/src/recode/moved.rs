@@ -1,0 +1,70 @@
+//! From a trace to a writer that plans, by another DTD.
+
+use super::writer::{PlannedWriter, Report};
+use super::{Failure, Groups, Options};
+use crate::container::{Sink, WriteOptions};
+use crate::dynamic::moves::{MoveError, MoveTo, Moves};
+use crate::dynamic::{Tape, Trace};
+use crate::error::Result;
+
+/// Writes all of a trace again by the DTD that its fields are moved to, its encoding by a plan. Where groups are kept,
+/// the groups of the trace are. `step` is called for every record and element.
+///
+/// # Errors
+/// What is wrong with the trace; a value that has no place in the other DTD; the sink's.
+pub fn recode_moved<S: Sink>(
+    trace: &mut Trace<'_>,
+    moves: &mut Moves,
+    sink: S,
+    write: &WriteOptions,
+    options: Options,
+    step: &mut dyn FnMut(),
+) -> Result<(S, Report), Failure> {
+    let groups = options.groups;
+    let writer = PlannedWriter::new(sink, moves.target(), write, options).map_err(Failure::Write)?;
+    let mut to = Planned { writer, groups };
+    match moves.copy(trace, &mut to, write.version != 0, step) {
+        Ok(()) => to.writer.finish().map_err(Failure::Write),
+        Err(error) => {
+            to.writer.abandon();
+            Err(match error {
+                MoveError::Read(error) => Failure::Read(error),
+                MoveError::Write(error) => Failure::Write(error),
+            })
+        }
+    }
+}
+
+struct Planned<S: Sink> {
+    writer: PlannedWriter<S>,
+    groups: Groups,
+}
+
+impl<S: Sink> MoveTo for Planned<S> {
+    fn record(&mut self, section: usize, record: u16, tape: &Tape) -> Result<()> {
+        self.writer.record(section, record, tape)
+    }
+
+    fn element(&mut self, section: usize, shared: bool, tape: &Tape) -> Result<()> {
+        self.writer.element(section, shared, tape).map(drop)
+    }
+
+    fn intern(&mut self, section: usize, tape: &Tape) -> Result<u64> {
+        self.writer.beneath().intern(section, tape)
+    }
+
+    fn next_offset(&mut self, section: usize) -> u64 {
+        self.writer.beneath().next_offset(section)
+    }
+
+    fn start_group(&mut self) -> Result<()> {
+        match self.groups {
+            Groups::Keep => self.writer.start_group(),
+            Groups::Bytes(_) => Ok(()),
+        }
+    }
+
+    fn user_metadata(&mut self, json: &str) -> Result<()> {
+        self.writer.user_metadata(json)
+    }
+}
