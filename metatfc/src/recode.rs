@@ -45,7 +45,7 @@ target has take their default or constant, else 0. What has no place in the
 target is an error that names all of it, unless it is dropped.
 
 Examples:
-  metatfc recode in.mtf out.mtf                      the smallest there is
+  metatfc recode in.mtf out.mtf                      by the default profile
   metatfc recode in.mtf plain.mtf --plan naive --codec stored
   metatfc recode in.mtf out.mtf --plan small-size --fields size
   metatfc recode in.mtf out.mtf --plan stride --fields alloc.address,free.address

@@ -5,7 +5,7 @@ use crate::format::{LeafKind, Record, Step};
 
 /// For each leaf of a record the indices of its values on a tape: one, or as many as a repetition says. Used again from
 /// record to record.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Places {
     by_leaf: Vec<Vec<usize>>,
 }
@@ -51,6 +51,19 @@ impl Places {
                 }
             }
         }
+    }
+
+    /// The places of a record that repeats nothing: the same on every tape.
+    pub(crate) fn fixed(record: &Record) -> Option<Self> {
+        let repeats = record.steps.iter().any(|step| matches!(step, Step::Repeat { .. }));
+        let mut places = Self::default();
+        places.fill(record, &Tape::default());
+        (!repeats).then_some(places)
+    }
+
+    /// How many leaves it knows.
+    pub(crate) fn leaves(&self) -> usize {
+        self.by_leaf.len()
     }
 
     /// The indices of a leaf's values.

@@ -2,6 +2,7 @@
 
 use crate::dynamic::Schema;
 use crate::dynamic::field_names::FieldNames;
+use crate::dynamic::places::Places;
 use crate::dynamic::sections::offset_into;
 use crate::format::{self, ExprOp, LeafKind, Step};
 use metatf_parser::schema::{Interpretation, Leaf, Record};
@@ -20,9 +21,11 @@ pub(super) enum Origin {
 }
 
 /// Where the leaves of a record take their values from.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct FieldMoves {
     origins: Vec<Origin>,
+    /// Where the values of the source's record stand, where that is always the same.
+    pub(super) fixed: Option<Places>,
 }
 
 impl FieldMoves {
@@ -252,6 +255,7 @@ impl Matcher<'_> {
             _ => 0,
         };
         let leaves = self.to.leaves.iter().zip(&self.twins);
+        self.out.moves.fixed = self.source.format().and_then(Places::fixed);
         self.out.moves.origins = leaves.map(|(l, twin)| twin.unwrap_or(Origin::Value(default(l)))).collect();
     }
 }

@@ -258,7 +258,8 @@ impl Moves {
         let mut places = std::mem::take(&mut self.places);
         let read = std::mem::take(&mut self.read);
         let mut out = std::mem::take(&mut self.tape);
-        if let Some(source) = self.source.format.records.get(usize::from(at.record)) {
+        if let Some(source) = self.source.format.records.get(usize::from(at.record)).filter(|_| fields.fixed.is_none())
+        {
             places.fill(source, &read);
         }
         let target = self.target.clone();
@@ -266,7 +267,15 @@ impl Moves {
             Some(r) => {
                 let mut seen = std::mem::take(&mut self.seen);
                 let offset = &mut |trace: &mut Trace<'_>, key| self.offset(trace, at, key, to);
-                let filled = tapes::fill(&mut out, r, fields, (&read, &places), &mut seen, trace, offset);
+                let filled = tapes::fill(
+                    &mut out,
+                    r,
+                    fields,
+                    (&read, fields.fixed.as_ref().unwrap_or(&places)),
+                    &mut seen,
+                    trace,
+                    offset,
+                );
                 self.seen = seen;
                 filled
             }

@@ -44,9 +44,9 @@ pub(super) fn fill<'a>(
 ) -> Result<(), Problem> {
     out.clear();
     seen.next.clear();
-    seen.next.resize(256, 0);
+    seen.next.resize(places.leaves(), 0);
     seen.last.clear();
-    seen.last.resize(256, 0);
+    seen.last.resize(record.leaves.len(), 0);
     let first = usize::from(matches!(record.leaves.first().map(|l| &l.kind), Some(LeafKind::Tag)));
     let steps = record.steps.get(first..).unwrap_or_default();
     Filler { out, record, fields, read, places, seen, trace, offset }.steps(steps, first)
@@ -81,14 +81,16 @@ impl<'f> Filler<'f, '_> {
             match *step {
                 Step::Number(leaf) => {
                     let value = self.number(leaf)?;
-                    self.seen.last[usize::from(leaf)] = value;
+                    if let Some(last) = self.seen.last.get_mut(usize::from(leaf)) {
+                        *last = value;
+                    }
                     self.out.push_number(value);
                 }
                 Step::Bytes(leaf) => self.bytes(leaf)?,
                 Step::Repeat { count, end } => {
                     let end = usize::from(end).saturating_sub(offset).max(at);
                     let body = steps.get(at..end).unwrap_or_default();
-                    for _ in 0..self.seen.last[usize::from(count)] {
+                    for _ in 0..self.last(count) {
                         self.steps(body, offset + at)?;
                     }
                     at = end;
@@ -96,6 +98,11 @@ impl<'f> Filler<'f, '_> {
             }
         }
         Ok(())
+    }
+
+    /// The last value of a leaf of the target.
+    fn last(&self, leaf: u8) -> u64 {
+        self.seen.last.get(usize::from(leaf)).copied().unwrap_or(0)
     }
 
     fn origin(&self, leaf: u8) -> Origin {
@@ -110,7 +117,7 @@ impl<'f> Filler<'f, '_> {
                 (self.offset)(self.trace, (from, value, to)).map_err(Problem::Moving)
             }
             Origin::LengthOf(source) => {
-                let place = self.places.of(source).get(self.seen.next[usize::from(source)]);
+                let place = self.seen.next.get(usize::from(source)).and_then(|&next| self.places.of(source).get(next));
                 let datum = place.and_then(|&place| self.read.data().get(place));
                 Ok(datum.map_or(0, |datum| self.read.bytes(datum).len() as u64))
             }
@@ -126,7 +133,7 @@ impl<'f> Filler<'f, '_> {
         }
         let length = match self.record.leaves.get(usize::from(leaf)).map(|l| &l.kind) {
             Some(LeafKind::Array(n)) => Some(u64::from(*n)),
-            Some(LeafKind::Variable(program)) => evaluate(program, |l| self.seen.last[usize::from(l)]),
+            Some(LeafKind::Variable(program)) => evaluate(program, |l| self.last(l)),
             _ => Some(0),
         };
         let length = length.ok_or(Problem::Values(ErrorKind::Expression))?;
@@ -147,9 +154,10 @@ impl<'f> Filler<'f, '_> {
     /// The next value of a leaf of the source.
     fn take(&mut self, source: u8) -> Result<&'f Datum, Problem> {
         let (places, read) = (self.places, self.read);
-        let next = &mut self.seen.next[usize::from(source)];
-        let datum = places.of(source).get(*next).and_then(|&place| read.data().get(place));
-        *next += 1;
+        let datum = self.seen.next.get_mut(usize::from(source)).and_then(|next| {
+            *next += 1;
+            places.of(source).get(*next - 1).and_then(|&place| read.data().get(place))
+        });
         datum.ok_or(Problem::Values(ErrorKind::Usage("the target repeats a field more often than the record does")))
     }
 }
