@@ -341,14 +341,15 @@ impl<'t> ContentRow<'t> {
     }
 
     /// Visits all leaves in order: what the universal reader, skipping and checking do.
-    pub(crate) fn walk(&mut self, visit: &mut impl Visit) -> Result<()> {
+    #[inline]
+    pub(crate) fn walk(&mut self, visit: &mut impl Visit) -> Result<(), Stopped> {
         let first = usize::from(!self.format.sections.get(self.state.section).is_some_and(|s| s.stream));
         let steps = self.record.steps.get(first..).unwrap_or_default();
         self.walk_steps(steps, first, visit)
     }
 
     /// Repetitions nest at most 32 deep (spec 3.5), so this recursion is bounded.
-    fn walk_steps(&mut self, steps: &'t [Step], offset: usize, visit: &mut impl Visit) -> Result<()> {
+    fn walk_steps(&mut self, steps: &'t [Step], offset: usize, visit: &mut impl Visit) -> Result<(), Stopped> {
         let mut at = 0;
         while let Some(step) = steps.get(at) {
             at += 1;

@@ -20,7 +20,7 @@ impl Trace<'_> {
         let Some(section) = self.schema.format.section_index(number) else { return Ok(false) };
         out.extend_from_slice(format!("{{\"offset\":{offset},\"element\":").as_bytes());
         let mut tape = Tape::default();
-        match self.reader.element_at(section, offset, |row| row.walk(&mut tape)) {
+        match self.reader.element_at(section, offset, |row| Ok(row.walk(&mut tape)?)) {
             Ok(()) => {
                 let element = self.schema.section(section).and_then(|s| s.stream);
                 let record = element.and_then(|id| self.schema.dtd.record(id));

@@ -23,7 +23,7 @@ pub use tape::{Datum, Tape};
 use crate::container::Reader;
 use crate::error::Result;
 use crate::format::Format;
-use crate::reader::{At, Event, FormatRef, RecordReader};
+use crate::reader::{At, Event, FormatRef, RecordReader, why};
 use metatf_parser::schema::{Dtd, Record};
 use std::sync::Arc;
 
@@ -104,7 +104,18 @@ impl<'a> Trace<'a> {
     ///
     /// # Errors
     /// The first thing that is wrong with the trace.
+    #[inline]
     pub fn next_entry(&mut self) -> Result<Option<Entry<'_>>> {
+        let Some(plain) = self.reader.next_plain() else { return self.next_apart() };
+        let event = Event::Record(self.reader.at(plain));
+        let tape = &mut self.tape;
+        tape.clear();
+        self.reader.decode_plain(plain, |row| row.walk(tape)).or_else(why)?;
+        Ok(Some(Entry { event, tape: &self.tape }))
+    }
+
+    #[inline(never)]
+    fn next_apart(&mut self) -> Result<Option<Entry<'_>>> {
         let Some(event) = self.reader.next_event()? else { return Ok(None) };
         self.decode(event)?;
         Ok(Some(Entry { event, tape: &self.tape }))
@@ -119,7 +130,7 @@ impl<'a> Trace<'a> {
         self.tape.clear();
         if let Event::Record(_) | Event::Comment(_) | Event::Element(..) = event {
             let tape = &mut self.tape;
-            self.reader.decode(|row| row.walk(tape))?;
+            self.reader.decode(|row| Ok(row.walk(tape)?))?;
         }
         Ok(())
     }

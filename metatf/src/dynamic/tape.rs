@@ -22,12 +22,14 @@ pub struct Tape {
 
 impl Tape {
     /// Empties it.
+    #[inline]
     pub fn clear(&mut self) {
         self.data.clear();
         self.bytes.clear();
     }
 
     /// The values.
+    #[inline]
     #[must_use]
     pub fn data(&self) -> &[Datum] {
         &self.data
@@ -43,11 +45,13 @@ impl Tape {
     }
 
     /// Adds a number.
+    #[inline]
     pub fn push_number(&mut self, value: u64) {
         self.data.push(Datum::Number(value));
     }
 
     /// Adds a byte array.
+    #[inline]
     pub fn push_bytes(&mut self, bytes: &[u8]) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
@@ -63,10 +67,12 @@ impl Tape {
 }
 
 impl Visit for Tape {
+    #[inline]
     fn number(&mut self, value: u64) {
         self.push_number(value);
     }
 
+    #[inline]
     fn bytes(&mut self, bytes: &[u8]) {
         self.push_bytes(bytes);
     }

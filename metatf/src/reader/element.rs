@@ -67,7 +67,7 @@ impl RecordReader<'_> {
                 if let Some(decode) = decode.take_if(|_| found) {
                     return decode(&mut row).map_err(|error| row.stopped.take().unwrap_or(error));
                 }
-                row.walk(&mut ()).map_err(|error| row.stopped.take().unwrap_or(error))?;
+                row.walk(&mut ()).map_err(|stopped| row.stopped.take().unwrap_or(stopped.into()))?;
                 position = row.position;
             }
         }

@@ -276,6 +276,14 @@ impl<'a> RecordReader<'a> {
         Some(Pending { start, section: current.section, record: listed.record, first: listed.first as usize })
     }
 
+    /// Where the record just announced stands.
+    #[cfg(feature = "dynamic")]
+    #[inline]
+    pub(crate) fn at(&self, pending: Pending) -> At {
+        let base = self.current.as_ref().map_or(0, |current| current.base);
+        At { section: pending.section, record: pending.record, offset: base + pending.start as u64 }
+    }
+
     /// Decodes the record that was announced last. The row borrows from the reader, so that byte arrays need no copy.
     ///
     /// # Errors
@@ -340,7 +348,7 @@ impl<'a> RecordReader<'a> {
             return Ok(Some(event));
         }
         if self.pending.is_some() {
-            self.decode(|row| row.walk(&mut ()))?;
+            self.decode(|row| Ok(row.walk(&mut ())?))?;
         }
         loop {
             if let Some(event) = self.queue.pop_front() {

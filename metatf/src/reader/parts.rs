@@ -214,7 +214,7 @@ impl RecordReader<'_> {
     fn read_part(&mut self) -> Result<()> {
         while self.current.is_some() {
             if self.next_in_part()?.is_some() && self.pending.is_some() {
-                self.decode(|row| row.walk(&mut ()))?;
+                self.decode(|row| Ok(row.walk(&mut ())?))?;
             }
         }
         Ok(())

@@ -5,7 +5,7 @@ use super::mapped::MappedRow;
 use super::protocol::{Protocol, SectionFamily};
 use super::trace::Trace;
 use crate::error::{Error, ErrorKind, Result};
-use crate::reader::At;
+use crate::reader::{At, why};
 use std::marker::PhantomData;
 
 /// Reads the data records of one section, and skips those of others.
@@ -27,23 +27,48 @@ impl<P: Protocol, S: SectionFamily> Section<'_, '_, P, S> {
     /// # Errors
     /// The first thing that is wrong with the trace.
     #[allow(clippy::should_implement_trait, reason = "it lends; to iterate, the type is an Iterator, too")]
+    #[inline]
     pub fn next_record(&mut self) -> Result<Option<S::With<&[u8]>>> {
-        match self.trace.advance(Some(S::SECTION))? {
-            Some(at) => decode::<P, S, &[u8]>(self.trace, at).map(Some),
-            None => Ok(None),
-        }
+        next::<P, S, &[u8]>(self.trace)
     }
 }
 
 impl<P: Protocol, S: SectionFamily> Iterator for Section<'_, '_, P, S> {
     type Item = Result<S::With<Vec<u8>>>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        match self.trace.advance(Some(S::SECTION)) {
-            Ok(Some(at)) => Some(decode::<P, S, Vec<u8>>(self.trace, at)),
-            Ok(None) => None,
-            Err(error) => Some(Err(error)),
+        next::<P, S, Vec<u8>>(self.trace).transpose()
+    }
+}
+
+/// The section's next record; those of other sections are skipped.
+#[inline(always)]
+fn next<'s, P: Protocol, S: SectionFamily, B: From<&'s [u8]>>(
+    trace: &'s mut Trace<'_, P>,
+) -> Result<Option<S::With<B>>> {
+    let plain = loop {
+        match trace.next_plain() {
+            Some(plain) if plain.section != S::SECTION => {
+                trace.reader.decode_plain(plain, |row| row.walk(&mut ())).or_else(why)?;
+            }
+            Some(plain) => break plain,
+            None => return next_apart::<P, S, B>(trace),
         }
+    };
+    match trace.reader.decode_plain(plain, |row| S::read::<B, _>(plain.record, row)) {
+        Ok(record) => Ok(Some(record)),
+        Err(stopped) => why(stopped),
+    }
+}
+
+#[inline(never)]
+fn next_apart<'s, P: Protocol, S: SectionFamily, B: From<&'s [u8]>>(
+    trace: &'s mut Trace<'_, P>,
+) -> Result<Option<S::With<B>>> {
+    match trace.advance(Some(S::SECTION))? {
+        Some(at) => decode::<P, S, B>(trace, at).map(Some),
+        None => Ok(None),
     }
 }
 

@@ -125,6 +125,9 @@ impl<'t, P: Protocol> Trace<'t, P> {
     /// As [`next`](Self::next).
     #[allow(clippy::type_complexity, reason = "an event is of a record, an element, or bytes")]
     pub fn next_event(&mut self) -> Result<Option<Event<P::Record<&[u8]>, P::Element<&[u8]>, &[u8]>>> {
+        if let Some(plain) = self.next_plain() {
+            return self.decode_plain(plain).map(|record| record.map(Event::Record));
+        }
         loop {
             let Some(event) = self.reader.next_event()? else { return Ok(None) };
             let number = |at: At| self.reader.format().sections.get(at.section).map_or(0, |s| s.number);

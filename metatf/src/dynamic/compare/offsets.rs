@@ -121,7 +121,7 @@ impl Offsets {
 /// by what cannot be decoded there, if at all.
 fn element(cursor: &mut Cursor<'_, '_>, (section, offset): (usize, u64)) -> Result<Option<Tape>> {
     let mut tape = Tape::default();
-    match cursor.trace.reader_mut().element_at(section, offset, |row| row.walk(&mut tape)) {
+    match cursor.trace.reader_mut().element_at(section, offset, |row| Ok(row.walk(&mut tape)?)) {
         Ok(()) => Ok(Some(tape)),
         Err(error) if matches!(error.kind, ErrorKind::Io(_)) => Err(error),
         Err(_) => Ok(None),
