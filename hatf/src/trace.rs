@@ -44,19 +44,30 @@ impl<'t> TraceReader<'t> {
     /// # Errors
     /// It is damaged at its head, or it is not about a heap.
     pub fn of(container: Reader<'t>) -> Result<Self> {
-        if is_hatf10(&container) {
-            return Hatf10Reader::of(container).map(Self::Hatf10);
+        match dtd(&container) {
+            Some(Dtd::Hatf10) => Hatf10Reader::of(container).map(Self::Hatf10),
+            Some(Dtd::Heap) => HeapReader::of(container).map(Self::Heap),
+            None => Err(Error::Trace("no heap trace: its DTD is neither heap.dtd nor HATF10.dtd".into())),
         }
-        HeapReader::of(container).map(Self::Heap)
     }
 }
 
-/// Whether a trace is of HATF 1.0: by its DTD's name, or else by a record that only HATF has.
-fn is_hatf10(container: &Reader<'_>) -> bool {
+/// The DTDs that a heap trace may have.
+enum Dtd {
+    Heap,
+    Hatf10,
+}
+
+/// The DTD of a trace: by its name, or else by a record that only it has.
+fn dtd(container: &Reader<'_>) -> Option<Dtd> {
+    let text = container.dtd_text().unwrap_or_default();
+    let has = |word: &[u8]| text.windows(word.len()).any(|window| window == word);
     match container.header().dtd_url.rsplit('/').next() {
-        Some("HATF10.dtd") => true,
-        Some("heap.dtd") => false,
-        _ => container.dtd_text().is_some_and(|text| text.windows(10).any(|window| window == b"createHeap")),
+        Some("HATF10.dtd") => Some(Dtd::Hatf10),
+        Some("heap.dtd") => Some(Dtd::Heap),
+        _ if has(b"createHeap") => Some(Dtd::Hatf10),
+        _ if has(b"malloc") => Some(Dtd::Heap),
+        _ => None,
     }
 }
 

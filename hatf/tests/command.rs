@@ -31,6 +31,10 @@ fn statuses_of_programs_that_do_not_end_well() {
     assert_eq!(quiet("/etc/passwd"), Some(126));
     assert_eq!(status(&["record"]), Some(2));
     assert_eq!(status(&["report", "/no/such/trace.mtf"]), Some(1));
+    let other = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/vectors/good/v1-user-metadata/trace.mtf");
+    let output = hatf(&["report", other]);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(1) && told.contains("neither heap.dtd nor HATF10.dtd"), "{told}");
 }
 
 #[test]

@@ -7,7 +7,6 @@ use std::path::Path;
 use metatf::container::Reader;
 
 use super::Form;
-use crate::trace::TraceReader;
 use crate::{Error, Result};
 
 /// Bytes read at once.
@@ -79,9 +78,8 @@ impl Input {
     pub fn guess(&mut self) -> Result<Form> {
         let head = head(&mut self.read).map_err(Error::system(self.name.clone()))?;
         if head.starts_with(METATF) {
-            // Only a file can be looked at twice.
-            let hatf10 = self.plain && matches!(TraceReader::open(Path::new(&self.name))?, TraceReader::Hatf10(_));
-            return Ok(if hatf10 { Form::Hatf10 } else { Form::Heap });
+            // Which of the two DTDs it is shows when it is opened.
+            return Ok(Form::Heap);
         }
         if head.starts_with(b"{") {
             return Ok(Form::Jsonl);

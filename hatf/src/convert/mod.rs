@@ -63,7 +63,7 @@ pub fn convert(mut input: Input, to: Form, options: &Options, output: Box<dyn Si
         // HATF 1.0's own lines: nothing is lost.
         return Ok((print_native(input.into_read(), output)?, Losses::default()));
     }
-    let source = open(from, input)?;
+    let source = open(from, options.from.is_some(), input)?;
     match to {
         Form::Heap => {
             let (resolution, write) = (resolution(&source, options), options.write.clone());
@@ -142,7 +142,8 @@ fn resolution(source: &Source<'_>, options: &Options) -> u64 {
     options.resolution.unwrap_or(own)
 }
 
-fn open(from: Form, input: Input) -> Result<Source<'static>> {
+/// `said`: the form is the user's word, not a guess, which cannot always tell the two DTDs apart.
+fn open(from: Form, said: bool, input: Input) -> Result<Source<'static>> {
     let name = input.name().to_owned();
     let named = |error: Error| match error {
         Error::Trace(error) => Error::Trace(format!("{name}: {error}").into()),
@@ -152,8 +153,8 @@ fn open(from: Form, input: Input) -> Result<Source<'static>> {
         Form::Raw32 => Source::Raw32(RawSource::new(input.into_read())),
         Form::Raw64 => Source::Raw64(RawSource::new(input.into_read())),
         Form::Heap | Form::Hatf10 => match (TraceReader::of(input.into_container()?).map_err(named)?, from) {
-            (TraceReader::Heap(reader), Form::Heap) => Source::Heap(Box::new(reader)),
-            (TraceReader::Hatf10(reader), Form::Hatf10) => Source::Other(Box::new(reader)),
+            (TraceReader::Heap(reader), form) if form == Form::Heap || !said => Source::Heap(Box::new(reader)),
+            (TraceReader::Hatf10(reader), form) if form == Form::Hatf10 || !said => Source::Other(Box::new(reader)),
             (TraceReader::Heap(_), _) => return Err(wrong(&name, "a trace of heap.dtd: --from heap")),
             (TraceReader::Hatf10(_), _) => return Err(wrong(&name, "HATF 1.0 in Meta-TF: --from hatf10")),
         },

@@ -207,7 +207,7 @@ fn heap_of(events: &[Event<'_>], options: &HeapOptions) -> (Vec<u8>, Losses) {
 
 fn read(form: Form, bytes: &[u8]) -> Text {
     let mut text = Text::default();
-    open(form, input(bytes)).unwrap().pour(&mut text).unwrap();
+    open(form, true, input(bytes)).unwrap().pour(&mut text).unwrap();
     text
 }
 
@@ -359,6 +359,11 @@ fn json_lines_that_say_nothing_sound() {
 fn forms_are_guessed() {
     let heap = whole(Form::Raw32, Form::Heap, &records(&[&[1, 8, 16, 0]]));
     assert_eq!(input(&heap).guess().unwrap(), Form::Heap);
+    // A guess does not tell the two DTDs apart, and need not.
+    let hatf10 = whole(Form::Heap, Form::Hatf10, &heap);
+    let output = Shared::default();
+    convert(input(&hatf10), Form::Raw32, &Options::default(), Box::new(output.clone())).unwrap();
+    assert_eq!(*output.0.lock().unwrap(), records(&[&[1, 8, 16, 0]]));
     assert_eq!(input(b"{\"@section\":null}").guess().unwrap(), Form::Jsonl);
     let error = input(&[1, 0, 0, 0]).guess().unwrap_err().to_string();
     assert!(error.contains("--from"), "{error}");
@@ -376,7 +381,7 @@ fn cut_input() {
         let bytes = if form == Form::Heap { heap.clone() } else { converted(Form::Heap, form, &heap).unwrap().0 };
         for cut in (0..bytes.len()).step_by(bytes.len() / 60 + 1) {
             let mut text = Text::default();
-            if let Ok(source) = open(form, input(&bytes[..cut])) {
+            if let Ok(source) = open(form, true, input(&bytes[..cut])) {
                 let _ = source.pour(&mut text);
             }
         }

@@ -47,15 +47,7 @@ pub(super) struct Blocks {
 
 impl Blocks {
     pub(super) fn new() -> Self {
-        Self {
-            all: Vec::new(),
-            spare: Vec::new(),
-            by_address: HashMap::new(),
-            live: 0,
-            most: 0,
-            freed: 0,
-            frees: 0,
-        }
+        Self { all: Vec::new(), spare: Vec::new(), by_address: HashMap::new(), live: 0, most: 0, freed: 0, frees: 0 }
     }
 
     pub(super) fn get(&self, block: u32) -> Option<&Block> {
@@ -90,15 +82,7 @@ impl Blocks {
             Some(block) => block,
             None => {
                 let block = u32::try_from(self.all.len()).ok().filter(|&b| b < FORGOTTEN)?;
-                let none = Block {
-                    address,
-                    context: 0,
-                    class: 0,
-                    slot: FORGOTTEN,
-                    older: NONE,
-                    newer: NONE,
-                    stamp: 0,
-                };
+                let none = Block { address, context: 0, class: 0, slot: FORGOTTEN, older: NONE, newer: NONE, stamp: 0 };
                 self.all.push(none);
                 block
             }
