@@ -175,7 +175,7 @@ impl Moves {
         };
         self.read.clear();
         let read = &mut self.read;
-        trace.reader_mut().decode(|row| row.walk(read)).map_err(MoveError::Read)?;
+        trace.reader_mut().decode(|row| Ok(row.walk(read)?)).map_err(MoveError::Read)?;
         match shared {
             None if matches!(event, Event::Comment(_)) => {
                 std::mem::swap(&mut self.tape, &mut self.read);
@@ -304,7 +304,7 @@ impl Moves {
             return Err(MoveError::Read(at_record(trace, at, ErrorKind::Limit(why))));
         }
         let mut read = Tape::default();
-        match trace.reader_mut().element_at(key.0, key.1, |row| row.walk(&mut read)) {
+        match trace.reader_mut().element_at(key.0, key.1, |row| Ok(row.walk(&mut read)?)) {
             Ok(()) => {}
             Err(error) if matches!(error.kind, ErrorKind::NoOffset { .. }) => return Ok(key.1),
             Err(error) => return Err(MoveError::Read(error)),
