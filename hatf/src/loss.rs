@@ -87,7 +87,9 @@ impl Losses {
     /// One more where that is so.
     #[inline]
     pub fn note_if(&mut self, lost: bool, loss: Loss) {
-        self.add(loss, u64::from(lost));
+        if lost {
+            self.note(loss);
+        }
     }
 
     /// So many more.

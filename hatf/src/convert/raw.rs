@@ -55,45 +55,15 @@ impl<R: BufRead, const N: usize> RawSource<R, N> {
         Error::Trace(format!("raw{N}, byte {} (record {}): {what}", self.offset, self.offset / N as u64).into())
     }
 
-    /// What a record says. What events have no place for is an error, not lost.
+    /// The words of the next record, checked; `None` at the end. What events have no place for is an error, not lost.
     #[inline]
-    fn what(&mut self, words: [u64; WORDS]) -> Result<What<'static>> {
-        let [tag, size, address, old, _, _, _, detail] = words;
-        let call = |function| What::Call(Call { function, detail, size, usable: 0, old, address });
-        let what = match tag {
-            1 => call(Function::Malloc),
-            2 => What::Free { address },
-            3 => call(Function::Calloc),
-            4 => call(Function::Realloc),
-            5 => call(Function::Memalign),
-            _ => return Err(self.odd(&format!("tag {tag}, where 1 to 5 are known"))),
-        };
-        if tag != 4 && old != 0 {
-            return Err(self.odd("an old address in a record that is no realloc"));
-        }
-        if tag == 2 && size != 0 {
-            return Err(self.odd("a size in the record of a free"));
-        }
-        if tag != 3 && tag != 5 && detail != 0 {
-            return Err(self.odd("an alignment or a count in a record that can have none"));
-        }
-        if size == UNKNOWN_SIZE {
-            return Err(self.odd("a size of 2^64 - 1"));
-        }
-        Ok(what)
-    }
-}
-
-impl<R: BufRead, const N: usize> EventSource for RawSource<R, N> {
-    #[inline]
-    fn next(&mut self) -> Result<Option<Item<'_>>> {
+    fn words(&mut self) -> Result<Option<[u64; WORDS]>> {
         if self.done || self.at == self.buffer.len() && !self.fill()? {
             self.done = true;
             return Ok(None);
         }
-        let rest = self.buffer.get(self.at..).unwrap_or_default();
-        let Some(record) = rest.first_chunk::<N>() else {
-            let left = rest.len();
+        let Some(record) = self.buffer.get(self.at..).and_then(|rest| rest.first_chunk::<N>()) else {
+            let left = self.buffer.len() - self.at;
             return Err(self.odd(&format!("{left} bytes at the end, where a record has {N}")));
         };
         // What 32 bytes do not say: no time, thread 1.
@@ -101,13 +71,62 @@ impl<R: BufRead, const N: usize> EventSource for RawSource<R, N> {
         for (word, bytes) in words.iter_mut().zip(record.as_chunks::<8>().0) {
             *word = u64::from_le_bytes(*bytes);
         }
-        let what = self.what(words)?;
+        let [tag, size, _, old, _, _, _, detail] = words;
+        let plain = matches!(tag, 1..=5) && size != UNKNOWN_SIZE;
+        let detailed = matches!(tag, 3 | 5);
+        if !plain || (old != 0 && tag != 4) || (size != 0 && tag == 2) || (detail != 0 && !detailed) {
+            return Err(self.nonsense(words));
+        }
         self.at += N;
         self.offset += N as u64;
-        let [_, _, _, _, time, thread, caller, _] = words;
+        Ok(Some(words))
+    }
+
+    #[cold]
+    fn nonsense(&mut self, words: [u64; WORDS]) -> Error {
+        let [tag, size, _, old, ..] = words;
+        match tag {
+            1..=5 if size == UNKNOWN_SIZE => self.odd("a size of 2^64 - 1"),
+            1..=5 if old != 0 && tag != 4 => self.odd("an old address in a record that is no realloc"),
+            2 if size != 0 => self.odd("a size in the record of a free"),
+            1..=5 => self.odd("an alignment or a count in a record that can have none"),
+            _ => self.odd(&format!("tag {tag}, where 1 to 5 are known")),
+        }
+    }
+}
+
+/// The event of a record, the caller's address apart.
+#[inline]
+fn event(words: [u64; WORDS], stack: &[u64; 1]) -> Event<'_> {
+    let [tag, size, address, old, time, thread, caller, detail] = words;
+    let function = match tag {
+        3 => Function::Calloc,
+        4 => Function::Realloc,
+        5 => Function::Memalign,
+        _ => Function::Malloc,
+    };
+    let what = match tag {
+        2 => What::Free { address },
+        _ => What::Call(Call { function, detail, size, usable: 0, old, address }),
+    };
+    let stack: &[u64] = if caller == 0 { &[] } else { stack };
+    Event { what, time, thread, heap: 0, stack, attributes: &[] }
+}
+
+impl<R: BufRead, const N: usize> EventSource for RawSource<R, N> {
+    fn next(&mut self) -> Result<Option<Item<'_>>> {
+        let Some(words) = self.words()? else { return Ok(None) };
+        let [_, _, _, _, _, _, caller, _] = words;
         self.caller = [caller];
-        let stack: &[u64] = if caller == 0 { &[] } else { &self.caller };
-        Ok(Some(Item::Event(Event { what, time, thread, heap: 0, stack, attributes: &[] })))
+        Ok(Some(Item::Event(event(words, &self.caller))))
+    }
+
+    fn pour<T: EventSink + ?Sized>(&mut self, sink: &mut T) -> Result<()> {
+        while let Some(words) = self.words()? {
+            let [_, _, _, _, _, _, caller, _] = words;
+            sink.event(&event(words, &[caller]))?;
+        }
+        Ok(())
     }
 
     fn about(&self) -> About {
