@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use hatf::convert::{Form, Input, Options as Convert};
 use hatf::{Error, Result};
-use metatf::container::{Forward, Sink};
+use metatf::container::{Forward, Sink, WriteOptions};
 use tempfile::NamedTempFile;
 
 use super::Convert as Options;
@@ -20,7 +20,9 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
         (Some(form), _) => form,
         (None, output) => of_name(output.as_deref())?,
     };
-    let convert = Convert { from: options.from, write: options.profile.write_options(), resolution: options.clock };
+    let mut write = WriteOptions::default();
+    options.profile.apply(&mut write);
+    let convert = Convert { from: options.from, write, resolution: options.clock };
     let (target, sink) = Target::create(options.output.as_deref())?;
     let sink = Box::new(Shown::new(sink, target.is_stdout()));
     let (sink, losses) = hatf::convert::convert(input, to, &convert, sink)?;

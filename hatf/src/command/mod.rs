@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use hatf::Error;
 use hatf::convert::Form;
-use metatf::container::{Codec, WriteOptions};
+use metatf::recode::Profile;
 
 /// Heap allocation traces: record, report, convert and read them.
 #[derive(clap::Parser)]
@@ -124,8 +124,8 @@ pub(crate) struct Convert {
     #[arg(long, value_enum, value_name = "FORM")]
     pub(crate) to: Option<Form>,
 
-    /// How small against how fast, for traces in Meta-TF.
-    #[arg(long, value_enum, default_value_t = Profile::Default)]
+    /// How small against how fast, for traces in Meta-TF: fast, default or archive.
+    #[arg(long, value_name = "PROFILE", default_value_t = Profile::Default)]
     pub(crate) profile: Profile,
 
     /// Length of a tick of a heap trace's clock, 1ns to 1ms, or off; without it, that of the input.
@@ -143,28 +143,6 @@ pub(crate) struct Convert {
     /// Where it goes; standard output without, or for `-`.
     #[arg(value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
-}
-
-/// How small against how fast.
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Profile {
-    /// Quick to write: LZ4.
-    Fast,
-    /// zstd at level 3.
-    Default,
-    /// As small as it gets: zstd at level 19.
-    Archive,
-}
-
-impl Profile {
-    pub(crate) fn write_options(self) -> WriteOptions {
-        let (codec, chunk_size) = match self {
-            Self::Fast => (Codec::Lz4, 256 << 10),
-            Self::Default => (Codec::Zstd(3), 1 << 20),
-            Self::Archive => (Codec::Zstd(19), 16 << 20),
-        };
-        WriteOptions { codec, chunk_size, ..WriteOptions::default() }
-    }
 }
 
 /// The DTDs that a program can be recorded by.
