@@ -1,4 +1,6 @@
 //! Decoding one record, leaf by leaf, in the order of its bytes.
+//!
+//! Longer than other files: what is decoded in line and what is decoded apart from it are the two halves of one loop.
 
 use crate::container::{Content, Order, Origin};
 use crate::error::{Error, ErrorKind, Place, Result};

@@ -2,6 +2,9 @@
 //!
 //! Both faces read through this: generated code decodes a [`ContentRow`] into its structs, the universal reader into a
 //! tape. After an error nothing more comes.
+//!
+//! Longer than other files: the way in the caller's loop (`next_plain`, `decode_plain`) and the way through events have to
+//! agree on what a record is, and are read side by side.
 
 mod annotate;
 mod element;
