@@ -117,8 +117,25 @@ impl<S: Sink> Copy<S> {
             return Err(Failure::Write(Error::at(0, ErrorKind::Usage(why))));
         }
         let offset = self.writer.element(at.section, shared, trace.tape()).map_err(Failure::Write)?;
-        let _ = offset;
+        let chunks = self.version == 1 && trace.reader().container().header().version == 1;
+        if offset.is_some_and(|offset| offset != at.offset) && chunks && self.is_pointed_at(at.section) {
+            let why = "offsets into a stream section would not lead to its elements any more";
+            return Err(Failure::Write(Error::at(0, ErrorKind::Usage(why))));
+        }
         Ok(())
+    }
+
+    /// Whether the DTD has offsets into a stream section. One of single numbers is not asked: its chunks choose their width.
+    fn is_pointed_at(&self, section: usize) -> bool {
+        let format = &self.schema.format;
+        let Some(s) = format.sections.get(section) else { return false };
+        let element = s.records.first().and_then(|&r| format.records.get(usize::from(r)));
+        let points = |kind: &LeafKind| match kind {
+            LeafKind::Number { interpretation: Interpretation::SectionOffset(n), .. } => *n == s.number,
+            _ => false,
+        };
+        element.is_some_and(|r| r.single_number().is_none())
+            && format.records.iter().any(|r| r.leaves.iter().any(|l| points(&l.kind)))
     }
 
     /// Where a leaf begins or ends to be an offset or a stride, it does so in the copy.
