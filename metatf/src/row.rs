@@ -5,7 +5,7 @@
 use crate::container::{Content, Order, Origin};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::format::{ExprOp, Format, Interpretation, Leaf, LeafKind, Record, Step};
-use crate::state::{BYTES, HISTORY, LAST, PREVIOUS, Plan, REFERENCED, SPECIAL, State};
+use crate::state::{BYTES, HISTORY, LAST, PREDICTED, PREVIOUS, Plan, REFERENCED, SPECIAL, State};
 use crate::streams::Streams;
 
 /// How many repeated items a record may have beyond the bytes it stores (spec 3.3).
@@ -245,7 +245,7 @@ impl<'t> ContentRow<'t> {
         let streams = &mut *self.streams;
         let mut next = || streams.next(format, source, order, reader, target, 1);
         let State { models, model_cells, cells, .. } = &mut *self.state;
-        match models.decode(format, model_cells, model, cells, code, &mut next) {
+        match models.decode(model_cells, model, cells, code, &mut next) {
             Ok(Ok(value)) => {
                 note(value, plan, &mut self.state.cells);
                 Ok(value)
@@ -408,6 +408,18 @@ impl<'t> Row<'t> for ContentRow<'t> {
                 self.position += usize::from(plan.width);
                 let plain = plain(cut(*eight, plan, self.order), plan);
                 Ok(if plan.flags == 0 { plain } else { with_cells(plain, plan, &mut self.state.cells) })
+            }
+            (Some(plan), Some(eight)) if plan.flags & PREDICTED != 0 => {
+                let (plan, code) = (*plan, cut(*eight, plan, self.order));
+                #[allow(clippy::cast_possible_truncation, reason = "the index of a model")]
+                match self.state.predicted_usual(plan.base as u16, code) {
+                    Some(value) => {
+                        self.position += usize::from(plan.width);
+                        note(value, &plan, &mut self.state.cells);
+                        Ok(value)
+                    }
+                    None => self.apart(|row| row.number_apart(leaf)),
+                }
             }
             _ => self.apart(|row| row.number_apart(leaf)),
         }

@@ -5,8 +5,9 @@ use crate::buffer::room;
 use crate::container::Order;
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::format::{Format, Interpretation, LeafKind, Record};
+use crate::predict::Context;
 use crate::row::{FREE_ITEMS, evaluate, history, note};
-use crate::state::{BYTES, HISTORY, PREVIOUS, Plan, REFERENCED, SPECIAL, State};
+use crate::state::{BYTES, HISTORY, PREDICTED, PREVIOUS, Plan, REFERENCED, SPECIAL, State};
 use crate::stream_write::StreamWriters;
 
 /// A value that the leaf's encoding cannot hold as it is.
@@ -33,9 +34,9 @@ struct Undo {
 pub(crate) struct Attempt {
     pub(crate) misfits: Vec<Misfit>,
     undo: Vec<Undo>,
-    /// Predicted leaves of the record, and what their models go by.
+    /// Predicted leaves of the record, and what value models go by.
     pending: Vec<Pending>,
-    contexts: Vec<u64>,
+    numbers: Vec<u64>,
     /// Codes of the record's predicted leaves that its models have learnt.
     codes: Vec<u64>,
     /// What a heap's stream section begins with.
@@ -48,6 +49,7 @@ struct Pending {
     leaf: u8,
     model: u16,
     value: u64,
+    context: Context,
     /// Where its code goes.
     at: usize,
     width: u8,
@@ -71,7 +73,7 @@ impl Attempt {
         self.misfits.clear();
         self.undo.clear();
         self.pending.clear();
-        self.contexts.clear();
+        self.numbers.clear();
     }
 
     /// Whether the record has predicted leaves.
@@ -92,26 +94,26 @@ impl Attempt {
         out: &mut [u8],
     ) {
         let State { section, models, model_cells, .. } = state;
-        let mut contexts = &*self.contexts;
         for (i, pending) in self.pending.iter().enumerate() {
-            let (own, rest) = contexts.split_at(model_cells.count(pending.model).min(contexts.len()));
-            contexts = rest;
+            let context = (pending.context, &*self.numbers);
             let code = match self.codes.get(i) {
                 Some(&code) => code,
                 None => {
-                    let opening = &mut self.opening;
-                    let found = models.find(format, model_cells, pending.model, own, pending.value, opening);
-                    let target = format.models.get(usize::from(pending.model)).map_or(0, |m| m.section);
-                    let opens = !opening.is_empty();
-                    let elements = opening.drain(..).chain(found.elements().iter().copied());
-                    if !streams.put_all(format, format.sections.len() + *section, target, elements) {
-                        if opens {
-                            models.forget_heap();
+                    let found = models.find(model_cells, pending.model, context, pending.value, &mut self.opening);
+                    if !(self.opening.is_empty() && found.elements().is_empty()) {
+                        let opens = !self.opening.is_empty();
+                        let target = format.models.get(usize::from(pending.model)).map_or(0, |m| m.section);
+                        let elements = self.opening.drain(..).chain(found.elements().iter().copied());
+                        if !streams.put_all(format, format.sections.len() + *section, target, elements) {
+                            if opens {
+                                models.forget_heap();
+                            }
+                            let Pending { leaf, value, .. } = *pending;
+                            self.misfits.push(Misfit { leaf, value, needs: UNPREDICTED });
+                            return;
                         }
-                        self.misfits.push(Misfit { leaf: pending.leaf, value: pending.value, needs: UNPREDICTED });
-                        return;
                     }
-                    models.learn(format, model_cells, pending.model, own, pending.value, &found);
+                    models.learn(model_cells, pending.model, context, pending.value, &found);
                     self.codes.push(found.code);
                     found.code
                 }
@@ -256,7 +258,9 @@ impl RowWriter<'_> {
             Some(_) => return Err(self.fail(Some(leaf), ErrorKind::Usage("not a number"))),
             None => return Err(self.fail(Some(leaf), ErrorKind::Usage("no such leaf"))),
         };
-        if !plan.is(SPECIAL) || !self.special(leaf, value)? {
+        if plan.is(PREDICTED) {
+            self.predicted(leaf, &plan, value);
+        } else if !plan.is(SPECIAL) || !self.special(leaf, value)? {
             let raw = raw(value, &plan, &self.state.cells);
             if !fits(raw, &plan) {
                 self.misfit(leaf, value, raw);
@@ -298,16 +302,17 @@ impl RowWriter<'_> {
     }
 
     /// Leaves room for the code of a predicted leaf: models run when all else of the record fits.
-    fn predicted(&mut self, leaf: u8, model: u16, value: u64) {
-        let width = self.state.plan(self.first + usize::from(leaf)).map_or(0, |plan| plan.width);
-        self.attempt.pending.push(Pending { leaf, model, value, at: self.at, width });
+    #[inline(never)]
+    fn predicted(&mut self, leaf: u8, plan: &Plan, value: u64) {
+        #[allow(clippy::cast_possible_truncation, reason = "the index of a model")]
+        let model = plan.base as u16;
         let State { model_cells, cells, .. } = &*self.state;
-        model_cells.contexts(model, cells, &mut self.attempt.contexts);
-        self.store([0; 8], width);
+        let context = model_cells.context(model, cells, &mut self.attempt.numbers);
+        self.attempt.pending.push(Pending { leaf, model, value, context, at: self.at, width: plan.width });
+        self.store([0; 8], plan.width);
     }
 
-    /// A constant is checked; a stride goes to its stream section, a predicted leaf waits. True where nothing else is to
-    /// be done.
+    /// A constant is checked; a stride goes to its stream section. True where nothing is stored here.
     fn special(&mut self, leaf: u8, value: u64) -> Result<bool> {
         if let Some(expected) = self.record.leaves.get(usize::from(leaf)).and_then(|l| l.constant)
             && expected != value
@@ -315,10 +320,6 @@ impl RowWriter<'_> {
             return Err(self.fail(Some(leaf), ErrorKind::NotConstant { found: value, expected }));
         }
         let interpretation = self.state.interpretation(self.first + usize::from(leaf));
-        if let Interpretation::Predicted(model) = interpretation {
-            self.predicted(leaf, model, value);
-            return Ok(true);
-        }
         let Interpretation::SectionStride(target, stride) = interpretation else { return Ok(false) };
         if !self.streams.put(self.format, self.state.section, target, stride, value) {
             self.attempt.misfits.push(Misfit { leaf, value, needs: bytes_for(value, false) });

@@ -48,6 +48,8 @@ pub(crate) const LAST: u8 = 8;
 pub(crate) const REFERENCED: u8 = 16;
 /// `Plan::flags`: a byte array. The formula gives its length (with `raw` 0) unless it is special.
 pub(crate) const BYTES: u8 = 32;
+/// `Plan::flags`, with `SPECIAL`: a predicted leaf. `base` is the index of its model.
+pub(crate) const PREDICTED: u8 = 64;
 
 impl Plan {
     #[inline]
@@ -338,7 +340,7 @@ impl State {
             Interpretation::BaseOffsetOf(..) | Interpretation::Delta(_) => (top, 0, u64::MAX),
             Interpretation::Default(value) => (0, value, 0),
             Interpretation::Stride(_, stride) => (0, stride, u64::MAX),
-            Interpretation::Predicted(_) => (0, 0, 0),
+            Interpretation::Predicted(model) => (0, model.into(), 0),
         };
         let used = plan.uses_previous();
         plan.mask = mask;
@@ -351,6 +353,7 @@ impl State {
         let special = leaf.constant.is_some()
             || matches!(setting.interpretation, Interpretation::SectionStride(..) | Interpretation::Predicted(_));
         plan.set(SPECIAL, special);
+        plan.set(PREDICTED, matches!(setting.interpretation, Interpretation::Predicted(_)));
         plan.set(HISTORY, history != 0);
         let (uses, cell) = (plan.uses_previous(), plan.write);
         used != uses && self.watch.change(cell, uses)
@@ -369,6 +372,12 @@ impl State {
         plan.read = read.unwrap_or(plan.write);
         plan.history = if read.is_some() { u64::MAX } else { 0 };
         plan.flags = flags;
+    }
+
+    /// The value behind the code of a predicted leaf where that needs nothing but what its model knows.
+    #[inline(never)]
+    pub(crate) fn predicted_usual(&mut self, model: u16, code: u64) -> Option<u64> {
+        self.models.decode_usual(&self.model_cells, model, &self.cells, code)
     }
 
     fn last_cell(&self, format: &Format, record: u16, leaf: u8) -> Option<u32> {

@@ -1,18 +1,36 @@
 //! The models of one section: where each finds what it goes on, and what each has learnt.
 
-use super::Found;
 use super::heap::{Heap, Live, SizeRule};
 use super::values::Values;
+use super::{Found, NONE};
 use crate::error::{ErrorKind, Result};
 use crate::format::{Format, HeapRole, LeafRef, Model, ModelKind, Predictor};
 
-/// For one model of the format: the cells with the values it goes by.
-#[derive(Clone, Debug, Default)]
-struct Source {
-    /// Heap: what tells contexts apart, then the size. Values: one for each predictor.
-    cells: Vec<Option<u32>>,
-    /// Values: which of the section's models this is.
-    shared: usize,
+/// Where one model of the format finds what it goes by.
+#[derive(Clone, Debug)]
+enum Source {
+    /// The section has no leaf of this model.
+    Absent,
+    Heap {
+        role: Role,
+        /// The cells of what tells contexts apart, and of the size; [`NONE`]: there is none.
+        by: u32,
+        size: u32,
+    },
+    Values {
+        /// For each predictor the cell of what it goes by; [`NONE`]: nothing.
+        cells: Vec<u32>,
+        /// Which of the section's value models this is.
+        shared: usize,
+    },
+}
+
+/// What happens to an address of a heap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Allocated,
+    Freed,
+    Used,
 }
 
 /// What the models of a section go by.
@@ -21,6 +39,14 @@ pub(crate) struct Cells {
     sources: Vec<Source>,
     /// For each value model the cell whose leaves share it, and its predictors.
     shared: Vec<(u32, Vec<Predictor>)>,
+}
+
+/// What a predicted leaf of a record goes by: of a heap, what tells contexts apart and the size; of values, where the
+/// numbers begin in a list of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Context {
+    Heap { by: u64, size: u64 },
+    Values { start: usize, end: usize },
 }
 
 impl Cells {
@@ -34,19 +60,21 @@ impl Cells {
         let mut cells = Self::default();
         for (index, model) in format.models.iter().enumerate() {
             let source = previous(index).map(|previous| cells.source(model, &last, previous));
-            cells.sources.push(source.unwrap_or_default());
+            cells.sources.push(source.unwrap_or(Source::Absent));
         }
         cells
     }
 
     fn source(&mut self, model: &Model, last: &impl Fn(LeafRef) -> Option<u32>, previous: u32) -> Source {
+        let cell = |leaf: Option<LeafRef>| leaf.and_then(last).unwrap_or(NONE);
         match &model.kind {
             ModelKind::Heap { role, by } => {
-                let size = match role {
-                    HeapRole::Allocated { size } => last(*size),
-                    HeapRole::Freed | HeapRole::Used => None,
+                let (role, size) = match role {
+                    HeapRole::Allocated { size } => (Role::Allocated, cell(Some(*size))),
+                    HeapRole::Freed => (Role::Freed, NONE),
+                    HeapRole::Used => (Role::Used, NONE),
                 };
-                Source { cells: vec![by.and_then(last), size], shared: 0 }
+                Source::Heap { role, by: cell(*by), size }
             }
             ModelKind::Values(predictors) => {
                 let kinds = |p: &[Predictor]| p.iter().map(|p| (p.kind, p.by.is_some())).collect::<Vec<_>>();
@@ -55,29 +83,32 @@ impl Cells {
                     self.shared.push((previous, predictors.to_vec()));
                     self.shared.len() - 1
                 });
-                Source { cells: predictors.iter().map(|p| p.by.and_then(last)).collect(), shared }
+                Source::Values { cells: predictors.iter().map(|p| cell(p.by)).collect(), shared }
             }
         }
     }
 
-    /// What a heap's model goes by now: what tells contexts apart, and the size.
-    fn heap_contexts(&self, model: u16, cells: &[u64]) -> [u64; 2] {
-        let source = self.sources.get(usize::from(model)).map_or(&[][..], |s| &s.cells);
-        let value =
-            |i: usize| source.get(i).copied().flatten().and_then(|c| cells.get(c as usize)).copied().unwrap_or(0);
-        [value(0), value(1)]
+    #[inline]
+    fn role(&self, model: u16) -> Role {
+        match self.sources.get(usize::from(model)) {
+            Some(&Source::Heap { role, .. }) => role,
+            _ => Role::Used,
+        }
     }
 
-    /// How many values a model goes by.
-    pub(crate) fn count(&self, model: u16) -> usize {
-        self.sources.get(usize::from(model)).map_or(0, |s| s.cells.len())
-    }
-
-    /// Appends what a model goes by now.
-    pub(crate) fn contexts(&self, model: u16, cells: &[u64], contexts: &mut Vec<u64>) {
-        let source = self.sources.get(usize::from(model));
-        let values = source.map_or(&[][..], |s| &s.cells).iter();
-        contexts.extend(values.map(|cell| cell.and_then(|c| cells.get(c as usize)).copied().unwrap_or(0)));
+    /// What a model goes by now; of values the numbers are appended to `numbers`.
+    #[inline]
+    pub(crate) fn context(&self, model: u16, cells: &[u64], numbers: &mut Vec<u64>) -> Context {
+        let value = |cell: u32| cells.get(cell as usize).copied().unwrap_or(0);
+        match self.sources.get(usize::from(model)) {
+            Some(&Source::Heap { by, size, .. }) => Context::Heap { by: value(by), size: value(size) },
+            Some(Source::Values { cells, .. }) => {
+                let start = numbers.len();
+                numbers.extend(cells.iter().map(|&cell| value(cell)));
+                Context::Values { start, end: numbers.len() }
+            }
+            Some(Source::Absent) | None => Context::Values { start: 0, end: 0 },
+        }
     }
 }
 
@@ -86,8 +117,8 @@ impl Cells {
 pub(crate) struct Models {
     heap: Option<Box<Heap>>,
     values: Vec<Option<Values>>,
-    /// Space for what a model goes by.
-    contexts: Vec<u64>,
+    /// Space for what a value model goes by.
+    numbers: Vec<u64>,
     /// For writers: the rule that a heap begins with.
     pub(crate) rule: SizeRule,
     /// For writers: objects known to be live before the first record.
@@ -105,13 +136,27 @@ impl Models {
         self.carried.clear();
     }
 
-    fn values(&mut self, cells: &Cells, model: u16) -> Option<&mut Values> {
-        let shared = cells.sources.get(usize::from(model))?.shared;
+    fn values(&mut self, sources: &Cells, model: u16) -> Option<&mut Values> {
+        let Some(&Source::Values { shared, .. }) = sources.sources.get(usize::from(model)) else { return None };
         if shared >= self.values.len() {
             self.values.resize(shared + 1, None);
         }
-        let predictors = &cells.shared.get(shared)?.1;
+        let predictors = &sources.shared.get(shared)?.1;
         Some(self.values.get_mut(shared)?.get_or_insert_with(|| Values::new(predictors)))
+    }
+
+    /// The value behind a code, learnt, where that needs no element of the stream section and goes the usual way of a
+    /// heap. `None`: nothing has happened, and [`decode`](Self::decode) tells.
+    #[inline]
+    pub(crate) fn decode_usual(&mut self, sources: &Cells, model: u16, cells: &[u64], code: u64) -> Option<u64> {
+        let Some(&Source::Heap { role, by, size }) = sources.sources.get(usize::from(model)) else { return None };
+        let value = |cell: u32| cells.get(cell as usize).copied().unwrap_or(0);
+        let heap = self.heap.as_mut()?;
+        match role {
+            Role::Allocated => heap.allocated_usual(value(by), value(size), code),
+            Role::Freed => heap.freed_usual(value(by), code),
+            Role::Used => None,
+        }
     }
 
     /// The value behind a code, learnt.
@@ -120,7 +165,6 @@ impl Models {
     /// What `next` returns. The inner error: a code that names no candidate, and the like.
     pub(crate) fn decode(
         &mut self,
-        format: &Format,
         sources: &Cells,
         model: u16,
         cells: &[u64],
@@ -128,19 +172,18 @@ impl Models {
         next: Next<'_>,
     ) -> Result<Result<u64, ErrorKind>> {
         let unknown = Ok(Err(ErrorKind::NoCandidate(code)));
-        let Some(kind) = format.models.get(usize::from(model)).map(|m| &m.kind) else { return unknown };
-        let ModelKind::Heap { role, .. } = kind else {
-            let mut contexts = std::mem::take(&mut self.contexts);
-            contexts.clear();
-            sources.contexts(model, cells, &mut contexts);
+        let mut numbers = std::mem::take(&mut self.numbers);
+        numbers.clear();
+        let context = sources.context(model, cells, &mut numbers);
+        let Context::Heap { by, size } = context else {
             let value = self.values(sources, model).map(|values| {
-                let value = values.value(&contexts, code, next);
+                let value = values.value(&numbers, code, next);
                 if let Ok(Some(value)) = value {
-                    values.learn(&contexts, value);
+                    values.learn(&numbers, value);
                 }
                 value
             });
-            self.contexts = contexts;
+            self.numbers = numbers;
             return value.map_or(unknown, |value| value.map(|v| v.ok_or(ErrorKind::NoCandidate(code))));
         };
         let heap = match &mut self.heap {
@@ -150,33 +193,37 @@ impl Models {
                 Err(kind) => return Ok(Err(kind)),
             },
         };
-        let [by, size] = sources.heap_contexts(model, cells);
+        let role = sources.role(model);
         let candidate = match role {
-            HeapRole::Allocated { .. } => heap.allocated(by, size, code, next)?,
-            HeapRole::Freed | HeapRole::Used => heap.freed(by, code, next)?,
+            Role::Allocated => heap.allocated(by, size, code, next)?,
+            Role::Freed | Role::Used => heap.freed(by, code, next)?,
         };
         let Some((address, hint)) = candidate else { return unknown };
         match role {
-            HeapRole::Allocated { .. } => heap.allocate(by, size, address, code, hint),
-            HeapRole::Freed => heap.free(by, hint),
-            HeapRole::Used => {}
+            Role::Allocated => heap.allocate(by, size, address, code, hint),
+            Role::Freed => heap.free(by, hint),
+            Role::Used => {}
         }
         Ok(Ok(address))
     }
 
-    /// How a value is coded; nothing is learnt. What a heap's stream section begins with goes to `opening`.
+    /// How a value is coded; nothing is learnt. `numbers`: what value models go by. What a heap's stream section begins
+    /// with goes to `opening`.
+    #[inline]
     pub(crate) fn find(
         &mut self,
-        format: &Format,
-        cells: &Cells,
+        sources: &Cells,
         model: u16,
-        contexts: &[u64],
+        (context, numbers): (Context, &[u64]),
         value: u64,
         opening: &mut Vec<u64>,
     ) -> Found {
-        let kind = format.models.get(usize::from(model)).map(|m| &m.kind);
-        let Some(ModelKind::Heap { role, .. }) = kind else {
-            return self.values(cells, model).map_or(Found::miss(0, value), |values| values.find(contexts, value));
+        let (by, size) = match context {
+            Context::Heap { by, size } => (by, size),
+            Context::Values { start, end } => {
+                let numbers = numbers.get(start..end).unwrap_or_default();
+                return self.values(sources, model).map_or(Found::miss(0, value), |values| values.find(numbers, value));
+            }
         };
         let heap = match &mut self.heap {
             Some(heap) => heap,
@@ -187,10 +234,9 @@ impl Models {
                 self.heap.insert(Box::new(heap))
             }
         };
-        let &[by, size] = contexts else { return Found::miss(0, value) };
-        match role {
-            HeapRole::Allocated { .. } => heap.find_allocated(by, size, value),
-            HeapRole::Freed | HeapRole::Used => heap.find_freed(by, value),
+        match sources.role(model) {
+            Role::Allocated => heap.find_allocated(by, size, value),
+            Role::Freed | Role::Used => heap.find_freed(by, value),
         }
     }
 
@@ -200,30 +246,30 @@ impl Models {
     }
 
     /// Learns a value that was found.
+    #[inline]
     pub(crate) fn learn(
         &mut self,
-        format: &Format,
-        cells: &Cells,
+        sources: &Cells,
         model: u16,
-        contexts: &[u64],
+        (context, numbers): (Context, &[u64]),
         value: u64,
         found: &Found,
     ) {
-        match format.models.get(usize::from(model)).map(|m| &m.kind) {
-            Some(ModelKind::Values(_)) => {
-                if let Some(values) = self.values(cells, model) {
-                    values.learn(contexts, value);
+        match context {
+            Context::Heap { by, size } => {
+                let Some(heap) = &mut self.heap else { return };
+                match sources.role(model) {
+                    Role::Allocated => heap.allocate(by, size, value, found.code, found.hint),
+                    Role::Freed => heap.free(by, found.hint),
+                    Role::Used => {}
                 }
             }
-            Some(ModelKind::Heap { role, .. }) => {
-                let (Some(heap), &[by, size]) = (&mut self.heap, contexts) else { return };
-                match role {
-                    HeapRole::Allocated { .. } => heap.allocate(by, size, value, found.code, found.hint),
-                    HeapRole::Freed => heap.free(by, found.hint),
-                    HeapRole::Used => {}
+            Context::Values { start, end } => {
+                let numbers = numbers.get(start..end).unwrap_or_default();
+                if let Some(values) = self.values(sources, model) {
+                    values.learn(numbers, value);
                 }
             }
-            None => {}
         }
     }
 

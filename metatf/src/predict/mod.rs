@@ -9,7 +9,7 @@ mod cells;
 pub(crate) mod heap;
 mod values;
 
-pub(crate) use cells::{Cells, Models};
+pub(crate) use cells::{Cells, Context, Models};
 pub use heap::SizeRule;
 
 /// How a value is stored: a code, and what goes to the stream section.

@@ -2,6 +2,7 @@
 
 use super::super::NONE;
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 
 /// An object, or where one was.
 #[derive(Clone, Copy, Debug)]
@@ -76,21 +77,23 @@ impl Blocks {
         self.get(block).is_some_and(|b| b.slot == FREED && b.address == address)
     }
 
-    /// The block at an address that is not known yet. `None` where there are 2^32 of them.
-    pub(super) fn add(&mut self, address: u64) -> Option<u32> {
+    /// The block at an address, made where none is known there. `None` where there are 2^32 of them.
+    #[inline]
+    pub(super) fn at_or_add(&mut self, address: u64) -> Option<u32> {
+        let vacant = match self.by_address.entry(address) {
+            Entry::Occupied(known) => return Some(*known.get()),
+            Entry::Vacant(vacant) => vacant,
+        };
+        let new = Block { address, context: 0, class: 0, slot: FORGOTTEN, older: NONE, newer: NONE, stamp: 0 };
         let block = match self.spare.pop() {
             Some(block) => block,
-            None => {
-                let block = u32::try_from(self.all.len()).ok().filter(|&b| b < FORGOTTEN)?;
-                let none = Block { address, context: 0, class: 0, slot: FORGOTTEN, older: NONE, newer: NONE, stamp: 0 };
-                self.all.push(none);
-                block
-            }
+            None => u32::try_from(self.all.len()).ok().filter(|&b| b < FORGOTTEN)?,
         };
-        if let Some(b) = self.get_mut(block) {
-            b.address = address;
+        vacant.insert(block);
+        match self.all.get_mut(block as usize) {
+            Some(spare) => *spare = new,
+            None => self.all.push(new),
         }
-        self.by_address.insert(address, block);
         Some(block)
     }
 
@@ -121,12 +124,18 @@ impl Blocks {
         self.freed -= 1;
     }
 
-    /// Where more freed blocks are kept than should be: those freed longest ago.
+    fn kept(&self) -> usize {
+        KEPT + KEPT_PER_LIVE * self.most
+    }
+
+    /// Whether more freed blocks are kept than should be.
+    pub(super) fn has_surplus(&self) -> bool {
+        self.freed > self.kept()
+    }
+
+    /// The blocks freed longest ago, all but as many as stay when there are too many.
     pub(super) fn surplus(&self) -> Vec<u32> {
-        let kept = KEPT + KEPT_PER_LIVE * self.most;
-        if self.freed <= kept {
-            return Vec::new();
-        }
+        let kept = self.kept();
         let old = |b: &Block| b.slot == FREED && self.frees.wrapping_sub(b.stamp) as usize > kept / STAY;
         (0..).zip(&self.all).filter(|(_, b)| old(b)).map(|(block, _)| block).collect()
     }

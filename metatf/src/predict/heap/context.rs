@@ -63,6 +63,7 @@ impl Context {
     }
 
     /// Notes a free.
+    #[inline]
     pub(super) fn note_freed(&mut self, block: u32) {
         if let Some(entry) = self.recent.get_mut(self.recent_at) {
             *entry = block;
@@ -162,10 +163,15 @@ impl Context {
     }
 
     /// Closes up the order where most of it is dead.
+    #[inline]
     pub(super) fn close_up(&mut self, blocks: &mut Blocks) {
-        if self.order.len() <= SHORT || self.order.len() <= 2 * self.live {
-            return;
+        if self.order.len() > SHORT && self.order.len() > 2 * self.live {
+            self.close_up_now(blocks);
         }
+    }
+
+    #[cold]
+    fn close_up_now(&mut self, blocks: &mut Blocks) {
         let before = self.order.iter().take(self.freed_slot).filter(|&&b| b != NONE).count();
         self.order.retain(|&block| block != NONE);
         for (slot, &block) in self.order.iter().enumerate() {
@@ -190,6 +196,43 @@ impl Context {
             b.older = top;
             b.newer = NONE;
         }
+    }
+
+    /// The newest freed object of a class begins anew: its address. `None`: the class has none.
+    #[inline]
+    pub(super) fn take_newest(&mut self, blocks: &mut Blocks, class: u32) -> Option<u64> {
+        let list = self.classes.get_mut(class)?;
+        let block = list.newest;
+        let slot = u32::try_from(self.order.len()).ok().filter(|&slot| slot < super::blocks::FORGOTTEN)?;
+        let b = blocks.get_mut(block)?;
+        b.slot = slot;
+        let (address, older) = (b.address, b.older);
+        (list.newest, list.older, list.newer) = (older, older, NONE);
+        match blocks.get_mut(older) {
+            Some(b) => b.newer = NONE,
+            None => list.oldest = NONE,
+        }
+        blocks.leave();
+        blocks.count_live();
+        if self.last_freed == block {
+            self.last_freed = NONE;
+        }
+        self.order.push(block);
+        self.live += 1;
+        self.close_up(blocks);
+        Some(address)
+    }
+
+    /// An object of this context is freed by it: its address.
+    #[inline]
+    pub(super) fn free_own(&mut self, blocks: &mut Blocks, block: u32) -> Option<u64> {
+        let &Block { address, slot, class, .. } = blocks.get(block)?;
+        self.bury(slot as usize, true);
+        blocks.count_dead();
+        self.push(blocks, block, class);
+        self.note_freed(block);
+        blocks.enter(block);
+        Some(address)
     }
 
     /// Takes a block out of its class. `taken`: to be used again, so its neighbours may be next.

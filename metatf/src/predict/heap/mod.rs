@@ -102,9 +102,11 @@ impl Heap {
         let mut heap = Self::new(rule);
         for _ in 0..next()? {
             let by = next()?;
+            let mut end = 0_u64;
             for _ in 0..next()? {
-                let (address, size) = (next()?, next()?);
+                let (address, size) = (end.wrapping_add(unfold(next()?)), next()?);
                 heap.allocate(by, size, address, allocated::NULL, NONE);
+                end = address.wrapping_add(rule.round(size));
             }
         }
         Ok(Ok(heap))
@@ -116,9 +118,11 @@ impl Heap {
         let mut elements = vec![rule.number(), live.len() as u64];
         for (by, objects) in live {
             elements.extend([*by, objects.len() as u64]);
+            let mut end = 0_u64;
             for &(address, size) in objects {
                 heap.allocate(*by, size, address, allocated::NULL, NONE);
-                elements.extend([address, size]);
+                elements.extend([fold(address.wrapping_sub(end)), size]);
+                end = address.wrapping_add(rule.round(size));
             }
         }
         (heap, elements)
@@ -248,6 +252,31 @@ impl Heap {
         Ok(block.and_then(|b| self.blocks.get(b).filter(|x| x.slot == blocks::FREED).map(|x| (x.address, b))))
     }
 
+    /// What [`allocated`](Self::allocated) and [`allocate`](Self::allocate) do where the top of a free list is taken. `None`:
+    /// nothing has happened.
+    #[inline]
+    pub(crate) fn allocated_usual(&mut self, by: u64, size: u64, code: u64) -> Option<u64> {
+        if code != allocated::NEWEST || by != self.latest.0 {
+            return None;
+        }
+        let context = self.contexts.get_mut(self.latest.1 as usize)?;
+        let class = context.classes.find(self.rule.round(size))?;
+        context.take_newest(&mut self.blocks, class)
+    }
+
+    /// What [`freed`](Self::freed) and [`free`](Self::free) do for one of the newest objects. `None`: nothing has happened.
+    #[inline]
+    pub(crate) fn freed_usual(&mut self, by: u64, code: u64) -> Option<u64> {
+        if code >= freed::NEWER || by != self.latest.0 {
+            return None;
+        }
+        let context = self.contexts.get_mut(self.latest.1 as usize)?;
+        let block = context.newest(usize::try_from(code).ok()?)?;
+        let address = context.free_own(&mut self.blocks, block)?;
+        self.forget_surplus();
+        Some(address)
+    }
+
     /// Learns of a new object. `hint`: its block, where that is known.
     pub(crate) fn allocate(&mut self, by: u64, size: u64, address: u64, code: u64, hint: u32) {
         if address == 0 {
@@ -255,11 +284,16 @@ impl Heap {
         }
         let by = self.enter(by);
         let round = self.rule.round(size);
-        let block = if self.blocks.is_freed_at(hint, address) { Some(hint) } else { self.blocks.at(address) };
-        if let Some(old) = block {
-            self.clear(old);
+        if code == allocated::NEWEST
+            && let Some(context) = self.contexts.get_mut(by as usize)
+            && let Some(class) = context.classes.find(round)
+            && context.take_newest(&mut self.blocks, class).is_some()
+        {
+            return;
         }
-        let Some(block) = block.or_else(|| self.blocks.add(address)) else { return };
+        let known = Some(hint).filter(|&hint| self.blocks.is_freed_at(hint, address));
+        let Some(block) = known.or_else(|| self.blocks.at_or_add(address)) else { return };
+        self.clear(block);
         let Some(context) = self.contexts.get_mut(by as usize) else { return };
         let class = context.classes.find_or_add(round);
         learn_fresh(context, class, address, address.wrapping_add(round), code);
@@ -372,12 +406,18 @@ impl Heap {
     pub(crate) fn free(&mut self, by: u64, hint: u32) {
         let Some(&block) = self.blocks.get(hint).filter(|_| self.blocks.is_live(hint)) else { return };
         let by = self.enter(by);
+        if block.context == by {
+            if let Some(context) = self.contexts.get_mut(by as usize) {
+                context.free_own(&mut self.blocks, hint);
+            }
+            return self.forget_surplus();
+        }
         let Some(owner) = self.contexts.get_mut(block.context as usize) else { return };
-        owner.bury(block.slot as usize, block.context == by);
+        owner.bury(block.slot as usize, false);
         self.blocks.count_dead();
         let round = owner.classes.get(block.class).map_or(0, |class| class.round);
         let Some(context) = self.contexts.get_mut(by as usize) else { return };
-        let class = if block.context == by { block.class } else { context.classes.find_or_add(round) };
+        let class = context.classes.find_or_add(round);
         if let Some(b) = self.blocks.get_mut(hint) {
             b.context = by;
         }
@@ -388,7 +428,15 @@ impl Heap {
     }
 
     /// Keeps memory within a multiple of what was live at a time.
+    #[inline]
     fn forget_surplus(&mut self) {
+        if self.blocks.has_surplus() {
+            self.sweep();
+        }
+    }
+
+    #[cold]
+    fn sweep(&mut self) {
         for block in self.blocks.surplus() {
             let context = self.blocks.get(block).map_or(NONE, |b| b.context);
             if let Some(context) = self.contexts.get_mut(context as usize) {
