@@ -43,7 +43,8 @@ Examples:
 
 `-` stands for standard input or output wherever a file is named. Where a
 trace does not carry its DTD, it is looked for in the order: --dtd, the
-built-in DTDs (HATF10, HATF10-split, heap), the files and folders on METATF_PATH.
+built-in DTDs (HATF10, HATF10-split, heap, heap-split, heap-values), the files and
+folders on METATF_PATH.
 
 Exit status: 0 all is well, 1 something is wrong with a DTD or a trace, 2 the
 command line is wrong.";
