@@ -9,6 +9,7 @@ use crate::container::{ChunkWriter, ExtentWriter, Order, Sink, WriteOptions};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::format::{COMMENT, Interpretation, METADATA, SECTION};
 use crate::group_write::Chunk;
+use crate::predict::SizeRule;
 use crate::reader::{FormatRef, Metadata};
 use crate::row_write::{Attempt, Misfit, RowWriter, UNPREDICTED, bytes_for};
 use crate::state::{Change, State};
@@ -93,7 +94,9 @@ impl<S: Sink> RecordWriter<S> {
         };
         let section = |i| {
             let mut state = State::new(&format, i);
-            state.models.rule = options.size_rule;
+            // Version 0 cannot say that a model begins anew.
+            let unknown = (options.version == 0).then(SizeRule::default);
+            state.models.set_rule(options.size_rule.or(unknown));
             SectionWriter::new(state)
         };
         let sections = (0..format.sections.len()).map(section).collect();
@@ -183,6 +186,7 @@ impl<S: Sink> RecordWriter<S> {
         self.last_section == Some(section)
             && writer.out.used < self.chunk_size
             && !writer.fresh
+            && !writer.state.models.is_outdated()
             && self.group_bytes + self.streams.held < self.group_size
     }
 
@@ -416,6 +420,12 @@ impl<S: Sink> RecordWriter<S> {
         let length = self.sections.get(section).map_or(0, |s| s.out.used);
         if length >= self.chunk_size {
             self.close_chunk(section)?;
+        }
+        if self.sections.get(section).is_some_and(|s| s.state.models.is_outdated()) {
+            self.close_chunk(section)?;
+            if let Some(writer) = self.sections.get_mut(section) {
+                writer.restart(&self.format);
+            }
         }
         let held = self.group_bytes + self.streams.held;
         if held >= self.group_size {

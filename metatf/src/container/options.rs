@@ -75,8 +75,8 @@ pub struct WriteOptions {
     pub filter: Filter,
     /// Sections, by number, that are compressed differently.
     pub section_options: BTreeMap<u8, (Codec, Filter)>,
-    /// How the allocator rounds sizes, for sections with a model of the heap.
-    pub size_rule: SizeRule,
+    /// How the allocator rounds sizes, for sections with a model of the heap; `None`: as its first objects tell.
+    pub size_rule: Option<SizeRule>,
     /// Bytes of content after which a chunk is closed.
     pub chunk_size: usize,
     /// Bytes of content after which a group is closed.
@@ -95,7 +95,7 @@ impl Default for WriteOptions {
             trial: None,
             filter: Filter::Auto,
             section_options: BTreeMap::new(),
-            size_rule: SizeRule::default(),
+            size_rule: None,
             chunk_size: 1 << 20,
             group_size: 16 << 20,
         }

@@ -1,6 +1,6 @@
 //! The models of one section: where each finds what it goes on, and what each has learnt.
 
-use super::heap::{Heap, Live, SizeRule};
+use super::heap::{Guess, Heap, Live, SizeRule};
 use super::values::Values;
 use super::{Found, NONE};
 use crate::error::{ErrorKind, Result};
@@ -120,7 +120,11 @@ pub(crate) struct Models {
     /// Space for what a value model goes by.
     numbers: Vec<u64>,
     /// For writers: the rule that a heap begins with.
-    pub(crate) rule: SizeRule,
+    rule: SizeRule,
+    /// For writers: the rule is not known yet.
+    guess: Option<Box<Guess>>,
+    /// The guess came to another rule than the heap goes by.
+    outdated: bool,
     /// For writers: objects known to be live before the first record.
     pub(crate) carried: Vec<Live>,
 }
@@ -129,8 +133,31 @@ pub(crate) struct Models {
 type Next<'n> = &'n mut dyn FnMut() -> Result<u64>;
 
 impl Models {
-    /// Forgets everything.
+    /// For writers: heaps begin with this rule; without one, it is guessed.
+    pub(crate) fn set_rule(&mut self, rule: Option<SizeRule>) {
+        self.rule = rule.unwrap_or_default();
+        self.guess = rule.is_none().then(|| Box::new(Guess::new()));
+    }
+
+    /// Whether a heap goes by a rule that turned out to be the wrong one: it should begin anew.
+    pub(crate) fn is_outdated(&self) -> bool {
+        self.outdated
+    }
+
+    #[inline]
+    fn note(&mut self, size: u64, address: u64) {
+        if let Some(guess) = &mut self.guess
+            && let Some(rule) = guess.note(size, address)
+        {
+            self.guess = None;
+            self.outdated = rule != self.rule;
+            self.rule = rule;
+        }
+    }
+
+    /// Forgets everything but the rule.
     pub(crate) fn reset(&mut self) {
+        self.outdated = false;
         self.heap = None;
         self.values.clear();
         self.carried.clear();
@@ -259,7 +286,10 @@ impl Models {
             Context::Heap { by, size } => {
                 let Some(heap) = &mut self.heap else { return };
                 match sources.role(model) {
-                    Role::Allocated => heap.allocate(by, size, value, found.code, found.hint),
+                    Role::Allocated => {
+                        heap.allocate(by, size, value, found.code, found.hint);
+                        self.note(size, value);
+                    }
                     Role::Freed => heap.free(by, found.hint),
                     Role::Used => {}
                 }

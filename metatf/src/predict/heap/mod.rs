@@ -8,8 +8,10 @@
 mod blocks;
 mod classes;
 mod context;
+mod guess;
 
 pub use classes::SizeRule;
+pub(crate) use guess::Guess;
 
 use super::{Found, NONE, fold, unfold};
 use crate::error::{ErrorKind, Result};

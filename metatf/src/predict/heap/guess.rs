@@ -1,0 +1,63 @@
+//! Which rule of sizes an allocator goes by, told from where its first objects lie.
+
+use super::classes::SizeRule;
+use hashbrown::HashMap;
+
+/// Allocations that are looked at.
+const ENOUGH: u32 = 4096;
+
+/// Counts, for each rule, how often an object begins where the one before it ends, or the one before it of its class.
+#[derive(Clone, Debug)]
+pub(crate) struct Guess {
+    seen: u32,
+    tallies: [Tally; 2],
+}
+
+#[derive(Clone, Debug, Default)]
+struct Tally {
+    rule: SizeRule,
+    hits: u32,
+    end: u64,
+    ends: HashMap<u64, u64>,
+}
+
+impl Guess {
+    pub(crate) fn new() -> Self {
+        let tally = |rule| Tally { rule, ..Tally::default() };
+        Self { seen: 0, tallies: [tally(SizeRule::Header), tally(SizeRule::Classes)] }
+    }
+
+    /// Notes a new object. When enough were seen: the rule that explains most.
+    pub(crate) fn note(&mut self, size: u64, address: u64) -> Option<SizeRule> {
+        for tally in &mut self.tallies {
+            let round = tally.rule.round(size);
+            let end = address.wrapping_add(round);
+            let before = tally.ends.insert(round, end);
+            tally.hits += u32::from(tally.end == address || before == Some(address));
+            tally.end = end;
+        }
+        self.seen += 1;
+        let [header, classes] = &self.tallies;
+        let best = if classes.hits > header.hits { classes.rule } else { header.rule };
+        (self.seen >= ENOUGH).then_some(best)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_told_apart() {
+        for rule in [SizeRule::Header, SizeRule::Classes] {
+            let (mut guess, mut address) = (Guess::new(), 0x1000);
+            let found = (0..ENOUGH).find_map(|i| {
+                let size = u64::from(i * 37 % 400);
+                let found = guess.note(size, address);
+                address += rule.round(size);
+                found
+            });
+            assert_eq!(found, Some(rule));
+        }
+    }
+}
