@@ -75,6 +75,11 @@ pub(crate) struct Record {
     #[arg(long, value_name = "TICK", default_value = "1us", value_parser = clock)]
     pub(crate) clock: u64,
 
+    /// How small against how fast: fast, default or archive. (`hatf convert --profile archive` makes a trace smaller
+    /// afterwards, which does not hold the program up.)
+    #[arg(long, value_name = "PROFILE", default_value_t = Profile::Default, conflicts_with = "no_trace")]
+    pub(crate) profile: Profile,
+
     /// Say nothing on standard error but what went wrong.
     #[arg(short, long)]
     pub(crate) quiet: bool,

@@ -45,14 +45,16 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
 
 fn to_file(options: &Options, path: &Path, analysis: Option<&mut Analysis>) -> Result<Outcome> {
     let file = trace::create(path)?;
+    let mut write = WriteOptions::default();
+    options.profile.apply(&mut write);
     let (recorded, file) = match options.format {
         TraceFormat::Heap => {
-            let heap = HeapOptions { resolution: options.clock, ..HeapOptions::default() };
+            let heap = HeapOptions { write, resolution: options.clock, ..HeapOptions::default() };
             let mut trace = HeapWriter::new(file, &heap)?;
             (record(&options.command, &mut trace, analysis), trace.finish().map(|(file, _)| file))
         }
         TraceFormat::Hatf10 => {
-            let mut trace = Hatf10Writer::new(file, &WriteOptions::default())?;
+            let mut trace = Hatf10Writer::new(file, &write)?;
             (record(&options.command, &mut trace, analysis), trace.finish().map(|(file, _)| file))
         }
     };

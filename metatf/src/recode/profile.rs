@@ -44,7 +44,7 @@ impl Profile {
     pub fn apply(self, write: &mut WriteOptions) {
         (write.filter, write.chunk_size, write.group_size) = match self {
             Self::Fast => (Filter::None, 256 << 10, 4 << 20),
-            Self::Default => (Filter::Auto, 1 << 20, 16 << 20),
+            Self::Default => (Filter::Auto, 4 << 20, 16 << 20),
             Self::Archive => (Filter::Auto, 16 << 20, 64 << 20),
         };
         let (codec, trial) = match self {
