@@ -12,6 +12,8 @@ mod reset_of_nothing;
 mod shared_table_of_numbers;
 #[path = "regress/stride_into_version_0.rs"]
 mod stride_into_version_0;
+#[path = "regress/table_after_the_last_group.rs"]
+mod table_after_the_last_group;
 #[path = "regress/table_of_a_later_group.rs"]
 mod table_of_a_later_group;
 #[path = "regress/version_0_has_no_resets.rs"]

@@ -57,6 +57,11 @@ impl<S: Sink> Writer<S> {
         self.put_tables()
     }
 
+    /// Ends the group where lines of shared tables wait, and nothing comes after them: they are not of this group.
+    pub(crate) fn end_before_tables(&mut self) -> Result<()> {
+        if self.tables.is_empty() { Ok(()) } else { self.inner.start_group() }
+    }
+
     fn put_tables(&mut self) -> Result<()> {
         for (section, tape) in std::mem::take(&mut self.tables) {
             self.element(section, true, &tape)?;

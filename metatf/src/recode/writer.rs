@@ -155,7 +155,7 @@ impl<S: Sink> PlannedWriter<S> {
     }
 
     /// Appends an element to a stream section, behind the records so far; gives its offset. An element of a shared table
-    /// is written with what follows it, and has none yet.
+    /// is written with what follows it, and has none yet; where nothing follows it stands behind the last group.
     ///
     /// # Errors
     /// As [`Writer::element`].
@@ -214,7 +214,7 @@ impl<S: Sink> PlannedWriter<S> {
     /// # Errors
     /// The sink's; what the last block's records ask of their stream sections.
     pub fn finish(mut self) -> Result<(S, Report)> {
-        if let Err(error) = self.flush() {
+        if let Err(error) = self.flush().and_then(|()| self.writer.end_before_tables()) {
             self.writer.abandon();
             return Err(error);
         }
