@@ -22,7 +22,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     };
     let mut write = WriteOptions::default();
     options.profile.apply(&mut write);
-    let convert = Convert { from: options.from, write, resolution: options.clock };
+    let convert = Convert { from: options.from, write, resolution: options.clock, group_records: options.group };
     let (target, sink) = Target::create(options.output.as_deref())?;
     let sink = Box::new(Shown::new(sink, target.is_stdout()));
     let (sink, losses) = hatf::convert::convert(input, to, &convert, sink)?;

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 
 use hatf::Error;
 use hatf::convert::Form;
+use hatf::heap::GROUP_RECORDS;
 use metatf::recode::Profile;
 
 /// Heap allocation traces: record, report, convert and read them.
@@ -80,6 +81,11 @@ pub(crate) struct Record {
     #[arg(long, value_name = "PROFILE", default_value_t = Profile::Default, conflicts_with = "no_trace")]
     pub(crate) profile: Profile,
 
+    /// Records in a group, about. What a group holds is safe when it is full, and can be read without the groups before
+    /// it; small groups make a large trace.
+    #[arg(long, value_name = "RECORDS", default_value_t = GROUP_RECORDS, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) group: u64,
+
     /// Say nothing on standard error but what went wrong.
     #[arg(short, long)]
     pub(crate) quiet: bool,
@@ -136,6 +142,11 @@ pub(crate) struct Convert {
     /// Length of a tick of a heap trace's clock, 1ns to 1ms, or off; without it, that of the input.
     #[arg(long, value_name = "TICK", value_parser = clock)]
     pub(crate) clock: Option<u64>,
+
+    /// Records in a group of a heap trace, about; a million without. A group can be read without those before it, and in
+    /// parallel, but knows little of what was allocated before: small groups make a large trace.
+    #[arg(long, value_name = "RECORDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) group: Option<u64>,
 
     /// Exit with status 1 if something was lost.
     #[arg(long)]

@@ -49,7 +49,7 @@ fn to_file(options: &Options, path: &Path, analysis: Option<&mut Analysis>) -> R
     options.profile.apply(&mut write);
     let (recorded, file) = match options.format {
         TraceFormat::Heap => {
-            let heap = HeapOptions { write, resolution: options.clock, ..HeapOptions::default() };
+            let heap = HeapOptions { write, resolution: options.clock, group_records: options.group };
             let mut trace = HeapWriter::new(file, &heap)?;
             (record(&options.command, &mut trace, analysis), trace.finish().map(|(file, _)| file))
         }

@@ -43,7 +43,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
         let mut command = vec![OsString::from(&program)];
         command.extend(arguments.iter().map(OsString::from));
         writeln!(out, "1. Record a program: {}\n", program.display())?;
-        writeln!(out, "   $ hatf record -o {} {name} {}", options.output.display(), short(arguments))?;
+        writeln!(out, "   $ hatf record -o {} {name} {}", options.output.display(), quoted(arguments))?;
         out.flush()?;
         let clock = HeapOptions { resolution: CLOCK, ..HeapOptions::default() };
         let mut trace = HeapWriter::new(trace::create(&options.output)?, &clock)?;
@@ -139,10 +139,12 @@ fn find(name: &str) -> Option<PathBuf> {
     })
 }
 
-fn short(arguments: &[&str]) -> String {
-    let text = arguments.join(" ");
-    if text.chars().count() <= 60 {
-        return text;
-    }
-    text.chars().take(57).chain("...".chars()).collect()
+/// Arguments as a shell takes them.
+fn quoted(arguments: &[&str]) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    let quote = |argument: &&str| match argument.chars().all(plain) && !argument.is_empty() {
+        true => (*argument).to_owned(),
+        false => format!("'{}'", argument.replace('\'', r"'\''")),
+    };
+    arguments.iter().map(quote).collect::<Vec<_>>().join(" ")
 }

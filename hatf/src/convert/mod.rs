@@ -23,7 +23,7 @@ use metatf::container::{Reader, Sink, WriteOptions};
 
 use crate::event::{EventSink, EventSource, copy};
 use crate::hatf10::Hatf10Writer;
-use crate::heap::{HeapOptions, HeapReader, HeapWriter};
+use crate::heap::{GROUP_RECORDS, HeapOptions, HeapReader, HeapWriter};
 use crate::loss::Losses;
 use crate::trace::TraceReader;
 use crate::{Error, Result};
@@ -37,6 +37,8 @@ pub struct Options {
     pub write: WriteOptions,
     /// Nanoseconds in a tick of a `heap` trace's clock; without, that of the input.
     pub resolution: Option<u64>,
+    /// Records in a group of a `heap` trace; without, [`GROUP_RECORDS`].
+    pub group_records: Option<u64>,
 }
 
 /// A source of any form. The forms that are to be fast are apart.
@@ -67,7 +69,8 @@ pub fn convert(mut input: Input, to: Form, options: &Options, output: Box<dyn Si
     match to {
         Form::Heap => {
             let (resolution, write) = (resolution(&source, options), options.write.clone());
-            into_heap(source, &HeapOptions { write, resolution, ..HeapOptions::default() }, output)
+            let group_records = options.group_records.unwrap_or(GROUP_RECORDS);
+            into_heap(source, &HeapOptions { write, resolution, group_records }, output)
         }
         Form::Jsonl => into_json(source, output),
         Form::Hatf10 => {

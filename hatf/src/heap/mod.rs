@@ -4,7 +4,7 @@ mod read;
 mod write;
 
 pub use read::HeapReader;
-pub use write::{HeapOptions, HeapWriter};
+pub use write::{GROUP_RECORDS, HeapOptions, HeapWriter};
 
 use crate::Error;
 

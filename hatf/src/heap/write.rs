@@ -33,9 +33,12 @@ pub struct HeapOptions {
     pub resolution: u64,
 }
 
+/// Records in a group where nobody says otherwise.
+pub const GROUP_RECORDS: u64 = 1_000_000;
+
 impl Default for HeapOptions {
     fn default() -> Self {
-        Self { write: WriteOptions::default(), group_records: 1_000_000, resolution: 1 }
+        Self { write: WriteOptions::default(), group_records: GROUP_RECORDS, resolution: 1 }
     }
 }
 
