@@ -1,7 +1,7 @@
 //! The models of one section: where each finds what it goes on, and what each has learnt.
 
 use super::heap::{Guess, Heap, Live, SizeRule};
-use super::values::Values;
+use super::values::{MOST_NUMBERS, Values};
 use super::{Found, NONE};
 use crate::error::{ErrorKind, Result};
 use crate::format::{Format, HeapRole, LeafRef, Model, ModelKind, Predictor};
@@ -117,6 +117,8 @@ impl Cells {
 pub(crate) struct Models {
     heap: Option<Box<Heap>>,
     values: Vec<Option<Values>>,
+    /// Numbers that the tables of value models may still take.
+    room: usize,
     /// Space for what a value model goes by.
     numbers: Vec<u64>,
     /// For writers: the rule that a heap begins with.
@@ -160,16 +162,20 @@ impl Models {
         self.outdated = false;
         self.heap = None;
         self.values.clear();
+        self.room = MOST_NUMBERS;
         self.carried.clear();
     }
 
-    fn values(&mut self, sources: &Cells, model: u16) -> Option<&mut Values> {
+    /// A value model, and the room that the section's tables have left.
+    fn values(&mut self, sources: &Cells, model: u16) -> Option<(&mut Values, &mut usize)> {
         let Some(&Source::Values { shared, .. }) = sources.sources.get(usize::from(model)) else { return None };
         if shared >= self.values.len() {
             self.values.resize(shared + 1, None);
         }
         let predictors = &sources.shared.get(shared)?.1;
-        Some(self.values.get_mut(shared)?.get_or_insert_with(|| Values::new(predictors)))
+        let room = &mut self.room;
+        let values = self.values.get_mut(shared)?.get_or_insert_with(|| Values::new(predictors, room));
+        Some((values, room))
     }
 
     /// The value behind a code, learnt, where that needs no element of the stream section and goes the usual way of a
@@ -203,10 +209,10 @@ impl Models {
         numbers.clear();
         let context = sources.context(model, cells, &mut numbers);
         let Context::Heap { by, size } = context else {
-            let value = self.values(sources, model).map(|values| {
+            let value = self.values(sources, model).map(|(values, room)| {
                 let value = values.value(&numbers, code, next);
                 if let Ok(Some(value)) = value {
-                    values.learn(&numbers, value);
+                    values.learn(&numbers, value, room);
                 }
                 value
             });
@@ -249,7 +255,9 @@ impl Models {
             Context::Heap { by, size } => (by, size),
             Context::Values { start, end } => {
                 let numbers = numbers.get(start..end).unwrap_or_default();
-                return self.values(sources, model).map_or(Found::miss(0, value), |values| values.find(numbers, value));
+                return self
+                    .values(sources, model)
+                    .map_or(Found::miss(0, value), |(values, _)| values.find(numbers, value));
             }
         };
         let heap = match &mut self.heap {
@@ -296,8 +304,8 @@ impl Models {
             }
             Context::Values { start, end } => {
                 let numbers = numbers.get(start..end).unwrap_or_default();
-                if let Some(values) = self.values(sources, model) {
-                    values.learn(numbers, value);
+                if let Some((values, room)) = self.values(sources, model) {
+                    values.learn(numbers, value, room);
                 }
             }
         }

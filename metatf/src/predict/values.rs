@@ -13,6 +13,8 @@ const HISTORY: usize = 3;
 /// Lines of a table with a context, at first and at most.
 const FIRST_LINES: usize = 1 << 6;
 const MOST_LINES: usize = 1 << 16;
+/// Numbers that all tables of a section hold at most: one that would go beyond does not grow.
+pub(crate) const MOST_NUMBERS: usize = 1 << 22;
 /// Candidates of a finite context.
 const FOLLOWERS: usize = 2;
 
@@ -40,8 +42,9 @@ struct Table {
 }
 
 impl Values {
-    pub(crate) fn new(predictors: &[Predictor]) -> Self {
-        let predictors = predictors.iter().map(Table::new).collect();
+    /// `room`: how many numbers the section's tables may still take.
+    pub(crate) fn new(predictors: &[Predictor], room: &mut usize) -> Self {
+        let predictors = predictors.iter().map(|predictor| Table::new(predictor, room)).collect();
         Self { predictors, values: [0; HISTORY], steps: [0; HISTORY], seen: 0 }
     }
 
@@ -81,7 +84,7 @@ impl Values {
     }
 
     /// Learns a value.
-    pub(crate) fn learn(&mut self, contexts: &[u64], value: u64) {
+    pub(crate) fn learn(&mut self, contexts: &[u64], value: u64, room: &mut usize) {
         let step = value.wrapping_sub(self.values[0]);
         let lines: [usize; 64] = {
             let mut lines = [0; 64];
@@ -103,7 +106,7 @@ impl Values {
                     }
                 }
             }
-            table.grow(self.seen);
+            table.grow(self.seen, room);
         }
         self.values.rotate_right(1);
         self.values[0] = value;
@@ -139,7 +142,7 @@ impl Values {
 }
 
 impl Table {
-    fn new(predictor: &Predictor) -> Self {
+    fn new(predictor: &Predictor, room: &mut usize) -> Self {
         let width = match predictor.kind {
             PredictorKind::LastValue(n) => usize::from(n).max(1),
             PredictorKind::Stride => 2,
@@ -147,7 +150,8 @@ impl Table {
         };
         let by_history = matches!(predictor.kind, PredictorKind::Fcm(_) | PredictorKind::Dfcm(_));
         let single = predictor.by.is_none() && !by_history;
-        let lines = if single { 1 } else { FIRST_LINES };
+        let lines = if single || *room < FIRST_LINES * width { 1 } else { FIRST_LINES };
+        *room = room.saturating_sub(lines * width);
         Self { kind: predictor.kind, single, width, cells: vec![0; lines * width] }
     }
 
@@ -159,9 +163,11 @@ impl Table {
     }
 
     /// Doubles the table when as many values were seen as it has lines.
-    fn grow(&mut self, seen: usize) {
+    fn grow(&mut self, seen: usize, room: &mut usize) {
         let lines = self.cells.len() / self.width.max(1);
-        if !self.single && seen >= lines && lines < MOST_LINES {
+        let fits = self.cells.len() <= *room;
+        if !self.single && seen >= lines && lines < MOST_LINES && fits {
+            *room -= self.cells.len();
             self.cells.extend_from_within(..);
         }
     }
@@ -190,7 +196,7 @@ mod tests {
 
     fn model(kinds: &[PredictorKind]) -> Values {
         let predictors: Vec<_> = kinds.iter().map(|&kind| Predictor { kind, by: None }).collect();
-        Values::new(&predictors)
+        Values::new(&predictors, &mut { MOST_NUMBERS })
     }
 
     /// Codes of a sequence, after decoding it again.
@@ -203,8 +209,8 @@ mod tests {
             let mut elements = found.elements().iter().copied();
             let back = reader.value(&contexts, found.code, &mut || elements.next().ok_or(()));
             assert_eq!(back, Ok(Some(value)));
-            writer.learn(&contexts, value);
-            reader.learn(&contexts, value);
+            writer.learn(&contexts, value, &mut { MOST_NUMBERS });
+            reader.learn(&contexts, value, &mut { MOST_NUMBERS });
             codes.push(found.code);
         }
         codes

@@ -30,6 +30,8 @@ pub(super) const FORGOTTEN: u32 = u32::MAX - 1;
 const KEPT: usize = 4096;
 /// Freed blocks that are kept for each block of the largest number that were live at a time.
 const KEPT_PER_LIVE: usize = 4;
+/// Addresses that a model knows at most.
+const MOST: usize = 1 << 21;
 /// The latest of so many of them stay when there are more.
 const STAY: usize = 2;
 
@@ -122,6 +124,11 @@ impl Blocks {
     /// A freed block is used again, or forgotten.
     pub(super) fn leave(&mut self) {
         self.freed -= 1;
+    }
+
+    /// Whether no more addresses can be known.
+    pub(super) fn is_full(&self) -> bool {
+        self.by_address.len() >= MOST
     }
 
     fn kept(&self) -> usize {

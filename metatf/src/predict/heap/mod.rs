@@ -79,6 +79,9 @@ pub(crate) struct Heap {
     latest: (u64, u32),
 }
 
+/// Contexts that a model has at most.
+const MOST_CONTEXTS: usize = 1 << 12;
+
 /// Objects that are live, the oldest first: address, and a size of the same class. Before them the value that tells their
 /// context from others.
 pub(crate) type Live = (u64, Vec<(u64, u64)>);
@@ -310,6 +313,7 @@ impl Heap {
         }
         self.blocks.count_live();
         context.close_up(&mut self.blocks);
+        self.stay_in_bounds();
     }
 
     /// A block is used anew: it leaves the list it is in, or the order of allocation.
@@ -427,6 +431,15 @@ impl Heap {
         context.note_freed(hint);
         self.blocks.enter(hint);
         self.forget_surplus();
+        self.stay_in_bounds();
+    }
+
+    /// A model that knows too much begins anew.
+    #[inline]
+    fn stay_in_bounds(&mut self) {
+        if self.blocks.is_full() || self.contexts.len() >= MOST_CONTEXTS {
+            *self = Self::new(self.rule);
+        }
     }
 
     /// Keeps memory within a multiple of what was live at a time.

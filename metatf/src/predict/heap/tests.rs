@@ -146,3 +146,13 @@ fn codes_that_name_nothing() {
     assert_eq!(both.writer.allocated(0, 8, allocated::END, &mut || Ok(0)), Ok(None));
     assert_eq!(both.writer.freed(0, freed::NULL + 1, &mut || Ok(0)), Ok(None));
 }
+
+#[test]
+fn contexts_are_bounded() {
+    let mut heap = Both::new();
+    for by in 0..10_000 {
+        heap.allocate(by, 24, 0x1000 + by * 32);
+        heap.free(by + 1, 0x1000 + by * 32);
+    }
+    assert!(heap.writer.contexts.len() <= MOST_CONTEXTS);
+}
