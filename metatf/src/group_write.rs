@@ -145,7 +145,9 @@ impl<S: Sink> RecordWriter<S> {
         }
         match self.single_width(section) {
             Some(_) => {
-                let segments = agree(put, given)?;
+                let number = self.format.sections.get(section).map_or(0, |s| s.number);
+                let foretold = self.format.models.iter().any(|model| model.section == number);
+                let segments = agree(put, given, foretold)?;
                 for (i, segment) in segments.iter().enumerate() {
                     self.put_numbers(section, segment, i == 0)?;
                 }
@@ -263,24 +265,26 @@ fn least_width(writer: &crate::writer::SectionWriter, values: &[u64]) -> u8 {
 }
 
 /// The elements of a stream of numbers: those given outright, or those that strides put there, skipped ones filled with
-/// the value before them. Where both are there they have to agree.
-fn agree(put: Vec<Option<u64>>, given: Vec<Segment>) -> Result<Vec<Segment>> {
-    if given.is_empty() {
-        let mut before = 0;
-        let fill = |value: Option<u64>| {
-            before = value.unwrap_or(before);
-            before
-        };
-        let values: Vec<u64> = put.into_iter().map(fill).collect();
-        return Ok(vec![Segment { values, ..Segment::default() }]);
-    }
+/// the value before them. Where both are there they have to agree; but where models leave values there, what was given is
+/// another writer's.
+fn agree(put: Vec<Option<u64>>, given: Vec<Segment>, foretold: bool) -> Result<Vec<Segment>> {
     let mut elements = given.iter().flat_map(|s| &s.values);
-    for value in put {
+    let agrees = put.iter().all(|value| {
         let element = elements.next();
-        if value.is_some() && element != value.as_ref() {
-            let why = "the elements given for a stream section are not the values its records take from it";
-            return Err(Error::at(0, ErrorKind::Usage(why)));
-        }
+        value.is_none() || element == value.as_ref()
+    });
+    if agrees && !given.is_empty() {
+        return Ok(given);
     }
-    Ok(given)
+    if !given.is_empty() && !foretold {
+        let why = "the elements given for a stream section are not the values its records take from it";
+        return Err(Error::at(0, ErrorKind::Usage(why)));
+    }
+    let mut before = 0;
+    let fill = |value: Option<u64>| {
+        before = value.unwrap_or(before);
+        before
+    };
+    let values: Vec<u64> = put.into_iter().map(fill).collect();
+    Ok(vec![Segment { values, ..Segment::default() }])
 }

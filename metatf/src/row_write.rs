@@ -37,10 +37,18 @@ pub(crate) struct Attempt {
     /// Predicted leaves of the record, and what value models go by.
     pending: Vec<Pending>,
     numbers: Vec<u64>,
-    /// Codes of the record's predicted leaves that its models have learnt.
-    codes: Vec<u64>,
-    /// What a heap's stream section begins with.
-    opening: Vec<u64>,
+    /// For the record's predicted leaves whose values its models have learnt.
+    codes: Vec<Known>,
+    /// What they leave to stream sections.
+    elements: Vec<u64>,
+}
+
+/// How a value that a model has learnt is stored.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    code: u64,
+    /// From where to where its elements are in [`Attempt::elements`].
+    elements: (usize, usize),
 }
 
 /// A predicted leaf whose code is not known yet.
@@ -60,11 +68,7 @@ impl Attempt {
     #[inline]
     pub(crate) fn start_record(&mut self) {
         self.codes.clear();
-    }
-
-    /// Whether models have learnt values of the record.
-    pub(crate) fn has_learnt(&self) -> bool {
-        !self.codes.is_empty()
+        self.elements.clear();
     }
 
     /// An attempt at a record.
@@ -82,43 +86,63 @@ impl Attempt {
         !self.pending.is_empty()
     }
 
-    /// Runs the models of the record's predicted leaves, and puts their codes in place. Where a code does not fit its
-    /// width, or the stream section cannot take what no candidate hits, there are misfits afterwards. What a model has
-    /// learnt it does not learn again in the record's next attempt.
+    /// Runs the models of the record's predicted leaves, and puts their codes in place. There are misfits afterwards where a
+    /// code does not fit its width: what the models have learnt they do not learn again in the record's next attempt. Or
+    /// where the stream section cannot take what no candidate hits, or a strict writer may not widen: then the models have
+    /// learnt nothing.
     pub(crate) fn predict(
         &mut self,
         format: &Format,
         state: &mut State,
         streams: &mut StreamWriters,
-        order: Order,
+        (order, strict): (Order, bool),
         out: &mut [u8],
     ) {
         let State { section, models, model_cells, .. } = state;
+        let reader = format.sections.len() + *section;
+        let target = |model: u16| format.models.get(usize::from(model)).map_or(0, |m| m.section);
+        // One leaf alone is looked at before it is learnt. Of several, all but the first may fail when others are learnt.
+        let may_fail = |p: &Pending| (strict && p.width == 0) || streams.may_refuse(format, reader, target(p.model));
+        let risky = self.codes.is_empty() && self.pending.len() > 1 && self.pending.iter().any(may_fail);
+        let saved = risky.then(|| models.clone());
         for (i, pending) in self.pending.iter().enumerate() {
             let context = (pending.context, &*self.numbers);
             let code = match self.codes.get(i) {
-                Some(&code) => code,
+                // Taking the record back took its elements back, too. There was room for them, so there is.
+                Some(known) => {
+                    let elements = self.elements.get(known.elements.0..known.elements.1).unwrap_or_default();
+                    let put = streams.put_all(format, reader, target(pending.model), elements);
+                    debug_assert!(put, "elements that were put before");
+                    known.code
+                }
                 None => {
-                    let found = models.find(model_cells, pending.model, context, pending.value, &mut self.opening);
-                    if !(self.opening.is_empty() && found.elements().is_empty()) {
-                        let opens = !self.opening.is_empty();
-                        let target = format.models.get(usize::from(pending.model)).map_or(0, |m| m.section);
-                        let elements = self.opening.drain(..).chain(found.elements().iter().copied());
-                        if !streams.put_all(format, format.sections.len() + *section, target, elements) {
-                            if opens {
-                                models.forget_heap();
-                            }
-                            let Pending { leaf, value, .. } = *pending;
-                            self.misfits.push(Misfit { leaf, value, needs: UNPREDICTED });
-                            return;
+                    let start = self.elements.len();
+                    let found = models.find(model_cells, pending.model, context, pending.value, &mut self.elements);
+                    let opens = self.elements.len() > start;
+                    self.elements.extend_from_slice(found.elements());
+                    let needs = width_of(found.code);
+                    let refused = strict && needs > pending.width;
+                    let elements = self.elements.get(start..).unwrap_or_default();
+                    let full = |streams: &mut StreamWriters| {
+                        !elements.is_empty() && !streams.put_all(format, reader, target(pending.model), elements)
+                    };
+                    if refused || full(streams) {
+                        let needs = if refused { needs } else { UNPREDICTED };
+                        self.misfits.push(Misfit { leaf: pending.leaf, value: pending.value, needs });
+                        self.start_record();
+                        match saved {
+                            Some(saved) => *models = saved,
+                            None if opens => models.forget_heap(),
+                            None => {}
                         }
+                        return;
                     }
                     models.learn(model_cells, pending.model, context, pending.value, &found);
-                    self.codes.push(found.code);
+                    self.codes.push(Known { code: found.code, elements: (start, self.elements.len()) });
                     found.code
                 }
             };
-            let needs = if code == 0 { 0 } else { bytes_for(code, false) };
+            let needs = width_of(code);
             if needs > pending.width {
                 self.misfits.push(Misfit { leaf: pending.leaf, value: pending.value, needs });
             }
@@ -183,6 +207,11 @@ fn bytes_of(raw: u64, plan: &Plan, order: Order) -> [u8; 8] {
         // A width of 0 shifts by 0, and stores nothing.
         Order::Big => (raw << ((64 - 8 * u32::from(plan.width)) & 63)).to_be_bytes(),
     }
+}
+
+/// Bytes that a code needs.
+fn width_of(code: u64) -> u8 {
+    if code == 0 { 0 } else { bytes_for(code, false) }
 }
 
 /// Whether a stored integer survives being cut to the plan's width.

@@ -123,22 +123,20 @@ impl StreamWriters {
         true
     }
 
-    /// Puts values for good: taking back the record in progress leaves them. False where there is no room for one of
-    /// them; then none was put.
-    pub(crate) fn put_all(
-        &mut self,
-        format: &Format,
-        section: usize,
-        target: u8,
-        mut values: impl Iterator<Item = u64>,
-    ) -> bool {
-        let before = self.undo.len();
-        if values.all(|value| self.put(format, section, target, 1, value)) {
-            self.undo.truncate(before);
-            return true;
-        }
-        self.roll_back_to(before);
-        false
+    /// Puts values one after the other. False where there is no room for one of them; then the record in progress has to
+    /// be taken back.
+    pub(crate) fn put_all(&mut self, format: &Format, section: usize, target: u8, values: &[u64]) -> bool {
+        values.iter().all(|&value| self.put(format, section, target, 1, value))
+    }
+
+    /// Whether [`put_all`](Self::put_all) may find no room.
+    pub(crate) fn may_refuse(&self, format: &Format, section: usize, target: u8) -> bool {
+        let width = || {
+            let stream = format.sections.get(format.section_index(target)?)?;
+            format.records.get(usize::from(*stream.records.first()?))?.single_number().map(|leaf| leaf.width())
+        };
+        let shared = self.cursors.iter().any(|c| c.0 != section && c.1 == target);
+        shared || (self.fixed && width() != Some(8))
     }
 
     pub(crate) fn start(&mut self) {
@@ -146,13 +144,7 @@ impl StreamWriters {
     }
 
     pub(crate) fn roll_back(&mut self) {
-        self.roll_back_to(0);
-    }
-
-    fn roll_back_to(&mut self, length: usize) {
-        while self.undo.len() > length
-            && let Some(undo) = self.undo.pop()
-        {
+        while let Some(undo) = self.undo.pop() {
             if let Some(cursor) = self.cursors.get_mut(undo.cursor) {
                 cursor.2 = undo.index;
             }

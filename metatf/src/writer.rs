@@ -490,7 +490,8 @@ impl<S: Sink> RecordWriter<S> {
     fn predict(&mut self, section: usize) -> bool {
         if let Some(writer) = self.sections.get_mut(section) {
             let (state, out) = (&mut writer.state, &mut writer.out.bytes);
-            self.attempt.predict(&self.format, state, &mut self.streams, self.order, out);
+            let how = (self.order, self.strict);
+            self.attempt.predict(&self.format, state, &mut self.streams, how, out);
         }
         self.attempt.misfits.is_empty()
     }
@@ -518,13 +519,6 @@ impl<S: Sink> RecordWriter<S> {
         let interpretation = writer.state.interpretation(index);
         let width = writer.state.plan(index).map_or(0, |p| p.width);
         if self.strict {
-            if self.attempt.has_learnt() {
-                // A record that is not written must not be known: the models start over.
-                self.close_chunk(section)?;
-                if let Some(writer) = self.sections.get_mut(section) {
-                    writer.restart(&self.format);
-                }
-            }
             let mut error = Error::at(0, ErrorKind::DoesNotFit { value: misfit.value, width });
             error.place = Place { section: self.number(section), leaf: Some(misfit.leaf), ..Place::default() };
             error.place.tag = self.format.records.get(usize::from(record)).map(|r| r.tag);

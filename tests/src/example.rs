@@ -1,6 +1,6 @@
 //! A random trace with all there is to know of it.
 
-use crate::random::{Action, Choices, Limits, Seed, actions, dtd, options};
+use crate::random::{Action, Choices, Limits, Seed, actions, dtd_with, options};
 use crate::{Seen, oracle, runtime};
 use metatf::container::WriteOptions;
 use metatf::dynamic::Schema;
@@ -24,7 +24,7 @@ impl Example {
     /// The example made of these bytes; `changes`: with metadata, groups and resets.
     #[must_use]
     pub fn new(seed: &Seed, changes: bool) -> Self {
-        let text = dtd(&mut Choices::new(&seed.dtd));
+        let text = dtd_with(&mut Choices::new(&seed.dtd), seed.features());
         let schema = runtime::schema(&text);
         let limits = Limits { actions: 200, changes };
         let actions = actions(&mut Choices::new(&seed.data), &schema.dtd, limits);

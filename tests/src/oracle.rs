@@ -1,14 +1,21 @@
 //! A reference decoder: what spec sections 3.3, 3.4, 4 and 5 say, written down as plainly as it goes.
 //!
 //! It is slow and holds everything in memory. It shares no code with the runtime but for the container, which gives it
-//! the parts of a file; and it knows a format only as the parser's schema.
+//! the parts of a file; and it knows a format only as the parser's schema. Over 400 lines, as the table of spec 4 and
+//! what stands around it are one thing; models have files of their own.
+
+mod heap;
+mod values;
 
 use crate::{Seen, Value, What};
+use heap::Heap;
 use metatf::container::{Order, Part, Reader};
 use metatf_parser::schema::{
-    Dtd, ExprOp, Interpretation as I, Item, LeafId, METADATA, Record, RecordId, Repeated, SECTION, Width,
+    Dtd, ExprOp, HeapRole, Interpretation as I, Item, LeafId, METADATA, Model, ModelKind, PredictorKind, Record,
+    RecordId, Repeated, SECTION, Width,
 };
 use std::collections::HashMap;
+use values::Values;
 
 /// Something is wrong with the trace: what, in words.
 pub type Wrong = String;
@@ -43,6 +50,7 @@ impl Oracle {
             sections: dtd.sections.iter().map(|s| (s.number, State::default())).collect(),
             streams: HashMap::new(),
             cursors: HashMap::new(),
+            model_cursors: HashMap::new(),
             last_section: 0,
         };
         for section in &dtd.sections {
@@ -73,6 +81,7 @@ impl Oracle {
     fn group(&mut self, d: &mut Decoder<'_>, parts: &[(Part, Vec<u8>)]) -> Result<(), Wrong> {
         d.streams.clear();
         d.cursors.clear();
+        d.model_cursors.clear();
         for (part, content) in parts.iter().filter(|(p, _)| p.shared) {
             d.reset(part.section);
             self.elements(d, part, content, true)?;
@@ -243,12 +252,18 @@ struct LeafState {
     last: u64,
 }
 
+/// What leaves that share a model of values have in common: their cell, and the predictors, whether they go by a leaf.
+type Shared = (u32, Vec<(PredictorKind, bool)>);
+
 /// Of one section.
 #[derive(Default)]
 struct State {
     leaves: HashMap<(RecordId, LeafId), LeafState>,
     /// Previous values, by the cell the leaf shares.
     previous: HashMap<u32, u64>,
+    /// Models of values, by that cell and their predictors.
+    values: Vec<(Shared, Values)>,
+    heap: Option<Heap>,
 }
 
 impl State {
@@ -266,6 +281,8 @@ struct Decoder<'d> {
     /// Elements of the group's streams of one number.
     streams: HashMap<u8, Vec<u64>>,
     cursors: HashMap<(u8, u8), u64>,
+    /// The cursors of predicted leaves.
+    model_cursors: HashMap<(u8, u8), usize>,
     last_section: u8,
 }
 
@@ -382,7 +399,7 @@ impl Decoder<'_> {
 
     /// The table of spec 4.
     fn number(&mut self, section: u8, id: RecordId, leaf: LeafId, row: &mut Row<'_>) -> Result<u64, Wrong> {
-        let order = self.order;
+        let (dtd, order) = (self.dtd, self.order);
         let cell = self.cell(section, id, leaf);
         let LeafState { width, interpretation, .. } = *self.state(section).leaf(id, leaf);
         let width = usize::from(width);
@@ -405,8 +422,59 @@ impl Decoder<'_> {
                 let at = usize::try_from(at).map_err(|_| "no such element")?;
                 *elements.get(at).ok_or("no such element")?
             }
-            I::Predicted(_) => return Err("the oracle has no models".into()),
+            I::Predicted(model) => {
+                let code = row.take(width, order)?;
+                let model = dtd.models.get(usize::from(model.0)).ok_or("no such model")?;
+                self.predicted(section, cell, model, code)?
+            }
         })
+    }
+
+    /// What a predicted leaf goes by: the last value of another, or the tag of its record.
+    fn goes_by(&mut self, section: u8, (record, leaf): (RecordId, LeafId)) -> u64 {
+        let tag = self.dtd.record(record).filter(|r| r.leaves[usize::from(leaf.0)].is_tag()).and_then(|r| r.tag);
+        tag.map_or_else(|| self.state(section).leaf(record, leaf).last, u64::from)
+    }
+
+    /// Spec 4.2.
+    fn predicted(&mut self, section: u8, cell: u32, model: &Model, code: u64) -> Result<u64, Wrong> {
+        let by = match &model.kind {
+            ModelKind::Values(predictors) => predictors.iter().map(|p| p.by).collect(),
+            ModelKind::Heap { by, role: HeapRole::Allocated { size } } => vec![*by, Some(*size)],
+            ModelKind::Heap { by, .. } => vec![*by],
+        };
+        let by: Vec<u64> = by.into_iter().map(|by| by.map_or(0, |leaf| self.goes_by(section, leaf))).collect();
+        let elements = self.streams.get(&model.section).cloned().unwrap_or_default();
+        let cursor = self.model_cursors.entry((section, model.section)).or_default();
+        let mut element = || {
+            *cursor += 1;
+            elements.get(*cursor - 1).copied().ok_or_else(|| Wrong::from("no such element"))
+        };
+        let state = self.sections.get_mut(&section).ok_or("an unknown section")?;
+        match &model.kind {
+            ModelKind::Values(predictors) => {
+                let kinds: Vec<_> = predictors.iter().map(|p| (p.kind, p.by.is_some())).collect();
+                let key = (cell, kinds);
+                let known = state.values.iter().position(|(k, _)| *k == key);
+                let at = known.unwrap_or_else(|| {
+                    let values = Values::new(&key.1);
+                    state.values.push((key, values));
+                    state.values.len() - 1
+                });
+                state.values[at].1.decode(&by, code, element)
+            }
+            ModelKind::Heap { role, .. } => {
+                if state.heap.is_none() {
+                    state.heap = Some(Heap::open(&mut element)?);
+                }
+                let heap = state.heap.as_mut().ok_or("it was opened")?;
+                match role {
+                    HeapRole::Allocated { .. } => heap.allocated(by[0], by[1], code, &mut element),
+                    HeapRole::Freed => heap.ended(by[0], code, true, &mut element),
+                    HeapRole::Used => heap.ended(by[0], code, false, &mut element),
+                }
+            }
+        }
     }
 
     fn evaluate(&mut self, section: u8, id: RecordId, ops: &[ExprOp]) -> Result<u64, Wrong> {

@@ -1,6 +1,6 @@
 //! The bodies of the fuzz targets; `fuzz/` calls them, and so does a test on the stable toolchain.
 
-use crate::example::Example;
+use crate::example::{Example, same};
 use crate::random::{Choices, Seed, options};
 use crate::{generated, heap_forms, oracle, recoding, runtime};
 use metatf::container::{Class, Order, Reader, WriteOptions};
@@ -195,7 +195,7 @@ fn agree(schema: &Schema, trace: &[u8]) {
         return;
     }
     if right.is_ok() || result.is_ok() {
-        assert_eq!(told, seen, "{right:?} {result:?}");
+        same(&told, &seen, &format!("{right:?} {result:?} {}", schema.dtd.text));
         assert_eq!(right.is_ok(), result.is_ok(), "{right:?} {result:?}");
     }
 }
@@ -211,7 +211,7 @@ pub fn recode(input: &[u8]) {
     let Ok(container) = Reader::from_slice(&trace) else { return };
     let Some(schema) = schema(dtd & 0x7f).or_else(|| Schema::embedded(&container).ok()) else { return };
     if content_len(&trace) < 1 << 14 {
-        recoding::check(&schema, &trace, usize::from(block) + 1, "");
+        recoding::check(&schema, &trace, usize::from(block) + 1, &schema.dtd.text);
     }
 }
 

@@ -24,6 +24,9 @@ proptest! {
     /// No named plan makes a trace with less content than the optimal one.
     #[test]
     fn optimal_is_smallest(seed in seed(300, 900), block in 1_usize..200) {
+        // What a model stores of one leaf depends on what is stored of others: the optimum is one of the other encodings.
+        let mut seed = seed;
+        seed.options.truncate(8);
         let example = Example::new(&seed, false);
         recoding::optimal_is_smallest(&example.schema, &example.trace, block, &example.about());
     }

@@ -6,7 +6,7 @@ use common::{config, seed};
 use metatf::container::WriteOptions;
 use metatf::dynamic::Writer;
 use metatf::{Error, ErrorKind};
-use metatf_tests::random::{Action, Choices, Limits, actions, dtd, options};
+use metatf_tests::random::{Action, Choices, Limits, actions, dtd_with, options};
 use metatf_tests::{Seen, What, runtime};
 use proptest::prelude::*;
 
@@ -16,7 +16,7 @@ proptest! {
     /// A strict writer takes a record or refuses it, and writes no metadata of its own; what it took is there.
     #[test]
     fn strict_writers_refuse_what_does_not_fit(seed in seed(400, 500)) {
-        let text = dtd(&mut Choices::new(&seed.dtd));
+        let text = dtd_with(&mut Choices::new(&seed.dtd), seed.features());
         let schema = runtime::schema(&text);
         let limits = Limits { actions: 200, changes: false };
         let wanted = actions(&mut Choices::new(&seed.data), &schema.dtd, limits);

@@ -1,9 +1,13 @@
 //! One file for each defect that was found, told in prose.
 
+#[path = "regress/contexts_without_end.rs"]
+mod contexts_without_end;
 #[path = "regress/float_digits.rs"]
 mod float_digits;
 #[path = "regress/groups_of_nothing.rs"]
 mod groups_of_nothing;
+#[path = "regress/models_and_their_elements.rs"]
+mod models_and_their_elements;
 #[path = "regress/offset_into_nothing.rs"]
 mod offset_into_nothing;
 #[path = "regress/reset_of_nothing.rs"]

@@ -265,7 +265,7 @@ impl Models {
             None => {
                 let carried = std::mem::take(&mut self.carried);
                 let (heap, elements) = Heap::carry(self.rule, &carried);
-                *opening = elements;
+                opening.extend(elements);
                 self.heap.insert(Box::new(heap))
             }
         };

@@ -184,7 +184,7 @@ fn to_front(cells: &mut [u64], value: u64) {
     }
 }
 
-/// The hash of DESIGN.md, "Predictors": it is part of the format.
+/// The hash of the specification, section 4.2.1: it is part of the format.
 fn mix(hash: u64, value: u64) -> u64 {
     let hash = (hash ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     hash ^ (hash >> 29)

@@ -107,6 +107,12 @@ impl<S: Sink> Copy<S> {
 
     fn element(&mut self, trace: &mut Trace<'_>, at: At, shared: bool) -> Result<(), Failure> {
         trace.decode(Event::Element(at, shared)).map_err(Failure::Read)?;
+        let format = &self.schema.format;
+        let number = format.sections.get(at.section).map_or(0, |s| s.number);
+        if format.models.iter().any(|model| model.section == number) {
+            // What models miss is put there when they run again, and may be something else.
+            return Ok(());
+        }
         let strided = self.strided.get(at.section) == Some(&true);
         if strided && matches!(self.groups, Groups::Bytes(_)) {
             // The records that take it put it there again.

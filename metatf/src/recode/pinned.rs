@@ -43,7 +43,13 @@ pub(crate) fn path(sequence: &Sequence, pins: &Pins) -> Path {
     for (i, &(first, pin)) in pins.iter().enumerate() {
         let until = pins.get(i + 1).map_or(sequence.steps.len(), |p| p.0 as usize);
         let steps = sequence.steps.get(first as usize..until).unwrap_or_default();
-        let wanted = pin.unwrap_or(Interpretation::None);
+        let wanted = match pin.unwrap_or(Interpretation::None) {
+            // Metadata cannot make a leaf predicted that is not: its numbers are stored as they are.
+            Interpretation::Predicted(_) if !matches!(setting.interpretation, Interpretation::Predicted(_)) => {
+                Interpretation::None
+            }
+            wanted => wanted,
+        };
         let need = match wanted {
             Interpretation::None | Interpretation::SectionOffset(_) => {
                 steps.iter().map(|s| s.none).max().unwrap_or(0).max(1)

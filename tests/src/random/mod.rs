@@ -7,6 +7,7 @@ mod dtd;
 mod options;
 mod predicted;
 mod records;
+mod world;
 
 pub use dtd::{Features, dtd, dtd_with};
 pub use options::options;
@@ -19,18 +20,24 @@ pub struct Seed {
     pub dtd: Vec<u8>,
     /// For the records.
     pub data: Vec<u8>,
-    /// For the options.
+    /// For the options: 8 bytes, and one that says which features the DTD may have.
     pub options: Vec<u8>,
 }
 
 impl Seed {
-    /// A fuzzer's bytes, cut in three: a byte says how long the DTD's part is, 8 bytes are for the options.
+    /// A fuzzer's bytes, cut in three: a byte says how long the DTD's part is, 9 bytes are for the options.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let Some((&cut, rest)) = bytes.split_first() else { return Self::default() };
-        let (options, rest) = rest.split_at(rest.len().min(8));
+        let (options, rest) = rest.split_at(rest.len().min(9));
         let (dtd, data) = rest.split_at(rest.len() * usize::from(cut) / 256);
         Self { dtd: dtd.to_vec(), data: data.to_vec(), options: options.to_vec() }
+    }
+
+    /// What the DTD may have.
+    #[must_use]
+    pub fn features(&self) -> Features {
+        Features { predicted: self.options.get(8).is_some_and(|byte| *byte >= 0x80) }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Random things to put into a trace of a given format.
 
 use super::Choices;
+use super::world::World;
 use crate::Value;
 use metatf::reader::Metadata;
 use metatf_parser::schema::{COMMENT, Dtd, ExprOp, Item, LeafId, Record, RecordId, Repeated, SECTION, Width};
@@ -40,6 +41,7 @@ pub fn actions(c: &mut Choices<'_>, dtd: &Dtd, limits: Limits) -> Vec<Action> {
     let uses: Vec<Use> = (0..dtd.sections.len()).map(|s| use_of(c, dtd, s, strided)).collect();
     let mut actions = Vec::new();
     let mut hot = vec![None; dtd.sections.len()];
+    let mut world = World::new(dtd);
     while !c.is_spent() && actions.len() < limits.actions {
         let section = c.below(dtd.sections.len());
         let action = match (uses[section], c.below(16)) {
@@ -47,9 +49,9 @@ pub fn actions(c: &mut Choices<'_>, dtd: &Dtd, limits: Limits) -> Vec<Action> {
             (Use::Strided, _) => None,
             (_, 14) if limits.changes && c.chance(30) && uses[section] != Use::Shared => Some(Action::Reset(section)),
             (Use::Records, 12..14) if limits.changes => metadata(c, dtd, section, &uses, &mut hot[section]),
-            (Use::Records, _) => record(c, dtd, section, hot[section]),
-            (Use::Given, _) => element(c, dtd, section, false),
-            (Use::Shared, _) => element(c, dtd, section, true),
+            (Use::Records, _) => record(c, dtd, &mut world, section, hot[section]),
+            (Use::Given, _) => element(c, dtd, &mut world, section, false),
+            (Use::Shared, _) => element(c, dtd, &mut world, section, true),
         };
         actions.extend(action);
     }
@@ -85,23 +87,23 @@ fn use_of(c: &mut Choices<'_>, dtd: &Dtd, section: usize, strided: bool) -> Use 
 /// A leaf that metadata changed: more changes of the same leaf are what shows whether its state is kept right.
 type Hot = Option<(RecordId, usize)>;
 
-fn record(c: &mut Choices<'_>, dtd: &Dtd, section: usize, hot: Hot) -> Option<Action> {
+fn record(c: &mut Choices<'_>, dtd: &Dtd, world: &mut World, section: usize, hot: Hot) -> Option<Action> {
     let records: Vec<_> = dtd.sections[section].records.iter().filter(|r| r.0 == 0 || r.0 > 2).collect();
     let id = **c.pick(&records);
     // A comment is the last choice, not the first.
     let id = if id == COMMENT && c.chance(50) { **records.last()? } else { id };
     let id = hot.filter(|_| c.chance(40)).map_or(id, |(id, _)| id);
-    let values = values(c, dtd.record(id)?)?;
+    let values = values(c, dtd, world, dtd.record(id)?)?;
     Some(Action::Record(section, u16::try_from(id.0).ok()?, values))
 }
 
-fn element(c: &mut Choices<'_>, dtd: &Dtd, section: usize, shared: bool) -> Option<Action> {
+fn element(c: &mut Choices<'_>, dtd: &Dtd, world: &mut World, section: usize, shared: bool) -> Option<Action> {
     let record = dtd.record(dtd.sections[section].stream?)?;
-    Some(Action::Element(section, shared, values(c, record)?))
+    Some(Action::Element(section, shared, values(c, dtd, world, record)?))
 }
 
 /// Random values of a record, in the order of its leaves; `None` where its expressions do not come out.
-fn values(c: &mut Choices<'_>, record: &Record) -> Option<Vec<Value>> {
+fn values(c: &mut Choices<'_>, dtd: &Dtd, world: &mut World, record: &Record) -> Option<Vec<Value>> {
     let mut small = HashSet::new();
     counts(&record.items, &mut small);
     for leaf in &record.leaves {
@@ -109,7 +111,7 @@ fn values(c: &mut Choices<'_>, record: &Record) -> Option<Vec<Value>> {
             small.extend(expr.0.iter().filter_map(|op| if let ExprOp::Leaf(l) = op { Some(*l) } else { None }));
         }
     }
-    let mut maker = Values { c, record, small, last: [0; 256], out: Vec::new() };
+    let mut maker = Values { c, dtd, world, record, small, last: [0; 256], out: Vec::new() };
     maker.items(&record.items)?;
     Some(maker.out)
 }
@@ -131,6 +133,8 @@ fn counts(items: &[Item], small: &mut HashSet<LeafId>) {
 
 struct Values<'v, 'c> {
     c: &'v mut Choices<'c>,
+    dtd: &'v Dtd,
+    world: &'v mut World,
     record: &'v Record,
     /// Leaves that count or give lengths.
     small: HashSet<LeafId>,
@@ -174,7 +178,7 @@ impl Values<'_, '_> {
                         _ => self.c.below(12) as u64,
                     },
                     None if self.small.contains(&id) => self.c.below(5) as u64,
-                    None => self.c.number(),
+                    None => self.world.value(self.c, self.dtd, leaf),
                 };
                 self.last[usize::from(id.0)] = value;
                 self.out.push(Value::Number(value));

@@ -1,0 +1,34 @@
+//! A heap had a context for every value that its leaves went by, about a kilobyte each, and forgot none: a few bytes of
+//! hostile trace made it large. There are at most 4096 now; later values take the first.
+
+use metatf::container::WriteOptions;
+use metatf_tests::random::Action;
+use metatf_tests::{Value, oracle, runtime};
+
+#[test]
+fn values_beyond_the_last_context_share_the_first() {
+    let schema = runtime::schema(
+        "section m 1 { e: (x) { x.width = 8; x.interpretation = none; } }
+         section s 2 {
+            a: (tag, by, size, p) {
+                tag.value = 4; by.width = 2; by.interpretation = none; size.interpretation = default 24;
+                p.interpretation = predicted heap allocated size by by 1;
+            }
+            f: (tag, by, p) {
+                tag.value = 5; by.width = 2; by.interpretation = none;
+                p.interpretation = predicted heap freed by by 1;
+            }
+         }",
+    );
+    let values = |numbers: &[u64]| numbers.iter().copied().map(Value::Number).collect();
+    let mut actions: Vec<Action> =
+        (0..4200_u64).map(|by| Action::Record(2, 4, values(&[by, 24, 0x1000 * by + 16]))).collect();
+    actions.extend((0..40_u64).map(|n| Action::Record(2, 4, values(&[n + 4190, 24, 0x10 + 32 * n]))));
+    actions.extend((0..40_u64).map(|n| Action::Record(2, 5, values(&[n + 4170, 0x1000 * (n + 4150) + 16]))));
+    let (trace, done) = runtime::write(&schema, &actions, &WriteOptions::default());
+    let (seen, result) = runtime::read(&schema, &trace);
+    assert_eq!(result, Ok(()));
+    let read = runtime::records_of(seen.clone(), 1, &|_| false);
+    assert_eq!(read, runtime::expected(&schema, &done, 1));
+    assert_eq!(oracle::read(&schema.dtd, &trace), (seen, Ok(())));
+}

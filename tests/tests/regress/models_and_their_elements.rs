@@ -1,0 +1,90 @@
+//! Models and their stream sections, where a writer has to take a record back: elements were lost that a model had put
+//! where a `sectionStride` leaf had put them too, a strict writer left elements of records that it refused, and a repeated
+//! leaf whose later items found no room had taught its model the earlier ones.
+
+use metatf::container::WriteOptions;
+use metatf::dynamic::Writer;
+use metatf::{Error, ErrorKind};
+use metatf_tests::random::Action;
+use metatf_tests::{Value, oracle, runtime};
+
+fn number(n: u64) -> Value {
+    Value::Number(n)
+}
+
+/// What is written is read, by both readers.
+fn comes_back(text: &str, actions: &[Action], options: &WriteOptions) {
+    let schema = runtime::schema(text);
+    let (trace, done) = runtime::write(&schema, actions, options);
+    let (seen, result) = runtime::read(&schema, &trace);
+    assert_eq!(result, Ok(()));
+    assert_eq!(oracle::read(&schema.dtd, &trace), (seen.clone(), Ok(())));
+    let read = runtime::records_of(seen, options.version, &|_| false);
+    assert_eq!(read, runtime::expected(&schema, &done, options.version));
+}
+
+/// Both cursors see the elements 0 and 0, with which the heap begins.
+#[test]
+fn a_stride_and_a_heap_take_the_same_elements() {
+    let text = "section m 1 { e: (x) { x.width = 8; x.interpretation = none; } }
+        section s 2 { t: (tag, a, p) {
+            tag.value = 4; a.interpretation = sectionStride 1 1;
+            p.width = 0; p.interpretation = predicted heap freed 1;
+        } }";
+    let records: Vec<Action> = [(0, 0x1000), (0, 0x2000), (9, 0x3000), (9, 0x3000)]
+        .map(|(a, p)| Action::Record(2, 4, vec![number(a), number(p)]))
+        .into();
+    for version in [0, 1] {
+        comes_back(text, &records, &WriteOptions { version, ..WriteOptions::default() });
+    }
+}
+
+/// Two sections leave their values in one: the second finds the first one's there.
+#[test]
+fn items_of_a_leaf_that_finds_no_room() {
+    let text = "section m 1 { e: (x) { x.width = 8; x.interpretation = none; } }
+        section s 2 { t: (tag, p) { tag.value = 4; p.interpretation = predicted lastValue 2 1; } }
+        section r 3 { u: (tag, k*(p, q)) {
+            tag.value = 5; k.width = 1; k.interpretation = none;
+            p.interpretation = predicted lastValue 2 1; q.interpretation = predicted (lastValue 1, stride) 1;
+        } }";
+    let one = |n| Action::Record(2, 4, vec![number(n)]);
+    let items = |values: &[u64]| {
+        let count = values.len() as u64 / 2;
+        Action::Record(3, 5, std::iter::once(count).chain(values.iter().copied()).map(number).collect())
+    };
+    let actions = [one(7), one(8), items(&[7, 7, 9, 14, 8, 21]), items(&[9, 9, 8, 30]), one(1), items(&[8, 8]), one(7)];
+    for version in [0, 1] {
+        comes_back(text, &actions, &WriteOptions { version, ..WriteOptions::default() });
+    }
+}
+
+#[test]
+fn a_strict_writer_forgets_what_it_refuses() {
+    let schema = runtime::schema(
+        "section m 1 { e: (x) { x.width = 8; x.interpretation = none; } }
+         section s 2 { t: (tag, a, b) {
+            tag.value = 4; a.interpretation = predicted (lastValue 2, stride) 1;
+            b.width = 0; b.interpretation = predicted lastValue 1 1;
+         } }",
+    );
+    for version in [0, 1] {
+        let options = WriteOptions { version, ..WriteOptions::default() };
+        let mut writer = Writer::new(Vec::new(), &schema, &options).unwrap();
+        writer.inner().set_strict(true);
+        let mut done = Vec::new();
+        for (a, b) in [(5, 0), (7, 1), (7, 0), (5, 0), (9, 9), (11, 0)] {
+            let action = Action::Record(2, 4, vec![number(a), number(b)]);
+            match runtime::perform(&mut writer, &action) {
+                Ok(()) => done.push(action),
+                Err(Error { kind: ErrorKind::DoesNotFit { value, width: 0 }, .. }) => assert_eq!(value, b),
+                Err(error) => panic!("{error}"),
+            }
+        }
+        assert_eq!(done.len(), 4);
+        let (seen, result) = runtime::read(&schema, &writer.finish().unwrap());
+        assert_eq!(result, Ok(()));
+        let read = runtime::records_of(seen, version, &|_| false);
+        assert_eq!(read, runtime::expected(&schema, &done, version));
+    }
+}
