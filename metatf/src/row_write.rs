@@ -117,8 +117,8 @@ impl Attempt {
                 }
                 None => {
                     let start = self.elements.len();
+                    let (known, room) = (models.is_known(model_cells, pending.model), models.room());
                     let found = models.find(model_cells, pending.model, context, pending.value, &mut self.elements);
-                    let opens = self.elements.len() > start;
                     self.elements.extend_from_slice(found.elements());
                     let needs = width_of(found.code);
                     let refused = strict && needs > pending.width;
@@ -129,12 +129,12 @@ impl Attempt {
                     if refused || full(streams) {
                         let needs = if refused { needs } else { UNPREDICTED };
                         self.misfits.push(Misfit { leaf: pending.leaf, value: pending.value, needs });
-                        self.start_record();
                         match saved {
                             Some(saved) => *models = saved,
-                            None if opens => models.forget_heap(),
+                            None if !known => models.forget(model_cells, pending.model, room),
                             None => {}
                         }
+                        self.start_record();
                         return;
                     }
                     models.learn(model_cells, pending.model, context, pending.value, &found);

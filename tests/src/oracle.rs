@@ -263,6 +263,8 @@ struct State {
     previous: HashMap<u32, u64>,
     /// Models of values, by that cell and their predictors.
     values: Vec<(Shared, Values)>,
+    /// Numbers that their tables may still have.
+    room: usize,
     heap: Option<Heap>,
 }
 
@@ -294,7 +296,7 @@ impl Decoder<'_> {
     /// As the DTD says.
     fn reset(&mut self, number: u8) {
         let Some(section) = self.dtd.section(number) else { return };
-        let mut state = State::default();
+        let mut state = State { room: 1 << 22, ..State::default() };
         for (&id, cells) in section.records.iter().zip(&section.cells) {
             for (i, leaf) in self.dtd.record(id).map_or(&[][..], |r| &r.leaves).iter().enumerate() {
                 let width = if let Width::Number(n) = leaf.width { n } else { 0 };
@@ -457,11 +459,11 @@ impl Decoder<'_> {
                 let key = (cell, kinds);
                 let known = state.values.iter().position(|(k, _)| *k == key);
                 let at = known.unwrap_or_else(|| {
-                    let values = Values::new(&key.1);
+                    let values = Values::new(&key.1, &mut state.room);
                     state.values.push((key, values));
                     state.values.len() - 1
                 });
-                state.values[at].1.decode(&by, code, element)
+                state.values[at].1.decode(&by, code, &mut state.room, element)
             }
             ModelKind::Heap { role, .. } => {
                 if state.heap.is_none() {

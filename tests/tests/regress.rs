@@ -20,5 +20,7 @@ mod stride_into_version_0;
 mod table_after_the_last_group;
 #[path = "regress/table_of_a_later_group.rs"]
 mod table_of_a_later_group;
+#[path = "regress/tables_of_many_models.rs"]
+mod tables_of_many_models;
 #[path = "regress/version_0_has_no_resets.rs"]
 mod version_0_has_no_resets;

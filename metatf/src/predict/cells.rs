@@ -275,9 +275,33 @@ impl Models {
         }
     }
 
-    /// Forgets a heap whose opening found no place.
-    pub(crate) fn forget_heap(&mut self) {
-        self.heap = None;
+    /// The room that the tables of value models have left.
+    pub(crate) fn room(&self) -> usize {
+        self.room
+    }
+
+    /// Forgets what [`find`](Self::find) made of a model that has learnt nothing yet: a reader will not know of it. `room`: as
+    /// it was before.
+    pub(crate) fn forget(&mut self, sources: &Cells, model: u16, room: usize) {
+        match sources.sources.get(usize::from(model)) {
+            Some(Source::Heap { .. }) => self.heap = None,
+            Some(&Source::Values { shared, .. }) => {
+                self.room = room;
+                if let Some(values) = self.values.get_mut(shared) {
+                    *values = None;
+                }
+            }
+            Some(Source::Absent) | None => {}
+        }
+    }
+
+    /// Whether a model has been made since the state was reset.
+    pub(crate) fn is_known(&self, sources: &Cells, model: u16) -> bool {
+        match sources.sources.get(usize::from(model)) {
+            Some(Source::Heap { .. }) => self.heap.is_some(),
+            Some(&Source::Values { shared, .. }) => self.values.get(shared).is_some_and(Option::is_some),
+            Some(Source::Absent) | None => true,
+        }
     }
 
     /// Learns a value that was found.

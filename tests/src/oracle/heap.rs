@@ -57,14 +57,18 @@ type Element<'e> = &'e mut dyn FnMut() -> Result<u64, Wrong>;
 const NO_CANDIDATE: &str = "a code without a candidate";
 
 impl Heap {
+    fn new(rule: u64) -> Self {
+        let (entries, forgotten, contexts) = (Vec::new(), Vec::new(), Vec::new());
+        Self { rule, entries, forgotten, frees: 0, most_live: 0, contexts }
+    }
+
     /// Reads how a heap begins.
     pub(super) fn open(element: Element<'_>) -> Result<Self, Wrong> {
         let rule = element()?;
         if rule > 1 {
             return Err("an unknown size rule".into());
         }
-        let mut heap =
-            Self { rule, entries: Vec::new(), forgotten: Vec::new(), frees: 0, most_live: 0, contexts: Vec::new() };
+        let mut heap = Self::new(rule);
         for _ in 0..element()? {
             let by = element()?;
             let mut end = 0_u64;
@@ -94,8 +98,7 @@ impl Heap {
 
     /// The context of a value.
     fn find(&self, by: u64) -> Option<usize> {
-        let found = self.contexts.iter().position(|c| c.by == by);
-        found.or((self.contexts.len() == 4096).then_some(0))
+        self.contexts.iter().position(|c| c.by == by)
     }
 
     fn find_or_make(&mut self, by: u64) -> usize {
@@ -159,6 +162,15 @@ impl Heap {
         let live = self.entries.iter().filter(|e| e.is == Is::Live).count();
         self.most_live = self.most_live.max(live);
         self.contexts[k].close_up();
+        self.stay_in_bounds();
+    }
+
+    /// A heap that knows too much begins anew.
+    fn stay_in_bounds(&mut self) {
+        let known = self.entries.len() - self.forgotten.len();
+        if self.contexts.len() >= 4096 || known >= 1 << 21 {
+            *self = Self::new(self.rule);
+        }
     }
 
     /// The entry of an address, taken out of what it is in; or a new one.
@@ -224,10 +236,12 @@ impl Heap {
             self.contexts[k.ok_or(NO_CANDIDATE)?].named(code, element)?
         };
         let entry = entry.ok_or(NO_CANDIDATE)?;
+        let address = self.address_of(entry);
         if frees {
             self.free(by, entry);
+            self.stay_in_bounds();
         }
-        self.address_of(entry)
+        address
     }
 
     fn free(&mut self, by: u64, entry: usize) {

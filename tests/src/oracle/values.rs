@@ -14,16 +14,19 @@ pub(super) struct Values {
 
 struct Table {
     kind: PredictorKind,
+    grows: bool,
     lines: Vec<Vec<u64>>,
 }
 
 impl Values {
-    /// `kinds`: every predictor, and whether it goes by a leaf.
-    pub(super) fn new(kinds: &[(PredictorKind, bool)]) -> Self {
-        let table = |&(kind, by): &(PredictorKind, bool)| {
+    /// `kinds`: every predictor, and whether it goes by a leaf; `room`: numbers that tables may still have.
+    pub(super) fn new(kinds: &[(PredictorKind, bool)], room: &mut usize) -> Self {
+        let mut table = |&(kind, by): &(PredictorKind, bool)| {
             let numbers = if let PredictorKind::LastValue(n) = kind { usize::from(n) } else { 2 };
             let one = !by && matches!(kind, PredictorKind::LastValue(_) | PredictorKind::Stride);
-            Table { kind, lines: vec![vec![0; numbers]; if one { 1 } else { 64 }] }
+            let lines = if one || *room < 64 * numbers { 1 } else { 64 };
+            *room = room.saturating_sub(lines * numbers);
+            Table { kind, grows: !one, lines: vec![vec![0; numbers]; lines] }
         };
         let tables = kinds.iter().map(table).collect();
         Self { values: vec![0; 3], differences: vec![0; 3], learnt: 0, tables }
@@ -34,6 +37,7 @@ impl Values {
         &mut self,
         by: &[u64],
         code: u64,
+        room: &mut usize,
         mut element: impl FnMut() -> Result<u64, Wrong>,
     ) -> Result<u64, Wrong> {
         let lines: Vec<usize> = self.tables.iter().zip(by).map(|(table, by)| self.line_in_use(table, *by)).collect();
@@ -51,7 +55,7 @@ impl Values {
             Ok(code) if code == candidates.len() => element()?,
             _ => return Err("a code without a candidate".into()),
         };
-        self.learn(&lines, value);
+        self.learn(&lines, value, room);
         Ok(value)
     }
 
@@ -65,7 +69,7 @@ impl Values {
         (hash >> 32) as usize % table.lines.len()
     }
 
-    fn learn(&mut self, lines: &[usize], value: u64) {
+    fn learn(&mut self, lines: &[usize], value: u64, room: &mut usize) {
         let difference = value.wrapping_sub(self.values[0]);
         self.learnt += 1;
         for (table, &line) in self.tables.iter_mut().zip(lines) {
@@ -75,7 +79,10 @@ impl Values {
                 PredictorKind::LastValue(_) | PredictorKind::Fcm(_) => to_the_front(line, value),
                 PredictorKind::Dfcm(_) => to_the_front(line, difference),
             }
-            if table.lines.len() > 1 && self.learnt >= table.lines.len() && table.lines.len() < 65_536 {
+            let numbers = table.lines.len() * table.lines[0].len();
+            let full = table.lines.len() >= 65_536 || numbers > *room;
+            if table.grows && self.learnt >= table.lines.len() && !full {
+                *room -= numbers;
                 table.lines = [&table.lines[..], &table.lines[..]].concat();
             }
         }

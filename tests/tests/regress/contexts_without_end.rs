@@ -1,12 +1,12 @@
 //! A heap had a context for every value that its leaves went by, about a kilobyte each, and forgot none: a few bytes of
-//! hostile trace made it large. There are at most 4096 now; later values take the first.
+//! hostile trace made it large. Now it begins anew when it has 4096.
 
 use metatf::container::WriteOptions;
 use metatf_tests::random::Action;
 use metatf_tests::{Value, oracle, runtime};
 
 #[test]
-fn values_beyond_the_last_context_share_the_first() {
+fn a_heap_of_too_many_contexts_begins_anew() {
     let schema = runtime::schema(
         "section m 1 { e: (x) { x.width = 8; x.interpretation = none; } }
          section s 2 {

@@ -86,10 +86,6 @@ const MOST_CONTEXTS: usize = 1 << 12;
 /// context from others.
 pub(crate) type Live = (u64, Vec<(u64, u64)>);
 
-/// Contexts at most: a context without objects is not small, and is never forgotten. From then on a value that has none
-/// takes the first.
-const MOST_CONTEXTS: usize = 4096;
-
 /// A candidate: an address, and its block where that is known.
 type Candidate = Option<(u64, u32)>;
 
@@ -148,11 +144,7 @@ impl Heap {
     }
 
     fn context(&self, by: u64) -> Option<(u32, &Context)> {
-        let context = match (by == self.latest.0).then_some(self.latest.1).or_else(|| self.by.get(&by).copied()) {
-            Some(context) => context,
-            None if self.contexts.len() >= MOST_CONTEXTS => 0,
-            None => return None,
-        };
+        let context = if by == self.latest.0 { self.latest.1 } else { *self.by.get(&by)? };
         Some((context, self.contexts.get(context as usize)?))
     }
 
@@ -162,15 +154,10 @@ impl Heap {
             return self.latest.1;
         }
         let next = u32::try_from(self.contexts.len()).unwrap_or(NONE);
-        let context = match self.by.get(&by) {
-            Some(&context) => context,
-            None if self.contexts.len() >= MOST_CONTEXTS => 0,
-            None => {
-                self.by.insert(by, next);
-                self.contexts.push(Context::new(by));
-                next
-            }
-        };
+        let context = *self.by.entry(by).or_insert(next);
+        if context == next {
+            self.contexts.push(Context::new(by));
+        }
         self.latest = (by, context);
         context
     }

@@ -1,0 +1,33 @@
+//! The tables of a section's models have room for 2^22 numbers: beyond it they have one line, and do not grow. A model that a
+//! writer had asked, and that no reader heard of, took room.
+
+use metatf::container::WriteOptions;
+use metatf_tests::random::Action;
+use metatf_tests::{Value, oracle, runtime};
+
+#[test]
+fn tables_without_room() {
+    let leaves = vec!["a"; 240].join(", ");
+    let record = |tag: usize| {
+        format!(
+            "t{tag}: (tag, k, {leaves}) {{ tag.value = {tag}; a.interpretation =
+             predicted (lastValue 16 by k, lastValue 16 by k, lastValue 16 by k, lastValue 14 by k, stride by k) 1; }}\n"
+        )
+    };
+    let records: String = (4..10).map(record).collect();
+    let schema = runtime::schema(&format!(
+        "section m 1 {{ e: (x) {{ x.width = 8; x.interpretation = none; }} }}
+         section s 2 {{ k.width = 1; k.interpretation = none; a.previous = own; {records} }}"
+    ));
+    let record = |i: u64, kind: u16| {
+        let values = (0..240).map(|leaf| Value::Number((i * 7 + leaf * i) % 11));
+        Action::Record(2, 4 + kind, std::iter::once(Value::Number(i % 5)).chain(values).collect())
+    };
+    let actions: Vec<Action> = (0..60_u64).zip((0..6).cycle()).map(|(i, kind)| record(i, kind)).collect();
+    let (trace, done) = runtime::write(&schema, &actions, &WriteOptions::default());
+    let (seen, result) = runtime::read(&schema, &trace);
+    assert_eq!(result, Ok(()));
+    let read = runtime::records_of(seen.clone(), 1, &|_| false);
+    assert_eq!(read, runtime::expected(&schema, &done, 1));
+    assert_eq!(oracle::read(&schema.dtd, &trace), (seen, Ok(())));
+}
