@@ -79,6 +79,9 @@ pub(crate) struct Heap {
     latest: (u64, u32),
 }
 
+/// Contexts that a model has at most.
+const MOST_CONTEXTS: usize = 1 << 12;
+
 /// Objects that are live, the oldest first: address, and a size of the same class. Before them the value that tells their
 /// context from others.
 pub(crate) type Live = (u64, Vec<(u64, u64)>);
@@ -431,10 +434,10 @@ impl Heap {
         self.stay_in_bounds();
     }
 
-    /// A model that knows too many addresses begins anew.
+    /// A model that knows too much begins anew.
     #[inline]
     fn stay_in_bounds(&mut self) {
-        if self.blocks.is_full() {
+        if self.blocks.is_full() || self.contexts.len() >= MOST_CONTEXTS {
             *self = Self::new(self.rule);
         }
     }
