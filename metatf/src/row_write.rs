@@ -86,6 +86,19 @@ impl Attempt {
         !self.pending.is_empty()
     }
 
+    /// Notes a predicted leaf, by the index of its plan, and where its code goes: models run when all else of the record
+    /// fits.
+    #[inline(never)]
+    fn pend(&mut self, state: &mut State, plan: usize, leaf: u8, value: u64, at: usize) {
+        let Some(&plan) = state.plans.get(plan) else { return };
+        #[allow(clippy::cast_possible_truncation, reason = "the index of a model")]
+        let model = plan.base as u16;
+        let context = state.model_cells.context(model, &state.cells, &mut self.numbers);
+        self.pending.push(Pending { leaf, model, value, context, at, width: plan.width });
+        self.remember(&plan, &state.cells);
+        note(value, &plan, &mut state.cells);
+    }
+
     /// Runs the models of the record's predicted leaves, and puts their codes in place. There are misfits afterwards where a
     /// code does not fit its width: what the models have learnt they do not learn again in the record's next attempt. Or
     /// where the stream section cannot take what no candidate hits, or a strict writer may not widen: then the models have
@@ -114,6 +127,13 @@ impl Attempt {
                     let put = streams.put_all(format, reader, target(pending.model), elements);
                     debug_assert!(put, "elements that were put before");
                     known.code
+                }
+                // The code of a hit takes a byte.
+                None if pending.width > 0
+                    && let Some(code) = models.encode_hit(model_cells, pending.model, context.0, pending.value) =>
+                {
+                    self.codes.push(Known { code, elements: (0, 0) });
+                    code
                 }
                 None => {
                     let start = self.elements.len();
@@ -238,19 +258,25 @@ impl RowWriter<'_> {
     pub fn number(&mut self, leaf: u8, value: u64) -> Result<()> {
         let plan = self.state.plans.get(self.first + usize::from(leaf));
         let room = self.out.get_mut(self.at..).and_then(|room| room.first_chunk_mut());
-        if let (Some(plan), Some(room)) = (plan, room)
-            && plan.flags & (SPECIAL | BYTES) == 0
-        {
-            let plain = value.wrapping_sub(plan.base);
-            let raw = if plan.flags == 0 { plain } else { plain.wrapping_sub(history(plan, &self.state.cells)) };
-            if fits(raw, plan) {
-                // All eight bytes; the next leaf overwrites those that this one does not store.
-                *room = bytes_of(raw, plan, self.order);
-                self.at += usize::from(plan.width);
-                if plan.flags != 0 {
-                    self.attempt.remember(plan, &self.state.cells);
-                    note(value, plan, &mut self.state.cells);
+        if let (Some(plan), Some(room)) = (plan, room) {
+            if plan.flags & (SPECIAL | BYTES) == 0 {
+                let plain = value.wrapping_sub(plan.base);
+                let raw = if plan.flags == 0 { plain } else { plain.wrapping_sub(history(plan, &self.state.cells)) };
+                if fits(raw, plan) {
+                    // All eight bytes; the next leaf overwrites those that this one does not store.
+                    *room = bytes_of(raw, plan, self.order);
+                    self.at += usize::from(plan.width);
+                    if plan.flags != 0 {
+                        self.attempt.remember(plan, &self.state.cells);
+                        note(value, plan, &mut self.state.cells);
+                    }
+                    return Ok(());
                 }
+            } else if plan.flags & PREDICTED != 0 {
+                *room = [0; 8];
+                let at = self.at;
+                self.at += usize::from(plan.width);
+                self.attempt.pend(self.state, self.first + usize::from(leaf), leaf, value, at);
                 return Ok(());
             }
         }
@@ -288,7 +314,9 @@ impl RowWriter<'_> {
             None => return Err(self.fail(Some(leaf), ErrorKind::Usage("no such leaf"))),
         };
         if plan.is(PREDICTED) {
-            self.predicted(leaf, &plan, value);
+            self.attempt.pend(self.state, self.first + usize::from(leaf), leaf, value, self.at);
+            self.store([0; 8], plan.width);
+            return Ok(());
         } else if !plan.is(SPECIAL) || !self.special(leaf, value)? {
             let raw = raw(value, &plan, &self.state.cells);
             if !fits(raw, &plan) {
@@ -328,17 +356,6 @@ impl RowWriter<'_> {
     fn signed(&self, leaf: u8) -> bool {
         let interpretation = self.state.interpretation(self.first + usize::from(leaf));
         !matches!(interpretation, Interpretation::None | Interpretation::SectionOffset(_))
-    }
-
-    /// Leaves room for the code of a predicted leaf: models run when all else of the record fits.
-    #[inline(never)]
-    fn predicted(&mut self, leaf: u8, plan: &Plan, value: u64) {
-        #[allow(clippy::cast_possible_truncation, reason = "the index of a model")]
-        let model = plan.base as u16;
-        let State { model_cells, cells, .. } = &*self.state;
-        let context = model_cells.context(model, cells, &mut self.attempt.numbers);
-        self.attempt.pending.push(Pending { leaf, model, value, context, at: self.at, width: plan.width });
-        self.store([0; 8], plan.width);
     }
 
     /// A constant is checked; a stride goes to its stream section. True where nothing is stored here.

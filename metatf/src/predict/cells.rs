@@ -240,6 +240,22 @@ impl Models {
         Ok(Ok(address))
     }
 
+    /// The code of a heap's address, learnt, where that needs no element of the stream section. `None`: nothing has
+    /// happened, and [`find`](Self::find) tells.
+    #[inline]
+    pub(crate) fn encode_hit(&mut self, sources: &Cells, model: u16, context: Context, value: u64) -> Option<u64> {
+        let (Context::Heap { by, size }, Some(heap)) = (context, &mut self.heap) else { return None };
+        match sources.role(model) {
+            Role::Allocated => {
+                let code = heap.encode_allocated(by, size, value)?;
+                self.note(size, value);
+                Some(code)
+            }
+            Role::Freed => heap.encode_freed(by, value),
+            Role::Used => None,
+        }
+    }
+
     /// How a value is coded; nothing is learnt. `numbers`: what value models go by. What a heap's stream section begins
     /// with goes to `opening`.
     #[inline]

@@ -1,8 +1,7 @@
 //! Every address the model knows: live objects, and freed ones until too many of them were not used again.
 
 use super::super::NONE;
-use hashbrown::HashMap;
-use hashbrown::hash_map::Entry;
+use super::places::Places;
 
 /// An object, or where one was.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +39,7 @@ const STAY: usize = 2;
 pub(super) struct Blocks {
     all: Vec<Block>,
     spare: Vec<u32>,
-    by_address: HashMap<u64, u32>,
+    places: Places,
     live: usize,
     most: usize,
     freed: usize,
@@ -50,67 +49,78 @@ pub(super) struct Blocks {
 
 impl Blocks {
     pub(super) fn new() -> Self {
-        Self { all: Vec::new(), spare: Vec::new(), by_address: HashMap::new(), live: 0, most: 0, freed: 0, frees: 0 }
+        Self { all: Vec::new(), spare: Vec::new(), places: Places::new(), live: 0, most: 0, freed: 0, frees: 0 }
     }
 
+    #[inline]
     pub(super) fn get(&self, block: u32) -> Option<&Block> {
         self.all.get(block as usize)
     }
 
+    #[inline]
     pub(super) fn get_mut(&mut self, block: u32) -> Option<&mut Block> {
         self.all.get_mut(block as usize)
     }
 
-    pub(super) fn at(&self, address: u64) -> Option<u32> {
-        self.by_address.get(&address).copied()
+    /// The block at an address.
+    #[inline]
+    pub(super) fn at(&mut self, address: u64) -> Option<u32> {
+        self.places.get(address)
     }
 
+    #[inline]
     pub(super) fn is_live(&self, block: u32) -> bool {
         self.get(block).is_some_and(|b| b.slot < FORGOTTEN)
     }
 
     /// Whether `block` is a freed one.
+    #[inline]
     pub(super) fn is_freed(&self, block: u32) -> bool {
         self.get(block).is_some_and(|b| b.slot == FREED)
     }
 
     /// Whether `block` is a freed one at this address.
+    #[inline]
     pub(super) fn is_freed_at(&self, block: u32, address: u64) -> bool {
         self.get(block).is_some_and(|b| b.slot == FREED && b.address == address)
     }
 
-    /// The block at an address, made where none is known there. `None` where there are 2^32 of them.
+    /// The block at an address, made where none is known there, and whether it was known. `None` where there are 2^32 of
+    /// them.
     #[inline]
-    pub(super) fn at_or_add(&mut self, address: u64) -> Option<u32> {
-        let vacant = match self.by_address.entry(address) {
-            Entry::Occupied(known) => return Some(*known.get()),
-            Entry::Vacant(vacant) => vacant,
-        };
+    pub(super) fn at_or_add(&mut self, address: u64) -> Option<(u32, bool)> {
+        let entry = self.places.entry(address)?;
+        if *entry != NONE {
+            return Some((*entry, true));
+        }
         let new = Block { address, context: 0, class: 0, slot: FORGOTTEN, older: NONE, newer: NONE, stamp: 0 };
         let block = match self.spare.pop() {
             Some(block) => block,
             None => u32::try_from(self.all.len()).ok().filter(|&b| b < FORGOTTEN)?,
         };
-        vacant.insert(block);
+        *entry = block;
         match self.all.get_mut(block as usize) {
             Some(spare) => *spare = new,
             None => self.all.push(new),
         }
-        Some(block)
+        Some((block, false))
     }
 
     /// A block is live from now on.
+    #[inline]
     pub(super) fn count_live(&mut self) {
         self.live += 1;
         self.most = self.most.max(self.live);
     }
 
     /// A block is not live any more.
+    #[inline]
     pub(super) fn count_dead(&mut self) {
         self.live -= 1;
     }
 
     /// Notes that a block was freed.
+    #[inline]
     pub(super) fn enter(&mut self, block: u32) {
         let stamp = self.frees;
         if let Some(b) = self.get_mut(block) {
@@ -122,20 +132,24 @@ impl Blocks {
     }
 
     /// A freed block is used again, or forgotten.
+    #[inline]
     pub(super) fn leave(&mut self) {
         self.freed -= 1;
     }
 
     /// Whether no more addresses can be known.
+    #[inline]
     pub(super) fn is_full(&self) -> bool {
-        self.by_address.len() >= MOST
+        self.all.len() - self.spare.len() >= MOST
     }
 
+    #[inline]
     fn kept(&self) -> usize {
         KEPT + KEPT_PER_LIVE * self.most
     }
 
     /// Whether more freed blocks are kept than should be.
+    #[inline]
     pub(super) fn has_surplus(&self) -> bool {
         self.freed > self.kept()
     }
@@ -152,7 +166,7 @@ impl Blocks {
         let Some(b) = self.get_mut(block) else { return };
         b.slot = FORGOTTEN;
         let address = b.address;
-        self.by_address.remove(&address);
+        self.places.remove(address);
         self.spare.push(block);
     }
 }

@@ -36,6 +36,7 @@ impl SizeRule {
     }
 
     /// Bytes an object of this size takes.
+    #[inline]
     pub(super) fn round(self, size: u64) -> u64 {
         match self {
             Self::Header => (size.saturating_add(8 + 15) & !15).max(32),
@@ -76,6 +77,7 @@ pub(super) struct Classes {
 const SMALL: usize = 64;
 
 impl Classes {
+    #[inline]
     pub(super) fn find(&self, round: u64) -> Option<u32> {
         match usize::try_from(round / 16) {
             Ok(n) if n < SMALL => self.small.get(n).copied().filter(|&class| class != NONE),
@@ -83,10 +85,16 @@ impl Classes {
         }
     }
 
+    #[inline]
     pub(super) fn find_or_add(&mut self, round: u64) -> u32 {
-        if let Some(class) = self.find(round) {
-            return class;
+        match self.find(round) {
+            Some(class) => class,
+            None => self.add(round),
         }
+    }
+
+    #[cold]
+    fn add(&mut self, round: u64) -> u32 {
         let class = u32::try_from(self.all.len()).unwrap_or(NONE);
         self.all.push(Class { round, newest: NONE, oldest: NONE, older: NONE, newer: NONE, fresh: 0, step: round });
         match usize::try_from(round / 16) {
@@ -103,10 +111,12 @@ impl Classes {
         class
     }
 
+    #[inline]
     pub(super) fn get(&self, class: u32) -> Option<&Class> {
         self.all.get(class as usize)
     }
 
+    #[inline]
     pub(super) fn get_mut(&mut self, class: u32) -> Option<&mut Class> {
         self.all.get_mut(class as usize)
     }

@@ -4,6 +4,7 @@
 use super::super::NONE;
 use super::blocks::{Block, Blocks};
 use super::classes::Classes;
+use super::freed::{AFTER, BEFORE, DISTANCE, NEWEST};
 
 /// Pointers into fresh memory that are kept.
 pub(super) const BUMPS: usize = 8;
@@ -52,6 +53,7 @@ impl Context {
     }
 
     /// The object freed `k` frees ago.
+    #[inline]
     pub(super) fn recent(&self, k: usize) -> u32 {
         let at = (self.recent_at + 2 * RECENT - 1 - k) % RECENT;
         self.recent.get(at).copied().unwrap_or(NONE)
@@ -73,6 +75,7 @@ impl Context {
     }
 
     /// A bump pointer of this index is used: it comes first, and goes on behind the new object.
+    #[inline]
     pub(super) fn bump(&mut self, index: usize, end: u64) {
         if let Some(moved) = self.bumps.get_mut(..=index) {
             moved.rotate_right(1);
@@ -81,66 +84,90 @@ impl Context {
     }
 
     /// The live object in a slot.
+    #[inline]
     pub(super) fn slot(&self, slot: usize) -> Option<u32> {
         self.order.get(slot).copied().filter(|&block| block != NONE)
     }
 
     /// Slots in use, dead ones counted.
+    #[inline]
     pub(super) fn slots(&self) -> usize {
         self.order.len()
     }
 
     /// The slot that `distance` leads to from the object freed last.
+    #[inline]
     pub(super) fn slot_from_freed(&self, distance: u64) -> Option<usize> {
         usize::try_from((self.freed_slot as u64).wrapping_add(distance)).ok()
     }
 
     /// How far a slot is from the object freed last.
+    #[inline]
     pub(super) fn distance_from_freed(&self, slot: usize) -> u64 {
         (slot as u64).wrapping_sub(self.freed_slot as u64)
     }
 
     /// Live objects between a slot and the newest; `None` beyond the window.
+    #[inline]
     pub(super) fn rank_from_newest(&self, slot: usize) -> Option<usize> {
         self.rank(slot + 1, self.order.len())
     }
 
     /// The live object with `rank` newer ones.
+    #[inline]
     pub(super) fn newest(&self, rank: usize) -> Option<u32> {
         let from = self.order.len().saturating_sub(WINDOW);
         self.order.get(from..)?.iter().rev().copied().filter(|&b| b != NONE).nth(rank)
     }
 
     /// Live objects between the one freed last and a slot after it.
+    #[inline]
     pub(super) fn rank_after_freed(&self, slot: usize) -> Option<usize> {
         if slot > self.freed_slot { self.rank(self.freed_slot + 1, slot) } else { None }
     }
 
     /// The live object after the one freed last, `rank` between them.
+    #[inline]
     pub(super) fn after_freed(&self, rank: usize) -> Option<u32> {
         let to = self.order.len().min(self.freed_slot + 1 + WINDOW);
         self.order.get(self.freed_slot + 1..to)?.iter().copied().filter(|&b| b != NONE).nth(rank)
     }
 
     /// Live objects between the one freed last and a slot before it.
+    #[inline]
     pub(super) fn rank_before_freed(&self, slot: usize) -> Option<usize> {
         let end = self.freed_slot.min(self.order.len());
         if slot < end { self.rank(slot + 1, end) } else { None }
     }
 
     /// The live object before the one freed last, `rank` between them.
+    #[inline]
     pub(super) fn before_freed(&self, rank: usize) -> Option<u32> {
         let end = self.freed_slot.min(self.order.len());
         self.order.get(end.saturating_sub(WINDOW)..end)?.iter().rev().copied().filter(|&b| b != NONE).nth(rank)
     }
 
+    /// The live object behind the code of a free that needs no element.
+    #[inline]
+    pub(super) fn by_rank(&self, code: u64) -> Option<u32> {
+        let rank = |from: u64| usize::try_from(code - from).unwrap_or(usize::MAX);
+        match code {
+            0..AFTER => self.newest(rank(NEWEST)),
+            AFTER..BEFORE => self.after_freed(rank(AFTER)),
+            BEFORE..DISTANCE => self.before_freed(rank(BEFORE)),
+            _ => None,
+        }
+    }
+
     /// Live objects in some slots, where they are fewer than the window.
+    #[inline]
     fn rank(&self, from: usize, to: usize) -> Option<usize> {
         let between = self.order.get(from..to).filter(|slots| slots.len() < WINDOW)?;
         Some(between.iter().filter(|&&b| b != NONE).count())
     }
 
     /// A new object at the end of the order; its slot. `None` where there are 2^32 of them.
+    #[inline]
     pub(super) fn allocate(&mut self, block: u32) -> Option<u32> {
         let slot = u32::try_from(self.order.len()).ok().filter(|&slot| slot < super::blocks::FORGOTTEN)?;
         self.order.push(block);
@@ -149,6 +176,7 @@ impl Context {
     }
 
     /// The object in a slot dies by a free (of this context, or of another), or because another begins at its address.
+    #[inline]
     pub(super) fn bury(&mut self, slot: usize, freed_here: bool) {
         if let Some(entry) = self.order.get_mut(slot) {
             *entry = NONE;
@@ -183,6 +211,7 @@ impl Context {
     }
 
     /// Puts a freed block on top of its class.
+    #[inline]
     pub(super) fn push(&mut self, blocks: &mut Blocks, block: u32, class: u32) {
         let Some(list) = self.classes.get_mut(class) else { return };
         let top = list.newest;
@@ -236,6 +265,7 @@ impl Context {
     }
 
     /// Takes a block out of its class. `taken`: to be used again, so its neighbours may be next.
+    #[inline]
     pub(super) fn unlink(&mut self, blocks: &mut Blocks, block: u32, taken: bool) {
         let Some(&Block { class, older, newer, .. }) = blocks.get(block) else { return };
         let Some(list) = self.classes.get_mut(class) else { return };

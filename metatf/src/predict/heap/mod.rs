@@ -9,6 +9,7 @@ mod blocks;
 mod classes;
 mod context;
 mod guess;
+mod places;
 
 pub use classes::SizeRule;
 pub(crate) use guess::Guess;
@@ -143,16 +144,22 @@ impl Heap {
         self.contexts.iter().map(objects).filter(|(_, objects): &Live| !objects.is_empty()).collect()
     }
 
+    #[inline]
     fn context(&self, by: u64) -> Option<(u32, &Context)> {
         let context = if by == self.latest.0 { self.latest.1 } else { *self.by.get(&by)? };
         Some((context, self.contexts.get(context as usize)?))
     }
 
     /// The context of a value, made where there is none yet.
+    #[inline]
     fn enter(&mut self, by: u64) -> u32 {
         if by == self.latest.0 && !self.contexts.is_empty() {
             return self.latest.1;
         }
+        self.enter_other(by)
+    }
+
+    fn enter_other(&mut self, by: u64) -> u32 {
         let next = u32::try_from(self.contexts.len()).unwrap_or(NONE);
         let context = *self.by.entry(by).or_insert(next);
         if context == next {
@@ -163,11 +170,14 @@ impl Heap {
     }
 
     /// How a new object's address is coded. Nothing is learnt yet.
-    pub(crate) fn find_allocated(&self, by: u64, size: u64, address: u64) -> Found {
+    pub(crate) fn find_allocated(&mut self, by: u64, size: u64, address: u64) -> Found {
         if address == 0 {
             return Found::hit(allocated::NULL, NONE);
         }
-        let Some((_, context)) = self.context(by) else { return Found::miss(allocated::MISS, fold(address)) };
+        let own = self.context(by).map(|(own, _)| own);
+        let Some(context) = own.and_then(|own| self.contexts.get(own as usize)) else {
+            return Found::miss(allocated::MISS, fold(address));
+        };
         let class = context.classes.find(self.rule.round(size)).and_then(|class| context.classes.get(class));
         let is = |block: u32| self.blocks.is_freed_at(block, address);
         if let Some(class) = class.filter(|class| is(class.newest)) {
@@ -192,7 +202,8 @@ impl Heap {
         {
             return Found::hit(allocated::STEP, NONE);
         }
-        if let Some(block) = self.blocks.at(address).filter(|&b| self.blocks.is_freed(b)) {
+        let block = self.blocks.at(address);
+        if let Some(block) = block.filter(|&b| self.blocks.is_freed(b)) {
             let k =
                 (0..allocated::DEPTH).zip(self.list(class.map_or(NONE, |c| c.newest), false)).find(|x| x.1 == block);
             if let Some((k, _)) = k {
@@ -230,53 +241,109 @@ impl Heap {
         code: u64,
         next: &mut dyn FnMut() -> Result<u64>,
     ) -> Result<Candidate> {
-        use allocated::{BUMP, DEEP, END, IN_PLACE, MISS, NEWER, NEWEST, NULL, OLDER, OLDEST, RECENTLY, STEP};
+        use allocated::{MISS, NULL};
         if code == NULL {
             return Ok(Some((0, NONE)));
         }
-        let Some((_, context)) = self.context(by) else {
-            return Ok(if code == MISS { Some((unfold(next()?), NONE)) } else { None });
-        };
+        let context = self.context(by).map(|(_, context)| context);
+        if code == MISS {
+            let last = context.map_or(0, |context| context.last_miss);
+            return Ok(Some((last.wrapping_add(unfold(next()?)), NONE)));
+        }
+        Ok(context.and_then(|context| self.allocated_hit(context, size, code)))
+    }
+
+    /// The address of a new object by a code that needs no element.
+    fn allocated_hit(&self, context: &Context, size: u64, code: u64) -> Candidate {
+        use allocated::{BUMP, DEEP, END, IN_PLACE, MISS, NEWER, NEWEST, NULL, OLDER, OLDEST, RECENTLY, STEP};
         let class = || context.classes.find(self.rule.round(size)).and_then(|class| context.classes.get(class));
         let block = match code {
-            NEWEST => class().map(|c| c.newest),
-            IN_PLACE => Some(context.last_freed),
-            OLDER => class().map(|c| c.older),
-            NEWER => class().map(|c| c.newer),
-            STEP => return Ok(class().map(|c| (c.fresh.wrapping_add(c.step), NONE))),
-            BUMP..DEEP => {
-                let bump = usize::try_from(code - BUMP).ok().and_then(|k| context.bumps.get(k));
-                return Ok(bump.map(|&bump| (bump, NONE)));
-            }
-            DEEP..OLDEST => usize::try_from(code - DEEP).ok().and_then(|k| self.list(class()?.newest, false).nth(k)),
-            OLDEST..MISS => usize::try_from(code - OLDEST).ok().and_then(|k| self.list(class()?.oldest, true).nth(k)),
-            MISS => return Ok(Some((context.last_miss.wrapping_add(unfold(next()?)), NONE))),
-            RECENTLY..END => usize::try_from(code - RECENTLY).ok().map(|k| context.recent(k)),
-            _ => None,
+            NEWEST => class()?.newest,
+            IN_PLACE => context.last_freed,
+            OLDER => class()?.older,
+            NEWER => class()?.newer,
+            STEP => return class().map(|c| (c.fresh.wrapping_add(c.step), NONE)),
+            BUMP..DEEP => return Some((*context.bumps.get(usize::try_from(code - BUMP).ok()?)?, NONE)),
+            DEEP..OLDEST => self.list(class()?.newest, false).nth(usize::try_from(code - DEEP).ok()?)?,
+            OLDEST..MISS => self.list(class()?.oldest, true).nth(usize::try_from(code - OLDEST).ok()?)?,
+            MISS => return None,
+            NULL => return Some((0, NONE)),
+            RECENTLY..END => context.recent(usize::try_from(code - RECENTLY).ok()?),
+            _ => return None,
         };
-        Ok(block.and_then(|b| self.blocks.get(b).filter(|x| x.slot == blocks::FREED).map(|x| (x.address, b))))
+        self.blocks.get(block).filter(|x| x.slot == blocks::FREED).map(|x| (x.address, block))
     }
 
-    /// What [`allocated`](Self::allocated) and [`allocate`](Self::allocate) do where the top of a free list is taken. `None`:
-    /// nothing has happened.
+    /// What [`find_allocated`](Self::find_allocated) and [`allocate`](Self::allocate) do where no element is needed: the
+    /// code. `None`: nothing has happened.
+    #[inline]
+    pub(crate) fn encode_allocated(&mut self, by: u64, size: u64, address: u64) -> Option<u64> {
+        if by == self.latest.0
+            && let Some(context) = self.contexts.get_mut(self.latest.1 as usize)
+            && let Some(class) = context.classes.find(self.rule.round(size))
+            && let Some(newest) = context.classes.get(class).map(|class| class.newest)
+            && address != 0
+            && self.blocks.is_freed_at(newest, address)
+            && context.take_newest(&mut self.blocks, class).is_some()
+        {
+            return Some(allocated::NEWEST);
+        }
+        let found = self.find_allocated(by, size, address);
+        if !found.elements().is_empty() {
+            return None;
+        }
+        self.allocate(by, size, address, found.code, found.hint);
+        Some(found.code)
+    }
+
+    /// What [`find_freed`](Self::find_freed) and [`free`](Self::free) do, as
+    /// [`encode_allocated`](Self::encode_allocated) does for allocations.
+    #[inline]
+    pub(crate) fn encode_freed(&mut self, by: u64, address: u64) -> Option<u64> {
+        if by == self.latest.0
+            && let Some(context) = self.contexts.get_mut(self.latest.1 as usize)
+            && let Some(newest) = context.newest(0)
+            && address != 0
+            && self.blocks.get(newest).is_some_and(|b| b.address == address)
+        {
+            context.free_own(&mut self.blocks, newest);
+            self.forget_surplus();
+            return Some(freed::NEWEST);
+        }
+        let found = self.find_freed(by, address);
+        if !found.elements().is_empty() {
+            return None;
+        }
+        self.free(by, found.hint);
+        Some(found.code)
+    }
+
+    /// What [`allocated`](Self::allocated) and [`allocate`](Self::allocate) do where no element is needed. `None`: nothing
+    /// has happened.
     #[inline]
     pub(crate) fn allocated_usual(&mut self, by: u64, size: u64, code: u64) -> Option<u64> {
-        if code != allocated::NEWEST || by != self.latest.0 {
+        if by != self.latest.0 {
             return None;
         }
         let context = self.contexts.get_mut(self.latest.1 as usize)?;
-        let class = context.classes.find(self.rule.round(size))?;
-        context.take_newest(&mut self.blocks, class)
+        if code == allocated::NEWEST {
+            let class = context.classes.find(self.rule.round(size))?;
+            return context.take_newest(&mut self.blocks, class);
+        }
+        let context = self.contexts.get(self.latest.1 as usize)?;
+        let (address, hint) = self.allocated_hit(context, size, code)?;
+        self.allocate(by, size, address, code, hint);
+        Some(address)
     }
 
-    /// What [`freed`](Self::freed) and [`free`](Self::free) do for one of the newest objects. `None`: nothing has happened.
+    /// What [`freed`](Self::freed) and [`free`](Self::free) do where no element is needed. `None`: nothing has happened.
     #[inline]
     pub(crate) fn freed_usual(&mut self, by: u64, code: u64) -> Option<u64> {
-        if code >= freed::NEWER || by != self.latest.0 {
+        if by != self.latest.0 {
             return None;
         }
         let context = self.contexts.get_mut(self.latest.1 as usize)?;
-        let block = context.newest(usize::try_from(code).ok()?)?;
+        let Some(block) = context.by_rank(code) else { return (code == freed::NULL).then_some(0) };
         let address = context.free_own(&mut self.blocks, block)?;
         self.forget_surplus();
         Some(address)
@@ -297,8 +364,14 @@ impl Heap {
             return;
         }
         let known = Some(hint).filter(|&hint| self.blocks.is_freed_at(hint, address));
-        let Some(block) = known.or_else(|| self.blocks.at_or_add(address)) else { return };
-        self.clear(block);
+        let block = match known {
+            Some(block) => Some((block, true)),
+            None => self.blocks.at_or_add(address),
+        };
+        let Some((block, known)) = block else { return };
+        if known {
+            self.clear(block);
+        }
         let Some(context) = self.contexts.get_mut(by as usize) else { return };
         let class = context.classes.find_or_add(round);
         learn_fresh(context, class, address, address.wrapping_add(round), code);
@@ -330,24 +403,24 @@ impl Heap {
     }
 
     /// How the address of an object that ends (or is used) is coded. Nothing is learnt yet.
-    pub(crate) fn find_freed(&self, by: u64, address: u64) -> Found {
+    pub(crate) fn find_freed(&mut self, by: u64, address: u64) -> Found {
         if address == 0 {
             return Found::hit(freed::NULL, NONE);
         }
-        let own = self.context(by);
-        if let Some((_, context)) = own
-            && let Some(newest) = context.newest(0)
-            && self.blocks.get(newest).is_some_and(|b| b.address == address)
-        {
+        let own = self.context(by).map(|(own, _)| own);
+        let newest = own.and_then(|own| self.contexts.get(own as usize)?.newest(0));
+        if let Some(newest) = newest.filter(|&b| self.blocks.get(b).is_some_and(|b| b.address == address)) {
             return Found::hit(freed::NEWEST, newest);
         }
-        let last_miss = own.map_or(0, |(_, context)| context.last_miss);
+        let block = self.blocks.at(address);
+        let context = own.and_then(|own| self.contexts.get(own as usize));
+        let last_miss = context.map_or(0, |context| context.last_miss);
         let miss = Found::miss(freed::MISS, fold(address.wrapping_sub(last_miss)));
-        let Some(block) = self.blocks.at(address).filter(|&b| self.blocks.is_live(b)) else { return miss };
+        let Some(block) = block.filter(|&b| self.blocks.is_live(b)) else { return miss };
         let Some(b) = self.blocks.get(block) else { return miss };
         let slot = b.slot as usize;
-        match own {
-            Some((index, context)) if index == b.context => Self::place(context, slot, block),
+        match context {
+            Some(context) if own == Some(b.context) => Self::place(context, slot, block),
             _ => {
                 let slots = self.contexts.get(b.context as usize).map_or(0, Context::slots);
                 Found::misses(freed::FOREIGN, [b.context.into(), (slots - 1 - slot) as u64], block)
@@ -379,7 +452,7 @@ impl Heap {
     /// # Errors
     /// What `next` returns: it gives the elements of the stream section.
     pub(crate) fn freed(&self, by: u64, code: u64, next: &mut dyn FnMut() -> Result<u64>) -> Result<Candidate> {
-        use freed::{AFTER, BEFORE, DISTANCE, FOREIGN, MISS, NEAR, NEWER, NULL};
+        use freed::{DISTANCE, FOREIGN, MISS, NULL};
         if code == NULL {
             return Ok(Some((0, NONE)));
         }
@@ -392,14 +465,10 @@ impl Heap {
         let Some((_, context)) = self.context(by) else {
             return Ok(if code == MISS { Some((unfold(next()?), NONE)) } else { None });
         };
-        let rank = |from: u64| usize::try_from(code - from).unwrap_or(usize::MAX);
         let block = match code {
-            0..NEWER => context.newest(rank(freed::NEWEST)),
-            AFTER..BEFORE => context.after_freed(rank(AFTER)),
-            BEFORE..DISTANCE if code - BEFORE < NEAR => context.before_freed(rank(BEFORE)),
             DISTANCE => context.slot_from_freed(unfold(next()?)).and_then(|slot| context.slot(slot)),
             MISS => return Ok(Some((context.last_miss.wrapping_add(unfold(next()?)), NONE))),
-            _ => None,
+            _ => context.by_rank(code),
         };
         Ok(self.named(block))
     }
