@@ -486,7 +486,7 @@ impl<S: Sink> RecordWriter<S> {
     }
 
     /// Runs the models of the record's predicted leaves. False where that made misfits.
-    #[inline(never)]
+    #[inline]
     fn predict(&mut self, section: usize) -> bool {
         if let Some(writer) = self.sections.get_mut(section) {
             let (state, out) = (&mut writer.state, &mut writer.out.bytes);
@@ -660,6 +660,7 @@ impl SectionWriter {
     }
 
     /// A record ends here.
+    #[inline]
     fn note_end(&mut self) {
         // A chunk has at most 64 MiB.
         self.ends.push(u32::try_from(self.out.used).unwrap_or(u32::MAX));

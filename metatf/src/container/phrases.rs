@@ -14,6 +14,8 @@ const SINGLE: u8 = 255;
 const MOST: usize = 255 * 256;
 /// The longest phrase; longer records are cut.
 const LONGEST: usize = 255;
+/// Bytes of the key of a short phrase, one of them for the length.
+const KEY: usize = 16;
 
 /// How many ranks are a token by themselves.
 fn ones(repeated: usize) -> usize {
@@ -67,6 +69,24 @@ fn write_tokens(tokens: &[u32], rank: &[u32], repeated: usize, out: &mut Vec<u8>
     out.extend_from_slice(&seconds);
 }
 
+/// A phrase of under 16 bytes as a number: its bytes, and its length on top. `None`: it is longer.
+#[inline]
+fn key(raw: &[u8], at: usize, length: usize) -> Option<u128> {
+    if length >= KEY {
+        return None;
+    }
+    let bits = 8 * u32::try_from(length).ok()?;
+    let bytes = match raw.get(at..).and_then(|rest| rest.first_chunk()) {
+        Some(bytes) => u128::from_le_bytes(*bytes) & ((1 << bits) - 1),
+        None => {
+            let mut bytes = [0; KEY];
+            bytes.get_mut(..length)?.copy_from_slice(raw.get(at..at + length)?);
+            u128::from_le_bytes(bytes)
+        }
+    };
+    Some(bytes | (length as u128) << 120)
+}
+
 /// The different phrases of a content, numbered as they come.
 struct Phrases<'r> {
     raw: &'r [u8],
@@ -78,7 +98,7 @@ struct Phrases<'r> {
 impl<'r> Phrases<'r> {
     fn of(raw: &'r [u8], ends: &[u32]) -> Self {
         let mut phrases = Self { raw, all: Vec::new(), tokens: Vec::with_capacity(ends.len()) };
-        let mut known: HashMap<&[u8], u32> = HashMap::new();
+        let (mut short, mut long) = (HashMap::<u128, u32>::new(), HashMap::<&[u8], u32>::new());
         let mut start = 0;
         for &end in ends {
             let record = raw.get(start as usize..end as usize).unwrap_or_default();
@@ -86,7 +106,10 @@ impl<'r> Phrases<'r> {
             for phrase in record.chunks(LONGEST) {
                 let length = u32::try_from(phrase.len()).unwrap_or(0);
                 let next = u32::try_from(phrases.all.len()).unwrap_or(0);
-                let id = *known.entry(phrase).or_insert(next);
+                let id = match key(raw, at as usize, phrase.len()) {
+                    Some(key) => *short.entry(key).or_insert(next),
+                    None => *long.entry(phrase).or_insert(next),
+                };
                 if id == next {
                     phrases.all.push((at, length, 0));
                 }
@@ -270,6 +293,13 @@ mod tests {
         }
         let wide = |i: u32| i.to_le_bytes().to_vec();
         let all: Vec<Vec<u8>> = (0..2).flat_map(|_| (0..70_000).map(wide)).collect();
+        there_and_back(&all);
+    }
+
+    #[test]
+    fn zeros_at_the_end_count() {
+        // Around the length of a short phrase's key; twice, so that each is looked up.
+        let all: Vec<Vec<u8>> = (0..2).flat_map(|_| (0..40).map(|length| vec![0; length])).collect();
         there_and_back(&all);
     }
 
