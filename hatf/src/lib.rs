@@ -8,6 +8,7 @@
 //! - [`heap`] writes and reads traces of `dtds/heap.dtd`, [`hatf10`] those of `dtds/HATF10.dtd`, [`hatf1`] HATF 1.0's native
 //!   form; [`trace`] opens traces of either DTD.
 //! - [`convert`] takes a trace from one form to another, and [`loss`] tells what did not fit.
+//! - [`paper`] measures how small and how fast a trace is in every encoding, the paper's tables.
 //! - [`analysis`] is a sink that makes a [`analysis::Report`]; [`report`] prints one.
 //!
 //! All of them work event by event, in memory bounded by the blocks alive.
@@ -20,6 +21,7 @@ pub mod hatf1;
 pub mod hatf10;
 pub mod heap;
 pub mod loss;
+pub mod paper;
 pub mod record;
 pub mod report;
 pub mod trace;

@@ -1,6 +1,7 @@
 //! The subcommands and their options.
 
 pub(crate) mod convert;
+pub(crate) mod paper;
 mod progress;
 pub(crate) mod record;
 pub(crate) mod report;
@@ -13,6 +14,7 @@ use std::path::PathBuf;
 use hatf::Error;
 use hatf::convert::Form;
 use hatf::heap::GROUP_RECORDS;
+use hatf::paper::Column;
 use metatf::recode::Profile;
 
 /// Heap allocation traces: record, report, convert and read them.
@@ -28,6 +30,7 @@ Examples:
   hatf report perl.mtf --format json | jq .peak
   hatf report perl.mtf --svg live.svg          live bytes over time, as a picture
   hatf convert perl.mtf perl.jsonl             the trace in another form
+  hatf paper perl.mtf                          how small it is in every encoding
 
 Exit status: 0 well; 1 a trace could not be read or written; 2 wrong usage. `hatf record` ends as
 the program does: with its status, 128 + N if signal N ended it, 125 if recording failed, 126 if
@@ -37,6 +40,7 @@ pub(crate) enum Command {
     Record(Record),
     Report(Report),
     Convert(Convert),
+    Paper(Paper),
     Tour(Tour),
 }
 
@@ -159,6 +163,56 @@ pub(crate) struct Convert {
     /// Where it goes; standard output without, or for `-`.
     #[arg(value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
+}
+
+/// Measure how small and how fast traces are in every encoding: the tables of the paper, and what came after it.
+///
+/// Of a trace its calls are taken, with function, size and addresses, as raw records of 32 bytes, and written in every
+/// encoding: the paper's (tables 3, 4, 7 and 8; with --times 5 and 6), and this project's. Sizes are those of whole files,
+/// with headers, index and DTD, and exact; every file is read back and compared. Traces are held in memory, 32 bytes a
+/// record. Times are medians of runs in memory, the universal reader and writer's but for heap, which is generated code.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hatf paper perl.mtf
+  hatf paper --format markdown --svg sizes.svg *.mtf > sizes.md
+  hatf paper --only heap,split,simple gawk.raw32.zst
+  hatf paper --times 5 perl.mtf
+
+Columns: simple, ascii, naive, small-size, same-size, combined-size, base-offset-1, base-offset-2,
+best-base-offset, stride, best, split-stream, split-addr, optimal, split, values, heap. The column
+of xz is there where the command is.")]
+pub(crate) struct Paper {
+    /// Traces, in any form that hatf convert reads.
+    #[arg(required = true, value_name = "TRACE")]
+    pub(crate) traces: Vec<PathBuf>,
+
+    /// How to print the tables.
+    #[arg(long, value_enum, default_value_t = PaperFormat::Text)]
+    pub(crate) format: PaperFormat,
+
+    /// Only these columns.
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
+    pub(crate) only: Vec<Column>,
+
+    /// Measure times, too: medians of so many runs.
+    #[arg(long, value_name = "RUNS")]
+    pub(crate) times: Option<usize>,
+
+    /// Also draw sizes into this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+}
+
+/// Forms of the tables.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum PaperFormat {
+    /// For people.
+    Text,
+    /// For documents.
+    Markdown,
+    /// Bytes, and nanoseconds a record.
+    Json,
 }
 
 /// The DTDs that a program can be recorded by.

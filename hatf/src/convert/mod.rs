@@ -17,7 +17,7 @@ pub use malloclab::{MalloclabSink, MalloclabSource};
 pub use native::{NativeSink, NativeSource, print_native};
 pub use raw::{RawSink, RawSource};
 
-use std::io::{BufRead, Seek as _, SeekFrom};
+use std::io::{BufRead, Seek as _, SeekFrom, Write};
 
 use metatf::container::{Reader, Sink, WriteOptions};
 
@@ -93,6 +93,15 @@ pub fn convert(mut input: Input, to: Form, options: &Options, output: Box<dyn Si
     }
 }
 
+/// A trace as raw records of 32 bytes, in memory; what they cannot hold.
+///
+/// # Errors
+/// The input is damaged, or its form cannot be told.
+pub fn raw32(mut input: Input) -> Result<(Vec<u8>, Losses)> {
+    let form = input.guess()?;
+    into_raw(open(form, false, input)?, RawSink::<_, 32>::new(Vec::new()))
+}
+
 fn finished<W>((output, mut losses): (W, Losses), more: &Losses) -> Result<(W, Losses)> {
     losses.merge(more);
     Ok((output, losses))
@@ -120,7 +129,7 @@ fn into_heap<W: Sink>(source: Source<'_>, options: &HeapOptions, output: W) -> R
     finished(sink.finish()?, &losses)
 }
 
-fn into_raw<const N: usize>(source: Source<'_>, mut sink: RawSink<Box<dyn Sink>, N>) -> Result<Converted> {
+fn into_raw<W: Write, const N: usize>(source: Source<'_>, mut sink: RawSink<W, N>) -> Result<(W, Losses)> {
     let losses = match source {
         Source::Heap(mut source) => copy(&mut *source, &mut sink).map(|()| source.losses()),
         source => source.pour(&mut sink),

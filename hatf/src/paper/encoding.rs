@@ -1,0 +1,184 @@
+//! From raw records to a file in one of the encodings, and back.
+
+use metatf::Change;
+use metatf::container::{Reader, WriteOptions};
+use metatf::dynamic::{Datum, Schema, Tape, Trace, Writer};
+use metatf::format::Interpretation;
+use metatf::reader::Event;
+use metatf::recode::{Options, Plan, PlannedWriter};
+
+use super::column::{Column, Packing};
+use super::simple::{self, RECORD};
+use crate::convert::{RawSink, RawSource};
+use crate::event::copy;
+use crate::heap::{HeapOptions, HeapReader, HeapWriter};
+use crate::{Error, Result};
+
+/// Records in a block of a plan, and in a group of `heap.dtd`.
+const BLOCK: usize = 1 << 20;
+/// The stream of differences in `heap-split.dtd`.
+const STEPS: u8 = 3;
+
+/// A column's encoding.
+pub(super) struct Encoding {
+    column: Column,
+    fields: Option<Fields>,
+}
+
+/// How raw records become those of a DTD.
+struct Fields {
+    schema: Schema,
+    /// Index of the section.
+    section: usize,
+    /// For each raw tag from 1 on the record's index, and which raw field each of its leaves is.
+    records: Vec<(u16, Vec<usize>)>,
+}
+
+impl Encoding {
+    pub(super) fn new(column: Column) -> Result<Self> {
+        let text = match column {
+            Column::Simple | Column::Ascii | Column::Heap => None,
+            Column::Hatf(_) => Some(include_str!("hatf.dtd")),
+            Column::SplitStream => Some(include_str!("split-stream.dtd")),
+            Column::SplitAddr => Some(include_str!("split-addr.dtd")),
+            Column::Split => Some(include_str!("../../../dtds/heap-split.dtd")),
+            Column::Values => Some(include_str!("../../../dtds/heap-values.dtd")),
+        };
+        Ok(Self { column, fields: text.map(Fields::new).transpose()? })
+    }
+
+    /// The file of these raw records; `None` where what compresses it is not there.
+    pub(super) fn write(&self, raw: &[u8], packing: Packing) -> Result<Option<Vec<u8>>> {
+        let write = packing.write_options();
+        match (self.column, &self.fields) {
+            (Column::Ascii, _) => simple::pack(simple::to_ascii(raw), packing),
+            (Column::Heap, _) => heap(raw, write).map(Some),
+            (_, None) => simple::pack(raw.to_vec(), packing),
+            (Column::Split, Some(fields)) => fields.split(raw, &write).map(Some),
+            (Column::Values | Column::SplitStream, Some(fields)) => fields.write(raw, &write, false).map(Some),
+            (Column::Hatf(plan), Some(fields)) => fields.planned(raw, &write, plan).map(Some),
+            (_, Some(fields)) => fields.planned(raw, &write, Plan::Best).map(Some),
+        }
+    }
+
+    /// The raw records of a file.
+    pub(super) fn read(&self, file: &[u8], packing: Packing) -> Result<Vec<u8>> {
+        let mut raw = Vec::new();
+        match (self.column, &self.fields) {
+            (Column::Heap, _) => {
+                let mut sink = RawSink::<_, RECORD>::new(raw);
+                copy(&mut HeapReader::of(Reader::from_slice(file).map_err(failed)?)?, &mut sink)?;
+                (raw, _) = sink.finish()?;
+            }
+            (_, Some(fields)) => fields.read(file, &mut raw)?,
+            (Column::Ascii, None) => {
+                let mut text = Vec::new();
+                simple::unpack(file, packing, &mut text)?;
+                simple::from_ascii(&text, &mut raw)?;
+            }
+            (_, None) => simple::unpack(file, packing, &mut raw)?,
+        }
+        Ok(raw)
+    }
+}
+
+/// By the model of the heap.
+fn heap(raw: &[u8], write: WriteOptions) -> Result<Vec<u8>> {
+    let options = HeapOptions { write, group_records: BLOCK as u64, ..HeapOptions::default() };
+    let mut sink = HeapWriter::new(Vec::new(), &options)?;
+    copy(&mut RawSource::<_, RECORD>::new(raw), &mut sink)?;
+    Ok(sink.finish()?.0)
+}
+
+impl Fields {
+    fn new(text: &str) -> Result<Self> {
+        let schema = Schema::parse("paper.dtd", text.as_bytes()).map_err(|e| Error::Trace(e.to_string().into()))?;
+        let missing = || Error::Trace("a DTD of the tables lacks a record".into());
+        let section = schema.dtd.section_named("heap").ok_or_else(missing)?;
+        let records = ["malloc", "free", "calloc", "realloc", "memalign"].map(|name| {
+            let id = section.records.iter().find(|&&id| schema.dtd.record(id).is_some_and(|r| r.name == name))?;
+            let record = schema.dtd.record(*id)?;
+            // Of two addresses the first is the old one.
+            let twice = record.leaves.iter().filter(|leaf| leaf.name == "address").count() == 2;
+            let mut olds = usize::from(twice);
+            let field = |name: &str| match name {
+                "size" => 1,
+                "old" => 3,
+                _ => 2 + std::mem::take(&mut olds),
+            };
+            let leaves = record.leaves.iter().filter(|leaf| !leaf.is_tag()).map(|leaf| leaf.name.as_str());
+            Some((u16::try_from(id.0).ok()?, leaves.map(field).collect()))
+        });
+        let records = records.into_iter().collect::<Option<_>>().ok_or_else(missing)?;
+        let section = schema.dtd.sections.iter().position(|s| s.name.as_deref() == Some("heap")).ok_or_else(missing)?;
+        Ok(Self { schema, section, records })
+    }
+
+    /// Hands each raw record, as one of the DTD, to `put`.
+    fn each(&self, raw: &[u8], mut put: impl FnMut(u16, &Tape) -> metatf::Result<()>) -> Result<()> {
+        let mut tape = Tape::default();
+        for record in raw.as_chunks::<RECORD>().0 {
+            let fields = simple::fields(record);
+            let index = usize::try_from(fields[0]).unwrap_or(0).wrapping_sub(1);
+            let (record, leaves) =
+                self.records.get(index).ok_or_else(|| Error::Trace("a raw record of an unknown tag".into()))?;
+            tape.clear();
+            for &leaf in leaves {
+                tape.push_number(fields.get(leaf).copied().unwrap_or(0));
+            }
+            put(*record, &tape).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    fn planned(&self, raw: &[u8], write: &WriteOptions, plan: Plan) -> Result<Vec<u8>> {
+        let options = Options { plan, block: BLOCK, ..Options::default() };
+        let mut writer = PlannedWriter::new(Vec::new(), &self.schema, write, options).map_err(failed)?;
+        self.each(raw, |record, tape| writer.record(self.section, record, tape))?;
+        Ok(writer.finish().map_err(failed)?.0)
+    }
+
+    /// With addresses as they are, or as differences: what is shorter.
+    fn split(&self, raw: &[u8], write: &WriteOptions) -> Result<Vec<u8>> {
+        let plain = self.write(raw, write, false)?;
+        let steps = self.write(raw, write, true)?;
+        Ok(if steps.len() < plain.len() { steps } else { plain })
+    }
+
+    /// `steps`: addresses go to the stream of differences.
+    fn write(&self, raw: &[u8], write: &WriteOptions, steps: bool) -> Result<Vec<u8>> {
+        let mut writer = Writer::new(Vec::new(), &self.schema, write).map_err(failed)?;
+        if let Some((record, leaves)) = self.records.get(3).filter(|_| steps) {
+            for (leaf, field) in (1..).zip(leaves) {
+                if *field > 1 {
+                    let change = Change::Interpretation(Interpretation::SectionStride(STEPS, 1));
+                    writer.inner().set_all(self.section, *record, leaf, change).map_err(failed)?;
+                }
+            }
+        }
+        self.each(raw, |record, tape| writer.record(self.section, record, tape))?;
+        writer.finish().map_err(failed)
+    }
+
+    fn read(&self, file: &[u8], raw: &mut Vec<u8>) -> Result<()> {
+        let container = Reader::from_slice(file).map_err(failed)?;
+        let mut trace = Trace::new(self.schema.clone(), container).map_err(failed)?;
+        while let Some(entry) = trace.next_entry().map_err(failed)? {
+            let Event::Record(at) = entry.event else { continue };
+            let known = (1..).zip(&self.records).find(|(_, (record, _))| *record == at.record);
+            let Some((tag, (_, leaves))) = known else { continue };
+            let mut fields = [tag, 0, 0, 0];
+            for (&leaf, datum) in leaves.iter().zip(entry.tape.data()) {
+                if let (Some(field), Datum::Number(value)) = (fields.get_mut(leaf), datum) {
+                    *field = *value;
+                }
+            }
+            simple::push(fields, raw);
+        }
+        Ok(())
+    }
+}
+
+fn failed(error: metatf::Error) -> Error {
+    Error::Trace(error.to_string().into())
+}

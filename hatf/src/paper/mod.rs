@@ -1,0 +1,26 @@
+//! How small and how fast a heap trace is in every encoding: the tables of the paper's section 3, and what came after it.
+//!
+//! All encodings hold the same: the calls of a trace as raw records of 32 bytes (tag, size, address, old address). Every
+//! size is that of a whole file, header, index and DTD included, and every file is read back and compared before its
+//! size counts. Sizes are exact; times are medians of several runs in memory, on this machine.
+//!
+//! | module | what it answers |
+//! | --- | --- |
+//! | `column` | which encodings there are, and how each is compressed |
+//! | `encoding` | from raw records to a file, and back |
+//! | `simple` | the forms that are no Meta-TF: simple binary, ASCII; compressed as files |
+//! | `measure` | sizes and times of a trace, and what it holds (the paper's table 3) |
+//! | `tables` | the paper's tables, in text and Markdown |
+//! | `chart` | the picture |
+
+mod chart;
+mod column;
+mod encoding;
+mod measure;
+mod simple;
+mod tables;
+
+pub use chart::chart;
+pub use column::{Column, Packing};
+pub use measure::{Measured, Options, Summary, Times, measure};
+pub use tables::{Style, print};

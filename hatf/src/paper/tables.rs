@@ -1,0 +1,249 @@
+//! The tables, for people: text and Markdown.
+
+use std::io::{self, Write};
+
+use metatf::recode::Plan;
+
+use super::column::{Column, Packing};
+use super::measure::{Measured, Times, ratio};
+
+/// How tables are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// In columns of blanks.
+    Text,
+    /// In Markdown.
+    Markdown,
+}
+
+/// One table: a row for each trace, then those that sum them up.
+struct Table {
+    title: String,
+    head: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+/// A column of a table of sizes: its encoding, and which packings stand in a cell.
+type Cell = (Column, &'static [Packing]);
+
+const RAW_AND_GZIP: &[Packing] = &[Packing::Raw, Packing::Gzip];
+const ZSTD: &[Packing] = &[Packing::Zstd3, Packing::Zstd19];
+
+const TABLE_4: &[Cell] = &[
+    (Column::Simple, RAW_AND_GZIP),
+    (Column::Ascii, RAW_AND_GZIP),
+    (Column::Hatf(Plan::Naive), RAW_AND_GZIP),
+    (Column::Hatf(Plan::Best), RAW_AND_GZIP),
+    (Column::SplitStream, RAW_AND_GZIP),
+    (Column::SplitAddr, RAW_AND_GZIP),
+    (Column::Hatf(Plan::Optimal), RAW_AND_GZIP),
+];
+const TABLE_7: &[Cell] = &[
+    (Column::Hatf(Plan::Naive), RAW_AND_GZIP),
+    (Column::Hatf(Plan::SmallSize), RAW_AND_GZIP),
+    (Column::Hatf(Plan::SameSize), RAW_AND_GZIP),
+    (Column::Hatf(Plan::CombinedSize), RAW_AND_GZIP),
+];
+const TABLE_8: &[Cell] = &[
+    (Column::Hatf(Plan::BaseOffset1), RAW_AND_GZIP),
+    (Column::Hatf(Plan::BaseOffset2), RAW_AND_GZIP),
+    (Column::Hatf(Plan::BestBaseOffset), RAW_AND_GZIP),
+    (Column::Hatf(Plan::Stride), RAW_AND_GZIP),
+    (Column::Hatf(Plan::Best), RAW_AND_GZIP),
+];
+const OURS: &[Cell] =
+    &[(Column::Hatf(Plan::Optimal), ZSTD), (Column::Split, ZSTD), (Column::Values, ZSTD), (Column::Heap, ZSTD)];
+const PEERS: &[Cell] = &[
+    (Column::Simple, &[Packing::Raw]),
+    (Column::Simple, &[Packing::Gzip]),
+    (Column::Simple, &[Packing::Xz]),
+    (Column::Simple, &[Packing::Zstd3]),
+    (Column::Simple, &[Packing::Zstd19]),
+];
+
+/// Prints all tables that were measured.
+///
+/// # Errors
+/// The output's.
+pub fn print(measured: &[Measured], style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let tables = [
+        Some(summaries(measured)),
+        sizes("Table 4: bytes a record, raw / gzip", TABLE_4, measured),
+        sizes("Beyond the paper: bytes a record, zstd 3 / zstd 19", OURS, measured),
+        sizes("The simple binary under other compressors: bytes a record", PEERS, measured),
+        times("Table 5: nanoseconds a record, read / write", measured, |t| (t.read, t.write)),
+        times("Table 6: nanoseconds a record, compressed, read / write", measured, |t| (t.read_packed, t.write_packed)),
+        sizes("Table 7: size encodings, bytes a record, raw / gzip", TABLE_7, measured),
+        sizes("Table 8: address encodings, bytes a record, raw / gzip", TABLE_8, measured),
+    ];
+    for (i, table) in tables.into_iter().flatten().enumerate() {
+        if i > 0 {
+            writeln!(out)?;
+        }
+        match style {
+            Style::Text => text(&table, out)?,
+            Style::Markdown => markdown(&table, out)?,
+        }
+    }
+    Ok(())
+}
+
+fn summaries(measured: &[Measured]) -> Table {
+    let head =
+        ["program", "records", "allocs", "reallocs", "frees", "bytes", "most objects", "most bytes", "avg. size"];
+    let row = |m: &Measured| {
+        let s = m.summary;
+        let mut row = vec![m.name.clone()];
+        row.extend([s.records, s.allocs, s.reallocs, s.frees, s.bytes, s.most_objects, s.most_bytes].map(grouped));
+        row.push(format!("{:.1}", ratio(s.bytes, s.allocs + s.reallocs)));
+        row
+    };
+    let title = "Table 3: what the traces hold".to_owned();
+    Table { title, head: head.map(str::to_owned).to_vec(), rows: measured.iter().map(row).collect() }
+}
+
+/// 1234567 as 1,234,567.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `None` where nothing of it was measured.
+fn sizes(title: &str, cells: &[Cell], measured: &[Measured]) -> Option<Table> {
+    let there = |cell: &&Cell| measured.iter().any(|m| cell.1.iter().any(|&p| m.size(cell.0, p).is_some()));
+    let cells: Vec<&Cell> = cells.iter().filter(there).collect();
+    let heading = |&&(column, packings): &&Cell| match packings {
+        &[one] => format!("{}, {}", column.title(), one.name()),
+        _ => column.title().to_owned(),
+    };
+    let head = cells.iter().map(heading);
+    let figures: Vec<Vec<Vec<Option<f64>>>> = measured
+        .iter()
+        .map(|m| cells.iter().map(|cell| cell.1.iter().map(|&packing| m.size(cell.0, packing)).collect()).collect())
+        .collect();
+    table(title, head, measured, &figures, 3)
+}
+
+fn times(title: &str, measured: &[Measured], of: impl Fn(&Times) -> (f64, f64)) -> Option<Table> {
+    let timed = |column: &Column| measured.iter().any(|m| m.times.contains_key(column.name()));
+    let columns: Vec<Column> = Column::ALL.into_iter().filter(timed).collect();
+    if columns.is_empty() {
+        return None;
+    }
+    let head = columns.iter().map(|column| column.title().to_owned()).chain(["memcpy".to_owned()]);
+    let figures: Vec<Vec<Vec<Option<f64>>>> = measured
+        .iter()
+        .map(|m| {
+            let of = |column: &Column| {
+                let both = m.times.get(column.name()).map(&of);
+                vec![both.map(|both| both.0), both.map(|both| both.1)]
+            };
+            columns.iter().map(of).chain([vec![m.copying]]).collect()
+        })
+        .collect();
+    table(title, head, measured, &figures, 1)
+}
+
+/// A table of figures: a row for each trace, their mean, and the worst.
+fn table(
+    title: &str,
+    head: impl Iterator<Item = String>,
+    measured: &[Measured],
+    figures: &[Vec<Vec<Option<f64>>>],
+    digits: usize,
+) -> Option<Table> {
+    let head: Vec<String> = std::iter::once("program".to_owned()).chain(head).collect();
+    let cell = |cell: &Vec<Option<f64>>| {
+        let figures = cell.iter().map(|f| f.map_or("-".to_owned(), |figure| format!("{figure:.digits$}")));
+        figures.collect::<Vec<_>>().join(" / ")
+    };
+    let row = |name: &str, cells: &[Vec<Option<f64>>]| -> Vec<String> {
+        std::iter::once(name.to_owned()).chain(cells.iter().map(cell)).collect()
+    };
+    let mut rows: Vec<_> = measured.iter().zip(figures).map(|(m, cells)| row(&m.name, cells)).collect();
+    if measured.len() > 1 {
+        rows.push(row("mean", &over(figures, mean)));
+        rows.push(row("worst", &over(figures, |figures| figures.iter().copied().reduce(f64::max))));
+    }
+    (head.len() > 1).then(|| Table { title: title.to_owned(), head, rows })
+}
+
+/// A figure of all traces' figures, place by place.
+fn over(figures: &[Vec<Vec<Option<f64>>>], of: impl Fn(&[f64]) -> Option<f64>) -> Vec<Vec<Option<f64>>> {
+    let Some(first) = figures.first() else { return Vec::new() };
+    let place = |column: usize, place: usize| -> Option<f64> {
+        let all: Option<Vec<f64>> = figures.iter().map(|row| *row.get(column)?.get(place)?).collect();
+        of(&all?)
+    };
+    let columns = first.iter().enumerate();
+    columns.map(|(column, cell)| (0..cell.len()).map(|i| place(column, i)).collect()).collect()
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a number of traces")]
+fn mean(figures: &[f64]) -> Option<f64> {
+    Some(figures.iter().sum::<f64>() / figures.len() as f64).filter(|mean| mean.is_finite())
+}
+
+fn text(table: &Table, out: &mut dyn Write) -> io::Result<()> {
+    let width = |column: usize| {
+        let cells = table.rows.iter().chain([&table.head]).filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..table.head.len()).map(width).collect();
+    writeln!(out, "{}\n", table.title)?;
+    for row in [&table.head].into_iter().chain(&table.rows) {
+        let mut line = String::new();
+        for (i, (cell, &width)) in row.iter().zip(&widths).enumerate() {
+            line += &if i == 0 { format!("{cell:<width$}") } else { format!("  {cell:>width$}") };
+        }
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+fn markdown(table: &Table, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "**{}**\n", table.title)?;
+    let line = |row: &[String]| {
+        let cells = row.iter().map(|cell| cell.replace('|', "\\|"));
+        format!("| {} |", cells.collect::<Vec<_>>().join(" | "))
+    };
+    writeln!(out, "{}", line(&table.head))?;
+    let rule = (0..table.head.len()).map(|i| if i == 0 { "---" } else { "---:" });
+    writeln!(out, "| {} |", rule.collect::<Vec<_>>().join(" | "))?;
+    table.rows.iter().try_for_each(|row| writeln!(out, "{}", line(row)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::paper::{Options, measure};
+
+    #[test]
+    fn tables_of_a_small_trace() {
+        let mut raw = Vec::new();
+        for i in 0..2000_u64 {
+            super::super::simple::push(
+                [1 + i % 2, if i % 2 == 0 { i % 64 } else { 0 }, 0x1000 + i / 2 * 48, 0],
+                &mut raw,
+            );
+        }
+        let only = vec![Column::Simple, Column::Hatf(Plan::Naive), Column::Split, Column::Heap];
+        let measured = measure("a|b", &raw, &Options { only, runs: None }, &mut |_| {}).unwrap();
+        assert_eq!(measured.bytes["simple"][&Packing::Raw], 64_000);
+        assert!(measured.smallest(Column::Heap) < measured.smallest(Column::Simple));
+        let (mut text, mut markdown) = (Vec::new(), Vec::new());
+        print(&[measured.clone(), measured.clone()], Style::Text, &mut text).unwrap();
+        print(&[measured], Style::Markdown, &mut markdown).unwrap();
+        let (text, markdown) = (String::from_utf8(text).unwrap(), String::from_utf8(markdown).unwrap());
+        assert!(text.contains("Table 4") && text.contains("32.000 / ") && text.contains("\nworst"));
+        assert!(markdown.contains("| a\\|b | 2,000 | 1,000 | 0 | 1,000 |") && !markdown.contains("mean"));
+        assert!(!text.contains("ASCII") && !text.contains("Table 5"));
+    }
+}
