@@ -237,7 +237,7 @@ mod tests {
         let only = vec![Column::Simple, Column::Hatf(Plan::Naive), Column::Split, Column::Heap];
         let measured = measure("a|b", &raw, &Options { only, runs: None }, &mut |_| {}).unwrap();
         assert_eq!(measured.bytes["simple"][&Packing::Raw], 64_000);
-        assert!(measured.smallest(Column::Heap) < measured.smallest(Column::Simple));
+        assert!(measured.size(Column::Heap, Packing::Raw) < measured.size(Column::Simple, Packing::Raw));
         let (mut text, mut markdown) = (Vec::new(), Vec::new());
         print(&[measured.clone(), measured.clone()], Style::Text, &mut text).unwrap();
         print(&[measured], Style::Markdown, &mut markdown).unwrap();
