@@ -93,7 +93,8 @@ pub fn content(schema: &Schema, trace: &[u8]) -> usize {
 }
 
 /// What is the same whatever the encoding: records, comments and elements in their order, with their values. Groups, too,
-/// but for those that held nothing but metadata. What models leave in stream sections is encoding.
+/// but for those that held nothing but metadata: what tables gained with them they gain with the next, table by table. What
+/// models leave in stream sections is encoding.
 fn kept(schema: &Schema, seen: Vec<Seen>) -> Vec<Seen> {
     let missed = |section: u8| schema.format.models.iter().any(|m| m.section == section);
     let kept = seen.into_iter().filter(|s| match s.what {
@@ -101,5 +102,8 @@ fn kept(schema: &Schema, seen: Vec<Seen>) -> Vec<Seen> {
         What::Element | What::Shared => !missed(s.section),
         _ => false,
     });
-    kept.map(|s| Seen { offset: 0, ..s }).collect()
+    let mut kept: Vec<Seen> = kept.map(|s| Seen { offset: 0, ..s }).collect();
+    let tables = |a: &Seen, b: &Seen| a.what == What::Shared && b.what == What::Shared;
+    kept.chunk_by_mut(tables).for_each(|elements| elements.sort_by_key(|s| s.section));
+    kept
 }

@@ -14,6 +14,8 @@ mod offset_into_nothing;
 mod reset_of_nothing;
 #[path = "regress/shared_table_of_numbers.rs"]
 mod shared_table_of_numbers;
+#[path = "regress/shared_value_in_items.rs"]
+mod shared_value_in_items;
 #[path = "regress/stride_into_version_0.rs"]
 mod stride_into_version_0;
 #[path = "regress/table_after_the_last_group.rs"]
@@ -22,5 +24,7 @@ mod table_after_the_last_group;
 mod table_of_a_later_group;
 #[path = "regress/tables_of_many_models.rs"]
 mod tables_of_many_models;
+#[path = "regress/values_around_a_base.rs"]
+mod values_around_a_base;
 #[path = "regress/version_0_has_no_resets.rs"]
 mod version_0_has_no_resets;

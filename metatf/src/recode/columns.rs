@@ -221,6 +221,14 @@ fn traits(format: &Format, section: usize, record: u16, first: usize, firsts: &[
             }
         }
     }
+    // In one item a leaf may occur before one that is listed first, as that one may occur in a later item alone.
+    let alike = |i: usize| {
+        all.iter().zip(0..).any(|(t, j)| j != i && t.repeated && numeric(j) && cells.get(i) == Some(&t.cell))
+    };
+    let taken: Vec<bool> = all.iter().zip(0..).map(|(t, i)| t.repeated && alike(i)).collect();
+    for (traits, taken) in all.iter_mut().zip(taken) {
+        traits.behind |= taken;
+    }
     all
 }
 

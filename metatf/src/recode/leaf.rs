@@ -75,7 +75,8 @@ pub(crate) struct Step {
     pub(crate) most: u64,
     /// First value less the previous one.
     pub(crate) difference: u64,
-    /// Bytes needed as `none`; as `delta`; as `delta` set right here; with the DTD's referenced base.
+    /// Bytes needed as `none`; as `delta`; as `delta` set right here; with the DTD's base, where it is referenced or the step
+    /// has several occurrences.
     pub(crate) none: u8,
     pub(crate) delta: u8,
     pub(crate) delta_entry: u8,
@@ -86,6 +87,16 @@ pub(crate) struct Step {
     pub(crate) same: bool,
     /// More than one record, all with the value before them; nothing changes inside.
     pub(crate) run: bool,
+}
+
+impl Step {
+    /// Bytes that every value needs from a base. `None` where the least and the greatest value do not tell: values between
+    /// them may lie on the far side, half of all numbers away.
+    #[inline]
+    pub(crate) fn offset(&self, base: u64) -> Option<u8> {
+        let (low, high) = (self.least.wrapping_sub(base), self.most.wrapping_sub(base));
+        (low.cast_signed() <= high.cast_signed()).then(|| signed(low).max(signed(high)))
+    }
 }
 
 /// All there is to know to plan a leaf's part of a block.
@@ -223,7 +234,11 @@ impl Sequence {
             step.items += 1;
             step.delta = step.delta.max(delta);
             step.none = step.none.max(unsigned(value));
-            if let Some(&base) = column.reference.get(i) {
+            let base = column.reference.get(i).copied().or(match self.start.interpretation {
+                Interpretation::BaseOffset(base) => Some(base),
+                _ => None,
+            });
+            if let Some(base) = base {
                 step.reference = step.reference.max(signed(value.wrapping_sub(base)));
             }
             step.least = step.least.min(value);
@@ -310,9 +325,7 @@ pub(crate) fn fits(step: &Step, setting: &Setting, previous: Option<u64>) -> boo
             let others = if previous.is_some() { step.delta_entry } else { step.delta };
             first.max(others) <= width
         }
-        Interpretation::BaseOffset(base) => {
-            signed(step.least.wrapping_sub(base)).max(signed(step.most.wrapping_sub(base))) <= width
-        }
+        Interpretation::BaseOffset(base) => step.offset(base).unwrap_or(8) <= width,
         Interpretation::BaseOffsetOf(..) => step.reference <= width,
         Interpretation::Default(value) => step.uniform && step.first == value,
         Interpretation::Stride(_, stride) => {

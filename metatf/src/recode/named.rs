@@ -13,7 +13,7 @@
 //! | stride | while `none`: a run of values with one difference becomes `stride`, and `none` behind it |
 //! | best | of all these, for each leaf, the one with the fewest bytes |
 
-use super::leaf::{Path, Sequence, Setting, Step, change_cost, fits, signed};
+use super::leaf::{Path, Sequence, Setting, Step, change_cost, fits};
 use super::names::Plan;
 use crate::format::Interpretation;
 use crate::state::Change;
@@ -269,9 +269,7 @@ pub(crate) fn base(most: u64, width: u8) -> u64 {
 fn need(step: &Step, interpretation: Interpretation) -> u8 {
     let bytes = match interpretation {
         Interpretation::Delta(_) => step.delta,
-        Interpretation::BaseOffset(base) => {
-            signed(step.least.wrapping_sub(base)).max(signed(step.most.wrapping_sub(base)))
-        }
+        Interpretation::BaseOffset(base) => step.offset(base).unwrap_or(8),
         Interpretation::BaseOffsetOf(..) => step.reference,
         _ => step.none,
     };

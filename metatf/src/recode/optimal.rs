@@ -13,7 +13,7 @@
 //! each is enough: the work is steps times modes. Modes that differ in their width alone lie side by side, see `lanes`.
 
 use super::lanes::{Cost, Lanes};
-use super::leaf::{Path, Sequence, Step, signed};
+use super::leaf::{Path, Sequence, Step};
 use super::named::base;
 use super::window::Windows;
 use crate::format::Interpretation;
@@ -407,9 +407,7 @@ impl Family {
     fn need(&self, step: &Step) -> u8 {
         match self.interpretation {
             Interpretation::Delta(_) => step.delta,
-            Interpretation::BaseOffset(base) => {
-                signed(step.least.wrapping_sub(base)).max(signed(step.most.wrapping_sub(base)))
-            }
+            Interpretation::BaseOffset(base) => step.offset(base).unwrap_or(step.reference),
             Interpretation::BaseOffsetOf(..) => step.reference,
             _ => step.none,
         }
