@@ -9,10 +9,10 @@ use crate::writer::{Layout, RecordWriter};
 
 /// A finished chunk of a tagged section.
 pub(crate) struct Chunk {
-    section: usize,
+    pub(crate) section: usize,
     reset: bool,
     records: u32,
-    raw: Vec<u8>,
+    pub(crate) raw: Vec<u8>,
     ends: Vec<u32>,
 }
 
@@ -23,6 +23,7 @@ impl<S: Sink> RecordWriter<S> {
         let (raw, ends) = (writer.out.take(), std::mem::take(&mut writer.ends));
         let chunk = Chunk { section, reset: writer.reset, records: writer.records, raw, ends };
         writer.reset = false;
+        writer.closed += 1;
         writer.records = 0;
         self.group_bytes += chunk.raw.len();
         if self.waits {
@@ -76,7 +77,7 @@ impl<S: Sink> RecordWriter<S> {
         self.group_bytes = 0;
         self.streams.start_group();
         for writer in &mut self.sections {
-            writer.restart(&self.format);
+            writer.restart_group(&self.format);
         }
         Ok(())
     }
@@ -91,6 +92,7 @@ impl<S: Sink> RecordWriter<S> {
     fn end_group(&mut self) -> Result<()> {
         for section in 0..self.sections.len() {
             self.close_chunk(section)?;
+            self.carry_in_hindsight(section);
         }
         for section in 0..self.sections.len() {
             self.put_table(section)?;

@@ -57,6 +57,7 @@ mod error;
 mod explain;
 pub mod format;
 mod group_write;
+mod hindsight;
 mod predict;
 #[doc(hidden)]
 pub mod private;

@@ -63,7 +63,26 @@ struct Pending {
     width: u8,
 }
 
+/// A predicted leaf of a record that was written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Noted {
+    pub(crate) model: u16,
+    pub(crate) value: u64,
+    pub(crate) context: Context,
+    /// Where its code is in the section's chunk, and of how many bytes.
+    pub(crate) at: usize,
+    pub(crate) width: u8,
+}
+
 impl Attempt {
+    /// The predicted leaves of the record.
+    pub(crate) fn noted(&self) -> impl Iterator<Item = Noted> + '_ {
+        self.pending.iter().map(|p| {
+            let Pending { model, value, context, at, width, .. } = *p;
+            Noted { model, value, context, at, width }
+        })
+    }
+
     /// A record, before its first attempt.
     #[inline]
     pub(crate) fn start_record(&mut self) {

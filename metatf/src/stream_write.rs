@@ -1,8 +1,9 @@
 //! Stream sections while a group is written: values that leaves put there by `sectionStride`, elements given outright,
 //! and tables that grow over the whole trace.
 
-use crate::format::{Format, Interpretation, LeafKind};
+use crate::format::{Format, Interpretation, LeafKind, Model, ModelKind};
 use crate::row_write::bytes_for;
+use std::collections::BTreeMap;
 
 /// A stretch of one stream section's elements that was given outright; a reset stands before all but the first.
 #[derive(Clone, Debug, Default)]
@@ -127,6 +128,30 @@ impl StreamWriters {
     /// be taken back.
     pub(crate) fn put_all(&mut self, format: &Format, section: usize, target: u8, values: &[u64]) -> bool {
         values.iter().all(|&value| self.put(format, section, target, 1, value))
+    }
+
+    /// Gives the stream sections that `section` alone fills with what its model misses other elements. False where
+    /// others have a part in one of them; then nothing has changed.
+    pub(crate) fn replace(&mut self, format: &Format, section: usize, elements: &BTreeMap<u8, Vec<u64>>) -> bool {
+        let values = |target: u8| {
+            let takes = |m: &Model| m.section == target && matches!(m.kind, ModelKind::Values(_));
+            format.models.iter().any(takes)
+        };
+        let alone = |target: &u8| {
+            let stream = format.section_index(*target).and_then(|stream| self.streams.get(stream));
+            let others = self.cursors.iter().any(|c| c.0 != section && c.1 == *target);
+            stream.is_some_and(|s| s.given.is_empty()) && !others && !values(*target)
+        };
+        if self.fixed || !elements.keys().all(alone) {
+            return false;
+        }
+        for (target, values) in elements {
+            let Some(stream) = format.section_index(*target).and_then(|stream| self.streams.get_mut(stream)) else {
+                continue;
+            };
+            stream.put = values.iter().copied().map(Some).collect();
+        }
+        true
     }
 
     /// Whether [`put_all`](Self::put_all) may find no room.

@@ -9,6 +9,7 @@ use crate::container::{ChunkWriter, ExtentWriter, Order, Sink, WriteOptions};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::format::{COMMENT, Interpretation, METADATA, SECTION};
 use crate::group_write::Chunk;
+use crate::hindsight::Log;
 use crate::predict::SizeRule;
 use crate::reader::{FormatRef, Metadata};
 use crate::row_write::{Attempt, Misfit, RowWriter, UNPREDICTED, bytes_for};
@@ -33,8 +34,10 @@ pub(crate) struct SectionWriter {
     pub(crate) ends: Vec<u32>,
     /// Data records in `out`.
     pub(crate) records: u32,
-    /// Data records since the state was reset.
-    records_since_reset: u64,
+    /// What a heap's model was given in this group, while it may turn out that it should have known more.
+    pub(crate) log: Option<Box<Log>>,
+    /// Chunks of this group that are closed.
+    pub(crate) closed: u32,
     /// The next chunk resets the state.
     pub(crate) reset: bool,
     /// Changes to make again after every reset: record, leaf, whether it is for all leaves of the name, change.
@@ -74,9 +77,6 @@ pub struct RecordWriter<S: Sink> {
     last_section: Option<usize>,
     pub(crate) records: u64,
 }
-
-/// A live object is carried into the next group for so many records of the last.
-const RECORDS_PER_CARRIED: u64 = 8;
 
 impl<S: Sink> RecordWriter<S> {
     /// Starts a trace.
@@ -173,7 +173,6 @@ impl<S: Sink> RecordWriter<S> {
             self.records += 1;
             if let Some(writer) = self.sections.get_mut(section) {
                 writer.records += 1;
-                writer.records_since_reset += 1;
             }
         }
         Ok(())
@@ -492,6 +491,9 @@ impl<S: Sink> RecordWriter<S> {
             let (state, out) = (&mut writer.state, &mut writer.out.bytes);
             let how = (self.order, self.strict);
             self.attempt.predict(&self.format, state, &mut self.streams, how, out);
+            if let Some(log) = writer.log.as_mut().filter(|_| self.attempt.misfits.is_empty()) {
+                self.attempt.noted().for_each(|noted| log.note(noted, writer.closed));
+            }
         }
         self.attempt.misfits.is_empty()
     }
@@ -652,7 +654,8 @@ impl SectionWriter {
             out: Buffer::default(),
             ends: Vec::new(),
             records: 0,
-            records_since_reset: 0,
+            log: None,
+            closed: 0,
             reset: true,
             sticky: Vec::new(),
             fresh: false,
@@ -666,18 +669,26 @@ impl SectionWriter {
         self.ends.push(u32::try_from(self.out.used).unwrap_or(u32::MAX));
     }
 
-    /// The next chunk starts from the DTD's state. A heap's live objects are carried over where they are few beside the
-    /// records that may name them.
+    /// The next chunk starts from the DTD's state.
     pub(crate) fn restart(&mut self, format: &crate::format::Format) {
-        let live = self.state.models.live();
         self.state.reset(format);
-        let objects: usize = live.iter().map(|(_, objects)| objects.len()).sum();
-        if objects as u64 <= self.records_since_reset / RECORDS_PER_CARRIED {
-            self.state.models.carried = live;
-        }
-        self.records_since_reset = 0;
+        self.log = None;
         self.reset = true;
         self.fresh = true;
+    }
+
+    /// A group starts: it may turn out that its heap's model should know what is live.
+    pub(crate) fn restart_group(&mut self, format: &crate::format::Format) {
+        let new = self.state.models.live();
+        let live = match self.log.take() {
+            Some(log) => log.after(&self.state.model_cells, new),
+            None => new,
+        };
+        self.restart(format);
+        self.closed = 0;
+        if live.iter().any(|(_, objects)| !objects.is_empty()) {
+            self.log = Some(Box::new(Log::new(live)));
+        }
     }
 }
 

@@ -88,6 +88,11 @@ impl Cells {
         }
     }
 
+    /// Whether a model's addresses are of objects that neither begin nor end.
+    pub(crate) fn is_use(&self, model: u16) -> bool {
+        self.role(model) == Role::Used
+    }
+
     #[inline]
     fn role(&self, model: u16) -> Role {
         match self.sources.get(usize::from(model)) {
@@ -318,6 +323,11 @@ impl Models {
             Some(&Source::Values { shared, .. }) => self.values.get(shared).is_some_and(Option::is_some),
             Some(Source::Absent) | None => true,
         }
+    }
+
+    /// Models that have learnt nothing but that these objects are live.
+    pub(crate) fn anew(&self, carried: Vec<Live>) -> Self {
+        Self { rule: self.rule, carried, room: MOST_NUMBERS, ..Self::default() }
     }
 
     /// Learns a value that was found.

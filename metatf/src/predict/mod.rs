@@ -10,6 +10,7 @@ pub(crate) mod heap;
 mod values;
 
 pub(crate) use cells::{Cells, Context, Models};
+pub(crate) use heap::Live;
 pub use heap::SizeRule;
 
 /// How a value is stored: a code, and what goes to the stream section.

@@ -1,0 +1,146 @@
+//! Whether a group begins with the live objects of a heap is decided when it is over: then it is known how many of them
+//! ended in it.
+//!
+//! A group is written as if nothing were known of the objects before it, and what its heap's model was given is logged.
+//! Where many of the objects that were live at its start were freed, the model runs once more, with them; the new codes
+//! take the place of the old ones in the chunks, which still wait for the group's stream sections.
+
+use crate::container::{Order, Sink};
+use crate::predict::{Cells, Context, Live, Models};
+use crate::row_write::Noted;
+use crate::writer::RecordWriter;
+use hashbrown::HashSet;
+use std::collections::BTreeMap;
+
+/// What is logged at most; of a group with more, no object is carried on.
+const MOST: usize = 1 << 21;
+/// One in so many objects has to end in the group for all to be carried into it.
+const PAYS: usize = 2;
+
+/// The objects that were live when a group began, and what happened since.
+#[derive(Debug)]
+pub(crate) struct Log {
+    before: Vec<Live>,
+    entries: Vec<Entry>,
+    /// There was more than is logged.
+    full: bool,
+}
+
+/// A predicted address, and where its code is.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    noted: Noted,
+    by: u64,
+    size: u64,
+    /// Which of the section's chunks in this group.
+    part: u32,
+}
+
+impl Log {
+    pub(crate) fn new(before: Vec<Live>) -> Self {
+        Self { before, entries: Vec::new(), full: false }
+    }
+
+    /// Logs what a model of the heap was given.
+    #[inline]
+    pub(crate) fn note(&mut self, noted: Noted, part: u32) {
+        if let Context::Heap { by, size } = noted.context {
+            if self.entries.len() < MOST {
+                self.entries.push(Entry { noted, by, size, part });
+            } else {
+                self.full = true;
+            }
+        }
+    }
+
+    /// The objects from before the group that are live at its end, and how many there were and are not.
+    fn survivors(&self, cells: &Cells) -> (Vec<Live>, usize) {
+        let mut live: HashSet<u64> = self.before.iter().flat_map(|(_, objects)| objects).map(|o| o.0).collect();
+        let mut ended = 0;
+        for entry in &self.entries {
+            // Where another object begins, too, the old one is gone.
+            if !cells.is_use(entry.noted.model) && live.remove(&entry.noted.value) {
+                ended += 1;
+            }
+        }
+        let left = |(by, objects): &Live| (*by, objects.iter().filter(|o| live.contains(&o.0)).copied().collect());
+        (self.before.iter().map(left).collect(), ended)
+    }
+
+    /// The objects that are live at the end of a group, where `new` are those that its model knows.
+    pub(crate) fn after(&self, cells: &Cells, new: Vec<Live>) -> Vec<Live> {
+        if self.full {
+            return new;
+        }
+        let (mut all, _) = self.survivors(cells);
+        for (by, objects) in new {
+            match all.iter_mut().find(|(known, _)| *known == by) {
+                Some((_, known)) => known.extend(objects),
+                None => all.push((by, objects)),
+            }
+        }
+        all
+    }
+}
+
+impl<S: Sink> RecordWriter<S> {
+    /// Carries the live objects into a group that is written, but for its chunks, where that pays.
+    pub(crate) fn carry_in_hindsight(&mut self, section: usize) {
+        let Some(writer) = self.sections.get_mut(section) else { return };
+        let Some(log) = writer.log.take() else { return };
+        let cells = &writer.state.model_cells;
+        let before: usize = log.before.iter().map(|(_, objects)| objects.len()).sum();
+        if log.full || log.survivors(cells).1 * PAYS <= before {
+            writer.log = Some(log);
+            return;
+        }
+        let mut models = writer.state.models.anew(log.before.clone());
+        let rerun = rerun(&self.format, cells, &mut models, &log.entries);
+        let reader = self.format.sections.len() + section;
+        let Some((codes, _)) = rerun.filter(|(_, e)| self.streams.replace(&self.format, reader, e)) else {
+            writer.log = Some(log);
+            return;
+        };
+        writer.state.models = models;
+        let mut parts: Vec<&mut Vec<u8>> = Vec::new();
+        for chunk in self.waiting.iter_mut().filter(|chunk| chunk.section == section) {
+            parts.push(&mut chunk.raw);
+        }
+        patch(self.order, &log.entries, &codes, &mut parts);
+    }
+}
+
+/// New elements by stream section.
+type Elements = BTreeMap<u8, Vec<u64>>;
+
+/// The codes by models that know more, and what goes to stream sections. `None` where a code does not fit its width.
+fn rerun(
+    format: &crate::format::Format,
+    cells: &Cells,
+    models: &mut Models,
+    entries: &[Entry],
+) -> Option<(Vec<u64>, Elements)> {
+    let mut codes = Vec::with_capacity(entries.len());
+    let mut elements = Elements::new();
+    for Entry { noted, by, size, .. } in entries {
+        let context = (Context::Heap { by: *by, size: *size }, &[][..]);
+        let target = elements.entry(format.models.get(usize::from(noted.model))?.section).or_default();
+        let found = models.find(cells, noted.model, context, noted.value, target);
+        target.extend_from_slice(found.elements());
+        if noted.width < 8 && found.code >> (8 * noted.width) != 0 {
+            return None;
+        }
+        models.learn(cells, noted.model, context, noted.value, &found);
+        codes.push(found.code);
+    }
+    Some((codes, elements))
+}
+
+fn patch(order: Order, entries: &[Entry], codes: &[u64], parts: &mut [&mut Vec<u8>]) {
+    for (Entry { noted, part, .. }, &code) in entries.iter().zip(codes) {
+        let raw = parts.get_mut(*part as usize);
+        if let Some(stored) = raw.and_then(|raw| raw.get_mut(noted.at..noted.at + usize::from(noted.width))) {
+            order.store(code, stored);
+        }
+    }
+}
