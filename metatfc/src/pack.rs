@@ -10,7 +10,7 @@ Profiles (what --codec, --filter, --chunk and others say comes first):
   fast      for a trace that is read at once: LZ4 where it saves a tenth, else
             nothing; no filter; chunks of 256K; plan naive
   default   zstd:3, or LZ4 or nothing where that is no 2 per cent longer; the
-            filter that makes chunks shorter; chunks of 1M; plan optimal
+            filter that makes chunks shorter; chunks of 4M; plan optimal
   archive   the smaller of zstd:19 and zlib:9; the filter that makes chunks
             shorter; chunks of 16M; plan optimal
 Codec and filter are found for each section: all are tried on its first chunk,
