@@ -251,6 +251,14 @@ pub trait EventSink {
     /// # Errors
     /// As for [`EventSink::event`].
     fn about(&mut self, about: &About) -> Result<()>;
+
+    /// Makes what was given so far safe, should the process end without another word. By default nothing is done.
+    ///
+    /// # Errors
+    /// As for [`EventSink::event`].
+    fn flush(&mut self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Gives events, in order.
@@ -335,6 +343,11 @@ impl EventSink for Tee<'_> {
     fn about(&mut self, about: &About) -> Result<()> {
         self.0.about(about)?;
         self.1.about(about)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.0.flush()?;
+        self.1.flush()
     }
 }
 

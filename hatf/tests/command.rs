@@ -3,6 +3,7 @@
 
 use std::io::Read as _;
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 fn hatf(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_hatf")).args(arguments).output().unwrap()
@@ -35,6 +36,29 @@ fn statuses_of_programs_that_do_not_end_well() {
     let output = hatf(&["report", other]);
     let told = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.code() == Some(1) && told.contains("neither heap.dtd nor HATF10.dtd"), "{told}");
+}
+
+/// What the recorder was told to make safe is there when it was killed.
+#[test]
+fn a_recorder_that_is_killed_leaves_what_it_flushed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("killed.mtf");
+    let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"))
+        .args(["record", "--flush", "1", "-o", path.to_str().unwrap(), "--", "/bin/sh", "-c", "read wait"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    while std::fs::metadata(&path).map_or(0, |m| m.len()) == 0 && begun.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    recorder.kill().unwrap();
+    recorder.wait().unwrap();
+    let output = hatf(&["report", path.to_str().unwrap()]);
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && told.contains("total heap usage: "), "{told}");
+    assert!(!told.contains("total heap usage: 0 allocs"), "{told}");
 }
 
 #[test]

@@ -392,6 +392,18 @@ impl<S: Sink> RecordWriter<S> {
         Ok(())
     }
 
+    /// Hands on what is written to where it goes. What the group in progress holds is not written yet (version 1), see
+    /// [`start_group`](Self::start_group).
+    ///
+    /// # Errors
+    /// The sink's.
+    pub fn flush(&mut self) -> Result<()> {
+        match &mut self.layout {
+            Some(Layout::Chunks(chunks)) => chunks.flush(),
+            _ => Ok(()),
+        }
+    }
+
     /// Gives up: what is in the sink is no whole trace, and nobody is told.
     pub fn abandon(mut self) {
         self.layout = None;

@@ -2,7 +2,8 @@
 
 use hatf::convert::{Form, Input, Options, convert};
 use hatf::hatf1::{Item, Reader, Record, Writer};
-use metatf::container::Sink;
+use metatf::container::{Codec, Sink, WriteOptions};
+use metatf::recode::Profile;
 use std::io::{Cursor, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -86,16 +87,37 @@ fn native_records(stream: &[u8]) -> Vec<(Record<'static>, Vec<u8>)> {
     records
 }
 
+/// A trace of HATF 1.0 as a trace of `dtds/heap.dtd`, its content as it is and by the profile that makes traces smallest.
+#[must_use]
+pub fn heap_traces(hatf: &[u8]) -> Vec<Vec<u8>> {
+    let mut stored = WriteOptions { codec: Codec::Stored, ..WriteOptions::default() };
+    stored.trial = None;
+    let mut archive = WriteOptions::default();
+    Profile::Archive.apply(&mut archive);
+    let traces = [stored, archive].map(|write| {
+        let output = Shared::default();
+        let input = Input::of("input".to_owned(), Box::new(Cursor::new(hatf.to_vec()))).ok()?;
+        let options = Options { from: Some(Form::Hatf1), write, ..Options::default() };
+        convert(input, Form::Heap, &options, Box::new(output.clone())).ok()?;
+        let bytes = output.0.lock().unwrap().clone();
+        Some(bytes)
+    });
+    traces.into_iter().flatten().collect()
+}
+
 /// The vectors of HATF 1.0, in each of its forms.
 #[must_use]
 pub fn seeds(path: &Path, bytes: &[u8]) -> Vec<Vec<u8>> {
-    let of = |form: Form| {
+    let as_form = |form: Form, bytes: &[u8]| {
         let number = Form::ALL.iter().position(|f| *f == form).unwrap_or(0);
-        vec![[&[number as u8], bytes].concat()]
+        [&[number as u8], bytes].concat()
     };
+    let of = |form: Form| vec![as_form(form, bytes)];
     let hatf10 = path.to_string_lossy().contains("hatf10");
     match path.extension().and_then(|e| e.to_str()) {
-        Some("hatf") => of(Form::Hatf1),
+        Some("hatf") => {
+            [of(Form::Hatf1), heap_traces(bytes).into_iter().map(|t| as_form(Form::Heap, &t)).collect()].concat()
+        }
         Some("mtf") if hatf10 => of(Form::Hatf10),
         Some("jsonl") if path.to_string_lossy().contains("hatf-") => of(Form::Jsonl),
         _ => Vec::new(),

@@ -45,6 +45,11 @@ static SCHEMAS: LazyLock<Vec<(std::path::PathBuf, Schema)>> = LazyLock::new(|| {
     .collect()
 });
 
+/// Reads the DTDs of the vectors: before the first input, whose time it would count for.
+pub fn set_up() {
+    LazyLock::force(&SCHEMAS);
+}
+
 /// All files of the vectors, sorted.
 ///
 /// # Panics
@@ -217,10 +222,13 @@ pub fn recode(input: &[u8]) {
 
 fn recode_seeds(path: &Path, bytes: &[u8]) -> Vec<Vec<u8>> {
     let number = number_of(path).unwrap_or(0);
-    only("mtf", path, || {
+    let heaps = only("hatf", path, || heap_forms::heap_traces(bytes));
+    let heaps = heaps.iter().map(|heap| [&[100, 0x80], &heap[..]].concat());
+    let traces = only("mtf", path, || {
         let with = |block: u8, dtd: u8| [&[block, dtd], bytes].concat();
         vec![with(255, number), with(2, number | 0x80), with(20, 0)]
-    })
+    });
+    heaps.chain(traces).collect()
 }
 
 /// A byte that chooses a generated reader (HATF10's is one of them), and a trace.
@@ -286,6 +294,13 @@ fn trace_seeds(path: &Path, bytes: &[u8]) -> Vec<Vec<u8>> {
             with(0x23, number | 0x80),
         ],
         Some("raw") => vec![with(0x12, number), with(0xd2, number)],
+        Some("hatf") => {
+            let heaps = heap_forms::heap_traces(bytes);
+            heaps
+                .iter()
+                .flat_map(|heap| [[&[0x02, 0x80], &heap[..]].concat(), [&[0x27, 0], &heap[..]].concat()])
+                .collect()
+        }
         _ => Vec::new(),
     }
 }

@@ -90,6 +90,11 @@ pub(crate) struct Record {
     #[arg(long, value_name = "RECORDS", default_value_t = GROUP_RECORDS, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) group: u64,
 
+    /// End the group every so many seconds, too, so that a recorder that is killed loses no more than that. A program
+    /// that makes a million events in less loses nothing by it; a slow one gets a larger trace. For heap traces.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "no_trace")]
+    pub(crate) flush: Option<u64>,
+
     /// Say nothing on standard error but what went wrong.
     #[arg(short, long)]
     pub(crate) quiet: bool,

@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use hatf::analysis::Analysis;
 use hatf::event::{About, Tee};
@@ -22,7 +23,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     let mut analysis = options.report.then(Analysis::new);
     let outcome = if options.no_trace {
         let mut nothing = Nothing;
-        let outcome = record(&options.command, &mut nothing, analysis.as_mut())?;
+        let outcome = record(options, &mut nothing, analysis.as_mut())?;
         say(options, &outcome, None);
         outcome
     } else {
@@ -51,11 +52,11 @@ fn to_file(options: &Options, path: &Path, analysis: Option<&mut Analysis>) -> R
         TraceFormat::Heap => {
             let heap = HeapOptions { write, resolution: options.clock, group_records: options.group };
             let mut trace = HeapWriter::new(file, &heap)?;
-            (record(&options.command, &mut trace, analysis), trace.finish().map(|(file, _)| file))
+            (record(options, &mut trace, analysis), trace.finish().map(|(file, _)| file))
         }
         TraceFormat::Hatf10 => {
             let mut trace = Hatf10Writer::new(file, &write)?;
-            (record(&options.command, &mut trace, analysis), trace.finish().map(|(file, _)| file))
+            (record(options, &mut trace, analysis), trace.finish().map(|(file, _)| file))
         }
     };
     // Where the program never ran, an empty trace helps nobody.
@@ -65,10 +66,11 @@ fn to_file(options: &Options, path: &Path, analysis: Option<&mut Analysis>) -> R
     Ok(outcome)
 }
 
-fn record(command: &[OsString], sink: &mut dyn EventSink, analysis: Option<&mut Analysis>) -> Result<Outcome> {
+fn record(options: &Options, sink: &mut dyn EventSink, analysis: Option<&mut Analysis>) -> Result<Outcome> {
+    let (command, flush) = (&options.command, options.flush.map(Duration::from_secs));
     match analysis {
-        None => hatf::record::record(command, sink),
-        Some(analysis) => hatf::record::record(command, &mut Tee(sink, analysis)),
+        None => hatf::record::record_flushing(command, sink, flush),
+        Some(analysis) => hatf::record::record_flushing(command, &mut Tee(sink, analysis), flush),
     }
 }
 

@@ -136,9 +136,7 @@ impl<W: Sink> HeapWriter<W> {
     #[inline]
     fn prepare(&mut self, thread: Option<u64>) -> Result<()> {
         if self.in_group >= self.group_records {
-            self.in_group = 0;
-            self.writer.inner().start_group().map_err(failed)?;
-            self.thread = None;
+            self.end_group()?;
         }
         self.in_group += 1;
         if let Some(id) = thread
@@ -148,6 +146,15 @@ impl<W: Sink> HeapWriter<W> {
             self.writer.thread(&Thread { id }).map_err(failed)?;
         }
         Ok(())
+    }
+
+    /// Writes the group in progress, and hands it on: it is safe.
+    #[cold]
+    fn end_group(&mut self) -> Result<()> {
+        self.in_group = 0;
+        self.thread = None;
+        self.writer.inner().start_group().map_err(failed)?;
+        self.writer.inner().flush().map_err(failed)
     }
 
     #[inline]
@@ -243,6 +250,10 @@ impl<W: Sink> EventSink for HeapWriter<W> {
         }
         self.losses.note_if(!own && event.heap != self.heap, Loss::Heap);
         Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        if self.in_group == 0 { Ok(()) } else { self.end_group() }
     }
 
     fn comment(&mut self, text: &[u8]) -> Result<()> {

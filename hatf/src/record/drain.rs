@@ -50,13 +50,21 @@ impl<'a> Drain<'a> {
     }
 
     /// Until the program has ended and the ring is empty.
-    pub(super) fn run(mut self, forwarding: &Forwarding) -> Result<Outcome> {
+    pub(super) fn run(mut self, forwarding: &Forwarding, flush: Option<Duration>) -> Result<Outcome> {
         let begun = Instant::now();
         let written = self.head.write(self.sink);
         self.note(written);
         let process = ProcessEnd::of(&self.child);
+        let (mut flushed, mut safe) = (begun, 0);
         let status = loop {
             self.take_all();
+            if flush.is_some_and(|every| flushed.elapsed() >= every) && self.sink_error.is_none() {
+                if self.events > safe {
+                    let result = self.sink.flush();
+                    self.note(result);
+                }
+                (flushed, safe) = (Instant::now(), self.events);
+            }
             if let Some(status) = self.child.try_wait().map_err(Error::system("wait"))? {
                 break status;
             }

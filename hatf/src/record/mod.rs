@@ -85,6 +85,15 @@ impl Outcome {
 /// [`Error::Start`] where the program could not be run, [`Error::System`] where the ring or the
 /// recorder could not be set up. A failing sink is not an error here: see [`Outcome::sink_error`].
 pub fn record(command: &[OsString], sink: &mut dyn EventSink) -> Result<Outcome> {
+    record_flushing(command, sink, None)
+}
+
+/// As [`record`]; every so often, as `flush` says, the sink is told to flush, if there is anything new. While events come
+/// faster than they are taken it is not.
+///
+/// # Errors
+/// As for [`record`].
+pub fn record_flushing(command: &[OsString], sink: &mut dyn EventSink, flush: Option<Duration>) -> Result<Outcome> {
     let ring = RingFile::create()?;
     let library = SharedFile::create("libhatf_record.so", RECORDER)?;
     let begun = head::Head::now(command);
@@ -100,7 +109,7 @@ pub fn record(command: &[OsString], sink: &mut dyn EventSink) -> Result<Outcome>
     let forwarding = signals::Forwarding::begin();
     let child = child.spawn().map_err(|error| Error::Start(program.to_string_lossy().into_owned(), error))?;
     forwarding.to(child.id());
-    Drain::new(ring.ring(), child, &begun, sink).run(&forwarding)
+    Drain::new(ring.ring(), child, &begun, sink).run(&forwarding, flush)
 }
 
 /// Our library first: what the user preloads (an allocator, say) is then behind it.
