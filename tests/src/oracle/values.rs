@@ -21,7 +21,7 @@ struct Table {
 impl Values {
     /// `kinds`: every predictor, and whether it goes by a leaf; `room`: numbers that tables may still have.
     pub(super) fn new(kinds: &[(PredictorKind, bool)], room: &mut usize) -> Self {
-        let mut table = |&(kind, by): &(PredictorKind, bool)| {
+        let table = |&(kind, by): &(PredictorKind, bool)| {
             let numbers = if let PredictorKind::LastValue(n) = kind { usize::from(n) } else { 2 };
             let one = !by && matches!(kind, PredictorKind::LastValue(_) | PredictorKind::Stride);
             let lines = if one || *room < 64 * numbers { 1 } else { 64 };
