@@ -9,10 +9,12 @@ use crate::{fields, output};
 use clap::ValueEnum;
 use metatf::container::{Header, Order, Reader};
 use metatf::dynamic::{Schema, Trace};
+use metatf::format::Interpretation;
 use metatf::reader::{At, Event};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 const MORE: &str = "\
 Bytes of leaves are what records store before compression; a leaf that stores
@@ -53,6 +55,8 @@ struct Kind {
     bytes: u64,
     /// Bytes and values of each leaf.
     leaves: Vec<(u64, u64)>,
+    /// Of each predicted leaf: values that a code alone says, and those that take elements.
+    foretold: BTreeMap<u8, (u64, u64)>,
 }
 
 /// Chunks of one section.
@@ -128,17 +132,28 @@ impl Stat {
     fn count(&mut self, trace: &mut Trace<'_>) -> metatf::Result<()> {
         let mut progress = Progress::silent("records");
         let tag = u64::from(self.schema.dtd.tag_width);
+        let order = trace.reader().container().header().order;
         while let Some(event) = trace.reader_mut().next_event()? {
             progress.step();
             match event {
                 Event::Record(at) | Event::Comment(at) | Event::Element(at, _) => {
                     let tag = if matches!(event, Event::Element(..)) { 0 } else { tag };
+                    let predicted = self.predicted(trace, at);
+                    let format = Arc::clone(&self.schema.format);
                     let kind = self.kind(at);
                     kind.count += 1;
                     kind.bytes += tag;
                     trace.reader_mut().decode(|row| {
                         row.walk_fields(&mut |leaf, bytes, _| {
                             kind.bytes += bytes.len() as u64;
+                            let model = predicted.iter().find(|(predicted, _)| *predicted == leaf);
+                            if let Some(model) = model.and_then(|(_, model)| format.models.get(usize::from(*model))) {
+                                let counts = kind.foretold.entry(leaf).or_default();
+                                match model.takes_elements(order.read(bytes)) {
+                                    false => counts.0 += 1,
+                                    true => counts.1 += 1,
+                                }
+                            }
                             if let Some(counts) = kind.leaves.get_mut(usize::from(leaf)) {
                                 counts.0 += bytes.len() as u64;
                                 counts.1 += 1;
@@ -170,6 +185,19 @@ impl Stat {
         Ok(())
     }
 
+    /// The leaves of a record that models predict now, and the models.
+    fn predicted(&self, trace: &Trace<'_>, at: At) -> Vec<(u8, u16)> {
+        if self.schema.format.models.is_empty() {
+            return Vec::new();
+        }
+        let leaves = self.schema.record(at.record).map_or(0, |r| r.leaves.len());
+        let predicted = |leaf: u8| match trace.reader().interpretation(at, leaf)? {
+            Interpretation::Predicted(model) => Some((leaf, model)),
+            _ => None,
+        };
+        (0..=u8::MAX).take(leaves).filter_map(predicted).collect()
+    }
+
     fn kind(&mut self, at: At) -> &mut Kind {
         let leaves = self.schema.record(at.record).map_or(0, |r| r.leaves.len());
         let new = || Kind { leaves: vec![(0, 0); leaves], ..Kind::default() };
@@ -192,12 +220,13 @@ impl Stat {
         (section, self.schema.record(record).map_or("?", |r| &r.name))
     }
 
-    fn leaves(&self, record: u16, kind: &Kind) -> Vec<(String, u64, u64)> {
+    fn leaves(&self, record: u16, kind: &Kind) -> Vec<Counts> {
         let Some(r) = self.schema.record(record) else { return Vec::new() };
         let names = fields::names(r).into_iter();
         let counts = |(id, name): (metatf_parser::schema::LeafId, String)| {
             let &(bytes, values) = kind.leaves.get(usize::from(id.0))?;
-            (values > 0).then_some((name, bytes, values))
+            let foretold = kind.foretold.get(&id.0).copied();
+            (values > 0).then_some(Counts { name, bytes, values, foretold })
         };
         names.filter_map(counts).collect()
     }
@@ -234,13 +263,16 @@ impl Stat {
                 kind.bytes,
                 percent(kind.bytes, total)
             );
-            for (leaf, bytes, values) in self.leaves(record, kind) {
+            for Counts { name: leaf, bytes, values, foretold } in self.leaves(record, kind) {
                 #[allow(clippy::cast_precision_loss, reason = "an average to be read")]
                 let each = bytes as f64 / values as f64;
                 let _ = writeln!(
                     out,
-                    "  {leaf:<26} {values:>12} values  {bytes:>14} bytes {:>7}  {each:.2} each",
-                    percent(bytes, total)
+                    "  {leaf:<26} {values:>12} values  {bytes:>14} bytes {:>7}  {each:.2} each{}",
+                    percent(bytes, total),
+                    foretold.map_or(String::new(), |(codes, elements)| {
+                        format!(", {} by a code alone, {elements} with elements", percent(codes, codes + elements))
+                    })
                 );
             }
         }
@@ -302,7 +334,7 @@ impl Stat {
                 "count": kind.count,
                 "bytes": kind.bytes,
                 "leaves": leaves
-                    .map(|(path, bytes, values)| json!({ "path": path, "bytes": bytes, "values": values }))
+                    .map(Counts::json)
                     .collect::<Vec<_>>(),
             })
         });
@@ -333,6 +365,26 @@ impl Stat {
             "sections": sections.collect::<Vec<_>>(),
             "kinds": kinds.collect::<Vec<_>>(),
         })
+    }
+}
+
+/// What is counted of a leaf.
+struct Counts {
+    name: String,
+    bytes: u64,
+    values: u64,
+    /// Of a predicted one: values that a code alone says, and those that take elements.
+    foretold: Option<(u64, u64)>,
+}
+
+impl Counts {
+    fn json(self) -> Value {
+        let mut json = json!({ "path": self.name, "bytes": self.bytes, "values": self.values });
+        if let (Some((codes, elements)), Some(object)) = (self.foretold, json.as_object_mut()) {
+            object.insert("by_code_alone".to_owned(), codes.into());
+            object.insert("with_elements".to_owned(), elements.into());
+        }
+        json
     }
 }
 

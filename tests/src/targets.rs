@@ -35,14 +35,17 @@ fn only(extension: &str, path: &Path, seeds: impl Fn() -> Vec<Vec<u8>>) -> Vec<V
     if path.extension().is_some_and(|e| e == extension) { seeds() } else { Vec::new() }
 }
 
-/// The DTDs of the vectors, sorted by path. An input chooses one by its number.
-static SCHEMAS: LazyLock<Vec<(std::path::PathBuf, Schema)>> = LazyLock::new(|| {
-    let dtds = vectors().into_iter().filter(|path| path.ends_with("format.dtd"));
-    dtds.filter_map(|path| {
-        let dtd = metatf_parser::parse("format.dtd", &std::fs::read(&path).ok()?).dtd?;
-        Some((path, Schema::new(dtd)))
-    })
-    .collect()
+/// The DTDs of the vectors, each text once. An input chooses one by its number.
+static SCHEMAS: LazyLock<Vec<(Vec<u8>, Schema)>> = LazyLock::new(|| {
+    let mut schemas: Vec<(Vec<u8>, Schema)> = Vec::new();
+    for path in vectors().into_iter().filter(|path| path.ends_with("format.dtd")) {
+        let Ok(text) = std::fs::read(&path) else { continue };
+        let known = schemas.iter().any(|(other, _)| *other == text);
+        if let Some(dtd) = metatf_parser::parse("format.dtd", &text).dtd.filter(|_| !known) {
+            schemas.push((text, Schema::new(dtd)));
+        }
+    }
+    schemas
 });
 
 /// Reads the DTDs of the vectors: before the first input, whose time it would count for.
@@ -68,10 +71,11 @@ pub fn vectors() -> Vec<std::path::PathBuf> {
     files
 }
 
-/// The number of the DTD beside a file of the vectors, from 1.
+/// The number of the DTD beside a file of the vectors, from 1; none over 127, which an input cannot choose.
 fn number_of(path: &Path) -> Option<u8> {
-    let beside = path.with_file_name("format.dtd");
-    SCHEMAS.iter().position(|(path, _)| *path == beside).map(|n| n as u8 + 1)
+    let beside = std::fs::read(path.with_file_name("format.dtd")).ok()?;
+    let number = SCHEMAS.iter().position(|(text, _)| *text == beside)? + 1;
+    u8::try_from(number).ok().filter(|number| *number < 0x80)
 }
 
 /// A DTD by its number, from 1.
@@ -226,7 +230,7 @@ fn recode_seeds(path: &Path, bytes: &[u8]) -> Vec<Vec<u8>> {
     let heaps = heaps.iter().map(|heap| [&[100, 0x80], &heap[..]].concat());
     let traces = only("mtf", path, || {
         let with = |block: u8, dtd: u8| [&[block, dtd], bytes].concat();
-        vec![with(255, number), with(2, number | 0x80), with(20, 0)]
+        vec![with(255, number), with(2, number | 0x80), with(20, 0), with(7, 0x80)]
     });
     heaps.chain(traces).collect()
 }
@@ -292,6 +296,9 @@ fn trace_seeds(path: &Path, bytes: &[u8]) -> Vec<Vec<u8>> {
             with(0x02, 0),
             with(0x02, number | 0x80),
             with(0x23, number | 0x80),
+            // The embedded DTD, and checksums made right: for those whose DTD no number chooses.
+            with(0x02, 0x80),
+            with(0x23, 0x80),
         ],
         Some("raw") => vec![with(0x12, number), with(0xd2, number)],
         Some("hatf") => {

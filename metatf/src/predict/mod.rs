@@ -7,6 +7,7 @@
 
 mod cells;
 pub(crate) mod heap;
+mod names;
 mod values;
 
 pub(crate) use cells::{Cells, Context, Models};

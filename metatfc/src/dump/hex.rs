@@ -4,6 +4,7 @@ use super::Printer;
 use crate::fields;
 use metatf::container::Order;
 use metatf::dynamic::{Schema, Tape, Trace};
+use metatf::format::Interpretation;
 use metatf::reader::{At, Event, Metadata};
 use metatf_parser::schema::{Format, Leaf, LeafId};
 use std::collections::HashMap;
@@ -70,7 +71,7 @@ impl Hex {
         }
     }
 
-    fn record(&self, out: &mut Vec<u8>, at: At, start: u64, order: Order) {
+    fn record(&self, trace: &Trace<'_>, out: &mut Vec<u8>, at: At, start: u64, order: Order) {
         let Some(record) = self.schema.record(at.record) else { return };
         let mut offset = start;
         if let Some(tag) = record.tag {
@@ -90,6 +91,12 @@ impl Hex {
                     value = format!("{:?}", String::from_utf8_lossy(bytes));
                 }
                 _ => value = format!("{} bytes", bytes.len()),
+            }
+            if let Some(Interpretation::Predicted(model)) = trace.reader().interpretation(at, *index)
+                && let Some(model) = self.schema.format.models.get(usize::from(model))
+            {
+                let code = order.read(bytes);
+                value.push_str(&format!("   [code {code}: {}]", model.code_in_words(code)));
             }
             if let Some(place) = self.set_at.get(&(at.section, at.record, *index)) {
                 value.push_str("   [set by the metadata record at ");
@@ -172,7 +179,7 @@ impl Printer for Hex {
         match event {
             Event::Record(at) | Event::Comment(at) | Event::Element(at, _) => {
                 let start = self.title(trace, at, out);
-                self.record(out, at, start, order);
+                self.record(trace, out, at, start, order);
             }
             Event::Metadata(at, metadata) => {
                 let start = self.title(trace, at, out);

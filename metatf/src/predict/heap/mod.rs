@@ -10,6 +10,7 @@ mod classes;
 mod context;
 mod guess;
 mod places;
+pub(super) mod words;
 
 pub use classes::SizeRule;
 pub(crate) use guess::Guess;

@@ -1,0 +1,46 @@
+//! What codes of a heap say, in words.
+
+use super::{allocated, freed};
+
+/// The code of an allocation.
+pub(crate) fn of_allocation(code: u64) -> String {
+    use allocated::{BUMP, DEEP, END, IN_PLACE, MISS, NEWER, NEWEST, NULL, OLDER, OLDEST, RECENTLY, STEP};
+    match code {
+        NEWEST => "newest freed of its class".to_owned(),
+        IN_PLACE => "where the last free was".to_owned(),
+        OLDER => "older than the one taken last".to_owned(),
+        NEWER => "newer than the one taken last".to_owned(),
+        STEP => "a step on in fresh memory".to_owned(),
+        BUMP..DEEP => format!("fresh memory, pointer {}", code - BUMP),
+        DEEP..OLDEST => format!("freed of its class, {} newer", code - DEEP),
+        OLDEST..MISS => format!("freed of its class, {} older", code - OLDEST),
+        MISS => "not foretold: a distance".to_owned(),
+        NULL => "address 0".to_owned(),
+        RECENTLY..END => format!("freed {} frees ago", code - RECENTLY + 1),
+        _ => "no such candidate".to_owned(),
+    }
+}
+
+/// The code of a free, or of a use.
+pub(crate) fn of_free(code: u64) -> String {
+    use freed::{AFTER, BEFORE, DISTANCE, FOREIGN, MISS, NEWEST, NULL};
+    match code {
+        NEWEST..AFTER => format!("object with {} newer", code - NEWEST),
+        AFTER..BEFORE => format!("after the one freed last, {} between", code - AFTER),
+        BEFORE..DISTANCE => format!("before the one freed last, {} between", code - BEFORE),
+        DISTANCE => "at a distance from the one freed last".to_owned(),
+        FOREIGN => "of another context".to_owned(),
+        MISS => "no object known there: a distance".to_owned(),
+        NULL => "address 0".to_owned(),
+        _ => "no such candidate".to_owned(),
+    }
+}
+
+/// Whether elements say the rest.
+pub(crate) fn takes_elements(allocates: bool, code: u64) -> bool {
+    match code {
+        allocated::MISS if allocates => true,
+        freed::DISTANCE | freed::FOREIGN | freed::MISS => !allocates,
+        _ => false,
+    }
+}

@@ -1,0 +1,51 @@
+//! What codes of predicted leaves say, in words: for annotated dumps and for counting.
+
+use super::heap::words;
+use crate::format::{HeapRole, Model, ModelKind, Predictor, PredictorKind};
+
+impl Model {
+    /// What a code says (specification, 4.2): `newest freed of its class`. Whether there is such a candidate
+    /// depends on what the model has learnt.
+    #[must_use]
+    pub fn code_in_words(&self, code: u64) -> String {
+        match &self.kind {
+            ModelKind::Values(predictors) => candidate(predictors, code),
+            ModelKind::Heap { role: HeapRole::Allocated { .. }, .. } => words::of_allocation(code),
+            ModelKind::Heap { .. } => words::of_free(code),
+        }
+    }
+
+    /// Whether a code is not enough: elements of the model's stream section say the rest.
+    #[must_use]
+    pub fn takes_elements(&self, code: u64) -> bool {
+        match &self.kind {
+            ModelKind::Values(predictors) => code == predictors.iter().map(candidates).sum::<u64>(),
+            ModelKind::Heap { role, .. } => words::takes_elements(matches!(role, HeapRole::Allocated { .. }), code),
+        }
+    }
+}
+
+fn candidates(predictor: &Predictor) -> u64 {
+    match predictor.kind {
+        PredictorKind::LastValue(n) => n.into(),
+        PredictorKind::Stride => 1,
+        PredictorKind::Fcm(_) | PredictorKind::Dfcm(_) => 2,
+    }
+}
+
+fn candidate(predictors: &[Predictor], code: u64) -> String {
+    let mut rest = code;
+    for predictor in predictors {
+        if rest < candidates(predictor) {
+            let name = match predictor.kind {
+                PredictorKind::LastValue(n) => format!("lastValue {n}"),
+                PredictorKind::Stride => return "stride".to_owned(),
+                PredictorKind::Fcm(order) => format!("fcm {order}"),
+                PredictorKind::Dfcm(order) => format!("dfcm {order}"),
+            };
+            return format!("{name}, candidate {rest}");
+        }
+        rest -= candidates(predictor);
+    }
+    if rest == 0 { "not foretold: the next element".to_owned() } else { "no such candidate".to_owned() }
+}
