@@ -11,6 +11,7 @@
 //! | [`format`](mod@format) | the tables a DTD comes down to |
 //! | [`reader`] | what comes next in a trace: records, metadata, groups |
 //! | [`typed`] | what generated code is made of |
+//! | `parallel` | groups read by several threads (feature `parallel`) |
 //! | `recode` | the same records in another encoding: planners (feature `dynamic`) |
 //! | `dynamic` | any trace by a DTD parsed at run time, JSON lines (feature `dynamic`) |
 //!
@@ -58,6 +59,8 @@ mod explain;
 pub mod format;
 mod group_write;
 mod hindsight;
+#[cfg(feature = "parallel")]
+pub mod parallel;
 mod predict;
 #[doc(hidden)]
 pub mod private;

@@ -62,6 +62,9 @@ where
         }
     };
     let written = writer.finish().expect("memory takes anything");
+    if end.is_ok() {
+        assert_eq!(count_by_groups::<P>(trace), Ok(records));
+    }
     // A trace with another DTD is resolved by name: it has no universal counterpart.
     let Ok(container) = Reader::from_slice(trace) else { return };
     let same = match Schema::embedded(&container) {
@@ -88,4 +91,24 @@ where
     assert_eq!(end.is_ok(), universal_end.is_ok(), "{end:?} {universal_end:?}");
     let again = runtime::json(&schema, &written, JsonOptions::default()).expect("what was written can be read");
     assert_eq!(String::from_utf8(lines).expect("JSON"), again, "after {records} records");
+}
+
+/// Records of all groups, each read by itself.
+fn count_by_groups<P: Protocol>(trace: &[u8]) -> metatf::Result<u64> {
+    let mut typed = TraceOptions::new().from_slice::<P>(trace).expect("it was opened before");
+    let mut records = 0;
+    typed.par_groups().threads(1).ordered(
+        |group| {
+            let mut records = 0_u64;
+            while group.next()?.is_some() {
+                records += 1;
+            }
+            Ok::<_, metatf::Error>(records)
+        },
+        |of_group| {
+            records += of_group;
+            Ok(())
+        },
+    )?;
+    Ok(records)
 }

@@ -21,6 +21,7 @@ mod read_v1;
 mod salvage;
 mod sink;
 mod source;
+mod split;
 mod sums;
 mod trial;
 mod write_v0;
@@ -32,6 +33,7 @@ pub use loss::{Loss, LossCause, LossReport};
 pub use options::{Codec, Filter, Trial, WriteOptions};
 pub use read::{Reader, Warning};
 pub use sink::{Forward, Seekable, Sink};
+pub use split::Split;
 pub use write_v0::ExtentWriter;
 pub use write_v1::{ChunkSpec, ChunkWriter};
 

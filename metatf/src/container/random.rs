@@ -146,6 +146,7 @@ impl Reader<'_> {
                 seen: Vec::new(),
                 all: chunks.all.as_ref().map(Arc::clone),
                 jumped: false,
+                until: None,
                 done: false,
             })),
         };

@@ -238,6 +238,11 @@ impl<'a> Reader<'a> {
         &self.warnings
     }
 
+    #[cfg(feature = "parallel")]
+    pub(super) fn take_warnings(&mut self, warnings: Vec<Warning>) {
+        self.warnings = warnings;
+    }
+
     /// Width of tags as the DTD has it (1, 2 or 4), to be told before the first `next_part` of a version 0 file with
     /// a table: it tells how long the `section` records before the extents are.
     pub fn set_tag_width(&mut self, width: u8) {

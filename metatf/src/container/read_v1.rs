@@ -26,6 +26,8 @@ pub(crate) struct Chunks {
     pub(crate) all: Option<Arc<[ChunkInfo]>>,
     /// Reading went on elsewhere than in file order: `all` stands in for `seen`.
     pub(crate) jumped: bool,
+    /// Where reading ends; `None`: at the end of the file.
+    pub(crate) until: Option<u64>,
     pub(crate) done: bool,
 }
 
@@ -43,6 +45,7 @@ impl Chunks {
             seen: Vec::new(),
             all: None,
             jumped: false,
+            until: None,
             done: false,
         };
         let first = match chunk::probe(source, file.start)? {
@@ -60,7 +63,7 @@ impl Chunks {
         file: &Header,
         warnings: &mut Vec<Warning>,
     ) -> Result<Option<Part>> {
-        while !self.done {
+        while !self.done && self.until != Some(self.pos) {
             match chunk::probe(source, self.pos)? {
                 Probe::Bad(error) => return Err(error),
                 Probe::End => {

@@ -10,6 +10,8 @@ mod json_read;
 mod load;
 pub mod moves;
 mod open;
+#[cfg(feature = "parallel")]
+mod parallel;
 pub(crate) mod places;
 pub(crate) mod sections;
 mod tape;

@@ -11,9 +11,13 @@ mod element;
 mod metadata;
 mod parts;
 mod seek;
+#[cfg(feature = "parallel")]
+mod split;
 
 pub use annotate::VisitField;
 pub use metadata::Metadata;
+#[cfg(feature = "parallel")]
+pub(crate) use split::{Groups, Summary, Tables};
 
 use crate::container::{self, Content, Order, Origin, Part};
 use crate::error::{Error, ErrorKind, Result};
@@ -125,7 +129,7 @@ pub struct RecordReader<'a> {
     salvage: bool,
     finished: bool,
     records: u64,
-    /// An error of a version 0 file's table, due after the parts before it.
+    /// An error that is due after what stands before it.
     deferred: Option<Error>,
     /// A group has begun.
     group_open: bool,
@@ -367,10 +371,13 @@ impl<'a> RecordReader<'a> {
                 self.open_elements(section, piece, shared);
                 continue;
             }
-            match self.next_part()? {
-                Some(part) => self.open(part)?,
-                None if self.flush_elements() => {}
-                None => return Ok(None),
+            match self.next_part() {
+                Ok(Some(part)) => self.open(part)?,
+                // Elements that are whole come before what is wrong behind them.
+                Err(error) if self.flush_elements() => self.deferred = Some(error),
+                Ok(None) if self.flush_elements() => {}
+                Ok(None) => return Ok(None),
+                Err(error) => return Err(error),
             }
         }
     }

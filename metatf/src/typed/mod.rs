@@ -13,6 +13,8 @@ mod macros_sections;
 mod map;
 mod mapped;
 mod options;
+#[cfg(feature = "parallel")]
+mod parallel;
 mod protocol;
 mod resolve;
 mod same;

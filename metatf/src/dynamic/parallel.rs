@@ -1,0 +1,69 @@
+//! The groups of a trace, read by several threads.
+
+use super::{Schema, Trace};
+use crate::dynamic::Tape;
+use crate::parallel::{Grouped, ParGroups};
+use crate::reader::RecordReader;
+
+impl<'t> Grouped<'t> for Trace<'t> {
+    type Group<'g> = Trace<'g>;
+    type Shared = Schema;
+
+    fn shared(&self) -> Schema {
+        self.schema.clone()
+    }
+
+    fn group<'g>(shared: &Schema, reader: RecordReader<'g>) -> Trace<'g> {
+        Trace { schema: shared.clone(), reader, tape: Tape::default() }
+    }
+
+    fn reader_of<'r, 'g: 'r>(group: &'r mut Trace<'g>) -> &'r mut RecordReader<'g> {
+        &mut group.reader
+    }
+
+    fn whole(&mut self) -> &mut Trace<'t> {
+        self
+    }
+}
+
+impl<'t> Trace<'t> {
+    /// The trace's groups, for several threads to read. After it the trace is read to its end.
+    ///
+    /// What `work` makes of each group goes to `take` on this thread:
+    ///
+    /// ```
+    /// # use metatf::container::WriteOptions;
+    /// # use metatf::dynamic::{Datum, Line, Schema, Tape, Trace, Writer};
+    /// # let schema = Schema::parse("ticks.dtd", b"section s 1 { tick: (tag, n) { tag.value = 4; n.width = 1; n.interpretation = none; } }")?;
+    /// # let mut writer = Writer::new(Vec::new(), &schema, &WriteOptions::default())?;
+    /// # let mut tape = Tape::default();
+    /// # for n in 0..3 {
+    /// #     writer.write(&Line::Group, &tape)?;
+    /// #     let line = schema.read_json(format!("{{\"@section\":\"s\",\"@record\":\"tick\",\"n\":{n}}}").as_bytes(), &mut tape)?;
+    /// #     writer.write(&line, &tape)?;
+    /// # }
+    /// # let file = writer.finish()?;
+    /// let mut trace = Trace::from_slice(&file)?;
+    /// let mut of_groups = Vec::new();
+    /// trace.par_groups().threads(2).ordered(
+    ///     |group| {
+    ///         let mut sum = 0;
+    ///         while let Some(entry) = group.next_entry()? {
+    ///             if let Some(Datum::Number(n)) = entry.tape.data().first() {
+    ///                 sum += n;
+    ///             }
+    ///         }
+    ///         Ok::<_, metatf::Error>(sum)
+    ///     },
+    ///     |sum| {
+    ///         of_groups.push(sum);
+    ///         Ok(())
+    ///     },
+    /// )?;
+    /// assert_eq!(of_groups, [0, 1, 2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn par_groups(&mut self) -> ParGroups<'_, 't, Self> {
+        ParGroups::new(self)
+    }
+}

@@ -1,0 +1,246 @@
+//! The threads that work on groups, and the caller's, which takes what they make of them.
+
+use super::{Grouped, Out};
+use crate::error::{Error, Result};
+use crate::reader::{Groups, Summary, Tables};
+use rayon::{Scope, ThreadPool, ThreadPoolBuilder};
+use std::collections::{BTreeMap, VecDeque};
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+
+/// Threads that work on groups; where the system has none, the caller's does.
+pub(super) fn pool(threads: usize) -> Option<ThreadPool> {
+    ThreadPoolBuilder::new().num_threads(threads).thread_name(|n| format!("metatf-group-{n}")).build().ok()
+}
+
+/// Runs work in this thread, whose values are taken at once. An error of taking comes before what the work returns.
+pub(super) fn taking<V, E>(
+    take: &mut impl FnMut(V) -> Result<(), E>,
+    work: impl FnOnce(&mut Out<'_, V>) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut refused = None;
+    let mut hand = |value| {
+        if refused.is_none() {
+            refused = take(value).err();
+        }
+        refused.is_none()
+    };
+    let worked = work(&mut Out(&mut hand));
+    refused.map_or(worked, Err)
+}
+
+/// What the threads that work on groups share.
+pub(super) struct Crew<'c, 's, 't, T: Grouped<'t>, W> {
+    pub(super) groups: Groups<'s>,
+    pub(super) shared: &'c T::Shared,
+    pub(super) work: &'c W,
+    pub(super) pool: Option<&'c ThreadPool>,
+    pub(super) ahead: usize,
+    pub(super) of: PhantomData<&'t ()>,
+}
+
+/// What a thread says of a group.
+enum Said<V, E> {
+    Value(V),
+    /// Nothing more comes of it.
+    End(Summary, Result<(), E>),
+}
+
+impl<'t, T: Grouped<'t>, W> Crew<'_, '_, 't, T, W> {
+    /// Reads a group.
+    fn group<V, E: From<Error>>(
+        &self,
+        n: usize,
+        tables: &Result<Tables>,
+        out: &mut Out<'_, V>,
+    ) -> (Summary, Result<(), E>)
+    where
+        W: Fn(&mut T::Group<'_>, &mut Out<'_, V>) -> Result<(), E>,
+    {
+        let reader = match tables {
+            Ok(tables) => self.groups.reader(n, tables),
+            Err(error) => Err(*error),
+        };
+        let reader = match reader {
+            Ok(reader) => reader,
+            Err(error) => return (Summary::default(), Err(error.into())),
+        };
+        let mut group = T::group(self.shared, reader);
+        let result = (self.work)(&mut group, out);
+        (T::reader_of(&mut group).summary(), result)
+    }
+
+    /// The tables before the group behind `n`.
+    fn tables_behind(&self, n: usize, tables: Result<Tables>) -> Result<Tables> {
+        tables.and_then(|tables| self.groups.tables_behind(n, &tables))
+    }
+
+    /// Group by group in this thread.
+    pub(super) fn alone<V, E: From<Error>>(&self, take: &mut impl FnMut(V) -> Result<(), E>) -> (Summary, Result<(), E>)
+    where
+        W: Fn(&mut T::Group<'_>, &mut Out<'_, V>) -> Result<(), E>,
+    {
+        let mut all = Summary::default();
+        let mut tables = Ok(Tables::default());
+        for n in 0..self.groups.count() {
+            let result = taking(take, |out| {
+                let (summary, result) = self.group(n, &tables, out);
+                all.add(summary);
+                result
+            });
+            if result.is_err() {
+                return (all, result);
+            }
+            tables = self.tables_behind(n, tables);
+        }
+        (all, Ok(()))
+    }
+}
+
+impl<'t, T: Grouped<'t>, W: Sync> Crew<'_, '_, 't, T, W> {
+    /// Several threads, values in order.
+    pub(super) fn ordered<V: Send, E: From<Error> + Send>(
+        &self,
+        take: &mut impl FnMut(V) -> Result<(), E>,
+    ) -> (Summary, Result<(), E>)
+    where
+        W: Fn(&mut T::Group<'_>, &mut Out<'_, V>) -> Result<(), E>,
+    {
+        let given_up = AtomicBool::new(false);
+        let mut all = Summary::default();
+        let result = self.in_pool(|scope, most| {
+            let mut tables = Ok(Tables::default());
+            let mut open: VecDeque<Receiver<Said<V, E>>> = VecDeque::new();
+            let mut next = 0;
+            loop {
+                while next < self.groups.count() && open.len() < most {
+                    let (sender, receiver) = sync_channel(self.ahead);
+                    self.spawn(scope, next, tables.clone(), &given_up, move |said| {
+                        SyncSender::send(&sender, said).is_ok()
+                    });
+                    open.push_back(receiver);
+                    tables = self.tables_behind(next, tables);
+                    next += 1;
+                }
+                let Some(first) = open.pop_front() else { return Ok(()) };
+                // A thread that panics ends its group so; the panic goes on when all threads have ended.
+                for said in first {
+                    let result = match said {
+                        Said::Value(value) => take(value),
+                        Said::End(summary, result) => {
+                            all.add(summary);
+                            result
+                        }
+                    };
+                    if result.is_err() {
+                        given_up.store(true, Ordering::Relaxed);
+                        return result;
+                    }
+                }
+            }
+        });
+        (all, result)
+    }
+
+    /// Several threads, values as they come.
+    pub(super) fn unordered<V: Send, E: From<Error> + Send>(
+        &self,
+        take: &mut impl FnMut(V) -> Result<(), E>,
+    ) -> (Summary, Result<(), E>)
+    where
+        W: Fn(&mut T::Group<'_>, &mut Out<'_, V>) -> Result<(), E>,
+    {
+        let given_up = AtomicBool::new(false);
+        let mut summaries = BTreeMap::new();
+        let result = self.in_pool(|scope, most| {
+            let mut tables = Ok(Tables::default());
+            let (sender, receiver) = channel();
+            let mut first_error: Option<(usize, E)> = None;
+            let (mut next, mut open) = (0, 0);
+            loop {
+                while next < self.groups.count() && open < most && first_error.is_none() {
+                    let mut end = Ended { n: next, sender: sender.clone(), ended: false };
+                    self.spawn(scope, next, tables.clone(), &given_up, move |said| end.say(said));
+                    tables = self.tables_behind(next, tables);
+                    (next, open) = (next + 1, open + 1);
+                }
+                if open == 0 {
+                    return first_error.map_or(Ok(()), |(_, error)| Err(error));
+                }
+                let Ok((n, said)) = receiver.recv() else { return Ok(()) };
+                match said {
+                    Said::Value(value) => {
+                        let taken = take(value);
+                        if taken.is_err() {
+                            given_up.store(true, Ordering::Relaxed);
+                            return taken;
+                        }
+                    }
+                    Said::End(summary, result) => {
+                        open -= 1;
+                        summaries.insert(n, summary);
+                        if let Err(error) = result
+                            && first_error.as_ref().is_none_or(|(first, _)| n < *first)
+                        {
+                            first_error = Some((n, error));
+                        }
+                    }
+                }
+            }
+        });
+        let mut all = Summary::default();
+        summaries.into_values().for_each(|summary| all.add(summary));
+        (all, result)
+    }
+
+    /// Runs the caller's part beside the pool; it is told how many groups may be open.
+    fn in_pool<'scope, E>(&'scope self, part: impl FnOnce(&Scope<'scope>, usize) -> Result<(), E>) -> Result<(), E> {
+        match self.pool {
+            Some(pool) => pool.in_place_scope(|scope| part(scope, pool.current_num_threads() + 1)),
+            None => Ok(()),
+        }
+    }
+
+    /// A thread works on group `n`, and says what it makes of it; `say` is false where nobody listens any more.
+    fn spawn<'scope, V: Send, E: From<Error> + Send>(
+        &'scope self,
+        scope: &Scope<'scope>,
+        n: usize,
+        tables: Result<Tables>,
+        given_up: &'scope AtomicBool,
+        mut say: impl FnMut(Said<V, E>) -> bool + Send + 'scope,
+    ) where
+        W: Fn(&mut T::Group<'_>, &mut Out<'_, V>) -> Result<(), E>,
+    {
+        scope.spawn(move |_| {
+            if given_up.load(Ordering::Relaxed) {
+                return;
+            }
+            let (summary, result) = self.group(n, &tables, &mut Out(&mut |value| say(Said::Value(value))));
+            say(Said::End(summary, result));
+        });
+    }
+}
+
+/// Says that a group has ended even where its thread panics, so that nobody waits for it.
+struct Ended<V, E> {
+    n: usize,
+    sender: Sender<(usize, Said<V, E>)>,
+    ended: bool,
+}
+
+impl<V, E> Ended<V, E> {
+    fn say(&mut self, said: Said<V, E>) -> bool {
+        self.ended = matches!(said, Said::End(..));
+        self.sender.send((self.n, said)).is_ok()
+    }
+}
+
+impl<V, E> Drop for Ended<V, E> {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.say(Said::End(Summary::default(), Ok(())));
+        }
+    }
+}

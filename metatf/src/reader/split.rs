@@ -1,0 +1,102 @@
+//! Readers of single groups of a trace (spec 5.2), for reading them in parallel.
+
+use super::{FormatRef, RecordReader};
+use crate::container::{Part, Split, Warning};
+use crate::error::Result;
+use std::sync::Arc;
+
+/// The groups of a trace. Any thread can make readers of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Groups<'s> {
+    split: Split<'s>,
+    format: FormatRef,
+    all: bool,
+}
+
+/// The chunks of shared tables that stand before a group, read: index of the section, content.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tables(Arc<Vec<(usize, Part)>>);
+
+/// What is known of a group when it was read.
+#[derive(Debug, Default)]
+pub(crate) struct Summary {
+    pub(crate) records: u64,
+    pub(crate) user: Vec<Vec<u8>>,
+    pub(crate) warnings: Vec<Warning>,
+}
+
+impl RecordReader<'_> {
+    /// The groups; `None` where the trace is read in one, see [`crate::container::Reader::split`].
+    pub(crate) fn groups(&self) -> Option<Groups<'_>> {
+        let split = self.container.split().filter(|_| !self.salvage && !self.finished)?;
+        Some(Groups { split, format: self.format.clone(), all: self.all })
+    }
+
+    /// What reading has found out.
+    pub(crate) fn summary(&self) -> Summary {
+        Summary {
+            records: self.records,
+            user: self.container.user_metadata().to_vec(),
+            warnings: self.container.warnings().to_vec(),
+        }
+    }
+
+    /// The groups were read apart: nothing more comes, and what is known of the trace is what they found out.
+    pub(crate) fn has_been_read(&mut self, summary: Summary) {
+        self.records = summary.records;
+        self.container.has_been_read(summary.user, summary.warnings);
+        self.finished = true;
+    }
+}
+
+impl Summary {
+    /// Adds what the next group has found out.
+    pub(crate) fn add(&mut self, next: Self) {
+        self.records += next.records;
+        self.user.extend(next.user);
+        self.warnings.extend(next.warnings);
+    }
+}
+
+impl<'s> Groups<'s> {
+    pub(crate) fn count(&self) -> usize {
+        self.split.groups()
+    }
+
+    /// The tables before group `n + 1`, given those before group `n`.
+    ///
+    /// # Errors
+    /// A chunk of a table is wrong; the reader of group `n` finds the same.
+    pub(crate) fn tables_behind(&self, n: usize, before: &Tables) -> Result<Tables> {
+        let mut numbers = self.split.tables_of(n).peekable();
+        if numbers.peek().is_none() {
+            return Ok(before.clone());
+        }
+        let mut reader = self.split.reader(n);
+        let mut tables = before.0.to_vec();
+        for number in numbers {
+            let part = reader.read_chunk(number)?;
+            let section = self.format.section_index(part.section);
+            // A section that is none is an error of the group that the chunk stands in.
+            if let Some(section) = section.filter(|&i| self.format.sections.get(i).is_some_and(|s| s.stream)) {
+                tables.push((section, part));
+            }
+        }
+        Ok(Tables(Arc::new(tables)))
+    }
+
+    /// A reader of group `n`.
+    ///
+    /// # Errors
+    /// None for version 1; for symmetry with [`RecordReader::new`].
+    pub(crate) fn reader(&self, n: usize, tables: &Tables) -> Result<RecordReader<'s>> {
+        let mut reader = RecordReader::new(self.format.clone(), self.split.reader(n))?;
+        reader.set_all(self.all);
+        for (section, part) in tables.0.iter() {
+            reader.add_piece(*section, part);
+        }
+        // So that the start of a later group is told.
+        reader.group_open = n > 0;
+        Ok(reader)
+    }
+}
