@@ -1,25 +1,97 @@
-//! The heap events that are written and read: from a file, or made up.
+//! The heap events that are written and read.
 
+use crate::Result;
+use crate::ours::heap;
 use std::io::Read;
+use std::path::{Path, PathBuf};
 
 /// What a program did to its heap.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Event {
-    Alloc { size: u64, address: u64 },
-    Realloc { old: u64, size: u64, address: u64 },
-    Free { address: u64 },
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A block of so many bytes begins.
+    Alloc {
+        /// In bytes.
+        size: u64,
+        /// Where.
+        address: u64,
+    },
+    /// A block ends and another begins.
+    Realloc {
+        /// Where the block was; 0: there was none.
+        old: u64,
+        /// Bytes of the new one. HATF 1.0 has no field for it; only the traces of `heap.dtd` hold it.
+        size: u64,
+        /// Where the block is now.
+        address: u64,
+    },
+    /// A block ends.
+    Free {
+        /// Where it was.
+        address: u64,
+    },
 }
 
-/// The events of a file of 32-byte records, compressed with zstd or not.
-pub(crate) fn read_file(path: &str) -> std::io::Result<Vec<Event>> {
+/// How many events of each kind there are: allocations, reallocations, frees.
+pub type Counts = [u64; 3];
+
+/// The events of the files that `METATF_BENCH_EVENTS` names (separated as in `PATH`), or of the shipped ones; and a sentence
+/// that says which.
+///
+/// # Errors
+/// A file that cannot be read, or none.
+pub fn load() -> Result<(Vec<Event>, String)> {
+    let (paths, what): (Vec<PathBuf>, _) = match std::env::var_os("METATF_BENCH_EVENTS") {
+        Some(list) => (std::env::split_paths(&list).collect(), "of METATF_BENCH_EVENTS"),
+        None => (shipped()?, "of benches/events"),
+    };
+    let mut events = Vec::new();
+    for path in &paths {
+        read_file(path, &mut events).map_err(|e| format!("{}: {e}", path.display()))?;
+    }
+    if events.is_empty() {
+        return Err("no events: METATF_BENCH_EVENTS has to name files".into());
+    }
+    let names: Vec<_> = paths.iter().filter_map(|p| p.file_name()?.to_str()?.split('.').next()).collect();
+    let what = format!("{} events {what}: {}", thousands(events.len()), names.join(", "));
+    Ok((events, what))
+}
+
+/// The shipped traces, in the order of their names.
+///
+/// # Errors
+/// The file system's.
+pub fn shipped() -> Result<Vec<PathBuf>> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("events");
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "mtf") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// Adds the events of a file: a trace of `dtds/heap.dtd` (`.mtf`), or records of 32 bytes (four little-endian `u64`: tag, where 1 is
+/// malloc, 2 free, 3 calloc, 4 realloc, 5 memalign; size; address; old address), compressed with zstd (`.zst`) or not.
+///
+/// # Errors
+/// The file system's, a damaged trace.
+pub fn read_file(path: &Path, events: &mut Vec<Event>) -> Result<()> {
+    let extension = path.extension().and_then(|e| e.to_str());
+    if extension == Some("mtf") {
+        return heap::read_events(&std::fs::read(path)?, events);
+    }
     let file = std::fs::File::open(path)?;
     let mut bytes = Vec::new();
-    match path.ends_with(".zst") {
-        true => zstd::Decoder::new(file)?.read_to_end(&mut bytes)?,
-        false => std::io::BufReader::new(file).read_to_end(&mut bytes)?,
+    match extension {
+        Some("zst") => zstd::Decoder::new(file)?.read_to_end(&mut bytes)?,
+        _ => std::io::BufReader::new(file).read_to_end(&mut bytes)?,
     };
     let (records, _) = bytes.as_chunks::<32>();
-    Ok(records.iter().map(event).collect())
+    events.extend(records.iter().map(event));
+    Ok(())
 }
 
 fn event(record: &[u8; 32]) -> Event {
@@ -32,27 +104,61 @@ fn event(record: &[u8; 32]) -> Event {
     }
 }
 
-/// Allocations and frees of a thousand blocks at random.
-pub(crate) fn made_up(count: usize) -> Vec<Event> {
-    let mut live = vec![0_u64; 1000];
-    let mut random = 0x9E37_79B9_7F4A_7C15_u64;
-    let mut events = Vec::with_capacity(count);
-    while events.len() < count {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        let size = random >> 20 & 0xFFF;
-        let index = (random % 1000) as usize;
-        let Some(block) = live.get_mut(index) else { continue };
-        let event = match *block {
-            0 => Event::Alloc { size, address: 0x5555_0000_0000 + index as u64 * 0x1000 },
-            address => Event::Free { address },
-        };
-        *block = match event {
-            Event::Alloc { address, .. } => address,
-            _ => 0,
-        };
-        events.push(event);
+/// The sum of all fields that HATF 1.0 has: what reading has to come to.
+#[must_use]
+pub fn sum(events: &[Event]) -> u64 {
+    events.iter().fold(0, |sum, event| {
+        sum.wrapping_add(match *event {
+            Event::Alloc { size, address } => size.wrapping_add(address),
+            Event::Realloc { old, address, .. } => old.wrapping_add(address),
+            Event::Free { address } => address,
+        })
+    })
+}
+
+/// The sum of the sizes of reallocations, which `heap.dtd` has on top.
+#[must_use]
+pub fn realloc_sizes(events: &[Event]) -> u64 {
+    events.iter().fold(0, |sum, event| match *event {
+        Event::Realloc { size, .. } => sum.wrapping_add(size),
+        _ => sum,
+    })
+}
+
+/// The sum of the sizes of allocations: what reading one field has to come to.
+#[must_use]
+pub fn alloc_sizes(events: &[Event]) -> u64 {
+    events.iter().fold(0, |sum, event| match *event {
+        Event::Alloc { size, .. } => sum.wrapping_add(size),
+        _ => sum,
+    })
+}
+
+/// What counting by tag has to come to.
+#[must_use]
+pub fn counts(events: &[Event]) -> Counts {
+    let mut counts = [0; 3];
+    for event in events {
+        let [allocs, reallocs, frees] = &mut counts;
+        *match event {
+            Event::Alloc { .. } => allocs,
+            Event::Realloc { .. } => reallocs,
+            Event::Free { .. } => frees,
+        } += 1;
     }
-    events
+    counts
+}
+
+/// A number in groups of three digits.
+#[must_use]
+pub fn thousands(number: usize) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
 }

@@ -1,27 +1,25 @@
-//! How many records a second are read and written on one core, beside loops written by hand over the same bytes.
+//! A quick look: how many records a second are read and written on one core, file by file.
 //!
 //! ```text
-//! cargo run --release -p metatf-bench -- [--heap] [--first N] [FILE.raw32[.zst]..]
+//! cargo run --release -p metatf-bench [--no-default-features] -- [--heap] [--first N] [FILE..]
 //! ```
 //!
-//! `--heap`: `dtds/heap.dtd` alone. A file holds heap events of 32 bytes: four little-endian `u64`: tag (1 malloc, 2 free, 3 calloc, 4 realloc,
-//! 5 memalign), size, address, old address. Without a file, events are made up. They are written as HATF 1.0
-//! (`dtds/HATF10.dtd`) with 8-byte addresses, stored, in memory. The figure is the best of several passes, as noise only
-//! ever slows down; where the machine is busy, `--first 100000` makes passes short enough to go undisturbed.
+//! `--heap`: `dtds/heap.dtd` alone. Files are those that [`events::read_file`] takes; without any, the shipped ones. The
+//! figure is the best of several passes, as noise only ever slows down; where the machine is busy, `--first 100000`
+//! makes passes short enough to go undisturbed. `cargo bench -p metatf-bench` measures with more care, and more.
 
-mod events;
-mod hand;
-mod heap;
-mod runs;
-
-use events::{Event, made_up, read_file};
+use metatf_bench::events::{self, Event, read_file, shipped};
+use metatf_bench::ours::hatf10::{self, Fit, plain, stored};
+use metatf_bench::ours::heap;
+use metatf_bench::{Result, hand};
 use std::hint::black_box;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// How long each measurement goes on.
 const LONG_ENOUGH: Duration = Duration::from_millis(600);
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<()> {
     let mut paths: Vec<String> = std::env::args().skip(1).collect();
     let mut first = usize::MAX;
     let mut only_heap = false;
@@ -39,57 +37,69 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "events", "records", "hand rd", "generated", "universal", "hand wr", "generated"
     );
     println!("{:<16} {:>9} {:>8} {:>9} {:>9}", "  heap.dtd", "", "", "read", "written");
-    if paths.is_empty() {
-        return measure("made up", &made_up(first.min(1_000_000)));
-    }
+    let paths = match paths.is_empty() {
+        true => shipped()?,
+        false => paths.into_iter().map(PathBuf::from).collect(),
+    };
     for path in paths {
-        let name = path.rsplit('/').next().unwrap_or_default().split('.').next().unwrap_or_default();
-        let mut events = read_file(&path)?;
+        let name = path.file_name().and_then(|name| name.to_str()?.split('.').next()).unwrap_or_default();
+        let mut events = Vec::new();
+        read_file(Path::new(&path), &mut events)?;
         events.truncate(first);
         if only_heap { measure_heap(&events)? } else { measure(name, &events)? }
     }
     Ok(())
 }
 
-fn measure(name: &str, events: &[Event]) -> Result<(), Box<dyn std::error::Error>> {
-    let records = runs::records(events);
-    let trace = runs::write_generated(&records)?;
-    let contents = hand::contents(&trace)?;
-    let expected = hand::read(&contents);
-    assert_eq!(expected, runs::read_generated(&trace)?, "generated reader");
-    assert_eq!(expected, runs::read_universal(&trace)?, "universal reader");
-    let n = records.len();
+fn measure(name: &str, events: &[Event]) -> Result<()> {
+    let trace = hatf10::plain_trace(events)?;
+    let content = hand::content(&trace)?;
+    let expected = events::sum(events);
+    assert_eq!(Some(expected), hand::plain::all(&content), "hand-written loop");
+    assert_eq!(expected, plain::all(&trace)?, "generated reader");
+    assert_eq!(expected, hatf10::universal_all(&trace)?, "universal reader");
+    let n = events.len();
+    let (options, mut out, mut hand_out) = (stored(), Vec::new(), Vec::new());
     println!(
         "{name:<16} {n:>9} {:>8.1} {:>9.1} {:>9.1} {:>8.1} {:>9.1}",
-        rate(n, || Ok(hand::read(black_box(&contents))))?,
-        rate(n, || Ok(runs::read_generated(black_box(&trace))?))?,
-        rate(n, || runs::read_universal(black_box(&trace)))?,
-        rate(n, || Ok(hand::write(black_box(&records))))?,
-        rate(n, || Ok(runs::write_generated(black_box(&records))?))?,
+        rate(n, || Ok(hand::plain::all(black_box(&content))))?,
+        rate(n, || plain::all(black_box(&trace)))?,
+        rate(n, || hatf10::universal_all(black_box(&trace)))?,
+        rate(n, || {
+            hand::plain::write(black_box(events), &mut hand_out);
+            Ok(())
+        })?,
+        rate(n, || {
+            out = plain::write(black_box(events), &options, Fit::Widen, true, std::mem::take(&mut out))?;
+            Ok(())
+        })?,
     );
     measure_heap(events)
 }
 
-fn measure_heap(events: &[Event]) -> Result<(), Box<dyn std::error::Error>> {
+fn measure_heap(events: &[Event]) -> Result<()> {
     let n = events.len();
-    let heap = heap::write(events)?;
-    assert_eq!(heap::sum(events), heap::read(&heap)?, "heap.dtd");
+    let options = heap::options();
+    let trace = heap::model::write(events, &options, Vec::new())?;
+    let expected = events::sum(events).wrapping_add(events::realloc_sizes(events));
+    assert_eq!(expected, heap::model::all(&trace)?, "heap.dtd");
+    let mut out = Vec::new();
     println!(
         "{:<16} {n:>9} {:>8} {:>9.1} {:>9.1}  {:.4} bytes a record",
         "  heap.dtd",
         "",
-        rate(n, || Ok(heap::read(black_box(&heap))?))?,
-        rate(n, || Ok(heap::write(black_box(events))?))?,
-        heap.len() as f64 / n as f64,
+        rate(n, || heap::model::all(black_box(&trace)))?,
+        rate(n, || {
+            out = heap::model::write(black_box(events), &options, std::mem::take(&mut out))?;
+            Ok(())
+        })?,
+        trace.len() as f64 / n as f64,
     );
     Ok(())
 }
 
 /// Millions of records a second, in the best pass.
-fn rate<T>(
-    records: usize,
-    mut pass: impl FnMut() -> Result<T, Box<dyn std::error::Error>>,
-) -> Result<f64, Box<dyn std::error::Error>> {
+fn rate<T>(records: usize, mut pass: impl FnMut() -> Result<T>) -> Result<f64> {
     let begin = Instant::now();
     let mut best = Duration::MAX;
     while begin.elapsed() < LONG_ENOUGH {

@@ -1,0 +1,86 @@
+//! What is measured, how, and what becomes of it.
+
+use crate::clock::ProcessorTime;
+use crate::report::{self, Cell, Table};
+use criterion::{Criterion, Throughput};
+use metatf_bench::Result;
+use std::hint::black_box;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Measures loops over the same records.
+pub(crate) struct Suite {
+    criterion: Criterion<ProcessorTime>,
+    results: PathBuf,
+    records: usize,
+    tables: Vec<Table>,
+    /// A loop was left out, by a filter or because criterion only tests.
+    partial: bool,
+}
+
+impl Suite {
+    pub(crate) fn new(records: usize) -> Result<Self> {
+        let results = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("metatf-bench");
+        let criterion = Criterion::default()
+            .with_measurement(ProcessorTime)
+            .output_directory(&results)
+            .without_plots()
+            .sample_size(11)
+            .warm_up_time(Duration::from_millis(200))
+            .measurement_time(Duration::from_millis(800))
+            .configure_from_args();
+        Ok(Self { criterion, results, records, tables: Vec::new(), partial: false })
+    }
+
+    pub(crate) fn table(&mut self, table: Table) {
+        self.tables.push(table);
+    }
+
+    /// The median rate of a loop over all records, whose result is first checked once.
+    pub(crate) fn rate<T: PartialEq + std::fmt::Debug>(
+        &mut self,
+        table: &str,
+        name: &str,
+        expected: &T,
+        mut pass: impl FnMut() -> Result<T>,
+    ) -> Result<Cell> {
+        let first = pass()?;
+        if first != *expected {
+            return Err(format!("{table}/{name} comes to {first:?}, and should to {expected:?}").into());
+        }
+        let mut ran = false;
+        let mut group = self.criterion.benchmark_group(table);
+        group.throughput(Throughput::Elements(self.records as u64));
+        group.bench_function(name, |bencher| {
+            ran = true;
+            bencher.iter(|| black_box(pass()));
+        });
+        group.finish();
+        let median = if ran { self.median(table, name)? } else { None };
+        self.partial |= median.is_none();
+        Ok(median.map_or(Cell::None, |nanoseconds| Cell::Rate(self.records as f64 * 1e3 / nanoseconds)))
+    }
+
+    /// What criterion noted of the loop, in nanoseconds; nothing if it only tested.
+    fn median(&self, table: &str, name: &str) -> Result<Option<f64>> {
+        let path = self.results.join(table).join(name).join("new/estimates.json");
+        let Ok(text) = std::fs::read(&path) else { return Ok(None) };
+        let estimates: serde_json::Value = serde_json::from_slice(&text)?;
+        // What was read shall not be taken for the result of another run.
+        std::fs::remove_file(path)?;
+        Ok(estimates.pointer("/median/point_estimate").and_then(serde_json::Value::as_f64))
+    }
+
+    /// Prints the tables, and puts them into the book if that was asked for.
+    pub(crate) fn finish(self, events: &str) -> Result<()> {
+        let text = report::text(&self.tables, events);
+        println!("{text}");
+        if std::env::var_os("METATF_BLESS").is_none() {
+            return Ok(());
+        }
+        if self.partial {
+            return Err("the page's table is made by a whole run, without a filter".into());
+        }
+        report::bless(&text)
+    }
+}

@@ -1,0 +1,258 @@
+//! `dtds/HATF10.dtd` and `dtds/HATF10-split.dtd`, which have the same records.
+
+use crate::{Counts, Event, Result};
+use metatf::Change;
+use metatf::container::WriteOptions;
+use metatf::dynamic::{self, Datum};
+use metatf::reader;
+use metatf::recode::{self, Plan};
+use metatf_derive::metatf;
+use std::io::Read;
+use std::path::Path;
+
+#[metatf(dtd = "../dtds/HATF10.dtd")]
+mod plain_format {}
+
+#[metatf(dtd = "../dtds/HATF10-split.dtd")]
+mod split_format {}
+
+/// Options that leave content as it is: no codec, no filter.
+#[must_use]
+pub fn stored() -> WriteOptions {
+    let (codec, filter) = (metatf::container::Codec::Stored, metatf::container::Filter::None);
+    WriteOptions { codec, filter, ..WriteOptions::default() }
+}
+
+/// What a writer does with a value that does not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fit {
+    /// It writes metadata that makes room.
+    Widen,
+    /// It refuses.
+    Strict,
+}
+
+/// Writes events, and reads them again, in one of the two formats.
+macro_rules! format {
+    ($(#[$doc:meta])* $name:ident = $module:ident) => {
+        $(#[$doc])*
+        pub mod $name {
+            use super::*;
+            use super::$module::{Alloc, Free, Heap, Realloc, Record, Trace, Writer};
+
+            const NOTHING: &[u8] = &[];
+
+            /// Writes the events; fields that they do not have are as the DTD gives them. `wide`: addresses take 8 bytes from the
+            /// start.
+            ///
+            /// # Errors
+            /// A strict writer's, for a value that does not fit.
+            pub fn write(
+                events: &[Event],
+                options: &WriteOptions,
+                fit: Fit,
+                wide: bool,
+                mut out: Vec<u8>,
+            ) -> metatf::Result<Vec<u8>> {
+                out.clear();
+                let mut writer = Writer::with_options(out, options)?;
+                writer.set_strict(fit == Fit::Strict);
+                let leaves = [("alloc", "address"), ("realloc", "address"), ("realloc", "address_2"), ("free", "address")];
+                for (record, leaf) in leaves.into_iter().filter(|_| wide) {
+                    writer.set("heap", record, leaf, Change::Width(8))?;
+                }
+                let (time, thread, heap, vfield) = (0, 0, 0, NOTHING);
+                for event in events {
+                    match *event {
+                        Event::Alloc { size, address } => {
+                            writer.alloc(&Alloc { size, address, time, thread, heap, vfield })?;
+                        }
+                        Event::Realloc { old, address, .. } => {
+                            writer.realloc(&Realloc { address: old, address_2: address, time, thread, heap, vfield })?;
+                        }
+                        Event::Free { address } => writer.free(&Free { address, time, thread, heap, vfield })?,
+                    }
+                }
+                writer.finish()
+            }
+
+            #[inline(always)]
+            fn fields(record: &Record<&[u8]>) -> u64 {
+                let add = u64::wrapping_add;
+                match record {
+                    Record::Heap(Heap::Alloc(r)) => {
+                        add(add(r.size, r.address), add(r.time | r.thread | r.heap, r.vfield.len() as u64))
+                    }
+                    Record::Heap(Heap::Realloc(r)) => {
+                        add(add(r.address, r.address_2), add(r.time | r.thread | r.heap, r.vfield.len() as u64))
+                    }
+                    Record::Heap(Heap::Free(r)) => {
+                        add(r.address, add(r.time | r.thread | r.heap, r.vfield.len() as u64))
+                    }
+                    _ => 0,
+                }
+            }
+
+            #[inline(always)]
+            fn note(counts: &mut Counts, record: &Record<&[u8]>) {
+                let [allocs, reallocs, frees] = counts;
+                match record {
+                    Record::Heap(Heap::Alloc(_)) => *allocs += 1,
+                    Record::Heap(Heap::Realloc(_)) => *reallocs += 1,
+                    Record::Heap(Heap::Free(_)) => *frees += 1,
+                    _ => {}
+                }
+            }
+
+            fn sum(mut trace: Trace<'_>) -> Result<u64> {
+                let mut sum = 0_u64;
+                while let Some(record) = trace.next()? {
+                    sum = sum.wrapping_add(fields(&record));
+                }
+                Ok(sum)
+            }
+
+            /// The sum of all fields, record by record.
+            ///
+            /// # Errors
+            /// What is wrong with the trace.
+            pub fn all(trace: &[u8]) -> Result<u64> {
+                sum(Trace::from_slice(trace)?)
+            }
+
+            /// The sum of the sizes of allocations.
+            ///
+            /// # Errors
+            /// What is wrong with the trace.
+            pub fn one(trace: &[u8]) -> Result<u64> {
+                let mut trace = Trace::from_slice(trace)?;
+                let mut sum = 0_u64;
+                while let Some(record) = trace.next()? {
+                    if let Record::Heap(Heap::Alloc(alloc)) = record {
+                        sum = sum.wrapping_add(alloc.size);
+                    }
+                }
+                Ok(sum)
+            }
+
+            /// How many of each kind.
+            ///
+            /// # Errors
+            /// What is wrong with the trace.
+            pub fn count(trace: &[u8]) -> Result<Counts> {
+                let mut trace = Trace::from_slice(trace)?;
+                let mut counts = [0; 3];
+                while let Some(record) = trace.next()? {
+                    note(&mut counts, &record);
+                }
+                Ok(counts)
+            }
+
+            /// The sum of all fields of a file, which is mapped, or of a pipe.
+            ///
+            /// # Errors
+            /// What is wrong with the trace.
+            pub fn all_open(path: &Path) -> Result<u64> {
+                sum(Trace::open(path)?)
+            }
+
+            /// The sum of all fields of what is read.
+            ///
+            /// # Errors
+            /// What is wrong with the trace.
+            pub fn all_read(read: impl Read) -> Result<u64> {
+                sum(Trace::from_read(read)?)
+            }
+        }
+    };
+}
+
+format! {
+    /// `dtds/HATF10.dtd`.
+    plain = plain_format
+}
+
+format! {
+    /// `dtds/HATF10-split.dtd`: addresses in a stream of their own.
+    split = split_format
+}
+
+/// Plain HATF 1.0 of addresses of 8 bytes, stored, in version 1.
+///
+/// # Errors
+/// None that is expected.
+pub fn plain_trace(events: &[Event]) -> metatf::Result<Vec<u8>> {
+    plain::write(events, &stored(), Fit::Widen, true, Vec::new())
+}
+
+/// The trace with its encodings chosen by the paper's plan `best`: full of metadata.
+///
+/// # Errors
+/// What is wrong with the trace.
+pub fn best_trace(trace: &[u8]) -> Result<Vec<u8>> {
+    let mut trace = dynamic::Trace::from_slice(trace)?;
+    let options = recode::Options { plan: Plan::Best, ..recode::Options::default() };
+    Ok(recode::recode(&mut trace, Vec::new(), &stored(), options, || {})?.0)
+}
+
+/// The sum of all numbers, by the universal reader. Lengths of byte arrays count among them.
+///
+/// # Errors
+/// What is wrong with the trace.
+pub fn universal_all(trace: &[u8]) -> Result<u64> {
+    let mut trace = dynamic::Trace::from_slice(trace)?;
+    let mut sum = 0_u64;
+    while let Some(entry) = trace.next_entry()? {
+        if let reader::Event::Record(_) = entry.event {
+            for datum in entry.tape.data() {
+                if let Datum::Number(n) = datum {
+                    sum = sum.wrapping_add(*n);
+                }
+            }
+        }
+    }
+    Ok(sum)
+}
+
+/// The sum of the sizes of allocations, by the universal reader.
+///
+/// # Errors
+/// What is wrong with the trace.
+pub fn universal_one(trace: &[u8]) -> Result<u64> {
+    let mut trace = dynamic::Trace::from_slice(trace)?;
+    let records = &trace.schema().format.records;
+    let alloc = records.iter().position(|record| record.name == "alloc");
+    // The tape has no tag: a leaf's number stands one place before its index.
+    let leaves = alloc.and_then(|alloc| records.get(alloc)).map(|record| &*record.leaves);
+    let size = leaves.and_then(|leaves| leaves.iter().position(|leaf| leaf.path == "size")).ok_or("no alloc.size")? - 1;
+    let mut sum = 0_u64;
+    while let Some(entry) = trace.next_entry()? {
+        if let reader::Event::Record(at) = entry.event
+            && Some(usize::from(at.record)) == alloc
+            && let Some(Datum::Number(size)) = entry.tape.data().get(size)
+        {
+            sum = sum.wrapping_add(*size);
+        }
+    }
+    Ok(sum)
+}
+
+/// How many of each kind, by the universal reader, which knows them by their index.
+///
+/// # Errors
+/// What is wrong with the trace.
+pub fn universal_count(trace: &[u8]) -> Result<Counts> {
+    let mut trace = dynamic::Trace::from_slice(trace)?;
+    let schema = trace.schema().clone();
+    let index = |name: &str| schema.format.records.iter().position(|record| record.name == name);
+    let wanted = ["alloc", "realloc", "free"].map(index);
+    let mut by_record = vec![0_u64; schema.format.records.len()];
+    while let Some(event) = trace.reader_mut().next_event()? {
+        if let reader::Event::Record(at) = event
+            && let Some(count) = by_record.get_mut(usize::from(at.record))
+        {
+            *count += 1;
+        }
+    }
+    Ok(wanted.map(|index| index.and_then(|i| by_record.get(i)).copied().unwrap_or(0)))
+}

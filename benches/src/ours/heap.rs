@@ -1,0 +1,140 @@
+//! The same events as `dtds/heap.dtd`, whose addresses a model of the heap predicts, and without that model:
+//! `heap-values.dtd`, by predictors that know nothing of heaps, and `heap-split.dtd`, by none. Compressed by zstd at level 3.
+
+use crate::{Counts, Event, Result};
+use metatf::container::WriteOptions;
+use metatf_derive::metatf;
+
+#[metatf(dtd = "../dtds/heap.dtd")]
+mod model_format {}
+
+#[metatf(dtd = "../dtds/heap-values.dtd")]
+mod values_format {}
+
+#[metatf(dtd = "../dtds/heap-split.dtd")]
+mod split_format {}
+
+/// Large chunks, as `hatf` writes them.
+#[must_use]
+pub fn options() -> WriteOptions {
+    WriteOptions { chunk_size: 8 << 20, ..WriteOptions::default() }
+}
+
+/// Writes events, and reads them again. In brackets the fields that events do not have: of allocations, of frees.
+macro_rules! format {
+    ($(#[$doc:meta])* $name:ident = $module:ident [$($more:ident)*] [$($also:ident)*] $($begin:ident)?) => {
+        $(#[$doc])*
+        pub mod $name {
+            use super::*;
+            use super::$module::{Free, Heap, Malloc, Realloc, Record, Trace, Writer};
+
+            /// Writes the events.
+            ///
+            /// # Errors
+            /// None that is expected.
+            pub fn write(events: &[Event], options: &WriteOptions, mut out: Vec<u8>) -> metatf::Result<Vec<u8>> {
+                out.clear();
+                let mut writer = Writer::with_options(out, options)?;
+                $(writer.$begin(&super::$module::Thread { id: 1 })?;)?
+                for event in events {
+                    match *event {
+                        Event::Alloc { size, address } => {
+                            writer.malloc(&Malloc { size, address, $($more: 0),* })?;
+                        }
+                        Event::Realloc { old, size, address } => {
+                            writer.realloc(&Realloc { size, old, address, $($more: 0),* })?;
+                        }
+                        Event::Free { address } => writer.free(&Free { address, $($also: 0),* })?,
+                    }
+                }
+                writer.finish()
+            }
+
+            /// The sum of sizes and addresses.
+            ///
+            /// # Errors
+            /// What is wrong with the trace.
+            pub fn all(trace: &[u8]) -> Result<u64> {
+                let mut trace = Trace::from_slice(trace)?;
+                let mut sum = 0_u64;
+                while let Some(record) = trace.next()? {
+                    sum = sum.wrapping_add(match record {
+                        Record::Heap(Heap::Malloc(m)) => m.size.wrapping_add(m.address),
+                        Record::Heap(Heap::Realloc(r)) => r.size.wrapping_add(r.old).wrapping_add(r.address),
+                        Record::Heap(Heap::Free(f)) => f.address,
+                        _ => 0,
+                    });
+                }
+                Ok(sum)
+            }
+
+            /// The sum of the sizes of allocations.
+            ///
+            /// # Errors
+            /// What is wrong with the trace.
+            pub fn one(trace: &[u8]) -> Result<u64> {
+                let mut trace = Trace::from_slice(trace)?;
+                let mut sum = 0_u64;
+                while let Some(record) = trace.next()? {
+                    if let Record::Heap(Heap::Malloc(malloc)) = record {
+                        sum = sum.wrapping_add(malloc.size);
+                    }
+                }
+                Ok(sum)
+            }
+
+            /// How many of each kind.
+            ///
+            /// # Errors
+            /// What is wrong with the trace.
+            pub fn count(trace: &[u8]) -> Result<Counts> {
+                let mut trace = Trace::from_slice(trace)?;
+                let [mut allocs, mut reallocs, mut frees] = [0; 3];
+                while let Some(record) = trace.next()? {
+                    match record {
+                        Record::Heap(Heap::Malloc(_)) => allocs += 1,
+                        Record::Heap(Heap::Realloc(_)) => reallocs += 1,
+                        Record::Heap(Heap::Free(_)) => frees += 1,
+                        _ => {}
+                    }
+                }
+                Ok([allocs, reallocs, frees])
+            }
+        }
+    };
+}
+
+format! {
+    /// `dtds/heap.dtd`.
+    model = model_format [time stack usable] [time stack] thread
+}
+
+format! {
+    /// `dtds/heap-values.dtd`.
+    values = values_format [] []
+}
+
+format! {
+    /// `dtds/heap-split.dtd`.
+    split = split_format [] []
+}
+
+/// Adds the events of a trace of `dtds/heap.dtd`; other records are skipped.
+///
+/// # Errors
+/// What is wrong with the trace.
+pub fn read_events(trace: &[u8], events: &mut Vec<Event>) -> Result<()> {
+    use model_format::{Heap, Record, Trace};
+    let mut trace = Trace::from_slice(trace)?;
+    while let Some(record) = trace.next()? {
+        events.push(match record {
+            Record::Heap(Heap::Malloc(m)) => Event::Alloc { size: m.size, address: m.address },
+            Record::Heap(Heap::Calloc(c)) => Event::Alloc { size: c.size, address: c.address },
+            Record::Heap(Heap::Memalign(m)) => Event::Alloc { size: m.size, address: m.address },
+            Record::Heap(Heap::Realloc(r)) => Event::Realloc { old: r.old, size: r.size, address: r.address },
+            Record::Heap(Heap::Free(f)) => Event::Free { address: f.address },
+            _ => continue,
+        });
+    }
+    Ok(())
+}

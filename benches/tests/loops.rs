@@ -1,0 +1,83 @@
+//! Every loop comes to what the events say, on short ones, and the hand-written loops take the same bytes as the readers.
+
+use metatf_bench::ours::{hatf10, heap};
+use metatf_bench::{Event, Result, events, hand};
+
+/// The first events of each shipped trace.
+fn some() -> Result<Vec<Event>> {
+    let mut all = Vec::new();
+    for path in events::shipped()? {
+        let mut events = Vec::new();
+        events::read_file(&path, &mut events)?;
+        all.extend_from_slice(&events[..3000]);
+    }
+    assert!(all.len() >= 21_000, "seven programs");
+    assert!(all.iter().any(|event| matches!(event, Event::Realloc { .. })));
+    Ok(all)
+}
+
+#[test]
+fn hand_written_loops() {
+    let events = some().unwrap();
+    let trace = hatf10::plain_trace(&events).unwrap();
+    let content = hand::content(&trace).unwrap();
+    assert_eq!(hand::plain::all(&content), Some(events::sum(&events)));
+    assert_eq!(hand::plain::one(&content), Some(events::alloc_sizes(&events)));
+    assert_eq!(hand::plain::count(&content), Some(events::counts(&events)));
+    assert_eq!(hand::plain::all(&content[..content.len() - 1]), None);
+    let mut written = Vec::new();
+    hand::plain::write(&events, &mut written);
+    assert!(content.ends_with(&written), "the trace's content, but for the metadata at its start");
+    let mut packed = Vec::new();
+    hand::packed::write(&events, &mut packed);
+    assert_eq!(hand::packed::all(&packed), events::sum(&events));
+    assert_eq!(hand::packed::one(&packed), events::alloc_sizes(&events));
+    assert_eq!(hand::packed::count(&packed), events::counts(&events));
+}
+
+#[test]
+fn hatf() {
+    use hatf10::{Fit, plain, split};
+    let events = some().unwrap();
+    let trace = hatf10::plain_trace(&events).unwrap();
+    let best = hatf10::best_trace(&trace).unwrap();
+    let (sum, one, counts) = (events::sum(&events), events::alloc_sizes(&events), events::counts(&events));
+    assert!(best.len() * 10 < trace.len() * 8, "metadata makes it smaller");
+    for trace in [&trace, &best] {
+        assert_eq!((plain::all(trace).unwrap(), plain::one(trace).unwrap()), (sum, one));
+        assert_eq!((hatf10::universal_all(trace).unwrap(), hatf10::universal_one(trace).unwrap()), (sum, one));
+        assert_eq!((plain::count(trace).unwrap(), hatf10::universal_count(trace).unwrap()), (counts, counts));
+        assert_eq!(plain::all_read(&**trace).unwrap(), sum);
+    }
+    let trace = split::write(&events, &hatf10::stored(), Fit::Widen, false, Vec::new()).unwrap();
+    assert_eq!(
+        (split::all(&trace).unwrap(), split::one(&trace).unwrap(), split::count(&trace).unwrap()),
+        (sum, one, counts)
+    );
+}
+
+#[test]
+fn heaps() {
+    let events = some().unwrap();
+    let sum = events::sum(&events).wrapping_add(events::realloc_sizes(&events));
+    let expected = (sum, events::alloc_sizes(&events), events::counts(&events));
+    let options = heap::options();
+    let trace = heap::model::write(&events, &options, Vec::new()).unwrap();
+    assert_eq!(
+        (heap::model::all(&trace).unwrap(), heap::model::one(&trace).unwrap(), heap::model::count(&trace).unwrap()),
+        expected
+    );
+    let mut again = Vec::new();
+    heap::read_events(&trace, &mut again).unwrap();
+    assert_eq!(again, events);
+    let trace = heap::values::write(&events, &options, Vec::new()).unwrap();
+    assert_eq!(
+        (heap::values::all(&trace).unwrap(), heap::values::one(&trace).unwrap(), heap::values::count(&trace).unwrap()),
+        expected
+    );
+    let trace = heap::split::write(&events, &options, Vec::new()).unwrap();
+    assert_eq!(
+        (heap::split::all(&trace).unwrap(), heap::split::one(&trace).unwrap(), heap::split::count(&trace).unwrap()),
+        expected
+    );
+}
