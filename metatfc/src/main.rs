@@ -24,6 +24,7 @@ mod recode;
 mod show;
 mod stat;
 mod target;
+mod threads;
 mod verify;
 
 use clap::{Parser, Subcommand};

@@ -37,6 +37,14 @@ impl Progress {
         }
     }
 
+    /// So many steps more, at least a few thousand as a rule.
+    pub(crate) fn add(&mut self, steps: u64) {
+        self.steps += steps;
+        if self.wanted {
+            self.show();
+        }
+    }
+
     #[cold]
     fn show(&mut self) {
         let elapsed = self.started.elapsed();

@@ -6,9 +6,11 @@ use crate::failure::{Failure, Result, failed, say, usage};
 use crate::input::{self, Again};
 use crate::progress::Progress;
 use crate::target::Target;
+use crate::threads::ThreadArgs;
 use crate::{check, output};
 use metatf::container::{Sink, WriteOptions};
 use metatf::dynamic::{Line, Schema, Trace, Writer};
+use metatf::parallel::Out;
 use metatf::reader::Event;
 
 const MORE: &str = "\
@@ -39,6 +41,8 @@ pub(crate) struct Args {
     quiet: bool,
     #[command(flatten)]
     dtd: DtdArgs,
+    #[command(flatten)]
+    threads: ThreadArgs,
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
@@ -95,19 +99,16 @@ fn read_all(args: &Args, name: &str, file: &Again) -> Result<String> {
     trace.reader_mut().set_all(true);
     let mut progress = Progress::silent("records");
     let (mut elements, mut groups) = (0_usize, 1_usize);
-    loop {
-        match trace.next_entry() {
-            Ok(Some(entry)) => match entry.event {
-                Event::Element(..) => elements += 1,
-                Event::Group(_) => groups += 1,
-                _ => {}
-            },
-            Ok(None) => break,
-            Err(error) => return fail(&error),
-        }
-        progress.step();
-    }
+    let read = trace.par_groups().threads(args.threads.number()).streamed(count, |seen| {
+        elements += seen.elements;
+        groups += seen.groups;
+        progress.add(seen.events);
+        Ok(())
+    });
     drop(progress);
+    if let Err(error) = read {
+        return fail(&error);
+    }
     let container = trace.reader().container();
     for warning in container.warnings() {
         say(&format!("{name}: warning: {warning}"));
@@ -123,6 +124,35 @@ fn read_all(args: &Args, name: &str, file: &Again) -> Result<String> {
         check::count(elements, "stream element"),
         check::count(groups, "group")
     ))
+}
+
+/// What was read of a group, in part.
+#[derive(Default)]
+struct Seen {
+    events: u64,
+    elements: usize,
+    groups: usize,
+}
+
+/// Events after which a reader tells what it has seen.
+const TELL: u64 = 1 << 16;
+
+/// Reads a group, and counts.
+fn count(group: &mut Trace<'_>, out: &mut Out<'_, Seen>) -> metatf::Result<()> {
+    let mut seen = Seen::default();
+    while let Some(entry) = group.next_entry()? {
+        match entry.event {
+            Event::Element(..) => seen.elements += 1,
+            Event::Group(_) => seen.groups += 1,
+            _ => {}
+        }
+        seen.events += 1;
+        if seen.events >= TELL && !out.send(std::mem::take(&mut seen)) {
+            return Ok(());
+        }
+    }
+    let _ = out.send(seen);
+    Ok(())
 }
 
 /// Reads what is whole, writes it if that is asked for, and tells what is lost.

@@ -11,6 +11,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// A condition with its names looked up.
+#[derive(Clone)]
 pub(crate) struct Condition {
     expr: Expr,
     /// What each field's name means, in the order of the condition.
@@ -22,6 +23,7 @@ pub(crate) struct Condition {
 }
 
 /// What a name in the condition means.
+#[derive(Clone)]
 enum Name {
     Section,
     Record,

@@ -2,6 +2,7 @@
 
 mod condition;
 mod csv;
+mod groups;
 mod hex;
 mod parse;
 mod select;
@@ -13,6 +14,7 @@ use crate::failure::{Failure, Result, failed, say, usage};
 use crate::input;
 use crate::output::Output;
 use crate::progress::Progress;
+use crate::threads::ThreadArgs;
 use clap::ValueEnum;
 use metatf::container::{Class, Order, Reader};
 use metatf::dynamic::{JsonOptions, Schema, Tape, Trace};
@@ -104,6 +106,8 @@ pub(crate) struct Args {
     /// With --raw: little or big
     #[arg(long, alias = "byteorder", requires = "raw", value_parser = parse_order)]
     order: Option<Order>,
+    #[command(flatten)]
+    threads: ThreadArgs,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -151,6 +155,14 @@ trait Printer {
         trace.tape()
     }
 
+    /// Asks to leave out the spaces that make columns, whose width depends on what was printed before.
+    fn leave_gaps(&mut self) {}
+
+    /// The gaps left since the last call.
+    fn gaps(&mut self) -> Vec<text::Gap> {
+        Vec::new()
+    }
+
     /// Prints the event that was decoded.
     fn print(&mut self, trace: &mut Trace<'_>, event: Event, out: &mut Vec<u8>) -> metatf::Result<()>;
 }
@@ -169,12 +181,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let (schema, reader) = if args.raw { open_raw(args)? } else { open(args, name)? };
     let sections = if args.raw { &[][..] } else { &args.section };
     let select = Select::new(&schema, sections, &args.record, args.condition.as_deref(), args.all)?;
-    let mut printer: Box<dyn Printer> = match args.format {
-        Format::Text => Box::new(text::Text::new(&schema, args.all, args.resolve)),
-        Format::Jsonl => Box::new(Json(JsonOptions { all: args.all, resolve: args.resolve, resets: args.resets })),
-        Format::Csv => Box::new(csv::Csv::new(&schema, &select, args.all, args.resolve)),
-        Format::Hex => Box::new(hex::Hex::new(&schema)),
-    };
+    let mut printer = printer(args, &schema, &select);
     let mut trace = Trace::new(schema, reader).map_err(|e| Failure::Failed(format!("{name}: {e}")))?;
     trace.reader_mut().set_all(args.all);
     if args.salvage {
@@ -182,6 +189,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     let mut output = Output::new();
     printer.head(output.buffer());
+    if groups::can(args, &trace) {
+        let error = groups::run(args, &select, &mut trace, &mut output)?;
+        return report(args, name, &trace, error, true);
+    }
     let mut work = Loop {
         args,
         select,
@@ -197,6 +208,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     // What came before an error is delivered first.
     let delivered = work.finish()? || trace.reader().records_read() > 0;
     report(args, name, &trace, error, delivered)
+}
+
+fn printer(args: &Args, schema: &Schema, select: &Select) -> Box<dyn Printer> {
+    match args.format {
+        Format::Text => Box::new(text::Text::new(schema, args.all, args.resolve)),
+        Format::Jsonl => Box::new(Json(JsonOptions { all: args.all, resolve: args.resolve, resets: args.resets })),
+        Format::Csv => Box::new(csv::Csv::new(schema, select, args.all, args.resolve)),
+        Format::Hex => Box::new(hex::Hex::new(schema)),
+    }
 }
 
 /// What is to be said at the end.

@@ -7,6 +7,7 @@ use metatf::format::{COMMENT, METADATA, SECTION};
 use metatf::reader::{At, Event};
 
 /// What was asked for.
+#[derive(Clone)]
 pub(crate) struct Select {
     /// By index of the section; `None`: all.
     sections: Option<Vec<bool>>,

@@ -12,6 +12,53 @@ use std::io::Write as _;
 /// A column does not get wider than this for one long value.
 const WIDEST: usize = 28;
 
+/// A place in a line where a column ends, which is to be filled up to the column's width.
+#[derive(Clone, Copy)]
+pub(crate) struct Gap {
+    /// Offset in the text.
+    at: usize,
+    record: u16,
+    column: usize,
+    /// Characters of the value there.
+    width: usize,
+    /// Nothing is filled up behind the last column.
+    last: bool,
+}
+
+/// Widths of the columns of each record: that of the widest value so far.
+pub(crate) struct Widths(Vec<Vec<usize>>);
+
+impl Widths {
+    pub(crate) fn new(schema: &Schema) -> Self {
+        Self(vec![Vec::new(); schema.dtd.records.len()])
+    }
+
+    /// Takes note of a value; how many spaces go behind it.
+    fn fill(&mut self, gap: &Gap) -> usize {
+        let Some(widths) = self.0.get_mut(usize::from(gap.record)) else { return 0 };
+        if widths.len() <= gap.column {
+            widths.resize(gap.column + 1, 0);
+        }
+        let Some(widest) = widths.get_mut(gap.column) else { return 0 };
+        *widest = (*widest).max(gap.width.min(WIDEST));
+        if gap.last { 0 } else { widest.saturating_sub(gap.width) }
+    }
+
+    /// Appends a text whose gaps were left.
+    pub(crate) fn put(&mut self, text: &[u8], gaps: &[Gap], out: &mut Vec<u8>) {
+        let mut from = 0;
+        for gap in gaps {
+            let fill = self.fill(gap);
+            if fill > 0 {
+                out.extend_from_slice(text.get(from..gap.at).unwrap_or_default());
+                out.resize(out.len() + fill, b' ');
+                from = gap.at;
+            }
+        }
+        out.extend_from_slice(text.get(from..).unwrap_or_default());
+    }
+}
+
 /// Prints `section record  field=value ..`. Columns get as wide as the values that were seen.
 pub(crate) struct Text {
     schema: Schema,
@@ -20,8 +67,9 @@ pub(crate) struct Text {
     colours: bool,
     /// Width of the label.
     label: usize,
-    /// Width of each column of each record.
-    widths: Vec<Vec<usize>>,
+    widths: Widths,
+    /// Gaps that are left, where that is asked for.
+    gaps: Option<Vec<Gap>>,
     line: String,
 }
 
@@ -33,7 +81,8 @@ impl Text {
             resolve,
             colours: output::colours_out(),
             label: 0,
-            widths: vec![Vec::new(); schema.dtd.records.len()],
+            widths: Widths::new(schema),
+            gaps: None,
             line: String::new(),
         };
         for (section, s) in schema.format.sections.iter().enumerate().filter(|(_, s)| all || !s.stream) {
@@ -92,7 +141,8 @@ impl Text {
         }
     }
 
-    fn record(&mut self, trace: &mut Trace<'_>, at: At) -> metatf::Result<()> {
+    /// Prints a record; its line will stand at `start`.
+    fn record(&mut self, trace: &mut Trace<'_>, at: At, start: usize) -> metatf::Result<()> {
         let schema = self.schema.clone();
         let Some(record) = schema.record(at.record) else { return Ok(()) };
         let tape = if self.resolve { trace.tape().clone() } else { Tape::default() };
@@ -106,33 +156,41 @@ impl Text {
             resolve: self.resolve,
             all: self.all,
         };
-        let mut widths = std::mem::take(&mut self.widths[usize::from(at.record)]);
         let mut cells = Vec::new();
         values.cells(&record.items, "", &mut cells);
         for (i, (key, value)) in cells.iter().enumerate() {
             let _ = write!(self.line, "  ");
             let (on, off) = if self.colours { ("\x1b[2m", "\x1b[0m") } else { ("", "") };
             let _ = write!(self.line, "{on}{key}={off}{value}");
-            if widths.len() <= i {
-                widths.resize(i + 1, 0);
-            }
             let width = value.chars().count();
-            widths[i] = widths[i].max(width.min(WIDEST));
-            if i + 1 < cells.len() {
-                let _ = write!(self.line, "{:1$}", "", widths[i].saturating_sub(width));
+            let last = i + 1 == cells.len();
+            let gap = Gap { at: start + self.line.len(), record: at.record, column: i, width, last };
+            match &mut self.gaps {
+                Some(gaps) => gaps.push(gap),
+                None => {
+                    let fill = self.widths.fill(&gap);
+                    let _ = write!(self.line, "{:1$}", "", fill);
+                }
             }
         }
-        self.widths[usize::from(at.record)] = widths;
         Ok(())
     }
 }
 
 impl Printer for Text {
+    fn leave_gaps(&mut self) {
+        self.gaps = Some(Vec::new());
+    }
+
+    fn gaps(&mut self) -> Vec<Gap> {
+        self.gaps.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
     fn print(&mut self, trace: &mut Trace<'_>, event: Event, out: &mut Vec<u8>) -> metatf::Result<()> {
         match event {
             Event::Record(at) | Event::Element(at, _) => {
                 self.start(at);
-                self.record(trace, at)?;
+                self.record(trace, at, out.len())?;
             }
             Event::Comment(at) => {
                 self.start(at);

@@ -1,20 +1,22 @@
 //! `stat`: what a trace is made of.
 
+mod content;
+
 use crate::dtd::{self, DtdArgs};
 use crate::explain::explain;
 use crate::failure::{Failure, Result};
 use crate::input::{self, Again};
 use crate::progress::Progress;
+use crate::threads::ThreadArgs;
 use crate::{fields, output};
 use clap::ValueEnum;
+use content::{Content, Counted, Kind, TELL};
 use metatf::container::{Header, Order, Reader};
 use metatf::dynamic::{Schema, Trace};
-use metatf::format::Interpretation;
-use metatf::reader::{At, Event};
+use metatf::parallel::Out;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 const MORE: &str = "\
 Bytes of leaves are what records store before compression; a leaf that stores
@@ -36,6 +38,8 @@ pub(crate) struct Args {
     format: How,
     #[command(flatten)]
     dtd: DtdArgs,
+    #[command(flatten)]
+    threads: ThreadArgs,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -47,17 +51,6 @@ enum How {
 
 /// Filters by their number in a chunk header.
 const FILTERS: [&str; 3] = ["none", "transpose", "phrases"];
-
-/// Counts of one kind of record in one section.
-#[derive(Clone, Debug, Default)]
-struct Kind {
-    count: u64,
-    bytes: u64,
-    /// Bytes and values of each leaf.
-    leaves: Vec<(u64, u64)>,
-    /// Of each predicted leaf: values that a code alone says, and those that take elements.
-    foretold: BTreeMap<u8, (u64, u64)>,
-}
 
 /// Chunks of one section.
 #[derive(Clone, Debug, Default)]
@@ -73,13 +66,10 @@ struct Chunks {
 
 /// All that is counted.
 struct Stat {
+    content: Content,
     schema: Schema,
-    /// By section and record.
-    kinds: BTreeMap<(usize, u16), Kind>,
     /// Version 1, by section number; `None` for what is no data.
     chunks: BTreeMap<Option<u8>, Chunks>,
-    groups: u64,
-    resets: u64,
     /// Bytes of the whole file, of its header.
     file: (u64, u64),
 }
@@ -91,17 +81,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let schema = dtd::find(&reader, name, &args.dtd, false)?;
     let fail = |e: &metatf::Error| Failure::Failed(format!("{name}: {}", explain(&schema.format, e)));
     let mut stat = Stat {
-        kinds: BTreeMap::new(),
+        content: Content::first(&schema),
         chunks: BTreeMap::new(),
-        groups: 1,
-        resets: 0,
         file: (file.bytes(), reader.header().len),
         schema: schema.clone(),
     };
     stat.count_chunks(file.open(false)?);
     let mut trace = Trace::new(schema.clone(), reader).map_err(|e| fail(&e))?;
     trace.reader_mut().set_all(true);
-    let counted = stat.count(&mut trace);
+    let counted = stat.count(&mut trace, args.threads.number());
     // What came before an error is told.
     match args.format {
         How::Text => output::print(&stat.text(&args.trace, &trace))?,
@@ -129,89 +117,34 @@ impl Stat {
         }
     }
 
-    fn count(&mut self, trace: &mut Trace<'_>) -> metatf::Result<()> {
+    /// What came before an error is counted, too.
+    fn count(&mut self, trace: &mut Trace<'_>, threads: usize) -> metatf::Result<()> {
         let mut progress = Progress::silent("records");
-        let tag = u64::from(self.schema.dtd.tag_width);
-        let order = trace.reader().container().header().order;
-        while let Some(event) = trace.reader_mut().next_event()? {
-            progress.step();
-            match event {
-                Event::Record(at) | Event::Comment(at) | Event::Element(at, _) => {
-                    let tag = if matches!(event, Event::Element(..)) { 0 } else { tag };
-                    let predicted = self.predicted(trace, at);
-                    let format = Arc::clone(&self.schema.format);
-                    let kind = self.kind(at);
-                    kind.count += 1;
-                    kind.bytes += tag;
-                    trace.reader_mut().decode(|row| {
-                        row.walk_fields(&mut |leaf, bytes, _| {
-                            kind.bytes += bytes.len() as u64;
-                            let model = predicted.iter().find(|(predicted, _)| *predicted == leaf);
-                            if let Some(model) = model.and_then(|(_, model)| format.models.get(usize::from(*model))) {
-                                let counts = kind.foretold.entry(leaf).or_default();
-                                match model.takes_elements(order.read(bytes)) {
-                                    false => counts.0 += 1,
-                                    true => counts.1 += 1,
-                                }
-                            }
-                            if let Some(counts) = kind.leaves.get_mut(usize::from(leaf)) {
-                                counts.0 += bytes.len() as u64;
-                                counts.1 += 1;
-                            }
-                        })
-                    })?;
-                    if tag > 0
-                        && let Some(counts) = kind.leaves.first_mut()
-                    {
-                        counts.0 += tag;
-                        counts.1 += 1;
-                    }
-                }
-                Event::Metadata(at, _) => {
-                    let bytes = trace.reader().bytes_of(at).map_or(0, |(_, bytes)| bytes.len());
-                    let kind = self.kind(at);
-                    kind.count += 1;
-                    kind.bytes += bytes as u64;
-                }
-                Event::Section(at, _) => {
-                    let kind = self.kind(At { section: 0, ..at });
-                    kind.count += 1;
-                    kind.bytes += tag + 1;
-                }
-                Event::Group(_) => self.groups += 1,
-                Event::Reset(_) => self.resets += 1,
-            }
-        }
-        Ok(())
-    }
-
-    /// The leaves of a record that models predict now, and the models.
-    fn predicted(&self, trace: &Trace<'_>, at: At) -> Vec<(u8, u16)> {
-        if self.schema.format.models.is_empty() {
-            return Vec::new();
-        }
-        let leaves = self.schema.record(at.record).map_or(0, |r| r.leaves.len());
-        let predicted = |leaf: u8| match trace.reader().interpretation(at, leaf)? {
-            Interpretation::Predicted(model) => Some((leaf, model)),
-            _ => None,
+        let schema = self.schema.clone();
+        let count = |group: &mut Trace<'_>, out: &mut Out<'_, Counted>| {
+            let mut content = Content::new(&schema);
+            let counted = content.count(group, &mut || out.send(Counted::Events(TELL)));
+            let _ = out.send(Counted::Content(content));
+            counted
         };
-        (0..=u8::MAX).take(leaves).filter_map(predicted).collect()
-    }
-
-    fn kind(&mut self, at: At) -> &mut Kind {
-        let leaves = self.schema.record(at.record).map_or(0, |r| r.leaves.len());
-        let new = || Kind { leaves: vec![(0, 0); leaves], ..Kind::default() };
-        self.kinds.entry((at.section, at.record)).or_insert_with(new)
+        let take = |counted| {
+            match counted {
+                Counted::Events(events) => progress.add(events),
+                Counted::Content(content) => self.content.add(content),
+            }
+            Ok(())
+        };
+        trace.par_groups().threads(threads).streamed(count, take)
     }
 
     /// Bytes of all records.
     fn total(&self) -> u64 {
-        self.kinds.values().map(|k| k.bytes).sum()
+        self.content.kinds.values().map(|k| k.bytes).sum()
     }
 
     /// Records and bytes of metadata.
     fn metadata(&self) -> (u64, u64) {
-        let kinds = self.kinds.iter().filter(|((_, record), _)| *record == metatf::format::METADATA);
+        let kinds = self.content.kinds.iter().filter(|((_, record), _)| *record == metatf::format::METADATA);
         kinds.fold((0, 0), |sum, (_, kind)| (sum.0 + kind.count, sum.1 + kind.bytes))
     }
 
@@ -236,7 +169,8 @@ impl Stat {
         let mut out = String::new();
         let total = self.total();
         let (metadata, metadata_bytes) = self.metadata();
-        let elements = self.kinds.iter().filter(|((s, _), _)| self.is_stream(*s)).map(|(_, k)| k.count).sum::<u64>();
+        let elements =
+            self.content.kinds.iter().filter(|((s, _), _)| self.is_stream(*s)).map(|(_, k)| k.count).sum::<u64>();
         let mut line = |what: &str, value: String| {
             let _ = writeln!(out, "{what:<10} {value}");
         };
@@ -250,10 +184,10 @@ impl Stat {
         line("content", format!("{total} bytes{}", ratio(total, self.file.0)));
         line("metadata", format!("{metadata} records, {metadata_bytes} bytes ({})", percent(metadata_bytes, total)));
         if header.version == 1 {
-            line("groups", format!("{}, {} resets inside", self.groups, self.resets));
+            line("groups", format!("{}, {} resets inside", self.content.groups, self.content.resets));
         }
         self.chunk_table(&mut out);
-        for (&(section, record), kind) in &self.kinds {
+        for (&(section, record), kind) in &self.content.kinds {
             let (section, name) = self.names(section, record);
             let name = section.map_or_else(|| name.to_owned(), |s| format!("{s} {name}"));
             let _ = writeln!(
@@ -325,7 +259,7 @@ impl Stat {
     fn json(&self, name: &str, trace: &Trace<'_>) -> Value {
         let header = trace.reader().container().header();
         let (metadata, metadata_bytes) = self.metadata();
-        let kinds = self.kinds.iter().map(|(&(section, record), kind)| {
+        let kinds = self.content.kinds.iter().map(|(&(section, record), kind)| {
             let (section, name) = self.names(section, record);
             let leaves = self.leaves(record, kind).into_iter();
             json!({
@@ -360,8 +294,8 @@ impl Stat {
             "records": trace.reader().records_read(),
             "content_bytes": self.total(),
             "metadata": { "records": metadata, "bytes": metadata_bytes },
-            "groups": self.groups,
-            "resets": self.resets,
+            "groups": self.content.groups,
+            "resets": self.content.resets,
             "sections": sections.collect::<Vec<_>>(),
             "kinds": kinds.collect::<Vec<_>>(),
         })

@@ -1,0 +1,104 @@
+//! Printing by several threads: each prints groups, and what they print goes out in the order of the groups.
+
+use super::text::{Gap, Widths};
+use super::{Args, Printer, Select, printer};
+use crate::failure::{Failure, Result};
+use crate::output::Output;
+use crate::progress::Progress;
+use metatf::dynamic::Trace;
+use metatf::parallel::Out;
+
+/// Bytes of a block of lines.
+const BLOCK: usize = 1 << 18;
+
+/// Blocks of a group that may wait for those before it.
+const AHEAD: usize = 64;
+
+/// Lines, and how many events they come from.
+#[derive(Default)]
+struct Block {
+    text: Vec<u8>,
+    gaps: Vec<Gap>,
+    events: u64,
+}
+
+/// Why printing ends early.
+enum Stop {
+    Trace(metatf::Error),
+    Output(Failure),
+}
+
+impl From<metatf::Error> for Stop {
+    fn from(error: metatf::Error) -> Self {
+        Self::Trace(error)
+    }
+}
+
+/// Whether groups can be printed apart: what is printed does not depend on how many records came before.
+pub(super) fn can(args: &Args, trace: &Trace<'_>) -> bool {
+    let counts = args.head.is_some() || args.tail.is_some() || args.skip > 0;
+    args.threads.number() > 1 && !counts && !args.salvage && trace.reader().container().split().is_some()
+}
+
+/// Prints what is selected. An error of the trace is given back: what came before it was printed.
+pub(super) fn run(
+    args: &Args,
+    select: &Select,
+    trace: &mut Trace<'_>,
+    output: &mut Output,
+) -> Result<Option<metatf::Error>> {
+    let mut widths = Widths::new(trace.schema());
+    let mut progress = Progress::printing("records");
+    let groups = trace.par_groups().threads(args.threads.number()).ahead(AHEAD);
+    let printed = groups.streamed(
+        |group, out| print(args, select, group, out),
+        |block: Block| {
+            widths.put(&block.text, &block.gaps, output.buffer());
+            progress.add(block.events);
+            output.spill().map_err(Stop::Output)
+        },
+    );
+    drop(progress);
+    match printed {
+        Ok(()) => output.flush().map(|()| None),
+        Err(Stop::Trace(error)) => output.flush().map(|()| Some(error)),
+        Err(Stop::Output(failure)) => Err(failure),
+    }
+}
+
+/// Prints a group.
+fn print(args: &Args, select: &Select, group: &mut Trace<'_>, out: &mut Out<'_, Block>) -> Result<(), Stop> {
+    let mut select = select.clone();
+    let mut printer = printer(args, group.schema(), &select);
+    printer.leave_gaps();
+    let mut block = Block::default();
+    loop {
+        let printed = event(&mut select, printer.as_mut(), group, &mut block.text);
+        block.events += 1;
+        if block.text.len() < BLOCK && matches!(printed, Ok(true)) {
+            continue;
+        }
+        block.gaps = printer.gaps();
+        if !out.send(std::mem::take(&mut block)) || !printed? {
+            return Ok(());
+        }
+    }
+}
+
+/// Prints an event, if it is selected; false at the end.
+fn event(
+    select: &mut Select,
+    printer: &mut dyn Printer,
+    group: &mut Trace<'_>,
+    out: &mut Vec<u8>,
+) -> metatf::Result<bool> {
+    let Some(event) = group.reader_mut().next_event()? else { return Ok(false) };
+    printer.note(group, event);
+    if select.wants(event) {
+        printer.decode(group, event)?;
+        if select.holds(event, printer.tape(group)) {
+            printer.print(group, event, out)?;
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,160 @@
+//! What the records of a trace hold, counted group by group.
+
+use metatf::dynamic::{Schema, Trace};
+use metatf::format::Interpretation;
+use metatf::reader::{At, Event};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+
+/// Counts of one kind of record in one section.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Kind {
+    pub(super) count: u64,
+    pub(super) bytes: u64,
+    /// Bytes and values of each leaf.
+    pub(super) leaves: Vec<(u64, u64)>,
+    /// Of each predicted leaf: values that a code alone says, and those that take elements.
+    pub(super) foretold: BTreeMap<u8, (u64, u64)>,
+}
+
+impl Kind {
+    fn add(&mut self, other: Self) {
+        self.count += other.count;
+        self.bytes += other.bytes;
+        for (leaf, (bytes, values)) in self.leaves.iter_mut().zip(other.leaves) {
+            leaf.0 += bytes;
+            leaf.1 += values;
+        }
+        for (leaf, (codes, elements)) in other.foretold {
+            let counts = self.foretold.entry(leaf).or_default();
+            counts.0 += codes;
+            counts.1 += elements;
+        }
+    }
+}
+
+/// What records hold.
+pub(super) struct Content {
+    schema: Schema,
+    /// By section and record.
+    pub(super) kinds: BTreeMap<(usize, u16), Kind>,
+    pub(super) groups: u64,
+    pub(super) resets: u64,
+}
+
+/// Events after which counting tells that it goes on.
+pub(super) const TELL: u64 = 1 << 16;
+
+/// What counting tells.
+pub(super) enum Counted {
+    /// So many events more.
+    Events(u64),
+    /// All of a group, or of a trace that is read in one.
+    Content(Content),
+}
+
+impl Content {
+    pub(super) fn new(schema: &Schema) -> Self {
+        Self { schema: schema.clone(), kinds: BTreeMap::new(), groups: 0, resets: 0 }
+    }
+
+    /// With the trace's first group, whose start is not told.
+    pub(super) fn first(schema: &Schema) -> Self {
+        Self { groups: 1, ..Self::new(schema) }
+    }
+
+    /// Adds the counts of another group.
+    pub(super) fn add(&mut self, other: Self) {
+        self.groups += other.groups;
+        self.resets += other.resets;
+        for (place, kind) in other.kinds {
+            match self.kinds.entry(place) {
+                Entry::Vacant(entry) => drop(entry.insert(kind)),
+                Entry::Occupied(mut entry) => entry.get_mut().add(kind),
+            }
+        }
+    }
+
+    /// Counts all that comes; `tell` is called now and then, and says whether to go on.
+    pub(super) fn count(&mut self, trace: &mut Trace<'_>, tell: &mut dyn FnMut() -> bool) -> metatf::Result<()> {
+        let mut events = 0;
+        let tag = u64::from(self.schema.dtd.tag_width);
+        let order = trace.reader().container().header().order;
+        while let Some(event) = trace.reader_mut().next_event()? {
+            events += 1;
+            if events == TELL {
+                events = 0;
+                if !tell() {
+                    return Ok(());
+                }
+            }
+            match event {
+                Event::Record(at) | Event::Comment(at) | Event::Element(at, _) => {
+                    let tag = if matches!(event, Event::Element(..)) { 0 } else { tag };
+                    let predicted = self.predicted(trace, at);
+                    let format = Arc::clone(&self.schema.format);
+                    let kind = self.kind(at);
+                    kind.count += 1;
+                    kind.bytes += tag;
+                    trace.reader_mut().decode(|row| {
+                        row.walk_fields(&mut |leaf, bytes, _| {
+                            kind.bytes += bytes.len() as u64;
+                            let model = predicted.iter().find(|(predicted, _)| *predicted == leaf);
+                            if let Some(model) = model.and_then(|(_, model)| format.models.get(usize::from(*model))) {
+                                let counts = kind.foretold.entry(leaf).or_default();
+                                match model.takes_elements(order.read(bytes)) {
+                                    false => counts.0 += 1,
+                                    true => counts.1 += 1,
+                                }
+                            }
+                            if let Some(counts) = kind.leaves.get_mut(usize::from(leaf)) {
+                                counts.0 += bytes.len() as u64;
+                                counts.1 += 1;
+                            }
+                        })
+                    })?;
+                    if tag > 0
+                        && let Some(counts) = kind.leaves.first_mut()
+                    {
+                        counts.0 += tag;
+                        counts.1 += 1;
+                    }
+                }
+                Event::Metadata(at, _) => {
+                    let bytes = trace.reader().bytes_of(at).map_or(0, |(_, bytes)| bytes.len());
+                    let kind = self.kind(at);
+                    kind.count += 1;
+                    kind.bytes += bytes as u64;
+                }
+                Event::Section(at, _) => {
+                    let kind = self.kind(At { section: 0, ..at });
+                    kind.count += 1;
+                    kind.bytes += tag + 1;
+                }
+                Event::Group(_) => self.groups += 1,
+                Event::Reset(_) => self.resets += 1,
+            }
+        }
+        Ok(())
+    }
+
+    /// The leaves of a record that models predict now, and the models.
+    fn predicted(&self, trace: &Trace<'_>, at: At) -> Vec<(u8, u16)> {
+        if self.schema.format.models.is_empty() {
+            return Vec::new();
+        }
+        let leaves = self.schema.record(at.record).map_or(0, |r| r.leaves.len());
+        let predicted = |leaf: u8| match trace.reader().interpretation(at, leaf)? {
+            Interpretation::Predicted(model) => Some((leaf, model)),
+            _ => None,
+        };
+        (0..=u8::MAX).take(leaves).filter_map(predicted).collect()
+    }
+
+    fn kind(&mut self, at: At) -> &mut Kind {
+        let leaves = self.schema.record(at.record).map_or(0, |r| r.leaves.len());
+        let new = || Kind { leaves: vec![(0, 0); leaves], ..Kind::default() };
+        self.kinds.entry((at.section, at.record)).or_insert_with(new)
+    }
+}
