@@ -113,11 +113,9 @@ fn a_damaged_trace() {
     let mut harmed = bytes.clone();
     let at = bytes.len() * 3 / 4;
     harmed[at..at + 8].fill(0xaa);
-    for (name, bytes) in [
-        ("harmed.mtf", &harmed[..]),
-        ("torn.mtf", &bytes[..bytes.len() / 2]),
-        ("open.mtf", &bytes[..bytes.len() - 16]),
-    ] {
+    for (name, bytes) in
+        [("harmed.mtf", &harmed[..]), ("torn.mtf", &bytes[..bytes.len() / 2]), ("open.mtf", &bytes[..bytes.len() - 16])]
+    {
         std::fs::write(folder.path().join(name), bytes).expect("a file");
         for args in COMMANDS {
             same(folder.path(), args, name);

@@ -1,31 +1,29 @@
 //! Compressing and filtering chunks as they are written (spec 5.2). The mirror of the codecs' decoder.
 
-use super::options::{Codec, Filter};
+use super::options::{Codec, Filter, Trial};
+use super::trial::{Found, How};
 use super::{chunk, filter, phrases};
 use crate::{Error, ErrorKind, Result};
 
-/// Chunks of a section between two in which all filters are tried.
-const RETRY: u8 = 16;
-
-/// Compresses chunks; contexts and buffers are made once.
+/// Compresses chunks; contexts and buffers are made once. What was found out about sections is its callers' to keep.
 pub(crate) struct Encoder {
     zstd: Option<(i32, zstd::bulk::Compressor<'static>)>,
     zlib: Option<(u32, flate2::Compress)>,
     filtered: Vec<u8>,
-    /// The payload made last, and the shortest one.
+    /// The payload made last, the shortest one of a codec, and those of a trial.
     tried: Vec<u8>,
     chosen: Vec<u8>,
-    /// By section: the filter that `Auto` found best, and chunks until all are tried again.
-    best: Box<[(u8, u8); 256]>,
+    trials: Vec<Vec<u8>>,
 }
 
-/// A chunk's payload.
-pub(crate) struct Encoded<'e> {
-    pub(crate) payload: &'e [u8],
+/// How a chunk was stored.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Encoded {
     pub(crate) codec: u8,
     pub(crate) filter: u8,
     /// For the chunk header.
     pub(crate) filtered_len: usize,
+    length: usize,
 }
 
 /// A chunk's content, and what filters need to know of it.
@@ -37,74 +35,120 @@ pub(crate) struct Content<'c> {
     pub(crate) ends: &'c [u32],
 }
 
-/// How a chunk may be stored.
-struct Choice {
-    filter: u8,
-    codec: u8,
-    filtered_len: usize,
-    length: usize,
+impl Content<'_> {
+    /// Whether the filter can be used on it.
+    pub(super) fn can(&self, filter: u8) -> bool {
+        match filter {
+            chunk::TRANSPOSE => {
+                let size = self.element;
+                size >= 2 && !self.raw.is_empty() && self.raw.len().is_multiple_of(size.into())
+            }
+            chunk::PHRASES => !self.ends.is_empty(),
+            _ => true,
+        }
+    }
+}
+
+impl Encoded {
+    fn plain(raw: &[u8]) -> Self {
+        Self { codec: super::codec::STORED, filter: 0, filtered_len: 0, length: raw.len() }
+    }
+
+    /// The payload is the content.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.filter == 0 && self.codec == super::codec::STORED
+    }
 }
 
 impl Encoder {
     pub(crate) fn new() -> Self {
-        Self {
-            zstd: None,
-            zlib: None,
-            filtered: Vec::new(),
-            tried: Vec::new(),
-            chosen: Vec::new(),
-            best: Box::new([(0, 0); 256]),
+        Self { zstd: None, zlib: None, filtered: Vec::new(), tried: Vec::new(), chosen: Vec::new(), trials: Vec::new() }
+    }
+
+    /// The shortest payload that is allowed; `raw` itself where nothing makes it shorter. `found` is what was found out about
+    /// the section, and takes what is found out now.
+    pub(crate) fn encode(&mut self, found: &mut Found, how: &How, content: &Content<'_>) -> Result<Encoded> {
+        let Some(trial) = &how.trial else { return self.by_codec(found, how.codec, how.filter, content) };
+        match found.next_codec() {
+            Some(codec) => self.by_codec(found, codec, how.filter, content),
+            None => self.by_trial(found, trial, how.filter, content),
         }
     }
 
-    /// The shortest payload the options allow; `raw` itself where nothing makes it shorter.
-    pub(crate) fn encode<'e>(
-        &'e mut self,
-        section: u8,
-        (codec, filter): (Codec, Filter),
-        content: &Content<'e>,
-    ) -> Result<Encoded<'e>> {
+    /// The payload of what was encoded last, whose content is `raw`.
+    pub(crate) fn payload<'p>(&'p self, encoded: &Encoded, raw: &'p [u8]) -> &'p [u8] {
+        if encoded.is_plain() { raw } else { &self.chosen }
+    }
+
+    /// As [`payload`](Self::payload), to be kept; `room` is used for it. Not for a payload that is the content.
+    #[cfg(feature = "parallel")]
+    pub(crate) fn take_payload(&mut self, room: Vec<u8>) -> Vec<u8> {
+        std::mem::replace(&mut self.chosen, room)
+    }
+
+    /// All codecs of a trial, each with all filters.
+    fn by_trial(&mut self, found: &mut Found, trial: &Trial, filter: Filter, content: &Content<'_>) -> Result<Encoded> {
+        let mut results = Vec::with_capacity(trial.codecs.len());
+        self.trials.resize(trial.codecs.len(), Vec::new());
+        for (n, &codec) in trial.codecs.iter().enumerate() {
+            let mut by_codec = *found;
+            by_codec.forget_filter();
+            let encoded = self.by_codec(&mut by_codec, codec, filter, content)?;
+            results.push((codec, encoded, by_codec));
+            if let Some(kept) = self.trials.get_mut(n) {
+                std::mem::swap(kept, &mut self.chosen);
+            }
+        }
+        let lengths: Vec<(Codec, usize)> = results.iter().map(|(codec, encoded, _)| (*codec, encoded.length)).collect();
+        let codec = trial.choose(content.raw.len(), &lengths);
+        let known = results.iter().position(|(tried, ..)| *tried == codec);
+        let encoded = match known.and_then(|n| results.get(n).zip(self.trials.get_mut(n))) {
+            Some((&(_, encoded, by_codec), kept)) => {
+                *found = by_codec;
+                std::mem::swap(kept, &mut self.chosen);
+                encoded
+            }
+            None => {
+                found.forget_filter();
+                self.by_codec(found, codec, filter, content)?
+            }
+        };
+        found.settle(codec);
+        Ok(encoded)
+    }
+
+    fn by_codec(&mut self, found: &mut Found, codec: Codec, filter: Filter, content: &Content<'_>) -> Result<Encoded> {
         let raw = content.raw;
-        let transposes = (2..=255).contains(&content.element) && raw.len().is_multiple_of(content.element.into());
-        let can = |filter| match filter {
-            chunk::TRANSPOSE => transposes && !raw.is_empty(),
-            chunk::PHRASES => !content.ends.is_empty(),
-            _ => true,
-        };
         let all = [0, chunk::TRANSPOSE, chunk::PHRASES];
-        let (best, left) = self.best[usize::from(section)];
-        let (wanted, trial) = match filter {
-            Filter::Transpose => ([chunk::TRANSPOSE; 3], false),
-            Filter::Phrases => ([chunk::PHRASES; 3], false),
-            Filter::Auto if codec != Codec::Stored && (left == 0 || !can(best)) => (all, true),
-            Filter::Auto if codec != Codec::Stored => ([best; 3], false),
-            Filter::None | Filter::Auto => ([0; 3], false),
+        let next = found.next_filter(codec, filter, content);
+        let wanted = match filter {
+            Filter::Transpose => [chunk::TRANSPOSE; 3],
+            Filter::Phrases => [chunk::PHRASES; 3],
+            Filter::Auto if codec != Codec::Stored => next.map_or(all, |filter| [filter; 3]),
+            Filter::None | Filter::Auto => [0; 3],
         };
-        let mut chosen: Option<Choice> = None;
+        let mut chosen: Option<Encoded> = None;
         let mut tried = [false; 3];
-        for filter in wanted.into_iter().map(|filter| if can(filter) { filter } else { 0 }) {
+        for filter in wanted.into_iter().map(|filter| if content.can(filter) { filter } else { 0 }) {
             if !std::mem::replace(&mut tried[usize::from(filter)], true) {
                 let choice = self.try_filter(codec, filter, content)?;
-                let shorter = |best: &Choice| choice.length < best.length;
+                let shorter = |best: &Encoded| choice.length < best.length;
                 if chosen.as_ref().is_none_or(shorter) {
                     chosen = Some(choice);
                     std::mem::swap(&mut self.chosen, &mut self.tried);
                 }
             }
         }
-        let plain = Choice { filter: 0, codec: super::codec::STORED, filtered_len: 0, length: raw.len() };
-        let choice = chosen.filter(|c| c.length < raw.len() || codec == Codec::Stored).unwrap_or(plain);
-        self.best[usize::from(section)] = match (filter, trial) {
-            (Filter::Auto, true) => (choice.filter, RETRY - 1),
-            (Filter::Auto, false) => (best, left.saturating_sub(1)),
-            _ => (best, left),
-        };
-        let payload = if choice.filter == 0 && choice.codec == super::codec::STORED { raw } else { &self.chosen };
-        Ok(Encoded { payload, codec: choice.codec, filter: choice.filter, filtered_len: choice.filtered_len })
+        let choice = chosen.filter(|c| c.length < raw.len() || codec == Codec::Stored);
+        let choice = choice.unwrap_or_else(|| Encoded::plain(raw));
+        if next.is_none() {
+            found.settle_filter(choice.filter);
+        }
+        Ok(choice)
     }
 
     /// The payload by this filter, in `self.tried`.
-    fn try_filter(&mut self, codec: Codec, filter: u8, content: &Content<'_>) -> Result<Choice> {
+    fn try_filter(&mut self, codec: Codec, filter: u8, content: &Content<'_>) -> Result<Encoded> {
         let mut filtered = std::mem::take(&mut self.filtered);
         let mut tried = std::mem::take(&mut self.tried);
         match filter {
@@ -123,14 +167,9 @@ impl Encoder {
         }
         let filtered_len = if filter == chunk::PHRASES { filtered.len() } else { 0 };
         let codec = if packed { codec.number() } else { super::codec::STORED };
-        let choice = Choice { filter, codec, filtered_len, length: tried.len() };
+        let choice = Encoded { filter, codec, filtered_len, length: tried.len() };
         (self.filtered, self.tried) = (filtered, tried);
         Ok(choice)
-    }
-
-    /// Filters are tried anew on the next chunk of a section.
-    pub(crate) fn forget(&mut self, section: u8) {
-        self.best[usize::from(section)].1 = 0;
     }
 
     /// Compresses into `out`; `false` where it did not get shorter, or is not to be compressed.

@@ -13,6 +13,8 @@ mod index;
 mod loss;
 mod options;
 mod order;
+#[cfg(feature = "parallel")]
+mod packers;
 mod phrases;
 mod random;
 mod read;

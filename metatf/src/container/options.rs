@@ -81,6 +81,9 @@ pub struct WriteOptions {
     pub chunk_size: usize,
     /// Bytes of content after which a group is closed.
     pub group_size: usize,
+    /// Threads that compress chunks, and plan; with 0 or 1, the default, the caller's does (and without the feature
+    /// `parallel`). What is written is the same with any number. Each thread has some chunks in memory.
+    pub threads: usize,
 }
 
 impl Default for WriteOptions {
@@ -98,6 +101,7 @@ impl Default for WriteOptions {
             size_rule: None,
             chunk_size: 1 << 20,
             group_size: 16 << 20,
+            threads: 1,
         }
     }
 }

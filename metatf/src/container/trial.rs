@@ -1,38 +1,87 @@
-//! Which codec a section's chunks take, found by trying.
+//! Which codec and filter a section's chunks take, found by trying.
 
-use super::options::{Codec, Trial};
+use super::encode::Content;
+use super::options::{Codec, Filter, Trial};
 
-/// Chunks of a section between two that are tried.
+/// Chunks of a section between two on which all is tried.
 const RETRY: u8 = 16;
 
-/// What was found out about each section.
-#[derive(Debug)]
-pub(super) struct Trials {
-    /// By section: the codec, and chunks until it is looked for again.
-    best: Box<[Option<(Codec, u8)>; 256]>,
+/// How a chunk is to be stored.
+#[derive(Clone, Debug)]
+pub(crate) struct How {
+    pub(crate) codec: Codec,
+    pub(crate) filter: Filter,
+    /// Codecs to be tried in the place of `codec`.
+    pub(crate) trial: Option<Trial>,
 }
 
-impl Trials {
-    pub(super) fn new() -> Self {
-        Self { best: Box::new([None; 256]) }
+impl How {
+    /// Of text: a DTD, user metadata.
+    pub(super) fn of_text(codec: Codec) -> Self {
+        Self { codec, filter: Filter::None, trial: None }
     }
+}
 
-    /// The codec for the next chunk of a section, if it is known.
-    pub(super) fn known(&mut self, section: u8) -> Option<Codec> {
-        let (codec, left) = self.best[usize::from(section)].as_mut()?;
+/// What was found out about a section.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Found {
+    /// The codec, and chunks until it is looked for again.
+    codec: Option<(Codec, u8)>,
+    /// The filter, and chunks until all are tried again.
+    filter: (u8, u8),
+}
+
+impl Found {
+    /// The codec for the next chunk, if it is known.
+    pub(super) fn next_codec(&mut self) -> Option<Codec> {
+        let (codec, left) = self.codec.as_mut()?;
         *left = left.checked_sub(1)?;
         Some(*codec)
     }
 
-    /// The codec to take after a trial, whose results are the bytes each codec makes of a chunk of `raw` bytes.
-    pub(super) fn settle(&mut self, section: u8, trial: &Trial, raw: usize, results: &[(Codec, usize)]) -> Codec {
+    /// Takes the codec of a trial.
+    pub(super) fn settle(&mut self, codec: Codec) {
+        self.codec = Some((codec, RETRY - 1));
+    }
+
+    /// The filter for the next chunk; `None` where all are to be tried.
+    pub(super) fn next_filter(&mut self, codec: Codec, filter: Filter, content: &Content<'_>) -> Option<u8> {
+        let (best, left) = self.filter;
+        match filter {
+            Filter::Auto if codec != Codec::Stored && (left == 0 || !content.can(best)) => return None,
+            Filter::Auto => self.filter.1 = left.saturating_sub(1),
+            Filter::None | Filter::Transpose | Filter::Phrases => {}
+        }
+        Some(best)
+    }
+
+    /// Takes the filter that was best of all.
+    pub(super) fn settle_filter(&mut self, filter: u8) {
+        self.filter = (filter, RETRY - 1);
+    }
+
+    /// All filters are tried on the next chunk.
+    pub(super) fn forget_filter(&mut self) {
+        self.filter.1 = 0;
+    }
+
+    /// What will be known when the next chunk is encoded; `None` where that is found out by encoding it.
+    #[cfg(feature = "parallel")]
+    pub(super) fn foresee(mut self, how: &How, content: &Content<'_>) -> Option<Self> {
+        let codec = if how.trial.is_some() { self.next_codec()? } else { how.codec };
+        self.next_filter(codec, how.filter, content)?;
+        Some(self)
+    }
+}
+
+impl Trial {
+    /// The codec to take, whose results are the bytes each codec makes of a chunk of `raw` bytes.
+    pub(super) fn choose(&self, raw: usize, results: &[(Codec, usize)]) -> Codec {
         let least = results.iter().map(|(_, length)| *length).min().unwrap_or(raw).min(raw);
-        let most = least.saturating_add(least.saturating_mul(trial.slack.into()) / 100);
+        let most = least.saturating_add(least.saturating_mul(self.slack.into()) / 100);
         let stored = (raw <= most).then_some(Codec::Stored);
         let codec = stored.or_else(|| results.iter().find(|(_, length)| *length <= most).map(|(codec, _)| *codec));
-        let codec = codec.unwrap_or(Codec::Stored);
-        self.best[usize::from(section)] = Some((codec, RETRY - 1));
-        codec
+        codec.unwrap_or(Codec::Stored)
     }
 }
 
@@ -43,19 +92,20 @@ mod tests {
     #[test]
     fn the_cheapest_within_the_slack_is_taken() {
         let trial = |slack| Trial { codecs: vec![Codec::Lz4, Codec::Zstd(3)], slack };
-        let settle = |slack, raw, lz4, zstd| {
-            let results = [(Codec::Lz4, lz4), (Codec::Zstd(3), zstd)];
-            Trials::new().settle(1, &trial(slack), raw, &results)
-        };
-        assert_eq!(settle(0, 1000, 600, 500), Codec::Zstd(3));
-        assert_eq!(settle(20, 1000, 600, 500), Codec::Lz4);
-        assert_eq!(settle(20, 590, 600, 500), Codec::Stored);
-        assert_eq!(settle(0, 1000, 500, 500), Codec::Lz4);
-        assert_eq!(settle(0, 1000, 1000, 1000), Codec::Stored);
-        let mut trials = Trials::new();
-        assert_eq!(trials.known(3), None);
-        trials.settle(3, &trial(0), 10, &[(Codec::Lz4, 5)]);
-        let known: Vec<_> = (0..=RETRY).map(|_| trials.known(3)).collect();
+        let choose = |slack, raw, lz4, zstd| trial(slack).choose(raw, &[(Codec::Lz4, lz4), (Codec::Zstd(3), zstd)]);
+        assert_eq!(choose(0, 1000, 600, 500), Codec::Zstd(3));
+        assert_eq!(choose(20, 1000, 600, 500), Codec::Lz4);
+        assert_eq!(choose(20, 590, 600, 500), Codec::Stored);
+        assert_eq!(choose(0, 1000, 500, 500), Codec::Lz4);
+        assert_eq!(choose(0, 1000, 1000, 1000), Codec::Stored);
+    }
+
+    #[test]
+    fn it_is_looked_for_again() {
+        let mut found = Found::default();
+        assert_eq!(found.next_codec(), None);
+        found.settle(Codec::Lz4);
+        let known: Vec<_> = (0..=RETRY).map(|_| found.next_codec()).collect();
         assert_eq!(known.iter().flatten().count(), usize::from(RETRY - 1));
         assert_eq!(known.first(), Some(&Some(Codec::Lz4)));
         assert_eq!(known.last(), Some(&None));

@@ -2,12 +2,14 @@
 
 use super::MAX_RAW_LEN;
 use super::chunk::{self, ChunkHeader};
-use super::encode::{Content, Encoder};
+use super::encode::{Content, Encoded, Encoder};
 use super::header::{Class, Header, INTS_AT};
 use super::index::{self, ChunkInfo};
-use super::options::{Codec, Filter, WriteOptions, representable};
+use super::options::{Codec, WriteOptions, representable};
+#[cfg(feature = "parallel")]
+use super::packers::Packers;
 use super::sink::Sink;
-use super::trial::Trials;
+use super::trial::{Found, How};
 use crate::{Error, ErrorKind, Result};
 
 /// A DTD up to this length is stored as it is, so that people find it in the file with any tool.
@@ -43,7 +45,11 @@ pub struct ChunkWriter<S: Sink> {
     options: WriteOptions,
     header: Header,
     encoder: Encoder,
-    trials: Trials,
+    /// What was found out about each section.
+    found: Box<[Found; 256]>,
+    /// Threads that compress, where there are some.
+    #[cfg(feature = "parallel")]
+    packers: Option<Packers>,
     /// Offset of the next chunk.
     pos: u64,
     entries: Vec<ChunkInfo>,
@@ -66,7 +72,9 @@ impl<S: Sink> ChunkWriter<S> {
             options: options.clone(),
             header,
             encoder: Encoder::new(),
-            trials: Trials::new(),
+            found: Box::new([Found::default(); 256]),
+            #[cfg(feature = "parallel")]
+            packers: Packers::new(options.threads),
             pos,
             entries: Vec::new(),
             bases: Box::new([0; 256]),
@@ -74,7 +82,7 @@ impl<S: Sink> ChunkWriter<S> {
         if options.embed_dtd {
             let codec = if dtd.len() > PLAIN_DTD { options.codec } else { Codec::Stored };
             let header = ChunkHeader { kind: chunk::DTD, ..ChunkHeader::default() };
-            writer.chunk(header, (codec, Filter::None), &Content { raw: dtd, element: 0, ends: &[] })?;
+            writer.chunk(header, &How::of_text(codec), &Content { raw: dtd, element: 0, ends: &[] })?;
         }
         Ok(writer)
     }
@@ -116,28 +124,17 @@ impl<S: Sink> ChunkWriter<S> {
             ..ChunkHeader::default()
         };
         let content = Content { raw, element, ends };
-        let how = self.by_trial(spec.section, &content)?;
-        self.chunk(header, how, &content)?;
+        let how = self.how(spec.section);
+        self.chunk(header, &how, &content)?;
         self.bases[usize::from(spec.section)] = base + raw.len() as u64;
         Ok(())
     }
 
-    /// Codec and filter for a chunk of a section, found by trying where that is asked for.
-    fn by_trial(&mut self, section: u8, content: &Content<'_>) -> Result<(Codec, Filter)> {
+    /// How a chunk of a section is to be stored.
+    fn how(&self, section: u8) -> How {
         let (codec, filter) = self.options.of_section(section);
         let own = self.options.section_options.contains_key(&section);
-        let Some(trial) = self.options.trial.as_ref().filter(|_| !own) else { return Ok((codec, filter)) };
-        if let Some(codec) = self.trials.known(section) {
-            return Ok((codec, filter));
-        }
-        let mut results = Vec::with_capacity(trial.codecs.len());
-        for &codec in &trial.codecs {
-            self.encoder.forget(section);
-            let length = self.encoder.encode(section, (codec, filter), content)?.payload.len();
-            results.push((codec, length));
-        }
-        self.encoder.forget(section);
-        Ok((self.trials.settle(section, trial, content.raw.len(), &results), filter))
+        How { codec, filter, trial: self.options.trial.clone().filter(|_| !own) }
     }
 
     /// Writes user metadata: a JSON object, which is not checked.
@@ -147,7 +144,7 @@ impl<S: Sink> ChunkWriter<S> {
     pub fn user_metadata(&mut self, json: &str) -> Result<()> {
         let codec = if json.len() > PLAIN_DTD { self.options.codec } else { Codec::Stored };
         let header = ChunkHeader { kind: chunk::USER, ..ChunkHeader::default() };
-        self.chunk(header, (codec, Filter::None), &Content { raw: json.as_bytes(), element: 0, ends: &[] })
+        self.chunk(header, &How::of_text(codec), &Content { raw: json.as_bytes(), element: 0, ends: &[] })
     }
 
     /// The trace's class.
@@ -156,7 +153,7 @@ impl<S: Sink> ChunkWriter<S> {
         self.header.class
     }
 
-    /// Bytes written so far.
+    /// Bytes written so far; chunks that threads compress are not written yet.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.pos
@@ -167,6 +164,7 @@ impl<S: Sink> ChunkWriter<S> {
     /// # Errors
     /// Writing failed.
     pub fn flush(&mut self) -> Result<()> {
+        self.drain()?;
         Ok(self.sink.flush()?)
     }
 
@@ -175,6 +173,7 @@ impl<S: Sink> ChunkWriter<S> {
     /// # Errors
     /// Writing failed; there are more chunks than an index can hold.
     pub fn finish(mut self, nrecords: u64) -> Result<S> {
+        self.drain()?;
         let mut entries = Vec::with_capacity(self.entries.len() * index::ENTRY);
         self.entries.iter().for_each(|entry| entry.emit(&mut entries));
         let too_many = |_| Error::at(self.pos, ErrorKind::Limit("an index of 4 GiB"));
@@ -205,31 +204,76 @@ impl<S: Sink> ChunkWriter<S> {
         })
     }
 
-    /// Writes a chunk. Of `header` the fields count that say what is in it, not how it is stored.
-    fn chunk(&mut self, header: ChunkHeader, how: (Codec, Filter), content: &Content<'_>) -> Result<()> {
-        let raw = content.raw;
-        let limit = |_| Error::at(self.pos, ErrorKind::Limit("64 MiB of content in a chunk"));
-        let raw_len = u32::try_from(raw.len()).map_err(limit)?;
-        if raw.len() > MAX_RAW_LEN {
-            return Err(Error::at(self.pos, ErrorKind::Limit("64 MiB of content in a chunk")));
+    /// Writes a chunk, or gives it to a thread. Of `header` the fields count that say what is in it, not how it is stored.
+    fn chunk(&mut self, header: ChunkHeader, how: &How, content: &Content<'_>) -> Result<()> {
+        let limit = Error::at(self.pos, ErrorKind::Limit("64 MiB of content in a chunk"));
+        let raw_len =
+            u32::try_from(content.raw.len()).ok().filter(|_| content.raw.len() <= MAX_RAW_LEN).ok_or(limit)?;
+        let header = ChunkHeader { raw_len, ..header };
+        #[cfg(feature = "parallel")]
+        if self.packers.is_some() {
+            return self.give(header, how, content);
         }
+        // Text has no section, whose chunks it would learn from.
+        let mut text = Found::default();
+        let found = if header.kind == chunk::DATA { &mut self.found[usize::from(header.section)] } else { &mut text };
+        let encoded = self.encoder.encode(found, how, content)?;
+        let encoder = std::mem::replace(&mut self.encoder, Encoder::new());
+        let laid = self.lay(header, &encoded, content.element, encoder.payload(&encoded, content.raw));
+        self.encoder = encoder;
+        laid
+    }
+
+    /// Gives a chunk to a thread, and lays down those that are done.
+    #[cfg(feature = "parallel")]
+    fn give(&mut self, header: ChunkHeader, how: &How, content: &Content<'_>) -> Result<()> {
+        while self.packers.as_ref().is_some_and(Packers::is_full) {
+            self.lay_first(true)?;
+        }
+        if let Some(packers) = &mut self.packers {
+            packers.give(header, how, content);
+        }
+        while self.lay_first(false)? {}
+        Ok(())
+    }
+
+    /// Lays down the first of the chunks that threads have; false where there is none, or none that is done.
+    #[cfg(feature = "parallel")]
+    fn lay_first(&mut self, wait: bool) -> Result<bool> {
+        let Some(packed) = self.packers.as_mut().and_then(|packers| packers.first(wait)) else { return Ok(false) };
+        let encoded = packed.encoded?;
+        self.lay(packed.header, &encoded, packed.element, packed.payload())?;
+        if let Some(packers) = &mut self.packers {
+            packers.reuse(packed);
+        }
+        Ok(true)
+    }
+
+    /// Waits for all chunks that threads have.
+    fn drain(&mut self) -> Result<()> {
+        #[cfg(feature = "parallel")]
+        while self.lay_first(true)? {}
+        Ok(())
+    }
+
+    /// Puts a chunk into the file.
+    fn lay(&mut self, header: ChunkHeader, encoded: &Encoded, element: u8, payload: &[u8]) -> Result<()> {
+        let limit = |_| Error::at(self.pos, ErrorKind::Limit("64 MiB of content in a chunk"));
         let common = self.common()?;
-        let encoded = self.encoder.encode(header.section, how, content)?;
-        let stored_len = u32::try_from(encoded.payload.len());
+        let stored_len = u32::try_from(payload.len());
         let header = ChunkHeader {
             codec: encoded.codec,
             filter: encoded.filter,
-            width: if encoded.filter == chunk::TRANSPOSE { content.element } else { header.width },
+            width: if encoded.filter == chunk::TRANSPOSE { element } else { header.width },
             filtered_len: u32::try_from(encoded.filtered_len).map_err(limit)?,
             class: common.class,
             order: common.order,
             sequence: common.sequence,
             stored_len: stored_len.map_err(|_| Error::at(self.pos, ErrorKind::Limit("a chunk of 4 GiB")))?,
-            raw_len,
             ..header
         };
-        self.sink.write_all(&header.emit(encoded.payload))?;
-        self.sink.write_all(encoded.payload)?;
+        self.sink.write_all(&header.emit(payload))?;
+        self.sink.write_all(payload)?;
         self.entries.push(ChunkInfo::of(&header, self.pos));
         self.pos += header.total_len();
         Ok(())

@@ -1,0 +1,213 @@
+//! Threads that compress chunks (feature `parallel`).
+//!
+//! The writer gives chunks and gets them back in their order. How a chunk is stored may depend on those of its section before
+//! it (what was found out by trying, see `trial`), so a chunk whose section is being tried waits until that is known: the
+//! bytes are the same with any number of threads. Chunks in flight are bounded, so memory is.
+
+use super::chunk::{self, ChunkHeader};
+use super::encode::{Content, Encoded, Encoder};
+use super::trial::{Found, How};
+use crate::{Error, ErrorKind, Result};
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+
+/// The threads, and the chunks they have.
+pub(super) struct Packers {
+    pool: ThreadPool,
+    chunks: VecDeque<Slot>,
+    /// Number of the first of `chunks`.
+    first: u64,
+    most: usize,
+    sender: Sender<Done>,
+    receiver: Receiver<Done>,
+    /// Encoders that no thread uses now.
+    encoders: Arc<Mutex<Vec<Encoder>>>,
+    /// Chunks that were laid down, for their buffers.
+    spare: Vec<Packed>,
+    found: Box<[Found; 256]>,
+}
+
+/// A chunk in flight.
+enum Slot {
+    /// Its section is being tried.
+    Waiting(Packed),
+    /// A thread has it; whether it tries its section, and the section.
+    Running(Option<u8>),
+    Done(Packed),
+}
+
+/// A chunk, and, once a thread is done with it, its payload.
+pub(super) struct Packed {
+    pub(super) header: ChunkHeader,
+    how: How,
+    raw: Vec<u8>,
+    pub(super) element: u8,
+    ends: Vec<u32>,
+    pub(super) encoded: Result<Encoded>,
+    packed: Vec<u8>,
+}
+
+/// What a thread hands back: number of the chunk, the chunk, what was found out.
+type Done = (u64, Packed, Found);
+
+impl Packers {
+    /// So many threads; none where one is enough, or the system has none to give.
+    pub(super) fn new(threads: usize) -> Option<Self> {
+        if threads < 2 {
+            return None;
+        }
+        let name = |n| format!("metatf-pack-{n}");
+        let pool = ThreadPoolBuilder::new().num_threads(threads).thread_name(name).build().ok()?;
+        let (sender, receiver) = channel();
+        Some(Self {
+            pool,
+            chunks: VecDeque::new(),
+            first: 0,
+            most: threads + 2,
+            sender,
+            receiver,
+            encoders: Arc::default(),
+            spare: Vec::new(),
+            found: Box::new([Found::default(); 256]),
+        })
+    }
+
+    /// No further chunk can be given.
+    pub(super) fn is_full(&self) -> bool {
+        self.chunks.len() >= self.most
+    }
+
+    /// Gives a chunk to a thread.
+    pub(super) fn give(&mut self, header: ChunkHeader, how: &How, content: &Content<'_>) {
+        let mut chunk = self.spare.pop().unwrap_or_else(|| Packed::new(how));
+        chunk.header = header;
+        chunk.how.clone_from(how);
+        chunk.raw.clear();
+        chunk.raw.extend_from_slice(content.raw);
+        chunk.ends.clear();
+        chunk.ends.extend_from_slice(content.ends);
+        chunk.element = content.element;
+        self.chunks.push_back(Slot::Waiting(chunk));
+        self.start();
+    }
+
+    /// The first chunk, if it is done; `wait`: once it is. `None` where there is none.
+    pub(super) fn first(&mut self, wait: bool) -> Option<Packed> {
+        while let Ok(done) = self.receiver.try_recv() {
+            self.note(done);
+        }
+        loop {
+            match self.chunks.front()? {
+                Slot::Done(_) => {}
+                _ if !wait => return None,
+                _ => {
+                    // The sender here keeps the channel open.
+                    let done = self.receiver.recv().ok()?;
+                    self.note(done);
+                    continue;
+                }
+            }
+            self.first += 1;
+            match self.chunks.pop_front()? {
+                Slot::Done(chunk) => return Some(chunk),
+                _ => return None,
+            }
+        }
+    }
+
+    /// A chunk was laid down: its buffers serve for another.
+    pub(super) fn reuse(&mut self, chunk: Packed) {
+        self.spare.push(chunk);
+    }
+
+    fn note(&mut self, (number, chunk, found): Done) {
+        let slot = number.checked_sub(self.first).and_then(|n| usize::try_from(n).ok());
+        let Some(slot) = slot.and_then(|n| self.chunks.get_mut(n)) else { return };
+        if let Slot::Running(Some(section)) = slot {
+            self.found[usize::from(*section)] = found;
+        }
+        *slot = Slot::Done(chunk);
+        self.start();
+    }
+
+    /// Starts what need not wait.
+    fn start(&mut self) {
+        let mut tried = [false; 256];
+        for (number, slot) in (self.first..).zip(&mut self.chunks) {
+            match slot {
+                Slot::Running(Some(section)) => tried[usize::from(*section)] = true,
+                Slot::Waiting(chunk) if !chunk.is_data() || !tried[usize::from(chunk.header.section)] => {
+                    let section = chunk.header.section;
+                    let mut found = Found::default();
+                    let mut tries = None;
+                    if chunk.is_data() {
+                        let known = &mut self.found[usize::from(section)];
+                        found = *known;
+                        match known.foresee(&chunk.how, &chunk.content()) {
+                            Some(next) => *known = next,
+                            None => {
+                                tried[usize::from(section)] = true;
+                                tries = Some(section);
+                            }
+                        }
+                    }
+                    if let Slot::Waiting(chunk) = std::mem::replace(slot, Slot::Running(tries)) {
+                        run(&self.pool, &self.encoders, &self.sender, (number, chunk, found));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// A thread compresses a chunk.
+fn run(pool: &ThreadPool, encoders: &Arc<Mutex<Vec<Encoder>>>, sender: &Sender<Done>, chunk: Done) {
+    let (encoders, sender) = (Arc::clone(encoders), sender.clone());
+    pool.spawn(move || {
+        let (number, mut chunk, mut found) = chunk;
+        let idle = encoders.lock().ok().and_then(|mut encoders| encoders.pop());
+        let mut encoder = idle.unwrap_or_else(Encoder::new);
+        chunk.encoded = encoder.encode(&mut found, &chunk.how, &chunk.content());
+        if chunk.encoded.as_ref().is_ok_and(|encoded| !encoded.is_plain()) {
+            chunk.packed = encoder.take_payload(std::mem::take(&mut chunk.packed));
+        }
+        if let Ok(mut encoders) = encoders.lock() {
+            encoders.push(encoder);
+        }
+        // Nobody listens where the writer was given up.
+        let _ = sender.send((number, chunk, found));
+    });
+}
+
+impl Packed {
+    fn new(how: &How) -> Self {
+        Self {
+            header: ChunkHeader::default(),
+            how: how.clone(),
+            raw: Vec::new(),
+            element: 0,
+            ends: Vec::new(),
+            encoded: Err(Error::at(0, ErrorKind::Usage("a chunk that was not encoded"))),
+            packed: Vec::new(),
+        }
+    }
+
+    fn is_data(&self) -> bool {
+        self.header.kind == chunk::DATA
+    }
+
+    fn content(&self) -> Content<'_> {
+        Content { raw: &self.raw, element: self.element, ends: &self.ends }
+    }
+
+    /// What goes into the file.
+    pub(super) fn payload(&self) -> &[u8] {
+        match &self.encoded {
+            Ok(encoded) if !encoded.is_plain() => &self.packed,
+            _ => &self.raw,
+        }
+    }
+}
