@@ -53,6 +53,8 @@ pub(crate) struct Stream {
 pub(crate) struct Streams {
     pub(crate) streams: Vec<Stream>,
     cursors: Vec<Cursor>,
+    /// Where the cursor used last is.
+    latest: usize,
     /// Elements handed out so far: tells salvage whether a part strides at all.
     pub(crate) taken: u64,
 }
@@ -111,7 +113,9 @@ impl Streams {
         stride: u64,
     ) -> Result<u64> {
         self.taken += 1;
-        let known = self.cursors.iter().position(|c| c.section == section && c.target == target);
+        let is = |c: &Cursor| c.section == section && c.target == target;
+        let latest = Some(self.latest).filter(|&at| self.cursors.get(at).is_some_and(is));
+        let known = latest.or_else(|| self.cursors.iter().position(is));
         let at = match known {
             Some(at) => at,
             None => {
@@ -129,6 +133,7 @@ impl Streams {
                 self.cursors.len() - 1
             }
         };
+        self.latest = at;
         let none = |index| Error::at(0, ErrorKind::NoElement { section: target, index });
         let Some(cursor) = self.cursors.get_mut(at) else { return Err(none(0)) };
         let Some(stream) = self.streams.get(cursor.stream).filter(|s| !s.shared) else { return Err(none(0)) };

@@ -7,6 +7,8 @@
 //! `ones(m)` for the phrase of that rank, and the others, with their second byte, for the rest.
 
 use hashbrown::HashMap;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
 
 /// The token of the next single phrase.
 const SINGLE: u8 = 255;
@@ -52,22 +54,35 @@ fn write_columns(listed: &[&[u8]], out: &mut Vec<u8>) {
     }
 }
 
+/// Writes the tokens, given the rank of each phrase; those without one are single.
 #[allow(clippy::cast_possible_truncation, reason = "both bytes of a rank under 65,280")]
 fn write_tokens(tokens: &[u32], rank: &[u32], repeated: usize, out: &mut Vec<u8>) {
     let ones = ones(repeated);
-    let mut seconds = Vec::new();
-    for &id in tokens {
-        match rank.get(id as usize).map_or(usize::MAX, |&rank| rank as usize) {
-            rank if rank < ones => out.push(rank as u8),
-            rank if rank < repeated => {
-                out.push((ones + (rank - ones) / 256) as u8);
-                seconds.push((rank - ones) as u8);
-            }
-            _ => out.push(SINGLE),
-        }
+    let first = |&rank: &u32| match rank as usize {
+        rank if rank < ones => rank as u8,
+        rank if rank < repeated => (ones + (rank - ones) / 256) as u8,
+        _ => SINGLE,
+    };
+    let firsts: Vec<u8> = rank.iter().map(first).collect();
+    out.extend(tokens.iter().map(|&id| firsts.get(id as usize).copied().unwrap_or(SINGLE)));
+    if ones == repeated {
+        return;
     }
-    out.extend_from_slice(&seconds);
+    let two = |rank: &u32| (ones..repeated).contains(&(*rank as usize));
+    let ranks = tokens.iter().filter_map(|&id| rank.get(id as usize).copied());
+    out.extend(ranks.filter(two).map(|rank| (rank as usize - ones) as u8));
 }
+
+/// The bits of so many bytes.
+const MASKS: [u128; KEY] = {
+    let mut masks = [0; KEY];
+    let mut length = 1;
+    while length < KEY {
+        masks[length] = masks[length - 1] << 8 | 0xFF;
+        length += 1;
+    }
+    masks
+};
 
 /// A phrase of under 16 bytes as a number: its bytes, and its length on top. `None`: it is longer.
 #[inline]
@@ -75,9 +90,8 @@ fn key(raw: &[u8], at: usize, length: usize) -> Option<u128> {
     if length >= KEY {
         return None;
     }
-    let bits = 8 * u32::try_from(length).ok()?;
     let bytes = match raw.get(at..).and_then(|rest| rest.first_chunk()) {
-        Some(bytes) => u128::from_le_bytes(*bytes) & ((1 << bits) - 1),
+        Some(bytes) => u128::from_le_bytes(*bytes) & MASKS[length],
         None => {
             let mut bytes = [0; KEY];
             bytes.get_mut(..length)?.copy_from_slice(raw.get(at..at + length)?);
@@ -90,47 +104,83 @@ fn key(raw: &[u8], at: usize, length: usize) -> Option<u128> {
 /// The different phrases of a content, numbered as they come.
 struct Phrases<'r> {
     raw: &'r [u8],
-    /// For each phrase where it stands first, and how often it comes.
-    all: Vec<(u32, u32, u32)>,
+    all: Vec<Phrase>,
     tokens: Vec<u32>,
+}
+
+#[derive(Clone, Copy)]
+struct Phrase {
+    /// Its bytes as a number, where it is short; else 0.
+    key: u128,
+    /// Where it stands first.
+    start: u32,
+    length: u32,
+    /// How often it comes.
+    count: u32,
 }
 
 impl<'r> Phrases<'r> {
     fn of(raw: &'r [u8], ends: &[u32]) -> Self {
         let mut phrases = Self { raw, all: Vec::new(), tokens: Vec::with_capacity(ends.len()) };
-        let (mut short, mut long) = (HashMap::<u128, u32>::new(), HashMap::<&[u8], u32>::new());
+        let (mut short, mut long) = (Short::new(), HashMap::<&[u8], u32>::new());
         let mut start = 0;
         for &end in ends {
             let record = raw.get(start as usize..end as usize).unwrap_or_default();
-            let mut at = start;
-            for phrase in record.chunks(LONGEST) {
-                let length = u32::try_from(phrase.len()).unwrap_or(0);
-                let next = u32::try_from(phrases.all.len()).unwrap_or(0);
-                let id = match key(raw, at as usize, phrase.len()) {
-                    Some(key) => *short.entry(key).or_insert(next),
-                    None => *long.entry(phrase).or_insert(next),
-                };
-                if id == next {
-                    phrases.all.push((at, length, 0));
-                }
-                if let Some(phrase) = phrases.all.get_mut(id as usize) {
-                    phrase.2 += 1;
-                }
-                phrases.tokens.push(id);
-                at += length;
+            match key(raw, start as usize, record.len()) {
+                Some(key) if !record.is_empty() => phrases.add_short(&mut short, key, start, end - start),
+                _ => phrases.add_long(&mut short, &mut long, start, record),
             }
             start = end;
         }
         phrases
     }
 
+    #[inline]
+    fn add_short(&mut self, short: &mut Short, key: u128, start: u32, length: u32) {
+        let (slot, id) = short.find(key, &self.all);
+        if let Some(phrase) = self.all.get_mut(id as usize) {
+            phrase.count += 1;
+            self.tokens.push(id);
+            return;
+        }
+        let id = self.add(Phrase { key, start, length, count: 1 });
+        short.note(slot, id, &self.all);
+    }
+
+    /// A new phrase, which is the next token, too: its number.
+    fn add(&mut self, phrase: Phrase) -> u32 {
+        let id = u32::try_from(self.all.len()).unwrap_or(NO_PHRASE);
+        self.all.push(phrase);
+        self.tokens.push(id);
+        id
+    }
+
+    /// A record that is no short phrase: one phrase or more.
+    #[cold]
+    fn add_long(&mut self, short: &mut Short, long: &mut HashMap<&'r [u8], u32>, start: u32, record: &'r [u8]) {
+        let mut start = start;
+        for bytes in record.chunks(LONGEST) {
+            let length = u32::try_from(bytes.len()).unwrap_or(0);
+            if let Some(key) = key(self.raw, start as usize, bytes.len()) {
+                self.add_short(short, key, start, length);
+            } else if let Some(phrase) = long.get(bytes).and_then(|&id| self.all.get_mut(id as usize)) {
+                phrase.count += 1;
+                self.tokens.extend(long.get(bytes));
+            } else {
+                let id = self.add(Phrase { key: 0, start, length, count: 1 });
+                long.insert(bytes, id);
+            }
+            start += length;
+        }
+    }
+
     fn bytes(&self, id: u32) -> &'r [u8] {
-        let (start, length, _) = self.all.get(id as usize).copied().unwrap_or_default();
-        self.raw.get(start as usize..(start + length) as usize).unwrap_or_default()
+        let Some(phrase) = self.all.get(id as usize) else { return &[] };
+        self.raw.get(phrase.start as usize..(phrase.start + phrase.length) as usize).unwrap_or_default()
     }
 
     fn count(&self, id: u32) -> u32 {
-        self.all.get(id as usize).map_or(0, |phrase| phrase.2)
+        self.all.get(id as usize).map_or(0, |phrase| phrase.count)
     }
 
     /// All phrases, the most frequent first; of equally frequent ones the one that came first.
@@ -138,6 +188,66 @@ impl<'r> Phrases<'r> {
         let mut order: Vec<u32> = (0..u32::try_from(self.all.len()).unwrap_or(u32::MAX)).collect();
         order.sort_by_key(|&id| std::cmp::Reverse(self.count(id)));
         order
+    }
+}
+
+/// No phrase has this number.
+const NO_PHRASE: u32 = u32::MAX;
+
+/// Short phrases by their keys: a table of numbers, in which those that meet go on to the next place. It stays half empty.
+struct Short {
+    /// A power of two of them.
+    ids: Vec<u32>,
+    used: usize,
+    /// What goes into a key's hash: nobody can foresee which keys meet.
+    seeds: [u64; 2],
+}
+
+impl Short {
+    fn new() -> Self {
+        let seeds = [0, 1].map(|seed: u64| RandomState::new().hash_one(seed));
+        Self { ids: vec![NO_PHRASE; 1 << 10], used: 0, seeds }
+    }
+
+    #[inline]
+    #[allow(clippy::cast_possible_truncation, reason = "both halves of a number, and less than the length")]
+    fn hash(&self, key: u128) -> usize {
+        let [low, high] = [key as u64 ^ self.seeds[0], (key >> 64) as u64 ^ self.seeds[1]];
+        let product = u128::from(low) * u128::from(high);
+        ((product >> 64) as u64 ^ product as u64) as usize & (self.ids.len() - 1)
+    }
+
+    /// Where a key is, or would be, and the number of its phrase.
+    #[inline]
+    fn find(&self, key: u128, all: &[Phrase]) -> (usize, u32) {
+        let mut slot = self.hash(key);
+        loop {
+            let id = self.ids.get(slot).copied().unwrap_or(NO_PHRASE);
+            if all.get(id as usize).is_none_or(|phrase| phrase.key == key) {
+                return (slot, id);
+            }
+            slot = (slot + 1) & (self.ids.len() - 1);
+        }
+    }
+
+    /// Notes a new phrase where it would be.
+    fn note(&mut self, slot: usize, id: u32, all: &[Phrase]) {
+        if let Some(place) = self.ids.get_mut(slot) {
+            *place = id;
+        }
+        self.used += 1;
+        if self.used * 2 <= self.ids.len() {
+            return;
+        }
+        let more = vec![NO_PHRASE; self.ids.len() * 4];
+        let known = std::mem::replace(&mut self.ids, more);
+        for id in known {
+            let Some(phrase) = all.get(id as usize) else { continue };
+            let (slot, _) = self.find(phrase.key, all);
+            if let Some(place) = self.ids.get_mut(slot) {
+                *place = id;
+            }
+        }
     }
 }
 
@@ -150,7 +260,7 @@ pub(crate) fn restore(filtered: &[u8], out: &mut [u8]) -> Result<(), &'static st
     }
     let phrases = repeated.checked_add(singles).filter(|&n| n <= rest.len()).ok_or("phrases without a length")?;
     let (lengths, rest) = rest.split_at(phrases);
-    let dictionary = Dictionary::read(lengths, rest).ok_or("phrases without bytes")?;
+    let dictionary = Dictionary::read(repeated, lengths, rest).ok_or("phrases without bytes")?;
     let rest = rest.get(dictionary.length..).unwrap_or_default();
     let (first, second) = rest.split_at_checked(tokens).ok_or("fewer tokens than there should be")?;
     expand(&dictionary, (repeated, phrases), first, second, out)
@@ -181,18 +291,19 @@ fn expand(
             let low = *second.next().ok_or("a token without its second byte")?;
             Some(ones + (token - ones) * 256 + usize::from(low)).filter(|&p| p < repeated).ok_or("an unknown token")?
         };
-        let &(start, length) =
-            dictionary.places.get(phrase).filter(|_| phrase < phrases).ok_or("more single phrases than there are")?;
-        let (start, length) = (start as usize, usize::from(length));
-        let bytes = dictionary.bytes.get(start..start + COPIED);
-        match (out.get_mut(at..at + COPIED), bytes) {
-            (Some(out), Some(bytes)) if length <= COPIED => out.copy_from_slice(bytes),
-            _ => {
-                let out = out.get_mut(at..at + length).ok_or("more content than there should be")?;
-                out.copy_from_slice(dictionary.bytes.get(start..start + length).unwrap_or_default());
-            }
+        // Most tokens: of a short phrase, where there is room for more than that.
+        if let Some((bytes, length)) = dictionary.short.get(phrase)
+            && let Some(out) = out.get_mut(at..).and_then(<[u8]>::first_chunk_mut)
+        {
+            *out = *bytes;
+            at += usize::from(*length);
+            continue;
         }
-        at += length;
+        let bytes =
+            dictionary.phrase(phrase).filter(|_| phrase < phrases).ok_or("more single phrases than there are")?;
+        let out = out.get_mut(at..at + bytes.len()).ok_or("more content than there should be")?;
+        out.copy_from_slice(bytes);
+        at += bytes.len();
     }
     match (at == out.len(), second.next(), next_single == phrases) {
         (true, None, true) => Ok(()),
@@ -206,12 +317,14 @@ struct Dictionary {
     bytes: Vec<u8>,
     /// Where each begins, and its length.
     places: Vec<(u32, u8)>,
+    /// The first ones, as far as they fit the bytes that are copied at once, with their lengths.
+    short: Vec<([u8; COPIED], u8)>,
     /// Bytes of all of them.
     length: usize,
 }
 
 impl Dictionary {
-    fn read(lengths: &[u8], columns: &[u8]) -> Option<Self> {
+    fn read(repeated: usize, lengths: &[u8], columns: &[u8]) -> Option<Self> {
         let length: usize = lengths.iter().map(|&length| usize::from(length)).sum();
         let columns = columns.get(..length)?;
         let mut bytes = vec![0; length + COPIED];
@@ -229,7 +342,15 @@ impl Dictionary {
                 }
             }
         }
-        Some(Self { bytes, places, length })
+        let fits = places.iter().take(repeated).take_while(|(_, length)| usize::from(*length) <= COPIED);
+        let short = fits.filter_map(|&(start, length)| Some((*bytes.get(start as usize..)?.first_chunk()?, length)));
+        let short = short.collect();
+        Some(Self { bytes, places, short, length })
+    }
+
+    fn phrase(&self, phrase: usize) -> Option<&[u8]> {
+        let &(start, length) = self.places.get(phrase)?;
+        self.bytes.get(start as usize..)?.get(..length.into())
     }
 }
 

@@ -3,8 +3,9 @@
 use super::super::NONE;
 use super::places::Places;
 
-/// An object, or where one was.
+/// An object, or where one was. Half a line of cache.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 pub(super) struct Block {
     pub(super) address: u64,
     /// Whose it is: the context that allocated it, or that freed it.
@@ -13,7 +14,7 @@ pub(super) struct Block {
     pub(super) class: u32,
     /// Live: its place in the context's order of allocation. [`FREED`] or [`FORGOTTEN`] otherwise.
     pub(super) slot: u32,
-    /// Freed: neighbours in its class.
+    /// Freed: neighbours in its class. That there is none newer the class knows; then this is out of date.
     pub(super) older: u32,
     pub(super) newer: u32,
     /// Freed: how many frees there had been, modulo 2^32.
@@ -41,15 +42,35 @@ pub(super) struct Blocks {
     spare: Vec<u32>,
     places: Places,
     live: usize,
+    /// The largest number that were live at a time.
     most: usize,
     freed: usize,
+    /// Freed blocks that are kept at most, by `most`.
+    kept: usize,
     /// Frees so far, modulo 2^32.
     frees: u32,
 }
 
+impl Block {
+    /// A new object.
+    #[inline]
+    pub(super) fn new(address: u64, context: u32, class: u32, slot: u32) -> Self {
+        Self { address, context, class, slot, older: NONE, newer: NONE, stamp: 0 }
+    }
+}
+
 impl Blocks {
     pub(super) fn new() -> Self {
-        Self { all: Vec::new(), spare: Vec::new(), places: Places::new(), live: 0, most: 0, freed: 0, frees: 0 }
+        Self {
+            all: Vec::new(),
+            spare: Vec::new(),
+            places: Places::new(),
+            live: 0,
+            most: 0,
+            freed: 0,
+            kept: KEPT,
+            frees: 0,
+        }
     }
 
     #[inline]
@@ -85,15 +106,14 @@ impl Blocks {
         self.get(block).is_some_and(|b| b.slot == FREED && b.address == address)
     }
 
-    /// The block at an address, made where none is known there, and whether it was known. `None` where there are 2^32 of
+    /// The block at an address, and whether it was known; where none is, `new` is put there. `None` where there are 2^32 of
     /// them.
     #[inline]
-    pub(super) fn at_or_add(&mut self, address: u64) -> Option<(u32, bool)> {
-        let entry = self.places.entry(address)?;
+    pub(super) fn at_or_add(&mut self, new: Block) -> Option<(u32, bool)> {
+        let entry = self.places.entry(new.address)?;
         if *entry != NONE {
             return Some((*entry, true));
         }
-        let new = Block { address, context: 0, class: 0, slot: FORGOTTEN, older: NONE, newer: NONE, stamp: 0 };
         let block = match self.spare.pop() {
             Some(block) => block,
             None => u32::try_from(self.all.len()).ok().filter(|&b| b < FORGOTTEN)?,
@@ -110,7 +130,10 @@ impl Blocks {
     #[inline]
     pub(super) fn count_live(&mut self) {
         self.live += 1;
-        self.most = self.most.max(self.live);
+        if self.live > self.most {
+            self.most = self.live;
+            self.kept += KEPT_PER_LIVE;
+        }
     }
 
     /// A block is not live any more.
@@ -119,12 +142,14 @@ impl Blocks {
         self.live -= 1;
     }
 
-    /// Notes that a block was freed.
+    /// Notes that a block was freed: of a class, the newest one, before which there is `older`.
     #[inline]
-    pub(super) fn enter(&mut self, block: u32) {
+    pub(super) fn enter(&mut self, block: u32, class: u32, older: u32) {
         let stamp = self.frees;
         if let Some(b) = self.get_mut(block) {
             b.slot = FREED;
+            b.class = class;
+            b.older = older;
             b.stamp = stamp;
         }
         self.frees = stamp.wrapping_add(1);
@@ -143,20 +168,15 @@ impl Blocks {
         self.all.len() - self.spare.len() >= MOST
     }
 
-    #[inline]
-    fn kept(&self) -> usize {
-        KEPT + KEPT_PER_LIVE * self.most
-    }
-
     /// Whether more freed blocks are kept than should be.
     #[inline]
     pub(super) fn has_surplus(&self) -> bool {
-        self.freed > self.kept()
+        self.freed > self.kept
     }
 
     /// The blocks freed longest ago, all but as many as stay when there are too many.
     pub(super) fn surplus(&self) -> Vec<u32> {
-        let kept = self.kept();
+        let kept = self.kept;
         let old = |b: &Block| b.slot == FREED && self.frees.wrapping_sub(b.stamp) as usize > kept / STAY;
         (0..).zip(&self.all).filter(|(_, b)| old(b)).map(|(block, _)| block).collect()
     }

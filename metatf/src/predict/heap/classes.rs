@@ -52,7 +52,7 @@ impl SizeRule {
 /// The freed objects of one class and one context, from the oldest to the newest, as a list through the blocks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Class {
-    /// Bytes an object takes.
+    /// Bytes an object takes; 0: no object has been of this class.
     pub(super) round: u64,
     pub(super) newest: u32,
     pub(super) oldest: u32,
@@ -64,50 +64,66 @@ pub(super) struct Class {
     pub(super) step: u64,
 }
 
+impl Class {
+    /// A class that no object has been of.
+    const UNKNOWN: Self = Self { round: 0, newest: NONE, oldest: NONE, older: NONE, newer: NONE, fresh: 0, step: 0 };
+
+    fn new(round: u64) -> Self {
+        Self { round, step: round, ..Self::UNKNOWN }
+    }
+}
+
 /// The classes of a context.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Classes {
+    /// First those of the sizes that matter most, by `round / 16`, whether an object has been of them or not.
     all: Vec<Class>,
-    /// By `round / 16`, for the sizes that matter most; the others in `large`.
-    small: Vec<u32>,
+    /// The others.
     large: HashMap<u64, u32>,
 }
 
 /// Classes found without hashing.
-const SMALL: usize = 64;
+const SMALL: u64 = 64;
 
 impl Classes {
+    pub(super) fn new() -> Self {
+        Self { all: (0..SMALL).map(|_| Class::UNKNOWN).collect(), large: HashMap::new() }
+    }
+
+    /// Where a class is, or would be: maybe no object has been of it.
     #[inline]
-    pub(super) fn find(&self, round: u64) -> Option<u32> {
-        match usize::try_from(round / 16) {
-            Ok(n) if n < SMALL => self.small.get(n).copied().filter(|&class| class != NONE),
-            _ => self.large.get(&round).copied(),
-        }
+    pub(super) fn index(&self, round: u64) -> Option<u32> {
+        let small = round / 16;
+        #[allow(clippy::cast_possible_truncation, reason = "under 64")]
+        if small < SMALL { Some(small as u32) } else { self.large.get(&round).copied() }
+    }
+
+    /// A class that an object has been of.
+    #[inline]
+    pub(super) fn find(&self, round: u64) -> Option<(u32, &Class)> {
+        let index = self.index(round)?;
+        self.get(index).filter(|class| class.round != 0).map(|class| (index, class))
     }
 
     #[inline]
     pub(super) fn find_or_add(&mut self, round: u64) -> u32 {
         match self.find(round) {
-            Some(class) => class,
+            Some((class, _)) => class,
             None => self.add(round),
         }
     }
 
     #[cold]
     fn add(&mut self, round: u64) -> u32 {
-        let class = u32::try_from(self.all.len()).unwrap_or(NONE);
-        self.all.push(Class { round, newest: NONE, oldest: NONE, older: NONE, newer: NONE, fresh: 0, step: round });
-        match usize::try_from(round / 16) {
-            Ok(n) if n < SMALL => {
-                if n >= self.small.len() {
-                    self.small.resize(n + 1, NONE);
-                }
-                if let Some(entry) = self.small.get_mut(n) {
-                    *entry = class;
-                }
+        if let Some(small) = self.index(round) {
+            if let Some(class) = self.get_mut(small) {
+                *class = Class::new(round);
             }
-            _ => drop(self.large.insert(round, class)),
+            return small;
         }
+        let class = u32::try_from(self.all.len()).unwrap_or(NONE);
+        self.all.push(Class::new(round));
+        self.large.insert(round, class);
         class
     }
 

@@ -9,6 +9,7 @@ mod blocks;
 mod classes;
 mod context;
 mod guess;
+mod order;
 mod places;
 pub(super) mod words;
 
@@ -17,9 +18,11 @@ pub(crate) use guess::Guess;
 
 use super::{Found, NONE, fold, unfold};
 use crate::error::{ErrorKind, Result};
-use blocks::Blocks;
+use blocks::{Block, Blocks};
+use classes::Class;
 use context::{BUMPS, Context, RECENT};
 use hashbrown::HashMap;
+use order::Order;
 
 /// Codes of an allocation.
 mod allocated {
@@ -139,8 +142,8 @@ impl Heap {
     pub(crate) fn live(&self) -> Vec<Live> {
         let objects = |context: &Context| {
             let size = |class| context.classes.get(class).map_or(0, |class| self.rule.size_of(class.round));
-            let block = |slot| self.blocks.get(context.slot(slot)?).map(|b| (b.address, size(b.class)));
-            (context.by, (0..context.slots()).filter_map(block).collect())
+            let block = |slot| self.blocks.get(context.order.slot(slot)?).map(|b| (b.address, size(b.class)));
+            (context.by, (0..context.order.slots()).filter_map(block).collect())
         };
         self.contexts.iter().map(objects).filter(|(_, objects): &Live| !objects.is_empty()).collect()
     }
@@ -149,6 +152,19 @@ impl Heap {
     fn context(&self, by: u64) -> Option<(u32, &Context)> {
         let context = if by == self.latest.0 { self.latest.1 } else { *self.by.get(&by)? };
         Some((context, self.contexts.get(context as usize)?))
+    }
+
+    /// The index of the context of a value, where there is one.
+    #[inline]
+    fn own(&mut self, by: u64) -> Option<u32> {
+        if by == self.latest.0 { Some(self.latest.1) } else { self.other(by) }
+    }
+
+    #[inline(never)]
+    fn other(&mut self, by: u64) -> Option<u32> {
+        let context = *self.by.get(&by)?;
+        self.latest = (by, context);
+        Some(context)
     }
 
     /// The context of a value, made where there is none yet.
@@ -175,58 +191,53 @@ impl Heap {
         if address == 0 {
             return Found::hit(allocated::NULL, NONE);
         }
-        let own = self.context(by).map(|(own, _)| own);
-        let Some(context) = own.and_then(|own| self.contexts.get(own as usize)) else {
+        let at = self.blocks.at(address).filter(|&block| self.blocks.is_freed(block));
+        let Some((own, context)) = self.context(by) else {
             return Found::miss(allocated::MISS, fold(address));
         };
-        let class = context.classes.find(self.rule.round(size)).and_then(|class| context.classes.get(class));
-        let is = |block: u32| self.blocks.is_freed_at(block, address);
-        if let Some(class) = class.filter(|class| is(class.newest)) {
-            return Found::hit(allocated::NEWEST, class.newest);
-        }
-        if is(context.last_freed) {
-            return Found::hit(allocated::IN_PLACE, context.last_freed);
-        }
-        if let Some(class) = class {
-            if is(class.older) {
-                return Found::hit(allocated::OLDER, class.older);
-            }
-            if is(class.newer) {
-                return Found::hit(allocated::NEWER, class.newer);
-            }
+        let class = context.classes.find(self.rule.round(size));
+        if let Some(block) = at
+            && let Some(code) = near(context, class.map(|class| class.1), block)
+        {
+            return Found::hit(code, block);
         }
         if let Some(k) = context.bumps.iter().position(|&bump| bump == address) {
             return Found::hit(allocated::BUMP + k as u64, NONE);
         }
-        if let Some(class) = class
+        if let Some((_, class)) = class
             && class.fresh.wrapping_add(class.step) == address
         {
             return Found::hit(allocated::STEP, NONE);
         }
-        let block = self.blocks.at(address);
-        if let Some(block) = block.filter(|&b| self.blocks.is_freed(b)) {
-            let k =
-                (0..allocated::DEPTH).zip(self.list(class.map_or(NONE, |c| c.newest), false)).find(|x| x.1 == block);
-            if let Some((k, _)) = k {
-                return Found::hit(allocated::DEEP + k, block);
-            }
-            let k =
-                (0..allocated::HEIGHT).zip(self.list(class.map_or(NONE, |c| c.oldest), true)).find(|x| x.1 == block);
-            if let Some((k, _)) = k {
-                return Found::hit(allocated::OLDEST + k, block);
-            }
-            if let Some(k) = context.recency(block) {
-                return Found::hit(allocated::RECENTLY + k as u64, block);
-            }
+        if let Some(block) = at
+            && let Some(code) = self.far(own, context, class, block)
+        {
+            return Found::hit(code, block);
         }
         Found::miss(allocated::MISS, fold(address.wrapping_sub(context.last_miss)))
     }
 
-    /// Blocks of a free list from one of them on, to older or to newer ones.
-    fn list(&self, from: u32, newer: bool) -> impl Iterator<Item = u32> + '_ {
+    /// The code of a freed block that lies deep in the list of the class, or was freed a little while ago.
+    fn far(&self, own: u32, context: &Context, class: Option<(u32, &Class)>, block: u32) -> Option<u64> {
+        let list = class.filter(|class| self.blocks.get(block).is_some_and(|b| (b.context, b.class) == (own, class.0)));
+        if let Some((_, class)) = list {
+            let newest = self.list(context, class.newest, false);
+            if let Some((k, _)) = (0..allocated::DEPTH).zip(newest).find(|x| x.1 == block) {
+                return Some(allocated::DEEP + k);
+            }
+            let oldest = self.list(context, class.oldest, true);
+            if let Some((k, _)) = (0..allocated::HEIGHT).zip(oldest).find(|x| x.1 == block) {
+                return Some(allocated::OLDEST + k);
+            }
+        }
+        context.recency(block).map(|k| allocated::RECENTLY + k as u64)
+    }
+
+    /// Blocks of a free list of a context from one of them on, to older or to newer ones.
+    fn list<'h>(&'h self, context: &'h Context, from: u32, newer: bool) -> impl Iterator<Item = u32> + 'h {
         let next = move |&block: &u32| {
-            let b = self.blocks.get(block)?;
-            Some(if newer { b.newer } else { b.older }).filter(|&b| b != NONE)
+            let (older, newer_one) = context.neighbours(block, self.blocks.get(block)?);
+            Some(if newer { newer_one } else { older }).filter(|&b| b != NONE)
         };
         std::iter::successors(Some(from).filter(|&b| b != NONE), next)
     }
@@ -257,7 +268,7 @@ impl Heap {
     /// The address of a new object by a code that needs no element.
     fn allocated_hit(&self, context: &Context, size: u64, code: u64) -> Candidate {
         use allocated::{BUMP, DEEP, END, IN_PLACE, MISS, NEWER, NEWEST, NULL, OLDER, OLDEST, RECENTLY, STEP};
-        let class = || context.classes.find(self.rule.round(size)).and_then(|class| context.classes.get(class));
+        let class = || context.classes.find(self.rule.round(size)).map(|class| class.1);
         let block = match code {
             NEWEST => class()?.newest,
             IN_PLACE => context.last_freed,
@@ -265,8 +276,8 @@ impl Heap {
             NEWER => class()?.newer,
             STEP => return class().map(|c| (c.fresh.wrapping_add(c.step), NONE)),
             BUMP..DEEP => return Some((*context.bumps.get(usize::try_from(code - BUMP).ok()?)?, NONE)),
-            DEEP..OLDEST => self.list(class()?.newest, false).nth(usize::try_from(code - DEEP).ok()?)?,
-            OLDEST..MISS => self.list(class()?.oldest, true).nth(usize::try_from(code - OLDEST).ok()?)?,
+            DEEP..OLDEST => self.list(context, class()?.newest, false).nth(usize::try_from(code - DEEP).ok()?)?,
+            OLDEST..MISS => self.list(context, class()?.oldest, true).nth(usize::try_from(code - OLDEST).ok()?)?,
             MISS => return None,
             NULL => return Some((0, NONE)),
             RECENTLY..END => context.recent(usize::try_from(code - RECENTLY).ok()?),
@@ -279,9 +290,8 @@ impl Heap {
     /// code. `None`: nothing has happened.
     #[inline]
     pub(crate) fn encode_allocated(&mut self, by: u64, size: u64, address: u64) -> Option<u64> {
-        if by == self.latest.0
-            && let Some(context) = self.contexts.get_mut(self.latest.1 as usize)
-            && let Some(class) = context.classes.find(self.rule.round(size))
+        if let Some(context) = self.own(by).and_then(|own| self.contexts.get_mut(own as usize))
+            && let Some(class) = context.classes.index(self.rule.round(size))
             && let Some(newest) = context.classes.get(class).map(|class| class.newest)
             && address != 0
             && self.blocks.is_freed_at(newest, address)
@@ -301,9 +311,8 @@ impl Heap {
     /// [`encode_allocated`](Self::encode_allocated) does for allocations.
     #[inline]
     pub(crate) fn encode_freed(&mut self, by: u64, address: u64) -> Option<u64> {
-        if by == self.latest.0
-            && let Some(context) = self.contexts.get_mut(self.latest.1 as usize)
-            && let Some(newest) = context.newest(0)
+        if let Some(context) = self.own(by).and_then(|own| self.contexts.get_mut(own as usize))
+            && let Some(newest) = context.order.last()
             && address != 0
             && self.blocks.get(newest).is_some_and(|b| b.address == address)
         {
@@ -323,27 +332,25 @@ impl Heap {
     /// has happened.
     #[inline]
     pub(crate) fn allocated_usual(&mut self, by: u64, size: u64, code: u64) -> Option<u64> {
-        if by != self.latest.0 {
-            return None;
-        }
-        let context = self.contexts.get_mut(self.latest.1 as usize)?;
+        let own = self.own(by)?;
+        let context = self.contexts.get_mut(own as usize)?;
+        let round = self.rule.round(size);
         if code == allocated::NEWEST {
-            let class = context.classes.find(self.rule.round(size))?;
+            let class = context.classes.index(round)?;
             return context.take_newest(&mut self.blocks, class);
         }
-        let context = self.contexts.get(self.latest.1 as usize)?;
-        let (address, hint) = self.allocated_hit(context, size, code)?;
-        self.allocate(by, size, address, code, hint);
+        let (address, hint) = self.allocated_hit(self.contexts.get(own as usize)?, size, code)?;
+        if address != 0 {
+            self.begin(own, round, (address, hint), code);
+        }
         Some(address)
     }
 
     /// What [`freed`](Self::freed) and [`free`](Self::free) do where no element is needed. `None`: nothing has happened.
     #[inline]
     pub(crate) fn freed_usual(&mut self, by: u64, code: u64) -> Option<u64> {
-        if by != self.latest.0 {
-            return None;
-        }
-        let context = self.contexts.get_mut(self.latest.1 as usize)?;
+        let own = self.own(by)?;
+        let context = self.contexts.get_mut(own as usize)?;
         let Some(block) = context.by_rank(code) else { return (code == freed::NULL).then_some(0) };
         let address = context.free_own(&mut self.blocks, block)?;
         self.forget_surplus();
@@ -355,38 +362,42 @@ impl Heap {
         if address == 0 {
             return;
         }
-        let by = self.enter(by);
+        let own = self.enter(by);
         let round = self.rule.round(size);
         if code == allocated::NEWEST
-            && let Some(context) = self.contexts.get_mut(by as usize)
-            && let Some(class) = context.classes.find(round)
+            && let Some(context) = self.contexts.get_mut(own as usize)
+            && let Some(class) = context.classes.index(round)
             && context.take_newest(&mut self.blocks, class).is_some()
         {
             return;
         }
-        let known = Some(hint).filter(|&hint| self.blocks.is_freed_at(hint, address));
-        let block = match known {
-            Some(block) => Some((block, true)),
-            None => self.blocks.at_or_add(address),
-        };
+        let hint = if self.blocks.is_freed_at(hint, address) { hint } else { NONE };
+        self.begin(own, round, (address, hint), code);
+    }
+
+    /// A new object, not at the place of the newest of its class. The hint is its block, freed, or none.
+    fn begin(&mut self, own: u32, round: u64, (address, hint): (u64, u32), code: u64) {
+        let Some(context) = self.contexts.get_mut(own as usize) else { return };
+        let class = context.classes.find_or_add(round);
+        let new = Block::new(address, own, class, blocks::FORGOTTEN);
+        let block = if hint == NONE { self.blocks.at_or_add(new) } else { Some((hint, true)) };
         let Some((block, known)) = block else { return };
         if known {
             self.clear(block);
         }
-        let Some(context) = self.contexts.get_mut(by as usize) else { return };
-        let class = context.classes.find_or_add(round);
+        let Some(context) = self.contexts.get_mut(own as usize) else { return };
         learn_fresh(context, class, address, address.wrapping_add(round), code);
         if context.last_freed == block {
             context.last_freed = NONE;
         }
-        let Some(slot) = context.allocate(block) else { return };
+        let Some(slot) = context.order.push(block) else { return };
         if let Some(b) = self.blocks.get_mut(block) {
-            b.context = by;
+            b.context = own;
             b.class = class;
             b.slot = slot;
         }
         self.blocks.count_live();
-        context.close_up(&mut self.blocks);
+        context.order.close_up(&mut self.blocks);
         self.stay_in_bounds();
     }
 
@@ -398,7 +409,7 @@ impl Heap {
             owner.unlink(&mut self.blocks, block, true);
             self.blocks.leave();
         } else if self.blocks.is_live(block) {
-            owner.bury(old.slot as usize, false);
+            owner.order.bury(old.slot as usize, false);
             self.blocks.count_dead();
         }
     }
@@ -409,7 +420,7 @@ impl Heap {
             return Found::hit(freed::NULL, NONE);
         }
         let own = self.context(by).map(|(own, _)| own);
-        let newest = own.and_then(|own| self.contexts.get(own as usize)?.newest(0));
+        let newest = own.and_then(|own| self.contexts.get(own as usize)?.order.last());
         if let Some(newest) = newest.filter(|&b| self.blocks.get(b).is_some_and(|b| b.address == address)) {
             return Found::hit(freed::NEWEST, newest);
         }
@@ -423,25 +434,26 @@ impl Heap {
         match context {
             Some(context) if own == Some(b.context) => Self::place(context, slot, block),
             _ => {
-                let slots = self.contexts.get(b.context as usize).map_or(0, Context::slots);
+                let slots = self.contexts.get(b.context as usize).map_or(0, |context| context.order.slots());
                 Found::misses(freed::FOREIGN, [b.context.into(), (slots - 1 - slot) as u64], block)
             }
         }
     }
 
     fn place(context: &Context, slot: usize, block: u32) -> Found {
-        let ranks = [
-            (freed::NEWEST, freed::NEWER, context.rank_from_newest(slot)),
-            (freed::AFTER, freed::NEAR, context.rank_after_freed(slot)),
-            (freed::BEFORE, freed::NEAR, context.rank_before_freed(slot)),
-        ];
-        let near = ranks.into_iter().find_map(|(code, limit, rank)| {
-            rank.map(|rank| rank as u64).filter(|&rank| rank < limit).map(|rank| code + rank)
+        let order = &context.order;
+        let newest = order.rank_from_newest(slot).filter(|&rank| rank < freed::NEWER);
+        let code = newest.map(|rank| freed::NEWEST + rank).or_else(|| {
+            let after = order.rank_after_freed(slot).filter(|&rank| rank < freed::NEAR);
+            after.map(|rank| freed::AFTER + rank).or_else(|| {
+                let before = order.rank_before_freed(slot).filter(|&rank| rank < freed::NEAR);
+                before.map(|rank| freed::BEFORE + rank)
+            })
         });
-        match near {
+        match code {
             Some(code) => Found::hit(code, block),
             None => {
-                let mut found = Found::miss(freed::DISTANCE, fold(context.distance_from_freed(slot)));
+                let mut found = Found::miss(freed::DISTANCE, fold(order.distance_from_freed(slot)));
                 found.hint = block;
                 found
             }
@@ -460,14 +472,14 @@ impl Heap {
         if code == FOREIGN {
             let (context, back) = (next()?, next()?);
             let context = usize::try_from(context).ok().and_then(|c| self.contexts.get(c));
-            let slot = |c: &Context| c.slots().checked_sub(1)?.checked_sub(usize::try_from(back).ok()?);
-            return Ok(self.named(context.and_then(|c| c.slot(slot(c)?))));
+            let slot = |order: &Order| order.slots().checked_sub(1)?.checked_sub(usize::try_from(back).ok()?);
+            return Ok(self.named(context.and_then(|c| c.order.slot(slot(&c.order)?))));
         }
         let Some((_, context)) = self.context(by) else {
             return Ok(if code == MISS { Some((unfold(next()?), NONE)) } else { None });
         };
         let block = match code {
-            DISTANCE => context.slot_from_freed(unfold(next()?)).and_then(|slot| context.slot(slot)),
+            DISTANCE => context.order.slot_from_freed(unfold(next()?)).and_then(|slot| context.order.slot(slot)),
             MISS => return Ok(Some((context.last_miss.wrapping_add(unfold(next()?)), NONE))),
             _ => context.by_rank(code),
         };
@@ -489,7 +501,7 @@ impl Heap {
             return self.forget_surplus();
         }
         let Some(owner) = self.contexts.get_mut(block.context as usize) else { return };
-        owner.bury(block.slot as usize, false);
+        owner.order.bury(block.slot as usize, false);
         self.blocks.count_dead();
         let round = owner.classes.get(block.class).map_or(0, |class| class.round);
         let Some(context) = self.contexts.get_mut(by as usize) else { return };
@@ -498,8 +510,6 @@ impl Heap {
             b.context = by;
         }
         context.push(&mut self.blocks, hint, class);
-        context.note_freed(hint);
-        self.blocks.enter(hint);
         self.forget_surplus();
         self.stay_in_bounds();
     }
@@ -530,6 +540,21 @@ impl Heap {
             self.blocks.leave();
             self.blocks.forget(block);
         }
+    }
+}
+
+/// The code of a freed block that is where an allocator looks first.
+fn near(context: &Context, class: Option<&Class>, block: u32) -> Option<u64> {
+    if class.is_some_and(|class| class.newest == block) {
+        return Some(allocated::NEWEST);
+    }
+    if context.last_freed == block {
+        return Some(allocated::IN_PLACE);
+    }
+    match class {
+        Some(class) if class.older == block => Some(allocated::OLDER),
+        Some(class) if class.newer == block => Some(allocated::NEWER),
+        _ => None,
     }
 }
 

@@ -8,20 +8,77 @@ use hashbrown::HashMap;
 
 /// Places in a leaf; each stands for 16 bytes.
 const PLACES: usize = 16;
-/// Leaves that are found without hashing, a power of two.
+/// Leaves that are found without hashing, at first; a power of two.
 const NEAR: usize = 64;
 
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     /// Leaves by `address / 256`.
     by_key: HashMap<u64, u32>,
-    leaves: Vec<[u32; PLACES]>,
+    leaves: Vec<Leaf>,
     /// Leaves without a block, to be used again.
     spare: Vec<u32>,
-    /// Keys looked up lately, and their leaves; by the key's last bits.
-    near: Box<[(u64, u32); NEAR]>,
+    near: Near,
     /// Addresses that are no multiple of 16.
     odd: HashMap<u64, u32>,
+}
+
+/// The blocks at neighbouring places, a line of cache.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Leaf([u32; PLACES]);
+
+impl Leaf {
+    const EMPTY: Self = Self([NONE; PLACES]);
+}
+
+/// Leaves that were looked up before, at least as many as there are: neighbours in memory are neighbours here, which a
+/// hash would scatter. A leaf is found here unless one with the same last bits of the key was looked up since.
+#[derive(Clone, Debug)]
+struct Near {
+    /// The last bits of the key are the index; its other bits, and the leaf.
+    leaves: Vec<(u32, u32)>,
+    /// How many bits are the index.
+    bits: u32,
+}
+
+impl Near {
+    fn of(leaves: usize) -> Self {
+        let length = leaves.next_power_of_two().max(NEAR);
+        Self { leaves: vec![(0, NONE); length], bits: length.trailing_zeros() }
+    }
+
+    /// Makes room for so many leaves.
+    fn grow(&mut self, leaves: usize) {
+        let old = std::mem::replace(self, Self::of(leaves));
+        for (index, (rest, leaf)) in (0..).zip(old.leaves) {
+            self.set(u64::from(rest) << old.bits | index, leaf);
+        }
+    }
+
+    /// The leaf of a key, or none, where it was not looked up lately.
+    #[inline]
+    fn get(&self, key: u64) -> Option<u32> {
+        let (index, rest) = self.split(key);
+        self.leaves.get(index).filter(|near| u64::from(near.0) == rest && near.1 != NONE).map(|near| near.1)
+    }
+
+    /// Notes the leaf of a key; [`NONE`]: it has none any more.
+    #[inline]
+    fn set(&mut self, key: u64, leaf: u32) {
+        let (index, rest) = self.split(key);
+        // Of addresses over 2^50 or so there is nothing to note: their keys are too long.
+        if let (Some(near), Ok(rest)) = (self.leaves.get_mut(index), u32::try_from(rest)) {
+            *near = (rest, leaf);
+        }
+    }
+
+    #[inline]
+    fn split(&self, key: u64) -> (usize, u64) {
+        #[allow(clippy::cast_possible_truncation, reason = "less than the length")]
+        let index = key as usize & (self.leaves.len() - 1);
+        (index, key >> self.bits)
+    }
 }
 
 /// An address's leaf and its place in that; `None` where it is no multiple of 16.
@@ -31,18 +88,13 @@ fn split(address: u64) -> Option<(u64, usize)> {
     (address & 15 == 0).then_some((address >> 8, place))
 }
 
-#[inline]
-fn near_index(key: u64) -> usize {
-    usize::try_from(key & (NEAR as u64 - 1)).unwrap_or(0)
-}
-
 impl Places {
     pub(super) fn new() -> Self {
         Self {
             by_key: HashMap::new(),
             leaves: Vec::new(),
             spare: Vec::new(),
-            near: Box::new([(0, NONE); NEAR]),
+            near: Near::of(NEAR),
             odd: HashMap::new(),
         }
     }
@@ -50,12 +102,16 @@ impl Places {
     /// The leaf of a key.
     #[inline]
     fn leaf(&mut self, key: u64) -> Option<u32> {
-        let near = self.near.get_mut(near_index(key))?;
-        if near.0 == key && near.1 != NONE {
-            return Some(near.1);
+        match self.near.get(key) {
+            Some(leaf) => Some(leaf),
+            None => self.far(key),
         }
+    }
+
+    #[inline(never)]
+    fn far(&mut self, key: u64) -> Option<u32> {
         let leaf = *self.by_key.get(&key)?;
-        *near = (key, leaf);
+        self.near.set(key, leaf);
         Some(leaf)
     }
 
@@ -64,7 +120,7 @@ impl Places {
     pub(super) fn get(&mut self, address: u64) -> Option<u32> {
         let Some((key, place)) = split(address) else { return self.odd.get(&address).copied() };
         let leaf = self.leaf(key)?;
-        self.leaves.get(leaf as usize)?.get(place).copied().filter(|&block| block != NONE)
+        self.leaves.get(leaf as usize)?.0.get(place).copied().filter(|&block| block != NONE)
     }
 
     /// Where the block at an address is noted, [`NONE`] where there is none yet. `None` where there are 2^32 leaves.
@@ -75,7 +131,7 @@ impl Places {
             Some(leaf) => leaf,
             None => self.add(key)?,
         };
-        self.leaves.get_mut(leaf as usize)?.get_mut(place)
+        self.leaves.get_mut(leaf as usize)?.0.get_mut(place)
     }
 
     #[inline(never)]
@@ -84,14 +140,15 @@ impl Places {
             Some(leaf) => leaf,
             None => {
                 let leaf = u32::try_from(self.leaves.len()).ok().filter(|&leaf| leaf != NONE)?;
-                self.leaves.push([NONE; PLACES]);
+                self.leaves.push(Leaf::EMPTY);
                 leaf
             }
         };
         self.by_key.insert(key, leaf);
-        if let Some(near) = self.near.get_mut(near_index(key)) {
-            *near = (key, leaf);
+        if self.leaves.len() > self.near.leaves.len() {
+            self.near.grow(self.leaves.len());
         }
+        self.near.set(key, leaf);
         Some(leaf)
     }
 
@@ -103,15 +160,13 @@ impl Places {
         };
         let Some(leaf) = self.leaf(key) else { return };
         let Some(places) = self.leaves.get_mut(leaf as usize) else { return };
-        if let Some(block) = places.get_mut(place) {
+        if let Some(block) = places.0.get_mut(place) {
             *block = NONE;
         }
-        if *places == [NONE; PLACES] {
+        if places.0 == Leaf::EMPTY.0 {
             self.by_key.remove(&key);
             self.spare.push(leaf);
-            if let Some(near) = self.near.get_mut(near_index(key)) {
-                *near = (0, NONE);
-            }
+            self.near.set(key, NONE);
         }
     }
 }

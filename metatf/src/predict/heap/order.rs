@@ -1,0 +1,293 @@
+//! The live objects of a context in the order of their allocation.
+//!
+//! An object keeps its slot until the order is closed up, so a dead one leaves a gap. A bit for each slot tells which are
+//! alive: what codes count are bits of one word.
+
+use super::blocks::{Blocks, FORGOTTEN};
+
+/// Slots that are looked at from one place: a word of bits.
+const WINDOW: usize = 64;
+/// An order shorter than this is never closed up.
+const SHORT: usize = 1024;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Order {
+    /// The block of each slot; of a dead object what it was.
+    blocks: Vec<u32>,
+    /// Whether the object in a slot is alive. Behind the last slot all bits are 0.
+    alive: Vec<u64>,
+    live: usize,
+    /// Where the object freed last stood.
+    freed_slot: usize,
+}
+
+#[inline]
+fn word_and_bit(slot: usize) -> (usize, u32) {
+    #[allow(clippy::cast_possible_truncation, reason = "under 64")]
+    let bit = (slot % WINDOW) as u32;
+    (slot / WINDOW, bit)
+}
+
+impl Order {
+    /// Slots in use, dead ones counted. The last one is alive.
+    #[inline]
+    pub(super) fn slots(&self) -> usize {
+        self.blocks.len()
+    }
+
+    #[inline]
+    fn word(&self, index: usize) -> u64 {
+        self.alive.get(index).copied().unwrap_or(0)
+    }
+
+    /// Which of the slots from `start` on are alive, the first one in the lowest bit.
+    #[inline]
+    fn from(&self, start: usize) -> u64 {
+        let (index, bit) = word_and_bit(start);
+        // In two steps, as a shift by 64 is none.
+        self.word(index) >> bit | self.word(index + 1) << (63 - bit) << 1
+    }
+
+    /// Which of the slots before `end` are alive, the last one in the highest bit.
+    #[inline]
+    fn until(&self, end: usize) -> u64 {
+        let (index, bit) = word_and_bit(end);
+        let before = if index == 0 { 0 } else { self.word(index - 1) };
+        self.word(index) << (63 - bit) << 1 | before >> bit
+    }
+
+    #[inline]
+    fn block(&self, slot: usize) -> Option<u32> {
+        self.blocks.get(slot).copied()
+    }
+
+    /// The live object in a slot.
+    #[inline]
+    pub(super) fn slot(&self, slot: usize) -> Option<u32> {
+        let (index, bit) = word_and_bit(slot);
+        if self.word(index) >> bit & 1 == 1 { self.block(slot) } else { None }
+    }
+
+    /// The slot that `distance` leads to from the object freed last.
+    #[inline]
+    pub(super) fn slot_from_freed(&self, distance: u64) -> Option<usize> {
+        usize::try_from((self.freed_slot as u64).wrapping_add(distance)).ok()
+    }
+
+    /// How far a slot is from the object freed last.
+    #[inline]
+    pub(super) fn distance_from_freed(&self, slot: usize) -> u64 {
+        (slot as u64).wrapping_sub(self.freed_slot as u64)
+    }
+
+    /// The object allocated last, of those alive.
+    #[inline(always)]
+    pub(super) fn last(&self) -> Option<u32> {
+        self.blocks.last().copied()
+    }
+
+    /// The live object with `rank` newer ones; none beyond the window.
+    #[inline(always)]
+    pub(super) fn newest(&self, rank: u64) -> Option<u32> {
+        if rank == 0 { self.last() } else { self.before(self.slots(), rank) }
+    }
+
+    /// The live object before the one freed last, `rank` between them.
+    #[inline(always)]
+    pub(super) fn before_freed(&self, rank: u64) -> Option<u32> {
+        self.before(self.freed_slot.min(self.slots()), rank)
+    }
+
+    #[inline]
+    fn before(&self, end: usize, rank: u64) -> Option<u32> {
+        let mut alive = self.until(end);
+        for _ in 0..rank {
+            if alive == 0 {
+                return None;
+            }
+            alive ^= 1 << (63 - alive.leading_zeros());
+        }
+        if alive == 0 { None } else { self.block(end - 1 - alive.leading_zeros() as usize) }
+    }
+
+    /// The live object after the one freed last, `rank` between them.
+    #[inline(always)]
+    pub(super) fn after_freed(&self, rank: u64) -> Option<u32> {
+        let start = self.freed_slot + 1;
+        let mut alive = self.from(start);
+        for _ in 0..rank {
+            alive &= alive.wrapping_sub(1);
+        }
+        if alive == 0 { None } else { self.block(start + alive.trailing_zeros() as usize) }
+    }
+
+    /// Live objects between a slot and the newest; `None` beyond the window.
+    #[inline]
+    pub(super) fn rank_from_newest(&self, slot: usize) -> Option<u64> {
+        self.rank(slot + 1, self.slots())
+    }
+
+    /// Live objects between the one freed last and a slot after it.
+    #[inline]
+    pub(super) fn rank_after_freed(&self, slot: usize) -> Option<u64> {
+        if slot > self.freed_slot { self.rank(self.freed_slot + 1, slot) } else { None }
+    }
+
+    /// Live objects between the one freed last and a slot before it.
+    #[inline]
+    pub(super) fn rank_before_freed(&self, slot: usize) -> Option<u64> {
+        let end = self.freed_slot.min(self.slots());
+        if slot < end { self.rank(slot + 1, end) } else { None }
+    }
+
+    /// Live objects in some slots, where they are fewer than the window.
+    #[inline]
+    fn rank(&self, from: usize, to: usize) -> Option<u64> {
+        let slots = to.checked_sub(from).filter(|&slots| slots < WINDOW)?;
+        Some((self.from(from) & ((1 << slots) - 1)).count_ones().into())
+    }
+
+    /// The slot of a new object, which is put there. `None` where there are 2^32 of them.
+    #[inline(always)]
+    pub(super) fn push(&mut self, block: u32) -> Option<u32> {
+        let slot = u32::try_from(self.blocks.len()).ok().filter(|&slot| slot < FORGOTTEN)?;
+        let (index, bit) = word_and_bit(self.blocks.len());
+        self.blocks.push(block);
+        match self.alive.get_mut(index) {
+            Some(word) => *word |= 1 << bit,
+            None => self.alive.push(1 << bit),
+        }
+        self.live += 1;
+        Some(slot)
+    }
+
+    /// The object in a slot dies by a free (of this context, or of another), or because another begins at its address.
+    #[inline(always)]
+    pub(super) fn bury(&mut self, slot: usize, freed_here: bool) {
+        if freed_here {
+            self.freed_slot = slot;
+        }
+        let (index, bit) = word_and_bit(slot);
+        let Some(word) = self.alive.get_mut(index) else { return };
+        *word &= !(1 << bit);
+        self.live -= 1;
+        if slot + 1 == self.blocks.len() {
+            self.trim(index);
+        }
+    }
+
+    /// The last slot has died, in this word: slots in use end with the last one alive.
+    #[inline(always)]
+    fn trim(&mut self, from: usize) {
+        let mut index = from;
+        let length = loop {
+            let word = self.word(index);
+            if word != 0 {
+                break (index + 1) * WINDOW - word.leading_zeros() as usize;
+            }
+            if index == 0 {
+                break 0;
+            }
+            index -= 1;
+        };
+        self.blocks.truncate(length);
+    }
+
+    /// Closes up the order where most of it is dead.
+    #[inline]
+    pub(super) fn close_up(&mut self, blocks: &mut Blocks) {
+        if self.blocks.len() > SHORT && self.blocks.len() > 2 * self.live {
+            self.close_up_now(blocks);
+        }
+    }
+
+    #[cold]
+    fn close_up_now(&mut self, blocks: &mut Blocks) {
+        let (mut to, mut before) = (0, 0);
+        for from in 0..self.blocks.len() {
+            let Some(block) = self.slot(from) else { continue };
+            if let (Some(b), Ok(slot)) = (blocks.get_mut(block), u32::try_from(to)) {
+                b.slot = slot;
+            }
+            if let Some(slot) = self.blocks.get_mut(to) {
+                *slot = block;
+            }
+            before += usize::from(from < self.freed_slot);
+            to += 1;
+        }
+        self.freed_slot = before;
+        self.blocks.truncate(to);
+        let (words, bits) = word_and_bit(to);
+        self.alive.clear();
+        self.alive.resize(words, u64::MAX);
+        self.alive.push((1 << bits) - 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An order in which every slot is looked at one by one.
+    #[derive(Default)]
+    struct Plain {
+        slots: Vec<Option<u32>>,
+        freed: usize,
+    }
+
+    impl Plain {
+        fn live(&self, slots: std::ops::Range<usize>) -> Vec<u32> {
+            self.slots.get(slots).unwrap_or_default().iter().flatten().copied().collect()
+        }
+
+        fn bury(&mut self, slot: usize) {
+            self.slots[slot] = None;
+            self.freed = slot;
+            while self.slots.last() == Some(&None) {
+                self.slots.pop();
+            }
+        }
+    }
+
+    #[test]
+    fn like_a_plain_one() {
+        let (mut order, mut plain, mut blocks) = (Order::default(), Plain::default(), Blocks::new());
+        let mut state = 1_u64;
+        let mut random = |n: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) as usize % n
+        };
+        for block in 0..40_000 {
+            order.push(block);
+            plain.slots.push(Some(block));
+            for _ in 0..random(if block % 4000 < 3000 { 3 } else { 20 }) {
+                let near = plain.slots.len().saturating_sub([3, 100, 100_000][random(3)]);
+                let slot = near + random((plain.slots.len() - near).max(1));
+                if order.slot(slot).is_some() {
+                    order.bury(slot, true);
+                    plain.bury(slot);
+                }
+            }
+            let (end, freed) = (plain.slots.len(), plain.freed.min(plain.slots.len()));
+            assert_eq!((order.slots(), order.live), (end, plain.slots.iter().flatten().count()));
+            let newest = plain.live(end.saturating_sub(WINDOW)..end);
+            let before = plain.live(freed.saturating_sub(WINDOW)..freed);
+            let after = plain.live(plain.freed + 1..end.min(plain.freed + 1 + WINDOW).max(plain.freed + 1));
+            for rank in [0, 1, 2, random(WINDOW)] {
+                let number = rank as u64;
+                assert_eq!(order.newest(number), newest.iter().rev().nth(rank).copied());
+                assert_eq!(order.before_freed(number), before.iter().rev().nth(rank).copied());
+                assert_eq!(order.after_freed(number), after.get(rank).copied());
+            }
+            let slot = end.saturating_sub(random(WINDOW + 5));
+            if let Some(rank) = order.rank_from_newest(slot) {
+                assert_eq!(rank, plain.live(slot + 1..end).len() as u64);
+            }
+            if block % 1000 == 0 {
+                order.close_up_now(&mut blocks);
+                plain.freed = plain.live(0..plain.freed.min(end)).len();
+                plain.slots.retain(Option::is_some);
+            }
+        }
+    }
+}
