@@ -90,6 +90,19 @@ pub(crate) struct Step {
 }
 
 impl Step {
+    /// Bytes of the first value in metadata.
+    #[inline(always)]
+    pub(crate) fn value_bytes(&self) -> u32 {
+        bytes_for(self.first, false).into()
+    }
+
+    /// Bytes of the two values of a stride that begins here, in metadata.
+    #[inline(always)]
+    pub(crate) fn stride_bytes(&self, stride: u64) -> u32 {
+        let initial = bytes_for(self.first.wrapping_sub(stride), false);
+        2 * u32::from(initial.max(bytes_for(stride, true)))
+    }
+
     /// Bytes that every value needs from a base. `None` where the least and the greatest value do not tell: values between
     /// them may lie on the far side, half of all numbers away.
     #[inline]
@@ -97,6 +110,15 @@ impl Step {
         let (low, high) = (self.least.wrapping_sub(base), self.most.wrapping_sub(base));
         (low.cast_signed() <= high.cast_signed()).then(|| signed(low).max(signed(high)))
     }
+}
+
+/// What all steps of a leaf say.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Summary {
+    /// The least value and the greatest.
+    pub(crate) extremes: (u64, u64),
+    /// The bytes that some step needs in some way, as bits: 1 << 0 to 1 << 8.
+    pub(crate) needs: u16,
 }
 
 /// All there is to know to plan a leaf's part of a block.
@@ -248,6 +270,49 @@ impl Sequence {
         }
         step.same = step.uniform && first == last;
         step
+    }
+
+    /// The stride that may begin at a step, if another follows: not 0, as `default` is as good and shorter.
+    #[inline(always)]
+    pub(crate) fn stride(&self, step: &Step, next: Option<&Step>) -> Option<u64> {
+        if !self.may_set_previous || !self.single || step.run {
+            return None;
+        }
+        next.map(|next| next.difference).filter(|&stride| stride != 0)
+    }
+
+    /// The stride that may begin at the step of this index.
+    pub(crate) fn stride_from(&self, at: usize) -> Option<u64> {
+        self.stride(self.steps.get(at)?, self.steps.get(at + 1))
+    }
+
+    /// Metadata can lead back to the interpretation the leaf starts with.
+    pub(crate) fn start_is_settable(&self) -> bool {
+        match self.start.interpretation {
+            Interpretation::BaseOffsetOf(..) => false,
+            Interpretation::Delta(_) | Interpretation::Stride(..) => self.may_set_previous,
+            _ => true,
+        }
+    }
+
+    /// One look at all steps.
+    pub(crate) fn summary(&self) -> Summary {
+        let referenced = matches!(self.start.interpretation, Interpretation::BaseOffsetOf(..));
+        let base = match self.start.interpretation {
+            Interpretation::BaseOffset(base) => Some(base),
+            _ => None,
+        };
+        let mut sum = Summary { extremes: (u64::MAX, 0), needs: 0 };
+        for step in &self.steps {
+            sum.extremes = (sum.extremes.0.min(step.least), sum.extremes.1.max(step.most));
+            sum.needs |= 1 << (step.none & 15) | 1 << (step.delta & 15) | 1 << (step.delta_entry & 15);
+            if referenced {
+                sum.needs |= 1 << (step.reference & 15);
+            } else if let Some(base) = base {
+                sum.needs |= 1 << (step.offset(base).unwrap_or(step.reference) & 15);
+            }
+        }
+        sum
     }
 
     /// Adds a step. Where three or more follow that are the same for every encoding, those between the first and the last

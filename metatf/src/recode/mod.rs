@@ -15,7 +15,7 @@
 //! | `columns` | the records of a block, leaf by leaf |
 //! | `leaf` | what a leaf's steps need, and what metadata costs |
 //! | `named` | the plans of the paper's section 3.3 |
-//! | `optimal`, `lanes`, `window` | the cheapest path |
+//! | `optimal`, `modes`, `lanes`, `window` | the cheapest path |
 //! | `pinned` | leaves that keep their interpretation |
 //! | `writer` | a writer that plans |
 //! | `copy` | from a trace to such a writer |
@@ -26,6 +26,7 @@ mod columns;
 mod copy;
 mod lanes;
 mod leaf;
+mod modes;
 mod moved;
 mod named;
 mod names;
