@@ -46,7 +46,7 @@ pub fn load() -> Result<(Vec<Event>, String)> {
     };
     let mut events = Vec::new();
     for path in &paths {
-        read_file(path, &mut events).map_err(|e| format!("{}: {e}", path.display()))?;
+        read_file(path, usize::MAX, &mut events).map_err(|e| format!("{}: {e}", path.display()))?;
     }
     if events.is_empty() {
         return Err("no events: METATF_BENCH_EVENTS has to name files".into());
@@ -73,15 +73,15 @@ pub fn shipped() -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Adds the events of a file: a trace of `dtds/heap.dtd` (`.mtf`), or records of 32 bytes (four little-endian `u64`: tag, where 1 is
+/// Adds the events of a file, at `most` so many: a trace of `dtds/heap.dtd` (`.mtf`), or records of 32 bytes (four little-endian `u64`: tag, where 1 is
 /// malloc, 2 free, 3 calloc, 4 realloc, 5 memalign; size; address; old address), compressed with zstd (`.zst`) or not.
 ///
 /// # Errors
 /// The file system's, a damaged trace.
-pub fn read_file(path: &Path, events: &mut Vec<Event>) -> Result<()> {
+pub fn read_file(path: &Path, most: usize, events: &mut Vec<Event>) -> Result<()> {
     let extension = path.extension().and_then(|e| e.to_str());
     if extension == Some("mtf") {
-        return heap::read_events(&std::fs::read(path)?, events);
+        return heap::read_events(&std::fs::read(path)?, most, events);
     }
     let file = std::fs::File::open(path)?;
     let mut bytes = Vec::new();
@@ -90,7 +90,7 @@ pub fn read_file(path: &Path, events: &mut Vec<Event>) -> Result<()> {
         _ => std::io::BufReader::new(file).read_to_end(&mut bytes)?,
     };
     let (records, _) = bytes.as_chunks::<32>();
-    events.extend(records.iter().map(event));
+    events.extend(records.iter().take(most).map(event));
     Ok(())
 }
 

@@ -44,8 +44,7 @@ fn main() -> Result<()> {
     for path in paths {
         let name = path.file_name().and_then(|name| name.to_str()?.split('.').next()).unwrap_or_default();
         let mut events = Vec::new();
-        read_file(Path::new(&path), &mut events)?;
-        events.truncate(first);
+        read_file(Path::new(&path), first, &mut events)?;
         if only_heap { measure_heap(&events)? } else { measure(name, &events)? }
     }
     Ok(())

@@ -8,6 +8,7 @@ mod clock;
 mod containers;
 mod limits;
 mod machine;
+mod peers;
 mod reading;
 mod report;
 mod suite;
@@ -34,5 +35,6 @@ fn main() -> Result<()> {
     reading::run(&mut suite, &input)?;
     writing::run(&mut suite, &input)?;
     containers::run(&mut suite, &input)?;
+    peers::run(&mut suite, &input)?;
     suite.finish(&what)
 }

@@ -119,14 +119,17 @@ format! {
     split = split_format [] []
 }
 
-/// Adds the events of a trace of `dtds/heap.dtd`; other records are skipped.
+/// Adds the events of a trace of `dtds/heap.dtd`, at `most` so many; other records are skipped.
 ///
 /// # Errors
 /// What is wrong with the trace.
-pub fn read_events(trace: &[u8], events: &mut Vec<Event>) -> Result<()> {
+pub fn read_events(trace: &[u8], most: usize, events: &mut Vec<Event>) -> Result<()> {
     use model_format::{Heap, Record, Trace};
     let mut trace = Trace::from_slice(trace)?;
-    while let Some(record) = trace.next()? {
+    let end = events.len().saturating_add(most);
+    while events.len() < end
+        && let Some(record) = trace.next()?
+    {
         events.push(match record {
             Record::Heap(Heap::Malloc(m)) => Event::Alloc { size: m.size, address: m.address },
             Record::Heap(Heap::Calloc(c)) => Event::Alloc { size: c.size, address: c.address },

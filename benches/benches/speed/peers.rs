@@ -1,0 +1,127 @@
+//! Other formats.
+
+use crate::Input;
+use crate::reading::Expected;
+use crate::report::{Cell, Table};
+use crate::suite::Suite;
+use ::rkyv::util::AlignedVec;
+use metatf_bench::peers::{Call, binary, bincode, capnp, flatbuffers, postcard, prost, rkyv, zerocopy};
+use metatf_bench::{Counts, Result, hand};
+use std::hint::black_box;
+
+/// A format that is read and written as bytes.
+struct Peer {
+    name: &'static str,
+    label: &'static str,
+    encode: fn(&[Call], &mut Vec<u8>) -> Result<()>,
+    all: fn(&[u8]) -> Result<u64>,
+    count: fn(&[u8]) -> Result<Counts>,
+}
+
+const PEERS: [Peer; 9] = [
+    Peer {
+        name: "prost",
+        label: "Protocol Buffers (prost)",
+        encode: prost::encode,
+        all: prost::all,
+        count: prost::count,
+    },
+    Peer {
+        name: "flatbuffers",
+        label: "FlatBuffers (planus)",
+        encode: flatbuffers::encode,
+        all: flatbuffers::all,
+        count: flatbuffers::count,
+    },
+    Peer { name: "capnp", label: "Cap'n Proto", encode: capnp::encode, all: capnp::all, count: capnp::count },
+    Peer {
+        name: "bincode-variable",
+        label: "bincode 2, variable",
+        encode: |calls, out| bincode::encode(calls, bincode::variable(), out),
+        all: |bytes| bincode::all(bytes, bincode::variable()),
+        count: |bytes| bincode::count(bytes, bincode::variable()),
+    },
+    Peer {
+        name: "bincode-fixed",
+        label: "bincode 2, fixed",
+        encode: |calls, out| bincode::encode(calls, bincode::fixed(), out),
+        all: |bytes| bincode::all(bytes, bincode::fixed()),
+        count: |bytes| bincode::count(bytes, bincode::fixed()),
+    },
+    Peer { name: "postcard", label: "postcard", encode: postcard::encode, all: postcard::all, count: postcard::count },
+    Peer {
+        name: "binrw",
+        label: "binrw",
+        encode: binary::binrw_encode,
+        all: binary::binrw_all,
+        count: binary::binrw_count,
+    },
+    Peer { name: "deku", label: "deku", encode: binary::deku_encode, all: binary::deku_all, count: binary::deku_count },
+    Peer {
+        name: "zerocopy",
+        label: "zerocopy, structs of 32 bytes",
+        encode: |calls, out| {
+            zerocopy::encode(calls, out);
+            Ok(())
+        },
+        all: zerocopy::all,
+        count: zerocopy::count,
+    },
+];
+
+pub(crate) fn run(suite: &mut Suite, input: &Input) -> Result<()> {
+    let calls: Vec<Call> = input.events.iter().map(Call::from).collect();
+    let expected = Expected::of(input);
+    let content = hand::content(&input.plain)?;
+    let base = suite.rate("peer", "hand", &Some(expected.all), || Ok(hand::plain::all(black_box(&content))))?;
+    let mut table = Table::new(
+        "Other formats: million records a second",
+        &[
+            "",
+            "encode",
+            "decode, all fields",
+            "to the hand-written loop",
+            "count by tag",
+            "bytes a record",
+            "with zstd 3",
+        ],
+    );
+    for Peer { name, label, encode, all, count } in PEERS {
+        let mut bytes = Vec::new();
+        let id = |what: &str| format!("{name}-{what}");
+        let encoded = suite.rate("peer", &id("encode"), &(), || encode(black_box(&calls), &mut bytes))?;
+        let all = suite.rate("peer", &id("all"), &expected.all, || all(black_box(&bytes)))?;
+        let count = suite.rate("peer", &id("count"), &expected.counts, || count(black_box(&bytes)))?;
+        let [raw, zstd] = sizes(&bytes, calls.len())?;
+        table.row(label, [encoded, all, all.ratio(base), count, raw, zstd]);
+    }
+    archived(suite, &mut table, &calls, &expected, base)?;
+    suite.table(table);
+    Ok(())
+}
+
+fn archived(suite: &mut Suite, table: &mut Table, calls: &Vec<Call>, expected: &Expected, base: Cell) -> Result<()> {
+    let mut bytes = AlignedVec::new();
+    let encoded = suite.rate("peer", "rkyv-encode", &(), || {
+        bytes = rkyv::encode(black_box(calls), std::mem::take(&mut bytes))?;
+        Ok(())
+    })?;
+    let [raw, zstd] = sizes(&bytes, calls.len())?;
+    let all = suite.rate("peer", "rkyv-all", &expected.all, || Ok(rkyv::all(rkyv::checked(black_box(&bytes))?)))?;
+    let count =
+        suite.rate("peer", "rkyv-count", &expected.counts, || Ok(rkyv::count(rkyv::checked(black_box(&bytes))?)))?;
+    table.row("rkyv, checked", [encoded, all, all.ratio(base), count, raw, zstd]);
+    let all = suite
+        .rate("peer", "rkyv-unchecked-all", &expected.all, || Ok(rkyv::all(rkyv::unchecked(black_box(&bytes)))))?;
+    let count = suite.rate("peer", "rkyv-unchecked-count", &expected.counts, || {
+        Ok(rkyv::count(rkyv::unchecked(black_box(&bytes))))
+    })?;
+    table.row("rkyv, unchecked", [encoded, all, all.ratio(base), count, raw, zstd]);
+    Ok(())
+}
+
+/// Bytes a record, as they are and compressed.
+fn sizes(bytes: &[u8], records: usize) -> Result<[Cell; 2]> {
+    let zstd = zstd::bulk::compress(bytes, 3)?;
+    Ok([bytes.len(), zstd.len()].map(|length| Cell::Number(length as f64 / records as f64)))
+}
