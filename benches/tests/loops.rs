@@ -41,6 +41,9 @@ fn hatf() {
     let best = hatf10::best_trace(&trace).unwrap();
     let (sum, one, counts) = (events::sum(&events), events::alloc_sizes(&events), events::counts(&events));
     assert!(best.len() * 10 < trace.len() * 8, "metadata makes it smaller");
+    let chunks = hand::best::chunks(&best).unwrap();
+    assert_eq!((hand::best::all(&chunks), hand::best::one(&chunks)), (Some(sum), Some(one)));
+    assert_eq!(hand::best::count(&chunks), Some(counts));
     for trace in [&trace, &best] {
         assert_eq!((plain::all(trace).unwrap(), plain::one(trace).unwrap()), (sum, one));
         assert_eq!((hatf10::universal_all(trace).unwrap(), hatf10::universal_one(trace).unwrap()), (sum, one));

@@ -31,68 +31,94 @@ impl Expected {
 /// The three loops over a trace.
 type Loops = (fn(&[u8]) -> Result<u64>, fn(&[u8]) -> Result<u64>, fn(&[u8]) -> Result<Counts>);
 
-/// The name and the label of a way to read, its loops, and what they come to.
+/// A way to read a trace.
 struct Way<'a> {
     name: &'a str,
     label: &'a str,
     trace: &'a [u8],
     loops: Loops,
+    /// What its loop over all fields comes to.
     sum: u64,
+    /// The hand-written loop that it is compared with.
+    base: Cell,
 }
 
 pub(crate) fn run(suite: &mut Suite, input: &Input) -> Result<()> {
     let expected = Expected::of(input);
-    let content = hand::content(&input.plain)?;
-    let base = suite.rate("read", "hand", &Some(expected.all), || Ok(hand::plain::all(black_box(&content))))?;
-
-    let best = hatf10::best_trace(&input.plain)?;
-    let split = hatf10::split::write(&input.events, &hatf10::stored(), hatf10::Fit::Widen, false, Vec::new())?;
-    let model = heap::model::write(&input.events, &heap::options(), Vec::new())?;
-    let values = heap::values::write(&input.events, &heap::options(), Vec::new())?;
-    let columns = heap::split::write(&input.events, &heap::options(), Vec::new())?;
-
-    let (hatf, more) = (expected.all, expected.more);
-    let generated: Loops = (hatf10::plain::all, hatf10::plain::one, hatf10::plain::count);
-    let universal: Loops = (hatf10::universal_all, hatf10::universal_one, hatf10::universal_count);
-    let split_loops: Loops = (hatf10::split::all, hatf10::split::one, hatf10::split::count);
-    let model_loops: Loops = (heap::model::all, heap::model::one, heap::model::count);
-    let values_loops: Loops = (heap::values::all, heap::values::one, heap::values::count);
-    let columns_loops: Loops = (heap::split::all, heap::split::one, heap::split::count);
-    let ways = [
-        ("plain", "plain HATF 1.0: generated, `next`", &input.plain, generated, hatf),
-        ("plain-universal", "plain HATF 1.0: universal", &input.plain, universal, hatf),
-        ("best", "full of metadata (`best`): generated, `next`", &best, generated, hatf),
-        ("best-universal", "full of metadata (`best`): universal", &best, universal, hatf),
-        ("split", "`HATF10-split`: generated, `next`", &split, split_loops, hatf),
-        ("heap", "`heap.dtd`, zstd: generated, `next`", &model, model_loops, more),
-        ("heap-values", "`heap-values.dtd`, zstd: generated, `next`", &values, values_loops, more),
-        ("heap-split", "`heap-split.dtd`, zstd: generated, `next`", &columns, columns_loops, more),
-    ];
+    let records = input.events.len() as f64;
     let mut table = Table::new(
         "Reading: million records a second",
         &["", "all fields", "to the hand-written loop", "one field", "count by tag", "bytes a record"],
     );
-    for (name, label, trace, loops, sum) in ways {
-        let way = Way { name, label, trace, loops, sum };
-        row(suite, &mut table, &way, base, &expected, input.events.len())?;
+
+    let content = hand::content(&input.plain)?;
+    let hand = [
+        suite.rate("read", "hand-all", &Some(expected.all), || Ok(hand::plain::all(black_box(&content))))?,
+        suite.rate("read", "hand-one", &Some(expected.one), || Ok(hand::plain::one(black_box(&content))))?,
+        suite.rate("read", "hand-count", &Some(expected.counts), || Ok(hand::plain::count(black_box(&content))))?,
+    ];
+    let plain = by_hand(&mut table, "plain HATF 1.0: hand-written loop", hand, content.len() as f64 / records);
+    let generated: Loops = (hatf10::plain::all, hatf10::plain::one, hatf10::plain::count);
+    let universal: Loops = (hatf10::universal_all, hatf10::universal_one, hatf10::universal_count);
+    let sum = expected.all;
+    let ways = [
+        ("plain", "plain HATF 1.0: generated, `next`", generated),
+        ("plain-universal", "plain HATF 1.0: universal", universal),
+    ];
+    for (name, label, loops) in ways {
+        let way = Way { name, label, trace: &input.plain, loops, sum, base: plain };
+        row(suite, &mut table, &way, &expected, records)?;
+    }
+
+    let trace = hatf10::best_trace(&input.plain)?;
+    let chunks = hand::best::chunks(&trace)?;
+    let hand = [
+        suite.rate("read", "best-hand-all", &Some(expected.all), || Ok(hand::best::all(black_box(&chunks))))?,
+        suite.rate("read", "best-hand-one", &Some(expected.one), || Ok(hand::best::one(black_box(&chunks))))?,
+        suite.rate("read", "best-hand-count", &Some(expected.counts), || Ok(hand::best::count(black_box(&chunks))))?,
+    ];
+    let best = by_hand(&mut table, "full of metadata (`best`): hand-written loop", hand, trace.len() as f64 / records);
+    let ways = [
+        ("best", "full of metadata (`best`): generated, `next`", generated),
+        ("best-universal", "full of metadata (`best`): universal", universal),
+    ];
+    for (name, label, loops) in ways {
+        let way = Way { name, label, trace: &trace, loops, sum, base: best };
+        row(suite, &mut table, &way, &expected, records)?;
+    }
+
+    let trace = hatf10::split::write(&input.events, &hatf10::stored(), hatf10::Fit::Widen, false, Vec::new())?;
+    let loops: Loops = (hatf10::split::all, hatf10::split::one, hatf10::split::count);
+    let label = "`HATF10-split`: generated, `next`";
+    row(suite, &mut table, &Way { name: "split", label, trace: &trace, loops, sum, base: plain }, &expected, records)?;
+
+    let (model, values, split) = (heap::model::write, heap::values::write, heap::split::write);
+    let ways: [(_, _, heap::Write, Loops); 3] = [
+        ("heap", "`heap.dtd`", model, (heap::model::all, heap::model::one, heap::model::count)),
+        ("heap-values", "`heap-values.dtd`", values, (heap::values::all, heap::values::one, heap::values::count)),
+        ("heap-split", "`heap-split.dtd`", split, (heap::split::all, heap::split::one, heap::split::count)),
+    ];
+    for (name, label, write, loops) in ways {
+        let trace = write(&input.events, &heap::options(), Vec::new())?;
+        let label = &format!("{label}, zstd: generated, `next`");
+        let way = Way { name, label, trace: &trace, loops, sum: expected.more, base: plain };
+        row(suite, &mut table, &way, &expected, records)?;
     }
     suite.table(table);
     Ok(())
 }
 
-fn row(
-    suite: &mut Suite,
-    table: &mut Table,
-    way: &Way<'_>,
-    base: Cell,
-    expected: &Expected,
-    records: usize,
-) -> Result<()> {
-    let Way { name, label, trace, loops: (all, one, count), sum } = *way;
+/// Adds the row of a hand-written loop, and gives what others are compared with.
+fn by_hand(table: &mut Table, label: &str, [all, one, count]: [Cell; 3], length: f64) -> Cell {
+    table.row(label, [all, all.ratio(all), one, count, Cell::Number(length)]);
+    all
+}
+
+fn row(suite: &mut Suite, table: &mut Table, way: &Way<'_>, expected: &Expected, records: f64) -> Result<()> {
+    let Way { name, label, trace, loops: (all, one, count), sum, base } = *way;
     let all = suite.rate("read", &format!("{name}-all"), &sum, || all(black_box(trace)))?;
     let one = suite.rate("read", &format!("{name}-one"), &expected.one, || one(black_box(trace)))?;
     let count = suite.rate("read", &format!("{name}-count"), &expected.counts, || count(black_box(trace)))?;
-    let length = Cell::Number(trace.len() as f64 / records as f64);
-    table.row(label, [all, all.ratio(base), one, count, length]);
+    table.row(label, [all, all.ratio(base), one, count, Cell::Number(trace.len() as f64 / records)]);
     Ok(())
 }

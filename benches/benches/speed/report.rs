@@ -23,6 +23,14 @@ pub(crate) enum Cell {
 }
 
 impl Cell {
+    /// The rate, where each of the records measured stands for so many.
+    pub(crate) fn times(self, records: f64) -> Self {
+        match self {
+            Self::Rate(rate) => Self::Rate(rate * records),
+            other => other,
+        }
+    }
+
     /// How many times as fast as `base`.
     pub(crate) fn ratio(self, base: Self) -> Self {
         match (self, base) {

@@ -2,6 +2,7 @@
 //! They are safe Rust, know at compile time what they can, and take the content of a trace's chunks laid end to end: no
 //! header to read, no check sum, no chunk that ends.
 
+pub mod best;
 pub mod packed;
 pub mod plain;
 
@@ -35,6 +36,6 @@ fn four(data: &[u8]) -> Option<u64> {
 
 /// What follows so many bytes. That there are none is the rule, and a branch that guesses so does not wait for the length.
 #[inline(always)]
-fn skip(data: &[u8], length: u8) -> Option<&[u8]> {
-    if length == 0 { Some(data) } else { data.get(length.into()..) }
+fn skip(data: &[u8], length: u64) -> Option<&[u8]> {
+    if length == 0 { Some(data) } else { data.get(usize::try_from(length).ok()?..) }
 }

@@ -35,7 +35,7 @@ pub fn all(mut data: &[u8]) -> Option<u64> {
             }
         };
         sum = sum.wrapping_add(fields).wrapping_add(length.into());
-        data = skip(rest, length)?;
+        data = skip(rest, length.into())?;
     }
     Some(sum)
 }
@@ -57,7 +57,7 @@ pub fn one(mut data: &[u8]) -> Option<u64> {
                 continue;
             }
         };
-        data = skip(rest, *length)?;
+        data = skip(rest, (*length).into())?;
     }
     Some(sum)
 }
@@ -79,7 +79,7 @@ pub fn count(mut data: &[u8]) -> Option<Counts> {
         };
         *count += 1;
         let (length, rest) = rest.get(stored..)?.split_first()?;
-        data = skip(rest, *length)?;
+        data = skip(rest, (*length).into())?;
     }
     Some(counts)
 }

@@ -14,6 +14,9 @@ mod values_format {}
 #[metatf(dtd = "../dtds/heap-split.dtd")]
 mod split_format {}
 
+/// Writes events to memory.
+pub type Write = fn(&[Event], &WriteOptions, Vec<u8>) -> metatf::Result<Vec<u8>>;
+
 /// Large chunks, as `hatf` writes them.
 #[must_use]
 pub fn options() -> WriteOptions {
