@@ -7,6 +7,7 @@ use crate::input;
 use crate::pack::{PROFILES, PackArgs};
 use crate::progress::Progress;
 use crate::target::Target;
+use crate::threads::ThreadArgs;
 use metatf::container::{Class, Order, Sink, WriteOptions};
 use metatf::dynamic::{Schema, Tape, Writer};
 use std::io::BufRead as _;
@@ -50,6 +51,8 @@ pub(crate) struct Args {
     order: Order,
     #[command(flatten)]
     pack: PackArgs,
+    #[command(flatten)]
+    threads: ThreadArgs,
     /// A value that does not fit its field is an error
     #[arg(long)]
     strict: bool,
@@ -95,6 +98,7 @@ fn options(args: &Args) -> Result<WriteOptions> {
         order: args.order,
         dtd_url,
         embed_dtd: !args.no_embed_dtd,
+        threads: args.threads.number(),
         ..WriteOptions::default()
     };
     args.pack.apply(&mut options);

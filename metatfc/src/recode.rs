@@ -7,6 +7,7 @@ use crate::input;
 use crate::pack::{PROFILES, PackArgs, parse_size};
 use crate::progress::Progress;
 use crate::target::Target;
+use crate::threads::ThreadArgs;
 use metatf::container::WriteOptions;
 use metatf::dynamic::moves::{MoveOptions, Moves, Unmoved};
 use metatf::dynamic::{Schema, Trace};
@@ -69,6 +70,8 @@ pub(crate) struct Args {
     fields: Vec<String>,
     #[command(flatten)]
     pack: PackArgs,
+    #[command(flatten)]
+    threads: ThreadArgs,
     /// Start a group when this many values were written (K and M may follow), at the end of a block; 0: one group
     /// [default: the groups of the trace]
     #[arg(long, value_name = "SIZE", value_parser = parse_group)]
@@ -188,6 +191,7 @@ fn write_options(args: &Args, reader: &metatf::container::Reader<'_>) -> Result<
         order: header.order,
         dtd_url: dtd_url.to_owned(),
         embed_dtd: !args.no_embed_dtd,
+        threads: args.threads.number(),
         ..WriteOptions::default()
     };
     args.pack.apply(&mut write);

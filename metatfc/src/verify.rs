@@ -167,6 +167,7 @@ fn salvage(args: &Args, name: &str, file: &Again, tell: bool) -> Result<()> {
         class: reader.header().class,
         order: reader.header().order,
         dtd_url: reader.header().dtd_url.clone(),
+        threads: args.threads.number(),
         ..WriteOptions::default()
     };
     let fail = |e: &metatf::Error| Failure::Failed(format!("{name}: {}", explain(&schema.format, e)));

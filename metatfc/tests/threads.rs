@@ -122,3 +122,22 @@ fn a_damaged_trace() {
         }
     }
 }
+
+#[test]
+fn what_is_written() {
+    let folder = folder();
+    let read = |name: &str| std::fs::read(folder.path().join(name)).expect("a trace");
+    let commands: [&[&str]; 5] = [
+        &["recode", "a.mtf"],
+        &["recode", "a.mtf", "--profile", "archive", "--chunk", "1K"],
+        &["recode", "a.mtf", "--profile", "fast", "--chunk", "100", "--filter", "auto"],
+        &["recode", "a.mtf", "--plan", "best", "--block", "100"],
+        &["encode", "--dtd", "a.dtd", "--chunk", "300", "a.jsonl"],
+    ];
+    for args in commands {
+        for (threads, out) in [("1", "one.mtf"), ("2", "two.mtf"), ("4", "four.mtf")] {
+            metatfc(folder.path(), &[args, &["--threads", threads, out]].concat()).exits(0);
+        }
+        assert!(read("one.mtf") == read("two.mtf") && read("one.mtf") == read("four.mtf"), "{args:?}");
+    }
+}

@@ -14,9 +14,11 @@
 //! | `names` | which plans there are |
 //! | `columns` | the records of a block, leaf by leaf |
 //! | `leaf` | what a leaf's steps need, and what metadata costs |
+//! | `leaves` | the leaves of a block, and the changes planned for each |
 //! | `named` | the plans of the paper's section 3.3 |
 //! | `optimal`, `modes`, `lanes`, `window` | the cheapest path |
 //! | `pinned` | leaves that keep their interpretation |
+//! | `planners` | the threads that plan leaves |
 //! | `writer` | a writer that plans |
 //! | `copy` | from a trace to such a writer |
 //! | `moved` | the same by another DTD |
@@ -26,12 +28,14 @@ mod columns;
 mod copy;
 mod lanes;
 mod leaf;
+mod leaves;
 mod modes;
 mod moved;
 mod named;
 mod names;
 mod optimal;
 mod pinned;
+mod planners;
 mod profile;
 mod window;
 mod writer;

@@ -1,16 +1,17 @@
 //! A writer that plans: it holds records until a block is full, plans every leaf, and writes the block.
 
 use super::columns::{SectionColumns, TapeRow};
-use super::leaf::{Path, Sequence, Setting};
-use super::pinned::{self, Pins, pinned};
-use super::{Groups, Options, Plan, named, optimal};
+use super::leaf::Setting;
+use super::leaves::{Due, LeafPlan, LeafToPlan};
+use super::pinned::pinned;
+use super::planners::Planners;
+use super::{Groups, Options, Plan};
 use crate::container::{Sink, WriteOptions};
 use crate::dynamic::{Line, Schema, Tape, Writer};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Format, Interpretation, LeafKind};
 use crate::reader::Metadata;
-use crate::row::{FREE_ITEMS, Row};
-use crate::state::Change;
+use crate::row::Row;
 use std::sync::Arc;
 
 /// Values and eighths of bytes that a block holds at most, whatever its records.
@@ -39,8 +40,7 @@ pub struct PlannedWriter<S: Sink> {
     size: usize,
     group_bytes: usize,
     report: Report,
-    /// Used again from leaf to leaf.
-    scratch: Vec<u8>,
+    planners: Planners,
 }
 
 /// A section of the block in progress.
@@ -51,25 +51,6 @@ struct SectionPlans {
     leaves: Vec<Vec<LeafPlan>>,
     /// Which kind a record of the format is; by index in the format.
     reset: bool,
-}
-
-#[derive(Clone, Debug)]
-struct LeafPlan {
-    settable: bool,
-    chosen: bool,
-    declared: Setting,
-    start: Setting,
-    /// The last of `pins`.
-    pin: Option<Interpretation>,
-    pins: Pins,
-}
-
-/// A change of a leaf's encoding before a record.
-struct Due {
-    row: u32,
-    kind: usize,
-    leaf: usize,
-    change: Change,
 }
 
 impl<S: Sink> PlannedWriter<S> {
@@ -94,7 +75,7 @@ impl<S: Sink> PlannedWriter<S> {
             size: 0,
             group_bytes: 0,
             report: Report::default(),
-            scratch: Vec::new(),
+            planners: Planners::new(write.threads),
         })
     }
 
@@ -241,7 +222,7 @@ impl<S: Sink> PlannedWriter<S> {
             plans.push(if plan.columns.order.is_empty() {
                 Vec::new()
             } else {
-                plan.plan(header, self.options.plan, &mut self.scratch)
+                plan.plan(header, self.options.plan, &mut self.planners)
             });
             plan.reset = self.resets;
         }
@@ -324,31 +305,19 @@ impl SectionPlans {
 
     /// The changes that stand in the block, by record; before one record those of its last leaf first, so that a leaf that
     /// sets a shared previous value is the first to look at it.
-    fn plan(&mut self, header: u32, plan: Plan, scratch: &mut Vec<u8>) -> Vec<Due> {
-        let mut dues = Vec::new();
-        for (kind, (records, leaves)) in self.columns.kinds.iter().zip(&mut self.leaves).enumerate() {
-            let traits = records.columns.iter().zip(&records.traits);
-            for (leaf, ((column, traits), plans)) in traits.zip(leaves).enumerate() {
-                if !plans.settable || column.values.is_empty() {
-                    continue;
-                }
-                let previous = self.columns.start_cells.get(traits.cell as usize).copied().unwrap_or(0);
-                let apart = plans.pins.len() > 1;
-                let start = (plans.start, previous);
-                let sequence = Sequence::new(column, traits, &records.rows, start, header, apart);
-                // So many items need bytes that stand for them (spec 3.3).
-                let many = traits.repeated && records.most_items as u64 > FREE_ITEMS;
-                let path = match many && pinned(plans.start.interpretation).is_none() && !apart {
-                    true => pinned::path(&sequence, &vec![(0, None)]),
-                    false => plans.path(&sequence, plan, scratch),
-                };
-                for (step, change) in path {
-                    plans.start = plans.start.apply(change).unwrap_or(plans.start);
-                    let row = sequence.steps.get(step as usize).map_or(0, |s| s.row);
-                    dues.push(Due { row, kind, leaf, change });
+    fn plan(&mut self, header: u32, plan: Plan, planners: &mut Planners) -> Vec<Due> {
+        let mut leaves = Vec::new();
+        for (kind, (records, plans)) in self.columns.kinds.iter().zip(&mut self.leaves).enumerate() {
+            let columns = records.columns.iter().zip(&records.traits);
+            for (leaf, ((column, traits), plan)) in columns.zip(plans).enumerate() {
+                if plan.settable && !column.values.is_empty() {
+                    leaves.push(LeafToPlan { kind, leaf, records, column, traits, plan });
                 }
             }
         }
+        let cells = &self.columns.start_cells;
+        let dues = planners.each(leaves, |leaf, scratch| leaf.plan(cells, header, plan, scratch));
+        let mut dues: Vec<Due> = dues.into_iter().flatten().collect();
         dues.sort_by_key(|due| (due.row, std::cmp::Reverse(due.leaf)));
         dues
     }
@@ -365,33 +334,6 @@ impl SectionPlans {
             }
             leaf.pins.clear();
             leaf.pins.push((0, leaf.pin));
-        }
-    }
-}
-
-impl LeafPlan {
-    fn keep(&mut self, row: u32, pin: Option<Interpretation>) {
-        if self.pin == pin {
-            return;
-        }
-        self.pin = pin;
-        if self.pins.last().is_some_and(|p| p.0 == row) {
-            self.pins.pop();
-        }
-        self.pins.push((row, pin));
-    }
-
-    fn path(&self, sequence: &Sequence, plan: Plan, scratch: &mut Vec<u8>) -> Path {
-        let plan = if self.chosen { plan } else { Plan::Naive };
-        let start = pinned(self.start.interpretation);
-        let pins = pinned::in_force(sequence, &self.pins);
-        let one = pins.iter().all(|(_, pin)| *pin == start);
-        match (one, start) {
-            (true, None | Some(Interpretation::SectionOffset(_))) => match plan {
-                Plan::Optimal => optimal::path(sequence, scratch),
-                plan => named::path(plan, sequence),
-            },
-            _ => pinned::path(sequence, &pins),
         }
     }
 }

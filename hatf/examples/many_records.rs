@@ -1,0 +1,67 @@
+//! Writes a heap trace of as many records as are wanted, to see what long traces cost:
+//!
+//! ```console
+//! $ cargo run --release -p hatf --example many_records -- 1000000000 many.mtf
+//! ```
+//!
+//! A program with a few thousand blocks alive is made up: it allocates in a few sizes and frees what is oldest, newest, or any.
+
+use hatf::event::{Call, Event, EventSink, Function, What};
+use hatf::heap::{HeapOptions, HeapWriter};
+use std::collections::VecDeque;
+
+/// Blocks alive at once.
+const LIVE: usize = 4000;
+const SIZES: [u64; 8] = [16, 24, 32, 32, 48, 64, 128, 1000];
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut args = std::env::args().skip(1);
+    let (Some(records), Some(path)) = (args.next(), args.next()) else {
+        return Err("usage: many_records RECORDS TRACE".into());
+    };
+    let mut writer = HeapWriter::new(hatf::trace::create(path.as_ref())?, &HeapOptions::default())?;
+    let mut program = Program::default();
+    for _ in 0..records.parse::<u64>()? {
+        writer.event(&Event::new(program.next()))?;
+    }
+    let (file, _) = writer.finish()?;
+    let bytes = hatf::trace::written(file, path.as_ref())?;
+    println!("{bytes} bytes");
+    Ok(())
+}
+
+/// The program that is made up.
+#[derive(Default)]
+struct Program {
+    random: u64,
+    live: VecDeque<(usize, u64)>,
+    /// Places that were freed, by size.
+    free: [Vec<u64>; SIZES.len()],
+    end: u64,
+}
+
+impl Program {
+    fn next(&mut self) -> What<'static> {
+        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let random = usize::try_from(self.random >> 40).unwrap_or(0);
+        let full = self.live.len() >= LIVE;
+        if full || (self.live.len() > LIVE / 2 && random & 1 == 0) {
+            let block = match random >> 1 & 7 {
+                0..4 => self.live.pop_front(),
+                4..7 => self.live.pop_back(),
+                _ => self.live.swap_remove_front(random >> 4 & 1023),
+            };
+            if let Some((size, address)) = block {
+                self.free[size].push(address);
+                return What::Free { address };
+            }
+        }
+        let size = random >> 1 & 7;
+        let address = self.free[size].pop().unwrap_or_else(|| {
+            self.end += SIZES[size] + 16;
+            0x5000_0000 + self.end - SIZES[size]
+        });
+        self.live.push_back((size, address));
+        What::Call(Call { size: SIZES[size], address, ..Call::new(Function::Malloc) })
+    }
+}

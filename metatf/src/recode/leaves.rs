@@ -1,0 +1,89 @@
+//! The leaves of a block: what each starts from and keeps, and its changes of encoding.
+
+use super::columns::{Column, Records, Traits};
+use super::leaf::{Path, Sequence, Setting};
+use super::pinned::{self, Pins, pinned};
+use super::{Plan, named, optimal};
+use crate::format::Interpretation;
+use crate::row::FREE_ITEMS;
+use crate::state::Change;
+
+/// What is known of a leaf at the start of a block.
+#[derive(Clone, Debug)]
+pub(super) struct LeafPlan {
+    pub(super) settable: bool,
+    pub(super) chosen: bool,
+    pub(super) declared: Setting,
+    pub(super) start: Setting,
+    /// The last of `pins`.
+    pub(super) pin: Option<Interpretation>,
+    pub(super) pins: Pins,
+}
+
+/// A change of a leaf's encoding before a record.
+pub(super) struct Due {
+    pub(super) row: u32,
+    pub(super) kind: usize,
+    pub(super) leaf: usize,
+    pub(super) change: Change,
+}
+
+/// A leaf of a block, to be planned.
+pub(super) struct LeafToPlan<'b> {
+    pub(super) kind: usize,
+    pub(super) leaf: usize,
+    pub(super) records: &'b Records,
+    pub(super) column: &'b Column,
+    pub(super) traits: &'b Traits,
+    pub(super) plan: &'b mut LeafPlan,
+}
+
+impl LeafToPlan<'_> {
+    /// Its changes; `cells` are the previous values at the start of the block.
+    pub(super) fn plan(self, cells: &[u64], header: u32, plan: Plan, scratch: &mut Vec<u8>) -> Vec<Due> {
+        let Self { kind, leaf, records, column, traits, plan: plans } = self;
+        let previous = cells.get(traits.cell as usize).copied().unwrap_or(0);
+        let apart = plans.pins.len() > 1;
+        let start = (plans.start, previous);
+        let sequence = Sequence::new(column, traits, &records.rows, start, header, apart);
+        // So many items need bytes that stand for them (spec 3.3).
+        let many = traits.repeated && records.most_items as u64 > FREE_ITEMS;
+        let path = match many && pinned(plans.start.interpretation).is_none() && !apart {
+            true => pinned::path(&sequence, &vec![(0, None)]),
+            false => plans.path(&sequence, plan, scratch),
+        };
+        let due = |(step, change): (u32, Change)| {
+            plans.start = plans.start.apply(change).unwrap_or(plans.start);
+            let row = sequence.steps.get(step as usize).map_or(0, |s| s.row);
+            Due { row, kind, leaf, change }
+        };
+        path.into_iter().map(due).collect()
+    }
+}
+
+impl LeafPlan {
+    pub(super) fn keep(&mut self, row: u32, pin: Option<Interpretation>) {
+        if self.pin == pin {
+            return;
+        }
+        self.pin = pin;
+        if self.pins.last().is_some_and(|p| p.0 == row) {
+            self.pins.pop();
+        }
+        self.pins.push((row, pin));
+    }
+
+    fn path(&self, sequence: &Sequence, plan: Plan, scratch: &mut Vec<u8>) -> Path {
+        let plan = if self.chosen { plan } else { Plan::Naive };
+        let start = pinned(self.start.interpretation);
+        let pins = pinned::in_force(sequence, &self.pins);
+        let one = pins.iter().all(|(_, pin)| *pin == start);
+        match (one, start) {
+            (true, None | Some(Interpretation::SectionOffset(_))) => match plan {
+                Plan::Optimal => optimal::path(sequence, scratch),
+                plan => named::path(plan, sequence),
+            },
+            _ => pinned::path(sequence, &pins),
+        }
+    }
+}
