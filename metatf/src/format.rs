@@ -247,6 +247,15 @@ impl Leaf {
     }
 }
 
+/// What a table holds, in constants, too, where `Cow` does not deref.
+#[must_use]
+pub(crate) const fn borrowed<'c, T: Clone>(cow: &'c Cow<'static, [T]>) -> &'c [T] {
+    match cow {
+        Cow::Borrowed(slice) => slice,
+        Cow::Owned(vec) => vec.as_slice(),
+    }
+}
+
 impl Record {
     /// Whether no leaf's value depends on records before it.
     #[must_use]

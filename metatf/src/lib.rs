@@ -57,6 +57,7 @@ pub mod dynamic;
 mod error;
 mod explain;
 pub mod format;
+mod grade;
 mod group_write;
 mod hindsight;
 #[cfg(feature = "parallel")]
@@ -68,6 +69,7 @@ pub mod reader;
 #[cfg(feature = "dynamic")]
 pub mod recode;
 mod row;
+mod row_shaped;
 mod row_write;
 mod state;
 mod stream_write;

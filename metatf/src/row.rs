@@ -155,10 +155,10 @@ pub(crate) fn evaluate(program: &[ExprOp], mut leaf: impl FnMut(u8) -> u64) -> O
 }
 
 /// Decodes a record straight from a part's content.
-pub struct ContentRow<'t> {
+pub struct ContentRow<'t, 'd> {
     pub(crate) format: &'t Format,
     pub(crate) record: &'t Record,
-    pub(crate) data: &'t [u8],
+    pub(crate) data: &'d [u8],
     /// Next byte to read.
     pub(crate) position: usize,
     pub(crate) start: usize,
@@ -174,7 +174,7 @@ pub struct ContentRow<'t> {
     pub(crate) stopped: &'t mut Option<Error>,
 }
 
-impl<'t> ContentRow<'t> {
+impl<'t, 'd> ContentRow<'t, 'd> {
     /// An error about the byte at `position` (the first byte of `leaf`).
     #[cold]
     pub(crate) fn fail(&self, position: usize, leaf: Option<u8>, kind: ErrorKind) -> Error {
@@ -192,7 +192,7 @@ impl<'t> ContentRow<'t> {
 
     /// Goes on with a row of its own, so that this one, whose address nobody else takes, is kept in registers.
     #[inline(always)]
-    fn apart<T>(&mut self, go_on: impl FnOnce(&mut ContentRow<'_>) -> T) -> T {
+    fn apart<T>(&mut self, go_on: impl FnOnce(&mut ContentRow<'_, 'd>) -> T) -> T {
         let mut row = ContentRow {
             format: self.format,
             record: self.record,
@@ -311,7 +311,7 @@ impl<'t> ContentRow<'t> {
     }
 
     #[inline(always)]
-    fn take(&mut self, leaf: u8, length: u64) -> Result<&'t [u8], Stopped> {
+    fn take(&mut self, leaf: u8, length: u64) -> Result<&'d [u8], Stopped> {
         let rest = self.data.get(self.position..).unwrap_or_default();
         match usize::try_from(length).ok().and_then(|n| rest.get(..n)) {
             Some(bytes) => {
@@ -390,7 +390,7 @@ impl Visit for () {
     fn bytes(&mut self, _: &[u8]) {}
 }
 
-impl<'t> Row<'t> for ContentRow<'t> {
+impl<'d> Row<'d> for ContentRow<'_, 'd> {
     type Error = Stopped;
 
     #[cold]
@@ -426,7 +426,7 @@ impl<'t> Row<'t> for ContentRow<'t> {
     }
 
     #[inline(always)]
-    fn bytes(&mut self, leaf: u8) -> Result<&'t [u8], Stopped> {
+    fn bytes(&mut self, leaf: u8) -> Result<&'d [u8], Stopped> {
         let plan = self.state.plans.get(self.first + usize::from(leaf));
         let length = match plan.filter(|plan| plan.flags & !HISTORY == BYTES) {
             Some(plan) => plan.base.wrapping_add(history(plan, &self.state.cells)),

@@ -12,6 +12,7 @@
 
 use crate::error::ErrorKind;
 use crate::format::{ExprOp, Format, Interpretation, Leaf, LeafKind, METADATA, SECTION};
+use crate::grade::Grades;
 use crate::predict::{Cells, Models};
 use crate::watch::Watch;
 use std::collections::HashMap;
@@ -96,6 +97,7 @@ pub(crate) struct State {
     pub(crate) plans: Vec<Plan>,
     settings: Vec<Setting>,
     watch: Watch,
+    pub(crate) grades: Grades,
     /// For each record of the section: index of its first plan, or `NONE` for `section` and `metadata`.
     first: Vec<u32>,
     /// Records of the section by tag, for tags under 256; the others in `tags`.
@@ -131,6 +133,7 @@ impl State {
             plans: Vec::new(),
             settings: Vec::new(),
             watch: Watch::default(),
+            grades: Grades::default(),
             first: Vec::new(),
             small: vec![NO_RECORD; 256],
             tags: HashMap::new(),
@@ -145,6 +148,7 @@ impl State {
         }
         if let Some(s) = format.sections.get(section) {
             state.watch = Watch::new(format, s, |position| state.first_plan(position), state.plans.len());
+            state.grades = Grades::new(format, s, |position| state.first_plan(position));
         }
         state.reset(format);
         if !format.models.is_empty() {
@@ -237,8 +241,9 @@ impl State {
                 }
             }
         }
-        for plan in &mut self.plans {
+        for (index, plan) in self.plans.iter_mut().enumerate() {
             plan.set(PREVIOUS, self.watch.is_used(plan.write));
+            self.grades.update(index, plan);
         }
     }
 
@@ -316,6 +321,7 @@ impl State {
         let mut at = index;
         while let Some(plan) = self.plans.get_mut(at) {
             plan.set(PREVIOUS, used);
+            self.grades.update(at, plan);
             at = self.watch.sharer(at);
             if !news || at == index {
                 break;

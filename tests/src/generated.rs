@@ -46,7 +46,7 @@ fn check<P: Protocol>(trace: &[u8])
 where
     P::Record<Vec<u8>>: DataRecord,
 {
-    let schema = Schema::parse("generated", P::format().dtd.as_bytes()).expect("code was generated from it");
+    let schema = Schema::parse("generated", P::FORMAT.dtd.as_bytes()).expect("code was generated from it");
     let Ok(mut typed) = TraceOptions::new().from_slice::<P>(trace) else { return };
     let mut writer = Writer::<Vec<u8>, P>::with_options(Vec::new(), &WriteOptions::default()).expect("memory");
     writer.set_keep_order(true);

@@ -238,13 +238,13 @@ pub fn element_at(trace: &mut Trace<'_>, section: usize, offset: u64) -> Result<
 
 /// Decodes a row as generated code does, leaf by leaf.
 fn items(
-    row: &mut ContentRow<'_>,
+    row: &mut ContentRow<'_, '_>,
     record: &Record,
     list: &[Item],
     last: &mut [u64; 256],
     out: &mut Vec<Value>,
 ) -> Result<()> {
-    let leaf = |row: &mut ContentRow<'_>, id: LeafId, last: &mut [u64; 256], out: &mut Vec<Value>| {
+    let leaf = |row: &mut ContentRow<'_, '_>, id: LeafId, last: &mut [u64; 256], out: &mut Vec<Value>| {
         if !record.leaves[usize::from(id.0)].is_numeric() {
             out.push(Value::Bytes(Row::bytes(row, id.0)?.to_vec()));
             return Ok(());

@@ -32,7 +32,7 @@ fn open<'t, P: Protocol>(name: &str, case: &Value, bytes: &'t [u8]) -> Trace<'t,
     }
     let class = Class::from_number(u8::try_from(case["class"].as_u64().unwrap()).unwrap()).unwrap();
     let order = if case["byteorder"] == "big" { Order::Big } else { Order::Little };
-    let section = P::format().sections.iter().find(|s| case["section"] == *s.name).unwrap().number;
+    let section = P::FORMAT.sections.iter().find(|s| case["section"] == *s.name).unwrap().number;
     options.read(Reader::raw_from_slice(bytes, class, order, section).unwrap()).unwrap()
 }
 

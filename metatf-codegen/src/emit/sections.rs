@@ -80,7 +80,9 @@ pub(super) fn protocol(model: &Model, options: &Options, runtime: &TokenStream) 
             let (index, variant) = (number(r.record as u64), ident(&r.variant));
             quote!(#index #variant)
         });
-        quote!(#index #top(#name) { #(#records),* };)
+        let records: Vec<_> = records.collect();
+        let groups = records.chunks(3).map(|group| quote!(#(#group),*));
+        quote!(#index #top(#name) { #(#groups);* };)
     });
     let elements = (!model.streams.is_empty()).then(|| {
         let element = generic("Element", element_bytes(model));

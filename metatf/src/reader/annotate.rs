@@ -22,7 +22,7 @@ impl RecordReader<'_> {
     }
 }
 
-impl<'t> ContentRow<'t> {
+impl<'t> ContentRow<'t, 't> {
     /// Visits all leaves but the tag, in the order of their bytes, with the bytes.
     ///
     /// # Errors

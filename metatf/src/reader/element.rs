@@ -25,7 +25,7 @@ impl RecordReader<'_> {
         &mut self,
         section: usize,
         offset: u64,
-        decode: impl FnOnce(&mut ContentRow<'_>) -> Result<T>,
+        decode: impl FnOnce(&mut ContentRow<'_, '_>) -> Result<T>,
     ) -> Result<T> {
         let number = self.format.sections.get(section).map_or(0, |s| s.number);
         let none = Error::at(0, ErrorKind::NoOffset { section: number, offset });

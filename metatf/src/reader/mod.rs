@@ -10,12 +10,14 @@ mod annotate;
 mod element;
 mod metadata;
 mod parts;
+mod run;
 mod seek;
 #[cfg(feature = "parallel")]
 mod split;
 
 pub use annotate::VisitField;
 pub use metadata::Metadata;
+pub use run::{Reads, Rows};
 #[cfg(feature = "parallel")]
 pub(crate) use split::{Groups, Summary, Tables};
 
@@ -295,7 +297,7 @@ impl<'a> RecordReader<'a> {
     ///
     /// # Errors
     /// What `decode` returns, or the rules a record has to keep as a whole.
-    pub fn decode<'t, T>(&'t mut self, decode: impl FnOnce(&mut ContentRow<'t>) -> Result<T>) -> Result<T> {
+    pub fn decode<'t, T>(&'t mut self, decode: impl FnOnce(&mut ContentRow<'t, 't>) -> Result<T>) -> Result<T> {
         let Some(pending) = self.pending.take() else {
             return Err(Error::at(0, ErrorKind::Usage("no record is waiting to be decoded")));
         };
@@ -315,7 +317,7 @@ impl<'a> RecordReader<'a> {
     pub(crate) fn decode_plain<'t, T>(
         &'t mut self,
         pending: Pending,
-        decode: impl FnOnce(&mut ContentRow<'t>) -> Result<T, Stopped>,
+        decode: impl FnOnce(&mut ContentRow<'t, 't>) -> Result<T, Stopped>,
     ) -> Result<T, Option<&'t mut Option<Error>>> {
         let (mut row, end) = self.row(pending).ok_or(None)?;
         let decoded = match decode(&mut row) {
@@ -329,7 +331,7 @@ impl<'a> RecordReader<'a> {
 
     /// The row of a record, and what has to be told of its end.
     #[inline(always)]
-    fn row(&mut self, pending: Pending) -> Option<(ContentRow<'_>, End<'_>)> {
+    fn row(&mut self, pending: Pending) -> Option<(ContentRow<'_, '_>, End<'_>)> {
         let record = self.format.records.get(usize::from(pending.record))?;
         let current = self.current.as_mut()?;
         let row = ContentRow {

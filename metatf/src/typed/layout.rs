@@ -13,7 +13,7 @@ pub trait Source<'a>: Row<'a> {
     fn last(&self, leaf: u8) -> u64;
 }
 
-impl<'t> Source<'t> for ContentRow<'t> {
+impl<'d> Source<'d> for ContentRow<'_, 'd> {
     #[inline]
     fn last(&self, leaf: u8) -> u64 {
         ContentRow::last(self, leaf)

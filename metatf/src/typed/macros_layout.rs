@@ -15,7 +15,7 @@ macro_rules! __metatf_layouts {
     ($($name:ident $(<$b:ident>)? { $($field:ident),* } $($kind:ident($($arg:tt)*)),* ;)*) => {$(
         impl<'a $(, $b: ::core::convert::From<&'a [u8]>)?> $crate::typed::ReadFields<'a> for $name $(<$b>)? {
             #[allow(unused_variables)]
-            #[inline]
+            #[inline(always)]
             fn read_fields<__R: $crate::typed::Source<'a>>(
                 row: &mut __R,
                 base: u8,

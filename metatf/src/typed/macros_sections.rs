@@ -8,7 +8,7 @@ macro_rules! __metatf_sections {
     (
         $source:literal $format:ident $protocol:ident;
         record $record:ident $(<$rb:ident>)?;
-        $($section:literal $top:ident($name:ident $(<$b:ident>)?) { $($index:literal $variant:ident),* };)*
+        $($section:literal $top:ident($name:ident $(<$b:ident>)?) { $($($index:literal $variant:ident),*);* };)*
         $(element $element:ident $(<$eb:ident>)? { $($stream:literal $kind:ident),* };)?
     ) => {
         impl $crate::typed::Protocol for $protocol {
@@ -16,9 +16,7 @@ macro_rules! __metatf_sections {
             type Record<__B> = $record $(<$crate::__metatf_second!($rb, __B)>)?;
             type Element<__B> = $crate::__metatf_element!($($element $(<$crate::__metatf_second!($eb, __B)>)?)?);
 
-            fn format() -> &'static $crate::format::Format {
-                &$format
-            }
+            const FORMAT: &'static $crate::format::Format = &$format;
 
             #[inline]
             #[allow(unused_variables)]
@@ -31,6 +29,22 @@ macro_rules! __metatf_sections {
                     $($section => <$name $(<$crate::__metatf_second!($b, ::std::vec::Vec<u8>)>)?
                         as $crate::typed::SectionFamily>::read::<__B, __R>(record, row).map($record::$top),)*
                     _ => ::core::result::Result::Err($crate::Row::stop(row, $crate::private::no_such_record())),
+                }
+            }
+
+            #[inline(always)]
+            #[allow(unused_variables, unused_mut)]
+            fn run<'r, __B: ::core::convert::From<&'r [u8]>, __C>(
+                section: usize,
+                run: &mut impl $crate::reader::Reads<'r>,
+                mut each: impl ::core::ops::FnMut(Self::Record<__B>) -> ::core::ops::ControlFlow<__C>,
+            ) -> ::core::ops::ControlFlow<__C> {
+                match section {
+                    $($section => run.section::<
+                        $name $(<$crate::__metatf_second!($b, ::std::vec::Vec<u8>)>)?, __B,
+                        { $crate::typed::plans(&$format, $section) }, __C,
+                    >(|found| each($record::$top(found))),)*
+                    _ => ::core::ops::ControlFlow::Continue(()),
                 }
             }
 
@@ -81,21 +95,46 @@ macro_rules! __metatf_sections {
                     row: &mut __R,
                 ) -> ::core::result::Result<Self::With<__B>, <__R as $crate::Row<'a>>::Error> {
                     match record {
-                        $($index => $crate::typed::ReadFields::read_fields(row, 0).map($name::$variant),)*
+                        $($($index => $crate::typed::ReadFields::read_fields(row, 0).map($name::$variant),)*)*
                         _ => ::core::result::Result::Err($crate::Row::stop(row, $crate::private::no_such_record())),
                     }
+                }
+
+                #[inline(always)]
+                fn rows<'r, __B: ::core::convert::From<&'r [u8]>, __C>(
+                    rows: &mut impl $crate::reader::Rows<'r>,
+                    mut each: impl ::core::ops::FnMut(Self::With<__B>) -> ::core::ops::ControlFlow<__C>,
+                ) -> ::core::ops::ControlFlow<__C> {
+                    use $crate::{reader::Rows as _, typed::Known as _};
+                    while let ::core::option::Option::Some(tag) = rows.tag($format.tag_width as usize) {
+                        let record = '__record: {
+                            $(if $crate::typed::between(tag, &[$($crate::typed::Shape::<$protocol, $section, $index>::TAG),*]) {
+                                $(if tag == $crate::typed::Shape::<$protocol, $section, $index>::TAG {
+                                    break '__record rows
+                                        .read::<$crate::typed::Shape<$protocol, $section, $index>, _>()
+                                        .map($name::$variant);
+                                })*
+                            })*
+                            ::core::option::Option::None
+                        };
+                        match record {
+                            ::core::option::Option::Some(record) => each(record)?,
+                            ::core::option::Option::None => break,
+                        }
+                    }
+                    ::core::ops::ControlFlow::Continue(())
                 }
             }
 
             impl $(<$b: ::core::convert::AsRef<[u8]>>)? $crate::typed::DataRecord for $name $(<$b>)? {
                 #[inline]
                 fn place(&self) -> (usize, u16) {
-                    match *self { $(Self::$variant(..) => ($section, $index),)* }
+                    match *self { $($(Self::$variant(..) => ($section, $index),)*)* }
                 }
 
                 #[inline]
                 fn fields(&self) -> &dyn $crate::typed::WriteFields {
-                    match *self { $(Self::$variant(ref record) => record,)* }
+                    match *self { $($(Self::$variant(ref record) => record,)*)* }
                 }
             }
 
@@ -104,7 +143,7 @@ macro_rules! __metatf_sections {
 
                 fn rebytes(&'s self, bytes: fn(&'s [u8]) -> __C) -> Self::Out {
                     match *self {
-                        $(Self::$variant(ref r) => $name::$variant($crate::typed::Rebytes::rebytes(r, bytes)),)*
+                        $($(Self::$variant(ref r) => $name::$variant($crate::typed::Rebytes::rebytes(r, bytes)),)*)*
                     }
                 }
             }

@@ -25,7 +25,7 @@ pub(crate) struct MappedRow<'a, 'm> {
 
 impl<'a, 'm> MappedRow<'a, 'm> {
     /// Reads the whole record.
-    pub(crate) fn read(row: &mut ContentRow<'a>, map: &'m RecordMap, tagged: bool) -> Result<Self> {
+    pub(crate) fn read(row: &mut ContentRow<'_, 'a>, map: &'m RecordMap, tagged: bool) -> Result<Self> {
         let mut values = Vec::new();
         let steps = &row.record.steps;
         let first = usize::from(tagged);
@@ -52,7 +52,7 @@ impl<'a, 'm> MappedRow<'a, 'm> {
 
 /// Repetitions nest at most 32 deep (spec 3.5), so this recursion is bounded.
 fn capture<'a>(
-    row: &mut ContentRow<'a>,
+    row: &mut ContentRow<'_, 'a>,
     steps: &[Step],
     offset: usize,
     values: &mut Vec<(u8, Value<'a>)>,

@@ -19,6 +19,7 @@ mod protocol;
 mod resolve;
 mod same;
 mod section;
+mod shape;
 mod trace;
 mod writer;
 
@@ -29,5 +30,7 @@ pub use layout::{array, each, float, float_bits, put_each, put_length, read_vfie
 pub use options::TraceOptions;
 pub use protocol::{DataRecord, Protocol, SectionFamily};
 pub use section::{Elements, Section};
+#[doc(hidden)]
+pub use shape::{Known, Shape, between, plans};
 pub use trace::{Event, Records, Trace};
 pub use writer::{Table, Writer};

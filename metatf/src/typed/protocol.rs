@@ -3,6 +3,8 @@
 use super::layout::{Source, WriteFields};
 use crate::error::Result;
 use crate::format::Format;
+use crate::reader::{Reads, Rows};
+use std::ops::ControlFlow;
 
 /// A generated module: the format of its DTD, and how records become its types.
 pub trait Protocol: 'static {
@@ -16,7 +18,7 @@ pub trait Protocol: 'static {
     type Element<B>;
 
     /// The tables of the DTD.
-    fn format() -> &'static Format;
+    const FORMAT: &'static Format;
 
     /// Reads a data record; indices are the format's.
     ///
@@ -27,6 +29,13 @@ pub trait Protocol: 'static {
         record: u16,
         row: &mut R,
     ) -> Result<Self::Record<B>, R::Error>;
+
+    /// Reads the data records of a section as long as they come without ado.
+    fn run<'r, B: From<&'r [u8]>, C>(
+        section: usize,
+        run: &mut impl Reads<'r>,
+        each: impl FnMut(Self::Record<B>) -> ControlFlow<C>,
+    ) -> ControlFlow<C>;
 
     /// Reads an element of a stream section.
     ///
@@ -49,6 +58,12 @@ pub trait SectionFamily {
     /// # Errors
     /// The row's.
     fn read<'a, B: From<&'a [u8]>, R: Source<'a>>(record: u16, row: &mut R) -> Result<Self::With<B>, R::Error>;
+
+    /// Reads data records of this section as long as they come without ado.
+    fn rows<'r, B: From<&'r [u8]>, C>(
+        rows: &mut impl Rows<'r>,
+        each: impl FnMut(Self::With<B>) -> ControlFlow<C>,
+    ) -> ControlFlow<C>;
 }
 
 /// A record that knows where it belongs: a section's enum, or the enum of all.

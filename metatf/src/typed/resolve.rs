@@ -14,7 +14,7 @@ pub(crate) struct Choice {
 
 /// By the text of the trace's DTD; where there is none, by the URL in its header.
 pub(crate) fn choose<P: Protocol>(text: Option<&[u8]>, url: &str) -> Result<Choice, OpenError> {
-    let own = P::format();
+    let own = P::FORMAT;
     let direct = Choice { format: FormatRef::Static(own), map: None };
     let Some(text) = text else {
         let name = url.rsplit(['/', '\\']).next().unwrap_or(url);
@@ -36,7 +36,7 @@ pub(crate) fn choose<P: Protocol>(text: Option<&[u8]>, url: &str) -> Result<Choi
 
 #[cfg(feature = "dynamic")]
 fn other<P: Protocol>(text: &str, direct: Choice) -> Result<Choice, OpenError> {
-    let own = P::format();
+    let own = P::FORMAT;
     let parsed = metatf_parser::parse("trace.dtd", text.as_bytes());
     let Some(dtd) = &parsed.dtd else {
         let one = |d| metatf_parser::render(d, &parsed.name, text.as_bytes(), false);

@@ -10,6 +10,7 @@ use crate::reader::{At, Event as RawEvent, Metadata, Pending, RecordReader, why}
 use crate::row::{ContentRow, Row};
 use std::fmt;
 use std::marker::PhantomData;
+use std::ops::ControlFlow;
 
 /// A trace, read record by record. Generated modules wrap it in a `Trace` of their own.
 pub struct Trace<'t, P: Protocol> {
@@ -50,10 +51,7 @@ impl<'t, P: Protocol> Trace<'t, P> {
     #[allow(clippy::should_implement_trait, reason = "it lends; `records` iterates")]
     #[inline]
     pub fn next(&mut self) -> Result<Option<P::Record<&[u8]>>> {
-        match self.next_plain() {
-            Some(plain) => self.decode_plain(plain),
-            None => self.next_apart(),
-        }
+        self.next_of()
     }
 
     /// As [`next`](Self::next), with a record that owns its bytes.
@@ -62,9 +60,18 @@ impl<'t, P: Protocol> Trace<'t, P> {
     /// As [`next`](Self::next).
     #[inline]
     pub fn next_owned(&mut self) -> Result<Option<P::Record<Vec<u8>>>> {
-        match self.next_plain() {
-            Some(plain) => self.decode_plain(plain),
-            None => self.next_apart(),
+        self.next_of()
+    }
+
+    #[inline(always)]
+    fn next_of<'s, B: From<&'s [u8]>>(&'s mut self) -> Result<Option<P::Record<B>>> {
+        if self.map.is_some() || !self.reader.is_plain() {
+            return self.next_apart();
+        }
+        match self.reader.one(|section, one| P::run::<B, _>(section, one, ControlFlow::Break)) {
+            Ok(record) => Ok(Some(record)),
+            Err(Some((run, end))) => run.one::<P, B>(end).map(Some).or_else(why),
+            Err(None) => why(None),
         }
     }
 
@@ -87,6 +94,48 @@ impl<'t, P: Protocol> Trace<'t, P> {
         match self.advance(None)? {
             Some(at) => self.decode(at).map(Some),
             None => Ok(None),
+        }
+    }
+
+    /// Gives each data record that is left to `each`: the fastest way to read a trace.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    #[inline]
+    pub fn for_each(&mut self, mut each: impl FnMut(P::Record<&[u8]>)) -> Result<()> {
+        self.try_for_each(|record| {
+            each(record);
+            Ok(())
+        })
+    }
+
+    /// As [`for_each`](Self::for_each), until `each` returns an error. The records after it can still be read.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next), and what `each` returns.
+    #[inline]
+    pub fn try_for_each<E: From<Error>>(
+        &mut self,
+        mut each: impl FnMut(P::Record<&[u8]>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        loop {
+            if self.map.is_none() {
+                let run = self.reader.run(|section, run| {
+                    P::run(section, run, |record| match each(record) {
+                        Ok(()) => ControlFlow::Continue(()),
+                        Err(error) => ControlFlow::Break(error),
+                    })
+                });
+                match run {
+                    Some(ControlFlow::Break(error)) => return Err(error),
+                    Some(ControlFlow::Continue(())) => self.reader.stopped().map_or(Ok(()), Err)?,
+                    None => {}
+                }
+            }
+            match self.next_apart()? {
+                Some(record) => each(record)?,
+                None => return Ok(()),
+            }
         }
     }
 
@@ -219,7 +268,7 @@ impl<'t, P: Protocol> Trace<'t, P> {
 }
 
 /// `comment : vfield` (spec 3.6).
-fn comment<'a>(row: &mut ContentRow<'a>) -> Result<&'a [u8]> {
+fn comment<'a>(row: &mut ContentRow<'_, 'a>) -> Result<&'a [u8]> {
     row.number(1)?;
     Ok(row.bytes(2)?)
 }

@@ -47,7 +47,7 @@ impl<W: Sink, P: Protocol> Writer<W, P> {
         if options.dtd_url.is_empty() {
             options.dtd_url = P::SOURCE.to_owned();
         }
-        let inner = RecordWriter::new(sink, FormatRef::Static(P::format()), &options)?;
+        let inner = RecordWriter::new(sink, FormatRef::Static(P::FORMAT), &options)?;
         Ok(Self { inner, protocol: PhantomData })
     }
 
@@ -101,7 +101,7 @@ impl<W: Sink, P: Protocol> Writer<W, P> {
 
     /// The numbers of a leaf: section, record, leaf.
     fn leaf(section: &str, record: &str, leaf: &str) -> Result<(usize, u16, u8)> {
-        let format = P::format();
+        let format = P::FORMAT;
         let unknown = Error::at(0, ErrorKind::Usage("the DTD has no such section, record or leaf"));
         let section = match section {
             "" => Some(0),
@@ -168,7 +168,7 @@ impl<W: Sink, P: Protocol> fmt::Debug for Writer<W, P> {
 }
 
 fn index<P: Protocol>(number: u8) -> Result<usize> {
-    let index = P::format().section_index(number);
+    let index = P::FORMAT.section_index(number);
     index.ok_or(Error::at(0, ErrorKind::UnknownSection(number.into())))
 }
 

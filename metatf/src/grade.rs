@@ -1,0 +1,155 @@
+//! How a record can be decoded now, by the plans of its leaves: in a straight line, or leaf by leaf with all that may come up.
+//!
+//! What metadata changes, changes one plan; the grade of a record follows from the worst of its leaves. Both this and
+//! `typed/shape.rs`, which knows the DTD when the program is compiled, ask [`floor`] what a leaf can be at best.
+
+use crate::format::{ExprOp, Format, Interpretation, LeafKind, METADATA, Record, Section, Step, borrowed};
+use crate::state::{LAST, Plan};
+
+/// Every leaf is the stored integer, or the default that the DTD gives it.
+pub(crate) const STORED: u8 = 0;
+/// The formula, without history, gives every leaf that is not the default that the DTD gives it.
+pub(crate) const FORMULA: u8 = 1;
+/// Leaf by leaf.
+pub(crate) const GENERAL: u8 = 2;
+
+/// What a leaf of a record can be at best, by the DTD.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Floor {
+    /// Graded by its plan.
+    Stored,
+    /// `default` with this value.
+    Fixed(u64),
+    /// A byte array of this length.
+    Array(u32),
+    /// A byte array as long as the number right before it says.
+    Counted,
+    /// Always general.
+    General,
+}
+
+/// What the leaf can be at best.
+pub(crate) const fn floor(record: &Record, leaf: usize) -> Floor {
+    if repeats(record) {
+        return Floor::General;
+    }
+    let leaves = borrowed(&record.leaves);
+    if leaf >= leaves.len() || leaves[leaf].constant.is_some() {
+        return Floor::General;
+    }
+    match &leaves[leaf].kind {
+        LeafKind::Tag => Floor::Stored,
+        LeafKind::Number { interpretation: Interpretation::Default(value), .. } => Floor::Fixed(*value),
+        LeafKind::Number { .. } => Floor::Stored,
+        LeafKind::Array(length) => Floor::Array(*length),
+        LeafKind::Variable(program) => match borrowed(program) {
+            [ExprOp::Leaf(length)]
+                if *length as usize + 1 == leaf && matches!(leaves[*length as usize].kind, LeafKind::Number { .. }) =>
+            {
+                Floor::Counted
+            }
+            _ => Floor::General,
+        },
+    }
+}
+
+const fn repeats(record: &Record) -> bool {
+    let steps = borrowed(&record.steps);
+    let mut i = 0;
+    while i < steps.len() {
+        if matches!(steps[i], Step::Repeat { .. }) {
+            return true;
+        }
+        i += 1;
+    }
+    false
+}
+
+/// The grades of the records of a section.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Grades {
+    /// By the record's position in the section, for the first 64: whether it is of this grade.
+    stored: u64,
+    formula: u64,
+    /// By position: data records.
+    data: u64,
+    /// There are more than 64 positions.
+    many: bool,
+    /// By plan: its record's position, what it can be at best, and its grade now.
+    plans: Vec<(u16, Floor, u8)>,
+    /// By position: how many plans of each grade.
+    counts: Vec<[u16; 3]>,
+}
+
+impl Grades {
+    pub(crate) fn new(format: &Format, section: &Section, plans: impl Fn(usize) -> Option<usize>) -> Self {
+        let mut grades = Self { many: section.records.len() > 64, ..Self::default() };
+        for (position, &record) in section.records.iter().enumerate() {
+            grades.counts.push([0; 3]);
+            grades.data |= if record > METADATA { bit(position) } else { 0 };
+            let Some(r) = format.records.get(usize::from(record)).filter(|_| plans(position).is_some()) else {
+                continue;
+            };
+            for leaf in 0..r.leaves.len() {
+                let floor = if record <= METADATA { Floor::General } else { floor(r, leaf) };
+                grades.plans.push((u16::try_from(position).unwrap_or(u16::MAX), floor, GENERAL));
+                if let Some(counts) = grades.counts.get_mut(position) {
+                    counts[usize::from(GENERAL)] += 1;
+                }
+            }
+        }
+        grades
+    }
+
+    /// The grade of all data records, which is the worst of one.
+    #[inline]
+    pub(crate) fn of_all(&self) -> u8 {
+        match self.data {
+            _ if self.many => GENERAL,
+            data if data & !self.stored == 0 => STORED,
+            data if data & !self.formula == 0 => FORMULA,
+            _ => GENERAL,
+        }
+    }
+
+    /// Positions of records whose grade is not general, by bit.
+    #[inline]
+    pub(crate) fn straight(&self) -> u64 {
+        self.formula
+    }
+
+    /// The plan of this index has changed.
+    pub(crate) fn update(&mut self, index: usize, plan: &Plan) {
+        let Some((position, floor, now)) = self.plans.get_mut(index) else { return };
+        let new = grade(*floor, plan);
+        if new == *now {
+            return;
+        }
+        let position = usize::from(*position);
+        let Some(counts) = self.counts.get_mut(position) else { return };
+        counts[usize::from(*now)] -= 1;
+        counts[usize::from(new)] += 1;
+        *now = new;
+        let bit = bit(position);
+        let (general, formula) = (counts[usize::from(GENERAL)] > 0, counts[usize::from(FORMULA)] > 0);
+        self.stored = if general || formula { self.stored & !bit } else { self.stored | bit };
+        self.formula = if general { self.formula & !bit } else { self.formula | bit };
+    }
+}
+
+/// The bit of a position under 64.
+pub(crate) const fn bit(position: usize) -> u64 {
+    if position < 64 { 1 << position } else { 0 }
+}
+
+fn grade(floor: Floor, plan: &Plan) -> u8 {
+    match floor {
+        Floor::General => GENERAL,
+        Floor::Array(_) | Floor::Counted => STORED,
+        Floor::Fixed(value) if plan.flags == 0 && plan.mask == 0 && plan.base == value => STORED,
+        Floor::Fixed(_) => GENERAL,
+        Floor::Stored if plan.flags & !LAST != 0 => GENERAL,
+        Floor::Stored if plan.sign == 0 && plan.base == 0 => STORED,
+        Floor::Stored => FORMULA,
+    }
+}

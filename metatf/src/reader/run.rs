@@ -1,0 +1,336 @@
+//! Records that come one after the other without ado, decoded in one loop that keeps in registers where it is.
+//!
+//! What is out of the ordinary (metadata, a comment, an unknown tag, the last bytes of a part) ends the run, before the
+//! record that it is about; the reader's other way takes it from there.
+
+use super::RecordReader;
+use crate::container::{Order, Origin};
+use crate::error::Error;
+use crate::format::{Format, METADATA};
+use crate::grade::{GENERAL, STORED, bit};
+use crate::row::{Bytes, ContentRow};
+use crate::row_shaped::ShapedRow;
+use crate::state::{Plan, State};
+use crate::streams::Streams;
+use crate::typed::{Known, Protocol, ReadFields, SectionFamily};
+use std::ops::ControlFlow;
+
+/// The records of a part from its next on.
+pub(crate) struct Run<'r> {
+    format: &'r Format,
+    data: &'r [u8],
+    position: usize,
+    state: &'r mut State,
+    streams: &'r mut Streams,
+    source: &'r dyn Bytes,
+    origin: Origin,
+    order: Order,
+    /// Records read.
+    count: u64,
+    stopped: &'r mut Option<Error>,
+}
+
+/// Reads records of a section, one or many.
+pub trait Reads<'r> {
+    /// Gives records of a section, which has `PLANS` plans, to `each`.
+    fn section<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, C>(
+        &mut self,
+        each: impl FnMut(F::With<B>) -> ControlFlow<C>,
+    ) -> ControlFlow<C>;
+}
+
+/// Gives the records that come next, fields and all.
+pub trait Rows<'r> {
+    /// The tag of the next record; none at the end.
+    fn tag(&self, width: usize) -> Option<u32>;
+
+    /// The fields of the next record, which is an `S`; none where it cannot be had here.
+    fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T>;
+}
+
+/// What has to be told of the end of a run.
+pub(crate) struct End<'t> {
+    section: usize,
+    position: &'t mut usize,
+    found: &'t mut u64,
+    records: &'t mut u64,
+    finished: &'t mut bool,
+}
+
+impl End<'_> {
+    #[inline(always)]
+    fn tell(self, position: usize, count: u64, stopped: bool) {
+        *self.position = position;
+        *self.found += count;
+        *self.records += count;
+        *self.finished = stopped;
+    }
+}
+
+impl RecordReader<'_> {
+    /// Gives the records that come next, and the index of their section, to `read`.
+    #[inline(always)]
+    pub(crate) fn run<'t, T>(&'t mut self, read: impl FnOnce(usize, &mut Run<'t>) -> T) -> Option<T> {
+        if self.finished || self.pending.is_some() || self.found.is_some() || !self.queue.is_empty() {
+            return None;
+        }
+        let (mut run, end) = self.start_run()?;
+        let result = read(end.section, &mut run);
+        end.tell(run.position, run.count, run.stopped.is_some());
+        Some(result)
+    }
+
+    /// Whether a data record comes next without ado.
+    #[inline(always)]
+    pub(crate) fn is_plain(&self) -> bool {
+        if self.finished || self.pending.is_some() || self.found.is_some() || !self.queue.is_empty() {
+            return false;
+        }
+        let Some(current) = self.current.as_ref().filter(|current| !current.is_element) else { return false };
+        let data = self.container.bytes(&current.content);
+        let tag = tag(data, current.position, usize::from(self.format.tag_width), self.order);
+        let listed = tag.and_then(|tag| self.states.get(current.section)?.listed(tag));
+        listed.is_some_and(|listed| listed.record > METADATA)
+    }
+
+    /// Decodes the record that [`is_plain`](Self::is_plain) found, where that can be done in a straight line. Else it gives
+    /// what is needed to decode it [leaf by leaf](Run::one).
+    #[inline(always)]
+    pub(crate) fn one<'t, T>(
+        &'t mut self,
+        read: impl FnOnce(usize, &mut One<'_, 't>) -> ControlFlow<T>,
+    ) -> Result<T, Option<(Run<'t>, End<'t>)>> {
+        let (mut run, end) = self.start_run().ok_or(None)?;
+        match read(end.section, &mut One(&mut run)) {
+            ControlFlow::Break(record) => {
+                end.tell(run.position, 1, false);
+                Ok(record)
+            }
+            ControlFlow::Continue(()) => Err(Some((run, end))),
+        }
+    }
+
+    #[inline(always)]
+    fn start_run(&mut self) -> Option<(Run<'_>, End<'_>)> {
+        let current = self.current.as_mut().filter(|current| !current.is_element)?;
+        let section = current.section;
+        let run = Run {
+            format: &self.format,
+            data: self.container.bytes(&current.content),
+            position: current.position,
+            state: self.states.get_mut(section)?,
+            streams: &mut self.streams,
+            source: &self.container,
+            origin: current.origin,
+            order: self.order,
+            count: 0,
+            stopped: &mut self.stopped,
+        };
+        let (position, found) = (&mut current.position, &mut current.found);
+        Some((run, End { section, position, found, records: &mut self.records, finished: &mut self.finished }))
+    }
+
+    /// Why the last run stopped, if it was an error.
+    pub(crate) fn stopped(&mut self) -> Option<Error> {
+        self.stopped.take()
+    }
+}
+
+impl<'r> Reads<'r> for Run<'r> {
+    #[inline(always)]
+    fn section<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, C>(
+        &mut self,
+        each: impl FnMut(F::With<B>) -> ControlFlow<C>,
+    ) -> ControlFlow<C> {
+        let grade = if self.order == Order::Little { self.state.grades.of_all() } else { GENERAL };
+        let (data, position) = (self.data, self.position);
+        if grade != GENERAL
+            && let Some(plans) = self.state.plans.first_chunk::<PLANS>()
+        {
+            let (flow, position, count) = if grade == STORED {
+                let mut rows = Straight::<PLANS, false> { data, position, plans, count: 0 };
+                (F::rows(&mut rows, each), rows.position, rows.count)
+            } else {
+                let mut rows = Straight::<PLANS, true> { data, position, plans, count: 0 };
+                (F::rows(&mut rows, each), rows.position, rows.count)
+            };
+            self.position = position;
+            self.count += count;
+            return flow;
+        }
+        let straight = if self.order == Order::Little { self.state.grades.straight() } else { 0 };
+        let mut rows = Mixed::<PLANS> { run: self, straight };
+        F::rows(&mut rows, each)
+    }
+}
+
+impl<'r> Run<'r> {
+    /// The next record, leaf by leaf, apart from the loop, whose registers it would take.
+    #[inline(never)]
+    fn general<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
+        let mut row = ContentRow {
+            format: self.format,
+            record: self.format.records.get(usize::from(S::RECORD))?,
+            data: self.data,
+            position: self.position + S::TAG_WIDTH,
+            start: self.position,
+            origin: self.origin,
+            order: self.order,
+            first: S::FIRST,
+            state: self.state,
+            streams: self.streams,
+            source: self.source,
+            items: 0,
+            stopped: self.stopped,
+        };
+        let fields = T::read_fields(&mut row, 0).and_then(|fields| row.finish().map(|()| fields));
+        self.position = row.position;
+        self.count += 1;
+        fields.ok()
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "a tag has at most 4 bytes")]
+#[inline(always)]
+fn tag(data: &[u8], position: usize, width: usize, order: Order) -> Option<u32> {
+    let rest = data.get(position..)?;
+    match width {
+        1 => rest.first().map(|&tag| tag.into()),
+        _ => rest.get(..width).map(|tag| order.read(tag) as u32),
+    }
+}
+
+/// Records of a section none of which is of a worse grade than `STORED` or, with bases, `FORMULA`.
+struct Straight<'p, 'r, const PLANS: usize, const WITH_BASE: bool> {
+    data: &'r [u8],
+    position: usize,
+    plans: &'p [Plan; PLANS],
+    count: u64,
+}
+
+impl<'r, const PLANS: usize, const WITH_BASE: bool> Rows<'r> for Straight<'_, 'r, PLANS, WITH_BASE> {
+    #[inline(always)]
+    fn tag(&self, width: usize) -> Option<u32> {
+        tag(self.data, self.position, width, Order::Little)
+    }
+
+    #[inline(always)]
+    fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
+        let at = self.position + S::TAG_WIDTH;
+        let mut row = ShapedRow::<S, PLANS, WITH_BASE>::new(self.data, at, self.plans);
+        let fields = T::read_fields(&mut row, 0).ok()?;
+        self.position = row.position();
+        self.count += 1;
+        Some(fields)
+    }
+}
+
+/// Records of any grade.
+struct Mixed<'a, 'r, const PLANS: usize> {
+    run: &'a mut Run<'r>,
+    /// By position: whether its grade is not general.
+    straight: u64,
+}
+
+impl<'r, const PLANS: usize> Rows<'r> for Mixed<'_, 'r, PLANS> {
+    #[inline(always)]
+    fn tag(&self, width: usize) -> Option<u32> {
+        tag(self.run.data, self.run.position, width, self.run.order)
+    }
+
+    #[inline(always)]
+    fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
+        let run = &mut *self.run;
+        if self.straight & const { bit(S::POSITION) } != 0 {
+            let at = run.position + S::TAG_WIDTH;
+            let mut row = ShapedRow::<S, PLANS, true>::new(run.data, at, run.state.plans.first_chunk()?);
+            let fields = T::read_fields(&mut row, 0).ok()?;
+            run.position = row.position();
+            run.count += 1;
+            return Some(fields);
+        }
+        run.general::<S, T>()
+    }
+}
+
+/// One record, in a straight line.
+pub(crate) struct One<'a, 'r>(&'a mut Run<'r>);
+
+impl<'r> Reads<'r> for One<'_, 'r> {
+    #[inline(always)]
+    fn section<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, C>(
+        &mut self,
+        each: impl FnMut(F::With<B>) -> ControlFlow<C>,
+    ) -> ControlFlow<C> {
+        let straight = if self.0.order == Order::Little { self.0.state.grades.straight() } else { 0 };
+        F::rows(&mut Single::<PLANS> { run: self.0, straight }, each)
+    }
+}
+
+/// See [`One`].
+struct Single<'a, 'r, const PLANS: usize> {
+    run: &'a mut Run<'r>,
+    straight: u64,
+}
+
+impl<'r, const PLANS: usize> Rows<'r> for Single<'_, 'r, PLANS> {
+    #[inline(always)]
+    fn tag(&self, width: usize) -> Option<u32> {
+        tag(self.run.data, self.run.position, width, self.run.order)
+    }
+
+    #[inline(always)]
+    fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
+        let run = &mut *self.run;
+        if self.straight & const { bit(S::POSITION) } == 0 {
+            return None;
+        }
+        let plans = run.state.plans.first_chunk()?;
+        let mut row = ShapedRow::<S, PLANS, true>::new(run.data, run.position + S::TAG_WIDTH, plans);
+        let fields = T::read_fields(&mut row, 0).ok()?;
+        run.position = row.position();
+        Some(fields)
+    }
+}
+
+/// One record, leaf by leaf.
+struct Apart<'a, 'r>(&'a mut Run<'r>);
+
+impl<'r> Reads<'r> for Apart<'_, 'r> {
+    fn section<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, C>(
+        &mut self,
+        each: impl FnMut(F::With<B>) -> ControlFlow<C>,
+    ) -> ControlFlow<C> {
+        F::rows(self, each)
+    }
+}
+
+impl<'r> Rows<'r> for Apart<'_, 'r> {
+    fn tag(&self, width: usize) -> Option<u32> {
+        tag(self.0.data, self.0.position, width, self.0.order)
+    }
+
+    fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
+        self.0.general::<S, T>()
+    }
+}
+
+impl<'r> Run<'r> {
+    /// Decodes one record leaf by leaf. Should it stop, it gives the place where the error is; see [`why`](super::why).
+    #[inline(never)]
+    pub(crate) fn one<P: Protocol, B: From<&'r [u8]>>(
+        mut self,
+        end: End<'r>,
+    ) -> Result<P::Record<B>, Option<&'r mut Option<Error>>> {
+        match P::run::<B, _>(end.section, &mut Apart(&mut self), ControlFlow::Break) {
+            ControlFlow::Break(record) => {
+                end.tell(self.position, 1, false);
+                Ok(record)
+            }
+            ControlFlow::Continue(()) => {
+                *end.finished = true;
+                Err(Some(self.stopped))
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Decoding a record whose shape is known when the program is compiled, but for the widths and bases of its leaves.
+
+use crate::error::Error;
+use crate::grade::Floor;
+use crate::row::{Row, Stopped, plain};
+use crate::state::Plan;
+use crate::typed::{Known, Source};
+use std::marker::PhantomData;
+
+/// The leaves of an `S` from a part's content, of a record whose grade is `STORED` or, with bases, `FORMULA`. It stops where
+/// fewer than 8 bytes are left, and says nothing of why: nothing has happened, the record can be read in another way.
+pub(crate) struct ShapedRow<'p, 'r, S, const PLANS: usize, const WITH_BASE: bool> {
+    data: &'r [u8],
+    at: usize,
+    /// Of the whole section, so that which one is looked at is known when the program is compiled.
+    plans: &'p [Plan; PLANS],
+    /// The number read last: the length of the byte array that follows.
+    previous: u64,
+    shape: PhantomData<S>,
+}
+
+impl<'p, 'r, S: Known, const PLANS: usize, const WITH_BASE: bool> ShapedRow<'p, 'r, S, PLANS, WITH_BASE> {
+    #[inline(always)]
+    pub(crate) fn new(data: &'r [u8], at: usize, plans: &'p [Plan; PLANS]) -> Self {
+        Self { data, at, plans, previous: 0, shape: PhantomData }
+    }
+
+    #[inline(always)]
+    pub(crate) fn position(&self) -> usize {
+        self.at
+    }
+
+    #[inline(always)]
+    fn take(&mut self, length: u64) -> Result<&'r [u8], Stopped> {
+        // A branch that is foreseen, not an addition that is waited for: most often there is nothing.
+        if length == 0 {
+            return Ok(&[]);
+        }
+        let rest = self.data.get(self.at..).unwrap_or_default();
+        match usize::try_from(length).ok().and_then(|length| rest.get(..length)) {
+            Some(bytes) => {
+                self.at += bytes.len();
+                Ok(bytes)
+            }
+            None => Err(Stopped(())),
+        }
+    }
+}
+
+/// The eight bytes at a place.
+#[inline(always)]
+fn eight(data: &[u8], at: usize) -> Option<[u8; 8]> {
+    // One comparison, as the right side does not change in the loop.
+    if at >= data.len().saturating_sub(7) {
+        return None;
+    }
+    // SAFETY: `at < data.len() - 7`, so `at + 8 <= data.len()`.
+    Some(unsafe { data.as_ptr().add(at).cast::<[u8; 8]>().read() })
+}
+
+impl<'r, S: Known, const PLANS: usize, const WITH_BASE: bool> Row<'r> for ShapedRow<'_, 'r, S, PLANS, WITH_BASE> {
+    type Error = Stopped;
+
+    #[cold]
+    fn stop(&mut self, _: Error) -> Stopped {
+        Stopped(())
+    }
+
+    #[inline(always)]
+    fn number(&mut self, leaf: u8) -> Result<u64, Stopped> {
+        if let Floor::Fixed(value) = S::FLOORS[usize::from(leaf)] {
+            self.previous = value;
+            return Ok(value);
+        }
+        let eight = eight(self.data, self.at);
+        let (Some(plan), Some(eight)) = (self.plans.get(S::FIRST + usize::from(leaf)), eight) else {
+            return Err(Stopped(()));
+        };
+        let raw = u64::from_le_bytes(eight) & plan.mask;
+        self.at += usize::from(plan.width);
+        self.previous = if WITH_BASE { plain(raw, plan) } else { raw };
+        Ok(self.previous)
+    }
+
+    #[inline(always)]
+    fn bytes(&mut self, leaf: u8) -> Result<&'r [u8], Stopped> {
+        match S::FLOORS[usize::from(leaf)] {
+            Floor::Array(length) => self.take(length.into()),
+            _ => self.take(self.previous),
+        }
+    }
+
+    fn items(&mut self, _: u64) -> Result<usize, Stopped> {
+        Err(Stopped(()))
+    }
+}
+
+impl<'r, S: Known, const PLANS: usize, const WITH_BASE: bool> Source<'r> for ShapedRow<'_, 'r, S, PLANS, WITH_BASE> {
+    fn last(&self, _: u8) -> u64 {
+        self.previous
+    }
+}
