@@ -123,8 +123,8 @@ mod generated {
     ::metatf::private::sections! {
         "HATF10.dtd" FORMAT Protocol;
         record Record<Bytes>;
-        1 Heap(Heap<Bytes>) { 3 Alloc, 4 Realloc, 5 Free, 6 CreateHeap, 7 DestroyHeap, 8 CreateThread,
-            9 DestroyThread };
+        1 Heap(Heap<Bytes>) { 3 Alloc, 4 Realloc, 5 Free; 6 CreateHeap, 7 DestroyHeap,
+            8 CreateThread; 9 DestroyThread };
     }
 
     /// The format's tables, and the text of the DTD.

@@ -424,11 +424,11 @@ mod generated {
         "hostile.dtd" FORMAT Protocol;
         record Record<Bytes>;
         0 Global(Global) { 3 GlobalMark };
-        1 Self_(Self_<Bytes>) { 3 GlobalMark, 4 Self_, 5 Option, 6 Result, 7 Vec, 8 Trace, 9 Writer,
-            10 Record, 11 Finish, 12 Finish2, 13 Ok, 14 Some, 15 String, 16 C, 17 Protocol, 18 W, 19 R, 20 N,
-            21 U64 };
-        2 Record(RecordSection) { 3 GlobalMark, 22 Self_, 23 Self_2, 24 Record, 25 FooBar, 26 FooBar2,
-            27 EmptyCount };
+        1 Self_(Self_<Bytes>) { 3 GlobalMark, 4 Self_, 5 Option; 6 Result, 7 Vec, 8 Trace; 9 Writer,
+            10 Record, 11 Finish; 12 Finish2, 13 Ok, 14 Some; 15 String, 16 C, 17 Protocol; 18 W, 19 R,
+            20 N; 21 U64 };
+        2 Record(RecordSection) { 3 GlobalMark, 22 Self_, 23 Self_2; 24 Record, 25 FooBar,
+            26 FooBar2; 27 EmptyCount };
         5 Sub(Sub) { 3 GlobalMark, 30 N };
         6 B(B) { 3 GlobalMark, 31 R };
         7 R(R) { 3 GlobalMark, 32 B };

@@ -139,7 +139,7 @@ mod generated {
     ::metatf::private::sections! {
         "predicted.dtd" FORMAT Protocol;
         record Record;
-        1 Heap(Heap) { 3 Alloc, 4 Free, 5 Touch, 6 Switch };
+        1 Heap(Heap) { 3 Alloc, 4 Free, 5 Touch; 6 Switch };
         4 Words(Words) { 9 Freed, 10 Stack };
         element Element { 2 Misses, 3 Values };
     }

@@ -307,8 +307,8 @@ mod generated {
         record Record<Bytes>;
         0 Global(Global) { 3 Mark };
         1 Numbers(Numbers<Bytes>) { 3 Mark, 4 Kinds, 5 Constants };
-        2 Lists(Lists<Bytes>) { 3 Mark, 6 Leaves, 7 Groups, 8 Pairs, 9 Early, 10 Twice, 11 Fixed };
-        3 Bytes(BytesSection<Bytes>) { 3 Mark, 12 Direct, 13 Sized, 14 Other };
+        2 Lists(Lists<Bytes>) { 3 Mark, 6 Leaves, 7 Groups; 8 Pairs, 9 Early, 10 Twice; 11 Fixed };
+        3 Bytes(BytesSection<Bytes>) { 3 Mark, 12 Direct, 13 Sized; 14 Other };
         7 Refs(Refs) { 3 Mark, 18 Ref };
         element Element<Bytes> { 4 Names, 5 Points, 6 Values };
     }
