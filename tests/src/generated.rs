@@ -1,6 +1,7 @@
 //! The readers and writers generated from the DTDs of the vectors, held against the universal reader.
 
 use crate::runtime;
+use metatf::Error;
 use metatf::container::{Reader, WriteOptions};
 use metatf::dynamic::{JsonOptions, Schema, Trace};
 use metatf::reader::Event;
@@ -8,6 +9,19 @@ use metatf::typed::{DataRecord, Protocol, TraceOptions, Writer};
 
 /// What is done with a trace by every generated reader.
 type Check = fn(&[u8]);
+
+/// Why a loop over records was left.
+#[derive(Debug, PartialEq)]
+enum Left {
+    Enough,
+    Error(Error),
+}
+
+impl From<Error> for Left {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
 
 #[allow(missing_docs, unreachable_pub, reason = "made by the code generator; its own tests hold it to lints")]
 mod modules {
@@ -45,6 +59,7 @@ pub fn agree(number: usize, trace: &[u8]) {
 fn check<P: Protocol>(trace: &[u8])
 where
     P::Record<Vec<u8>>: DataRecord,
+    for<'b> P::Record<&'b [u8]>: DataRecord,
 {
     let schema = Schema::parse("generated", P::FORMAT.dtd.as_bytes()).expect("code was generated from it");
     let Ok(mut typed) = TraceOptions::new().from_slice::<P>(trace) else { return };
@@ -62,6 +77,9 @@ where
         }
     };
     let written = writer.finish().expect("memory takes anything");
+    let (looped, looped_end) = in_loops::<P>(trace);
+    assert_eq!(end, looped_end, "after {records} records");
+    assert!(written == looped, "`for_each` gives other records than `next`");
     if end.is_ok() {
         assert_eq!(count_by_groups::<P>(trace), Ok(records));
     }
@@ -91,6 +109,37 @@ where
     assert_eq!(end.is_ok(), universal_end.is_ok(), "{end:?} {universal_end:?}");
     let again = runtime::json(&schema, &written, JsonOptions::default()).expect("what was written can be read");
     assert_eq!(String::from_utf8(lines).expect("JSON"), again, "after {records} records");
+}
+
+/// The records written again as `try_for_each` and, where that was left, `next` give them, and the error that ended it.
+fn in_loops<P: Protocol>(trace: &[u8]) -> (Vec<u8>, metatf::Result<()>)
+where
+    for<'b> P::Record<&'b [u8]>: DataRecord,
+{
+    let mut typed = TraceOptions::new().from_slice::<P>(trace).expect("it was opened before");
+    let mut writer = Writer::<Vec<u8>, P>::with_options(Vec::new(), &WriteOptions::default()).expect("memory");
+    writer.set_keep_order(true);
+    let mut enough = 1;
+    let end = loop {
+        let mut given = 0;
+        let left = typed.try_for_each(|record| {
+            writer.write(&record).expect("what was read can be written");
+            given += 1;
+            if given == enough { Err(Left::Enough) } else { Ok(()) }
+        });
+        match left {
+            Ok(()) => break Ok(()),
+            Err(Left::Error(error)) => break Err(error),
+            Err(Left::Enough) => {}
+        }
+        match typed.next() {
+            Ok(Some(record)) => writer.write(&record).expect("what was read can be written"),
+            Ok(None) => break Ok(()),
+            Err(error) => break Err(error),
+        }
+        enough = enough * 2 + 1;
+    };
+    (writer.finish().expect("memory takes anything"), end)
 }
 
 /// Records of all groups, each read by itself.
