@@ -249,6 +249,7 @@ impl Leaf {
 
 /// What a table holds, in constants, too, where `Cow` does not deref.
 #[must_use]
+#[allow(clippy::ptr_arg, reason = "this is the deref")]
 pub(crate) const fn borrowed<'c, T: Clone>(cow: &'c Cow<'static, [T]>) -> &'c [T] {
     match cow {
         Cow::Borrowed(slice) => slice,

@@ -12,7 +12,7 @@ use crate::row::{Bytes, ContentRow};
 use crate::row_shaped::ShapedRow;
 use crate::state::{Plan, State};
 use crate::streams::Streams;
-use crate::typed::{Known, Protocol, ReadFields, SectionFamily};
+use crate::typed::{Known, ReadFields, SectionFamily};
 use std::ops::ControlFlow;
 
 /// The records of a part from its next on.
@@ -80,6 +80,12 @@ impl RecordReader<'_> {
         Some(result)
     }
 
+    /// The section of the part in hand, by its index.
+    #[inline]
+    pub(crate) fn section(&self) -> Option<usize> {
+        self.current.as_ref().map(|current| current.section)
+    }
+
     /// Whether a data record comes next without ado.
     #[inline(always)]
     pub(crate) fn is_plain(&self) -> bool {
@@ -96,6 +102,7 @@ impl RecordReader<'_> {
     /// Decodes the record that [`is_plain`](Self::is_plain) found, where that can be done in a straight line. Else it gives
     /// what is needed to decode it [leaf by leaf](Run::one).
     #[inline(always)]
+    #[allow(clippy::result_large_err, reason = "it is in line, and stays in registers")]
     pub(crate) fn one<'t, T>(
         &'t mut self,
         read: impl FnOnce(usize, &mut One<'_, 't>) -> ControlFlow<T>,
@@ -294,7 +301,7 @@ impl<'r, const PLANS: usize> Rows<'r> for Single<'_, 'r, PLANS> {
 }
 
 /// One record, leaf by leaf.
-struct Apart<'a, 'r>(&'a mut Run<'r>);
+pub(crate) struct Apart<'a, 'r>(&'a mut Run<'r>);
 
 impl<'r> Reads<'r> for Apart<'_, 'r> {
     fn section<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, C>(
@@ -318,11 +325,12 @@ impl<'r> Rows<'r> for Apart<'_, 'r> {
 impl<'r> Run<'r> {
     /// Decodes one record leaf by leaf. Should it stop, it gives the place where the error is; see [`why`](super::why).
     #[inline(never)]
-    pub(crate) fn one<P: Protocol, B: From<&'r [u8]>>(
+    pub(crate) fn one<T>(
         mut self,
         end: End<'r>,
-    ) -> Result<P::Record<B>, Option<&'r mut Option<Error>>> {
-        match P::run::<B, _>(end.section, &mut Apart(&mut self), ControlFlow::Break) {
+        read: impl FnOnce(usize, &mut Apart<'_, 'r>) -> ControlFlow<T>,
+    ) -> Result<T, Option<&'r mut Option<Error>>> {
+        match read(end.section, &mut Apart(&mut self)) {
             ControlFlow::Break(record) => {
                 end.tell(self.position, 1, false);
                 Ok(record)

@@ -40,10 +40,8 @@ macro_rules! __metatf_sections {
                 mut each: impl ::core::ops::FnMut(Self::Record<__B>) -> ::core::ops::ControlFlow<__C>,
             ) -> ::core::ops::ControlFlow<__C> {
                 match section {
-                    $($section => run.section::<
-                        $name $(<$crate::__metatf_second!($b, ::std::vec::Vec<u8>)>)?, __B,
-                        { $crate::typed::plans(&$format, $section) }, __C,
-                    >(|found| each($record::$top(found))),)*
+                    $($section => <$name $(<$crate::__metatf_second!($b, ::std::vec::Vec<u8>)>)?
+                        as $crate::typed::SectionFamily>::run::<__B, __C>(run, |found| each($record::$top(found))),)*
                     _ => ::core::ops::ControlFlow::Continue(()),
                 }
             }
@@ -98,6 +96,14 @@ macro_rules! __metatf_sections {
                         $($($index => $crate::typed::ReadFields::read_fields(row, 0).map($name::$variant),)*)*
                         _ => ::core::result::Result::Err($crate::Row::stop(row, $crate::private::no_such_record())),
                     }
+                }
+
+                #[inline(always)]
+                fn run<'r, __B: ::core::convert::From<&'r [u8]>, __C>(
+                    reads: &mut impl $crate::reader::Reads<'r>,
+                    each: impl ::core::ops::FnMut(Self::With<__B>) -> ::core::ops::ControlFlow<__C>,
+                ) -> ::core::ops::ControlFlow<__C> {
+                    reads.section::<Self, __B, { $crate::typed::plans(&$format, $section) }, __C>(each)
                 }
 
                 #[inline(always)]

@@ -60,6 +60,12 @@ pub trait SectionFamily {
     fn read<'a, B: From<&'a [u8]>, R: Source<'a>>(record: u16, row: &mut R) -> Result<Self::With<B>, R::Error>;
 
     /// Reads data records of this section as long as they come without ado.
+    fn run<'r, B: From<&'r [u8]>, C>(
+        reads: &mut impl Reads<'r>,
+        each: impl FnMut(Self::With<B>) -> ControlFlow<C>,
+    ) -> ControlFlow<C>;
+
+    /// Does what [`run`](Self::run) does, with one kind of rows.
     fn rows<'r, B: From<&'r [u8]>, C>(
         rows: &mut impl Rows<'r>,
         each: impl FnMut(Self::With<B>) -> ControlFlow<C>,

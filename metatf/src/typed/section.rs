@@ -7,6 +7,7 @@ use super::trace::Trace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::reader::{At, why};
 use std::marker::PhantomData;
+use std::ops::ControlFlow;
 
 /// Reads the data records of one section, and skips those of others.
 #[derive(Debug)]
@@ -47,18 +48,13 @@ impl<P: Protocol, S: SectionFamily> Iterator for Section<'_, '_, P, S> {
 fn next<'s, P: Protocol, S: SectionFamily, B: From<&'s [u8]>>(
     trace: &'s mut Trace<'_, P>,
 ) -> Result<Option<S::With<B>>> {
-    let plain = loop {
-        match trace.next_plain() {
-            Some(plain) if plain.section != S::SECTION => {
-                trace.reader.decode_plain(plain, |row| row.walk(&mut ())).or_else(why)?;
-            }
-            Some(plain) => break plain,
-            None => return next_apart::<P, S, B>(trace),
-        }
-    };
-    match trace.reader.decode_plain(plain, |row| S::read::<B, _>(plain.record, row)) {
+    if trace.map.is_some() || trace.reader.section() != Some(S::SECTION) || !trace.reader.is_plain() {
+        return next_apart::<P, S, B>(trace);
+    }
+    match trace.reader.one(|_, one| S::run(one, ControlFlow::Break)) {
         Ok(record) => Ok(Some(record)),
-        Err(stopped) => why(stopped),
+        Err(Some((run, end))) => run.one(end, |_, one| S::run(one, ControlFlow::Break)).map(Some).or_else(why),
+        Err(None) => why(None),
     }
 }
 

@@ -6,7 +6,7 @@ use super::protocol::Protocol;
 use super::section::{Elements, Section};
 use crate::container::{Header, LossReport, Warning};
 use crate::error::{Error, Result};
-use crate::reader::{At, Event as RawEvent, Metadata, Pending, RecordReader, why};
+use crate::reader::{At, Event as RawEvent, Metadata, RecordReader, why};
 use crate::row::{ContentRow, Row};
 use std::fmt;
 use std::marker::PhantomData;
@@ -70,22 +70,10 @@ impl<'t, P: Protocol> Trace<'t, P> {
         }
         match self.reader.one(|section, one| P::run::<B, _>(section, one, ControlFlow::Break)) {
             Ok(record) => Ok(Some(record)),
-            Err(Some((run, end))) => run.one::<P, B>(end).map(Some).or_else(why),
+            Err(Some((run, end))) => {
+                run.one(end, |section, one| P::run::<B, _>(section, one, ControlFlow::Break)).map(Some).or_else(why)
+            }
             Err(None) => why(None),
-        }
-    }
-
-    /// A record of the reader's own format that comes next without ado.
-    #[inline(always)]
-    pub(crate) fn next_plain(&mut self) -> Option<Pending> {
-        if self.map.is_some() { None } else { self.reader.next_plain() }
-    }
-
-    #[inline(always)]
-    fn decode_plain<'s, B: From<&'s [u8]>>(&'s mut self, plain: Pending) -> Result<Option<P::Record<B>>> {
-        match self.reader.decode_plain(plain, |row| P::record(plain.section, plain.record, row)) {
-            Ok(record) => Ok(Some(record)),
-            Err(stopped) => why(stopped),
         }
     }
 
@@ -174,8 +162,8 @@ impl<'t, P: Protocol> Trace<'t, P> {
     /// As [`next`](Self::next).
     #[allow(clippy::type_complexity, reason = "an event is of a record, an element, or bytes")]
     pub fn next_event(&mut self) -> Result<Option<Event<P::Record<&[u8]>, P::Element<&[u8]>, &[u8]>>> {
-        if let Some(plain) = self.next_plain() {
-            return self.decode_plain(plain).map(|record| record.map(Event::Record));
+        if self.map.is_none() && self.reader.is_plain() {
+            return self.next_of().map(|record| record.map(Event::Record));
         }
         loop {
             let Some(event) = self.reader.next_event()? else { return Ok(None) };
