@@ -1,0 +1,109 @@
+//! Runs one loop once, for callgrind to count its instructions: `counts LOOP DIRECTORY`. What it runs on stands in files of the
+//! directory; `counts --make DIRECTORY N` makes them, of the first N events of each shipped trace. `counts --list` names the loops.
+
+use metatf_bench::ours::hatf10::{self, Fit, plain, split, stored};
+use metatf_bench::ours::heap;
+use metatf_bench::{Event, Result, events, hand};
+use std::hint::black_box;
+use std::path::Path;
+
+/// What is counted: a pass over all that its loop needs.
+#[inline(never)]
+fn counted<T>(pass: impl FnOnce() -> T) -> T {
+    black_box(pass())
+}
+
+/// A name, and what to do with the directory.
+type Loop = (&'static str, fn(&Path) -> Result<()>);
+
+/// A loop over a trace.
+macro_rules! reading {
+    ($name:literal, $file:literal, $pass:path) => {
+        ($name, |directory| {
+            let trace = std::fs::read(directory.join($file))?;
+            counted(|| $pass(&trace))?;
+            Ok(())
+        })
+    };
+}
+
+/// A hand-written loop over what a trace holds.
+macro_rules! by_hand {
+    ($name:literal, $file:literal, $content:path, $pass:path) => {
+        ($name, |directory| {
+            let content = $content(&std::fs::read(directory.join($file))?)?;
+            counted(|| $pass(&content)).ok_or("the content is not as expected")?;
+            Ok(())
+        })
+    };
+}
+
+/// A loop that writes events into memory that is there already.
+macro_rules! writing {
+    ($name:literal, $pass:expr) => {
+        ($name, |directory| {
+            let mut events = Vec::new();
+            events::read_file(&directory.join("events.raw32"), usize::MAX, &mut events)?;
+            let room = Vec::with_capacity(events.len() * 64);
+            let pass: fn(&[Event], Vec<u8>) -> metatf::Result<Vec<u8>> = $pass;
+            counted(|| pass(&events, room))?;
+            Ok(())
+        })
+    };
+}
+
+const LOOPS: &[Loop] = &[
+    by_hand!("plain, hand-written, all fields", "plain.mtf", hand::content, hand::plain::all),
+    by_hand!("plain, hand-written, one field", "plain.mtf", hand::content, hand::plain::one),
+    by_hand!("plain, hand-written, count by tag", "plain.mtf", hand::content, hand::plain::count),
+    reading!("plain, `next`, all fields", "plain.mtf", plain::all),
+    reading!("plain, `next`, one field", "plain.mtf", plain::one),
+    reading!("plain, `next`, count by tag", "plain.mtf", plain::count),
+    reading!("plain, universal, all fields", "plain.mtf", hatf10::universal_all),
+    reading!("plain, universal, count by tag", "plain.mtf", hatf10::universal_count),
+    by_hand!("`best`, hand-written, all fields", "best.mtf", hand::best::chunks, hand::best::all),
+    reading!("`best`, `next`, all fields", "best.mtf", plain::all),
+    reading!("`best`, universal, all fields", "best.mtf", hatf10::universal_all),
+    reading!("`HATF10-split`, `next`, all fields", "split.mtf", split::all),
+    reading!("`heap.dtd`, `next`, all fields", "heap.mtf", heap::model::all),
+    writing!("plain, hand-written, written", |events, mut out| {
+        hand::plain::write(events, &mut out);
+        Ok(out)
+    }),
+    writing!("plain, strict, written", |events, out| plain::write(events, &stored(), Fit::Strict, true, out)),
+    writing!("plain, widening, written", |events, out| plain::write(events, &stored(), Fit::Widen, true, out)),
+    writing!("`heap.dtd`, written", |events, out| heap::model::write(events, &heap::options(), out)),
+];
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match &*arguments.iter().map(String::as_str).collect::<Vec<_>>() {
+        ["--list"] => LOOPS.iter().for_each(|(name, _)| println!("{name}")),
+        ["--make", directory, most] => make(Path::new(directory), most.parse()?)?,
+        [name, directory] => {
+            let (_, run) = LOOPS.iter().find(|(known, _)| known == name).ok_or("no such loop")?;
+            run(Path::new(directory))?;
+        }
+        _ => return Err("counts --list | --make DIRECTORY N | LOOP DIRECTORY".into()),
+    }
+    Ok(())
+}
+
+/// Makes the files, and prints how many records they hold.
+fn make(directory: &Path, most: usize) -> Result<()> {
+    let mut events = Vec::new();
+    for path in events::shipped()? {
+        events::read_file(&path, most, &mut events)?;
+    }
+    let plain = hatf10::plain_trace(&events)?;
+    std::fs::write(directory.join("best.mtf"), hatf10::best_trace(&plain)?)?;
+    std::fs::write(directory.join("plain.mtf"), plain)?;
+    let split = split::write(&events, &stored(), Fit::Widen, false, Vec::new())?;
+    std::fs::write(directory.join("split.mtf"), split)?;
+    std::fs::write(directory.join("heap.mtf"), heap::model::write(&events, &heap::options(), Vec::new())?)?;
+    let mut packed = Vec::new();
+    hand::packed::write(&events, &mut packed);
+    std::fs::write(directory.join("events.raw32"), packed)?;
+    println!("{}", events.len());
+    Ok(())
+}
