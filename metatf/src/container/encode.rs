@@ -10,6 +10,9 @@ pub(crate) struct Encoder {
     zstd: Option<(i32, zstd::bulk::Compressor<'static>)>,
     zlib: Option<(u32, flate2::Compress)>,
     filtered: Vec<u8>,
+    /// The content in hand in phrases, if any codec asked for them.
+    phrases: Vec<u8>,
+    has_phrases: bool,
     /// The payload made last, the shortest one of a codec, and those of a trial.
     tried: Vec<u8>,
     chosen: Vec<u8>,
@@ -62,12 +65,22 @@ impl Encoded {
 
 impl Encoder {
     pub(crate) fn new() -> Self {
-        Self { zstd: None, zlib: None, filtered: Vec::new(), tried: Vec::new(), chosen: Vec::new(), trials: Vec::new() }
+        Self {
+            zstd: None,
+            zlib: None,
+            filtered: Vec::new(),
+            phrases: Vec::new(),
+            has_phrases: false,
+            tried: Vec::new(),
+            chosen: Vec::new(),
+            trials: Vec::new(),
+        }
     }
 
     /// The shortest payload that is allowed; `raw` itself where nothing makes it shorter. `found` is what was found out about
     /// the section, and takes what is found out now.
     pub(crate) fn encode(&mut self, found: &mut Found, how: &How, content: &Content<'_>) -> Result<Encoded> {
+        self.has_phrases = false;
         let Some(trial) = &how.trial else { return self.by_codec(found, how.codec, how.filter, content) };
         match found.next_codec() {
             Some(codec) => self.by_codec(found, codec, how.filter, content),
@@ -156,19 +169,28 @@ impl Encoder {
                 filtered.resize(content.raw.len(), 0);
                 filter::transpose(content.raw, content.element.into(), &mut filtered);
             }
-            chunk::PHRASES => phrases::filter(content.raw, content.ends, &mut filtered),
-            _ => filtered.clear(),
+            // Every codec of a trial asks for them.
+            chunk::PHRASES if !self.has_phrases => {
+                phrases::filter(content.raw, content.ends, &mut self.phrases);
+                self.has_phrases = true;
+            }
+            _ => {}
         }
-        let input = if filter == 0 { content.raw } else { &filtered };
+        let phrases = std::mem::take(&mut self.phrases);
+        let input = match filter {
+            chunk::TRANSPOSE => &filtered,
+            chunk::PHRASES => &phrases,
+            _ => content.raw,
+        };
         let packed = self.compress(codec, input, &mut tried)?;
         if !packed {
             tried.clear();
             tried.extend_from_slice(input);
         }
-        let filtered_len = if filter == chunk::PHRASES { filtered.len() } else { 0 };
+        let filtered_len = if filter == chunk::PHRASES { phrases.len() } else { 0 };
         let codec = if packed { codec.number() } else { super::codec::STORED };
         let choice = Encoded { filter, codec, filtered_len, length: tried.len() };
-        (self.filtered, self.tried) = (filtered, tried);
+        (self.filtered, self.phrases, self.tried) = (filtered, phrases, tried);
         Ok(choice)
     }
 

@@ -9,8 +9,10 @@ use crate::row_write::RowWriter;
 /// The values of one leaf in a block.
 #[derive(Debug, Default)]
 pub(crate) struct Column {
-    /// A number for each occurrence.
-    pub(crate) values: Vec<u64>,
+    /// A number for each occurrence; none where they are all `same`.
+    values: Vec<u64>,
+    /// The number that all occurrences were so far, and how many they are.
+    same: (u64, usize),
     /// For a leaf that shares its previous value: that value at each occurrence.
     pub(crate) previous: Vec<u64>,
     /// For a leaf with a referenced base: the base at each occurrence.
@@ -20,6 +22,73 @@ pub(crate) struct Column {
     /// Of a byte array: all bytes, and the length of each.
     bytes: Vec<u8>,
     lengths: Vec<u32>,
+}
+
+impl Column {
+    /// All numbers.
+    pub(crate) fn values(&self) -> Values<'_> {
+        if self.same.1 > 0 { Values::Same(self.same.0, self.same.1) } else { Values::Each(&self.values) }
+    }
+
+    /// Adds a number.
+    #[inline(always)]
+    fn push(&mut self, value: u64) {
+        if self.same.1 > 0 {
+            if value == self.same.0 {
+                self.same.1 += 1;
+                return;
+            }
+            self.spread();
+        }
+        self.values.push(value);
+    }
+
+    /// Adds a number to a column of which numbers may come again and again: one of a record that has one of them.
+    #[inline(always)]
+    fn push_alone(&mut self, value: u64) {
+        if self.values.is_empty() && self.same.1 == 0 {
+            self.same = (value, 1);
+        } else {
+            self.push(value);
+        }
+    }
+
+    #[cold]
+    fn spread(&mut self) {
+        self.values.resize(self.same.1, self.same.0);
+        self.same.1 = 0;
+    }
+
+    #[inline(always)]
+    fn get(&self, at: usize) -> Option<u64> {
+        if at < self.same.1 { Some(self.same.0) } else { self.values.get(at).copied() }
+    }
+
+    fn clear(&mut self) {
+        self.values.clear();
+        self.same.1 = 0;
+        self.previous.clear();
+        self.reference.clear();
+        self.ends.clear();
+        self.bytes.clear();
+        self.lengths.clear();
+    }
+}
+
+/// The numbers of a column.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Values<'c> {
+    /// One number, so many times.
+    Same(u64, usize),
+    /// Each.
+    Each(&'c [u64]),
+}
+
+impl Values<'_> {
+    /// There are none.
+    pub(crate) fn is_empty(self) -> bool {
+        matches!(self, Self::Each(values) if values.is_empty())
+    }
 }
 
 /// What is to be known of a leaf to fill its column.
@@ -35,6 +104,14 @@ pub(crate) struct Traits {
     pub(crate) repeated: bool,
     /// The plan index of the leaf its DTD takes the base from.
     reference: Option<u32>,
+}
+
+impl Traits {
+    /// It has its previous value to itself, and one occurrence in a record.
+    #[inline(always)]
+    pub(crate) fn alone(&self) -> bool {
+        !self.shared && !self.repeated && self.reference.is_none()
+    }
 }
 
 /// All records of one kind in a block.
@@ -125,12 +202,7 @@ impl SectionColumns {
             kind.rows.clear();
             kind.most_items = 0;
             for column in &mut kind.columns {
-                column.values.clear();
-                column.previous.clear();
-                column.reference.clear();
-                column.ends.clear();
-                column.bytes.clear();
-                column.lengths.clear();
+                column.clear();
             }
         }
     }
@@ -275,7 +347,11 @@ impl Fill<'_> {
         let (Some(column), Some(traits)) = (self.records.columns.get_mut(leaf), self.records.traits.get(leaf)) else {
             return;
         };
-        column.values.push(value);
+        if traits.alone() {
+            column.push_alone(value);
+        } else {
+            column.push(value);
+        }
         if traits.shared {
             column.previous.push(self.cells.get(traits.cell as usize).copied().unwrap_or(0));
         }
@@ -321,8 +397,8 @@ impl Player {
         }
         for step in steps {
             if let Step::Number(leaf) = *step {
-                let value = records.columns.get(usize::from(leaf)).and_then(|c| c.values.get(self.at));
-                row.number(leaf, *value.ok_or(missing())?)?;
+                let value = records.columns.get(usize::from(leaf)).and_then(|c| c.get(self.at));
+                row.number(leaf, value.ok_or(missing())?)?;
             }
         }
         Ok(())
@@ -354,7 +430,7 @@ fn play_steps(
             Step::Number(leaf) => {
                 let index = usize::from(leaf);
                 let (column, cursor) = records.columns.get(index).zip(cursors.get_mut(index)).ok_or(missing())?;
-                row.number(leaf, *column.values.get(cursor.0).ok_or(missing())?)?;
+                row.number(leaf, column.get(cursor.0).ok_or(missing())?)?;
                 cursor.0 += 1;
             }
             Step::Bytes(leaf) => {

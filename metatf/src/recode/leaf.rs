@@ -1,6 +1,6 @@
 //! One leaf's part of a block as planners see it: steps, what a step needs, and what metadata costs (spec 4, 4.1).
 
-use super::columns::{Column, Traits};
+use super::columns::{Column, Traits, Values};
 use crate::format::{Interpretation, Leaf, LeafKind};
 use crate::reader::Metadata;
 use crate::row_write::bytes_for;
@@ -90,6 +90,26 @@ pub(crate) struct Step {
 }
 
 impl Step {
+    /// Of one value; `previous` is the leaf's previous value, `last` the one that `same` compares with.
+    #[inline(always)]
+    fn of(value: u64, row: u32, (previous, last): (u64, u64)) -> Self {
+        let difference = value.wrapping_sub(previous);
+        Self {
+            row,
+            items: 1,
+            first: value,
+            last: value,
+            least: value,
+            most: value,
+            difference,
+            none: unsigned(value),
+            delta: signed(difference),
+            uniform: true,
+            same: value == last,
+            ..Self::default()
+        }
+    }
+
     /// Bytes of the first value in metadata.
     #[inline(always)]
     pub(crate) fn value_bytes(&self) -> u32 {
@@ -153,17 +173,19 @@ pub(crate) fn unsigned(raw: u64) -> u8 {
 
 impl Sequence {
     /// Of a leaf's column; `start` is the setting in force, `previous` the leaf's previous value, before the block. Not
-    /// `apart`: records that repeat a value may be taken together.
+    /// `apart`: records that repeat a value may be taken together. `room` is taken for the steps.
     pub(crate) fn new(
         column: &Column,
         traits: &Traits,
         rows: &[u32],
         (start, previous): (Setting, u64),
-        header: u32,
-        apart: bool,
+        (header, apart): (u32, bool),
+        room: &mut Vec<Step>,
     ) -> Self {
+        let mut steps = std::mem::take(room);
+        steps.clear();
         let mut sequence = Self {
-            steps: Vec::new(),
+            steps,
             start,
             may_set_previous: !traits.behind,
             single: !traits.repeated,
@@ -175,10 +197,22 @@ impl Sequence {
             Interpretation::Default(value) => value,
             _ => previous,
         };
-        if sequence.mergeable && column.previous.is_empty() {
-            sequence.plain(&column.values, rows, (previous, last));
-            return sequence;
-        }
+        let spread;
+        let values = match column.values() {
+            Values::Same(value, count) if sequence.mergeable => {
+                sequence.repeated((value, count), rows, (previous, last));
+                return sequence;
+            }
+            Values::Each(values) if sequence.mergeable && column.previous.is_empty() => {
+                sequence.plain(values, rows, (previous, last));
+                return sequence;
+            }
+            Values::Same(value, count) => {
+                spread = vec![value; count];
+                &spread
+            }
+            Values::Each(values) => values,
+        };
         let mut begin = 0;
         for (i, &row) in rows.iter().enumerate() {
             let end = if traits.repeated { column.ends.get(i).map_or(begin, |&e| e as usize) } else { i + 1 };
@@ -187,7 +221,7 @@ impl Sequence {
             if range.is_empty() {
                 continue;
             }
-            let step = sequence.step(column, range, row, previous, last);
+            let step = sequence.step((column, values), range, row, (previous, last));
             last = step.last;
             sequence.push(step);
         }
@@ -195,55 +229,57 @@ impl Sequence {
     }
 
     /// The steps of a leaf that has its previous value to itself and one occurrence in a record: the greater part of all.
-    fn plain(&mut self, values: &[u64], rows: &[u32], (mut previous, last): (u64, u64)) {
-        let mut last = last;
-        let mut rest = values.iter().zip(rows);
-        while let Some((&value, &row)) = rest.next() {
-            let difference = value.wrapping_sub(previous);
-            let (none, delta) = (unsigned(value), signed(difference));
-            let step = Step {
-                row,
-                items: 1,
-                first: value,
-                last: value,
-                least: value,
-                most: value,
-                difference,
-                none,
-                delta,
-                uniform: true,
-                same: value == last,
-                ..Step::default()
-            };
+    fn plain(&mut self, values: &[u64], rows: &[u32], (mut previous, mut last): (u64, u64)) {
+        let mut at = 0;
+        while let (Some(&value), Some(&row)) = (values.get(at), rows.get(at)) {
+            let step = Step::of(value, row, (previous, last));
             self.steps.push(step);
             (previous, last) = (value, value);
-            // Records that repeat the value: the first, those between, the last.
-            let more = rest.clone().take_while(|(v, _)| **v == value).count();
-            let again = Step { difference: 0, delta: 0, same: true, ..step };
-            let mut left = u32::try_from(more).unwrap_or(u32::MAX);
-            while left > 0 {
-                let run = if left as usize == more || left == 1 { 1 } else { (left - 1).min(LONGEST_RUN) };
-                if let Some((_, &row)) = rest.next() {
-                    self.steps.push(Step { row, items: run, run: run > 1, ..again });
-                }
-                if run > 1 {
-                    rest.nth(run as usize - 2);
-                }
-                left -= run;
-            }
+            let rest = values.get(at + 1..).unwrap_or_default();
+            let more = rest.iter().take_while(|&&v| v == value).count();
+            self.again(step, rows.get(at + 1..at + 1 + more).unwrap_or_default());
+            at += 1 + more;
+        }
+    }
+
+    /// The same for one value, so many times.
+    fn repeated(&mut self, (value, count): (u64, usize), rows: &[u32], before: (u64, u64)) {
+        if let Some((&first, rest)) = rows.get(..count).and_then(|rows| rows.split_first()) {
+            let step = Step::of(value, first, before);
+            self.steps.push(step);
+            self.again(step, rest);
+        }
+    }
+
+    /// Records that repeat a step's value: the first, those between, the last.
+    #[inline(always)]
+    fn again(&mut self, step: Step, rows: &[u32]) {
+        let again = Step { difference: 0, delta: 0, same: true, ..step };
+        let mut at = 0;
+        while let Some(&row) = rows.get(at) {
+            let left = u32::try_from(rows.len() - at).unwrap_or(u32::MAX);
+            let run = if at == 0 || left == 1 { 1 } else { (left - 1).min(LONGEST_RUN) };
+            self.steps.push(Step { row, items: run, run: run > 1, ..again });
+            at += run as usize;
         }
     }
 
     #[inline]
-    fn step(&self, column: &Column, range: std::ops::Range<usize>, row: u32, previous: u64, last: u64) -> Step {
-        let values = column.values.get(range.clone()).unwrap_or_default();
+    fn step(
+        &self,
+        (column, all): (&Column, &[u64]),
+        range: std::ops::Range<usize>,
+        row: u32,
+        (previous, last): (u64, u64),
+    ) -> Step {
+        let values = all.get(range.clone()).unwrap_or_default();
         let first = values.first().copied().unwrap_or(0);
         let mut step = Step { row, items: 0, first, last: first, least: first, most: first, ..Step::default() };
         step.uniform = true;
         for (i, &value) in range.clone().zip(values) {
             let before = match (column.previous.get(i), i.checked_sub(1)) {
                 (Some(&previous), _) => previous,
-                (None, Some(before)) => column.values.get(before).copied().unwrap_or(0),
+                (None, Some(before)) => all.get(before).copied().unwrap_or(0),
                 (None, None) => previous,
             };
             let difference = value.wrapping_sub(before);

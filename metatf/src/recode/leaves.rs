@@ -3,6 +3,7 @@
 use super::columns::{Column, Records, Traits};
 use super::leaf::{Path, Sequence, Setting};
 use super::pinned::{self, Pins, pinned};
+use super::planners::Scratch;
 use super::{Plan, named, optimal};
 use crate::format::Interpretation;
 use crate::row::FREE_ITEMS;
@@ -40,12 +41,12 @@ pub(super) struct LeafToPlan<'b> {
 
 impl LeafToPlan<'_> {
     /// Its changes; `cells` are the previous values at the start of the block.
-    pub(super) fn plan(self, cells: &[u64], header: u32, plan: Plan, scratch: &mut Vec<u8>) -> Vec<Due> {
+    pub(super) fn plan(self, cells: &[u64], header: u32, plan: Plan, scratch: &mut Scratch) -> Vec<Due> {
         let Self { kind, leaf, records, column, traits, plan: plans } = self;
         let previous = cells.get(traits.cell as usize).copied().unwrap_or(0);
         let apart = plans.pins.len() > 1;
         let start = (plans.start, previous);
-        let sequence = Sequence::new(column, traits, &records.rows, start, header, apart);
+        let sequence = Sequence::new(column, traits, &records.rows, start, (header, apart), &mut scratch.steps);
         // So many items need bytes that stand for them (spec 3.3).
         let many = traits.repeated && records.most_items as u64 > FREE_ITEMS;
         let path = match many && pinned(plans.start.interpretation).is_none() && !apart {
@@ -57,7 +58,9 @@ impl LeafToPlan<'_> {
             let row = sequence.steps.get(step as usize).map_or(0, |s| s.row);
             Due { row, kind, leaf, change }
         };
-        path.into_iter().map(due).collect()
+        let dues = path.into_iter().map(due).collect();
+        scratch.steps = sequence.steps;
+        dues
     }
 }
 
@@ -73,7 +76,7 @@ impl LeafPlan {
         self.pins.push((row, pin));
     }
 
-    fn path(&self, sequence: &Sequence, plan: Plan, scratch: &mut Vec<u8>) -> Path {
+    fn path(&self, sequence: &Sequence, plan: Plan, scratch: &mut Scratch) -> Path {
         let plan = if self.chosen { plan } else { Plan::Naive };
         let start = pinned(self.start.interpretation);
         let pins = pinned::in_force(sequence, &self.pins);

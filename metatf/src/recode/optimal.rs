@@ -15,6 +15,7 @@
 use super::lanes::{Any, Cost, Eight, Lanes};
 use super::leaf::{Path, Sequence, Step};
 use super::modes::{Family, Mode, Modes, families, widths};
+use super::planners::Scratch;
 use super::window::Windows;
 use crate::format::Interpretation;
 
@@ -26,12 +27,12 @@ const MOST_ITEMS: u32 = super::leaf::LONGEST_RUN;
 const REBASE: u32 = 40;
 
 /// The cheapest path of a leaf.
-pub(crate) fn path(sequence: &Sequence, scratch: &mut Vec<u8>) -> Path {
+pub(super) fn path(sequence: &Sequence, scratch: &mut Scratch) -> Path {
     if sequence.steps.is_empty() {
         return Path::new();
     }
     let summary = sequence.summary();
-    let windows = Windows::new(summary.extremes);
+    let windows = Windows::new(summary.extremes, std::mem::take(&mut scratch.begins));
     let widths = widths(sequence.start, summary.needs, &windows);
     let families = families(sequence);
     // What is kept but cannot be set again may be worth any number of bytes; a record of many items may take as many in
@@ -97,8 +98,9 @@ impl<'s, L: Lanes<N>, const N: usize, const F: usize> Search<'s, L, N, F> {
         }
     }
 
-    /// `from` is for the mode before each step and mode.
-    fn run(mut self, from: &mut Vec<u8>) -> Path {
+    /// The scratch is for the mode before each step and mode.
+    fn run(mut self, scratch: &mut Scratch) -> Path {
+        let from = &mut scratch.from;
         let kinds = Modes::<N, F>::KINDS;
         let steps = &self.modes.sequence.steps;
         let all = kinds * N * steps.len();
@@ -126,7 +128,9 @@ impl<'s, L: Lanes<N>, const N: usize, const F: usize> Search<'s, L, N, F> {
             }
             before = behind;
         }
-        self.trace_back(&costs, windows, from)
+        let path = self.trace_back(&costs, windows, from);
+        scratch.begins = self.windows.into_begins();
+        path
     }
 
     /// Modes that store bytes, and the same with width 0.
@@ -242,7 +246,7 @@ impl<'s, L: Lanes<N>, const N: usize, const F: usize> Search<'s, L, N, F> {
             let at = behind - 1;
             let mode = self.modes.mode(number, &self.windows);
             let (begin, from) = match mode.0 {
-                Mode::Window(w) => self.windows.get(w).map_or((at, 0), |w| w.begin(at)),
+                Mode::Window(window) => self.windows.begin(window, at),
                 _ => (at, from.get(at * kinds + number / N).map_or(0, |row| row[number % N])),
             };
             behind = begin;

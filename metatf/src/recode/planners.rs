@@ -1,14 +1,24 @@
 //! Who plans the leaves of a block: the caller's thread, or several. Leaves are planned apart, so nothing depends on it.
 
+use super::leaf::Step;
+use super::window::Begin;
 #[cfg(feature = "parallel")]
 use rayon::prelude::*;
+
+/// Room that is used again from leaf to leaf.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    pub(super) steps: Vec<Step>,
+    /// For each step and mode the mode before it.
+    pub(super) from: Vec<u8>,
+    pub(super) begins: Vec<Begin>,
+}
 
 /// Plans leaves.
 pub(super) struct Planners {
     #[cfg(feature = "parallel")]
     pool: Option<rayon::ThreadPool>,
-    /// Used again from leaf to leaf.
-    scratch: Vec<u8>,
+    scratch: Scratch,
 }
 
 impl Planners {
@@ -18,7 +28,7 @@ impl Planners {
         Self {
             #[cfg(feature = "parallel")]
             pool: (threads > 1).then(|| rayon::ThreadPoolBuilder::new().num_threads(threads).build().ok()).flatten(),
-            scratch: Vec::new(),
+            scratch: Scratch::default(),
         }
     }
 
@@ -26,12 +36,12 @@ impl Planners {
     pub(super) fn each<L: Send, T: Send>(
         &mut self,
         leaves: Vec<L>,
-        plan: impl Fn(L, &mut Vec<u8>) -> T + Sync + Send,
+        plan: impl Fn(L, &mut Scratch) -> T + Sync + Send,
     ) -> Vec<T> {
         #[cfg(feature = "parallel")]
         if let Some(pool) = &self.pool {
             let leaves = leaves.into_par_iter().with_max_len(1);
-            return pool.install(|| leaves.map_init(Vec::new, |scratch, leaf| plan(leaf, scratch)).collect());
+            return pool.install(|| leaves.map_init(Scratch::default, |scratch, leaf| plan(leaf, scratch)).collect());
         }
         leaves.into_iter().map(|leaf| plan(leaf, &mut self.scratch)).collect()
     }

@@ -45,14 +45,14 @@ pub(super) struct Window {
     /// before this one was not asked for.
     queue: Queue<i64>,
     next: u32,
-    /// For each step asked for: where the cheapest run to here begins, and the mode it came from were it to begin here.
-    begins: Vec<Begin>,
 }
 
+/// Where a window's cheapest run to a step begins, and the mode it came from were it to begin here.
 #[derive(Debug)]
-struct Begin {
+pub(super) struct Begin {
     at: u32,
     begin: u32,
+    window: u8,
     from: u8,
 }
 
@@ -61,18 +61,21 @@ pub(super) struct Windows {
     /// One for each lane.
     reaches: Vec<Reach>,
     windows: Vec<Window>,
+    /// For each step, and each window that it was asked of, in their order.
+    begins: Vec<Begin>,
 }
 
 impl Windows {
-    /// For steps with values from `least` to `most`.
-    pub(super) fn new((least, most): (u64, u64)) -> Self {
-        let mut new = Self::default();
+    /// For steps with values from `least` to `most`; `begins` is room.
+    pub(super) fn new((least, most): (u64, u64), mut begins: Vec<Begin>) -> Self {
+        begins.clear();
+        let mut new = Self { begins, ..Self::default() };
         for width in 1..unsigned(most).min(WIDEST + 1) {
             let bytes = |most: u64| bytes_for(base(most, width), false);
             let first = new.windows.len();
             for bytes in bytes(least)..=bytes(most) {
                 let limit = (u64::MAX >> (64 - 8 * u32::from(bytes))).saturating_add(half(width) - 1);
-                new.windows.push(Window { width, bytes, limit, queue: Queue::default(), next: 0, begins: Vec::new() });
+                new.windows.push(Window { width, bytes, limit, queue: Queue::default(), next: 0 });
             }
             let span = half(width) * 2 - 1;
             new.reaches.push(Reach {
@@ -127,9 +130,11 @@ impl Windows {
                 if window.limit < step.most {
                     continue;
                 }
-                let cost = window.cost(at, reach.start, (level, enter.1)) + width * behind;
-                if cost < best.0 {
-                    *best = (cost, u8::try_from(number).unwrap_or(u8::MAX));
+                let (begin, cost) = window.cost(at, reach.start, level);
+                let number = u8::try_from(number).unwrap_or(u8::MAX);
+                self.begins.push(Begin { at, begin, window: number, from: enter.1 });
+                if cost + width * behind < best.0 {
+                    *best = (cost + width * behind, number);
                 }
                 if window.limit >= highest {
                     break;
@@ -138,13 +143,29 @@ impl Windows {
         }
         best
     }
+
+    /// Where a window's cheapest run that ends behind a step begins, and the mode before it.
+    pub(super) fn begin(&self, window: usize, at: usize) -> (usize, u8) {
+        let find = |at: usize| {
+            let key = |b: &Begin| (b.at as usize, usize::from(b.window));
+            let found = self.begins.binary_search_by_key(&(at, window), key).ok();
+            found.and_then(|i| self.begins.get(i))
+        };
+        let begin = find(at).map_or(at, |b| b.begin as usize);
+        (begin, find(begin).map_or(0, |b| b.from))
+    }
+
+    /// Gives the room back.
+    pub(super) fn into_begins(self) -> Vec<Begin> {
+        self.begins
+    }
 }
 
 impl Window {
-    /// What the cheapest run to this step costs, less the bytes of all steps up to it, where it begins at `start` at the
-    /// earliest, and beginning one here costs `level` and comes from mode `from`.
+    /// Where the cheapest run to this step begins, and what it costs, less the bytes of all steps up to it; it begins at
+    /// `start` at the earliest, and beginning one here costs `level`.
     #[inline(always)]
-    fn cost(&mut self, at: u32, start: u32, (level, from): (i64, u8)) -> i64 {
+    fn cost(&mut self, at: u32, start: u32, level: i64) -> (u32, i64) {
         let level = level + i64::from(self.bytes);
         let mut first = (at, level);
         if self.next != at || start == at {
@@ -154,18 +175,7 @@ impl Window {
             first = self.queue.first_from(start).unwrap_or(first);
         }
         self.next = at + 1;
-        self.begins.push(Begin { at, begin: first.0, from });
-        first.1
-    }
-
-    /// Where the cheapest run that ends behind this step begins, and the mode before it.
-    pub(super) fn begin(&self, at: usize) -> (usize, u8) {
-        let find = |at: usize| {
-            let found = self.begins.binary_search_by_key(&at, |b| b.at as usize).ok();
-            found.and_then(|i| self.begins.get(i))
-        };
-        let begin = find(at).map_or(at, |b| b.begin as usize);
-        (begin, find(begin).map_or(0, |b| b.from))
+        first
     }
 }
 

@@ -310,7 +310,7 @@ impl SectionPlans {
         for (kind, (records, plans)) in self.columns.kinds.iter().zip(&mut self.leaves).enumerate() {
             let columns = records.columns.iter().zip(&records.traits);
             for (leaf, ((column, traits), plan)) in columns.zip(plans).enumerate() {
-                if plan.settable && !column.values.is_empty() {
+                if plan.settable && !column.values().is_empty() {
                     leaves.push(LeafToPlan { kind, leaf, records, column, traits, plan });
                 }
             }
