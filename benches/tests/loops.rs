@@ -46,13 +46,15 @@ fn hatf() {
     assert_eq!(hand::best::count(&chunks), Some(counts));
     for trace in [&trace, &best] {
         assert_eq!((plain::all(trace).unwrap(), plain::one(trace).unwrap()), (sum, one));
+        assert_eq!((plain::each_all(trace).unwrap(), plain::each_one(trace).unwrap()), (sum, one));
+        assert_eq!(plain::each_count(trace).unwrap(), counts);
         assert_eq!((hatf10::universal_all(trace).unwrap(), hatf10::universal_one(trace).unwrap()), (sum, one));
         assert_eq!((plain::count(trace).unwrap(), hatf10::universal_count(trace).unwrap()), (counts, counts));
         assert_eq!(plain::all_read(&**trace).unwrap(), sum);
     }
     let trace = split::write(&events, &hatf10::stored(), Fit::Widen, false, Vec::new()).unwrap();
     assert_eq!(
-        (split::all(&trace).unwrap(), split::one(&trace).unwrap(), split::count(&trace).unwrap()),
+        (split::all(&trace).unwrap(), split::each_one(&trace).unwrap(), split::each_count(&trace).unwrap()),
         (sum, one, counts)
     );
 }
@@ -65,7 +67,11 @@ fn heaps() {
     let options = heap::options();
     let trace = heap::model::write(&events, &options, Vec::new()).unwrap();
     assert_eq!(
-        (heap::model::all(&trace).unwrap(), heap::model::one(&trace).unwrap(), heap::model::count(&trace).unwrap()),
+        (
+            heap::model::all(&trace).unwrap(),
+            heap::model::each_one(&trace).unwrap(),
+            heap::model::each_count(&trace).unwrap()
+        ),
         expected
     );
     let mut again = Vec::new();
@@ -73,12 +79,20 @@ fn heaps() {
     assert_eq!(again, events);
     let trace = heap::values::write(&events, &options, Vec::new()).unwrap();
     assert_eq!(
-        (heap::values::all(&trace).unwrap(), heap::values::one(&trace).unwrap(), heap::values::count(&trace).unwrap()),
+        (
+            heap::values::all(&trace).unwrap(),
+            heap::values::each_one(&trace).unwrap(),
+            heap::values::each_count(&trace).unwrap()
+        ),
         expected
     );
     let trace = heap::split::write(&events, &options, Vec::new()).unwrap();
     assert_eq!(
-        (heap::split::all(&trace).unwrap(), heap::split::one(&trace).unwrap(), heap::split::count(&trace).unwrap()),
+        (
+            heap::split::all(&trace).unwrap(),
+            heap::split::each_one(&trace).unwrap(),
+            heap::split::each_count(&trace).unwrap()
+        ),
         expected
     );
 }

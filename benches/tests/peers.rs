@@ -69,3 +69,20 @@ fn formats_read_in_place() {
     assert_eq!((rkyv::all(checked), rkyv::count(checked)), (sum, counts));
     assert_eq!(rkyv::all(rkyv::unchecked(&bytes)), sum);
 }
+
+#[cfg(feature = "arrow")]
+#[test]
+fn columnar_formats() {
+    use metatf_bench::peers::arrow;
+    let (calls, sum, counts) = some().unwrap();
+    let mut bytes = Vec::new();
+    arrow::ipc_encode(&calls, &mut bytes).unwrap();
+    let bytes = bytes.into();
+    assert_eq!((arrow::ipc_all(&bytes).unwrap(), arrow::ipc_count(&bytes).unwrap()), (sum, counts));
+    for zstd in [false, true] {
+        let mut bytes = Vec::new();
+        arrow::parquet_encode(&calls, zstd, &mut bytes).unwrap();
+        let bytes = bytes.into();
+        assert_eq!((arrow::parquet_all(&bytes).unwrap(), arrow::parquet_count(&bytes).unwrap()), (sum, counts));
+    }
+}

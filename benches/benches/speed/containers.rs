@@ -15,7 +15,7 @@ pub(crate) fn run(suite: &mut Suite, input: &Input) -> Result<()> {
     let expected = Expected::of(input).all;
     let records = input.events.len() as f64;
     let mut table = Table::new(
-        "Reading plain HATF 1.0 by `next`, all fields: million records a second",
+        "Reading plain HATF 1.0 by `for_each`, all fields: million records a second",
         &["", "from memory", "mapped file", "`Read` of a file", "pipe", "bytes a record"],
     );
     let with = |codec| WriteOptions { codec, filter: Filter::None, ..WriteOptions::default() };
@@ -32,7 +32,7 @@ pub(crate) fn run(suite: &mut Suite, input: &Input) -> Result<()> {
         let path = file.path();
         let id = |source: &str| format!("{name}-{source}");
         let cells = [
-            suite.rate("container", &id("memory"), &expected, || plain::all(black_box(&trace)))?,
+            suite.rate("container", &id("memory"), &expected, || plain::each_all(black_box(&trace)))?,
             suite.rate("container", &id("mapped"), &expected, || plain::all_open(path))?,
             suite.rate("container", &id("read"), &expected, || plain::all_read(File::open(path)?))?,
             suite.rate("container", &id("pipe"), &expected, || through_pipe(&trace))?,

@@ -96,7 +96,39 @@ pub(crate) fn run(suite: &mut Suite, input: &Input) -> Result<()> {
         table.row(label, [encoded, all, all.ratio(base), count, raw, zstd]);
     }
     archived(suite, &mut table, &calls, &expected, base)?;
+    #[cfg(feature = "arrow")]
+    columnar(suite, &mut table, &calls, &expected, base)?;
+    #[cfg(not(feature = "arrow"))]
+    suite.leave_out("Arrow IPC and Parquet: `--features arrow` adds them");
     suite.table(table);
+    Ok(())
+}
+
+#[cfg(feature = "arrow")]
+fn columnar(suite: &mut Suite, table: &mut Table, calls: &[Call], expected: &Expected, base: Cell) -> Result<()> {
+    use ::prost::bytes::Bytes;
+    use arrow_buffer::Buffer;
+    use metatf_bench::peers::arrow;
+
+    let mut bytes = Vec::new();
+    let encoded = suite.rate("peer", "arrow-encode", &(), || arrow::ipc_encode(black_box(calls), &mut bytes))?;
+    let sizes = sizes(&bytes, calls.len())?;
+    let buffer = Buffer::from_vec(bytes);
+    let all = suite.rate("peer", "arrow-all", &expected.all, || arrow::ipc_all(black_box(&buffer)))?;
+    let count = suite.rate("peer", "arrow-count", &expected.counts, || arrow::ipc_count(black_box(&buffer)))?;
+    let [raw, zstd] = sizes;
+    table.row("Arrow IPC", [encoded, all, all.ratio(base), count, raw, zstd]);
+
+    let size = |bytes: &[u8]| Cell::Number(bytes.len() as f64 / calls.len() as f64);
+    let mut compressed = Vec::new();
+    arrow::parquet_encode(calls, true, &mut compressed)?;
+    let mut bytes = Vec::new();
+    let encoded =
+        suite.rate("peer", "parquet-encode", &(), || arrow::parquet_encode(black_box(calls), false, &mut bytes))?;
+    let bytes = Bytes::from(bytes);
+    let all = suite.rate("peer", "parquet-all", &expected.all, || arrow::parquet_all(black_box(&bytes)))?;
+    let count = suite.rate("peer", "parquet-count", &expected.counts, || arrow::parquet_count(black_box(&bytes)))?;
+    table.row("Parquet", [encoded, all, all.ratio(base), count, size(&bytes), size(&compressed)]);
     Ok(())
 }
 

@@ -59,10 +59,12 @@ pub(crate) fn run(suite: &mut Suite, input: &Input) -> Result<()> {
     ];
     let plain = by_hand(&mut table, "plain HATF 1.0: hand-written loop", hand, content.len() as f64 / records);
     let generated: Loops = (hatf10::plain::all, hatf10::plain::one, hatf10::plain::count);
+    let each: Loops = (hatf10::plain::each_all, hatf10::plain::each_one, hatf10::plain::each_count);
     let universal: Loops = (hatf10::universal_all, hatf10::universal_one, hatf10::universal_count);
     let sum = expected.all;
     let ways = [
         ("plain", "plain HATF 1.0: generated, `next`", generated),
+        ("plain-each", "plain HATF 1.0: generated, `for_each`", each),
         ("plain-universal", "plain HATF 1.0: universal", universal),
     ];
     for (name, label, loops) in ways {
@@ -80,6 +82,7 @@ pub(crate) fn run(suite: &mut Suite, input: &Input) -> Result<()> {
     let best = by_hand(&mut table, "full of metadata (`best`): hand-written loop", hand, trace.len() as f64 / records);
     let ways = [
         ("best", "full of metadata (`best`): generated, `next`", generated),
+        ("best-each", "full of metadata (`best`): generated, `for_each`", each),
         ("best-universal", "full of metadata (`best`): universal", universal),
     ];
     for (name, label, loops) in ways {
@@ -88,19 +91,29 @@ pub(crate) fn run(suite: &mut Suite, input: &Input) -> Result<()> {
     }
 
     let trace = hatf10::split::write(&input.events, &hatf10::stored(), hatf10::Fit::Widen, false, Vec::new())?;
-    let loops: Loops = (hatf10::split::all, hatf10::split::one, hatf10::split::count);
-    let label = "`HATF10-split`: generated, `next`";
+    let loops: Loops = (hatf10::split::each_all, hatf10::split::each_one, hatf10::split::each_count);
+    let label = "`HATF10-split`: generated, `for_each`";
     row(suite, &mut table, &Way { name: "split", label, trace: &trace, loops, sum, base: plain }, &expected, records)?;
 
     let (model, values, split) = (heap::model::write, heap::values::write, heap::split::write);
     let ways: [(_, _, heap::Write, Loops); 3] = [
-        ("heap", "`heap.dtd`", model, (heap::model::all, heap::model::one, heap::model::count)),
-        ("heap-values", "`heap-values.dtd`", values, (heap::values::all, heap::values::one, heap::values::count)),
-        ("heap-split", "`heap-split.dtd`", split, (heap::split::all, heap::split::one, heap::split::count)),
+        ("heap", "`heap.dtd`", model, (heap::model::each_all, heap::model::each_one, heap::model::each_count)),
+        (
+            "heap-values",
+            "`heap-values.dtd`",
+            values,
+            (heap::values::each_all, heap::values::each_one, heap::values::each_count),
+        ),
+        (
+            "heap-split",
+            "`heap-split.dtd`",
+            split,
+            (heap::split::each_all, heap::split::each_one, heap::split::each_count),
+        ),
     ];
     for (name, label, write, loops) in ways {
         let trace = write(&input.events, &heap::options(), Vec::new())?;
-        let label = &format!("{label}, zstd: generated, `next`");
+        let label = &format!("{label}, zstd: generated, `for_each`");
         let way = Way { name, label, trace: &trace, loops, sum: expected.more, base: plain };
         row(suite, &mut table, &way, &expected, records)?;
     }

@@ -59,13 +59,18 @@ const LOOPS: &[Loop] = &[
     reading!("plain, `next`, all fields", "plain.mtf", plain::all),
     reading!("plain, `next`, one field", "plain.mtf", plain::one),
     reading!("plain, `next`, count by tag", "plain.mtf", plain::count),
+    reading!("plain, `for_each`, all fields", "plain.mtf", plain::each_all),
+    reading!("plain, `for_each`, one field", "plain.mtf", plain::each_one),
+    reading!("plain, `for_each`, count by tag", "plain.mtf", plain::each_count),
     reading!("plain, universal, all fields", "plain.mtf", hatf10::universal_all),
     reading!("plain, universal, count by tag", "plain.mtf", hatf10::universal_count),
     by_hand!("`best`, hand-written, all fields", "best.mtf", hand::best::chunks, hand::best::all),
     reading!("`best`, `next`, all fields", "best.mtf", plain::all),
+    reading!("`best`, `for_each`, all fields", "best.mtf", plain::each_all),
     reading!("`best`, universal, all fields", "best.mtf", hatf10::universal_all),
-    reading!("`HATF10-split`, `next`, all fields", "split.mtf", split::all),
+    reading!("`HATF10-split`, `for_each`, all fields", "split.mtf", split::each_all),
     reading!("`heap.dtd`, `next`, all fields", "heap.mtf", heap::model::all),
+    reading!("`heap.dtd`, `for_each`, all fields", "heap.mtf", heap::model::each_all),
     writing!("plain, hand-written, written", |events, mut out| {
         hand::plain::write(events, &mut out);
         Ok(out)

@@ -148,20 +148,58 @@ macro_rules! format {
                 Ok(counts)
             }
 
-            /// The sum of all fields of a file, which is mapped, or of a pipe.
+            fn sum_each(mut trace: Trace<'_>) -> Result<u64> {
+                let mut sum = 0_u64;
+                trace.for_each(|record| sum = sum.wrapping_add(fields(&record)))?;
+                Ok(sum)
+            }
+
+            /// The sum of all fields, by `for_each`.
+            ///
+            /// # Errors
+            /// What is wrong with the trace.
+            pub fn each_all(trace: &[u8]) -> Result<u64> {
+                sum_each(Trace::from_slice(trace)?)
+            }
+
+            /// The sum of the sizes of allocations, by `for_each`.
+            ///
+            /// # Errors
+            /// What is wrong with the trace.
+            pub fn each_one(trace: &[u8]) -> Result<u64> {
+                let mut sum = 0_u64;
+                Trace::from_slice(trace)?.for_each(|record| {
+                    if let Record::Heap(Heap::Alloc(alloc)) = record {
+                        sum = sum.wrapping_add(alloc.size);
+                    }
+                })?;
+                Ok(sum)
+            }
+
+            /// How many of each kind, by `for_each`.
+            ///
+            /// # Errors
+            /// What is wrong with the trace.
+            pub fn each_count(trace: &[u8]) -> Result<Counts> {
+                let mut counts = [0; 3];
+                Trace::from_slice(trace)?.for_each(|record| note(&mut counts, &record))?;
+                Ok(counts)
+            }
+
+            /// The sum of all fields of a file, which is mapped, by `for_each`.
             ///
             /// # Errors
             /// What is wrong with the trace.
             pub fn all_open(path: &Path) -> Result<u64> {
-                sum(Trace::open(path)?)
+                sum_each(Trace::open(path)?)
             }
 
-            /// The sum of all fields of what is read.
+            /// The sum of all fields of what is read, by `for_each`.
             ///
             /// # Errors
             /// What is wrong with the trace.
             pub fn all_read(read: impl Read) -> Result<u64> {
-                sum(Trace::from_read(read)?)
+                sum_each(Trace::from_read(read)?)
             }
         }
     };

@@ -53,6 +53,32 @@ macro_rules! format {
                 writer.finish()
             }
 
+            #[inline(always)]
+            fn fields(record: &Record) -> u64 {
+                match record {
+                    Record::Heap(Heap::Malloc(m)) => m.size.wrapping_add(m.address),
+                    Record::Heap(Heap::Realloc(r)) => r.size.wrapping_add(r.old).wrapping_add(r.address),
+                    Record::Heap(Heap::Free(f)) => f.address,
+                    _ => 0,
+                }
+            }
+
+            #[inline(always)]
+            fn size(record: &Record) -> u64 {
+                if let Record::Heap(Heap::Malloc(malloc)) = record { malloc.size } else { 0 }
+            }
+
+            #[inline(always)]
+            fn note(counts: &mut Counts, record: &Record) {
+                let [allocs, reallocs, frees] = counts;
+                match record {
+                    Record::Heap(Heap::Malloc(_)) => *allocs += 1,
+                    Record::Heap(Heap::Realloc(_)) => *reallocs += 1,
+                    Record::Heap(Heap::Free(_)) => *frees += 1,
+                    _ => {}
+                }
+            }
+
             /// The sum of sizes and addresses.
             ///
             /// # Errors
@@ -61,47 +87,39 @@ macro_rules! format {
                 let mut trace = Trace::from_slice(trace)?;
                 let mut sum = 0_u64;
                 while let Some(record) = trace.next()? {
-                    sum = sum.wrapping_add(match record {
-                        Record::Heap(Heap::Malloc(m)) => m.size.wrapping_add(m.address),
-                        Record::Heap(Heap::Realloc(r)) => r.size.wrapping_add(r.old).wrapping_add(r.address),
-                        Record::Heap(Heap::Free(f)) => f.address,
-                        _ => 0,
-                    });
+                    sum = sum.wrapping_add(fields(&record));
                 }
                 Ok(sum)
             }
 
-            /// The sum of the sizes of allocations.
+            /// The sum of sizes and addresses, by `for_each`.
             ///
             /// # Errors
             /// What is wrong with the trace.
-            pub fn one(trace: &[u8]) -> Result<u64> {
-                let mut trace = Trace::from_slice(trace)?;
+            pub fn each_all(trace: &[u8]) -> Result<u64> {
                 let mut sum = 0_u64;
-                while let Some(record) = trace.next()? {
-                    if let Record::Heap(Heap::Malloc(malloc)) = record {
-                        sum = sum.wrapping_add(malloc.size);
-                    }
-                }
+                Trace::from_slice(trace)?.for_each(|record| sum = sum.wrapping_add(fields(&record)))?;
                 Ok(sum)
             }
 
-            /// How many of each kind.
+            /// The sum of the sizes of allocations, by `for_each`.
             ///
             /// # Errors
             /// What is wrong with the trace.
-            pub fn count(trace: &[u8]) -> Result<Counts> {
-                let mut trace = Trace::from_slice(trace)?;
-                let [mut allocs, mut reallocs, mut frees] = [0; 3];
-                while let Some(record) = trace.next()? {
-                    match record {
-                        Record::Heap(Heap::Malloc(_)) => allocs += 1,
-                        Record::Heap(Heap::Realloc(_)) => reallocs += 1,
-                        Record::Heap(Heap::Free(_)) => frees += 1,
-                        _ => {}
-                    }
-                }
-                Ok([allocs, reallocs, frees])
+            pub fn each_one(trace: &[u8]) -> Result<u64> {
+                let mut sum = 0_u64;
+                Trace::from_slice(trace)?.for_each(|record| sum = sum.wrapping_add(size(&record)))?;
+                Ok(sum)
+            }
+
+            /// How many of each kind, by `for_each`.
+            ///
+            /// # Errors
+            /// What is wrong with the trace.
+            pub fn each_count(trace: &[u8]) -> Result<Counts> {
+                let mut counts = [0; 3];
+                Trace::from_slice(trace)?.for_each(|record| note(&mut counts, &record))?;
+                Ok(counts)
             }
         }
     };

@@ -3,6 +3,8 @@
 
 #![allow(missing_docs, reason = "rkyv's derive macro makes public types without")]
 
+#[cfg(feature = "arrow")]
+pub mod arrow;
 pub mod binary;
 pub mod bincode;
 pub mod capnp;

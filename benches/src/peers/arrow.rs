@@ -1,0 +1,154 @@
+//! Arrow IPC and Parquet: columns of kind, size, address and old address. Nothing is decoded from Arrow's columns, so they are a limit
+//! more than a peer.
+
+use super::Call;
+use crate::{Counts, Result};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{UInt8Type, UInt64Type};
+use arrow_array::{RecordBatch, UInt8Array, UInt64Array};
+use arrow_buffer::Buffer;
+use arrow_ipc::reader::StreamDecoder;
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::{DataType, Field, Schema};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::{ArrowWriter, ProjectionMask};
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+use prost::bytes::Bytes;
+use std::sync::Arc;
+
+const ALLOC: u8 = 4;
+const REALLOC: u8 = 5;
+const FREE: u8 = 6;
+
+/// Events in a batch of Arrow's, which are larger than messages.
+const BATCH: usize = 65_536;
+
+fn schema() -> Arc<Schema> {
+    let number = |name| Field::new(name, DataType::UInt64, false);
+    let kind = Field::new("kind", DataType::UInt8, false);
+    Arc::new(Schema::new(vec![kind, number("size"), number("address"), number("old")]))
+}
+
+fn batch(schema: &Arc<Schema>, calls: &[Call]) -> Result<RecordBatch> {
+    let mut kinds = Vec::with_capacity(calls.len());
+    let [mut sizes, mut addresses, mut olds] = [(); 3].map(|()| Vec::with_capacity(calls.len()));
+    for call in calls {
+        let (kind, size, address, old) = match *call {
+            Call::Alloc { size, address } => (ALLOC, size, address, 0),
+            Call::Realloc { old, address } => (REALLOC, 0, address, old),
+            Call::Free { address } => (FREE, 0, address, 0),
+        };
+        kinds.push(kind);
+        sizes.push(size);
+        addresses.push(address);
+        olds.push(old);
+    }
+    let [sizes, addresses, olds] = [sizes, addresses, olds].map(|values| Arc::new(UInt64Array::from(values)) as _);
+    let kinds = Arc::new(UInt8Array::from(kinds));
+    Ok(RecordBatch::try_new(Arc::clone(schema), vec![kinds, sizes, addresses, olds])?)
+}
+
+/// The sum of the numbers in a batch.
+fn sum(batch: &RecordBatch) -> u64 {
+    let columns = batch.columns().iter().filter_map(|column| column.as_primitive_opt::<UInt64Type>());
+    columns.fold(0, |sum, column| column.values().iter().fold(sum, |sum, value| sum.wrapping_add(*value)))
+}
+
+/// Counts the kinds of a batch, its first column.
+fn note(batch: &RecordBatch, counts: &mut Counts) {
+    let kinds = batch.columns().first().and_then(|column| column.as_primitive_opt::<UInt8Type>());
+    let kinds = kinds.map_or(&[][..], |kinds| kinds.values());
+    for (count, kind) in counts.iter_mut().zip([ALLOC, REALLOC, FREE]) {
+        *count += kinds.iter().filter(|&&k| k == kind).count() as u64;
+    }
+}
+
+/// Writes the events as an Arrow stream.
+///
+/// # Errors
+/// None that is expected.
+pub fn ipc_encode(calls: &[Call], out: &mut Vec<u8>) -> Result<()> {
+    out.clear();
+    let schema = schema();
+    let mut writer = StreamWriter::try_new(out, &schema)?;
+    for calls in calls.chunks(BATCH) {
+        writer.write(&batch(&schema, calls)?)?;
+    }
+    Ok(writer.finish()?)
+}
+
+/// Batches are parts of the buffer, not copies.
+fn ipc_each(bytes: &Buffer, mut visit: impl FnMut(&RecordBatch)) -> Result<()> {
+    let mut decoder = StreamDecoder::new();
+    let mut rest = bytes.clone();
+    while let Some(batch) = decoder.decode(&mut rest)? {
+        visit(&batch);
+    }
+    Ok(decoder.finish()?)
+}
+
+/// The sum of all fields of an Arrow stream.
+///
+/// # Errors
+/// What is wrong with the bytes.
+pub fn ipc_all(bytes: &Buffer) -> Result<u64> {
+    let mut all = 0_u64;
+    ipc_each(bytes, |batch| all = all.wrapping_add(sum(batch)))?;
+    Ok(all)
+}
+
+/// How many of each kind, of an Arrow stream.
+///
+/// # Errors
+/// What is wrong with the bytes.
+pub fn ipc_count(bytes: &Buffer) -> Result<Counts> {
+    let mut counts = [0; 3];
+    ipc_each(bytes, |batch| note(batch, &mut counts))?;
+    Ok(counts)
+}
+
+/// Writes the events as a Parquet file, with the encodings that its writer takes by default; compressed by zstd at level 3 or not
+/// compressed.
+///
+/// # Errors
+/// None that is expected.
+pub fn parquet_encode(calls: &[Call], zstd: bool, out: &mut Vec<u8>) -> Result<()> {
+    out.clear();
+    let compression = if zstd { Compression::ZSTD(ZstdLevel::try_new(3)?) } else { Compression::UNCOMPRESSED };
+    let properties = WriterProperties::builder().set_compression(compression).build();
+    let schema = schema();
+    let mut writer = ArrowWriter::try_new(out, Arc::clone(&schema), Some(properties))?;
+    for calls in calls.chunks(BATCH) {
+        writer.write(&batch(&schema, calls)?)?;
+    }
+    writer.close()?;
+    Ok(())
+}
+
+/// The sum of all fields of a Parquet file.
+///
+/// # Errors
+/// What is wrong with the bytes.
+pub fn parquet_all(bytes: &Bytes) -> Result<u64> {
+    let reader = ParquetRecordBatchReaderBuilder::try_new(bytes.clone())?.with_batch_size(8192).build()?;
+    let mut all = 0_u64;
+    for batch in reader {
+        all = all.wrapping_add(sum(&batch?));
+    }
+    Ok(all)
+}
+
+/// How many of each kind, of a Parquet file, by its first column alone.
+///
+/// # Errors
+/// What is wrong with the bytes.
+pub fn parquet_count(bytes: &Bytes) -> Result<Counts> {
+    let builder = ParquetRecordBatchReaderBuilder::try_new(bytes.clone())?;
+    let kinds = ProjectionMask::roots(builder.parquet_schema(), [0]);
+    let mut counts = [0; 3];
+    for batch in builder.with_projection(kinds).with_batch_size(8192).build()? {
+        note(&batch?, &mut counts);
+    }
+    Ok(counts)
+}
