@@ -2,7 +2,7 @@
 //! stored with one check and no change of length.
 
 /// Bytes filled ahead at a time.
-const AHEAD: usize = 4096;
+const AHEAD: usize = 16 << 10;
 
 /// A buffer of encoded records.
 #[derive(Debug, Default)]

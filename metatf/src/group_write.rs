@@ -51,11 +51,11 @@ impl<S: Sink> RecordWriter<S> {
             records: chunk.records,
             group: self.group,
         };
-        self.put(spec, &chunk.raw, &chunk.ends)
+        self.put_part(spec, &chunk.raw, &chunk.ends)
     }
 
     /// Hands a chunk of the group to the container; the group's first one starts it.
-    fn put(&mut self, spec: ChunkSpec, raw: &[u8], ends: &[u32]) -> Result<()> {
+    fn put_part(&mut self, spec: ChunkSpec, raw: &[u8], ends: &[u32]) -> Result<()> {
         let group_start = !spec.shared && std::mem::take(&mut self.group_start);
         match &mut self.layout {
             Some(Layout::Chunks(chunks)) => chunks.data_records(ChunkSpec { group_start, ..spec }, raw, ends),
@@ -128,7 +128,7 @@ impl<S: Sink> RecordWriter<S> {
         if let Some(writer) = self.sections.get_mut(section) {
             writer.state.reset(&self.format);
         }
-        self.put(spec, &raw, &[])
+        self.put_part(spec, &raw, &[])
     }
 
     /// The width the DTD gives the leaf of a section of one number.
@@ -185,7 +185,7 @@ impl<S: Sink> RecordWriter<S> {
             records: segment.count,
             group: self.group,
         };
-        self.put(spec, &segment.raw, &[])
+        self.put_part(spec, &segment.raw, &[])
     }
 
     /// Encodes numbers, chunk by chunk, each in the least width that holds all of its own (version 0: the DTD's).
@@ -233,7 +233,7 @@ impl<S: Sink> RecordWriter<S> {
                 records,
                 group: self.group,
             };
-            self.put(spec, &out, &[])?;
+            self.put_part(spec, &out, &[])?;
         }
         Ok(())
     }

@@ -215,6 +215,36 @@ impl Attempt {
 }
 
 /// Takes the leaves of one record, in order. What [`Row`](crate::Row) is for reading.
+pub trait Put {
+    /// What stands for an error here.
+    type Error;
+
+    /// Stops with an error of the caller's.
+    fn stop(&mut self, error: Error) -> Self::Error;
+
+    /// Encodes the value of the numeric leaf `leaf`.
+    ///
+    /// # Errors
+    /// A constant with another value. A value that does not fit is noted; the writer deals with it after the record.
+    fn number(&mut self, leaf: u8, value: u64) -> Result<(), Self::Error>;
+
+    /// Encodes the byte array `leaf`.
+    ///
+    /// # Errors
+    /// Bytes of another length than the leaf's width says.
+    fn bytes(&mut self, leaf: u8, bytes: &[u8]) -> Result<(), Self::Error>;
+
+    /// Announces `count` repeated items, which must be what the counting leaf says.
+    ///
+    /// # Errors
+    /// Items so many that no reader would take them (spec 3.3).
+    fn items(&mut self, count: usize) -> Result<(), Self::Error>;
+
+    /// The last value written for a leaf of this record.
+    fn last(&self, leaf: u8) -> u64;
+}
+
+/// Encodes a record whatever the state of its section.
 pub struct RowWriter<'t> {
     pub(crate) format: &'t Format,
     pub(crate) record: &'t Record,
@@ -269,39 +299,6 @@ pub(crate) fn bytes_for(raw: u64, signed: bool) -> u8 {
 }
 
 impl RowWriter<'_> {
-    /// Encodes the value of the numeric leaf `leaf`.
-    ///
-    /// # Errors
-    /// A constant with another value. A value that does not fit is noted; the writer deals with it after the record.
-    #[inline(always)]
-    pub fn number(&mut self, leaf: u8, value: u64) -> Result<()> {
-        let plan = self.state.plans.get(self.first + usize::from(leaf));
-        let room = self.out.get_mut(self.at..).and_then(|room| room.first_chunk_mut());
-        if let (Some(plan), Some(room)) = (plan, room) {
-            if plan.flags & (SPECIAL | BYTES) == 0 {
-                let plain = value.wrapping_sub(plan.base);
-                let raw = if plan.flags == 0 { plain } else { plain.wrapping_sub(history(plan, &self.state.cells)) };
-                if fits(raw, plan) {
-                    // All eight bytes; the next leaf overwrites those that this one does not store.
-                    *room = bytes_of(raw, plan, self.order);
-                    self.at += usize::from(plan.width);
-                    if plan.flags != 0 {
-                        self.attempt.remember(plan, &self.state.cells);
-                        note(value, plan, &mut self.state.cells);
-                    }
-                    return Ok(());
-                }
-            } else if plan.flags & PREDICTED != 0 {
-                *room = [0; 8];
-                let at = self.at;
-                self.at += usize::from(plan.width);
-                self.attempt.pend(self.state, self.first + usize::from(leaf), leaf, value, at);
-                return Ok(());
-            }
-        }
-        self.apart(|row| row.number_apart(leaf, value))
-    }
-
     /// Goes on with a row of its own, so that this one, whose address nobody else takes, is kept in registers.
     #[inline(always)]
     fn apart<T>(&mut self, go_on: impl FnOnce(&mut RowWriter<'_>) -> T) -> T {
@@ -392,30 +389,6 @@ impl RowWriter<'_> {
         Ok(true)
     }
 
-    /// Encodes the byte array `leaf`.
-    ///
-    /// # Errors
-    /// Bytes of another length than the leaf's width says.
-    #[inline(always)]
-    pub fn bytes(&mut self, leaf: u8, bytes: &[u8]) -> Result<()> {
-        let plan = self.state.plans.get(self.first + usize::from(leaf));
-        let length = match plan.filter(|plan| plan.flags & !HISTORY == BYTES) {
-            Some(plan) => plan.base.wrapping_add(history(plan, &self.state.cells)),
-            None => self.apart(|row| row.length_apart(leaf))?,
-        };
-        if length != bytes.len() as u64 {
-            let what = ErrorKind::Usage("the byte array is not as long as its width says");
-            return self.apart(|row| Err(row.fail(Some(leaf), what)));
-        }
-        if !bytes.is_empty()
-            && let Some(room) = room(self.out, self.at, bytes.len())
-        {
-            room.copy_from_slice(bytes);
-            self.at += bytes.len();
-        }
-        Ok(())
-    }
-
     /// The length of a byte array that is the result of an expression.
     #[inline(never)]
     fn length_apart(&self, leaf: u8) -> Result<u64> {
@@ -424,21 +397,6 @@ impl RowWriter<'_> {
             _ => return Err(self.fail(Some(leaf), ErrorKind::Usage("not a byte array"))),
         };
         length.ok_or_else(|| self.fail(Some(leaf), ErrorKind::Expression))
-    }
-
-    /// Announces `count` repeated items, which must be what the counting leaf says.
-    ///
-    /// # Errors
-    /// Items so many that no reader would take them (spec 3.3).
-    pub fn items(&mut self, count: usize) -> Result<()> {
-        self.items = self.items.saturating_add(count as u64);
-        Ok(())
-    }
-
-    /// The last value written for a leaf of this record.
-    pub(crate) fn last(&self, leaf: u8) -> u64 {
-        let plan = self.state.plan(self.first + usize::from(leaf));
-        plan.and_then(|p| self.state.cells.get(p.last as usize)).copied().unwrap_or(0)
     }
 
     /// The end of the record: the limit on items (spec 3.3).
@@ -460,5 +418,73 @@ impl RowWriter<'_> {
             ..Place::default()
         };
         Error { kind, place }
+    }
+}
+
+impl Put for RowWriter<'_> {
+    type Error = Error;
+
+    #[cold]
+    fn stop(&mut self, error: Error) -> Error {
+        error
+    }
+
+    #[inline(always)]
+    fn number(&mut self, leaf: u8, value: u64) -> Result<()> {
+        let plan = self.state.plans.get(self.first + usize::from(leaf));
+        let room = self.out.get_mut(self.at..).and_then(|room| room.first_chunk_mut());
+        if let (Some(plan), Some(room)) = (plan, room) {
+            if plan.flags & (SPECIAL | BYTES) == 0 {
+                let plain = value.wrapping_sub(plan.base);
+                let raw = if plan.flags == 0 { plain } else { plain.wrapping_sub(history(plan, &self.state.cells)) };
+                if fits(raw, plan) {
+                    // All eight bytes; the next leaf overwrites those that this one does not store.
+                    *room = bytes_of(raw, plan, self.order);
+                    self.at += usize::from(plan.width);
+                    if plan.flags != 0 {
+                        self.attempt.remember(plan, &self.state.cells);
+                        note(value, plan, &mut self.state.cells);
+                    }
+                    return Ok(());
+                }
+            } else if plan.flags & PREDICTED != 0 {
+                *room = [0; 8];
+                let at = self.at;
+                self.at += usize::from(plan.width);
+                self.attempt.pend(self.state, self.first + usize::from(leaf), leaf, value, at);
+                return Ok(());
+            }
+        }
+        self.apart(|row| row.number_apart(leaf, value))
+    }
+
+    #[inline(always)]
+    fn bytes(&mut self, leaf: u8, bytes: &[u8]) -> Result<()> {
+        let plan = self.state.plans.get(self.first + usize::from(leaf));
+        let length = match plan.filter(|plan| plan.flags & !HISTORY == BYTES) {
+            Some(plan) => plan.base.wrapping_add(history(plan, &self.state.cells)),
+            None => self.apart(|row| row.length_apart(leaf))?,
+        };
+        if length != bytes.len() as u64 {
+            let what = ErrorKind::Usage("the byte array is not as long as its width says");
+            return self.apart(|row| Err(row.fail(Some(leaf), what)));
+        }
+        if !bytes.is_empty()
+            && let Some(room) = room(self.out, self.at, bytes.len())
+        {
+            room.copy_from_slice(bytes);
+            self.at += bytes.len();
+        }
+        Ok(())
+    }
+
+    fn items(&mut self, count: usize) -> Result<()> {
+        self.items = self.items.saturating_add(count as u64);
+        Ok(())
+    }
+
+    fn last(&self, leaf: u8) -> u64 {
+        let plan = self.state.plan(self.first + usize::from(leaf));
+        plan.and_then(|p| self.state.cells.get(p.last as usize)).copied().unwrap_or(0)
     }
 }

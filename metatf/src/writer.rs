@@ -8,13 +8,16 @@ use crate::buffer::Buffer;
 use crate::container::{ChunkWriter, ExtentWriter, Order, Sink, WriteOptions};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::format::{COMMENT, Interpretation, METADATA, SECTION};
+use crate::grade::bit;
 use crate::group_write::Chunk;
 use crate::hindsight::Log;
 use crate::predict::SizeRule;
 use crate::reader::{FormatRef, Metadata};
-use crate::row_write::{Attempt, Misfit, RowWriter, UNPREDICTED, bytes_for};
+use crate::row_shaped_write::ShapedWriter;
+use crate::row_write::{Attempt, Misfit, Put, RowWriter, UNPREDICTED, bytes_for};
 use crate::state::{Change, State};
 use crate::stream_write::{HELD_A_NUMBER, StreamWriters};
+use crate::typed::{Known, WriteFields};
 use std::collections::HashMap;
 
 /// The container that takes the chunks.
@@ -144,6 +147,41 @@ impl<S: Sink> RecordWriter<S> {
     #[must_use]
     pub fn records_written(&self) -> u64 {
         self.records
+    }
+
+    /// Writes a `K` of the section, which has `PLANS` plans: in a straight line where its grade and the room allow it.
+    ///
+    /// # Errors
+    /// As [`record`](Self::record).
+    #[doc(hidden)]
+    #[inline]
+    pub fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> Result<()> {
+        if self.is_ready(section) && self.put_straight::<K, T, PLANS>(section, fields).is_some() {
+            return Ok(());
+        }
+        self.put_apart::<K, T>(section, fields)
+    }
+
+    #[inline(never)]
+    fn put_apart<K: Known, T: WriteFields>(&mut self, section: usize, fields: &T) -> Result<()> {
+        self.record(section, K::RECORD, |row| fields.write_fields(row, 0))
+    }
+
+    /// None where that cannot be; then nothing has happened.
+    #[inline(always)]
+    fn put_straight<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> Option<()> {
+        let writer = self.sections.get_mut(section)?;
+        if self.order == Order::Big || writer.state.grades.straight() & const { bit(K::POSITION) } == 0 {
+            return None;
+        }
+        let plans = writer.state.plans.first_chunk::<PLANS>()?;
+        let mut row = ShapedWriter::<K, PLANS>::new(&mut writer.out.bytes, writer.out.used, plans);
+        fields.write_fields(&mut row, 0).ok()?;
+        writer.out.used = row.end()?;
+        writer.note_end();
+        writer.records += 1;
+        self.records += 1;
+        Some(())
     }
 
     /// Writes a record of the section and record of these indices. `encode` fills the leaves after the tag, in order; it

@@ -5,7 +5,7 @@ use crate::container::{Sink, WriteOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::Step;
 use crate::reader::FormatRef;
-use crate::row_write::RowWriter;
+use crate::row_write::{Put, RowWriter};
 use crate::writer::RecordWriter;
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@ use crate::dynamic::{Datum, Tape};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Format, Interpretation, LeafKind, METADATA, SECTION, Step};
 use crate::row::Row;
-use crate::row_write::RowWriter;
+use crate::row_write::{Put, RowWriter};
 
 /// The values of one leaf in a block.
 #[derive(Debug, Default)]

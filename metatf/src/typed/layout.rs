@@ -5,7 +5,7 @@
 
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::row::{ContentRow, Row};
-use crate::row_write::RowWriter;
+use crate::row_write::Put;
 
 /// A row that also tells what it read before: repetitions look back at their count.
 pub trait Source<'a>: Row<'a> {
@@ -35,7 +35,7 @@ pub trait WriteFields {
     ///
     /// # Errors
     /// The row's.
-    fn write_fields(&self, row: &mut RowWriter<'_>, base: u8) -> Result<()>;
+    fn write_fields<W: Put>(&self, row: &mut W, base: u8) -> Result<(), W::Error>;
 }
 
 /// Copies a value with its bytes held in another way: owned, borrowed.
@@ -102,7 +102,7 @@ pub fn array<'a, const N: usize, R: Source<'a>>(row: &mut R, leaf: u8) -> Result
 /// # Errors
 /// The row's.
 #[inline]
-pub fn put_length(row: &mut RowWriter<'_>, leaf: u8, bytes: &impl AsRef<[u8]>) -> Result<()> {
+pub fn put_length<W: Put>(row: &mut W, leaf: u8, bytes: &impl AsRef<[u8]>) -> Result<(), W::Error> {
     row.number(leaf, bytes.as_ref().len() as u64)
 }
 
@@ -129,15 +129,15 @@ pub fn each<'a, R: Source<'a>, T>(
 /// # Errors
 /// Another number of items than the count that was written; the row's, and `write`'s.
 #[inline]
-pub fn put_each<T>(
-    row: &mut RowWriter<'_>,
+pub fn put_each<W: Put, T>(
+    row: &mut W,
     count: u8,
     items: &[T],
-    mut write: impl FnMut(&mut RowWriter<'_>, &T) -> Result<()>,
-) -> Result<()> {
+    mut write: impl FnMut(&mut W, &T) -> Result<(), W::Error>,
+) -> Result<(), W::Error> {
     if row.last(count) != items.len() as u64 {
         let place = Place { leaf: Some(count), ..Place::default() };
-        return Err(Error { kind: ErrorKind::Usage("the count field says another number of items"), place });
+        return Err(row.stop(Error { kind: ErrorKind::Usage("the count field says another number of items"), place }));
     }
     row.items(items.len())?;
     items.iter().try_for_each(|item| write(row, item))

@@ -152,7 +152,9 @@ macro_rules! __metatf_writer {
                     &mut self,
                     record: &$name $(<$crate::__metatf_second!($b, &[u8])>)?,
                 ) -> $crate::Result<()> {
-                    self.0.put($section, $record, record)
+                    const PLANS: usize =
+                        $crate::typed::plans(<$protocol as $crate::typed::Protocol>::FORMAT, $section);
+                    self.0.inner().put::<$crate::typed::Shape<$protocol, $section, $record>, _, PLANS>($section, record)
                 }
             )*
 

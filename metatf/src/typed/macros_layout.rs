@@ -27,8 +27,12 @@ macro_rules! __metatf_layouts {
 
         impl $(<$b: ::core::convert::AsRef<[u8]>>)? $crate::typed::WriteFields for $name $(<$b>)? {
             #[allow(unused_variables)]
-            #[inline]
-            fn write_fields(&self, row: &mut $crate::RowWriter<'_>, base: u8) -> $crate::Result<()> {
+            #[inline(always)]
+            fn write_fields<__W: $crate::Put>(
+                &self,
+                row: &mut __W,
+                base: u8,
+            ) -> ::core::result::Result<(), __W::Error> {
                 let this = self;
                 $($crate::__metatf_write!(this row base $kind $($arg)*);)*
                 ::core::result::Result::Ok(())
@@ -156,24 +160,24 @@ macro_rules! __metatf_write {
     ($this:ident $row:ident $base:ident numbers $leaf:literal $($field:ident)+) => {
         let leaf = $base + $leaf;
         $(
-            $row.number(leaf, $this.$field)?;
+            $crate::Put::number($row, leaf, $this.$field)?;
             let leaf = leaf.wrapping_add(1);
         )+
     };
     ($this:ident $row:ident $base:ident signed $leaf:literal $field:ident) => {
-        $row.number($base + $leaf, $crate::typed::unsigned($this.$field))?;
+        $crate::Put::number($row, $base + $leaf, $crate::typed::unsigned($this.$field))?;
     };
     ($this:ident $row:ident $base:ident float $leaf:literal $field:ident) => {
-        $row.number($base + $leaf, $crate::typed::float_bits($this.$field))?;
+        $crate::Put::number($row, $base + $leaf, $crate::typed::float_bits($this.$field))?;
     };
     ($this:ident $row:ident $base:ident constant $leaf:literal $value:literal) => {
-        $row.number($base + $leaf, $value)?;
+        $crate::Put::number($row, $base + $leaf, $value)?;
     };
     ($this:ident $row:ident $base:ident length $leaf:literal $field:ident) => {
         $crate::typed::put_length($row, $base + $leaf, &$this.$field)?;
     };
     ($this:ident $row:ident $base:ident count $leaf:literal $field:ident) => {
-        $row.number($base + $leaf, $this.$field.len() as u64)?;
+        $crate::Put::number($row, $base + $leaf, $this.$field.len() as u64)?;
     };
     ($this:ident $row:ident $base:ident nested $leaf:literal $field:ident) => {
         $crate::typed::WriteFields::write_fields(&$this.$field, $row, $base + $leaf)?;
@@ -184,7 +188,7 @@ macro_rules! __metatf_write {
         })?;
     };
     ($this:ident $row:ident $base:ident $bytes:ident $leaf:literal $field:ident) => {
-        $row.bytes($base + $leaf, ::core::convert::AsRef::<[u8]>::as_ref(&$this.$field))?;
+        $crate::Put::bytes($row, $base + $leaf, ::core::convert::AsRef::<[u8]>::as_ref(&$this.$field))?;
     };
 }
 
@@ -193,27 +197,27 @@ macro_rules! __metatf_write {
 #[macro_export]
 macro_rules! __metatf_write_item {
     ($item:ident $row:ident $base:ident numbers $leaf:literal) => {
-        $row.number($base + $leaf, *$item)
+        $crate::Put::number($row, $base + $leaf, *$item)
     };
     ($item:ident $row:ident $base:ident signed $leaf:literal) => {
-        $row.number($base + $leaf, $crate::typed::unsigned(*$item))
+        $crate::Put::number($row, $base + $leaf, $crate::typed::unsigned(*$item))
     };
     ($item:ident $row:ident $base:ident float $leaf:literal) => {
-        $row.number($base + $leaf, $crate::typed::float_bits(*$item))
+        $crate::Put::number($row, $base + $leaf, $crate::typed::float_bits(*$item))
     };
     ($item:ident $row:ident $base:ident constant $leaf:literal $value:literal) => {{
         let () = $item;
-        $row.number($base + $leaf, $value)
+        $crate::Put::number($row, $base + $leaf, $value)
     }};
     ($item:ident $row:ident $base:ident vfield $length:literal $leaf:literal) => {{
         $crate::typed::put_length($row, $base + $length, $item)?;
-        $row.bytes($base + $leaf, ::core::convert::AsRef::<[u8]>::as_ref($item))
+        $crate::Put::bytes($row, $base + $leaf, ::core::convert::AsRef::<[u8]>::as_ref($item))
     }};
     ($item:ident $row:ident $base:ident nested $leaf:literal) => {
         $crate::typed::WriteFields::write_fields($item, $row, $base + $leaf)
     };
     ($item:ident $row:ident $base:ident $bytes:ident $leaf:literal) => {
-        $row.bytes($base + $leaf, ::core::convert::AsRef::<[u8]>::as_ref($item))
+        $crate::Put::bytes($row, $base + $leaf, ::core::convert::AsRef::<[u8]>::as_ref($item))
     };
 }
 

@@ -66,8 +66,11 @@ macro_rules! __metatf_sections {
             }
 
             #[inline]
-            fn fields(&self) -> &dyn $crate::typed::WriteFields {
-                match *self { $(Self::$top(ref section) => $crate::typed::DataRecord::fields(section),)* }
+            fn put<__W: $crate::container::Sink>(
+                &self,
+                writer: &mut $crate::RecordWriter<__W>,
+            ) -> $crate::Result<()> {
+                match *self { $(Self::$top(ref section) => $crate::typed::DataRecord::put(section, writer),)* }
             }
         }
 
@@ -139,8 +142,15 @@ macro_rules! __metatf_sections {
                 }
 
                 #[inline]
-                fn fields(&self) -> &dyn $crate::typed::WriteFields {
-                    match *self { $($(Self::$variant(ref record) => record,)*)* }
+                fn put<__W: $crate::container::Sink>(
+                    &self,
+                    writer: &mut $crate::RecordWriter<__W>,
+                ) -> $crate::Result<()> {
+                    const PLANS: usize = $crate::typed::plans(&$format, $section);
+                    match *self {
+                        $($(Self::$variant(ref record) => writer
+                            .put::<$crate::typed::Shape<$protocol, $section, $index>, _, PLANS>($section, record),)*)*
+                    }
                 }
             }
 

@@ -1,9 +1,11 @@
 //! What a generated module is to the runtime: its format, and its types.
 
-use super::layout::{Source, WriteFields};
+use super::layout::Source;
+use crate::container::Sink;
 use crate::error::Result;
 use crate::format::Format;
 use crate::reader::{Reads, Rows};
+use crate::writer::RecordWriter;
 use std::ops::ControlFlow;
 
 /// A generated module: the format of its DTD, and how records become its types.
@@ -77,6 +79,9 @@ pub trait DataRecord {
     /// Indices of section and record in the format.
     fn place(&self) -> (usize, u16);
 
-    /// The fields.
-    fn fields(&self) -> &dyn WriteFields;
+    /// Writes the record.
+    ///
+    /// # Errors
+    /// The sink's, and what cannot be written as it is.
+    fn put<W: Sink>(&self, writer: &mut RecordWriter<W>) -> Result<()>;
 }

@@ -57,18 +57,7 @@ impl<W: Sink, P: Protocol> Writer<W, P> {
     /// The sink's, and what cannot be written as it is.
     #[inline]
     pub fn write(&mut self, record: &impl DataRecord) -> Result<()> {
-        let (section, index) = record.place();
-        let fields = record.fields();
-        self.inner.record(section, index, |row| fields.write_fields(row, 0))
-    }
-
-    /// Writes a record of the section and record of these indices.
-    ///
-    /// # Errors
-    /// As [`write`](Self::write).
-    #[inline]
-    pub fn put(&mut self, section: usize, record: u16, fields: &impl WriteFields) -> Result<()> {
-        self.inner.record(section, record, |row| fields.write_fields(row, 0))
+        record.put(&mut self.inner)
     }
 
     /// Writes a comment into the section of this number.
@@ -148,6 +137,7 @@ impl<W: Sink, P: Protocol> Writer<W, P> {
     }
 
     /// The writer beneath.
+    #[inline]
     pub fn inner(&mut self) -> &mut RecordWriter<W> {
         &mut self.inner
     }
