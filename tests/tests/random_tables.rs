@@ -4,10 +4,10 @@
 mod common;
 
 use common::config;
-use metatf::Change;
 use metatf::container::{Reader, WriteOptions};
 use metatf::dynamic::Writer;
 use metatf::format::Interpretation;
+use metatf::{Change, Put};
 use metatf_tests::random::{Choices, options};
 use metatf_tests::{Value, What, runtime};
 use proptest::collection::vec;

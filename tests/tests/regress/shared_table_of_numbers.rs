@@ -2,9 +2,9 @@
 //! it are given out before the chunk is written; there a value too wide was cut to its lower bytes, and two numbers
 //! with equal lower bytes were interned as one.
 
-use metatf::{ErrorKind, Put};
 use metatf::container::WriteOptions;
 use metatf::dynamic::Writer;
+use metatf::{ErrorKind, Put};
 use metatf_tests::{Value, runtime};
 
 #[test]
