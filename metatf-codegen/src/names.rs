@@ -3,7 +3,7 @@
 //! A name is chosen from a list of candidates, the plainest first; the first that is free wins. Names are asked for in
 //! the order of the DTD, so the same DTD always gets the same names.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use heck::{ToSnakeCase, ToUpperCamelCase};
 use proc_macro2::{Ident, Span};
@@ -52,24 +52,35 @@ fn legal(converted: String, prefix: &str, name: &str) -> String {
 
 /// The names in use in one place: a module's types, an enum's variants, a struct's fields, a type's methods.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Scope(BTreeSet<String>);
+pub(crate) struct Scope {
+    taken: BTreeSet<String>,
+    /// Of a name that was numbered: the number to try next. Those below it stay taken.
+    numbered: BTreeMap<String, u32>,
+}
 
 impl Scope {
     /// A scope in which these names are taken from the start.
     pub(crate) fn with(taken: &[&str]) -> Self {
-        Self(taken.iter().map(|&t| t.to_owned()).collect())
+        Self { taken: taken.iter().map(|&t| t.to_owned()).collect(), numbered: BTreeMap::new() }
     }
 
     /// Takes the first free candidate, or else the last one with the lowest number from 2 that makes it free.
     pub(crate) fn take(&mut self, candidates: &[String]) -> String {
-        let free = candidates.iter().find(|c| !self.0.contains(*c)).cloned();
-        let name = free.unwrap_or_else(|| {
-            let last = candidates.last().map_or("item", String::as_str);
-            let numbered = (2u32..).map(|n| format!("{last}{n}"));
-            numbered.into_iter().find(|c| !self.0.contains(c)).unwrap_or_default()
-        });
-        self.0.insert(name.clone());
+        let free = candidates.iter().find(|c| !self.taken.contains(*c)).cloned();
+        let name = free.unwrap_or_else(|| self.numbered(candidates.last().map_or("item", String::as_str)));
+        self.taken.insert(name.clone());
         name
+    }
+
+    fn numbered(&mut self, name: &str) -> String {
+        let next = self.numbered.entry(name.to_owned()).or_insert(2);
+        loop {
+            let numbered = format!("{name}{next}");
+            *next += 1;
+            if !self.taken.contains(&numbered) {
+                return numbered;
+            }
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! Names everything a DTD has, sections first, then records, then methods, and has each record shaped.
 
-use metatf_parser::schema::{Dtd, Interpretation, METADATA, Record, RecordId, Section, SectionId};
+use std::collections::{BTreeMap, BTreeSet};
+
+use metatf_parser::schema::{Dtd, Interpretation, Leaf, METADATA, Record, RecordId, Section, SectionId};
 
 use crate::docs;
 use crate::model::{Listed, Model, Stream, Struct, Tagged};
@@ -53,8 +55,14 @@ const WRITER_METHODS: &[&str] = &[
 
 /// Makes the model of a DTD.
 pub(crate) fn plan(dtd: &Dtd, lookup: &Lookup<'_>) -> Model {
+    let mut named = BTreeMap::new();
+    for record in dtd.records.iter().skip(3) {
+        *named.entry(camel(&record.name)).or_insert(0) += 1;
+    }
     let mut planner = Planner {
         dtd,
+        named,
+        strided: strided(dtd),
         lookup,
         types: Scope::with(TYPES),
         variants: Scope::default(),
@@ -90,6 +98,10 @@ struct Planner<'s, 'd> {
     variants: Scope,
     trace: Scope,
     writer: Scope,
+    /// How many records go by a name, as the name of a type.
+    named: BTreeMap<String, usize>,
+    /// Numbers of the stream sections that values are taken from by striding, or by models.
+    strided: BTreeSet<u8>,
     /// The struct of each top record.
     structs: Vec<Option<usize>>,
     model: Model,
@@ -158,8 +170,7 @@ impl<'d> Planner<'_, 'd> {
     }
 
     fn is_unique(&self, record: &Record) -> bool {
-        let same = |other: &&Record| camel(&other.name) == camel(&record.name);
-        self.dtd.records.iter().skip(3).filter(same).count() == 1
+        self.named.get(&camel(&record.name)) == Some(&1)
     }
 
     fn tagged(&mut self, index: usize, section: &'d Section, name: String, variant: String, method: String) {
@@ -204,10 +215,7 @@ impl<'d> Planner<'_, 'd> {
         let candidates = [method.clone(), format!("{method}_section"), format!("{method}_stream_section")];
         // One name for both: the first that neither has.
         let method = self.trace.take(&[self.writer.take(&candidates), candidates[1].clone(), candidates[2].clone()]);
-        let strides =
-            |i: &Interpretation| matches!(i, Interpretation::SectionStride { section: n, .. } if *n == section.number);
-        let strided = self.dtd.records.iter().any(|r| r.leaves.iter().any(|l| strides(&l.interpretation)))
-            || self.dtd.models.iter().any(|m| m.section == section.number);
+        let strided = self.strided.contains(&section.number);
         let docs = docs::or(docs::lines(section.doc.as_deref()), || format!("The elements of section `{name}`."));
         let variant = self.variants_of_elements(&camel(&wanted));
         self.model.streams.push(Stream { index, item, variant, method, strided, docs });
@@ -217,6 +225,16 @@ impl<'d> Planner<'_, 'd> {
         let taken: Vec<&str> = self.model.streams.iter().map(|s| s.variant.as_str()).collect();
         Scope::with(&taken).take(&[ident(name).to_string()])
     }
+}
+
+/// The stream sections that records take values from.
+fn strided(dtd: &Dtd) -> BTreeSet<u8> {
+    let by_leaf = |leaf: &Leaf| match leaf.interpretation {
+        Interpretation::SectionStride { section, .. } => Some(section),
+        _ => None,
+    };
+    let leaves = dtd.records.iter().flat_map(|r| &r.leaves).filter_map(by_leaf);
+    leaves.chain(dtd.models.iter().map(|m| m.section)).collect()
 }
 
 fn section_name(section: &Section) -> &str {
