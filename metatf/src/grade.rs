@@ -4,14 +4,16 @@
 //! `typed/shape.rs`, which knows the DTD when the program is compiled, ask [`floor`] what a leaf can be at best.
 
 use crate::format::{ExprOp, Format, Interpretation, LeafKind, METADATA, Record, Section, Step, borrowed};
-use crate::state::{LAST, Plan};
+use crate::state::{LAST, PREDICTED, Plan, REFERENCED, SPECIAL};
 
 /// Every leaf is the stored integer, or the default that the DTD gives it.
 pub(crate) const STORED: u8 = 0;
 /// The formula, without history, gives every leaf that is not the default that the DTD gives it.
 pub(crate) const FORMULA: u8 = 1;
+/// As `FORMULA`; some values are noted for others to look at, or told by a model.
+pub(crate) const FORETOLD: u8 = 2;
 /// Leaf by leaf.
-pub(crate) const GENERAL: u8 = 2;
+pub(crate) const GENERAL: u8 = 3;
 
 /// What a leaf of a record can be at best, by the DTD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +73,7 @@ pub(crate) struct Grades {
     /// By the record's position in the section, for the first 64: whether it is of this grade.
     stored: u64,
     formula: u64,
+    foretold: u64,
     /// By position: data records.
     data: u64,
     /// There are more than 64 positions.
@@ -78,14 +81,14 @@ pub(crate) struct Grades {
     /// By plan: its record's position, what it can be at best, and its grade now.
     plans: Vec<(u16, Floor, u8)>,
     /// By position: how many plans of each grade.
-    counts: Vec<[u16; 3]>,
+    counts: Vec<[u16; 4]>,
 }
 
 impl Grades {
     pub(crate) fn new(format: &Format, section: &Section, plans: impl Fn(usize) -> Option<usize>) -> Self {
         let mut grades = Self { many: section.records.len() > 64, ..Self::default() };
         for (position, &record) in section.records.iter().enumerate() {
-            grades.counts.push([0; 3]);
+            grades.counts.push([0; 4]);
             grades.data |= if record > METADATA { bit(position) } else { 0 };
             let Some(r) = format.records.get(usize::from(record)).filter(|_| plans(position).is_some()) else {
                 continue;
@@ -118,6 +121,12 @@ impl Grades {
         self.formula
     }
 
+    /// Positions of records whose grade is `FORETOLD`, by bit.
+    #[inline]
+    pub(crate) fn foretold(&self) -> u64 {
+        self.foretold
+    }
+
     /// The plan of this index has changed.
     pub(crate) fn update(&mut self, index: usize, plan: &Plan) {
         let Some((position, floor, now)) = self.plans.get_mut(index) else { return };
@@ -131,9 +140,11 @@ impl Grades {
         counts[usize::from(new)] += 1;
         *now = new;
         let bit = bit(position);
-        let (general, formula) = (counts[usize::from(GENERAL)] > 0, counts[usize::from(FORMULA)] > 0);
-        self.stored = if general || formula { self.stored & !bit } else { self.stored | bit };
-        self.formula = if general { self.formula & !bit } else { self.formula | bit };
+        let worst = (0..=GENERAL).rev().find(|&grade| counts[usize::from(grade)] > 0).unwrap_or(STORED);
+        let set = |bits: u64, on: bool| if on { bits | bit } else { bits & !bit };
+        self.stored = set(self.stored, worst == STORED);
+        self.formula = set(self.formula, worst <= FORMULA);
+        self.foretold = set(self.foretold, worst == FORETOLD);
     }
 }
 
@@ -148,7 +159,9 @@ fn grade(floor: Floor, plan: &Plan) -> u8 {
         Floor::Array(_) | Floor::Counted => STORED,
         Floor::Fixed(value) if plan.flags == 0 && plan.mask == 0 && plan.base == value => STORED,
         Floor::Fixed(_) => GENERAL,
-        Floor::Stored if plan.flags & !LAST != 0 => GENERAL,
+        Floor::Stored if plan.is(PREDICTED) && plan.flags & !(LAST | REFERENCED | SPECIAL | PREDICTED) == 0 => FORETOLD,
+        Floor::Stored if plan.flags & !(LAST | REFERENCED) != 0 => GENERAL,
+        Floor::Stored if plan.is(REFERENCED) => FORETOLD,
         Floor::Stored if plan.sign == 0 && plan.base == 0 => STORED,
         Floor::Stored => FORMULA,
     }

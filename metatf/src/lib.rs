@@ -69,6 +69,7 @@ pub mod reader;
 #[cfg(feature = "dynamic")]
 pub mod recode;
 mod row;
+mod row_foretold;
 mod row_shaped;
 mod row_shaped_write;
 mod row_write;

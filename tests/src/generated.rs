@@ -106,7 +106,7 @@ where
             Err(error) => break Err(error),
         }
     };
-    assert_eq!(end.is_ok(), universal_end.is_ok(), "{end:?} {universal_end:?}");
+    assert_eq!(end, universal_end, "after {records} records");
     let again = runtime::json(&schema, &written, JsonOptions::default()).expect("what was written can be read");
     assert_eq!(String::from_utf8(lines).expect("JSON"), again, "after {records} records");
 }

@@ -17,6 +17,7 @@ mod split;
 
 pub use annotate::VisitField;
 pub use metadata::Metadata;
+pub(crate) use run::Run;
 pub use run::{Reads, Rows};
 #[cfg(feature = "parallel")]
 pub(crate) use split::{Groups, Summary, Tables};

@@ -8,19 +8,21 @@ use crate::container::{Order, Origin};
 use crate::error::Error;
 use crate::format::{Format, METADATA};
 use crate::grade::{GENERAL, STORED, bit};
-use crate::row::{Bytes, ContentRow};
+use crate::row::{Bytes, ContentRow, Row, Stopped};
+use crate::row_foretold::ForetoldRow;
 use crate::row_shaped::ShapedRow;
 use crate::state::{Plan, State};
 use crate::streams::Streams;
 use crate::typed::{Known, ReadFields, SectionFamily};
+use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
 /// The records of a part from its next on.
 pub(crate) struct Run<'r> {
     format: &'r Format,
-    data: &'r [u8],
+    pub(crate) data: &'r [u8],
     position: usize,
-    state: &'r mut State,
+    pub(crate) state: &'r mut State,
     streams: &'r mut Streams,
     source: &'r dyn Bytes,
     origin: Origin,
@@ -165,33 +167,97 @@ impl<'r> Reads<'r> for Run<'r> {
             self.count += count;
             return flow;
         }
-        let straight = if self.order == Order::Little { self.state.grades.straight() } else { 0 };
-        let mut rows = Mixed::<PLANS> { run: self, straight };
+        let (straight, foretold) = grades(self);
+        let mut rows = Mixed::<PLANS> { run: self, straight, foretold };
         F::rows(&mut rows, each)
     }
 }
 
+/// Positions of records that are decoded in a straight line, and of those whose values are foretold.
+#[inline(always)]
+fn grades(run: &Run<'_>) -> (u64, u64) {
+    match run.order {
+        Order::Little => (run.state.grades.straight(), run.state.grades.foretold()),
+        Order::Big => (0, 0),
+    }
+}
+
 impl<'r> Run<'r> {
-    /// The next record, leaf by leaf, apart from the loop, whose registers it would take.
-    #[inline(never)]
-    fn general<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
-        let mut row = ContentRow {
+    /// The next record, some of whose values are foretold.
+    #[inline(always)]
+    fn foretold<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
+        let at = self.position + S::TAG_WIDTH;
+        let mut row = ForetoldRow::<S> { run: self, at, previous: 0, shape: PhantomData };
+        let fields = T::read_fields(&mut row, 0);
+        let at = row.at;
+        self.position = at;
+        self.count += 1;
+        fields.ok()
+    }
+
+    /// The rest of the next record, from the byte at `at` on.
+    #[inline(always)]
+    fn row(&mut self, record: u16, first: usize, at: usize) -> Option<ContentRow<'_, 'r>> {
+        Some(ContentRow {
             format: self.format,
-            record: self.format.records.get(usize::from(S::RECORD))?,
+            record: self.format.records.get(usize::from(record))?,
             data: self.data,
-            position: self.position + S::TAG_WIDTH,
+            position: at,
             start: self.position,
             origin: self.origin,
             order: self.order,
-            first: S::FIRST,
+            first,
             state: self.state,
             streams: self.streams,
             source: self.source,
             items: 0,
             stopped: self.stopped,
-        };
+        })
+    }
+
+    /// A numeric leaf of the next record, whatever it takes: its value, and where the leaf after it begins. Its record is given by its
+    /// index and that of its first plan.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn number(
+        &mut self,
+        (record, first): (u16, usize),
+        at: usize,
+        leaf: u8,
+    ) -> Result<(u64, usize), Stopped> {
+        let mut row = self.row(record, first, at).ok_or(Stopped(()))?;
+        let value = row.number(leaf)?;
+        Ok((value, row.position))
+    }
+
+    /// A byte array, likewise.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn bytes(
+        &mut self,
+        (record, first): (u16, usize),
+        at: usize,
+        leaf: u8,
+    ) -> Result<(&'r [u8], usize), Stopped> {
+        let mut row = self.row(record, first, at).ok_or(Stopped(()))?;
+        let bytes = row.bytes(leaf)?;
+        Ok((bytes, row.position))
+    }
+
+    /// Stops with an error of the caller's.
+    #[cold]
+    pub(crate) fn stop(&mut self, error: Error) -> Stopped {
+        *self.stopped = Some(error);
+        Stopped(())
+    }
+
+    /// The next record, leaf by leaf, apart from the loop, whose registers it would take.
+    #[inline(never)]
+    fn general<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
+        let mut row = self.row(S::RECORD, S::FIRST, self.position + S::TAG_WIDTH)?;
         let fields = T::read_fields(&mut row, 0).and_then(|fields| row.finish().map(|()| fields));
-        self.position = row.position;
+        let at = row.position;
+        self.position = at;
         self.count += 1;
         fields.ok()
     }
@@ -237,6 +303,7 @@ struct Mixed<'a, 'r, const PLANS: usize> {
     run: &'a mut Run<'r>,
     /// By position: whether its grade is not general.
     straight: u64,
+    foretold: u64,
 }
 
 impl<'r, const PLANS: usize> Rows<'r> for Mixed<'_, 'r, PLANS> {
@@ -256,7 +323,7 @@ impl<'r, const PLANS: usize> Rows<'r> for Mixed<'_, 'r, PLANS> {
             run.count += 1;
             return Some(fields);
         }
-        run.general::<S, T>()
+        if self.foretold & const { bit(S::POSITION) } != 0 { run.foretold::<S, T>() } else { run.general::<S, T>() }
     }
 }
 
@@ -269,8 +336,8 @@ impl<'r> Reads<'r> for One<'_, 'r> {
         &mut self,
         each: impl FnMut(F::With<B>) -> ControlFlow<C>,
     ) -> ControlFlow<C> {
-        let straight = if self.0.order == Order::Little { self.0.state.grades.straight() } else { 0 };
-        F::rows(&mut Single::<PLANS> { run: self.0, straight }, each)
+        let (straight, foretold) = grades(self.0);
+        F::rows(&mut Single::<PLANS> { run: self.0, straight, foretold }, each)
     }
 }
 
@@ -278,6 +345,7 @@ impl<'r> Reads<'r> for One<'_, 'r> {
 struct Single<'a, 'r, const PLANS: usize> {
     run: &'a mut Run<'r>,
     straight: u64,
+    foretold: u64,
 }
 
 impl<'r, const PLANS: usize> Rows<'r> for Single<'_, 'r, PLANS> {
@@ -289,6 +357,9 @@ impl<'r, const PLANS: usize> Rows<'r> for Single<'_, 'r, PLANS> {
     #[inline(always)]
     fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
         let run = &mut *self.run;
+        if self.foretold & const { bit(S::POSITION) } != 0 {
+            return run.foretold::<S, T>();
+        }
         if self.straight & const { bit(S::POSITION) } == 0 {
             return None;
         }
@@ -330,6 +401,11 @@ impl<'r> Run<'r> {
         end: End<'r>,
         read: impl FnOnce(usize, &mut Apart<'_, 'r>) -> ControlFlow<T>,
     ) -> Result<T, Option<&'r mut Option<Error>>> {
+        // A record whose values are foretold cannot be begun again.
+        if self.stopped.is_some() {
+            *end.finished = true;
+            return Err(Some(self.stopped));
+        }
         match read(end.section, &mut Apart(&mut self)) {
             ControlFlow::Break(record) => {
                 end.tell(self.position, 1, false);
