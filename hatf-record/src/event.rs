@@ -43,6 +43,13 @@ pub enum Kind {
     Image = 14,
     /// Text that belongs to the slot before.
     Text = 15,
+    /// The program says where it is: `size` is the length of the name, which the following
+    /// [`Kind::Text`] slots carry.
+    Mark = 16,
+    /// The program says that a phase begins; its name as for [`Kind::Mark`].
+    PhaseBegin = 17,
+    /// The program says that a phase ends; its name as for [`Kind::Mark`].
+    PhaseEnd = 18,
 }
 
 impl Kind {
@@ -50,8 +57,8 @@ impl Kind {
     #[must_use]
     pub fn from_number(number: u8) -> Option<Self> {
         use Kind::{
-            AlignedAlloc, Calloc, Free, Image, Malloc, Memalign, PosixMemalign, Pvalloc, Realloc, ReallocBegin,
-            Reallocarray, Text, ThreadEnd, ThreadStart, Valloc,
+            AlignedAlloc, Calloc, Free, Image, Malloc, Mark, Memalign, PhaseBegin, PhaseEnd, PosixMemalign, Pvalloc,
+            Realloc, ReallocBegin, Reallocarray, Text, ThreadEnd, ThreadStart, Valloc,
         };
         [
             Malloc,
@@ -69,6 +76,9 @@ impl Kind {
             ThreadEnd,
             Image,
             Text,
+            Mark,
+            PhaseBegin,
+            PhaseEnd,
         ]
         .get(usize::from(number).wrapping_sub(1))
         .copied()
@@ -189,11 +199,11 @@ mod tests {
             spare: 6,
         };
         assert_eq!(Event::from_words(&event.to_words()), Some(event));
-        for number in 1..=15 {
+        for number in 1..=18 {
             assert_eq!(Kind::from_number(number).map(|k| k as u8), Some(number));
         }
         assert_eq!(Kind::from_number(0), None);
-        assert_eq!(Kind::from_number(16), None);
+        assert_eq!(Kind::from_number(19), None);
     }
 
     #[test]

@@ -49,26 +49,40 @@ pub(crate) fn thread_event(session: &Session, kind: Kind, creator: u32, flags: F
 /// Records which program this is.
 pub(crate) fn image() {
     let Some(session) = session() else { return };
-    let mut path = [0u8; TEXT_SLOTS * TEXT_BYTES];
+    let mut path = [0u8; TEXT_MOST];
     // SAFETY: a constant path and a buffer with its length.
     let length = unsafe { libc::readlink(c"/proc/self/exe".as_ptr(), path.as_mut_ptr().cast(), path.len()) };
     let path = path.get(..usize::try_from(length).unwrap_or(0)).unwrap_or_default();
-    let thread = thread(session);
-    let mut words: [Words; 1 + TEXT_SLOTS] = [[0; 7]; 1 + TEXT_SLOTS];
-    let mut event = Event::new(Kind::Image, thread, now(session));
-    event.size = path.len() as u64;
+    let mut event = Event::new(Kind::Image, thread(session), now(session));
     event.extra = u64::from(session.ring.header().process.load(Ordering::Relaxed));
+    push_named(session, event, path);
+}
+
+/// Records what the program says of itself under a name.
+pub(crate) fn said(kind: Kind, name: &[u8]) {
+    if let Some(session) = session() {
+        push_named(session, Event::new(kind, thread(session), now(session)), name);
+    }
+}
+
+/// Slots for a text: a longer one is cut.
+const TEXT_SLOTS: usize = 25;
+/// Bytes of a text that are recorded.
+pub(crate) const TEXT_MOST: usize = TEXT_SLOTS * TEXT_BYTES;
+
+/// Puts an event into the ring, and behind it the text that belongs to it.
+fn push_named(session: &Session, mut event: Event, text: &[u8]) {
+    let text = text.get(..TEXT_MOST).unwrap_or(text);
+    event.size = text.len() as u64;
+    let mut words: [Words; 1 + TEXT_SLOTS] = [[0; 7]; 1 + TEXT_SLOTS];
     words[0] = event.to_words();
-    let pieces = path.chunks(TEXT_BYTES);
+    let pieces = text.chunks(TEXT_BYTES);
     let used = 1 + pieces.len();
     for (slot, piece) in words[1..].iter_mut().zip(pieces) {
-        *slot = Event::text(thread, piece);
+        *slot = Event::text(event.thread, piece);
     }
     push(session, &words[..used]);
 }
-
-/// Slots for a program's path: a longer one is cut.
-const TEXT_SLOTS: usize = 25;
 
 #[inline]
 fn push(session: &Session, words: &[Words]) {

@@ -4,6 +4,7 @@ mod alloc;
 mod arena;
 mod attach;
 mod log;
+mod marks;
 mod real;
 mod thread_state;
 mod threads;

@@ -5,11 +5,13 @@
 
 mod histogram;
 mod live;
+mod phases;
 mod report;
 mod threads;
 mod timeline;
 
 pub use histogram::{Bucket, Histogram};
+pub use phases::{MarkReport, PhaseReport};
 pub use report::{Calls, LargestBlock, Peak, Report, StillLive, Totals};
 pub use threads::ThreadReport;
 pub use timeline::{Point, Timeline};
@@ -17,6 +19,7 @@ pub use timeline::{Point, Timeline};
 use crate::Result;
 use crate::event::{About, Call, Event, EventSink, Function, UNKNOWN_SIZE, What, about_lines};
 use live::{Block, Live};
+use phases::{Now, Phases};
 use threads::Threads;
 
 /// An [`EventSink`] that makes a [`Report`].
@@ -29,6 +32,7 @@ pub struct Analysis {
     lifetimes: Histogram,
     lifetimes_in_bytes: Histogram,
     threads: Threads,
+    phases: Phases,
     timeline: Timeline,
     peak: Peak,
     /// Blocks and bytes that were live when their heap ended: at the program's end, or at an exec.
@@ -51,7 +55,9 @@ impl Analysis {
     /// What was seen.
     #[must_use]
     pub fn finish(mut self) -> Report {
+        let now = self.now();
         self.left.add_all(self.live.drain());
+        let (marks, phases, left_out) = self.phases.finish(now);
         Report {
             comments: self.comments,
             totals: self.totals,
@@ -61,10 +67,25 @@ impl Analysis {
             lifetimes: self.lifetimes,
             lifetimes_in_bytes: self.lifetimes_in_bytes,
             threads: self.threads.finish(),
+            marks,
+            phases,
+            marks_and_phases_left_out: left_out,
             still_live: self.left,
             timeline: self.timeline,
             duration: self.now,
         }
+    }
+
+    /// What phases are told.
+    fn now(&self) -> Now {
+        Now { time: self.now, allocs: self.totals.allocs, bytes: self.totals.bytes, live: self.live.bytes() }
+    }
+
+    /// A heap ends with the program that it was of.
+    fn end_program(&mut self) {
+        let now = self.now();
+        self.phases.end_all(now);
+        self.left.add_all(self.live.drain());
     }
 
     fn begin(&mut self, event: &Event<'_>, address: u64, size: u64) {
@@ -155,20 +176,23 @@ impl EventSink for Analysis {
             What::CreateHeap => self.totals.heaps += 1,
             What::Image { process, path } => {
                 self.totals.heaps += 1;
-                self.left.add_all(self.live.drain());
+                self.end_program();
                 let (image, path) = (self.totals.heaps, String::from_utf8_lossy(path));
                 self.comment(format!("image {image}: {path} (process {process})").as_bytes())?;
             }
             What::DestroyHeap => self.left.add_all(self.live.drain_heap(event.heap)),
-            What::Exit { .. } | What::Killed { .. } => self.left.add_all(self.live.drain()),
+            What::Exit { .. } | What::Killed { .. } => self.end_program(),
             What::ThreadStart { .. } => self.threads.began(event),
             What::ThreadEnd => self.threads.ended(event),
             What::Failed(_) => self.calls.failed += 1,
             What::Lost { events } => self.totals.lost += events,
-            What::Mark { .. } | What::PhaseBegin { .. } | What::PhaseEnd { .. } => {}
+            What::Mark { name } => self.phases.mark(name, self.now()),
+            What::PhaseBegin { name } => self.phases.begin(name, self.now()),
+            What::PhaseEnd { name } => self.phases.end(name, self.now()),
         }
         let (bytes, blocks) = (self.live.bytes(), self.live.blocks());
         self.peak.note(bytes, blocks, self.now, self.totals.records);
+        self.phases.note(bytes);
         if event.time > 0 || self.now == 0 {
             self.timeline.note(self.now, bytes);
         }

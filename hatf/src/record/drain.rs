@@ -7,7 +7,7 @@ use std::ptr::null;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use hatf_record::{Consumer, Event, Poll, Ring};
+use hatf_record::{Consumer, Event, Kind, Poll, Ring};
 
 use super::Outcome;
 use super::head::Head;
@@ -108,7 +108,8 @@ impl<'a> Drain<'a> {
     }
 
     fn give(&mut self, event: &Event) {
-        self.events += 1;
+        // Text belongs to the event before it.
+        self.events += u64::from(event.kind != Kind::Text);
         if self.sink_error.is_none() {
             let given = self.mapper.slot(event, self.sink);
             self.note(given);

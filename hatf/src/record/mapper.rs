@@ -19,9 +19,9 @@ struct Pending {
     taken: bool,
 }
 
-/// The image whose path is still being read.
+/// An event whose text is still being read: an image and its path, a mark or a phase and its name.
 struct Arriving {
-    path: Vec<u8>,
+    text: Vec<u8>,
     length: usize,
     slot: Slot,
 }
@@ -46,9 +46,7 @@ impl Mapper {
         if slot.kind == Kind::Text {
             return self.text(slot, sink);
         }
-        if self.arriving.is_some() {
-            self.image(sink)?;
-        }
+        self.arrived(sink)?;
         self.time = slot.time;
         match slot.kind {
             Kind::Free => self.give(slot, What::Free { address: slot.address }, sink),
@@ -58,10 +56,10 @@ impl Mapper {
             }
             Kind::ThreadStart => self.give(slot, What::ThreadStart { creator: slot.extra }, sink),
             Kind::ThreadEnd => self.give(slot, What::ThreadEnd, sink),
-            Kind::Image => {
+            Kind::Image | Kind::Mark | Kind::PhaseBegin | Kind::PhaseEnd => {
                 let length = usize::try_from(slot.size).unwrap_or(0);
-                self.arriving = Some(Arriving { path: Vec::new(), length, slot: *slot });
-                if length == 0 { self.image(sink) } else { Ok(()) }
+                self.arriving = Some(Arriving { text: Vec::new(), length, slot: *slot });
+                if length == 0 { self.arrived(sink) } else { Ok(()) }
             }
             Kind::Text => Ok(()),
             Kind::Malloc => self.call(Function::Malloc, slot, sink),
@@ -81,9 +79,7 @@ impl Mapper {
     /// # Errors
     /// The sink's.
     pub(super) fn finish(&mut self, end: What<'_>, sink: &mut dyn EventSink) -> Result<()> {
-        if self.arriving.is_some() {
-            self.image(sink)?;
-        }
+        self.arrived(sink)?;
         self.end_image(sink)?;
         if self.heap == 0 {
             return Ok(());
@@ -145,20 +141,31 @@ impl Mapper {
 
     fn text(&mut self, slot: &Slot, sink: &mut dyn EventSink) -> Result<()> {
         let Some(arriving) = &mut self.arriving else { return Ok(()) };
-        let left = arriving.length - arriving.path.len();
-        arriving.path.extend(slot.text_bytes().iter().take(left));
-        if arriving.path.len() == arriving.length { self.image(sink) } else { Ok(()) }
+        let left = arriving.length - arriving.text.len();
+        arriving.text.extend(slot.text_bytes().iter().take(left));
+        if arriving.text.len() == arriving.length { self.arrived(sink) } else { Ok(()) }
+    }
+
+    /// The event whose text was being read, if there is one: its text is here, or as much of it as there will be.
+    fn arrived(&mut self, sink: &mut dyn EventSink) -> Result<()> {
+        let Some(Arriving { text, slot, .. }) = self.arriving.take() else { return Ok(()) };
+        let name = text.as_slice();
+        match slot.kind {
+            Kind::Mark => self.give(&slot, What::Mark { name }, sink),
+            Kind::PhaseBegin => self.give(&slot, What::PhaseBegin { name }, sink),
+            Kind::PhaseEnd => self.give(&slot, What::PhaseEnd { name }, sink),
+            _ => self.image(&slot, name, sink),
+        }
     }
 
     /// A new image begins; the one before ended by exec.
-    fn image(&mut self, sink: &mut dyn EventSink) -> Result<()> {
-        let Some(Arriving { path, slot, .. }) = self.arriving.take() else { return Ok(()) };
+    fn image(&mut self, slot: &Slot, path: &[u8], sink: &mut dyn EventSink) -> Result<()> {
         self.end_image(sink)?;
         self.heap += 1;
         if !std::mem::replace(&mut self.main_known, true) {
-            self.give(&slot, What::ThreadStart { creator: 0 }, sink)?;
+            self.give(slot, What::ThreadStart { creator: 0 }, sink)?;
         }
-        self.give(&slot, What::Image { process: slot.extra, path: &path }, sink)
+        self.give(slot, What::Image { process: slot.extra, path }, sink)
     }
 
     fn end_image(&mut self, sink: &mut dyn EventSink) -> Result<()> {

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::units::{bar, bytes, count, nanoseconds, percent};
-use crate::analysis::{Histogram, Report};
+use crate::analysis::{Histogram, MarkReport, PhaseReport, Report};
 
 /// Columns of the picture of live bytes.
 const COLUMNS: usize = 72;
@@ -22,6 +22,7 @@ pub fn text(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     lifetimes(report, out)?;
     reallocs(report, out)?;
     threads(report, out)?;
+    phases(report, out)?;
     still_live(report, out)
 }
 
@@ -145,7 +146,6 @@ fn threads(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     if report.threads.len() < 2 {
         return Ok(());
     }
-    const SHOWN: usize = 20;
     heading(out, "THREADS        allocs        bytes        frees   began      ended")?;
     for thread in report.threads.iter().take(SHOWN) {
         let time = |time: Option<u64>| time.map_or_else(|| "-".to_owned(), nanoseconds);
@@ -160,10 +160,56 @@ fn threads(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             time(thread.ended)
         )?;
     }
-    match report.threads.len().checked_sub(SHOWN) {
+    and_more(report.threads.len(), out)
+}
+
+/// Rows of a table that may be long.
+const SHOWN: usize = 20;
+
+fn and_more(rows: usize, out: &mut dyn Write) -> io::Result<()> {
+    match rows.checked_sub(SHOWN) {
         Some(more @ 1..) => writeln!(out, "  and {more} more (--format json has all)"),
         _ => Ok(()),
     }
+}
+
+/// What the program said of itself.
+fn phases(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    if !report.phases.is_empty() {
+        heading(
+            out,
+            "PHASES                    times       time        allocs        bytes         peak       change",
+        )?;
+    }
+    for phase in report.phases.iter().take(SHOWN) {
+        let PhaseReport { times, allocs, change, .. } = *phase;
+        let sign = if change < 0 { '-' } else { '+' };
+        let change = format!("{sign}{}", bytes(change.unsigned_abs()));
+        let (name, took) = (shown(&phase.name), nanoseconds(phase.duration));
+        let (times, allocs, sum, peak) = (count(times), count(allocs), bytes(phase.bytes), bytes(phase.peak));
+        let tail = if phase.not_ended > 0 { format!("  {} not ended", count(phase.not_ended)) } else { String::new() };
+        writeln!(out, "  {name:<20} {times:>8} {took:>10} {allocs:>13} {sum:>12} {peak:>12} {change:>12}{tail}")?;
+    }
+    and_more(report.phases.len(), out)?;
+    if !report.marks.is_empty() {
+        heading(out, "MARKS                     times      first          last   live then")?;
+    }
+    for mark in report.marks.iter().take(SHOWN) {
+        let MarkReport { times, first, last, live, .. } = *mark;
+        let (name, times, live) = (shown(&mark.name), count(times), bytes(live));
+        let (first, last) = (nanoseconds(first), nanoseconds(last));
+        writeln!(out, "  {name:<20} {times:>8} {first:>10} {last:>13} {live:>12}")?;
+    }
+    and_more(report.marks.len(), out)?;
+    match report.marks_and_phases_left_out {
+        0 => Ok(()),
+        more => writeln!(out, "  {} marks and phases were too many to be told apart", count(more)),
+    }
+}
+
+/// A name that a program gave: control characters could move about on a terminal.
+fn shown(name: &str) -> String {
+    name.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
 }
 
 fn still_live(report: &Report, out: &mut dyn Write) -> io::Result<()> {

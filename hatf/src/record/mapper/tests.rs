@@ -112,3 +112,33 @@ fn images_and_threads() {
     ];
     assert_eq!(lines, expected);
 }
+
+#[test]
+fn marks_and_phases() {
+    let named = |kind, thread, length| slot(kind, thread, length, 0, 0, 0);
+    let text = |text: &[u8]| Slot::from_words(&Slot::text(1, text)).unwrap();
+    let long = [b'x'; 50];
+    let lines = lines(&[
+        named(Kind::PhaseBegin, 1, 4),
+        text(b"load"),
+        named(Kind::Mark, 2, 50),
+        text(&long[..40]),
+        text(&long[40..]),
+        // The rest of this name was lost.
+        named(Kind::Mark, 1, 42),
+        text(&[b'y'; 40]),
+        named(Kind::Mark, 1, 0),
+        named(Kind::PhaseEnd, 1, 4),
+        text(b"load"),
+        text(b"belongs to nothing"),
+    ]);
+    let name = |name: &[u8]| format!("{name:?}");
+    let expected = [
+        format!("1 PhaseBegin {{ name: {} }}", name(b"load")),
+        format!("2 Mark {{ name: {} }}", name(&long)),
+        format!("1 Mark {{ name: {} }}", name(&[b'y'; 40])),
+        "1 Mark { name: [] }".to_owned(),
+        format!("1 PhaseEnd {{ name: {} }}", name(b"load")),
+    ];
+    assert_eq!(lines, expected);
+}

@@ -1,0 +1,72 @@
+/*
+ * What a program tells hatf record about itself: marks and phases, which stand in the trace between the calls of its
+ * heap. Include this file and call the functions; there is nothing to link with. Where the program is not recorded they
+ * do nothing, at the cost of a load and a jump.
+ *
+ *     #include "hatf.h"
+ *
+ *     hatf_phase_begin("load");
+ *     load();
+ *     hatf_phase_end("load");
+ *     hatf_mark("ready");
+ *
+ * Names are C strings, in UTF-8 by custom; of one longer than 1000 bytes the first 1000 count. Phases may nest, overlap,
+ * and end in another thread: the one that began last under the name ends. All functions may be called from any thread,
+ * and from signal handlers; they keep errno.
+ *
+ * For C and C++, GCC and Clang, on Linux. Elsewhere the functions do nothing. A program in another language may look the
+ * hatf_recorder_ functions up with dlsym.
+ */
+#ifndef HATF_H
+#define HATF_H
+
+#if defined(__linux__) && defined(__GNUC__)
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* The recorder's. Weak: the program links, and starts, without them. */
+extern void hatf_recorder_mark(const char *name) __attribute__((weak));
+extern void hatf_recorder_phase_begin(const char *name) __attribute__((weak));
+extern void hatf_recorder_phase_end(const char *name) __attribute__((weak));
+#ifdef __cplusplus
+}
+#endif
+
+#if defined(__x86_64__) && defined(__LP64__)
+/* By way of the table of addresses that the dynamic linker fills: in a program that is not position-independent a
+ * compiler would ask the static linker, which knows of no recorder. */
+#define HATF_FIND(function, found)                                                                                     \
+    __asm__(".weak " #function "\n\tmovq " #function "@GOTPCREL(%%rip), %0" : "=r"(found))
+#else
+#define HATF_FIND(function, found) ((found) = (function))
+#endif
+
+#define HATF_TELL(function, name)                                                                                      \
+    do {                                                                                                               \
+        void (*found)(const char *);                                                                                   \
+        HATF_FIND(function, found);                                                                                    \
+        if (found) {                                                                                                   \
+            found(name);                                                                                               \
+        }                                                                                                              \
+    } while (0)
+
+#else
+
+#define HATF_TELL(function, name) ((void)(name))
+
+#endif
+
+/* The program is at a place of this name. */
+static inline void hatf_mark(const char *name) { HATF_TELL(hatf_recorder_mark, name); }
+
+/* A phase of this name begins. */
+static inline void hatf_phase_begin(const char *name) { HATF_TELL(hatf_recorder_phase_begin, name); }
+
+/* The phase that began last under this name ends. */
+static inline void hatf_phase_end(const char *name) { HATF_TELL(hatf_recorder_phase_end, name); }
+
+#undef HATF_TELL
+#undef HATF_FIND
+
+#endif
