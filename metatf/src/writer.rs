@@ -216,6 +216,13 @@ impl<S: Sink> RecordWriter<S> {
         Ok(())
     }
 
+    /// The state of a section, and the index of the record's first plan.
+    #[cfg(feature = "dynamic")]
+    pub(crate) fn state(&self, section: usize, record: u16) -> Option<(&State, usize)> {
+        let state = &self.sections.get(section)?.state;
+        Some((state, state.plans_of_record(record)?))
+    }
+
     /// Whether a record of the section can be encoded right away: its chunk and group have room, no change is due.
     #[inline]
     fn is_ready(&self, section: usize) -> bool {

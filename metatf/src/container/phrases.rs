@@ -334,13 +334,16 @@ impl Dictionary {
             places.push((start, length));
             start = start.checked_add(length.into())?;
         }
-        let mut columns = columns.iter();
-        for column in 0..lengths.iter().copied().max().unwrap_or(0) {
-            for &(start, length) in &places {
-                if length > column {
-                    *bytes.get_mut(start as usize + usize::from(column))? = *columns.next()?;
-                }
+        // Where the next byte of each column is. Phrase by phrase, so that they are written in order.
+        let mut next = column_starts(lengths);
+        let mut phrase = bytes.as_mut_slice();
+        for &length in lengths {
+            let (these, rest) = phrase.split_at_mut_checked(length.into())?;
+            for (byte, next) in these.iter_mut().zip(&mut next) {
+                *byte = *columns.get(*next)?;
+                *next += 1;
             }
+            phrase = rest;
         }
         let fits = places.iter().take(repeated).take_while(|(_, length)| usize::from(*length) <= COPIED);
         let short = fits.filter_map(|&(start, length)| Some((*bytes.get(start as usize..)?.first_chunk()?, length)));
@@ -352,6 +355,23 @@ impl Dictionary {
         let &(start, length) = self.places.get(phrase)?;
         self.bytes.get(start as usize..)?.get(..length.into())
     }
+}
+
+/// Where the columns of phrases of these lengths begin.
+fn column_starts(lengths: &[u8]) -> [usize; 256] {
+    let mut longer = [0; 256];
+    for &length in lengths {
+        longer[usize::from(length)] += 1;
+    }
+    // The first column has a byte of every phrase that has one.
+    let mut next = [0; 256];
+    let (mut start, mut count) = (0, lengths.len());
+    for (next, ends) in next.iter_mut().zip(longer) {
+        count -= ends;
+        *next = start;
+        start += count;
+    }
+    next
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "seven bits at a time")]

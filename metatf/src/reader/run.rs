@@ -182,6 +182,44 @@ fn grades(run: &Run<'_>) -> (u64, u64) {
     }
 }
 
+#[cfg(feature = "dynamic")]
+impl<'r> Run<'r> {
+    /// Gives the records that come next to `each`, by their positions in the section and leaf by leaf, until it has had
+    /// enough. What stops it is told when the run ends.
+    #[inline(always)]
+    pub(crate) fn rows(
+        &mut self,
+        mut each: impl FnMut(u16, &mut ContentRow<'_, 'r>) -> Result<ControlFlow<()>, Stopped>,
+    ) {
+        let width = usize::from(self.format.tag_width);
+        while let Some(tag) = tag(self.data, self.position, width, self.order) {
+            let Some(listed) = self.state.listed(tag).filter(|listed| listed.record > METADATA) else { return };
+            let Some(record) = self.format.records.get(usize::from(listed.record)) else { return };
+            let mut row = ContentRow {
+                format: self.format,
+                record,
+                data: self.data,
+                position: self.position + width,
+                start: self.position,
+                origin: self.origin,
+                order: self.order,
+                first: listed.first as usize,
+                state: self.state,
+                streams: self.streams,
+                source: self.source,
+                items: 0,
+                stopped: self.stopped,
+            };
+            let flow = each(listed.position, &mut row).and_then(|flow| row.finish().map(|()| flow));
+            self.position = row.position;
+            self.count += 1;
+            if !matches!(flow, Ok(ControlFlow::Continue(()))) {
+                return;
+            }
+        }
+    }
+}
+
 impl<'r> Run<'r> {
     /// The next record, some of whose values are foretold.
     #[inline(always)]

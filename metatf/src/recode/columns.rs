@@ -1,15 +1,15 @@
 //! Records held as columns, a leaf's values one after the other: what planners look at, and what is encoded again.
 
-use crate::dynamic::{Datum, Tape};
+use super::fill::{self, Fill, Recipe};
+use super::player::Player;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Format, Interpretation, LeafKind, METADATA, SECTION, Step};
-use crate::row::Row;
-use crate::row_write::{Put, RowWriter};
+use crate::row::{ContentRow, Row, Stopped};
 
 /// The values of one leaf in a block.
 #[derive(Debug, Default)]
 pub(crate) struct Column {
-    /// A number for each occurrence; none where they are all `same`.
+    /// A number for each occurrence, of a byte array its length; none where they are all `same`.
     values: Vec<u64>,
     /// The number that all occurrences were so far, and how many they are.
     same: (u64, usize),
@@ -19,9 +19,8 @@ pub(crate) struct Column {
     pub(crate) reference: Vec<u64>,
     /// For a repeated leaf: number of occurrences up to the end of each record.
     pub(crate) ends: Vec<u32>,
-    /// Of a byte array: all bytes, and the length of each.
-    bytes: Vec<u8>,
-    lengths: Vec<u32>,
+    /// Of a byte array: all bytes.
+    pub(super) bytes: Vec<u8>,
 }
 
 impl Column {
@@ -32,7 +31,7 @@ impl Column {
 
     /// Adds a number.
     #[inline(always)]
-    fn push(&mut self, value: u64) {
+    pub(super) fn push(&mut self, value: u64) {
         if self.same.1 > 0 {
             if value == self.same.0 {
                 self.same.1 += 1;
@@ -45,11 +44,24 @@ impl Column {
 
     /// Adds a number to a column of which numbers may come again and again: one of a record that has one of them.
     #[inline(always)]
-    fn push_alone(&mut self, value: u64) {
+    pub(super) fn push_alone(&mut self, value: u64) {
         if self.values.is_empty() && self.same.1 == 0 {
             self.same = (value, 1);
         } else {
             self.push(value);
+        }
+    }
+
+    /// Adds a number of which one comes alone, so many times.
+    pub(super) fn push_many(&mut self, value: u64, count: usize) {
+        if count == 0 {
+            return;
+        }
+        self.push_alone(value);
+        if self.same.1 > 0 {
+            self.same.1 += count - 1;
+        } else {
+            self.values.resize(self.values.len() + count - 1, value);
         }
     }
 
@@ -60,7 +72,7 @@ impl Column {
     }
 
     #[inline(always)]
-    fn get(&self, at: usize) -> Option<u64> {
+    pub(super) fn get(&self, at: usize) -> Option<u64> {
         if at < self.same.1 { Some(self.same.0) } else { self.values.get(at).copied() }
     }
 
@@ -71,7 +83,6 @@ impl Column {
         self.reference.clear();
         self.ends.clear();
         self.bytes.clear();
-        self.lengths.clear();
     }
 }
 
@@ -102,8 +113,12 @@ pub(crate) struct Traits {
     pub(crate) behind: bool,
     /// It stands in a repetition.
     pub(crate) repeated: bool,
+    /// It is a number.
+    number: bool,
+    /// Its last value is a count, or the base of another leaf.
+    pub(super) watched: bool,
     /// The plan index of the leaf its DTD takes the base from.
-    reference: Option<u32>,
+    pub(super) reference: Option<u32>,
 }
 
 impl Traits {
@@ -123,10 +138,11 @@ pub(crate) struct Records {
     pub(crate) columns: Vec<Column>,
     pub(crate) traits: Vec<Traits>,
     /// Index of the first leaf among all of the section.
-    first: usize,
-    repeats: bool,
+    pub(super) first: usize,
+    pub(super) repeats: bool,
     /// Repeated items of the record that has most of them.
     pub(crate) most_items: usize,
+    pub(super) recipe: Recipe,
 }
 
 /// The records of one section in a block.
@@ -170,6 +186,7 @@ impl SectionColumns {
                 kinds.push(kind);
             }
         }
+        watch(&mut kinds);
         let mut columns = Self {
             section,
             kinds,
@@ -190,11 +207,24 @@ impl SectionColumns {
             self.cells.extend_from_slice(&s.initials);
         }
         self.last.fill(0);
-        self.clear();
+        self.empty();
     }
 
     /// Nothing is held, and state goes on.
     pub(crate) fn clear(&mut self) {
+        self.settle();
+        for kind in &self.kinds {
+            for (column, traits) in kind.columns.iter().zip(&kind.traits).filter(|(_, t)| t.number && t.alone()) {
+                let last = kind.rows.len().checked_sub(1).and_then(|at| column.get(at));
+                if let (Some(last), Some(cell)) = (last, self.cells.get_mut(traits.cell as usize)) {
+                    *cell = last;
+                }
+            }
+        }
+        self.empty();
+    }
+
+    fn empty(&mut self) {
         self.order.clear();
         self.size = 0;
         self.start_cells.clone_from(&self.cells);
@@ -204,6 +234,7 @@ impl SectionColumns {
             for column in &mut kind.columns {
                 column.clear();
             }
+            kind.recipe.forget();
         }
     }
 
@@ -214,6 +245,7 @@ impl SectionColumns {
         let (Some(record), Some(records)) = (record, self.kinds.get_mut(kind)) else {
             return Err(Error::at(0, ErrorKind::Usage("the section has no such record")));
         };
+        records.recipe.settle(&mut records.columns);
         let number = u32::try_from(self.order.len()).unwrap_or(u32::MAX);
         let mut fill = Fill { records, cells: &mut self.cells, last: &mut self.last, size: 0, items: 0 };
         let steps = record.steps.get(1..).unwrap_or_default();
@@ -232,14 +264,56 @@ impl SectionColumns {
         Ok(())
     }
 
-    /// Readers of the records held, from the first.
-    pub(crate) fn players(&self) -> Vec<Player> {
-        let player = |records: &Records| {
-            let arrays = records.columns.iter().any(|c| !c.lengths.is_empty());
-            let cursors = vec![(0, 0); if records.repeats || arrays { records.columns.len() } else { 0 }];
-            Player { at: 0, next: cursors.clone(), cursors }
+    /// As [`push`](Self::push), of a record where it stands in a trace: leaves that store nothing there cost nothing.
+    #[inline(always)]
+    pub(crate) fn push_row(
+        &mut self,
+        format: &Format,
+        kind: usize,
+        row: &mut ContentRow<'_, '_>,
+    ) -> Result<(), Stopped> {
+        let Some(records) = self.kinds.get_mut(kind).filter(|records| !records.repeats) else {
+            return self.push(format, kind, row).map_err(|error| fill::stop(row, error));
         };
-        self.kinds.iter().map(player).collect()
+        if !records.recipe.is_ready() {
+            records.recipe.make(&records.traits, row);
+        }
+        self.size += fill::straight(records, &mut self.cells, &mut self.last, row)?;
+        records.rows.push(u32::try_from(self.order.len()).unwrap_or(u32::MAX));
+        self.order.push(u16::try_from(kind).unwrap_or(u16::MAX));
+        Ok(())
+    }
+
+    /// The trace may store records otherwise from here on.
+    pub(crate) fn forget_recipes(&mut self) {
+        self.settle();
+        for kind in &mut self.kinds {
+            kind.recipe.forget();
+        }
+    }
+
+    /// All columns are as long as they should be.
+    pub(crate) fn settle(&mut self) {
+        for kind in &mut self.kinds {
+            kind.recipe.settle(&mut kind.columns);
+        }
+    }
+
+    /// Readers of the records held, from the first.
+    pub(crate) fn players(&self, format: &Format) -> Vec<Player> {
+        let records = format.sections.get(self.section).map_or(&[][..], |s| &s.records);
+        let of = |record: &u16| format.records.get(usize::from(*record)).map_or(&[][..], |r| &r.steps);
+        self.kinds.iter().zip(records).map(|(kind, record)| Player::new(kind, of(record))).collect()
+    }
+}
+
+/// Notes which leaves others look at.
+fn watch(kinds: &mut [Records]) {
+    let references: Vec<u32> = kinds.iter().flat_map(|kind| &kind.traits).filter_map(|t| t.reference).collect();
+    for kind in kinds {
+        for (leaf, traits) in kind.traits.iter_mut().enumerate() {
+            traits.watched |= references.iter().any(|&of| of as usize == kind.first + leaf);
+        }
     }
 }
 
@@ -279,13 +353,20 @@ fn traits(format: &Format, section: usize, record: u16, first: usize, firsts: &[
             shared: users.get(cell as usize).is_some_and(|&n| n > 1),
             behind: (0..i).any(|j| numeric(j) && cells.get(j) == Some(&cell)),
             repeated: false,
+            number: numeric(i),
+            watched: false,
             reference,
         });
     }
     let mut end_of_repeat = 0;
     for (i, step) in r.steps.iter().enumerate() {
         match *step {
-            Step::Repeat { end, .. } => end_of_repeat = end_of_repeat.max(usize::from(end)),
+            Step::Repeat { end, count } => {
+                end_of_repeat = end_of_repeat.max(usize::from(end));
+                if let Some(traits) = all.get_mut(usize::from(count)) {
+                    traits.watched = true;
+                }
+            }
             Step::Number(leaf) | Step::Bytes(leaf) => {
                 if let Some(traits) = all.get_mut(usize::from(leaf)) {
                     traits.repeated = i < end_of_repeat;
@@ -302,206 +383,4 @@ fn traits(format: &Format, section: usize, record: u16, first: usize, firsts: &[
         traits.behind |= taken;
     }
     all
-}
-
-/// Adds one record to its columns.
-struct Fill<'f> {
-    records: &'f mut Records,
-    cells: &'f mut [u64],
-    last: &'f mut [u64],
-    size: usize,
-    items: usize,
-}
-
-impl Fill<'_> {
-    /// Repetitions nest at most 32 deep (spec 3.5), so this recursion is bounded.
-    fn steps<'r>(&mut self, steps: &[Step], offset: usize, row: &mut impl Row<'r>) -> Result<()> {
-        let mut at = 0;
-        while let Some(step) = steps.get(at) {
-            at += 1;
-            match *step {
-                Step::Number(leaf) => {
-                    let value = row.number(leaf).map_err(Into::into)?;
-                    self.number(usize::from(leaf), value);
-                }
-                Step::Bytes(leaf) => {
-                    let bytes = row.bytes(leaf).map_err(Into::into)?;
-                    self.bytes(usize::from(leaf), bytes);
-                }
-                Step::Repeat { count, end } => {
-                    let end = usize::from(end).saturating_sub(offset).max(at);
-                    let body = steps.get(at..end).unwrap_or_default();
-                    let count = self.last.get(self.records.first + usize::from(count)).copied().unwrap_or(0);
-                    for _ in 0..row.items(count).map_err(Into::into)? {
-                        self.steps(body, offset + at, row)?;
-                    }
-                    at = end;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn number(&mut self, leaf: usize, value: u64) {
-        let (Some(column), Some(traits)) = (self.records.columns.get_mut(leaf), self.records.traits.get(leaf)) else {
-            return;
-        };
-        if traits.alone() {
-            column.push_alone(value);
-        } else {
-            column.push(value);
-        }
-        if traits.shared {
-            column.previous.push(self.cells.get(traits.cell as usize).copied().unwrap_or(0));
-        }
-        if let Some(reference) = traits.reference {
-            column.reference.push(self.last.get(reference as usize).copied().unwrap_or(0));
-        }
-        if let Some(cell) = self.cells.get_mut(traits.cell as usize) {
-            *cell = value;
-        }
-        if let Some(last) = self.last.get_mut(self.records.first + leaf) {
-            *last = value;
-        }
-        self.size += 1;
-    }
-
-    fn bytes(&mut self, leaf: usize, bytes: &[u8]) {
-        if let Some(column) = self.records.columns.get_mut(leaf) {
-            column.bytes.extend_from_slice(bytes);
-            // A record has at most 64 MiB.
-            column.lengths.push(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
-        }
-        self.size += 1 + bytes.len() / 8;
-    }
-}
-
-/// Gives the records of one kind again, one after the other.
-#[derive(Debug)]
-pub(crate) struct Player {
-    at: usize,
-    /// Next value (or length) and next byte of each leaf; none where the record's number says it all.
-    cursors: Vec<(usize, usize)>,
-    /// The cursors behind the record in progress.
-    next: Vec<(usize, usize)>,
-}
-
-impl Player {
-    /// Encodes the next record; [`advance`](Self::advance) moves on, as a writer may ask twice.
-    pub(crate) fn play(&mut self, records: &Records, row: &mut RowWriter<'_>) -> Result<()> {
-        let steps = row.record.steps.get(1..).unwrap_or_default();
-        if !self.cursors.is_empty() {
-            self.next.copy_from_slice(&self.cursors);
-            return play_steps(records, row, steps, 1, &mut self.next);
-        }
-        for step in steps {
-            if let Step::Number(leaf) = *step {
-                let value = records.columns.get(usize::from(leaf)).and_then(|c| c.get(self.at));
-                row.number(leaf, value.ok_or(missing())?)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The record is written.
-    pub(crate) fn advance(&mut self) {
-        self.at += 1;
-        std::mem::swap(&mut self.cursors, &mut self.next);
-    }
-}
-
-fn missing() -> Error {
-    Error::at(0, ErrorKind::Usage("a column has fewer values than records"))
-}
-
-/// Repetitions nest at most 32 deep (spec 3.5), so this recursion is bounded.
-fn play_steps(
-    records: &Records,
-    row: &mut RowWriter<'_>,
-    steps: &[Step],
-    offset: usize,
-    cursors: &mut [(usize, usize)],
-) -> Result<()> {
-    let mut at = 0;
-    while let Some(step) = steps.get(at) {
-        at += 1;
-        match *step {
-            Step::Number(leaf) => {
-                let index = usize::from(leaf);
-                let (column, cursor) = records.columns.get(index).zip(cursors.get_mut(index)).ok_or(missing())?;
-                row.number(leaf, column.get(cursor.0).ok_or(missing())?)?;
-                cursor.0 += 1;
-            }
-            Step::Bytes(leaf) => {
-                let index = usize::from(leaf);
-                let (column, cursor) = records.columns.get(index).zip(cursors.get_mut(index)).ok_or(missing())?;
-                let length = *column.lengths.get(cursor.0).ok_or(missing())? as usize;
-                row.bytes(leaf, column.bytes.get(cursor.1..cursor.1 + length).ok_or(missing())?)?;
-                cursor.0 += 1;
-                cursor.1 += length;
-            }
-            Step::Repeat { count, end } => {
-                let end = usize::from(end).saturating_sub(offset).max(at);
-                let body = steps.get(at..end).unwrap_or_default();
-                let items = usize::try_from(row.last(count)).map_err(|_| missing())?;
-                row.items(items)?;
-                for _ in 0..items {
-                    play_steps(records, row, body, offset + at, cursors)?;
-                }
-                at = end;
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Gives the values of a tape as a row.
-pub(crate) struct TapeRow<'t> {
-    tape: &'t Tape,
-    next: usize,
-}
-
-impl<'t> TapeRow<'t> {
-    pub(crate) fn new(tape: &'t Tape) -> Self {
-        Self { tape, next: 0 }
-    }
-
-    fn take(&mut self) -> Result<&'t Datum> {
-        let datum = self.tape.data().get(self.next);
-        self.next += 1;
-        datum.ok_or(Error::at(0, ErrorKind::Usage("the tape does not hold the record's values")))
-    }
-}
-
-impl<'t> Row<'t> for TapeRow<'t> {
-    type Error = Error;
-
-    fn stop(&mut self, error: Error) -> Error {
-        error
-    }
-
-    fn number(&mut self, _: u8) -> Result<u64> {
-        match self.take()? {
-            Datum::Number(value) => Ok(*value),
-            Datum::Bytes(_) => {
-                Err(Error::at(0, ErrorKind::Usage("the tape holds bytes where the record has a number")))
-            }
-        }
-    }
-
-    fn bytes(&mut self, _: u8) -> Result<&'t [u8]> {
-        match self.take()? {
-            datum @ Datum::Bytes(_) => Ok(self.tape.bytes(datum)),
-            Datum::Number(_) => {
-                Err(Error::at(0, ErrorKind::Usage("the tape holds a number where the record has bytes")))
-            }
-        }
-    }
-
-    fn items(&mut self, count: u64) -> Result<usize> {
-        // As many as the tape holds at most, an item without leaves apart.
-        let most = self.tape.data().len() as u64 + crate::row::FREE_ITEMS;
-        usize::try_from(count.min(most)).map_err(|_| missing())
-    }
 }

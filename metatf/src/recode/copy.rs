@@ -75,7 +75,13 @@ struct Copy<S: Sink> {
 impl<S: Sink> Copy<S> {
     fn all(&mut self, trace: &mut Trace<'_>, step: &mut impl FnMut()) -> Result<(), Failure> {
         let mut first = true;
-        while let Some(event) = trace.reader_mut().next_event().map_err(Failure::Read)? {
+        loop {
+            while self.writer.push_run(trace.reader_mut(), step).map_err(Failure::Read)? {
+                self.writer.flush().map_err(Failure::Write)?;
+            }
+            // Whatever comes now may change how records are stored.
+            self.writer.forget_recipes();
+            let Some(event) = trace.reader_mut().next_event().map_err(Failure::Read)? else { break };
             if std::mem::take(&mut first) {
                 self.user_metadata(trace)?;
                 for section in 0..self.schema.format.sections.len() {

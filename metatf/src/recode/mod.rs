@@ -13,10 +13,13 @@
 //! | --- | --- |
 //! | `names` | which plans there are |
 //! | `columns` | the records of a block, leaf by leaf |
+//! | `fill`, `tape_row` | how they get there |
+//! | `player` | how they are encoded again |
 //! | `leaf` | what a leaf's steps need, and what metadata costs |
 //! | `leaves` | the leaves of a block, and the changes planned for each |
 //! | `named` | the plans of the paper's section 3.3 |
 //! | `optimal`, `modes`, `lanes`, `window` | the cheapest path |
+//! | `section_plans` | a section's part of a block |
 //! | `pinned` | leaves that keep their interpretation |
 //! | `planners` | the threads that plan leaves |
 //! | `writer` | a writer that plans |
@@ -26,6 +29,7 @@
 
 mod columns;
 mod copy;
+mod fill;
 mod lanes;
 mod leaf;
 mod leaves;
@@ -36,7 +40,10 @@ mod names;
 mod optimal;
 mod pinned;
 mod planners;
+mod player;
 mod profile;
+mod section_plans;
+mod tape_row;
 mod window;
 mod writer;
 

@@ -1,17 +1,18 @@
 //! A writer that plans: it holds records until a block is full, plans every leaf, and writes the block.
 
-use super::columns::{SectionColumns, TapeRow};
-use super::leaf::Setting;
-use super::leaves::{Due, LeafPlan, LeafToPlan};
+use super::leaves::Due;
 use super::pinned::pinned;
 use super::planners::Planners;
-use super::{Groups, Options, Plan};
+use super::section_plans::SectionPlans;
+use super::tape_row::TapeRow;
+use super::{Groups, Options};
 use crate::container::{Sink, WriteOptions};
 use crate::dynamic::{Line, Schema, Tape, Writer};
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::{Format, Interpretation, LeafKind};
-use crate::reader::Metadata;
+use crate::format::{Format, Interpretation};
+use crate::reader::{Metadata, RecordReader};
 use crate::row::Row;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Values and eighths of bytes that a block holds at most, whatever its records.
@@ -35,22 +36,12 @@ pub struct PlannedWriter<S: Sink> {
     resets: bool,
     sections: Vec<SectionPlans>,
     /// Sections of the records held, in order, with how many follow one another.
-    order: Vec<(usize, u32)>,
+    order: Vec<(usize, usize)>,
     held: usize,
     size: usize,
     group_bytes: usize,
     report: Report,
     planners: Planners,
-}
-
-/// A section of the block in progress.
-struct SectionPlans {
-    columns: SectionColumns,
-    /// By kind and leaf: the encoding at the start of the block (in version 0 what the last one left), what the leaf keeps,
-    /// and whether the plan is for it.
-    leaves: Vec<Vec<LeafPlan>>,
-    /// Which kind a record of the format is; by index in the format.
-    reset: bool,
 }
 
 impl<S: Sink> PlannedWriter<S> {
@@ -96,13 +87,51 @@ impl<S: Sink> PlannedWriter<S> {
         };
         let before = plans.columns.size;
         plans.columns.push(&self.format, kind, row)?;
-        self.size += plans.columns.size - before;
-        self.held += 1;
-        match self.order.last_mut() {
-            Some((last, count)) if *last == section => *count += 1,
-            _ => self.order.push((section, 1)),
+        let size = plans.columns.size - before;
+        Ok(self.note(section, 1, size))
+    }
+
+    /// Adds the records that the reader can give [in a run](RecordReader::run); true where the block is full, and is to be
+    /// flushed. `step` is called for every record. What [`forget_recipes`](Self::forget_recipes) says is to be heeded.
+    pub(crate) fn push_run(&mut self, reader: &mut RecordReader<'_>, step: &mut impl FnMut()) -> Result<bool> {
+        let most = self.options.block.max(1).saturating_sub(self.held);
+        let room = BLOCK_SIZE.saturating_sub(self.size);
+        let (format, sections) = (&self.format, &mut self.sections);
+        let added = reader.run(|section, run| {
+            let Some(columns) = sections.get_mut(section).map(|plans| &mut plans.columns) else {
+                return (section, 0, 0);
+            };
+            let (before, size) = (columns.order.len(), columns.size);
+            run.rows(|kind, row| {
+                columns.push_row(format, kind.into(), row)?;
+                step();
+                let full = columns.order.len() - before >= most || columns.size - size >= room;
+                Ok(if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            });
+            (section, columns.order.len() - before, columns.size - size)
+        });
+        if let Some(error) = reader.stopped() {
+            return Err(error);
         }
-        Ok(self.held >= self.options.block.max(1) || self.size >= BLOCK_SIZE)
+        Ok(added.is_some_and(|(section, count, size)| count > 0 && self.note(section, count, size)))
+    }
+
+    /// The trace may store records otherwise than those that came in runs before.
+    pub(crate) fn forget_recipes(&mut self) {
+        for plans in &mut self.sections {
+            plans.columns.forget_recipes();
+        }
+    }
+
+    /// Records of a section were added, of this size; true where the block is full.
+    fn note(&mut self, section: usize, count: usize, size: usize) -> bool {
+        self.size += size;
+        self.held += count;
+        match self.order.last_mut() {
+            Some((last, all)) if *last == section => *all += count,
+            _ => self.order.push((section, count)),
+        }
+        self.held >= self.options.block.max(1) || self.size >= BLOCK_SIZE
     }
 
     /// Adds a record or comment from a tape.
@@ -219,6 +248,7 @@ impl<S: Sink> PlannedWriter<S> {
         let mut plans = Vec::new();
         let header = 2 * u32::from(self.format.tag_width) + 2;
         for plan in &mut self.sections {
+            plan.columns.settle();
             plans.push(if plan.columns.order.is_empty() {
                 Vec::new()
             } else {
@@ -237,9 +267,12 @@ impl<S: Sink> PlannedWriter<S> {
         Ok(())
     }
 
-    fn write(&mut self, order: &[(usize, u32)], plans: &[Vec<Due>]) -> Result<()> {
-        let mut players: Vec<_> = self.sections.iter().map(|s| s.columns.players()).collect();
+    fn write(&mut self, order: &[(usize, usize)], plans: &[Vec<Due>]) -> Result<()> {
+        let mut players: Vec<_> =
+            self.sections.iter().zip(plans).map(|(s, dues)| s.players(&self.format, dues)).collect();
         let mut at = vec![(0_usize, 0_usize); self.sections.len()];
+        // A section with models may begin anew, as its DTD says, wherever they are too large.
+        let narrows = self.format.models.is_empty();
         for &(section, count) in order {
             let (Some(plan), Some(players), Some(at), Some(dues), Some(s)) = (
                 self.sections.get_mut(section),
@@ -270,70 +303,17 @@ impl<S: Sink> PlannedWriter<S> {
                     continue;
                 };
                 inner.record(section, record, |row| player.play(records, row))?;
-                player.advance();
+                if player.advance(records)
+                    && narrows
+                    && let Some(r) = self.format.records.get(usize::from(record))
+                    && let Some(state) = inner.state(section, record)
+                {
+                    player.narrow(records, r, state);
+                }
                 self.report.records += u64::from(record != crate::format::COMMENT);
             }
         }
         self.group_bytes += self.sections.iter().map(|s| s.columns.size).sum::<usize>();
         Ok(())
-    }
-}
-
-impl SectionPlans {
-    fn new(format: &Format, section: usize, options: &Options) -> Self {
-        let columns = SectionColumns::new(format, section);
-        let records = format.sections.get(section).map_or(&[][..], |s| &s.records);
-        let leaves = records.iter().zip(&columns.kinds).map(|(&record, kind)| {
-            let record = format.records.get(usize::from(record));
-            let leaves = record.map_or(&[][..], |r| &r.leaves).iter().take(kind.columns.len());
-            leaves.map(move |leaf| {
-                let declared = Setting::of(leaf);
-                let pin = pinned(declared.interpretation);
-                LeafPlan {
-                    settable: leaf.is_settable() && matches!(leaf.kind, LeafKind::Number { .. }),
-                    chosen: record.is_some_and(|r| super::is_chosen(r, leaf, &options.fields)),
-                    declared,
-                    start: declared,
-                    pin,
-                    pins: vec![(0, pin)],
-                }
-            })
-        });
-        let leaves = leaves.map(Iterator::collect).collect();
-        Self { columns, leaves, reset: false }
-    }
-
-    /// The changes that stand in the block, by record; before one record those of its last leaf first, so that a leaf that
-    /// sets a shared previous value is the first to look at it.
-    fn plan(&mut self, header: u32, plan: Plan, planners: &mut Planners) -> Vec<Due> {
-        let mut leaves = Vec::new();
-        for (kind, (records, plans)) in self.columns.kinds.iter().zip(&mut self.leaves).enumerate() {
-            let columns = records.columns.iter().zip(&records.traits);
-            for (leaf, ((column, traits), plan)) in columns.zip(plans).enumerate() {
-                if plan.settable && !column.values().is_empty() {
-                    leaves.push(LeafToPlan { kind, leaf, records, column, traits, plan });
-                }
-            }
-        }
-        let cells = &self.columns.start_cells;
-        let dues = planners.each(leaves, |leaf, scratch| leaf.plan(cells, header, plan, scratch));
-        let mut dues: Vec<Due> = dues.into_iter().flatten().collect();
-        dues.sort_by_key(|due| (due.row, std::cmp::Reverse(due.leaf)));
-        dues
-    }
-
-    fn next_block(&mut self, format: &Format, resets: bool) {
-        if resets {
-            self.columns.reset(format);
-        } else {
-            self.columns.clear();
-        }
-        for leaf in self.leaves.iter_mut().flatten() {
-            if resets {
-                leaf.start = leaf.declared;
-            }
-            leaf.pins.clear();
-            leaf.pins.push((0, leaf.pin));
-        }
     }
 }
