@@ -5,6 +5,7 @@
 
 use crate::format::{ExprOp, Format, Interpretation, LeafKind, METADATA, Record, Section, Step, borrowed};
 use crate::state::{LAST, PREDICTED, Plan, REFERENCED, SPECIAL};
+use std::ops::Range;
 
 /// Every leaf is the stored integer, or the default that the DTD gives it.
 pub(crate) const STORED: u8 = 0;
@@ -125,6 +126,15 @@ impl Grades {
     #[inline]
     pub(crate) fn foretold(&self) -> u64 {
         self.foretold
+    }
+
+    /// Of the plans of a record, given by their indices: each one's position, what its leaf can be at best, and its grade.
+    /// Nothing where the record's grade is worse than `FORMULA`.
+    #[inline]
+    pub(crate) fn straight_plans(&self, plans: Range<usize>) -> Option<&[(u16, Floor, u8)]> {
+        let plans = self.plans.get(plans)?;
+        let &(position, ..) = plans.first()?;
+        (self.formula & bit(position.into()) != 0).then_some(plans)
     }
 
     /// The plan of this index has changed.

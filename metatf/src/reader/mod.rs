@@ -12,6 +12,7 @@ mod metadata;
 mod parts;
 mod run;
 mod seek;
+mod skip;
 #[cfg(feature = "parallel")]
 mod split;
 
@@ -357,9 +358,7 @@ impl<'a> RecordReader<'a> {
         if let Some(event) = self.found.take() {
             return Ok(Some(event));
         }
-        if self.pending.is_some() {
-            self.decode(|row| Ok(row.walk(&mut ())?))?;
-        }
+        self.skip()?;
         loop {
             if let Some(event) = self.queue.pop_front() {
                 return Ok(Some(event));

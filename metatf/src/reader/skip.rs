@@ -1,0 +1,49 @@
+//! Going over a record that nobody decodes.
+
+use super::{Pending, RecordReader};
+use crate::error::Result;
+use crate::grade::Floor;
+use crate::row::{plain, stored};
+
+impl RecordReader<'_> {
+    /// Goes over the record that was announced and not decoded, if there is one. Its leaves are decoded only where what comes
+    /// later may look at them, or where something is wrong.
+    pub(super) fn skip(&mut self) -> Result<()> {
+        let Some(pending) = self.pending else { return Ok(()) };
+        match (self.end_of(pending), self.current.as_mut()) {
+            (Some(end), Some(current)) => {
+                current.position = end;
+                self.pending = None;
+                Ok(())
+            }
+            _ => self.decode(|row| Ok(row.walk(&mut ())?)),
+        }
+    }
+
+    /// Where a record ends whose plans are all that there is to know, if it ends in this part.
+    fn end_of(&self, pending: Pending) -> Option<usize> {
+        let current = self.current.as_ref().filter(|current| !current.is_element)?;
+        let state = self.states.get(pending.section)?;
+        // The tag, which comes first, is read.
+        let leaves = self.format.records.get(usize::from(pending.record))?.leaves.len();
+        let behind_tag = pending.first + 1..pending.first + leaves.max(1);
+        let plans = state.plans.get(behind_tag.clone())?;
+        let data = self.container.bytes(&current.content);
+        let (mut at, mut before) = (current.position, None);
+        for (plan, (_, floor, _)) in plans.iter().zip(state.grades.straight_plans(behind_tag)?) {
+            match *floor {
+                Floor::Array(length) => at = at.checked_add(usize::try_from(length).ok()?)?,
+                Floor::Counted => {
+                    let (plan, at_length) = before?;
+                    let length = plain(stored(data, at_length, plan, self.order)?, plan);
+                    at = at.checked_add(usize::try_from(length).ok()?)?;
+                }
+                _ => {
+                    before = Some((plan, at));
+                    at += usize::from(plan.width);
+                }
+            }
+        }
+        (at <= data.len()).then_some(at)
+    }
+}
