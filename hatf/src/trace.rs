@@ -6,7 +6,7 @@ use std::path::Path;
 
 use metatf::container::Reader;
 
-use crate::event::{About, EventSource, Item};
+use crate::event::{About, EventSink, EventSource, Item};
 use crate::hatf10::Hatf10Reader;
 use crate::heap::HeapReader;
 use crate::{Error, Result};
@@ -76,6 +76,13 @@ impl EventSource for TraceReader<'_> {
         match self {
             Self::Heap(reader) => reader.next(),
             Self::Hatf10(reader) => reader.next(),
+        }
+    }
+
+    fn pour<T: EventSink + ?Sized>(&mut self, sink: &mut T) -> Result<()> {
+        match self {
+            Self::Heap(reader) => reader.pour(sink),
+            Self::Hatf10(reader) => reader.pour(sink),
         }
     }
 

@@ -67,15 +67,16 @@ fn tables_and_chart() {
     let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/gawk.raw32.zst");
     let mut command = Command::new(env!("CARGO_BIN_EXE_hatf"));
     command.args(["paper", "--format", "markdown", "--times", "1", "--only", "simple,ascii,naive,heap", "--svg"]);
-    let output = command.arg(&svg).arg(&trace).arg(&trace).output().unwrap();
+    let peer = format!("some tool={}", trace.display());
+    let output = command.arg(&svg).args(["--peer", &peer]).arg(&trace).arg(&trace).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap();
-    for table in ["Table 3", "Table 4", "Table 5", "Table 6", "Table 7", "Beyond the paper"] {
+    for table in ["Table 3", "Table 4", "Table 5", "Table 6", "Table 7", "Beyond the paper", "| some tool |"] {
         assert!(text.contains(table), "{table} is missing:\n{text}");
     }
     assert!(text.contains("| mean | 32.000 / ") && text.contains("memcpy"));
     assert!(std::fs::read_to_string(&svg).unwrap().ends_with("</svg>\n"));
     let wrong = Command::new(env!("CARGO_BIN_EXE_hatf")).args(["paper", "--only", "nothing", "x"]).output().unwrap();
     assert_eq!(wrong.status.code(), Some(2));
-    assert!(String::from_utf8(wrong.stderr).unwrap().contains("a column is one of simple, ascii"));
+    assert!(String::from_utf8(wrong.stderr).unwrap().contains("a column is one of simple, parquet, ascii"));
 }

@@ -183,10 +183,11 @@ Examples:
   hatf paper --format markdown --svg sizes.svg *.mtf > sizes.md
   hatf paper --only heap,split,simple gawk.raw32.zst
   hatf paper --times 5 perl.mtf
+  hatf paper --peer heaptrack=heaptrack.perl.1234.zst perl.mtf
 
-Columns: simple, ascii, naive, small-size, same-size, combined-size, base-offset-1, base-offset-2,
-best-base-offset, stride, best, split-stream, split-addr, optimal, split, values, heap. The column
-of xz is there where the command is.")]
+Columns: simple, parquet, ascii, naive, small-size, same-size, combined-size, base-offset-1, base-offset-2,
+best-base-offset, stride, best, split-stream, split-addr, optimal, split, values, heap. Parquet is
+there where python3 has pyarrow, xz where the command is there.")]
 pub(crate) struct Paper {
     /// Traces, in any form that hatf convert reads.
     #[arg(required = true, value_name = "TRACE")]
@@ -203,6 +204,16 @@ pub(crate) struct Paper {
     /// Measure times, too: medians of so many runs.
     #[arg(long, value_name = "RUNS")]
     pub(crate) times: Option<usize>,
+
+    /// Threads that find out sizes: each holds one encoding of the trace. Without it, one for each processor. Times are
+    /// measured when all sizes are known, by one thread.
+    #[arg(long, value_name = "THREADS", default_value_t = 0, hide_default_value = true)]
+    pub(crate) threads: usize,
+
+    /// Compare with another tool's file of the same run, such as heaptrack's. Of several with one name the first is for the
+    /// first trace, and so on.
+    #[arg(long = "peer", value_name = "NAME=FILE", value_parser = peer)]
+    pub(crate) peers: Vec<(String, PathBuf)>,
 
     /// Also draw sizes into this file.
     #[arg(long, value_name = "FILE")]
@@ -245,6 +256,13 @@ fn clock(text: &str) -> Result<u64, String> {
     let tick = number.parse::<u64>().ok().zip(unit).and_then(|(number, unit)| number.checked_mul(unit));
     let wrong = || "expected a length from 1ns to 1ms, such as 1us, or off".to_owned();
     tick.filter(|tick| (1..=1_000_000).contains(tick)).ok_or_else(wrong)
+}
+
+/// A name and a file.
+fn peer(text: &str) -> Result<(String, PathBuf), String> {
+    let split = text.split_once('=').filter(|(name, path)| !name.is_empty() && !path.is_empty());
+    let (name, path) = split.ok_or("expected NAME=FILE, such as heaptrack=heaptrack.perl.1234.zst")?;
+    Ok((name.to_owned(), path.into()))
 }
 
 /// Record a program of this machine, report on it, and show what to try next.

@@ -1,23 +1,29 @@
 //! `hatf paper`
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
 use hatf::convert::{Input, raw32};
-use hatf::paper::{Measured, Options, Style, chart, measure, print};
+use hatf::paper::{Measured, Options, Step, Style, chart, measure, print};
 use hatf::{Error, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{Paper, PaperFormat};
 
 pub(crate) fn run(options: &Paper) -> Result<u8> {
-    let bar = progress();
-    let measured: Result<Vec<Measured>> = options.traces.iter().map(|path| one(path, options, bar.as_ref())).collect();
-    if let Some(bar) = bar {
-        bar.finish_and_clear();
-    }
+    let what = Options { only: options.only.clone(), runs: options.times, threads: options.threads };
+    let peers = peers(options)?;
+    let bar = progress(what.steps() * options.traces.len() as u64);
+    let measured: Result<Vec<Measured>> = options
+        .traces
+        .iter()
+        .zip(peers)
+        .map(|(path, peers)| Ok(Measured { peers, ..one(path, &what, &bar)? }))
+        .collect();
+    bar.finish_and_clear();
     let measured = measured?;
     if let Some(path) = &options.svg {
         let draw = || -> io::Result<()> {
@@ -40,35 +46,42 @@ pub(crate) fn run(options: &Paper) -> Result<u8> {
     Ok(0)
 }
 
+/// Other tools' files, by trace and name: of each name the first is of the first trace, and so on.
+fn peers(options: &Paper) -> Result<Vec<BTreeMap<String, u64>>> {
+    let mut peers = vec![BTreeMap::new(); options.traces.len()];
+    for (name, path) in &options.peers {
+        let Some(of) = peers.iter_mut().find(|of| !of.contains_key(name)) else {
+            return Err(Error::Usage(format!("--peer {name} is there more often than there are traces")));
+        };
+        let length = std::fs::metadata(path).map_err(Error::system(path.display().to_string()))?.len();
+        of.insert(name.clone(), length);
+    }
+    Ok(peers)
+}
+
 /// Measures one trace; what raw records cannot hold of it is told.
-fn one(path: &Path, options: &Paper, bar: Option<&ProgressBar>) -> Result<Measured> {
+fn one(path: &Path, what: &Options, bar: &ProgressBar) -> Result<Measured> {
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
     let name = name.split('.').next().filter(|name| !name.is_empty()).unwrap_or("-").to_owned();
     let (raw, losses) = raw32(Input::open(path)?)?;
-    let say = |line: String| match bar {
-        Some(bar) => bar.println(line),
-        None => eprintln!("{line}"),
-    };
     for (loss, count) in losses.iter() {
-        say(format!("hatf: {}: left out: {}: {count}", path.display(), loss.text()));
+        bar.suspend(|| eprintln!("hatf: {}: left out: {}: {count}", path.display(), loss.text()));
     }
-    let what = Options { only: options.only.clone(), runs: options.times };
-    measure(&name, &raw, &what, &mut |step| {
-        if let Some(bar) = bar {
-            bar.set_message(step.to_owned());
-        }
+    measure(&name, &raw, what, &|step| match step {
+        Step::Begins(step) => bar.set_message(step.to_owned()),
+        Step::Done => bar.inc(1),
     })
 }
 
-/// A line on a terminal that says what is being measured.
-fn progress() -> Option<ProgressBar> {
+/// A bar on a terminal that says what is being measured.
+fn progress(steps: u64) -> ProgressBar {
     if !io::stderr().is_terminal() {
-        return None;
+        return ProgressBar::hidden();
     }
-    let bar = ProgressBar::new_spinner();
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {msg}") {
+    let bar = ProgressBar::new(steps);
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {msg}") {
         bar.set_style(style);
     }
-    bar.enable_steady_tick(Duration::from_millis(250));
-    Some(bar)
+    bar.enable_steady_tick(Duration::from_secs(1));
+    bar
 }

@@ -124,7 +124,8 @@ fn into_heap<W: Sink>(source: Source<'_>, options: &HeapOptions, output: W) -> R
     let losses = match source {
         Source::Raw32(mut source) => copy(&mut source, &mut sink).map(|()| source.losses()),
         Source::Raw64(mut source) => copy(&mut source, &mut sink).map(|()| source.losses()),
-        source => source.pour(&mut sink),
+        Source::Heap(mut source) => copy(&mut *source, &mut sink).map(|()| source.losses()),
+        source @ Source::Other(_) => source.pour(&mut sink),
     }?;
     finished(sink.finish()?, &losses)
 }

@@ -9,7 +9,7 @@ use super::format::{
     Alloc, CreateHeap, CreateThread, DestroyHeap, DestroyThread, Free, Heap, Protocol, Realloc, Record as Read, Trace,
 };
 use super::{Dialect, Record, What, failed, is_exec, understand};
-use crate::event::{EventSource, Item, UNKNOWN_SIZE};
+use crate::event::{EventSink, EventSource, Item, UNKNOWN_SIZE};
 use crate::{Error, Result};
 
 /// Reads a trace.
@@ -83,6 +83,40 @@ impl EventSource for Hatf10Reader<'_> {
         };
         let record = Record { what, time, thread, heap, attributes: &self.bytes };
         Ok(Some(Item::Event(understand(&record, Dialect::MetaTf, &mut self.words))))
+    }
+
+    /// In runs, and without copying attributes.
+    fn pour<T: EventSink + ?Sized>(&mut self, sink: &mut T) -> Result<()> {
+        loop {
+            let words = &mut self.words;
+            self.trace.try_for_run(|Read::Heap(heap)| {
+                let record = record(&heap);
+                if is_exec(&record) {
+                    return Ok(());
+                }
+                sink.event(&understand(&record, Dialect::MetaTf, words)).map_err(Stop)
+            })?;
+            match self.next()? {
+                None => return Ok(()),
+                Some(Item::Event(event)) => sink.event(&event)?,
+                Some(Item::Comment(text)) => sink.comment(text)?,
+            }
+        }
+    }
+}
+
+/// Why a run of records ends before its end.
+struct Stop(Error);
+
+impl From<metatf::Error> for Stop {
+    fn from(error: metatf::Error) -> Self {
+        Self(failed(error))
+    }
+}
+
+impl From<Stop> for Error {
+    fn from(Stop(error): Stop) -> Self {
+        error
     }
 }
 

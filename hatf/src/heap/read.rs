@@ -18,8 +18,7 @@ pub struct HeapReader<'t> {
     resolution: u64,
     thread: u64,
     heap: u64,
-    stacks: HashMap<u64, Vec<u64>>,
-    names: HashMap<u64, Vec<u8>>,
+    tables: Tables,
     comment: Vec<u8>,
     /// What comes first: it was read ahead, because what the trace says about itself stands before it.
     first: Option<Result<Option<Next>>>,
@@ -38,6 +37,22 @@ enum Next {
 struct Offsets {
     stack: u64,
     name: Option<u64>,
+}
+
+/// The stacks and names that were met, by offset.
+#[derive(Default)]
+struct Tables {
+    stacks: HashMap<u64, Vec<u64>>,
+    names: HashMap<u64, Vec<u8>>,
+}
+
+/// What holds for records that do not say otherwise.
+#[derive(Clone, Copy)]
+struct Now {
+    thread: u64,
+    heap: u64,
+    /// Nanoseconds in a tick.
+    resolution: u64,
 }
 
 /// What a record of the trace says.
@@ -78,8 +93,7 @@ impl<'t> HeapReader<'t> {
             resolution: 1,
             thread: 1,
             heap: 0,
-            stacks: HashMap::new(),
-            names: HashMap::new(),
+            tables: Tables::default(),
             comment: Vec::new(),
             first: None,
         };
@@ -114,46 +128,103 @@ impl<'t> HeapReader<'t> {
         }
     }
 
-    fn load_stack(&mut self, offset: u64) -> Result<()> {
-        if !self.stacks.contains_key(&offset) {
-            let item = self.trace.stacks().get(offset).map_err(failed)?;
-            self.stacks.insert(offset, item.frame);
+    fn load(&mut self, offsets: Offsets) -> Result<()> {
+        let Offsets { stack, name } = offsets;
+        if stack != 0 && !self.tables.stacks.contains_key(&stack) {
+            let item = self.trace.stacks().get(stack).map_err(failed)?;
+            self.tables.stacks.insert(stack, item.frame);
+        }
+        if let Some(name) = name
+            && !self.tables.names.contains_key(&name)
+        {
+            let item = self.trace.names().get(name).map_err(failed)?;
+            self.tables.names.insert(name, item.vfield);
         }
         Ok(())
     }
 
-    fn load_name(&mut self, offset: u64) -> Result<()> {
-        if !self.names.contains_key(&offset) {
-            let item = self.trace.names().get(offset).map_err(failed)?;
-            self.names.insert(offset, item.vfield);
-        }
-        Ok(())
+    /// Gives a run of records to a sink.
+    fn pour_run<T: EventSink + ?Sized>(&mut self, sink: &mut T) -> std::result::Result<(), Stop> {
+        let mut now = self.now();
+        let Self { trace, tables, .. } = self;
+        let run = trace.try_for_run(|Record::Heap(record)| {
+            let plain = |what, ticks: u64| {
+                let (time, Now { thread, heap, .. }) = (ticks.saturating_mul(now.resolution), now);
+                Event { what, time, thread, heap, stack: &[], attributes: &[] }
+            };
+            let given = match record {
+                Heap::Free(Free { time, stack: 0, address }) => sink.event(&plain(What::Free { address }, time)),
+                Heap::Malloc(Malloc { time, stack: 0, size, usable, address }) => {
+                    let call = Call { size, usable, address, ..Call::new(Function::Malloc) };
+                    sink.event(&plain(What::Call(call), time))
+                }
+                Heap::Realloc(Realloc { time, stack: 0, size, usable, old, address }) => {
+                    let call = Call { size, usable, old, address, ..Call::new(Function::Realloc) };
+                    sink.event(&plain(What::Call(call), time))
+                }
+                Heap::Thread(switch) => {
+                    now.thread = switch.id;
+                    Ok(())
+                }
+                record => {
+                    let said = said(&record);
+                    match tables.event(&said, now) {
+                        Some(event) if !matches!(event.what, What::Image { .. }) => sink.event(&event),
+                        _ => return Err(Stop::Record(said)),
+                    }
+                }
+            };
+            given.map_err(Stop::Failed)
+        });
+        self.thread = now.thread;
+        run
+    }
+
+    fn now(&self) -> Now {
+        Now { thread: self.thread, heap: self.heap, resolution: self.resolution }
     }
 
     /// The event of a record, its stack and name looked up.
     #[inline]
     fn event(&mut self, said: Said) -> Result<Event<'_>> {
-        let Said { what, ticks, thread, offsets } = said;
-        if offsets.stack != 0 {
-            self.load_stack(offsets.stack)?;
-        }
-        if let Some(name) = offsets.name {
-            self.load_name(name)?;
-        }
-        if let What::Image { .. } = what {
+        self.load(said.offsets)?;
+        if let What::Image { .. } = said.what {
             self.heap += 1;
         }
-        let time = ticks.saturating_mul(self.resolution);
-        let thread = thread.unwrap_or(self.thread);
+        let now = self.now();
+        let missing = || Error::Trace("a stack or a name of a heap trace was not looked up".into());
+        self.tables.event(&said, now).ok_or_else(missing)
+    }
+}
+
+impl Tables {
+    /// The event of a record; `None` where its stack or its name is not here.
+    #[inline]
+    fn event(&self, said: &Said, now: Now) -> Option<Event<'_>> {
+        let Said { what, ticks, thread, offsets } = *said;
         let stack = match offsets.stack {
             0 => &[],
-            offset => self.stacks.get(&offset).map_or(&[][..], Vec::as_slice),
+            offset => self.stacks.get(&offset)?.as_slice(),
         };
         let what = match offsets.name {
-            Some(offset) => what.named(self.names.get(&offset).map_or(&[], Vec::as_slice)),
+            Some(offset) => what.named(self.names.get(&offset)?),
             None => what,
         };
-        Ok(Event { what, time, thread, heap: self.heap, stack, attributes: &[] })
+        let (time, thread) = (ticks.saturating_mul(now.resolution), thread.unwrap_or(now.thread));
+        Some(Event { what, time, thread, heap: now.heap, stack, attributes: &[] })
+    }
+}
+
+/// Why a run of records ends before its end.
+enum Stop {
+    /// For this record, which needs a look at the trace's tables, or begins a heap.
+    Record(Said),
+    Failed(Error),
+}
+
+impl From<metatf::Error> for Stop {
+    fn from(error: metatf::Error) -> Self {
+        Self::Failed(failed(error))
     }
 }
 
@@ -181,32 +252,18 @@ impl EventSource for HeapReader<'_> {
             }
         }
         loop {
-            let record = match self.trace.next_event().map_err(failed)? {
-                None => return Ok(()),
-                Some(TraceEvent::Record(Record::Heap(record))) => record,
-                Some(TraceEvent::Comment(_, text)) => {
-                    sink.comment(text)?;
+            match self.pour_run(sink) {
+                Ok(()) => {}
+                Err(Stop::Record(said)) => {
+                    sink.event(&self.event(said)?)?;
                     continue;
                 }
-                Some(_) => continue,
-            };
-            let (thread, heap, resolution) = (self.thread, self.heap, self.resolution);
-            let plain = |what, ticks: u64| {
-                let time = ticks.saturating_mul(resolution);
-                Event { what, time, thread, heap, stack: &[], attributes: &[] }
-            };
-            match record {
-                Heap::Free(Free { time, stack: 0, address }) => sink.event(&plain(What::Free { address }, time))?,
-                Heap::Malloc(Malloc { time, stack: 0, size, usable, address }) => {
-                    let call = Call { size, usable, address, ..Call::new(Function::Malloc) };
-                    sink.event(&plain(What::Call(call), time))?;
-                }
-                Heap::Realloc(Realloc { time, stack: 0, size, usable, old, address }) => {
-                    let call = Call { size, usable, old, address, ..Call::new(Function::Realloc) };
-                    sink.event(&plain(What::Call(call), time))?;
-                }
-                Heap::Thread(switch) => self.thread = switch.id,
-                record => sink.event(&self.event(said(&record))?)?,
+                Err(Stop::Failed(error)) => return Err(error),
+            }
+            match self.advance()? {
+                None => return Ok(()),
+                Some(Next::Comment) => sink.comment(&self.comment)?,
+                Some(Next::Said(said)) => sink.event(&self.event(said)?)?,
             }
         }
     }

@@ -86,7 +86,7 @@ mod tests {
         chart(&[], &mut out).unwrap();
         let raw: Vec<u8> = (0..100_u64).flat_map(|i| [1, 8, 16 * i, 0].map(u64::to_le_bytes)).flatten().collect();
         let only = vec![Column::Simple, Column::Values];
-        let measured = measure("a", &raw, &Options { only, runs: None }, &mut |_| {}).unwrap();
+        let measured = measure("a", &raw, &Options { only, ..Options::default() }, &|_| {}).unwrap();
         chart(&[measured], &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert_eq!(text.matches("</svg>").count(), 2);

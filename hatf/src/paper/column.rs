@@ -17,6 +17,8 @@ pub enum Column {
     /// HATF 1.0's records, with metadata records by a plan: `naive` is the paper's "HATF (naive)", `best` its "HATF (best)",
     /// the others are the columns of its tables 7 and 8; `optimal` is ours.
     Hatf(Plan),
+    /// The simple binary's fields as columns of Parquet, by pyarrow if python3 has it, each in the encoding that suits it best.
+    Parquet,
     /// Each field of the simple binary in a stream of its own.
     SplitStream,
     /// `best` for sizes, addresses in a stream of their own.
@@ -49,8 +51,9 @@ pub enum Packing {
 
 impl Column {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Simple,
+        Self::Parquet,
         Self::Ascii,
         Self::Hatf(Plan::Naive),
         Self::Hatf(Plan::SmallSize),
@@ -74,6 +77,7 @@ impl Column {
     pub fn name(self) -> &'static str {
         match self {
             Self::Simple => "simple",
+            Self::Parquet => "parquet",
             Self::Ascii => "ascii",
             Self::Hatf(plan) => plan.name(),
             Self::SplitStream => "split-stream",
@@ -89,6 +93,7 @@ impl Column {
     pub fn title(self) -> &'static str {
         match self {
             Self::Simple => "Simple Binary",
+            Self::Parquet => "Parquet",
             Self::Ascii => "ASCII",
             Self::Hatf(Plan::Naive) => "HATF (naive)",
             Self::Hatf(Plan::SmallSize) => "Small Size",
@@ -114,6 +119,7 @@ impl Column {
         use Packing::{Gzip, Raw, Xz, Zstd3, Zstd19};
         match self {
             Self::Simple => &[Raw, Gzip, Xz, Zstd3, Zstd19],
+            Self::Parquet => &[Zstd3, Zstd19],
             Self::Hatf(Plan::Optimal) => &[Raw, Gzip, Zstd3, Zstd19],
             Self::Split | Self::Values | Self::Heap => &[Raw, Zstd3, Zstd19],
             _ => &[Raw, Gzip],
@@ -123,7 +129,11 @@ impl Column {
     /// Whether its times are measured: the encodings of the paper's tables 5 and 6, and ours.
     #[must_use]
     pub fn is_timed(self) -> bool {
-        !matches!(self, Self::Hatf(plan) if !matches!(plan, Plan::Naive | Plan::Best | Plan::Optimal))
+        match self {
+            Self::Parquet => false,
+            Self::Hatf(plan) => matches!(plan, Plan::Naive | Plan::Best | Plan::Optimal),
+            _ => true,
+        }
     }
 
     /// How it is compressed where times are measured.

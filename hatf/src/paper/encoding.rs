@@ -9,6 +9,7 @@ use metatf::recode::{Options, Plan, PlannedWriter};
 
 use super::column::{Column, Packing};
 use super::simple::{self, RECORD};
+use super::tools;
 use crate::convert::{RawSink, RawSource};
 use crate::event::copy;
 use crate::heap::{HeapOptions, HeapReader, HeapWriter};
@@ -37,7 +38,7 @@ struct Fields {
 impl Encoding {
     pub(super) fn new(column: Column) -> Result<Self> {
         let text = match column {
-            Column::Simple | Column::Ascii | Column::Heap => None,
+            Column::Simple | Column::Ascii | Column::Heap | Column::Parquet => None,
             Column::Hatf(_) => Some(include_str!("hatf.dtd")),
             Column::SplitStream => Some(include_str!("split-stream.dtd")),
             Column::SplitAddr => Some(include_str!("split-addr.dtd")),
@@ -53,18 +54,22 @@ impl Encoding {
         match (self.column, &self.fields) {
             (Column::Ascii, _) => simple::pack(simple::to_ascii(raw), packing),
             (Column::Heap, _) => heap(raw, write).map(Some),
+            (Column::Parquet, _) => tools::parquet(raw, packing),
             (_, None) => simple::pack(raw.to_vec(), packing),
-            (Column::Split, Some(fields)) => fields.split(raw, &write).map(Some),
+            (Column::Split, Some(fields)) => fields.split(raw, packing).map(Some),
             (Column::Values | Column::SplitStream, Some(fields)) => fields.write(raw, &write, false).map(Some),
             (Column::Hatf(plan), Some(fields)) => fields.planned(raw, &write, plan).map(Some),
             (_, Some(fields)) => fields.planned(raw, &write, Plan::Best).map(Some),
         }
     }
 
-    /// The raw records of a file.
-    pub(super) fn read(&self, file: &[u8], packing: Packing) -> Result<Vec<u8>> {
+    /// The raw records of a file; `None` where the command that made it has compared them itself, or is one of those that
+    /// need no proof.
+    pub(super) fn read(&self, file: &[u8], packing: Packing) -> Result<Option<Vec<u8>>> {
         let mut raw = Vec::new();
         match (self.column, &self.fields) {
+            (Column::Parquet, _) => return Ok(None),
+            (Column::Simple, _) if packing == Packing::Xz => return Ok(None),
             (Column::Heap, _) => {
                 let mut sink = RawSink::<_, RECORD>::new(raw);
                 copy(&mut HeapReader::of(Reader::from_slice(file).map_err(failed)?)?, &mut sink)?;
@@ -78,7 +83,7 @@ impl Encoding {
             }
             (_, None) => simple::unpack(file, packing, &mut raw)?,
         }
-        Ok(raw)
+        Ok(Some(raw))
     }
 }
 
@@ -138,11 +143,13 @@ impl Fields {
         Ok(writer.finish().map_err(failed)?.0)
     }
 
-    /// With addresses as they are, or as differences: what is shorter.
-    fn split(&self, raw: &[u8], write: &WriteOptions) -> Result<Vec<u8>> {
-        let plain = self.write(raw, write, false)?;
-        let steps = self.write(raw, write, true)?;
-        Ok(if steps.len() < plain.len() { steps } else { plain })
+    /// With addresses as they are, or as differences: what is shorter, which at level 19 is what is shorter at level 3.
+    fn split(&self, raw: &[u8], packing: Packing) -> Result<Vec<u8>> {
+        let trial = if packing == Packing::Zstd19 { Packing::Zstd3 } else { packing };
+        let plain = self.write(raw, &trial.write_options(), false)?;
+        let steps = self.write(raw, &trial.write_options(), true)?;
+        let (in_steps, shorter) = if steps.len() < plain.len() { (true, steps) } else { (false, plain) };
+        if trial == packing { Ok(shorter) } else { self.write(raw, &packing.write_options(), in_steps) }
     }
 
     /// `steps`: addresses go to the stream of differences.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::Instant;
 
 use serde::Serialize;
@@ -21,12 +23,35 @@ pub struct Options {
     pub only: Vec<Column>,
     /// Times, too: the median of so many runs.
     pub runs: Option<usize>,
+    /// Sizes are found out by so many threads; 0: one for each processor. Times are measured by one, and when sizes are known.
+    pub threads: usize,
+}
+
+/// How far a measurement is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step<'a> {
+    /// This is being measured now.
+    Begins(&'a str),
+    /// One of [`Options::steps`] is done.
+    Done,
 }
 
 impl Options {
     /// The columns, in their order.
     pub fn columns(&self) -> impl Iterator<Item = Column> + '_ {
         Column::ALL.into_iter().filter(|column| self.only.is_empty() || self.only.contains(column))
+    }
+
+    /// The columns of which times are wanted.
+    fn timed(&self) -> impl Iterator<Item = Column> + '_ {
+        self.columns().filter(|column| self.runs.is_some() && column.is_timed())
+    }
+
+    /// Steps of measuring a trace.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        let sizes = self.columns().map(|column| column.packings().len() as u64);
+        sizes.sum::<u64>() + self.timed().map(|_| 1).sum::<u64>()
     }
 }
 
@@ -42,6 +67,9 @@ pub struct Measured {
     /// By name of the column; empty where times were not asked for.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub times: BTreeMap<&'static str, Times>,
+    /// Bytes of other tools' files of the same run, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub peers: BTreeMap<String, u64>,
     /// Nanoseconds a record of copying the simple binary in memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copying: Option<f64>,
@@ -100,31 +128,82 @@ pub(super) fn ratio(value: u64, of: u64) -> f64 {
     value as f64 / of.max(1) as f64
 }
 
-/// Measures a trace of raw records. `step` is told what comes next.
+/// Measures a trace of raw records.
 ///
 /// # Errors
 /// What the encodings cannot hold; an encoding that does not give back what it was given.
-pub fn measure(name: &str, raw: &[u8], options: &Options, step: &mut dyn FnMut(&str)) -> Result<Measured> {
+pub fn measure(name: &str, raw: &[u8], options: &Options, step: &(dyn Fn(Step<'_>) + Sync)) -> Result<Measured> {
     let summary = summary(raw)?;
+    let columns: Vec<_> = options.columns().map(|c| Ok((c, Encoding::new(c)?))).collect::<Result<_>>()?;
     let mut bytes: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
+    for (column, packing, size) in sizes(name, raw, &columns, options.threads, step)? {
+        bytes.entry(column.name()).or_default().insert(packing, size);
+    }
     let mut times = BTreeMap::new();
-    for column in options.columns() {
-        let encoding = Encoding::new(column)?;
-        for &packing in column.packings() {
-            step(&format!("{name}: {column}, {}", packing.name()));
-            let Some(file) = encoding.write(raw, packing)? else { continue };
-            if packing != Packing::Xz && encoding.read(&file, packing)? != raw {
-                return Err(Error::Trace(format!("{name}: {column} gives back other records").into()));
-            }
-            bytes.entry(column.name()).or_default().insert(packing, file.len());
-        }
-        if let Some(runs) = options.runs.filter(|_| column.is_timed()) {
-            step(&format!("{name}: {column}, times"));
-            times.insert(column.name(), timed(&encoding, column, raw, runs)?);
-        }
+    for (column, encoding) in &columns {
+        let Some(runs) = options.runs.filter(|_| column.is_timed()) else { continue };
+        step(Step::Begins(&format!("{name}: {column}, times")));
+        times.insert(column.name(), timed(encoding, *column, raw, runs)?);
+        step(Step::Done);
     }
     let copying = options.runs.map(|runs| median(runs, raw, || Ok(raw.to_vec()))).transpose()?;
-    Ok(Measured { name: name.to_owned(), summary, bytes, times, copying: copying.map(|(time, _)| time) })
+    let copying = copying.map(|(time, _)| time);
+    Ok(Measured { name: name.to_owned(), summary, bytes, times, peers: BTreeMap::new(), copying })
+}
+
+/// Bytes of every file that can be made here, by several threads. The dearest columns stand last, and are begun first, so that
+/// no thread is left alone with one.
+fn sizes(
+    name: &str,
+    raw: &[u8],
+    columns: &[(Column, Encoding)],
+    threads: usize,
+    step: &(dyn Fn(Step<'_>) + Sync),
+) -> Result<Vec<(Column, Packing, usize)>> {
+    let jobs: Vec<(Column, &Encoding, Packing)> = columns
+        .iter()
+        .rev()
+        .flat_map(|both| {
+            let packings = both.0.packings().iter().rev();
+            packings.map(|&packing| (both.0, &both.1, packing))
+        })
+        .collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut found = Vec::new();
+        while let Some(&(column, encoding, packing)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            step(Step::Begins(&format!("{name}: {column}, {}", packing.name())));
+            match size(encoding, raw, packing) {
+                Ok(size) => found.extend(size.map(|size| (column, packing, size))),
+                Err(error) => {
+                    // Nobody begins another.
+                    next.store(jobs.len(), Ordering::Relaxed);
+                    return Err(Error::Trace(format!("{name}: {column}: {error}").into()));
+                }
+            }
+            step(Step::Done);
+        }
+        Ok(found)
+    };
+    let threads = if threads == 0 { thread::available_parallelism().map_or(1, usize::from) } else { threads };
+    thread::scope(|scope| {
+        let others: Vec<_> = (1..threads.min(jobs.len())).map(|_| scope.spawn(work)).collect();
+        let mut found = work()?;
+        for other in others {
+            let other = other.join().map_err(|_| Error::Trace("a thread that measures sizes panicked".into()))?;
+            found.extend(other?);
+        }
+        Ok(found)
+    })
+}
+
+/// Bytes of the file; `None` where what makes it is not there.
+fn size(encoding: &Encoding, raw: &[u8], packing: Packing) -> Result<Option<usize>> {
+    let Some(file) = encoding.write(raw, packing)? else { return Ok(None) };
+    match encoding.read(&file, packing)? {
+        Some(again) if again != raw => Err(Error::Trace("gives back other records".into())),
+        _ => Ok(Some(file.len())),
+    }
 }
 
 fn summary(raw: &[u8]) -> Result<Summary> {

@@ -9,6 +9,7 @@
 //! | `column` | which encodings there are, and how each is compressed |
 //! | `encoding` | from raw records to a file, and back |
 //! | `simple` | the forms that are no Meta-TF: simple binary, ASCII; compressed as files |
+//! | `tools` | files that other programs make |
 //! | `measure` | sizes and times of a trace, and what it holds (the paper's table 3) |
 //! | `tables` | the paper's tables, in text and Markdown |
 //! | `chart` | the picture |
@@ -19,8 +20,9 @@ mod encoding;
 mod measure;
 mod simple;
 mod tables;
+mod tools;
 
 pub use chart::chart;
 pub use column::{Column, Packing};
-pub use measure::{Measured, Options, Summary, Times, measure};
+pub use measure::{Measured, Options, Step, Summary, Times, measure};
 pub use tables::{Style, print};

@@ -1,9 +1,9 @@
 //! The forms that are no Meta-TF: the simple binary, which is raw records as they are, and ASCII; files compressed as a whole.
 
 use std::io::{Read as _, Write as _};
-use std::process::{Command, Stdio};
 
 use super::column::Packing;
+use super::tools;
 use crate::{Error, Result};
 
 /// Bytes of a raw record.
@@ -71,7 +71,7 @@ pub(super) fn pack(bytes: Vec<u8>, packing: Packing) -> Result<Option<Vec<u8>>> 
         }
         Packing::Zstd3 => zstd::bulk::compress(&bytes, 3)?,
         Packing::Zstd19 => zstd::bulk::compress(&bytes, 19)?,
-        Packing::Xz => return xz(&bytes),
+        Packing::Xz => return tools::xz(&bytes),
     }))
 }
 
@@ -83,27 +83,6 @@ pub(super) fn unpack(bytes: &[u8], packing: Packing, out: &mut Vec<u8>) -> Resul
         Packing::Raw | Packing::Xz => out.extend_from_slice(bytes),
     }
     Ok(())
-}
-
-/// By the command.
-fn xz(bytes: &[u8]) -> Result<Option<Vec<u8>>> {
-    let command = Command::new("xz").args(["-6", "-T1", "-c"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-    let Ok(mut command) = command else { return Ok(None) };
-    let (input, output) = (command.stdin.take(), command.stdout.take());
-    let packed = std::thread::scope(|scope| -> std::io::Result<Vec<u8>> {
-        // Dropped at its end, which closes the pipe.
-        let writing = scope.spawn(move || input.map_or(Ok(()), |mut input| input.write_all(bytes)));
-        let mut packed = Vec::new();
-        if let Some(mut output) = output {
-            output.read_to_end(&mut packed)?;
-        }
-        match writing.join() {
-            Ok(written) => written.map(|()| packed),
-            Err(_) => Err(std::io::Error::other("xz: the input could not be written")),
-        }
-    });
-    let well = command.wait()?.success();
-    Ok(packed.ok().filter(|_| well))
 }
 
 #[cfg(test)]

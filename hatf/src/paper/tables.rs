@@ -1,5 +1,6 @@
 //! The tables, for people: text and Markdown.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use metatf::recode::Plan;
@@ -59,6 +60,7 @@ const PEERS: &[Cell] = &[
     (Column::Simple, &[Packing::Xz]),
     (Column::Simple, &[Packing::Zstd3]),
     (Column::Simple, &[Packing::Zstd19]),
+    (Column::Parquet, ZSTD),
 ];
 
 /// Prints all tables that were measured.
@@ -70,7 +72,8 @@ pub fn print(measured: &[Measured], style: Style, out: &mut dyn Write) -> io::Re
         Some(summaries(measured)),
         sizes("Table 4: bytes a record, raw / gzip", TABLE_4, measured),
         sizes("Beyond the paper: bytes a record, zstd 3 / zstd 19", OURS, measured),
-        sizes("The simple binary under other compressors: bytes a record", PEERS, measured),
+        sizes("The simple binary, compressed, and as Parquet: bytes a record", PEERS, measured),
+        peers(measured),
         times("Table 5: nanoseconds a record, read / write", measured, |t| (t.read, t.write)),
         times("Table 6: nanoseconds a record, compressed, read / write", measured, |t| (t.read_packed, t.write_packed)),
         sizes("Table 7: size encodings, bytes a record, raw / gzip", TABLE_7, measured),
@@ -129,6 +132,15 @@ fn sizes(title: &str, cells: &[Cell], measured: &[Measured]) -> Option<Table> {
         .map(|m| cells.iter().map(|cell| cell.1.iter().map(|&packing| m.size(cell.0, packing)).collect()).collect())
         .collect();
     table(title, head, measured, &figures, 3)
+}
+
+/// Files of other tools.
+fn peers(measured: &[Measured]) -> Option<Table> {
+    let names: BTreeSet<&String> = measured.iter().flat_map(|m| m.peers.keys()).collect();
+    let size = |m: &Measured, name: &String| m.peers.get(name).map(|&bytes| ratio(bytes, m.summary.records));
+    let figures: Vec<Vec<Vec<Option<f64>>>> =
+        measured.iter().map(|m| names.iter().map(|name| vec![size(m, name)]).collect()).collect();
+    table("Other tools' files: bytes a record", names.iter().map(|&name| name.clone()), measured, &figures, 3)
 }
 
 fn times(title: &str, measured: &[Measured], of: impl Fn(&Times) -> (f64, f64)) -> Option<Table> {
@@ -235,15 +247,18 @@ mod tests {
             );
         }
         let only = vec![Column::Simple, Column::Hatf(Plan::Naive), Column::Split, Column::Heap];
-        let measured = measure("a|b", &raw, &Options { only, runs: None }, &mut |_| {}).unwrap();
+        let measured = measure("a|b", &raw, &Options { only, ..Options::default() }, &|_| {}).unwrap();
         assert_eq!(measured.bytes["simple"][&Packing::Raw], 64_000);
         assert!(measured.size(Column::Heap, Packing::Raw) < measured.size(Column::Simple, Packing::Raw));
         let (mut text, mut markdown) = (Vec::new(), Vec::new());
         print(&[measured.clone(), measured.clone()], Style::Text, &mut text).unwrap();
+        let mut measured = measured;
+        measured.peers.insert("some tool".to_owned(), 3000);
         print(&[measured], Style::Markdown, &mut markdown).unwrap();
         let (text, markdown) = (String::from_utf8(text).unwrap(), String::from_utf8(markdown).unwrap());
         assert!(text.contains("Table 4") && text.contains("32.000 / ") && text.contains("\nworst"));
         assert!(markdown.contains("| a\\|b | 2,000 | 1,000 | 0 | 1,000 |") && !markdown.contains("mean"));
-        assert!(!text.contains("ASCII") && !text.contains("Table 5"));
+        assert!(markdown.contains("| program | some tool |") && markdown.contains("| a\\|b | 1.500 |"));
+        assert!(!text.contains("Other tools") && !text.contains("ASCII") && !text.contains("Table 5"));
     }
 }

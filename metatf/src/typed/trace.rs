@@ -107,23 +107,38 @@ impl<'t, P: Protocol> Trace<'t, P> {
         mut each: impl FnMut(P::Record<&[u8]>) -> Result<(), E>,
     ) -> Result<(), E> {
         loop {
-            if self.map.is_none() {
-                let run = self.reader.run(|section, run| {
-                    P::run(section, run, |record| match each(record) {
-                        Ok(()) => ControlFlow::Continue(()),
-                        Err(error) => ControlFlow::Break(error),
-                    })
-                });
-                match run {
-                    Some(ControlFlow::Break(error)) => return Err(error),
-                    Some(ControlFlow::Continue(())) => self.reader.stopped().map_or(Ok(()), Err)?,
-                    None => {}
-                }
-            }
+            self.try_for_run(&mut each)?;
             match self.next_apart()? {
                 Some(record) => each(record)?,
                 None => return Ok(()),
             }
+        }
+    }
+
+    /// Gives the data records that come next to `each`, until something else comes, or an error, or nothing more:
+    /// [`next_event`](Self::next_event) tells which. For a loop that is as fast as [`for_each`](Self::for_each) and sees comments, too. Where
+    /// `each` returns an error the records after it can still be read.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next), and what `each` returns.
+    #[inline(always)]
+    pub fn try_for_run<E: From<Error>>(
+        &mut self,
+        mut each: impl FnMut(P::Record<&[u8]>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if self.map.is_some() {
+            return Ok(());
+        }
+        let run = self.reader.run(|section, run| {
+            P::run(section, run, |record| match each(record) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => ControlFlow::Break(error),
+            })
+        });
+        match run {
+            Some(ControlFlow::Break(error)) => Err(error),
+            Some(ControlFlow::Continue(())) => Ok(self.reader.stopped().map_or(Ok(()), Err)?),
+            None => Ok(()),
         }
     }
 
