@@ -403,45 +403,39 @@ impl State {
         all: bool,
         change: Change,
     ) -> Result<(), ErrorKind> {
-        let targets = self.targets(format, position, leaf, all)?;
-        for &(index, _) in &targets {
+        let (index, named) = self.target(format, position, leaf)?;
+        if !all {
             self.check(format, index, change)?;
+            self.set(format, index, named, change);
+            return Ok(());
         }
-        for (index, leaf) in targets {
-            self.set(format, index, leaf, change);
+        let records = format.sections.get(self.section).map_or(&[][..], |section| &section.records);
+        for (position, &record) in records.iter().enumerate() {
+            let Some(first) = self.first_plan(position) else { continue };
+            for (leaf, _) in leaves_of_field(format, record, &named.field) {
+                self.check(format, first + leaf, change)?;
+            }
+        }
+        for (position, &record) in records.iter().enumerate() {
+            let Some(first) = self.first_plan(position) else { continue };
+            for (leaf, named) in leaves_of_field(format, record, &named.field) {
+                self.set(format, first + leaf, named, change);
+            }
         }
         Ok(())
     }
 
-    fn targets<'f>(
-        &self,
-        format: &'f Format,
-        position: usize,
-        leaf: u8,
-        all: bool,
-    ) -> Result<Vec<(usize, &'f Leaf)>, ErrorKind> {
+    /// The plan of the leaf that a metadata record names, and the leaf.
+    fn target<'f>(&self, format: &'f Format, position: usize, leaf: u8) -> Result<(usize, &'f Leaf), ErrorKind> {
         let unknown = ErrorKind::Metadata("the record has no field of this number");
         let section = format.sections.get(self.section).ok_or(unknown)?;
-        let leaves = |position: usize| {
-            let record = section.records.get(position).and_then(|&r| format.records.get(usize::from(r)));
-            record.map_or(&[][..], |r| &r.leaves)
-        };
+        let record = section.records.get(position).and_then(|&r| format.records.get(usize::from(r)));
         let first = self.first_plan(position).ok_or(ErrorKind::Metadata("`section` and `metadata` cannot change"))?;
-        let named = leaves(position).get(usize::from(leaf)).ok_or(unknown)?;
+        let named = record.and_then(|r| r.leaves.get(usize::from(leaf))).ok_or(unknown)?;
         if !named.is_settable() {
             return Err(ErrorKind::Metadata("the field is a tag, a constant or a byte array"));
         }
-        if !all {
-            return Ok(vec![(first + usize::from(leaf), named)]);
-        }
-        let mut targets = Vec::new();
-        for position in 0..section.records.len() {
-            let Some(first) = self.first_plan(position) else { continue };
-            let same = leaves(position).iter().enumerate();
-            let same = same.filter(|(_, l)| l.field == named.field && l.is_settable());
-            targets.extend(same.map(|(i, l)| (first + i, l)));
-        }
-        Ok(targets)
+        Ok((first + usize::from(leaf), named))
     }
 
     fn check(&self, format: &Format, index: usize, change: Change) -> Result<(), ErrorKind> {
@@ -504,4 +498,10 @@ impl State {
         }
         self.rebuild(format, index, leaf);
     }
+}
+
+/// The leaves of a record that metadata can set, of this field.
+fn leaves_of_field<'f>(format: &'f Format, record: u16, field: &str) -> impl Iterator<Item = (usize, &'f Leaf)> {
+    let leaves = format.records.get(usize::from(record)).map_or(&[][..], |r| &r.leaves);
+    leaves.iter().enumerate().filter(move |(_, leaf)| leaf.field == field && leaf.is_settable())
 }

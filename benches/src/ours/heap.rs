@@ -102,6 +102,27 @@ macro_rules! format {
                 Ok(sum)
             }
 
+            /// The sum of sizes and addresses, each group read by one of so many threads.
+            ///
+            /// # Errors
+            /// What is wrong with the trace.
+            #[cfg(feature = "parallel")]
+            pub fn par_all(trace: &[u8], threads: usize) -> Result<u64> {
+                let mut all = 0_u64;
+                Trace::from_slice(trace)?.par_groups().threads(threads).unordered(
+                    |group| {
+                        let mut sum = 0_u64;
+                        group.for_each(|record| sum = sum.wrapping_add(fields(&record)))?;
+                        Ok::<_, metatf::Error>(sum)
+                    },
+                    |sum| {
+                        all = all.wrapping_add(sum);
+                        Ok(())
+                    },
+                )?;
+                Ok(all)
+            }
+
             /// The sum of the sizes of allocations, by `for_each`.
             ///
             /// # Errors

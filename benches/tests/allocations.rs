@@ -1,0 +1,162 @@
+//! Reading and writing allocate nothing for a record: twice the records take no more allocations, but for what a chunk, a group or
+//! a table that has to grow takes.
+
+#![allow(unsafe_code, reason = "a global allocator that counts")]
+
+use metatf::dynamic::{self, Schema, Tape, Writer};
+use metatf::reader;
+use metatf_bench::ours::hatf10::{self, Fit, plain, split, stored};
+use metatf_bench::ours::heap;
+use metatf_bench::{Event, Result, events};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::hint::black_box;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// Counts allocations, those that make a block larger among them.
+struct Counting;
+
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call goes to the system allocator as it came; the counter has no influence on it.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Relaxed);
+        // SAFETY: the caller keeps `alloc`'s contract.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Relaxed);
+        // SAFETY: the caller keeps `realloc`'s contract.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps `dealloc`'s contract.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Events of each program in a short run and in a long one.
+const SHORT: usize = 2000;
+const LONG: usize = 4000;
+
+/// How many allocations a pass takes.
+fn allocations<T>(pass: impl FnOnce() -> Result<T>) -> Result<usize> {
+    let before = ALLOCATIONS.load(Relaxed);
+    black_box(pass()?);
+    Ok(ALLOCATIONS.load(Relaxed) - before)
+}
+
+fn some(most: usize) -> Result<Vec<Event>> {
+    let mut all = Vec::new();
+    for path in events::shipped()? {
+        events::read_file(&path, most, &mut all)?;
+    }
+    Ok(all)
+}
+
+/// Holds what a longer run of `pass` takes on top to fewer than one for so many `records`. `make` makes what it runs on.
+fn check<I, T>(
+    name: &str,
+    records: usize,
+    make: impl Fn(&[Event]) -> Result<I>,
+    pass: impl Fn(&I) -> Result<T>,
+) -> Result<()> {
+    let mut counts = Vec::new();
+    for most in [SHORT, LONG] {
+        let input = make(&some(most)?)?;
+        counts.push(allocations(|| pass(&input))?);
+    }
+    let allowed = (LONG - SHORT) * 7 / records;
+    assert!(counts[1] <= counts[0] + allowed, "{name}: {counts:?} allocations, and {allowed} more are allowed");
+    Ok(())
+}
+
+/// A loop over the bytes of a trace.
+type Read = fn(&[u8]) -> Result<u64>;
+
+fn reading(name: &str, records: usize, make: impl Fn(&[Event]) -> Result<Vec<u8>>, read: Read) -> Result<()> {
+    check(name, records, make, |trace| read(trace))
+}
+
+/// The records of a trace, read by the universal reader and written by the universal writer.
+fn copy(trace: &[u8]) -> Result<Vec<u8>> {
+    let mut trace_in = dynamic::Trace::from_slice(trace)?;
+    let schema = trace_in.schema().clone();
+    let mut writer = Writer::new(Vec::with_capacity(trace.len() * 2), &schema, &stored())?;
+    while let Some(entry) = trace_in.next_entry()? {
+        if let reader::Event::Record(at) = entry.event {
+            writer.record(at.section, at.record, entry.tape)?;
+        }
+    }
+    Ok(writer.finish()?)
+}
+
+/// A trace whose records hold repeated fields, and bytes.
+fn lists(events: &[Event]) -> Result<Vec<u8>> {
+    let schema = Schema::parse(
+        "lists.dtd",
+        b"section s 1 { t: (tag, n*(a), vfield) { tag.value = 4; n.width = 1; n.interpretation = none;
+          a.width = 8; a.interpretation = delta 0; vfield.length.width = 1; vfield.length.interpretation = none; } }",
+    )?;
+    let section = schema.format.section_named("s").ok_or("no section")?;
+    let record = schema.format.records.iter().position(|record| record.name == "t").ok_or("no record")?;
+    let mut writer = Writer::new(Vec::new(), &schema, &stored())?;
+    let mut tape = Tape::default();
+    for (i, events) in events.chunks(3).enumerate() {
+        tape.clear();
+        tape.push_number(events.len() as u64);
+        for event in events {
+            let (Event::Alloc { address, .. } | Event::Realloc { address, .. } | Event::Free { address }) = *event;
+            tape.push_number(address);
+        }
+        let bytes = &b"some bytes, more or less"[..i % 20];
+        tape.push_number(bytes.len() as u64);
+        tape.push_bytes(bytes);
+        writer.record(section, u16::try_from(record)?, &tape)?;
+    }
+    Ok(writer.finish()?)
+}
+
+/// All in one test: the counter is the process's.
+#[test]
+fn nothing_for_a_record() {
+    run().unwrap();
+}
+
+fn run() -> Result<()> {
+    let hatf10 = |events: &[Event]| Ok(hatf10::plain_trace(events)?);
+    let best = |events: &[Event]| hatf10::best_trace(&hatf10::plain_trace(events)?);
+    let split = |events: &[Event]| Ok(split::write(events, &stored(), Fit::Widen, false, Vec::new())?);
+    let predicted = |events: &[Event]| Ok(heap::model::write(events, &heap::options(), Vec::new())?);
+    for (name, make) in [("plain", &hatf10 as &dyn Fn(&[Event]) -> Result<Vec<u8>>), ("best", &best)] {
+        reading(&format!("{name}, `next`"), 1000, make, plain::all)?;
+        reading(&format!("{name}, `for_each`"), 1000, make, plain::each_all)?;
+        reading(&format!("{name}, universal"), 1000, make, hatf10::universal_all)?;
+        reading(&format!("{name}, skipped"), 1000, make, |trace| Ok(hatf10::universal_count(trace)?.iter().sum()))?;
+    }
+    reading("split, `for_each`", 1000, split, split::each_all)?;
+    reading("split, universal", 1000, split, hatf10::universal_all)?;
+    // What its models know of objects grows by blocks.
+    reading("heap.dtd, `next`", 100, predicted, heap::model::all)?;
+    reading("heap.dtd, `for_each`", 100, predicted, heap::model::each_all)?;
+    reading("heap.dtd, universal", 100, predicted, hatf10::universal_all)?;
+    reading("lists, universal", 1000, lists, hatf10::universal_all)?;
+
+    let same = |events: &[Event]| Ok(events.to_vec());
+    let room = |events: &[Event]| Vec::with_capacity(events.len() * 64);
+    check("plain, written", 1000, same, |events| {
+        Ok(plain::write(events, &stored(), Fit::Strict, true, room(events))?)
+    })?;
+    check("widening", 1000, same, |events| Ok(plain::write(events, &stored(), Fit::Widen, false, room(events))?))?;
+    check("split, written", 1000, same, |events| {
+        Ok(split::write(events, &stored(), Fit::Widen, false, room(events))?)
+    })?;
+    check("heap.dtd, written", 100, same, |events| Ok(heap::model::write(events, &heap::options(), room(events))?))?;
+    check("plain, copied", 1000, hatf10, |trace| copy(trace))?;
+    check("lists, copied", 1000, lists, |trace| copy(trace))
+}
