@@ -70,6 +70,7 @@ pub mod reader;
 pub mod recode;
 mod row;
 mod row_foretold;
+mod row_foretold_write;
 mod row_shaped;
 mod row_shaped_write;
 mod row_write;

@@ -4,13 +4,14 @@ use crate::error::{Error, Result};
 use crate::grade::Floor;
 use crate::row::{Stopped, plain};
 use crate::row_write::Put;
-use crate::state::Plan;
+use crate::state::{PREDICTED, Plan};
 use crate::typed::Known;
 use std::marker::PhantomData;
 
-/// Takes the leaves of an `S` whose grade is `STORED` or `FORMULA`. It goes through to the end whatever comes, and tells
-/// then whether everything fitted: until the caller says how much is in use, nothing has happened.
-pub(crate) struct ShapedWriter<'o, S, const PLANS: usize> {
+/// Takes the leaves of an `S` whose grade is `STORED` or `FORMULA`; or `FORETOLD`, then codes are left 0. It goes through to
+/// the end whatever comes, and tells then whether everything fitted: until the caller says how much is in use, nothing has
+/// happened.
+pub(crate) struct ShapedWriter<'o, S, const PLANS: usize, const FORETOLD: bool> {
     out: &'o mut [u8],
     at: usize,
     /// Of the whole section.
@@ -19,14 +20,16 @@ pub(crate) struct ShapedWriter<'o, S, const PLANS: usize> {
     previous: u64,
     /// Not 0 where something does not fit.
     misfit: u64,
+    /// Leaves whose codes are missing.
+    codes: u32,
     shape: PhantomData<S>,
 }
 
-impl<'o, S: Known, const PLANS: usize> ShapedWriter<'o, S, PLANS> {
+impl<'o, S: Known, const PLANS: usize, const FORETOLD: bool> ShapedWriter<'o, S, PLANS, FORETOLD> {
     /// A record that begins `at` a place in `out`.
     #[inline(always)]
     pub(crate) fn new(out: &'o mut [u8], at: usize, plans: &'o [Plan; PLANS]) -> Self {
-        let mut row = Self { out, at, plans, previous: 0, misfit: 0, shape: PhantomData };
+        let mut row = Self { out, at, plans, previous: 0, misfit: 0, codes: 0, shape: PhantomData };
         row.store(S::TAG.into(), S::TAG_WIDTH);
         row
     }
@@ -35,6 +38,12 @@ impl<'o, S: Known, const PLANS: usize> ShapedWriter<'o, S, PLANS> {
     #[inline(always)]
     pub(crate) fn end(&self) -> Option<usize> {
         (self.misfit == 0).then_some(self.at)
+    }
+
+    /// Codes that are missing.
+    #[inline(always)]
+    pub(crate) fn codes(&self) -> u32 {
+        self.codes
     }
 
     /// Stores eight bytes, of which the next leaf overwrites those over `width`.
@@ -50,7 +59,7 @@ impl<'o, S: Known, const PLANS: usize> ShapedWriter<'o, S, PLANS> {
     }
 }
 
-impl<S: Known, const PLANS: usize> Put for ShapedWriter<'_, S, PLANS> {
+impl<S: Known, const PLANS: usize, const FORETOLD: bool> Put for ShapedWriter<'_, S, PLANS, FORETOLD> {
     type Error = Stopped;
 
     #[cold]
@@ -66,6 +75,12 @@ impl<S: Known, const PLANS: usize> Put for ShapedWriter<'_, S, PLANS> {
             return Ok(());
         }
         let Some(plan) = self.plans.get(S::FIRST + usize::from(leaf)) else { return Err(Stopped(())) };
+        if FORETOLD && plan.flags & PREDICTED != 0 {
+            self.codes += 1;
+            self.misfit |= u64::from(plan.width == 0);
+            self.store(0, plan.width.into());
+            return Ok(());
+        }
         let raw = value.wrapping_sub(plan.base);
         self.misfit |= plain(raw & plan.mask, plan) ^ value;
         self.store(raw, plan.width.into());

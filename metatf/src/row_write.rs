@@ -90,6 +90,27 @@ impl Attempt {
         self.elements.clear();
     }
 
+    /// Of the next predicted leaf of the record the code is known, which is all there is to store.
+    #[inline]
+    pub(crate) fn know(&mut self, code: u64) {
+        self.codes.push(Known { code, elements: (0, 0) });
+    }
+
+    /// Keeps what a cell held before the record.
+    #[inline]
+    pub(crate) fn keep(&mut self, cell: u32, value: u64) {
+        self.undo.push(Undo { cell, value });
+    }
+
+    /// Notes a predicted leaf, by the index of its plan, and where its code goes.
+    pub(crate) fn note(&mut self, state: &State, plan: usize, value: u64, at: usize) {
+        let Some(&Plan { base, width, .. }) = state.plans.get(plan) else { return };
+        #[allow(clippy::cast_possible_truncation, reason = "the index of a model")]
+        let model = base as u16;
+        let context = state.model_cells.context(model, &state.cells, &mut self.numbers);
+        self.pending.push(Pending { leaf: 0, model, value, context, at, width });
+    }
+
     /// An attempt at a record.
     #[inline]
     pub(crate) fn start(&mut self) {

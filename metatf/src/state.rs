@@ -386,6 +386,13 @@ impl State {
         self.models.decode_usual(&self.model_cells, model, &self.cells, code)
     }
 
+    /// The code of a predicted leaf's value, which its model learns, where there is nothing but the code to store. `None`:
+    /// nothing has happened.
+    #[inline(never)]
+    pub(crate) fn foretell(&mut self, model: u16, value: u64) -> Option<u64> {
+        self.models.encode_usual(&self.model_cells, model, &self.cells, value)
+    }
+
     fn last_cell(&self, format: &Format, record: u16, leaf: u8) -> Option<u32> {
         let section = format.sections.get(self.section)?;
         let position = section.records.iter().position(|&r| r == record)?;

@@ -164,6 +164,11 @@ impl StreamWriters {
         shared || (self.fixed && width() != Some(8))
     }
 
+    /// Whether nobody but `section` puts anything anywhere, and all of that finds room.
+    pub(crate) fn are_only_of(&self, section: usize) -> bool {
+        !self.fixed && self.cursors.iter().all(|c| c.0 == section)
+    }
+
     pub(crate) fn start(&mut self) {
         self.undo.clear();
     }

@@ -13,6 +13,7 @@ use crate::group_write::Chunk;
 use crate::hindsight::Log;
 use crate::predict::SizeRule;
 use crate::reader::{FormatRef, Metadata};
+use crate::row_foretold_write::ForetoldWriter;
 use crate::row_shaped_write::ShapedWriter;
 use crate::row_write::{Attempt, Misfit, Put, RowWriter, UNPREDICTED, bytes_for};
 use crate::state::{Change, State};
@@ -156,15 +157,64 @@ impl<S: Sink> RecordWriter<S> {
     #[doc(hidden)]
     #[inline]
     pub fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> Result<()> {
-        if self.is_ready(section) && self.put_straight::<K, T, PLANS>(section, fields).is_some() {
-            return Ok(());
+        let mut begun = false;
+        if self.is_ready(section) {
+            if self.put_straight::<K, T, PLANS>(section, fields).is_some() {
+                return Ok(());
+            }
+            match self.put_foretold::<K, T, PLANS>(section, fields) {
+                Ok(()) => return Ok(()),
+                Err(learnt) => begun = learnt,
+            }
         }
-        self.put_apart::<K, T>(section, fields)
+        self.put_apart::<K, T>(section, fields, begun)
     }
 
+    /// A record of which models may have learnt the first values already.
     #[inline(never)]
-    fn put_apart<K: Known, T: WriteFields>(&mut self, section: usize, fields: &T) -> Result<()> {
-        self.record(section, K::RECORD, |row| fields.write_fields(row, 0))
+    fn put_apart<K: Known, T: WriteFields>(&mut self, section: usize, fields: &T, begun: bool) -> Result<()> {
+        let encode = |row: &mut RowWriter<'_>| fields.write_fields(row, 0);
+        if begun { self.go_on(section, K::RECORD, encode) } else { self.record(section, K::RECORD, encode) }
+    }
+
+    /// A record some of whose values a model tells. An error where that cannot be: whether models have learnt the first of
+    /// them; nothing else has happened.
+    #[inline(always)]
+    fn put_foretold<K: Known, T: WriteFields, const PLANS: usize>(
+        &mut self,
+        section: usize,
+        fields: &T,
+    ) -> Result<(), bool> {
+        let reader = self.format.sections.len() + section;
+        let writer = self.sections.get_mut(section).ok_or(false)?;
+        if self.order == Order::Big || writer.state.grades.foretold() & const { bit(K::POSITION) } == 0 {
+            return Err(false);
+        }
+        let plans = writer.state.plans.first_chunk::<PLANS>().ok_or(false)?;
+        let start = writer.out.used;
+        let mut row = ShapedWriter::<K, PLANS, true>::new(&mut writer.out.bytes, start, plans);
+        fields.write_fields(&mut row, 0).map_err(|_| false)?;
+        let end = row.end().ok_or(false)?;
+        // What models have learnt of one value stays learnt, so there has to be room for what they may not know of the next.
+        if row.codes() > 1 && !self.streams.are_only_of(reader) {
+            return Err(false);
+        }
+        self.attempt.start_record();
+        self.attempt.start();
+        let SectionWriter { out, state, log, .. } = writer;
+        let mut row = ForetoldWriter::<K, PLANS>::new(&mut out.bytes, start, state, &mut self.attempt, log.is_some());
+        if fields.write_fields(&mut row, 0).is_err() {
+            self.attempt.roll_back(&mut state.cells);
+            return Err(true);
+        }
+        if let Some(log) = log {
+            self.attempt.noted().for_each(|noted| log.note(noted, writer.closed));
+        }
+        writer.out.used = end;
+        writer.note_end();
+        writer.records += 1;
+        self.records += 1;
+        Ok(())
     }
 
     /// None where that cannot be; then nothing has happened.
@@ -175,7 +225,7 @@ impl<S: Sink> RecordWriter<S> {
             return None;
         }
         let plans = writer.state.plans.first_chunk::<PLANS>()?;
-        let mut row = ShapedWriter::<K, PLANS>::new(&mut writer.out.bytes, writer.out.used, plans);
+        let mut row = ShapedWriter::<K, PLANS, false>::new(&mut writer.out.bytes, writer.out.used, plans);
         fields.write_fields(&mut row, 0).ok()?;
         writer.out.used = row.end()?;
         writer.note_end();
@@ -194,12 +244,23 @@ impl<S: Sink> RecordWriter<S> {
         &mut self,
         section: usize,
         record: u16,
-        mut encode: impl FnMut(&mut RowWriter<'_>) -> Result<()>,
+        encode: impl FnMut(&mut RowWriter<'_>) -> Result<()>,
     ) -> Result<()> {
         if !self.is_ready(section) {
             self.prepare(section, record)?;
         }
         self.attempt.start_record();
+        self.go_on(section, record, encode)
+    }
+
+    /// As [`record`](Self::record), where the section is ready, and models may have learnt values of the record.
+    #[inline]
+    fn go_on(
+        &mut self,
+        section: usize,
+        record: u16,
+        mut encode: impl FnMut(&mut RowWriter<'_>) -> Result<()>,
+    ) -> Result<()> {
         // Every round widens at least one leaf, or ends.
         loop {
             match self.attempt_record(section, record, &mut encode) {

@@ -261,6 +261,14 @@ impl Models {
         }
     }
 
+    /// As [`encode_hit`](Self::encode_hit), by the cells.
+    #[inline]
+    pub(crate) fn encode_usual(&mut self, sources: &Cells, model: u16, cells: &[u64], value: u64) -> Option<u64> {
+        let Some(&Source::Heap { by, size, .. }) = sources.sources.get(usize::from(model)) else { return None };
+        let cell = |cell: u32| cells.get(cell as usize).copied().unwrap_or(0);
+        self.encode_hit(sources, model, Context::Heap { by: cell(by), size: cell(size) }, value)
+    }
+
     /// How a value is coded; nothing is learnt. `numbers`: what value models go by. What a heap's stream section begins
     /// with goes to `opening`.
     #[inline]
