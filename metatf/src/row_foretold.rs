@@ -7,12 +7,13 @@ use crate::error::{Error, ErrorKind};
 use crate::grade::Floor;
 use crate::reader::Run;
 use crate::row::{Row, Stopped, plain};
+use crate::row_shaped::eight;
 use crate::state::{LAST, PREDICTED, REFERENCED};
 use crate::typed::{Known, Source};
 use std::marker::PhantomData;
 
 /// The leaves of an `S` whose grade is `FORETOLD`.
-pub(crate) struct ForetoldRow<'p, 'r, S> {
+pub(crate) struct ForetoldRow<'p, 'r, S, const PLANS: usize> {
     pub(crate) run: &'p mut Run<'r>,
     /// Next byte to read.
     pub(crate) at: usize,
@@ -21,7 +22,7 @@ pub(crate) struct ForetoldRow<'p, 'r, S> {
     pub(crate) shape: PhantomData<S>,
 }
 
-impl<S: Known> ForetoldRow<'_, '_, S> {
+impl<S: Known, const PLANS: usize> ForetoldRow<'_, '_, S, PLANS> {
     #[inline(always)]
     fn apart(&mut self, leaf: u8) -> Result<u64, Stopped> {
         let (value, at) = self.run.number((S::RECORD, S::FIRST), self.at, leaf)?;
@@ -31,7 +32,7 @@ impl<S: Known> ForetoldRow<'_, '_, S> {
     }
 }
 
-impl<'r, S: Known> Row<'r> for ForetoldRow<'_, 'r, S> {
+impl<'r, S: Known, const PLANS: usize> Row<'r> for ForetoldRow<'_, 'r, S, PLANS> {
     type Error = Stopped;
 
     #[cold]
@@ -46,11 +47,12 @@ impl<'r, S: Known> Row<'r> for ForetoldRow<'_, 'r, S> {
             return Ok(value);
         }
         let state = &mut *self.run.state;
-        let eight = self.run.data.get(self.at..).and_then(|rest| rest.first_chunk());
-        let (Some(plan), Some(eight)) = (state.plans.get(S::FIRST + usize::from(leaf)), eight) else {
+        let plans = state.plans.first_chunk::<PLANS>();
+        let plan = plans.and_then(|plans| plans.get(S::FIRST + usize::from(leaf)));
+        let (Some(plan), Some(eight)) = (plan, eight(self.run.data, self.at)) else {
             return self.apart(leaf);
         };
-        let stored = u64::from_le_bytes(*eight) & plan.mask;
+        let stored = u64::from_le_bytes(eight) & plan.mask;
         let (width, flags, last) = (plan.width, plan.flags, plan.last);
         let value = if flags & PREDICTED == 0 {
             plain(stored, plan)
@@ -91,7 +93,7 @@ impl<'r, S: Known> Row<'r> for ForetoldRow<'_, 'r, S> {
     }
 }
 
-impl<'r, S: Known> Source<'r> for ForetoldRow<'_, 'r, S> {
+impl<'r, S: Known, const PLANS: usize> Source<'r> for ForetoldRow<'_, 'r, S, PLANS> {
     fn last(&self, _: u8) -> u64 {
         self.previous
     }

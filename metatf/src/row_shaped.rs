@@ -49,7 +49,7 @@ impl<'p, 'r, S: Known, const PLANS: usize, const WITH_BASE: bool> ShapedRow<'p, 
 
 /// The eight bytes at a place.
 #[inline(always)]
-fn eight(data: &[u8], at: usize) -> Option<[u8; 8]> {
+pub(crate) fn eight(data: &[u8], at: usize) -> Option<[u8; 8]> {
     // One comparison, as the right side does not change in the loop.
     if at >= data.len().saturating_sub(7) {
         return None;

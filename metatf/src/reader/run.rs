@@ -223,9 +223,9 @@ impl<'r> Run<'r> {
 impl<'r> Run<'r> {
     /// The next record, some of whose values are foretold.
     #[inline(always)]
-    fn foretold<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
+    fn foretold<S: Known, T: ReadFields<'r>, const PLANS: usize>(&mut self) -> Option<T> {
         let at = self.position + S::TAG_WIDTH;
-        let mut row = ForetoldRow::<S> { run: self, at, previous: 0, shape: PhantomData };
+        let mut row = ForetoldRow::<S, PLANS> { run: self, at, previous: 0, shape: PhantomData };
         let fields = T::read_fields(&mut row, 0);
         let at = row.at;
         self.position = at;
@@ -361,7 +361,11 @@ impl<'r, const PLANS: usize> Rows<'r> for Mixed<'_, 'r, PLANS> {
             run.count += 1;
             return Some(fields);
         }
-        if self.foretold & const { bit(S::POSITION) } != 0 { run.foretold::<S, T>() } else { run.general::<S, T>() }
+        if self.foretold & const { bit(S::POSITION) } != 0 {
+            run.foretold::<S, T, PLANS>()
+        } else {
+            run.general::<S, T>()
+        }
     }
 }
 
@@ -396,7 +400,7 @@ impl<'r, const PLANS: usize> Rows<'r> for Single<'_, 'r, PLANS> {
     fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
         let run = &mut *self.run;
         if self.foretold & const { bit(S::POSITION) } != 0 {
-            return run.foretold::<S, T>();
+            return run.foretold::<S, T, PLANS>();
         }
         if self.straight & const { bit(S::POSITION) } == 0 {
             return None;

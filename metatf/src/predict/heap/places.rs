@@ -1,24 +1,27 @@
 //! Which block is at an address.
 //!
 //! Allocators give out multiples of 16 that lie close together, so addresses are looked up by leaves of 16 such places:
-//! one hashed key and one line of cache serve several neighbours. Other addresses are hashed one by one.
+//! one look-up and one line of cache serve several neighbours. A leaf is found in a table by the last bits of its
+//! address, so that neighbours in memory are neighbours there; only leaves that meet in it are hashed. Addresses that are
+//! no multiple of 16 are hashed one by one.
 
 use super::super::NONE;
 use hashbrown::HashMap;
 
 /// Places in a leaf; each stands for 16 bytes.
 const PLACES: usize = 16;
-/// Leaves that are found without hashing, at first; a power of two.
-const NEAR: usize = 64;
+/// Leaves that the table has room for at first; a power of two. Of addresses under 2^50 it needs no more for the rest of their
+/// keys to fit 32 bits.
+const NEAR: usize = 1024;
 
 #[derive(Clone, Debug)]
 pub(super) struct Places {
-    /// Leaves by `address / 256`.
-    by_key: HashMap<u64, u32>,
+    near: Near,
+    /// Leaves by `address / 256` that are not in the table: another has their place there, or had when they were made.
+    far: HashMap<u64, u32>,
     leaves: Vec<Leaf>,
     /// Leaves without a block, to be used again.
     spare: Vec<u32>,
-    near: Near,
     /// Addresses that are no multiple of 16.
     odd: HashMap<u64, u32>,
 }
@@ -32,52 +35,63 @@ impl Leaf {
     const EMPTY: Self = Self([NONE; PLACES]);
 }
 
-/// Leaves that were looked up before, at least as many as there are: neighbours in memory are neighbours here, which a
-/// hash would scatter. A leaf is found here unless one with the same last bits of the key was looked up since.
+/// Leaves by the last bits of their keys; as many as there are leaves, at least.
 #[derive(Clone, Debug)]
 struct Near {
-    /// The last bits of the key are the index; its other bits, and the leaf.
+    /// The last bits of the key are the index; its other bits, and the leaf. Without a leaf it is one of the two below.
     leaves: Vec<(u32, u32)>,
     /// How many bits are the index.
     bits: u32,
 }
 
+/// No leaf whose key has these last bits is anywhere, unless its other bits are more than 32.
+const UNUSED: (u32, u32) = (0, NONE);
+/// There was a leaf. One that met it may be elsewhere.
+const LEFT: (u32, u32) = (1, NONE);
+
 impl Near {
     fn of(leaves: usize) -> Self {
         let length = leaves.next_power_of_two().max(NEAR);
-        Self { leaves: vec![(0, NONE); length], bits: length.trailing_zeros() }
+        Self { leaves: vec![UNUSED; length], bits: length.trailing_zeros() }
     }
 
-    /// Makes room for so many leaves.
-    fn grow(&mut self, leaves: usize) {
-        let old = std::mem::replace(self, Self::of(leaves));
-        for (index, (rest, leaf)) in (0..).zip(old.leaves) {
-            self.set(u64::from(rest) << old.bits | index, leaf);
-        }
-    }
-
-    /// The leaf of a key, or none, where it was not looked up lately.
-    #[inline]
-    fn get(&self, key: u64) -> Option<u32> {
-        let (index, rest) = self.split(key);
-        self.leaves.get(index).filter(|near| u64::from(near.0) == rest && near.1 != NONE).map(|near| near.1)
-    }
-
-    /// Notes the leaf of a key; [`NONE`]: it has none any more.
-    #[inline]
-    fn set(&mut self, key: u64, leaf: u32) {
-        let (index, rest) = self.split(key);
-        // Of addresses over 2^50 or so there is nothing to note: their keys are too long.
-        if let (Some(near), Ok(rest)) = (self.leaves.get_mut(index), u32::try_from(rest)) {
-            *near = (rest, leaf);
-        }
-    }
-
+    /// The index of a key, and its other bits.
     #[inline]
     fn split(&self, key: u64) -> (usize, u64) {
         #[allow(clippy::cast_possible_truncation, reason = "less than the length")]
         let index = key as usize & (self.leaves.len() - 1);
         (index, key >> self.bits)
+    }
+
+    /// The leaf of a key. An error where it may be elsewhere.
+    #[inline]
+    fn get(&self, key: u64) -> Result<Option<u32>, ()> {
+        let (index, rest) = self.split(key);
+        match self.leaves.get(index) {
+            Some(&(known, leaf)) if leaf != NONE && u64::from(known) == rest => Ok(Some(leaf)),
+            Some(&UNUSED) if u32::try_from(rest).is_ok() => Ok(None),
+            _ => Err(()),
+        }
+    }
+
+    /// Takes the leaf of a key, if its place is free.
+    fn put(&mut self, key: u64, leaf: u32) -> bool {
+        let (index, rest) = self.split(key);
+        match (self.leaves.get_mut(index), u32::try_from(rest)) {
+            (Some(near), Ok(rest)) if near.1 == NONE => {
+                *near = (rest, leaf);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// A key that is here has no leaf any more.
+    fn remove(&mut self, key: u64, left: (u32, u32)) {
+        let (index, _) = self.split(key);
+        if let Some(near) = self.leaves.get_mut(index) {
+            *near = left;
+        }
     }
 }
 
@@ -90,34 +104,23 @@ fn split(address: u64) -> Option<(u64, usize)> {
 
 impl Places {
     pub(super) fn new() -> Self {
-        Self {
-            by_key: HashMap::new(),
-            leaves: Vec::new(),
-            spare: Vec::new(),
-            near: Near::of(NEAR),
-            odd: HashMap::new(),
-        }
+        Self { near: Near::of(NEAR), far: HashMap::new(), leaves: Vec::new(), spare: Vec::new(), odd: HashMap::new() }
     }
 
     /// The leaf of a key.
     #[inline]
-    fn leaf(&mut self, key: u64) -> Option<u32> {
-        match self.near.get(key) {
-            Some(leaf) => Some(leaf),
-            None => self.far(key),
-        }
+    fn leaf(&self, key: u64) -> Option<u32> {
+        self.near.get(key).unwrap_or_else(|()| self.far(key))
     }
 
     #[inline(never)]
-    fn far(&mut self, key: u64) -> Option<u32> {
-        let leaf = *self.by_key.get(&key)?;
-        self.near.set(key, leaf);
-        Some(leaf)
+    fn far(&self, key: u64) -> Option<u32> {
+        self.far.get(&key).copied()
     }
 
     /// The block at an address.
     #[inline]
-    pub(super) fn get(&mut self, address: u64) -> Option<u32> {
+    pub(super) fn get(&self, address: u64) -> Option<u32> {
         let Some((key, place)) = split(address) else { return self.odd.get(&address).copied() };
         let leaf = self.leaf(key)?;
         self.leaves.get(leaf as usize)?.0.get(place).copied().filter(|&block| block != NONE)
@@ -134,6 +137,7 @@ impl Places {
         self.leaves.get_mut(leaf as usize)?.0.get_mut(place)
     }
 
+    /// A leaf for a key that has none.
     #[inline(never)]
     fn add(&mut self, key: u64) -> Option<u32> {
         let leaf = match self.spare.pop() {
@@ -144,12 +148,25 @@ impl Places {
                 leaf
             }
         };
-        self.by_key.insert(key, leaf);
         if self.leaves.len() > self.near.leaves.len() {
-            self.near.grow(self.leaves.len());
+            self.grow();
         }
-        self.near.set(key, leaf);
+        if !self.near.put(key, leaf) {
+            self.far.insert(key, leaf);
+        }
         Some(leaf)
+    }
+
+    /// Makes room in the table for as many leaves as there are.
+    #[cold]
+    fn grow(&mut self) {
+        let old = std::mem::replace(&mut self.near, Near::of(self.leaves.len()));
+        for (index, &(rest, leaf)) in (0..).zip(&old.leaves).filter(|(_, near)| near.1 != NONE) {
+            // No two that had places of their own meet in a longer table.
+            self.near.put(u64::from(rest) << old.bits | index, leaf);
+        }
+        let near = &mut self.near;
+        self.far.retain(|&key, &mut leaf| !near.put(key, leaf));
     }
 
     /// No block is at this address any more.
@@ -164,9 +181,10 @@ impl Places {
             *block = NONE;
         }
         if places.0 == Leaf::EMPTY.0 {
-            self.by_key.remove(&key);
+            if self.far.remove(&key).is_none() {
+                self.near.remove(key, if self.far.is_empty() { UNUSED } else { LEFT });
+            }
             self.spare.push(leaf);
-            self.near.set(key, NONE);
         }
     }
 }
@@ -177,11 +195,19 @@ mod tests {
 
     #[test]
     fn like_a_map() {
+        // Leaves for which the table has room from the start, and more.
+        like_a_map_of(3000);
+        like_a_map_of(200_000);
+    }
+
+    fn like_a_map_of(places_each: u64) {
         let (mut places, mut map) = (Places::new(), std::collections::HashMap::new());
         let mut state = 1_u64;
         for i in 0..50_000_u32 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            let address = (state >> 40) % 3000 * 8 + (state >> 33) % 3 * (1 << 40);
+            // Four regions, whose leaves meet in the table; the keys of the last do not fit it.
+            let region = [0, 1 << 40, 2 << 40, 1 << 60][usize::try_from(state >> 33 & 3).unwrap()];
+            let address = (state >> 36) % places_each * 8 + region;
             assert_eq!(places.get(address), map.get(&address).copied(), "{address:#x}");
             if state >> 63 == 0 {
                 *places.entry(address).unwrap() = i;
@@ -191,10 +217,14 @@ mod tests {
                 map.remove(&address);
             }
         }
+        for (&address, &block) in &map {
+            assert_eq!(places.get(address), Some(block), "{address:#x}");
+        }
         for address in map.into_keys() {
             places.remove(address);
         }
-        assert!(places.by_key.is_empty() && places.odd.is_empty());
+        assert!(places.far.is_empty() && places.odd.is_empty());
+        assert!(places.near.leaves.iter().all(|near| near.1 == NONE));
         assert_eq!(places.spare.len(), places.leaves.len());
         *places.entry(u64::MAX - 15).unwrap() = 7;
         assert_eq!((places.get(u64::MAX - 15), places.get(0)), (Some(7), None));
