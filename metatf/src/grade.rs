@@ -21,6 +21,8 @@ pub(crate) const GENERAL: u8 = 3;
 pub enum Floor {
     /// Graded by its plan.
     Stored,
+    /// Graded by its plan, and the only kind that a model may foretell.
+    Foretold,
     /// `default` with this value.
     Fixed(u64),
     /// A byte array of this length.
@@ -43,6 +45,7 @@ pub(crate) const fn floor(record: &Record, leaf: usize) -> Floor {
     match &leaves[leaf].kind {
         LeafKind::Tag => Floor::Stored,
         LeafKind::Number { interpretation: Interpretation::Default(value), .. } => Floor::Fixed(*value),
+        LeafKind::Number { interpretation: Interpretation::Predicted(_), .. } => Floor::Foretold,
         LeafKind::Number { .. } => Floor::Stored,
         LeafKind::Array(length) => Floor::Array(*length),
         LeafKind::Variable(program) => match borrowed(program) {
@@ -169,10 +172,12 @@ fn grade(floor: Floor, plan: &Plan) -> u8 {
         Floor::Array(_) | Floor::Counted => STORED,
         Floor::Fixed(value) if plan.flags == 0 && plan.mask == 0 && plan.base == value => STORED,
         Floor::Fixed(_) => GENERAL,
-        Floor::Stored if plan.is(PREDICTED) && plan.flags & !(LAST | REFERENCED | SPECIAL | PREDICTED) == 0 => FORETOLD,
-        Floor::Stored if plan.flags & !(LAST | REFERENCED) != 0 => GENERAL,
-        Floor::Stored if plan.is(REFERENCED) => FORETOLD,
-        Floor::Stored if plan.sign == 0 && plan.base == 0 => STORED,
-        Floor::Stored => FORMULA,
+        Floor::Foretold if plan.is(PREDICTED) && plan.flags & !(LAST | REFERENCED | SPECIAL | PREDICTED) == 0 => {
+            FORETOLD
+        }
+        Floor::Stored | Floor::Foretold if plan.flags & !(LAST | REFERENCED) != 0 => GENERAL,
+        Floor::Stored | Floor::Foretold if plan.is(REFERENCED) => FORETOLD,
+        Floor::Stored | Floor::Foretold if plan.sign == 0 && plan.base == 0 => STORED,
+        Floor::Stored | Floor::Foretold => FORMULA,
     }
 }

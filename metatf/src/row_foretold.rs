@@ -54,14 +54,14 @@ impl<'r, S: Known, const PLANS: usize> Row<'r> for ForetoldRow<'_, 'r, S, PLANS>
         };
         let stored = u64::from_le_bytes(eight) & plan.mask;
         let (width, flags, last) = (plan.width, plan.flags, plan.last);
-        let value = if flags & PREDICTED == 0 {
-            plain(stored, plan)
-        } else {
+        let value = if matches!(S::FLOORS[usize::from(leaf)], Floor::Foretold) && flags & PREDICTED != 0 {
             #[allow(clippy::cast_possible_truncation, reason = "the index of a model")]
             match state.predicted_usual(plan.base as u16, stored) {
                 Some(value) => value,
                 None => return self.apart(leaf),
             }
+        } else {
+            plain(stored, plan)
         };
         self.at += usize::from(width);
         if flags & (LAST | REFERENCED) != 0

@@ -22,20 +22,22 @@ pub(crate) struct ForetoldWriter<'o, S, const PLANS: usize> {
     attempt: &'o mut Attempt,
     /// The predicted leaves are to be noted.
     logged: bool,
+    /// How many predicted leaves are left.
+    codes: u32,
     shape: PhantomData<S>,
 }
 
 impl<'o, S: Known, const PLANS: usize> ForetoldWriter<'o, S, PLANS> {
-    /// A record that begins `at` a place in `out`.
+    /// A record that begins `at` a place in `out`, with so many predicted leaves.
     #[inline(always)]
     pub(crate) fn new(
-        out: &'o mut [u8],
-        at: usize,
+        (out, at): (&'o mut [u8], usize),
         state: &'o mut State,
         attempt: &'o mut Attempt,
         logged: bool,
+        codes: u32,
     ) -> Self {
-        Self { out, at: at + S::TAG_WIDTH, state, attempt, logged, shape: PhantomData }
+        Self { out, at: at + S::TAG_WIDTH, state, attempt, logged, codes, shape: PhantomData }
     }
 }
 
@@ -57,14 +59,18 @@ impl<S: Known, const PLANS: usize> Put for ForetoldWriter<'_, S, PLANS> {
         let Some(plan) = plans.and_then(|plans| plans.get(index)) else { return Err(Stopped(())) };
         let (flags, last, at) = (plan.flags, plan.last, self.at);
         self.at += usize::from(plan.width);
-        if flags & PREDICTED != 0 {
+        if matches!(S::FLOORS[usize::from(leaf)], Floor::Foretold) && flags & PREDICTED != 0 {
             #[allow(clippy::cast_possible_truncation, reason = "the index of a model")]
             let model = plan.base as u16;
             if self.logged {
                 self.attempt.note(self.state, index, value, at);
             }
             let code = self.state.foretell(model, value).ok_or(Stopped(()))?;
-            self.attempt.know(code);
+            self.codes -= 1;
+            // Should the record stop, then at a later one.
+            if self.codes > 0 {
+                self.attempt.know(code);
+            }
             // Of a code that needs no element there is one byte; others are 0 already.
             #[allow(clippy::cast_possible_truncation, reason = "under 256")]
             if let Some(byte) = self.out.get_mut(at) {

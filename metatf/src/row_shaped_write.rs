@@ -75,7 +75,7 @@ impl<S: Known, const PLANS: usize, const FORETOLD: bool> Put for ShapedWriter<'_
             return Ok(());
         }
         let Some(plan) = self.plans.get(S::FIRST + usize::from(leaf)) else { return Err(Stopped(())) };
-        if FORETOLD && plan.flags & PREDICTED != 0 {
+        if FORETOLD && matches!(S::FLOORS[usize::from(leaf)], Floor::Foretold) && plan.flags & PREDICTED != 0 {
             self.codes += 1;
             self.misfit |= u64::from(plan.width == 0);
             self.store(0, plan.width.into());

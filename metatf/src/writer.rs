@@ -196,13 +196,15 @@ impl<S: Sink> RecordWriter<S> {
         fields.write_fields(&mut row, 0).map_err(|_| false)?;
         let end = row.end().ok_or(false)?;
         // What models have learnt of one value stays learnt, so there has to be room for what they may not know of the next.
-        if row.codes() > 1 && !self.streams.are_only_of(reader) {
+        let codes = row.codes();
+        if codes > 1 && !self.streams.are_only_of(reader) {
             return Err(false);
         }
         self.attempt.start_record();
         self.attempt.start();
         let SectionWriter { out, state, log, .. } = writer;
-        let mut row = ForetoldWriter::<K, PLANS>::new(&mut out.bytes, start, state, &mut self.attempt, log.is_some());
+        let room = (&mut out.bytes[..], start);
+        let mut row = ForetoldWriter::<K, PLANS>::new(room, state, &mut self.attempt, log.is_some(), codes);
         if fields.write_fields(&mut row, 0).is_err() {
             self.attempt.roll_back(&mut state.cells);
             return Err(true);

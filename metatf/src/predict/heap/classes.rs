@@ -98,6 +98,14 @@ impl Classes {
         if small < SMALL { Some(small as u32) } else { self.large.get(&round).copied() }
     }
 
+    /// As [`index`](Self::index), for the sizes that matter most.
+    #[inline(always)]
+    pub(super) fn small(&self, round: u64) -> Option<u32> {
+        let small = round / 16;
+        #[allow(clippy::cast_possible_truncation, reason = "under 64")]
+        (small < SMALL).then_some(small as u32)
+    }
+
     /// A class that an object has been of.
     #[inline]
     pub(super) fn find(&self, round: u64) -> Option<(u32, &Class)> {

@@ -106,13 +106,14 @@ impl Context {
         self.note_freed(block);
     }
 
-    /// The newest freed object of a class begins anew: its address. `None`: the class has none.
+    /// The newest freed object of a class begins anew: its address. `None`: the class has none, or the order no room. The
+    /// order may be [sparse](Order::is_sparse) afterwards.
     #[inline(always)]
     pub(super) fn take_newest(&mut self, blocks: &mut Blocks, class: u32) -> Option<u64> {
         let list = self.classes.get_mut(class)?;
         let block = list.newest;
         let b = blocks.get_mut(block)?;
-        b.slot = self.order.push(block)?;
+        b.slot = self.order.put(block)?;
         let (address, older) = (b.address, b.older);
         (list.newest, list.older, list.newer) = (older, older, NONE);
         if older == NONE {
@@ -123,7 +124,6 @@ impl Context {
         if self.last_freed == block {
             self.last_freed = NONE;
         }
-        self.order.close_up(blocks);
         Some(address)
     }
 

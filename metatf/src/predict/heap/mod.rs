@@ -221,25 +221,62 @@ impl Heap {
     fn far(&self, own: u32, context: &Context, class: Option<(u32, &Class)>, block: u32) -> Option<u64> {
         let list = class.filter(|class| self.blocks.get(block).is_some_and(|b| (b.context, b.class) == (own, class.0)));
         if let Some((_, class)) = list {
-            let newest = self.list(context, class.newest, false);
-            if let Some((k, _)) = (0..allocated::DEPTH).zip(newest).find(|x| x.1 == block) {
+            if let Some(k) = self.depth(class, block) {
                 return Some(allocated::DEEP + k);
             }
-            let oldest = self.list(context, class.oldest, true);
-            if let Some((k, _)) = (0..allocated::HEIGHT).zip(oldest).find(|x| x.1 == block) {
+            if let Some(k) = self.height(class, block) {
                 return Some(allocated::OLDEST + k);
             }
         }
         context.recency(block).map(|k| allocated::RECENTLY + k as u64)
     }
 
-    /// Blocks of a free list of a context from one of them on, to older or to newer ones.
-    fn list<'h>(&'h self, context: &'h Context, from: u32, newer: bool) -> impl Iterator<Item = u32> + 'h {
-        let next = move |&block: &u32| {
-            let (older, newer_one) = context.neighbours(block, self.blocks.get(block)?);
-            Some(if newer { newer_one } else { older }).filter(|&b| b != NONE)
-        };
-        std::iter::successors(Some(from).filter(|&b| b != NONE), next)
+    /// The freed block of a class that has `k` newer ones.
+    #[inline]
+    fn deep(&self, class: &Class, k: u64) -> Option<u32> {
+        let mut block = class.newest;
+        for _ in 0..k {
+            block = self.blocks.get(block)?.older;
+        }
+        Some(block)
+    }
+
+    /// The inverse of [`deep`](Self::deep), for what has a code.
+    fn depth(&self, class: &Class, wanted: u32) -> Option<u64> {
+        let mut block = class.newest;
+        for k in 0..allocated::DEPTH {
+            if block == wanted {
+                return Some(k);
+            }
+            block = self.blocks.get(block)?.older;
+        }
+        None
+    }
+
+    /// The freed block of a class that has `k` older ones.
+    fn high(&self, class: &Class, k: u64) -> Option<u32> {
+        let mut block = class.oldest;
+        for _ in 0..k {
+            block = self.newer(class, block)?;
+        }
+        Some(block)
+    }
+
+    /// The inverse of [`high`](Self::high), for what has a code.
+    fn height(&self, class: &Class, wanted: u32) -> Option<u64> {
+        let mut block = class.oldest;
+        for k in 0..allocated::HEIGHT {
+            if block == wanted {
+                return Some(k);
+            }
+            block = self.newer(class, block)?;
+        }
+        None
+    }
+
+    /// The next newer block of a class. What the newest one says of newer ones is out of date.
+    fn newer(&self, class: &Class, block: u32) -> Option<u32> {
+        if block == class.newest { None } else { Some(self.blocks.get(block)?.newer) }
     }
 
     /// The address of a new object by its code; `None` where the code names none.
@@ -266,6 +303,7 @@ impl Heap {
     }
 
     /// The address of a new object by a code that needs no element.
+    #[inline]
     fn allocated_hit(&self, context: &Context, size: u64, code: u64) -> Candidate {
         use allocated::{BUMP, DEEP, END, IN_PLACE, MISS, NEWER, NEWEST, NULL, OLDER, OLDEST, RECENTLY, STEP};
         let class = || context.classes.find(self.rule.round(size)).map(|class| class.1);
@@ -276,8 +314,8 @@ impl Heap {
             NEWER => class()?.newer,
             STEP => return class().map(|c| (c.fresh.wrapping_add(c.step), NONE)),
             BUMP..DEEP => return Some((*context.bumps.get(usize::try_from(code - BUMP).ok()?)?, NONE)),
-            DEEP..OLDEST => self.list(context, class()?.newest, false).nth(usize::try_from(code - DEEP).ok()?)?,
-            OLDEST..MISS => self.list(context, class()?.oldest, true).nth(usize::try_from(code - OLDEST).ok()?)?,
+            DEEP..OLDEST => self.deep(class()?, code - DEEP)?,
+            OLDEST..MISS => self.high(class()?, code - OLDEST)?,
             MISS => return None,
             NULL => return Some((0, NONE)),
             RECENTLY..END => context.recent(usize::try_from(code - RECENTLY).ok()?),
@@ -297,6 +335,7 @@ impl Heap {
             && self.blocks.is_freed_at(newest, address)
             && context.take_newest(&mut self.blocks, class).is_some()
         {
+            context.order.close_up(&mut self.blocks);
             return Some(allocated::NEWEST);
         }
         let found = self.find_allocated(by, size, address);
@@ -330,15 +369,34 @@ impl Heap {
 
     /// What [`allocated`](Self::allocated) and [`allocate`](Self::allocate) do where no element is needed. `None`: nothing
     /// has happened.
-    #[inline]
+    ///
+    /// What is rare here and in [`freed_usual`](Self::freed_usual) is called last of all, so that the rest needs no stack.
+    #[inline(never)]
     pub(crate) fn allocated_usual(&mut self, by: u64, size: u64, code: u64) -> Option<u64> {
-        let own = self.own(by)?;
-        let context = self.contexts.get_mut(own as usize)?;
-        let round = self.rule.round(size);
-        if code == allocated::NEWEST {
-            let class = context.classes.index(round)?;
-            return context.take_newest(&mut self.blocks, class);
+        if code == allocated::NEWEST
+            && by == self.latest.0
+            && let Some(context) = self.contexts.get_mut(self.latest.1 as usize)
+            && let Some(class) = context.classes.small(self.rule.round(size))
+            && let Some(address) = context.take_newest(&mut self.blocks, class)
+        {
+            return if context.order.is_sparse() { self.closed_up(address) } else { Some(address) };
         }
+        self.allocated_otherwise(by, size, code)
+    }
+
+    /// An address, after the order of the context in use was closed up.
+    #[cold]
+    #[inline(never)]
+    fn closed_up(&mut self, address: u64) -> Option<u64> {
+        let context = self.contexts.get_mut(self.latest.1 as usize)?;
+        context.order.close_up_now(&mut self.blocks);
+        Some(address)
+    }
+
+    #[inline(never)]
+    fn allocated_otherwise(&mut self, by: u64, size: u64, code: u64) -> Option<u64> {
+        let own = self.own(by)?;
+        let round = self.rule.round(size);
         let (address, hint) = self.allocated_hit(self.contexts.get(own as usize)?, size, code)?;
         if address != 0 {
             self.begin(own, round, (address, hint), code);
@@ -347,13 +405,28 @@ impl Heap {
     }
 
     /// What [`freed`](Self::freed) and [`free`](Self::free) do where no element is needed. `None`: nothing has happened.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn freed_usual(&mut self, by: u64, code: u64) -> Option<u64> {
-        let own = self.own(by)?;
+        let own = if by == self.latest.0 { self.latest.1 } else { return self.freed_elsewhere(by, code) };
         let context = self.contexts.get_mut(own as usize)?;
         let Some(block) = context.by_rank(code) else { return (code == freed::NULL).then_some(0) };
         let address = context.free_own(&mut self.blocks, block)?;
-        self.forget_surplus();
+        if self.blocks.has_surplus() { self.swept(address) } else { Some(address) }
+    }
+
+    /// A free in another context than the one in use.
+    #[cold]
+    #[inline(never)]
+    fn freed_elsewhere(&mut self, by: u64, code: u64) -> Option<u64> {
+        self.other(by)?;
+        self.freed_usual(by, code)
+    }
+
+    /// An address, after what is too much was forgotten.
+    #[cold]
+    #[inline(never)]
+    fn swept(&mut self, address: u64) -> Option<u64> {
+        self.sweep();
         Some(address)
     }
 
@@ -369,6 +442,7 @@ impl Heap {
             && let Some(class) = context.classes.index(round)
             && context.take_newest(&mut self.blocks, class).is_some()
         {
+            context.order.close_up(&mut self.blocks);
             return;
         }
         let hint = if self.blocks.is_freed_at(hint, address) { hint } else { NONE };
@@ -376,15 +450,22 @@ impl Heap {
     }
 
     /// A new object, not at the place of the newest of its class. The hint is its block, freed, or none.
+    #[inline]
     fn begin(&mut self, own: u32, round: u64, (address, hint): (u64, u32), code: u64) {
         let Some(context) = self.contexts.get_mut(own as usize) else { return };
         let class = context.classes.find_or_add(round);
-        let new = Block::new(address, own, class, blocks::FORGOTTEN);
-        let block = if hint == NONE { self.blocks.at_or_add(new) } else { Some((hint, true)) };
-        let Some((block, known)) = block else { return };
-        if known {
-            self.clear(block);
-        }
+        let block = match self.blocks.get(hint) {
+            // Most often it is one of this context's.
+            Some(b) if b.context == own => {
+                context.unlink(&mut self.blocks, hint, true);
+                self.blocks.leave();
+                hint
+            }
+            _ => {
+                let Some(block) = self.place(own, class, address, hint) else { return };
+                block
+            }
+        };
         let Some(context) = self.contexts.get_mut(own as usize) else { return };
         learn_fresh(context, class, address, address.wrapping_add(round), code);
         if context.last_freed == block {
@@ -398,7 +479,22 @@ impl Heap {
         }
         self.blocks.count_live();
         context.order.close_up(&mut self.blocks);
-        self.stay_in_bounds();
+        if hint == NONE {
+            self.stay_in_bounds();
+        }
+    }
+
+    /// The block of a new object at an address, which is in no list or order afterwards. `hint`: the block, if that is known.
+    #[inline(never)]
+    fn place(&mut self, own: u32, class: u32, address: u64, hint: u32) -> Option<u32> {
+        let (block, known) = match hint {
+            NONE => self.blocks.at_or_add(Block::new(address, own, class, blocks::FORGOTTEN))?,
+            _ => (hint, true),
+        };
+        if known {
+            self.clear(block);
+        }
+        Some(block)
     }
 
     /// A block is used anew: it leaves the list it is in, or the order of allocation.
@@ -432,7 +528,7 @@ impl Heap {
         let Some(b) = self.blocks.get(block) else { return miss };
         let slot = b.slot as usize;
         match context {
-            Some(context) if own == Some(b.context) => Self::place(context, slot, block),
+            Some(context) if own == Some(b.context) => Self::rank(context, slot, block),
             _ => {
                 let slots = self.contexts.get(b.context as usize).map_or(0, |context| context.order.slots());
                 Found::misses(freed::FOREIGN, [b.context.into(), (slots - 1 - slot) as u64], block)
@@ -440,7 +536,7 @@ impl Heap {
         }
     }
 
-    fn place(context: &Context, slot: usize, block: u32) -> Found {
+    fn rank(context: &Context, slot: usize, block: u32) -> Found {
         let order = &context.order;
         let newest = order.rank_from_newest(slot).filter(|&rank| rank < freed::NEWER);
         let code = newest.map(|rank| freed::NEWEST + rank).or_else(|| {

@@ -4,6 +4,7 @@
 //! alive: what codes count are bits of one word.
 
 use super::blocks::{Blocks, FORGOTTEN};
+use std::cmp::Ordering;
 
 /// Slots that are looked at from one place: a word of bits.
 const WINDOW: usize = 64;
@@ -12,9 +13,12 @@ const SHORT: usize = 1024;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Order {
-    /// The block of each slot; of a dead object what it was.
+    /// The block of each slot; of a dead object what it was. Behind the last slot in use there is room.
     blocks: Vec<u32>,
-    /// Whether the object in a slot is alive. Behind the last slot all bits are 0.
+    /// Slots in use.
+    slots: usize,
+    /// Whether the object in a slot is alive: a word for every [`WINDOW`] slots, room counted. Behind the last slot all bits
+    /// are 0.
     alive: Vec<u64>,
     live: usize,
     /// Where the object freed last stood.
@@ -32,7 +36,7 @@ impl Order {
     /// Slots in use, dead ones counted. The last one is alive.
     #[inline]
     pub(super) fn slots(&self) -> usize {
-        self.blocks.len()
+        self.slots
     }
 
     #[inline]
@@ -83,7 +87,7 @@ impl Order {
     /// The object allocated last, of those alive.
     #[inline(always)]
     pub(super) fn last(&self) -> Option<u32> {
-        self.blocks.last().copied()
+        self.block(self.slots.checked_sub(1)?)
     }
 
     /// The live object with `rank` newer ones; none beyond the window.
@@ -150,15 +154,37 @@ impl Order {
     /// The slot of a new object, which is put there. `None` where there are 2^32 of them.
     #[inline(always)]
     pub(super) fn push(&mut self, block: u32) -> Option<u32> {
-        let slot = u32::try_from(self.blocks.len()).ok().filter(|&slot| slot < FORGOTTEN)?;
-        let (index, bit) = word_and_bit(self.blocks.len());
-        self.blocks.push(block);
-        match self.alive.get_mut(index) {
-            Some(word) => *word |= 1 << bit,
-            None => self.alive.push(1 << bit),
+        if !self.has_room() {
+            self.grow();
         }
+        self.put(block)
+    }
+
+    /// Whether there is room for another object.
+    #[inline(always)]
+    pub(super) fn has_room(&self) -> bool {
+        self.slots < self.blocks.len()
+    }
+
+    /// As [`push`](Self::push), where there is room; `None` where there is none, too.
+    #[inline(always)]
+    pub(super) fn put(&mut self, block: u32) -> Option<u32> {
+        let number = u32::try_from(self.slots).ok().filter(|&slot| slot < FORGOTTEN)?;
+        let (index, bit) = word_and_bit(self.slots);
+        let (slot, word) = (self.blocks.get_mut(self.slots)?, self.alive.get_mut(index)?);
+        *slot = block;
+        *word |= 1 << bit;
+        self.slots += 1;
         self.live += 1;
-        Some(slot)
+        Some(number)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        let length = (self.blocks.len() * 2).max(WINDOW);
+        self.blocks.resize(length, 0);
+        self.alive.resize(length / WINDOW, 0);
     }
 
     /// The object in a slot dies by a free (of this context, or of another), or because another begins at its address.
@@ -171,7 +197,7 @@ impl Order {
         let Some(word) = self.alive.get_mut(index) else { return };
         *word &= !(1 << bit);
         self.live -= 1;
-        if slot + 1 == self.blocks.len() {
+        if slot + 1 == self.slots {
             self.trim(index);
         }
     }
@@ -180,7 +206,7 @@ impl Order {
     #[inline(always)]
     fn trim(&mut self, from: usize) {
         let mut index = from;
-        let length = loop {
+        self.slots = loop {
             let word = self.word(index);
             if word != 0 {
                 break (index + 1) * WINDOW - word.leading_zeros() as usize;
@@ -190,21 +216,26 @@ impl Order {
             }
             index -= 1;
         };
-        self.blocks.truncate(length);
+    }
+
+    /// Whether most of the order is dead.
+    #[inline(always)]
+    pub(super) fn is_sparse(&self) -> bool {
+        self.slots > SHORT && self.slots > 2 * self.live
     }
 
     /// Closes up the order where most of it is dead.
     #[inline]
     pub(super) fn close_up(&mut self, blocks: &mut Blocks) {
-        if self.blocks.len() > SHORT && self.blocks.len() > 2 * self.live {
+        if self.is_sparse() {
             self.close_up_now(blocks);
         }
     }
 
     #[cold]
-    fn close_up_now(&mut self, blocks: &mut Blocks) {
+    pub(super) fn close_up_now(&mut self, blocks: &mut Blocks) {
         let (mut to, mut before) = (0, 0);
-        for from in 0..self.blocks.len() {
+        for from in 0..self.slots {
             let Some(block) = self.slot(from) else { continue };
             if let (Some(b), Ok(slot)) = (blocks.get_mut(block), u32::try_from(to)) {
                 b.slot = slot;
@@ -216,11 +247,15 @@ impl Order {
             to += 1;
         }
         self.freed_slot = before;
-        self.blocks.truncate(to);
+        self.slots = to;
         let (words, bits) = word_and_bit(to);
-        self.alive.clear();
-        self.alive.resize(words, u64::MAX);
-        self.alive.push((1 << bits) - 1);
+        for (index, word) in self.alive.iter_mut().enumerate() {
+            *word = match index.cmp(&words) {
+                Ordering::Less => u64::MAX,
+                Ordering::Equal => (1 << bits) - 1,
+                Ordering::Greater => 0,
+            };
+        }
     }
 }
 
