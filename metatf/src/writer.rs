@@ -162,9 +162,11 @@ impl<S: Sink> RecordWriter<S> {
             if self.put_straight::<K, T, PLANS>(section, fields).is_some() {
                 return Ok(());
             }
-            match self.put_foretold::<K, T, PLANS>(section, fields) {
-                Ok(()) => return Ok(()),
-                Err(learnt) => begun = learnt,
+            if K::MODELS {
+                match self.put_foretold::<K, T, PLANS>(section, fields) {
+                    Ok(()) => return Ok(()),
+                    Err(learnt) => begun = learnt,
+                }
             }
         }
         self.put_apart::<K, T>(section, fields, begun)

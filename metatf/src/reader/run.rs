@@ -361,7 +361,7 @@ impl<'r, const PLANS: usize> Rows<'r> for Mixed<'_, 'r, PLANS> {
             run.count += 1;
             return Some(fields);
         }
-        if self.foretold & const { bit(S::POSITION) } != 0 {
+        if S::MODELS && self.foretold & const { bit(S::POSITION) } != 0 {
             run.foretold::<S, T, PLANS>()
         } else {
             run.general::<S, T>()
@@ -399,7 +399,7 @@ impl<'r, const PLANS: usize> Rows<'r> for Single<'_, 'r, PLANS> {
     #[inline(always)]
     fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
         let run = &mut *self.run;
-        if self.foretold & const { bit(S::POSITION) } != 0 {
+        if S::MODELS && self.foretold & const { bit(S::POSITION) } != 0 {
             return run.foretold::<S, T, PLANS>();
         }
         if self.straight & const { bit(S::POSITION) } == 0 {

@@ -21,6 +21,8 @@ pub trait Known {
     const POSITION: usize;
     /// Index of its first plan.
     const FIRST: usize;
+    /// Whether the format has models: without, there is no code for values that they tell.
+    const MODELS: bool;
     /// What each leaf can be at best.
     const FLOORS: [Floor; 256];
 }
@@ -31,6 +33,7 @@ impl<P: Protocol, const SECTION: usize, const RECORD: u16> Known for Shape<P, SE
     const RECORD: u16 = RECORD;
     const POSITION: usize = place(P::FORMAT, SECTION, RECORD).0;
     const FIRST: usize = place(P::FORMAT, SECTION, RECORD).1;
+    const MODELS: bool = !borrowed(&P::FORMAT.models).is_empty();
     const FLOORS: [Floor; 256] = floors(record(P::FORMAT, RECORD));
 }
 
