@@ -2,6 +2,9 @@
 //!
 //! What is out of the ordinary (metadata, a comment, an unknown tag, the last bytes of a part) ends the run, before the
 //! record that it is about; the reader's other way takes it from there.
+//!
+//! What reads one record is no part of the loop in a debug build, where all that is in line has room of its own on the stack:
+//! of a format with many records, megabytes.
 
 use super::RecordReader;
 use crate::container::{Order, Origin};
@@ -325,7 +328,7 @@ impl<'r, const PLANS: usize, const WITH_BASE: bool> Rows<'r> for Straight<'_, 'r
         tag(self.data, self.position, width, Order::Little)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
         let at = self.position + S::TAG_WIDTH;
         let mut row = ShapedRow::<S, PLANS, WITH_BASE>::new(self.data, at, self.plans);
@@ -350,7 +353,7 @@ impl<'r, const PLANS: usize> Rows<'r> for Mixed<'_, 'r, PLANS> {
         tag(self.run.data, self.run.position, width, self.run.order)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
         let run = &mut *self.run;
         if self.straight & const { bit(S::POSITION) } != 0 {
@@ -396,7 +399,7 @@ impl<'r, const PLANS: usize> Rows<'r> for Single<'_, 'r, PLANS> {
         tag(self.run.data, self.run.position, width, self.run.order)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
         let run = &mut *self.run;
         if S::MODELS && self.foretold & const { bit(S::POSITION) } != 0 {
