@@ -14,7 +14,7 @@ use metatf_bench::{Event, Result, events};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-const ROUNDS: usize = 15;
+const ROUNDS: usize = 7;
 /// Bytes of content in a group of plain HATF 1.0, about 300,000 records; and of the others, whose records are some bytes.
 const GROUP: usize = 4 << 20;
 const SMALL_GROUP: usize = 1 << 19;
@@ -28,7 +28,10 @@ fn main() -> Result<()> {
     let cores = std::thread::available_parallelism()?.get();
     println!("{what}; ten times, {cores} cores\n");
     let threads: Vec<usize> = (0..).map(|power| 1 << power).take_while(|&threads| threads <= cores).collect();
-    let head: Vec<String> = threads.iter().map(|threads| format!("{threads} threads")).collect();
+    let head: Vec<String> = threads
+        .iter()
+        .map(|threads| if *threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") })
+        .collect();
     println!("| million records a second | {} | the last to the first |", head.join(" | "));
     println!("| --- |{} ---: |", " ---: |".repeat(threads.len()));
     let with = |codec| WriteOptions { codec, filter: Filter::None, group_size: GROUP, ..WriteOptions::default() };

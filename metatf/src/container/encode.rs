@@ -160,7 +160,7 @@ impl Encoder {
         Ok(choice)
     }
 
-    /// The payload by this filter, in `self.tried`.
+    /// The payload by this filter, in `self.tried`, unless it is the content.
     fn try_filter(&mut self, codec: Codec, filter: u8, content: &Content<'_>) -> Result<Encoded> {
         let mut filtered = std::mem::take(&mut self.filtered);
         let mut tried = std::mem::take(&mut self.tried);
@@ -183,13 +183,15 @@ impl Encoder {
             _ => content.raw,
         };
         let packed = self.compress(codec, input, &mut tried)?;
-        if !packed {
+        let length = if packed { tried.len() } else { input.len() };
+        // A payload that is the content is not copied, see `payload`.
+        if !packed && filter != 0 {
             tried.clear();
             tried.extend_from_slice(input);
         }
         let filtered_len = if filter == chunk::PHRASES { phrases.len() } else { 0 };
         let codec = if packed { codec.number() } else { super::codec::STORED };
-        let choice = Encoded { filter, codec, filtered_len, length: tried.len() };
+        let choice = Encoded { filter, codec, filtered_len, length };
         (self.filtered, self.phrases, self.tried) = (filtered, phrases, tried);
         Ok(choice)
     }
