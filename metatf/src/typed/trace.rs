@@ -107,7 +107,7 @@ impl<'t, P: Protocol> Trace<'t, P> {
         mut each: impl FnMut(P::Record<&[u8]>) -> Result<(), E>,
     ) -> Result<(), E> {
         loop {
-            self.try_for_run(&mut each)?;
+            self.run_each(&mut each)?;
             match self.next_apart()? {
                 Some(record) => each(record)?,
                 None => return Ok(()),
@@ -126,6 +126,12 @@ impl<'t, P: Protocol> Trace<'t, P> {
         &mut self,
         mut each: impl FnMut(P::Record<&[u8]>) -> Result<(), E>,
     ) -> Result<(), E> {
+        self.run_each(&mut each)
+    }
+
+    /// By reference, as a closure that is passed on in one more closure of its type may not be compiled in line.
+    #[inline(always)]
+    fn run_each<E: From<Error>>(&mut self, each: &mut impl FnMut(P::Record<&[u8]>) -> Result<(), E>) -> Result<(), E> {
         if self.map.is_some() {
             return Ok(());
         }
