@@ -86,6 +86,8 @@ pub(crate) struct Grades {
     plans: Vec<(u16, Floor, u8)>,
     /// By position: how many plans of each grade.
     counts: Vec<[u16; 4]>,
+    /// By position: a plan has changed since that was [asked](Self::take_changed); all bits for positions from 64 on.
+    changed: u64,
 }
 
 impl Grades {
@@ -140,9 +142,15 @@ impl Grades {
         (self.formula & bit(position.into()) != 0).then_some(plans)
     }
 
+    /// Which positions have plans that changed since this was asked last, by bit; all of them where one from 64 on has.
+    pub(crate) fn take_changed(&mut self) -> u64 {
+        std::mem::take(&mut self.changed)
+    }
+
     /// The plan of this index has changed.
     pub(crate) fn update(&mut self, index: usize, plan: &Plan) {
         let Some((position, floor, now)) = self.plans.get_mut(index) else { return };
+        self.changed |= if *position < 64 { bit(usize::from(*position)) } else { u64::MAX };
         let new = grade(*floor, plan);
         if new == *now {
             return;

@@ -10,6 +10,7 @@
 //! | [`container`] | how the bytes of a trace lie in a file: headers, extents, chunks, codecs, index, salvage |
 //! | [`format`](mod@format) | the tables a DTD comes down to |
 //! | [`reader`] | what comes next in a trace: records, metadata, groups |
+//! | [`columns`] | records in columns, a vector for each leaf |
 //! | [`typed`] | what generated code is made of |
 //! | `parallel` | groups read by several threads (feature `parallel`) |
 //! | `recode` | the same records in another encoding: planners (feature `dynamic`) |
@@ -51,6 +52,7 @@
 //! No input panics: what is wrong with a trace comes as an [`Error`] with its place, and nothing after it.
 
 mod buffer;
+pub mod columns;
 pub mod container;
 #[cfg(feature = "dynamic")]
 pub mod dynamic;

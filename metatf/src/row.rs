@@ -7,6 +7,7 @@ use crate::error::{Error, ErrorKind, Place, Result};
 use crate::format::{ExprOp, Format, Interpretation, Leaf, LeafKind, Record, Step};
 use crate::state::{BYTES, HISTORY, LAST, PREDICTED, PREVIOUS, Plan, REFERENCED, SPECIAL, State};
 use crate::streams::Streams;
+use crate::typed::Source;
 
 /// How many repeated items a record may have beyond the bytes it stores (spec 3.3).
 pub(crate) const FREE_ITEMS: u64 = 65_536;
@@ -344,50 +345,73 @@ impl<'t, 'd> ContentRow<'t, 'd> {
 
     /// Visits all leaves in order: what the universal reader, skipping and checking do.
     #[inline]
-    pub(crate) fn walk(&mut self, visit: &mut impl Visit) -> Result<(), Stopped> {
+    pub(crate) fn walk(&mut self, visit: &mut impl Visit<'d>) -> Result<(), Stopped> {
         let first = usize::from(!self.format.sections.get(self.state.section).is_some_and(|s| s.stream));
-        let steps = self.record.steps.get(first..).unwrap_or_default();
-        self.walk_steps(steps, first, visit)
+        let record = self.record;
+        walk(self, record.steps.get(first..).unwrap_or_default(), first, visit)
     }
+}
 
-    /// Repetitions nest at most 32 deep (spec 3.5), so this recursion is bounded.
-    fn walk_steps(&mut self, steps: &'t [Step], offset: usize, visit: &mut impl Visit) -> Result<(), Stopped> {
-        let mut at = 0;
-        while let Some(step) = steps.get(at) {
-            at += 1;
-            match *step {
-                Step::Number(leaf) => {
-                    let value = self.number(leaf)?;
-                    visit.number(value);
+/// A row that can be walked through.
+pub(crate) trait Walk<'a>: Source<'a> {
+    /// The end of the record.
+    ///
+    /// # Errors
+    /// What a record has to keep as a whole.
+    fn end(&mut self) -> Result<(), Self::Error>;
+}
+
+impl<'d> Walk<'d> for ContentRow<'_, 'd> {
+    #[inline]
+    fn end(&mut self) -> Result<(), Stopped> {
+        self.finish()
+    }
+}
+
+/// Visits the leaves of these steps, the first of which has the index `offset`. Repetitions nest at most 32 deep (spec 3.5), so
+/// this recursion is bounded.
+#[inline]
+pub(crate) fn walk<'a, R: Source<'a>>(
+    row: &mut R,
+    steps: &[Step],
+    offset: usize,
+    visit: &mut impl Visit<'a>,
+) -> Result<(), R::Error> {
+    let mut at = 0;
+    while let Some(step) = steps.get(at) {
+        at += 1;
+        match *step {
+            Step::Number(leaf) => {
+                let value = row.number(leaf)?;
+                visit.number(leaf, value);
+            }
+            Step::Bytes(leaf) => {
+                let bytes = row.bytes(leaf)?;
+                visit.bytes(leaf, bytes);
+            }
+            Step::Repeat { count, end } => {
+                let end = usize::from(end).saturating_sub(offset).max(at);
+                let body = steps.get(at..end).unwrap_or_default();
+                for _ in 0..row.items(row.last(count))? {
+                    walk(row, body, offset + at, visit)?;
                 }
-                Step::Bytes(leaf) => {
-                    let bytes = self.bytes(leaf)?;
-                    visit.bytes(bytes);
-                }
-                Step::Repeat { count, end } => {
-                    let end = usize::from(end).saturating_sub(offset).max(at);
-                    let body = steps.get(at..end).unwrap_or_default();
-                    for _ in 0..self.items(self.last(count))? {
-                        self.walk_steps(body, offset + at, visit)?;
-                    }
-                    at = end;
-                }
+                at = end;
             }
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// Takes the values of a record in the order of its leaves.
-pub(crate) trait Visit {
-    fn number(&mut self, value: u64);
-    fn bytes(&mut self, bytes: &[u8]);
+pub(crate) trait Visit<'a> {
+    fn number(&mut self, leaf: u8, value: u64);
+    fn bytes(&mut self, leaf: u8, bytes: &'a [u8]);
 }
 
 /// Skips.
-impl Visit for () {
-    fn number(&mut self, _: u64) {}
-    fn bytes(&mut self, _: &[u8]) {}
+impl Visit<'_> for () {
+    fn number(&mut self, _: u8, _: u64) {}
+    fn bytes(&mut self, _: u8, _: &[u8]) {}
 }
 
 impl<'d> Row<'d> for ContentRow<'_, 'd> {

@@ -247,6 +247,11 @@ impl State {
         }
     }
 
+    /// Whether no other leaf has the previous value of this plan's leaf for its own.
+    pub(crate) fn is_alone(&self, index: usize) -> bool {
+        self.watch.sharer(index) == index
+    }
+
     fn first_plan(&self, position: usize) -> Option<usize> {
         self.first.get(position).copied().filter(|&f| f != NONE).map(|f| f as usize)
     }

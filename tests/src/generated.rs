@@ -1,7 +1,9 @@
 //! The readers and writers generated from the DTDs of the vectors, held against the universal reader.
 
+use crate::columns::Cursors;
 use crate::runtime;
 use metatf::Error;
+use metatf::columns::Columns;
 use metatf::container::{Reader, WriteOptions};
 use metatf::dynamic::{JsonOptions, Schema, Trace};
 use metatf::reader::Event;
@@ -80,6 +82,9 @@ where
     let (looped, looped_end) = in_loops::<P>(trace);
     assert_eq!(end, looped_end, "after {records} records");
     assert!(written == looped, "`for_each` gives other records than `next`");
+    let (columns, columns_end) = in_columns::<P>(trace);
+    assert_eq!(end, columns_end, "by columns");
+    assert!(written == columns, "columns hold other records than `next` gives");
     if end.is_ok() {
         assert_eq!(count_by_groups::<P>(trace), Ok(records));
     }
@@ -138,6 +143,37 @@ where
             Err(error) => break Err(error),
         }
         enough = enough * 2 + 1;
+    };
+    (writer.finish().expect("memory takes anything"), end)
+}
+
+/// The records written again as `next_columns` and, between, `next` give them, and the error that ended it.
+fn in_columns<P: Protocol>(trace: &[u8]) -> (Vec<u8>, metatf::Result<()>)
+where
+    P::Record<Vec<u8>>: DataRecord,
+    for<'b> P::Record<&'b [u8]>: DataRecord,
+{
+    let mut typed = TraceOptions::new().from_slice::<P>(trace).expect("it was opened before");
+    let mut writer = Writer::<Vec<u8>, P>::with_options(Vec::new(), &WriteOptions::default()).expect("memory");
+    writer.set_keep_order(true);
+    let mut columns = Columns::default();
+    let end = loop {
+        match typed.next_columns(&mut columns) {
+            Ok(true) => {}
+            Ok(false) => break Ok(()),
+            Err(error) => break Err(error),
+        }
+        let mut cursors = Cursors::default();
+        for (section, record) in columns.order() {
+            let mut row = cursors.row(P::FORMAT, &columns, (section, record));
+            let record: P::Record<Vec<u8>> = P::record(section, record, &mut row).expect("columns hold all leaves");
+            writer.write(&record).expect("what was read can be written");
+        }
+        match typed.next() {
+            Ok(Some(record)) => writer.write(&record).expect("what was read can be written"),
+            Ok(None) => break Ok(()),
+            Err(error) => break Err(error),
+        }
     };
     (writer.finish().expect("memory takes anything"), end)
 }

@@ -1,5 +1,6 @@
 //! The runtime under test, in the terms the tests think in.
 
+use crate::columns;
 use crate::random::Action;
 use crate::{Seen, Value, What};
 use metatf::container::{Reader, WriteOptions};
@@ -132,15 +133,30 @@ pub fn next(trace: &mut Trace<'_>) -> Result<Option<Seen>> {
     Ok(Some(Seen { what, section, record, offset, values }))
 }
 
-/// Everything in a trace, elements and all.
+/// Everything in a trace, elements and all. Its data records are read once more, by columns.
+///
+/// # Panics
+/// By columns there are others.
 pub fn read(schema: &Schema, bytes: &[u8]) -> (Vec<Seen>, Result<()>) {
-    match open(schema, bytes) {
-        Ok(mut trace) => {
-            trace.reader_mut().set_all(true);
-            drain(&mut trace)
-        }
-        Err(error) => (Vec::new(), Err(error)),
+    let (mut trace, mut again) = match (open(schema, bytes), open(schema, bytes)) {
+        (Ok(trace), Ok(again)) => (trace, again),
+        (Err(error), _) | (_, Err(error)) => return (Vec::new(), Err(error)),
+    };
+    trace.reader_mut().set_all(true);
+    again.reader_mut().set_all(true);
+    let (seen, end) = drain(&mut trace);
+    let (found, found_end) = columns::records(&mut again);
+    let number = |section: usize| schema.format.sections[section].number;
+    let records = seen.iter().filter(|seen| seen.what == What::Record && seen.record != "comment");
+    let mut found = found.into_iter();
+    for record in records {
+        let (section, index, values) = found.next().expect("as many records by columns");
+        let name = &*schema.format.records[usize::from(index)].name;
+        assert_eq!((number(section), name, &values), (record.section, &*record.record, &record.values), "by columns");
     }
+    assert!(found.next().is_none(), "more records by columns");
+    assert_eq!(found_end, end, "by columns");
+    (seen, end)
 }
 
 /// The trace as JSON lines.

@@ -22,6 +22,7 @@ pub use load::Writer;
 pub use open::OpenError;
 pub use tape::{Datum, Tape};
 
+use crate::columns::Columns;
 use crate::container::Reader;
 use crate::error::Result;
 use crate::format::Format;
@@ -121,6 +122,14 @@ impl<'a> Trace<'a> {
         let Some(event) = self.reader.next_event()? else { return Ok(None) };
         self.decode(event)?;
         Ok(Some(Entry { event, tape: &self.tape }))
+    }
+
+    /// Fills columns with the data records that come next; see [`RecordReader::next_columns`]. False where none is left.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with the trace, once the records before it were given.
+    pub fn next_columns(&mut self, columns: &mut Columns) -> Result<bool> {
+        self.reader.next_columns(columns)
     }
 
     /// Decodes what the [reader](Self::reader_mut) announced last to the tape. An event that is not decoded is

@@ -66,14 +66,14 @@ impl Tape {
     }
 }
 
-impl Visit for Tape {
+impl Visit<'_> for Tape {
     #[inline]
-    fn number(&mut self, value: u64) {
+    fn number(&mut self, _: u8, value: u64) {
         self.push_number(value);
     }
 
     #[inline]
-    fn bytes(&mut self, bytes: &[u8]) {
+    fn bytes(&mut self, _: u8, bytes: &[u8]) {
         self.push_bytes(bytes);
     }
 }

@@ -7,6 +7,7 @@
 //! agree on what a record is, and are read side by side.
 
 mod annotate;
+mod columns;
 mod element;
 mod metadata;
 mod parts;
@@ -29,6 +30,7 @@ use crate::format::{COMMENT, Format, METADATA, SECTION};
 use crate::row::{Bytes, ContentRow, Stopped, place};
 use crate::state::State;
 use crate::streams::{Piece, Streams};
+use columns::Filler;
 use std::collections::VecDeque;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -145,6 +147,10 @@ pub struct RecordReader<'a> {
     found: Option<Event>,
     /// Why the last row stopped.
     stopped: Option<Error>,
+    /// An error that is told when the records before it were given, after which nothing comes.
+    held: Option<Error>,
+    /// For columns.
+    filler: Option<Box<Filler>>,
 }
 
 /// Why a row stopped.
@@ -198,6 +204,8 @@ impl<'a> RecordReader<'a> {
             table: Vec::new(),
             found: None,
             stopped: None,
+            held: None,
+            filler: None,
             format,
             container,
         };
@@ -249,7 +257,7 @@ impl<'a> RecordReader<'a> {
     /// The first thing that is wrong with the trace; nothing comes after it.
     pub fn next_event(&mut self) -> Result<Option<Event>> {
         if self.finished {
-            return Ok(None);
+            return self.held.take().map_or(Ok(None), Err);
         }
         let event = self.advance();
         if !matches!(event, Ok(Some(_))) {

@@ -22,16 +22,16 @@ use std::ops::ControlFlow;
 
 /// The records of a part from its next on.
 pub(crate) struct Run<'r> {
-    format: &'r Format,
+    pub(super) format: &'r Format,
     pub(crate) data: &'r [u8],
-    position: usize,
+    pub(super) position: usize,
     pub(crate) state: &'r mut State,
     streams: &'r mut Streams,
     source: &'r dyn Bytes,
     origin: Origin,
-    order: Order,
+    pub(super) order: Order,
     /// Records read.
-    count: u64,
+    pub(super) count: u64,
     stopped: &'r mut Option<Error>,
 }
 
@@ -64,7 +64,12 @@ pub(crate) struct End<'t> {
 
 impl End<'_> {
     #[inline(always)]
-    fn tell(self, position: usize, count: u64, stopped: bool) {
+    pub(super) fn section(&self) -> usize {
+        self.section
+    }
+
+    #[inline(always)]
+    pub(super) fn tell(self, position: usize, count: u64, stopped: bool) {
         *self.position = position;
         *self.found += count;
         *self.records += count;
@@ -123,7 +128,7 @@ impl RecordReader<'_> {
     }
 
     #[inline(always)]
-    fn start_run(&mut self) -> Option<(Run<'_>, End<'_>)> {
+    pub(super) fn start_run(&mut self) -> Option<(Run<'_>, End<'_>)> {
         let current = self.current.as_mut().filter(|current| !current.is_element)?;
         let section = current.section;
         let run = Run {
@@ -238,7 +243,7 @@ impl<'r> Run<'r> {
 
     /// The rest of the next record, from the byte at `at` on.
     #[inline(always)]
-    fn row(&mut self, record: u16, first: usize, at: usize) -> Option<ContentRow<'_, 'r>> {
+    pub(super) fn row(&mut self, record: u16, first: usize, at: usize) -> Option<ContentRow<'_, 'r>> {
         Some(ContentRow {
             format: self.format,
             record: self.format.records.get(usize::from(record))?,
@@ -306,7 +311,7 @@ impl<'r> Run<'r> {
 
 #[allow(clippy::cast_possible_truncation, reason = "a tag has at most 4 bytes")]
 #[inline(always)]
-fn tag(data: &[u8], position: usize, width: usize, order: Order) -> Option<u32> {
+pub(super) fn tag(data: &[u8], position: usize, width: usize, order: Order) -> Option<u32> {
     let rest = data.get(position..)?;
     match width {
         1 => rest.first().map(|&tag| tag.into()),

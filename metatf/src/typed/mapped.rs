@@ -3,8 +3,7 @@
 use super::layout::Source;
 use super::map::{From, RecordMap, ZEROS};
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::Step;
-use crate::row::{ContentRow, FREE_ITEMS, Row};
+use crate::row::{ContentRow, FREE_ITEMS, Row, Visit, Walk, walk};
 
 #[derive(Clone, Copy, Debug)]
 enum Value<'a> {
@@ -27,9 +26,9 @@ impl<'a, 'm> MappedRow<'a, 'm> {
     /// Reads the whole record.
     pub(crate) fn read(row: &mut ContentRow<'_, 'a>, map: &'m RecordMap, tagged: bool) -> Result<Self> {
         let mut values = Vec::new();
-        let steps = &row.record.steps;
+        let record = row.record;
         let first = usize::from(tagged);
-        capture(row, steps.get(first..).unwrap_or_default(), first, &mut values)?;
+        walk(row, record.steps.get(first..).unwrap_or_default(), first, &mut values)?;
         let leaves = map.leaves.len();
         Ok(Self { map, values, next: vec![0; leaves], last: vec![0; leaves], items: 0 })
     }
@@ -50,30 +49,15 @@ impl<'a, 'm> MappedRow<'a, 'm> {
     }
 }
 
-/// Repetitions nest at most 32 deep (spec 3.5), so this recursion is bounded.
-fn capture<'a>(
-    row: &mut ContentRow<'_, 'a>,
-    steps: &[Step],
-    offset: usize,
-    values: &mut Vec<(u8, Value<'a>)>,
-) -> Result<()> {
-    let mut at = 0;
-    while let Some(step) = steps.get(at) {
-        at += 1;
-        match *step {
-            Step::Number(leaf) => values.push((leaf, Value::Number(row.number(leaf)?))),
-            Step::Bytes(leaf) => values.push((leaf, Value::Bytes(row.bytes(leaf)?))),
-            Step::Repeat { count, end } => {
-                let end = usize::from(end).saturating_sub(offset).max(at);
-                let body = steps.get(at..end).unwrap_or_default();
-                for _ in 0..row.items(row.last(count))? {
-                    capture(row, body, offset + at, values)?;
-                }
-                at = end;
-            }
-        }
+/// The values in the order of the bytes.
+impl<'a> Visit<'a> for Vec<(u8, Value<'a>)> {
+    fn number(&mut self, leaf: u8, value: u64) {
+        self.push((leaf, Value::Number(value)));
     }
-    Ok(())
+
+    fn bytes(&mut self, leaf: u8, bytes: &'a [u8]) {
+        self.push((leaf, Value::Bytes(bytes)));
+    }
 }
 
 fn lost() -> Error {
@@ -113,5 +97,11 @@ impl<'a> Row<'a> for MappedRow<'a, '_> {
 impl<'a> Source<'a> for MappedRow<'a, '_> {
     fn last(&self, leaf: u8) -> u64 {
         self.last.get(usize::from(leaf)).copied().unwrap_or(0)
+    }
+}
+
+impl<'a> Walk<'a> for MappedRow<'a, '_> {
+    fn end(&mut self) -> Result<()> {
+        Ok(())
     }
 }

@@ -4,6 +4,7 @@ use super::map::Map;
 use super::mapped::MappedRow;
 use super::protocol::Protocol;
 use super::section::{Elements, Section};
+use crate::columns::Columns;
 use crate::container::{Header, LossReport, Warning};
 use crate::error::{Error, Result};
 use crate::reader::{At, Event as RawEvent, Metadata, RecordReader, why};
@@ -146,6 +147,36 @@ impl<'t, P: Protocol> Trace<'t, P> {
             Some(ControlFlow::Continue(())) => Ok(self.reader.stopped().map_or(Ok(()), Err)?),
             None => Ok(()),
         }
+    }
+
+    /// Fills columns with the data records that come next; see [`RecordReader::next_columns`]. False where none is left.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next), once the records before it were given.
+    pub fn next_columns(&mut self, columns: &mut Columns) -> Result<bool> {
+        if self.map.is_none() {
+            return self.reader.next_columns(columns);
+        }
+        columns.begin(P::FORMAT, self.reader.records_read());
+        match self.fill_mapped(columns) {
+            Err(error) if !columns.is_empty() => self.reader.hold(error),
+            filled => filled?,
+        }
+        Ok(!columns.is_empty())
+    }
+
+    /// Records of another format, which is mapped to this one.
+    fn fill_mapped(&mut self, columns: &mut Columns) -> Result<()> {
+        while columns.room() > 0
+            && let Some(at) = self.advance(None)?
+        {
+            let Some(map) = self.map.as_ref().and_then(|map| map.record(at.section, at.record)) else { continue };
+            let listed = P::FORMAT.sections.get(map.section).map(|s| &s.records);
+            let position = listed.and_then(|l| l.iter().position(|&r| r == map.record)).unwrap_or(usize::MAX);
+            self.reader
+                .decode(|row| columns.push(P::FORMAT, map.section, position, &mut MappedRow::read(row, map, true)?))?;
+        }
+        Ok(())
     }
 
     /// An iterator over the data records that are left, with their bytes.

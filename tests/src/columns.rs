@@ -1,0 +1,142 @@
+//! Records out of columns again, to hold columns against what reads record by record.
+
+use crate::Value;
+use metatf::columns::{Columns, RecordColumns};
+use metatf::dynamic::Trace;
+use metatf::format::{ExprOp, Format, LeafKind, Step};
+use metatf::typed::Source;
+use metatf::{Error, Row};
+
+/// Where the next value of each leaf of each type of record is.
+#[derive(Debug, Default)]
+pub struct Cursors(Vec<((usize, u16), Vec<usize>)>);
+
+impl Cursors {
+    /// The row of the next record of a type, of a batch that these go through from its start.
+    ///
+    /// # Panics
+    /// The columns do not list such records.
+    pub fn row<'c>(
+        &'c mut self,
+        format: &'c Format,
+        columns: &'c Columns,
+        (section, record): (usize, u16),
+    ) -> ColumnRow<'c> {
+        let found = self.0.iter().position(|(place, _)| *place == (section, record));
+        let index = found.unwrap_or_else(|| {
+            self.0.push(((section, record), vec![0; 256]));
+            self.0.len() - 1
+        });
+        let columns = columns.record(section, record).expect("a record that is in order has columns");
+        ColumnRow { format, columns, record, next: &mut self.0[index].1, last: vec![0; 256] }
+    }
+}
+
+/// A record out of columns.
+#[derive(Debug)]
+pub struct ColumnRow<'c> {
+    format: &'c Format,
+    columns: &'c RecordColumns,
+    record: u16,
+    next: &'c mut Vec<usize>,
+    last: Vec<u64>,
+}
+
+impl ColumnRow<'_> {
+    /// Whether a byte array right behind this leaf is as long as it says: there is no column for it.
+    fn is_length(&self, leaf: u8) -> bool {
+        let record = &self.format.records[usize::from(self.record)];
+        let behind = |pair: &[Step]| pair == [Step::Number(leaf), Step::Bytes(leaf + 1)];
+        match record.leaves.get(usize::from(leaf) + 1).map(|leaf| &leaf.kind) {
+            Some(LeafKind::Variable(program)) => {
+                **program == [ExprOp::Leaf(leaf)] && record.steps.windows(2).any(behind)
+            }
+            _ => false,
+        }
+    }
+
+    fn step(&mut self, leaf: u8) -> usize {
+        let next = &mut self.next[usize::from(leaf)];
+        *next += 1;
+        *next - 1
+    }
+}
+
+impl<'c> Row<'c> for ColumnRow<'c> {
+    type Error = Error;
+
+    fn stop(&mut self, error: Error) -> Error {
+        error
+    }
+
+    fn number(&mut self, leaf: u8) -> metatf::Result<u64> {
+        let value = if self.is_length(leaf) {
+            let index = self.next[usize::from(leaf) + 1];
+            self.columns.arrays(leaf + 1).get(index).expect("as many arrays as records").len() as u64
+        } else {
+            let index = self.step(leaf);
+            *self.columns.numbers(leaf).get(index).expect("as many values as records")
+        };
+        self.last[usize::from(leaf)] = value;
+        Ok(value)
+    }
+
+    fn bytes(&mut self, leaf: u8) -> metatf::Result<&'c [u8]> {
+        let index = self.step(leaf);
+        let columns = self.columns;
+        Ok(columns.arrays(leaf).get(index).expect("as many arrays as records"))
+    }
+
+    fn items(&mut self, count: u64) -> metatf::Result<usize> {
+        Ok(usize::try_from(count).expect("it was read"))
+    }
+}
+
+impl<'c> Source<'c> for ColumnRow<'c> {
+    fn last(&self, leaf: u8) -> u64 {
+        self.last[usize::from(leaf)]
+    }
+}
+
+/// The records of a trace by columns: section, record, values; and how it ended.
+///
+/// # Panics
+/// Columns that do not hold together.
+pub fn records(trace: &mut Trace<'_>) -> (Vec<(usize, u16, Vec<Value>)>, metatf::Result<()>) {
+    let (mut records, mut columns) = (Vec::new(), Columns::default());
+    loop {
+        match trace.next_columns(&mut columns) {
+            Ok(true) => {}
+            Ok(false) => return (records, Ok(())),
+            Err(error) => return (records, Err(error)),
+        }
+        let format = &trace.schema().format;
+        assert_eq!(columns.first(), records.len() as u64);
+        assert_eq!(columns.records().map(RecordColumns::len).sum::<usize>(), columns.len());
+        let mut cursors = Cursors::default();
+        for (section, record) in columns.order() {
+            let mut values = Vec::new();
+            let steps = &format.records[usize::from(record)].steps;
+            walk(&mut cursors.row(format, &columns, (section, record)), &steps[1..], 1, &mut values);
+            records.push((section, record, values));
+        }
+    }
+}
+
+fn walk(row: &mut ColumnRow<'_>, steps: &[Step], offset: usize, values: &mut Vec<Value>) {
+    let mut at = 0;
+    while let Some(step) = steps.get(at) {
+        at += 1;
+        match *step {
+            Step::Number(leaf) => values.push(Value::Number(row.number(leaf).expect("columns hold it"))),
+            Step::Bytes(leaf) => values.push(Value::Bytes(row.bytes(leaf).expect("columns hold it").to_vec())),
+            Step::Repeat { count, end } => {
+                let end = usize::from(end) - offset;
+                for _ in 0..row.last(count) {
+                    walk(row, &steps[at..end], offset + at, values);
+                }
+                at = end;
+            }
+        }
+    }
+}
