@@ -25,6 +25,7 @@
 //! options give the same output.
 #![forbid(unsafe_code)]
 
+mod columns;
 mod config;
 mod docs;
 mod emit;

@@ -138,12 +138,44 @@ pub(crate) struct Stream {
     pub(crate) docs: Vec<String>,
 }
 
+/// The columns of a record.
+#[derive(Clone, Debug)]
+pub(crate) struct RecordColumns {
+    /// The struct of its columns.
+    pub(crate) name: String,
+    /// The struct of one record.
+    pub(crate) of: String,
+    /// Index in the format's records.
+    pub(crate) record: usize,
+    /// For each section that lists it: the method of `Columns`, and the section's index.
+    pub(crate) places: Vec<(String, usize)>,
+    pub(crate) columns: Vec<Column>,
+}
+
+/// The column of a leaf.
+#[derive(Clone, Debug)]
+pub(crate) struct Column {
+    pub(crate) name: String,
+    pub(crate) leaf: u8,
+    pub(crate) kind: ColumnKind,
+}
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ColumnKind {
+    Unsigned,
+    Signed,
+    Float,
+    Arrays,
+}
+
 /// Everything, in the order of output.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Model {
     pub(crate) structs: Vec<Struct>,
     pub(crate) tagged: Vec<Tagged>,
     pub(crate) streams: Vec<Stream>,
+    pub(crate) columns: Vec<RecordColumns>,
 }
 
 impl Model {

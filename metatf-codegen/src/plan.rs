@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use metatf_parser::schema::{Dtd, Interpretation, Leaf, METADATA, Record, RecordId, Section, SectionId};
 
+use crate::columns::columns;
 use crate::docs;
-use crate::model::{Listed, Model, Stream, Struct, Tagged};
+use crate::model::{Listed, Model, RecordColumns, Stream, Struct, Tagged};
 use crate::names::{Scope, camel, ident, snake};
 use crate::options::Lookup;
 use crate::shape::Shaper;
 use crate::uses::Uses;
 
 /// Types that every generated module has, and the parameter of its structs.
-const TYPES: &[&str] = &["Record", "Element", "Trace", "Writer", "Protocol", "Bytes"];
+const TYPES: &[&str] = &["Record", "Element", "Trace", "Writer", "Protocol", "Columns", "Bytes"];
 /// Methods that every `Trace` has, of its own or through the runtime's.
 const TRACE_METHODS: &[&str] = &[
     "open",
@@ -22,6 +23,14 @@ const TRACE_METHODS: &[&str] = &[
     "next",
     "next_owned",
     "next_event",
+    "next_columns",
+    "for_each",
+    "try_for_each",
+    "par_groups",
+    "only",
+    "section",
+    "elements",
+    "set_all",
     "records",
     "into_iter",
     "seek",
@@ -51,6 +60,22 @@ const WRITER_METHODS: &[&str] = &[
     "finish",
     "set_strict",
     "set_keep_order",
+];
+
+/// Methods that every `Columns` has.
+const COLUMNS_METHODS: &[&str] = &[
+    "default",
+    "len",
+    "is_empty",
+    "first",
+    "order",
+    "record",
+    "records",
+    "deref",
+    "deref_mut",
+    "clone",
+    "of",
+    "record_of",
 ];
 
 /// Makes the model of a DTD.
@@ -83,6 +108,7 @@ pub(crate) fn plan(dtd: &Dtd, lookup: &Lookup<'_>) -> Model {
             planner.stream(index, section, element);
         }
     }
+    planner.columns();
     planner.model
 }
 
@@ -219,6 +245,26 @@ impl<'d> Planner<'_, 'd> {
         let docs = docs::or(docs::lines(section.doc.as_deref()), || format!("The elements of section `{name}`."));
         let variant = self.variants_of_elements(&camel(&wanted));
         self.model.streams.push(Stream { index, item, variant, method, strided, docs });
+    }
+
+    /// The columns of the records that sections list. They are named last: columns were added to formats whose other names are in use.
+    fn columns(&mut self) {
+        let mut methods = Scope::with(COLUMNS_METHODS);
+        let mut places: BTreeMap<usize, Vec<(String, usize)>> = BTreeMap::new();
+        for section in &self.model.tagged {
+            for listed in &section.records {
+                let method = methods.take(&[listed.method.clone(), format!("{}_records", listed.method)]);
+                places.entry(listed.record).or_default().push((method, section.index));
+            }
+        }
+        for (index, places) in places {
+            let item = self.structs.get(index).copied().flatten().and_then(|item| self.model.structs.get(item));
+            let Some((record, item)) = self.dtd.records.get(index).zip(item) else { continue };
+            let (of, paths) = (item.name.clone(), self.paths(record));
+            let name = self.types.take(&[format!("{of}Columns"), format!("{of}RecordColumns")]);
+            let columns = columns(record, &paths, self.lookup);
+            self.model.columns.push(RecordColumns { name, of, record: index, places, columns });
+        }
     }
 
     fn variants_of_elements(&mut self, name: &str) -> String {

@@ -40,7 +40,7 @@ fn goldens() {
     assert!(orphans.is_empty(), "goldens without a DTD: {orphans:?}");
 }
 
-/// About eight lines of output for a line of DTD, the 80 that every module has apart. (A line of comment or blank is
+/// At most eleven lines of output for a line of DTD, the 80 that every module has apart. (A line of comment or blank is
 /// no line.)
 #[test]
 fn output_is_small() {
@@ -51,7 +51,7 @@ fn output_is_small() {
         };
         let (dtd, rs) = (lines("dtd"), lines("rs"));
         println!("{name}: {rs} lines for {dtd} ({:.1} each)", rs as f64 / dtd as f64);
-        assert!(rs <= 80 + 8 * dtd, "{name}: {rs} lines for {dtd}");
+        assert!(rs <= 80 + 11 * dtd, "{name}: {rs} lines for {dtd}");
     }
 }
 

@@ -6,12 +6,12 @@ pub use crate::format::{
     Section, Step,
 };
 pub use crate::{
-    __metatf_format as format, __metatf_layouts as layouts, __metatf_sections as sections, __metatf_single as single,
-    __metatf_trace as trace, __metatf_writer as writer,
+    __metatf_columns as columns, __metatf_format as format, __metatf_layouts as layouts, __metatf_sections as sections,
+    __metatf_single as single, __metatf_trace as trace, __metatf_writer as writer,
 };
 
 /// Version of the contract between generated code and this crate.
-pub const CODEGEN_VERSION: u32 = 1;
+pub const CODEGEN_VERSION: u32 = 2;
 
 /// Fails to compile where code was generated for another version of this crate.
 pub const fn check_codegen(version: u32) {

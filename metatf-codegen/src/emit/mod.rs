@@ -1,5 +1,6 @@
 //! From the model to tokens, one file for each part of the output.
 
+mod columns;
 mod faces;
 mod layouts;
 mod sections;
@@ -15,13 +16,14 @@ use crate::names::ident;
 use crate::options::{OptionError, Options};
 
 /// Version of the contract with the runtime: what the runtime's `check_codegen` asks for.
-const CODEGEN_VERSION: u32 = 1;
+const CODEGEN_VERSION: u32 = 2;
 
 /// The whole output: a module, in the order in which one would read it.
 pub(crate) fn emit(dtd: &Dtd, model: &Model, options: &Options) -> Result<TokenStream, OptionError> {
     let runtime: TokenStream = options.runtime.parse().map_err(|_| OptionError(options.runtime.clone()))?;
     let structs = structs::emit(model)?;
     let enums = sections::emit(model);
+    let columns = columns::emit(model, &runtime);
     let layouts = layouts::emit(model, &runtime);
     let protocol = sections::protocol(model, options, &runtime);
     let faces = faces::emit(model, &runtime);
@@ -49,6 +51,7 @@ pub(crate) fn emit(dtd: &Dtd, model: &Model, options: &Options) -> Result<TokenS
             #structs
             #enums
             #faces
+            #columns
             #layouts
             #protocol
             #tables

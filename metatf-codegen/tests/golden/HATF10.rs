@@ -4,7 +4,7 @@
 #[allow(missing_docs, dead_code, unreachable_pub, nonstandard_style, rustdoc::all)]
 #[allow(clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction)]
 mod generated {
-    const _: () = ::metatf::private::check_codegen(1);
+    const _: () = ::metatf::private::check_codegen(2);
 
     /// Record `alloc`, tag 4.
     #[derive(Clone, Debug, Default, PartialEq)]
@@ -101,6 +101,22 @@ mod generated {
         destroy_heap(DestroyHeap<Bytes>) = 1 7;
         create_thread(CreateThread<Bytes>) = 1 8;
         destroy_thread(DestroyThread<Bytes>) = 1 9;
+    }
+
+    ::metatf::private::columns! {
+        Columns FORMAT;
+        AllocColumns(Alloc) 3 [alloc 1] { size unsigned 1, address unsigned 2, time unsigned 3,
+            thread unsigned 4, heap unsigned 5, vfield arrays 7 };
+        ReallocColumns(Realloc) 4 [realloc 1] { address unsigned 1, address_2 unsigned 2, time unsigned 3,
+            thread unsigned 4, heap unsigned 5, vfield arrays 7 };
+        FreeColumns(Free) 5 [free 1] { address unsigned 1, time unsigned 2, thread unsigned 3,
+            heap unsigned 4, vfield arrays 6 };
+        CreateHeapColumns(CreateHeap) 6 [create_heap 1] { thread unsigned 1, heap unsigned 2,
+            vfield arrays 4 };
+        DestroyHeapColumns(DestroyHeap) 7 [destroy_heap 1] { thread unsigned 1, heap unsigned 2,
+            vfield arrays 4 };
+        CreateThreadColumns(CreateThread) 8 [create_thread 1] { thread unsigned 1, vfield arrays 3 };
+        DestroyThreadColumns(DestroyThread) 9 [destroy_thread 1] { thread unsigned 1, vfield arrays 3 };
     }
 
     ::metatf::private::layouts! {

@@ -4,7 +4,7 @@
 #[allow(missing_docs, dead_code, unreachable_pub, nonstandard_style, rustdoc::all)]
 #[allow(clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction)]
 mod generated {
-    const _: () = ::metatf::private::check_codegen(1);
+    const _: () = ::metatf::private::check_codegen(2);
 
     /// Record `global_mark`, tag 1000.
     #[derive(Clone, Debug, Default, PartialEq)]
@@ -376,6 +376,42 @@ mod generated {
 
     ::metatf::private::single! {
         bytes TBytes vfield
+    }
+
+    ::metatf::private::columns! {
+        Columns FORMAT;
+        GlobalMarkColumns(GlobalMark) 3 [global_mark 0, self_global_mark 1, record_global_mark 2,
+            sub_global_mark 5, b_global_mark 6, r_global_mark 7] { x unsigned 1 };
+        SelfSelfColumns(SelfSelf) 4 [self_self 1] { self_field unsigned 1, r#type unsigned 2,
+            r#async unsigned 3, r#gen unsigned 4, r unsigned 5, row unsigned 6, base unsigned 7,
+            this unsigned 8, bytes unsigned 9, bytes2 arrays 10, option unsigned 11 };
+        OptionColumns(Option) 5 [option 1] { x unsigned 1, vfield arrays 3 };
+        ResultColumns(Result) 6 [result 1] { n unsigned 1, item1 unsigned 2 };
+        VecColumns(Vec) 7 [vec 1] { x unsigned 1, super_ unsigned 2 };
+        SelfTraceColumns(SelfTrace) 8 [trace 1] { x unsigned 1 };
+        SelfWriterColumns(SelfWriter) 9 [writer 1] { x unsigned 1 };
+        SelfRecordColumns(SelfRecord) 10 [self_record 1] { x unsigned 1 };
+        SelfFinishColumns(SelfFinish) 11 [self_finish 1] { x unsigned 1 };
+        SelfFinishRecordColumns(SelfFinishRecord) 12 [self_finish_record 1] { x unsigned 1 };
+        OkColumns(Ok) 13 [ok 1] { x unsigned 1 };
+        SomeColumns(Some) 14 [some 1] { some arrays 1, x unsigned 2 };
+        StringColumns(String) 15 [string 1] {};
+        CColumns(C) 16 [c 1] { b unsigned 1, vfield arrays 3 };
+        SelfProtocolColumns(SelfProtocol) 17 [protocol 1] { x unsigned 1 };
+        WColumns(W) 18 [w 1] { x unsigned 1 };
+        SelfRColumns(SelfR) 19 [self_r 1] { x unsigned 1 };
+        SelfNColumns(SelfN) 20 [self_n 1] { x unsigned 1 };
+        U64Columns(U64) 21 [u64 1] { x unsigned 1, str unsigned 2 };
+        RecordSelfColumns(RecordSelf) 22 [record_self 2] { x unsigned 1 };
+        RecordSelfRecordColumns(RecordSelfRecord) 23 [record_self_record 2] { x unsigned 1 };
+        RecordRecordColumns(RecordRecord) 24 [record_record 2] { x unsigned 1 };
+        RecordFooBarColumns(RecordFooBar) 25 [record_foo_bar 2] { x unsigned 1 };
+        RecordFooBarRecordColumns(RecordFooBarRecord) 26 [record_foo_bar_record 2] { x unsigned 1,
+            x_2 unsigned 2 };
+        EmptyCountColumns(EmptyCount) 27 [empty_count 2] { n unsigned 1, n_items_x unsigned 2, k unsigned 4 };
+        SubNColumns(SubN) 30 [sub_n 5] { a signed 1 };
+        BRColumns(BR) 31 [b_r 6] { x unsigned 1 };
+        RBColumns(RB) 32 [b 7] { x unsigned 1 };
     }
 
     ::metatf::private::layouts! {

@@ -4,7 +4,7 @@
 #[allow(missing_docs, dead_code, unreachable_pub, nonstandard_style, rustdoc::all)]
 #[allow(clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction)]
 mod generated {
-    const _: () = ::metatf::private::check_codegen(1);
+    const _: () = ::metatf::private::check_codegen(2);
 
     /// The nested record `point`.
     #[derive(Clone, Debug, Default, PartialEq)]
@@ -57,6 +57,13 @@ mod generated {
         Writer Protocol;
         draw(Draw) = 1 3;
         dot(Dot) = 1 4;
+    }
+
+    ::metatf::private::columns! {
+        Columns FORMAT;
+        DrawColumns(Draw) 3 [draw 1] { box_point_x unsigned 1, box_point_y unsigned 2, box_size unsigned 3,
+            point_x unsigned 4, point_y unsigned 5, point_2_x unsigned 6, point_2_y unsigned 7 };
+        DotColumns(Dot) 4 [dot 1] { point_x unsigned 1, point_y unsigned 2 };
     }
 
     ::metatf::private::layouts! {

@@ -4,7 +4,7 @@
 #[allow(missing_docs, dead_code, unreachable_pub, nonstandard_style, rustdoc::all)]
 #[allow(clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction)]
 mod generated {
-    const _: () = ::metatf::private::check_codegen(1);
+    const _: () = ::metatf::private::check_codegen(2);
 
     /// Record `alloc`, tag 4.
     #[derive(Clone, Debug, Default, PartialEq)]
@@ -118,6 +118,17 @@ mod generated {
         switch(Switch) = 1 6;
         freed(Freed) = 4 9;
         stack(Stack) = 4 10;
+    }
+
+    ::metatf::private::columns! {
+        Columns FORMAT;
+        AllocColumns(Alloc) 3 [alloc 1] { size unsigned 1, address unsigned 2 };
+        FreeColumns(Free) 4 [free 1] { address unsigned 1 };
+        TouchColumns(Touch) 5 [touch 1] { address unsigned 1, value unsigned 2 };
+        SwitchColumns(Switch) 6 [switch 1] { thread unsigned 1 };
+        FreedColumns(Freed) 9 [freed 4] { by unsigned 1, used unsigned 2, heap unsigned 3 };
+        StackColumns(Stack) 10 [stack 4] { heap unsigned 1, n unsigned 2, n_items_by unsigned 3,
+            n_items_fcm unsigned 4 };
     }
 
     ::metatf::private::layouts! {

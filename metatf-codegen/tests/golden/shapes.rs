@@ -4,7 +4,7 @@
 #[allow(missing_docs, dead_code, unreachable_pub, nonstandard_style, rustdoc::all)]
 #[allow(clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction)]
 mod generated {
-    const _: () = ::metatf::private::check_codegen(1);
+    const _: () = ::metatf::private::check_codegen(2);
 
     /// Record `mark`, tag 90.
     #[derive(Clone, Debug, Default, PartialEq)]
@@ -268,6 +268,30 @@ mod generated {
 
     ::metatf::private::single! {
         bytes Name vfield
+    }
+
+    ::metatf::private::columns! {
+        Columns FORMAT;
+        MarkColumns(Mark) 3 [mark 0, numbers_mark 1, lists_mark 2, bytes_mark 3, refs_mark 7]
+            { when unsigned 1 };
+        KindsColumns(Kinds) 4 [kinds 1] { plain unsigned 1, signed signed 2, float float 3, name arrays 4,
+            blob arrays 5 };
+        ConstantsColumns(Constants) 5 [constants 1] { x unsigned 2 };
+        LeavesColumns(Leaves) 6 [leaves 2] { n unsigned 1, x unsigned 2, m unsigned 3, m_items arrays 5,
+            k unsigned 6, z arrays 7, j unsigned 8, w float 9 };
+        GroupsColumns(Groups) 7 [groups 2] { n unsigned 1, n_items_x unsigned 2, n_items_m unsigned 3,
+            n_items_m_items_x unsigned 4, n_items_m_items_data arrays 6, n_items_pair_x unsigned 7,
+            n_items_pair_y unsigned 8 };
+        PairsColumns(Pairs) 8 [pairs 2] { pair_x unsigned 1, pair_y unsigned 2, n unsigned 3,
+            n_items_x unsigned 4, n_items_y unsigned 5, pair_2_x unsigned 6, pair_2_y unsigned 7 };
+        EarlyColumns(Early) 9 [early 2] { n unsigned 1, x unsigned 2, y unsigned 3 };
+        TwiceColumns(Twice) 10 [twice 2] { n unsigned 1, x unsigned 2, n_items_y unsigned 3,
+            n_items_z unsigned 4 };
+        FixedColumns(Fixed) 11 [fixed 2] { n unsigned 1 };
+        DirectColumns(Direct) 12 [direct 3] { len unsigned 1, x unsigned 2, data arrays 3 };
+        SizedColumns(Sized) 13 [sized 3] { size unsigned 1, text arrays 2 };
+        OtherColumns(Other) 14 [other 3] { vfield arrays 2, pair_y unsigned 4 };
+        RefColumns(Ref) 18 [r#ref 7] { name unsigned 1, point unsigned 2, v unsigned 3 };
     }
 
     ::metatf::private::layouts! {

@@ -4,7 +4,7 @@
 #[allow(missing_docs, dead_code, unreachable_pub, nonstandard_style, rustdoc::all)]
 #[allow(clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction)]
 mod generated {
-    const _: () = ::metatf::private::check_codegen(1);
+    const _: () = ::metatf::private::check_codegen(2);
 
     /// Element `type_name` of section `names`.
     #[derive(Clone, Debug, Default, PartialEq)]
@@ -58,6 +58,11 @@ mod generated {
 
     ::metatf::private::single! {
         bytes TypeName vfield
+    }
+
+    ::metatf::private::columns! {
+        Columns FORMAT;
+        AllocColumns(Alloc) 4 [alloc 2] { r#type unsigned 1, size unsigned 2 };
     }
 
     ::metatf::private::layouts! {

@@ -57,6 +57,14 @@ pub(crate) enum Column {
 }
 
 impl Columns {
+    /// Columns for the records of this format.
+    #[must_use]
+    pub fn of(format: &Format) -> Self {
+        let mut columns = Self::default();
+        columns.begin(format, 0);
+        columns
+    }
+
     /// How many records there are, of all types.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -86,6 +94,13 @@ impl Columns {
     pub fn record(&self, section: usize, record: u16) -> Option<&RecordColumns> {
         let first = *self.sections.get(section)?;
         self.records.get(first..)?.iter().take_while(|r| r.section == section).find(|r| r.record == record)
+    }
+
+    /// As [`record`](Self::record), for generated code; none where these are the columns of another format.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn record_of(&self, format: &Format, section: usize, record: u16) -> Option<&RecordColumns> {
+        self.record(section, record).filter(|_| self.fingerprint == Some(format.fingerprint))
     }
 
     /// The types of records of which there are some.
@@ -187,6 +202,18 @@ impl RecordColumns {
             Some(Column::Numbers(column)) => column.values(),
             _ => &[],
         }
+    }
+
+    /// As [`numbers`](Self::numbers), in two's complement (format `signed`).
+    #[must_use]
+    pub fn signed(&self, leaf: u8) -> &[i64] {
+        bytemuck::cast_slice(self.numbers(leaf))
+    }
+
+    /// As [`numbers`](Self::numbers), as bits of floating-point numbers (format `f64`).
+    #[must_use]
+    pub fn floats(&self, leaf: u8) -> &[f64] {
+        bytemuck::cast_slice(self.numbers(leaf))
     }
 
     /// The byte arrays of a leaf, as many as [`numbers`](Self::numbers) would be. None for a numeric leaf.

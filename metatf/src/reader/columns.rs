@@ -5,12 +5,13 @@
 
 use super::run::{Run, tag};
 use super::{Event, RecordReader};
-use crate::columns::{ArrayColumn, Column, Columns, NumberColumn, RecordColumns};
+use crate::columns::{ArrayColumn, Column, Columns, NumberColumn, RECORDS, RecordColumns};
 use crate::container::Order;
 use crate::error::{Error, Result};
 use crate::format::{Format, LeafKind, METADATA, Record};
 use crate::grade::{Floor, bit, floor};
 use crate::row::plain;
+use crate::row_shaped::eight;
 use crate::state::{HISTORY, LAST, PREVIOUS, Plan, State};
 
 /// Places in a part are noted in 32 bits, from a base on.
@@ -30,6 +31,10 @@ struct Section {
     entries: Vec<Entry>,
     /// By position.
     types: Vec<Type>,
+    /// Positions of those that come most often.
+    common: [u16; 3],
+    /// Where records begin, from the base on: room for [`RECORDS`] of each type that was noted ever.
+    starts: Vec<u32>,
 }
 
 /// What to do about a tag.
@@ -63,10 +68,14 @@ struct Type {
     leaves: Vec<Take>,
     /// A leaf goes by the one before it.
     history: bool,
-    /// Where records begin, from the base on.
-    starts: Vec<u32>,
+    tag: u32,
+    /// Where its places begin in the section's, and how many of them there are.
+    first: usize,
+    count: usize,
     /// One of these has bytes at its end.
     bytes: bool,
+    /// How many there were so far.
+    total: u64,
 }
 
 /// How a leaf is taken.
@@ -190,7 +199,7 @@ impl Filler {
         let Self { sections, base } = self;
         let (Some(section), format) = (sections.get_mut(index), run.format) else { return Ok(End::Other) };
         let width = usize::from(format.tag_width);
-        if section.types.iter().all(|t| t.starts.is_empty()) {
+        if section.types.iter().all(|t| t.count == 0) {
             *base = run.position;
         }
         loop {
@@ -215,7 +224,7 @@ impl Filler {
                     let tag = tag(run.data, run.position, width, Order::Little);
                     let listed = tag.and_then(|tag| run.state.listed(tag));
                     // Where leaves go by those before them, metadata may set what they go by.
-                    let waits = section.types.iter().all(|t| !t.history || t.starts.is_empty());
+                    let waits = section.types.iter().all(|t| !t.history || t.count == 0);
                     let metadata = listed.is_some_and(|listed| listed.record == METADATA);
                     return Ok(if metadata && waits { End::Metadata } else { End::Other });
                 }
@@ -233,7 +242,7 @@ impl Filler {
         let mut changed = run.state.grades.take_changed();
         if section.types.is_empty() {
             section.entries = vec![Entry::default(); 256];
-            section.types.resize_with(listed.records.len(), Type::default);
+            section.types.resize_with(listed.records.len(), || Type { first: usize::MAX, ..Type::default() });
             changed = u64::MAX;
         }
         if changed == 0 {
@@ -248,9 +257,13 @@ impl Filler {
                 continue;
             };
             if let Some(columns) = records.get_mut(first + position) {
-                known.take(run.data, self.base, run.state, columns);
+                known.take(&section.starts, run.data, self.base, run.state, columns);
             }
             let entry = known.learn(format, record, run.state, position);
+            if entry.what == What::Note && known.first == usize::MAX {
+                known.first = section.starts.len();
+                section.starts.resize(known.first + RECORDS, 0);
+            }
             if let Some(slot) = section.entries.get_mut(record.tag as usize) {
                 *slot = entry;
             }
@@ -261,8 +274,9 @@ impl Filler {
         let Some(section) = self.sections.get_mut(index) else { return };
         let (first, records, ..) = columns.split(index);
         for (known, columns) in section.types.iter_mut().zip(records.get_mut(first..).unwrap_or_default()) {
-            known.take(data, self.base, state, columns);
+            known.take(&section.starts, data, self.base, state, columns);
         }
+        section.rank();
     }
 }
 
@@ -277,40 +291,139 @@ impl Section {
         room: usize,
         (first, _, order, weight): (usize, &mut [RecordColumns], &mut Vec<u32>, &mut usize),
     ) -> Option<Entry> {
-        let data = run.data.get(..run.data.len().min(base.saturating_add(REACH)))?;
-        let entries: &[Entry; 256] = self.entries.first_chunk()?;
-        let (begin, mut at, mut bytes) = (order.len(), run.position, 0);
+        let data = run.data.get(base..run.data.len().min(base.saturating_add(REACH)))?;
+        // What follows a record may be loaded eight bytes at a time.
+        let end = data.len().checked_sub(8)?;
+        let begin = order.len();
+        order.resize(begin + room, 0);
+        let list = order.get_mut(begin..)?;
+        let first = u32::try_from(first).ok()?;
+        let (mut at, mut count) = (run.position - base, 0);
         let mut stopped_by = None;
-        while order.len() - begin < room {
-            let Some(&entry) = tag(data, at, width, Order::Little).and_then(|tag| entries.get(tag as usize)) else {
-                break;
-            };
-            let next = at + entry.fixed as usize;
-            if entry.what != What::Note || next + 8 > data.len() {
-                stopped_by = Some(entry).filter(|entry| entry.what != What::Note);
-                break;
-            }
-            let Some(known) = self.types.get_mut(usize::from(entry.position)) else { break };
-            let rest = four(data, at + entry.length as usize) & entry.mask;
-            #[allow(clippy::cast_possible_truncation, reason = "places are counted in 32 bits")]
-            let start = (at - base) as u32;
-            at = next;
-            if rest > 0 {
-                if data.len() - next < rest as usize {
-                    at = start as usize + base;
+        // The three types that come most often are told by comparisons, which the processor foresees; to look others up takes
+        // as long as all the rest.
+        let [mut a, mut b, mut c] = self.common.map(|position| self.lane(position));
+        let starts = &mut *self.starts;
+        while let Some(slot) = list.get_mut(count) {
+            let Some(tag) = tag(data, at, width, Order::Little) else { break };
+            let noted = if tag == a.tag {
+                *slot = first + a.position;
+                a.note(data, end, &mut at, starts)
+            } else if tag == b.tag {
+                *slot = first + b.position;
+                b.note(data, end, &mut at, starts)
+            } else if tag == c.tag {
+                *slot = first + c.position;
+                c.note(data, end, &mut at, starts)
+            } else {
+                let entry = self.entries.get(tag as usize).copied();
+                let known = entry.and_then(|entry| self.types.get_mut(usize::from(entry.position)));
+                let Some((entry, known)) = entry.zip(known).filter(|(entry, _)| entry.what == What::Note) else {
+                    stopped_by = entry;
                     break;
-                }
-                at += rest as usize;
-                bytes += rest as usize;
-                known.bytes = true;
+                };
+                *slot = first + u32::from(entry.position);
+                let mut lane = Lane::new(entry, known);
+                let noted = lane.note(data, end, &mut at, starts);
+                known.learn_places(&lane);
+                *weight += lane.bytes;
+                noted
+            };
+            if !noted {
+                break;
             }
-            known.starts.push(start);
-            order.push(u32::try_from(first).unwrap_or(0) + u32::from(entry.position));
+            count += 1;
         }
-        run.count += (order.len() - begin) as u64;
-        run.position = at;
-        *weight += bytes;
+        for lane in [a, b, c] {
+            *weight += lane.bytes;
+            if let Some(known) = self.types.get_mut(lane.position as usize).filter(|_| lane.tag != NO_TAG) {
+                known.learn_places(&lane);
+            }
+        }
+        order.truncate(begin + count);
+        run.count += count as u64;
+        run.position = base + at;
         stopped_by
+    }
+
+    /// The lane of the type at a position.
+    fn lane(&self, position: u16) -> Lane {
+        let known = self.types.get(usize::from(position));
+        let entry = known.and_then(|known| self.entries.get(known.tag as usize));
+        match known.zip(entry) {
+            Some((known, &entry)) if entry.what == What::Note && entry.position == position => Lane::new(entry, known),
+            _ => Lane { tag: NO_TAG, ..Lane::default() },
+        }
+    }
+
+    /// Finds the types that came most often so far.
+    fn rank(&mut self) {
+        let mut best = [(0, u16::MAX); 3];
+        for (position, known) in (0..).zip(&self.types) {
+            let least = best.iter_mut().min_by_key(|(total, _)| *total);
+            if let Some(least) = least.filter(|(total, _)| known.total > *total) {
+                *least = (known.total, position);
+            }
+        }
+        best.sort_unstable_by_key(|&(total, _)| std::cmp::Reverse(total));
+        self.common = best.map(|(_, position)| position);
+    }
+}
+
+/// No tag of a record that is noted: tags from 256 on are not.
+const NO_TAG: u32 = u32::MAX;
+
+/// A type whose places are being noted.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lane {
+    tag: u32,
+    position: u32,
+    fixed: usize,
+    length: usize,
+    mask: u64,
+    /// Where the next place is noted.
+    next: usize,
+    /// Of arrays at the end of those that were.
+    bytes: usize,
+}
+
+impl Lane {
+    fn new(entry: Entry, known: &Type) -> Self {
+        Self {
+            tag: known.tag,
+            position: entry.position.into(),
+            fixed: entry.fixed as usize,
+            length: entry.length as usize,
+            mask: entry.mask.into(),
+            next: known.first + known.count,
+            bytes: 0,
+        }
+    }
+
+    /// Notes the record at a place. False where it is too near to the end.
+    #[inline(always)]
+    fn note(&mut self, data: &[u8], end: usize, at: &mut usize, starts: &mut [u32]) -> bool {
+        let next = *at + self.fixed;
+        let (Some(eight), Some(start)) = (eight(data, *at + self.length), starts.get_mut(self.next)) else {
+            return false;
+        };
+        if next > end {
+            return false;
+        }
+        let more = usize::try_from(u64::from_le_bytes(eight) & self.mask).unwrap_or(usize::MAX);
+        if more > 0 {
+            if more > end - next {
+                return false;
+            }
+            self.bytes += more;
+        }
+        #[allow(clippy::cast_possible_truncation, reason = "places are counted in 32 bits")]
+        {
+            *start = *at as u32;
+        }
+        self.next += 1;
+        *at = next + more;
+        true
     }
 }
 
@@ -319,6 +432,7 @@ impl Type {
     fn learn(&mut self, format: &Format, record: &Record, state: &State, position: usize) -> Entry {
         let position_16 = u16::try_from(position).unwrap_or(u16::MAX);
         self.history = false;
+        self.tag = record.tag;
         self.leaves.clear();
         let read = Entry { position: position_16, what: What::Read, ..Entry::default() };
         let first = state.plans_of(position);
@@ -369,31 +483,38 @@ impl Type {
         entry
     }
 
+    fn learn_places(&mut self, lane: &Lane) {
+        let count = lane.next - self.first;
+        self.total += (count - self.count) as u64;
+        self.count = count;
+        self.bytes |= lane.bytes > 0;
+    }
+
     /// Takes the leaves of the records that were noted.
-    fn take(&mut self, data: &[u8], base: usize, state: &mut State, columns: &mut RecordColumns) {
-        let count = self.starts.len();
+    fn take(&mut self, starts: &[u32], data: &[u8], base: usize, state: &mut State, columns: &mut RecordColumns) {
+        let count = std::mem::take(&mut self.count);
         if count == 0 {
             return;
         }
+        let starts = starts.get(self.first..self.first + count).unwrap_or_default();
         let data = data.get(base..).unwrap_or_default();
         for (leaf, take) in self.leaves.iter().enumerate() {
             match (take, columns.leaf(leaf)) {
                 (Take::Number(value), Some(Column::Numbers(column))) => column.extend_uniform(*value, count),
                 (Take::Stored(at, plan), Some(Column::Numbers(column))) => {
-                    stored(data.get(*at as usize..).unwrap_or_default(), &self.starts, plan, state, column);
+                    stored(data.get(*at as usize..).unwrap_or_default(), starts, plan, state, column);
                 }
                 (Take::Array(at, length), Some(Column::Arrays(column))) => {
-                    self.starts.iter().for_each(|&start| column.push(array(data, start, *at, *length)));
+                    starts.iter().for_each(|&start| column.push(array(data, start, *at, *length)));
                 }
                 (Take::Rest(..), Some(Column::Arrays(column))) if !self.bytes => column.extend_empty(count),
                 (Take::Rest(at, length, mask), Some(Column::Arrays(column))) => {
-                    rest(data, &self.starts, (*at, *length, *mask), column)
+                    rest(data, starts, (*at, *length, *mask), column)
                 }
                 _ => {}
             }
         }
         columns.add(count);
-        self.starts.clear();
         self.bytes = false;
     }
 }
@@ -401,8 +522,8 @@ impl Type {
 /// A numeric leaf of many records.
 fn stored(data: &[u8], starts: &[u32], plan: &Plan, state: &mut State, column: &mut NumberColumn) {
     let raw = |&start: &u32| {
-        let eight = data.get(start as usize..).and_then(|rest| rest.first_chunk());
-        plain(eight.map_or(0, |&eight| u64::from_le_bytes(eight)) & plan.mask, plan)
+        let eight = eight(data, start as usize);
+        plain(eight.map_or(0, u64::from_le_bytes) & plan.mask, plan)
     };
     if plan.history == 0 {
         column.extend(starts.iter().map(raw));

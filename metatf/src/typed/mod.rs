@@ -6,6 +6,7 @@
 
 mod error;
 mod layout;
+mod macros_columns;
 mod macros_faces;
 mod macros_layout;
 mod macros_sections;

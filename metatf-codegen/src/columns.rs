@@ -1,0 +1,132 @@
+//! The fields of a record's columns: one for each leaf, however deep it is nested.
+
+use metatf_parser::schema::{ExprOp, Format, Item, Leaf, LeafId, Record, Repeated, Width};
+
+use crate::model::{Column, ColumnKind};
+use crate::names::{Scope, ident, snake};
+use crate::options::Lookup;
+use crate::uses::{Uses, leaf, vfield};
+
+/// The fields, in the order of the leaves. Tags, constants, and the lengths right before their byte arrays have none.
+pub(crate) fn columns(record: &Record, paths: &[String], lookup: &Lookup<'_>) -> Vec<Column> {
+    let mut namer = Namer {
+        record,
+        uses: Uses::of(record),
+        lookup,
+        names: Scope::with(&["records", "columns"]),
+        columns: Vec::new(),
+    };
+    namer.items(&record.items, paths, "");
+    namer.columns
+}
+
+struct Namer<'d> {
+    record: &'d Record,
+    uses: Uses,
+    lookup: &'d Lookup<'d>,
+    names: Scope,
+    columns: Vec<Column>,
+}
+
+impl Namer<'_> {
+    /// `paths` is what options call the struct of these items, `prefix` what the names of its columns begin with. The parser
+    /// bounds the depth of nesting (spec 3.5).
+    fn items(&mut self, items: &[Item], paths: &[String], prefix: &str) {
+        for item in items {
+            match item {
+                Item::Leaf(id) => {
+                    if let Some(key) = leaf(self.record, *id).map(|l| l.key.clone()) {
+                        self.leaf(*id, &key, paths, prefix);
+                    }
+                }
+                Item::Nested { key, record, items, .. } => self.nested(key, record, items, paths, prefix),
+                Item::Repeat { key, body: Repeated::Leaf(id), .. } => self.leaf(*id, key, paths, prefix),
+                Item::Repeat { key, body: Repeated::Record { record, items, .. }, .. } => {
+                    self.nested(key, record, items, paths, prefix);
+                }
+                Item::Repeat { key, body: Repeated::Group(items), .. } => {
+                    let paths: Vec<String> = paths.iter().map(|path| format!("{path}.{key}")).collect();
+                    let name = self.name(key, &paths, prefix);
+                    self.items(items, &paths, &format!("{name}_"));
+                }
+            }
+        }
+    }
+
+    fn nested(&mut self, key: &str, record: &str, items: &[Item], paths: &[String], prefix: &str) {
+        if let Some((_, data)) = vfield(self.record, &self.uses, record, items) {
+            self.leaf(data, key, paths, prefix);
+        } else {
+            let own: Vec<String> = paths.iter().map(|path| format!("{path}.{key}")).collect();
+            let name = self.name(key, &own, prefix);
+            self.items(items, &[record.to_owned()], &format!("{name}_"));
+        }
+    }
+
+    fn name(&self, key: &str, paths: &[String], prefix: &str) -> String {
+        format!("{prefix}{}", self.lookup.rename(paths).unwrap_or_else(|| snake(key)))
+    }
+
+    fn leaf(&mut self, id: LeafId, key: &str, paths: &[String], prefix: &str) {
+        let Some(l) = leaf(self.record, id).filter(|l| !l.is_tag() && l.constant.is_none()) else { return };
+        if l.is_numeric() && is_length(self.record, id) {
+            return;
+        }
+        let own: Vec<String> = paths.iter().map(|path| format!("{path}.{key}")).collect();
+        let name = self.names.take(&[ident(&self.name(key, &own, prefix)).to_string()]);
+        self.columns.push(Column { name, leaf: id.0, kind: self.kind(id, l) });
+    }
+
+    fn kind(&self, id: LeafId, l: &Leaf) -> ColumnKind {
+        match (&l.width, l.format) {
+            (Width::Array(_) | Width::Variable(_), _) => ColumnKind::Arrays,
+            // A count or length is a plain number however tools print it.
+            _ if self.uses.any(id) => ColumnKind::Unsigned,
+            (_, Format::Signed) => ColumnKind::Signed,
+            (_, Format::F64) => ColumnKind::Float,
+            _ => ColumnKind::Unsigned,
+        }
+    }
+}
+
+/// Whether the next leaf is a byte array as long as this one says: the runtime has no column for it.
+fn is_length(record: &Record, id: LeafId) -> bool {
+    let next = LeafId(id.0.saturating_add(1));
+    match leaf(record, next).map(|l| &l.width) {
+        Some(Width::Variable(expr)) => expr.0 == [ExprOp::Leaf(id)] && side_by_side(&record.items, id, next),
+        _ => false,
+    }
+}
+
+/// Whether two leaves stand side by side, none of them repeated apart.
+fn side_by_side(items: &[Item], first: LeafId, second: LeafId) -> bool {
+    let ends = items.windows(2).any(|pair| match pair {
+        [a, b] => last(a) == Some(first) && begin(b) == Some(second),
+        _ => false,
+    });
+    ends || items.iter().any(|item| match item {
+        Item::Nested { items, .. }
+        | Item::Repeat { body: Repeated::Group(items) | Repeated::Record { items, .. }, .. } => {
+            side_by_side(items, first, second)
+        }
+        _ => false,
+    })
+}
+
+/// The leaf that an item begins with, if it is not repeated.
+fn begin(item: &Item) -> Option<LeafId> {
+    match item {
+        Item::Leaf(id) => Some(*id),
+        Item::Nested { items, .. } => items.first().and_then(begin),
+        Item::Repeat { .. } => None,
+    }
+}
+
+/// The leaf that an item ends with, if it is not repeated.
+fn last(item: &Item) -> Option<LeafId> {
+    match item {
+        Item::Leaf(id) => Some(*id),
+        Item::Nested { items, .. } => items.last().and_then(last),
+        Item::Repeat { .. } => None,
+    }
+}
