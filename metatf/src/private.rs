@@ -6,8 +6,8 @@ pub use crate::format::{
     Section, Step,
 };
 pub use crate::{
-    __metatf_columns as columns, __metatf_format as format, __metatf_layouts as layouts, __metatf_sections as sections,
-    __metatf_single as single, __metatf_trace as trace, __metatf_writer as writer,
+    __metatf_columns as columns, __metatf_format as format, __metatf_kinds as kinds, __metatf_layouts as layouts,
+    __metatf_sections as sections, __metatf_single as single, __metatf_trace as trace, __metatf_writer as writer,
 };
 
 /// Version of the contract between generated code and this crate.

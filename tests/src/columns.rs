@@ -98,11 +98,14 @@ impl<'c> Source<'c> for ColumnRow<'c> {
     }
 }
 
-/// The records of a trace by columns: section, record, values; and how it ended.
+/// A record by its section, its index in the format, and its values.
+pub type Placed = (usize, u16, Vec<Value>);
+
+/// The records of a trace by columns, and how it ended.
 ///
 /// # Panics
 /// Columns that do not hold together.
-pub fn records(trace: &mut Trace<'_>) -> (Vec<(usize, u16, Vec<Value>)>, metatf::Result<()>) {
+pub fn records(trace: &mut Trace<'_>) -> (Vec<Placed>, metatf::Result<()>) {
     let (mut records, mut columns) = (Vec::new(), Columns::default());
     loop {
         match trace.next_columns(&mut columns) {

@@ -7,7 +7,7 @@ use metatf_derive::metatf;
 mod jobs {}
 // endregion
 
-use jobs::{Done, Queue, Record, Submit, Trace, Writer};
+use jobs::{Columns, Done, Queue, Record, Submit, Trace, Writer};
 use std::io::Cursor;
 
 fn main() -> metatf::Result<()> {
@@ -30,6 +30,34 @@ fn main() -> metatf::Result<()> {
     for record in trace {
         assert_eq!(Some(&record?), records.last());
     }
+
+    // region: for_each
+    let mut last = 0;
+    Trace::from_slice(&bytes)?.for_each(|record| match record {
+        Record::Queue(Queue::Submit(submit)) => last = submit.time,
+        Record::Queue(Queue::Done(done)) => last = done.time,
+    })?;
+    // endregion
+    assert_eq!(last, 9000);
+
+    // region: only
+    let mut trace = Trace::from_slice(&bytes)?;
+    let mut submits = trace.only::<Submit>();
+    while let Some(submit) = submits.next_record()? {
+        assert_eq!((submit.job, submit.vfield), (1, b"compress".as_slice()));
+    }
+    // endregion
+
+    // region: columns
+    let mut trace = Trace::from_slice(&bytes)?;
+    let mut columns = Columns::default();
+    while trace.next_columns(&mut columns)? {
+        let submits = columns.submit();
+        assert_eq!((submits.records, submits.time, submits.job), (1, &[1000][..], &[1][..]));
+        assert_eq!(submits.vfield.get(0), Some(&b"compress"[..]));
+        assert_eq!(columns.done().time.iter().sum::<u64>(), 9000);
+    }
+    // endregion
 
     let submit = Submit { time: 1000, job: 1, vfield: b"compress".to_vec() };
     let done = Done { time: 9000, job: 1, status: 0 };

@@ -92,10 +92,28 @@ pub(super) fn protocol(model: &Model, options: &Options, runtime: &TokenStream) 
         });
         quote!(element #element { #(#streams),* };)
     });
+    let kinds = kinds(model);
     quote! {
         /// The format, to the runtime.
         #[derive(Clone, Copy, Debug)]
         pub struct Protocol;
         #runtime::private::sections! { #source FORMAT Protocol; record #record; #(#sections)* #elements }
+        #runtime::private::kinds! { Record Protocol; #(#kinds)* }
     }
+}
+
+/// For each record's struct: where it is found.
+fn kinds(model: &Model) -> impl Iterator<Item = TokenStream> + '_ {
+    model.columns.iter().map(move |record| {
+        let places = model.tagged.iter().flat_map(|t| {
+            let listed = t.records.iter().filter(|listed| listed.record == record.record);
+            listed.map(|listed| {
+                let (section, top, name) = (number(t.index as u64), ident(&t.variant), ident(&t.name));
+                let variant = ident(&listed.variant);
+                quote!(#section #top #name #variant)
+            })
+        });
+        let (of, index) = (ident(&record.of), number(record.record as u64));
+        quote!(#of #index [#(#places),*];)
+    })
 }

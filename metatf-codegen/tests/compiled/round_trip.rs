@@ -114,6 +114,54 @@ fn every_shape() {
         assert_eq!(read, records);
         let lists = shapes::Trace::from_slice(&bytes).unwrap().lists().map(Result::unwrap).count();
         assert_eq!(lists, 7);
+        let mut columns = shapes::Columns::default();
+        assert!(shapes::Trace::from_slice(&bytes).unwrap().next_columns(&mut columns).unwrap());
+        assert_eq!(columns.len(), records.len());
+        let kinds = columns.kinds();
+        assert_eq!((kinds.records, kinds.plain, kinds.signed, kinds.float), (1, &[5][..], &[-3][..], &[0.25][..]));
+        assert_eq!(kinds.name.get(0), Some(&b"nine byte"[..]));
+        let leaves = columns.leaves();
+        assert_eq!((leaves.n, leaves.x, leaves.w), (&[3][..], &[1, 2, 3][..], &[-0.5][..]));
+        assert_eq!(leaves.m_items.iter().collect::<Vec<_>>(), [&b"a"[..], b""]);
+        assert_eq!(columns.groups().n_items_m_items_x, [2, 0]);
+        assert_eq!(columns.pairs().n_items_y, [1002, 1003]);
+        assert_eq!((columns.lists_mark().when, columns.mark().records), (&[70_000][..], 0));
+        // The columns of another format have none of these records.
+        let mut trace = shapes::Trace::from_slice(&bytes).unwrap();
+        let mut other = hatf10::Columns::default();
+        assert!(trace.next_columns(&mut other).unwrap());
+        assert_eq!((other.len(), other.alloc().records), (records.len(), 0));
+    }
+}
+
+#[test]
+fn one_type_alone() {
+    use shapes::{Mark, Numbers, Pair, Pairs, Record, Trace};
+    for options in options() {
+        let mut writer = shapes::Writer::with_options(Vec::new(), &options).unwrap();
+        writer.set_keep_order(true);
+        for n in 0..100 {
+            writer
+                .pairs(&Pairs { pair: Pair { x: n, y: 2 * n }, n_items: Vec::new(), pair_2: Pair::default() })
+                .unwrap();
+            writer.lists_mark(&Mark { when: n }).unwrap();
+            writer.write(&Record::<&[u8]>::Numbers(Numbers::Mark(Mark { when: 1000 + n }))).unwrap();
+        }
+        let bytes = writer.finish().unwrap();
+        let expected: Vec<u64> = (0..100).flat_map(|n| [n, 1000 + n]).collect();
+        let mut trace = Trace::from_slice(&bytes).unwrap();
+        let owned: Vec<u64> = trace.only::<Mark>().records().map(|mark| mark.unwrap().when).collect();
+        assert_eq!(owned, expected);
+        let mut looped = Vec::new();
+        Trace::from_slice(&bytes).unwrap().only::<Mark>().for_each(|mark| looped.push(mark.when)).unwrap();
+        assert_eq!(looped, expected);
+        let mut sum = 0;
+        let mut trace = Trace::from_slice(&bytes).unwrap();
+        let mut pairs = trace.only::<Pairs>();
+        while let Some(record) = pairs.next_record().unwrap() {
+            sum += record.pair.y;
+        }
+        assert_eq!(sum, 2 * 99 * 50);
     }
 }
 

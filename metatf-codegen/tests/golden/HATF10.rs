@@ -143,6 +143,17 @@ mod generated {
             8 CreateThread; 9 DestroyThread };
     }
 
+    ::metatf::private::kinds! {
+        Record Protocol;
+        Alloc 3 [1 Heap Heap Alloc];
+        Realloc 4 [1 Heap Heap Realloc];
+        Free 5 [1 Heap Heap Free];
+        CreateHeap 6 [1 Heap Heap CreateHeap];
+        DestroyHeap 7 [1 Heap Heap DestroyHeap];
+        CreateThread 8 [1 Heap Heap CreateThread];
+        DestroyThread 9 [1 Heap Heap DestroyThread];
+    }
+
     /// The format's tables, and the text of the DTD.
     pub static FORMAT: ::metatf::private::Format = ::metatf::private::format! {
         dtd "// HATF10.dtd: A DTD for HATF 1.0\n// Meta-TF version 1.0\ntag.width=1;\nsize.width = 4;        size.interpretation = none;\naddress.width = 4;     address.interpretation = none;\nattributes.width = 0;  attributes.interpretation = none;\ntime.interpretation = default 0; // hence, width=0\nthread.interpretation = default 0;\nheap.interpretation = default 0;\nsection heap 1 {\n    alloc: (tag, size, address, time, thread, heap, vfield) { tag.value = 4; }\n    realloc: (tag, address, address, time, thread, heap, vfield) { tag.value = 5; }\n    free: (tag, address, time, thread, heap, vfield) { tag.value = 6; }\n    createHeap : (tag, thread, heap, vfield) { tag.value = 7; }\n    destroyHeap : (tag, thread, heap, vfield) { tag.value = 8; }\n    createThread : (tag, thread, vfield) { tag.value = 9; }\n    destroyThread : (tag, thread, vfield) { tag.value = 10; }\n}\n";

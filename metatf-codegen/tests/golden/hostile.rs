@@ -471,6 +471,39 @@ mod generated {
         element Element<Bytes> { 3 Open, 4 Next, 8 T };
     }
 
+    ::metatf::private::kinds! {
+        Record Protocol;
+        GlobalMark 3 [0 Global Global GlobalMark, 1 Self_ Self_ GlobalMark, 2 Record RecordSection GlobalMark,
+            5 Sub Sub GlobalMark, 6 B B GlobalMark, 7 R R GlobalMark];
+        SelfSelf 4 [1 Self_ Self_ Self_];
+        Option 5 [1 Self_ Self_ Option];
+        Result 6 [1 Self_ Self_ Result];
+        Vec 7 [1 Self_ Self_ Vec];
+        SelfTrace 8 [1 Self_ Self_ Trace];
+        SelfWriter 9 [1 Self_ Self_ Writer];
+        SelfRecord 10 [1 Self_ Self_ Record];
+        SelfFinish 11 [1 Self_ Self_ Finish];
+        SelfFinishRecord 12 [1 Self_ Self_ Finish2];
+        Ok 13 [1 Self_ Self_ Ok];
+        Some 14 [1 Self_ Self_ Some];
+        String 15 [1 Self_ Self_ String];
+        C 16 [1 Self_ Self_ C];
+        SelfProtocol 17 [1 Self_ Self_ Protocol];
+        W 18 [1 Self_ Self_ W];
+        SelfR 19 [1 Self_ Self_ R];
+        SelfN 20 [1 Self_ Self_ N];
+        U64 21 [1 Self_ Self_ U64];
+        RecordSelf 22 [2 Record RecordSection Self_];
+        RecordSelfRecord 23 [2 Record RecordSection Self_2];
+        RecordRecord 24 [2 Record RecordSection Record];
+        RecordFooBar 25 [2 Record RecordSection FooBar];
+        RecordFooBarRecord 26 [2 Record RecordSection FooBar2];
+        EmptyCount 27 [2 Record RecordSection EmptyCount];
+        SubN 30 [5 Sub Sub N];
+        BR 31 [6 B B R];
+        RB 32 [7 R R B];
+    }
+
     /// The format's tables, and the text of the DTD.
     pub static FORMAT: ::metatf::private::Format = ::metatf::private::format! {
         dtd "// Names that are keywords, types of the prelude, or alike once they are Rust.\ntag.width = 2;\nx.width = 1; x.interpretation = none;\ntype.width = 2; type.interpretation = none;\nglobal_mark: (tag, x) { tag.value = 1000; }\n\n/* A doc with a fence\n   ```\n       let code = that().must_not(run);\n   ```\n   and [a link] to <nothing>, \"quoted\". */\nsection Self 1 {\n  self: (tag, self_field, type, async, gen, r, row, base, this, bytes, Bytes, option) { tag.value = 4;\n    self_field.width = 1; self_field.interpretation = none; async.width = 1; async.interpretation = none;\n    gen.width = 1; gen.interpretation = none; r.width = 1; r.interpretation = none; row.width = 1; row.interpretation = none;\n    base.width = 1; base.interpretation = none; this.width = 1; this.interpretation = none; bytes.width = 1;\n    bytes.interpretation = none; Bytes.width = type.value; Bytes.interpretation = none; option.width = 1; option.interpretation = none; }\n  Option: (tag, x, vfield) { tag.value = 5; }\n  Result: (tag, n*_) { tag.value = 6; n.width = 1; n.interpretation = none; _.width = 1; _.interpretation = none; }\n  Vec: (tag, x, super) { tag.value = 7; super.width = 1; super.interpretation = none; }\n  trace: (tag, x) { tag.value = 8; }\n  writer: (tag, x) { tag.value = 9; }\n  record: (tag, x) { tag.value = 10; }\n  finish: (tag, x) { tag.value = 11; }\n  finish_: (tag, x) { tag.value = 12; }\n  Ok: (tag, x) { tag.value = 13; }\n  Some: (tag, Some_, x) { tag.value = 14; Some_.width = 9; Some_.interpretation = none; }\n  String: (tag) { tag.value = 15; }\n  C: (tag, B, vfield) { tag.value = 16; B.width = 1; B.interpretation = none; }\n  protocol: (tag, x) { tag.value = 17; }\n  w: (tag, x) { tag.value = 19; }\n  R: (tag, x) { tag.value = 20; }\n  N: (tag, x) { tag.value = 21; }\n  u64: (tag, x, str) { tag.value = 18; str.width = 1; str.interpretation = none; }\n}\nsection record 2 {\n  self: (tag, x) { tag.value = 4; }\n  Self: (tag, x) { tag.value = 5; }\n  record: (tag, x) { tag.value = 6; }\n  foo_bar: (tag, x) { tag.value = 7; }\n  fooBar: (tag, x, x) { tag.value = 8; }\n  empty_count: (tag, n*(x, c), k*c) { tag.value = 9; n.width = 1; n.interpretation = none; k.width = 1; k.interpretation = none;\n    c.width = 1; c.interpretation = none; c.value = 7; }\n}\nsection open 3 { next: vfield; }\nsection next 4 { item: (open) { open.width = 4; open.interpretation = delta 0; } }\nsection sub 5 { n: (tag, a) { tag.value = 4; a.interpretation = sectionStride 4 1; a.format = \"signed\"; } }\nsection b 6 { r: (tag, x) { tag.value = 5; } }\nsection r 7 { b: (tag, x) { tag.value = 5; } }\nsection t 8 { Bytes: (vfield) { } }\n";

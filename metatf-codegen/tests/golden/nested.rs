@@ -83,6 +83,12 @@ mod generated {
         1 S(S) { 3 Draw, 4 Dot };
     }
 
+    ::metatf::private::kinds! {
+        Record Protocol;
+        Draw 3 [1 S S Draw];
+        Dot 4 [1 S S Dot];
+    }
+
     /// The format's tables, and the text of the DTD.
     pub static FORMAT: ::metatf::private::Format = ::metatf::private::format! {
         dtd "tag.width = 1;\nsection s 1 {\n  point: (x, y) { x.width = 1; x.interpretation = none; y.width = 1; y.interpretation = delta 0; }\n  box: (point, size) { size.width = 1; size.interpretation = none; point.y.interpretation = none; }\n  draw: (tag, box, point, point) { tag.value = 4; box.point.x.width = 2; box.size.interpretation = baseOffset 0x100; }\n  dot: (tag, point) { tag.value = 5; }\n}\n";

@@ -155,6 +155,16 @@ mod generated {
         element Element { 2 Misses, 3 Values };
     }
 
+    ::metatf::private::kinds! {
+        Record Protocol;
+        Alloc 3 [1 Heap Heap Alloc];
+        Free 4 [1 Heap Heap Free];
+        Touch 5 [1 Heap Heap Touch];
+        Switch 6 [1 Heap Heap Switch];
+        Freed 9 [4 Words Words Freed];
+        Stack 10 [4 Words Words Stack];
+    }
+
     /// The format's tables, and the text of the DTD.
     pub static FORMAT: ::metatf::private::Format = ::metatf::private::format! {
         dtd "// Predicted fields: every predictor, and the words of models as names.\n\nthread.width = 1; thread.interpretation = none;\nsize.width = 4; size.interpretation = none;\n\nsection heap 1 {\n    address.previous = shared;\n    alloc: (tag, size, address) {\n        tag.value = 4;\n        address.interpretation = predicted heap allocated size by switch.thread 2;\n    }\n    free: (tag, address) {\n        tag.value = 5;\n        address.interpretation = predicted heap freed by switch.thread 2;\n    }\n    touch: (tag, address, value) {\n        tag.value = 6;\n        address.interpretation = predicted heap used by switch.thread 2;\n        value.interpretation = predicted (lastValue 4, stride, fcm 3 by alloc.size, dfcm 2 by tag) 3;\n    }\n    switch: (tag, thread) { tag.value = 7; thread.interpretation = predicted lastValue 0x2 3; }\n}\nsection misses 2 { miss: (address) { address.width = 8; address.interpretation = delta 0; } }\nsection values 3 { other: (value) { value.width = 8; value.interpretation = none; } }\nsection words 4 {\n    used.width = 2; used.interpretation = predicted fcm 1 3;\n    by.width = 1; by.interpretation = none;\n    freed: (tag, by, used, heap) {\n        tag.value = 4;\n        heap.interpretation = predicted heap allocated by by used 2;\n    }\n    stack: (tag, heap, n*(by, fcm)) {\n        tag.value = 5;\n        heap.width = 2;\n        heap.interpretation = predicted stride by freed.heap 3;\n        n.width = 1; n.interpretation = predicted dfcm 1 by heap 3;\n        fcm.interpretation = predicted (fcm 1 by by,) 3;\n    }\n}\n";

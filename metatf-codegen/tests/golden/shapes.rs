@@ -337,6 +337,24 @@ mod generated {
         element Element<Bytes> { 4 Names, 5 Points, 6 Values };
     }
 
+    ::metatf::private::kinds! {
+        Record Protocol;
+        Mark 3 [0 Global Global Mark, 1 Numbers Numbers Mark, 2 Lists Lists Mark, 3 Bytes BytesSection Mark, 7
+            Refs Refs Mark];
+        Kinds 4 [1 Numbers Numbers Kinds];
+        Constants 5 [1 Numbers Numbers Constants];
+        Leaves 6 [2 Lists Lists Leaves];
+        Groups 7 [2 Lists Lists Groups];
+        Pairs 8 [2 Lists Lists Pairs];
+        Early 9 [2 Lists Lists Early];
+        Twice 10 [2 Lists Lists Twice];
+        Fixed 11 [2 Lists Lists Fixed];
+        Direct 12 [3 Bytes BytesSection Direct];
+        Sized 13 [3 Bytes BytesSection Sized];
+        Other 14 [3 Bytes BytesSection Other];
+        Ref 18 [7 Refs Refs Ref];
+    }
+
     /// The format's tables, and the text of the DTD.
     pub static FORMAT: ::metatf::private::Format = ::metatf::private::format! {
         dtd "// Every shape a record can have.\ntag.width = 1;\nn.width = 1; n.interpretation = none;\nx.width = 1; x.interpretation = none;\n\n// A kind of pair.\npair: (x, y) { y.width = 2; y.interpretation = delta 0; }\n\nsection numbers 1 {\n  // Numbers of all kinds.\n  kinds: (tag, plain, signed, float, name, blob) {\n    tag.value = 4;\n    // No frills.\n    plain.width = 4; plain.interpretation = none; plain.unit = \"bytes\";\n    signed.width = 2; signed.interpretation = baseOffset 0; signed.format = \"signed\";\n    float.width = 8; float.interpretation = none; float.format = \"f64\";\n    name.width = 9; name.interpretation = none; name.format = \"utf8\";\n    blob.width = 33; blob.interpretation = none;\n  }\n  constants: (tag, magic, x, magic) { tag.value = 5; magic.width = 4; magic.interpretation = none; magic.value = 0xCAFE_F00D; }\n}\nsection lists 2 {\n  leaves: (tag, n*x, m*vfield, k*z, j*w) { tag.value = 4; m.width = 1; m.interpretation = none; k.interpretation = default 2;\n    z.width = 10; z.interpretation = none; j.width = 1; j.interpretation = none; w.width = 8; w.interpretation = none; w.format = \"f64\"; }\n  groups: (tag, n*(x, m*(x, len, data), pair)) { tag.value = 5; m.width = 1; m.interpretation = none;\n    len.width = 2; len.interpretation = none; data.width = len.value; data.interpretation = none; }\n  pairs: (tag, pair, n*pair, pair) { tag.value = 6; }\n  early: (tag, n, x, n*y) { tag.value = 7; y.width = 4; y.interpretation = delta 10; }\n  twice: (tag, n, n*x, n*(y, n*z)) { tag.value = 8; y.width = 1; y.interpretation = none; z.width = 1; z.interpretation = none; }\n  fixed: (tag, n*c) { tag.value = 9; c.width = 1; c.interpretation = none; c.value = 7; }\n}\nsection bytes 3 {\n  direct: (tag, len, x, data) { tag.value = 4; len.width = 2; len.interpretation = none; data.width = len.value; data.interpretation = none; }\n  sized: (tag, size, text) { tag.value = 5; size.width = 2; size.interpretation = none; text.width = size.value - 3; text.interpretation = none; }\n  other: (tag, vfield, pair) { tag.value = 6; vfield.length.width = 2; pair.x.width = 4; pair.x.value = 3; }\n}\nsection names 4 { name: vfield; }\nsection points 5 { point: (pair, n*vfield); }\nsection values 6 { value: (v) { v.width = 4; v.interpretation = delta 0; } }\nsection refs 7 {\n  ref: (tag, name, point, v) { tag.value = 4; name.width = 2; name.interpretation = sectionOffset 4;\n    point.width = 2; point.interpretation = sectionOffset 5; v.interpretation = sectionStride 6 1; }\n}\nmark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 0; }\n";

@@ -81,6 +81,11 @@ mod generated {
         element Element<Bytes> { 1 Names };
     }
 
+    ::metatf::private::kinds! {
+        Record Protocol;
+        Alloc 4 [2 S S Alloc];
+    }
+
     /// The format's tables, and the text of the DTD.
     pub static FORMAT: ::metatf::private::Format = ::metatf::private::format! {
         dtd "section names 3 { type_name: vfield { vfield.data.format = \"utf8\"; } }\nsection s 1 {\n  alloc: (tag, type, size) { tag.value = 4; type.width = 2; type.interpretation = sectionOffset 3; size.width = 1; size.interpretation = none; }\n}\n";

@@ -274,7 +274,6 @@ impl<'a> RecordReader<'a> {
 
     /// The next data record, where it comes next without ado: no comment, no metadata, no event, no error. What
     /// [`next_event`](Self::next_event) and [`decode`](Self::decode) do for it, in the caller's loop.
-    #[cfg(feature = "dynamic")]
     #[inline(always)]
     pub(crate) fn next_plain(&mut self) -> Option<Pending> {
         let current = self.current.as_mut().filter(|current| !current.is_element)?;
@@ -324,7 +323,6 @@ impl<'a> RecordReader<'a> {
     }
 
     /// Decodes the record just announced. Should it stop, it gives the place where the error is; see [`why`].
-    #[cfg(feature = "dynamic")]
     #[inline(always)]
     pub(crate) fn decode_plain<'t, T>(
         &'t mut self,

@@ -169,6 +169,28 @@ macro_rules! __metatf_sections {
     };
 }
 
+/// Which variants a record's struct is found in.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_kinds {
+    ($record:ident $protocol:ident; $($of:ident $index:literal [$($section:literal $top:ident $name:ident $variant:ident),*];)*) => {$(
+        impl $crate::typed::RecordType<$protocol> for $of {
+            const PLACES: &'static [(usize, u16)] = &[$(($section, $index)),*];
+
+            #[inline(always)]
+            fn pick<__B>(
+                record: <$protocol as $crate::typed::Protocol>::Record<__B>,
+            ) -> ::core::option::Option<<Self as $crate::typed::Family>::With<__B>> {
+                match record {
+                    $($record::$top($name::$variant(record)) => ::core::option::Option::Some(record),)*
+                    #[allow(unreachable_patterns)]
+                    _ => ::core::option::Option::None,
+                }
+            }
+        }
+    )*};
+}
+
 /// The type of a module's stream elements; none where it has no stream sections.
 #[doc(hidden)]
 #[macro_export]

@@ -13,6 +13,7 @@ mod macros_sections;
 #[cfg_attr(not(feature = "dynamic"), allow(dead_code, reason = "only `dynamic` makes maps"))]
 mod map;
 mod mapped;
+mod only;
 mod options;
 #[cfg(feature = "parallel")]
 mod parallel;
@@ -28,6 +29,7 @@ pub use error::OpenError;
 pub use layout::{Family, ReadFields, Rebytes, Source, WriteFields};
 #[doc(hidden)]
 pub use layout::{array, each, float, float_bits, put_each, put_length, read_vfield, signed, unsigned};
+pub use only::{Only, RecordType};
 pub use options::TraceOptions;
 pub use protocol::{DataRecord, Protocol, SectionFamily};
 pub use section::{Elements, Section};

@@ -2,6 +2,7 @@
 
 use super::map::Map;
 use super::mapped::MappedRow;
+use super::only::{Only, RecordType};
 use super::protocol::Protocol;
 use super::section::{Elements, Section};
 use crate::columns::Columns;
@@ -187,6 +188,11 @@ impl<'t, P: Protocol> Trace<'t, P> {
     /// The data records of one section; those of others are skipped.
     pub fn section<S>(&mut self) -> Section<'_, 't, P, S> {
         Section::new(self)
+    }
+
+    /// The data records of one type; others are gone over.
+    pub fn only<T: RecordType<P>>(&mut self) -> Only<'_, 't, P, T> {
+        Only::new(self)
     }
 
     /// The elements of a stream section, by the index of the reader's format.

@@ -1,0 +1,91 @@
+//! The records of one type.
+
+use super::layout::Family;
+use super::mapped::MappedRow;
+use super::protocol::Protocol;
+use super::trace::Trace;
+use crate::error::{Error, Result};
+use crate::reader::why;
+use std::marker::PhantomData;
+
+/// A generated struct that stands for a record of its own.
+pub trait RecordType<P: Protocol>: Family {
+    /// Where it is listed: sections and records, as indices of the format.
+    const PLACES: &'static [(usize, u16)];
+
+    /// The record, if it is of this type.
+    fn pick<B>(record: P::Record<B>) -> Option<Self::With<B>>;
+}
+
+/// Reads the data records of one type and goes over the others, whose leaves are decoded only where later ones depend on them.
+#[derive(Debug)]
+pub struct Only<'s, 't, P: Protocol, T> {
+    trace: &'s mut Trace<'t, P>,
+    record: PhantomData<fn() -> T>,
+}
+
+impl<'s, 't, P: Protocol, T: RecordType<P>> Only<'s, 't, P, T> {
+    pub(crate) fn new(trace: &'s mut Trace<'t, P>) -> Self {
+        Self { trace, record: PhantomData }
+    }
+
+    /// The next record of the type; its bytes borrow from the trace.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with the trace.
+    pub fn next_record(&mut self) -> Result<Option<T::With<&[u8]>>> {
+        next::<P, T, &[u8]>(self.trace)
+    }
+
+    /// Gives each record of the type that is left to `each`: the fastest way.
+    ///
+    /// # Errors
+    /// As [`next_record`](Self::next_record).
+    #[inline]
+    pub fn for_each(&mut self, mut each: impl FnMut(T::With<&[u8]>)) -> Result<()> {
+        self.trace.for_each(|record| {
+            if let Some(record) = T::pick(record) {
+                each(record);
+            }
+        })
+    }
+
+    /// As [`for_each`](Self::for_each), until `each` returns an error. The records after it can still be read.
+    ///
+    /// # Errors
+    /// As [`next_record`](Self::next_record), and what `each` returns.
+    #[inline]
+    pub fn try_for_each<E: From<Error>>(
+        &mut self,
+        mut each: impl FnMut(T::With<&[u8]>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.trace.try_for_each(|record| T::pick(record).map_or(Ok(()), &mut each))
+    }
+
+    /// An iterator over the records of the type that are left, with their bytes.
+    pub fn records(&mut self) -> impl Iterator<Item = Result<T::With<Vec<u8>>>> + use<'_, 's, 't, P, T> {
+        std::iter::from_fn(|| next::<P, T, Vec<u8>>(self.trace).transpose())
+    }
+}
+
+fn next<'s, P: Protocol, T: RecordType<P>, B: From<&'s [u8]>>(
+    trace: &'s mut Trace<'_, P>,
+) -> Result<Option<T::With<B>>> {
+    if trace.map.is_none() {
+        while let Some(pending) = trace.reader.next_plain() {
+            if T::PLACES.contains(&(pending.section, pending.record)) {
+                return trace.reader.decode_plain(pending, |row| T::read::<B, _>(row)).map(Some).or_else(why);
+            }
+            trace.reader.pass(pending)?;
+        }
+    }
+    loop {
+        let Some(at) = trace.advance(None)? else { return Ok(None) };
+        if T::PLACES.contains(&trace.target(at)) {
+            let Some(map) = trace.map.as_ref().and_then(|map| map.record(at.section, at.record)) else {
+                return trace.reader.decode(|row| Ok(T::read::<B, _>(row)?)).map(Some);
+            };
+            return trace.reader.decode(|row| T::read::<B, _>(&mut MappedRow::read(row, map, true)?)).map(Some);
+        }
+    }
+}
