@@ -16,7 +16,7 @@ fn all_options() -> Vec<WriteOptions> {
     for class in [Class::Bits32, Class::Bits64] {
         for order in [Order::Little, Order::Big] {
             for codec in [Codec::Stored, Codec::Zstd(1), Codec::Zstd(19), Codec::Lz4, Codec::Zlib(6)] {
-                for filter in [Filter::None, Filter::Transpose, Filter::Phrases, Filter::Auto] {
+                for filter in [Filter::None, Filter::Transpose, Filter::Phrases, Filter::Tails, Filter::Auto] {
                     let dtd_url = "format.dtd".to_owned();
                     all.push(WriteOptions { class, order, codec, filter, dtd_url, ..WriteOptions::default() });
                 }

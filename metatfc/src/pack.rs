@@ -57,6 +57,8 @@ pub(crate) enum FilterArg {
     Transpose,
     /// Records that come again become a byte or two
     Phrases,
+    /// The same but for the last byte of each record; these are sorted by what is before them
+    Tails,
     /// What makes chunks shortest
     Auto,
 }
@@ -67,6 +69,7 @@ impl From<FilterArg> for Filter {
             FilterArg::None => Self::None,
             FilterArg::Transpose => Self::Transpose,
             FilterArg::Phrases => Self::Phrases,
+            FilterArg::Tails => Self::Tails,
             FilterArg::Auto => Self::Auto,
         }
     }

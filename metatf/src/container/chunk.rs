@@ -46,6 +46,8 @@ pub(crate) mod at {
 pub(crate) const TRANSPOSE: u8 = 1;
 /// Filter: phrases.
 pub(crate) const PHRASES: u8 = 2;
+/// Filter: phrases, and the bytes behind them.
+pub(crate) const TAILS: u8 = 3;
 
 /// A chunk header, the sync bytes apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -156,8 +158,8 @@ impl ChunkHeader {
         if self.codec > codec::ZLIB {
             return Err(Error::at(start + at::CODEC, ErrorKind::Codec(self.codec)));
         }
-        if self.filter > PHRASES {
-            let expected = "0 none, 1 byte transpose or 2 phrases";
+        if self.filter > TAILS {
+            let expected = "0 none, 1 byte transpose, 2 phrases or 3 tails";
             return wrong(at::FILTER, "the chunk's filter", self.filter.into(), expected);
         }
         if self.flags & !(RESET | GROUP | SHARED) != 0 {
@@ -173,10 +175,10 @@ impl ChunkHeader {
         if self.raw_len as usize > MAX_RAW_LEN && self.kind != INDEX {
             return wrong(at::RAW_LEN, "the chunk's raw_len", self.raw_len.into(), "at most 64 MiB");
         }
-        if self.filter == PHRASES {
+        if self.has_filtered_len() {
             self.check_phrases(start)?;
         } else if self.filtered_len != 0 {
-            let expected = "0 but for filter 2";
+            let expected = "0 but for filters 2 and 3";
             return wrong(at::FILTERED_LEN, "the chunk's filtered_len", self.filtered_len.into(), expected);
         } else if self.codec == codec::STORED && self.raw_len != self.stored_len {
             return wrong(at::RAW_LEN, "the chunk's raw_len", self.raw_len.into(), "stored_len, where stored");
@@ -188,6 +190,11 @@ impl ChunkHeader {
         if self.kind == DATA { Ok(()) } else { self.check_not_data(start) }
     }
 
+    /// Whether the filter changes how long content is.
+    pub(crate) fn has_filtered_len(&self) -> bool {
+        matches!(self.filter, PHRASES | TAILS)
+    }
+
     fn check_phrases(&self, start: u64) -> Result<()> {
         let found = self.filtered_len;
         if found == 0 {
@@ -196,7 +203,7 @@ impl ChunkHeader {
             return Err(Error::at(start + at::FILTER, kind));
         }
         let stored = self.codec != codec::STORED || found == self.stored_len;
-        // A token takes at least a byte, and stands for at most 255.
+        // A token takes at least a byte, and stands for at most 255; with a tail it takes two, and stands for 256.
         let long_enough = u64::from(found) * 255 >= u64::from(self.raw_len);
         if stored && long_enough && found as usize <= MAX_RAW_LEN {
             return Ok(());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::chunk::{self, ChunkHeader};
-use super::{filter, phrases};
+use super::{filter, phrases_read};
 use crate::{Error, ErrorKind, Result};
 
 pub(crate) const STORED: u8 = 0;
@@ -30,8 +30,8 @@ enum Failure {
 
 /// Undoes the filter of a chunk.
 fn unfilter(header: &ChunkHeader, filtered: &[u8], out: &mut [u8]) -> Result<(), Failure> {
-    if header.filter == chunk::PHRASES {
-        return phrases::restore(filtered, out).map_err(Failure::Payload);
+    if header.has_filtered_len() {
+        return phrases_read::restore(filtered, header.filter == chunk::TAILS, out).map_err(Failure::Payload);
     }
     filter::restore(filtered, header.width.into(), out);
     Ok(())
@@ -46,7 +46,7 @@ impl Decoder {
             Error::at(start + chunk::at::RAW_LEN, ErrorKind::Invalid { what: "the chunk's raw_len", found, expected })
         };
         let raw_len = header.raw_len as usize;
-        let filtered_len = if header.filter == chunk::PHRASES { header.filtered_len } else { header.raw_len };
+        let filtered_len = if header.has_filtered_len() { header.filtered_len } else { header.raw_len };
         if u64::from(filtered_len) > most(header.codec, payload.len() as u64) {
             return Err(wrong_len(header.raw_len.into()));
         }

@@ -10,9 +10,11 @@ pub(crate) struct Encoder {
     zstd: Option<(i32, zstd::bulk::Compressor<'static>)>,
     zlib: Option<(u32, flate2::Compress)>,
     filtered: Vec<u8>,
-    /// The content in hand in phrases, if any codec asked for them.
-    phrases: Vec<u8>,
-    has_phrases: bool,
+    /// The content in hand in phrases, without and with tails, if any codec asked for them.
+    phrases: [Vec<u8>; 2],
+    has_phrases: [bool; 2],
+    /// The tails differ.
+    has_tails: bool,
     /// The payload made last, the shortest one of a codec, and those of a trial.
     tried: Vec<u8>,
     chosen: Vec<u8>,
@@ -46,7 +48,7 @@ impl Content<'_> {
                 let size = self.element;
                 size >= 2 && !self.raw.is_empty() && self.raw.len().is_multiple_of(size.into())
             }
-            chunk::PHRASES => !self.ends.is_empty(),
+            chunk::PHRASES | chunk::TAILS => !self.ends.is_empty(),
             _ => true,
         }
     }
@@ -69,8 +71,9 @@ impl Encoder {
             zstd: None,
             zlib: None,
             filtered: Vec::new(),
-            phrases: Vec::new(),
-            has_phrases: false,
+            phrases: Default::default(),
+            has_phrases: [false; 2],
+            has_tails: false,
             tried: Vec::new(),
             chosen: Vec::new(),
             trials: Vec::new(),
@@ -80,7 +83,8 @@ impl Encoder {
     /// The shortest payload that is allowed; `raw` itself where nothing makes it shorter. `found` is what was found out about
     /// the section, and takes what is found out now.
     pub(crate) fn encode(&mut self, found: &mut Found, how: &How, content: &Content<'_>) -> Result<Encoded> {
-        self.has_phrases = false;
+        self.has_phrases = [false; 2];
+        self.has_tails = false;
         let Some(trial) = &how.trial else { return self.by_codec(found, how.codec, how.filter, content) };
         match found.next_codec() {
             Some(codec) => self.by_codec(found, codec, how.filter, content),
@@ -132,36 +136,41 @@ impl Encoder {
 
     fn by_codec(&mut self, found: &mut Found, codec: Codec, filter: Filter, content: &Content<'_>) -> Result<Encoded> {
         let raw = content.raw;
-        let all = [0, chunk::TRANSPOSE, chunk::PHRASES];
+        let all = [0, chunk::TRANSPOSE, chunk::PHRASES, chunk::TAILS];
         let next = found.next_filter(codec, filter, content);
         let wanted = match filter {
-            Filter::Transpose => [chunk::TRANSPOSE; 3],
-            Filter::Phrases => [chunk::PHRASES; 3],
-            Filter::Auto if codec != Codec::Stored => next.map_or(all, |filter| [filter; 3]),
-            Filter::None | Filter::Auto => [0; 3],
+            Filter::Transpose => [chunk::TRANSPOSE; 4],
+            Filter::Phrases => [chunk::PHRASES; 4],
+            Filter::Tails => [chunk::TAILS; 4],
+            Filter::Auto if codec != Codec::Stored => next.map_or(all, |filter| [filter; 4]),
+            Filter::None | Filter::Auto => [0; 4],
         };
         let mut chosen: Option<Encoded> = None;
-        let mut tried = [false; 3];
+        let mut tried = [false; 4];
+        let mut second = usize::MAX;
         for filter in wanted.into_iter().map(|filter| if content.can(filter) { filter } else { 0 }) {
             if !std::mem::replace(&mut tried[usize::from(filter)], true) {
-                let choice = self.try_filter(codec, filter, content)?;
+                let Some(choice) = self.try_filter(codec, filter, content, next.is_none())? else { continue };
                 let shorter = |best: &Encoded| choice.length < best.length;
                 if chosen.as_ref().is_none_or(shorter) {
+                    second = chosen.map_or(usize::MAX, |best| best.length);
                     chosen = Some(choice);
                     std::mem::swap(&mut self.chosen, &mut self.tried);
+                } else {
+                    second = second.min(choice.length);
                 }
             }
         }
         let choice = chosen.filter(|c| c.length < raw.len() || codec == Codec::Stored);
         let choice = choice.unwrap_or_else(|| Encoded::plain(raw));
         if next.is_none() {
-            found.settle_filter(choice.filter);
+            found.settle_filter(choice.filter, (choice.length, second));
         }
         Ok(choice)
     }
 
-    /// The payload by this filter, in `self.tried`, unless it is the content.
-    fn try_filter(&mut self, codec: Codec, filter: u8, content: &Content<'_>) -> Result<Encoded> {
+    /// The payload by this filter, in `self.tried`, unless it is the content. Where there is a `choice` of filters, none by one that cannot win.
+    fn try_filter(&mut self, codec: Codec, filter: u8, content: &Content<'_>, choice: bool) -> Result<Option<Encoded>> {
         let mut filtered = std::mem::take(&mut self.filtered);
         let mut tried = std::mem::take(&mut self.tried);
         match filter {
@@ -170,16 +179,26 @@ impl Encoder {
                 filter::transpose(content.raw, content.element.into(), &mut filtered);
             }
             // Every codec of a trial asks for them.
-            chunk::PHRASES if !self.has_phrases => {
-                phrases::filter(content.raw, content.ends, &mut self.phrases);
-                self.has_phrases = true;
+            chunk::PHRASES | chunk::TAILS => {
+                let with_tails = usize::from(filter == chunk::TAILS);
+                if !std::mem::replace(&mut self.has_phrases[with_tails], true) {
+                    let filtered = &mut self.phrases[with_tails];
+                    let differ = phrases::filter(content.raw, content.ends, with_tails == 1, filtered);
+                    self.has_tails |= differ;
+                }
             }
             _ => {}
+        }
+        // Tails of which all are alike are better where they were.
+        if filter == chunk::TAILS && choice && !self.has_tails {
+            (self.filtered, self.tried) = (filtered, tried);
+            return Ok(None);
         }
         let phrases = std::mem::take(&mut self.phrases);
         let input = match filter {
             chunk::TRANSPOSE => &filtered,
-            chunk::PHRASES => &phrases,
+            chunk::PHRASES => &phrases[0],
+            chunk::TAILS => &phrases[1],
             _ => content.raw,
         };
         let packed = self.compress(codec, input, &mut tried)?;
@@ -189,11 +208,11 @@ impl Encoder {
             tried.clear();
             tried.extend_from_slice(input);
         }
-        let filtered_len = if filter == chunk::PHRASES { phrases.len() } else { 0 };
+        let filtered_len = if filter >= chunk::PHRASES { input.len() } else { 0 };
         let codec = if packed { codec.number() } else { super::codec::STORED };
-        let choice = Encoded { filter, codec, filtered_len, length };
+        let encoded = Encoded { filter, codec, filtered_len, length };
         (self.filtered, self.phrases, self.tried) = (filtered, phrases, tried);
-        Ok(choice)
+        Ok(Some(encoded))
     }
 
     /// Compresses into `out`; `false` where it did not get shorter, or is not to be compressed.

@@ -16,6 +16,7 @@ mod order;
 #[cfg(feature = "parallel")]
 mod packers;
 mod phrases;
+mod phrases_read;
 mod random;
 mod read;
 mod read_v0;

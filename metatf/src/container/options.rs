@@ -40,6 +40,8 @@ pub enum Filter {
     Transpose,
     /// 2: records that stand in a chunk more than once become a byte or two, in sections of tagged records.
     Phrases,
+    /// 3: as 2, but for the last byte of each record; these bytes are sorted by what is before them.
+    Tails,
     /// All that can be done are tried on a section's first chunk, and now and then on later ones; the shortest is kept.
     Auto,
 }

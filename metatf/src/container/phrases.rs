@@ -1,33 +1,39 @@
-//! Filter 2, phrases: records that stand in a chunk more than once become one byte, or two.
+//! Filter 2, phrases: records that stand in a chunk more than once become one byte, or two. Filter 3, tails: the same of
+//! records but for the last byte of each, which goes apart.
 //!
 //! The filtered bytes are, in this order, integers in LEB128: the number m of repeated phrases, the number s of single
 //! ones, the number t of tokens; then m + s lengths of a byte each; the phrases in columns (the first byte of every phrase
 //! that has one, then the second, ..), the repeated ones by falling frequency, then the single ones in order; t tokens of a
 //! byte; and the second bytes of tokens that have one. Of the 256 tokens, 255 stands for the next single phrase, those under
 //! `ones(m)` for the phrase of that rank, and the others, with their second byte, for the rest.
+//!
+//! With filter 3 there follow t tails: those behind the first phrase, wherever it stands, in order, then those behind the
+//! second, and so on. What a record ends in is told best by how it begins: behind a tag and a size there is a code that is
+//! often that of the object of that size before.
 
 use hashbrown::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 
 /// The token of the next single phrase.
-const SINGLE: u8 = 255;
+pub(super) const SINGLE: u8 = 255;
 /// Repeated phrases at most: 255 tokens with a second byte each.
-const MOST: usize = 255 * 256;
+pub(super) const MOST: usize = 255 * 256;
 /// The longest phrase; longer records are cut.
 const LONGEST: usize = 255;
 /// Bytes of the key of a short phrase, one of them for the length.
 const KEY: usize = 16;
 
 /// How many ranks are a token by themselves.
-fn ones(repeated: usize) -> usize {
+pub(super) fn ones(repeated: usize) -> usize {
     if repeated <= 255 { repeated } else { (MOST - repeated) / 255 }
 }
 
-/// Filters content whose records end at `ends`, the last of them at its own end.
-pub(crate) fn filter(raw: &[u8], ends: &[u32], out: &mut Vec<u8>) {
+/// Filters content whose records end at `ends`, the last of them at its own end; with or without tails. Whether it has tails
+/// that differ.
+pub(crate) fn filter(raw: &[u8], ends: &[u32], with_tails: bool, out: &mut Vec<u8>) -> bool {
     out.clear();
-    let phrases = Phrases::of(raw, ends);
+    let phrases = Phrases::of(raw, ends, with_tails);
     let order = phrases.order();
     let repeated = order.iter().take_while(|&&id| phrases.count(id) > 1).count().min(MOST);
     let mut token = vec![u32::MAX; order.len()];
@@ -45,6 +51,32 @@ pub(crate) fn filter(raw: &[u8], ends: &[u32], out: &mut Vec<u8>) {
     out.extend(listed.iter().map(|phrase| u8::try_from(phrase.len()).unwrap_or(u8::MAX)));
     write_columns(&listed, out);
     write_tokens(&phrases.tokens, &token, repeated, out);
+    if with_tails {
+        let repeated = order.get(..repeated).unwrap_or_default();
+        write_tails(&phrases, repeated, &token, out);
+    }
+    phrases.tails.iter().any(|tail| phrases.tails.first() != Some(tail))
+}
+
+/// Writes the tails by phrase, given the repeated ones in order, and the rank of each phrase.
+fn write_tails(phrases: &Phrases<'_>, repeated: &[u32], rank: &[u32], out: &mut Vec<u8>) {
+    // Where the next tail of each rank goes; behind them that of the next single phrase.
+    let mut next = Vec::with_capacity(repeated.len());
+    let mut single = 0;
+    for &id in repeated {
+        next.push(single);
+        single += phrases.count(id) as usize;
+    }
+    let base = out.len();
+    out.resize(base + phrases.tails.len(), 0);
+    for (&id, &tail) in phrases.tokens.iter().zip(&phrases.tails) {
+        let rank = rank.get(id as usize).map_or(usize::MAX, |&rank| rank as usize);
+        let next = next.get_mut(rank).unwrap_or(&mut single);
+        if let Some(place) = out.get_mut(base + *next) {
+            *place = tail;
+        }
+        *next += 1;
+    }
 }
 
 fn write_columns(listed: &[&[u8]], out: &mut Vec<u8>) {
@@ -106,6 +138,8 @@ struct Phrases<'r> {
     raw: &'r [u8],
     all: Vec<Phrase>,
     tokens: Vec<u32>,
+    /// The byte behind each, with filter 3.
+    tails: Vec<u8>,
 }
 
 #[derive(Clone, Copy)]
@@ -120,15 +154,20 @@ struct Phrase {
 }
 
 impl<'r> Phrases<'r> {
-    fn of(raw: &'r [u8], ends: &[u32]) -> Self {
-        let mut phrases = Self { raw, all: Vec::new(), tokens: Vec::with_capacity(ends.len()) };
+    fn of(raw: &'r [u8], ends: &[u32], with_tails: bool) -> Self {
+        let tails = Vec::with_capacity(if with_tails { ends.len() } else { 0 });
+        let mut phrases = Self { raw, all: Vec::new(), tokens: Vec::with_capacity(ends.len()), tails };
         let (mut short, mut long) = (Short::new(), HashMap::<&[u8], u32>::new());
+        let tail = usize::from(with_tails);
         let mut start = 0;
         for &end in ends {
             let record = raw.get(start as usize..end as usize).unwrap_or_default();
-            match key(raw, start as usize, record.len()) {
-                Some(key) if !record.is_empty() => phrases.add_short(&mut short, key, start, end - start),
-                _ => phrases.add_long(&mut short, &mut long, start, record),
+            match key(raw, start as usize, record.len().saturating_sub(tail)) {
+                Some(key) if !record.is_empty() => {
+                    phrases.add_short(&mut short, key, start, end - start - u32::from(with_tails));
+                    phrases.tails.extend(record.last().filter(|_| with_tails));
+                }
+                _ => phrases.add_long(&mut short, &mut long, start, record, tail),
             }
             start = end;
         }
@@ -157,9 +196,16 @@ impl<'r> Phrases<'r> {
 
     /// A record that is no short phrase: one phrase or more.
     #[cold]
-    fn add_long(&mut self, short: &mut Short, long: &mut HashMap<&'r [u8], u32>, start: u32, record: &'r [u8]) {
-        let mut start = start;
-        for bytes in record.chunks(LONGEST) {
+    fn add_long(
+        &mut self,
+        short: &mut Short,
+        long: &mut HashMap<&'r [u8], u32>,
+        mut start: u32,
+        record: &'r [u8],
+        tail: usize,
+    ) {
+        for run in record.chunks(LONGEST + tail) {
+            let (bytes, tails) = run.split_at(run.len() - tail);
             let length = u32::try_from(bytes.len()).unwrap_or(0);
             if let Some(key) = key(self.raw, start as usize, bytes.len()) {
                 self.add_short(short, key, start, length);
@@ -170,7 +216,8 @@ impl<'r> Phrases<'r> {
                 let id = self.add(Phrase { key: 0, start, length, count: 1 });
                 long.insert(bytes, id);
             }
-            start += length;
+            self.tails.extend_from_slice(tails);
+            start += u32::try_from(run.len()).unwrap_or(0);
         }
     }
 
@@ -251,129 +298,6 @@ impl Short {
     }
 }
 
-/// Undoes the filter; `out` is as long as the content is said to be. The error says what is wrong.
-pub(crate) fn restore(filtered: &[u8], out: &mut [u8]) -> Result<(), &'static str> {
-    let mut rest = filtered;
-    let (repeated, singles, tokens) = (read_number(&mut rest)?, read_number(&mut rest)?, read_number(&mut rest)?);
-    if repeated > MOST {
-        return Err("more phrases than two bytes can tell apart");
-    }
-    let phrases = repeated.checked_add(singles).filter(|&n| n <= rest.len()).ok_or("phrases without a length")?;
-    let (lengths, rest) = rest.split_at(phrases);
-    let dictionary = Dictionary::read(repeated, lengths, rest).ok_or("phrases without bytes")?;
-    let rest = rest.get(dictionary.length..).unwrap_or_default();
-    let (first, second) = rest.split_at_checked(tokens).ok_or("fewer tokens than there should be")?;
-    expand(&dictionary, (repeated, phrases), first, second, out)
-}
-
-/// Bytes that are copied at once; phrases are seldom longer.
-const COPIED: usize = 16;
-
-fn expand(
-    dictionary: &Dictionary,
-    (repeated, phrases): (usize, usize),
-    first: &[u8],
-    second: &[u8],
-    out: &mut [u8],
-) -> Result<(), &'static str> {
-    let ones = ones(repeated);
-    let mut second = second.iter();
-    let mut next_single = repeated;
-    let mut at = 0;
-    for &token in first {
-        let token = usize::from(token);
-        let phrase = if token < ones {
-            token
-        } else if token == usize::from(SINGLE) {
-            next_single += 1;
-            next_single - 1
-        } else {
-            let low = *second.next().ok_or("a token without its second byte")?;
-            Some(ones + (token - ones) * 256 + usize::from(low)).filter(|&p| p < repeated).ok_or("an unknown token")?
-        };
-        // Most tokens: of a short phrase, where there is room for more than that.
-        if let Some((bytes, length)) = dictionary.short.get(phrase)
-            && let Some(out) = out.get_mut(at..).and_then(<[u8]>::first_chunk_mut)
-        {
-            *out = *bytes;
-            at += usize::from(*length);
-            continue;
-        }
-        let bytes =
-            dictionary.phrase(phrase).filter(|_| phrase < phrases).ok_or("more single phrases than there are")?;
-        let out = out.get_mut(at..at + bytes.len()).ok_or("more content than there should be")?;
-        out.copy_from_slice(bytes);
-        at += bytes.len();
-    }
-    match (at == out.len(), second.next(), next_single == phrases) {
-        (true, None, true) => Ok(()),
-        (false, ..) => Err("less content than there should be"),
-        _ => Err("phrases or tokens left over"),
-    }
-}
-
-/// The phrases, one behind the other.
-struct Dictionary {
-    bytes: Vec<u8>,
-    /// Where each begins, and its length.
-    places: Vec<(u32, u8)>,
-    /// The first ones, as far as they fit the bytes that are copied at once, with their lengths.
-    short: Vec<([u8; COPIED], u8)>,
-    /// Bytes of all of them.
-    length: usize,
-}
-
-impl Dictionary {
-    fn read(repeated: usize, lengths: &[u8], columns: &[u8]) -> Option<Self> {
-        let length: usize = lengths.iter().map(|&length| usize::from(length)).sum();
-        let columns = columns.get(..length)?;
-        let mut bytes = vec![0; length + COPIED];
-        let mut places = Vec::with_capacity(lengths.len());
-        let mut start = 0_u32;
-        for &length in lengths {
-            places.push((start, length));
-            start = start.checked_add(length.into())?;
-        }
-        // Where the next byte of each column is. Phrase by phrase, so that they are written in order.
-        let mut next = column_starts(lengths);
-        let mut phrase = bytes.as_mut_slice();
-        for &length in lengths {
-            let (these, rest) = phrase.split_at_mut_checked(length.into())?;
-            for (byte, next) in these.iter_mut().zip(&mut next) {
-                *byte = *columns.get(*next)?;
-                *next += 1;
-            }
-            phrase = rest;
-        }
-        let fits = places.iter().take(repeated).take_while(|(_, length)| usize::from(*length) <= COPIED);
-        let short = fits.filter_map(|&(start, length)| Some((*bytes.get(start as usize..)?.first_chunk()?, length)));
-        let short = short.collect();
-        Some(Self { bytes, places, short, length })
-    }
-
-    fn phrase(&self, phrase: usize) -> Option<&[u8]> {
-        let &(start, length) = self.places.get(phrase)?;
-        self.bytes.get(start as usize..)?.get(..length.into())
-    }
-}
-
-/// Where the columns of phrases of these lengths begin.
-fn column_starts(lengths: &[u8]) -> [usize; 256] {
-    let mut longer = [0; 256];
-    for &length in lengths {
-        longer[usize::from(length)] += 1;
-    }
-    // The first column has a byte of every phrase that has one.
-    let mut next = [0; 256];
-    let (mut start, mut count) = (0, lengths.len());
-    for (next, ends) in next.iter_mut().zip(longer) {
-        count -= ends;
-        *next = start;
-        start += count;
-    }
-    next
-}
-
 #[allow(clippy::cast_possible_truncation, reason = "seven bits at a time")]
 fn write_number(mut number: usize, out: &mut Vec<u8>) {
     while number >= 0x80 {
@@ -383,21 +307,9 @@ fn write_number(mut number: usize, out: &mut Vec<u8>) {
     out.push(number as u8);
 }
 
-fn read_number(bytes: &mut &[u8]) -> Result<usize, &'static str> {
-    let mut number = 0_usize;
-    for shift in (0..35).step_by(7) {
-        let (&byte, rest) = bytes.split_first().ok_or("it ends in a number")?;
-        *bytes = rest;
-        number |= usize::from(byte & 0x7F) << shift;
-        if byte < 0x80 {
-            return Ok(number);
-        }
-    }
-    Err("a number over 2^35")
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::phrases_read::restore;
     use super::*;
 
     fn there_and_back(records: &[Vec<u8>]) -> usize {
@@ -410,13 +322,15 @@ mod tests {
             })
             .collect();
         let mut filtered = Vec::new();
-        filter(&raw, &ends, &mut filtered);
-        let mut back = vec![0; raw.len()];
-        assert_eq!(restore(&filtered, &mut back), Ok(()));
-        assert_eq!(back, raw);
-        for length in [raw.len() + 1, raw.len().saturating_sub(1)] {
-            if length != raw.len() {
-                assert!(restore(&filtered, &mut vec![0; length]).is_err());
+        for tails in [true, false] {
+            filter(&raw, &ends, tails, &mut filtered);
+            let mut back = vec![0; raw.len()];
+            assert_eq!(restore(&filtered, tails, &mut back), Ok(()));
+            assert_eq!(back, raw);
+            for length in [raw.len() + 1, raw.len().saturating_sub(1)] {
+                if length != raw.len() {
+                    assert!(restore(&filtered, tails, &mut vec![0; length]).is_err());
+                }
             }
         }
         filtered.len()
@@ -455,16 +369,18 @@ mod tests {
         let records: Vec<Vec<u8>> = (0..2000_u32).map(|i| (i % 300).to_le_bytes().to_vec()).collect();
         let raw = records.concat();
         let ends: Vec<u32> = (1..=2000).map(|i| i * 4).collect();
-        let mut filtered = Vec::new();
-        filter(&raw, &ends, &mut filtered);
-        let mut back = vec![0; raw.len()];
-        for cut in 0..filtered.len() {
-            assert!(restore(&filtered[..cut], &mut back).is_err(), "cut at {cut}");
-        }
-        for at in 0..filtered.len() {
-            let mut other = filtered.clone();
-            other[at] ^= 0x80;
-            let _ = restore(&other, &mut back);
+        for tails in [false, true] {
+            let mut filtered = Vec::new();
+            filter(&raw, &ends, tails, &mut filtered);
+            let mut back = vec![0; raw.len()];
+            for cut in 0..filtered.len() {
+                assert!(restore(&filtered[..cut], tails, &mut back).is_err(), "cut at {cut}");
+            }
+            for at in 0..filtered.len() {
+                let mut other = filtered.clone();
+                other[at] ^= 0x80;
+                let _ = restore(&other, tails, &mut back);
+            }
         }
     }
 }

@@ -5,6 +5,10 @@ use super::options::{Codec, Filter, Trial};
 
 /// Chunks of a section between two on which all is tried.
 const RETRY: u8 = 16;
+/// How a section begins says less of it: filters are tried again after so many.
+const FIRST_RETRY: u8 = 4;
+/// Filters are tried again sooner while another one is at most so many per cent longer: after a chunk, two, four, ..
+const CLOSE: usize = 10;
 
 /// How a chunk is to be stored.
 #[derive(Clone, Debug)]
@@ -27,8 +31,8 @@ impl How {
 pub(crate) struct Found {
     /// The codec, and chunks until it is looked for again.
     codec: Option<(Codec, u8)>,
-    /// The filter, and chunks until all are tried again.
-    filter: (u8, u8),
+    /// The filter, chunks until all are tried again, and how many those were after the last trial.
+    filter: (u8, u8, u8),
 }
 
 impl Found {
@@ -46,18 +50,24 @@ impl Found {
 
     /// The filter for the next chunk; `None` where all are to be tried.
     pub(super) fn next_filter(&mut self, codec: Codec, filter: Filter, content: &Content<'_>) -> Option<u8> {
-        let (best, left) = self.filter;
+        let (best, left, _) = self.filter;
         match filter {
             Filter::Auto if codec != Codec::Stored && (left == 0 || !content.can(best)) => return None,
             Filter::Auto => self.filter.1 = left.saturating_sub(1),
-            Filter::None | Filter::Transpose | Filter::Phrases => {}
+            Filter::None | Filter::Transpose | Filter::Phrases | Filter::Tails => {}
         }
         Some(best)
     }
 
-    /// Takes the filter that was best of all.
-    pub(super) fn settle_filter(&mut self, filter: u8) {
-        self.filter = (filter, RETRY - 1);
+    /// Takes the filter that was best of all, by the bytes that the best and the second best made of the chunk.
+    pub(super) fn settle_filter(&mut self, filter: u8, (best, second): (usize, usize)) {
+        let close = second.saturating_sub(best).saturating_mul(100) <= best.saturating_mul(CLOSE);
+        let wait = match (close, self.filter.2) {
+            (true, before) => (2 * before).clamp(1, RETRY),
+            (false, 0) => FIRST_RETRY,
+            (false, _) => RETRY,
+        };
+        self.filter = (filter, wait - 1, wait);
     }
 
     /// All filters are tried on the next chunk.
@@ -98,6 +108,18 @@ mod tests {
         assert_eq!(choose(20, 590, 600, 500), Codec::Stored);
         assert_eq!(choose(0, 1000, 500, 500), Codec::Lz4);
         assert_eq!(choose(0, 1000, 1000, 1000), Codec::Stored);
+    }
+
+    #[test]
+    fn filters_are_tried_sooner_where_they_are_close() {
+        let mut found = Found::default();
+        let waits = |found: &mut Found, second| {
+            found.settle_filter(2, (100, second));
+            found.filter.1
+        };
+        assert_eq!([105, 110, 100, 105, 105, 105].map(|second| waits(&mut found, second)), [0, 1, 3, 7, 15, 15]);
+        let mut clear = Found::default();
+        assert_eq!([111, 111].map(|second| waits(&mut clear, second)), [FIRST_RETRY - 1, RETRY - 1]);
     }
 
     #[test]

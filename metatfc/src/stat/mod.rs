@@ -50,7 +50,7 @@ enum How {
 }
 
 /// Filters by their number in a chunk header.
-const FILTERS: [&str; 3] = ["none", "transpose", "phrases"];
+const FILTERS: [&str; 4] = ["none", "transpose", "phrases", "tails"];
 
 /// Chunks of one section.
 #[derive(Clone, Debug, Default)]
