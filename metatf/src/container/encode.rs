@@ -169,7 +169,8 @@ impl Encoder {
         Ok(choice)
     }
 
-    /// The payload by this filter, in `self.tried`, unless it is the content. Where there is a `choice` of filters, none by one that cannot win.
+    /// The payload by this filter, in `self.tried`, unless it is the content. Where there is a `choice` of filters, none by
+    /// one that cannot win.
     fn try_filter(&mut self, codec: Codec, filter: u8, content: &Content<'_>, choice: bool) -> Result<Option<Encoded>> {
         let mut filtered = std::mem::take(&mut self.filtered);
         let mut tried = std::mem::take(&mut self.tried);
