@@ -136,6 +136,9 @@ fn run() -> Result<()> {
     for (name, make) in [("plain", &hatf10 as &dyn Fn(&[Event]) -> Result<Vec<u8>>), ("best", &best)] {
         reading(&format!("{name}, `next`"), 1000, make, plain::all)?;
         reading(&format!("{name}, `for_each`"), 1000, make, plain::each_all)?;
+        reading(&format!("{name}, `only`"), 1000, make, plain::only_one)?;
+        reading(&format!("{name}, columns"), 1000, make, plain::columns_all)?;
+        reading(&format!("{name}, universal, columns"), 1000, make, hatf10::universal_columns_all)?;
         reading(&format!("{name}, universal"), 1000, make, hatf10::universal_all)?;
         reading(&format!("{name}, skipped"), 1000, make, |trace| Ok(hatf10::universal_count(trace)?.iter().sum()))?;
     }

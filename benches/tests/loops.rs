@@ -48,6 +48,14 @@ fn hatf() {
         assert_eq!((plain::all(trace).unwrap(), plain::one(trace).unwrap()), (sum, one));
         assert_eq!((plain::each_all(trace).unwrap(), plain::each_one(trace).unwrap()), (sum, one));
         assert_eq!(plain::each_count(trace).unwrap(), counts);
+        assert_eq!((plain::columns_all(trace).unwrap(), plain::columns_one(trace).unwrap()), (sum, one));
+        assert_eq!(plain::columns_count(trace).unwrap(), counts);
+        assert_eq!((plain::only_one(trace).unwrap(), plain::only_each_one(trace).unwrap()), (one, one));
+        assert_eq!(
+            (hatf10::universal_columns_all(trace).unwrap(), hatf10::universal_columns_one(trace).unwrap()),
+            (sum, one)
+        );
+        assert_eq!(hatf10::universal_columns_count(trace).unwrap(), counts);
         assert_eq!((hatf10::universal_all(trace).unwrap(), hatf10::universal_one(trace).unwrap()), (sum, one));
         assert_eq!((plain::count(trace).unwrap(), hatf10::universal_count(trace).unwrap()), (counts, counts));
         assert_eq!(plain::all_read(&**trace).unwrap(), sum);

@@ -60,16 +60,27 @@ pub(crate) fn run(suite: &mut Suite, input: &Input) -> Result<()> {
     let plain = by_hand(&mut table, "plain HATF 1.0: hand-written loop", hand, content.len() as f64 / records);
     let generated: Loops = (hatf10::plain::all, hatf10::plain::one, hatf10::plain::count);
     let each: Loops = (hatf10::plain::each_all, hatf10::plain::each_one, hatf10::plain::each_count);
+    let columns: Loops = (hatf10::plain::columns_all, hatf10::plain::columns_one, hatf10::plain::columns_count);
+    let universal_columns: Loops =
+        (hatf10::universal_columns_all, hatf10::universal_columns_one, hatf10::universal_columns_count);
     let universal: Loops = (hatf10::universal_all, hatf10::universal_one, hatf10::universal_count);
     let sum = expected.all;
     let ways = [
         ("plain", "plain HATF 1.0: generated, `next`", generated),
         ("plain-each", "plain HATF 1.0: generated, `for_each`", each),
+        ("plain-columns", "plain HATF 1.0: generated, columns", columns),
         ("plain-universal", "plain HATF 1.0: universal", universal),
+        ("plain-universal-columns", "plain HATF 1.0: universal, columns", universal_columns),
     ];
     for (name, label, loops) in ways {
         let way = Way { name, label, trace: &input.plain, loops, sum, base: plain };
         row(suite, &mut table, &way, &expected, records)?;
+    }
+    let only = [("only", "`next_record`", hatf10::plain::only_one as fn(&[u8]) -> Result<u64>)];
+    for (name, label, one) in only.into_iter().chain([("only-each", "`for_each`", hatf10::plain::only_each_one as _)]) {
+        let one = suite.rate("read", &format!("plain-{name}"), &expected.one, || one(black_box(&input.plain)))?;
+        let label = format!("plain HATF 1.0: generated, `only` and {label}");
+        table.row(label, [Cell::None, Cell::None, one, Cell::None, Cell::Number(input.plain.len() as f64 / records)]);
     }
 
     let trace = hatf10::best_trace(&input.plain)?;
@@ -83,7 +94,9 @@ pub(crate) fn run(suite: &mut Suite, input: &Input) -> Result<()> {
     let ways = [
         ("best", "full of metadata (`best`): generated, `next`", generated),
         ("best-each", "full of metadata (`best`): generated, `for_each`", each),
+        ("best-columns", "full of metadata (`best`): generated, columns", columns),
         ("best-universal", "full of metadata (`best`): universal", universal),
+        ("best-universal-columns", "full of metadata (`best`): universal, columns", universal_columns),
     ];
     for (name, label, loops) in ways {
         let way = Way { name, label, trace: &trace, loops, sum, base: best };

@@ -2,6 +2,7 @@
 
 use crate::{Counts, Event, Result};
 use metatf::Change;
+use metatf::columns::Columns;
 use metatf::container::WriteOptions;
 use metatf::dynamic::{self, Datum};
 use metatf::reader;
@@ -38,7 +39,7 @@ macro_rules! format {
         $(#[$doc])*
         pub mod $name {
             use super::*;
-            use super::$module::{Alloc, Free, Heap, Realloc, Record, Trace, Writer};
+            use super::$module::{Alloc, Columns, Free, Heap, Realloc, Record, Trace, Writer};
 
             const NOTHING: &[u8] = &[];
 
@@ -186,6 +187,79 @@ macro_rules! format {
                 Ok(counts)
             }
 
+            /// The sum of the sizes of allocations, by `only` and `next_record`.
+            ///
+            /// # Errors
+            /// What is wrong with the trace.
+            pub fn only_one(trace: &[u8]) -> Result<u64> {
+                let mut trace = Trace::from_slice(trace)?;
+                let (mut allocs, mut sum) = (trace.only::<Alloc>(), 0_u64);
+                while let Some(alloc) = allocs.next_record()? {
+                    sum = sum.wrapping_add(alloc.size);
+                }
+                Ok(sum)
+            }
+
+            /// The sum of the sizes of allocations, by `only` and `for_each`.
+            ///
+            /// # Errors
+            /// What is wrong with the trace.
+            pub fn only_each_one(trace: &[u8]) -> Result<u64> {
+                let (mut trace, mut sum) = (Trace::from_slice(trace)?, 0_u64);
+                trace.only::<Alloc>().for_each(|alloc| sum = sum.wrapping_add(alloc.size))?;
+                Ok(sum)
+            }
+
+            /// The sum of all fields, by columns.
+            ///
+            /// # Errors
+            /// What is wrong with the trace.
+            pub fn columns_all(trace: &[u8]) -> Result<u64> {
+                let (mut trace, mut columns) = (Trace::from_slice(trace)?, Columns::default());
+                let mut sum = 0_u64;
+                while trace.next_columns(&mut columns)? {
+                    let (a, r, f) = (columns.alloc(), columns.realloc(), columns.free());
+                    let numbers = [a.size, a.address, a.time, a.thread, a.heap];
+                    let numbers = numbers.into_iter().chain([r.address, r.address_2, r.time, r.thread, r.heap]);
+                    for numbers in numbers.chain([f.address, f.time, f.thread, f.heap]) {
+                        sum = numbers.iter().fold(sum, |sum, &number| sum.wrapping_add(number));
+                    }
+                    for bytes in [a.vfield, r.vfield, f.vfield] {
+                        sum = sum.wrapping_add(bytes.data().len() as u64);
+                    }
+                }
+                Ok(sum)
+            }
+
+            /// The sum of the sizes of allocations, by columns.
+            ///
+            /// # Errors
+            /// What is wrong with the trace.
+            pub fn columns_one(trace: &[u8]) -> Result<u64> {
+                let (mut trace, mut columns) = (Trace::from_slice(trace)?, Columns::default());
+                let mut sum = 0_u64;
+                while trace.next_columns(&mut columns)? {
+                    sum = columns.alloc().size.iter().fold(sum, |sum, &size| sum.wrapping_add(size));
+                }
+                Ok(sum)
+            }
+
+            /// How many of each kind, by columns.
+            ///
+            /// # Errors
+            /// What is wrong with the trace.
+            pub fn columns_count(trace: &[u8]) -> Result<Counts> {
+                let (mut trace, mut columns) = (Trace::from_slice(trace)?, Columns::default());
+                let mut counts = [0; 3];
+                while trace.next_columns(&mut columns)? {
+                    let more = [columns.alloc().records, columns.realloc().records, columns.free().records];
+                    for (count, more) in counts.iter_mut().zip(more) {
+                        *count += more as u64;
+                    }
+                }
+                Ok(counts)
+            }
+
             /// The sum of all fields, each group read by one of so many threads.
             ///
             /// # Errors
@@ -314,4 +388,68 @@ pub fn universal_count(trace: &[u8]) -> Result<Counts> {
         }
     }
     Ok(wanted.map(|index| index.and_then(|i| by_record.get(i)).copied().unwrap_or(0)))
+}
+
+/// The sum of all numbers, and of the lengths of byte arrays, by the universal reader in columns.
+///
+/// # Errors
+/// What is wrong with the trace.
+pub fn universal_columns_all(trace: &[u8]) -> Result<u64> {
+    let mut trace = dynamic::Trace::from_slice(trace)?;
+    let format = trace.schema().format.clone();
+    let mut columns = Columns::of(&format);
+    let mut sum = 0_u64;
+    while trace.next_columns(&mut columns)? {
+        for records in columns.records() {
+            let leaves = format.records.get(usize::from(records.record())).map_or(0, |record| record.leaves.len());
+            for leaf in (0..leaves).filter_map(|leaf| u8::try_from(leaf).ok()) {
+                let numbers = records.numbers(leaf).iter();
+                sum = numbers.fold(sum, |sum, &number| sum.wrapping_add(number));
+                sum = sum.wrapping_add(records.arrays(leaf).data().len() as u64);
+            }
+        }
+    }
+    Ok(sum)
+}
+
+/// The sum of the sizes of allocations, by the universal reader in columns.
+///
+/// # Errors
+/// What is wrong with the trace.
+pub fn universal_columns_one(trace: &[u8]) -> Result<u64> {
+    let mut trace = dynamic::Trace::from_slice(trace)?;
+    let format = trace.schema().format.clone();
+    let section = format.section_named("heap").ok_or("no section heap")?;
+    let alloc = format.records.iter().position(|record| record.name == "alloc").ok_or("no alloc")?;
+    let leaves = format.records.get(alloc).map_or(&[][..], |record| &record.leaves);
+    let size = leaves.iter().position(|leaf| leaf.path == "size").ok_or("no alloc.size")?;
+    let (alloc, size) = (u16::try_from(alloc)?, u8::try_from(size)?);
+    let mut columns = Columns::of(&format);
+    let mut sum = 0_u64;
+    while trace.next_columns(&mut columns)? {
+        let sizes = columns.record(section, alloc).map_or(&[][..], |records| records.numbers(size));
+        sum = sizes.iter().fold(sum, |sum, &size| sum.wrapping_add(size));
+    }
+    Ok(sum)
+}
+
+/// How many of each kind, by the universal reader in columns.
+///
+/// # Errors
+/// What is wrong with the trace.
+pub fn universal_columns_count(trace: &[u8]) -> Result<Counts> {
+    let mut trace = dynamic::Trace::from_slice(trace)?;
+    let format = trace.schema().format.clone();
+    let names = ["alloc", "realloc", "free"];
+    let mut columns = Columns::of(&format);
+    let mut counts = [0; 3];
+    while trace.next_columns(&mut columns)? {
+        for records in columns.records() {
+            let name = format.records.get(usize::from(records.record())).map(|record| &*record.name);
+            for (count, _) in counts.iter_mut().zip(names).filter(|(_, known)| Some(*known) == name) {
+                *count += records.len() as u64;
+            }
+        }
+    }
+    Ok(counts)
 }
