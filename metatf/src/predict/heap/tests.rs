@@ -78,6 +78,68 @@ fn contexts() {
     assert_eq!(heap.allocate(1, 24, 0x1000), allocated::MISS);
 }
 
+/// The usual ways, which find and learn in one, do what the others do one after the other.
+struct Usual {
+    usual: Both,
+    plain: Both,
+}
+
+impl Usual {
+    fn allocate(&mut self, by: u64, size: u64, address: u64) {
+        let code = self.plain.allocate(by, size, address);
+        let Some(usual) = self.usual.writer.encode_allocated(by, size, address) else {
+            assert_eq!(self.usual.allocate(by, size, address), code);
+            return;
+        };
+        assert_eq!(usual, code);
+        if self.usual.reader.allocated_usual(by, size, code) != Some(address) {
+            let back = self.usual.reader.allocated(by, size, code, &mut || panic!("no element")).unwrap().unwrap();
+            self.usual.reader.allocate(by, size, address, code, back.1);
+            assert_eq!(back.0, address);
+        }
+    }
+
+    fn free(&mut self, by: u64, address: u64) {
+        let code = self.plain.free(by, address);
+        let Some(usual) = self.usual.writer.encode_freed(by, address) else {
+            assert_eq!(self.usual.free(by, address), code);
+            return;
+        };
+        assert_eq!(usual, code);
+        if self.usual.reader.freed_usual(by, code) != Some(address) {
+            let back = self.usual.reader.freed(by, code, &mut || panic!("no element")).unwrap().unwrap();
+            self.usual.reader.free(by, back.1);
+            assert_eq!(back.0, address);
+        }
+    }
+}
+
+#[test]
+fn the_usual_ways_are_no_others() {
+    let mut state = 7_u64;
+    let mut random = |n: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 33) % n
+    };
+    let mut heap = Usual { usual: Both::new(), plain: Both::new() };
+    let mut live = Vec::new();
+    for i in 0..60_000_u64 {
+        let by = random(2);
+        if live.is_empty() || random(10) < [7, 2, 5][pick(i / 20_000)] {
+            let (size, address) = (random(2000), random(6000) * 16);
+            heap.allocate(by, size, address);
+            live.retain(|&a| a != address);
+            live.extend((address != 0).then_some(address));
+        } else {
+            let at = if random(2) == 0 { live.len() - 1 } else { pick(random(live.len() as u64)) };
+            heap.free(by, live.remove(at));
+        }
+    }
+    for heap in [&heap.usual.writer, &heap.usual.reader] {
+        assert_eq!(heap.live().iter().map(|(_, objects)| objects.len()).sum::<usize>(), live.len());
+    }
+}
+
 fn pick(n: u64) -> usize {
     usize::try_from(n).unwrap()
 }
