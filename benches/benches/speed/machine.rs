@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-/// Processor, system, compiler and date, in a sentence.
+/// Processor, system, compiler, date, and how many programs wanted the processor in the last minute, in a sentence.
 pub(crate) fn description() -> String {
     let cpu = std::fs::read_to_string("/proc/cpuinfo").ok();
     let cpu = cpu.as_deref().and_then(|text| text.lines().find_map(|line| line.strip_prefix("model name")));
@@ -10,7 +10,9 @@ pub(crate) fn description() -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let rustc = first_line("rustc", "--version").unwrap_or_else(|| "unknown compiler".to_owned());
     let date = first_line("date", "+%Y-%m-%d").unwrap_or_else(|| "unknown date".to_owned());
-    format!("{cpu}, {cores} cores, {}, {rustc}, {date}.", std::env::consts::OS)
+    let load = std::fs::read_to_string("/proc/loadavg").ok();
+    let load = load.as_deref().and_then(|text| text.split(' ').next()).unwrap_or("unknown");
+    format!("{cpu}, {cores} cores, {}, {rustc}, {date}, load average {load}.", std::env::consts::OS)
 }
 
 fn first_line(program: &str, argument: &str) -> Option<String> {
