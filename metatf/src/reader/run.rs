@@ -200,31 +200,38 @@ impl<'r> Run<'r> {
         mut each: impl FnMut(u16, &mut ContentRow<'_, 'r>) -> Result<ControlFlow<()>, Stopped>,
     ) {
         let width = usize::from(self.format.tag_width);
-        while let Some(tag) = tag(self.data, self.position, width, self.order) {
-            let Some(listed) = self.state.listed(tag).filter(|listed| listed.record > METADATA) else { return };
-            let Some(record) = self.format.records.get(usize::from(listed.record)) else { return };
-            let mut row = ContentRow {
-                format: self.format,
-                record,
-                data: self.data,
-                position: self.position + width,
-                start: self.position,
-                origin: self.origin,
-                order: self.order,
-                first: listed.first as usize,
-                state: self.state,
-                streams: self.streams,
-                source: self.source,
-                items: 0,
-                stopped: self.stopped,
-            };
+        let Some(record) = self.format.records.first() else { return };
+        let (mut position, mut count) = (self.position, 0);
+        // One row for all records: what they have in common stays where it is.
+        let mut row = ContentRow {
+            format: self.format,
+            record,
+            data: self.data,
+            position,
+            start: position,
+            origin: self.origin,
+            order: self.order,
+            first: 0,
+            state: self.state,
+            streams: self.streams,
+            source: self.source,
+            items: 0,
+            stopped: self.stopped,
+        };
+        while let Some(tag) = tag(row.data, position, width, row.order) {
+            let Some(listed) = row.state.listed(tag).filter(|listed| listed.record > METADATA) else { break };
+            let Some(record) = row.format.records.get(usize::from(listed.record)) else { break };
+            (row.record, row.first, row.items) = (record, listed.first as usize, 0);
+            (row.start, row.position) = (position, position + width);
             let flow = each(listed.position, &mut row).and_then(|flow| row.finish().map(|()| flow));
-            self.position = row.position;
-            self.count += 1;
+            position = row.position;
+            count += 1;
             if !matches!(flow, Ok(ControlFlow::Continue(()))) {
-                return;
+                break;
             }
         }
+        self.position = position;
+        self.count += count;
     }
 }
 

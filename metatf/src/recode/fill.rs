@@ -1,10 +1,11 @@
 //! How records get into their columns: leaf by leaf, or in a straight line without those leaves that store nothing.
 
 use super::columns::{Column, Records, Traits};
+use crate::container::Order;
 use crate::error::{Error, Result};
-use crate::format::{ExprOp, LeafKind, Step};
+use crate::format::{ExprOp, Leaf, LeafKind, Step};
 use crate::row::{ContentRow, Row, Stopped, evaluate, note, plain};
-use crate::state::LAST;
+use crate::state::{LAST, Plan};
 
 /// Adds one record to its columns.
 pub(super) struct Fill<'f> {
@@ -110,6 +111,10 @@ pub(super) struct Recipe {
 /// A leaf that is asked for.
 #[derive(Clone, Copy, Debug)]
 enum Take {
+    /// A number that nothing else looks at, by the formula without history.
+    Plain(u8, Plan),
+    /// Such a number, and right behind it a byte array that it is the length of.
+    Counted(u8, Plan),
     /// A number that nothing else looks at.
     Alone(u8),
     Number(u8),
@@ -152,9 +157,19 @@ impl Recipe {
                         self.constants.push((leaf, value));
                         continue;
                     }
-                    None if alone => Take::Alone(leaf),
+                    None if alone => match formula(leaf, row) {
+                        Some(plan) if plan.flags == 0 => Take::Plain(leaf, plan),
+                        _ => Take::Alone(leaf),
+                    },
                     None => Take::Number(leaf),
                 },
+                _ if let Some(Take::Alone(number)) = self.takes.last().copied()
+                    && let Some(plan) = formula(number, row)
+                    && is_count(number, leaf, row) =>
+                {
+                    self.takes.pop();
+                    Take::Counted(number, plan)
+                }
                 _ if alone && self.is_empty(leaf, row) => {
                     self.constants.push((leaf, 0));
                     continue;
@@ -175,6 +190,26 @@ impl Recipe {
     }
 }
 
+/// The plan of a leaf that the formula without history tells, and whose value none but its own record looks at.
+fn formula(leaf: u8, row: &ContentRow<'_, '_>) -> Option<Plan> {
+    let plan = row.state.plan(row.first + usize::from(leaf)).copied()?;
+    (row.order == Order::Little && plan.flags & !LAST == 0).then_some(plan)
+}
+
+/// Whether a number is the length of the array right behind it, and of nothing else.
+fn is_count(number: u8, array: u8, row: &ContentRow<'_, '_>) -> bool {
+    let names = |leaf: &Leaf| match &leaf.kind {
+        LeafKind::Variable(program) => {
+            program.iter().filter(|op| matches!(**op, ExprOp::Leaf(leaf) if leaf == number)).count()
+        }
+        _ => 0,
+    };
+    let alone = row.record.leaves.iter().map(names).sum::<usize>() == 1;
+    alone
+        && number + 1 == array
+        && matches!(row.leaf(array).map(|l| &l.kind), Some(LeafKind::Variable(program)) if matches!(**program, [ExprOp::Leaf(leaf)] if leaf == number))
+}
+
 /// The value of a leaf that stores nothing and has no history.
 fn constant(leaf: u8, row: &mut ContentRow<'_, '_>) -> Option<u64> {
     let plan = *row.state.plan(row.first + usize::from(leaf))?;
@@ -185,6 +220,14 @@ fn constant(leaf: u8, row: &mut ContentRow<'_, '_>) -> Option<u64> {
     // A width may look at it, in a record that does not ask for it.
     note(value, &plan, &mut row.state.cells);
     Some(value)
+}
+
+/// The next number by the formula without history; none where fewer than eight bytes are left.
+#[inline(always)]
+fn take_plain(row: &mut ContentRow<'_, '_>, plan: &Plan) -> Option<u64> {
+    let eight = row.data.get(row.position..)?.first_chunk()?;
+    row.position += usize::from(plan.width);
+    Some(plain(u64::from_le_bytes(*eight) & plan.mask, plan))
 }
 
 /// Adds the row's record to the columns of its kind, whose recipe is ready; gives what was added, in values and bytes.
@@ -199,6 +242,38 @@ pub(super) fn straight(
     let mut size = 1 + recipe.takes.len() + recipe.constants.len();
     for take in &recipe.takes {
         match *take {
+            Take::Plain(leaf, ref plan) => {
+                let value = match take_plain(row, plan) {
+                    Some(value) => value,
+                    None => row.number(leaf)?,
+                };
+                if let Some(column) = columns.get_mut(usize::from(leaf)) {
+                    column.push_alone(value);
+                }
+            }
+            Take::Counted(leaf, ref plan) => {
+                let at = row.position;
+                let length = take_plain(row, plan);
+                let bytes =
+                    length.and_then(|length| row.data.get(row.position..)?.get(..usize::try_from(length).ok()?));
+                let (length, bytes) = match length.zip(bytes) {
+                    Some((length, bytes)) => {
+                        row.position += bytes.len();
+                        (length, bytes)
+                    }
+                    // At the end of the data, or wrong.
+                    None => {
+                        row.position = at;
+                        (row.number(leaf)?, row.bytes(leaf + 1)?)
+                    }
+                };
+                if let Some([number, array]) = columns.get_mut(usize::from(leaf)..).and_then(<[_]>::first_chunk_mut) {
+                    number.push_alone(length);
+                    array.push_alone(length);
+                    array.bytes.extend_from_slice(bytes);
+                }
+                size += 1 + bytes.len() / 8;
+            }
             Take::Alone(leaf) => {
                 let value = row.number(leaf)?;
                 if let Some(column) = columns.get_mut(usize::from(leaf)) {
