@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::event::What;
+
 /// Declares the kinds of loss with what is said of them.
 macro_rules! losses {
     ($($(#[$doc:meta])* $name:ident = $text:literal,)+) => {
@@ -75,6 +77,22 @@ losses! {
     Addresses = "addresses (blocks are numbered)",
     /// Frees of blocks that were not allocated in the trace.
     UnknownFrees = "frees of blocks that were allocated before the trace",
+}
+
+impl Loss {
+    /// What is lost of an event in a form that has only calls and frees; `None` for those.
+    #[must_use]
+    pub fn of(what: &What<'_>) -> Option<Self> {
+        Some(match what {
+            What::Call(_) | What::Free { .. } | What::ReallocBegin { .. } | What::ReallocEnd(_) => return None,
+            What::Failed(_) => Self::Failed,
+            What::CreateHeap | What::DestroyHeap => Self::Heaps,
+            What::ThreadStart { .. } | What::ThreadEnd => Self::Threads,
+            What::Mark { .. } | What::PhaseBegin { .. } | What::PhaseEnd { .. } => Self::Marks,
+            What::Image { .. } | What::Exit { .. } | What::Killed { .. } => Self::Images,
+            What::Lost { .. } => Self::Lost,
+        })
+    }
 }
 
 impl Losses {

@@ -1,36 +1,15 @@
 //! A fuzz target over the forms of heap traces that are not Meta-TF, and over those that are.
 
-use hatf::convert::{Form, Input, Options, convert};
+use hatf::convert::{Form, Options, convert_bytes};
 use hatf::hatf1::{Item, Reader, Record, Writer};
-use metatf::container::{Codec, Sink, WriteOptions};
+use metatf::container::{Codec, WriteOptions};
 use metatf::recode::Profile;
-use std::io::{Cursor, Write};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
-
-/// Bytes that are still there when the sink is gone.
-#[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Shared {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Sink for Shared {}
 
 /// The trace in another form, and whether that holds all of it.
 fn converted(from: Form, to: Form, bytes: &[u8]) -> Option<(Vec<u8>, bool)> {
-    let output = Shared::default();
-    let input = Input::of("input".to_owned(), Box::new(Cursor::new(bytes.to_vec()))).ok()?;
     let options = Options { from: Some(from), ..Options::default() };
-    let (_, losses) = convert(input, to, &options, Box::new(output.clone())).ok()?;
-    let bytes = output.0.lock().unwrap().clone();
+    let (bytes, losses) = convert_bytes(bytes, to, &options).ok()?;
     Some((bytes, losses.is_empty()))
 }
 
@@ -95,12 +74,8 @@ pub fn heap_traces(hatf: &[u8]) -> Vec<Vec<u8>> {
     let mut archive = WriteOptions::default();
     Profile::Archive.apply(&mut archive);
     let traces = [stored, archive].map(|write| {
-        let output = Shared::default();
-        let input = Input::of("input".to_owned(), Box::new(Cursor::new(hatf.to_vec()))).ok()?;
         let options = Options { from: Some(Form::Hatf1), write, ..Options::default() };
-        convert(input, Form::Heap, &options, Box::new(output.clone())).ok()?;
-        let bytes = output.0.lock().unwrap().clone();
-        Some(bytes)
+        Some(convert_bytes(hatf, Form::Heap, &options).ok()?.0)
     });
     traces.into_iter().flatten().collect()
 }

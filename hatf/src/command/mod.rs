@@ -175,7 +175,8 @@ pub(crate) struct Convert {
 /// Of a trace its calls are taken, with function, size and addresses, as raw records of 32 bytes, and written in every
 /// encoding: the paper's (tables 3, 4, 7 and 8; with --times 5 and 6), and this project's. Sizes are those of whole files,
 /// with headers, index and DTD, and exact; every file is read back and compared. Traces are held in memory, 32 bytes a
-/// record. Times are medians of runs in memory, the universal reader and writer's but for heap, which is generated code.
+/// record. Times are of the processor, medians of runs in memory, the universal reader and writer's but for heap, which is generated
+/// code; writing takes in planning.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -230,23 +230,18 @@ impl EventSink for MalloclabSink {
         self.losses.note_if(!event.stack.is_empty(), Loss::Stack);
         self.losses.note_if(event.heap > 1, Loss::Heap);
         self.losses.note_if(!event.attributes.is_empty(), Loss::Attributes);
-        let loss = match event.what {
-            What::Call(ref call) => return self.call(call),
-            What::Free { address } => return self.free(address),
+        match event.what {
+            What::Call(ref call) | What::ReallocEnd(ref call) => self.call(call),
+            What::Free { address } => self.free(address),
             What::ReallocBegin { old } => {
                 self.losses.note(Loss::Halves);
-                return self.free(old);
+                self.free(old)
             }
-            What::ReallocEnd(ref call) => return self.call(call),
-            What::Failed(_) => Loss::Failed,
-            What::CreateHeap | What::DestroyHeap => Loss::Heaps,
-            What::ThreadStart { .. } | What::ThreadEnd => Loss::Threads,
-            What::Mark { .. } | What::PhaseBegin { .. } | What::PhaseEnd { .. } => Loss::Marks,
-            What::Image { .. } | What::Exit { .. } | What::Killed { .. } => Loss::Images,
-            What::Lost { .. } => Loss::Lost,
-        };
-        self.losses.note(loss);
-        Ok(())
+            ref what => {
+                Loss::of(what).into_iter().for_each(|loss| self.losses.note(loss));
+                Ok(())
+            }
+        }
     }
 
     fn comment(&mut self, _: &[u8]) -> Result<()> {

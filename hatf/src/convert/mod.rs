@@ -7,6 +7,7 @@ mod form;
 mod input;
 mod json;
 mod malloclab;
+mod memory;
 mod native;
 mod raw;
 
@@ -14,6 +15,7 @@ pub use form::Form;
 pub use input::Input;
 pub use json::{JsonSource, print_heap};
 pub use malloclab::{MalloclabSink, MalloclabSource};
+pub use memory::convert_bytes;
 pub use native::{NativeSink, NativeSource, print_native};
 pub use raw::{RawSink, RawSource};
 

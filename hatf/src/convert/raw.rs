@@ -215,22 +215,17 @@ impl<W: Write, const N: usize> RawSink<W, N> {
     /// What few events are, and raw records mostly cannot say.
     #[cold]
     fn rare(&mut self, event: &Event<'_>) -> Result<()> {
-        let loss = match event.what {
-            What::Call(_) | What::Free { .. } => return Ok(()),
+        match event.what {
             What::ReallocBegin { old } => {
                 self.losses.note(Loss::Halves);
-                return self.put(event, [2, 0, old, 0], 0);
+                self.put(event, [2, 0, old, 0], 0)
             }
-            What::ReallocEnd(ref call) => return self.call(event, call),
-            What::Failed(_) => Loss::Failed,
-            What::CreateHeap | What::DestroyHeap => Loss::Heaps,
-            What::ThreadStart { .. } | What::ThreadEnd => Loss::Threads,
-            What::Mark { .. } | What::PhaseBegin { .. } | What::PhaseEnd { .. } => Loss::Marks,
-            What::Image { .. } | What::Exit { .. } | What::Killed { .. } => Loss::Images,
-            What::Lost { .. } => Loss::Lost,
-        };
-        self.losses.note(loss);
-        Ok(())
+            What::ReallocEnd(ref call) => self.call(event, call),
+            ref what => {
+                Loss::of(what).into_iter().for_each(|loss| self.losses.note(loss));
+                Ok(())
+            }
+        }
     }
 }
 

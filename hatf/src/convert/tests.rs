@@ -1,38 +1,17 @@
 //! Every form to every other, and what is lost on the way.
 
-use std::io::{Cursor, Write};
-use std::sync::{Arc, Mutex};
+use std::io::Cursor;
 
 use super::*;
 use crate::event::{About, Call, Event, Function, What};
 use crate::loss::Loss;
-
-/// An output whose bytes are looked at afterwards.
-#[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Shared {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Sink for Shared {}
 
 fn input(bytes: &[u8]) -> Input {
     Input::of("a trace in memory".to_owned(), Box::new(Cursor::new(bytes.to_vec()))).unwrap()
 }
 
 fn converted(from: Form, to: Form, bytes: &[u8]) -> Result<(Vec<u8>, Losses)> {
-    let output = Shared::default();
-    let options = Options { from: Some(from), ..Options::default() };
-    let (_, losses) = convert(input(bytes), to, &options, Box::new(output.clone()))?;
-    let bytes = output.0.lock().unwrap().clone();
-    Ok((bytes, losses))
+    convert_bytes(bytes, to, &Options { from: Some(from), ..Options::default() })
 }
 
 fn whole(from: Form, to: Form, bytes: &[u8]) -> Vec<u8> {
@@ -361,9 +340,8 @@ fn forms_are_guessed() {
     assert_eq!(input(&heap).guess().unwrap(), Form::Heap);
     // A guess does not tell the two DTDs apart, and need not.
     let hatf10 = whole(Form::Heap, Form::Hatf10, &heap);
-    let output = Shared::default();
-    convert(input(&hatf10), Form::Raw32, &Options::default(), Box::new(output.clone())).unwrap();
-    assert_eq!(*output.0.lock().unwrap(), records(&[&[1, 8, 16, 0]]));
+    let (raw, _) = convert_bytes(&hatf10, Form::Raw32, &Options::default()).unwrap();
+    assert_eq!(raw, records(&[&[1, 8, 16, 0]]));
     assert_eq!(input(b"{\"@section\":null}").guess().unwrap(), Form::Jsonl);
     let error = input(&[1, 0, 0, 0]).guess().unwrap_err().to_string();
     assert!(error.contains("--from"), "{error}");

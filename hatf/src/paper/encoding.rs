@@ -56,7 +56,7 @@ impl Encoding {
             (Column::Heap, _) => heap(raw, write).map(Some),
             (Column::Parquet, _) => tools::parquet(raw, packing),
             (_, None) => simple::pack(raw.to_vec(), packing),
-            (Column::Split, Some(fields)) => fields.split(raw, packing).map(Some),
+            (Column::Split, Some(fields)) => fields.split(raw, &write).map(Some),
             (Column::Values | Column::SplitStream, Some(fields)) => fields.write(raw, &write, false).map(Some),
             (Column::Hatf(plan), Some(fields)) => fields.planned(raw, &write, plan).map(Some),
             (_, Some(fields)) => fields.planned(raw, &write, Plan::Best).map(Some),
@@ -143,13 +143,11 @@ impl Fields {
         Ok(writer.finish().map_err(failed)?.0)
     }
 
-    /// With addresses as they are, or as differences: what is shorter, which at level 19 is what is shorter at level 3.
-    fn split(&self, raw: &[u8], packing: Packing) -> Result<Vec<u8>> {
-        let trial = if packing == Packing::Zstd19 { Packing::Zstd3 } else { packing };
-        let plain = self.write(raw, &trial.write_options(), false)?;
-        let steps = self.write(raw, &trial.write_options(), true)?;
-        let (in_steps, shorter) = if steps.len() < plain.len() { (true, steps) } else { (false, plain) };
-        if trial == packing { Ok(shorter) } else { self.write(raw, &packing.write_options(), in_steps) }
+    /// With addresses as they are, or as differences: what is shorter, which may differ from packing to packing.
+    fn split(&self, raw: &[u8], write: &WriteOptions) -> Result<Vec<u8>> {
+        let plain = self.write(raw, write, false)?;
+        let steps = self.write(raw, write, true)?;
+        Ok(if steps.len() < plain.len() { steps } else { plain })
     }
 
     /// `steps`: addresses go to the stream of differences.

@@ -2,7 +2,7 @@
 //!
 //! All encodings hold the same: the calls of a trace as raw records of 32 bytes (tag, size, address, old address). Every
 //! size is that of a whole file, header, index and DTD included, and every file is read back and compared before its
-//! size counts. Sizes are exact; times are medians of several runs in memory, on this machine.
+//! size counts. Sizes are exact; times are of the processor, medians of several runs in memory.
 //!
 //! | module | what it answers |
 //! | --- | --- |

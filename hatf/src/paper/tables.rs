@@ -7,6 +7,7 @@ use metatf::recode::Plan;
 
 use super::column::{Column, Packing};
 use super::measure::{Measured, Times, ratio};
+use crate::report::count;
 
 /// How tables are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,25 +98,12 @@ fn summaries(measured: &[Measured]) -> Table {
     let row = |m: &Measured| {
         let s = m.summary;
         let mut row = vec![m.name.clone()];
-        row.extend([s.records, s.allocs, s.reallocs, s.frees, s.bytes, s.most_objects, s.most_bytes].map(grouped));
+        row.extend([s.records, s.allocs, s.reallocs, s.frees, s.bytes, s.most_objects, s.most_bytes].map(count));
         row.push(format!("{:.1}", ratio(s.bytes, s.allocs + s.reallocs)));
         row
     };
     let title = "Table 3: what the traces hold".to_owned();
     Table { title, head: head.map(str::to_owned).to_vec(), rows: measured.iter().map(row).collect() }
-}
-
-/// 1234567 as 1,234,567.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 /// `None` where nothing of it was measured.

@@ -6,3 +6,4 @@ mod units;
 
 pub use svg::svg;
 pub use text::text;
+pub(crate) use units::count;

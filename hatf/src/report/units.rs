@@ -1,7 +1,7 @@
 //! Numbers for people.
 
 /// A count with separators: `1,234,567`.
-pub(super) fn count(value: u64) -> String {
+pub(crate) fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::new();
     for (n, digit) in digits.chars().enumerate() {

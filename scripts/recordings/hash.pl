@@ -1,0 +1,13 @@
+# Hashes of hashes and lists, of which some go again.
+my (%h, @a);
+for my $i (1 .. 90000) {
+    my $k = "key" . ($i % 9000);
+    $h{$k}{count}++;
+    $h{$k}{last} = $i;
+    push @{ $h{$k}{list} }, [ $i, "v$i", { sq => $i * $i } ];
+    push @a, split / /, "a b $i" if $i % 10 == 0;
+    delete $h{ "key" . (($i * 7) % 9000) } if $i % 4 == 0;
+}
+my $n = 0;
+for my $k (sort keys %h) { $n += @{ $h{$k}{list} || [] } }
+print "$n\n";
