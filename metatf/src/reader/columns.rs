@@ -295,26 +295,22 @@ impl Section {
         // What follows a record may be loaded eight bytes at a time.
         let end = data.len().checked_sub(8)?;
         let begin = order.len();
-        order.resize(begin + room, 0);
-        let list = order.get_mut(begin..)?;
+        order.reserve(room);
         let first = u32::try_from(first).ok()?;
-        let (mut at, mut count) = (run.position - base, 0);
+        let mut at = run.position - base;
         let mut stopped_by = None;
         // The three types that come most often are told by comparisons, which the processor foresees; to look others up takes
         // as long as all the rest.
         let [mut a, mut b, mut c] = self.common.map(|position| self.lane(position));
         let starts = &mut *self.starts;
-        while let Some(slot) = list.get_mut(count) {
+        while order.len() - begin < room {
             let Some(tag) = tag(data, at, width, Order::Little) else { break };
-            let noted = if tag == a.tag {
-                *slot = first + a.position;
-                a.note(data, end, &mut at, starts)
+            let (noted, position) = if tag == a.tag {
+                (a.note(data, end, &mut at, starts), a.position)
             } else if tag == b.tag {
-                *slot = first + b.position;
-                b.note(data, end, &mut at, starts)
+                (b.note(data, end, &mut at, starts), b.position)
             } else if tag == c.tag {
-                *slot = first + c.position;
-                c.note(data, end, &mut at, starts)
+                (c.note(data, end, &mut at, starts), c.position)
             } else {
                 let entry = self.entries.get(tag as usize).copied();
                 let known = entry.and_then(|entry| self.types.get_mut(usize::from(entry.position)));
@@ -322,17 +318,16 @@ impl Section {
                     stopped_by = entry;
                     break;
                 };
-                *slot = first + u32::from(entry.position);
                 let mut lane = Lane::new(entry, known);
                 let noted = lane.note(data, end, &mut at, starts);
                 known.learn_places(&lane);
                 *weight += lane.bytes;
-                noted
+                (noted, lane.position)
             };
             if !noted {
                 break;
             }
-            count += 1;
+            order.push(first + position);
         }
         for lane in [a, b, c] {
             *weight += lane.bytes;
@@ -340,8 +335,7 @@ impl Section {
                 known.learn_places(&lane);
             }
         }
-        order.truncate(begin + count);
-        run.count += count as u64;
+        run.count += (order.len() - begin) as u64;
         run.position = base + at;
         stopped_by
     }
