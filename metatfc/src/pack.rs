@@ -14,7 +14,7 @@ Profiles (what --codec, --filter, --chunk and others say comes first):
   archive   the smaller of zstd:19 and zlib:9; the filter that makes chunks
             shorter; chunks of 16M; plan optimal
 Codec and filter are found for each section: all are tried on its first chunk,
-and now and then on later ones. `metatfc stat` shows what was taken.";
+and on one in 16 behind it. `metatfc stat` shows what was taken.";
 
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct PackArgs {

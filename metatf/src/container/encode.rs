@@ -54,61 +54,6 @@ impl Content<'_> {
     }
 }
 
-/// Content of fewer bytes is tried as a whole.
-const SAMPLED: usize = 512 << 10;
-
-/// Part of a content that filters and codecs are tried on: a quarter from its middle, as its beginning often says little.
-struct Sample<'c> {
-    raw: &'c [u8],
-    element: u8,
-    ends: Vec<u32>,
-}
-
-impl<'c> Sample<'c> {
-    /// None where it is small, or is to be tried as a whole.
-    fn of(content: &Content<'c>, quick: bool) -> Option<Self> {
-        if !quick || content.raw.len() < SAMPLED {
-            return None;
-        }
-        let element = usize::from(content.element.max(1));
-        let (from, to) = match content.ends.len() / 8 {
-            0 => {
-                let eighth = content.raw.len() / element / 8 * element;
-                (3 * eighth, 5 * eighth)
-            }
-            eighth => {
-                let end = |n: usize| content.ends.get(n).map(|&end| end as usize);
-                (end(3 * eighth)?, end(5 * eighth)?)
-            }
-        };
-        let ends = content.ends.iter().filter(|&&end| from < end as usize && end as usize <= to);
-        let ends = ends.filter_map(|&end| u32::try_from(end as usize - from).ok()).collect();
-        Some(Self { raw: content.raw.get(from..to)?, element: content.element, ends })
-    }
-
-    fn content(&self) -> Content<'_> {
-        Content { raw: self.raw, element: self.element, ends: &self.ends }
-    }
-}
-
-/// Trying costs little with it: then a sample must do. With others the shortest is wanted.
-fn is_quick(codec: Codec) -> bool {
-    !matches!(codec, Codec::Zstd(10..) | Codec::Zlib(_))
-}
-
-/// The filters to try; `known`: the one to take of those that may be chosen from.
-fn wanted(codec: Codec, filter: Filter, known: Option<u8>) -> [u8; 4] {
-    match filter {
-        Filter::Transpose => [chunk::TRANSPOSE; 4],
-        Filter::Phrases => [chunk::PHRASES; 4],
-        Filter::Tails => [chunk::TAILS; 4],
-        Filter::Auto if codec != Codec::Stored => {
-            known.map_or([0, chunk::TRANSPOSE, chunk::PHRASES, chunk::TAILS], |filter| [filter; 4])
-        }
-        Filter::None | Filter::Auto => [0; 4],
-    }
-}
-
 impl Encoded {
     fn plain(raw: &[u8]) -> Self {
         Self { codec: super::codec::STORED, filter: 0, filtered_len: 0, length: raw.len() }
@@ -138,26 +83,13 @@ impl Encoder {
     /// The shortest payload that is allowed; `raw` itself where nothing makes it shorter. `found` is what was found out about
     /// the section, and takes what is found out now.
     pub(crate) fn encode(&mut self, found: &mut Found, how: &How, content: &Content<'_>) -> Result<Encoded> {
-        self.forget_phrases();
+        self.has_phrases = [false; 2];
+        self.has_tails = false;
         let Some(trial) = &how.trial else { return self.by_codec(found, how.codec, how.filter, content) };
         match found.next_codec() {
             Some(codec) => self.by_codec(found, codec, how.filter, content),
-            None => match Sample::of(content, trial.codecs.iter().all(|&codec| is_quick(codec))) {
-                Some(sample) => {
-                    self.by_trial(found, trial, how.filter, &sample.content())?;
-                    self.forget_phrases();
-                    let codec = found.last_codec().unwrap_or(Codec::Stored);
-                    let filters = wanted(codec, how.filter, Some(found.last_filter()));
-                    Ok(self.best_of(codec, filters, content)?.0)
-                }
-                None => self.by_trial(found, trial, how.filter, content),
-            },
+            None => self.by_trial(found, trial, how.filter, content),
         }
-    }
-
-    fn forget_phrases(&mut self) {
-        self.has_phrases = [false; 2];
-        self.has_tails = false;
     }
 
     /// The payload of what was encoded last, whose content is `raw`.
@@ -203,42 +135,38 @@ impl Encoder {
     }
 
     fn by_codec(&mut self, found: &mut Found, codec: Codec, filter: Filter, content: &Content<'_>) -> Result<Encoded> {
+        let raw = content.raw;
+        let all = [0, chunk::TRANSPOSE, chunk::PHRASES, chunk::TAILS];
         let next = found.next_filter(codec, filter, content);
-        if next.is_some() {
-            return Ok(self.best_of(codec, wanted(codec, filter, next), content)?.0);
-        }
-        if let Some(sample) = Sample::of(content, is_quick(codec)) {
-            let (best, second) = self.best_of(codec, wanted(codec, filter, None), &sample.content())?;
-            self.forget_phrases();
-            found.settle_filter(best.filter, (best.length, second));
-            return Ok(self.best_of(codec, wanted(codec, filter, Some(best.filter)), content)?.0);
-        }
-        let (best, second) = self.best_of(codec, wanted(codec, filter, None), content)?;
-        found.settle_filter(best.filter, (best.length, second));
-        Ok(best)
-    }
-
-    /// The shortest payload by these filters, and the length of the next.
-    fn best_of(&mut self, codec: Codec, filters: [u8; 4], content: &Content<'_>) -> Result<(Encoded, usize)> {
-        let choice = filters.iter().any(|filter| filters.first() != Some(filter));
+        let wanted = match filter {
+            Filter::Transpose => [chunk::TRANSPOSE; 4],
+            Filter::Phrases => [chunk::PHRASES; 4],
+            Filter::Tails => [chunk::TAILS; 4],
+            Filter::Auto if codec != Codec::Stored => next.map_or(all, |filter| [filter; 4]),
+            Filter::None | Filter::Auto => [0; 4],
+        };
         let mut chosen: Option<Encoded> = None;
         let mut tried = [false; 4];
         let mut second = usize::MAX;
-        for filter in filters.into_iter().map(|filter| if content.can(filter) { filter } else { 0 }) {
+        for filter in wanted.into_iter().map(|filter| if content.can(filter) { filter } else { 0 }) {
             if !std::mem::replace(&mut tried[usize::from(filter)], true) {
-                let Some(encoded) = self.try_filter(codec, filter, content, choice)? else { continue };
-                let shorter = |best: &Encoded| encoded.length < best.length;
+                let Some(choice) = self.try_filter(codec, filter, content, next.is_none())? else { continue };
+                let shorter = |best: &Encoded| choice.length < best.length;
                 if chosen.as_ref().is_none_or(shorter) {
                     second = chosen.map_or(usize::MAX, |best| best.length);
-                    chosen = Some(encoded);
+                    chosen = Some(choice);
                     std::mem::swap(&mut self.chosen, &mut self.tried);
                 } else {
-                    second = second.min(encoded.length);
+                    second = second.min(choice.length);
                 }
             }
         }
-        let chosen = chosen.filter(|c| c.length < content.raw.len() || codec == Codec::Stored);
-        Ok((chosen.unwrap_or_else(|| Encoded::plain(content.raw)), second))
+        let choice = chosen.filter(|c| c.length < raw.len() || codec == Codec::Stored);
+        let choice = choice.unwrap_or_else(|| Encoded::plain(raw));
+        if next.is_none() {
+            found.settle_filter(choice.filter, (choice.length, second));
+        }
+        Ok(choice)
     }
 
     /// The payload by this filter, in `self.tried`, unless it is the content. Where there is a `choice` of filters, none by

@@ -48,15 +48,6 @@ impl Found {
         self.codec = Some((codec, RETRY - 1));
     }
 
-    /// The codec and the filter that the last trials found.
-    pub(super) fn last_codec(&self) -> Option<Codec> {
-        self.codec.map(|(codec, _)| codec)
-    }
-
-    pub(super) fn last_filter(&self) -> u8 {
-        self.filter.0
-    }
-
     /// The filter for the next chunk; `None` where all are to be tried.
     pub(super) fn next_filter(&mut self, codec: Codec, filter: Filter, content: &Content<'_>) -> Option<u8> {
         let (best, left, _) = self.filter;
