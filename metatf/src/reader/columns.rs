@@ -104,7 +104,7 @@ enum End {
 }
 
 impl RecordReader<'_> {
-    /// Fills columns with the data records that come next: at most [`RECORDS`](crate::columns::RECORDS), fewer where a record is
+    /// Fills columns with the data records that come next: at most [`RECORDS`], fewer where a record is
     /// very large, an error follows, or the trace ends. False where none is left. Records read one by one and by
     /// columns may alternate.
     ///
