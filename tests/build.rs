@@ -1,5 +1,7 @@
-//! Generates a reader and writer for the DTD of every good vector: a module each, and a list of them.
+//! Generates a reader and writer for the DTD of every good vector, one for all vectors with the same text, and a list that has
+//! the one of each vector.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -8,6 +10,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo:rerun-if-changed={}", vectors.display());
     let out_dir = std::path::PathBuf::from(std::env::var("OUT_DIR")?);
     let (mut modules, mut list) = (String::new(), String::new());
+    let mut known = BTreeMap::new();
     let mut folders: Vec<_> = std::fs::read_dir(vectors)?.collect::<Result<_, _>>()?;
     folders.sort_by_key(std::fs::DirEntry::file_name);
     for folder in folders {
@@ -16,10 +19,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         if !dtd.exists() {
             continue;
         }
-        let module = format!("v_{}", name.replace('-', "_"));
-        let file = format!("{module}.rs");
-        metatf_codegen::Config::new().dtd(dtd).file_name(&file).module(&module).compile()?;
-        writeln!(modules, "include!(concat!(env!(\"OUT_DIR\"), \"/{file}\"));")?;
+        let text = std::fs::read(&dtd)?;
+        if !known.contains_key(&text) {
+            let module = format!("v_{}", name.replace('-', "_"));
+            let file = format!("{module}.rs");
+            metatf_codegen::Config::new().dtd(dtd).file_name(&file).module(&module).compile()?;
+            writeln!(modules, "include!(concat!(env!(\"OUT_DIR\"), \"/{file}\"));")?;
+            known.insert(text.clone(), module);
+        }
+        let module = &known[&text];
         writeln!(list, "        ({name:?}, check::<{module}::Protocol>),")?;
     }
     let list = format!("static VECTORS: &[(&str, Check)] = &[\n{list}];\n");
