@@ -1,0 +1,175 @@
+//! Encoding a record whatever its plans are: until all of it fits, metadata makes room.
+
+use super::{RecordWriter, no_such_record};
+use crate::container::Sink;
+use crate::error::{Error, ErrorKind, Place, Result};
+use crate::format::{COMMENT, Interpretation};
+use crate::row_write::{Misfit, RowWriter, UNPREDICTED, bytes_for};
+use crate::state::Change;
+
+impl<S: Sink> RecordWriter<S> {
+    /// Writes a record of the section and record of these indices. `encode` fills the leaves after the tag, in order; it
+    /// is called again where an encoding has to change first.
+    ///
+    /// # Errors
+    /// What `encode` returns; a value that cannot fit; the sink's.
+    #[inline]
+    pub fn record(
+        &mut self,
+        section: usize,
+        record: u16,
+        encode: impl FnMut(&mut RowWriter<'_>) -> Result<()>,
+    ) -> Result<()> {
+        if !self.is_ready(section) {
+            self.prepare(section, record)?;
+        }
+        self.attempt.start_record();
+        self.go_on(section, record, encode)
+    }
+
+    /// As [`record`](Self::record), where the section is ready, and models may have learnt values of the record.
+    #[inline]
+    pub(super) fn go_on(
+        &mut self,
+        section: usize,
+        record: u16,
+        mut encode: impl FnMut(&mut RowWriter<'_>) -> Result<()>,
+    ) -> Result<()> {
+        // Every round widens at least one leaf, or ends.
+        loop {
+            match self.attempt_record(section, record, &mut encode) {
+                Ok(true) => break,
+                tried => self.widen_all(tried, section, record)?,
+            }
+        }
+        if record != COMMENT {
+            self.records += 1;
+            if let Some(writer) = self.sections.get_mut(section) {
+                writer.records += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// A record did not fit, or could not be encoded: makes room for its values.
+    #[cold]
+    #[inline(never)]
+    fn widen_all(&mut self, tried: Result<bool>, section: usize, record: u16) -> Result<()> {
+        tried?;
+        let position = self.position(section, record)?;
+        let misfits = std::mem::take(&mut self.attempt.misfits);
+        misfits.into_iter().try_for_each(|misfit| self.widen(section, record, position, misfit))
+    }
+
+    /// Encodes a record once. False where a value did not fit; then nothing was written.
+    #[inline(always)]
+    fn attempt_record(
+        &mut self,
+        section: usize,
+        record: u16,
+        encode: &mut impl FnMut(&mut RowWriter<'_>) -> Result<()>,
+    ) -> Result<bool> {
+        let writer = self.sections.get_mut(section);
+        let Some(((r, writer), first)) = self.format.records.get(usize::from(record)).zip(writer).and_then(|found| {
+            let first = found.1.state.plans_of_record(record)?;
+            Some((found, first))
+        }) else {
+            return Err(no_such_record());
+        };
+        let start = writer.out.used;
+        self.attempt.start();
+        self.streams.start();
+        let tag_width = self.format.tag_width;
+        let mut row = RowWriter {
+            format: &self.format,
+            record: r,
+            first,
+            state: &mut writer.state,
+            out: &mut writer.out.bytes,
+            at: start,
+            start,
+            order: self.order,
+            attempt: &mut self.attempt,
+            streams: &mut self.streams,
+            items: 0,
+        };
+        row.tag(r.tag, tag_width);
+        let mut encoded = encode(&mut row);
+        if encoded.is_ok() {
+            encoded = row.finish();
+        }
+        let end = row.at;
+        let too_long = end - start > crate::container::MAX_RAW_LEN;
+        if encoded.is_ok() && self.attempt.misfits.is_empty() && !too_long {
+            writer.out.used = end;
+            if !self.attempt.predicts() || self.predict(section) {
+                if let Some(writer) = self.sections.get_mut(section) {
+                    writer.note_end();
+                }
+                return Ok(true);
+            }
+        }
+        self.take_back(section, start, encoded, too_long)
+    }
+
+    /// Runs the models of the record's predicted leaves. False where that made misfits.
+    #[inline]
+    fn predict(&mut self, section: usize) -> bool {
+        if let Some(writer) = self.sections.get_mut(section) {
+            let (state, out) = (&mut writer.state, &mut writer.out.bytes);
+            let how = (self.order, self.strict);
+            self.attempt.predict(&self.format, state, &mut self.streams, how, out);
+            if let Some(log) = writer.log.as_mut().filter(|_| self.attempt.misfits.is_empty()) {
+                self.attempt.noted().for_each(|noted| log.note(noted, writer.closed));
+            }
+        }
+        self.attempt.misfits.is_empty()
+    }
+
+    /// Takes a record back that did not fit, or could not be encoded.
+    #[cold]
+    #[inline(never)]
+    fn take_back(&mut self, section: usize, start: usize, encoded: Result<()>, too_long: bool) -> Result<bool> {
+        if let Some(writer) = self.sections.get_mut(section) {
+            writer.out.used = start;
+            self.attempt.roll_back(&mut writer.state.cells);
+        }
+        self.streams.roll_back();
+        encoded?;
+        if too_long {
+            return Err(Error::at(0, ErrorKind::Limit("a record of over 64 MiB does not fit a chunk")));
+        }
+        Ok(false)
+    }
+
+    /// Emits the metadata record that makes a value fit.
+    fn widen(&mut self, section: usize, record: u16, position: usize, misfit: Misfit) -> Result<()> {
+        let Some(writer) = self.sections.get(section) else { return Ok(()) };
+        let index = writer.state.plans_of(position) + usize::from(misfit.leaf);
+        let interpretation = writer.state.interpretation(index);
+        let width = writer.state.plan(index).map_or(0, |p| p.width);
+        if self.strict {
+            let mut error = Error::at(0, ErrorKind::DoesNotFit { value: misfit.value, width });
+            error.place = Place { section: self.number(section), leaf: Some(misfit.leaf), ..Place::default() };
+            error.place.tag = self.format.records.get(usize::from(record)).map(|r| r.tag);
+            return Err(error);
+        }
+        if misfit.needs == UNPREDICTED {
+            let wanted = bytes_for(misfit.value, false).next_power_of_two();
+            self.put_change(section, record, misfit.leaf, false, Change::Width(wanted))?;
+            return self.put_change(section, record, misfit.leaf, false, Change::Interpretation(Interpretation::None));
+        }
+        let wanted = misfit.needs.next_power_of_two();
+        if interpretation.stores() {
+            // An item before this one of the same record may have made room already.
+            if width < wanted {
+                self.put_change(section, record, misfit.leaf, false, Change::Width(wanted))?;
+            }
+            return Ok(());
+        }
+        if writer.state.remembered(index) < wanted {
+            self.put_change(section, record, misfit.leaf, false, Change::Width(wanted))?;
+        }
+        self.put_change(section, record, misfit.leaf, false, Change::Interpretation(Interpretation::None))
+    }
+}

@@ -1,0 +1,148 @@
+//! Elements of stream sections that are given outright: of a group, or of a table that grows over the whole trace.
+
+use super::RecordWriter;
+use crate::container::Sink;
+use crate::error::{Error, ErrorKind, Result};
+use crate::row_write::{Put, RowWriter};
+use crate::stream_write::{HELD_A_NUMBER, Segment};
+
+impl<S: Sink> RecordWriter<S> {
+    /// Appends an element to a stream section and returns its offset in the section's content. Shared: the section is a
+    /// table that grows over the whole trace. Otherwise the element belongs to the group in progress.
+    ///
+    /// # Errors
+    /// What `encode` returns; a value that does not fit the DTD's widths (a section of one number adapts).
+    pub fn element(
+        &mut self,
+        section: usize,
+        shared: bool,
+        encode: &mut dyn FnMut(&mut RowWriter<'_>) -> Result<()>,
+    ) -> Result<u64> {
+        let record = self.element_record(section)?;
+        let shared = shared && self.waits;
+        // Chunks of numbers adapt their width: not in a table, whose offsets are given out, and not in version 0.
+        let adapts = !shared && !self.streams.fixed;
+        self.encode_element(section, record, adapts, encode)?;
+        let encoded = self.element.in_use();
+        let Some(writer) = self.streams.streams.get_mut(section) else { return Ok(0) };
+        if shared {
+            let offset = writer.table_length;
+            writer.table_length += encoded.len() as u64;
+            writer.table.extend_from_slice(encoded);
+            writer.table_count += 1;
+            return Ok(offset);
+        }
+        let single = self.format.records.get(usize::from(record)).is_some_and(|r| r.single_number().is_some());
+        let value = self.sections.get(section).and_then(|s| {
+            let last = s.state.plan(0).map(|p| p.last as usize)?;
+            s.state.cells.get(last).copied()
+        });
+        if writer.given.is_empty() {
+            writer.given.push(Segment::default());
+        }
+        // Offsets into a section of one number hold where its width does: in version 0.
+        let width =
+            self.format.records.get(usize::from(record)).and_then(|r| r.single_number()).map_or(0, |l| l.width());
+        let offset = writer.next_local(width);
+        if let Some(segment) = writer.given.last_mut() {
+            segment.count += 1;
+            match value {
+                Some(value) if single => {
+                    segment.values.push(value);
+                    self.streams.held += HELD_A_NUMBER;
+                }
+                _ => {
+                    segment.raw.extend_from_slice(encoded);
+                    self.streams.held += encoded.len();
+                }
+            }
+        }
+        Ok(offset)
+    }
+
+    /// The offset that the next new element of a table will get by [`intern`](Self::intern).
+    #[must_use]
+    pub fn next_offset(&self, section: usize) -> u64 {
+        let Some(writer) = self.streams.streams.get(section) else { return 0 };
+        if self.waits {
+            return writer.table_length;
+        }
+        let record = self.element_record(section).ok().and_then(|r| self.format.records.get(usize::from(r)));
+        writer.next_local(record.and_then(|r| r.single_number()).map_or(0, |l| l.width()))
+    }
+
+    /// Like [`element`](Self::element) of a shared table, but equal elements are stored once.
+    ///
+    /// # Errors
+    /// As [`element`](Self::element).
+    pub fn intern(&mut self, section: usize, encode: &mut dyn FnMut(&mut RowWriter<'_>) -> Result<()>) -> Result<u64> {
+        let record = self.element_record(section)?;
+        // The key is the element's bytes at the DTD's state, whatever the state of the table is.
+        let Some(saved) = self.sections.get(section).map(|s| s.state.clone()) else { return Ok(0) };
+        if let Some(writer) = self.sections.get_mut(section) {
+            writer.state.reset(&self.format);
+        }
+        let encoded = self.encode_element(section, record, false, encode);
+        if let Some(writer) = self.sections.get_mut(section) {
+            writer.state = saved;
+        }
+        encoded?;
+        let key = self.element.in_use().to_vec();
+        if let Some(&offset) = self.interned.get(&(section, key.clone())) {
+            return Ok(offset);
+        }
+        let offset = self.element(section, true, encode)?;
+        self.interned.insert((section, key), offset);
+        Ok(offset)
+    }
+
+    fn element_record(&self, section: usize) -> Result<u16> {
+        let stream = self.format.sections.get(section).filter(|s| s.stream);
+        let record = stream.and_then(|s| s.records.first()).copied();
+        record.ok_or(Error::at(0, ErrorKind::Usage("not a stream section")))
+    }
+
+    /// Encodes a stream element to `self.element`, by the state of its section. `adapts`: a value that does not fit
+    /// is no error in a section of one number.
+    fn encode_element(
+        &mut self,
+        section: usize,
+        record: u16,
+        adapts: bool,
+        encode: &mut dyn FnMut(&mut RowWriter<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let Some((r, writer)) = self.format.records.get(usize::from(record)).zip(self.sections.get_mut(section)) else {
+            return Err(Error::at(0, ErrorKind::Usage("no such record")));
+        };
+        self.attempt.start();
+        self.streams.start();
+        let mut row = RowWriter {
+            format: &self.format,
+            record: r,
+            first: 0,
+            state: &mut writer.state,
+            out: &mut self.element.bytes,
+            at: 0,
+            start: 0,
+            order: self.order,
+            attempt: &mut self.attempt,
+            streams: &mut self.streams,
+            items: 0,
+        };
+        let encoded = encode(&mut row).and_then(|()| row.finish());
+        self.element.used = row.at;
+        // Only a section of one number can adapt the width of its chunks; others have no metadata.
+        let misfit = self.attempt.misfits.first().filter(|_| !adapts || r.single_number().is_none()).copied();
+        if encoded.is_ok() && misfit.is_none() {
+            return Ok(());
+        }
+        self.attempt.roll_back(&mut writer.state.cells);
+        encoded?;
+        let Some(misfit) = misfit else { return Ok(()) };
+        let width = writer.state.plan(usize::from(misfit.leaf)).map_or(0, |p| p.width);
+        let mut error = Error::at(0, ErrorKind::DoesNotFit { value: misfit.value, width });
+        error.place.section = self.number(section);
+        error.place.leaf = Some(misfit.leaf);
+        Err(error)
+    }
+}

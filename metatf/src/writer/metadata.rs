@@ -1,0 +1,134 @@
+//! Metadata records: given as they are, asked for by name, or made again after a reset.
+
+use super::RecordWriter;
+use crate::container::Sink;
+use crate::error::{Error, ErrorKind, Result};
+use crate::format::Interpretation;
+use crate::reader::Metadata;
+use crate::row_write::bytes_for;
+use crate::state::Change;
+
+impl<S: Sink> RecordWriter<S> {
+    /// Writes a metadata record as it is given.
+    ///
+    /// # Errors
+    /// A change that spec 4.1 does not allow.
+    pub fn metadata(&mut self, section: usize, metadata: &Metadata) -> Result<()> {
+        self.group_size = usize::MAX;
+        self.make_room(section)?;
+        self.put_metadata(section, metadata)
+    }
+
+    /// Changes the encoding of a leaf from here on, in this group and, again, in every later one.
+    ///
+    /// # Errors
+    /// A change that spec 4.1 does not allow.
+    pub fn set(&mut self, section: usize, record: u16, leaf: u8, change: Change) -> Result<()> {
+        self.set_lasting(section, record, leaf, false, change)
+    }
+
+    /// As [`set`](Self::set), for every leaf of the section that has this one's field name, by one metadata record.
+    ///
+    /// # Errors
+    /// A change that spec 4.1 does not allow to one of them.
+    pub fn set_all(&mut self, section: usize, record: u16, leaf: u8, change: Change) -> Result<()> {
+        self.set_lasting(section, record, leaf, true, change)
+    }
+
+    fn set_lasting(&mut self, section: usize, record: u16, leaf: u8, all: bool, change: Change) -> Result<()> {
+        self.position(section, record)?;
+        self.make_room(section)?;
+        self.put_sticky(section)?;
+        self.put_change(section, record, leaf, all, change)?;
+        if let Some(writer) = self.sections.get_mut(section) {
+            writer.sticky.push((record, leaf, all, change));
+        }
+        Ok(())
+    }
+
+    pub(super) fn put_change(
+        &mut self,
+        section: usize,
+        record: u16,
+        leaf: u8,
+        all: bool,
+        change: Change,
+    ) -> Result<()> {
+        let tag = self.format.records.get(usize::from(record)).map_or(0, |r| r.tag);
+        let metadata = Metadata::new(tag, leaf, change);
+        self.put_metadata(section, &if all { metadata.for_all() } else { metadata })
+    }
+
+    fn put_metadata(&mut self, section: usize, metadata: &Metadata) -> Result<()> {
+        let at = |kind| Error::at(0, kind);
+        let change = metadata.change().map_err(at)?;
+        let int_size = self.int_size;
+        let Some(writer) = self.sections.get_mut(section) else { return Ok(()) };
+        let unknown = ErrorKind::Metadata("it names a tag that is not declared here");
+        let position = writer.state.position(metadata.record).ok_or(at(unknown))?;
+        let width = match metadata.property >> 4 {
+            0 => int_size,
+            n @ 1..=8 => usize::from(n),
+            _ => return Err(at(ErrorKind::Metadata("a value width over 8"))),
+        };
+        for (i, &value) in metadata.values.iter().take(usize::from(metadata.count)).enumerate() {
+            if usize::from(bytes_for(value, i == 1)) > width {
+                return Err(at(ErrorKind::Metadata("a value that does not fit the width its property gives")));
+            }
+        }
+        writer.state.apply(&self.format, position, metadata.field, metadata.all(), change).map_err(at)?;
+        let tag_width = usize::from(self.format.tag_width);
+        let mut bytes = Vec::with_capacity(26);
+        self.order.write(3, tag_width, &mut bytes);
+        self.order.write(metadata.record.into(), tag_width, &mut bytes);
+        bytes.extend_from_slice(&[metadata.field, metadata.property]);
+        for &value in metadata.values.iter().take(usize::from(metadata.count)) {
+            self.order.write(value, width, &mut bytes);
+        }
+        writer.out.append(&bytes);
+        writer.note_end();
+        Ok(())
+    }
+
+    /// Makes the lasting changes again after a reset.
+    pub(super) fn put_sticky(&mut self, section: usize) -> Result<()> {
+        let Some(writer) = self.sections.get_mut(section).filter(|s| s.fresh) else { return Ok(()) };
+        writer.fresh = false;
+        let sticky = writer.sticky.clone();
+        for (record, leaf, all, change) in sticky {
+            self.put_change(section, record, leaf, all, change)?;
+        }
+        Ok(())
+    }
+}
+
+impl Metadata {
+    /// The same for all leaves of the field's name (bit 3 of the property).
+    #[must_use]
+    pub fn for_all(self) -> Self {
+        Self { property: self.property | 8, ..self }
+    }
+
+    /// The metadata record of a change, its values as short as they go.
+    #[must_use]
+    pub fn new(record: u32, field: u8, change: Change) -> Self {
+        let (code, values, count) = match change {
+            Change::Width(width) => (0, [width.into(), 0], 1),
+            Change::Interpretation(interpretation) => match interpretation {
+                Interpretation::None | Interpretation::BaseOffsetOf(..) | Interpretation::Predicted(_) => {
+                    (1, [0, 0], 0)
+                }
+                Interpretation::BaseOffset(base) => (2, [base, 0], 1),
+                Interpretation::Delta(initial) => (3, [initial, 0], 1),
+                Interpretation::Default(value) => (4, [value, 0], 1),
+                Interpretation::SectionOffset(n) => (5, [n.into(), 0], 1),
+                Interpretation::Stride(initial, stride) => (6, [initial, stride], 2),
+                Interpretation::SectionStride(n, stride) => (7, [n.into(), stride], 2),
+            },
+        };
+        let [first, second] = values;
+        let width = bytes_for(first, false).max(if count == 2 { bytes_for(second, true) } else { 1 });
+        let nibble = if count == 0 { 0 } else { width << 4 };
+        Self { record, field, property: nibble | code, values, count }
+    }
+}

@@ -1,0 +1,284 @@
+//! Writes a trace record by record: rows for the caller to fill, metadata where a value needs it, chunks and groups
+//! for the container. Both faces write through this.
+//!
+//! Records of one section keep their order. Records of different sections keep theirs only as far as chunks do, unless
+//! [`RecordWriter::keep_order`] asks for a chunk at every change of section.
+
+mod attempt;
+mod element;
+mod metadata;
+mod section;
+mod typed;
+
+use crate::buffer::Buffer;
+use crate::container::{ChunkWriter, ExtentWriter, Order, Sink, WriteOptions};
+use crate::error::{Error, ErrorKind, Result};
+use crate::format::{COMMENT, METADATA, SECTION};
+use crate::group_write::Chunk;
+use crate::predict::SizeRule;
+use crate::reader::FormatRef;
+use crate::row_write::{Attempt, Put};
+use crate::state::State;
+use crate::stream_write::{Segment, StreamWriters};
+pub(crate) use section::SectionWriter;
+use std::collections::HashMap;
+
+/// The container that takes the chunks.
+pub(crate) enum Layout<S: Sink> {
+    /// Version 1.
+    Chunks(Box<ChunkWriter<S>>),
+    /// Version 0.
+    Extents(Box<ExtentWriter<S>>),
+}
+
+/// Writes the records of a trace. [`finish`](Self::finish) must be called; a writer dropped without it says so on
+/// standard error.
+pub struct RecordWriter<S: Sink> {
+    pub(crate) format: FormatRef,
+    pub(crate) layout: Option<Layout<S>>,
+    pub(crate) order: Order,
+    /// Bytes of a metadata value of default width.
+    int_size: usize,
+    pub(crate) sections: Vec<SectionWriter>,
+    pub(crate) streams: StreamWriters,
+    attempt: Attempt,
+    /// The stream element encoded last.
+    element: Buffer,
+    /// Chunks of the group in progress, which wait until the stream sections are known.
+    pub(crate) waiting: Vec<Chunk>,
+    /// Whether chunks have to wait for stream sections at all.
+    pub(crate) waits: bool,
+    pub(crate) group: u32,
+    /// Nothing of the group is in the file yet.
+    pub(crate) group_start: bool,
+    /// Raw bytes in the group so far.
+    pub(crate) group_bytes: usize,
+    interned: HashMap<(usize, Vec<u8>), u64>,
+    pub(crate) chunk_size: usize,
+    /// Raw bytes after which a group ends; without limit where the caller says when, and in version 0.
+    group_size: usize,
+    strict: bool,
+    keep_order: bool,
+    last_section: Option<usize>,
+    pub(crate) records: u64,
+}
+
+impl<S: Sink> RecordWriter<S> {
+    /// Starts a trace.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub fn new(sink: S, format: FormatRef, options: &WriteOptions) -> Result<Self> {
+        let layout = match options.version {
+            0 => Layout::Extents(Box::new(ExtentWriter::new(sink, options, format.tag_width)?)),
+            1 => Layout::Chunks(Box::new(ChunkWriter::new(sink, options, format.dtd.as_bytes())?)),
+            n => {
+                let what = ErrorKind::Invalid { what: "the version to write", found: n.into(), expected: "0 or 1" };
+                return Err(Error::at(0, what));
+            }
+        };
+        let section = |i| {
+            let mut state = State::new(&format, i);
+            // Version 0 cannot say that a model begins anew.
+            let unknown = (options.version == 0).then(SizeRule::default);
+            state.models.set_rule(options.size_rule.or(unknown));
+            SectionWriter::new(state)
+        };
+        let sections = (0..format.sections.len()).map(section).collect();
+        Ok(Self {
+            order: options.order,
+            int_size: options.class.int_size(),
+            sections,
+            streams: StreamWriters::new(&format, options.version == 0),
+            attempt: Attempt::default(),
+            element: Buffer::default(),
+            waiting: Vec::new(),
+            waits: options.version == 1 && format.sections.iter().any(|s| s.stream),
+            group: 0,
+            group_start: true,
+            group_bytes: 0,
+            interned: HashMap::new(),
+            chunk_size: options.chunk_size.clamp(1, crate::container::MAX_RAW_LEN / 2),
+            group_size: if options.version == 0 { usize::MAX } else { options.group_size.max(1) },
+            strict: false,
+            keep_order: false,
+            last_section: None,
+            records: 0,
+            format,
+            layout: Some(layout),
+        })
+    }
+
+    /// Strict: a value that does not fit its leaf's encoding is an error, instead of a metadata record that makes it fit.
+    pub fn set_strict(&mut self, strict: bool) {
+        self.strict = strict;
+    }
+
+    /// Keeps the order of records over sections: a new chunk at every change of section.
+    pub fn set_keep_order(&mut self, keep_order: bool) {
+        self.keep_order = keep_order;
+    }
+
+    /// The format written.
+    #[must_use]
+    pub fn format(&self) -> &FormatRef {
+        &self.format
+    }
+
+    /// Data records written so far.
+    #[must_use]
+    pub fn records_written(&self) -> u64 {
+        self.records
+    }
+
+    /// The state of a section, and the index of the record's first plan.
+    #[cfg(feature = "dynamic")]
+    pub(crate) fn state(&self, section: usize, record: u16) -> Option<(&State, usize)> {
+        let state = &self.sections.get(section)?.state;
+        Some((state, state.plans_of_record(record)?))
+    }
+
+    /// Whether a record of the section can be encoded right away: its chunk and group have room, no change is due.
+    #[inline]
+    fn is_ready(&self, section: usize) -> bool {
+        let Some(writer) = self.sections.get(section) else { return false };
+        self.last_section == Some(section)
+            && writer.out.used < self.chunk_size
+            && !writer.fresh
+            && !writer.state.models.is_outdated()
+            && self.group_bytes + self.streams.held < self.group_size
+    }
+
+    #[inline(never)]
+    fn prepare(&mut self, section: usize, record: u16) -> Result<()> {
+        self.position(section, record)?;
+        self.make_room(section)?;
+        self.put_sticky(section)
+    }
+
+    /// Writes a comment record.
+    ///
+    /// # Errors
+    /// As [`record`](Self::record).
+    pub fn comment(&mut self, section: usize, text: &[u8]) -> Result<()> {
+        self.record(section, COMMENT, |row| {
+            row.number(1, text.len() as u64)?;
+            row.bytes(2, text)
+        })
+    }
+
+    /// Adds user metadata, a JSON object (version 1; version 0 has no place for it).
+    ///
+    /// # Errors
+    /// Text that is no JSON object, a version 0 file; the sink's.
+    pub fn user_metadata(&mut self, json: &str) -> Result<()> {
+        match &mut self.layout {
+            Some(Layout::Chunks(chunks)) => chunks.user_metadata(json),
+            _ => Err(Error::at(0, ErrorKind::Usage("a version 0 file has no place for user metadata"))),
+        }
+    }
+
+    /// Ends the group in progress and starts another (version 1): what follows can be read without what precedes.
+    /// Version 0 has one group: there nothing happens.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub fn start_group(&mut self) -> Result<()> {
+        if self.streams.fixed {
+            return Ok(());
+        }
+        self.group_size = usize::MAX;
+        self.next_group()
+    }
+
+    /// Resets the state of a section inside the group (version 1). Version 0 cannot say so: there state goes on.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub fn reset(&mut self, section: usize) -> Result<()> {
+        if self.streams.fixed {
+            return Ok(());
+        }
+        self.group_size = usize::MAX;
+        if self.format.sections.get(section).is_some_and(|s| s.stream) {
+            // Where nothing was given since the last reset there is nothing to reset.
+            if let Some(writer) = self.streams.streams.get_mut(section)
+                && writer.given.last().is_some_and(|segment| segment.count > 0)
+            {
+                writer.given.push(Segment::default());
+            }
+        } else {
+            self.close_chunk(section)?;
+        }
+        if let Some(writer) = self.sections.get_mut(section) {
+            writer.restart(&self.format);
+        }
+        Ok(())
+    }
+
+    /// Hands on what is written to where it goes. What the group in progress holds is not written yet (version 1), see
+    /// [`start_group`](Self::start_group).
+    ///
+    /// # Errors
+    /// The sink's.
+    pub fn flush(&mut self) -> Result<()> {
+        match &mut self.layout {
+            Some(Layout::Chunks(chunks)) => chunks.flush(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives up: what is in the sink is no whole trace, and nobody is told.
+    pub fn abandon(mut self) {
+        self.layout = None;
+    }
+
+    fn position(&self, section: usize, record: u16) -> Result<usize> {
+        let listed = self.format.sections.get(section).filter(|s| !s.stream).map(|s| &s.records);
+        let position = listed.and_then(|r| r.iter().position(|&r| r == record));
+        let position = position.filter(|_| record != SECTION && record != METADATA);
+        position.ok_or_else(no_such_record)
+    }
+
+    /// Before a record: a chunk that is full is closed, a group that is full ended.
+    fn make_room(&mut self, section: usize) -> Result<()> {
+        if self.keep_order && self.last_section.is_some_and(|last| last != section) {
+            self.close_chunk(self.last_section.unwrap_or(section))?;
+        }
+        self.last_section = Some(section);
+        let length = self.sections.get(section).map_or(0, |s| s.out.used);
+        if length >= self.chunk_size {
+            self.close_chunk(section)?;
+        }
+        if self.sections.get(section).is_some_and(|s| s.state.models.is_outdated()) {
+            self.close_chunk(section)?;
+            if let Some(writer) = self.sections.get_mut(section) {
+                writer.restart(&self.format);
+            }
+        }
+        let held = self.group_bytes + self.streams.held;
+        if held >= self.group_size {
+            self.next_group()?;
+        }
+        Ok(())
+    }
+
+    fn number(&self, section: usize) -> Option<u8> {
+        self.format.sections.get(section).map(|s| s.number)
+    }
+}
+
+#[cold]
+fn no_such_record() -> Error {
+    Error::at(0, ErrorKind::Usage("the section has no such data record"))
+}
+
+impl<S: Sink> Drop for RecordWriter<S> {
+    fn drop(&mut self) {
+        if self.layout.is_some() && !std::thread::panicking() {
+            eprintln!(
+                "metatf: a trace writer was dropped without finish(): the trace has no index, and records may be missing"
+            );
+        }
+    }
+}

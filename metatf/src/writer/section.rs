@@ -1,0 +1,72 @@
+//! One section of a trace that is written: its state, and its records that are not in a chunk yet.
+
+use crate::buffer::Buffer;
+use crate::format::Format;
+use crate::hindsight::Log;
+use crate::state::{Change, State};
+
+/// One section of a trace being written.
+pub(crate) struct SectionWriter {
+    pub(crate) state: State,
+    /// Encoded records that are not in a chunk yet.
+    pub(crate) out: Buffer,
+    /// Where the records in `out` end, metadata records and comments counted.
+    pub(crate) ends: Vec<u32>,
+    /// Data records in `out`.
+    pub(crate) records: u32,
+    /// What a heap's model was given in this group, while it may turn out that it should have known more.
+    pub(crate) log: Option<Box<Log>>,
+    /// Chunks of this group that are closed.
+    pub(crate) closed: u32,
+    /// The next chunk resets the state.
+    pub(crate) reset: bool,
+    /// Changes to make again after every reset: record, leaf, whether it is for all leaves of the name, change.
+    pub(super) sticky: Vec<(u16, u8, bool, Change)>,
+    /// The sticky changes are due.
+    pub(super) fresh: bool,
+}
+
+impl SectionWriter {
+    pub(super) fn new(state: State) -> Self {
+        Self {
+            state,
+            out: Buffer::default(),
+            ends: Vec::new(),
+            records: 0,
+            log: None,
+            closed: 0,
+            reset: true,
+            sticky: Vec::new(),
+            fresh: false,
+        }
+    }
+
+    /// A record ends here.
+    #[inline]
+    pub(super) fn note_end(&mut self) {
+        // A chunk has at most 64 MiB.
+        self.ends.push(u32::try_from(self.out.used).unwrap_or(u32::MAX));
+    }
+
+    /// The next chunk starts from the DTD's state.
+    pub(crate) fn restart(&mut self, format: &Format) {
+        self.state.reset(format);
+        self.log = None;
+        self.reset = true;
+        self.fresh = true;
+    }
+
+    /// A group starts: it may turn out that its heap's model should know what is live.
+    pub(crate) fn restart_group(&mut self, format: &Format) {
+        let new = self.state.models.live();
+        let live = match self.log.take() {
+            Some(log) => log.after(&self.state.model_cells, new),
+            None => new,
+        };
+        self.restart(format);
+        self.closed = 0;
+        if live.iter().any(|(_, objects)| !objects.is_empty()) {
+            self.log = Some(Box::new(Log::new(live)));
+        }
+    }
+}
