@@ -155,6 +155,9 @@ fn run() -> Result<()> {
     check("plain, written", 1000, same, |events| {
         Ok(plain::write(events, &stored(), Fit::Strict, true, room(events))?)
     })?;
+    check("plain, written at once", 1000, same, |events| {
+        Ok(plain::write_all(events, &stored(), Fit::Strict, true, room(events))?)
+    })?;
     check("widening", 1000, same, |events| Ok(plain::write(events, &stored(), Fit::Widen, false, room(events))?))?;
     check("split, written", 1000, same, |events| {
         Ok(split::write(events, &stored(), Fit::Widen, false, room(events))?)

@@ -39,6 +39,8 @@ fn hatf() {
     let events = some().unwrap();
     let trace = hatf10::plain_trace(&events).unwrap();
     let best = hatf10::best_trace(&trace).unwrap();
+    let at_once = |fit| plain::write_all(&events, &hatf10::stored(), fit, true, Vec::new()).unwrap();
+    assert!(at_once(Fit::Strict) == trace && at_once(Fit::Widen) == trace, "all at once, the trace is the same");
     let (sum, one, counts) = (events::sum(&events), events::alloc_sizes(&events), events::counts(&events));
     assert!(best.len() * 10 < trace.len() * 8, "metadata makes it smaller");
     let chunks = hand::best::chunks(&best).unwrap();

@@ -9,17 +9,33 @@ const AHEAD: usize = 16 << 10;
 pub(crate) struct Buffer {
     /// Those in use, and room.
     pub(crate) bytes: Vec<u8>,
-    /// How many are in use.
+    /// Where those in use begin: not at 0 where the memory is lent by a sink.
+    pub(crate) start: usize,
+    /// Where they end.
     pub(crate) used: usize,
 }
 
 impl Buffer {
     pub(crate) fn is_empty(&self) -> bool {
-        self.used == 0
+        self.used == self.start
+    }
+
+    /// How many bytes are in use.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.used - self.start
     }
 
     pub(crate) fn in_use(&self) -> &[u8] {
-        self.bytes.get(..self.used).unwrap_or_default()
+        self.bytes.get(self.start..self.used).unwrap_or_default()
+    }
+
+    /// Sees to room behind the bytes in use for `least` more, and some.
+    #[inline]
+    pub(crate) fn see_to(&mut self, least: usize) {
+        if self.bytes.len().saturating_sub(self.used) <= least {
+            fill(&mut self.bytes, self.used, least);
+        }
     }
 
     /// Appends bytes.
@@ -30,16 +46,22 @@ impl Buffer {
         }
     }
 
-    /// The bytes in use; the buffer is empty then.
+    /// The bytes up to the last one in use; the buffer is empty then.
     pub(crate) fn take(&mut self) -> Vec<u8> {
         self.bytes.truncate(self.used);
-        self.used = 0;
+        (self.start, self.used) = (0, 0);
         std::mem::take(&mut self.bytes)
     }
 
     /// Takes a vector's memory over.
     pub(crate) fn reuse(&mut self, bytes: Vec<u8>) {
-        *self = Self { bytes, used: 0 };
+        *self = Self { bytes, start: 0, used: 0 };
+    }
+
+    /// Takes a vector's memory over, behind what is in it.
+    pub(crate) fn go_on_in(&mut self, bytes: Vec<u8>) {
+        let start = bytes.len();
+        *self = Self { bytes, start, used: start };
     }
 }
 

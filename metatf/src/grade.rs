@@ -121,6 +121,12 @@ impl Grades {
         }
     }
 
+    /// Positions of records whose grade is `STORED`, by bit.
+    #[inline]
+    pub(crate) fn stored(&self) -> u64 {
+        self.stored
+    }
+
     /// Positions of records whose grade is not general, by bit.
     #[inline]
     pub(crate) fn straight(&self) -> u64 {

@@ -10,8 +10,7 @@ use crate::writer::{Layout, RecordWriter};
 /// A finished chunk of a tagged section.
 pub(crate) struct Chunk {
     pub(crate) section: usize,
-    reset: bool,
-    records: u32,
+    spec: ChunkSpec,
     pub(crate) raw: Vec<u8>,
     ends: Vec<u32>,
 }
@@ -20,42 +19,44 @@ impl<S: Sink> RecordWriter<S> {
     /// Ends the chunk of a section, if it holds anything.
     pub(crate) fn close_chunk(&mut self, section: usize) -> Result<()> {
         let Some(writer) = self.sections.get_mut(section).filter(|s| !s.out.is_empty()) else { return Ok(()) };
-        let (raw, ends) = (writer.out.take(), std::mem::take(&mut writer.ends));
-        let chunk = Chunk { section, reset: writer.reset, records: writer.records, raw, ends };
+        let spec = ChunkSpec {
+            section: self.format.sections.get(section).map_or(0, |s| s.number),
+            reset: writer.reset,
+            group_start: false,
+            shared: false,
+            width: 0,
+            element: 0,
+            records: writer.records,
+            group: self.group,
+        };
+        self.records += u64::from(writer.records);
+        self.group_bytes += writer.out.len();
+        writer.until = 0;
         writer.reset = false;
         writer.closed += 1;
         writer.records = 0;
-        self.group_bytes += chunk.raw.len();
+        if self.lent == Some(section) {
+            let spec = ChunkSpec { group_start: std::mem::take(&mut self.group_start), ..spec };
+            return self.close_lent(section, spec);
+        }
+        let (raw, ends) = (writer.out.take(), std::mem::take(&mut writer.ends));
         if self.waits {
-            self.waiting.push(chunk);
+            self.waiting.push(Chunk { section, spec, raw, ends });
             return Ok(());
         }
-        self.put_chunk(&chunk)?;
+        self.put_part(spec, &raw, &ends)?;
         // The buffer is used again.
         if let Some(writer) = self.sections.get_mut(section) {
-            writer.out.reuse(chunk.raw);
-            writer.ends = chunk.ends;
+            writer.out.reuse(raw);
+            writer.ends = ends;
             writer.ends.clear();
         }
         Ok(())
     }
 
-    fn put_chunk(&mut self, chunk: &Chunk) -> Result<()> {
-        let spec = ChunkSpec {
-            section: self.format.sections.get(chunk.section).map_or(0, |s| s.number),
-            reset: chunk.reset,
-            group_start: false,
-            shared: false,
-            width: 0,
-            element: 0,
-            records: chunk.records,
-            group: self.group,
-        };
-        self.put_part(spec, &chunk.raw, &chunk.ends)
-    }
-
     /// Hands a chunk of the group to the container; the group's first one starts it.
     fn put_part(&mut self, spec: ChunkSpec, raw: &[u8], ends: &[u32]) -> Result<()> {
+        self.give_back();
         let group_start = !spec.shared && std::mem::take(&mut self.group_start);
         match &mut self.layout {
             Some(Layout::Chunks(chunks)) => chunks.data_records(ChunkSpec { group_start, ..spec }, raw, ends),
@@ -101,7 +102,7 @@ impl<S: Sink> RecordWriter<S> {
             self.put_stream(section)?;
         }
         for chunk in std::mem::take(&mut self.waiting) {
-            self.put_chunk(&chunk)?;
+            self.put_part(chunk.spec, &chunk.raw, &chunk.ends)?;
         }
         Ok(())
     }
@@ -244,6 +245,7 @@ impl<S: Sink> RecordWriter<S> {
     /// The sink's; elements that were given and disagree with what records took from them.
     pub fn finish(mut self) -> Result<S> {
         let ended = self.end_group();
+        self.give_back();
         let layout = self.layout.take();
         ended?;
         match layout {

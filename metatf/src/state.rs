@@ -337,8 +337,9 @@ impl State {
     /// The plan of a numeric leaf by its setting. True where that is news for those it shares its previous value with.
     fn make(&mut self, format: &Format, index: usize, leaf: &Leaf) -> bool {
         let Some(setting) = self.settings.get(index).copied() else { return false };
-        let width = if setting.interpretation.stores() { setting.width } else { 0 };
-        let mask = if width == 0 { 0 } else { u64::MAX >> (64 - 8 * u32::from(width.min(8))) };
+        // Over 8 there is none; straight writers count on that.
+        let width = if setting.interpretation.stores() { setting.width.min(8) } else { 0 };
+        let mask = if width == 0 { 0 } else { u64::MAX >> (64 - 8 * u32::from(width)) };
         let top = mask ^ (mask >> 1);
         let reference = match setting.interpretation {
             Interpretation::BaseOffsetOf(record, leaf) => self.last_cell(format, record, leaf),

@@ -2,12 +2,14 @@
 
 use crate::columns::Cursors;
 use crate::runtime;
-use metatf::Error;
 use metatf::columns::Columns;
-use metatf::container::{Reader, WriteOptions};
+use metatf::container::{Codec, Reader, Sink, WriteOptions};
 use metatf::dynamic::{JsonOptions, Schema, Trace};
 use metatf::reader::Event;
 use metatf::typed::{DataRecord, Protocol, TraceOptions, Writer};
+use metatf::{Error, ErrorKind};
+use std::io::Cursor;
+use std::path::Path;
 
 /// What is done with a trace by every generated reader.
 type Check = fn(&[u8]);
@@ -47,6 +49,17 @@ pub fn number_of(vector: &str) -> Option<usize> {
     modules::all().iter().position(|(name, _)| *name == vector)
 }
 
+/// The DTD of the generated reader of this number.
+///
+/// # Panics
+/// The vector is gone.
+#[must_use]
+pub fn schema(number: usize) -> Schema {
+    let (vector, _) = modules::all()[number];
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors/good").join(vector).join("format.dtd");
+    Schema::parse("format.dtd", &std::fs::read(path).expect("code was generated from it")).expect("likewise")
+}
+
 /// Reads a trace with the generated reader of this number, writes what it gives with the generated writer, and holds
 /// both against the universal reader.
 ///
@@ -67,18 +80,23 @@ where
     let Ok(mut typed) = TraceOptions::new().from_slice::<P>(trace) else { return };
     let mut writer = Writer::<Vec<u8>, P>::with_options(Vec::new(), &WriteOptions::default()).expect("memory");
     writer.set_keep_order(true);
-    let mut records = 0_u64;
+    let mut records = Vec::new();
     let end = loop {
         match typed.next_owned() {
             Ok(Some(record)) => {
                 writer.write(&record).expect("what was read can be written");
-                records += 1;
+                records.push(record);
             }
             Ok(None) => break Ok(()),
             Err(error) => break Err(error),
         }
     };
     let written = writer.finish().expect("memory takes anything");
+    assert!(written == at_once::<P>(&records, &WriteOptions::default(), false), "`write_all` writes something else");
+    let small = WriteOptions { chunk_size: 100, group_size: 1000, codec: Codec::Stored, ..WriteOptions::default() };
+    let strict = one_by_one::<P>(&records, &small, true);
+    assert!(strict == at_once::<P>(&records, &small, true), "a strict `write_all` writes something else");
+    let records = records.len() as u64;
     let (looped, looped_end) = in_loops::<P>(trace);
     assert_eq!(end, looped_end, "after {records} records");
     assert!(written == looped, "`for_each` gives other records than `next`");
@@ -114,6 +132,53 @@ where
     assert_eq!(end, universal_end, "after {records} records");
     let again = runtime::json(&schema, &written, JsonOptions::default()).expect("what was written can be read");
     assert_eq!(String::from_utf8(lines).expect("JSON"), again, "after {records} records");
+}
+
+fn writer<P: Protocol, S: Sink + Default>(options: &WriteOptions, strict: bool) -> Writer<S, P> {
+    let mut writer = Writer::with_options(S::default(), options).expect("memory");
+    writer.set_keep_order(true);
+    writer.set_strict(strict);
+    writer
+}
+
+/// Whether a writer refuses a value, as a strict one may.
+fn refused(written: metatf::Result<()>) -> bool {
+    let refused = |error: &Error| matches!(error.kind, ErrorKind::DoesNotFit { .. });
+    assert!(written.as_ref().err().is_none_or(refused), "{written:?}");
+    written.is_err()
+}
+
+/// The records by `write`, but for those that are refused.
+fn one_by_one<P: Protocol>(records: &[P::Record<Vec<u8>>], options: &WriteOptions, strict: bool) -> Vec<u8>
+where
+    P::Record<Vec<u8>>: DataRecord,
+{
+    let mut writer = writer::<P, Cursor<Vec<u8>>>(options, strict);
+    for record in records {
+        let before = writer.records_written();
+        let written = !refused(writer.write(record));
+        assert_eq!(writer.records_written(), before + u64::from(written));
+    }
+    writer.finish().expect("memory takes anything").into_inner()
+}
+
+/// The records by `write_all`, begun anew behind those that are refused.
+fn at_once<P: Protocol>(records: &[P::Record<Vec<u8>>], options: &WriteOptions, strict: bool) -> Vec<u8>
+where
+    P::Record<Vec<u8>>: DataRecord,
+{
+    let mut writer = writer::<P, Vec<u8>>(options, strict);
+    let mut left = records;
+    loop {
+        let before = writer.records_written();
+        let stopped = refused(writer.write_all(left));
+        let written = usize::try_from(writer.records_written() - before).expect("not so many");
+        assert_eq!(stopped, written < left.len(), "only an error stops it, and it stops at one");
+        if !stopped {
+            return writer.finish().expect("memory takes anything");
+        }
+        left = &left[written + 1..];
+    }
 }
 
 /// The records written again as `try_for_each` and, where that was left, `next` give them, and the error that ended it.

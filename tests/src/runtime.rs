@@ -3,7 +3,7 @@
 use crate::columns;
 use crate::random::Action;
 use crate::{Seen, Value, What};
-use metatf::container::{Reader, WriteOptions};
+use metatf::container::{Reader, Sink, WriteOptions};
 use metatf::dynamic::{Datum, JsonOptions, Line, Schema, Tape, Trace, Writer};
 use metatf::reader::Event;
 use metatf::{ContentRow, Error, ErrorKind, Result, Row};
@@ -52,7 +52,7 @@ fn values(tape: &Tape) -> Vec<Value> {
 ///
 /// # Errors
 /// The writer's.
-pub fn perform(writer: &mut Writer<Vec<u8>>, action: &Action) -> Result<()> {
+pub fn perform<S: Sink>(writer: &mut Writer<S>, action: &Action) -> Result<()> {
     match action {
         Action::Record(section, record, values) => writer.write(&Line::Record(*section, *record), &tape(values)),
         Action::Element(section, shared, values) => writer.element(*section, *shared, &tape(values)).map(drop),

@@ -3,12 +3,13 @@
 mod common;
 
 use common::{config, seed};
-use metatf::container::WriteOptions;
+use metatf::container::{Codec, WriteOptions};
 use metatf::dynamic::Writer;
 use metatf::{Error, ErrorKind};
 use metatf_tests::random::{Action, Choices, Limits, actions, dtd_with, options};
 use metatf_tests::{Seen, What, runtime};
 use proptest::prelude::*;
+use std::io::Cursor;
 
 proptest! {
     #![proptest_config(config(150))]
@@ -46,5 +47,41 @@ proptest! {
         let records = |seen: Vec<Seen>| seen.into_iter().filter(|s| !matches!(s.what, What::Section(_) | What::Group(_)));
         let plain = |seen: Vec<Seen>| records(seen).map(|s| Seen { offset: 0, ..s }).collect::<Vec<_>>();
         prop_assert_eq!(plain(again), plain(seen));
+    }
+
+    /// What is stored as it is is made in the memory that it goes to, with the same bytes as anywhere else.
+    #[test]
+    fn a_sink_that_is_memory_gets_the_same(seed in seed(400, 500), json in 0_usize..200) {
+        let text = dtd_with(&mut Choices::new(&seed.dtd), seed.features());
+        let schema = runtime::schema(&text);
+        let wanted = actions(&mut Choices::new(&seed.data), &schema.dtd, Limits { actions: 200, changes: true });
+        let options = WriteOptions { codec: Codec::Stored, ..options(&mut Choices::new(&seed.options)) };
+        let mut memory = Writer::new(Vec::new(), &schema, &options).unwrap();
+        let mut other = Writer::new(Cursor::new(Vec::new()), &schema, &options).unwrap();
+        for (n, action) in wanted.iter().enumerate() {
+            prop_assert_eq!(runtime::perform(&mut memory, action), runtime::perform(&mut other, action));
+            if n == json {
+                let json = r#"{"between":"chunks"}"#;
+                prop_assert_eq!(memory.inner().user_metadata(json), other.inner().user_metadata(json));
+            }
+        }
+        prop_assert!(memory.finish().unwrap() == other.finish().unwrap().into_inner(), "{}", text);
+    }
+
+    /// A writer that is given up leaves whole chunks in memory, and nothing else.
+    #[test]
+    fn what_is_given_up_is_cut_at_a_chunk(seed in seed(400, 500)) {
+        let schema = runtime::schema(&dtd_with(&mut Choices::new(&seed.dtd), seed.features()));
+        let wanted = actions(&mut Choices::new(&seed.data), &schema.dtd, Limits { actions: 100, changes: true });
+        let options = WriteOptions { codec: Codec::Stored, ..options(&mut Choices::new(&seed.options)) };
+        let (mut memory, mut other) = (b"before".to_vec(), Cursor::new(Vec::new()));
+        let mut in_memory = Writer::new(&mut memory, &schema, &options).unwrap();
+        let mut elsewhere = Writer::new(&mut other, &schema, &options).unwrap();
+        for action in &wanted {
+            prop_assert_eq!(runtime::perform(&mut in_memory, action), runtime::perform(&mut elsewhere, action));
+        }
+        in_memory.abandon();
+        elsewhere.abandon();
+        prop_assert_eq!(memory, [b"before", &other.into_inner()[..]].concat());
     }
 }

@@ -30,8 +30,14 @@ pub(crate) fn run(suite: &mut Suite, input: &Input) -> Result<()> {
     })?;
     table.row("hand-written loop, plain HATF 1.0", [base, Cell::Ratio(1.0), Cell::Number(out.len() as f64 / records)]);
 
-    let ways: [(&str, &str, Write); 9] = [
+    let ways: [(&str, &str, Write); 11] = [
         ("strict", "plain HATF 1.0, strict", |e, out| plain::write(e, &stored(), Fit::Strict, true, out)),
+        ("strict-at-once", "plain HATF 1.0, strict, all at once", |e, out| {
+            plain::write_all(e, &stored(), Fit::Strict, true, out)
+        }),
+        ("widening-at-once", "plain HATF 1.0, widening, all at once", |e, out| {
+            plain::write_all(e, &stored(), Fit::Widen, true, out)
+        }),
         ("widening", "plain HATF 1.0, widening", |e, out| plain::write(e, &stored(), Fit::Widen, true, out)),
         ("version-0", "plain HATF 1.0, version 0", |e, out| {
             plain::write(e, &WriteOptions { version: 0, ..stored() }, Fit::Widen, true, out)

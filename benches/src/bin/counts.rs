@@ -82,6 +82,13 @@ const LOOPS: &[Loop] = &[
         Ok(out)
     }),
     writing!("plain, strict, written", |events, out| plain::write(events, &stored(), Fit::Strict, true, out)),
+    writing!("plain, strict, written at once", |events, out| plain::write_all(
+        events,
+        &stored(),
+        Fit::Strict,
+        true,
+        out
+    )),
     writing!("plain, widening, written", |events, out| plain::write(events, &stored(), Fit::Widen, true, out)),
     writing!("`heap.dtd`, written", |events, out| heap::model::write(events, &heap::options(), out)),
 ];

@@ -43,8 +43,25 @@ macro_rules! format {
 
             const NOTHING: &[u8] = &[];
 
-            /// Writes the events; fields that they do not have are as the DTD gives them. `wide`: addresses take 8 bytes from the
-            /// start.
+            /// A writer. `wide`: addresses take 8 bytes from the start.
+            fn start(
+                options: &WriteOptions,
+                fit: Fit,
+                wide: bool,
+                mut out: Vec<u8>,
+            ) -> metatf::Result<Writer<Vec<u8>>> {
+                out.clear();
+                let mut writer = Writer::with_options(out, options)?;
+                writer.set_strict(fit == Fit::Strict);
+                let leaves = [("alloc", "address"), ("realloc", "address"), ("realloc", "address_2"), ("free", "address")];
+                for (record, leaf) in leaves.into_iter().filter(|_| wide) {
+                    writer.set("heap", record, leaf, Change::Width(8))?;
+                }
+                Ok(writer)
+            }
+
+            /// Writes the events one by one; fields that they do not have are as the DTD gives them. `wide`: addresses take 8
+            /// bytes from the start.
             ///
             /// # Errors
             /// A strict writer's, for a value that does not fit.
@@ -53,15 +70,9 @@ macro_rules! format {
                 options: &WriteOptions,
                 fit: Fit,
                 wide: bool,
-                mut out: Vec<u8>,
+                out: Vec<u8>,
             ) -> metatf::Result<Vec<u8>> {
-                out.clear();
-                let mut writer = Writer::with_options(out, options)?;
-                writer.set_strict(fit == Fit::Strict);
-                let leaves = [("alloc", "address"), ("realloc", "address"), ("realloc", "address_2"), ("free", "address")];
-                for (record, leaf) in leaves.into_iter().filter(|_| wide) {
-                    writer.set("heap", record, leaf, Change::Width(8))?;
-                }
+                let mut writer = start(options, fit, wide, out)?;
                 let (time, thread, heap, vfield) = (0, 0, 0, NOTHING);
                 for event in events {
                     match *event {
@@ -74,6 +85,29 @@ macro_rules! format {
                         Event::Free { address } => writer.free(&Free { address, time, thread, heap, vfield })?,
                     }
                 }
+                writer.finish()
+            }
+
+            /// As [`write`], by one call for all.
+            ///
+            /// # Errors
+            /// As for [`write`].
+            pub fn write_all(
+                events: &[Event],
+                options: &WriteOptions,
+                fit: Fit,
+                wide: bool,
+                out: Vec<u8>,
+            ) -> metatf::Result<Vec<u8>> {
+                let mut writer = start(options, fit, wide, out)?;
+                let (time, thread, heap, vfield) = (0, 0, 0, NOTHING);
+                writer.write_all(events.iter().map(|event| match *event {
+                    Event::Alloc { size, address } => Heap::Alloc(Alloc { size, address, time, thread, heap, vfield }),
+                    Event::Realloc { old, address, .. } => {
+                        Heap::Realloc(Realloc { address: old, address_2: address, time, thread, heap, vfield })
+                    }
+                    Event::Free { address } => Heap::Free(Free { address, time, thread, heap, vfield }),
+                }))?;
                 writer.finish()
             }
 

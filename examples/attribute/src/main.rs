@@ -27,6 +27,16 @@ fn main() -> metatf::Result<()> {
     let first: Option<Record> = trace.next()?.map(|record| record.to_owned());
     // endregion
     assert_eq!(first.as_ref(), records.first());
+
+    // region: write_all
+    // Records of any types, from a list or as an iterator makes them.
+    let mut copy = Writer::new(Cursor::new(Vec::new()))?;
+    copy.write_all(&records)?;
+    let submits = (2..=1000).map(|job| Submit { time: 9000 + job, job, vfield: b"compress".as_slice() });
+    copy.write_all(submits.map(Queue::Submit))?;
+    // endregion
+    assert_eq!(copy.records_written(), 1001);
+    copy.finish()?;
     for record in trace {
         assert_eq!(Some(&record?), records.last());
     }

@@ -55,7 +55,7 @@ impl Content<'_> {
 }
 
 impl Encoded {
-    fn plain(raw: &[u8]) -> Self {
+    pub(super) fn plain(raw: &[u8]) -> Self {
         Self { codec: super::codec::STORED, filter: 0, filtered_len: 0, length: raw.len() }
     }
 

@@ -115,6 +115,20 @@ impl WriteOptions {
         self.section_options.get(&number).copied().unwrap_or((self.codec, self.filter))
     }
 
+    /// Whether a filter may want to know where the records of a section end.
+    pub(crate) fn wants_ends(&self, number: u8) -> bool {
+        let (codec, filter) = self.of_section(number);
+        match filter {
+            Filter::None | Filter::Transpose => false,
+            Filter::Phrases | Filter::Tails => self.version == 1,
+            // What is stored as it is takes no filter, unless a codec is looked for.
+            Filter::Auto => {
+                let trial = self.trial.is_some() && !self.section_options.contains_key(&number);
+                self.version == 1 && (codec != Codec::Stored || trial)
+            }
+        }
+    }
+
     /// The file header, without a section table.
     pub(crate) fn header(&self, version: u8) -> Result<Header> {
         if self.dtd_url.len() > 255 {

@@ -22,6 +22,12 @@ pub trait Sink: Write {
         let _ = (at, bytes);
         Err(io::ErrorKind::Unsupported.into())
     }
+
+    /// The memory that the sink is, if it is nothing else: what is appended to it is written. Chunks that are stored as they
+    /// are get made there.
+    fn memory(&mut self) -> Option<&mut Vec<u8>> {
+        None
+    }
 }
 
 /// Any writer that can seek, as a sink that can be overwritten.
@@ -92,6 +98,10 @@ impl Sink for Vec<u8> {
         place.copy_from_slice(bytes);
         Ok(())
     }
+
+    fn memory(&mut self) -> Option<&mut Vec<u8>> {
+        Some(self)
+    }
 }
 
 impl<S: Sink + ?Sized> Sink for &mut S {
@@ -101,6 +111,10 @@ impl<S: Sink + ?Sized> Sink for &mut S {
 
     fn overwrite(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
         (**self).overwrite(at, bytes)
+    }
+
+    fn memory(&mut self) -> Option<&mut Vec<u8>> {
+        (**self).memory()
     }
 }
 

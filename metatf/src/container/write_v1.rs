@@ -5,7 +5,7 @@ use super::chunk::{self, ChunkHeader};
 use super::encode::{Content, Encoded, Encoder};
 use super::header::{Class, Header, INTS_AT};
 use super::index::{self, ChunkInfo};
-use super::options::{Codec, WriteOptions, representable};
+use super::options::{Codec, Filter, WriteOptions, representable};
 #[cfg(feature = "parallel")]
 use super::packers::Packers;
 use super::sink::Sink;
@@ -105,13 +105,22 @@ impl<S: Sink> ChunkWriter<S> {
         if ends.last().is_some_and(|&end| end as usize != raw.len()) || !ends.is_sorted() {
             return Err(Error::at(self.pos, ErrorKind::Usage("records that do not end where their chunk does")));
         }
+        let header = self.data_header(spec)?;
+        let element = if spec.width > 0 { spec.width } else { spec.element };
+        let content = Content { raw, element, ends };
+        let how = self.how(spec.section);
+        self.chunk(header, &how, &content)?;
+        self.bases[usize::from(spec.section)] += raw.len() as u64;
+        Ok(())
+    }
+
+    /// The header of a data chunk, as far as it says what is in it.
+    fn data_header(&self, spec: ChunkSpec) -> Result<ChunkHeader> {
         if spec.shared && (spec.group_start || !spec.reset || spec.group != 0) || spec.group_start && !spec.reset {
             return Err(Error::at(self.pos, ErrorKind::Usage("a chunk's flags do not go together")));
         }
-        let element = if spec.width > 0 { spec.width } else { spec.element };
         let flag = |on: bool, bit: u8| if on { bit } else { 0 };
-        let base = self.bases[usize::from(spec.section)];
-        let header = ChunkHeader {
+        Ok(ChunkHeader {
             section: spec.section,
             kind: chunk::DATA,
             flags: flag(spec.reset, chunk::RESET)
@@ -120,13 +129,51 @@ impl<S: Sink> ChunkWriter<S> {
             width: spec.width,
             nrecords: spec.records,
             group: spec.group,
-            base,
+            base: self.bases[usize::from(spec.section)],
             ..ChunkHeader::default()
-        };
-        let content = Content { raw, element, ends };
-        let how = self.how(spec.section);
-        self.chunk(header, &how, &content)?;
-        self.bases[usize::from(spec.section)] = base + raw.len() as u64;
+        })
+    }
+
+    /// The sink's memory, a chunk header's room at its end, for content of a section to be put behind. None where the sink is no
+    /// memory, or the content may be stored in another form. Nothing can be written until it is [given
+    /// back](Self::lay_lent).
+    pub(crate) fn lend(&mut self, section: u8) -> Option<Vec<u8>> {
+        let how = self.how(section);
+        let plain =
+            how.codec == Codec::Stored && matches!(how.filter, Filter::None | Filter::Auto) && how.trial.is_none();
+        #[cfg(feature = "parallel")]
+        let plain = plain && self.packers.is_none();
+        let mut memory = std::mem::take(self.sink.memory().filter(|_| plain)?);
+        memory.resize(memory.len() + chunk::LEN, 0);
+        Some(memory)
+    }
+
+    /// Gives lent memory back, with a data chunk whose content begins at `start` and goes on to the end; with none, without
+    /// the room for its header. So it is on an error.
+    ///
+    /// # Errors
+    /// As [`data`](Self::data).
+    pub(crate) fn lay_lent(&mut self, spec: Option<ChunkSpec>, mut memory: Vec<u8>, start: usize) -> Result<()> {
+        let laid = spec.map(|spec| self.head_lent(spec, &mut memory, start));
+        if !matches!(laid, Some(Ok(()))) {
+            memory.truncate(start.saturating_sub(chunk::LEN));
+        }
+        if let Some(sink) = self.sink.memory() {
+            *sink = memory;
+        }
+        laid.unwrap_or(Ok(()))
+    }
+
+    /// Writes the header of a chunk in lent memory.
+    fn head_lent(&mut self, spec: ChunkSpec, memory: &mut [u8], start: usize) -> Result<()> {
+        let header = self.data_header(spec)?;
+        let nothing = Error::at(self.pos, ErrorKind::Usage("memory that was not lent"));
+        let (head, payload) = memory.split_at_mut_checked(start).ok_or(nothing)?;
+        let header = ChunkHeader { raw_len: self.raw_len(payload)?, ..header };
+        let header = self.complete(header, &Encoded::plain(payload), 0, payload)?;
+        *head.last_chunk_mut().ok_or(nothing)? = header.emit(payload);
+        self.bases[usize::from(spec.section)] += payload.len() as u64;
+        self.laid(&header);
         Ok(())
     }
 
@@ -206,10 +253,7 @@ impl<S: Sink> ChunkWriter<S> {
 
     /// Writes a chunk, or gives it to a thread. Of `header` the fields count that say what is in it, not how it is stored.
     fn chunk(&mut self, header: ChunkHeader, how: &How, content: &Content<'_>) -> Result<()> {
-        let limit = Error::at(self.pos, ErrorKind::Limit("64 MiB of content in a chunk"));
-        let raw_len =
-            u32::try_from(content.raw.len()).ok().filter(|_| content.raw.len() <= MAX_RAW_LEN).ok_or(limit)?;
-        let header = ChunkHeader { raw_len, ..header };
+        let header = ChunkHeader { raw_len: self.raw_len(content.raw)?, ..header };
         #[cfg(feature = "parallel")]
         if self.packers.is_some() {
             return self.give(header, how, content);
@@ -222,6 +266,11 @@ impl<S: Sink> ChunkWriter<S> {
         let laid = self.lay(header, &encoded, content.element, encoder.payload(&encoded, content.raw));
         self.encoder = encoder;
         laid
+    }
+
+    fn raw_len(&self, raw: &[u8]) -> Result<u32> {
+        let limit = Error::at(self.pos, ErrorKind::Limit("64 MiB of content in a chunk"));
+        u32::try_from(raw.len()).ok().filter(|_| raw.len() <= MAX_RAW_LEN).ok_or(limit)
     }
 
     /// Gives a chunk to a thread, and lays down those that are done.
@@ -258,10 +307,19 @@ impl<S: Sink> ChunkWriter<S> {
 
     /// Puts a chunk into the file.
     fn lay(&mut self, header: ChunkHeader, encoded: &Encoded, element: u8, payload: &[u8]) -> Result<()> {
+        let header = self.complete(header, encoded, element, payload)?;
+        self.sink.write_all(&header.emit(payload))?;
+        self.sink.write_all(payload)?;
+        self.laid(&header);
+        Ok(())
+    }
+
+    /// A chunk's header with what says how it is stored.
+    fn complete(&self, header: ChunkHeader, encoded: &Encoded, element: u8, payload: &[u8]) -> Result<ChunkHeader> {
         let limit = |_| Error::at(self.pos, ErrorKind::Limit("64 MiB of content in a chunk"));
         let common = self.common()?;
         let stored_len = u32::try_from(payload.len());
-        let header = ChunkHeader {
+        Ok(ChunkHeader {
             codec: encoded.codec,
             filter: encoded.filter,
             width: if encoded.filter == chunk::TRANSPOSE { element } else { header.width },
@@ -271,11 +329,12 @@ impl<S: Sink> ChunkWriter<S> {
             sequence: common.sequence,
             stored_len: stored_len.map_err(|_| Error::at(self.pos, ErrorKind::Limit("a chunk of 4 GiB")))?,
             ..header
-        };
-        self.sink.write_all(&header.emit(payload))?;
-        self.sink.write_all(payload)?;
-        self.entries.push(ChunkInfo::of(&header, self.pos));
+        })
+    }
+
+    /// A chunk is in the file.
+    fn laid(&mut self, header: &ChunkHeader) {
+        self.entries.push(ChunkInfo::of(header, self.pos));
         self.pos += header.total_len();
-        Ok(())
     }
 }

@@ -65,11 +65,8 @@ macro_rules! __metatf_sections {
                 match *self { $(Self::$top(ref section) => $crate::typed::DataRecord::place(section),)* }
             }
 
-            #[inline]
-            fn put<__W: $crate::container::Sink>(
-                &self,
-                writer: &mut $crate::RecordWriter<__W>,
-            ) -> $crate::Result<()> {
+            #[inline(always)]
+            fn put<__W: $crate::typed::Puts>(&self, writer: &mut __W) -> __W::Done {
                 match *self { $(Self::$top(ref section) => $crate::typed::DataRecord::put(section, writer),)* }
             }
         }
@@ -141,15 +138,15 @@ macro_rules! __metatf_sections {
                     match *self { $($(Self::$variant(..) => ($section, $index),)*)* }
                 }
 
-                #[inline]
-                fn put<__W: $crate::container::Sink>(
-                    &self,
-                    writer: &mut $crate::RecordWriter<__W>,
-                ) -> $crate::Result<()> {
+                #[inline(always)]
+                fn put<__W: $crate::typed::Puts>(&self, writer: &mut __W) -> __W::Done {
                     const PLANS: usize = $crate::typed::plans(&$format, $section);
                     match *self {
-                        $($(Self::$variant(ref record) => writer
-                            .put::<$crate::typed::Shape<$protocol, $section, $index>, _, PLANS>($section, record),)*)*
+                        $($(Self::$variant(ref record) => $crate::typed::Puts::put::<
+                            $crate::typed::Shape<$protocol, $section, $index>,
+                            _,
+                            PLANS,
+                        >(writer, $section, record),)*)*
                     }
                 }
             }

@@ -31,7 +31,7 @@ pub use layout::{Family, ReadFields, Rebytes, Source, WriteFields};
 pub use layout::{array, each, float, float_bits, put_each, put_length, read_vfield, signed, unsigned};
 pub use only::{Only, RecordType};
 pub use options::TraceOptions;
-pub use protocol::{DataRecord, Protocol, SectionFamily};
+pub use protocol::{DataRecord, Protocol, Puts, SectionFamily};
 pub use section::{Elements, Section};
 #[doc(hidden)]
 pub use shape::{Known, Shape, between, plans};

@@ -1,11 +1,11 @@
 //! What a generated module is to the runtime: its format, and its types.
 
 use super::layout::Source;
-use crate::container::Sink;
+use super::layout::WriteFields;
+use super::shape::Known;
 use crate::error::Result;
 use crate::format::Format;
 use crate::reader::{Reads, Rows};
-use crate::writer::RecordWriter;
 use std::ops::ControlFlow;
 
 /// A generated module: the format of its DTD, and how records become its types.
@@ -79,9 +79,27 @@ pub trait DataRecord {
     /// Indices of section and record in the format.
     fn place(&self) -> (usize, u16);
 
-    /// Writes the record.
-    ///
-    /// # Errors
-    /// The sink's, and what cannot be written as it is.
-    fn put<W: Sink>(&self, writer: &mut RecordWriter<W>) -> Result<()>;
+    /// Gives the record to what takes it, a writer most often.
+    fn put<W: Puts>(&self, writer: &mut W) -> W::Done;
+}
+
+impl<R: DataRecord + ?Sized> DataRecord for &R {
+    #[inline]
+    fn place(&self) -> (usize, u16) {
+        (**self).place()
+    }
+
+    #[inline]
+    fn put<W: Puts>(&self, writer: &mut W) -> W::Done {
+        (**self).put(writer)
+    }
+}
+
+/// Takes records whose types are known when the program is compiled.
+pub trait Puts {
+    /// What comes of a record.
+    type Done;
+
+    /// Takes a `K` of the section of this index, which has `PLANS` plans.
+    fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> Self::Done;
 }

@@ -60,6 +60,17 @@ impl<W: Sink, P: Protocol> Writer<W, P> {
         record.put(&mut self.inner)
     }
 
+    /// Writes records of any sections, one after the other, whoever holds their bytes. What comes of it is what
+    /// [`write`](Self::write) makes of each, but quicker: what it depends on is asked once for many.
+    ///
+    /// # Errors
+    /// As for [`write`](Self::write); the records before the one at fault are written, as
+    /// [`records_written`](Self::records_written) tells.
+    #[inline]
+    pub fn write_all<R: DataRecord>(&mut self, records: impl IntoIterator<Item = R>) -> Result<()> {
+        self.inner.put_all(records)
+    }
+
     /// Writes a comment into the section of this number.
     ///
     /// # Errors

@@ -35,6 +35,7 @@ impl<S: Sink> RecordWriter<S> {
         record: u16,
         mut encode: impl FnMut(&mut RowWriter<'_>) -> Result<()>,
     ) -> Result<()> {
+        self.ask_again();
         // Every round widens at least one leaf, or ends.
         loop {
             match self.attempt_record(section, record, &mut encode) {
@@ -42,11 +43,10 @@ impl<S: Sink> RecordWriter<S> {
                 tried => self.widen_all(tried, section, record)?,
             }
         }
-        if record != COMMENT {
-            self.records += 1;
-            if let Some(writer) = self.sections.get_mut(section) {
-                writer.records += 1;
-            }
+        if record != COMMENT
+            && let Some(writer) = self.sections.get_mut(section)
+        {
+            writer.records += 1;
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use super::RecordWriter;
 use crate::container::Sink;
 use crate::error::{Error, ErrorKind, Result};
-use crate::row_write::{Put, RowWriter};
+use crate::row_write::RowWriter;
 use crate::stream_write::{HELD_A_NUMBER, Segment};
 
 impl<S: Sink> RecordWriter<S> {
@@ -18,6 +18,7 @@ impl<S: Sink> RecordWriter<S> {
         shared: bool,
         encode: &mut dyn FnMut(&mut RowWriter<'_>) -> Result<()>,
     ) -> Result<u64> {
+        self.ask_again();
         let record = self.element_record(section)?;
         let shared = shared && self.waits;
         // Chunks of numbers adapt their width: not in a table, whose offsets are given out, and not in version 0.

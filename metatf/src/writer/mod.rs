@@ -5,7 +5,9 @@
 //! [`RecordWriter::keep_order`] asks for a chunk at every change of section.
 
 mod attempt;
+mod batch;
 mod element;
+mod lent;
 mod metadata;
 mod section;
 mod typed;
@@ -60,6 +62,9 @@ pub struct RecordWriter<S: Sink> {
     strict: bool,
     keep_order: bool,
     last_section: Option<usize>,
+    /// The section whose chunk is made in the sink's memory.
+    pub(crate) lent: Option<usize>,
+    /// Data records in chunks that are closed.
     pub(crate) records: u64,
 }
 
@@ -82,7 +87,8 @@ impl<S: Sink> RecordWriter<S> {
             // Version 0 cannot say that a model begins anew.
             let unknown = (options.version == 0).then(SizeRule::default);
             state.models.set_rule(options.size_rule.or(unknown));
-            SectionWriter::new(state)
+            let number = format.sections.get(i).map_or(0, |s| s.number);
+            SectionWriter::new(state, options.wants_ends(number))
         };
         let sections = (0..format.sections.len()).map(section).collect();
         Ok(Self {
@@ -103,6 +109,7 @@ impl<S: Sink> RecordWriter<S> {
             strict: false,
             keep_order: false,
             last_section: None,
+            lent: None,
             records: 0,
             format,
             layout: Some(layout),
@@ -128,7 +135,7 @@ impl<S: Sink> RecordWriter<S> {
     /// Data records written so far.
     #[must_use]
     pub fn records_written(&self) -> u64 {
-        self.records
+        self.records + self.sections.iter().map(|section| u64::from(section.records)).sum::<u64>()
     }
 
     /// The state of a section, and the index of the record's first plan.
@@ -143,7 +150,7 @@ impl<S: Sink> RecordWriter<S> {
     fn is_ready(&self, section: usize) -> bool {
         let Some(writer) = self.sections.get(section) else { return false };
         self.last_section == Some(section)
-            && writer.out.used < self.chunk_size
+            && writer.out.len() < self.chunk_size
             && !writer.fresh
             && !writer.state.models.is_outdated()
             && self.group_bytes + self.streams.held < self.group_size
@@ -172,6 +179,7 @@ impl<S: Sink> RecordWriter<S> {
     /// # Errors
     /// Text that is no JSON object, a version 0 file; the sink's.
     pub fn user_metadata(&mut self, json: &str) -> Result<()> {
+        self.give_back();
         match &mut self.layout {
             Some(Layout::Chunks(chunks)) => chunks.user_metadata(json),
             _ => Err(Error::at(0, ErrorKind::Usage("a version 0 file has no place for user metadata"))),
@@ -230,6 +238,7 @@ impl<S: Sink> RecordWriter<S> {
 
     /// Gives up: what is in the sink is no whole trace, and nobody is told.
     pub fn abandon(mut self) {
+        self.give_back();
         self.layout = None;
     }
 
@@ -242,11 +251,12 @@ impl<S: Sink> RecordWriter<S> {
 
     /// Before a record: a chunk that is full is closed, a group that is full ended.
     fn make_room(&mut self, section: usize) -> Result<()> {
+        self.ask_again();
         if self.keep_order && self.last_section.is_some_and(|last| last != section) {
             self.close_chunk(self.last_section.unwrap_or(section))?;
         }
         self.last_section = Some(section);
-        let length = self.sections.get(section).map_or(0, |s| s.out.used);
+        let length = self.sections.get(section).map_or(0, |s| s.out.len());
         if length >= self.chunk_size {
             self.close_chunk(section)?;
         }
@@ -260,7 +270,16 @@ impl<S: Sink> RecordWriter<S> {
         if held >= self.group_size {
             self.next_group()?;
         }
+        self.lend(section);
         Ok(())
+    }
+
+    /// Before the next record in a straight line, all has to be asked again. No section but the one written to last is open.
+    #[inline]
+    fn ask_again(&mut self) {
+        if let Some(writer) = self.last_section.and_then(|last| self.sections.get_mut(last)) {
+            writer.until = 0;
+        }
     }
 
     fn number(&self, section: usize) -> Option<u8> {
@@ -275,6 +294,7 @@ fn no_such_record() -> Error {
 
 impl<S: Sink> Drop for RecordWriter<S> {
     fn drop(&mut self) {
+        self.give_back();
         if self.layout.is_some() && !std::thread::panicking() {
             eprintln!(
                 "metatf: a trace writer was dropped without finish(): the trace has no index, and records may be missing"

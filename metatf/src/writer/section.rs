@@ -10,8 +10,13 @@ pub(crate) struct SectionWriter {
     pub(crate) state: State,
     /// Encoded records that are not in a chunk yet.
     pub(crate) out: Buffer,
-    /// Where the records in `out` end, metadata records and comments counted.
+    /// Up to where a record may begin in `out` of which nothing has to be asked but its grade; 0: all has to be asked, see
+    /// `RecordWriter::open`.
+    pub(crate) until: usize,
+    /// Where the records in `out` end, metadata records and comments counted; if that is to be noted.
     pub(crate) ends: Vec<u32>,
+    /// Whether a filter wants to know where records end.
+    pub(super) notes: bool,
     /// Data records in `out`.
     pub(crate) records: u32,
     /// What a heap's model was given in this group, while it may turn out that it should have known more.
@@ -26,12 +31,20 @@ pub(crate) struct SectionWriter {
     pub(super) fresh: bool,
 }
 
+/// Where a record ends: a chunk has at most 64 MiB.
+#[inline(always)]
+pub(super) fn end(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
 impl SectionWriter {
-    pub(super) fn new(state: State) -> Self {
+    pub(super) fn new(state: State, notes: bool) -> Self {
         Self {
             state,
             out: Buffer::default(),
+            until: 0,
             ends: Vec::new(),
+            notes,
             records: 0,
             log: None,
             closed: 0,
@@ -44,13 +57,15 @@ impl SectionWriter {
     /// A record ends here.
     #[inline]
     pub(super) fn note_end(&mut self) {
-        // A chunk has at most 64 MiB.
-        self.ends.push(u32::try_from(self.out.used).unwrap_or(u32::MAX));
+        if self.notes {
+            self.ends.push(end(self.out.used));
+        }
     }
 
     /// The next chunk starts from the DTD's state.
     pub(crate) fn restart(&mut self, format: &Format) {
         self.state.reset(format);
+        self.until = 0;
         self.log = None;
         self.reset = true;
         self.fresh = true;

@@ -3,11 +3,20 @@
 use super::{RecordWriter, SectionWriter};
 use crate::container::{Order, Sink};
 use crate::error::Result;
-use crate::grade::bit;
+use crate::grade::{FORETOLD, FORMULA, STORED, bit};
 use crate::row_foretold_write::ForetoldWriter;
-use crate::row_shaped_write::ShapedWriter;
+use crate::row_shaped_write::{ROOM, Room};
 use crate::row_write::RowWriter;
-use crate::typed::{Known, WriteFields};
+use crate::typed::{Known, Puts, WriteFields};
+
+impl<S: Sink> Puts for RecordWriter<S> {
+    type Done = Result<()>;
+
+    #[inline]
+    fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> Result<()> {
+        self.put::<K, T, PLANS>(section, fields)
+    }
+}
 
 impl<S: Sink> RecordWriter<S> {
     /// Writes a `K` of the section, which has `PLANS` plans: in a straight line where its grade and the room allow it.
@@ -17,16 +26,34 @@ impl<S: Sink> RecordWriter<S> {
     #[doc(hidden)]
     #[inline]
     pub fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> Result<()> {
+        if K::MODELS {
+            // What models learn and what they leave to stream sections may end a group or a chunk at any record.
+            return self.put_with_models::<K, T, PLANS>(section, fields);
+        }
+        if let Some(writer) = self.sections.get_mut(section)
+            && writer.put_straight::<K, T, PLANS>(writer.until, fields).is_some()
+        {
+            return Ok(());
+        }
+        self.put_apart::<K, T>(section, fields, false)
+    }
+
+    #[inline(always)]
+    fn put_with_models<K: Known, T: WriteFields, const PLANS: usize>(
+        &mut self,
+        section: usize,
+        fields: &T,
+    ) -> Result<()> {
         let mut begun = false;
-        if self.is_ready(section) {
-            if self.put_straight::<K, T, PLANS>(section, fields).is_some() {
+        if self.order == Order::Little && self.is_ready(section) {
+            let Some(writer) = self.sections.get_mut(section) else { return Ok(()) };
+            writer.out.see_to(ROOM);
+            if writer.put_straight::<K, T, PLANS>(usize::MAX, fields).is_some() {
                 return Ok(());
             }
-            if K::MODELS {
-                match self.put_foretold::<K, T, PLANS>(section, fields) {
-                    Ok(()) => return Ok(()),
-                    Err(learnt) => begun = learnt,
-                }
+            match self.put_foretold::<K, T, PLANS>(section, fields) {
+                Ok(()) => return Ok(()),
+                Err(learnt) => begun = learnt,
             }
         }
         self.put_apart::<K, T>(section, fields, begun)
@@ -36,7 +63,22 @@ impl<S: Sink> RecordWriter<S> {
     #[inline(never)]
     fn put_apart<K: Known, T: WriteFields>(&mut self, section: usize, fields: &T, begun: bool) -> Result<()> {
         let encode = |row: &mut RowWriter<'_>| fields.write_fields(row, 0);
-        if begun { self.go_on(section, K::RECORD, encode) } else { self.record(section, K::RECORD, encode) }
+        if begun {
+            self.go_on(section, K::RECORD, encode)?;
+        } else {
+            self.record(section, K::RECORD, encode)?;
+        }
+        self.open(section);
+        Ok(())
+    }
+
+    /// Finds out up to where records of the section can be written without asking for more than their grade.
+    pub(super) fn open(&mut self, section: usize) {
+        let ready = self.order == Order::Little && self.is_ready(section);
+        if let Some(writer) = self.sections.get_mut(section) {
+            writer.out.see_to(ROOM);
+            writer.until = if ready { writer.out.start + self.chunk_size } else { 0 };
+        }
     }
 
     /// A record some of whose values a model tells. An error where that cannot be: whether models have learnt the first of
@@ -49,12 +91,13 @@ impl<S: Sink> RecordWriter<S> {
     ) -> Result<(), bool> {
         let reader = self.format.sections.len() + section;
         let writer = self.sections.get_mut(section).ok_or(false)?;
-        if self.order == Order::Big || writer.state.grades.foretold() & const { bit(K::POSITION) } == 0 {
+        if writer.state.grades.foretold() & const { bit(K::POSITION) } == 0 {
             return Err(false);
         }
         let plans = writer.state.plans.first_chunk::<PLANS>().ok_or(false)?;
         let start = writer.out.used;
-        let mut row = ShapedWriter::<K, PLANS, true>::new(&mut writer.out.bytes, start, plans);
+        let mut room = Room::new(&mut writer.out.bytes, usize::MAX);
+        let mut row = room.row::<K, PLANS, FORETOLD>(start, plans).ok_or(false)?;
         fields.write_fields(&mut row, 0).map_err(|_| false)?;
         let end = row.end().ok_or(false)?;
         // What models have learnt of one value stays learnt, so there has to be room for what they may not know of the next.
@@ -77,23 +120,27 @@ impl<S: Sink> RecordWriter<S> {
         writer.out.used = end;
         writer.note_end();
         writer.records += 1;
-        self.records += 1;
         Ok(())
     }
+}
 
-    /// None where that cannot be; then nothing has happened.
+impl SectionWriter {
+    /// Encodes a record that begins before `until`. None where that cannot be; then nothing has happened.
     #[inline(always)]
-    fn put_straight<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> Option<()> {
-        let writer = self.sections.get_mut(section)?;
-        if self.order == Order::Big || writer.state.grades.straight() & const { bit(K::POSITION) } == 0 {
+    fn put_straight<K: Known, T: WriteFields, const PLANS: usize>(&mut self, until: usize, fields: &T) -> Option<()> {
+        let at = self.out.used;
+        let grades = &self.state.grades;
+        let plans = self.state.plans.first_chunk::<PLANS>()?;
+        let mut room = Room::new(&mut self.out.bytes, until);
+        let end = if grades.stored() & const { bit(K::POSITION) } != 0 {
+            room.put::<K, T, PLANS, STORED>(at, plans, fields)?
+        } else if grades.straight() & const { bit(K::POSITION) } != 0 {
+            room.put::<K, T, PLANS, FORMULA>(at, plans, fields)?
+        } else {
             return None;
-        }
-        let plans = writer.state.plans.first_chunk::<PLANS>()?;
-        let mut row = ShapedWriter::<K, PLANS, false>::new(&mut writer.out.bytes, writer.out.used, plans);
-        fields.write_fields(&mut row, 0).ok()?;
-        writer.out.used = row.end()?;
-        writer.note_end();
-        writer.records += 1;
+        };
+        self.out.used = end;
+        self.note_end();
         self.records += 1;
         Some(())
     }

@@ -1,0 +1,50 @@
+//! Chunks that are made where they will stand: where the sink is memory, and content is stored as it is.
+//!
+//! The sink lends its memory to one section at a time. Before anything else goes to the sink, it has it back, and what is in
+//! the chunk so far goes on in a buffer of its own.
+
+use super::{Layout, RecordWriter};
+use crate::container::{ChunkSpec, Sink};
+use crate::error::Result;
+
+impl<S: Sink> RecordWriter<S> {
+    /// Lets the next chunk of the section be made in the sink's memory, if that can be.
+    pub(super) fn lend(&mut self, section: usize) {
+        let Some(writer) = self.sections.get_mut(section).filter(|writer| writer.out.is_empty()) else { return };
+        let Some(Layout::Chunks(chunks)) = &mut self.layout else { return };
+        if self.waits || self.lent.is_some() {
+            return;
+        }
+        let number = self.format.sections.get(section).map_or(0, |s| s.number);
+        if let Some(memory) = chunks.lend(number) {
+            writer.out.go_on_in(memory);
+            self.lent = Some(section);
+        }
+    }
+
+    /// The sink has its memory back.
+    pub(crate) fn give_back(&mut self) {
+        let Some(writer) = self.lent.take().and_then(|section| self.sections.get_mut(section)) else { return };
+        let (start, end) = (writer.out.start, writer.out.used);
+        let content = writer.out.in_use().to_vec();
+        let memory = writer.out.take();
+        writer.until = 0;
+        writer.out.bytes = content;
+        writer.out.used = end - start;
+        if let Some(Layout::Chunks(chunks)) = &mut self.layout {
+            // Without a chunk nothing can be wrong with it.
+            let _ = chunks.lay_lent(None, memory, start);
+        }
+    }
+
+    /// Ends a chunk that was made in the sink's memory.
+    pub(crate) fn close_lent(&mut self, section: usize, spec: ChunkSpec) -> Result<()> {
+        self.lent = None;
+        let (Some(writer), Some(Layout::Chunks(chunks))) = (self.sections.get_mut(section), &mut self.layout) else {
+            return Ok(());
+        };
+        let start = writer.out.start;
+        let memory = writer.out.take();
+        chunks.lay_lent(Some(spec), memory, start)
+    }
+}
