@@ -10,7 +10,7 @@
 
 use metatf_bench::events::{self, Event, read_file, shipped};
 use metatf_bench::ours::hatf10::{self, Fit, plain, stored};
-use metatf_bench::ours::heap;
+use metatf_bench::ours::{heap, universal};
 use metatf_bench::{Result, hand};
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -56,14 +56,14 @@ fn measure(name: &str, events: &[Event]) -> Result<()> {
     let expected = events::sum(events);
     assert_eq!(Some(expected), hand::plain::all(&content), "hand-written loop");
     assert_eq!(expected, plain::all(&trace)?, "generated reader");
-    assert_eq!(expected, hatf10::universal_all(&trace)?, "universal reader");
+    assert_eq!(expected, universal::all(&trace)?, "universal reader");
     let n = events.len();
     let (options, mut out, mut hand_out) = (stored(), Vec::new(), Vec::new());
     println!(
         "{name:<16} {n:>9} {:>8.1} {:>9.1} {:>9.1} {:>8.1} {:>9.1}",
         rate(n, || Ok(hand::plain::all(black_box(&content))))?,
         rate(n, || plain::all(black_box(&trace)))?,
-        rate(n, || hatf10::universal_all(black_box(&trace)))?,
+        rate(n, || universal::all(black_box(&trace)))?,
         rate(n, || {
             hand::plain::write(black_box(events), &mut hand_out);
             Ok(())

@@ -6,7 +6,7 @@
 use metatf::dynamic::{self, Schema, Tape, Writer};
 use metatf::reader;
 use metatf_bench::ours::hatf10::{self, Fit, plain, split, stored};
-use metatf_bench::ours::heap;
+use metatf_bench::ours::{heap, universal};
 use metatf_bench::{Event, Result, events};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
@@ -138,17 +138,19 @@ fn run() -> Result<()> {
         reading(&format!("{name}, `for_each`"), 1000, make, plain::each_all)?;
         reading(&format!("{name}, `only`"), 1000, make, plain::only_one)?;
         reading(&format!("{name}, columns"), 1000, make, plain::columns_all)?;
-        reading(&format!("{name}, universal, columns"), 1000, make, hatf10::universal_columns_all)?;
-        reading(&format!("{name}, universal"), 1000, make, hatf10::universal_all)?;
-        reading(&format!("{name}, skipped"), 1000, make, |trace| Ok(hatf10::universal_count(trace)?.iter().sum()))?;
+        reading(&format!("{name}, universal, columns"), 1000, make, universal::columns_all)?;
+        reading(&format!("{name}, universal"), 1000, make, universal::all)?;
+        reading(&format!("{name}, universal, `for_each`"), 1000, make, universal::each_all)?;
+        reading(&format!("{name}, universal, tapes"), 1000, make, universal::entries_all)?;
+        reading(&format!("{name}, skipped"), 1000, make, |trace| Ok(universal::skipped_count(trace)?.iter().sum()))?;
     }
     reading("split, `for_each`", 1000, split, split::each_all)?;
-    reading("split, universal", 1000, split, hatf10::universal_all)?;
+    reading("split, universal", 1000, split, universal::all)?;
     // What its models know of objects grows by blocks.
     reading("heap.dtd, `next`", 100, predicted, heap::model::all)?;
     reading("heap.dtd, `for_each`", 100, predicted, heap::model::each_all)?;
-    reading("heap.dtd, universal", 100, predicted, hatf10::universal_all)?;
-    reading("lists, universal", 1000, lists, hatf10::universal_all)?;
+    reading("heap.dtd, universal", 100, predicted, universal::all)?;
+    reading("lists, universal", 1000, lists, universal::all)?;
 
     let same = |events: &[Event]| Ok(events.to_vec());
     let room = |events: &[Event]| Vec::with_capacity(events.len() * 64);

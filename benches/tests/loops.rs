@@ -1,6 +1,6 @@
 //! Every loop comes to what the events say, on short ones, and the hand-written loops take the same bytes as the readers.
 
-use metatf_bench::ours::{hatf10, heap};
+use metatf_bench::ours::{hatf10, heap, universal};
 use metatf_bench::{Event, Result, events, hand};
 
 /// The first events of each shipped trace.
@@ -53,13 +53,13 @@ fn hatf() {
         assert_eq!((plain::columns_all(trace).unwrap(), plain::columns_one(trace).unwrap()), (sum, one));
         assert_eq!(plain::columns_count(trace).unwrap(), counts);
         assert_eq!((plain::only_one(trace).unwrap(), plain::only_each_one(trace).unwrap()), (one, one));
-        assert_eq!(
-            (hatf10::universal_columns_all(trace).unwrap(), hatf10::universal_columns_one(trace).unwrap()),
-            (sum, one)
-        );
-        assert_eq!(hatf10::universal_columns_count(trace).unwrap(), counts);
-        assert_eq!((hatf10::universal_all(trace).unwrap(), hatf10::universal_one(trace).unwrap()), (sum, one));
-        assert_eq!((plain::count(trace).unwrap(), hatf10::universal_count(trace).unwrap()), (counts, counts));
+        assert_eq!((universal::columns_all(trace).unwrap(), universal::columns_one(trace).unwrap()), (sum, one));
+        assert_eq!(universal::columns_count(trace).unwrap(), counts);
+        assert_eq!((universal::all(trace).unwrap(), universal::one(trace).unwrap()), (sum, one));
+        assert_eq!((universal::each_all(trace).unwrap(), universal::each_one(trace).unwrap()), (sum, one));
+        assert_eq!((universal::each_count(trace).unwrap(), universal::skipped_count(trace).unwrap()), (counts, counts));
+        assert_eq!(universal::entries_all(trace).unwrap(), sum);
+        assert_eq!((plain::count(trace).unwrap(), universal::count(trace).unwrap()), (counts, counts));
         assert_eq!(plain::all_read(&**trace).unwrap(), sum);
     }
     let trace = split::write(&events, &hatf10::stored(), Fit::Widen, false, Vec::new()).unwrap();

@@ -16,6 +16,11 @@ pub(crate) const FORETOLD: u8 = 2;
 /// Leaf by leaf.
 pub(crate) const GENERAL: u8 = 3;
 
+/// Who asks what has changed: what fills columns,
+pub(crate) const COLUMNS: usize = 0;
+/// and what gives records by their values.
+pub(crate) const VIEWS: usize = 1;
+
 /// What a leaf of a record can be at best, by the DTD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Floor {
@@ -86,8 +91,8 @@ pub(crate) struct Grades {
     plans: Vec<(u16, Floor, u8)>,
     /// By position: how many plans of each grade.
     counts: Vec<[u16; 4]>,
-    /// By position: a plan has changed since that was [asked](Self::take_changed); all bits for positions from 64 on.
-    changed: u64,
+    /// For each who [asks](Self::take_changed), by position: a plan has changed; all bits for positions from 64 on.
+    changed: [u64; 2],
 }
 
 impl Grades {
@@ -148,15 +153,23 @@ impl Grades {
         (self.formula & bit(position.into()) != 0).then_some(plans)
     }
 
-    /// Which positions have plans that changed since this was asked last, by bit; all of them where one from 64 on has.
-    pub(crate) fn take_changed(&mut self) -> u64 {
-        std::mem::take(&mut self.changed)
+    /// Which positions have plans that changed since this was asked last by the same, by bit; all of them where one from 64
+    /// on has.
+    pub(crate) fn take_changed(&mut self, asks: usize) -> u64 {
+        self.changed.get_mut(asks).map_or(0, std::mem::take)
+    }
+
+    /// Whether there is something to [take](Self::take_changed).
+    #[inline(always)]
+    pub(crate) fn has_changed(&self, asks: usize) -> bool {
+        self.changed.get(asks).is_some_and(|&changed| changed != 0)
     }
 
     /// The plan of this index has changed.
     pub(crate) fn update(&mut self, index: usize, plan: &Plan) {
         let Some((position, floor, now)) = self.plans.get_mut(index) else { return };
-        self.changed |= if *position < 64 { bit(usize::from(*position)) } else { u64::MAX };
+        let changed = if *position < 64 { bit(usize::from(*position)) } else { u64::MAX };
+        self.changed = self.changed.map(|before| before | changed);
         let new = grade(*floor, plan);
         if new == *now {
             return;

@@ -18,7 +18,7 @@ use crate::watch::Watch;
 use std::collections::HashMap;
 
 /// How to decode one numeric leaf now.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Plan {
     pub(crate) mask: u64,
     pub(crate) sign: u64,

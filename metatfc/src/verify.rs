@@ -137,19 +137,43 @@ struct Seen {
 /// Events after which a reader tells what it has seen.
 const TELL: u64 = 1 << 16;
 
+/// Why reading is left.
+enum Left {
+    /// Nobody asks any more.
+    Enough,
+    Error(metatf::Error),
+}
+
+impl From<metatf::Error> for Left {
+    fn from(error: metatf::Error) -> Self {
+        Self::Error(error)
+    }
+}
+
 /// Reads a group, and counts.
 fn count(group: &mut Trace<'_>, out: &mut Out<'_, Seen>) -> metatf::Result<()> {
+    match count_events(group, out) {
+        Err(Left::Error(error)) => Err(error),
+        Ok(()) | Err(Left::Enough) => Ok(()),
+    }
+}
+
+fn count_events(group: &mut Trace<'_>, out: &mut Out<'_, Seen>) -> std::result::Result<(), Left> {
     let mut seen = Seen::default();
-    while let Some(entry) = group.next_entry()? {
+    let mut step = |seen: &mut Seen| {
+        seen.events += 1;
+        if seen.events < TELL || out.send(std::mem::take(seen)) { Ok(()) } else { Err(Left::Enough) }
+    };
+    loop {
+        // Records are most of it; what else there is comes in between.
+        group.try_for_run(|_| step(&mut seen))?;
+        let Some(entry) = group.next_entry()? else { break };
         match entry.event {
             Event::Element(..) => seen.elements += 1,
             Event::Group(_) => seen.groups += 1,
             _ => {}
         }
-        seen.events += 1;
-        if seen.events >= TELL && !out.send(std::mem::take(&mut seen)) {
-            return Ok(());
-        }
+        step(&mut seen)?;
     }
     let _ = out.send(seen);
     Ok(())

@@ -17,6 +17,7 @@ pub mod random;
 pub mod recoding;
 pub mod runtime;
 pub mod targets;
+pub mod views;
 
 /// A leaf's value.
 #[derive(Clone, PartialEq, Eq)]

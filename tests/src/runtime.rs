@@ -1,8 +1,8 @@
 //! The runtime under test, in the terms the tests think in.
 
-use crate::columns;
 use crate::random::Action;
 use crate::{Seen, Value, What};
+use crate::{columns, views};
 use metatf::container::{Reader, Sink, WriteOptions};
 use metatf::dynamic::{Datum, JsonOptions, Line, Schema, Tape, Trace, Writer};
 use metatf::reader::Event;
@@ -133,10 +133,10 @@ pub fn next(trace: &mut Trace<'_>) -> Result<Option<Seen>> {
     Ok(Some(Seen { what, section, record, offset, values }))
 }
 
-/// Everything in a trace, elements and all. Its data records are read once more, by columns.
+/// Everything in a trace, elements and all. Its data records are read again, by columns and by their values.
 ///
 /// # Panics
-/// By columns there are others.
+/// Read so there are others.
 pub fn read(schema: &Schema, bytes: &[u8]) -> (Vec<Seen>, Result<()>) {
     let (mut trace, mut again) = match (open(schema, bytes), open(schema, bytes)) {
         (Ok(trace), Ok(again)) => (trace, again),
@@ -145,6 +145,7 @@ pub fn read(schema: &Schema, bytes: &[u8]) -> (Vec<Seen>, Result<()>) {
     trace.reader_mut().set_all(true);
     again.reader_mut().set_all(true);
     let (seen, end) = drain(&mut trace);
+    check_views(schema, bytes, &seen, end);
     let (found, found_end) = columns::records(&mut again);
     let number = |section: usize| schema.format.sections[section].number;
     let records = seen.iter().filter(|seen| seen.what == What::Record && seen.record != "comment");
@@ -157,6 +158,27 @@ pub fn read(schema: &Schema, bytes: &[u8]) -> (Vec<Seen>, Result<()>) {
     assert!(found.next().is_none(), "more records by columns");
     assert_eq!(found_end, end, "by columns");
     (seen, end)
+}
+
+/// Holds records by their values to what was seen.
+fn check_views(schema: &Schema, bytes: &[u8], seen: &[Seen], end: Result<()>) {
+    for mixed in [false, true] {
+        let mut trace = open(schema, bytes).expect("it was opened before");
+        trace.reader_mut().set_all(true);
+        let (found, found_end) = views::records(&mut trace, mixed);
+        let mut records = seen.iter().filter(|seen| seen.what == What::Record && seen.record != "comment");
+        for (offset, (section, index, values)) in found {
+            let number = schema.format.sections[section].number;
+            let name = &*schema.format.records[usize::from(index)].name;
+            let is_it = |seen: &&Seen| (seen.section, &*seen.record, seen.offset) == (number, name, offset);
+            // By columns some were read in between.
+            let record = if mixed { records.find(is_it) } else { records.next().filter(is_it) };
+            let record = record.unwrap_or_else(|| panic!("no {name} at {offset}"));
+            assert_eq!(values, record.values, "by its values");
+        }
+        assert!(mixed || records.next().is_none(), "fewer records by their values");
+        assert_eq!(found_end, end, "by their values");
+    }
 }
 
 /// The trace as JSON lines.

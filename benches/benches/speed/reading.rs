@@ -3,7 +3,7 @@
 use crate::Input;
 use crate::report::{Cell, Table};
 use crate::suite::Suite;
-use metatf_bench::ours::{hatf10, heap};
+use metatf_bench::ours::{hatf10, heap, universal};
 use metatf_bench::{Counts, Result, events, hand};
 use std::hint::black_box;
 
@@ -61,15 +61,16 @@ pub(crate) fn run(suite: &mut Suite, input: &Input) -> Result<()> {
     let generated: Loops = (hatf10::plain::all, hatf10::plain::one, hatf10::plain::count);
     let each: Loops = (hatf10::plain::each_all, hatf10::plain::each_one, hatf10::plain::each_count);
     let columns: Loops = (hatf10::plain::columns_all, hatf10::plain::columns_one, hatf10::plain::columns_count);
-    let universal_columns: Loops =
-        (hatf10::universal_columns_all, hatf10::universal_columns_one, hatf10::universal_columns_count);
-    let universal: Loops = (hatf10::universal_all, hatf10::universal_one, hatf10::universal_count);
+    let universal_columns: Loops = (universal::columns_all, universal::columns_one, universal::columns_count);
+    let universal_each: Loops = (universal::each_all, universal::each_one, universal::each_count);
+    let universal: Loops = (universal::all, universal::one, universal::count);
     let sum = expected.all;
     let ways = [
         ("plain", "plain HATF 1.0: generated, `next`", generated),
         ("plain-each", "plain HATF 1.0: generated, `for_each`", each),
         ("plain-columns", "plain HATF 1.0: generated, columns", columns),
-        ("plain-universal", "plain HATF 1.0: universal", universal),
+        ("plain-universal", "plain HATF 1.0: universal, `next_record`", universal),
+        ("plain-universal-each", "plain HATF 1.0: universal, `for_each`", universal_each),
         ("plain-universal-columns", "plain HATF 1.0: universal, columns", universal_columns),
     ];
     for (name, label, loops) in ways {
@@ -95,7 +96,8 @@ pub(crate) fn run(suite: &mut Suite, input: &Input) -> Result<()> {
         ("best", "full of metadata (`best`): generated, `next`", generated),
         ("best-each", "full of metadata (`best`): generated, `for_each`", each),
         ("best-columns", "full of metadata (`best`): generated, columns", columns),
-        ("best-universal", "full of metadata (`best`): universal", universal),
+        ("best-universal", "full of metadata (`best`): universal, `next_record`", universal),
+        ("best-universal-each", "full of metadata (`best`): universal, `for_each`", universal_each),
         ("best-universal-columns", "full of metadata (`best`): universal, columns", universal_columns),
     ];
     for (name, label, loops) in ways {

@@ -2,7 +2,7 @@
 //! directory; `counts --make DIRECTORY N` makes them, of the first N events of each shipped trace. `counts --list` names the loops.
 
 use metatf_bench::ours::hatf10::{self, Fit, plain, split, stored};
-use metatf_bench::ours::heap;
+use metatf_bench::ours::{heap, universal};
 use metatf_bench::{Event, Result, events, hand};
 use std::hint::black_box;
 use std::path::Path;
@@ -66,14 +66,20 @@ const LOOPS: &[Loop] = &[
     reading!("plain, `only`, `for_each`, one field", "plain.mtf", plain::only_each_one),
     reading!("plain, columns, all fields", "plain.mtf", plain::columns_all),
     reading!("plain, columns, one field", "plain.mtf", plain::columns_one),
-    reading!("plain, universal, all fields", "plain.mtf", hatf10::universal_all),
-    reading!("plain, universal, count by tag", "plain.mtf", hatf10::universal_count),
-    reading!("plain, universal, columns, all fields", "plain.mtf", hatf10::universal_columns_all),
+    reading!("plain, universal, `next_record`, all fields", "plain.mtf", universal::all),
+    reading!("plain, universal, `next_record`, count by tag", "plain.mtf", universal::count),
+    reading!("plain, universal, `for_each`, all fields", "plain.mtf", universal::each_all),
+    reading!("plain, universal, `for_each`, count by tag", "plain.mtf", universal::each_count),
+    reading!("plain, universal, tapes, all fields", "plain.mtf", universal::entries_all),
+    reading!("plain, universal, announced, count by tag", "plain.mtf", universal::skipped_count),
+    reading!("plain, universal, columns, all fields", "plain.mtf", universal::columns_all),
     by_hand!("`best`, hand-written, all fields", "best.mtf", hand::best::chunks, hand::best::all),
     reading!("`best`, `next`, all fields", "best.mtf", plain::all),
     reading!("`best`, `for_each`, all fields", "best.mtf", plain::each_all),
     reading!("`best`, columns, all fields", "best.mtf", plain::columns_all),
-    reading!("`best`, universal, all fields", "best.mtf", hatf10::universal_all),
+    reading!("`best`, universal, `next_record`, all fields", "best.mtf", universal::all),
+    reading!("`best`, universal, `for_each`, all fields", "best.mtf", universal::each_all),
+    reading!("`best`, universal, columns, all fields", "best.mtf", universal::columns_all),
     reading!("`HATF10-split`, `for_each`, all fields", "split.mtf", split::each_all),
     reading!("`heap.dtd`, `next`, all fields", "heap.mtf", heap::model::all),
     reading!("`heap.dtd`, `for_each`, all fields", "heap.mtf", heap::model::each_all),

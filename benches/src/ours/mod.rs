@@ -2,3 +2,4 @@
 
 pub mod hatf10;
 pub mod heap;
+pub mod universal;

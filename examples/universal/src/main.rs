@@ -5,7 +5,6 @@
 
 use metatf::container::WriteOptions;
 use metatf::dynamic::{JsonOptions, Schema, Tape, Trace, Writer};
-use metatf::reader::Event;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs::File;
@@ -73,12 +72,10 @@ fn count(path: &str) -> Result<BTreeMap<String, u64>, Box<dyn Error>> {
     let mut trace = Trace::open(path)?;
     let schema = trace.schema().clone();
     let mut counts = BTreeMap::new();
-    while let Some(entry) = trace.next_entry()? {
-        if let Event::Record(at) = entry.event {
-            let name = schema.record(at.record).map_or("?", |record| &record.name);
-            *counts.entry(name.to_owned()).or_default() += 1;
-        }
-    }
+    trace.for_each(|record| {
+        let name = schema.record(record.record()).map_or("?", |record| &record.name);
+        *counts.entry(name.to_owned()).or_default() += 1;
+    })?;
     Ok(counts)
 }
 // endregion

@@ -24,9 +24,10 @@ pub use tape::{Datum, Tape};
 
 use crate::columns::Columns;
 use crate::container::Reader;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::format::Format;
-use crate::reader::{At, Event, FormatRef, RecordReader, why};
+use crate::reader::{At, Event, FormatRef, RecordReader};
+pub use crate::reader::{Item, RecordView};
 use metatf_parser::schema::{Dtd, Record};
 use std::sync::Arc;
 
@@ -109,12 +110,66 @@ impl<'a> Trace<'a> {
     /// The first thing that is wrong with the trace.
     #[inline]
     pub fn next_entry(&mut self) -> Result<Option<Entry<'_>>> {
-        let Some(plain) = self.reader.next_plain() else { return self.next_apart() };
-        let event = Event::Record(self.reader.at(plain));
-        let tape = &mut self.tape;
-        tape.clear();
-        self.reader.decode_plain(plain, |row| row.walk(tape)).or_else(why)?;
+        let Some(record) = self.reader.plain_record()? else { return self.next_apart() };
+        self.tape.take(&record);
+        let event = Event::Record(record.at());
         Ok(Some(Entry { event, tape: &self.tape }))
+    }
+
+    /// The next data record by its values, without a tape; see [`RecordReader::next_record`]. `None` at the end, and after an
+    /// error.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with the trace.
+    #[inline]
+    pub fn next_record(&mut self) -> Result<Option<RecordView<'_>>> {
+        self.reader.next_record()
+    }
+
+    /// Gives each data record that is left to `each`: the fastest way to read records one by one.
+    ///
+    /// ```
+    /// # use metatf::container::WriteOptions;
+    /// # use metatf::dynamic::{Schema, Tape, Trace, Writer};
+    /// # let schema = Schema::parse("ticks.dtd", b"section s 1 { tick: (tag, n) { tag.value = 4; n.width = 1; n.interpretation = none; } }")?;
+    /// # let mut writer = Writer::new(Vec::new(), &schema, &WriteOptions::default())?;
+    /// # let mut tape = Tape::default();
+    /// # for n in 0..3 {
+    /// #     let line = schema.read_json(format!("{{\"@section\":\"s\",\"@record\":\"tick\",\"n\":{n}}}").as_bytes(), &mut tape)?;
+    /// #     writer.write(&line, &tape)?;
+    /// # }
+    /// # let file = writer.finish()?;
+    /// let mut trace = Trace::from_slice(&file)?;
+    /// let mut sum = 0;
+    /// // The tag is number 0, `n` number 1.
+    /// trace.for_each(|record| sum += record.numbers()[1])?;
+    /// assert_eq!(sum, 0 + 1 + 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`next_record`](Self::next_record).
+    #[inline]
+    pub fn for_each(&mut self, each: impl FnMut(RecordView<'_>)) -> Result<()> {
+        self.reader.for_each(each)
+    }
+
+    /// As [`for_each`](Self::for_each), until `each` returns an error. The records after it can still be read.
+    ///
+    /// # Errors
+    /// As [`next_record`](Self::next_record), and what `each` returns.
+    #[inline]
+    pub fn try_for_each<E: From<Error>>(&mut self, each: impl FnMut(RecordView<'_>) -> Result<(), E>) -> Result<(), E> {
+        self.reader.try_for_each(each)
+    }
+
+    /// Gives the data records that come next to `each`, until something else comes; see [`RecordReader::try_for_run`].
+    ///
+    /// # Errors
+    /// As [`next_record`](Self::next_record), and what `each` returns.
+    #[inline]
+    pub fn try_for_run<E: From<Error>>(&mut self, each: impl FnMut(RecordView<'_>) -> Result<(), E>) -> Result<(), E> {
+        self.reader.try_for_run(each)
     }
 
     #[inline(never)]

@@ -1,5 +1,6 @@
 //! A record's values, in the order of its leaves.
 
+use crate::reader::{Item, RecordView};
 use crate::row::Visit;
 use std::ops::Range;
 
@@ -56,6 +57,17 @@ impl Tape {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
         self.data.push(Datum::Bytes(start..self.bytes.len()));
+    }
+
+    /// Takes the values of a record.
+    pub(crate) fn take(&mut self, record: &RecordView<'_>) {
+        self.clear();
+        for item in record.iter().skip(1) {
+            match item {
+                Item::Number(number) => self.push_number(number),
+                Item::Bytes(bytes) => self.push_bytes(bytes),
+            }
+        }
     }
 
     /// Sets the number at `index`, if one stands there.

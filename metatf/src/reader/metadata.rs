@@ -54,48 +54,30 @@ impl Metadata {
 
 impl RecordReader<'_> {
     /// Reads and applies a metadata record (spec 4.1); errors are placed at the field at fault.
-    #[allow(clippy::cast_possible_truncation, reason = "each value is as wide as it was read")]
     pub(super) fn metadata(&mut self, at: At, start: usize) -> Result<Event> {
         let record_at = self.position();
-        let record = self.take(usize::from(self.format.tag_width))? as u32;
-        let field_at = self.position();
-        let field = self.take(1)? as u8;
-        let property_at = self.position();
-        let property = self.take(1)? as u8;
-        let mut metadata = Metadata { record, field, property, values: [0; 2], count: 0 };
-        let width = match property >> 4 {
-            0 if self.container.header().class.is_64() => 8,
-            0 => 4,
-            n @ 1..=8 => usize::from(n),
-            n => {
-                let found = u64::from(n);
-                let what = ErrorKind::Invalid { what: "the width of metadata values", found, expected: "0 to 8" };
-                return Err(self.tagged(property_at, start, what));
+        let field_at = record_at + usize::from(self.format.tag_width);
+        let (property_at, values_at) = (field_at + 1, field_at + 2);
+        let (metadata, width) = match self.metadata_fields(record_at) {
+            Ok((metadata, width, end)) => {
+                if let Some(current) = self.current.as_mut() {
+                    current.position = end;
+                }
+                (metadata, width)
             }
+            Err((place, kind @ ErrorKind::Truncated(_))) => return Err(self.fail(place, kind)),
+            Err((place, kind)) => return Err(self.tagged(place, start, kind)),
         };
-        let values_at = self.position();
-        metadata.count = [1, 0, 1, 1, 1, 1, 2, 2][usize::from(property & 7)];
-        for i in 0..usize::from(metadata.count) {
-            let mut value = self.take(width)?;
-            // A stride is sign-extended, all else zero-extended.
-            if i == 1 {
-                let unused = 64 - 8 * width as u32;
-                value = ((value << unused) as i64 >> unused) as u64;
-            }
-            if let Some(slot) = metadata.values.get_mut(i) {
-                *slot = value;
-            }
-        }
         let change = match metadata.change() {
             Ok(change) => change,
             Err(kind) => return Err(self.tagged(values_at, start, kind)),
         };
         let section = at.section;
-        let Some(position) = self.states.get(section).and_then(|s| s.position(record)) else {
+        let Some(position) = self.states.get(section).and_then(|s| s.position(metadata.record)) else {
             return Err(self.tagged(record_at, start, ErrorKind::Metadata("it names a tag that is not declared here")));
         };
         let Some(state) = self.states.get_mut(section) else { return Err(self.fail(start, ErrorKind::Usage(""))) };
-        let applied = state.apply(&self.format, position, field, property & 8 != 0, change);
+        let applied = state.apply(&self.format, position, metadata.field, metadata.all(), change);
         applied.map_err(|kind| {
             let at = match kind {
                 ErrorKind::Metadata(why) if why.contains("cannot change") => record_at,
@@ -107,6 +89,44 @@ impl RecordReader<'_> {
             self.tagged(at, start, kind)
         })?;
         Ok(Event::Metadata(at, metadata))
+    }
+
+    /// The fields of the metadata record from the byte at `at` on, the width of its values, and where it ends; or what is
+    /// wrong, and where.
+    #[allow(clippy::cast_possible_truncation, reason = "each value is as wide as it was read")]
+    fn metadata_fields(&self, mut at: usize) -> Result<(Metadata, usize, usize), (usize, ErrorKind)> {
+        let data = self.current.as_ref().map_or(&[][..], |current| self.container.bytes(&current.content));
+        let (order, tag_width) = (self.order, usize::from(self.format.tag_width));
+        let property_at = at + tag_width + 1;
+        let mut take = |width: usize| {
+            let short = (at, ErrorKind::Truncated("a metadata or section record"));
+            let bytes = data.get(at..).and_then(|rest| rest.get(..width)).ok_or(short)?;
+            at += width;
+            Ok(order.read(bytes))
+        };
+        let record = take(tag_width)? as u32;
+        let (field, property) = (take(1)? as u8, take(1)? as u8);
+        let mut metadata = Metadata { record, field, property, values: [0; 2], count: 0 };
+        let width = match property >> 4 {
+            0 if self.container.header().class.is_64() => 8,
+            0 => 4,
+            n @ 1..=8 => usize::from(n),
+            n => {
+                let found = u64::from(n);
+                let kind = ErrorKind::Invalid { what: "the width of metadata values", found, expected: "0 to 8" };
+                return Err((property_at, kind));
+            }
+        };
+        metadata.count = [1, 0, 1, 1, 1, 1, 2, 2][usize::from(property & 7)];
+        for (i, slot) in metadata.values.iter_mut().enumerate().take(metadata.count.into()) {
+            *slot = take(width)?;
+            // A stride is sign-extended, all else zero-extended.
+            if i == 1 {
+                let unused = 64 - 8 * width as u32;
+                *slot = ((*slot << unused) as i64 >> unused) as u64;
+            }
+        }
+        Ok((metadata, width, at))
     }
 
     /// An error in a metadata or section record that began at `start`.

@@ -2,9 +2,6 @@
 //!
 //! Both faces read through this: generated code decodes a [`ContentRow`] into its structs, the universal reader into a
 //! tape. After an error nothing more comes.
-//!
-//! Longer than other files: the way in the caller's loop (`next_plain`, `decode_plain`) and the way through events have to
-//! agree on what a record is, and are read side by side.
 
 mod annotate;
 mod columns;
@@ -16,6 +13,7 @@ mod seek;
 mod skip;
 #[cfg(feature = "parallel")]
 mod split;
+mod views;
 
 pub use annotate::VisitField;
 pub use metadata::Metadata;
@@ -23,6 +21,7 @@ pub(crate) use run::Run;
 pub use run::{Reads, Rows};
 #[cfg(feature = "parallel")]
 pub(crate) use split::{Groups, Summary, Tables};
+pub use views::{Item, RecordView};
 
 use crate::container::{self, Content, Order, Origin, Part};
 use crate::error::{Error, ErrorKind, Result};
@@ -34,6 +33,7 @@ use columns::Filler;
 use std::collections::VecDeque;
 use std::ops::Deref;
 use std::sync::Arc;
+use views::Kinds;
 
 /// A format that lives as long as the program (generated code), or as long as its users (parsed at run time).
 #[derive(Clone, Debug)]
@@ -151,6 +151,8 @@ pub struct RecordReader<'a> {
     held: Option<Error>,
     /// For columns.
     filler: Option<Box<Filler>>,
+    /// For records by their values.
+    kinds: Kinds,
 }
 
 /// Why a row stopped.
@@ -206,6 +208,7 @@ impl<'a> RecordReader<'a> {
             stopped: None,
             held: None,
             filler: None,
+            kinds: Kinds::default(),
             format,
             container,
         };
@@ -272,37 +275,6 @@ impl<'a> RecordReader<'a> {
         self.finished = true;
     }
 
-    /// The next data record, where it comes next without ado: no comment, no metadata, no event, no error. What
-    /// [`next_event`](Self::next_event) and [`decode`](Self::decode) do for it, in the caller's loop.
-    #[inline(always)]
-    pub(crate) fn next_plain(&mut self) -> Option<Pending> {
-        let current = self.current.as_mut().filter(|current| !current.is_element)?;
-        if self.finished || self.pending.is_some() || self.found.is_some() || !self.queue.is_empty() {
-            return None;
-        }
-        let data = self.container.bytes(&current.content);
-        let start = current.position;
-        let width = usize::from(self.format.tag_width);
-        let tag = match (width, data.get(start..)?) {
-            (1, &[tag, ..]) => u32::from(tag),
-            #[allow(clippy::cast_possible_truncation, reason = "at most 4 bytes")]
-            (_, rest) => self.order.read(rest.get(..width)?) as u32,
-        };
-        let listed = self.states.get(current.section)?.listed(tag).filter(|listed| listed.record > METADATA)?;
-        current.position = start + width;
-        current.found += 1;
-        self.records += 1;
-        Some(Pending { start, section: current.section, record: listed.record, first: listed.first as usize })
-    }
-
-    /// Where the record just announced stands.
-    #[cfg(feature = "dynamic")]
-    #[inline]
-    pub(crate) fn at(&self, pending: Pending) -> At {
-        let base = self.current.as_ref().map_or(0, |current| current.base);
-        At { section: pending.section, record: pending.record, offset: base + pending.start as u64 }
-    }
-
     /// Decodes the record that was announced last. The row borrows from the reader, so that byte arrays need no copy.
     ///
     /// # Errors
@@ -320,23 +292,6 @@ impl<'a> RecordReader<'a> {
             *end.finished = true;
             row.stopped.take().unwrap_or(error)
         })
-    }
-
-    /// Decodes the record just announced. Should it stop, it gives the place where the error is; see [`why`].
-    #[inline(always)]
-    pub(crate) fn decode_plain<'t, T>(
-        &'t mut self,
-        pending: Pending,
-        decode: impl FnOnce(&mut ContentRow<'t, 't>) -> Result<T, Stopped>,
-    ) -> Result<T, Option<&'t mut Option<Error>>> {
-        let (mut row, end) = self.row(pending).ok_or(None)?;
-        let decoded = match decode(&mut row) {
-            Ok(value) => row.finish().map(|()| value),
-            Err(stopped) => Err(stopped),
-        };
-        *end.position = row.position;
-        *end.finished = decoded.is_err();
-        decoded.map_err(|Stopped(())| Some(row.stopped))
     }
 
     /// The row of a record, and what has to be told of its end.

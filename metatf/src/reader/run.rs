@@ -29,6 +29,8 @@ pub(crate) struct Run<'r> {
     streams: &'r mut Streams,
     source: &'r dyn Bytes,
     origin: Origin,
+    /// What stands before the part in its section, or in the file.
+    pub(super) base: u64,
     pub(super) order: Order,
     /// Records read.
     pub(super) count: u64,
@@ -81,7 +83,7 @@ impl RecordReader<'_> {
     /// Gives the records that come next, and the index of their section, to `read`.
     #[inline(always)]
     pub(crate) fn run<'t, T>(&'t mut self, read: impl FnOnce(usize, &mut Run<'t>) -> T) -> Option<T> {
-        if self.finished || self.pending.is_some() || self.found.is_some() || !self.queue.is_empty() {
+        if !self.is_idle() {
             return None;
         }
         let (mut run, end) = self.start_run()?;
@@ -99,7 +101,7 @@ impl RecordReader<'_> {
     /// Whether a data record comes next without ado.
     #[inline(always)]
     pub(crate) fn is_plain(&self) -> bool {
-        if self.finished || self.pending.is_some() || self.found.is_some() || !self.queue.is_empty() {
+        if !self.is_idle() {
             return false;
         }
         let Some(current) = self.current.as_ref().filter(|current| !current.is_element) else { return false };
@@ -109,22 +111,60 @@ impl RecordReader<'_> {
         listed.is_some_and(|listed| listed.record > METADATA)
     }
 
-    /// Decodes the record that [`is_plain`](Self::is_plain) found, where that can be done in a straight line. Else it gives
-    /// what is needed to decode it [leaf by leaf](Run::one).
+    /// Decodes the next data record where it comes without ado, and in a straight line. None: nothing has happened, or an error
+    /// that has [stopped](Self::stopped) it.
     #[inline(always)]
-    #[allow(clippy::result_large_err, reason = "it is in line, and stays in registers")]
-    pub(crate) fn one<'t, T>(
-        &'t mut self,
-        read: impl FnOnce(usize, &mut One<'_, 't>) -> ControlFlow<T>,
-    ) -> Result<T, Option<(Run<'t>, End<'t>)>> {
-        let (mut run, end) = self.start_run().ok_or(None)?;
+    pub(crate) fn one<'t, T>(&'t mut self, read: impl FnOnce(usize, &mut One<'_, 't>) -> ControlFlow<T>) -> Option<T> {
+        if !self.is_idle() {
+            return None;
+        }
+        let (mut run, end) = self.start_run()?;
         match read(end.section, &mut One(&mut run)) {
+            ControlFlow::Break(record) => {
+                end.tell(run.position, 1, false);
+                Some(record)
+            }
+            ControlFlow::Continue(()) => {
+                // A record whose values are foretold cannot be begun again.
+                *end.finished = run.stopped.is_some();
+                None
+            }
+        }
+    }
+
+    /// Decodes the record that [`is_plain`](Self::is_plain) found, leaf by leaf. Should it stop, it gives the place where the
+    /// error is; see [`why`](super::why).
+    pub(crate) fn one_apart<'t, T>(
+        &'t mut self,
+        read: impl FnOnce(usize, &mut Apart<'_, 't>) -> ControlFlow<T>,
+    ) -> Result<T, Option<&'t mut Option<Error>>> {
+        let (mut run, end) = self.start_run().ok_or(None)?;
+        match read(end.section, &mut Apart(&mut run)) {
             ControlFlow::Break(record) => {
                 end.tell(run.position, 1, false);
                 Ok(record)
             }
-            ControlFlow::Continue(()) => Err(Some((run, end))),
+            ControlFlow::Continue(()) => {
+                *end.finished = true;
+                Err(Some(run.stopped))
+            }
         }
+    }
+
+    /// The reader once more, to go on where a first try with it has given nothing: what the borrow checker cannot see.
+    ///
+    /// # Safety
+    /// Of the reader that this gives nothing may be alive when `self` is used again.
+    #[inline(always)]
+    pub(crate) unsafe fn once_more<'t>(&mut self) -> &'t mut Self {
+        // SAFETY: the caller sees to it that there is one user at a time.
+        unsafe { &mut *std::ptr::from_mut(self) }
+    }
+
+    /// Nothing was announced, and nothing waits.
+    #[inline(always)]
+    pub(super) fn is_idle(&self) -> bool {
+        !self.finished && self.pending.is_none() && self.found.is_none() && self.queue.is_empty()
     }
 
     #[inline(always)]
@@ -139,6 +179,7 @@ impl RecordReader<'_> {
             streams: &mut self.streams,
             source: &self.container,
             origin: current.origin,
+            base: current.base,
             order: self.order,
             count: 0,
             stopped: &mut self.stopped,
@@ -447,31 +488,5 @@ impl<'r> Rows<'r> for Apart<'_, 'r> {
 
     fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
         self.0.general::<S, T>()
-    }
-}
-
-impl<'r> Run<'r> {
-    /// Decodes one record leaf by leaf. Should it stop, it gives the place where the error is; see [`why`](super::why).
-    #[inline(never)]
-    pub(crate) fn one<T>(
-        mut self,
-        end: End<'r>,
-        read: impl FnOnce(usize, &mut Apart<'_, 'r>) -> ControlFlow<T>,
-    ) -> Result<T, Option<&'r mut Option<Error>>> {
-        // A record whose values are foretold cannot be begun again.
-        if self.stopped.is_some() {
-            *end.finished = true;
-            return Err(Some(self.stopped));
-        }
-        match read(end.section, &mut Apart(&mut self)) {
-            ControlFlow::Break(record) => {
-                end.tell(self.position, 1, false);
-                Ok(record)
-            }
-            ControlFlow::Continue(()) => {
-                *end.finished = true;
-                Err(Some(self.stopped))
-            }
-        }
     }
 }

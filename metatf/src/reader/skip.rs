@@ -20,14 +20,6 @@ impl RecordReader<'_> {
         }
     }
 
-    /// Goes over a record that [came without ado](Self::next_plain).
-    pub(crate) fn pass(&mut self, pending: Pending) -> Result<()> {
-        self.pending = Some(pending);
-        let passed = self.skip();
-        self.finished |= passed.is_err();
-        passed
-    }
-
     /// Where a record ends whose plans are all that there is to know, if it ends in this part.
     fn end_of(&self, pending: Pending) -> Option<usize> {
         let current = self.current.as_ref().filter(|current| !current.is_element)?;

@@ -5,8 +5,9 @@ use super::mapped::MappedRow;
 use super::protocol::Protocol;
 use super::trace::Trace;
 use crate::error::{Error, Result};
-use crate::reader::why;
+use crate::reader::{At, Event};
 use std::marker::PhantomData;
+use std::ops::ControlFlow;
 
 /// A generated struct that stands for a record of its own.
 pub trait RecordType<P: Protocol>: Family {
@@ -68,24 +69,43 @@ impl<'s, 't, P: Protocol, T: RecordType<P>> Only<'s, 't, P, T> {
     }
 }
 
+/// The next record of the type: in the loop of `for_each`, which is left for it.
 fn next<'s, P: Protocol, T: RecordType<P>, B: From<&'s [u8]>>(
     trace: &'s mut Trace<'_, P>,
 ) -> Result<Option<T::With<B>>> {
-    if trace.map.is_none() {
-        while let Some(pending) = trace.reader.next_plain() {
-            if T::PLACES.contains(&(pending.section, pending.record)) {
-                return trace.reader.decode_plain(pending, |row| T::read::<B, _>(row)).map(Some).or_else(why);
-            }
-            trace.reader.pass(pending)?;
-        }
-    }
     loop {
-        let Some(at) = trace.advance(None)? else { return Ok(None) };
-        if T::PLACES.contains(&trace.target(at)) {
-            let Some(map) = trace.map.as_ref().and_then(|map| map.record(at.section, at.record)) else {
-                return trace.reader.decode(|row| Ok(T::read::<B, _>(row)?)).map(Some);
-            };
-            return trace.reader.decode(|row| T::read::<B, _>(&mut MappedRow::read(row, map, true)?)).map(Some);
+        if trace.map.is_none() {
+            // SAFETY: what this gives is returned; where it gives nothing, nothing of it is left.
+            let reader = unsafe { trace.reader.once_more() };
+            let found = reader.run(|section, run| {
+                P::run::<B, _>(section, run, |record| match T::pick(record) {
+                    Some(record) => ControlFlow::Break(record),
+                    None => ControlFlow::Continue(()),
+                })
+            });
+            match found {
+                Some(ControlFlow::Break(record)) => return Ok(Some(record)),
+                Some(ControlFlow::Continue(())) if let Some(error) = trace.reader.stopped() => return Err(error),
+                _ => {}
+            }
+        }
+        // One step, of whatever kind: behind metadata records may come as fast as before.
+        match trace.reader.next_event()? {
+            Some(Event::Record(at)) if T::PLACES.contains(&trace.target(at)) && trace.knows(at) => {
+                return decode::<P, T, B>(trace, at).map(Some);
+            }
+            Some(_) => {}
+            None => return Ok(None),
         }
     }
+}
+
+fn decode<'s, P: Protocol, T: RecordType<P>, B: From<&'s [u8]>>(
+    trace: &'s mut Trace<'_, P>,
+    at: At,
+) -> Result<T::With<B>> {
+    let Some(map) = trace.map.as_ref().and_then(|map| map.record(at.section, at.record)) else {
+        return trace.reader.decode(|row| Ok(T::read::<B, _>(row)?));
+    };
+    trace.reader.decode(|row| T::read::<B, _>(&mut MappedRow::read(row, map, true)?))
 }

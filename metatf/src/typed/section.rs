@@ -48,20 +48,27 @@ impl<P: Protocol, S: SectionFamily> Iterator for Section<'_, '_, P, S> {
 fn next<'s, P: Protocol, S: SectionFamily, B: From<&'s [u8]>>(
     trace: &'s mut Trace<'_, P>,
 ) -> Result<Option<S::With<B>>> {
-    if trace.map.is_some() || trace.reader.section() != Some(S::SECTION) || !trace.reader.is_plain() {
-        return next_apart::<P, S, B>(trace);
+    if trace.map.is_none() && trace.reader.section() == Some(S::SECTION) {
+        // SAFETY: what this gives is returned; where it gives nothing, nothing of it is left.
+        let reader = unsafe { trace.reader.once_more() };
+        if let Some(record) = reader.one(|_, one| S::run(one, ControlFlow::Break)) {
+            return Ok(Some(record));
+        }
     }
-    match trace.reader.one(|_, one| S::run(one, ControlFlow::Break)) {
-        Ok(record) => Ok(Some(record)),
-        Err(Some((run, end))) => run.one(end, |_, one| S::run(one, ControlFlow::Break)).map(Some).or_else(why),
-        Err(None) => why(None),
-    }
+    next_apart::<P, S, B>(trace)
 }
 
 #[inline(never)]
 fn next_apart<'s, P: Protocol, S: SectionFamily, B: From<&'s [u8]>>(
     trace: &'s mut Trace<'_, P>,
 ) -> Result<Option<S::With<B>>> {
+    if let Some(error) = trace.reader.stopped() {
+        return Err(error);
+    }
+    if trace.map.is_none() && trace.reader.section() == Some(S::SECTION) && trace.reader.is_plain() {
+        let record = trace.reader.one_apart(|_, one| S::run(one, ControlFlow::Break));
+        return record.map(Some).or_else(why);
+    }
     match trace.advance(Some(S::SECTION))? {
         Some(at) => decode::<P, S, B>(trace, at).map(Some),
         None => Ok(None),

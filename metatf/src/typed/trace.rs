@@ -67,20 +67,25 @@ impl<'t, P: Protocol> Trace<'t, P> {
 
     #[inline(always)]
     fn next_of<'s, B: From<&'s [u8]>>(&'s mut self) -> Result<Option<P::Record<B>>> {
-        if self.map.is_some() || !self.reader.is_plain() {
-            return self.next_apart();
-        }
-        match self.reader.one(|section, one| P::run::<B, _>(section, one, ControlFlow::Break)) {
-            Ok(record) => Ok(Some(record)),
-            Err(Some((run, end))) => {
-                run.one(end, |section, one| P::run::<B, _>(section, one, ControlFlow::Break)).map(Some).or_else(why)
+        if self.map.is_none() {
+            // SAFETY: what this gives is returned; where it gives nothing, nothing of it is left.
+            let reader = unsafe { self.reader.once_more() };
+            if let Some(record) = reader.one(|section, one| P::run::<B, _>(section, one, ControlFlow::Break)) {
+                return Ok(Some(record));
             }
-            Err(None) => why(None),
         }
+        self.next_apart()
     }
 
     #[inline(never)]
     fn next_apart<'s, B: From<&'s [u8]>>(&'s mut self) -> Result<Option<P::Record<B>>> {
+        if let Some(error) = self.reader.stopped() {
+            return Err(error);
+        }
+        if self.map.is_none() && self.reader.is_plain() {
+            let record = self.reader.one_apart(|section, one| P::run::<B, _>(section, one, ControlFlow::Break));
+            return record.map(Some).or_else(why);
+        }
         match self.advance(None)? {
             Some(at) => self.decode(at).map(Some),
             None => Ok(None),
@@ -295,7 +300,7 @@ impl<'t, P: Protocol> Trace<'t, P> {
         Ok(None)
     }
 
-    fn knows(&self, at: At) -> bool {
+    pub(crate) fn knows(&self, at: At) -> bool {
         self.map.as_ref().is_none_or(|map| map.record(at.section, at.record).is_some())
     }
 

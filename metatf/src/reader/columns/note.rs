@@ -1,0 +1,187 @@
+//! Where the records of each type begin.
+
+use super::take::Type;
+use crate::columns::RecordColumns;
+use crate::container::Order;
+use crate::reader::run::{Run, tag};
+use crate::row_shaped::eight;
+
+/// Places in a part are noted in 32 bits, from a base on.
+const REACH: usize = 1 << 31;
+
+#[derive(Debug, Default)]
+pub(super) struct Section {
+    /// By tag, for tags under 256.
+    pub(super) entries: Vec<Entry>,
+    /// By position.
+    pub(super) types: Vec<Type>,
+    /// Positions of those that come most often.
+    pub(super) common: [u16; 3],
+    /// Where records begin, from the base on: room for [`RECORDS`](crate::columns::RECORDS) of each type that was noted ever.
+    pub(super) starts: Vec<u32>,
+}
+
+/// What to do about a tag.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Entry {
+    /// Of the record in its section.
+    pub(super) position: u16,
+    pub(super) what: What,
+    /// Bytes of a record but for a byte array at its end.
+    pub(super) fixed: u32,
+    /// Where the length of that byte array is, and the mask to read it by; 0 where there is none.
+    pub(super) length: u32,
+    pub(super) mask: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum What {
+    /// Nothing that columns take.
+    #[default]
+    Other,
+    /// Its place is noted.
+    Note,
+    /// It is read by itself.
+    Read,
+}
+
+impl Section {
+    /// Notes records up to one that cannot be noted, and gives what is known of that; none where the part ends, or nearly.
+    #[inline(never)]
+    pub(super) fn pass(
+        &mut self,
+        run: &mut Run<'_>,
+        base: usize,
+        width: usize,
+        room: usize,
+        (first, _, order, weight): (usize, &mut [RecordColumns], &mut Vec<u32>, &mut usize),
+    ) -> Option<Entry> {
+        let data = run.data.get(base..run.data.len().min(base.saturating_add(REACH)))?;
+        // What follows a record may be loaded eight bytes at a time.
+        let end = data.len().checked_sub(8)?;
+        let begin = order.len();
+        order.reserve(room);
+        let first = u32::try_from(first).ok()?;
+        let mut at = run.position - base;
+        let mut stopped_by = None;
+        // The three types that come most often are told by comparisons, which the processor foresees; to look others up takes
+        // as long as all the rest.
+        let [mut a, mut b, mut c] = self.common.map(|position| self.lane(position));
+        let starts = &mut *self.starts;
+        while order.len() - begin < room {
+            let Some(tag) = tag(data, at, width, Order::Little) else { break };
+            let (noted, position) = if tag == a.tag {
+                (a.note(data, end, &mut at, starts), a.position)
+            } else if tag == b.tag {
+                (b.note(data, end, &mut at, starts), b.position)
+            } else if tag == c.tag {
+                (c.note(data, end, &mut at, starts), c.position)
+            } else {
+                let entry = self.entries.get(tag as usize).copied();
+                let known = entry.and_then(|entry| self.types.get_mut(usize::from(entry.position)));
+                let Some((entry, known)) = entry.zip(known).filter(|(entry, _)| entry.what == What::Note) else {
+                    stopped_by = entry;
+                    break;
+                };
+                let mut lane = Lane::new(entry, known);
+                let noted = lane.note(data, end, &mut at, starts);
+                known.learn_places(&lane);
+                *weight += lane.bytes;
+                (noted, lane.position)
+            };
+            if !noted {
+                break;
+            }
+            order.push(first + position);
+        }
+        for lane in [a, b, c] {
+            *weight += lane.bytes;
+            if let Some(known) = self.types.get_mut(lane.position as usize).filter(|_| lane.tag != NO_TAG) {
+                known.learn_places(&lane);
+            }
+        }
+        run.count += (order.len() - begin) as u64;
+        run.position = base + at;
+        stopped_by
+    }
+
+    /// The lane of the type at a position.
+    fn lane(&self, position: u16) -> Lane {
+        let known = self.types.get(usize::from(position));
+        let entry = known.and_then(|known| self.entries.get(known.tag as usize));
+        match known.zip(entry) {
+            Some((known, &entry)) if entry.what == What::Note && entry.position == position => Lane::new(entry, known),
+            _ => Lane { tag: NO_TAG, ..Lane::default() },
+        }
+    }
+
+    /// Finds the types that came most often so far.
+    pub(super) fn rank(&mut self) {
+        let mut best = [(0, u16::MAX); 3];
+        for (position, known) in (0..).zip(&self.types) {
+            let least = best.iter_mut().min_by_key(|(total, _)| *total);
+            if let Some(least) = least.filter(|(total, _)| known.total > *total) {
+                *least = (known.total, position);
+            }
+        }
+        best.sort_unstable_by_key(|&(total, _)| std::cmp::Reverse(total));
+        self.common = best.map(|(_, position)| position);
+    }
+}
+
+/// No tag of a record that is noted: tags from 256 on are not.
+const NO_TAG: u32 = u32::MAX;
+
+/// A type whose places are being noted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Lane {
+    pub(super) tag: u32,
+    pub(super) position: u32,
+    pub(super) fixed: usize,
+    pub(super) length: usize,
+    pub(super) mask: u64,
+    /// Where the next place is noted.
+    pub(super) next: usize,
+    /// Of arrays at the end of those that were.
+    pub(super) bytes: usize,
+}
+
+impl Lane {
+    fn new(entry: Entry, known: &Type) -> Self {
+        Self {
+            tag: known.tag,
+            position: entry.position.into(),
+            fixed: entry.fixed as usize,
+            length: entry.length as usize,
+            mask: entry.mask.into(),
+            next: known.first + known.count,
+            bytes: 0,
+        }
+    }
+
+    /// Notes the record at a place. False where it is too near to the end.
+    #[inline(always)]
+    fn note(&mut self, data: &[u8], end: usize, at: &mut usize, starts: &mut [u32]) -> bool {
+        let next = *at + self.fixed;
+        let (Some(eight), Some(start)) = (eight(data, *at + self.length), starts.get_mut(self.next)) else {
+            return false;
+        };
+        if next > end {
+            return false;
+        }
+        let more = usize::try_from(u64::from_le_bytes(eight) & self.mask).unwrap_or(usize::MAX);
+        if more > 0 {
+            if more > end - next {
+                return false;
+            }
+            self.bytes += more;
+        }
+        #[allow(clippy::cast_possible_truncation, reason = "places are counted in 32 bits")]
+        {
+            *start = *at as u32;
+        }
+        self.next += 1;
+        *at = next + more;
+        true
+    }
+}

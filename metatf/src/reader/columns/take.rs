@@ -1,0 +1,292 @@
+//! Taking the leaves of the records whose places are known.
+//!
+//! A leaf is taken in one way until a metadata record changes it, which need not end what is noted: for each leaf it is
+//! known from which of the noted records on it is taken in which way.
+
+use super::note::{Entry, Lane, What};
+use crate::columns::{ArrayColumn, Column, NumberColumn, RecordColumns};
+use crate::format::{Format, LeafKind, Record};
+use crate::grade::{Floor, floor};
+use crate::row::plain;
+use crate::row_shaped::eight;
+use crate::state::{HISTORY, LAST, PREVIOUS, Plan, State};
+
+/// The records of one type in a section.
+#[derive(Debug, Default)]
+pub(super) struct Type {
+    /// By leaf, where leaves are taken for many records at once.
+    leaves: Vec<Leaf>,
+    /// By leaf: what it can be at best.
+    floors: Vec<Floor>,
+    /// By leaf: how it is taken from now on.
+    takes: Vec<Take>,
+    /// A leaf goes by the one before it.
+    history: bool,
+    pub(super) tag: u32,
+    /// Where its places begin in the section's, and how many of them there are.
+    pub(super) first: usize,
+    pub(super) count: usize,
+    /// One of these has bytes at its end.
+    bytes: bool,
+    /// How many there were so far.
+    pub(super) total: u64,
+}
+
+/// How a leaf is taken.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Take {
+    /// The same number.
+    Number(u64),
+    /// From so many bytes on, by this plan.
+    Stored(u32, Plan),
+    /// Bytes of this length.
+    Array(u32, u32),
+    /// The bytes at the end: where they begin; where the length is, and its mask.
+    Rest(u32, u32, u32),
+    /// The tag, or the length of what follows.
+    Implied,
+}
+
+impl Take {
+    /// The cell of the previous value, where that is added.
+    fn cell(&self) -> Option<usize> {
+        match self {
+            Self::Stored(_, plan) if plan.history != 0 => Some(plan.write as usize),
+            _ => None,
+        }
+    }
+}
+
+/// How a leaf is taken, one way after the other: at least one.
+#[derive(Debug, Default)]
+struct Leaf {
+    ways: Vec<Way>,
+}
+
+/// One of them.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    /// From which of the noted records on.
+    from: usize,
+    take: Take,
+    /// The previous value there, where it is not what it was before, or in the cell.
+    previous: Option<u64>,
+}
+
+impl Type {
+    pub(super) fn new(format: &Format, record: u16) -> Self {
+        let record = format.records.get(usize::from(record));
+        let floors = |record: &Record| (0..record.leaves.len()).map(|leaf| floor(record, leaf)).collect();
+        Self {
+            first: usize::MAX,
+            tag: record.map_or(0, |record| record.tag),
+            floors: record.map(floors).unwrap_or_default(),
+            ..Self::default()
+        }
+    }
+
+    /// Learns how leaves are taken by the plans in force: those that `is_set` names have been given the previous value that is
+    /// in their cell. Where records can no longer be noted, those that were have to be taken first.
+    pub(super) fn learn(
+        &mut self,
+        format: &Format,
+        record: &Record,
+        state: &State,
+        position: usize,
+        is_set: impl Fn(u8) -> bool,
+    ) -> Entry {
+        let entry = self.learn_takes(format, record, state, position);
+        if entry.what != What::Note {
+            return entry;
+        }
+        self.leaves.resize_with(self.takes.len(), Leaf::default);
+        self.history = false;
+        for ((index, leaf), &take) in (0..=u8::MAX).zip(&mut self.leaves).zip(&self.takes) {
+            let cell = take.cell().filter(|_| self.count > 0 && is_set(index));
+            leaf.goes_on(self.count, take, cell.and_then(|cell| state.cells.get(cell)).copied());
+            self.history |= take.cell().is_some();
+        }
+        entry
+    }
+
+    /// What is known of a record's tag, and how its leaves are taken if it is noted.
+    fn learn_takes(&mut self, format: &Format, record: &Record, state: &State, position: usize) -> Entry {
+        self.takes.clear();
+        let position_16 = u16::try_from(position).unwrap_or(u16::MAX);
+        let read = Entry { position: position_16, what: What::Read, ..Entry::default() };
+        let first = state.plans_of(position);
+        let mut entry = Entry { what: What::Note, fixed: format.tag_width.into(), ..read };
+        for (leaf, &floor) in self.floors.iter().enumerate() {
+            let Some(&plan) = state.plan(first + leaf) else { return read };
+            // Nothing stands behind a byte array whose length is not known before.
+            let is_last = entry.mask == 0;
+            let take = match floor {
+                Floor::General => return read,
+                Floor::Fixed(value) if plan.flags == 0 && plan.mask == 0 && plan.base == value => Take::Number(value),
+                Floor::Array(length) if is_last && length < 1 << 16 => {
+                    entry.fixed += length;
+                    Take::Array(entry.fixed - length, length)
+                }
+                Floor::Counted if is_last => match state.plan(first + leaf - 1) {
+                    Some(length)
+                        if length.width <= 4 && length.flags & !LAST == 0 && length.sign | length.base == 0 =>
+                    {
+                        entry.length = entry.fixed - u32::from(length.width);
+                        entry.mask = u32::try_from(length.mask).unwrap_or(0);
+                        Take::Rest(entry.fixed, entry.length, entry.mask)
+                    }
+                    _ => return read,
+                },
+                Floor::Fixed(_) | Floor::Stored if plan.flags & !(LAST | HISTORY | PREVIOUS) == 0 => {
+                    let alone = plan.flags & (HISTORY | PREVIOUS) == 0
+                        || plan.read == plan.write && state.is_alone(first + leaf);
+                    if !alone || !is_last && plan.width > 0 {
+                        return read;
+                    }
+                    match record.leaves.get(leaf).map(|leaf| &leaf.kind) {
+                        // Counted already.
+                        Some(LeafKind::Tag) => Take::Implied,
+                        _ if plan.mask == 0 && plan.history == 0 => Take::Number(plan.base),
+                        _ => {
+                            entry.fixed += u32::from(plan.width);
+                            Take::Stored(entry.fixed - u32::from(plan.width), plan)
+                        }
+                    }
+                }
+                _ => return read,
+            };
+            self.takes.push(take);
+        }
+        entry
+    }
+
+    /// Keeps the previous values that noted records begin with, as metadata may give others.
+    pub(super) fn keep_previous(&mut self, state: &State) {
+        if self.count == 0 || !self.history {
+            return;
+        }
+        for way in self.leaves.iter_mut().filter_map(|leaf| leaf.ways.first_mut()) {
+            if let Some(cell) = way.take.cell()
+                && way.previous.is_none()
+            {
+                way.previous = state.cells.get(cell).copied();
+            }
+        }
+    }
+
+    pub(super) fn learn_places(&mut self, lane: &Lane) {
+        let count = lane.next - self.first;
+        self.total += (count - self.count) as u64;
+        self.count = count;
+        self.bytes |= lane.bytes > 0;
+    }
+
+    /// Takes the leaves of the records that were noted.
+    pub(super) fn take(
+        &mut self,
+        starts: &[u32],
+        data: &[u8],
+        base: usize,
+        state: &mut State,
+        columns: &mut RecordColumns,
+    ) {
+        let count = std::mem::take(&mut self.count);
+        if count == 0 {
+            return;
+        }
+        let starts = starts.get(self.first..self.first + count).unwrap_or_default();
+        let data = data.get(base..).unwrap_or_default();
+        for (index, leaf) in self.leaves.iter_mut().enumerate() {
+            if let Some(column) = columns.leaf(index) {
+                leaf.take(starts, data, self.bytes, state, column);
+            }
+        }
+        columns.add(count);
+        self.bytes = false;
+    }
+}
+
+impl Leaf {
+    /// From the noted record `from` on it is taken in this way.
+    fn goes_on(&mut self, from: usize, take: Take, previous: Option<u64>) {
+        match self.ways.last_mut() {
+            Some(last) if last.from == from => {
+                *last = Way { from, take, previous: previous.or(last.previous.filter(|_| from > 0)) };
+            }
+            Some(last) if last.take == take && previous.is_none() => {}
+            _ => self.ways.push(Way { from, take, previous }),
+        }
+    }
+
+    /// Takes it of the records that begin at these places.
+    fn take(&mut self, starts: &[u32], data: &[u8], bytes: bool, state: &mut State, column: &mut Column) {
+        let mut last = None;
+        for (index, way) in self.ways.iter().enumerate() {
+            let end = self.ways.get(index + 1).map_or(starts.len(), |next| next.from);
+            let starts = starts.get(way.from..end).unwrap_or_default();
+            match (way.take, &mut *column) {
+                (Take::Number(value), Column::Numbers(column)) => column.extend_uniform(value, starts.len()),
+                (Take::Stored(at, plan), Column::Numbers(column)) => {
+                    let data = data.get(at as usize..).unwrap_or_default();
+                    match way.take.cell() {
+                        None => column.extend(starts.iter().map(|&start| stored(data, start, &plan))),
+                        Some(cell) => {
+                            let before = way.previous.or(last).or(state.cells.get(cell).copied()).unwrap_or(0);
+                            last = Some(differences(data, starts, &plan, before, column));
+                        }
+                    }
+                }
+                (Take::Array(at, length), Column::Arrays(column)) => {
+                    starts.iter().for_each(|&start| column.push(array(data, start, at, length)));
+                }
+                (Take::Rest(..), Column::Arrays(column)) if !bytes => column.extend_empty(starts.len()),
+                (Take::Rest(at, length, mask), Column::Arrays(column)) => {
+                    rest(data, starts, (at, length, mask), column)
+                }
+                _ => {}
+            }
+        }
+        // What comes next begins where this ends.
+        if let Some(way) = self.ways.last().copied() {
+            if let (Some(last), Some(cell)) = (last, way.take.cell().and_then(|cell| state.cells.get_mut(cell))) {
+                *cell = last;
+            }
+            self.ways.clear();
+            self.ways.push(Way { from: 0, previous: None, ..way });
+        }
+    }
+}
+
+/// A number by the formula without history.
+#[inline(always)]
+fn stored(data: &[u8], start: u32, plan: &Plan) -> u64 {
+    plain(eight(data, start as usize).map_or(0, u64::from_le_bytes) & plan.mask, plan)
+}
+
+/// Numbers that are added to the one before; gives the last.
+fn differences(data: &[u8], starts: &[u32], plan: &Plan, mut last: u64, column: &mut NumberColumn) -> u64 {
+    column.extend(starts.iter().map(|&start| {
+        last = last.wrapping_add(stored(data, start, plan));
+        last
+    }));
+    last
+}
+
+/// The byte arrays at the end of many records.
+fn rest(data: &[u8], starts: &[u32], (at, length, mask): (u32, u32, u32), column: &mut ArrayColumn) {
+    for &start in starts {
+        let length = four(data, start as usize + length as usize) & mask;
+        column.push(array(data, start, at, length));
+    }
+}
+
+fn array(data: &[u8], start: u32, at: u32, length: u32) -> &[u8] {
+    let at = start as usize + at as usize;
+    data.get(at..at + length as usize).unwrap_or_default()
+}
+
+/// The four bytes at a place, at least that many before the end of the data.
+#[inline(always)]
+fn four(data: &[u8], at: usize) -> u32 {
+    data.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |&four| u32::from_le_bytes(four))
+}

@@ -1,0 +1,353 @@
+//! Records by their values, for readers that know no types: one at a time, or in a loop.
+
+mod kind;
+mod view;
+
+pub use view::{Item, RecordView};
+
+use super::run::{Run, tag};
+use super::{Event, Pending, RecordReader};
+use crate::container::Order;
+use crate::error::{Error, ErrorKind, Result};
+use crate::format::{Format, METADATA, Step};
+use crate::grade::{VIEWS, bit};
+use crate::row::{ContentRow, Row, Stopped};
+use crate::state::State;
+use kind::Kind;
+use std::ops::ControlFlow;
+use view::{Span, Values};
+
+/// How the data records of all sections are decoded, and the one that was decoded last.
+#[derive(Debug, Default)]
+pub(super) struct Kinds {
+    /// By section.
+    sections: Vec<SectionKinds>,
+    /// Room for a record that is decoded leaf by leaf.
+    apart: Values,
+}
+
+#[derive(Debug, Default)]
+struct SectionKinds {
+    /// The position of a record in the section by its tag, for tags under 256.
+    by_tag: Vec<u16>,
+    /// By position.
+    kinds: Vec<Kind>,
+}
+
+/// Where the record that was decoded last is.
+#[derive(Clone, Copy)]
+struct Spot {
+    section: usize,
+    /// Its type; none where it was decoded leaf by leaf.
+    kind: Option<usize>,
+    offset: u64,
+}
+
+/// No position of a record: [`Kinds`] has none there.
+const NONE: u16 = u16::MAX;
+
+impl RecordReader<'_> {
+    /// The next data record; `None` at the end, and after an error. Comments, metadata and the like are gone over.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with the trace; nothing comes after it.
+    #[inline]
+    pub fn next_record(&mut self) -> Result<Option<RecordView<'_>>> {
+        let spot = match self.next_spot() {
+            Some(spot) => spot,
+            None => match self.next_spot_apart()? {
+                Some(spot) => spot,
+                None => return Ok(None),
+            },
+        };
+        Ok(Some(self.view(spot)))
+    }
+
+    /// The next data record, where it comes without ado: no comment, no metadata, no event.
+    #[cfg(feature = "dynamic")]
+    #[inline]
+    pub(crate) fn plain_record(&mut self) -> Result<Option<RecordView<'_>>> {
+        let spot = match self.next_spot() {
+            Some(spot) => spot,
+            None => match self.plain_spot_apart()? {
+                Some(spot) => spot,
+                None => return Ok(None),
+            },
+        };
+        Ok(Some(self.view(spot)))
+    }
+
+    /// Gives each data record that is left to `each`: faster than one by one.
+    ///
+    /// # Errors
+    /// As [`next_record`](Self::next_record).
+    #[inline]
+    pub fn for_each(&mut self, mut each: impl FnMut(RecordView<'_>)) -> Result<()> {
+        self.try_for_each(|record| {
+            each(record);
+            Ok(())
+        })
+    }
+
+    /// As [`for_each`](Self::for_each), until `each` returns an error. The records after it can still be read.
+    ///
+    /// # Errors
+    /// As [`next_record`](Self::next_record), and what `each` returns.
+    #[inline]
+    pub fn try_for_each<E: From<Error>>(
+        &mut self,
+        mut each: impl FnMut(RecordView<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        loop {
+            self.run_views(&mut each)?;
+            // One step, of whatever kind: behind metadata records may come as fast as before.
+            match self.next_event()? {
+                Some(Event::Record(_)) => {
+                    let spot = self.decode_spot()?;
+                    each(self.view(spot))?;
+                }
+                Some(_) => {}
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Gives the data records that come next to `each`, until something else comes, or an error, or nothing more:
+    /// [`next_event`](Self::next_event) tells which. For a loop that is as fast as [`for_each`](Self::for_each) and sees comments, too. Where
+    /// `each` returns an error the records after it can still be read.
+    ///
+    /// # Errors
+    /// As [`next_record`](Self::next_record), and what `each` returns.
+    #[inline]
+    pub fn try_for_run<E: From<Error>>(
+        &mut self,
+        mut each: impl FnMut(RecordView<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.run_views(&mut each)
+    }
+
+    #[inline(always)]
+    fn run_views<E: From<Error>>(&mut self, each: &mut impl FnMut(RecordView<'_>) -> Result<(), E>) -> Result<(), E> {
+        let mut kinds = std::mem::take(&mut self.kinds);
+        let run = self.run(|section, run| kinds.run(section, run, each));
+        self.kinds = kinds;
+        match run {
+            Some(ControlFlow::Break(error)) => Err(error),
+            Some(ControlFlow::Continue(())) => Ok(self.stopped().map_or(Ok(()), Err)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Decodes the next data record where it comes without ado, and by a list.
+    #[inline(always)]
+    fn next_spot(&mut self) -> Option<Spot> {
+        if !self.is_idle() {
+            return None;
+        }
+        let current = self.current.as_mut().filter(|current| !current.is_element)?;
+        let data = self.container.bytes(&current.content);
+        let section = current.section;
+        let state = self.states.get_mut(section)?;
+        if state.grades.has_changed(VIEWS) {
+            self.kinds.refresh(&self.format, state, self.order);
+        }
+        let (start, width) = (current.position, usize::from(self.format.tag_width));
+        let kinds = self.kinds.sections.get_mut(section)?;
+        let position = kinds.position(tag(data, start, width, self.order)?, state);
+        let next = kinds.kinds.get_mut(position)?.fill(data, start + width, &mut state.cells)?;
+        current.position = next;
+        current.found += 1;
+        self.records += 1;
+        Some(Spot { section, kind: Some(position), offset: current.base + start as u64 })
+    }
+
+    /// The next data record, however it is decoded.
+    #[inline(never)]
+    fn next_spot_apart(&mut self) -> Result<Option<Spot>> {
+        if let Some(spot) = self.plain_spot_apart()? {
+            return Ok(Some(spot));
+        }
+        loop {
+            match self.next_event()? {
+                Some(Event::Record(_)) => return self.decode_spot().map(Some),
+                Some(_) => {}
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// The next data record where it comes without ado, leaf by leaf.
+    #[inline(never)]
+    fn plain_spot_apart(&mut self) -> Result<Option<Spot>> {
+        if !self.is_plain() {
+            return Ok(None);
+        }
+        let mut apart = std::mem::take(&mut self.kinds.apart);
+        let spot = self.start_run().and_then(|(mut run, end)| {
+            let (start, width) = (run.position, usize::from(run.format.tag_width));
+            let listed = run.state.listed(tag(run.data, start, width, run.order)?)?;
+            let decoded = run.decode_apart(listed.position.into(), start + width, &mut apart);
+            let spot = Spot { section: end.section(), kind: None, offset: run.base + start as u64 };
+            end.tell(run.position, 1, decoded.is_err());
+            decoded.is_ok().then_some(spot)
+        });
+        self.kinds.apart = apart;
+        if spot.is_some() { Ok(spot) } else { self.stopped().map_or(Ok(None), Err) }
+    }
+
+    /// Decodes the record that was announced.
+    #[inline(never)]
+    fn decode_spot(&mut self) -> Result<Spot> {
+        let none = Error::at(0, ErrorKind::Usage("no record is waiting to be decoded"));
+        let Pending { section, start, record, .. } = self.pending.ok_or(none)?;
+        let offset = self.current.as_ref().map_or(0, |current| current.base) + start as u64;
+        let mut apart = std::mem::take(&mut self.kinds.apart);
+        let decoded = self.decode(|row| Ok(apart.read((section, record), row)?));
+        self.kinds.apart = apart;
+        decoded.map(|()| Spot { section, kind: None, offset })
+    }
+
+    /// The record that was decoded last.
+    #[inline(always)]
+    fn view(&self, spot: Spot) -> RecordView<'_> {
+        let kind = spot.kind.and_then(|kind| self.kinds.sections.get(spot.section)?.kinds.get(kind));
+        let data = self.current.as_ref().map_or(&[][..], |current| self.container.bytes(&current.content));
+        RecordView::new(kind.map_or(&self.kinds.apart, |kind| &kind.values), data, spot.offset)
+    }
+}
+
+impl Kinds {
+    /// Gives the records that come next to `each`. What stops it is told when the run ends.
+    #[inline(always)]
+    fn run<E>(
+        &mut self,
+        section: usize,
+        run: &mut Run<'_>,
+        each: &mut impl FnMut(RecordView<'_>) -> Result<(), E>,
+    ) -> ControlFlow<E> {
+        if run.state.grades.has_changed(VIEWS) {
+            self.refresh(run.format, run.state, run.order);
+        }
+        let Self { sections, apart } = self;
+        let Some(section) = sections.get_mut(section) else { return ControlFlow::Continue(()) };
+        let (data, base, width) = (run.data, run.base, usize::from(run.format.tag_width));
+        let (mut at, mut count) = (run.position, 0);
+        let flow = loop {
+            let Some(tag) = tag(data, at, width, run.order) else { break ControlFlow::Continue(()) };
+            let position = section.position(tag, run.state);
+            let Some(kind) = section.kinds.get_mut(position) else { break ControlFlow::Continue(()) };
+            let offset = base + at as u64;
+            let view = match kind.fill(data, at + width, &mut run.state.cells) {
+                Some(next) => {
+                    at = next;
+                    &kind.values
+                }
+                None => {
+                    run.position = at;
+                    if run.decode_apart(position, at + width, apart).is_err() {
+                        break ControlFlow::Continue(());
+                    }
+                    at = run.position;
+                    &*apart
+                }
+            };
+            count += 1;
+            if let Err(error) = each(RecordView::new(view, data, offset)) {
+                break ControlFlow::Break(error);
+            }
+        };
+        run.position = at;
+        run.count += count;
+        flow
+    }
+
+    /// Learns the plans of a section that have changed.
+    #[cold]
+    #[inline(never)]
+    fn refresh(&mut self, format: &Format, state: &mut State, order: Order) {
+        if self.sections.len() < format.sections.len() {
+            self.sections.resize_with(format.sections.len(), SectionKinds::default);
+        }
+        let changed = state.grades.take_changed(VIEWS);
+        let index = state.section;
+        let (Some(kinds), Some(section)) = (self.sections.get_mut(index), format.sections.get(index)) else { return };
+        let is_new = kinds.kinds.is_empty();
+        if is_new {
+            kinds.by_tag = vec![NONE; 256];
+            kinds.kinds.resize_with(section.records.len(), Kind::default);
+        }
+        for (position, (&record, kind)) in section.records.iter().zip(&mut kinds.kinds).enumerate() {
+            let is_changed = is_new || changed & bit(position) != 0 || position >= 64 && changed == u64::MAX;
+            let Some(known) = format.records.get(usize::from(record)).filter(|_| is_changed && record > METADATA)
+            else {
+                continue;
+            };
+            if let Some(slot) = kinds.by_tag.get_mut(known.tag as usize) {
+                *slot = u16::try_from(position).unwrap_or(NONE);
+            }
+            // Big-endian integers are decoded leaf by leaf.
+            if order == Order::Little {
+                kind.learn((index, record), known, state, position);
+            }
+        }
+    }
+}
+
+impl SectionKinds {
+    /// The position of the data record with this tag; one where there is none.
+    #[inline(always)]
+    fn position(&self, tag: u32, state: &State) -> usize {
+        match self.by_tag.get(tag as usize) {
+            Some(&position) => position.into(),
+            None => state.listed(tag).filter(|listed| listed.record > METADATA).map_or(NONE, |l| l.position).into(),
+        }
+    }
+}
+
+impl<'r> Run<'r> {
+    /// Decodes the next record, whose tag ends at a place, leaf by leaf.
+    #[inline(never)]
+    fn decode_apart(&mut self, position: usize, at: usize, values: &mut Values) -> Result<(), Stopped> {
+        let section = self.state.section;
+        let listed = self.format.sections.get(section).and_then(|s| s.records.get(position));
+        let record = listed.copied().ok_or(Stopped(()))?;
+        let first = self.state.plans_of(position);
+        let mut row = self.row(record, first, at).ok_or(Stopped(()))?;
+        let read = values.read((section, record), &mut row).and_then(|()| row.finish());
+        let at = row.position;
+        self.position = at;
+        read
+    }
+}
+
+impl Values {
+    /// Takes the values of a record whose tag was read.
+    fn read(&mut self, place: (usize, u16), row: &mut ContentRow<'_, '_>) -> Result<(), Stopped> {
+        self.begin(place, row.record.tag);
+        self.steps(row, row.record.steps.get(1..).unwrap_or_default(), 1)
+    }
+
+    /// Repetitions nest at most 32 deep (spec 3.5), so this recursion is bounded.
+    fn steps(&mut self, row: &mut ContentRow<'_, '_>, steps: &[Step], offset: usize) -> Result<(), Stopped> {
+        let mut at = 0;
+        while let Some(step) = steps.get(at) {
+            at += 1;
+            match *step {
+                Step::Number(leaf) => self.push_number(row.number(leaf)?),
+                Step::Bytes(leaf) => {
+                    let len = row.bytes(leaf)?.len();
+                    self.push_bytes(Span::new(row.position - len, len));
+                }
+                Step::Repeat { count, end } => {
+                    let end = usize::from(end).saturating_sub(offset).max(at);
+                    let body = steps.get(at..end).unwrap_or_default();
+                    for _ in 0..row.items(row.last(count))? {
+                        self.steps(row, body, offset + at)?;
+                    }
+                    at = end;
+                }
+            }
+        }
+        Ok(())
+    }
+}

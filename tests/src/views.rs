@@ -1,0 +1,67 @@
+//! Records by their values, in loops and one by one, to hold them against tapes.
+
+use crate::Value;
+use crate::columns::Placed;
+use metatf::Error;
+use metatf::columns::Columns;
+use metatf::dynamic::{Item, RecordView, Trace};
+use metatf::format::Step;
+
+/// Why a loop was left.
+enum Left {
+    /// It has seen enough.
+    Enough,
+    Error(Error),
+}
+
+impl From<Error> for Left {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// The records of a trace as `try_for_each` and, where that was left, `next_record` give them, each with the offset it has, and how
+/// it ended. With `mixed` some are read by columns, too, and not given.
+///
+/// # Panics
+/// A view that does not hold together.
+pub fn records(trace: &mut Trace<'_>, mixed: bool) -> (Vec<(u64, Placed)>, metatf::Result<()>) {
+    let (mut records, mut enough, mut columns) = (Vec::new(), 1, Columns::default());
+    let format = trace.schema().format.clone();
+    let placed = |record: &RecordView<'_>| {
+        let declared = &format.records[usize::from(record.record())];
+        assert_eq!(record.numbers()[0], u64::from(declared.tag), "the tag");
+        assert_eq!(record.numbers().len(), record.len());
+        if declared.steps.iter().all(|step| !matches!(step, Step::Repeat { .. })) {
+            assert_eq!(record.len(), declared.leaves.len(), "places are leaves");
+        }
+        let values = record.iter().skip(1).map(|item| match item {
+            Item::Number(number) => Value::Number(number),
+            Item::Bytes(bytes) => Value::Bytes(bytes.to_vec()),
+        });
+        (record.at().offset, (record.section(), record.record(), values.collect()))
+    };
+    let end = loop {
+        let mut given = 0;
+        let left = trace.try_for_each(|record| {
+            records.push(placed(&record));
+            given += 1;
+            if given == enough { Err(Left::Enough) } else { Ok(()) }
+        });
+        match left {
+            Ok(()) => break Ok(()),
+            Err(Left::Error(error)) => break Err(error),
+            Err(Left::Enough) => {}
+        }
+        match trace.next_record() {
+            Ok(Some(record)) => records.push(placed(&record)),
+            Ok(None) => break Ok(()),
+            Err(error) => break Err(error),
+        }
+        if mixed && let Err(error) = trace.next_columns(&mut columns) {
+            break Err(error);
+        }
+        enough = enough * 2 + 1;
+    };
+    (records, end)
+}
