@@ -1,9 +1,12 @@
 //! Generates a reader and writer for the DTD of every good vector, one for all vectors with the same text, and a list that has
-//! the one of each vector.
+//! the one of each vector; and likewise for shipped DTDs with stream sections.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
+
+/// Shipped DTDs whose records take values from stream sections, by what they say or by metadata.
+const SHIPPED: [&str; 2] = ["HATF10-split", "heap"];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let vectors = Path::new("vectors/good");
@@ -32,5 +35,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let list = format!("static VECTORS: &[(&str, Check)] = &[\n{list}];\n");
     std::fs::write(out_dir.join("vectors.rs"), modules + &list)?;
+    let (mut modules, mut list) = (String::new(), String::new());
+    for name in SHIPPED {
+        let module = format!("shipped_{}", name.replace('-', "_").to_lowercase());
+        let file = format!("{module}.rs");
+        let dtd = format!("../dtds/{name}.dtd");
+        println!("cargo:rerun-if-changed={dtd}");
+        metatf_codegen::Config::new().dtd(dtd).file_name(&file).module(&module).compile()?;
+        writeln!(modules, "include!(concat!(env!(\"OUT_DIR\"), \"/{file}\"));")?;
+        writeln!(list, "    ({name:?}, check::<{module}::Protocol>),")?;
+    }
+    let list = format!("static SHIPPED: &[(&str, Check)] = &[\n{list}];\n");
+    std::fs::write(out_dir.join("shipped.rs"), modules + &list)?;
     Ok(())
 }

@@ -87,6 +87,10 @@ fn heaps() {
     let mut again = Vec::new();
     heap::read_events(&trace, usize::MAX, &mut again).unwrap();
     assert_eq!(again, events);
+    let trace = heap::timed::write(&events, &options, Vec::new()).unwrap();
+    let timed = sum.wrapping_add(heap::timed::sum(events.len()));
+    assert_eq!((heap::timed::all(&trace).unwrap(), heap::timed::each_all(&trace).unwrap()), (timed, timed));
+    assert_eq!(heap::model::each_one(&trace).unwrap(), expected.1);
     let trace = heap::values::write(&events, &options, Vec::new()).unwrap();
     assert_eq!(
         (

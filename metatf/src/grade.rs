@@ -4,7 +4,7 @@
 //! `typed/shape.rs`, which knows the DTD when the program is compiled, ask [`floor`] what a leaf can be at best.
 
 use crate::format::{ExprOp, Format, Interpretation, LeafKind, METADATA, Record, Section, Step, borrowed};
-use crate::state::{LAST, PREDICTED, Plan, REFERENCED, SPECIAL};
+use crate::state::{LAST, PREDICTED, Plan, REFERENCED, SPECIAL, STRIDED};
 use std::ops::Range;
 
 /// Every leaf is the stored integer, or the default that the DTD gives it.
@@ -13,8 +13,14 @@ pub(crate) const STORED: u8 = 0;
 pub(crate) const FORMULA: u8 = 1;
 /// As `FORMULA`; some values are noted for others to look at, or told by a model.
 pub(crate) const FORETOLD: u8 = 2;
+/// As `FORETOLD`; other values are the next element of a stream section.
+pub(crate) const GATHERED: u8 = 3;
+/// As `GATHERED`; other values go by the value before.
+pub(crate) const TOLD: u8 = 4;
+/// As `TOLD`; some are not the default that the DTD gives.
+pub(crate) const CHANGED: u8 = 5;
 /// Leaf by leaf.
-pub(crate) const GENERAL: u8 = 3;
+pub(crate) const GENERAL: u8 = 6;
 
 /// Who asks what has changed: what fills columns,
 pub(crate) const COLUMNS: usize = 0;
@@ -83,6 +89,10 @@ pub(crate) struct Grades {
     stored: u64,
     formula: u64,
     foretold: u64,
+    /// Of grade `GATHERED`, and no leaf is foretold.
+    gathered: u64,
+    told: u64,
+    changed_defaults: u64,
     /// By position: data records.
     data: u64,
     /// There are more than 64 positions.
@@ -90,7 +100,7 @@ pub(crate) struct Grades {
     /// By plan: its record's position, what it can be at best, and its grade now.
     plans: Vec<(u16, Floor, u8)>,
     /// By position: how many plans of each grade.
-    counts: Vec<[u16; 4]>,
+    counts: Vec<[u16; 7]>,
     /// For each who [asks](Self::take_changed), by position: a plan has changed; all bits for positions from 64 on.
     changed: [u64; 2],
 }
@@ -99,7 +109,7 @@ impl Grades {
     pub(crate) fn new(format: &Format, section: &Section, plans: impl Fn(usize) -> Option<usize>) -> Self {
         let mut grades = Self { many: section.records.len() > 64, ..Self::default() };
         for (position, &record) in section.records.iter().enumerate() {
-            grades.counts.push([0; 4]);
+            grades.counts.push([0; 7]);
             grades.data |= if record > METADATA { bit(position) } else { 0 };
             let Some(r) = format.records.get(usize::from(record)).filter(|_| plans(position).is_some()) else {
                 continue;
@@ -115,13 +125,15 @@ impl Grades {
         grades
     }
 
-    /// The grade of all data records, which is the worst of one.
+    /// The grade of all data records, which is the worst of one; `GENERAL` where it is worse than `FORMULA`, or than
+    /// `GATHERED` where nothing is foretold.
     #[inline]
     pub(crate) fn of_all(&self) -> u8 {
         match self.data {
             _ if self.many => GENERAL,
             data if data & !self.stored == 0 => STORED,
             data if data & !self.formula == 0 => FORMULA,
+            data if data & !(self.formula | self.gathered) == 0 => GATHERED,
             _ => GENERAL,
         }
     }
@@ -142,6 +154,18 @@ impl Grades {
     #[inline]
     pub(crate) fn foretold(&self) -> u64 {
         self.foretold
+    }
+
+    /// Positions of records whose grade is `FORETOLD`, `GATHERED` or `TOLD`, by bit.
+    #[inline]
+    pub(crate) fn told(&self) -> u64 {
+        self.told
+    }
+
+    /// Positions of records whose grade is `CHANGED`, by bit.
+    #[inline]
+    pub(crate) fn changed_defaults(&self) -> u64 {
+        self.changed_defaults
     }
 
     /// Of the plans of a record, given by their indices: each one's position, what its leaf can be at best, and its grade.
@@ -185,6 +209,9 @@ impl Grades {
         self.stored = set(self.stored, worst == STORED);
         self.formula = set(self.formula, worst <= FORMULA);
         self.foretold = set(self.foretold, worst == FORETOLD);
+        self.gathered = set(self.gathered, worst == GATHERED && counts[usize::from(FORETOLD)] == 0);
+        self.told = set(self.told, (FORETOLD..=TOLD).contains(&worst));
+        self.changed_defaults = set(self.changed_defaults, worst == CHANGED);
     }
 }
 
@@ -198,13 +225,13 @@ fn grade(floor: Floor, plan: &Plan) -> u8 {
         Floor::General => GENERAL,
         Floor::Array(_) | Floor::Counted => STORED,
         Floor::Fixed(value) if plan.flags == 0 && plan.mask == 0 && plan.base == value => STORED,
-        Floor::Fixed(_) => GENERAL,
-        Floor::Foretold if plan.is(PREDICTED) && plan.flags & !(LAST | REFERENCED | SPECIAL | PREDICTED) == 0 => {
-            FORETOLD
-        }
-        Floor::Stored | Floor::Foretold if plan.flags & !(LAST | REFERENCED) != 0 => GENERAL,
-        Floor::Stored | Floor::Foretold if plan.is(REFERENCED) => FORETOLD,
-        Floor::Stored | Floor::Foretold if plan.sign == 0 && plan.base == 0 => STORED,
+        // A constant, or a stride over several elements.
+        _ if plan.flags & (SPECIAL | STRIDED | PREDICTED) == SPECIAL => GENERAL,
+        Floor::Fixed(_) => CHANGED,
+        _ if plan.is(STRIDED) && plan.flags & !(LAST | SPECIAL | STRIDED) == 0 => GATHERED,
+        _ if plan.flags & !(LAST | REFERENCED | SPECIAL | PREDICTED) != 0 => TOLD,
+        _ if plan.is(PREDICTED | REFERENCED) => FORETOLD,
+        _ if plan.sign == 0 && plan.base == 0 => STORED,
         Floor::Stored | Floor::Foretold => FORMULA,
     }
 }

@@ -1,10 +1,12 @@
 //! How the chunks of a group go into the file: shared tables, then stream sections, then what strides through them
 //! (spec 5.2).
 
-use crate::container::{ChunkSpec, MAX_RAW_LEN, Sink};
+use crate::container::{ChunkSpec, MAX_RAW_LEN, Order, Sink};
 use crate::error::{Error, ErrorKind, Result};
-use crate::row_write::{bytes_for, fits, raw};
-use crate::stream_write::Segment;
+use crate::row::note;
+use crate::row_write::{bytes_for, bytes_of, fits, raw};
+use crate::state::{Plan, State};
+use crate::stream_write::{Numbers, Segment};
 use crate::writer::{Layout, RecordWriter};
 
 /// A finished chunk of a tagged section.
@@ -206,19 +208,12 @@ impl<S: Sink> RecordWriter<S> {
             let Some(writer) = self.sections.get_mut(section) else { return Ok(()) };
             let width = fixed.unwrap_or_else(|| least_width(writer, values));
             writer.state.set_chunk_width(&format, leaf, width);
-            let mut out = Vec::with_capacity(values.len() * usize::from(width));
-            for &value in values {
-                let Some(&plan) = writer.state.plan(0) else { return Ok(()) };
-                let stored = raw(value, &plan, &writer.state.cells);
-                if !fits(stored, &plan) {
-                    let mut error = Error::at(0, ErrorKind::DoesNotFit { value, width });
-                    error.place.section = Some(number);
-                    error.place.leaf = Some(0);
-                    return Err(error);
-                }
-                self.order.write(stored, usize::from(width), &mut out);
-                crate::row::note(value, &plan, &mut writer.state.cells);
-            }
+            let out = encode(&mut writer.state, values, self.order).map_err(|value| {
+                let mut error = Error::at(0, ErrorKind::DoesNotFit { value, width });
+                error.place.section = Some(number);
+                error.place.leaf = Some(0);
+                error
+            })?;
             if let Some(stream) = self.streams.streams.get_mut(section) {
                 stream.local_length += out.len() as u64;
             }
@@ -260,22 +255,58 @@ impl<S: Sink> RecordWriter<S> {
 fn least_width(writer: &crate::writer::SectionWriter, values: &[u64]) -> u8 {
     let mut cells = writer.state.cells.clone();
     let Some(plan) = writer.state.plan(0) else { return 8 };
-    let mut width = 1;
-    for &value in values {
-        width = width.max(bytes_for(raw(value, plan, &cells), plan.sign != 0));
-        crate::row::note(value, plan, &mut cells);
+    let mut bits = 0;
+    each_raw(plan, &mut cells, values, |raw, _| {
+        // As `bytes_for` folds negative numbers.
+        bits |= if plan.sign != 0 { (raw << 1) ^ 0_u64.wrapping_sub(raw >> 63) } else { raw };
+    });
+    bytes_for(bits, false)
+}
+
+/// The numbers of one chunk as they are stored by the plan of their leaf, or one that does not fit.
+fn encode(state: &mut State, values: &[u64], order: Order) -> Result<Vec<u8>, u64> {
+    let Some(plan) = state.plans.first().copied() else { return Ok(Vec::new()) };
+    let width = usize::from(plan.width);
+    // All eight bytes of each; the next overwrites those that are not its own.
+    let mut out = vec![0; values.len() * width + 8];
+    let (mut at, mut misfit) = (0, None);
+    each_raw(&plan, &mut state.cells, values, |raw, value| {
+        if !fits(raw, &plan) && misfit.is_none() {
+            misfit = Some(value);
+        }
+        if let Some(room) = out.get_mut(at..).and_then(|room| room.first_chunk_mut()) {
+            *room = bytes_of(raw, &plan, order);
+        }
+        at += width;
+    });
+    out.truncate(values.len() * width);
+    misfit.map_or(Ok(out), Err)
+}
+
+/// Gives `each` the stored integers of values, before they are cut to their width, and the values.
+#[inline(always)]
+fn each_raw(plan: &Plan, cells: &mut [u64], values: &[u64], mut each: impl FnMut(u64, u64)) {
+    if plan.history == 0 {
+        values.iter().for_each(|&value| each(raw(value, plan, &[]), value));
+        if let Some(&last) = values.last() {
+            note(last, plan, cells);
+        }
+        return;
     }
-    width
+    for &value in values {
+        each(raw(value, plan, cells), value);
+        note(value, plan, cells);
+    }
 }
 
 /// The elements of a stream of numbers: those given outright, or those that strides put there, skipped ones filled with
 /// the value before them. Where both are there they have to agree; but where models leave values there, what was given is
 /// another writer's.
-fn agree(put: Vec<Option<u64>>, given: Vec<Segment>, foretold: bool) -> Result<Vec<Segment>> {
+fn agree(put: Numbers, given: Vec<Segment>, foretold: bool) -> Result<Vec<Segment>> {
     let mut elements = given.iter().flat_map(|s| &s.values);
     let agrees = put.iter().all(|value| {
         let element = elements.next();
-        value.is_none() || element == value.as_ref()
+        value.is_none() || element.copied() == value
     });
     if agrees && !given.is_empty() {
         return Ok(given);
@@ -284,11 +315,6 @@ fn agree(put: Vec<Option<u64>>, given: Vec<Segment>, foretold: bool) -> Result<V
         let why = "the elements given for a stream section are not the values its records take from it";
         return Err(Error::at(0, ErrorKind::Usage(why)));
     }
-    let mut before = 0;
-    let fill = |value: Option<u64>| {
-        before = value.unwrap_or(before);
-        before
-    };
-    let values: Vec<u64> = put.into_iter().map(fill).collect();
+    let values = put.into_values();
     Ok(vec![Segment { values, ..Segment::default() }])
 }

@@ -73,6 +73,7 @@ pub mod recode;
 mod row;
 mod row_foretold;
 mod row_foretold_write;
+mod row_gathered;
 mod row_shaped;
 mod row_shaped_write;
 mod row_write;

@@ -5,7 +5,7 @@
 use crate::container::{Content, Order, Origin};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::format::{ExprOp, Format, Interpretation, Leaf, LeafKind, Record, Step};
-use crate::state::{BYTES, HISTORY, LAST, PREDICTED, PREVIOUS, Plan, REFERENCED, SPECIAL, State};
+use crate::state::{BYTES, HISTORY, LAST, PREDICTED, PREVIOUS, Plan, REFERENCED, SPECIAL, STRIDED, State};
 use crate::streams::Streams;
 use crate::typed::Source;
 
@@ -244,7 +244,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
         // A model has a cursor of its own, apart from that of leaves that stride.
         let reader = format.sections.len() + self.state.section;
         let streams = &mut *self.streams;
-        let mut next = || streams.next(format, source, order, reader, target, 1);
+        let mut next = || streams.next(format, source, order, (reader, target), 1);
         let State { models, model_cells, cells, .. } = &mut *self.state;
         match models.decode(model_cells, model, cells, code, &mut next) {
             Ok(Ok(value)) => {
@@ -262,9 +262,8 @@ impl<'t, 'd> ContentRow<'t, 'd> {
         let index = self.first + usize::from(leaf);
         let value = match self.state.interpretation(index) {
             Interpretation::SectionStride(target, stride) => {
-                let order = self.order;
-                let section = self.state.section;
-                let element = self.streams.next(self.format, self.source, order, section, target, stride);
+                let (order, reader) = (self.order, self.state.section);
+                let element = self.streams.next(self.format, self.source, order, (reader, target), stride);
                 let value = element.map_err(|e| match e.kind {
                     ErrorKind::NoElement { .. } => self.fail(at, Some(leaf), e.kind),
                     _ => e,
@@ -445,6 +444,13 @@ impl<'d> Row<'d> for ContentRow<'_, 'd> {
                     None => self.apart(|row| row.number_apart(leaf)),
                 }
             }
+            (Some(plan), _) if plan.flags & STRIDED != 0 => match self.streams.ready(plan.base) {
+                Some(value) => {
+                    note(value, plan, &mut self.state.cells);
+                    Ok(value)
+                }
+                None => self.apart(|row| row.number_apart(leaf)),
+            },
             _ => self.apart(|row| row.number_apart(leaf)),
         }
     }

@@ -1,4 +1,5 @@
-//! Decoding a record whose shape is known when the program is compiled, and some of whose values a model tells.
+//! Decoding a record whose shape is known when the program is compiled, and some of whose values a model tells, or come from a
+//! stream section, or go by the value before.
 //!
 //! As [`ShapedRow`](crate::row_shaped::ShapedRow), but it cannot begin again, since models have learnt by then: what is out
 //! of the ordinary in a leaf is done for this leaf alone.
@@ -6,14 +7,14 @@
 use crate::error::{Error, ErrorKind};
 use crate::grade::Floor;
 use crate::reader::Run;
-use crate::row::{Row, Stopped, plain};
+use crate::row::{Row, Stopped, history, note, plain};
 use crate::row_shaped::eight;
-use crate::state::{LAST, PREDICTED, REFERENCED};
+use crate::state::{HISTORY, LAST, PREDICTED, PREVIOUS, Plan, REFERENCED, STRIDED};
 use crate::typed::{Known, Source};
 use std::marker::PhantomData;
 
-/// The leaves of an `S` whose grade is `FORETOLD`.
-pub(crate) struct ForetoldRow<'p, 'r, S, const PLANS: usize> {
+/// The leaves of an `S` whose grade is `FORETOLD` or `TOLD`; or, where `CHANGED` says so, of that grade.
+pub(crate) struct ForetoldRow<'p, 'r, S, const PLANS: usize, const CHANGED: bool> {
     pub(crate) run: &'p mut Run<'r>,
     /// Next byte to read.
     pub(crate) at: usize,
@@ -22,7 +23,7 @@ pub(crate) struct ForetoldRow<'p, 'r, S, const PLANS: usize> {
     pub(crate) shape: PhantomData<S>,
 }
 
-impl<S: Known, const PLANS: usize> ForetoldRow<'_, '_, S, PLANS> {
+impl<S: Known, const PLANS: usize, const CHANGED: bool> ForetoldRow<'_, '_, S, PLANS, CHANGED> {
     #[inline(always)]
     fn apart(&mut self, leaf: u8) -> Result<u64, Stopped> {
         let (value, at) = self.run.number((S::RECORD, S::FIRST), self.at, leaf)?;
@@ -32,7 +33,7 @@ impl<S: Known, const PLANS: usize> ForetoldRow<'_, '_, S, PLANS> {
     }
 }
 
-impl<'r, S: Known, const PLANS: usize> Row<'r> for ForetoldRow<'_, 'r, S, PLANS> {
+impl<'r, S: Known, const PLANS: usize, const CHANGED: bool> Row<'r> for ForetoldRow<'_, 'r, S, PLANS, CHANGED> {
     type Error = Stopped;
 
     #[cold]
@@ -42,33 +43,50 @@ impl<'r, S: Known, const PLANS: usize> Row<'r> for ForetoldRow<'_, 'r, S, PLANS>
 
     #[inline(always)]
     fn number(&mut self, leaf: u8) -> Result<u64, Stopped> {
-        if let Floor::Fixed(value) = S::FLOORS[usize::from(leaf)] {
+        let floor = S::FLOORS[usize::from(leaf)];
+        if let Floor::Fixed(value) = floor
+            && !CHANGED
+        {
             self.previous = value;
             return Ok(value);
         }
         let state = &mut *self.run.state;
         let plans = state.plans.first_chunk::<PLANS>();
-        let plan = plans.and_then(|plans| plans.get(S::FIRST + usize::from(leaf)));
-        let (Some(plan), Some(eight)) = (plan, eight(self.run.data, self.at)) else {
+        let Some(plan) = plans.and_then(|plans| plans.get(S::FIRST + usize::from(leaf))) else {
             return self.apart(leaf);
         };
-        let stored = u64::from_le_bytes(eight) & plan.mask;
-        let (width, flags, last) = (plan.width, plan.flags, plan.last);
-        let value = if matches!(S::FLOORS[usize::from(leaf)], Floor::Foretold) && flags & PREDICTED != 0 {
-            #[allow(clippy::cast_possible_truncation, reason = "the index of a model")]
-            match state.predicted_usual(plan.base as u16, stored) {
-                Some(value) => value,
-                None => return self.apart(leaf),
-            }
-        } else {
-            plain(stored, plan)
-        };
-        self.at += usize::from(width);
-        if flags & (LAST | REFERENCED) != 0
-            && let Some(cell) = state.cells.get_mut(last as usize)
-        {
-            *cell = value;
+        let (width, flags) = (usize::from(plan.width), plan.flags);
+        if matches!(floor, Floor::Fixed(_)) && width == 0 && flags == 0 {
+            self.previous = plan.base;
+            return Ok(plan.base);
         }
+        let value = if matches!(floor, Floor::Foretold) && flags & PREDICTED != 0 {
+            let Some(eight) = eight(self.run.data, self.at) else { return self.apart(leaf) };
+            let (code, plan) = (u64::from_le_bytes(eight) & plan.mask, *plan);
+            #[allow(clippy::cast_possible_truncation, reason = "the index of a model")]
+            let Some(value) = state.predicted_usual(plan.base as u16, code) else { return self.apart(leaf) };
+            if flags & (PREVIOUS | REFERENCED) != 0 {
+                note(value, &plan, &mut state.cells);
+            }
+            value
+        } else if flags & STRIDED != 0 {
+            let Some(value) = self.run.streams.ready(plan.base) else { return self.apart(leaf) };
+            if flags & (PREVIOUS | REFERENCED) != 0 {
+                note(value, plan, &mut state.cells);
+            }
+            value
+        } else {
+            let Some(eight) = eight(self.run.data, self.at) else { return self.apart(leaf) };
+            let mut value = plain(u64::from_le_bytes(eight) & plan.mask, plan);
+            if flags & !LAST != 0 {
+                if flags & HISTORY != 0 {
+                    value = value.wrapping_add(history(plan, &state.cells));
+                }
+                note(value, plan, &mut state.cells);
+            }
+            value
+        };
+        self.at += width;
         self.previous = value;
         Ok(value)
     }
@@ -82,7 +100,13 @@ impl<'r, S: Known, const PLANS: usize> Row<'r> for ForetoldRow<'_, 'r, S, PLANS>
         let rest = self.run.data.get(self.at..).unwrap_or_default();
         let (bytes, at) = match usize::try_from(length).ok().and_then(|length| rest.get(..length)) {
             Some(bytes) => (bytes, self.at + bytes.len()),
-            None => self.run.bytes((S::RECORD, S::FIRST), self.at, leaf)?,
+            None => {
+                // The length is right before.
+                if let Some(plan) = self.run.state.plans.get(S::FIRST + usize::from(leaf.saturating_sub(1))) {
+                    note(self.previous, &Plan { flags: LAST, ..*plan }, &mut self.run.state.cells);
+                }
+                self.run.bytes((S::RECORD, S::FIRST), self.at, leaf)?
+            }
         };
         self.at = at;
         Ok(bytes)
@@ -93,7 +117,7 @@ impl<'r, S: Known, const PLANS: usize> Row<'r> for ForetoldRow<'_, 'r, S, PLANS>
     }
 }
 
-impl<'r, S: Known, const PLANS: usize> Source<'r> for ForetoldRow<'_, 'r, S, PLANS> {
+impl<'r, S: Known, const PLANS: usize, const CHANGED: bool> Source<'r> for ForetoldRow<'_, 'r, S, PLANS, CHANGED> {
     fn last(&self, _: u8) -> u64 {
         self.previous
     }

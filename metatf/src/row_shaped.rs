@@ -30,6 +30,13 @@ impl<'p, 'r, S: Known, const PLANS: usize, const WITH_BASE: bool> ShapedRow<'p, 
         self.at
     }
 
+    /// Takes a number that is not stored here.
+    #[inline(always)]
+    pub(crate) fn previous(&mut self, value: u64) -> u64 {
+        self.previous = value;
+        value
+    }
+
     #[inline(always)]
     fn take(&mut self, length: u64) -> Result<&'r [u8], Stopped> {
         // A branch that is foreseen, not an addition that is waited for: most often there is nothing.

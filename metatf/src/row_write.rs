@@ -7,7 +7,7 @@ use crate::error::{Error, ErrorKind, Place, Result};
 use crate::format::{Format, Interpretation, LeafKind, Record};
 use crate::predict::Context;
 use crate::row::{FREE_ITEMS, evaluate, history, note};
-use crate::state::{BYTES, HISTORY, PREDICTED, PREVIOUS, Plan, REFERENCED, SPECIAL, State};
+use crate::state::{BYTES, HISTORY, PREDICTED, PREVIOUS, Plan, REFERENCED, SPECIAL, STRIDED, State};
 use crate::stream_write::StreamWriters;
 
 /// A value that the leaf's encoding cannot hold as it is.
@@ -291,7 +291,7 @@ pub(crate) fn raw(value: u64, plan: &Plan, cells: &[u64]) -> u64 {
 
 /// The bytes of the stored integer, those that the plan stores first.
 #[inline]
-fn bytes_of(raw: u64, plan: &Plan, order: Order) -> [u8; 8] {
+pub(crate) fn bytes_of(raw: u64, plan: &Plan, order: Order) -> [u8; 8] {
     match order {
         Order::Little => raw.to_le_bytes(),
         // A width of 0 shifts by 0, and stores nothing.
@@ -404,7 +404,7 @@ impl RowWriter<'_> {
         }
         let interpretation = self.state.interpretation(self.first + usize::from(leaf));
         let Interpretation::SectionStride(target, stride) = interpretation else { return Ok(false) };
-        if !self.streams.put(self.format, self.state.section, target, stride, value) {
+        if !self.streams.put(self.format, (self.state.section, target), stride, value) {
             self.attempt.misfits.push(Misfit { leaf, value, needs: bytes_for(value, false) });
         }
         Ok(true)
@@ -473,6 +473,10 @@ impl Put for RowWriter<'_> {
                 let at = self.at;
                 self.at += usize::from(plan.width);
                 self.attempt.pend(self.state, self.first + usize::from(leaf), leaf, value, at);
+                return Ok(());
+            } else if plan.flags & STRIDED != 0 && self.streams.append(plan.base, value) {
+                self.attempt.remember(plan, &self.state.cells);
+                note(value, plan, &mut self.state.cells);
                 return Ok(());
             }
         }

@@ -14,6 +14,7 @@ use crate::error::ErrorKind;
 use crate::format::{ExprOp, Format, Interpretation, Leaf, LeafKind, METADATA, SECTION};
 use crate::grade::Grades;
 use crate::predict::{Cells, Models};
+use crate::streams::slot;
 use crate::watch::Watch;
 use std::collections::HashMap;
 
@@ -51,6 +52,9 @@ pub(crate) const REFERENCED: u8 = 16;
 pub(crate) const BYTES: u8 = 32;
 /// `Plan::flags`, with `SPECIAL`: a predicted leaf. `base` is the index of its model.
 pub(crate) const PREDICTED: u8 = 64;
+/// `Plan::flags`, with `SPECIAL`: the next element of a stream section, one after the other. `base` is the
+/// [`slot`] of its cursor.
+pub(crate) const STRIDED: u8 = 128;
 
 impl Plan {
     #[inline]
@@ -345,9 +349,14 @@ impl State {
             Interpretation::BaseOffsetOf(record, leaf) => self.last_cell(format, record, leaf),
             _ => None,
         };
+        let slot = match setting.interpretation {
+            Interpretation::SectionStride(target, 1) if leaf.constant.is_none() => slot(format, self.section, target),
+            _ => None,
+        };
         let Some(plan) = self.plans.get_mut(index) else { return false };
         let (sign, base, history) = match setting.interpretation {
-            Interpretation::None | Interpretation::SectionOffset(_) | Interpretation::SectionStride(..) => (0, 0, 0),
+            Interpretation::None | Interpretation::SectionOffset(_) => (0, 0, 0),
+            Interpretation::SectionStride(..) => (0, slot.unwrap_or(0) as u64, 0),
             Interpretation::BaseOffset(base) => (top, base, 0),
             Interpretation::BaseOffsetOf(..) | Interpretation::Delta(_) => (top, 0, u64::MAX),
             Interpretation::Default(value) => (0, value, 0),
@@ -366,6 +375,7 @@ impl State {
             || matches!(setting.interpretation, Interpretation::SectionStride(..) | Interpretation::Predicted(_));
         plan.set(SPECIAL, special);
         plan.set(PREDICTED, matches!(setting.interpretation, Interpretation::Predicted(_)));
+        plan.set(STRIDED, slot.is_some());
         plan.set(HISTORY, history != 0);
         let (uses, cell) = (plan.uses_previous(), plan.write);
         used != uses && self.watch.change(cell, uses)

@@ -3,6 +3,7 @@
 
 use crate::format::{Format, Interpretation, LeafKind, Model, ModelKind};
 use crate::row_write::bytes_for;
+use crate::streams::slot;
 use std::collections::BTreeMap;
 
 /// A stretch of one stream section's elements that was given outright; a reset stands before all but the first.
@@ -15,11 +16,81 @@ pub(crate) struct Segment {
     pub(crate) count: u32,
 }
 
+/// Numbers by index of element, some of which strides over 1 may have skipped.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Numbers {
+    values: Vec<u64>,
+    /// A bit for each, as far as any were skipped.
+    skipped: Vec<u64>,
+}
+
+impl Numbers {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// What was put at an index; none where it was skipped.
+    fn get(&self, index: usize) -> Option<u64> {
+        let skipped = self.skipped.get(index / 64).is_some_and(|word| word >> (index % 64) & 1 != 0);
+        self.values.get(index).copied().filter(|_| !skipped)
+    }
+
+    /// Puts a value at an index; what is between is skipped.
+    fn set(&mut self, index: usize, value: u64) {
+        let length = self.values.len();
+        if index >= length {
+            self.values.resize(index + 1, 0);
+            (length..index).for_each(|skipped| self.skip(skipped));
+        }
+        if let Some(slot) = self.values.get_mut(index) {
+            *slot = value;
+        }
+        if let Some(word) = self.skipped.get_mut(index / 64) {
+            *word &= !(1 << (index % 64));
+        }
+    }
+
+    fn skip(&mut self, index: usize) {
+        if self.skipped.len() <= index / 64 {
+            self.skipped.resize(index / 64 + 1, 0);
+        }
+        if let Some(word) = self.skipped.get_mut(index / 64) {
+            *word |= 1 << (index % 64);
+        }
+    }
+
+    fn truncate(&mut self, length: usize) {
+        self.values.truncate(length);
+        self.skipped.truncate(length.div_ceil(64));
+        if let Some(last) = self.skipped.get_mut(length / 64) {
+            *last &= (1 << (length % 64)) - 1;
+        }
+    }
+
+    /// By index, what was put.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Option<u64>> + '_ {
+        (0..self.values.len()).map(|index| self.get(index))
+    }
+
+    /// All of them; those that were skipped have the value before them.
+    pub(crate) fn into_values(mut self) -> Vec<u64> {
+        if !self.skipped.is_empty() {
+            let mut before = 0;
+            let fill = |value: Option<u64>| {
+                before = value.unwrap_or(before);
+                before
+            };
+            self.values = self.iter().map(fill).collect();
+        }
+        self.values
+    }
+}
+
 /// One stream section of the group in progress.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StreamWriter {
-    /// By index of element: what strides put there. `None`: skipped by a stride over 1.
-    pub(crate) put: Vec<Option<u64>>,
+    /// What strides put there.
+    pub(crate) put: Numbers,
     /// Elements given outright; they take precedence, and must agree with `put`.
     pub(crate) given: Vec<Segment>,
     /// Encoded elements of the shared table that are not in the file yet.
@@ -43,14 +114,26 @@ impl StreamWriter {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StreamWriters {
     pub(crate) streams: Vec<StreamWriter>,
-    /// Section, target section number, index of the next element.
-    cursors: Vec<(usize, u8, u64)>,
+    cursors: Vec<Cursor>,
+    /// By [`slot`], as far as there are cursors: which one, from 1 on.
+    slots: Vec<u32>,
     /// Cursor and element as they were before the record in progress.
     undo: Vec<Undo>,
     /// Bytes held for the group, about.
     pub(crate) held: usize,
     /// Version 0: no chunk can change the width of a section of one number.
     pub(crate) fixed: bool,
+}
+
+/// Where a reader (see [`slot`]) puts the next value in a stream section.
+#[derive(Clone, Copy, Debug)]
+struct Cursor {
+    reader: usize,
+    /// The stream section's number, and its index.
+    target: u8,
+    stream: usize,
+    /// Of the next element.
+    index: u64,
 }
 
 /// A cursor as it was, and what `put` changed.
@@ -66,9 +149,9 @@ enum Put {
     /// The element had this value already.
     Kept,
     /// The stream had this length before.
-    Grown(usize, usize),
+    Grown(usize),
     /// An element that was skipped before has its value now.
-    Filled(usize, usize),
+    Filled(usize),
 }
 
 /// Bytes that a number of a stream section counts for while it is held.
@@ -82,64 +165,82 @@ impl StreamWriters {
         Self { streams: vec![StreamWriter::default(); format.sections.len()], fixed, ..Self::default() }
     }
 
-    /// Puts a value at the cursor of (`section`, `target`). False where the element has another value already, or lies
-    /// too far on.
-    pub(crate) fn put(&mut self, format: &Format, section: usize, target: u8, stride: u64, value: u64) -> bool {
-        let Some(stream) = format.section_index(target) else { return false };
-        let fixed = self.fixed;
-        let at = match self.cursors.iter().position(|c| c.0 == section && c.1 == target) {
-            Some(at) => at,
-            None => {
-                self.cursors.push((section, target, 0));
-                self.cursors.len() - 1
-            }
-        };
-        let (Some(cursor), Some(writer)) = (self.cursors.get_mut(at), self.streams.get_mut(stream)) else {
+    /// Puts a value at the end of a stream section, which is where the cursor in the slot is. False where it is elsewhere, or
+    /// not known: then nothing has happened.
+    #[inline(always)]
+    pub(crate) fn append(&mut self, slot: u64, value: u64) -> bool {
+        let at = usize::try_from(slot).ok().and_then(|slot| self.slots.get(slot)).copied().unwrap_or(0) as usize;
+        let Some(cursor) = at.checked_sub(1).and_then(|at| self.cursors.get_mut(at)).filter(|_| !self.fixed) else {
             return false;
         };
-        let length = writer.put.len();
-        let near = usize::try_from(cursor.2).ok().filter(|&i| i as u64 <= length as u64 + LARGEST_GAP);
-        let Some(index) = near else { return false };
-        if index >= length {
-            writer.put.resize(index + 1, None);
-            self.held += (index + 1 - length) * HELD_A_NUMBER;
+        let Some(writer) = self.streams.get_mut(cursor.stream) else { return false };
+        let length = writer.put.values.len();
+        if cursor.index != length as u64 {
+            return false;
         }
-        let Some(&slot) = writer.put.get(index) else { return false };
-        let put = match slot {
+        writer.put.values.push(value);
+        self.undo.push(Undo { cursor: at - 1, index: cursor.index, put: Put::Grown(length) });
+        self.held += HELD_A_NUMBER;
+        cursor.index += 1;
+        true
+    }
+
+    /// Puts a value at the cursor of a reader in the stream section number `target`. False where the element has another
+    /// value already, or lies too far on.
+    pub(crate) fn put(&mut self, format: &Format, (reader, target): (usize, u8), stride: u64, value: u64) -> bool {
+        let fixed = self.fixed;
+        let Some(at) = self.cursor(format, reader, target) else { return false };
+        let Some(cursor) = self.cursors.get_mut(at) else { return false };
+        let Some(writer) = self.streams.get_mut(cursor.stream) else { return false };
+        let length = writer.put.values.len();
+        let near = usize::try_from(cursor.index).ok().filter(|&i| i as u64 <= length as u64 + LARGEST_GAP);
+        let Some(index) = near else { return false };
+        let put = match writer.put.get(index) {
             Some(there) if there != value => return false,
             Some(_) => Put::Kept,
-            None if fixed && !room(format, stream, &writer.put, index, value) => {
-                self.held = self.held.saturating_sub((writer.put.len() - length) * HELD_A_NUMBER);
-                writer.put.truncate(length);
-                return false;
-            }
-            None if index >= length => Put::Grown(stream, length),
-            None => Put::Filled(stream, index),
+            None if fixed && !room(format, cursor.stream, &writer.put, index, value) => return false,
+            None if index >= length => Put::Grown(length),
+            None => Put::Filled(index),
         };
-        if let Some(slot) = writer.put.get_mut(index) {
-            *slot = Some(value);
+        if !matches!(put, Put::Kept) {
+            writer.put.set(index, value);
+            self.held += (writer.put.values.len() - length) * HELD_A_NUMBER;
         }
-        self.undo.push(Undo { cursor: at, index: cursor.2, put });
-        cursor.2 = cursor.2.saturating_add(stride);
+        self.undo.push(Undo { cursor: at, index: cursor.index, put });
+        cursor.index = cursor.index.saturating_add(stride);
         true
+    }
+
+    /// The cursor of a reader in a stream section.
+    fn cursor(&mut self, format: &Format, reader: usize, target: u8) -> Option<usize> {
+        if let Some(at) = self.cursors.iter().position(|c| c.reader == reader && c.target == target) {
+            return Some(at);
+        }
+        let (stream, slot) = format.section_index(target).zip(slot(format, reader, target))?;
+        self.cursors.push(Cursor { reader, target, stream, index: 0 });
+        if self.slots.len() <= slot {
+            self.slots.resize(slot + 1, 0);
+        }
+        *self.slots.get_mut(slot)? = u32::try_from(self.cursors.len()).ok()?;
+        Some(self.cursors.len() - 1)
     }
 
     /// Puts values one after the other. False where there is no room for one of them; then the record in progress has to
     /// be taken back.
-    pub(crate) fn put_all(&mut self, format: &Format, section: usize, target: u8, values: &[u64]) -> bool {
-        values.iter().all(|&value| self.put(format, section, target, 1, value))
+    pub(crate) fn put_all(&mut self, format: &Format, reader: usize, target: u8, values: &[u64]) -> bool {
+        values.iter().all(|&value| self.put(format, (reader, target), 1, value))
     }
 
-    /// Gives the stream sections that `section` alone fills with what its model misses other elements. False where
+    /// Gives the stream sections that `reader` alone fills with what its model misses other elements. False where
     /// others have a part in one of them; then nothing has changed.
-    pub(crate) fn replace(&mut self, format: &Format, section: usize, elements: &BTreeMap<u8, Vec<u64>>) -> bool {
+    pub(crate) fn replace(&mut self, format: &Format, reader: usize, elements: &BTreeMap<u8, Vec<u64>>) -> bool {
         let values = |target: u8| {
             let takes = |m: &Model| m.section == target && matches!(m.kind, ModelKind::Values(_));
             format.models.iter().any(takes)
         };
         let alone = |target: &u8| {
             let stream = format.section_index(*target).and_then(|stream| self.streams.get(stream));
-            let others = self.cursors.iter().any(|c| c.0 != section && c.1 == *target);
+            let others = self.cursors.iter().any(|c| c.reader != reader && c.target == *target);
             stream.is_some_and(|s| s.given.is_empty()) && !others && !values(*target)
         };
         if self.fixed || !elements.keys().all(alone) {
@@ -149,24 +250,25 @@ impl StreamWriters {
             let Some(stream) = format.section_index(*target).and_then(|stream| self.streams.get_mut(stream)) else {
                 continue;
             };
-            stream.put = values.iter().copied().map(Some).collect();
+            stream.put = Numbers { values: values.clone(), ..Numbers::default() };
         }
         true
     }
 
     /// Whether [`put_all`](Self::put_all) may find no room.
-    pub(crate) fn may_refuse(&self, format: &Format, section: usize, target: u8) -> bool {
+    pub(crate) fn may_refuse(&self, format: &Format, reader: usize, target: u8) -> bool {
         let width = || {
             let stream = format.sections.get(format.section_index(target)?)?;
             format.records.get(usize::from(*stream.records.first()?))?.single_number().map(|leaf| leaf.width())
         };
-        let shared = self.cursors.iter().any(|c| c.0 != section && c.1 == target);
+        let shared = self.cursors.iter().any(|c| c.reader != reader && c.target == target);
         shared || (self.fixed && width() != Some(8))
     }
 
-    /// Whether nobody but `section` puts anything anywhere, and all of that finds room.
-    pub(crate) fn are_only_of(&self, section: usize) -> bool {
-        !self.fixed && self.cursors.iter().all(|c| c.0 == section)
+    /// Whether all that models put in the name of `reader` finds room: nobody else puts anything where models do.
+    pub(crate) fn models_have_room(&self, format: &Format, reader: usize) -> bool {
+        let models = |target: u8| format.models.iter().any(|model| model.section == target);
+        !self.fixed && self.cursors.iter().all(|c| c.reader == reader || !models(c.target))
     }
 
     pub(crate) fn start(&mut self) {
@@ -175,24 +277,17 @@ impl StreamWriters {
 
     pub(crate) fn roll_back(&mut self) {
         while let Some(undo) = self.undo.pop() {
-            if let Some(cursor) = self.cursors.get_mut(undo.cursor) {
-                cursor.2 = undo.index;
-            }
+            let Some(cursor) = self.cursors.get_mut(undo.cursor) else { continue };
+            cursor.index = undo.index;
+            let Some(writer) = self.streams.get_mut(cursor.stream) else { continue };
             match undo.put {
                 Put::Kept => {}
-                Put::Grown(stream, length) => {
-                    if let Some(writer) = self.streams.get_mut(stream) {
-                        let grown = writer.put.len().saturating_sub(length);
-                        self.held = self.held.saturating_sub(grown * HELD_A_NUMBER);
-                        writer.put.truncate(length);
-                    }
+                Put::Grown(length) => {
+                    let grown = writer.put.values.len().saturating_sub(length);
+                    self.held = self.held.saturating_sub(grown * HELD_A_NUMBER);
+                    writer.put.truncate(length);
                 }
-                Put::Filled(stream, index) => {
-                    let slot = self.streams.get_mut(stream).and_then(|w| w.put.get_mut(index));
-                    if let Some(slot) = slot {
-                        *slot = None;
-                    }
-                }
+                Put::Filled(index) => writer.put.skip(index),
             }
         }
     }
@@ -200,9 +295,10 @@ impl StreamWriters {
     /// A new group: cursors start over.
     pub(crate) fn start_group(&mut self) {
         self.cursors.clear();
+        self.slots.clear();
         self.held = 0;
         for stream in &mut self.streams {
-            stream.put.clear();
+            stream.put.truncate(0);
             stream.given.clear();
         }
     }
@@ -210,7 +306,7 @@ impl StreamWriters {
 
 /// Whether a value fits the DTD's width at `index` of a section of one number, and the element behind it still does.
 /// Elements that were skipped have the value before them.
-fn room(format: &Format, stream: usize, put: &[Option<u64>], index: usize, value: u64) -> bool {
+fn room(format: &Format, stream: usize, put: &Numbers, index: usize, value: u64) -> bool {
     let record = format.sections.get(stream).and_then(|s| s.records.first());
     let leaf = record.and_then(|&r| format.records.get(usize::from(r))?.single_number());
     let Some(LeafKind::Number { width, interpretation }) = leaf.map(|l| &l.kind) else { return false };
@@ -222,7 +318,7 @@ fn room(format: &Format, stream: usize, put: &[Option<u64>], index: usize, value
         };
         bytes_for(value.wrapping_sub(base), signed) <= *width
     };
-    let before = put.iter().take(index).rev().find_map(|p| *p);
-    let behind = put.iter().skip(index + 1).find_map(|p| *p);
+    let before = (0..index.min(put.values.len())).rev().find_map(|i| put.get(i));
+    let behind = (index + 1..put.values.len()).find_map(|i| put.get(i));
     fits(value, before) && behind.is_none_or(|behind| fits(behind, Some(value)))
 }

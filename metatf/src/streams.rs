@@ -3,8 +3,9 @@
 use crate::container::{Content, Order, Origin, Part};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::Format;
-use crate::row::{Bytes, place, stored, value};
-use crate::state::State;
+use crate::row::{Bytes, history, note, place, plain, stored, value};
+use crate::row_shaped::eight;
+use crate::state::{PREVIOUS, Plan, State};
 
 /// A part of a stream section's content.
 #[derive(Clone, Debug)]
@@ -52,44 +53,74 @@ pub(crate) struct Stream {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Streams {
     pub(crate) streams: Vec<Stream>,
+    /// By [`slot`], as far as they were used in this group.
     cursors: Vec<Cursor>,
-    /// Where the cursor used last is.
-    latest: usize,
-    /// Elements handed out so far: tells salvage whether a part strides at all.
-    pub(crate) taken: u64,
+    /// By number of a section, up to the last stream section: its cursor in the slots of reader 0, from 1 on; 0: it is none.
+    ordinals: Vec<u8>,
+    /// How many slots each reader has.
+    count: usize,
+    /// How often a cursor had no element at hand.
+    refills: u64,
+}
+
+/// The place of the cursor of a reader (the index of a section; behind them, in the same order, of the sections' models) in a
+/// stream section, given by its number.
+pub(crate) fn slot(format: &Format, reader: usize, target: u8) -> Option<usize> {
+    let numbers = streams(format);
+    let (count, ordinal) = (numbers.clone().count(), numbers.clone().position(|n| n == target)?);
+    Some(reader * count + ordinal)
+}
+
+/// The numbers of the stream sections.
+fn streams(format: &Format) -> impl Iterator<Item = u8> + Clone + '_ {
+    format.sections.iter().filter(|s| s.stream).map(|s| s.number)
 }
 
 /// A cursor belongs to a pair (section of the record, target section).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Cursor {
-    section: usize,
-    target: u8,
-    stream: usize,
-    /// The element that comes next.
-    index: u64,
-    walk: Walk,
+    /// Elements that were decoded in one go, and the one that comes next.
+    ready: Vec<u64>,
+    at: usize,
+    /// Elements behind those that are gone over before the next is taken.
+    skip: u64,
+    walk: Option<Box<Walk>>,
 }
 
 /// Decodes the numbers of a stream one after the other.
 #[derive(Clone, Debug)]
 struct Walk {
+    /// Index of the stream section.
+    stream: usize,
     state: State,
     piece: usize,
     entered: bool,
     position: usize,
     /// Index of the element at `position`.
     next: u64,
-    value: u64,
 }
+
+/// Elements that are decoded in one go: at first, and at most.
+const FEW: usize = 16;
+const MANY: usize = 512;
 
 impl Streams {
     pub(crate) fn new(format: &Format) -> Self {
-        Self { streams: vec![Stream::default(); format.sections.len()], ..Self::default() }
+        let mut ordinals = Vec::new();
+        for (ordinal, number) in (1..).zip(streams(format)) {
+            let number = usize::from(number);
+            ordinals.resize(ordinals.len().max(number + 1), 0);
+            if let Some(slot) = ordinals.get_mut(number) {
+                *slot = ordinal;
+            }
+        }
+        let streams_here = vec![Stream::default(); format.sections.len()];
+        Self { streams: streams_here, ordinals, count: streams(format).count(), ..Self::default() }
     }
 
     /// A new group: cursors start over, and what belongs to the old group goes.
     pub(crate) fn start_group(&mut self) {
-        self.cursors.clear();
+        self.restart();
         for stream in &mut self.streams {
             if !stream.shared {
                 stream.pieces.clear();
@@ -99,57 +130,119 @@ impl Streams {
 
     /// Cursors start over, the pieces stay (version 0).
     pub(crate) fn restart(&mut self) {
-        self.cursors.clear();
+        for cursor in &mut self.cursors {
+            cursor.ready.clear();
+            (cursor.at, cursor.skip, cursor.walk) = (0, 0, None);
+        }
     }
 
-    /// The element at the cursor of `section` in the stream section number `target`; the cursor moves by `stride`.
+    /// Changes whenever an element is taken, or asked for: tells salvage whether a part strides at all.
+    pub(crate) fn taken(&self) -> u64 {
+        self.cursors.iter().fold(self.refills, |taken, cursor| taken.wrapping_add(cursor.index()))
+    }
+
+    /// The element at the cursor in a slot, which moves on by one, where it was decoded already.
+    #[inline(always)]
+    pub(crate) fn ready(&mut self, slot: u64) -> Option<u64> {
+        let cursor = self.cursors.get_mut(usize::try_from(slot).ok()?)?;
+        let &value = cursor.ready.get(cursor.at)?;
+        cursor.at += 1;
+        Some(value)
+    }
+
+    /// Takes back that an element of a slot was taken, which was [`ready`](Self::ready) when nothing else was taken from there
+    /// since.
+    #[cold]
+    pub(crate) fn give_back(&mut self, slot: u64) {
+        if let Some(cursor) = usize::try_from(slot).ok().and_then(|slot| self.cursors.get_mut(slot)) {
+            cursor.at = cursor.at.saturating_sub(1);
+        }
+    }
+
+    /// The element at the cursor of a reader (see [`slot`]) in the stream section number `target`; the cursor moves by
+    /// `stride`.
     pub(crate) fn next(
         &mut self,
         format: &Format,
         source: &dyn Bytes,
         order: Order,
-        section: usize,
-        target: u8,
+        (reader, target): (usize, u8),
         stride: u64,
     ) -> Result<u64> {
-        self.taken += 1;
-        let is = |c: &Cursor| c.section == section && c.target == target;
-        let latest = Some(self.latest).filter(|&at| self.cursors.get(at).is_some_and(is));
-        let known = latest.or_else(|| self.cursors.iter().position(is));
-        let at = match known {
-            Some(at) => at,
-            None => {
-                let missing = || Error::at(0, ErrorKind::NoElement { section: target, index: 0 });
-                let stream = format.section_index(target).ok_or_else(missing)?;
-                let walk = Walk {
-                    state: State::new(format, stream),
-                    piece: 0,
-                    entered: false,
-                    position: 0,
-                    next: 0,
-                    value: 0,
-                };
-                self.cursors.push(Cursor { section, target, stream, index: 0, walk });
-                self.cursors.len() - 1
-            }
-        };
-        self.latest = at;
         let none = |index| Error::at(0, ErrorKind::NoElement { section: target, index });
-        let Some(cursor) = self.cursors.get_mut(at) else { return Err(none(0)) };
-        let Some(stream) = self.streams.get(cursor.stream).filter(|s| !s.shared) else { return Err(none(0)) };
-        while cursor.walk.next <= cursor.index {
-            if !cursor.walk.step(format, source, order, stream)? {
-                return Err(none(cursor.index));
+        let ordinal = self.ordinals.get(usize::from(target)).filter(|&&ordinal| ordinal > 0).ok_or(none(0))?;
+        let slot = reader * self.count + usize::from(*ordinal) - 1;
+        if self.cursors.len() <= slot {
+            self.cursors.resize_with(slot + 1, Cursor::default);
+        }
+        let Some(cursor) = self.cursors.get_mut(slot) else { return Err(none(0)) };
+        if cursor.at >= cursor.ready.len() {
+            self.refills += 1;
+            let stream = format.section_index(target).ok_or(none(0))?;
+            let Some(pieces) = self.streams.get(stream).filter(|s| !s.shared) else { return Err(none(0)) };
+            let index = cursor.index();
+            if !cursor.fill(format, source, order, stream, pieces)? {
+                return Err(none(index));
             }
         }
-        cursor.index = cursor.index.saturating_add(stride);
-        Ok(cursor.walk.value)
+        let &value = cursor.ready.get(cursor.at).ok_or(none(0))?;
+        let next = (cursor.at as u64).saturating_add(stride);
+        let decoded = cursor.ready.len() as u64;
+        cursor.at = usize::try_from(next.min(decoded)).unwrap_or(cursor.ready.len());
+        cursor.skip = next.saturating_sub(decoded);
+        Ok(value)
+    }
+}
+
+impl Cursor {
+    /// Index of the element that comes next.
+    fn index(&self) -> u64 {
+        let decoded = self.walk.as_ref().map_or(0, |walk| walk.next);
+        decoded.wrapping_sub((self.ready.len() - self.at) as u64).saturating_add(self.skip)
+    }
+
+    /// Decodes elements when none is left that was, up to the one that comes next at least. False where there is none.
+    fn fill(
+        &mut self,
+        format: &Format,
+        source: &dyn Bytes,
+        order: Order,
+        index: usize,
+        stream: &Stream,
+    ) -> Result<bool> {
+        let walk = self.walk.get_or_insert_with(|| Box::new(Walk::new(format, index)));
+        let most = (2 * self.ready.len()).clamp(FEW, MANY);
+        loop {
+            self.ready.clear();
+            self.at = 0;
+            if !walk.decode(format, source, order, stream, most, &mut self.ready)? {
+                return Ok(false);
+            }
+            let decoded = self.ready.len() as u64;
+            if self.skip < decoded {
+                self.at = usize::try_from(std::mem::take(&mut self.skip)).unwrap_or(0);
+                return Ok(true);
+            }
+            self.skip -= decoded;
+        }
     }
 }
 
 impl Walk {
-    /// Moves on by one element; false at the end of the stream.
-    fn step(&mut self, format: &Format, source: &dyn Bytes, order: Order, stream: &Stream) -> Result<bool> {
+    fn new(format: &Format, stream: usize) -> Self {
+        Self { stream, state: State::new(format, stream), piece: 0, entered: false, position: 0, next: 0 }
+    }
+
+    /// Decodes the elements that come next: one at least, at `most` so many; false at the end of the stream.
+    fn decode(
+        &mut self,
+        format: &Format,
+        source: &dyn Bytes,
+        order: Order,
+        stream: &Stream,
+        most: usize,
+        elements: &mut Vec<u64>,
+    ) -> Result<bool> {
         loop {
             let Some(piece) = stream.pieces.get(self.piece) else { return Ok(false) };
             if !self.entered {
@@ -163,21 +256,43 @@ impl Walk {
                 self.entered = false;
                 continue;
             }
-            let Some(&plan) = self.state.plan(0) else { return Ok(false) };
-            let Some(raw) = stored(data, self.position, &plan, order) else {
+            let rest = data.get(self.position..).unwrap_or_default();
+            let Some(plan) = self.state.plans.first().filter(|plan| plan.width > 0) else { return Ok(false) };
+            let whole = (rest.len() / usize::from(plan.width)).min(most);
+            if whole == 0 {
                 let mut place = place(piece.origin, self.position);
-                place.section = format.sections.get(self.state.section).map(|s| s.number);
+                place.section = format.sections.get(self.stream).map(|s| s.number);
                 place.leaf = Some(0);
                 return Err(Error { kind: ErrorKind::Truncated("an element"), place });
-            };
-            if plan.width == 0 {
-                return Ok(false);
             }
-            self.position += usize::from(plan.width);
-            self.value = value(raw, &plan, &mut self.state.cells);
-            self.next += 1;
+            numbers(rest, plan, order, whole, &mut self.state.cells, elements);
+            self.position += whole * usize::from(plan.width);
+            self.next += whole as u64;
             return Ok(true);
         }
+    }
+}
+
+/// The first `count` numbers in the data, by a plan that stores bytes. All of them are there.
+fn numbers(data: &[u8], plan: &Plan, order: Order, count: usize, cells: &mut [u64], numbers: &mut Vec<u64>) {
+    let width = usize::from(plan.width);
+    let raw = |i: usize| match (eight(data, i * width), order) {
+        (Some(eight), Order::Little) => u64::from_le_bytes(eight) & plan.mask,
+        _ => stored(data, i * width, plan, order).unwrap_or(0),
+    };
+    if plan.history == 0 {
+        numbers.extend((0..count).map(|i| plain(raw(i), plan)));
+    } else if plan.read == plan.write && plan.is(PREVIOUS) {
+        let mut previous = history(plan, cells);
+        numbers.extend((0..count).map(|i| {
+            previous = previous.wrapping_add(plain(raw(i), plan));
+            previous
+        }));
+    } else {
+        numbers.extend((0..count).map(|i| value(raw(i), plan, cells)));
+    }
+    if let Some(&last) = numbers.last() {
+        note(last, plan, cells);
     }
 }
 

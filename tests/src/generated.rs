@@ -1,4 +1,4 @@
-//! The readers and writers generated from the DTDs of the vectors, held against the universal reader.
+//! The readers and writers generated from the DTDs of the vectors, and from shipped ones, held against the universal reader.
 
 use crate::columns::Cursors;
 use crate::runtime;
@@ -32,21 +32,42 @@ mod modules {
     use super::{Check, check};
     include!(concat!(env!("OUT_DIR"), "/vectors.rs"));
 
-    pub(super) fn all() -> &'static [(&'static str, Check)] {
-        VECTORS
+    include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
+
+    /// Names of vectors, then of shipped DTDs.
+    pub(super) fn all() -> impl Iterator<Item = &'static (&'static str, Check)> {
+        VECTORS.iter().chain(SHIPPED)
+    }
+
+    pub(super) fn is_shipped(name: &str) -> bool {
+        SHIPPED.iter().any(|(shipped, _)| *shipped == name)
     }
 }
 
 /// How many generated readers there are.
 #[must_use]
 pub fn count() -> usize {
-    modules::all().len()
+    modules::all().count()
 }
 
 /// Number of the reader generated from this vector's DTD.
 #[must_use]
 pub fn number_of(vector: &str) -> Option<usize> {
-    modules::all().iter().position(|(name, _)| *name == vector)
+    modules::all().position(|(name, _)| *name == vector)
+}
+
+/// The text of the DTD of each.
+#[must_use]
+pub fn texts() -> Vec<String> {
+    let read = |(name, _): &(&str, Check)| {
+        let file = match modules::is_shipped(name) {
+            true => format!("../dtds/{name}.dtd"),
+            false => format!("vectors/good/{name}/format.dtd"),
+        };
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+        std::fs::read_to_string(path).expect("code was generated from it")
+    };
+    modules::all().map(read).collect()
 }
 
 /// The DTD of the generated reader of this number.
@@ -66,7 +87,7 @@ pub fn schema(number: usize) -> Schema {
 /// # Panics
 /// They disagree.
 pub fn agree(number: usize, trace: &[u8]) {
-    if let Some((_, check)) = modules::all().get(number) {
+    if let Some((_, check)) = modules::all().nth(number) {
         check(trace);
     }
 }

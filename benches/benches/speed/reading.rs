@@ -111,25 +111,35 @@ pub(crate) fn run(suite: &mut Suite, input: &Input) -> Result<()> {
     row(suite, &mut table, &Way { name: "split", label, trace: &trace, loops, sum, base: plain }, &expected, records)?;
 
     let (model, values, split) = (heap::model::write, heap::values::write, heap::split::write);
-    let ways: [(_, _, heap::Write, Loops); 3] = [
-        ("heap", "`heap.dtd`", model, (heap::model::each_all, heap::model::each_one, heap::model::each_count)),
+    let times = heap::timed::sum(input.events.len());
+    let ways: [(_, _, heap::Write, Loops, u64); 4] = [
+        ("heap", "`heap.dtd`", model, (heap::model::each_all, heap::model::each_one, heap::model::each_count), 0),
+        (
+            "heap-timed",
+            "`heap.dtd` with times",
+            heap::timed::write,
+            (heap::timed::each_all, heap::model::each_one, heap::model::each_count),
+            times,
+        ),
         (
             "heap-values",
             "`heap-values.dtd`",
             values,
             (heap::values::each_all, heap::values::each_one, heap::values::each_count),
+            0,
         ),
         (
             "heap-split",
             "`heap-split.dtd`",
             split,
             (heap::split::each_all, heap::split::each_one, heap::split::each_count),
+            0,
         ),
     ];
-    for (name, label, write, loops) in ways {
+    for (name, label, write, loops, more) in ways {
         let trace = write(&input.events, &heap::options(), Vec::new())?;
         let label = &format!("{label}, zstd: generated, `for_each`");
-        let way = Way { name, label, trace: &trace, loops, sum: expected.more, base: plain };
+        let way = Way { name, label, trace: &trace, loops, sum: expected.more.wrapping_add(more), base: plain };
         row(suite, &mut table, &way, &expected, records)?;
     }
     suite.table(table);

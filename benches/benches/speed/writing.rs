@@ -30,7 +30,7 @@ pub(crate) fn run(suite: &mut Suite, input: &Input) -> Result<()> {
     })?;
     table.row("hand-written loop, plain HATF 1.0", [base, Cell::Ratio(1.0), Cell::Number(out.len() as f64 / records)]);
 
-    let ways: [(&str, &str, Write); 11] = [
+    let ways: [(&str, &str, Write); 12] = [
         ("strict", "plain HATF 1.0, strict", |e, out| plain::write(e, &stored(), Fit::Strict, true, out)),
         ("strict-at-once", "plain HATF 1.0, strict, all at once", |e, out| {
             plain::write_all(e, &stored(), Fit::Strict, true, out)
@@ -48,6 +48,7 @@ pub(crate) fn run(suite: &mut Suite, input: &Input) -> Result<()> {
         ("heap-split", "`heap-split.dtd`, zstd", |e, out| heap::split::write(e, &heap::options(), out)),
         ("heap-values", "`heap-values.dtd`, zstd", |e, out| heap::values::write(e, &heap::options(), out)),
         ("heap", "`heap.dtd`, zstd", |e, out| heap::model::write(e, &heap::options(), out)),
+        ("heap-timed", "`heap.dtd` with times, zstd", |e, out| heap::timed::write(e, &heap::options(), out)),
     ];
     for (name, label, write) in ways {
         let mut out = Vec::new();

@@ -80,9 +80,12 @@ const LOOPS: &[Loop] = &[
     reading!("`best`, universal, `next_record`, all fields", "best.mtf", universal::all),
     reading!("`best`, universal, `for_each`, all fields", "best.mtf", universal::each_all),
     reading!("`best`, universal, columns, all fields", "best.mtf", universal::columns_all),
+    reading!("`HATF10-split`, `next`, all fields", "split.mtf", split::all),
     reading!("`HATF10-split`, `for_each`, all fields", "split.mtf", split::each_all),
     reading!("`heap.dtd`, `next`, all fields", "heap.mtf", heap::model::all),
     reading!("`heap.dtd`, `for_each`, all fields", "heap.mtf", heap::model::each_all),
+    reading!("`heap.dtd` with times, `next`, all fields", "timed.mtf", heap::timed::all),
+    reading!("`heap.dtd` with times, `for_each`, all fields", "timed.mtf", heap::timed::each_all),
     writing!("plain, hand-written, written", |events, mut out| {
         hand::plain::write(events, &mut out);
         Ok(out)
@@ -96,7 +99,9 @@ const LOOPS: &[Loop] = &[
         out
     )),
     writing!("plain, widening, written", |events, out| plain::write(events, &stored(), Fit::Widen, true, out)),
+    writing!("`HATF10-split`, written", |events, out| split::write(events, &stored(), Fit::Widen, false, out)),
     writing!("`heap.dtd`, written", |events, out| heap::model::write(events, &heap::options(), out)),
+    writing!("`heap.dtd` with times, written", |events, out| heap::timed::write(events, &heap::options(), out)),
 ];
 
 fn main() -> Result<()> {
@@ -125,6 +130,7 @@ fn make(directory: &Path, most: usize) -> Result<()> {
     let split = split::write(&events, &stored(), Fit::Widen, false, Vec::new())?;
     std::fs::write(directory.join("split.mtf"), split)?;
     std::fs::write(directory.join("heap.mtf"), heap::model::write(&events, &heap::options(), Vec::new())?)?;
+    std::fs::write(directory.join("timed.mtf"), heap::timed::write(&events, &heap::options(), Vec::new())?)?;
     let mut packed = Vec::new();
     hand::packed::write(&events, &mut packed);
     std::fs::write(directory.join("events.raw32"), packed)?;

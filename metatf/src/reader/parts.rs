@@ -180,7 +180,7 @@ impl RecordReader<'_> {
         self.current = Some(Current::new(section, part, false));
         let queue = std::mem::take(&mut self.queue);
         let result = self.read_part();
-        let strided = self.streams.taken != saved.1.taken;
+        let strided = self.streams.taken() != saved.1.taken();
         self.queue = queue;
         self.forget_part();
         (self.states, self.streams, self.records) = saved;

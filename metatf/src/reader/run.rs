@@ -10,9 +10,10 @@ use super::RecordReader;
 use crate::container::{Order, Origin};
 use crate::error::Error;
 use crate::format::{Format, METADATA};
-use crate::grade::{GENERAL, STORED, bit};
+use crate::grade::{FORMULA, GATHERED, GENERAL, STORED, bit};
 use crate::row::{Bytes, ContentRow, Row, Stopped};
 use crate::row_foretold::ForetoldRow;
+use crate::row_gathered::GatheredRow;
 use crate::row_shaped::ShapedRow;
 use crate::state::{Plan, State};
 use crate::streams::Streams;
@@ -26,7 +27,7 @@ pub(crate) struct Run<'r> {
     pub(crate) data: &'r [u8],
     pub(super) position: usize,
     pub(crate) state: &'r mut State,
-    streams: &'r mut Streams,
+    pub(crate) streams: &'r mut Streams,
     source: &'r dyn Bytes,
     origin: Origin,
     /// What stands before the part in its section, or in the file.
@@ -202,7 +203,18 @@ impl<'r> Reads<'r> for Run<'r> {
     ) -> ControlFlow<C> {
         let grade = if self.order == Order::Little { self.state.grades.of_all() } else { GENERAL };
         let (data, position) = (self.data, self.position);
-        if grade != GENERAL
+        if grade == GATHERED
+            && F::GATHERS
+            && let Some(plans) = self.state.plans.first_chunk::<PLANS>()
+        {
+            let mut rows = Gathered::<PLANS> { data, position, plans, streams: self.streams, count: 0 };
+            let flow = F::rows(&mut rows, each);
+            let (position, count) = (rows.position, rows.count);
+            self.position = position;
+            self.count += count;
+            return flow;
+        }
+        if grade <= FORMULA
             && let Some(plans) = self.state.plans.first_chunk::<PLANS>()
         {
             let (flow, position, count) = if grade == STORED {
@@ -216,18 +228,46 @@ impl<'r> Reads<'r> for Run<'r> {
             self.count += count;
             return flow;
         }
-        let (straight, foretold) = grades(self);
-        let mut rows = Mixed::<PLANS> { run: self, straight, foretold };
+        let grades = Graded::new(self);
+        let mut rows = Mixed::<PLANS> { run: self, grades };
         F::rows(&mut rows, each)
     }
 }
 
-/// Positions of records that are decoded in a straight line, and of those whose values are foretold.
-#[inline(always)]
-fn grades(run: &Run<'_>) -> (u64, u64) {
-    match run.order {
-        Order::Little => (run.state.grades.straight(), run.state.grades.foretold()),
-        Order::Big => (0, 0),
+/// The grades of a section's records, by position.
+#[derive(Clone, Copy)]
+struct Graded {
+    /// Decoded in a straight line.
+    straight: u64,
+    told: u64,
+    changed: u64,
+}
+
+impl Graded {
+    #[inline(always)]
+    fn new(run: &Run<'_>) -> Self {
+        let grades = &run.state.grades;
+        match run.order {
+            Order::Little => {
+                Self { straight: grades.straight(), told: grades.told(), changed: grades.changed_defaults() }
+            }
+            Order::Big => Self { straight: 0, told: 0, changed: 0 },
+        }
+    }
+
+    /// Decodes an `S` that is not of one of the straight grades, where it is of one of the others that are decoded by shape.
+    #[inline(always)]
+    fn read<'r, S: Known, T: ReadFields<'r>, const PLANS: usize>(self, run: &mut Run<'r>) -> Option<Option<T>> {
+        if !S::STREAMS {
+            return None;
+        }
+        if self.told & const { bit(S::POSITION) } != 0 {
+            return Some(run.told::<S, T, PLANS, false>());
+        }
+        if self.changed & const { bit(S::POSITION) } != 0 {
+            return Some(run.changed::<S, T, PLANS>());
+        }
+        None
     }
 }
 
@@ -277,16 +317,22 @@ impl<'r> Run<'r> {
 }
 
 impl<'r> Run<'r> {
-    /// The next record, some of whose values are foretold.
+    /// The next record, whose grade is `FORETOLD`, `GATHERED` or `TOLD`, or else `CHANGED`.
     #[inline(always)]
-    fn foretold<S: Known, T: ReadFields<'r>, const PLANS: usize>(&mut self) -> Option<T> {
+    fn told<S: Known, T: ReadFields<'r>, const PLANS: usize, const CHANGED: bool>(&mut self) -> Option<T> {
         let at = self.position + S::TAG_WIDTH;
-        let mut row = ForetoldRow::<S, PLANS> { run: self, at, previous: 0, shape: PhantomData };
+        let mut row = ForetoldRow::<S, PLANS, CHANGED> { run: self, at, previous: 0, shape: PhantomData };
         let fields = T::read_fields(&mut row, 0);
         let at = row.at;
         self.position = at;
         self.count += 1;
         fields.ok()
+    }
+
+    /// The next record, of grade `CHANGED`: apart from the loop, whose registers it would take.
+    #[inline(never)]
+    fn changed<S: Known, T: ReadFields<'r>, const PLANS: usize>(&mut self) -> Option<T> {
+        self.told::<S, T, PLANS, true>()
     }
 
     /// The rest of the next record, from the byte at `at` on.
@@ -392,12 +438,36 @@ impl<'r, const PLANS: usize, const WITH_BASE: bool> Rows<'r> for Straight<'_, 'r
     }
 }
 
+/// Records of a section none of which is of a worse grade than `GATHERED`, and none foretold.
+struct Gathered<'p, 's, 'r, const PLANS: usize> {
+    data: &'r [u8],
+    position: usize,
+    plans: &'p [Plan; PLANS],
+    streams: &'s mut Streams,
+    count: u64,
+}
+
+impl<'r, const PLANS: usize> Rows<'r> for Gathered<'_, '_, 'r, PLANS> {
+    #[inline(always)]
+    fn tag(&self, width: usize) -> Option<u32> {
+        tag(self.data, self.position, width, Order::Little)
+    }
+
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
+        let at = self.position + S::TAG_WIDTH;
+        let mut row = GatheredRow::<S, PLANS>::new(self.data, at, self.plans, self.streams);
+        let fields = T::read_fields(&mut row, 0).ok()?;
+        self.position = row.position();
+        self.count += 1;
+        Some(fields)
+    }
+}
+
 /// Records of any grade.
 struct Mixed<'a, 'r, const PLANS: usize> {
     run: &'a mut Run<'r>,
-    /// By position: whether its grade is not general.
-    straight: u64,
-    foretold: u64,
+    grades: Graded,
 }
 
 impl<'r, const PLANS: usize> Rows<'r> for Mixed<'_, 'r, PLANS> {
@@ -409,7 +479,7 @@ impl<'r, const PLANS: usize> Rows<'r> for Mixed<'_, 'r, PLANS> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
         let run = &mut *self.run;
-        if self.straight & const { bit(S::POSITION) } != 0 {
+        if self.grades.straight & const { bit(S::POSITION) } != 0 {
             let at = run.position + S::TAG_WIDTH;
             let mut row = ShapedRow::<S, PLANS, true>::new(run.data, at, run.state.plans.first_chunk()?);
             let fields = T::read_fields(&mut row, 0).ok()?;
@@ -417,11 +487,7 @@ impl<'r, const PLANS: usize> Rows<'r> for Mixed<'_, 'r, PLANS> {
             run.count += 1;
             return Some(fields);
         }
-        if S::MODELS && self.foretold & const { bit(S::POSITION) } != 0 {
-            run.foretold::<S, T, PLANS>()
-        } else {
-            run.general::<S, T>()
-        }
+        self.grades.read::<S, T, PLANS>(run).unwrap_or_else(|| run.general::<S, T>())
     }
 }
 
@@ -434,16 +500,15 @@ impl<'r> Reads<'r> for One<'_, 'r> {
         &mut self,
         each: impl FnMut(F::With<B>) -> ControlFlow<C>,
     ) -> ControlFlow<C> {
-        let (straight, foretold) = grades(self.0);
-        F::rows(&mut Single::<PLANS> { run: self.0, straight, foretold }, each)
+        let grades = Graded::new(self.0);
+        F::rows(&mut Single::<PLANS> { run: self.0, grades }, each)
     }
 }
 
 /// See [`One`].
 struct Single<'a, 'r, const PLANS: usize> {
     run: &'a mut Run<'r>,
-    straight: u64,
-    foretold: u64,
+    grades: Graded,
 }
 
 impl<'r, const PLANS: usize> Rows<'r> for Single<'_, 'r, PLANS> {
@@ -455,11 +520,8 @@ impl<'r, const PLANS: usize> Rows<'r> for Single<'_, 'r, PLANS> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
         let run = &mut *self.run;
-        if S::MODELS && self.foretold & const { bit(S::POSITION) } != 0 {
-            return run.foretold::<S, T, PLANS>();
-        }
-        if self.straight & const { bit(S::POSITION) } == 0 {
-            return None;
+        if self.grades.straight & const { bit(S::POSITION) } == 0 {
+            return self.grades.read::<S, T, PLANS>(run).flatten();
         }
         let plans = run.state.plans.first_chunk()?;
         let mut row = ShapedRow::<S, PLANS, true>::new(run.data, run.position + S::TAG_WIDTH, plans);

@@ -85,6 +85,7 @@ macro_rules! __metatf_sections {
         $(
             impl $crate::typed::SectionFamily for $name $(<$crate::__metatf_second!($b, ::std::vec::Vec<u8>)>)? {
                 const SECTION: usize = $section;
+                const GATHERS: bool = $crate::typed::gathers(&$format, $section);
                 type With<__B> = $name $(<$crate::__metatf_second!($b, __B)>)?;
 
                 #[inline]

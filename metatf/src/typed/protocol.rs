@@ -52,6 +52,9 @@ pub trait SectionFamily {
     /// Index in the format's sections.
     const SECTION: usize;
 
+    /// Whether the DTD has it that values come from stream sections, one after the other.
+    const GATHERS: bool;
+
     /// The enum with `B` for its bytes.
     type With<B>;
 

@@ -1,7 +1,7 @@
 //! What is known of a record when the program is compiled, so that it can be decoded in a straight line.
 
 use super::protocol::Protocol;
-use crate::format::{Format, METADATA, Record, SECTION, borrowed};
+use crate::format::{Format, Interpretation, LeafKind, METADATA, Record, SECTION, borrowed};
 use crate::grade::{Floor, floor};
 use std::marker::PhantomData;
 
@@ -23,6 +23,8 @@ pub trait Known {
     const FIRST: usize;
     /// Whether the format has models: without, there is no code for values that they tell.
     const MODELS: bool;
+    /// Whether the format has stream sections: without, there is no code for values that come from there.
+    const STREAMS: bool;
     /// What each leaf can be at best.
     const FLOORS: [Floor; 256];
 }
@@ -34,6 +36,7 @@ impl<P: Protocol, const SECTION: usize, const RECORD: u16> Known for Shape<P, SE
     const POSITION: usize = place(P::FORMAT, SECTION, RECORD).0;
     const FIRST: usize = place(P::FORMAT, SECTION, RECORD).1;
     const MODELS: bool = !borrowed(&P::FORMAT.models).is_empty();
+    const STREAMS: bool = has_streams(P::FORMAT);
     const FLOORS: [Floor; 256] = floors(record(P::FORMAT, RECORD));
 }
 
@@ -48,6 +51,25 @@ pub const fn plans(format: &Format, section: usize) -> usize {
     place(format, section, u16::MAX).1
 }
 
+/// Whether leaves of a section's records stride through stream sections by the DTD, one element after the other.
+#[must_use]
+pub const fn gathers(format: &Format, section: usize) -> bool {
+    let listed = borrowed(&borrowed(&format.sections)[section].records);
+    let mut i = 0;
+    while i < listed.len() {
+        let leaves = borrowed(&record(format, listed[i]).leaves);
+        let mut leaf = 0;
+        while leaf < leaves.len() {
+            if let LeafKind::Number { interpretation: Interpretation::SectionStride(_, 1), .. } = leaves[leaf].kind {
+                return true;
+            }
+            leaf += 1;
+        }
+        i += 1;
+    }
+    false
+}
+
 /// Position of a record in its section, and index of its first plan.
 const fn place(format: &Format, section: usize, wanted: u16) -> (usize, usize) {
     let listed = borrowed(&borrowed(&format.sections)[section].records);
@@ -60,6 +82,18 @@ const fn place(format: &Format, section: usize, wanted: u16) -> (usize, usize) {
         position += 1;
     }
     (position, first)
+}
+
+const fn has_streams(format: &Format) -> bool {
+    let sections = borrowed(&format.sections);
+    let mut i = 0;
+    while i < sections.len() {
+        if sections[i].stream {
+            return true;
+        }
+        i += 1;
+    }
+    false
 }
 
 const fn floors(record: &Record) -> [Floor; 256] {

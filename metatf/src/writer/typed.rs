@@ -102,7 +102,7 @@ impl<S: Sink> RecordWriter<S> {
         let end = row.end().ok_or(false)?;
         // What models have learnt of one value stays learnt, so there has to be room for what they may not know of the next.
         let codes = row.codes();
-        if codes > 1 && !self.streams.are_only_of(reader) {
+        if codes > 1 && !self.streams.models_have_room(&self.format, reader) {
             return Err(false);
         }
         self.attempt.start_record();

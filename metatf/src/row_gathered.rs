@@ -1,0 +1,78 @@
+//! Decoding a record whose shape is known when the program is compiled, and some of whose values are the next of stream sections.
+//!
+//! As [`ShapedRow`](crate::row_shaped::ShapedRow), and likewise nothing has happened where it stops: what it took of streams is
+//! given back.
+
+use crate::error::Error;
+use crate::grade::Floor;
+use crate::row::{Row, Stopped};
+use crate::row_shaped::ShapedRow;
+use crate::state::{Plan, STRIDED};
+use crate::streams::Streams;
+use crate::typed::{Known, Source};
+
+/// The leaves of an `S` whose grade is at most `GATHERED`, with none that is foretold.
+pub(crate) struct GatheredRow<'p, 's, 'r, S, const PLANS: usize> {
+    row: ShapedRow<'p, 'r, S, PLANS, true>,
+    plans: &'p [Plan; PLANS],
+    streams: &'s mut Streams,
+}
+
+impl<'p, 's, 'r, S: Known, const PLANS: usize> GatheredRow<'p, 's, 'r, S, PLANS> {
+    #[inline(always)]
+    pub(crate) fn new(data: &'r [u8], at: usize, plans: &'p [Plan; PLANS], streams: &'s mut Streams) -> Self {
+        Self { row: ShapedRow::new(data, at, plans), plans, streams }
+    }
+
+    #[inline(always)]
+    pub(crate) fn position(&self) -> usize {
+        self.row.position()
+    }
+
+    /// Gives back what the leaves before one took.
+    #[cold]
+    #[inline(never)]
+    fn give_back(&mut self, leaf: u8) -> Stopped {
+        let plans = self.plans.get(S::FIRST..S::FIRST + usize::from(leaf)).unwrap_or_default();
+        plans.iter().filter(|plan| plan.is(STRIDED)).for_each(|plan| self.streams.give_back(plan.base));
+        Stopped(())
+    }
+}
+
+impl<'r, S: Known, const PLANS: usize> Row<'r> for GatheredRow<'_, '_, 'r, S, PLANS> {
+    type Error = Stopped;
+
+    #[cold]
+    fn stop(&mut self, _: Error) -> Stopped {
+        Stopped(())
+    }
+
+    #[inline(always)]
+    fn number(&mut self, leaf: u8) -> Result<u64, Stopped> {
+        if let Some(plan) = self.plans.get(S::FIRST + usize::from(leaf))
+            && !matches!(S::FLOORS[usize::from(leaf)], Floor::Fixed(_))
+            && plan.flags & STRIDED != 0
+        {
+            return match self.streams.ready(plan.base) {
+                Some(value) => Ok(self.row.previous(value)),
+                None => Err(self.give_back(leaf)),
+            };
+        }
+        self.row.number(leaf).map_err(|_| self.give_back(leaf))
+    }
+
+    #[inline(always)]
+    fn bytes(&mut self, leaf: u8) -> Result<&'r [u8], Stopped> {
+        self.row.bytes(leaf).map_err(|_| self.give_back(leaf))
+    }
+
+    fn items(&mut self, _: u64) -> Result<usize, Stopped> {
+        Err(Stopped(()))
+    }
+}
+
+impl<'r, S: Known, const PLANS: usize> Source<'r> for GatheredRow<'_, '_, 'r, S, PLANS> {
+    fn last(&self, leaf: u8) -> u64 {
+        self.row.last(leaf)
+    }
+}
