@@ -83,6 +83,12 @@ impl Attempt {
         })
     }
 
+    /// The predicted leaves of the record, each with its code, once its models have learnt them.
+    #[cfg(feature = "dynamic")]
+    pub(crate) fn codes(&self) -> impl Iterator<Item = (u8, u64)> + '_ {
+        self.pending.iter().zip(&self.codes).map(|(pending, known)| (pending.leaf, known.code))
+    }
+
     /// A record, before its first attempt.
     #[inline]
     pub(crate) fn start_record(&mut self) {
@@ -168,8 +174,8 @@ impl Attempt {
                     debug_assert!(put, "elements that were put before");
                     known.code
                 }
-                // The code of a hit takes a byte.
-                None if pending.width > 0
+                // The code of a hit takes a byte at most, which a strict writer may not add.
+                None if (pending.width > 0 || !strict)
                     && let Some(code) = models.encode_hit(model_cells, pending.model, context.0, pending.value) =>
                 {
                     self.codes.push(Known { code, elements: (0, 0) });
@@ -300,7 +306,7 @@ pub(crate) fn bytes_of(raw: u64, plan: &Plan, order: Order) -> [u8; 8] {
 }
 
 /// Bytes that a code needs.
-fn width_of(code: u64) -> u8 {
+pub(crate) fn width_of(code: u64) -> u8 {
     if code == 0 { 0 } else { bytes_for(code, false) }
 }
 

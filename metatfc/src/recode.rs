@@ -11,7 +11,7 @@ use crate::threads::ThreadArgs;
 use metatf::container::WriteOptions;
 use metatf::dynamic::moves::{MoveOptions, Moves, Unmoved};
 use metatf::dynamic::{Schema, Trace};
-use metatf::recode::{self, Groups, Options, Plan};
+use metatf::recode::{self, Groups, Options, Plan, Profile};
 
 const MORE: &str = "\
 What records say stays: values, order, comments, groups, stream elements,
@@ -129,7 +129,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut trace = Trace::new(schema.clone(), reader).map_err(|e| problem(name, &schema, &e))?;
     let (target, sink) = Target::create(&args.output)?;
     let mut progress = Progress::silent("records");
-    let options = plan_options(args);
+    let options = plan_options(args, &target_schema);
     let recoded = match moves {
         None => recode::recode(&mut trace, sink, &write, options, || progress.step()),
         Some(mut moves) => recode::recode_moved(&mut trace, &mut moves, sink, &write, options, &mut || progress.step()),
@@ -168,13 +168,15 @@ fn moves(args: &Args, name: &str, schema: &Schema) -> Result<Option<Moves>> {
     failed(lines.into_iter().map(|line| format!("{name}: {line}")).collect::<Vec<_>>().join("\nmetatfc: "))
 }
 
-/// The profile's plan, and what is said in its place.
-fn plan_options(args: &Args) -> Options {
+/// The profile's plan, and what is said in its place. Models know nothing at the start of a block, so that blocks are as large
+/// as any profile's where there are models.
+fn plan_options(args: &Args, schema: &Schema) -> Options {
     let profile = args.pack.profile.options();
+    let large = if schema.format.models.is_empty() { 0 } else { Profile::Archive.options().block };
     Options {
         plan: args.plan.unwrap_or(profile.plan),
         fields: args.fields.clone(),
-        block: args.block.unwrap_or(profile.block),
+        block: args.block.unwrap_or(profile.block.max(large)),
         groups: args.group.map_or(profile.groups, Groups::Bytes),
     }
 }

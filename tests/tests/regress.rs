@@ -2,6 +2,8 @@
 
 #[path = "regress/contexts_without_end.rs"]
 mod contexts_without_end;
+#[path = "regress/elements_that_find_no_room.rs"]
+mod elements_that_find_no_room;
 #[path = "regress/float_digits.rs"]
 mod float_digits;
 #[path = "regress/groups_of_nothing.rs"]

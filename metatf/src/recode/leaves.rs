@@ -1,5 +1,6 @@
 //! The leaves of a block: what each starts from and keeps, and its changes of encoding.
 
+use super::codes::Codes;
 use super::columns::{Column, Records, Traits};
 use super::leaf::{Path, Sequence, Setting};
 use super::pinned::{self, Pins, pinned};
@@ -19,6 +20,10 @@ pub(super) struct LeafPlan {
     /// The last of `pins`.
     pub(super) pin: Option<Interpretation>,
     pub(super) pins: Pins,
+    /// What `pin` is by the trace alone; of a block that was rehearsed.
+    pub(super) input: Option<Interpretation>,
+    /// What the block's values are by models, if that is known.
+    pub(super) codes: Option<Codes>,
 }
 
 /// A change of a leaf's encoding before a record.
@@ -44,14 +49,18 @@ impl LeafToPlan<'_> {
     pub(super) fn plan(self, cells: &[u64], header: u32, plan: Plan, scratch: &mut Scratch) -> Vec<Due> {
         let Self { kind, leaf, records, column, traits, plan: plans } = self;
         let previous = cells.get(traits.cell as usize).copied().unwrap_or(0);
-        let apart = plans.pins.len() > 1;
+        let codes = plans.codes.take().filter(|_| {
+            let predicted = matches!(plans.start.interpretation, Interpretation::Predicted(_));
+            predicted && plans.chosen
+        });
+        let apart = plans.pins.len() > 1 || codes.is_some();
         let start = (plans.start, previous);
         let sequence = Sequence::new(column, traits, &records.rows, start, (header, apart), &mut scratch.steps);
         // So many items need bytes that stand for them (spec 3.3).
         let many = traits.repeated && records.most_items as u64 > FREE_ITEMS;
         let path = match many && pinned(plans.start.interpretation).is_none() && !apart {
-            true => pinned::path(&sequence, &vec![(0, None)]),
-            false => plans.path(&sequence, plan, scratch),
+            true => pinned::path(&sequence, &vec![(0, None)], None),
+            false => plans.path(&sequence, plan, codes.filter(|_| !many).as_ref(), scratch),
         };
         let due = |(step, change): (u32, Change)| {
             plans.start = plans.start.apply(change).unwrap_or(plans.start);
@@ -76,7 +85,7 @@ impl LeafPlan {
         self.pins.push((row, pin));
     }
 
-    fn path(&self, sequence: &Sequence, plan: Plan, scratch: &mut Scratch) -> Path {
+    fn path(&self, sequence: &Sequence, plan: Plan, codes: Option<&Codes>, scratch: &mut Scratch) -> Path {
         let plan = if self.chosen { plan } else { Plan::Naive };
         let start = pinned(self.start.interpretation);
         let pins = pinned::in_force(sequence, &self.pins);
@@ -86,7 +95,7 @@ impl LeafPlan {
                 Plan::Optimal => optimal::path(sequence, scratch),
                 plan => named::path(plan, sequence),
             },
-            _ => pinned::path(sequence, &pins),
+            _ => pinned::path(sequence, &pins, codes),
         }
     }
 }

@@ -21,12 +21,14 @@
 //! | `optimal`, `modes`, `lanes`, `window` | the cheapest path |
 //! | `section_plans` | a section's part of a block |
 //! | `pinned` | leaves that keep their interpretation |
+//! | `rehearsal`, `codes` | what models will make of a block, and the widths of their codes |
 //! | `planners` | the threads that plan leaves |
 //! | `writer` | a writer that plans |
 //! | `copy` | from a trace to such a writer |
 //! | `moved` | the same by another DTD |
 //! | `profile` | plan, codec, filter, chunks and groups together |
 
+mod codes;
 mod columns;
 mod copy;
 mod fill;
@@ -42,6 +44,7 @@ mod pinned;
 mod planners;
 mod player;
 mod profile;
+mod rehearsal;
 mod section_plans;
 mod tape_row;
 mod window;

@@ -1,6 +1,7 @@
 //! Leaves whose interpretation says more than how a number is stored: `sectionOffset` (where an element is), `sectionStride`
 //! (which element), and models. They keep it, record for record; planners only choose widths, and what stands between.
 
+use super::codes::Codes;
 use super::leaf::{Path, Sequence};
 use crate::format::Interpretation;
 use crate::state::Change;
@@ -36,8 +37,9 @@ pub(crate) fn in_force(sequence: &Sequence, pins: &Pins) -> Pins {
     used
 }
 
-/// The path of a leaf that keeps an interpretation in part of the block; `pins` begin at steps.
-pub(crate) fn path(sequence: &Sequence, pins: &Pins) -> Path {
+/// The path of a leaf that keeps an interpretation in part of the block; `pins` begin at steps. `codes`: what it is predicted
+/// by as long as it is from the start of the block on.
+pub(super) fn path(sequence: &Sequence, pins: &Pins, codes: Option<&Codes>) -> Path {
     let mut path = Path::new();
     let mut setting = sequence.start;
     for (i, &(first, pin)) in pins.iter().enumerate() {
@@ -50,6 +52,14 @@ pub(crate) fn path(sequence: &Sequence, pins: &Pins) -> Path {
             }
             wanted => wanted,
         };
+        let predicted =
+            matches!((setting.interpretation, wanted), (Interpretation::Predicted(_), Interpretation::Predicted(_)));
+        if let Some(codes) = codes.filter(|_| i == 0 && predicted) {
+            for (step, change) in codes.path(sequence.header, setting) {
+                setting = setting.apply(change).unwrap_or(setting);
+                path.push((step, change));
+            }
+        }
         let need = match wanted {
             Interpretation::None | Interpretation::SectionOffset(_) => {
                 steps.iter().map(|s| s.none).max().unwrap_or(0).max(1)

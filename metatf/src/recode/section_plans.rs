@@ -36,6 +36,8 @@ impl SectionPlans {
                     start: declared,
                     pin,
                     pins: vec![(0, pin)],
+                    input: pin,
+                    codes: None,
                 }
             })
         });

@@ -3,10 +3,11 @@
 use super::leaves::Due;
 use super::pinned::pinned;
 use super::planners::Planners;
+use super::rehearsal::Rehearsal;
 use super::section_plans::SectionPlans;
 use super::tape_row::TapeRow;
-use super::{Groups, Options};
-use crate::container::{Sink, WriteOptions};
+use super::{Groups, Options, Plan};
+use crate::container::{Codec, Filter, Sink, WriteOptions};
 use crate::dynamic::{Line, Schema, Tape, Writer};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Format, Interpretation};
@@ -34,6 +35,8 @@ pub struct PlannedWriter<S: Sink> {
     options: Options,
     /// A block starts from the DTD's state: not in version 0, which cannot say so.
     resets: bool,
+    /// Codes of models get the widths they need: where a codec follows, a row of zeros is as good as none, and metadata is not.
+    narrow: bool,
     sections: Vec<SectionPlans>,
     /// Sections of the records held, in order, with how many follow one another.
     order: Vec<(usize, usize)>,
@@ -59,6 +62,7 @@ impl<S: Sink> PlannedWriter<S> {
             writer: Writer::new(sink, schema, write)?,
             format,
             resets: write.version != 0,
+            narrow: options.plan == Plan::Optimal && is_stored(write),
             options,
             sections,
             order: Vec::new(),
@@ -245,10 +249,17 @@ impl<S: Sink> PlannedWriter<S> {
         }
         self.writer.settle()?;
         let order = std::mem::take(&mut self.order);
+        for plan in &mut self.sections {
+            plan.columns.settle();
+        }
+        if self.is_to_be_rehearsed() {
+            let writer = self.writer.inner();
+            let rehearsal = Rehearsal::new(&self.format, writer);
+            rehearsal.run(writer, (&mut self.sections, &order), (self.resets, self.narrow))?;
+        }
         let mut plans = Vec::new();
         let header = 2 * u32::from(self.format.tag_width) + 2;
         for plan in &mut self.sections {
-            plan.columns.settle();
             plans.push(if plan.columns.order.is_empty() {
                 Vec::new()
             } else {
@@ -265,6 +276,15 @@ impl<S: Sink> PlannedWriter<S> {
         self.held = 0;
         self.size = 0;
         Ok(())
+    }
+
+    /// Whether the plan looks at the codes of models; or they may find no room for what they leave to stream sections, which
+    /// leaves have to be known of.
+    fn is_to_be_rehearsed(&self) -> bool {
+        let takers = |target: u8| self.sections.iter().map(|s| s.takers(&self.format, target)).sum::<usize>();
+        let needed = self.narrow || !self.resets;
+        let models = &self.format.models;
+        !models.is_empty() && (needed || models.iter().any(|model| takers(model.section) > 1))
     }
 
     fn write(&mut self, order: &[(usize, usize)], plans: &[Vec<Due>]) -> Result<()> {
@@ -316,4 +336,10 @@ impl<S: Sink> PlannedWriter<S> {
         self.group_bytes += self.sections.iter().map(|s| s.columns.size).sum::<usize>();
         Ok(())
     }
+}
+
+/// Whether chunks of records stay as they are encoded.
+fn is_stored(write: &WriteOptions) -> bool {
+    let filtered = !matches!(write.filter, Filter::None | Filter::Auto);
+    write.version == 0 || (write.codec == Codec::Stored && write.trial.is_none() && !filtered)
 }
