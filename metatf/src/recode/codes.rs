@@ -121,17 +121,15 @@ mod tests {
     fn no_widths_are_cheaper() {
         let runs: Vec<(u8, usize)> =
             (0..3).flat_map(|need| [1, 4, 5, 6, 9, 10, 11, 12, 25].map(|count| (need, count))).collect();
-        for header in [4, 10] {
-            for start in 0..3 {
-                for (&a, &b, &c) in
-                    runs.iter().flat_map(|a| runs.iter().flat_map(move |b| runs.iter().map(move |c| (a, b, c))))
-                {
-                    let needs: Vec<u8> = [a, b, c].iter().flat_map(|&(need, count)| vec![need; count]).collect();
-                    let mut codes = Codes::default();
-                    needs.iter().for_each(|&need| codes.push(1, need));
-                    let path = codes.path(header, setting(start));
-                    assert_eq!(cost(&needs, header, start, &path), Some(cheapest(&needs, header, start)), "{needs:?}");
-                }
+        for n in 0..runs.len().pow(3) {
+            let count = runs.len();
+            let three = [n % count, n / count % count, n / count / count].map(|i| runs[i]);
+            let needs: Vec<u8> = three.iter().flat_map(|&(need, count)| vec![need; count]).collect();
+            let mut codes = Codes::default();
+            needs.iter().for_each(|&need| codes.push(1, need));
+            for (header, start) in [(4, 0), (4, 1), (4, 2), (10, 1)] {
+                let path = codes.path(header, setting(start));
+                assert_eq!(cost(&needs, header, start, &path), Some(cheapest(&needs, header, start)), "{needs:?}");
             }
         }
     }
