@@ -32,6 +32,7 @@ pub struct Config {
     record_attributes: Vec<(String, String)>,
     field_attributes: Vec<(String, String)>,
     renames: Vec<(String, String)>,
+    expected_widths: Vec<(String, u8)>,
     unformatted: bool,
 }
 
@@ -90,6 +91,14 @@ impl Config {
         self
     }
 
+    /// Says how many bytes traces are expected to give a field, where that is not what the DTD says: `address`, or
+    /// `alloc.address`, and 8. Traces in which all widths are as expected are read and written by code that knows them; all others
+    /// are read and written all the same.
+    pub fn expect_width(mut self, path: impl Into<String>, bytes: u8) -> Self {
+        self.expected_widths.push((path.into(), bytes));
+        self
+    }
+
     /// Whether the code is laid out for people (the default), or left as it comes, which is faster.
     pub fn format(mut self, format: bool) -> Self {
         self.unformatted = !format;
@@ -133,6 +142,7 @@ impl Config {
         options.record_attributes.clone_from(&self.record_attributes);
         options.field_attributes.clone_from(&self.field_attributes);
         options.renames.clone_from(&self.renames);
+        options.expected_widths.clone_from(&self.expected_widths);
         if let Some(runtime) = &self.runtime {
             options.runtime.clone_from(runtime);
         }

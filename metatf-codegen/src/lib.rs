@@ -29,6 +29,7 @@ mod columns;
 mod config;
 mod docs;
 mod emit;
+mod expect;
 mod model;
 mod names;
 mod options;

@@ -15,6 +15,9 @@ pub struct Options {
     pub field_attributes: Vec<(String, String)>,
     /// Other names for sections, records (types and methods) and fields: path, and the name wanted.
     pub renames: Vec<(String, String)>,
+    /// Widths that traces are expected to give fields, where those are not the DTD's: path of the field, and bytes. Traces
+    /// with just these widths are read and written by code that knows them; all others are read and written all the same.
+    pub expected_widths: Vec<(String, u8)>,
 }
 
 impl Options {
@@ -28,6 +31,7 @@ impl Options {
             record_attributes: Vec::new(),
             field_attributes: Vec::new(),
             renames: Vec::new(),
+            expected_widths: Vec::new(),
         }
     }
 }

@@ -70,6 +70,18 @@ fn options_reach_the_code() {
 }
 
 #[test]
+fn expected_widths_reach_the_tables() {
+    let code = compile(hatf().expect_width("address", 8).expect_width("alloc.size", 2)).unwrap();
+    // Of allocations the size, then all addresses.
+    for expected in ["expected 3 1 2;", "expected 3 2 8;", "expected 4 1 8;", "expected 4 2 8;", "expected 5 1 8;"] {
+        assert!(code.contains(expected), "{expected}\n{code}");
+    }
+    assert_eq!(code.matches("expected ").count(), 5);
+    let later = compile(hatf().expect_width("address", 8).expect_width("free.address", 6)).unwrap();
+    assert!(later.contains("expected 5 1 6;") && !later.contains("expected 5 1 8;"));
+}
+
+#[test]
 fn unformatted_is_the_same_code() {
     let code = compile(hatf().format(false)).unwrap();
     let again = metatf_codegen::render(&code.parse().unwrap(), "HATF10.dtd");
@@ -82,6 +94,9 @@ fn what_cannot_be_is_refused() {
     assert!(message(hatf().rename("aloc", "x")).contains("nothing called `aloc`"));
     assert!(message(hatf().record_attribute("alloc", "derive(Hash)")).contains("the attribute `derive(Hash)`"));
     assert!(message(hatf().rename("alloc.size", "not a name")).contains("`not a name` is no name"));
+    assert!(message(hatf().expect_width("adress", 8)).contains("no field `adress`"));
+    assert!(message(hatf().expect_width("alloc.time", 8)).contains("no field `alloc.time`"));
+    assert!(message(hatf().expect_width("size", 9)).contains("cannot be 9 bytes wide"));
     assert!(message(Config::new().dtd("nowhere.dtd")).starts_with("nowhere.dtd: "));
     assert!(message(hatf().dtd(dtd("shapes.dtd"))).contains("for one DTD"));
 }

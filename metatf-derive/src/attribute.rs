@@ -7,10 +7,11 @@ use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::{Item, ItemMod, LitStr};
 
-/// `dtd = ".."`, and perhaps `runtime = ".."`.
+/// `dtd = ".."`, and perhaps `runtime = ".."`, `expect_widths = ".."`.
 struct Arguments {
     dtd: LitStr,
     runtime: Option<LitStr>,
+    expect_widths: Option<LitStr>,
 }
 
 pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
@@ -34,6 +35,9 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
     if let Some(runtime) = arguments.runtime {
         options.runtime = runtime.value();
     }
+    if let Some(widths) = &arguments.expect_widths {
+        options.expected_widths = expected_widths(widths)?;
+    }
     let generated = generate_source(&text, &options).map_err(|e| match e {
         Error::Dtd(diagnostics) => error(format!("the DTD has errors\n\n{diagnostics}")),
         other => error(other.to_string()),
@@ -47,12 +51,17 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
 }
 
 fn parse(arguments: TokenStream) -> syn::Result<Arguments> {
-    let (mut dtd, mut runtime) = (None, None);
+    let (mut dtd, mut runtime, mut expect_widths) = (None, None, None);
     let parser = syn::meta::parser(|meta| {
         let slot = match meta.path.get_ident().map(ToString::to_string).as_deref() {
             Some("dtd") => &mut dtd,
             Some("runtime") => &mut runtime,
-            _ => return Err(meta.error("unknown argument: `dtd = \"..\"` and `runtime = \"..\"` are known")),
+            Some("expect_widths") => &mut expect_widths,
+            _ => {
+                return Err(
+                    meta.error("unknown argument: `dtd`, `runtime` and `expect_widths` are known, each `= \"..\"`")
+                );
+            }
         };
         let value: LitStr = meta.value()?.parse()?;
         match slot.replace(value) {
@@ -62,7 +71,22 @@ fn parse(arguments: TokenStream) -> syn::Result<Arguments> {
     });
     syn::parse::Parser::parse2(parser, arguments)?;
     let missing = || syn::Error::new(Span::call_site(), "which DTD? `#[metatf(dtd = \"path/from/Cargo.toml.dtd\")]`");
-    Ok(Arguments { dtd: dtd.ok_or_else(missing)?, runtime })
+    Ok(Arguments { dtd: dtd.ok_or_else(missing)?, runtime, expect_widths })
+}
+
+/// `"address = 8, alloc.size = 4"`.
+fn expected_widths(text: &LitStr) -> syn::Result<Vec<(String, u8)>> {
+    let one = |pair: &str| {
+        let (path, bytes) = pair.split_once('=')?;
+        Some((path.trim().to_owned(), bytes.trim().parse().ok()?))
+    };
+    let value = text.value();
+    let pairs = value.split(',').filter(|pair| !pair.trim().is_empty());
+    pairs
+        .map(|pair| {
+            one(pair).ok_or_else(|| syn::Error::new(text.span(), "fields and their bytes: `address = 8, size = 4`"))
+        })
+        .collect()
 }
 
 #[cfg(test)]

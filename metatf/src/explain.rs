@@ -95,6 +95,7 @@ mod tests {
             .into(),
             records: vec![record("alloc", 4), record("name", 0)].into(),
             models: Cow::Borrowed(&[]),
+            expected: Cow::Borrowed(&[]),
         }
     }
 

@@ -20,6 +20,19 @@ pub struct Format {
     pub records: Cow<'static, [Record]>,
     /// What predicted leaves are predicted by: one for each such leaf of a record.
     pub models: Cow<'static, [Model]>,
+    /// Widths that generated code is made for, where they are others than the DTD's. They change nothing but speed.
+    pub expected: Cow<'static, [ExpectedWidth]>,
+}
+
+/// The width that most traces give a numeric leaf, where that is not the DTD's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExpectedWidth {
+    /// Index of the record in [`Format::records`].
+    pub record: u16,
+    /// The leaf there.
+    pub leaf: u8,
+    /// 0 to 8.
+    pub width: u8,
 }
 
 /// A section: which records stand in it, and which leaves share a previous value.
@@ -302,6 +315,7 @@ mod from_dtd {
                 sections: dtd.sections.iter().map(section).collect(),
                 records: dtd.records.iter().map(record).collect(),
                 models: dtd.models.iter().map(model).collect(),
+                expected: Cow::Borrowed(&[]),
             }
         }
     }

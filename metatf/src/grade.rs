@@ -70,6 +70,28 @@ pub(crate) const fn floor(record: &Record, leaf: usize) -> Floor {
     }
 }
 
+/// How a numeric leaf is stored in the state that is expected, where that is the stored integer, perhaps with a base.
+pub(crate) const fn expected(format: &Format, record: u16, leaf: usize) -> Option<Plan> {
+    let (declared, interpretation) = match borrowed(&borrowed(&format.records)[record as usize].leaves)[leaf].kind {
+        LeafKind::Number { width, interpretation } => (width, interpretation),
+        LeafKind::Tag => return Some(Plan::straight(format.tag_width, None)),
+        LeafKind::Array(_) | LeafKind::Variable(_) => return None,
+    };
+    let mut width = declared;
+    let (listed, mut i) = (borrowed(&format.expected), 0);
+    while i < listed.len() {
+        if listed[i].record == record && listed[i].leaf as usize == leaf && listed[i].width <= 8 {
+            width = listed[i].width;
+        }
+        i += 1;
+    }
+    match interpretation {
+        Interpretation::None | Interpretation::SectionOffset(_) => Some(Plan::straight(width, None)),
+        Interpretation::BaseOffset(base) => Some(Plan::straight(width, Some(base))),
+        _ => None,
+    }
+}
+
 const fn repeats(record: &Record) -> bool {
     let steps = borrowed(&record.steps);
     let mut i = 0;
@@ -99,6 +121,10 @@ pub(crate) struct Grades {
     many: bool,
     /// By plan: its record's position, what it can be at best, and its grade now.
     plans: Vec<(u16, Floor, u8)>,
+    /// By plan: how its leaf is expected to be stored, if it is graded by its plan and that can be said; and whether it is.
+    expected: Vec<(Option<Plan>, bool)>,
+    /// How many plans of data records are not as expected.
+    unexpected: usize,
     /// By position: how many plans of each grade.
     counts: Vec<[u16; 7]>,
     /// For each who [asks](Self::take_changed), by position: a plan has changed; all bits for positions from 64 on.
@@ -117,6 +143,10 @@ impl Grades {
             for leaf in 0..r.leaves.len() {
                 let floor = if record <= METADATA { Floor::General } else { floor(r, leaf) };
                 grades.plans.push((u16::try_from(position).unwrap_or(u16::MAX), floor, GENERAL));
+                let plan = if floor == Floor::Stored { expected(format, record, leaf) } else { None };
+                // Others than data records never are, and do not count.
+                grades.expected.push((plan.filter(|_| record > METADATA), false));
+                grades.unexpected += usize::from(record > METADATA);
                 if let Some(counts) = grades.counts.get_mut(position) {
                     counts[usize::from(GENERAL)] += 1;
                 }
@@ -142,6 +172,12 @@ impl Grades {
     #[inline]
     pub(crate) fn stored(&self) -> u64 {
         self.stored
+    }
+
+    /// Whether all data records are stored as generated code expects it.
+    #[inline]
+    pub(crate) fn are_expected(&self) -> bool {
+        self.unexpected == 0
     }
 
     /// Positions of records whose grade is not general, by bit.
@@ -195,6 +231,14 @@ impl Grades {
         let changed = if *position < 64 { bit(usize::from(*position)) } else { u64::MAX };
         self.changed = self.changed.map(|before| before | changed);
         let new = grade(*floor, plan);
+        if let Some((expected, was)) = self.expected.get_mut(index) {
+            let is = match expected {
+                Some(expected) => new <= FORMULA && expected.stores_as(plan),
+                None => new == STORED && *floor != Floor::Stored,
+            };
+            self.unexpected = self.unexpected + usize::from(*was) - usize::from(is);
+            *was = is;
+        }
         if new == *now {
             return;
         }

@@ -71,6 +71,7 @@ pub mod reader;
 #[cfg(feature = "dynamic")]
 pub mod recode;
 mod row;
+mod row_expected;
 mod row_foretold;
 mod row_foretold_write;
 mod row_gathered;

@@ -2,8 +2,8 @@
 
 use crate::error::{Error, ErrorKind};
 pub use crate::format::{
-    ExprOp, Format, HeapRole, Interpretation, Leaf, LeafKind, Model, ModelKind, Predictor, PredictorKind, Record,
-    Section, Step,
+    ExpectedWidth, ExprOp, Format, HeapRole, Interpretation, Leaf, LeafKind, Model, ModelKind, Predictor,
+    PredictorKind, Record, Section, Step,
 };
 pub use crate::{
     __metatf_columns as columns, __metatf_format as format, __metatf_kinds as kinds, __metatf_layouts as layouts,
@@ -54,6 +54,7 @@ macro_rules! __metatf_format {
         dtd $dtd:literal;
         fingerprint $fingerprint:literal;
         tag $tag_width:literal;
+        $(expected $expected_record:literal $expected_leaf:literal $expected_width:literal;)*
         $(section $number:literal $name:literal $stream:literal
             records [$($listed:literal)*] cells [$($cell:literal)*] initials [$($initial:tt)*];)*
         $(record $record:literal $tag:literal {
@@ -65,6 +66,13 @@ macro_rules! __metatf_format {
             dtd: ::std::borrow::Cow::Borrowed($dtd),
             fingerprint: $fingerprint,
             tag_width: $tag_width,
+            expected: ::std::borrow::Cow::Borrowed(&[$(
+                $crate::private::ExpectedWidth {
+                    record: $expected_record,
+                    leaf: $expected_leaf,
+                    width: $expected_width,
+                }
+            ),*]),
             sections: ::std::borrow::Cow::Borrowed(&[$(
                 $crate::private::Section {
                     number: $number,

@@ -20,7 +20,7 @@ use std::collections::HashMap;
 
 /// How to decode one numeric leaf now.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Plan {
+pub struct Plan {
     pub(crate) mask: u64,
     pub(crate) sign: u64,
     pub(crate) base: u64,
@@ -56,7 +56,27 @@ pub(crate) const PREDICTED: u8 = 64;
 /// [`slot`] of its cursor.
 pub(crate) const STRIDED: u8 = 128;
 
+/// The bits of a stored integer of so many bytes.
+const fn mask(width: u8) -> u64 {
+    if width == 0 { 0 } else { u64::MAX >> (64 - 8 * if width < 8 { width as u32 } else { 8 }) }
+}
+
 impl Plan {
+    /// The stored integer, or with a base the offset from it.
+    pub(crate) const fn straight(width: u8, base: Option<u64>) -> Self {
+        let mask = mask(width);
+        let (sign, base) = match base {
+            Some(base) => (mask ^ (mask >> 1), base),
+            None => (0, 0),
+        };
+        Self { mask, sign, base, history: 0, read: 0, write: 0, last: 0, width, flags: 0 }
+    }
+
+    /// Whether both plans say the same of a leaf without history.
+    pub(crate) fn stores_as(&self, other: &Self) -> bool {
+        (self.width, self.sign, self.base) == (other.width, other.sign, other.base)
+    }
+
     #[inline]
     pub(crate) fn is(&self, flag: u8) -> bool {
         self.flags & flag != 0
@@ -343,7 +363,7 @@ impl State {
         let Some(setting) = self.settings.get(index).copied() else { return false };
         // Over 8 there is none; straight writers count on that.
         let width = if setting.interpretation.stores() { setting.width.min(8) } else { 0 };
-        let mask = if width == 0 { 0 } else { u64::MAX >> (64 - 8 * u32::from(width)) };
+        let mask = mask(width);
         let top = mask ^ (mask >> 1);
         let reference = match setting.interpretation {
             Interpretation::BaseOffsetOf(record, leaf) => self.last_cell(format, record, leaf),

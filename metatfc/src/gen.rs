@@ -41,6 +41,16 @@ pub(crate) struct Args {
     /// Another name in Rust for a section, a record or a field; may be repeated
     #[arg(long, value_name = "PATH=NAME", value_parser = pair)]
     rename: Vec<(String, String)>,
+    /// Bytes that traces are expected to give a field, where that is not what the DTD says; may be repeated. Such traces
+    /// are read and written faster, all others all the same
+    #[arg(long, value_name = "FIELD=BYTES", value_parser = width)]
+    expect_width: Vec<(String, u8)>,
+}
+
+fn width(text: &str) -> Result<(String, u8), String> {
+    let (path, bytes) = pair(text)?;
+    let bytes = bytes.parse().ok().filter(|bytes| *bytes <= 8).ok_or("a field has 0 to 8 bytes")?;
+    Ok((path, bytes))
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {
@@ -59,6 +69,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     options.record_attributes.clone_from(&args.attribute);
     options.field_attributes.clone_from(&args.field_attribute);
     options.renames.clone_from(&args.rename);
+    options.expected_widths.clone_from(&args.expect_width);
     if let Some(runtime) = &args.runtime {
         options.runtime.clone_from(runtime);
     }

@@ -9,8 +9,10 @@ use metatf_derive::metatf;
 use std::io::Read;
 use std::path::Path;
 
-#[metatf(dtd = "../dtds/HATF10.dtd")]
+// region: expect
+#[metatf(dtd = "../dtds/HATF10.dtd", expect_widths = "address = 8")]
 mod plain_format {}
+// endregion
 
 #[metatf(dtd = "../dtds/HATF10-split.dtd")]
 mod split_format {}

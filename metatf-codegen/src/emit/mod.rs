@@ -11,6 +11,7 @@ use metatf_parser::schema::Dtd;
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::quote;
 
+use crate::expect::expected;
 use crate::model::{Model, Ty};
 use crate::names::ident;
 use crate::options::{OptionError, Options};
@@ -27,7 +28,7 @@ pub(crate) fn emit(dtd: &Dtd, model: &Model, options: &Options) -> Result<TokenS
     let layouts = layouts::emit(model, &runtime);
     let protocol = sections::protocol(model, options, &runtime);
     let faces = faces::emit(model, &runtime);
-    let tables = tables::emit(dtd, &runtime);
+    let tables = tables::emit(dtd, &expected(dtd, options)?, &runtime);
     let version = Literal::u32_unsuffixed(CODEGEN_VERSION);
     let (source, module) = (&options.source, options.module.as_deref());
     let doc = format!(" Reader and writer of the trace format `{source}`. Generated: edit the DTD instead.");

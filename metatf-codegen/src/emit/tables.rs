@@ -8,9 +8,10 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use super::number;
+use crate::expect::Expected;
 
 /// `static FORMAT`.
-pub(super) fn emit(dtd: &Dtd, runtime: &TokenStream) -> TokenStream {
+pub(super) fn emit(dtd: &Dtd, expected: &[Expected], runtime: &TokenStream) -> TokenStream {
     let text = &dtd.text;
     let fingerprint: proc_macro2::Literal =
         format!("{:#018x}", dtd.fingerprint()).parse().unwrap_or_else(|_| number(dtd.fingerprint()));
@@ -18,10 +19,15 @@ pub(super) fn emit(dtd: &Dtd, runtime: &TokenStream) -> TokenStream {
     let sections = dtd.sections.iter().map(section);
     let records = dtd.records.iter().map(record);
     let models = dtd.models.iter().map(model);
+    let expected = expected.iter().map(|&(record, leaf, width)| {
+        let (record, leaf, width) = (number(record), number(leaf), number(width));
+        quote!(expected #record #leaf #width;)
+    });
     quote! {
         /// The format's tables, and the text of the DTD.
         pub static FORMAT: #runtime::private::Format = #runtime::private::format! {
             dtd #text; fingerprint #fingerprint; tag #tag_width;
+            #(#expected)*
             #(#sections)*
             #(#records)*
             #(#models)*

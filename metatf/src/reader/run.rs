@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::format::{Format, METADATA};
 use crate::grade::{FORMULA, GATHERED, GENERAL, STORED, bit};
 use crate::row::{Bytes, ContentRow, Row, Stopped};
+use crate::row_expected::ExpectedRow;
 use crate::row_foretold::ForetoldRow;
 use crate::row_gathered::GatheredRow;
 use crate::row_shaped::ShapedRow;
@@ -203,6 +204,13 @@ impl<'r> Reads<'r> for Run<'r> {
     ) -> ControlFlow<C> {
         let grade = if self.order == Order::Little { self.state.grades.of_all() } else { GENERAL };
         let (data, position) = (self.data, self.position);
+        if F::IS_EXPECTABLE && self.state.grades.are_expected() && self.order == Order::Little {
+            let mut rows = Expected { data, position, count: 0 };
+            let flow = F::rows(&mut rows, each);
+            self.position = rows.position;
+            self.count += rows.count;
+            return flow;
+        }
         if grade == GATHERED
             && F::GATHERS
             && let Some(plans) = self.state.plans.first_chunk::<PLANS>()
@@ -410,6 +418,29 @@ pub(super) fn tag(data: &[u8], position: usize, width: usize, order: Order) -> O
     match width {
         1 => rest.first().map(|&tag| tag.into()),
         _ => rest.get(..width).map(|tag| order.read(tag) as u32),
+    }
+}
+
+/// Records of a section whose leaves are all stored as is expected.
+struct Expected<'r> {
+    data: &'r [u8],
+    position: usize,
+    count: u64,
+}
+
+impl<'r> Rows<'r> for Expected<'r> {
+    #[inline(always)]
+    fn tag(&self, width: usize) -> Option<u32> {
+        tag(self.data, self.position, width, Order::Little)
+    }
+
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
+        let mut row = ExpectedRow::<S>::new(self.data, self.position);
+        let fields = T::read_fields(&mut row, 0).ok()?;
+        self.position = row.position();
+        self.count += 1;
+        Some(fields)
     }
 }
 

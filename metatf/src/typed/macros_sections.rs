@@ -86,6 +86,7 @@ macro_rules! __metatf_sections {
             impl $crate::typed::SectionFamily for $name $(<$crate::__metatf_second!($b, ::std::vec::Vec<u8>)>)? {
                 const SECTION: usize = $section;
                 const GATHERS: bool = $crate::typed::gathers(&$format, $section);
+                const IS_EXPECTABLE: bool = $crate::typed::is_expectable(&$format, $section);
                 type With<__B> = $name $(<$crate::__metatf_second!($b, __B)>)?;
 
                 #[inline]
@@ -126,7 +127,11 @@ macro_rules! __metatf_sections {
                         };
                         match record {
                             ::core::option::Option::Some(record) => each(record)?,
-                            ::core::option::Option::None => break,
+                            ::core::option::Option::None => {
+                                // What the loop needs stays in registers, not what comes after it.
+                                ::core::hint::cold_path();
+                                break;
+                            }
                         }
                     }
                     ::core::ops::ControlFlow::Continue(())

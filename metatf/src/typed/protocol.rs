@@ -55,6 +55,9 @@ pub trait SectionFamily {
     /// Whether the DTD has it that values come from stream sections, one after the other.
     const GATHERS: bool;
 
+    /// Whether there is code for its records as they are [expected](super::Known::EXPECTED).
+    const IS_EXPECTABLE: bool;
+
     /// The enum with `B` for its bytes.
     type With<B>;
 

@@ -2,7 +2,8 @@
 
 use super::protocol::Protocol;
 use crate::format::{Format, Interpretation, LeafKind, METADATA, Record, SECTION, borrowed};
-use crate::grade::{Floor, floor};
+use crate::grade::{Floor, expected, floor};
+use crate::state::Plan;
 use std::marker::PhantomData;
 
 /// A tagged record of a section, by their indices in the format of `P`.
@@ -27,6 +28,8 @@ pub trait Known {
     const STREAMS: bool;
     /// What each leaf can be at best.
     const FLOORS: [Floor; 256];
+    /// How each numeric leaf is stored in the state that is expected.
+    const EXPECTED: [Plan; 256];
 }
 
 impl<P: Protocol, const SECTION: usize, const RECORD: u16> Known for Shape<P, SECTION, RECORD> {
@@ -38,6 +41,7 @@ impl<P: Protocol, const SECTION: usize, const RECORD: u16> Known for Shape<P, SE
     const MODELS: bool = !borrowed(&P::FORMAT.models).is_empty();
     const STREAMS: bool = has_streams(P::FORMAT);
     const FLOORS: [Floor; 256] = floors(record(P::FORMAT, RECORD));
+    const EXPECTED: [Plan; 256] = plans_expected(P::FORMAT, RECORD);
 }
 
 const fn record(format: &Format, index: u16) -> &Record {
@@ -104,6 +108,42 @@ const fn floors(record: &Record) -> [Floor; 256] {
         leaf += 1;
     }
     floors
+}
+
+const fn plans_expected(format: &Format, index: u16) -> [Plan; 256] {
+    let mut plans = [Plan::straight(0, None); 256];
+    let mut leaf = 0;
+    while leaf < borrowed(&record(format, index).leaves).len() && leaf < plans.len() {
+        if let Some(plan) = expected(format, index, leaf) {
+            plans[leaf] = plan;
+        }
+        leaf += 1;
+    }
+    plans
+}
+
+/// Whether there is a state in which records of a section are [expected](Known::EXPECTED) that can be decoded in a straight line.
+#[must_use]
+pub const fn is_expectable(format: &Format, section: usize) -> bool {
+    let listed = borrowed(&borrowed(&format.sections)[section].records);
+    let mut position = 0;
+    while position < listed.len() {
+        let index = listed[position];
+        position += 1;
+        let mut leaf = 0;
+        while index > METADATA && leaf < borrowed(&record(format, index).leaves).len() {
+            let is_plain = match floor(record(format, index), leaf) {
+                Floor::General | Floor::Foretold => false,
+                Floor::Stored => expected(format, index, leaf).is_some(),
+                Floor::Fixed(_) | Floor::Array(_) | Floor::Counted => true,
+            };
+            if !is_plain {
+                return false;
+            }
+            leaf += 1;
+        }
+    }
+    true
 }
 
 /// Whether the tag lies between the least and the greatest of these.

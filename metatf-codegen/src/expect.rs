@@ -1,0 +1,48 @@
+//! The widths that a user expects fields to have, found in the DTD.
+
+use crate::options::{OptionError, Options};
+use metatf_parser::schema::{Dtd, Interpretation, Leaf, Record, Width};
+
+/// A leaf of a record, by their indices, and its width.
+pub(crate) type Expected = (u16, u8, u8);
+
+/// The leaves that the options name, in the order of the DTD. Where two options name one, the later holds.
+pub(crate) fn expected(dtd: &Dtd, options: &Options) -> Result<Vec<Expected>, OptionError> {
+    let mut found = Vec::new();
+    let mut used = vec![false; options.expected_widths.len()];
+    // Records 0 to 2 are those of the language.
+    for (index, record) in (0..).zip(&dtd.records).skip(3) {
+        for (number, leaf) in (0..).zip(&record.leaves).filter(|(_, leaf)| stores(leaf)) {
+            let named = options.expected_widths.iter().enumerate().filter(|(_, (path, _))| means(path, record, leaf));
+            if let Some((option, (_, width))) = named.into_iter().next_back() {
+                found.push((index, number, *width));
+                used[option] = true;
+            }
+        }
+    }
+    match options.expected_widths.iter().zip(used).find(|((_, width), used)| *width > 8 || !used) {
+        None => Ok(found),
+        Some(((path, width), _)) if *width > 8 => {
+            Err(OptionError(format!("`{path}` cannot be {width} bytes wide: numbers have 0 to 8 bytes")))
+        }
+        Some(((path, _), _)) => Err(OptionError(format!(
+            "the DTD has no field `{path}` whose width could be expected: it has to be a number that is stored as it is \
+             or as an offset from a base"
+        ))),
+    }
+}
+
+/// Whether generated code can be made for a width of this leaf.
+fn stores(leaf: &Leaf) -> bool {
+    use Interpretation::{BaseOffset, None, SectionOffset};
+    let is_number = matches!(leaf.width, Width::Unset | Width::Number(_));
+    let is_plain = matches!(leaf.interpretation, None | BaseOffset(_) | SectionOffset(_));
+    is_number && is_plain && leaf.constant.is_none() && !leaf.is_tag()
+}
+
+/// Whether a path means a leaf: the field's name, or any run of the names that lead to the leaf from its record down.
+fn means(path: &str, record: &Record, leaf: &Leaf) -> bool {
+    let full: Vec<&str> = std::iter::once(&record.name).chain(&leaf.path).map(String::as_str).collect();
+    let parts: Vec<&str> = path.split('.').collect();
+    path == leaf.name || full.windows(parts.len()).any(|run| run == parts)
+}

@@ -1,0 +1,101 @@
+//! Decoding a record whose shape is known when the program is compiled, and how its leaves are stored, too.
+//!
+//! Nothing is looked up: what is left of a record is loads at places that are known from its start. There is one comparison
+//! with the end of the content for a record, as its bytes are looked at through a window that is large enough for most.
+
+use crate::error::Error;
+use crate::grade::Floor;
+use crate::row::{Row, Stopped, plain};
+use crate::typed::{Known, Source};
+use std::marker::PhantomData;
+
+/// Bytes of a window: of a shape that stores more, it is moved on.
+const WINDOW: usize = 64;
+
+/// The leaves of an `S` from a part's content, all of them stored as [`Known::EXPECTED`] says. It stops where less than a window
+/// is left, and says nothing of why: nothing has happened, the record can be read in another way.
+pub(crate) struct ExpectedRow<'r, S> {
+    data: &'r [u8],
+    /// Where the window begins.
+    at: usize,
+    window: Option<&'r [u8; WINDOW]>,
+    /// Where the next leaf is in the window.
+    offset: usize,
+    /// The number read last: the length of the byte array that follows.
+    previous: u64,
+    shape: PhantomData<S>,
+}
+
+impl<'r, S: Known> ExpectedRow<'r, S> {
+    /// A record that begins at a position.
+    #[inline(always)]
+    pub(crate) fn new(data: &'r [u8], position: usize) -> Self {
+        let mut row = Self { data, at: position, window: None, offset: 0, previous: 0, shape: PhantomData };
+        row.move_to(position);
+        row.offset = S::TAG_WIDTH;
+        row
+    }
+
+    #[inline(always)]
+    pub(crate) fn position(&self) -> usize {
+        self.at + self.offset
+    }
+
+    #[inline(always)]
+    fn move_to(&mut self, at: usize) {
+        (self.at, self.offset) = (at, 0);
+        self.window = self.data.get(at..).and_then(|rest| rest.first_chunk());
+    }
+}
+
+impl<'r, S: Known> Row<'r> for ExpectedRow<'r, S> {
+    type Error = Stopped;
+
+    #[cold]
+    fn stop(&mut self, _: Error) -> Stopped {
+        Stopped(())
+    }
+
+    #[inline(always)]
+    fn number(&mut self, leaf: u8) -> Result<u64, Stopped> {
+        if let Floor::Fixed(value) = S::FLOORS[usize::from(leaf)] {
+            self.previous = value;
+            return Ok(value);
+        }
+        let plan = &S::EXPECTED[usize::from(leaf)];
+        if self.offset + 8 > WINDOW {
+            self.move_to(self.position());
+        }
+        let window = self.window.ok_or(Stopped(()))?;
+        let eight = window.get(self.offset..).and_then(|rest| rest.first_chunk()).ok_or(Stopped(()))?;
+        self.offset += usize::from(plan.width);
+        self.previous = plain(u64::from_le_bytes(*eight) & plan.mask, plan);
+        Ok(self.previous)
+    }
+
+    #[inline(always)]
+    fn bytes(&mut self, leaf: u8) -> Result<&'r [u8], Stopped> {
+        let length = match S::FLOORS[usize::from(leaf)] {
+            Floor::Array(length) => length.into(),
+            _ => self.previous,
+        };
+        // A branch that is foreseen, not an addition that is waited for: most often there is nothing.
+        if length == 0 {
+            return Ok(&[]);
+        }
+        let rest = self.data.get(self.position()..).unwrap_or_default();
+        let bytes = usize::try_from(length).ok().and_then(|length| rest.get(..length)).ok_or(Stopped(()))?;
+        self.move_to(self.position() + bytes.len());
+        Ok(bytes)
+    }
+
+    fn items(&mut self, _: u64) -> Result<usize, Stopped> {
+        Err(Stopped(()))
+    }
+}
+
+impl<'r, S: Known> Source<'r> for ExpectedRow<'r, S> {
+    fn last(&self, _: u8) -> u64 {
+        self.previous
+    }
+}
