@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::grade::Floor;
 use crate::row::{Row, Stopped, plain};
 use crate::typed::{Known, Source};
+use std::hint::cold_path;
 use std::marker::PhantomData;
 
 /// Bytes of a window: of a shape that stores more, it is moved on.
@@ -83,6 +84,7 @@ impl<'r, S: Known> Row<'r> for ExpectedRow<'r, S> {
         if length == 0 {
             return Ok(&[]);
         }
+        cold_path();
         let rest = self.data.get(self.position()..).unwrap_or_default();
         let bytes = usize::try_from(length).ok().and_then(|length| rest.get(..length)).ok_or(Stopped(()))?;
         self.move_to(self.position() + bytes.len());

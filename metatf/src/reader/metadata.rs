@@ -1,9 +1,10 @@
 //! Metadata records (spec 4.1) and `section` records (spec 5.1) as a reader meets them.
 
+use super::run::{Run, tag};
 use super::{At, Event, RecordReader};
-use crate::container::Origin;
+use crate::container::{Order, Origin};
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::Interpretation;
+use crate::format::{Interpretation, METADATA};
 use crate::row::place;
 use crate::state::Change;
 
@@ -20,6 +21,54 @@ pub struct Metadata {
     pub values: [u64; 2],
     /// How many of `values` there are: 0 to 2.
     pub count: u8,
+}
+
+/// A metadata record in its bytes.
+pub(super) struct Parsed {
+    metadata: Metadata,
+    /// Bytes of the record, from behind its own tag on.
+    length: usize,
+    /// Where its values begin, and how wide each is.
+    values: usize,
+    width: usize,
+}
+
+impl Parsed {
+    /// Of the bytes behind the tag `metadata`, or what is wrong with them, and where. `word`: bytes of a value that does not say how
+    /// many it has.
+    #[allow(clippy::cast_possible_truncation, reason = "each value is as wide as it was read")]
+    fn new(bytes: &[u8], tag_width: usize, word: usize, order: Order) -> Result<Self, (usize, ErrorKind)> {
+        let mut length = 0;
+        let mut take = |width: usize| {
+            let short = (length, ErrorKind::Truncated("a metadata or section record"));
+            let found = bytes.get(length..length + width).ok_or(short)?;
+            length += width;
+            Ok(order.read(found))
+        };
+        let record = take(tag_width)? as u32;
+        let field = take(1)? as u8;
+        let property = take(1)? as u8;
+        let width = match property >> 4 {
+            0 => word,
+            n @ 1..=8 => usize::from(n),
+            n => {
+                let (what, found) = ("the width of metadata values", n.into());
+                return Err((tag_width + 1, ErrorKind::Invalid { what, found, expected: "0 to 8" }));
+            }
+        };
+        let count = [1, 0, 1, 1, 1, 1, 2, 2][usize::from(property & 7)];
+        let mut values = [0; 2];
+        for (i, slot) in values.iter_mut().enumerate().take(count.into()) {
+            *slot = take(width)?;
+            // A stride is sign-extended, all else zero-extended.
+            if i == 1 {
+                let unused = 64 - 8 * width as u32;
+                *slot = ((*slot << unused) as i64 >> unused) as u64;
+            }
+        }
+        let metadata = Metadata { record, field, property, values, count };
+        Ok(Self { metadata, length, values: tag_width + 2, width })
+    }
 }
 
 impl Metadata {
@@ -56,21 +105,17 @@ impl RecordReader<'_> {
     /// Reads and applies a metadata record (spec 4.1); errors are placed at the field at fault.
     pub(super) fn metadata(&mut self, at: At, start: usize) -> Result<Event> {
         let record_at = self.position();
-        let field_at = record_at + usize::from(self.format.tag_width);
-        let (property_at, values_at) = (field_at + 1, field_at + 2);
-        let (metadata, width) = match self.metadata_fields(record_at) {
-            Ok((metadata, width, end)) => {
-                if let Some(current) = self.current.as_mut() {
-                    current.position = end;
-                }
-                (metadata, width)
-            }
-            Err((place, kind @ ErrorKind::Truncated(_))) => return Err(self.fail(place, kind)),
-            Err((place, kind)) => return Err(self.tagged(place, start, kind)),
+        let tag_width = usize::from(self.format.tag_width);
+        let bytes = self.current.as_ref().map_or(&[][..], |current| self.container.bytes(&current.content));
+        let parsed = Parsed::new(bytes.get(record_at..).unwrap_or_default(), tag_width, self.word(), self.order);
+        let Parsed { metadata, length, values, width } = match parsed {
+            Ok(parsed) => parsed,
+            Err((at, kind @ ErrorKind::Truncated(_))) => return Err(self.fail(record_at + at, kind)),
+            Err((at, kind)) => return Err(self.tagged(record_at + at, start, kind)),
         };
         let change = match metadata.change() {
             Ok(change) => change,
-            Err(kind) => return Err(self.tagged(values_at, start, kind)),
+            Err(kind) => return Err(self.tagged(record_at + values, start, kind)),
         };
         let section = at.section;
         let Some(position) = self.states.get(section).and_then(|s| s.position(metadata.record)) else {
@@ -80,53 +125,23 @@ impl RecordReader<'_> {
         let applied = state.apply(&self.format, position, metadata.field, metadata.all(), change);
         applied.map_err(|kind| {
             let at = match kind {
-                ErrorKind::Metadata(why) if why.contains("cannot change") => record_at,
-                ErrorKind::Metadata(why) if why.contains("under 1") => values_at + width,
-                ErrorKind::Metadata(why) if why.contains("to a section") => values_at,
-                ErrorKind::Metadata(why) if why.contains("stores bytes") => property_at,
-                _ => field_at,
+                ErrorKind::Metadata(why) if why.contains("cannot change") => 0,
+                ErrorKind::Metadata(why) if why.contains("under 1") => values + width,
+                ErrorKind::Metadata(why) if why.contains("to a section") => values,
+                ErrorKind::Metadata(why) if why.contains("stores bytes") => tag_width + 1,
+                _ => tag_width,
             };
-            self.tagged(at, start, kind)
+            self.tagged(record_at + at, start, kind)
         })?;
+        if let Some(current) = self.current.as_mut() {
+            current.position = record_at + length;
+        }
         Ok(Event::Metadata(at, metadata))
     }
 
-    /// The fields of the metadata record from the byte at `at` on, the width of its values, and where it ends; or what is
-    /// wrong, and where.
-    #[allow(clippy::cast_possible_truncation, reason = "each value is as wide as it was read")]
-    fn metadata_fields(&self, mut at: usize) -> Result<(Metadata, usize, usize), (usize, ErrorKind)> {
-        let data = self.current.as_ref().map_or(&[][..], |current| self.container.bytes(&current.content));
-        let (order, tag_width) = (self.order, usize::from(self.format.tag_width));
-        let property_at = at + tag_width + 1;
-        let mut take = |width: usize| {
-            let short = (at, ErrorKind::Truncated("a metadata or section record"));
-            let bytes = data.get(at..).and_then(|rest| rest.get(..width)).ok_or(short)?;
-            at += width;
-            Ok(order.read(bytes))
-        };
-        let record = take(tag_width)? as u32;
-        let (field, property) = (take(1)? as u8, take(1)? as u8);
-        let mut metadata = Metadata { record, field, property, values: [0; 2], count: 0 };
-        let width = match property >> 4 {
-            0 if self.container.header().class.is_64() => 8,
-            0 => 4,
-            n @ 1..=8 => usize::from(n),
-            n => {
-                let found = u64::from(n);
-                let kind = ErrorKind::Invalid { what: "the width of metadata values", found, expected: "0 to 8" };
-                return Err((property_at, kind));
-            }
-        };
-        metadata.count = [1, 0, 1, 1, 1, 1, 2, 2][usize::from(property & 7)];
-        for (i, slot) in metadata.values.iter_mut().enumerate().take(metadata.count.into()) {
-            *slot = take(width)?;
-            // A stride is sign-extended, all else zero-extended.
-            if i == 1 {
-                let unused = 64 - 8 * width as u32;
-                *slot = ((*slot << unused) as i64 >> unused) as u64;
-            }
-        }
-        Ok((metadata, width, at))
+    /// Bytes of a metadata value that does not say how many it has.
+    pub(super) fn word(&self) -> usize {
+        if self.container.header().class.is_64() { 8 } else { 4 }
     }
 
     /// An error in a metadata or section record that began at `start`.
@@ -163,5 +178,28 @@ impl RecordReader<'_> {
         }
         #[allow(clippy::cast_possible_truncation, reason = "one byte was read")]
         Ok(Event::Section(at, number as u8))
+    }
+}
+
+impl Run<'_> {
+    /// Applies the metadata record that comes next, if one does and nothing is wrong with it. Else nothing has happened.
+    #[inline(never)]
+    pub(super) fn apply_metadata(&mut self) -> bool {
+        let width = usize::from(self.format.tag_width);
+        let listed = tag(self.data, self.position, width, self.order).and_then(|tag| self.state.listed(tag));
+        if listed.is_none_or(|listed| listed.record != METADATA) {
+            return false;
+        }
+        let bytes = self.data.get(self.position + width..).unwrap_or_default();
+        let Ok(parsed) = Parsed::new(bytes, width, self.word, self.order) else { return false };
+        let (Ok(change), Some(position)) = (parsed.metadata.change(), self.state.position(parsed.metadata.record)) else {
+            return false;
+        };
+        let Metadata { field, .. } = parsed.metadata;
+        let applied = self.state.apply(self.format, position, field, parsed.metadata.all(), change);
+        if applied.is_ok() {
+            self.position += width + parsed.length;
+        }
+        applied.is_ok()
     }
 }

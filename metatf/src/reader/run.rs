@@ -34,6 +34,8 @@ pub(crate) struct Run<'r> {
     /// What stands before the part in its section, or in the file.
     pub(super) base: u64,
     pub(super) order: Order,
+    /// Bytes of a metadata value that does not say how many it has.
+    pub(super) word: usize,
     /// Records read.
     pub(super) count: u64,
     stopped: &'r mut Option<Error>,
@@ -82,14 +84,22 @@ impl End<'_> {
 }
 
 impl RecordReader<'_> {
-    /// Gives the records that come next, and the index of their section, to `read`.
+    /// Gives the records that come next, and the index of their section, to `read`: once more behind metadata, until it breaks.
     #[inline(always)]
-    pub(crate) fn run<'t, T>(&'t mut self, read: impl FnOnce(usize, &mut Run<'t>) -> T) -> Option<T> {
+    pub(crate) fn run<'t, T>(
+        &'t mut self,
+        mut read: impl FnMut(usize, &mut Run<'t>) -> ControlFlow<T>,
+    ) -> Option<ControlFlow<T>> {
         if !self.is_idle() {
             return None;
         }
         let (mut run, end) = self.start_run()?;
-        let result = read(end.section, &mut run);
+        let result = loop {
+            let result = read(end.section, &mut run);
+            if result.is_break() || run.stopped.is_some() || !run.apply_metadata() {
+                break result;
+            }
+        };
         end.tell(run.position, run.count, run.stopped.is_some());
         Some(result)
     }
@@ -171,6 +181,7 @@ impl RecordReader<'_> {
 
     #[inline(always)]
     pub(super) fn start_run(&mut self) -> Option<(Run<'_>, End<'_>)> {
+        let word = self.word();
         let current = self.current.as_mut().filter(|current| !current.is_element)?;
         let section = current.section;
         let run = Run {
@@ -183,6 +194,7 @@ impl RecordReader<'_> {
             origin: current.origin,
             base: current.base,
             order: self.order,
+            word,
             count: 0,
             stopped: &mut self.stopped,
         };

@@ -103,7 +103,7 @@ impl<S: Sink> PlannedWriter<S> {
         let (format, sections) = (&self.format, &mut self.sections);
         let added = reader.run(|section, run| {
             let Some(columns) = sections.get_mut(section).map(|plans| &mut plans.columns) else {
-                return (section, 0, 0);
+                return ControlFlow::Break((section, 0, 0));
             };
             let (before, size) = (columns.order.len(), columns.size);
             run.rows(|kind, row| {
@@ -112,12 +112,14 @@ impl<S: Sink> PlannedWriter<S> {
                 let full = columns.order.len() - before >= most || columns.size - size >= room;
                 Ok(if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
             });
-            (section, columns.order.len() - before, columns.size - size)
+            // Not on behind metadata, which changes the recipes.
+            ControlFlow::Break((section, columns.order.len() - before, columns.size - size))
         });
         if let Some(error) = reader.stopped() {
             return Err(error);
         }
-        Ok(added.is_some_and(|(section, count, size)| count > 0 && self.note(section, count, size)))
+        let Some(ControlFlow::Break((section, count, size))) = added else { return Ok(false) };
+        Ok(count > 0 && self.note(section, count, size))
     }
 
     /// The trace may store records otherwise than those that came in runs before.

@@ -116,7 +116,7 @@ macro_rules! __metatf_sections {
                     use $crate::{reader::Rows as _, typed::Known as _};
                     while let ::core::option::Option::Some(tag) = rows.tag($format.tag_width as usize) {
                         let record = '__record: {
-                            $(if $crate::typed::between(tag, &[$($crate::typed::Shape::<$protocol, $section, $index>::TAG),*]) {
+                            $(if $crate::typed::among(tag, &[$($crate::typed::Shape::<$protocol, $section, $index>::LISTED),*]) {
                                 $(if tag == $crate::typed::Shape::<$protocol, $section, $index>::TAG {
                                     break '__record rows
                                         .read::<$crate::typed::Shape<$protocol, $section, $index>, _>()

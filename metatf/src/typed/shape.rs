@@ -10,10 +10,20 @@ use std::marker::PhantomData;
 #[derive(Debug)]
 pub struct Shape<P, const SECTION: usize, const RECORD: u16>(PhantomData<P>);
 
+/// A record as a section lists it.
+#[derive(Clone, Copy, Debug)]
+pub struct Listed {
+    tag: u32,
+    /// It is the first that carries data.
+    is_first: bool,
+}
+
 /// The facts about a [`Shape`], all constants.
 pub trait Known {
     /// The record's tag.
     const TAG: u32;
+    /// The tag, and where its section lists it.
+    const LISTED: Listed;
     /// Bytes of a tag.
     const TAG_WIDTH: usize;
     /// The record's index in the format.
@@ -34,6 +44,7 @@ pub trait Known {
 
 impl<P: Protocol, const SECTION: usize, const RECORD: u16> Known for Shape<P, SECTION, RECORD> {
     const TAG: u32 = record(P::FORMAT, RECORD).tag;
+    const LISTED: Listed = Listed { tag: Self::TAG, is_first: Self::FIRST == first(P::FORMAT, SECTION) };
     const TAG_WIDTH: usize = P::FORMAT.tag_width as usize;
     const RECORD: u16 = RECORD;
     const POSITION: usize = place(P::FORMAT, SECTION, RECORD).0;
@@ -100,6 +111,19 @@ const fn has_streams(format: &Format) -> bool {
     false
 }
 
+/// Index of the first plan of a section's first data record.
+const fn first(format: &Format, section: usize) -> usize {
+    let listed = borrowed(&borrowed(&format.sections)[section].records);
+    let mut position = 0;
+    while position < listed.len() {
+        if listed[position] > METADATA {
+            return place(format, section, listed[position]).1;
+        }
+        position += 1;
+    }
+    0
+}
+
 const fn floors(record: &Record) -> [Floor; 256] {
     let mut floors = [Floor::General; 256];
     let mut leaf = 0;
@@ -146,15 +170,19 @@ pub const fn is_expectable(format: &Format, section: usize) -> bool {
     true
 }
 
-/// Whether the tag lies between the least and the greatest of these.
+/// Whether the tag may be one of these records': not where it lies outside of their tags. The first records of a section, which are
+/// most often those that come most, are not asked.
 #[inline(always)]
 #[must_use]
-pub const fn between(tag: u32, tags: &[u32]) -> bool {
+pub const fn among(tag: u32, records: &[Listed]) -> bool {
     let (mut least, mut most) = (u32::MAX, 0);
     let mut i = 0;
-    while i < tags.len() {
-        least = if tags[i] < least { tags[i] } else { least };
-        most = if tags[i] > most { tags[i] } else { most };
+    while i < records.len() {
+        if records[i].is_first {
+            return true;
+        }
+        least = if records[i].tag < least { records[i].tag } else { least };
+        most = if records[i].tag > most { records[i].tag } else { most };
         i += 1;
     }
     least <= tag && tag <= most
