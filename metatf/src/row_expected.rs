@@ -13,6 +13,12 @@ use std::marker::PhantomData;
 /// Bytes of a window: of a shape that stores more, it is moved on.
 const WINDOW: usize = 64;
 
+/// The window at a place.
+#[inline(always)]
+pub(crate) fn window(data: &[u8], at: usize) -> Option<&[u8; WINDOW]> {
+    data.get(at..).and_then(|rest| rest.first_chunk())
+}
+
 /// The leaves of an `S` from a part's content, all of them stored as [`Known::EXPECTED`] says. It stops where less than a window
 /// is left, and says nothing of why: nothing has happened, the record can be read in another way.
 pub(crate) struct ExpectedRow<'r, S> {
@@ -45,7 +51,7 @@ impl<'r, S: Known> ExpectedRow<'r, S> {
     #[inline(always)]
     fn move_to(&mut self, at: usize) {
         (self.at, self.offset) = (at, 0);
-        self.window = self.data.get(at..).and_then(|rest| rest.first_chunk());
+        self.window = window(self.data, at);
     }
 }
 

@@ -192,7 +192,8 @@ impl Run<'_> {
         }
         let bytes = self.data.get(self.position + width..).unwrap_or_default();
         let Ok(parsed) = Parsed::new(bytes, width, self.word, self.order) else { return false };
-        let (Ok(change), Some(position)) = (parsed.metadata.change(), self.state.position(parsed.metadata.record)) else {
+        let (Ok(change), Some(position)) = (parsed.metadata.change(), self.state.position(parsed.metadata.record))
+        else {
             return false;
         };
         let Metadata { field, .. } = parsed.metadata;

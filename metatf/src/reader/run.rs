@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::format::{Format, METADATA};
 use crate::grade::{FORMULA, GATHERED, GENERAL, STORED, bit};
 use crate::row::{Bytes, ContentRow, Row, Stopped};
-use crate::row_expected::ExpectedRow;
+use crate::row_expected::{ExpectedRow, window};
 use crate::row_foretold::ForetoldRow;
 use crate::row_gathered::GatheredRow;
 use crate::row_shaped::ShapedRow;
@@ -443,7 +443,8 @@ struct Expected<'r> {
 impl<'r> Rows<'r> for Expected<'r> {
     #[inline(always)]
     fn tag(&self, width: usize) -> Option<u32> {
-        tag(self.data, self.position, width, Order::Little)
+        // The one comparison with the end: what is asked again for the fields, the compiler knows.
+        tag(window(self.data, self.position)?, 0, width, Order::Little)
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
