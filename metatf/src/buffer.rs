@@ -1,6 +1,8 @@
 //! Bytes of records on their way into a chunk. Behind those in use there is room that is filled already, so that a leaf is
 //! stored with one check and no change of length.
 
+use crate::room::{ROOM, Room};
+
 /// Bytes filled ahead at a time.
 const AHEAD: usize = 16 << 10;
 
@@ -30,12 +32,19 @@ impl Buffer {
         self.bytes.get(self.start..self.used).unwrap_or_default()
     }
 
-    /// Sees to room behind the bytes in use for `least` more, and some.
+    /// Sees to memory behind the bytes in use for a record, and some.
     #[inline]
-    pub(crate) fn see_to(&mut self, least: usize) {
-        if self.bytes.len().saturating_sub(self.used) <= least {
-            fill(&mut self.bytes, self.used, least);
+    pub(crate) fn see_to_room(&mut self) {
+        if self.bytes.capacity() - self.used <= ROOM {
+            let more = self.used + ROOM + AHEAD - self.bytes.len();
+            self.bytes.reserve(more);
         }
+    }
+
+    /// The memory behind the bytes in use, for records that begin before a limit.
+    #[inline(always)]
+    pub(crate) fn room(&mut self, limit: usize) -> Room<'_> {
+        Room::new(&mut self.bytes, self.used, limit)
     }
 
     /// Appends bytes.

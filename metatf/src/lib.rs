@@ -70,6 +70,7 @@ pub mod private;
 pub mod reader;
 #[cfg(feature = "dynamic")]
 pub mod recode;
+mod room;
 mod row;
 mod row_expected;
 mod row_foretold;

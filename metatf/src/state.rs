@@ -31,7 +31,7 @@ pub struct Plan {
     pub(crate) write: u32,
     /// Cell of the last value: width expressions, counts and references look here.
     pub(crate) last: u32,
-    /// Bytes stored.
+    /// Bytes stored, at most 8. All that makes plans sees to that: `room.rs` counts on it.
     pub(crate) width: u8,
     /// What the formula does not say; 0 for most leaves, which read no cell and write none.
     pub(crate) flags: u8,
@@ -361,7 +361,6 @@ impl State {
     /// The plan of a numeric leaf by its setting. True where that is news for those it shares its previous value with.
     fn make(&mut self, format: &Format, index: usize, leaf: &Leaf) -> bool {
         let Some(setting) = self.settings.get(index).copied() else { return false };
-        // Over 8 there is none; straight writers count on that.
         let width = if setting.interpretation.stores() { setting.width.min(8) } else { 0 };
         let mask = mask(width);
         let top = mask ^ (mask >> 1);

@@ -9,6 +9,7 @@ use metatf::reader::Event;
 use metatf::typed::{DataRecord, Protocol, TraceOptions, Writer};
 use metatf::{Error, ErrorKind};
 use std::io::Cursor;
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
 
 /// What is done with a trace by every generated reader.
@@ -133,6 +134,7 @@ where
     };
     let written = writer.finish().expect("memory takes anything");
     assert!(written == at_once::<P>(&records, &WriteOptions::default(), false), "`write_all` writes something else");
+    assert!(written == interrupted::<P>(&records), "`write_all` forgets records where an iterator panics");
     let small = WriteOptions { chunk_size: 100, group_size: 1000, codec: Codec::Stored, ..WriteOptions::default() };
     let strict = one_by_one::<P>(&records, &small, true);
     assert!(strict == at_once::<P>(&records, &small, true), "a strict `write_all` writes something else");
@@ -219,6 +221,20 @@ where
         }
         left = &left[written + 1..];
     }
+}
+
+/// The records by `write_all`, whose iterator panics in between.
+fn interrupted<P: Protocol>(records: &[P::Record<Vec<u8>>]) -> Vec<u8>
+where
+    P::Record<Vec<u8>>: DataRecord,
+{
+    let mut writer = writer::<P, Vec<u8>>(&WriteOptions::default(), false);
+    let (first, rest) = records.split_at(records.len() / 2);
+    let panics = std::iter::from_fn(|| std::panic::resume_unwind(Box::new("no more records")));
+    let caught = std::panic::catch_unwind(AssertUnwindSafe(|| writer.write_all(first.iter().chain(panics))));
+    assert!(caught.is_err(), "the panic goes on");
+    assert!(!refused(writer.write_all(rest)), "what was read can be written");
+    writer.finish().expect("memory takes anything")
 }
 
 /// The records written again as `try_for_each` and, where that was left, `next` give them, and the error that ended it.

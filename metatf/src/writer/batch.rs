@@ -6,24 +6,56 @@ use super::{RecordWriter, SectionWriter};
 use crate::container::Sink;
 use crate::error::Result;
 use crate::grade::{FORMULA, STORED, bit};
-use crate::row_shaped_write::Room;
+use crate::room::Room;
+use crate::row_shaped_write::put;
 use crate::state::Plan;
 use crate::typed::{DataRecord, Known, Puts, WriteFields};
 
-/// Takes records of one section whose grades allow a straight line.
-struct Straight<'w> {
+/// Where records of one section go. That they are there is told when it is dropped: by a panic of who makes them, too.
+struct Run<'w> {
     section: usize,
     room: Room<'w>,
-    at: usize,
+    /// Bytes in use of the section's buffer.
+    used: &'w mut usize,
+    /// Its data records.
+    records: &'w mut u32,
+    /// Where records end, if that is to be noted.
+    ends: Option<&'w mut Vec<u32>>,
+    /// Records taken.
+    count: u32,
+}
+
+impl Run<'_> {
+    /// Notes a record, if one was put.
+    #[inline(always)]
+    fn took(&mut self, put: Option<()>) -> bool {
+        if put.is_none() {
+            return false;
+        }
+        if let Some(ends) = &mut self.ends {
+            ends.push(super::section::end(self.room.at()));
+        }
+        self.count += 1;
+        true
+    }
+}
+
+impl Drop for Run<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        *self.used = self.room.close();
+        *self.records += self.count;
+    }
+}
+
+/// Takes records of a section whose grades allow a straight line.
+struct Straight<'w> {
+    run: Run<'w>,
     /// Of the section.
     plans: &'w [Plan],
     /// By position: whether that is the grade, or a better one.
     stored: u64,
     formula: u64,
-    /// Where records end, if that is to be noted.
-    ends: Option<&'w mut Vec<u32>>,
-    /// Records taken.
-    count: u32,
 }
 
 impl Puts for Straight<'_> {
@@ -32,24 +64,19 @@ impl Puts for Straight<'_> {
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> bool {
-        if section != self.section {
+        let run = &mut self.run;
+        if section != run.section {
             return false;
         }
         let Some(plans) = self.plans.first_chunk::<PLANS>() else { return false };
-        let end = if self.stored & const { bit(K::POSITION) } != 0 {
-            self.room.put::<K, T, PLANS, STORED>(self.at, plans, fields)
+        let put = if self.stored & const { bit(K::POSITION) } != 0 {
+            put::<K, T, PLANS, STORED>(&mut run.room, plans, fields)
         } else if self.formula & const { bit(K::POSITION) } != 0 {
-            self.room.put::<K, T, PLANS, FORMULA>(self.at, plans, fields)
+            put::<K, T, PLANS, FORMULA>(&mut run.room, plans, fields)
         } else {
             None
         };
-        let Some(end) = end else { return false };
-        self.at = end;
-        if let Some(ends) = &mut self.ends {
-            ends.push(super::section::end(end));
-        }
-        self.count += 1;
-        true
+        run.took(put)
     }
 }
 
@@ -74,31 +101,26 @@ impl<S: Sink> RecordWriter<S> {
     fn put_run<R: DataRecord>(&mut self, section: usize, records: &mut impl Iterator<Item = R>) -> Option<R> {
         self.open(section);
         let Some(writer) = self.sections.get_mut(section) else { return records.next() };
-        let SectionWriter { out, ends, state, notes, until, .. } = writer;
-        let mut straight = Straight {
-            section,
-            room: Room::new(&mut out.bytes, *until),
-            at: out.used,
-            plans: &state.plans,
-            stored: state.grades.stored(),
-            formula: state.grades.straight(),
-            ends: notes.then_some(ends),
-            count: 0,
-        };
-        let next = loop {
-            let Some(record) = records.next() else { break None };
-            if !record.put(&mut straight) {
-                break Some(record);
-            }
-        };
-        let Straight { at, count, .. } = straight;
-        writer.out.used = at;
-        writer.records += count;
-        next
+        let SectionWriter { out, ends, state, notes, until, records: written, .. } = writer;
+        let room = Room::new(&mut out.bytes, out.used, *until);
+        let run = Run { section, room, used: &mut out.used, records: written, ends: notes.then_some(ends), count: 0 };
+        let (stored, formula) = (state.grades.stored(), state.grades.straight());
+        put_while(records, &mut Straight { run, plans: &state.plans, stored, formula })
     }
 
     #[inline(never)]
     fn put_one<R: DataRecord>(&mut self, record: &R) -> Result<()> {
         record.put(self)
+    }
+}
+
+/// Puts records up to the first that is not taken; gives that.
+#[inline(always)]
+fn put_while<R: DataRecord>(records: &mut impl Iterator<Item = R>, puts: &mut impl Puts<Done = bool>) -> Option<R> {
+    loop {
+        let record = records.next()?;
+        if !record.put(puts) {
+            return Some(record);
+        }
     }
 }

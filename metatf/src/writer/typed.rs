@@ -5,7 +5,7 @@ use crate::container::{Order, Sink};
 use crate::error::Result;
 use crate::grade::{FORETOLD, FORMULA, STORED, bit};
 use crate::row_foretold_write::ForetoldWriter;
-use crate::row_shaped_write::{ROOM, Room};
+use crate::row_shaped_write::{ShapedWriter, put};
 use crate::row_write::RowWriter;
 use crate::typed::{Known, Puts, WriteFields};
 
@@ -47,7 +47,7 @@ impl<S: Sink> RecordWriter<S> {
         let mut begun = false;
         if self.order == Order::Little && self.is_ready(section) {
             let Some(writer) = self.sections.get_mut(section) else { return Ok(()) };
-            writer.out.see_to(ROOM);
+            writer.out.see_to_room();
             if writer.put_straight::<K, T, PLANS>(usize::MAX, fields).is_some() {
                 return Ok(());
             }
@@ -76,7 +76,7 @@ impl<S: Sink> RecordWriter<S> {
     pub(super) fn open(&mut self, section: usize) {
         let ready = self.order == Order::Little && self.is_ready(section);
         if let Some(writer) = self.sections.get_mut(section) {
-            writer.out.see_to(ROOM);
+            writer.out.see_to_room();
             writer.until = if ready { writer.out.start + self.chunk_size } else { 0 };
         }
     }
@@ -96,12 +96,15 @@ impl<S: Sink> RecordWriter<S> {
         }
         let plans = writer.state.plans.first_chunk::<PLANS>().ok_or(false)?;
         let start = writer.out.used;
-        let mut room = Room::new(&mut writer.out.bytes, usize::MAX);
-        let mut row = room.row::<K, PLANS, FORETOLD>(start, plans).ok_or(false)?;
+        let mut room = writer.out.room(usize::MAX);
+        let mut row = ShapedWriter::<K, PLANS, FORETOLD>::new(&mut room, plans).ok_or(false)?;
         fields.write_fields(&mut row, 0).map_err(|_| false)?;
-        let end = row.end().ok_or(false)?;
+        let written = row.written().ok_or(false)?;
         // What models have learnt of one value stays learnt, so there has to be room for what they may not know of the next.
         let codes = row.codes();
+        // The buffer has the bytes; whether they are in use is told at the end.
+        room.keep(written);
+        let end = room.close();
         if codes > 1 && !self.streams.models_have_room(&self.format, reader) {
             return Err(false);
         }
@@ -128,18 +131,17 @@ impl SectionWriter {
     /// Encodes a record that begins before `until`. None where that cannot be; then nothing has happened.
     #[inline(always)]
     fn put_straight<K: Known, T: WriteFields, const PLANS: usize>(&mut self, until: usize, fields: &T) -> Option<()> {
-        let at = self.out.used;
         let grades = &self.state.grades;
         let plans = self.state.plans.first_chunk::<PLANS>()?;
-        let mut room = Room::new(&mut self.out.bytes, until);
-        let end = if grades.stored() & const { bit(K::POSITION) } != 0 {
-            room.put::<K, T, PLANS, STORED>(at, plans, fields)?
+        let mut room = self.out.room(until);
+        if grades.stored() & const { bit(K::POSITION) } != 0 {
+            put::<K, T, PLANS, STORED>(&mut room, plans, fields)?;
         } else if grades.straight() & const { bit(K::POSITION) } != 0 {
-            room.put::<K, T, PLANS, FORMULA>(at, plans, fields)?
+            put::<K, T, PLANS, FORMULA>(&mut room, plans, fields)?;
         } else {
             return None;
-        };
-        self.out.used = end;
+        }
+        self.out.used = room.close();
         self.note_end();
         self.records += 1;
         Some(())
