@@ -186,7 +186,7 @@ impl Grades {
         self.formula
     }
 
-    /// Positions of records whose grade is `FORETOLD`, by bit.
+    /// Positions of records whose grade is `FORETOLD` or `GATHERED`, by bit.
     #[inline]
     pub(crate) fn foretold(&self) -> u64 {
         self.foretold
@@ -205,12 +205,12 @@ impl Grades {
     }
 
     /// Of the plans of a record, given by their indices: each one's position, what its leaf can be at best, and its grade.
-    /// Nothing where the record's grade is worse than `FORMULA`.
+    /// Nothing where the record's grade is worse than `FORMULA`, or than `GATHERED` where nothing is foretold.
     #[inline]
     pub(crate) fn straight_plans(&self, plans: Range<usize>) -> Option<&[(u16, Floor, u8)]> {
         let plans = self.plans.get(plans)?;
         let &(position, ..) = plans.first()?;
-        (self.formula & bit(position.into()) != 0).then_some(plans)
+        ((self.formula | self.gathered) & bit(position.into()) != 0).then_some(plans)
     }
 
     /// Which positions have plans that changed since this was asked last by the same, by bit; all of them where one from 64
@@ -252,7 +252,7 @@ impl Grades {
         let set = |bits: u64, on: bool| if on { bits | bit } else { bits & !bit };
         self.stored = set(self.stored, worst == STORED);
         self.formula = set(self.formula, worst <= FORMULA);
-        self.foretold = set(self.foretold, worst == FORETOLD);
+        self.foretold = set(self.foretold, worst == FORETOLD || worst == GATHERED);
         self.gathered = set(self.gathered, worst == GATHERED && counts[usize::from(FORETOLD)] == 0);
         self.told = set(self.told, (FORETOLD..=TOLD).contains(&worst));
         self.changed_defaults = set(self.changed_defaults, worst == CHANGED);

@@ -303,15 +303,18 @@ fn each_raw(plan: &Plan, cells: &mut [u64], values: &[u64], mut each: impl FnMut
 /// the value before them. Where both are there they have to agree; but where models leave values there, what was given is
 /// another writer's.
 fn agree(put: Numbers, given: Vec<Segment>, foretold: bool) -> Result<Vec<Segment>> {
+    if given.is_empty() {
+        return Ok(vec![Segment { values: put.into_values(), ..Segment::default() }]);
+    }
     let mut elements = given.iter().flat_map(|s| &s.values);
     let agrees = put.iter().all(|value| {
         let element = elements.next();
         value.is_none() || element.copied() == value
     });
-    if agrees && !given.is_empty() {
+    if agrees {
         return Ok(given);
     }
-    if !given.is_empty() && !foretold {
+    if !foretold {
         let why = "the elements given for a stream section are not the values its records take from it";
         return Err(Error::at(0, ErrorKind::Usage(why)));
     }

@@ -62,11 +62,13 @@ impl<'r, S: Known, const PLANS: usize, const CHANGED: bool> Row<'r> for Foretold
         }
         let value = if matches!(floor, Floor::Foretold) && flags & PREDICTED != 0 {
             let Some(eight) = eight(self.run.data, self.at) else { return self.apart(leaf) };
-            let (code, plan) = (u64::from_le_bytes(eight) & plan.mask, *plan);
+            let (code, model) = (u64::from_le_bytes(eight) & plan.mask, plan.base);
             #[allow(clippy::cast_possible_truncation, reason = "the index of a model")]
-            let Some(value) = state.predicted_usual(plan.base as u16, code) else { return self.apart(leaf) };
-            if flags & (PREVIOUS | REFERENCED) != 0 {
-                note(value, &plan, &mut state.cells);
+            let Some(value) = state.predicted_usual(model as u16, code) else { return self.apart(leaf) };
+            if flags & (PREVIOUS | REFERENCED) != 0
+                && let Some(plan) = state.plans.get(S::FIRST + usize::from(leaf))
+            {
+                note(value, plan, &mut state.cells);
             }
             value
         } else if flags & STRIDED != 0 {

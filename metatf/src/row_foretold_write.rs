@@ -1,47 +1,51 @@
-//! Encoding a record whose shape is known when the program is compiled, and some of whose values a model tells: the mirror of
-//! `row_foretold`.
+//! Encoding a record whose shape is known when the program is compiled, and some of whose values a model tells, or go to a stream
+//! section: the mirror of `row_foretold`.
 //!
-//! The leaves are gone through twice. First all but the codes is stored, by a [`ShapedWriter`], and nothing has happened if
-//! something does not fit. Then the models run, whose learning cannot be taken back, and their codes are put in place.
+//! The leaves are gone through twice. First all but these is stored, by a [`ShapedWriter`], and nothing has happened if
+//! something does not fit. Then the models run, whose learning cannot be taken back, and their codes are put in place; streams
+//! take their values.
 //!
 //! [`ShapedWriter`]: crate::row_shaped_write::ShapedWriter
 
 use crate::error::{Error, Result};
-use crate::grade::Floor;
+use crate::grade::{CHANGED, Floor};
 use crate::row::Stopped;
+use crate::row_shaped_write::Left;
 use crate::row_write::{Attempt, Put};
-use crate::state::{LAST, PREDICTED, REFERENCED, State};
+use crate::state::{LAST, PREDICTED, PREVIOUS, REFERENCED, STRIDED, State};
+use crate::stream_write::StreamWriters;
 use crate::typed::Known;
 use std::marker::PhantomData;
 
-/// The second time. It stops where a leaf needs more than a code; what models have learnt by then is in `attempt`.
-pub(crate) struct ForetoldWriter<'o, S, const PLANS: usize> {
+/// The second time. It stops where a leaf needs more than a code, or a stream section more than one value at its end; what
+/// models have learnt by then is in `attempt`, what streams took in `streams`.
+pub(crate) struct ForetoldWriter<'o, S, const PLANS: usize, const GRADE: u8> {
     out: &'o mut [u8],
     at: usize,
     state: &'o mut State,
     attempt: &'o mut Attempt,
+    streams: &'o mut StreamWriters,
     /// The predicted leaves are to be noted.
     logged: bool,
-    /// How many predicted leaves are left.
-    codes: u32,
+    left: Left,
     shape: PhantomData<S>,
 }
 
-impl<'o, S: Known, const PLANS: usize> ForetoldWriter<'o, S, PLANS> {
-    /// A record that begins `at` a place in `out`, with so many predicted leaves.
+impl<'o, S: Known, const PLANS: usize, const GRADE: u8> ForetoldWriter<'o, S, PLANS, GRADE> {
+    /// A record that begins `at` a place in `out`, with what was left out of it the first time.
     #[inline(always)]
     pub(crate) fn new(
         (out, at): (&'o mut [u8], usize),
         state: &'o mut State,
         attempt: &'o mut Attempt,
-        logged: bool,
-        codes: u32,
+        streams: &'o mut StreamWriters,
+        (logged, left): (bool, Left),
     ) -> Self {
-        Self { out, at: at + S::TAG_WIDTH, state, attempt, logged, codes, shape: PhantomData }
+        Self { out, at: at + S::TAG_WIDTH, state, attempt, streams, logged, left, shape: PhantomData }
     }
 }
 
-impl<S: Known, const PLANS: usize> Put for ForetoldWriter<'_, S, PLANS> {
+impl<S: Known, const PLANS: usize, const GRADE: u8> Put for ForetoldWriter<'_, S, PLANS, GRADE> {
     type Error = Stopped;
 
     #[cold]
@@ -51,24 +55,25 @@ impl<S: Known, const PLANS: usize> Put for ForetoldWriter<'_, S, PLANS> {
 
     #[inline(always)]
     fn number(&mut self, leaf: u8, value: u64) -> Result<(), Stopped> {
-        if let Floor::Fixed(_) = S::FLOORS[usize::from(leaf)] {
+        let floor = S::FLOORS[usize::from(leaf)];
+        if GRADE != CHANGED && matches!(floor, Floor::Fixed(_)) {
             return Ok(());
         }
         let index = S::FIRST + usize::from(leaf);
         let plans = self.state.plans.first_chunk::<PLANS>();
         let Some(plan) = plans.and_then(|plans| plans.get(index)) else { return Err(Stopped(())) };
-        let (flags, last, at) = (plan.flags, plan.last, self.at);
+        let (flags, previous, last, at) = (plan.flags, plan.write, plan.last, self.at);
         self.at += usize::from(plan.width);
-        if matches!(S::FLOORS[usize::from(leaf)], Floor::Foretold) && flags & PREDICTED != 0 {
+        if matches!(floor, Floor::Foretold) && flags & PREDICTED != 0 {
             #[allow(clippy::cast_possible_truncation, reason = "the index of a model")]
             let model = plan.base as u16;
             if self.logged {
                 self.attempt.note(self.state, index, value, at);
             }
             let code = self.state.foretell(model, value).ok_or(Stopped(()))?;
-            self.codes -= 1;
+            self.left.codes -= 1;
             // Should the record stop, then at a later one.
-            if self.codes > 0 {
+            if self.left.codes > 0 || self.left.strided > 0 {
                 self.attempt.know(code);
             }
             // Of a code that needs no element there is one byte; others are 0 already.
@@ -76,6 +81,17 @@ impl<S: Known, const PLANS: usize> Put for ForetoldWriter<'_, S, PLANS> {
             if let Some(byte) = self.out.get_mut(at) {
                 *byte = code as u8;
             }
+        } else if flags & STRIDED != 0 {
+            self.left.strided -= 1;
+            if !self.streams.append(plan.base, value) {
+                return Err(Stopped(()));
+            }
+        }
+        if flags & PREVIOUS != 0
+            && let Some(cell) = self.state.cells.get_mut(previous as usize)
+        {
+            self.attempt.keep(previous, *cell);
+            *cell = value;
         }
         if flags & (LAST | REFERENCED) != 0
             && let Some(cell) = self.state.cells.get_mut(last as usize)

@@ -1,11 +1,11 @@
 //! Encoding a record whose shape is known when the program is compiled: the mirror of `row_shaped`.
 
 use crate::error::{Error, Result};
-use crate::grade::{FORETOLD, Floor, STORED};
+use crate::grade::{CHANGED, FORETOLD, Floor, STORED};
 use crate::room::{Pen, Room, Written};
 use crate::row::{Stopped, plain};
 use crate::row_write::Put;
-use crate::state::{PREDICTED, Plan};
+use crate::state::{HISTORY, PREDICTED, Plan, STRIDED};
 use crate::typed::{Known, WriteFields};
 use std::marker::PhantomData;
 
@@ -23,8 +23,17 @@ pub(crate) fn put<S: Known, T: WriteFields, const PLANS: usize, const GRADE: u8>
     Some(())
 }
 
-/// Takes the leaves of an `S` whose grade is at most `GRADE`; of `FORETOLD` ones, codes are left 0. It goes through to the end
-/// whatever comes, and tells then whether everything fitted.
+/// Leaves of a record that were left out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Left {
+    /// Those whose codes are missing.
+    pub(crate) codes: u32,
+    /// Those whose values go to stream sections.
+    pub(crate) strided: u32,
+}
+
+/// Takes the leaves of an `S` whose grade is at most `GRADE`; codes are left 0, and what belongs to streams is left out. It goes
+/// through to the end whatever comes, and tells then whether everything fitted.
 pub(crate) struct ShapedWriter<'o, S, const PLANS: usize, const GRADE: u8> {
     pen: Pen<'o>,
     /// Of the whole section.
@@ -33,8 +42,8 @@ pub(crate) struct ShapedWriter<'o, S, const PLANS: usize, const GRADE: u8> {
     previous: u64,
     /// Not 0 where something does not fit.
     misfit: u64,
-    /// Leaves whose codes are missing.
-    codes: u32,
+    /// Leaves that were left out.
+    missing: Left,
     shape: PhantomData<S>,
 }
 
@@ -44,7 +53,7 @@ impl<'o, S: Known, const PLANS: usize, const GRADE: u8> ShapedWriter<'o, S, PLAN
     pub(crate) fn new(room: &'o mut Room<'_>, plans: &'o [Plan; PLANS]) -> Option<Self> {
         let mut pen = room.pen()?;
         pen.number(S::TAG.into(), const { if S::TAG_WIDTH < 8 { S::TAG_WIDTH } else { 8 } });
-        Some(Self { pen, plans, previous: 0, misfit: 0, codes: 0, shape: PhantomData })
+        Some(Self { pen, plans, previous: 0, misfit: 0, missing: Left::default(), shape: PhantomData })
     }
 
     /// What to keep of the record; none where it does not fit.
@@ -53,10 +62,10 @@ impl<'o, S: Known, const PLANS: usize, const GRADE: u8> ShapedWriter<'o, S, PLAN
         (self.misfit == 0).then(|| self.pen.written())
     }
 
-    /// Codes that are missing.
+    /// What is missing.
     #[inline(always)]
-    pub(crate) fn codes(&self) -> u32 {
-        self.codes
+    pub(crate) fn left(&self) -> Left {
+        self.missing
     }
 
     /// Stores the low bytes of a number.
@@ -79,13 +88,21 @@ impl<S: Known, const PLANS: usize, const GRADE: u8> Put for ShapedWriter<'_, S, 
     #[inline(always)]
     fn number(&mut self, leaf: u8, value: u64) -> Result<(), Stopped> {
         self.previous = value;
-        if let Floor::Fixed(fixed) = S::FLOORS[usize::from(leaf)] {
+        let floor = S::FLOORS[usize::from(leaf)];
+        if let Floor::Fixed(fixed) = floor
+            && GRADE != CHANGED
+        {
             self.misfit |= value ^ fixed;
             return Ok(());
         }
         let Some(plan) = self.plans.get(S::FIRST + usize::from(leaf)) else { return Err(Stopped(())) };
-        if GRADE == FORETOLD && matches!(S::FLOORS[usize::from(leaf)], Floor::Foretold) && plan.flags & PREDICTED != 0 {
-            self.codes += 1;
+        if GRADE >= FORETOLD && plan.flags & (STRIDED | HISTORY) != 0 {
+            self.missing.strided += 1;
+            self.misfit |= u64::from(plan.flags & HISTORY);
+            return Ok(());
+        }
+        if GRADE >= FORETOLD && matches!(floor, Floor::Foretold) && plan.flags & PREDICTED != 0 {
+            self.missing.codes += 1;
             self.misfit |= u64::from(plan.width == 0);
             self.store(0, plan);
             return Ok(());

@@ -159,6 +159,17 @@ impl Streams {
         }
     }
 
+    /// Takes an element of each of these slots. False where one is not [at hand](Self::ready); then none is taken.
+    pub(crate) fn pass(&mut self, slots: impl Iterator<Item = u64> + Clone) -> bool {
+        for (taken, slot) in slots.clone().enumerate() {
+            if self.ready(slot).is_none() {
+                slots.take(taken).for_each(|slot| self.give_back(slot));
+                return false;
+            }
+        }
+        true
+    }
+
     /// The element at the cursor of a reader (see [`slot`]) in the stream section number `target`; the cursor moves by
     /// `stride`.
     pub(crate) fn next(

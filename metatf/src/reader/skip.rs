@@ -4,6 +4,7 @@ use super::{Pending, RecordReader};
 use crate::error::Result;
 use crate::grade::Floor;
 use crate::row::{plain, stored};
+use crate::state::STRIDED;
 
 impl RecordReader<'_> {
     /// Goes over the record that was announced and not decoded, if there is one. Its leaves are decoded only where what comes
@@ -21,7 +22,8 @@ impl RecordReader<'_> {
     }
 
     /// Where a record ends whose plans are all that there is to know, if it ends in this part.
-    fn end_of(&self, pending: Pending) -> Option<usize> {
+    /// Cursors in streams have moved on then.
+    fn end_of(&mut self, pending: Pending) -> Option<usize> {
         let current = self.current.as_ref().filter(|current| !current.is_element)?;
         let state = self.states.get(pending.section)?;
         // The tag, which comes first, is read.
@@ -39,11 +41,15 @@ impl RecordReader<'_> {
                     at = at.checked_add(usize::try_from(length).ok()?)?;
                 }
                 _ => {
-                    before = Some((plan, at));
+                    before = (!plan.is(STRIDED)).then_some((plan, at));
                     at += usize::from(plan.width);
                 }
             }
         }
-        (at <= data.len()).then_some(at)
+        if at > data.len() {
+            return None;
+        }
+        let slots = plans.iter().filter(|plan| plan.is(STRIDED)).map(|plan| plan.base);
+        self.streams.pass(slots).then_some(at)
     }
 }

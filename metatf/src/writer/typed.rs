@@ -3,7 +3,7 @@
 use super::{RecordWriter, SectionWriter};
 use crate::container::{Order, Sink};
 use crate::error::Result;
-use crate::grade::{FORETOLD, FORMULA, STORED, bit};
+use crate::grade::{CHANGED, FORMULA, GATHERED, STORED, bit};
 use crate::row_foretold_write::ForetoldWriter;
 use crate::row_shaped_write::{ShapedWriter, put};
 use crate::row_write::RowWriter;
@@ -28,35 +28,58 @@ impl<S: Sink> RecordWriter<S> {
     pub fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> Result<()> {
         if K::MODELS {
             // What models learn and what they leave to stream sections may end a group or a chunk at any record.
-            return self.put_with_models::<K, T, PLANS>(section, fields);
+            return self.put_with_streams::<K, T, PLANS>(section, fields);
         }
         if let Some(writer) = self.sections.get_mut(section)
             && writer.put_straight::<K, T, PLANS>(writer.until, fields).is_some()
         {
             return Ok(());
         }
+        if K::STREAMS {
+            return self.put_with_streams::<K, T, PLANS>(section, fields);
+        }
         self.put_apart::<K, T>(section, fields, false)
     }
 
     #[inline(always)]
-    fn put_with_models<K: Known, T: WriteFields, const PLANS: usize>(
+    fn put_with_streams<K: Known, T: WriteFields, const PLANS: usize>(
         &mut self,
         section: usize,
         fields: &T,
     ) -> Result<()> {
         let mut begun = false;
-        if self.order == Order::Little && self.is_ready(section) {
+        // Version 0 looks at what streams have room for.
+        let streams = K::MODELS || !self.streams.fixed;
+        if streams && self.order == Order::Little && self.is_ready(section) {
             let Some(writer) = self.sections.get_mut(section) else { return Ok(()) };
             writer.out.see_to_room();
-            if writer.put_straight::<K, T, PLANS>(usize::MAX, fields).is_some() {
+            if K::MODELS && writer.put_straight::<K, T, PLANS>(usize::MAX, fields).is_some() {
                 return Ok(());
             }
-            match self.put_foretold::<K, T, PLANS>(section, fields) {
+            let grades = &writer.state.grades;
+            let put = if grades.foretold() & const { bit(K::POSITION) } != 0 {
+                self.put_told::<K, T, PLANS, GATHERED>(section, fields)
+            } else if grades.changed_defaults() & const { bit(K::POSITION) } != 0 {
+                self.put_changed::<K, T, PLANS>(section, fields)
+            } else {
+                Err(false)
+            };
+            match put {
                 Ok(()) => return Ok(()),
                 Err(learnt) => begun = learnt,
             }
         }
         self.put_apart::<K, T>(section, fields, begun)
+    }
+
+    /// As [`put_told`](Self::put_told), of grade `CHANGED`.
+    #[inline(never)]
+    fn put_changed<K: Known, T: WriteFields, const PLANS: usize>(
+        &mut self,
+        section: usize,
+        fields: &T,
+    ) -> Result<(), bool> {
+        self.put_told::<K, T, PLANS, CHANGED>(section, fields)
     }
 
     /// A record of which models may have learnt the first values already.
@@ -81,40 +104,40 @@ impl<S: Sink> RecordWriter<S> {
         }
     }
 
-    /// A record some of whose values a model tells. An error where that cannot be: whether models have learnt the first of
-    /// them; nothing else has happened.
+    /// A record of grade `GRADE`, some of whose values a model tells, or go to stream sections. An error where that cannot be:
+    /// whether models have learnt the first of them; nothing else has happened.
     #[inline(always)]
-    fn put_foretold<K: Known, T: WriteFields, const PLANS: usize>(
+    fn put_told<K: Known, T: WriteFields, const PLANS: usize, const GRADE: u8>(
         &mut self,
         section: usize,
         fields: &T,
     ) -> Result<(), bool> {
         let reader = self.format.sections.len() + section;
         let writer = self.sections.get_mut(section).ok_or(false)?;
-        if writer.state.grades.foretold() & const { bit(K::POSITION) } == 0 {
-            return Err(false);
-        }
         let plans = writer.state.plans.first_chunk::<PLANS>().ok_or(false)?;
         let start = writer.out.used;
         let mut room = writer.out.room(usize::MAX);
-        let mut row = ShapedWriter::<K, PLANS, FORETOLD>::new(&mut room, plans).ok_or(false)?;
+        let mut row = ShapedWriter::<K, PLANS, GRADE>::new(&mut room, plans).ok_or(false)?;
         fields.write_fields(&mut row, 0).map_err(|_| false)?;
         let written = row.written().ok_or(false)?;
-        // What models have learnt of one value stays learnt, so there has to be room for what they may not know of the next.
-        let codes = row.codes();
+        let left = row.left();
         // The buffer has the bytes; whether they are in use is told at the end.
         room.keep(written);
         let end = room.close();
-        if codes > 1 && !self.streams.models_have_room(&self.format, reader) {
+        // What models have learnt of one value stays learnt, so there has to be room for what they may not know of the next.
+        if left.codes > 1 && !self.streams.models_have_room(&self.format, reader) {
             return Err(false);
         }
         self.attempt.start_record();
         self.attempt.start();
+        self.streams.start();
         let SectionWriter { out, state, log, .. } = writer;
         let room = (&mut out.bytes[..], start);
-        let mut row = ForetoldWriter::<K, PLANS>::new(room, state, &mut self.attempt, log.is_some(), codes);
+        let (attempt, streams) = (&mut self.attempt, &mut self.streams);
+        let mut row = ForetoldWriter::<K, PLANS, GRADE>::new(room, state, attempt, streams, (log.is_some(), left));
         if fields.write_fields(&mut row, 0).is_err() {
             self.attempt.roll_back(&mut state.cells);
+            self.streams.roll_back();
             return Err(true);
         }
         if let Some(log) = log {
@@ -123,6 +146,9 @@ impl<S: Sink> RecordWriter<S> {
         writer.out.used = end;
         writer.note_end();
         writer.records += 1;
+        if self.group_bytes + self.streams.held >= self.group_size {
+            writer.until = 0;
+        }
         Ok(())
     }
 }

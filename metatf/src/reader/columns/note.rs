@@ -5,6 +5,7 @@ use crate::columns::RecordColumns;
 use crate::container::Order;
 use crate::reader::run::{Run, tag};
 use crate::row_shaped::eight;
+use crate::streams::Streams;
 
 /// Places in a part are noted in 32 bits, from a base on.
 const REACH: usize = 1 << 31;
@@ -32,6 +33,8 @@ pub(super) struct Entry {
     /// Where the length of that byte array is, and the mask to read it by; 0 where there is none.
     pub(super) length: u32,
     pub(super) mask: u32,
+    /// Leaves take values from stream sections.
+    pub(super) strides: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,25 +70,27 @@ impl Section {
         // The three types that come most often are told by comparisons, which the processor foresees; to look others up takes
         // as long as all the rest.
         let [mut a, mut b, mut c] = self.common.map(|position| self.lane(position));
-        let starts = &mut *self.starts;
+        let (starts, types, streams) = (&mut *self.starts, &mut *self.types, &mut *run.streams);
         while order.len() - begin < room {
             let Some(tag) = tag(data, at, width, Order::Little) else { break };
             let (noted, position) = if tag == a.tag {
-                (a.note(data, end, &mut at, starts), a.position)
+                (a.note(data, end, &mut at, starts, types, streams), a.position)
             } else if tag == b.tag {
-                (b.note(data, end, &mut at, starts), b.position)
+                (b.note(data, end, &mut at, starts, types, streams), b.position)
             } else if tag == c.tag {
-                (c.note(data, end, &mut at, starts), c.position)
+                (c.note(data, end, &mut at, starts, types, streams), c.position)
             } else {
                 let entry = self.entries.get(tag as usize).copied();
-                let known = entry.and_then(|entry| self.types.get_mut(usize::from(entry.position)));
+                let known = entry.and_then(|entry| types.get(usize::from(entry.position)));
                 let Some((entry, known)) = entry.zip(known).filter(|(entry, _)| entry.what == What::Note) else {
                     stopped_by = entry;
                     break;
                 };
                 let mut lane = Lane::new(entry, known);
-                let noted = lane.note(data, end, &mut at, starts);
-                known.learn_places(&lane);
+                let noted = lane.note(data, end, &mut at, starts, types, streams);
+                if let Some(known) = types.get_mut(usize::from(entry.position)) {
+                    known.learn_places(&lane);
+                }
                 *weight += lane.bytes;
                 (noted, lane.position)
             };
@@ -144,6 +149,8 @@ pub(super) struct Lane {
     pub(super) next: usize,
     /// Of arrays at the end of those that were.
     pub(super) bytes: usize,
+    /// Leaves take values from stream sections.
+    strides: bool,
 }
 
 impl Lane {
@@ -156,12 +163,21 @@ impl Lane {
             mask: entry.mask.into(),
             next: known.first + known.count,
             bytes: 0,
+            strides: entry.strides,
         }
     }
 
-    /// Notes the record at a place. False where it is too near to the end.
+    /// Notes the record at a place. False where it is too near to the end, or elements of streams are not at hand.
     #[inline(always)]
-    fn note(&mut self, data: &[u8], end: usize, at: &mut usize, starts: &mut [u32]) -> bool {
+    fn note(
+        &mut self,
+        data: &[u8],
+        end: usize,
+        at: &mut usize,
+        starts: &mut [u32],
+        types: &mut [Type],
+        streams: &mut Streams,
+    ) -> bool {
         let next = *at + self.fixed;
         let (Some(eight), Some(start)) = (eight(data, *at + self.length), starts.get_mut(self.next)) else {
             return false;
@@ -170,12 +186,13 @@ impl Lane {
             return false;
         }
         let more = usize::try_from(u64::from_le_bytes(eight) & self.mask).unwrap_or(usize::MAX);
-        if more > 0 {
-            if more > end - next {
-                return false;
-            }
-            self.bytes += more;
+        if more > 0 && more > end - next {
+            return false;
         }
+        if self.strides && !types.get_mut(self.position as usize).is_some_and(|known| known.take_elements(streams)) {
+            return false;
+        }
+        self.bytes += more;
         #[allow(clippy::cast_possible_truncation, reason = "places are counted in 32 bits")]
         {
             *start = *at as u32;

@@ -9,7 +9,8 @@ use crate::format::{Format, LeafKind, Record};
 use crate::grade::{Floor, floor};
 use crate::row::plain;
 use crate::row_shaped::eight;
-use crate::state::{HISTORY, LAST, PREVIOUS, Plan, State};
+use crate::state::{HISTORY, LAST, PREVIOUS, Plan, SPECIAL, STRIDED, State};
+use crate::streams::Streams;
 
 /// The records of one type in a section.
 #[derive(Debug, Default)]
@@ -43,6 +44,8 @@ enum Take {
     Array(u32, u32),
     /// The bytes at the end: where they begin; where the length is, and its mask.
     Rest(u32, u32, u32),
+    /// The next element of a stream section each, by the slot of its cursor.
+    Element(u64),
     /// The tag, or the length of what follows.
     Implied,
 }
@@ -61,6 +64,8 @@ impl Take {
 #[derive(Debug, Default)]
 struct Leaf {
     ways: Vec<Way>,
+    /// The elements of streams that were taken for noted records.
+    elements: Vec<u64>,
 }
 
 /// One of them.
@@ -137,6 +142,10 @@ impl Type {
                     }
                     _ => return read,
                 },
+                Floor::Fixed(_) | Floor::Stored if plan.flags & !LAST == SPECIAL | STRIDED => {
+                    entry.strides = true;
+                    Take::Element(plan.base)
+                }
                 Floor::Fixed(_) | Floor::Stored if plan.flags & !(LAST | HISTORY | PREVIOUS) == 0 => {
                     let alone = plan.flags & (HISTORY | PREVIOUS) == 0
                         || plan.read == plan.write && state.is_alone(first + leaf);
@@ -170,6 +179,32 @@ impl Type {
                 && way.previous.is_none()
             {
                 way.previous = state.cells.get(cell).copied();
+            }
+        }
+    }
+
+    /// Takes elements of streams for the leaves of one record that has such. False where one is not at hand; then none is taken.
+    pub(super) fn take_elements(&mut self, streams: &mut Streams) -> bool {
+        for (index, take) in self.takes.iter().enumerate() {
+            let Take::Element(slot) = *take else { continue };
+            let Some(value) = streams.ready(slot) else {
+                self.give_back(index, streams);
+                return false;
+            };
+            if let Some(leaf) = self.leaves.get_mut(index) {
+                leaf.elements.push(value);
+            }
+        }
+        true
+    }
+
+    /// Gives back what the leaves before one took for a record.
+    #[cold]
+    fn give_back(&mut self, index: usize, streams: &mut Streams) {
+        for (take, leaf) in self.takes.iter().zip(&mut self.leaves).take(index) {
+            if let Take::Element(slot) = *take {
+                leaf.elements.pop();
+                streams.give_back(slot);
             }
         }
     }
@@ -220,12 +255,17 @@ impl Leaf {
 
     /// Takes it of the records that begin at these places.
     fn take(&mut self, starts: &[u32], data: &[u8], bytes: bool, state: &mut State, column: &mut Column) {
-        let mut last = None;
+        let (mut last, mut elements) = (None, &*self.elements);
         for (index, way) in self.ways.iter().enumerate() {
             let end = self.ways.get(index + 1).map_or(starts.len(), |next| next.from);
             let starts = starts.get(way.from..end).unwrap_or_default();
             match (way.take, &mut *column) {
                 (Take::Number(value), Column::Numbers(column)) => column.extend_uniform(value, starts.len()),
+                (Take::Element(_), Column::Numbers(column)) => {
+                    let (here, behind) = elements.split_at_checked(starts.len()).unwrap_or_default();
+                    column.extend(here.iter().copied());
+                    elements = behind;
+                }
                 (Take::Stored(at, plan), Column::Numbers(column)) => {
                     let data = data.get(at as usize..).unwrap_or_default();
                     match way.take.cell() {
@@ -246,6 +286,7 @@ impl Leaf {
                 _ => {}
             }
         }
+        self.elements.clear();
         // What comes next begins where this ends.
         if let Some(way) = self.ways.last().copied() {
             if let (Some(last), Some(cell)) = (last, way.take.cell().and_then(|cell| state.cells.get_mut(cell))) {
