@@ -14,18 +14,21 @@ pub(crate) fn restore(filtered: &[u8], with_tails: bool, out: &mut [u8]) -> Resu
     }
     let phrases = repeated.checked_add(singles).filter(|&n| n <= rest.len()).ok_or("phrases without a length")?;
     let (lengths, rest) = rest.split_at(phrases);
-    let mut dictionary = Dictionary::read(repeated, lengths, rest).ok_or("phrases without bytes")?;
-    let rest = rest.get(dictionary.length..).unwrap_or_default();
+    let length = lengths.iter().map(|&length| usize::from(length)).sum();
+    let (columns, rest) = rest.split_at_checked(length).ok_or("phrases without bytes")?;
+    let (lengths, single) = lengths.split_at(repeated);
+    let mut singles = Singles { lengths: single.iter(), columns, next: column_starts(lengths, single), tail: 0 };
+    let mut dictionary = Dictionary::read(lengths, &mut singles).ok_or("phrases without bytes")?;
     let (first, rest) = rest.split_at_checked(tokens).ok_or("fewer tokens than there should be")?;
     if !with_tails {
         let tokens = Tokens { repeated, ones: ones(repeated), first, second: rest };
-        return expand::<false>(&mut dictionary, phrases, &tokens, &[], out);
+        return expand::<false>(&mut dictionary, &mut singles, &tokens, &[], out);
     }
     let seconds = rest.len().checked_sub(tokens).ok_or("fewer tails than tokens")?;
     let (second, tails) = rest.split_at(seconds);
     let tokens = Tokens { repeated, ones: ones(repeated), first, second };
-    dictionary.place_tails(&tokens)?;
-    expand::<true>(&mut dictionary, phrases, &tokens, tails, out)
+    singles.tail = dictionary.place_tails(&tokens)?;
+    expand::<true>(&mut dictionary, &mut singles, &tokens, tails, out)
 }
 
 struct Tokens<'t> {
@@ -48,21 +51,20 @@ impl Tokens<'_> {
 
 fn expand<const TAILS: bool>(
     dictionary: &mut Dictionary,
-    phrases: usize,
+    singles: &mut Singles<'_>,
     tokens: &Tokens<'_>,
     tails: &[u8],
     out: &mut [u8],
 ) -> Result<(), &'static str> {
     let mut second = tokens.second.iter();
-    let mut next_single = tokens.repeated;
     let mut at = 0;
     for &token in tokens.first {
         let token = usize::from(token);
         let phrase = if token < tokens.ones {
             token
         } else if token == usize::from(SINGLE) {
-            next_single += 1;
-            next_single - 1
+            at += singles.put::<TAILS>(out.get_mut(at..).unwrap_or_default(), tails)?;
+            continue;
         } else {
             tokens.of_two(token, &mut second)?
         };
@@ -81,8 +83,7 @@ fn expand<const TAILS: bool>(
             continue;
         }
         let tail = if TAILS { dictionary.next_tail(phrase, tails) } else { None };
-        let bytes =
-            dictionary.phrase(phrase).filter(|_| phrase < phrases).ok_or("more single phrases than there are")?;
+        let bytes = dictionary.phrase(phrase).ok_or("an unknown token")?;
         let all = bytes.iter().chain(tail);
         let room = out.get_mut(at..at + bytes.len() + usize::from(TAILS)).ok_or("more content than there should be")?;
         at += room.len();
@@ -90,14 +91,50 @@ fn expand<const TAILS: bool>(
             *place = *byte;
         }
     }
-    match (at == out.len(), second.next(), next_single == phrases) {
+    match (at == out.len(), second.next(), singles.lengths.len() == 0) {
         (true, None, true) => Ok(()),
         (false, ..) => Err("less content than there should be"),
         _ => Err("phrases or tokens left over"),
     }
 }
 
-/// The phrases, one behind the other.
+/// Single phrases, which come in their order: they go from their columns to their place.
+struct Singles<'c> {
+    /// Of those that are to come.
+    lengths: std::slice::Iter<'c, u8>,
+    columns: &'c [u8],
+    /// Where the next byte of each column is.
+    next: [usize; 256],
+    tail: usize,
+}
+
+impl Singles<'_> {
+    /// Takes the bytes of the next phrase, one of each column.
+    #[inline(always)]
+    fn take(&mut self, phrase: &mut [u8]) -> Option<()> {
+        for (byte, next) in phrase.iter_mut().zip(&mut self.next) {
+            *byte = *self.columns.get(*next)?;
+            *next += 1;
+        }
+        Some(())
+    }
+
+    /// Puts the next one at the start of `out`, and its tail; how many bytes that are.
+    #[inline(always)]
+    fn put<const TAILS: bool>(&mut self, out: &mut [u8], tails: &[u8]) -> Result<usize, &'static str> {
+        let length = usize::from(*self.lengths.next().ok_or("more single phrases than there are")?);
+        let room = out.get_mut(..length + usize::from(TAILS)).ok_or("more content than there should be")?;
+        let (phrase, tail) = room.split_at_mut_checked(length).ok_or("more content than there should be")?;
+        self.take(phrase).ok_or("phrases without bytes")?;
+        if let (Some(place), Some(byte)) = (tail.first_mut(), tails.get(self.tail)) {
+            *place = *byte;
+            self.tail += 1;
+        }
+        Ok(room.len())
+    }
+}
+
+/// The repeated phrases, one behind the other.
 struct Dictionary {
     bytes: Vec<u8>,
     /// Where each begins, and its length.
@@ -106,8 +143,6 @@ struct Dictionary {
     short: Vec<Short>,
     /// Of the phrases behind those: which tail is next.
     tails: Vec<u32>,
-    /// Bytes of all of them.
-    length: usize,
 }
 
 /// A repeated phrase of at most so many bytes as are copied at once.
@@ -119,38 +154,30 @@ struct Short {
 }
 
 impl Dictionary {
-    /// Of phrases with these lengths.
-    fn read(repeated: usize, lengths: &[u8], columns: &[u8]) -> Option<Self> {
+    /// Of phrases with these lengths, whose bytes are the first of each column.
+    fn read(lengths: &[u8], columns: &mut Singles<'_>) -> Option<Self> {
         let length: usize = lengths.iter().map(|&length| usize::from(length)).sum();
-        let columns = columns.get(..length)?;
         let mut bytes = vec![0; length + COPIED];
         let mut places = Vec::with_capacity(lengths.len());
         let mut start = 0_u32;
+        let mut phrase = bytes.as_mut_slice();
         for &length in lengths {
             places.push((start, length));
             start = start.checked_add(length.into())?;
-        }
-        // Where the next byte of each column is. Phrase by phrase, so that they are written in order.
-        let mut next = column_starts(lengths);
-        let mut phrase = bytes.as_mut_slice();
-        for &length in lengths {
             let (these, rest) = phrase.split_at_mut_checked(length.into())?;
-            for (byte, next) in these.iter_mut().zip(&mut next) {
-                *byte = *columns.get(*next)?;
-                *next += 1;
-            }
+            columns.take(these)?;
             phrase = rest;
         }
-        let fits = places.iter().take(repeated).take_while(|(_, length)| usize::from(*length) <= COPIED);
+        let fits = places.iter().take_while(|(_, length)| usize::from(*length) <= COPIED);
         let short = |&(start, length): &(u32, u8)| {
             Some(Short { bytes: *bytes.get(start as usize..)?.first_chunk()?, length, tail: 0 })
         };
         let short = fits.filter_map(short).collect();
-        Some(Self { bytes, places, short, tails: Vec::new(), length })
+        Some(Self { bytes, places, short, tails: Vec::new() })
     }
 
-    /// Counts the tokens of each phrase: so many tails it has, behind those of the phrases before it.
-    fn place_tails(&mut self, tokens: &Tokens<'_>) -> Result<(), &'static str> {
+    /// Counts the tokens of each phrase: so many tails it has, behind those of the phrases before it. Gives how many all have.
+    fn place_tails(&mut self, tokens: &Tokens<'_>) -> Result<usize, &'static str> {
         let mut counts = [0_u32; 256];
         for &token in tokens.first {
             if let Some(count) = counts.get_mut(usize::from(token)) {
@@ -168,9 +195,6 @@ impl Dictionary {
                 *count += 1;
             }
         }
-        for single in all.iter_mut().skip(tokens.repeated) {
-            *single = 1;
-        }
         let mut next = 0_u32;
         for count in &mut all {
             // No more than tokens, which are bytes of the payload.
@@ -180,7 +204,7 @@ impl Dictionary {
             short.tail = tail;
         }
         self.tails = all;
-        Ok(())
+        Ok(next as usize)
     }
 
     /// The next tail of a phrase that is not short.
@@ -201,14 +225,14 @@ impl Dictionary {
 }
 
 /// Where the columns of phrases of these lengths begin.
-fn column_starts(lengths: &[u8]) -> [usize; 256] {
+fn column_starts(repeated: &[u8], single: &[u8]) -> [usize; 256] {
     let mut longer = [0; 256];
-    for &length in lengths {
+    for &length in repeated.iter().chain(single) {
         longer[usize::from(length)] += 1;
     }
     // The first column has a byte of every phrase that has one.
     let mut next = [0; 256];
-    let (mut start, mut count) = (0, lengths.len());
+    let (mut start, mut count) = (0, repeated.len() + single.len());
     for (next, ends) in next.iter_mut().zip(longer) {
         count -= ends;
         *next = start;

@@ -32,7 +32,9 @@ pub(super) fn path(sequence: &Sequence, scratch: &mut Scratch) -> Path {
         return Path::new();
     }
     let summary = sequence.summary();
-    let windows = Windows::new(summary.extremes, std::mem::take(&mut scratch.begins));
+    let mut begins = std::mem::take(&mut scratch.begins);
+    begins.reserve(sequence.steps.len().saturating_sub(begins.len()));
+    let windows = Windows::new(summary.extremes, begins);
     let widths = widths(sequence.start, summary.needs, &windows);
     let families = families(sequence);
     // What is kept but cannot be set again may be worth any number of bytes; a record of many items may take as many in
@@ -105,7 +107,8 @@ impl<'s, L: Lanes<N>, const N: usize, const F: usize> Search<'s, L, N, F> {
         let steps = &self.modes.sequence.steps;
         let all = kinds * N * steps.len();
         if from.len() < all {
-            from.resize(all, 0);
+            // Nothing in it is asked for, so nothing need be copied.
+            *from = vec![0; all];
         }
         let (from, _) = from.as_chunks_mut::<N>();
         let mut costs = Costs::<L, N, F>::start(self.modes.start());

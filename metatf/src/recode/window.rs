@@ -31,8 +31,6 @@ struct Reach {
     last: (u64, u64),
     /// Its windows' numbers; those of bases with more bytes stand behind.
     windows: Range<usize>,
-    /// Bytes of the first one's base.
-    shortest: u8,
 }
 
 /// Runs of one width whose base takes one number of bytes.
@@ -89,7 +87,6 @@ impl Windows {
                 start: 0,
                 last: (0, 0),
                 windows: first..new.windows.len(),
-                shortest: bytes(least),
             });
         }
         new
@@ -126,13 +123,13 @@ impl Windows {
             }
             let width = i64::from(reach.width);
             let level = enter.0 - width * before;
-            // Windows whose bases are too short for the step come first.
-            let short = bytes_for(base(step.most, reach.width), false).saturating_sub(reach.shortest);
-            let first = reach.windows.start + usize::from(short);
             // A run here goes no higher: windows that reach that far with a shorter base are as good as those behind.
             let highest = step.least.saturating_add(reach.span);
-            let windows = self.windows.get_mut(first..reach.windows.end).unwrap_or_default();
-            for (window, number) in windows.iter_mut().zip(first..) {
+            let windows = self.windows.get_mut(reach.windows.clone()).unwrap_or_default();
+            for (window, number) in windows.iter_mut().zip(reach.windows.clone()) {
+                if window.limit < step.most {
+                    continue;
+                }
                 let (begin, cost) = window.cost(at, reach.start, level);
                 let number = u8::try_from(number).unwrap_or(u8::MAX);
                 self.begins.push(Begin { at, begin, window: number, from: enter.1 });
