@@ -9,6 +9,9 @@ use crate::state::{HISTORY, PREDICTED, Plan, STRIDED};
 use crate::typed::{Known, WriteFields};
 use std::marker::PhantomData;
 
+/// Better than any grade: every leaf is stored as [`Known::EXPECTED`] says; of these are the plans.
+const EXPECTED: u8 = u8::MAX;
+
 /// Encodes a record of grade `GRADE` and keeps it in its room. None where it does not fit; then nothing has happened.
 #[inline(always)]
 pub(crate) fn put<S: Known, T: WriteFields, const PLANS: usize, const GRADE: u8>(
@@ -21,6 +24,12 @@ pub(crate) fn put<S: Known, T: WriteFields, const PLANS: usize, const GRADE: u8>
     let written = row.written()?;
     room.keep(written);
     Some(())
+}
+
+/// As [`put`], for a record that is stored as is expected.
+#[inline(always)]
+pub(crate) fn put_expected<S: Known, T: WriteFields>(room: &mut Room<'_>, fields: &T) -> Option<()> {
+    put::<S, T, 256, EXPECTED>(room, &const { S::EXPECTED }, fields)
 }
 
 /// Leaves of a record that were left out.
@@ -36,7 +45,7 @@ pub(crate) struct Left {
 /// through to the end whatever comes, and tells then whether everything fitted.
 pub(crate) struct ShapedWriter<'o, S, const PLANS: usize, const GRADE: u8> {
     pen: Pen<'o>,
-    /// Of the whole section.
+    /// Of the whole section, or of the record where that is as expected.
     plans: &'o [Plan; PLANS],
     /// The number written last: the length of the byte array that follows.
     previous: u64,
@@ -95,7 +104,8 @@ impl<S: Known, const PLANS: usize, const GRADE: u8> Put for ShapedWriter<'_, S, 
             self.misfit |= value ^ fixed;
             return Ok(());
         }
-        let Some(plan) = self.plans.get(S::FIRST + usize::from(leaf)) else { return Err(Stopped(())) };
+        let first = if GRADE == EXPECTED { 0 } else { S::FIRST };
+        let Some(plan) = self.plans.get(first + usize::from(leaf)) else { return Err(Stopped(())) };
         if GRADE >= FORETOLD && plan.flags & (STRIDED | HISTORY) != 0 {
             self.missing.strided += 1;
             self.misfit |= u64::from(plan.flags & HISTORY);

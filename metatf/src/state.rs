@@ -64,6 +64,7 @@ const fn mask(width: u8) -> u64 {
 impl Plan {
     /// The stored integer, or with a base the offset from it.
     pub(crate) const fn straight(width: u8, base: Option<u64>) -> Self {
+        let width = if width < 8 { width } else { 8 };
         let mask = mask(width);
         let (sign, base) = match base {
             Some(base) => (mask ^ (mask >> 1), base),

@@ -40,6 +40,8 @@ pub trait Known {
     const FLOORS: [Floor; 256];
     /// How each numeric leaf is stored in the state that is expected.
     const EXPECTED: [Plan; 256];
+    /// Whether that can be said of all its leaves. Else there is no state in which it is expected.
+    const IS_EXPECTABLE: bool;
 }
 
 impl<P: Protocol, const SECTION: usize, const RECORD: u16> Known for Shape<P, SECTION, RECORD> {
@@ -53,6 +55,7 @@ impl<P: Protocol, const SECTION: usize, const RECORD: u16> Known for Shape<P, SE
     const STREAMS: bool = has_streams(P::FORMAT);
     const FLOORS: [Floor; 256] = floors(record(P::FORMAT, RECORD));
     const EXPECTED: [Plan; 256] = plans_expected(P::FORMAT, RECORD);
+    const IS_EXPECTABLE: bool = can_be_expected(P::FORMAT, RECORD);
 }
 
 const fn record(format: &Format, index: u16) -> &Record {
@@ -152,20 +155,27 @@ pub const fn is_expectable(format: &Format, section: usize) -> bool {
     let listed = borrowed(&borrowed(&format.sections)[section].records);
     let mut position = 0;
     while position < listed.len() {
-        let index = listed[position];
-        position += 1;
-        let mut leaf = 0;
-        while index > METADATA && leaf < borrowed(&record(format, index).leaves).len() {
-            let is_plain = match floor(record(format, index), leaf) {
-                Floor::General | Floor::Foretold => false,
-                Floor::Stored => expected(format, index, leaf).is_some(),
-                Floor::Fixed(_) | Floor::Array(_) | Floor::Counted => true,
-            };
-            if !is_plain {
-                return false;
-            }
-            leaf += 1;
+        if listed[position] > METADATA && !can_be_expected(format, listed[position]) {
+            return false;
         }
+        position += 1;
+    }
+    true
+}
+
+/// Whether that can be said of the record.
+const fn can_be_expected(format: &Format, index: u16) -> bool {
+    let mut leaf = 0;
+    while leaf < borrowed(&record(format, index).leaves).len() {
+        let is_plain = match floor(record(format, index), leaf) {
+            Floor::General | Floor::Foretold => false,
+            Floor::Stored => expected(format, index, leaf).is_some(),
+            Floor::Fixed(_) | Floor::Array(_) | Floor::Counted => true,
+        };
+        if !is_plain {
+            return false;
+        }
+        leaf += 1;
     }
     true
 }

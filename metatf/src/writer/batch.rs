@@ -7,7 +7,7 @@ use crate::container::Sink;
 use crate::error::Result;
 use crate::grade::{FORMULA, STORED, bit};
 use crate::room::Room;
-use crate::row_shaped_write::put;
+use crate::row_shaped_write::{put, put_expected};
 use crate::state::Plan;
 use crate::typed::{DataRecord, Known, Puts, WriteFields};
 
@@ -45,6 +45,24 @@ impl Drop for Run<'_> {
     fn drop(&mut self) {
         *self.used = self.room.close();
         *self.records += self.count;
+    }
+}
+
+/// Takes records of a section all of which are stored as is expected.
+struct Expected<'w>(Run<'w>);
+
+impl Puts for Expected<'_> {
+    /// Whether it was taken. If not, nothing has happened.
+    type Done = bool;
+
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> bool {
+        let run = &mut self.0;
+        if !K::IS_EXPECTABLE || section != run.section {
+            return false;
+        }
+        let put = put_expected::<K, T>(&mut run.room, fields);
+        run.took(put)
     }
 }
 
@@ -104,8 +122,12 @@ impl<S: Sink> RecordWriter<S> {
         let SectionWriter { out, ends, state, notes, until, records: written, .. } = writer;
         let room = Room::new(&mut out.bytes, out.used, *until);
         let run = Run { section, room, used: &mut out.used, records: written, ends: notes.then_some(ends), count: 0 };
-        let (stored, formula) = (state.grades.stored(), state.grades.straight());
-        put_while(records, &mut Straight { run, plans: &state.plans, stored, formula })
+        if state.grades.are_expected() {
+            put_while(records, &mut Expected(run))
+        } else {
+            let (stored, formula) = (state.grades.stored(), state.grades.straight());
+            put_while(records, &mut Straight { run, plans: &state.plans, stored, formula })
+        }
     }
 
     #[inline(never)]

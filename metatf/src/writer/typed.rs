@@ -5,7 +5,7 @@ use crate::container::{Order, Sink};
 use crate::error::Result;
 use crate::grade::{CHANGED, FORMULA, GATHERED, STORED, bit};
 use crate::row_foretold_write::ForetoldWriter;
-use crate::row_shaped_write::{ShapedWriter, put};
+use crate::row_shaped_write::{ShapedWriter, put, put_expected};
 use crate::row_write::RowWriter;
 use crate::typed::{Known, Puts, WriteFields};
 
@@ -160,7 +160,9 @@ impl SectionWriter {
         let grades = &self.state.grades;
         let plans = self.state.plans.first_chunk::<PLANS>()?;
         let mut room = self.out.room(until);
-        if grades.stored() & const { bit(K::POSITION) } != 0 {
+        if K::IS_EXPECTABLE && grades.are_expected() {
+            put_expected::<K, T>(&mut room, fields)?;
+        } else if grades.stored() & const { bit(K::POSITION) } != 0 {
             put::<K, T, PLANS, STORED>(&mut room, plans, fields)?;
         } else if grades.straight() & const { bit(K::POSITION) } != 0 {
             put::<K, T, PLANS, FORMULA>(&mut room, plans, fields)?;
