@@ -3,7 +3,7 @@
 
 use crate::container::{ChunkSpec, MAX_RAW_LEN, Order, Sink};
 use crate::error::{Error, ErrorKind, Result};
-use crate::row::note;
+use crate::row::{note, plain};
 use crate::row_write::{bytes_for, bytes_of, fits, raw};
 use crate::state::{Plan, State};
 use crate::stream_write::{Numbers, Segment};
@@ -270,15 +270,34 @@ fn encode(state: &mut State, values: &[u64], order: Order) -> Result<Vec<u8>, u6
     // All eight bytes of each; the next overwrites those that are not its own.
     let mut out = vec![0; values.len() * width + 8];
     let (mut at, mut misfit) = (0, None);
-    each_raw(&plan, &mut state.cells, values, |raw, value| {
-        if !fits(raw, &plan) && misfit.is_none() {
-            misfit = Some(value);
-        }
+    let mut put = |bytes: [u8; 8]| {
         if let Some(room) = out.get_mut(at..).and_then(|room| room.first_chunk_mut()) {
-            *room = bytes_of(raw, &plan, order);
+            *room = bytes;
         }
         at += width;
-    });
+    };
+    match order {
+        Order::Little if plan.history == 0 => {
+            let mut lost = 0;
+            for &value in values {
+                let stored = raw(value, &plan, &[]);
+                lost |= plain(stored & plan.mask, &plan) ^ value;
+                put(stored.to_le_bytes());
+            }
+            if lost != 0 {
+                misfit = values.iter().copied().find(|&value| !fits(raw(value, &plan, &[]), &plan));
+            }
+            if let Some(&last) = values.last() {
+                note(last, &plan, &mut state.cells);
+            }
+        }
+        _ => each_raw(&plan, &mut state.cells, values, |raw, value| {
+            if !fits(raw, &plan) && misfit.is_none() {
+                misfit = Some(value);
+            }
+            put(bytes_of(raw, &plan, order));
+        }),
+    }
     out.truncate(values.len() * width);
     misfit.map_or(Ok(out), Err)
 }

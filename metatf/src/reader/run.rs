@@ -278,7 +278,7 @@ impl Graded {
     /// Decodes an `S` that is not of one of the straight grades, where it is of one of the others that are decoded by shape.
     #[inline(always)]
     fn read<'r, S: Known, T: ReadFields<'r>, const PLANS: usize>(self, run: &mut Run<'r>) -> Option<Option<T>> {
-        if !S::STREAMS {
+        if !S::TOLD {
             return None;
         }
         if self.told & const { bit(S::POSITION) } != 0 {

@@ -34,8 +34,10 @@ pub trait Known {
     const FIRST: usize;
     /// Whether the format has models: without, there is no code for values that they tell.
     const MODELS: bool;
-    /// Whether the format has stream sections: without, there is no code for values that come from there.
+    /// Whether the format has stream sections: without, there is no code that puts values there.
     const STREAMS: bool;
+    /// Whether by the DTD values come from stream sections, or go by values before: without, there is no code for it by shape.
+    const TOLD: bool;
     /// What each leaf can be at best.
     const FLOORS: [Floor; 256];
     /// How each numeric leaf is stored in the state that is expected.
@@ -53,6 +55,7 @@ impl<P: Protocol, const SECTION: usize, const RECORD: u16> Known for Shape<P, SE
     const FIRST: usize = place(P::FORMAT, SECTION, RECORD).1;
     const MODELS: bool = !borrowed(&P::FORMAT.models).is_empty();
     const STREAMS: bool = has_streams(P::FORMAT);
+    const TOLD: bool = has_streams(P::FORMAT) || has_history(P::FORMAT);
     const FLOORS: [Floor; 256] = floors(record(P::FORMAT, RECORD));
     const EXPECTED: [Plan; 256] = plans_expected(P::FORMAT, RECORD);
     const IS_EXPECTABLE: bool = can_be_expected(P::FORMAT, RECORD);
@@ -125,6 +128,25 @@ const fn first(format: &Format, section: usize) -> usize {
         position += 1;
     }
     0
+}
+
+const fn has_history(format: &Format) -> bool {
+    use Interpretation::{BaseOffsetOf, Delta, Stride};
+    let records = borrowed(&format.records);
+    let mut i = 0;
+    while i < records.len() {
+        let leaves = borrowed(&records[i].leaves);
+        let mut leaf = 0;
+        while leaf < leaves.len() {
+            if let LeafKind::Number { interpretation: Delta(_) | Stride(..) | BaseOffsetOf(..), .. } = leaves[leaf].kind
+            {
+                return true;
+            }
+            leaf += 1;
+        }
+        i += 1;
+    }
+    false
 }
 
 const fn floors(record: &Record) -> [Floor; 256] {
