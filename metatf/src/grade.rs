@@ -192,6 +192,12 @@ impl Grades {
         self.foretold
     }
 
+    /// Positions of records whose grade is `GATHERED`, and of which nothing is foretold, by bit.
+    #[inline]
+    pub(crate) fn gathered(&self) -> u64 {
+        self.gathered
+    }
+
     /// Positions of records whose grade is `FORETOLD`, `GATHERED` or `TOLD`, by bit.
     #[inline]
     pub(crate) fn told(&self) -> u64 {

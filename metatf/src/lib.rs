@@ -76,6 +76,7 @@ mod row_expected;
 mod row_foretold;
 mod row_foretold_write;
 mod row_gathered;
+mod row_gathered_write;
 mod row_shaped;
 mod row_shaped_write;
 mod row_write;

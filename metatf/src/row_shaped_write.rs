@@ -71,6 +71,12 @@ impl<'o, S: Known, const PLANS: usize, const GRADE: u8> ShapedWriter<'o, S, PLAN
         (self.misfit == 0).then(|| self.pen.written())
     }
 
+    /// Passes a number that is stored elsewhere.
+    #[inline(always)]
+    pub(crate) fn pass(&mut self, value: u64) {
+        self.previous = value;
+    }
+
     /// What is missing.
     #[inline(always)]
     pub(crate) fn left(&self) -> Left {

@@ -5,6 +5,7 @@ use crate::container::{Order, Sink};
 use crate::error::Result;
 use crate::grade::{CHANGED, FORMULA, GATHERED, STORED, bit};
 use crate::row_foretold_write::ForetoldWriter;
+use crate::row_gathered_write::GatheredWriter;
 use crate::row_shaped_write::{ShapedWriter, put, put_expected};
 use crate::row_write::RowWriter;
 use crate::typed::{Known, Puts, WriteFields};
@@ -36,9 +37,38 @@ impl<S: Sink> RecordWriter<S> {
             return Ok(());
         }
         if K::STREAMS {
+            if self.put_gathered::<K, T, PLANS>(section, fields).is_some() {
+                return Ok(());
+            }
             return self.put_with_streams::<K, T, PLANS>(section, fields);
         }
         self.put_apart::<K, T>(section, fields, false)
+    }
+
+    /// A record some of whose values go to the ends of streams. None where that cannot be; then nothing has happened.
+    #[inline(always)]
+    fn put_gathered<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> Option<()> {
+        let writer = self.sections.get_mut(section)?;
+        if self.streams.fixed || writer.state.grades.gathered() & const { bit(K::POSITION) } == 0 {
+            return None;
+        }
+        let plans = writer.state.plans.first_chunk::<PLANS>()?;
+        let mut room = writer.out.room(writer.until);
+        self.streams.start();
+        let mut row = GatheredWriter::<K, PLANS>::new(&mut room, plans, &mut self.streams)?;
+        let written = fields.write_fields(&mut row, 0).ok().and_then(|()| row.written());
+        let Some(written) = written else {
+            self.streams.roll_back();
+            return None;
+        };
+        room.keep(written);
+        writer.out.used = room.close();
+        writer.note_end();
+        writer.records += 1;
+        if self.group_bytes + self.streams.held >= self.group_size {
+            writer.until = 0;
+        }
+        Some(())
     }
 
     #[inline(always)]
