@@ -7,7 +7,7 @@
 
 use crate::container::{Order, Sink};
 use crate::predict::{Cells, Context, Live, Models};
-use crate::row_write::Noted;
+use crate::row_attempt::Noted;
 use crate::writer::RecordWriter;
 use hashbrown::HashSet;
 use std::collections::BTreeMap;

@@ -72,6 +72,7 @@ pub mod reader;
 pub mod recode;
 mod room;
 mod row;
+mod row_attempt;
 mod row_expected;
 mod row_foretold;
 mod row_foretold_write;

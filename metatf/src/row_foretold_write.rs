@@ -10,8 +10,9 @@
 use crate::error::{Error, Result};
 use crate::grade::{CHANGED, Floor};
 use crate::row::Stopped;
+use crate::row_attempt::Attempt;
 use crate::row_shaped_write::Left;
-use crate::row_write::{Attempt, Put};
+use crate::row_write::Put;
 use crate::state::{LAST, PREDICTED, PREVIOUS, REFERENCED, STRIDED, State};
 use crate::stream_write::StreamWriters;
 use crate::typed::Known;

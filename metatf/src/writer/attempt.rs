@@ -4,7 +4,8 @@ use super::{RecordWriter, no_such_record};
 use crate::container::Sink;
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::format::{COMMENT, Interpretation};
-use crate::row_write::{Misfit, RowWriter, UNPREDICTED, bytes_for};
+use crate::row_attempt::{Misfit, UNPREDICTED};
+use crate::row_write::{RowWriter, bytes_for};
 use crate::state::Change;
 
 impl<S: Sink> RecordWriter<S> {
