@@ -61,7 +61,8 @@ impl<W: Sink, P: Protocol> Writer<W, P> {
     }
 
     /// Writes records of any sections, one after the other, whoever holds their bytes. What comes of it is what
-    /// [`write`](Self::write) makes of each, but quicker: what it depends on is asked once for many.
+    /// [`write`](Self::write) makes of each. Where records are stored in a straight line it is quicker, as what that
+    /// depends on is asked once for many.
     ///
     /// # Errors
     /// As for [`write`](Self::write); the records before the one at fault are written, as

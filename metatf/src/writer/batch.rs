@@ -11,6 +11,9 @@ use crate::row_shaped_write::{put, put_expected};
 use crate::state::Plan;
 use crate::typed::{DataRecord, Known, Puts, WriteFields};
 
+/// So many records are written by themselves before a straight line is tried again.
+const MOST_APART: u32 = 63;
+
 /// Where records of one section go. That they are there is told when it is dropped: by a panic of who makes them, too.
 struct Run<'w> {
     section: usize,
@@ -107,11 +110,24 @@ impl<S: Sink> RecordWriter<S> {
     pub fn put_all<R: DataRecord>(&mut self, records: impl IntoIterator<Item = R>) -> Result<()> {
         let mut records = records.into_iter();
         let mut section = self.last_section.unwrap_or(0);
-        while let Some(record) = self.put_run(section, &mut records) {
+        let mut apart = 0;
+        loop {
+            let before = self.records_of(section);
+            let Some(record) = self.put_run(section, &mut records) else { return Ok(()) };
+            // Where records do not go in a straight line, that is not tried with each.
+            apart = if self.records_of(section) == before { (2 * apart + 1).min(MOST_APART) } else { 0 };
             section = record.place().0;
             self.put_one(&record)?;
+            for _ in 0..apart {
+                let Some(record) = records.next() else { return Ok(()) };
+                record.put(self)?;
+            }
         }
-        Ok(())
+    }
+
+    /// Data records in the section's chunk.
+    fn records_of(&self, section: usize) -> u32 {
+        self.sections.get(section).map_or(0, |writer| writer.records)
     }
 
     /// As many of the records as the section takes in a straight line; gives the one after them.
