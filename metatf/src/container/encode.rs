@@ -1,7 +1,7 @@
 //! Compressing and filtering chunks as they are written (spec 5.2). The mirror of the codecs' decoder.
 
 use super::options::{Codec, Filter, Trial};
-use super::trial::{Found, How};
+use super::trial::{Filters, Found, How, Ranking};
 use super::{chunk, filter, phrases};
 use crate::{Error, ErrorKind, Result};
 
@@ -103,17 +103,29 @@ impl Encoder {
         std::mem::replace(&mut self.chosen, room)
     }
 
-    /// All codecs of a trial, each with all filters.
+    /// All codecs of a trial: the first with all filters, others with the two that were best for it.
     fn by_trial(&mut self, found: &mut Found, trial: &Trial, filter: Filter, content: &Content<'_>) -> Result<Encoded> {
-        let mut results = Vec::with_capacity(trial.codecs.len());
+        let mut results: Vec<(Codec, Encoded, Found)> =
+            trial.codecs.iter().map(|&codec| (codec, Encoded::plain(content.raw), *found)).collect();
         self.trials.resize(trial.codecs.len(), Vec::new());
-        for (n, &codec) in trial.codecs.iter().enumerate() {
-            let mut by_codec = *found;
-            by_codec.forget_filter();
-            let encoded = self.by_codec(&mut by_codec, codec, filter, content)?;
-            results.push((codec, encoded, by_codec));
-            if let Some(kept) = self.trials.get_mut(n) {
-                std::mem::swap(kept, &mut self.chosen);
+        let mut filters = None;
+        for (n, codec) in trial.by_strength() {
+            let (Some(result), Some(mut kept)) = (results.get_mut(n), self.trials.get_mut(n).map(std::mem::take))
+            else {
+                continue;
+            };
+            result.2.forget_filter();
+            let wanted = match result.2.next_filters(codec, filter, content) {
+                Filters::BestOf(all) => Filters::BestOf(filters.unwrap_or(all)),
+                one => one,
+            };
+            let ranking;
+            (result.1, ranking) = self.best_of(&mut result.2, codec, wanted, content)?;
+            let two = |r: Ranking| (r.best.0, r.second.map_or(r.best.0, |second| second.0));
+            filters = filters.or(ranking.map(two).map(|(best, second)| [best, second, best, second]));
+            std::mem::swap(&mut kept, &mut self.chosen);
+            if let Some(place) = self.trials.get_mut(n) {
+                *place = kept;
             }
         }
         let lengths: Vec<(Codec, usize)> = results.iter().map(|(codec, encoded, _)| (*codec, encoded.length)).collect();
@@ -135,38 +147,46 @@ impl Encoder {
     }
 
     fn by_codec(&mut self, found: &mut Found, codec: Codec, filter: Filter, content: &Content<'_>) -> Result<Encoded> {
+        let filters = found.next_filters(codec, filter, content);
+        Ok(self.best_of(found, codec, filters, content)?.0)
+    }
+
+    /// The best of the filters; how they were where there was a choice.
+    fn best_of(
+        &mut self,
+        found: &mut Found,
+        codec: Codec,
+        filters: Filters,
+        content: &Content<'_>,
+    ) -> Result<(Encoded, Option<Ranking>)> {
         let raw = content.raw;
-        let all = [0, chunk::TRANSPOSE, chunk::PHRASES, chunk::TAILS];
-        let next = found.next_filter(codec, filter, content);
-        let wanted = match filter {
-            Filter::Transpose => [chunk::TRANSPOSE; 4],
-            Filter::Phrases => [chunk::PHRASES; 4],
-            Filter::Tails => [chunk::TAILS; 4],
-            Filter::Auto if codec != Codec::Stored => next.map_or(all, |filter| [filter; 4]),
-            Filter::None | Filter::Auto => [0; 4],
+        let (wanted, choice_of) = match filters {
+            Filters::One(filter) => ([filter; 4], false),
+            Filters::BestOf(filters) => (filters, true),
         };
         let mut chosen: Option<Encoded> = None;
         let mut tried = [false; 4];
-        let mut second = usize::MAX;
+        let mut second: Option<(u8, usize)> = None;
         for filter in wanted.into_iter().map(|filter| if content.can(filter) { filter } else { 0 }) {
             if !std::mem::replace(&mut tried[usize::from(filter)], true) {
-                let Some(choice) = self.try_filter(codec, filter, content, next.is_none())? else { continue };
+                let Some(choice) = self.try_filter(codec, filter, content, choice_of)? else { continue };
                 let shorter = |best: &Encoded| choice.length < best.length;
                 if chosen.as_ref().is_none_or(shorter) {
-                    second = chosen.map_or(usize::MAX, |best| best.length);
+                    second = chosen.map(|best| (best.filter, best.length));
                     chosen = Some(choice);
                     std::mem::swap(&mut self.chosen, &mut self.tried);
-                } else {
-                    second = second.min(choice.length);
+                } else if second.is_none_or(|second| choice.length < second.1) {
+                    second = Some((choice.filter, choice.length));
                 }
             }
         }
         let choice = chosen.filter(|c| c.length < raw.len() || codec == Codec::Stored);
         let choice = choice.unwrap_or_else(|| Encoded::plain(raw));
-        if next.is_none() {
-            found.settle_filter(choice.filter, (choice.length, second));
+        let ranking = choice_of.then_some(Ranking { best: (choice.filter, choice.length), second });
+        if let Some(ranking) = ranking {
+            found.settle_filter(ranking);
         }
-        Ok(choice)
+        Ok((choice, ranking))
     }
 
     /// The payload by this filter, in `self.tried`, unless it is the content. Where there is a `choice` of filters, none by

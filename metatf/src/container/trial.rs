@@ -1,5 +1,6 @@
 //! Which codec and filter a section's chunks take, found by trying.
 
+use super::chunk;
 use super::encode::Content;
 use super::options::{Codec, Filter, Trial};
 
@@ -31,8 +32,34 @@ impl How {
 pub(crate) struct Found {
     /// The codec, and chunks until it is looked for again.
     codec: Option<(Codec, u8)>,
-    /// The filter, chunks until all are tried again, and how many those were after the last trial.
-    filter: (u8, u8, u8),
+    filter: FilterFound,
+}
+
+/// What was found out about filters.
+#[derive(Clone, Copy, Debug, Default)]
+struct FilterFound {
+    best: u8,
+    /// Chunks until filters are tried again, and how many those were after the last trial.
+    left: u8,
+    wait: u8,
+}
+
+/// Filters for a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Filters {
+    One(u8),
+    /// The best of these; some may stand here more than once.
+    BestOf([u8; 4]),
+}
+
+/// All filters.
+pub(super) const ALL: [u8; 4] = [0, chunk::TRANSPOSE, chunk::PHRASES, chunk::TAILS];
+
+/// The best filter of some, and the second best, with the bytes they made of a chunk.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ranking {
+    pub(super) best: (u8, usize),
+    pub(super) second: Option<(u8, usize)>,
 }
 
 impl Found {
@@ -48,43 +75,64 @@ impl Found {
         self.codec = Some((codec, RETRY - 1));
     }
 
-    /// The filter for the next chunk; `None` where all are to be tried.
-    pub(super) fn next_filter(&mut self, codec: Codec, filter: Filter, content: &Content<'_>) -> Option<u8> {
-        let (best, left, _) = self.filter;
+    /// The filters for the next chunk.
+    pub(super) fn next_filters(&mut self, codec: Codec, filter: Filter, content: &Content<'_>) -> Filters {
+        let FilterFound { best, left, .. } = self.filter;
         match filter {
-            Filter::Auto if codec != Codec::Stored && (left == 0 || !content.can(best)) => return None,
-            Filter::Auto => self.filter.1 = left.saturating_sub(1),
-            Filter::None | Filter::Transpose | Filter::Phrases | Filter::Tails => {}
+            Filter::Transpose => return Filters::One(chunk::TRANSPOSE),
+            Filter::Phrases => return Filters::One(chunk::PHRASES),
+            Filter::Tails => return Filters::One(chunk::TAILS),
+            Filter::Auto if codec != Codec::Stored => {}
+            Filter::None | Filter::Auto => return Filters::One(0),
         }
-        Some(best)
+        match left.checked_sub(1).filter(|_| content.can(best)) {
+            Some(left) => {
+                self.filter.left = left;
+                Filters::One(best)
+            }
+            None => Filters::BestOf(ALL),
+        }
     }
 
-    /// Takes the filter that was best of all, by the bytes that the best and the second best made of the chunk.
-    pub(super) fn settle_filter(&mut self, filter: u8, (best, second): (usize, usize)) {
-        let close = second.saturating_sub(best).saturating_mul(100) <= best.saturating_mul(CLOSE);
-        let wait = match (close, self.filter.2) {
+    /// Takes the filter that was best of some.
+    pub(super) fn settle_filter(&mut self, Ranking { best, second }: Ranking) {
+        let second = second.map_or(usize::MAX, |second| second.1);
+        let close = second.saturating_sub(best.1).saturating_mul(100) <= best.1.saturating_mul(CLOSE);
+        let wait = match (close, self.filter.wait) {
             (true, before) => (2 * before).clamp(1, RETRY),
             (false, 0) => FIRST_RETRY,
             (false, _) => RETRY,
         };
-        self.filter = (filter, wait - 1, wait);
+        self.filter = FilterFound { best: best.0, left: wait - 1, wait };
     }
 
     /// All filters are tried on the next chunk.
     pub(super) fn forget_filter(&mut self) {
-        self.filter.1 = 0;
+        self.filter.left = 0;
     }
 
     /// What will be known when the next chunk is encoded; `None` where that is found out by encoding it.
     #[cfg(feature = "parallel")]
     pub(super) fn foresee(mut self, how: &How, content: &Content<'_>) -> Option<Self> {
         let codec = if how.trial.is_some() { self.next_codec()? } else { how.codec };
-        self.next_filter(codec, how.filter, content)?;
-        Some(self)
+        matches!(self.next_filters(codec, how.filter, content), Filters::One(_)).then_some(self)
     }
 }
 
 impl Trial {
+    /// The codecs with their places, those that find most first: what filter suits them suits others.
+    pub(super) fn by_strength(&self) -> Vec<(usize, Codec)> {
+        let strength = |codec: Codec| match codec {
+            Codec::Stored => 0,
+            Codec::Lz4 => 1,
+            Codec::Zlib(_) => 2,
+            Codec::Zstd(_) => 3,
+        };
+        let mut codecs: Vec<(usize, Codec)> = self.codecs.iter().copied().enumerate().collect();
+        codecs.sort_by_key(|(_, codec)| std::cmp::Reverse(strength(*codec)));
+        codecs
+    }
+
     /// The codec to take, whose results are the bytes each codec makes of a chunk of `raw` bytes.
     pub(super) fn choose(&self, raw: usize, results: &[(Codec, usize)]) -> Codec {
         let least = results.iter().map(|(_, length)| *length).min().unwrap_or(raw).min(raw);
@@ -114,12 +162,18 @@ mod tests {
     fn filters_are_tried_sooner_where_they_are_close() {
         let mut found = Found::default();
         let waits = |found: &mut Found, second| {
-            found.settle_filter(2, (100, second));
-            found.filter.1
+            found.settle_filter(Ranking { best: (2, 100), second: Some((3, second)) });
+            found.filter.left
         };
         assert_eq!([105, 110, 100, 105, 105, 105].map(|second| waits(&mut found, second)), [0, 1, 3, 7, 15, 15]);
         let mut clear = Found::default();
         assert_eq!([111, 111].map(|second| waits(&mut clear, second)), [FIRST_RETRY - 1, RETRY - 1]);
+    }
+
+    #[test]
+    fn those_that_find_most_are_tried_first() {
+        let trial = Trial { codecs: vec![Codec::Lz4, Codec::Zlib(9), Codec::Zstd(3)], slack: 2 };
+        assert_eq!(trial.by_strength(), [(2, Codec::Zstd(3)), (1, Codec::Zlib(9)), (0, Codec::Lz4)]);
     }
 
     #[test]
