@@ -18,7 +18,7 @@ mod views;
 pub use annotate::VisitField;
 pub use metadata::Metadata;
 pub(crate) use run::Run;
-pub use run::{Reads, Rows};
+pub use run::{One, Reads, Rows};
 #[cfg(feature = "parallel")]
 pub(crate) use split::{Groups, Summary, Tables};
 pub use views::{Item, RecordView};

@@ -75,7 +75,7 @@ impl End<'_> {
     }
 
     #[inline(always)]
-    pub(super) fn tell(self, position: usize, count: u64, stopped: bool) {
+    pub(super) fn tell(&mut self, position: usize, count: u64, stopped: bool) {
         *self.position = position;
         *self.found += count;
         *self.records += count;
@@ -93,7 +93,7 @@ impl RecordReader<'_> {
         if !self.is_idle() {
             return None;
         }
-        let (mut run, end) = self.start_run()?;
+        let (mut run, mut end) = self.start_run()?;
         let result = loop {
             let result = read(end.section, &mut run);
             if result.is_break() || run.stopped.is_some() || !run.apply_metadata() {
@@ -123,25 +123,13 @@ impl RecordReader<'_> {
         listed.is_some_and(|listed| listed.record > METADATA)
     }
 
-    /// Decodes the next data record where it comes without ado, and in a straight line. None: nothing has happened, or an error
-    /// that has [stopped](Self::stopped) it.
+    /// What decodes the next data record, where it comes without ado.
     #[inline(always)]
-    pub(crate) fn one<'t, T>(&'t mut self, read: impl FnOnce(usize, &mut One<'_, 't>) -> ControlFlow<T>) -> Option<T> {
+    pub(crate) fn one(&mut self) -> Option<One<'_>> {
         if !self.is_idle() {
             return None;
         }
-        let (mut run, end) = self.start_run()?;
-        match read(end.section, &mut One(&mut run)) {
-            ControlFlow::Break(record) => {
-                end.tell(run.position, 1, false);
-                Some(record)
-            }
-            ControlFlow::Continue(()) => {
-                // A record whose values are foretold cannot be begun again.
-                *end.finished = run.stopped.is_some();
-                None
-            }
-        }
+        self.start_run().map(|(run, end)| One { run, end })
     }
 
     /// Decodes the record that [`is_plain`](Self::is_plain) found, leaf by leaf. Should it stop, it gives the place where the
@@ -150,7 +138,7 @@ impl RecordReader<'_> {
         &'t mut self,
         read: impl FnOnce(usize, &mut Apart<'_, 't>) -> ControlFlow<T>,
     ) -> Result<T, Option<&'t mut Option<Error>>> {
-        let (mut run, end) = self.start_run().ok_or(None)?;
+        let (mut run, mut end) = self.start_run().ok_or(None)?;
         match read(end.section, &mut Apart(&mut run)) {
             ControlFlow::Break(record) => {
                 end.tell(run.position, 1, false);
@@ -536,41 +524,62 @@ impl<'r, const PLANS: usize> Rows<'r> for Mixed<'_, 'r, PLANS> {
 }
 
 /// One record, in a straight line.
-pub(crate) struct One<'a, 'r>(&'a mut Run<'r>);
+pub struct One<'r> {
+    run: Run<'r>,
+    end: End<'r>,
+}
 
-impl<'r> Reads<'r> for One<'_, 'r> {
+impl<'r> One<'r> {
+    /// Index of the section that it is in.
     #[inline(always)]
-    fn section<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, C>(
+    #[must_use]
+    pub fn section(&self) -> usize {
+        self.end.section
+    }
+
+    /// Decodes the record, of a section that has `PLANS` plans. Where it goes on with `none`, nothing has happened, or an error
+    /// that has [stopped](RecordReader::stopped) the reader.
+    #[inline(always)]
+    pub fn read<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, T>(
         &mut self,
-        each: impl FnMut(F::With<B>) -> ControlFlow<C>,
-    ) -> ControlFlow<C> {
-        let grades = Graded::new(self.0);
-        F::rows(&mut Single::<PLANS> { run: self.0, grades }, each)
+        found: impl FnOnce(F::With<B>) -> T,
+        none: impl FnOnce() -> T,
+    ) -> T {
+        let grades = Graded::new(&self.run);
+        F::row(&mut Single::<PLANS> { one: self, grades }, found, none)
     }
 }
 
 /// See [`One`].
 struct Single<'a, 'r, const PLANS: usize> {
-    run: &'a mut Run<'r>,
+    one: &'a mut One<'r>,
     grades: Graded,
 }
 
 impl<'r, const PLANS: usize> Rows<'r> for Single<'_, 'r, PLANS> {
     #[inline(always)]
     fn tag(&self, width: usize) -> Option<u32> {
-        tag(self.run.data, self.run.position, width, self.run.order)
+        let run = &self.one.run;
+        tag(run.data, run.position, width, run.order)
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
-        let run = &mut *self.run;
+        let One { run, end } = &mut *self.one;
         if self.grades.straight & const { bit(S::POSITION) } == 0 {
-            return self.grades.read::<S, T, PLANS>(run).flatten();
+            let fields = self.grades.read::<S, T, PLANS>(run).flatten();
+            if fields.is_some() {
+                end.tell(run.position, 1, false);
+            } else {
+                // A record whose values are foretold cannot be begun again.
+                *end.finished = run.stopped.is_some();
+            }
+            return fields;
         }
         let plans = run.state.plans.first_chunk()?;
         let mut row = ShapedRow::<S, PLANS, true>::new(run.data, run.position + S::TAG_WIDTH, plans);
         let fields = T::read_fields(&mut row, 0).ok()?;
-        run.position = row.position();
+        end.tell(row.position(), 1, false);
         Some(fields)
     }
 }

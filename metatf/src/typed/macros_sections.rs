@@ -46,6 +46,20 @@ macro_rules! __metatf_sections {
                 }
             }
 
+            #[inline(always)]
+            #[allow(unused_variables)]
+            fn one<'r, __B: ::core::convert::From<&'r [u8]>, __T>(
+                one: &mut $crate::reader::One<'r>,
+                found: impl ::core::ops::FnOnce(Self::Record<__B>) -> __T,
+                none: impl ::core::ops::FnOnce() -> __T,
+            ) -> __T {
+                match one.section() {
+                    $($section => <$name $(<$crate::__metatf_second!($b, ::std::vec::Vec<u8>)>)?
+                        as $crate::typed::SectionFamily>::one::<__B, __T>(one, |record| found($record::$top(record)), none),)*
+                    _ => none(),
+                }
+            }
+
             #[inline]
             #[allow(unused_variables)]
             fn element<'a, __B: ::core::convert::From<&'a [u8]>, __R: $crate::typed::Source<'a>>(
@@ -106,6 +120,35 @@ macro_rules! __metatf_sections {
                     each: impl ::core::ops::FnMut(Self::With<__B>) -> ::core::ops::ControlFlow<__C>,
                 ) -> ::core::ops::ControlFlow<__C> {
                     reads.section::<Self, __B, { $crate::typed::plans(&$format, $section) }, __C>(each)
+                }
+
+                #[inline(always)]
+                fn one<'r, __B: ::core::convert::From<&'r [u8]>, __T>(
+                    one: &mut $crate::reader::One<'r>,
+                    found: impl ::core::ops::FnOnce(Self::With<__B>) -> __T,
+                    none: impl ::core::ops::FnOnce() -> __T,
+                ) -> __T {
+                    one.read::<Self, __B, { $crate::typed::plans(&$format, $section) }, __T>(found, none)
+                }
+
+                #[inline(always)]
+                fn row<'r, __B: ::core::convert::From<&'r [u8]>, __T>(
+                    rows: &mut impl $crate::reader::Rows<'r>,
+                    found: impl ::core::ops::FnOnce(Self::With<__B>) -> __T,
+                    none: impl ::core::ops::FnOnce() -> __T,
+                ) -> __T {
+                    use $crate::{reader::Rows as _, typed::Known as _};
+                    if let ::core::option::Option::Some(tag) = rows.tag($format.tag_width as usize) {
+                        $(if $crate::typed::among(tag, &[$($crate::typed::Shape::<$protocol, $section, $index>::LISTED),*]) {
+                            $(if tag == $crate::typed::Shape::<$protocol, $section, $index>::TAG {
+                                return match rows.read::<$crate::typed::Shape<$protocol, $section, $index>, _>() {
+                                    ::core::option::Option::Some(record) => found($name::$variant(record)),
+                                    ::core::option::Option::None => none(),
+                                };
+                            })*
+                        })*
+                    }
+                    none()
                 }
 
                 #[inline(always)]

@@ -5,7 +5,7 @@ use super::layout::WriteFields;
 use super::shape::Known;
 use crate::error::Result;
 use crate::format::Format;
-use crate::reader::{Reads, Rows};
+use crate::reader::{One, Reads, Rows};
 use std::ops::ControlFlow;
 
 /// A generated module: the format of its DTD, and how records become its types.
@@ -38,6 +38,14 @@ pub trait Protocol: 'static {
         run: &mut impl Reads<'r>,
         each: impl FnMut(Self::Record<B>) -> ControlFlow<C>,
     ) -> ControlFlow<C>;
+
+    /// Gives the data record that comes next, where it is decoded in a straight line, to `found`; else `none` goes on. What `found`
+    /// makes of it is where it is wanted: it is not moved again.
+    fn one<'r, B: From<&'r [u8]>, T>(
+        one: &mut One<'r>,
+        found: impl FnOnce(Self::Record<B>) -> T,
+        none: impl FnOnce() -> T,
+    ) -> T;
 
     /// Reads an element of a stream section.
     ///
@@ -72,6 +80,20 @@ pub trait SectionFamily {
         reads: &mut impl Reads<'r>,
         each: impl FnMut(Self::With<B>) -> ControlFlow<C>,
     ) -> ControlFlow<C>;
+
+    /// Does what [`Protocol::one`] does, for records of this section.
+    fn one<'r, B: From<&'r [u8]>, T>(
+        one: &mut One<'r>,
+        found: impl FnOnce(Self::With<B>) -> T,
+        none: impl FnOnce() -> T,
+    ) -> T;
+
+    /// Gives the next data record of this section to `found`, or goes on with `none`.
+    fn row<'r, B: From<&'r [u8]>, T>(
+        rows: &mut impl Rows<'r>,
+        found: impl FnOnce(Self::With<B>) -> T,
+        none: impl FnOnce() -> T,
+    ) -> T;
 
     /// Does what [`run`](Self::run) does, with one kind of rows.
     fn rows<'r, B: From<&'r [u8]>, C>(

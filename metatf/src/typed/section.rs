@@ -49,10 +49,12 @@ fn next<'s, P: Protocol, S: SectionFamily, B: From<&'s [u8]>>(
     trace: &'s mut Trace<'_, P>,
 ) -> Result<Option<S::With<B>>> {
     if trace.map.is_none() && trace.reader.section() == Some(S::SECTION) {
-        // SAFETY: what this gives is returned; where it gives nothing, nothing of it is left.
-        let reader = unsafe { trace.reader.once_more() };
-        if let Some(record) = reader.one(|_, one| S::run(one, ControlFlow::Break)) {
-            return Ok(Some(record));
+        let this = std::ptr::from_mut(trace);
+        // SAFETY: as in `Trace::next`.
+        unsafe {
+            if let Some(mut one) = (*this).reader.one() {
+                return S::one::<B, _>(&mut one, |record| Ok(Some(record)), || next_apart::<P, S, B>(&mut *this));
+            }
         }
     }
     next_apart::<P, S, B>(trace)

@@ -67,14 +67,18 @@ impl<'t, P: Protocol> Trace<'t, P> {
 
     #[inline(always)]
     fn next_of<'s, B: From<&'s [u8]>>(&'s mut self) -> Result<Option<P::Record<B>>> {
-        if self.map.is_none() {
-            // SAFETY: what this gives is returned; where it gives nothing, nothing of it is left.
-            let reader = unsafe { self.reader.once_more() };
-            if let Some(record) = reader.one(|section, one| P::run::<B, _>(section, one, ControlFlow::Break)) {
-                return Ok(Some(record));
+        if self.map.is_some() {
+            return self.next_apart();
+        }
+        let this = std::ptr::from_mut(self);
+        // What the borrow checker cannot see: what `one` borrows is either returned or not used again.
+        // SAFETY: there is one user of the trace at a time: `one`, and where that gives nothing, `next_apart`.
+        unsafe {
+            match (*this).reader.one() {
+                Some(mut one) => P::one::<B, _>(&mut one, |record| Ok(Some(record)), || (*this).next_apart()),
+                None => (*this).next_apart(),
             }
         }
-        self.next_apart()
     }
 
     #[inline(never)]

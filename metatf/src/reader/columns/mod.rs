@@ -99,7 +99,7 @@ impl RecordReader<'_> {
         if !self.is_idle() {
             return Ok(End::Other);
         }
-        let Some((mut run, end)) = self.start_run() else { return Ok(End::Other) };
+        let Some((mut run, mut end)) = self.start_run() else { return Ok(End::Other) };
         if run.order == Order::Big {
             return Ok(End::Other);
         }

@@ -183,7 +183,7 @@ impl RecordReader<'_> {
             return Ok(None);
         }
         let mut apart = std::mem::take(&mut self.kinds.apart);
-        let spot = self.start_run().and_then(|(mut run, end)| {
+        let spot = self.start_run().and_then(|(mut run, mut end)| {
             let (start, width) = (run.position, usize::from(run.format.tag_width));
             let listed = run.state.listed(tag(run.data, start, width, run.order)?)?;
             let decoded = run.decode_apart(listed.position.into(), start + width, &mut apart);
