@@ -18,7 +18,7 @@ use crate::row_expected::{ExpectedRow, window};
 use crate::row_foretold::ForetoldRow;
 use crate::row_gathered::GatheredRow;
 use crate::row_shaped::ShapedRow;
-use crate::state::{Plan, State};
+use crate::state::{Listed, Plan, State};
 use crate::streams::Streams;
 use crate::typed::{Known, ReadFields, SectionFamily};
 use std::marker::PhantomData;
@@ -115,14 +115,16 @@ impl RecordReader<'_> {
     /// Whether a data record comes next without ado.
     #[inline(always)]
     pub(crate) fn is_plain(&self) -> bool {
-        if !self.is_idle() {
-            return false;
-        }
-        let Some(current) = self.current.as_ref().filter(|current| !current.is_element) else { return false };
+        self.next_listed().is_some_and(|listed| listed.record > METADATA)
+    }
+
+    /// The record that comes next without ado, data or not.
+    #[inline(always)]
+    pub(super) fn next_listed(&self) -> Option<Listed> {
+        let current = self.current.as_ref().filter(|current| !current.is_element && self.is_idle())?;
         let data = self.container.bytes(&current.content);
         let tag = tag(data, current.position, usize::from(self.format.tag_width), self.order);
-        let listed = tag.and_then(|tag| self.states.get(current.section)?.listed(tag));
-        listed.is_some_and(|listed| listed.record > METADATA)
+        self.states.get(current.section)?.listed(tag?)
     }
 
     /// What decodes the next data record, where it comes without ado.

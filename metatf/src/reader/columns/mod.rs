@@ -12,7 +12,7 @@ use crate::columns::{Columns, RECORDS};
 use crate::container::Order;
 use crate::error::{Error, Result};
 use crate::format::{self, Format, METADATA, Record};
-use crate::grade::{COLUMNS, bit};
+use crate::grade::COLUMNS;
 use crate::state::State;
 use note::{Entry, Section, What};
 use take::Type;
@@ -23,6 +23,8 @@ pub(super) struct Filler {
     sections: Vec<Section>,
     /// Places are counted from here.
     base: usize,
+    /// Metadata records that were read and not yet learnt from.
+    metadata: Vec<Metadata>,
 }
 
 /// Why there are no more records to note.
@@ -68,22 +70,49 @@ impl RecordReader<'_> {
             match self.note(columns, filler)? {
                 End::Full => continue,
                 // What was noted can wait: the plans it is taken by are copies.
-                End::Metadata => self.keep_previous(filler),
+                End::Metadata => {
+                    self.take_metadata(columns, filler)?;
+                    continue;
+                }
                 End::Other => self.take_noted(columns, filler),
             }
-            match self.next_event() {
-                Ok(Some(Event::Metadata(at, metadata))) => self.learn(columns, filler, at.section, &metadata),
-                Ok(Some(Event::Record(at))) => self.add(columns, at.section, at.record)?,
-                Ok(Some(_)) => {}
-                Ok(None) => break,
-                Err(error) => {
-                    self.take_noted(columns, filler);
-                    return Err(error);
-                }
+            match self.next_event()? {
+                Some(Event::Record(at)) => self.add(columns, at.section, at.record)?,
+                Some(_) => {}
+                None => break,
             }
         }
         self.take_noted(columns, filler);
         Ok(())
+    }
+
+    /// Metadata records that come next.
+    fn take_metadata(&mut self, columns: &mut Columns, filler: &mut Filler) -> Result<()> {
+        let Some(section) = self.section() else { return Ok(()) };
+        if let Some((known, state)) = filler.sections.get_mut(section).zip(self.states.get(section)) {
+            known.types.iter_mut().for_each(|known| known.keep_previous(state));
+        }
+        filler.metadata.clear();
+        let mut result = Ok(());
+        // More than these need not be learnt at once.
+        while filler.metadata.len() < 64 && self.next_listed().is_some_and(|listed| listed.record == METADATA) {
+            match self.next_event() {
+                Ok(Some(Event::Metadata(_, metadata))) => filler.metadata.push(metadata),
+                Ok(_) => break,
+                Err(error) => {
+                    result = Err(error);
+                    break;
+                }
+            }
+        }
+        let data = self.current.as_ref().map_or(&[][..], |current| self.container.bytes(&current.content));
+        if let Some(state) = self.states.get_mut(section) {
+            filler.refresh(&self.format, data, state, columns);
+        }
+        if result.is_err() {
+            self.take_noted(columns, filler);
+        }
+        result
     }
 
     /// A record that was announced.
@@ -115,26 +144,6 @@ impl RecordReader<'_> {
         }
     }
 
-    /// A metadata record comes next.
-    fn keep_previous(&self, filler: &mut Filler) {
-        let section = self.current.as_ref().map(|current| current.section);
-        let found = section.and_then(|index| Some((filler.sections.get_mut(index)?, self.states.get(index)?)));
-        if let Some((section, state)) = found {
-            section.types.iter_mut().for_each(|known| known.keep_previous(state));
-        }
-    }
-
-    /// A metadata record was read.
-    fn learn(&mut self, columns: &mut Columns, filler: &mut Filler, index: usize, metadata: &Metadata) {
-        let data = self.current.as_ref().map_or(&[][..], |current| self.container.bytes(&current.content));
-        // Where nothing was ever noted there is nothing to learn yet.
-        if let Some(state) = self.states.get_mut(index)
-            && filler.sections.get(index).is_some_and(|section| !section.types.is_empty())
-        {
-            filler.refresh(&self.format, data, state, columns, Some(metadata));
-        }
-    }
-
     /// Takes what was noted of the part in hand.
     fn take_noted(&mut self, columns: &mut Columns, filler: &mut Filler) {
         let Some(current) = &self.current else { return };
@@ -149,9 +158,10 @@ impl Filler {
     /// Notes the records that come next, or reads them. Where one cannot be read, the run's row knows why.
     fn note(&mut self, index: usize, run: &mut Run<'_>, columns: &mut Columns) -> Result<End, ()> {
         if run.state.grades.has_changed(COLUMNS) {
-            self.refresh(run.format, run.data, run.state, columns, None);
+            self.metadata.clear();
+            self.refresh(run.format, run.data, run.state, columns);
         }
-        let Self { sections, base } = self;
+        let Self { sections, base, .. } = self;
         let (Some(section), format) = (sections.get_mut(index), run.format) else { return Ok(End::Other) };
         let width = usize::from(format.tag_width);
         if section.types.iter().all(|t| t.count == 0) {
@@ -185,16 +195,9 @@ impl Filler {
         }
     }
 
-    /// Learns the plans that have changed, by a metadata record if there was one right before.
+    /// Learns the plans that have changed, by metadata records if some were right before.
     #[inline(never)]
-    fn refresh(
-        &mut self,
-        format: &Format,
-        data: &[u8],
-        state: &mut State,
-        columns: &mut Columns,
-        metadata: Option<&Metadata>,
-    ) {
+    fn refresh(&mut self, format: &Format, data: &[u8], state: &mut State, columns: &mut Columns) {
         let index = state.section;
         if self.sections.len() < format.sections.len() {
             self.sections.resize_with(format.sections.len(), Section::default);
@@ -203,37 +206,16 @@ impl Filler {
         let mut changed = state.grades.take_changed(COLUMNS);
         if section.types.is_empty() {
             section.entries = vec![Entry::default(); 256];
-            section.types.extend(listed.records.iter().map(|&record| Type::new(format, record)));
+            section.types.extend(listed.records.iter().enumerate().map(|(at, &record)| Type::new(format, at, record)));
             changed = u64::MAX;
         }
-        let (first, records, ..) = columns.split(index);
-        for (position, &number) in listed.records.iter().enumerate() {
-            if changed & bit(position) == 0 && (position < 64 || changed != u64::MAX) || number <= METADATA {
-                continue;
-            }
-            let found = section.types.get_mut(position).zip(format.records.get(usize::from(number)));
-            let Some((known, record)) = found else { continue };
-            let is_set =
-                |leaf: u8| metadata.is_some_and(|metadata| sets_previous(format, listed, metadata, record, leaf));
-            let entry = known.learn(format, record, state, position, is_set);
-            if let Some(columns) = records.get_mut(first + position).filter(|_| entry.what != What::Note) {
-                let cells = state.cells.clone();
-                known.take(&section.starts, data, self.base, state, columns);
-                // What the metadata record has set stays.
-                for leaf in (0..=u8::MAX).take(record.leaves.len()).filter(|&leaf| is_set(leaf)) {
-                    let cell =
-                        state.plan(state.plans_of(position) + usize::from(leaf)).map_or(0, |plan| plan.write as usize);
-                    if let (Some(cell), Some(&set)) = (state.cells.get_mut(cell), cells.get(cell)) {
-                        *cell = set;
-                    }
-                }
-            }
-            if entry.what == What::Note && known.first == usize::MAX {
-                known.first = section.starts.len();
-                section.starts.resize(known.first + RECORDS, 0);
-            }
-            if let Some(slot) = section.entries.get_mut(record.tag as usize) {
-                *slot = entry;
+        let refresh = Refresh { format, data, metadata: &self.metadata, section: listed, base: self.base };
+        if changed == u64::MAX {
+            (0..listed.records.len()).for_each(|position| refresh.one(section, state, columns, position));
+        } else {
+            while changed != 0 {
+                refresh.one(section, state, columns, changed.trailing_zeros() as usize);
+                changed &= changed - 1;
             }
         }
     }
@@ -248,16 +230,88 @@ impl Filler {
     }
 }
 
-/// Whether a metadata record of a section gives a leaf another previous value: it makes it `delta` or `stride` (spec 4.1).
-fn sets_previous(format: &Format, section: &format::Section, metadata: &Metadata, record: &Record, leaf: u8) -> bool {
-    if !matches!(metadata.property & 7, 3 | 6) {
-        return false;
+/// What is needed to learn plans that have changed.
+struct Refresh<'f> {
+    format: &'f Format,
+    data: &'f [u8],
+    base: usize,
+    metadata: &'f [Metadata],
+    section: &'f format::Section,
+}
+
+impl Refresh<'_> {
+    /// Learns the plans of the record at a position.
+    fn one(&self, section: &mut Section, state: &mut State, columns: &mut Columns, position: usize) {
+        let Some(&number) = self.section.records.get(position).filter(|&&number| number > METADATA) else { return };
+        let found = section.types.get_mut(position).zip(self.format.records.get(usize::from(number)));
+        let Some((known, record)) = found else { return };
+        let plans = state.plans_of(position);
+        let entry = known.learn(record, state, plans, self.news(record));
+        if entry.what == What::Note && known.first == usize::MAX {
+            known.first = section.starts.len();
+            section.starts.resize(known.first + RECORDS, 0);
+        }
+        if let Some(slot) = section.entries.get_mut(record.tag as usize) {
+            *slot = entry;
+        }
+        if entry.what != What::Note && known.count > 0 {
+            let cells = state.cells.clone();
+            let (first, records, ..) = columns.split(state.section);
+            if let Some(columns) = records.get_mut(first + position) {
+                known.take(&section.starts, self.data, self.base, state, columns);
+            }
+            // What the metadata has set stays.
+            for leaf in (0..=u8::MAX).take(record.leaves.len()).filter(|&leaf| self.news(record).is_set(leaf)) {
+                let cell = state.plan(plans + usize::from(leaf)).map_or(0, |plan| plan.write as usize);
+                if let (Some(cell), Some(&set)) = (state.cells.get_mut(cell), cells.get(cell)) {
+                    *cell = set;
+                }
+            }
+        }
     }
-    if !metadata.all() {
-        return metadata.record == record.tag && metadata.field == leaf;
+
+    /// What is new of a record's leaves.
+    fn news<'n>(&'n self, record: &'n Record) -> News<'n> {
+        let is_whole = |metadata: &Metadata| metadata.all() || metadata.record != record.tag;
+        let is_whole = self.metadata.is_empty() || self.metadata.iter().any(is_whole);
+        News { format: self.format, section: self.section, metadata: self.metadata, record, is_whole }
     }
-    let mut listed = section.records.iter().filter_map(|&record| format.records.get(usize::from(record)));
-    let of = listed.find(|record| record.tag == metadata.record);
-    let field = |record: &'_ Record, leaf: u8| record.leaves.get(usize::from(leaf)).map(|leaf| leaf.field.clone());
-    of.is_some_and(|of| field(of, metadata.field) == field(record, leaf))
+}
+
+/// What metadata records have changed of a record.
+#[derive(Clone, Copy)]
+struct News<'n> {
+    format: &'n Format,
+    section: &'n format::Section,
+    metadata: &'n [Metadata],
+    record: &'n Record,
+    /// Any of its leaves may have changed.
+    is_whole: bool,
+}
+
+impl News<'_> {
+    /// The first leaf that may have changed.
+    fn first(&self) -> usize {
+        if self.is_whole { 0 } else { self.metadata.iter().map(|metadata| metadata.field.into()).min().unwrap_or(0) }
+    }
+
+    /// Whether a leaf may have changed.
+    fn is_changed(&self, leaf: u8) -> bool {
+        self.is_whole || self.metadata.iter().any(|metadata| metadata.field == leaf)
+    }
+
+    /// Whether a leaf has been given another previous value: it was made `delta` or `stride` (spec 4.1).
+    fn is_set(&self, leaf: u8) -> bool {
+        self.metadata.iter().any(|metadata| matches!(metadata.property & 7, 3 | 6) && self.names(metadata, leaf))
+    }
+
+    fn names(&self, metadata: &Metadata, leaf: u8) -> bool {
+        if !metadata.all() {
+            return metadata.record == self.record.tag && metadata.field == leaf;
+        }
+        let mut listed = self.section.records.iter().filter_map(|&record| self.format.records.get(usize::from(record)));
+        let of = listed.find(|record| record.tag == metadata.record);
+        let of = of.and_then(|record| record.leaves.get(usize::from(metadata.field)));
+        of.zip(self.record.leaves.get(usize::from(leaf))).is_some_and(|(of, leaf)| of.field == leaf.field)
+    }
 }

@@ -3,6 +3,7 @@
 //! A leaf is taken in one way until a metadata record changes it, which need not end what is noted: for each leaf it is
 //! known from which of the noted records on it is taken in which way.
 
+use super::News;
 use super::note::{Entry, Lane, What};
 use crate::columns::{ArrayColumn, Column, NumberColumn, RecordColumns};
 use crate::format::{Format, LeafKind, Record};
@@ -19,11 +20,14 @@ pub(super) struct Type {
     leaves: Vec<Leaf>,
     /// By leaf: what it can be at best.
     floors: Vec<Floor>,
-    /// By leaf: how it is taken from now on.
-    takes: Vec<Take>,
+    /// By leaf: how it is taken from now on, and how many bytes of the record are before it.
+    takes: Vec<(Take, u32)>,
+    /// What is known of the tag.
+    entry: Entry,
     /// A leaf goes by the one before it.
     history: bool,
     pub(super) tag: u32,
+    tag_width: u32,
     /// Where its places begin in the section's, and how many of them there are.
     pub(super) first: usize,
     pub(super) count: usize,
@@ -79,94 +83,116 @@ struct Way {
 }
 
 impl Type {
-    pub(super) fn new(format: &Format, record: u16) -> Self {
+    pub(super) fn new(format: &Format, position: usize, record: u16) -> Self {
         let record = format.records.get(usize::from(record));
         let floors = |record: &Record| (0..record.leaves.len()).map(|leaf| floor(record, leaf)).collect();
         Self {
             first: usize::MAX,
             tag: record.map_or(0, |record| record.tag),
+            tag_width: format.tag_width.into(),
+            entry: Entry { position: u16::try_from(position).unwrap_or(u16::MAX), ..Entry::default() },
             floors: record.map(floors).unwrap_or_default(),
             ..Self::default()
         }
     }
 
-    /// Learns how leaves are taken by the plans in force: those that `is_set` names have been given the previous value that is
-    /// in their cell. Where records can no longer be noted, those that were have to be taken first.
-    pub(super) fn learn(
-        &mut self,
-        format: &Format,
-        record: &Record,
-        state: &State,
-        position: usize,
-        is_set: impl Fn(u8) -> bool,
-    ) -> Entry {
-        let entry = self.learn_takes(format, record, state, position);
-        if entry.what != What::Note {
-            return entry;
-        }
-        self.leaves.resize_with(self.takes.len(), Leaf::default);
-        self.history = false;
-        for ((index, leaf), &take) in (0..=u8::MAX).zip(&mut self.leaves).zip(&self.takes) {
-            let cell = take.cell().filter(|_| self.count > 0 && is_set(index));
-            leaf.goes_on(self.count, take, cell.and_then(|cell| state.cells.get(cell)).copied());
-            self.history |= take.cell().is_some();
-        }
-        entry
+    /// Learns how leaves are taken by the plans in force. Where records can no longer be noted, those that were have to be
+    /// taken then.
+    pub(super) fn learn(&mut self, record: &Record, state: &State, plans: usize, news: News<'_>) -> Entry {
+        let from = news.first();
+        let is_known = self.entry.what == What::Note && from <= self.rest();
+        let from = if is_known { from } else { 0 };
+        self.takes.resize(self.floors.len(), (Take::Implied, 0));
+        self.leaves.resize_with(self.floors.len(), Leaf::default);
+        self.history &= from > 0;
+        self.entry =
+            self.learn_takes(record, state, plans, from, news).unwrap_or(Entry { what: What::Read, ..self.entry });
+        self.entry
     }
 
-    /// What is known of a record's tag, and how its leaves are taken if it is noted.
-    fn learn_takes(&mut self, format: &Format, record: &Record, state: &State, position: usize) -> Entry {
-        self.takes.clear();
-        let position_16 = u16::try_from(position).unwrap_or(u16::MAX);
-        let read = Entry { position: position_16, what: What::Read, ..Entry::default() };
-        let first = state.plans_of(position);
-        let mut entry = Entry { what: What::Note, fixed: format.tag_width.into(), ..read };
-        for (leaf, &floor) in self.floors.iter().enumerate() {
-            let Some(&plan) = state.plan(first + leaf) else { return read };
+    /// How the leaves are taken from one on. None where records cannot be noted.
+    fn learn_takes(
+        &mut self,
+        record: &Record,
+        state: &State,
+        plans: usize,
+        from: usize,
+        news: News<'_>,
+    ) -> Option<Entry> {
+        let start = self.takes.get(from).filter(|_| from > 0).map_or(self.tag_width, |&(_, start)| start);
+        let mut entry = Entry { what: What::Note, fixed: start, length: 0, mask: 0, ..self.entry };
+        let leaves = self.floors.iter().zip(&mut self.takes).zip(&mut self.leaves);
+        for (leaf, ((&floor, slot), ways)) in (0..=u8::MAX).zip(leaves).skip(from) {
+            let start = entry.fixed;
+            if from > 0 && !news.is_changed(leaf) {
+                match slot.0 {
+                    Take::Number(_) | Take::Implied => {
+                        slot.1 = start;
+                        continue;
+                    }
+                    Take::Stored(at, plan) if at == start => {
+                        entry.fixed += u32::from(plan.width);
+                        continue;
+                    }
+                    _ => {}
+                }
+            }
+            let index = plans + usize::from(leaf);
+            let plan = state.plan(index)?;
             // Nothing stands behind a byte array whose length is not known before.
             let is_last = entry.mask == 0;
             let take = match floor {
-                Floor::General => return read,
+                Floor::General => return None,
                 Floor::Fixed(value) if plan.flags == 0 && plan.mask == 0 && plan.base == value => Take::Number(value),
                 Floor::Array(length) if is_last && length < 1 << 16 => {
                     entry.fixed += length;
-                    Take::Array(entry.fixed - length, length)
+                    Take::Array(start, length)
                 }
-                Floor::Counted if is_last => match state.plan(first + leaf - 1) {
+                Floor::Counted if is_last => match state.plan(index - 1) {
                     Some(length)
                         if length.width <= 4 && length.flags & !LAST == 0 && length.sign | length.base == 0 =>
                     {
-                        entry.length = entry.fixed - u32::from(length.width);
+                        entry.length = start - u32::from(length.width);
                         entry.mask = u32::try_from(length.mask).unwrap_or(0);
-                        Take::Rest(entry.fixed, entry.length, entry.mask)
+                        Take::Rest(start, entry.length, entry.mask)
                     }
-                    _ => return read,
+                    _ => return None,
                 },
                 Floor::Fixed(_) | Floor::Stored if plan.flags & !LAST == SPECIAL | STRIDED => {
                     entry.strides = true;
                     Take::Element(plan.base)
                 }
                 Floor::Fixed(_) | Floor::Stored if plan.flags & !(LAST | HISTORY | PREVIOUS) == 0 => {
-                    let alone = plan.flags & (HISTORY | PREVIOUS) == 0
-                        || plan.read == plan.write && state.is_alone(first + leaf);
+                    let alone =
+                        plan.flags & (HISTORY | PREVIOUS) == 0 || plan.read == plan.write && state.is_alone(index);
                     if !alone || !is_last && plan.width > 0 {
-                        return read;
+                        return None;
                     }
-                    match record.leaves.get(leaf).map(|leaf| &leaf.kind) {
+                    match record.leaves.get(usize::from(leaf)).map(|leaf| &leaf.kind) {
                         // Counted already.
                         Some(LeafKind::Tag) => Take::Implied,
                         _ if plan.mask == 0 && plan.history == 0 => Take::Number(plan.base),
                         _ => {
                             entry.fixed += u32::from(plan.width);
-                            Take::Stored(entry.fixed - u32::from(plan.width), plan)
+                            Take::Stored(start, *plan)
                         }
                     }
                 }
-                _ => return read,
+                _ => return None,
             };
-            self.takes.push(take);
+            let cell = take.cell();
+            self.history |= cell.is_some();
+            let cell = cell.filter(|_| self.count > 0 && news.is_set(leaf));
+            ways.goes_on(self.count, take, cell.and_then(|cell| state.cells.get(cell)).copied());
+            *slot = (take, start);
         }
-        entry
+        Some(entry)
+    }
+
+    /// The leaf that is a byte array at the end of unknown length.
+    fn rest(&self) -> usize {
+        let is_rest = |(take, _): &(Take, u32)| matches!(take, Take::Rest(_, _, mask) if *mask > 0);
+        self.takes.iter().position(is_rest).unwrap_or(usize::MAX)
     }
 
     /// Keeps the previous values that noted records begin with, as metadata may give others.

@@ -13,12 +13,26 @@ use crate::state::{HISTORY, PREVIOUS, Plan, REFERENCED, SPECIAL, State};
 /// The records of one type in a section.
 #[derive(Debug, Default)]
 pub(super) struct Kind {
-    /// Room for one, if it is decoded by `segments`.
+    /// Room for one, if it is decoded by lists.
     pub(super) values: Values,
-    /// What a record stores, up to each byte array whose length it tells. None where it is decoded leaf by leaf.
-    segments: Vec<Segment>,
+    way: Way,
+    /// What a record stores up to the first byte array whose length it tells, and behind it.
+    segment: Segment,
+    more: Vec<Segment>,
     /// Cells to note values in, and the leaves whose values these are.
     notes: Vec<(u8, u32)>,
+}
+
+/// How a record is decoded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Way {
+    /// Leaf by leaf.
+    #[default]
+    Apart,
+    /// By one segment of numbers, which nobody else looks at, and at most one byte array behind them.
+    Numbers,
+    /// By segments.
+    Segments,
 }
 
 /// What lies at known distances.
@@ -46,12 +60,17 @@ struct Number {
 impl Kind {
     /// Decodes by the plans in force from now on.
     pub(super) fn learn(&mut self, place: (usize, u16), record: &Record, state: &State, position: usize) {
-        self.segments.clear();
+        self.segment.clear();
+        self.more.clear();
         self.notes.clear();
         self.values.begin(place, record.tag);
-        if self.learn_leaves(record, state, state.plans_of(position)).is_none() {
-            self.segments.clear();
-        }
+        let lists = self.learn_leaves(record, state, state.plans_of(position)).is_some();
+        let Segment { arrays, has_history, .. } = &self.segment;
+        self.way = match lists {
+            false => Way::Apart,
+            true if arrays.is_empty() && !has_history && self.more.is_empty() && self.notes.is_empty() => Way::Numbers,
+            true => Way::Segments,
+        };
     }
 
     /// Nothing where the formula is not all, or not yet: a leaf that goes by another of its record.
@@ -59,7 +78,7 @@ impl Kind {
         if record.steps.iter().any(|step| matches!(step, Step::Repeat { .. })) {
             return None;
         }
-        let mut segment = Segment::default();
+        let mut segment = &mut self.segment;
         for (leaf, declared) in (0..=u8::MAX).zip(record.leaves.iter()).skip(1) {
             let plan = *state.plan(first + usize::from(leaf)).filter(|plan| !plan.is(SPECIAL))?;
             match &declared.kind {
@@ -91,12 +110,13 @@ impl Kind {
                     }
                     self.values.push_bytes(Span::new(0, 0));
                     segment.rest = Some((leaf, length));
-                    self.segments.push(std::mem::take(&mut segment));
+                    // Nothing is behind it, most often.
+                    if usize::from(leaf) + 1 < record.leaves.len() {
+                        self.more.push(Segment::default());
+                        segment = self.more.last_mut()?;
+                    }
                 }
             }
-        }
-        if segment.fixed > 0 || !segment.numbers.is_empty() || self.segments.is_empty() {
-            self.segments.push(segment);
         }
         Some(())
     }
@@ -104,23 +124,47 @@ impl Kind {
     /// Decodes the record whose tag ends at a place, and gives where the next one begins. None where it is not decoded in
     /// this way, or too near to the end of the data.
     #[inline(always)]
-    pub(super) fn fill(&mut self, data: &[u8], mut at: usize, cells: &mut [u64]) -> Option<usize> {
-        let Values { numbers, spans, .. } = &mut self.values;
-        if self.segments.is_empty() {
+    pub(super) fn fill(&mut self, data: &[u8], at: usize, cells: &mut [u64]) -> Option<usize> {
+        if self.way == Way::Numbers { self.fill_numbers(data, at) } else { self.fill_segments(data, at, cells) }
+    }
+
+    #[inline(always)]
+    fn fill_numbers(&mut self, data: &[u8], at: usize) -> Option<usize> {
+        let Segment { numbers, fixed, rest, .. } = &self.segment;
+        let values = self.values.numbers.as_mut_slice();
+        let end = at + fixed;
+        // Numbers are loaded eight bytes at a time, and one begins at the end at most.
+        let here = data.get(at..end + 8)?;
+        for number in numbers {
+            *values.get_mut(usize::from(number.leaf))? = number.decode(here)?;
+        }
+        let Some((leaf, length)) = *rest else { return Some(end) };
+        let length = usize::try_from(*values.get(usize::from(length))?).ok()?;
+        if length > data.len() - end {
             return None;
         }
-        for segment in &self.segments {
+        *self.values.spans.get_mut(usize::from(leaf))? = Span::new(end, length);
+        Some(end + length)
+    }
+
+    #[inline(never)]
+    fn fill_segments(&mut self, data: &[u8], mut at: usize, cells: &mut [u64]) -> Option<usize> {
+        if self.way == Way::Apart {
+            return None;
+        }
+        let values = self.values.numbers.as_mut_slice();
+        let spans = self.values.spans.as_mut_slice();
+        for segment in std::iter::once(&self.segment).chain(&self.more) {
             let end = at + segment.fixed;
-            // Numbers are loaded eight bytes at a time, and one begins at the end at most.
             let here = data.get(at..end + 8)?;
             if segment.has_history {
                 for number in &segment.numbers {
                     let value = number.decode(here)?.wrapping_add(history(&number.plan, cells));
-                    *numbers.get_mut(usize::from(number.leaf))? = value;
+                    *values.get_mut(usize::from(number.leaf))? = value;
                 }
             } else {
                 for number in &segment.numbers {
-                    *numbers.get_mut(usize::from(number.leaf))? = number.decode(here)?;
+                    *values.get_mut(usize::from(number.leaf))? = number.decode(here)?;
                 }
             }
             for &(leaf, distance, length) in &segment.arrays {
@@ -128,7 +172,7 @@ impl Kind {
             }
             at = end;
             if let Some((leaf, length)) = segment.rest {
-                let length = usize::try_from(*numbers.get(usize::from(length))?).ok()?;
+                let length = usize::try_from(*values.get(usize::from(length))?).ok()?;
                 if length > data.len() - end {
                     return None;
                 }
@@ -137,9 +181,17 @@ impl Kind {
             }
         }
         for &(leaf, cell) in &self.notes {
-            *cells.get_mut(cell as usize)? = *numbers.get(usize::from(leaf))?;
+            *cells.get_mut(cell as usize)? = *values.get(usize::from(leaf))?;
         }
         Some(at)
+    }
+}
+
+impl Segment {
+    fn clear(&mut self) {
+        self.numbers.clear();
+        self.arrays.clear();
+        (self.fixed, self.has_history, self.rest) = (0, false, None);
     }
 }
 

@@ -34,15 +34,6 @@ struct SectionKinds {
     kinds: Vec<Kind>,
 }
 
-/// Where the record that was decoded last is.
-#[derive(Clone, Copy)]
-struct Spot {
-    section: usize,
-    /// Its type; none where it was decoded leaf by leaf.
-    kind: Option<usize>,
-    offset: u64,
-}
-
 /// No position of a record: [`Kinds`] has none there.
 const NONE: u16 = u16::MAX;
 
@@ -53,28 +44,24 @@ impl RecordReader<'_> {
     /// The first thing that is wrong with the trace; nothing comes after it.
     #[inline]
     pub fn next_record(&mut self) -> Result<Option<RecordView<'_>>> {
-        let spot = match self.next_spot() {
-            Some(spot) => spot,
-            None => match self.next_spot_apart()? {
-                Some(spot) => spot,
-                None => return Ok(None),
-            },
-        };
-        Ok(Some(self.view(spot)))
+        // SAFETY: what this gives is returned; where it gives nothing, nothing of it is left.
+        if let Some(view) = unsafe { self.once_more() }.plain_view() {
+            return Ok(Some(view));
+        }
+        let offset = self.next_apart()?;
+        Ok(offset.map(|offset| self.view_apart(offset)))
     }
 
     /// The next data record, where it comes without ado: no comment, no metadata, no event.
     #[cfg(feature = "dynamic")]
     #[inline]
     pub(crate) fn plain_record(&mut self) -> Result<Option<RecordView<'_>>> {
-        let spot = match self.next_spot() {
-            Some(spot) => spot,
-            None => match self.plain_spot_apart()? {
-                Some(spot) => spot,
-                None => return Ok(None),
-            },
-        };
-        Ok(Some(self.view(spot)))
+        // SAFETY: what this gives is returned; where it gives nothing, nothing of it is left.
+        if let Some(view) = unsafe { self.once_more() }.plain_view() {
+            return Ok(Some(view));
+        }
+        let offset = self.plain_apart()?;
+        Ok(offset.map(|offset| self.view_apart(offset)))
     }
 
     /// Gives each data record that is left to `each`: faster than one by one.
@@ -103,8 +90,8 @@ impl RecordReader<'_> {
             // One step, of whatever kind: behind metadata records may come as fast as before.
             match self.next_event()? {
                 Some(Event::Record(_)) => {
-                    let spot = self.decode_spot()?;
-                    each(self.view(spot))?;
+                    let offset = self.decode_announced()?;
+                    each(self.view_apart(offset))?;
                 }
                 Some(_) => {}
                 None => return Ok(()),
@@ -138,81 +125,78 @@ impl RecordReader<'_> {
         }
     }
 
-    /// Decodes the next data record where it comes without ado, and by a list.
+    /// The next data record where it comes without ado, and is decoded by lists.
     #[inline(always)]
-    fn next_spot(&mut self) -> Option<Spot> {
+    fn plain_view(&mut self) -> Option<RecordView<'_>> {
         if !self.is_idle() {
             return None;
         }
         let current = self.current.as_mut().filter(|current| !current.is_element)?;
         let data = self.container.bytes(&current.content);
-        let section = current.section;
-        let state = self.states.get_mut(section)?;
+        let state = self.states.get_mut(current.section)?;
         if state.grades.has_changed(VIEWS) {
             self.kinds.refresh(&self.format, state, self.order);
         }
         let (start, width) = (current.position, usize::from(self.format.tag_width));
-        let kinds = self.kinds.sections.get_mut(section)?;
+        let kinds = self.kinds.sections.get_mut(current.section)?;
         let position = kinds.position(tag(data, start, width, self.order)?, state);
-        let next = kinds.kinds.get_mut(position)?.fill(data, start + width, &mut state.cells)?;
-        current.position = next;
+        let kind = kinds.kinds.get_mut(position)?;
+        current.position = kind.fill(data, start + width, &mut state.cells)?;
         current.found += 1;
         self.records += 1;
-        Some(Spot { section, kind: Some(position), offset: current.base + start as u64 })
+        Some(RecordView::new(&kind.values, data, current.base + start as u64))
     }
 
-    /// The next data record, however it is decoded.
+    /// The place of the next data record, which is decoded leaf by leaf.
     #[inline(never)]
-    fn next_spot_apart(&mut self) -> Result<Option<Spot>> {
-        if let Some(spot) = self.plain_spot_apart()? {
-            return Ok(Some(spot));
+    fn next_apart(&mut self) -> Result<Option<u64>> {
+        if let Some(offset) = self.plain_apart()? {
+            return Ok(Some(offset));
         }
         loop {
             match self.next_event()? {
-                Some(Event::Record(_)) => return self.decode_spot().map(Some),
+                Some(Event::Record(_)) => return self.decode_announced().map(Some),
                 Some(_) => {}
                 None => return Ok(None),
             }
         }
     }
 
-    /// The next data record where it comes without ado, leaf by leaf.
+    /// Its place where it comes without ado.
     #[inline(never)]
-    fn plain_spot_apart(&mut self) -> Result<Option<Spot>> {
+    fn plain_apart(&mut self) -> Result<Option<u64>> {
         if !self.is_plain() {
             return Ok(None);
         }
         let mut apart = std::mem::take(&mut self.kinds.apart);
-        let spot = self.start_run().and_then(|(mut run, mut end)| {
+        let offset = self.start_run().and_then(|(mut run, mut end)| {
             let (start, width) = (run.position, usize::from(run.format.tag_width));
             let listed = run.state.listed(tag(run.data, start, width, run.order)?)?;
             let decoded = run.decode_apart(listed.position.into(), start + width, &mut apart);
-            let spot = Spot { section: end.section(), kind: None, offset: run.base + start as u64 };
+            let offset = run.base + start as u64;
             end.tell(run.position, 1, decoded.is_err());
-            decoded.is_ok().then_some(spot)
+            decoded.is_ok().then_some(offset)
         });
         self.kinds.apart = apart;
-        if spot.is_some() { Ok(spot) } else { self.stopped().map_or(Ok(None), Err) }
+        if offset.is_some() { Ok(offset) } else { self.stopped().map_or(Ok(None), Err) }
     }
 
-    /// Decodes the record that was announced.
+    /// Decodes the record that was announced, leaf by leaf, and gives its place.
     #[inline(never)]
-    fn decode_spot(&mut self) -> Result<Spot> {
+    fn decode_announced(&mut self) -> Result<u64> {
         let none = Error::at(0, ErrorKind::Usage("no record is waiting to be decoded"));
         let Pending { section, start, record, .. } = self.pending.ok_or(none)?;
         let offset = self.current.as_ref().map_or(0, |current| current.base) + start as u64;
         let mut apart = std::mem::take(&mut self.kinds.apart);
         let decoded = self.decode(|row| Ok(apart.read((section, record), row)?));
         self.kinds.apart = apart;
-        decoded.map(|()| Spot { section, kind: None, offset })
+        decoded.map(|()| offset)
     }
 
-    /// The record that was decoded last.
-    #[inline(always)]
-    fn view(&self, spot: Spot) -> RecordView<'_> {
-        let kind = spot.kind.and_then(|kind| self.kinds.sections.get(spot.section)?.kinds.get(kind));
+    /// The record that was decoded last, leaf by leaf.
+    fn view_apart(&self, offset: u64) -> RecordView<'_> {
         let data = self.current.as_ref().map_or(&[][..], |current| self.container.bytes(&current.content));
-        RecordView::new(kind.map_or(&self.kinds.apart, |kind| &kind.values), data, spot.offset)
+        RecordView::new(&self.kinds.apart, data, offset)
     }
 }
 
