@@ -2,14 +2,17 @@
 
 use crate::{Counts, Result};
 use metatf::columns::Columns;
-use metatf::dynamic::{self, Datum, RecordView};
+use metatf::dynamic::{self, Datum, Item, RecordView};
 use metatf::format::Format;
 use metatf::reader;
 
 /// The numbers of a record but for its tag. Lengths of byte arrays count among them.
 #[inline(always)]
 fn numbers(record: &RecordView<'_>) -> u64 {
-    record.numbers().iter().skip(1).fold(0, |sum, &number| sum.wrapping_add(number))
+    record.iter().skip(1).fold(0, |sum, item| match item {
+        Item::Number(number) => sum.wrapping_add(number),
+        Item::Bytes(_) => sum,
+    })
 }
 
 /// The sum of all numbers, by the universal reader.

@@ -16,6 +16,10 @@ pub(super) struct Kind {
     /// Room for one, if it is decoded by lists.
     pub(super) values: Values,
     way: Way,
+    /// The numbers of `segment`, if it is the only one.
+    fast: Vec<Fast>,
+    /// The leaf that tells the length of a byte array at the end, and a mask: 0 where there is none.
+    rest: (u8, u64),
     /// What a record stores up to the first byte array whose length it tells, and behind it.
     segment: Segment,
     more: Vec<Segment>,
@@ -29,8 +33,10 @@ enum Way {
     /// Leaf by leaf.
     #[default]
     Apart,
-    /// By one segment of numbers, which nobody else looks at, and at most one byte array behind them.
-    Numbers,
+    /// By one segment of numbers, which nobody else looks at, and at most one byte array behind them. Each is the stored integer.
+    Stored,
+    /// The same, by the formula.
+    Formula,
     /// By segments.
     Segments,
 }
@@ -57,6 +63,24 @@ struct Number {
     plan: Plan,
 }
 
+/// What of a [`Number`] is looked at without history.
+#[derive(Clone, Copy, Debug)]
+struct Fast {
+    mask: u64,
+    sign: u64,
+    base: u64,
+    at: u32,
+    leaf: u32,
+}
+
+impl Fast {
+    fn new(number: &Number) -> Self {
+        let Plan { mask, sign, base, .. } = number.plan;
+        // At most eight bytes for each of 255 numbers.
+        Self { mask, sign, base, at: u32::try_from(number.at).unwrap_or(u32::MAX), leaf: number.leaf.into() }
+    }
+}
+
 impl Kind {
     /// Decodes by the plans in force from now on.
     pub(super) fn learn(&mut self, place: (usize, u16), record: &Record, state: &State, position: usize) {
@@ -65,12 +89,20 @@ impl Kind {
         self.notes.clear();
         self.values.begin(place, record.tag);
         let lists = self.learn_leaves(record, state, state.plans_of(position)).is_some();
-        let Segment { arrays, has_history, .. } = &self.segment;
-        self.way = match lists {
-            false => Way::Apart,
-            true if arrays.is_empty() && !has_history && self.more.is_empty() && self.notes.is_empty() => Way::Numbers,
-            true => Way::Segments,
-        };
+        self.way = if lists { Way::Segments } else { Way::Apart };
+        let Segment { numbers, arrays, has_history, rest, .. } = &self.segment;
+        if lists && arrays.is_empty() && !has_history && self.more.is_empty() && self.notes.is_empty() {
+            self.fast.clear();
+            self.fast.extend(numbers.iter().map(Fast::new));
+            let is_stored = self.fast.iter().all(|number| number.sign | number.base == 0);
+            self.way = if is_stored { Way::Stored } else { Way::Formula };
+            self.rest = rest.map_or((0, 0), |(_, length)| (length, u64::MAX));
+            if let Some((slot, length)) =
+                rest.and_then(|(leaf, n)| Some((self.values.spans.get_mut(usize::from(leaf))?, n)))
+            {
+                *slot = Span::rest(length);
+            }
+        }
     }
 
     /// Nothing where the formula is not all, or not yet: a leaf that goes by another of its record.
@@ -125,25 +157,34 @@ impl Kind {
     /// this way, or too near to the end of the data.
     #[inline(always)]
     pub(super) fn fill(&mut self, data: &[u8], at: usize, cells: &mut [u64]) -> Option<usize> {
-        if self.way == Way::Numbers { self.fill_numbers(data, at) } else { self.fill_segments(data, at, cells) }
+        match self.way {
+            Way::Stored => self.fill_fast::<false>(data, at),
+            Way::Formula => self.fill_fast::<true>(data, at),
+            Way::Apart | Way::Segments => self.fill_segments(data, at, cells),
+        }
     }
 
     #[inline(always)]
-    fn fill_numbers(&mut self, data: &[u8], at: usize) -> Option<usize> {
-        let Segment { numbers, fixed, rest, .. } = &self.segment;
+    fn fill_fast<const FORMULA: bool>(&mut self, data: &[u8], at: usize) -> Option<usize> {
         let values = self.values.numbers.as_mut_slice();
-        let end = at + fixed;
+        let end = at + self.segment.fixed;
         // Numbers are loaded eight bytes at a time, and one begins at the end at most.
-        let here = data.get(at..end + 8)?;
-        for number in numbers {
-            *values.get_mut(usize::from(number.leaf))? = number.decode(here)?;
-        }
-        let Some((leaf, length)) = *rest else { return Some(end) };
-        let length = usize::try_from(*values.get(usize::from(length))?).ok()?;
-        if length > data.len() - end {
+        if end > data.len().saturating_sub(8) {
             return None;
         }
-        *self.values.spans.get_mut(usize::from(leaf))? = Span::new(end, length);
+        for number in &self.fast {
+            let raw = u64::from_le_bytes(eight(data, at + number.at as usize)?) & number.mask;
+            let value =
+                if FORMULA { (raw ^ number.sign).wrapping_sub(number.sign).wrapping_add(number.base) } else { raw };
+            *values.get_mut(number.leaf as usize)? = value;
+        }
+        let (length, mask) = self.rest;
+        let length = values.get(usize::from(length))? & mask;
+        // A branch that is foreseen: most often there is nothing.
+        if length == 0 {
+            return Some(end);
+        }
+        let length = usize::try_from(length).ok().filter(|&length| length <= data.len() - end)?;
         Some(end + length)
     }
 

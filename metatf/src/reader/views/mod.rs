@@ -29,10 +29,25 @@ pub(super) struct Kinds {
 #[derive(Debug, Default)]
 struct SectionKinds {
     /// The position of a record in the section by its tag, for tags under 256.
-    by_tag: Vec<u16>,
+    by_tag: Option<Box<[u16; 256]>>,
     /// By position.
     kinds: Vec<Kind>,
+    /// Some that were met.
+    usual: [Usual; 3],
+    /// How many records were of others, since one was put there.
+    others: u32,
 }
+
+/// A type of record that comes often. Its tag is compared, where others are looked up: a branch can be foreseen, so that
+/// the next record can be found before the tag of this one is there.
+#[derive(Clone, Copy, Debug, Default)]
+struct Usual {
+    tag: u32,
+    position: usize,
+}
+
+/// Of so many records of unusual types the last one's becomes usual.
+const OFTEN: u32 = 1024;
 
 /// No position of a record: [`Kinds`] has none there.
 const NONE: u16 = u16::MAX;
@@ -139,12 +154,11 @@ impl RecordReader<'_> {
         }
         let (start, width) = (current.position, usize::from(self.format.tag_width));
         let kinds = self.kinds.sections.get_mut(current.section)?;
-        let position = kinds.position(tag(data, start, width, self.order)?, state);
-        let kind = kinds.kinds.get_mut(position)?;
-        current.position = kind.fill(data, start + width, &mut state.cells)?;
+        let (position, end) = kinds.fill(tag(data, start, width, self.order)?, data, start + width, state);
+        current.position = end?;
         current.found += 1;
         self.records += 1;
-        Some(RecordView::new(&kind.values, data, current.base + start as u64))
+        Some(RecordView::new(&kinds.kinds.get(position)?.values, data, end?, current.base + start as u64))
     }
 
     /// The place of the next data record, which is decoded leaf by leaf.
@@ -196,7 +210,8 @@ impl RecordReader<'_> {
     /// The record that was decoded last, leaf by leaf.
     fn view_apart(&self, offset: u64) -> RecordView<'_> {
         let data = self.current.as_ref().map_or(&[][..], |current| self.container.bytes(&current.content));
-        RecordView::new(&self.kinds.apart, data, offset)
+        let end = self.current.as_ref().map_or(0, |current| current.position);
+        RecordView::new(&self.kinds.apart, data, end, offset)
     }
 }
 
@@ -218,10 +233,10 @@ impl Kinds {
         let (mut at, mut count) = (run.position, 0);
         let flow = loop {
             let Some(tag) = tag(data, at, width, run.order) else { break ControlFlow::Continue(()) };
-            let position = section.position(tag, run.state);
-            let Some(kind) = section.kinds.get_mut(position) else { break ControlFlow::Continue(()) };
+            let (position, next) = section.fill(tag, data, at + width, run.state);
+            let Some(kind) = section.kinds.get(position) else { break ControlFlow::Continue(()) };
             let offset = base + at as u64;
-            let view = match kind.fill(data, at + width, &mut run.state.cells) {
+            let view = match next {
                 Some(next) => {
                     at = next;
                     &kind.values
@@ -236,7 +251,7 @@ impl Kinds {
                 }
             };
             count += 1;
-            if let Err(error) = each(RecordView::new(view, data, offset)) {
+            if let Err(error) = each(RecordView::new(view, data, at, offset)) {
                 break ControlFlow::Break(error);
             }
         };
@@ -257,8 +272,9 @@ impl Kinds {
         let (Some(kinds), Some(section)) = (self.sections.get_mut(index), format.sections.get(index)) else { return };
         let is_new = kinds.kinds.is_empty();
         if is_new {
-            kinds.by_tag = vec![NONE; 256];
+            kinds.by_tag = Some(Box::new([NONE; 256]));
             kinds.kinds.resize_with(section.records.len(), Kind::default);
+            kinds.usual = [Usual { tag: u32::MAX, position: usize::MAX }; 3];
         }
         for (position, (&record, kind)) in section.records.iter().zip(&mut kinds.kinds).enumerate() {
             let is_changed = is_new || changed & bit(position) != 0 || position >= 64 && changed == u64::MAX;
@@ -266,7 +282,7 @@ impl Kinds {
             else {
                 continue;
             };
-            if let Some(slot) = kinds.by_tag.get_mut(known.tag as usize) {
+            if let Some(slot) = kinds.by_tag.as_mut().and_then(|by_tag| by_tag.get_mut(known.tag as usize)) {
                 *slot = u16::try_from(position).unwrap_or(NONE);
             }
             // Big-endian integers are decoded leaf by leaf.
@@ -278,10 +294,42 @@ impl Kinds {
 }
 
 impl SectionKinds {
+    /// Decodes the record with this tag, which ends at a place. Gives its position, and where the next one begins, if it could be
+    /// decoded by lists.
+    #[inline(always)]
+    fn fill(&mut self, tag: u32, data: &[u8], at: usize, state: &mut State) -> (usize, Option<usize>) {
+        let [a, b, c] = self.usual;
+        let kinds = &mut self.kinds;
+        // Not one place for all: it would be found by a calculation with the tag.
+        if tag == a.tag {
+            (a.position, kinds.get_mut(a.position).and_then(|kind| kind.fill(data, at, &mut state.cells)))
+        } else if tag == b.tag {
+            (b.position, kinds.get_mut(b.position).and_then(|kind| kind.fill(data, at, &mut state.cells)))
+        } else if tag == c.tag {
+            (c.position, kinds.get_mut(c.position).and_then(|kind| kind.fill(data, at, &mut state.cells)))
+        } else {
+            self.fill_other(tag, data, at, state)
+        }
+    }
+
+    #[inline(never)]
+    fn fill_other(&mut self, tag: u32, data: &[u8], at: usize, state: &mut State) -> (usize, Option<usize>) {
+        let position = self.position(tag, state);
+        let Some(kind) = self.kinds.get_mut(position) else { return (position, None) };
+        let free = self.usual.iter().position(|usual| usual.position == usize::MAX);
+        self.others = self.others.wrapping_add(1);
+        let turn = (self.others / OFTEN) as usize % self.usual.len();
+        let slot = free.or(self.others.is_multiple_of(OFTEN).then_some(turn));
+        if let Some(slot) = slot.and_then(|slot| self.usual.get_mut(slot)) {
+            *slot = Usual { tag, position };
+        }
+        (position, kind.fill(data, at, &mut state.cells))
+    }
+
     /// The position of the data record with this tag; one where there is none.
     #[inline(always)]
     fn position(&self, tag: u32, state: &State) -> usize {
-        match self.by_tag.get(tag as usize) {
+        match self.by_tag.as_ref().and_then(|by_tag| by_tag.get(tag as usize)) {
             Some(&position) => position.into(),
             None => state.listed(tag).filter(|listed| listed.record > METADATA).map_or(NONE, |l| l.position).into(),
         }

@@ -11,6 +11,8 @@ use std::fmt;
 pub struct RecordView<'t> {
     values: &'t Values,
     data: &'t [u8],
+    /// Where it ends in the data.
+    end: usize,
     offset: u64,
 }
 
@@ -43,7 +45,14 @@ pub(super) struct Span {
 
 impl Span {
     /// A place with a number.
-    pub(super) const NONE: Self = Self { start: usize::MAX, len: 0 };
+    const NUMBER: usize = usize::MAX;
+    /// A place with the bytes at the end of the record.
+    const REST: usize = usize::MAX - 1;
+
+    /// The bytes at the end of the record, as many as the number at a place says.
+    pub(super) fn rest(length: u8) -> Self {
+        Self { start: Self::REST, len: length.into() }
+    }
 
     #[inline(always)]
     pub(super) fn new(start: usize, len: usize) -> Self {
@@ -52,7 +61,7 @@ impl Span {
 
     #[inline(always)]
     pub(super) fn is_number(self) -> bool {
-        self.start == usize::MAX
+        self.start == Self::NUMBER
     }
 }
 
@@ -61,7 +70,7 @@ impl Values {
     #[inline]
     pub(super) fn push_number(&mut self, value: u64) {
         self.numbers.push(value);
-        self.spans.push(Span::NONE);
+        self.spans.push(Span { start: Span::NUMBER, len: 0 });
     }
 
     /// Adds a place with bytes.
@@ -83,8 +92,8 @@ impl Values {
 
 impl<'t> RecordView<'t> {
     #[inline(always)]
-    pub(super) fn new(values: &'t Values, data: &'t [u8], offset: u64) -> Self {
-        Self { values, data, offset }
+    pub(super) fn new(values: &'t Values, data: &'t [u8], end: usize, offset: u64) -> Self {
+        Self { values, data, end, offset }
     }
 
     /// Index of its section in the format.
@@ -127,7 +136,16 @@ impl<'t> RecordView<'t> {
     #[inline]
     #[must_use]
     pub fn bytes(&self, place: usize) -> &'t [u8] {
-        let Some(&Span { start, len }) = self.values.spans.get(place) else { return &[] };
+        self.values.spans.get(place).map_or(&[], |&span| self.bytes_of(span))
+    }
+
+    #[inline]
+    fn bytes_of(&self, Span { start, len }: Span) -> &'t [u8] {
+        if start == Span::REST {
+            let length = self.values.numbers.get(len).and_then(|&length| usize::try_from(length).ok());
+            let start = length.and_then(|length| self.end.checked_sub(length));
+            return start.and_then(|start| self.data.get(start..self.end)).unwrap_or_default();
+        }
         self.data.get(start..).and_then(|rest| rest.get(..len)).unwrap_or_default()
     }
 
@@ -143,7 +161,11 @@ impl<'t> RecordView<'t> {
     /// What stands at each place, the tag first.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Item<'t>> + use<'t> {
         let view = *self;
-        (0..view.len()).map(move |place| view.get(place).unwrap_or(Item::Number(0)))
+        let places = view.values.numbers.iter().zip(&view.values.spans);
+        places.map(move |(&number, &span)| match span.is_number() {
+            true => Item::Number(number),
+            false => Item::Bytes(view.bytes_of(span)),
+        })
     }
 }
 
