@@ -156,11 +156,17 @@ impl Kind {
     /// Decodes the record whose tag ends at a place, and gives where the next one begins. None where it is not decoded in
     /// this way, or too near to the end of the data.
     #[inline(always)]
-    pub(super) fn fill(&mut self, data: &[u8], at: usize, cells: &mut [u64]) -> Option<usize> {
+    pub(super) fn fill(&mut self, data: &[u8], at: usize, state: &mut State) -> Option<usize> {
+        if self.way == Way::Stored { self.fill_fast::<false>(data, at) } else { self.fill_apart(data, at, state) }
+    }
+
+    #[inline(never)]
+    fn fill_apart(&mut self, data: &[u8], at: usize, state: &mut State) -> Option<usize> {
         match self.way {
             Way::Stored => self.fill_fast::<false>(data, at),
             Way::Formula => self.fill_fast::<true>(data, at),
-            Way::Apart | Way::Segments => self.fill_segments(data, at, cells),
+            Way::Segments => self.fill_segments(data, at, &mut state.cells),
+            Way::Apart => None,
         }
     }
 
@@ -188,11 +194,7 @@ impl Kind {
         Some(end + length)
     }
 
-    #[inline(never)]
     fn fill_segments(&mut self, data: &[u8], mut at: usize, cells: &mut [u64]) -> Option<usize> {
-        if self.way == Way::Apart {
-            return None;
-        }
         let values = self.values.numbers.as_mut_slice();
         let spans = self.values.spans.as_mut_slice();
         for segment in std::iter::once(&self.segment).chain(&self.more) {

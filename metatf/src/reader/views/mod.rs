@@ -299,16 +299,23 @@ impl SectionKinds {
     #[inline(always)]
     fn fill(&mut self, tag: u32, data: &[u8], at: usize, state: &mut State) -> (usize, Option<usize>) {
         let [a, b, c] = self.usual;
-        let kinds = &mut self.kinds;
         // Not one place for all: it would be found by a calculation with the tag.
         if tag == a.tag {
-            (a.position, kinds.get_mut(a.position).and_then(|kind| kind.fill(data, at, &mut state.cells)))
+            (a.position, self.fill_kind(a.position, data, at, state))
         } else if tag == b.tag {
-            (b.position, kinds.get_mut(b.position).and_then(|kind| kind.fill(data, at, &mut state.cells)))
+            (b.position, self.fill_kind(b.position, data, at, state))
         } else if tag == c.tag {
-            (c.position, kinds.get_mut(c.position).and_then(|kind| kind.fill(data, at, &mut state.cells)))
+            (c.position, self.fill_kind(c.position, data, at, state))
         } else {
             self.fill_other(tag, data, at, state)
+        }
+    }
+
+    #[inline(always)]
+    fn fill_kind(&mut self, position: usize, data: &[u8], at: usize, state: &mut State) -> Option<usize> {
+        match self.kinds.get_mut(position) {
+            Some(kind) => kind.fill(data, at, state),
+            None => None,
         }
     }
 
@@ -323,7 +330,7 @@ impl SectionKinds {
         if let Some(slot) = slot.and_then(|slot| self.usual.get_mut(slot)) {
             *slot = Usual { tag, position };
         }
-        (position, kind.fill(data, at, &mut state.cells))
+        (position, kind.fill(data, at, state))
     }
 
     /// The position of the data record with this tag; one where there is none.

@@ -159,6 +159,7 @@ impl<'t> RecordView<'t> {
     }
 
     /// What stands at each place, the tag first.
+    #[inline]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Item<'t>> + use<'t> {
         let view = *self;
         let places = view.values.numbers.iter().zip(&view.values.spans);
