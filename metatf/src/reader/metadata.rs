@@ -184,23 +184,17 @@ impl RecordReader<'_> {
 impl Run<'_> {
     /// Applies the metadata record that comes next, if one does and nothing is wrong with it. Else nothing has happened.
     #[inline(never)]
-    pub(super) fn apply_metadata(&mut self) -> bool {
+    pub(super) fn apply_metadata(&mut self) -> Option<Metadata> {
         let width = usize::from(self.format.tag_width);
         let listed = tag(self.data, self.position, width, self.order).and_then(|tag| self.state.listed(tag));
         if listed.is_none_or(|listed| listed.record != METADATA) {
-            return false;
+            return None;
         }
         let bytes = self.data.get(self.position + width..).unwrap_or_default();
-        let Ok(parsed) = Parsed::new(bytes, width, self.word, self.order) else { return false };
-        let (Ok(change), Some(position)) = (parsed.metadata.change(), self.state.position(parsed.metadata.record))
-        else {
-            return false;
-        };
-        let Metadata { field, .. } = parsed.metadata;
-        let applied = self.state.apply(self.format, position, field, parsed.metadata.all(), change);
-        if applied.is_ok() {
-            self.position += width + parsed.length;
-        }
-        applied.is_ok()
+        let Parsed { metadata, length, .. } = Parsed::new(bytes, width, self.word, self.order).ok()?;
+        let (change, position) = (metadata.change().ok()?, self.state.position(metadata.record)?);
+        self.state.apply(self.format, position, metadata.field, metadata.all(), change).ok()?;
+        self.position += width + length;
+        Some(metadata)
     }
 }

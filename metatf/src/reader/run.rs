@@ -98,7 +98,7 @@ impl RecordReader<'_> {
         let (mut run, mut end) = self.start_run()?;
         let result = loop {
             let result = read(end.section, &mut run);
-            if result.is_break() || run.stopped.is_some() || !run.apply_metadata() {
+            if result.is_break() || run.stopped.is_some() || run.apply_metadata().is_none() {
                 break result;
             }
         };

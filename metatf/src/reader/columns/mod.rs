@@ -31,8 +31,6 @@ pub(super) struct Filler {
 enum End {
     /// The columns are full.
     Full,
-    /// Metadata comes next.
-    Metadata,
     /// Something else.
     Other,
 }
@@ -69,11 +67,6 @@ impl RecordReader<'_> {
         while columns.room() > 0 {
             match self.note(columns, filler)? {
                 End::Full => continue,
-                // What was noted can wait: the plans it is taken by are copies.
-                End::Metadata => {
-                    self.take_metadata(columns, filler)?;
-                    continue;
-                }
                 End::Other => self.take_noted(columns, filler),
             }
             match self.next_event()? {
@@ -84,35 +77,6 @@ impl RecordReader<'_> {
         }
         self.take_noted(columns, filler);
         Ok(())
-    }
-
-    /// Metadata records that come next.
-    fn take_metadata(&mut self, columns: &mut Columns, filler: &mut Filler) -> Result<()> {
-        let Some(section) = self.section() else { return Ok(()) };
-        if let Some((known, state)) = filler.sections.get_mut(section).zip(self.states.get(section)) {
-            known.types.iter_mut().for_each(|known| known.keep_previous(state));
-        }
-        filler.metadata.clear();
-        let mut result = Ok(());
-        // More than these need not be learnt at once.
-        while filler.metadata.len() < 64 && self.next_listed().is_some_and(|listed| listed.record == METADATA) {
-            match self.next_event() {
-                Ok(Some(Event::Metadata(_, metadata))) => filler.metadata.push(metadata),
-                Ok(_) => break,
-                Err(error) => {
-                    result = Err(error);
-                    break;
-                }
-            }
-        }
-        let data = self.current.as_ref().map_or(&[][..], |current| self.container.bytes(&current.content));
-        if let Some(state) = self.states.get_mut(section) {
-            filler.refresh(&self.format, data, state, columns);
-        }
-        if result.is_err() {
-            self.take_noted(columns, filler);
-        }
-        result
     }
 
     /// A record that was announced.
@@ -161,18 +125,17 @@ impl Filler {
             self.metadata.clear();
             self.refresh(run.format, run.data, run.state, columns);
         }
-        let Self { sections, base, .. } = self;
-        let (Some(section), format) = (sections.get_mut(index), run.format) else { return Ok(End::Other) };
-        let width = usize::from(format.tag_width);
-        if section.types.iter().all(|t| t.count == 0) {
-            *base = run.position;
+        let (format, width) = (run.format, usize::from(run.format.tag_width));
+        if self.sections.get(index).is_some_and(Section::is_taken) {
+            self.base = run.position;
         }
         loop {
             let room = columns.room();
             if room == 0 {
                 return Ok(End::Full);
             }
-            let entry = section.pass(run, *base, width, room, columns.split(index));
+            let Some(section) = self.sections.get_mut(index) else { return Ok(End::Other) };
+            let entry = section.pass(run, self.base, width, room, columns.split(index));
             match entry.map_or(What::Other, |entry| entry.what) {
                 What::Note => {}
                 What::Read => {
@@ -185,14 +148,32 @@ impl Filler {
                     run.count += 1;
                     pushed.map_err(|_| ())?;
                 }
-                What::Other => {
-                    let tag = tag(run.data, run.position, width, Order::Little);
-                    let listed = tag.and_then(|tag| run.state.listed(tag));
-                    let is_metadata = listed.is_some_and(|listed| listed.record == METADATA);
-                    return Ok(if is_metadata { End::Metadata } else { End::Other });
-                }
+                // What was noted can wait: it is known by which plans it is taken.
+                What::Other if !self.apply_metadata(run, columns) => return Ok(End::Other),
+                What::Other => {}
             }
         }
+    }
+
+    /// Applies metadata records that come next, and learns from them. False where none does that is as it should be.
+    fn apply_metadata(&mut self, run: &mut Run<'_>, columns: &mut Columns) -> bool {
+        let listed = tag(run.data, run.position, usize::from(run.format.tag_width), run.order);
+        let listed = listed.and_then(|tag| run.state.listed(tag));
+        if listed.is_none_or(|listed| listed.record != METADATA) {
+            return false;
+        }
+        if let Some(section) = self.sections.get_mut(run.state.section) {
+            section.types.iter_mut().for_each(|known| known.keep_previous(run.state));
+        }
+        self.metadata.clear();
+        // More than these need not be learnt from at once.
+        while self.metadata.len() < 64
+            && let Some(metadata) = run.apply_metadata()
+        {
+            self.metadata.push(metadata);
+        }
+        self.refresh(run.format, run.data, run.state, columns);
+        !self.metadata.is_empty()
     }
 
     /// Learns the plans that have changed, by metadata records if some were right before.

@@ -120,6 +120,11 @@ impl Section {
         }
     }
 
+    /// Nothing is noted that was not taken.
+    pub(super) fn is_taken(&self) -> bool {
+        self.types.iter().all(|known| known.count == 0)
+    }
+
     /// Finds the types that came most often so far.
     pub(super) fn rank(&mut self) {
         let mut best = [(0, u16::MAX); 3];

@@ -115,7 +115,8 @@ impl RecordReader<'_> {
     }
 
     /// Gives the data records that come next to `each`, until something else comes, or an error, or nothing more:
-    /// [`next_event`](Self::next_event) tells which. For a loop that is as fast as [`for_each`](Self::for_each) and sees comments, too. Where
+    /// [`next_event`](Self::next_event) tells which. Metadata is applied on the way. For a loop that is as fast as
+    /// [`for_each`](Self::for_each) and sees comments, too. Where
     /// `each` returns an error the records after it can still be read.
     ///
     /// # Errors
