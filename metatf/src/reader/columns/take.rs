@@ -120,7 +120,8 @@ impl Type {
         news: News<'_>,
     ) -> Option<Entry> {
         let start = self.takes.get(from).filter(|_| from > 0).map_or(self.tag_width, |&(_, start)| start);
-        let mut entry = Entry { what: What::Note, fixed: start, length: 0, mask: 0, ..self.entry };
+        let strides = self.takes.iter().take(from).any(|(take, _)| matches!(take, Take::Element(_)));
+        let mut entry = Entry { what: What::Note, fixed: start, length: 0, mask: 0, strides, ..self.entry };
         let leaves = self.floors.iter().zip(&mut self.takes).zip(&mut self.leaves);
         for (leaf, ((&floor, slot), ways)) in (0..=u8::MAX).zip(leaves).skip(from) {
             let start = entry.fixed;
@@ -211,8 +212,8 @@ impl Type {
 
     /// Takes elements of streams for the leaves of one record that has such. False where one is not at hand; then none is taken.
     pub(super) fn take_elements(&mut self, streams: &mut Streams) -> bool {
-        for (index, take) in self.takes.iter().enumerate() {
-            let Take::Element(slot) = *take else { continue };
+        for (index, &(take, _)) in self.takes.iter().enumerate() {
+            let Take::Element(slot) = take else { continue };
             let Some(value) = streams.ready(slot) else {
                 self.give_back(index, streams);
                 return false;
@@ -227,8 +228,8 @@ impl Type {
     /// Gives back what the leaves before one took for a record.
     #[cold]
     fn give_back(&mut self, index: usize, streams: &mut Streams) {
-        for (take, leaf) in self.takes.iter().zip(&mut self.leaves).take(index) {
-            if let Take::Element(slot) = *take {
+        for (&(take, _), leaf) in self.takes.iter().zip(&mut self.leaves).take(index) {
+            if let Take::Element(slot) = take {
                 leaf.elements.pop();
                 streams.give_back(slot);
             }
