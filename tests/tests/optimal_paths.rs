@@ -10,7 +10,7 @@ mod common;
 use common::config;
 use metatf::Change;
 use metatf::container::WriteOptions;
-use metatf::dynamic::{Tape, Writer};
+use metatf::dynamic::{Schema, Tape, Writer};
 use metatf::format::Interpretation as I;
 use metatf::reader::Metadata;
 use metatf::recode::Plan;
@@ -168,6 +168,49 @@ fn value() -> impl Strategy<Value = u64> {
         (0..3_u64).prop_map(|n| (1 << 40) + 40_000 * n),
         Just(u64::MAX - 1),
     ]
+}
+
+/// A trace of one field that a model predicts, in runs of one value or of a few that take turns.
+fn predicted(text: &str, runs: &[(u64, u64, usize)], version: u8) -> (Schema, Vec<u8>) {
+    let schema = runtime::schema(&format!(
+        "section m 1 {{ e: (x) {{ x.width = 8; x.interpretation = none; }} }}
+         section s 2 {{ r: (tag, x) {{ tag.value = 4; {text} }} }}"
+    ));
+    let record = schema.format.records.iter().position(|r| r.name == "r").expect("it has one");
+    let section = schema.format.section_named("s").expect("it has one");
+    let options = WriteOptions { version, ..WriteOptions::default() };
+    let mut writer = Writer::new(Vec::new(), &schema, &options).expect("memory takes anything");
+    for value in runs.iter().flat_map(|&(first, turns, count)| (0..count as u64).map(move |i| first + i % turns)) {
+        let mut tape = Tape::default();
+        tape.push_number(value);
+        writer.record(section, record as u16, &tape).expect("any number can be written");
+    }
+    let trace = writer.finish().expect("memory takes anything");
+    (schema, trace)
+}
+
+proptest! {
+    #![proptest_config(config(40))]
+
+    /// Codes have the widths they need: no plan takes less, and a row of code 0 takes nothing but its metadata.
+    #[test]
+    fn codes_take_no_more_than_by_another_plan(
+        runs in vec((0..4_u64, 1..4_u64, 1..60_usize), 1..8), width in 0..3_u8, version in 0..2_u8, block in 1..300_usize
+    ) {
+        let text = format!("x.width = {width}; x.interpretation = predicted (lastValue 3, fcm 1) 1;");
+        let (schema, trace) = predicted(&text, &runs, version);
+        let about = format!("{runs:?} {text} version {version}");
+        recoding::check(&schema, &trace, block, &about);
+        recoding::optimal_is_smallest(&schema, &trace, block, &about);
+    }
+}
+
+#[test]
+fn a_row_of_code_0_takes_no_bytes() {
+    let (schema, trace) = predicted("x.width = 1; x.interpretation = predicted lastValue 1 1;", &[(9, 1, 400)], 1);
+    let optimal = recoding::recoded(&schema, &trace, Plan::Optimal, 1000).expect("the trace is whole");
+    // Tags, the first code, a metadata record that makes codes nothing, and the element of the first value.
+    assert_eq!(recoding::content(&schema, &optimal), 400 + 1 + 5 + 1);
 }
 
 proptest! {
