@@ -120,7 +120,7 @@ impl<S: Sink> RecordWriter<S> {
             self.put_one(&record)?;
             for _ in 0..apart {
                 let Some(record) = records.next() else { return Ok(()) };
-                record.put(self)?;
+                self.put_one(&record)?;
             }
         }
     }

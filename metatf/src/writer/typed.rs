@@ -25,7 +25,8 @@ impl<S: Sink> RecordWriter<S> {
     /// # Errors
     /// As [`record`](Self::record).
     #[doc(hidden)]
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    #[cfg_attr(debug_assertions, inline)]
     pub fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> Result<()> {
         if K::MODELS {
             // What models learn and what they leave to stream sections may end a group or a chunk at any record.
