@@ -1,7 +1,7 @@
 //! Where the records of each type begin.
 
 use super::take::Type;
-use crate::columns::RecordColumns;
+use crate::columns::{RECORDS, RecordColumns};
 use crate::container::Order;
 use crate::reader::run::{Run, tag};
 use crate::row_shaped::eight;
@@ -18,8 +18,10 @@ pub(super) struct Section {
     pub(super) types: Vec<Type>,
     /// Positions of those that come most often.
     pub(super) common: [u16; 3],
-    /// Where records begin, from the base on: room for [`RECORDS`](crate::columns::RECORDS) of each type that was noted ever.
+    /// Where records begin, from the base on: room for [`RECORDS`] of each type that was noted ever.
     pub(super) starts: Vec<u32>,
+    /// The types of records that were noted in one pass.
+    noted: Vec<u32>,
 }
 
 /// What to do about a tag.
@@ -50,8 +52,23 @@ pub(super) enum What {
 
 impl Section {
     /// Notes records up to one that cannot be noted, and gives what is known of that; none where the part ends, or nearly.
-    #[inline(never)]
     pub(super) fn pass(
+        &mut self,
+        run: &mut Run<'_>,
+        base: usize,
+        width: usize,
+        room: usize,
+        columns: (usize, &mut [RecordColumns], &mut Vec<u32>, &mut usize),
+    ) -> Option<Entry> {
+        match width {
+            1 => self.pass_tags::<1>(run, base, 1, room, columns),
+            _ => self.pass_tags::<0>(run, base, width, room, columns),
+        }
+    }
+
+    /// As [`pass`](Self::pass); `WIDTH` is that of a tag, where the compiler is to know it.
+    #[inline(never)]
+    fn pass_tags<const WIDTH: usize>(
         &mut self,
         run: &mut Run<'_>,
         base: usize,
@@ -59,53 +76,57 @@ impl Section {
         room: usize,
         (first, _, order, weight): (usize, &mut [RecordColumns], &mut Vec<u32>, &mut usize),
     ) -> Option<Entry> {
+        let width = if WIDTH == 0 { width } else { WIDTH };
         let data = run.data.get(base..run.data.len().min(base.saturating_add(REACH)))?;
         // What follows a record may be loaded eight bytes at a time.
         let end = data.len().checked_sub(8)?;
-        let begin = order.len();
-        order.reserve(room);
         let first = u32::try_from(first).ok()?;
         let mut at = run.position - base;
         let mut stopped_by = None;
         // The three types that come most often are told by comparisons, which the processor foresees; to look others up takes
         // as long as all the rest.
         let [mut a, mut b, mut c] = self.common.map(|position| self.lane(position));
-        let (starts, types, streams) = (&mut *self.starts, &mut *self.types, &mut *run.streams);
-        while order.len() - begin < room {
+        let Self { noted, starts, types, entries, .. } = self;
+        noted.resize(RECORDS, 0);
+        let mut count = 0;
+        let mut rest = (&mut **types, &mut *run.streams);
+        // Copied to the columns afterwards: where a vector may have to grow, not much of a loop is in registers.
+        for slot in noted.get_mut(..room.min(RECORDS))? {
             let Some(tag) = tag(data, at, width, Order::Little) else { break };
-            let (noted, position) = if tag == a.tag {
-                (a.note(data, end, &mut at, starts, types, streams), a.position)
+            let (next, position) = if tag == a.tag {
+                (a.note(data, end, at, starts, &mut rest), a.position)
             } else if tag == b.tag {
-                (b.note(data, end, &mut at, starts, types, streams), b.position)
+                (b.note(data, end, at, starts, &mut rest), b.position)
             } else if tag == c.tag {
-                (c.note(data, end, &mut at, starts, types, streams), c.position)
+                (c.note(data, end, at, starts, &mut rest), c.position)
             } else {
-                let entry = self.entries.get(tag as usize).copied();
-                let known = entry.and_then(|entry| types.get(usize::from(entry.position)));
+                let entry = entries.get(tag as usize).copied();
+                let known = entry.and_then(|entry| rest.0.get(usize::from(entry.position)));
                 let Some((entry, known)) = entry.zip(known).filter(|(entry, _)| entry.what == What::Note) else {
                     stopped_by = entry;
                     break;
                 };
                 let mut lane = Lane::new(entry, known);
-                let noted = lane.note(data, end, &mut at, starts, types, streams);
-                if let Some(known) = types.get_mut(usize::from(entry.position)) {
+                let next = lane.note(data, end, at, starts, &mut rest);
+                if let Some(known) = rest.0.get_mut(usize::from(entry.position)) {
                     known.learn_places(&lane);
                 }
                 *weight += lane.bytes;
-                (noted, lane.position)
+                (next, lane.position)
             };
-            if !noted {
-                break;
-            }
-            order.push(first + position);
+            let Some(next) = next else { break };
+            at = next;
+            *slot = first + position;
+            count += 1;
         }
         for lane in [a, b, c] {
             *weight += lane.bytes;
-            if let Some(known) = self.types.get_mut(lane.position as usize).filter(|_| lane.tag != NO_TAG) {
+            if let Some(known) = types.get_mut(lane.position as usize).filter(|_| lane.tag != NO_TAG) {
                 known.learn_places(&lane);
             }
         }
-        run.count += (order.len() - begin) as u64;
+        order.extend_from_slice(noted.get(..count).unwrap_or_default());
+        run.count += count as u64;
         run.position = base + at;
         stopped_by
     }
@@ -154,8 +175,8 @@ pub(super) struct Lane {
     pub(super) next: usize,
     /// Of arrays at the end of those that were.
     pub(super) bytes: usize,
-    /// Leaves take values from stream sections.
-    strides: bool,
+    /// Not 0: leaves take values from stream sections.
+    strides: u64,
 }
 
 impl Lane {
@@ -168,42 +189,54 @@ impl Lane {
             mask: entry.mask.into(),
             next: known.first + known.count,
             bytes: 0,
-            strides: entry.strides,
+            strides: entry.strides.into(),
         }
     }
 
-    /// Notes the record at a place. False where it is too near to the end, or elements of streams are not at hand.
+    /// Notes the record at a place, and gives where the next is; none where it is too near to the end, or elements of streams are
+    /// not at hand.
     #[inline(always)]
     fn note(
         &mut self,
         data: &[u8],
         end: usize,
-        at: &mut usize,
+        at: usize,
         starts: &mut [u32],
-        types: &mut [Type],
-        streams: &mut Streams,
-    ) -> bool {
-        let next = *at + self.fixed;
-        let (Some(eight), Some(start)) = (eight(data, *at + self.length), starts.get_mut(self.next)) else {
-            return false;
-        };
+        rest: &mut (&mut [Type], &mut Streams),
+    ) -> Option<usize> {
+        let mut next = at + self.fixed;
         if next > end {
-            return false;
+            return None;
         }
-        let more = usize::try_from(u64::from_le_bytes(eight) & self.mask).unwrap_or(usize::MAX);
-        if more > 0 && more > end - next {
-            return false;
+        let start = starts.get_mut(self.next)?;
+        let length = u64::from_le_bytes(eight(data, at + self.length)?) & self.mask;
+        if length | self.strides != 0 {
+            let strides = (self.strides != 0).then_some(self.position);
+            let length = pass_rest(length, end - next, strides, rest)?;
+            self.bytes += length;
+            next += length;
         }
-        if self.strides && !types.get_mut(self.position as usize).is_some_and(|known| known.take_elements(streams)) {
-            return false;
-        }
-        self.bytes += more;
         #[allow(clippy::cast_possible_truncation, reason = "places are counted in 32 bits")]
         {
-            *start = *at as u32;
+            *start = at as u32;
         }
         self.next += 1;
-        *at = next + more;
-        true
+        Some(next)
+    }
+}
+
+/// Goes over what a record has besides: bytes at its end, of which there may be `most`, and elements of streams, if it is of a type
+/// that takes some. Gives how many bytes there are.
+#[inline(never)]
+fn pass_rest(
+    length: u64,
+    most: usize,
+    strides: Option<u32>,
+    (types, streams): &mut (&mut [Type], &mut Streams),
+) -> Option<usize> {
+    let length = usize::try_from(length).ok().filter(|&length| length <= most)?;
+    match strides {
+        Some(position) if !types.get_mut(position as usize)?.take_elements(streams) => None,
+        _ => Some(length),
     }
 }
