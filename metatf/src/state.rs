@@ -56,14 +56,16 @@ pub(crate) const PREDICTED: u8 = 64;
 /// [`slot`] of its cursor.
 pub(crate) const STRIDED: u8 = 128;
 
-/// The bits of a stored integer of so many bytes.
+/// The bits of a stored integer of so many bytes, 8 at most.
 const fn mask(width: u8) -> u64 {
-    if width == 0 { 0 } else { u64::MAX >> (64 - 8 * if width < 8 { width as u32 } else { 8 }) }
+    if width == 0 { 0 } else { u64::MAX >> (64 - 8 * width as u32) }
 }
 
 impl Plan {
     /// The stored integer, or with a base the offset from it.
     pub(crate) const fn straight(width: u8, base: Option<u64>) -> Self {
+        // Over 8 there is none; straight writers count on that.
+        let width = if width < 8 { width } else { 8 };
         let width = if width < 8 { width } else { 8 };
         let mask = mask(width);
         let (sign, base) = match base {
