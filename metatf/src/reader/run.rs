@@ -542,7 +542,7 @@ impl<'r> One<'r> {
     }
 
     /// Decodes the record, of a section that has `PLANS` plans. Where it goes on with `none`, nothing has happened, or an error
-    /// that has [stopped](RecordReader::stopped) the reader.
+    /// that has stopped the reader.
     #[inline(always)]
     pub fn read<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, T>(
         &mut self,
