@@ -88,10 +88,10 @@ macro_rules! format {
                 writer.finish()
             }
 
-            /// As [`write`], by one call for all.
+            /// As [`write()`], by one call for all.
             ///
             /// # Errors
-            /// As for [`write`].
+            /// As for [`write()`].
             pub fn write_all(
                 events: &[Event],
                 options: &WriteOptions,
