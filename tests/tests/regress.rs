@@ -26,6 +26,8 @@ mod table_after_the_last_group;
 mod table_of_a_later_group;
 #[path = "regress/tables_of_many_models.rs"]
 mod tables_of_many_models;
+#[path = "regress/tag_of_all_ones.rs"]
+mod tag_of_all_ones;
 #[path = "regress/values_around_a_base.rs"]
 mod values_around_a_base;
 #[path = "regress/version_0_has_no_resets.rs"]

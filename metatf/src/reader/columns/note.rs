@@ -137,7 +137,8 @@ impl Section {
         let entry = known.and_then(|known| self.entries.get(known.tag as usize));
         match known.zip(entry) {
             Some((known, &entry)) if entry.what == What::Note && entry.position == position => Lane::new(entry, known),
-            _ => Lane { tag: NO_TAG, ..Lane::default() },
+            // Should that stand in a trace all the same: no record is so long.
+            _ => Lane { tag: NO_TAG, fixed: usize::MAX >> 1, ..Lane::default() },
         }
     }
 
