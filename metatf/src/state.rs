@@ -9,6 +9,8 @@
 //! A plan is rebuilt only when a metadata record changes it. It says, too, which of its cells anybody looks at (`Keeps`):
 //! the previous value while a leaf that shares it is `delta` or `stride` (setting either by metadata gives the previous
 //! value anew, so that older ones are never asked for), the last value where a width, a count or a reference names it.
+//!
+//! Longer than other files: what metadata may change, and what follows from a change, keep one set of tables in step.
 
 use crate::error::ErrorKind;
 use crate::format::{ExprOp, Format, Interpretation, Leaf, LeafKind, METADATA, SECTION};
