@@ -10,7 +10,7 @@
 mod crew;
 
 use crate::error::{Error, Result};
-use crate::reader::{RecordReader, Summary};
+use crate::reader::{Decoders, RecordReader, Summary};
 use crew::{Crew, pool, taking};
 use std::marker::PhantomData;
 
@@ -151,8 +151,15 @@ impl<'p, 't, T: Grouped<'t>> ParGroups<'p, 't, T> {
         // At most as many threads as groups.
         let threads = if self.threads == 0 { cores() } else { self.threads }.min(groups.count());
         let pool = (threads > 1).then(|| pool(threads)).flatten();
-        let crew =
-            Crew { groups, shared: &shared, work: &work, pool: pool.as_ref(), ahead: self.ahead, of: PhantomData };
+        let crew = Crew {
+            groups,
+            shared: &shared,
+            work: &work,
+            pool: pool.as_ref(),
+            decoders: Decoders::default(),
+            ahead: self.ahead,
+            of: PhantomData,
+        };
         let (summary, result) = match crew.pool {
             Some(_) => by_threads(&crew, &mut take),
             None => crew.alone(&mut take),

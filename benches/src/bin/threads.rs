@@ -1,28 +1,49 @@
 //! How much faster several threads read the groups of a compressed trace than one, by the clock on the wall:
 //!
 //! ```text
-//! cargo run --release -p metatf-bench --no-default-features --features parallel --bin threads
+//! cargo run --release -p metatf-bench --no-default-features --features parallel --bin threads [NAME]
 //! ```
 //!
-//! The shipped events, ten times over. It wants a machine that does nothing else; the figure is the median of the rounds, in each of
-//! which every number of threads has its turn.
+//! The shipped events, ten times over. It wants a machine that does nothing else; the figure is the least time of the rounds, in each
+//! of which every number of threads has its turn. So have as many processes of one thread each as there are cores, which share
+//! nothing but the machine: no number of threads can be expected to do more than they do together.
+//! NAME reads only the traces that have it in their names.
 
 use metatf::container::{Codec, Filter, WriteOptions};
 use metatf_bench::ours::hatf10::{Fit, plain};
 use metatf_bench::ours::heap;
 use metatf_bench::{Event, Result, events};
 use std::hint::black_box;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-const ROUNDS: usize = 7;
-/// Bytes of content in a group of plain HATF 1.0, about 300,000 records; and of the others, whose records are some bytes.
-const GROUP: usize = 4 << 20;
+const ROUNDS: usize = 15;
+/// Bytes of content in a group of plain HATF 1.0, about 150,000 records; and of the others, whose records are some bytes.
+const GROUP: usize = 2 << 20;
 const SMALL_GROUP: usize = 1 << 19;
+/// The first argument of a process that only reads: the number of a trace, and its file, follow.
+const ALONE: &str = "--alone";
 
 /// Reads a trace by so many threads.
 type Read = fn(&[u8], usize) -> Result<u64>;
 
+/// The traces.
+const WAYS: [(&str, Read); 5] = [
+    ("plain HATF 1.0, LZ4", plain::par_all),
+    ("plain HATF 1.0, zstd 3", plain::par_all),
+    ("`heap-split.dtd`, zstd", heap::split::par_all),
+    ("`heap-values.dtd`, zstd", heap::values::par_all),
+    ("`heap.dtd`, zstd", heap::model::par_all),
+];
+
 fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [first, number, file] = arguments.as_slice()
+        && first == ALONE
+    {
+        return alone(number.parse()?, file);
+    }
     let (once, what) = events::load()?;
     let events = once.repeat(10);
     let cores = std::thread::available_parallelism()?.get();
@@ -32,48 +53,116 @@ fn main() -> Result<()> {
         .iter()
         .map(|threads| if *threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") })
         .collect();
-    println!("| million records a second | {} | the last to the first |", head.join(" | "));
-    println!("| --- |{} ---: |", " ---: |".repeat(threads.len()));
-    let with = |codec| WriteOptions { codec, filter: Filter::None, group_size: GROUP, ..WriteOptions::default() };
-    let small = WriteOptions { group_size: SMALL_GROUP, ..heap::options() };
-    let written = |codec| plain::write(&events, &with(codec), Fit::Widen, true, Vec::new());
-    let ways: [(&str, Vec<u8>, Read); 5] = [
-        ("plain HATF 1.0, LZ4", written(Codec::Lz4)?, plain::par_all),
-        ("plain HATF 1.0, zstd 3", written(Codec::Zstd(3))?, plain::par_all),
-        ("`heap-split.dtd`, zstd", heap::split::write(&events, &small, Vec::new())?, heap::split::par_all),
-        ("`heap-values.dtd`, zstd", heap::values::write(&events, &small, Vec::new())?, heap::values::par_all),
-        ("`heap.dtd`, zstd", heap::model::write(&events, &small, Vec::new())?, heap::model::par_all),
-    ];
-    for (name, trace, read) in ways {
-        let times = medians(&trace, read, &threads)?;
-        let rates: Vec<String> = times.iter().map(|time| format!("{:.0}", rate(&events, *time))).collect();
-        let gain = times.first().zip(times.last()).map_or(1.0, |(one, all)| one.as_secs_f64() / all.as_secs_f64());
-        println!("| {name} | {} | {gain:.2} |", rates.join(" | "));
+    println!(
+        "| million records a second | {} | the last to the first | {cores} processes | to 1 thread |",
+        head.join(" | ")
+    );
+    println!("| --- |{} ---: | ---: | ---: |", " ---: |".repeat(threads.len()));
+    let wanted = |name: &str| arguments.iter().all(|argument| name.contains(argument));
+    for (number, &(name, read)) in WAYS.iter().enumerate().filter(|(_, (name, _))| wanted(name)) {
+        let trace = write(number, &events)?;
+        let others = Others::new(number, &trace, cores)?;
+        let (times, apart) = least(&trace, read, &threads, others)?;
+        let rate = |time: Duration| events.len() as f64 / 1e6 / time.as_secs_f64();
+        let rates: Vec<String> = times.iter().map(|&time| format!("{:.0}", rate(time))).collect();
+        let one = times.first().copied().unwrap_or_default().as_secs_f64();
+        let gain = |time: Duration| one / time.as_secs_f64();
+        let all = times.last().copied().unwrap_or_default();
+        let apart = apart.div_f64(cores as f64);
+        println!("| {name} | {} | {:.2} | {:.0} | {:.2} |", rates.join(" | "), gain(all), rate(apart), gain(apart));
     }
     Ok(())
 }
 
-fn rate(events: &[Event], time: Duration) -> f64 {
-    events.len() as f64 / 1e6 / time.as_secs_f64()
+/// A trace of [`WAYS`].
+fn write(number: usize, events: &[Event]) -> Result<Vec<u8>> {
+    let with = |codec| WriteOptions { codec, filter: Filter::None, group_size: GROUP, ..WriteOptions::default() };
+    let small = WriteOptions { group_size: SMALL_GROUP, ..heap::options() };
+    let written = |codec| plain::write(events, &with(codec), Fit::Widen, true, Vec::new());
+    Ok(match number {
+        0 => written(Codec::Lz4)?,
+        1 => written(Codec::Zstd(3))?,
+        2 => heap::split::write(events, &small, Vec::new())?,
+        3 => heap::values::write(events, &small, Vec::new())?,
+        _ => heap::model::write(events, &small, Vec::new())?,
+    })
 }
 
-/// The median time by number of threads.
-fn medians(trace: &[u8], read: Read, threads: &[usize]) -> Result<Vec<Duration>> {
+/// The least time by number of threads, and that of all processes together, in which each reads the trace once.
+fn least(trace: &[u8], read: Read, threads: &[usize], mut others: Others) -> Result<(Vec<Duration>, Duration)> {
     let expected = read(trace, 1)?;
-    let mut times = vec![Vec::new(); threads.len()];
+    let mut times = vec![Duration::MAX; threads.len()];
+    let mut apart = Duration::MAX;
     for _ in 0..ROUNDS {
-        for (&threads, times) in threads.iter().zip(&mut times) {
+        for (&threads, time) in threads.iter().zip(&mut times) {
             let start = Instant::now();
             let sum = black_box(read(black_box(trace), threads)?);
-            times.push(start.elapsed());
+            *time = (*time).min(start.elapsed());
             if sum != expected {
                 return Err(format!("{sum} by {threads} threads, and {expected} by one").into());
             }
         }
+        let start = Instant::now();
+        others.read()?;
+        apart = apart.min(start.elapsed());
     }
-    let median = |times: &mut Vec<Duration>| {
-        times.sort_unstable();
-        times.get(ROUNDS / 2).copied().unwrap_or_default()
-    };
-    Ok(times.iter_mut().map(median).collect())
+    others.end()?;
+    Ok((times, apart))
+}
+
+/// Processes that read a trace whenever they are told to.
+struct Others {
+    all: Vec<(Child, ChildStdin, BufReader<ChildStdout>)>,
+    _file: tempfile::NamedTempFile,
+}
+
+impl Others {
+    fn new(number: usize, trace: &[u8], processes: usize) -> Result<Self> {
+        let mut file = tempfile::NamedTempFile::new()?;
+        file.write_all(trace)?;
+        let mut all = Vec::new();
+        for _ in 0..processes {
+            let mut command = Command::new(std::env::current_exe()?);
+            command.arg(ALONE).arg(number.to_string()).arg(file.path());
+            let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+            let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+            all.push((child, stdin.ok_or("no input")?, BufReader::new(stdout.ok_or("no output")?)));
+        }
+        let mut others = Self { all, _file: file };
+        others.read()?;
+        Ok(others)
+    }
+
+    /// All read, and are waited for.
+    fn read(&mut self) -> Result<()> {
+        for (_, stdin, _) in &mut self.all {
+            stdin.write_all(b"\n")?;
+        }
+        for (_, _, stdout) in &mut self.all {
+            let mut line = String::new();
+            if stdout.read_line(&mut line)? == 0 {
+                return Err("a process has ended".into());
+            }
+        }
+        Ok(())
+    }
+
+    fn end(self) -> Result<()> {
+        for (mut child, stdin, _) in self.all {
+            drop(stdin);
+            child.wait()?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads a trace once for each line that comes, and says so by one.
+fn alone(number: usize, file: &str) -> Result<()> {
+    let (_, read) = WAYS.get(number).ok_or("no such trace")?;
+    let trace = std::fs::read(file)?;
+    for line in std::io::stdin().lock().lines() {
+        line?;
+        println!("{}", black_box(read(black_box(&trace), 1)?));
+    }
+    Ok(())
 }

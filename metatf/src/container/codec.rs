@@ -1,8 +1,7 @@
 //! The codecs of chunks (spec 5.2), with contexts that are made once and used for every chunk.
 
-use std::sync::Arc;
-
 use super::chunk::{self, ChunkHeader};
+use super::content::{Contents, Owned};
 use super::{filter, phrases_read};
 use crate::{Error, ErrorKind, Result};
 
@@ -16,8 +15,9 @@ pub(crate) const ZLIB: u8 = 3;
 pub(crate) struct Decoder {
     zstd: Option<zstd::bulk::Decompressor<'static>>,
     zlib: Option<flate2::Decompress>,
-    /// Decompressed but still transposed bytes.
+    /// Decompressed bytes whose filter is not undone yet.
     scratch: Vec<u8>,
+    contents: Contents,
 }
 
 /// What a codec makes of a payload.
@@ -40,7 +40,7 @@ fn unfilter(header: &ChunkHeader, filtered: &[u8], out: &mut [u8]) -> Result<(),
 impl Decoder {
     /// The content of the chunk at `start`, exactly `raw_len` bytes. Never allocates more than twice that, and not
     /// even that where the payload is too short to hold so much.
-    pub(crate) fn decode(&mut self, header: &ChunkHeader, start: u64, payload: &[u8]) -> Result<Arc<[u8]>> {
+    pub(crate) fn decode(&mut self, header: &ChunkHeader, start: u64, payload: &[u8]) -> Result<Owned> {
         let wrong_len = |found: u64| {
             let expected = "the number of bytes the payload decompresses to";
             Error::at(start + chunk::at::RAW_LEN, ErrorKind::Invalid { what: "the chunk's raw_len", found, expected })
@@ -50,31 +50,39 @@ impl Decoder {
         if u64::from(filtered_len) > most(header.codec, payload.len() as u64) {
             return Err(wrong_len(header.raw_len.into()));
         }
-        if header.is_plain() {
-            return Ok(Arc::from(payload));
-        }
-        let mut content: Arc<[u8]> = std::iter::repeat_n(0, raw_len).collect();
-        let Some(out) = Arc::get_mut(&mut content) else {
+        let mut room = self.contents.room(raw_len);
+        let Some(out) = room.bytes() else {
             return Err(Error::at(start, ErrorKind::Limit("memory"))); // Not reached: nobody else has it.
         };
-        let unpacked = if header.filter == 0 {
-            self.unpack(header.codec, payload, out)
-        } else if header.codec == STORED {
-            unfilter(header, payload, out)
-        } else {
-            let mut scratch = std::mem::take(&mut self.scratch);
-            scratch.clear();
-            scratch.resize(filtered_len as usize, 0);
-            let unpacked = self.unpack(header.codec, payload, &mut scratch);
-            let unpacked = unpacked.and_then(|()| unfilter(header, &scratch, out));
-            self.scratch = scratch;
-            unpacked
-        };
-        match unpacked {
-            Ok(()) => Ok(content),
-            Err(Failure::Length) => Err(wrong_len(header.raw_len.into())),
-            Err(Failure::Payload(why)) => Err(Error::at(start + chunk::LEN as u64, ErrorKind::Decompress(why))),
+        match self.fill(header, filtered_len as usize, payload, out) {
+            Ok(()) => Ok(self.contents.give(room)),
+            Err(failure) => {
+                self.contents.take_back(room);
+                Err(match failure {
+                    Failure::Length => wrong_len(header.raw_len.into()),
+                    Failure::Payload(why) => Error::at(start + chunk::LEN as u64, ErrorKind::Decompress(why)),
+                })
+            }
         }
+    }
+
+    /// Undoes codec and filter, between which there are so many bytes.
+    fn fill(&mut self, header: &ChunkHeader, filtered: usize, payload: &[u8], out: &mut [u8]) -> Result<(), Failure> {
+        if header.filter == 0 {
+            return self.unpack(header.codec, payload, out);
+        }
+        if header.codec == STORED {
+            return unfilter(header, payload, out);
+        }
+        let mut scratch = std::mem::take(&mut self.scratch);
+        // What is in it already is overwritten.
+        if scratch.len() < filtered {
+            scratch.resize(filtered, 0);
+        }
+        let room = scratch.get_mut(..filtered).unwrap_or_default();
+        let unpacked = self.unpack(header.codec, payload, room).and_then(|()| unfilter(header, room, out));
+        self.scratch = scratch;
+        unpacked
     }
 
     /// Fills `out` exactly.

@@ -6,6 +6,7 @@
 
 mod chunk;
 mod codec;
+mod content;
 mod encode;
 mod filter;
 mod header;
@@ -30,6 +31,9 @@ mod trial;
 mod write_v0;
 mod write_v1;
 
+#[cfg(feature = "parallel")]
+pub(crate) use codec::Decoder;
+pub use content::Owned;
 pub use header::{Class, Header, Order, SectionEntry};
 pub use index::ChunkInfo;
 pub use loss::{Loss, LossCause, LossReport};
@@ -93,7 +97,7 @@ pub enum Content {
     /// A range of the mapped file or caller's slice.
     Mapped(std::ops::Range<usize>),
     /// Decompressed, or read from a stream.
-    Owned(std::sync::Arc<[u8]>),
+    Owned(Owned),
 }
 
 /// How a position in a part's content is named (spec 7).

@@ -51,6 +51,16 @@ impl Reader<'_> {
         (starts.len() > 1).then(|| Split { bytes, header, dtd: body.dtd.clone(), chunks: chunks.into(), starts })
     }
 
+    /// Nothing more is read: its decoder can serve another reader, which need not make contexts and memory of its own.
+    #[cfg(feature = "parallel")]
+    pub(crate) fn end(&mut self) -> Decoder {
+        self.failed = true;
+        match &mut self.body {
+            Body::Chunks(body) => std::mem::take(&mut body.decoder),
+            _ => Decoder::default(),
+        }
+    }
+
     /// Takes over what reading the groups apart has found out, as if this reader had read them all.
     #[cfg(feature = "parallel")]
     pub(crate) fn has_been_read(&mut self, user: Vec<Vec<u8>>, warnings: Vec<Warning>) {
@@ -86,6 +96,11 @@ impl<'s> Split<'s> {
     /// A reader of group `n`: it begins at the group's first chunk and ends before that of the next.
     #[must_use]
     pub fn reader(&self, n: usize) -> Reader<'s> {
+        self.reader_with(n, Decoder::default())
+    }
+
+    /// As [`reader`](Self::reader), with the decoder of a reader that has [ended](Reader::end).
+    pub(crate) fn reader_with(&self, n: usize, decoder: Decoder) -> Reader<'s> {
         let range = self.chunks_of(n);
         let at = |chunk: usize| self.chunks.get(chunk).map(|chunk| chunk.offset);
         let mut sequence = Sequence::new();
@@ -95,7 +110,7 @@ impl<'s> Split<'s> {
         let chunks = Chunks {
             pos: at(range.start).unwrap_or(self.header.start),
             sequence,
-            decoder: Decoder::default(),
+            decoder,
             dtd: self.dtd.clone(),
             user: Vec::new(),
             user_len: 0,

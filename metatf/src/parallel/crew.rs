@@ -2,7 +2,7 @@
 
 use super::{Grouped, Out};
 use crate::error::{Error, Result};
-use crate::reader::{Groups, Summary, Tables};
+use crate::reader::{Decoders, Groups, Summary, Tables};
 use rayon::{Scope, ThreadPool, ThreadPoolBuilder};
 use std::collections::{BTreeMap, VecDeque};
 use std::marker::PhantomData;
@@ -36,6 +36,7 @@ pub(super) struct Crew<'c, 's, 't, T: Grouped<'t>, W> {
     pub(super) shared: &'c T::Shared,
     pub(super) work: &'c W,
     pub(super) pool: Option<&'c ThreadPool>,
+    pub(super) decoders: Decoders,
     pub(super) ahead: usize,
     pub(super) of: PhantomData<&'t ()>,
 }
@@ -59,7 +60,7 @@ impl<'t, T: Grouped<'t>, W> Crew<'_, '_, 't, T, W> {
         W: Fn(&mut T::Group<'_>, &mut Out<'_, V>) -> Result<(), E>,
     {
         let reader = match tables {
-            Ok(tables) => self.groups.reader(n, tables),
+            Ok(tables) => self.groups.reader(n, tables, &self.decoders),
             Err(error) => Err(*error),
         };
         let reader = match reader {
@@ -68,7 +69,11 @@ impl<'t, T: Grouped<'t>, W> Crew<'_, '_, 't, T, W> {
         };
         let mut group = T::group(self.shared, reader);
         let result = (self.work)(&mut group, out);
-        (T::reader_of(&mut group).summary(), result)
+        let reader = T::reader_of(&mut group);
+        let (summary, decoder) = (reader.summary(), reader.end());
+        drop(group);
+        self.decoders.put(decoder);
+        (summary, result)
     }
 
     /// The tables before the group behind `n`.

@@ -20,7 +20,7 @@ pub use metadata::Metadata;
 pub(crate) use run::Run;
 pub use run::{One, Reads, Rows};
 #[cfg(feature = "parallel")]
-pub(crate) use split::{Groups, Summary, Tables};
+pub(crate) use split::{Decoders, Groups, Summary, Tables};
 pub use views::{Item, RecordView};
 
 use crate::container::{self, Content, Order, Origin, Part};

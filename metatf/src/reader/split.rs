@@ -1,9 +1,9 @@
 //! Readers of single groups of a trace (spec 5.2), for reading them in parallel.
 
 use super::{FormatRef, RecordReader};
-use crate::container::{Part, Split, Warning};
+use crate::container::{Decoder, Part, Split, Warning};
 use crate::error::Result;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// The groups of a trace. Any thread can make readers of them.
 #[derive(Clone, Debug)]
@@ -16,6 +16,10 @@ pub(crate) struct Groups<'s> {
 /// The chunks of shared tables that stand before a group, read: index of the section, content.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tables(Arc<Vec<(usize, Part)>>);
+
+/// Decoders of readers that have ended, for readers of other groups.
+#[derive(Default)]
+pub(crate) struct Decoders(Mutex<Vec<Decoder>>);
 
 /// What is known of a group when it was read.
 #[derive(Debug, Default)]
@@ -41,11 +45,30 @@ impl RecordReader<'_> {
         }
     }
 
+    /// Nothing more comes.
+    pub(crate) fn end(&mut self) -> Decoder {
+        self.finished = true;
+        self.container.end()
+    }
+
     /// The groups were read apart: nothing more comes, and what is known of the trace is what they found out.
     pub(crate) fn has_been_read(&mut self, summary: Summary) {
         self.records = summary.records;
         self.container.has_been_read(summary.user, summary.warnings);
         self.finished = true;
+    }
+}
+
+impl Decoders {
+    fn take(&self) -> Decoder {
+        self.0.lock().ok().and_then(|mut idle| idle.pop()).unwrap_or_default()
+    }
+
+    /// Of a reader that is not there any more, so that nothing holds its contents.
+    pub(crate) fn put(&self, decoder: Decoder) {
+        if let Ok(mut idle) = self.0.lock() {
+            idle.push(decoder);
+        }
     }
 }
 
@@ -89,8 +112,9 @@ impl<'s> Groups<'s> {
     ///
     /// # Errors
     /// None for version 1; for symmetry with [`RecordReader::new`].
-    pub(crate) fn reader(&self, n: usize, tables: &Tables) -> Result<RecordReader<'s>> {
-        let mut reader = RecordReader::new(self.format.clone(), self.split.reader(n))?;
+    pub(crate) fn reader(&self, n: usize, tables: &Tables, decoders: &Decoders) -> Result<RecordReader<'s>> {
+        let container = self.split.reader_with(n, decoders.take());
+        let mut reader = RecordReader::new(self.format.clone(), container)?;
         reader.set_all(self.all);
         for (section, part) in tables.0.iter() {
             reader.add_piece(*section, part);
