@@ -17,6 +17,27 @@ pub(crate) struct Chunk {
     ends: Vec<u32>,
 }
 
+/// Memory of chunks that are in the file, for those behind them.
+#[derive(Default)]
+pub(crate) struct Spare {
+    chunks: Vec<(Vec<u8>, Vec<u32>)>,
+    /// For numbers of a stream section.
+    numbers: Vec<u8>,
+}
+
+impl Spare {
+    fn put(&mut self, raw: Vec<u8>, ends: Vec<u32>) {
+        self.chunks.push((raw, ends));
+    }
+
+    /// Memory for content, whatever is in it, and for where records end.
+    fn take(&mut self) -> (Vec<u8>, Vec<u32>) {
+        let (raw, mut ends) = self.chunks.pop().unwrap_or_default();
+        ends.clear();
+        (raw, ends)
+    }
+}
+
 impl<S: Sink> RecordWriter<S> {
     /// Ends the chunk of a section, if it holds anything.
     pub(crate) fn close_chunk(&mut self, section: usize) -> Result<()> {
@@ -44,14 +65,14 @@ impl<S: Sink> RecordWriter<S> {
         let (raw, ends) = (writer.out.take(), std::mem::take(&mut writer.ends));
         if self.waits {
             self.waiting.push(Chunk { section, spec, raw, ends });
-            return Ok(());
+        } else {
+            self.put_part(spec, &raw, &ends)?;
+            self.spare.put(raw, ends);
         }
-        self.put_part(spec, &raw, &ends)?;
-        // The buffer is used again.
         if let Some(writer) = self.sections.get_mut(section) {
+            let (raw, ends) = self.spare.take();
             writer.out.reuse(raw);
             writer.ends = ends;
-            writer.ends.clear();
         }
         Ok(())
     }
@@ -103,9 +124,12 @@ impl<S: Sink> RecordWriter<S> {
         for section in 0..self.sections.len() {
             self.put_stream(section)?;
         }
-        for chunk in std::mem::take(&mut self.waiting) {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        for chunk in waiting.drain(..) {
             self.put_part(chunk.spec, &chunk.raw, &chunk.ends)?;
+            self.spare.put(chunk.raw, chunk.ends);
         }
+        self.waiting = waiting;
         Ok(())
     }
 
@@ -155,6 +179,10 @@ impl<S: Sink> RecordWriter<S> {
                 let segments = agree(put, given, foretold)?;
                 for (i, segment) in segments.iter().enumerate() {
                     self.put_numbers(section, segment, i == 0)?;
+                }
+                let values = segments.into_iter().next().map(|segment| segment.values);
+                if let Some((stream, values)) = self.streams.streams.get_mut(section).zip(values) {
+                    stream.put.reuse(values);
                 }
                 Ok(())
             }
@@ -208,7 +236,8 @@ impl<S: Sink> RecordWriter<S> {
             let Some(writer) = self.sections.get_mut(section) else { return Ok(()) };
             let width = fixed.unwrap_or_else(|| least_width(writer, values));
             writer.state.set_chunk_width(&format, leaf, width);
-            let out = encode(&mut writer.state, values, self.order).map_err(|value| {
+            let mut out = std::mem::take(&mut self.spare.numbers);
+            encode(&mut writer.state, values, self.order, &mut out).map_err(|value| {
                 let mut error = Error::at(0, ErrorKind::DoesNotFit { value, width });
                 error.place.section = Some(number);
                 error.place.leaf = Some(0);
@@ -230,6 +259,7 @@ impl<S: Sink> RecordWriter<S> {
                 group: self.group,
             };
             self.put_part(spec, &out, &[])?;
+            self.spare.numbers = out;
         }
         Ok(())
     }
@@ -263,12 +293,13 @@ fn least_width(writer: &crate::writer::SectionWriter, values: &[u64]) -> u8 {
     bytes_for(bits, false)
 }
 
-/// The numbers of one chunk as they are stored by the plan of their leaf, or one that does not fit.
-fn encode(state: &mut State, values: &[u64], order: Order) -> Result<Vec<u8>, u64> {
-    let Some(plan) = state.plans.first().copied() else { return Ok(Vec::new()) };
+/// Puts the numbers of one chunk into `out` as they are stored by the plan of their leaf. The error is one that does not fit.
+fn encode(state: &mut State, values: &[u64], order: Order, out: &mut Vec<u8>) -> Result<(), u64> {
+    out.clear();
+    let Some(plan) = state.plans.first().copied() else { return Ok(()) };
     let width = usize::from(plan.width);
     // All eight bytes of each; the next overwrites those that are not its own.
-    let mut out = vec![0; values.len() * width + 8];
+    out.resize(values.len() * width + 8, 0);
     let (mut at, mut misfit) = (0, None);
     let mut put = |bytes: [u8; 8]| {
         if let Some(room) = out.get_mut(at..).and_then(|room| room.first_chunk_mut()) {
@@ -299,7 +330,7 @@ fn encode(state: &mut State, values: &[u64], order: Order) -> Result<Vec<u8>, u6
         }),
     }
     out.truncate(values.len() * width);
-    misfit.map_or(Ok(out), Err)
+    misfit.map_or(Ok(()), Err)
 }
 
 /// Gives `each` the stored integers of values, before they are cut to their width, and the values.

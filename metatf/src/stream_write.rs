@@ -67,6 +67,12 @@ impl Numbers {
         }
     }
 
+    /// Nothing is put any more; what is put next takes this memory.
+    pub(crate) fn reuse(&mut self, mut values: Vec<u64>) {
+        values.clear();
+        *self = Self { values, skipped: Vec::new() };
+    }
+
     /// By index, what was put.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Option<u64>> + '_ {
         (0..self.values.len()).map(|index| self.get(index))

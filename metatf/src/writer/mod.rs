@@ -16,7 +16,7 @@ use crate::buffer::Buffer;
 use crate::container::{ChunkWriter, ExtentWriter, Order, Sink, WriteOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{COMMENT, METADATA, SECTION};
-use crate::group_write::Chunk;
+use crate::group_write::{Chunk, Spare};
 use crate::predict::SizeRule;
 use crate::reader::FormatRef;
 use crate::row_attempt::Attempt;
@@ -49,6 +49,7 @@ pub struct RecordWriter<S: Sink> {
     element: Buffer,
     /// Chunks of the group in progress, which wait until the stream sections are known.
     pub(crate) waiting: Vec<Chunk>,
+    pub(crate) spare: Spare,
     /// Whether chunks have to wait for stream sections at all.
     pub(crate) waits: bool,
     pub(crate) group: u32,
@@ -100,6 +101,7 @@ impl<S: Sink> RecordWriter<S> {
             attempt: Attempt::default(),
             element: Buffer::default(),
             waiting: Vec::new(),
+            spare: Spare::default(),
             waits: options.version == 1 && format.sections.iter().any(|s| s.stream),
             group: 0,
             group_start: true,
