@@ -31,9 +31,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             known.insert(text.clone(), module);
         }
         let module = &known[&text];
-        writeln!(list, "        ({name:?}, check::<{module}::Protocol>),")?;
+        writeln!(list, "        ({name:?}, Ways::of::<{module}::Protocol>()),")?;
     }
-    let list = format!("static VECTORS: &[(&str, Check)] = &[\n{list}];\n");
+    let list = format!("static VECTORS: &[(&str, Ways)] = &[\n{list}];\n");
     std::fs::write(out_dir.join("vectors.rs"), modules + &list)?;
     let (mut modules, mut list) = (String::new(), String::new());
     for name in SHIPPED {
@@ -43,9 +43,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("cargo:rerun-if-changed={dtd}");
         metatf_codegen::Config::new().dtd(dtd).file_name(&file).module(&module).compile()?;
         writeln!(modules, "include!(concat!(env!(\"OUT_DIR\"), \"/{file}\"));")?;
-        writeln!(list, "    ({name:?}, check::<{module}::Protocol>),")?;
+        writeln!(list, "    ({name:?}, Ways::of::<{module}::Protocol>()),")?;
     }
-    let list = format!("static SHIPPED: &[(&str, Check)] = &[\n{list}];\n");
+    let list = format!("static SHIPPED: &[(&str, Ways)] = &[\n{list}];\n");
     std::fs::write(out_dir.join("shipped.rs"), modules + &list)?;
     Ok(())
 }

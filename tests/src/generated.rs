@@ -1,42 +1,45 @@
 //! The readers and writers generated from the DTDs of the vectors, and from shipped ones, held against the universal reader.
+//!
+//! What reads or writes one record is compiled in line wherever it is called, and all of this is compiled for every format: so each
+//! way to read or write is called from one function (`next`, `put`, `put_all`), and the rest goes through it.
 
 use crate::columns::Cursors;
-use crate::runtime;
+use crate::{Left, runtime};
 use metatf::columns::Columns;
 use metatf::container::{Codec, Reader, Sink, WriteOptions};
 use metatf::dynamic::{JsonOptions, Schema, Trace};
 use metatf::reader::Event;
-use metatf::typed::{DataRecord, Protocol, TraceOptions, Writer};
+use metatf::typed::{self, DataRecord, OpenError, Protocol, TraceOptions, Writer};
 use metatf::{Error, ErrorKind};
 use std::io::Cursor;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 
 /// What is done with a trace by every generated reader.
-type Check = fn(&[u8]);
-
-/// Why a loop over records was left.
-#[derive(Debug, PartialEq)]
-enum Left {
-    Enough,
-    Error(Error),
+struct Ways {
+    check: fn(&[u8]),
+    rewrite: fn(TraceOptions, Reader<'_>) -> Result<Vec<u8>, OpenError>,
 }
 
-impl From<Error> for Left {
-    fn from(error: Error) -> Self {
-        Self::Error(error)
+impl Ways {
+    const fn of<P: Protocol>() -> Self
+    where
+        P::Record<Vec<u8>>: DataRecord,
+        for<'b> P::Record<&'b [u8]>: DataRecord,
+    {
+        Self { check: check::<P>, rewrite: rewrite::<P> }
     }
 }
 
 #[allow(missing_docs, unreachable_pub, reason = "made by the code generator; its own tests hold it to lints")]
 mod modules {
-    use super::{Check, check};
+    use super::Ways;
     include!(concat!(env!("OUT_DIR"), "/vectors.rs"));
 
     include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
 
     /// Names of vectors, then of shipped DTDs.
-    pub(super) fn all() -> impl Iterator<Item = &'static (&'static str, Check)> {
+    pub(super) fn all() -> impl Iterator<Item = &'static (&'static str, Ways)> {
         VECTORS.iter().chain(SHIPPED)
     }
 
@@ -78,9 +81,33 @@ pub fn schema(number: usize) -> Schema {
 /// # Panics
 /// They disagree.
 pub fn agree(number: usize, trace: &[u8]) {
-    if let Some((_, check)) = modules::all().nth(number) {
-        check(trace);
+    if let Some((_, ways)) = modules::all().nth(number) {
+        (ways.check)(trace);
     }
+}
+
+/// The records that the generated reader of this number finds, written again by the generated writer.
+///
+/// # Errors
+/// The reader does not open the trace, or something is wrong with that.
+///
+/// # Panics
+/// There is no such reader.
+pub fn rewritten(number: usize, options: TraceOptions, trace: Reader<'_>) -> Result<Vec<u8>, OpenError> {
+    let (_, ways) = modules::all().nth(number).expect("a number of a reader");
+    (ways.rewrite)(options, trace)
+}
+
+fn rewrite<P: Protocol>(options: TraceOptions, trace: Reader<'_>) -> Result<Vec<u8>, OpenError>
+where
+    P::Record<Vec<u8>>: DataRecord,
+{
+    let mut trace = options.read::<P>(trace)?;
+    let mut writer = writer::<P, Vec<u8>>(&WriteOptions::default(), false);
+    while let Some(record) = next_owned(&mut trace)? {
+        put(&mut writer, &record)?;
+    }
+    Ok(writer.finish()?)
 }
 
 fn check<P: Protocol>(trace: &[u8])
@@ -102,12 +129,12 @@ where
     const BYTES: usize = 2000;
     let mut typed = TraceOptions::new().from_slice::<P>(trace).ok().filter(|_| trace.len() < BYTES)?;
     let mut records = Vec::new();
-    while let Ok(Some(record)) = typed.next_owned() {
+    while let Ok(Some(record)) = next_owned(&mut typed) {
         records.push(record);
     }
     let mut writer = Writer::<Vec<u8>, P>::with_options(Vec::new(), &WriteOptions::default()).expect("memory");
     for record in records.iter().cycle().take(records.len() * BYTES.div_ceil(trace.len())) {
-        writer.write(record).expect("what was read can be written");
+        put(&mut writer, record).expect("what was read can be written");
     }
     writer.finish().ok()
 }
@@ -119,13 +146,12 @@ where
 {
     let schema = Schema::parse("generated", P::FORMAT.dtd.as_bytes()).expect("code was generated from it");
     let Ok(mut typed) = TraceOptions::new().from_slice::<P>(trace) else { return };
-    let mut writer = Writer::<Vec<u8>, P>::with_options(Vec::new(), &WriteOptions::default()).expect("memory");
-    writer.set_keep_order(true);
+    let mut writer = writer::<P, Vec<u8>>(&WriteOptions::default(), false);
     let mut records = Vec::new();
     let end = loop {
-        match typed.next_owned() {
+        match next_owned(&mut typed) {
             Ok(Some(record)) => {
-                writer.write(&record).expect("what was read can be written");
+                put(&mut writer, &record).expect("what was read can be written");
                 records.push(record);
             }
             Ok(None) => break Ok(()),
@@ -183,6 +209,32 @@ fn writer<P: Protocol, S: Sink + Default>(options: &WriteOptions, strict: bool) 
     writer
 }
 
+#[inline(never)]
+fn next<'s, P: Protocol>(trace: &'s mut typed::Trace<'_, P>) -> metatf::Result<Option<P::Record<&'s [u8]>>> {
+    trace.next()
+}
+
+#[inline(never)]
+fn next_owned<P: Protocol>(trace: &mut typed::Trace<'_, P>) -> metatf::Result<Option<P::Record<Vec<u8>>>> {
+    trace.next_owned()
+}
+
+#[inline(never)]
+fn put<P: Protocol, S: Sink>(writer: &mut Writer<S, P>, record: &impl DataRecord) -> metatf::Result<()> {
+    writer.write(record)
+}
+
+#[inline(never)]
+fn put_all<P: Protocol>(
+    writer: &mut Writer<Vec<u8>, P>,
+    records: &mut dyn Iterator<Item = &P::Record<Vec<u8>>>,
+) -> metatf::Result<()>
+where
+    P::Record<Vec<u8>>: DataRecord,
+{
+    writer.write_all(records)
+}
+
 /// Whether a writer refuses a value, as a strict one may.
 fn refused(written: metatf::Result<()>) -> bool {
     let refused = |error: &Error| matches!(error.kind, ErrorKind::DoesNotFit { .. });
@@ -198,7 +250,7 @@ where
     let mut writer = writer::<P, Cursor<Vec<u8>>>(options, strict);
     for record in records {
         let before = writer.records_written();
-        let written = !refused(writer.write(record));
+        let written = !refused(put(&mut writer, record));
         assert_eq!(writer.records_written(), before + u64::from(written));
     }
     writer.finish().expect("memory takes anything").into_inner()
@@ -213,7 +265,7 @@ where
     let mut left = records;
     loop {
         let before = writer.records_written();
-        let stopped = refused(writer.write_all(left));
+        let stopped = refused(put_all(&mut writer, &mut left.iter()));
         let written = usize::try_from(writer.records_written() - before).expect("not so many");
         assert_eq!(stopped, written < left.len(), "only an error stops it, and it stops at one");
         if !stopped {
@@ -231,9 +283,9 @@ where
     let mut writer = writer::<P, Vec<u8>>(&WriteOptions::default(), false);
     let (first, rest) = records.split_at(records.len() / 2);
     let panics = std::iter::from_fn(|| std::panic::resume_unwind(Box::new("no more records")));
-    let caught = std::panic::catch_unwind(AssertUnwindSafe(|| writer.write_all(first.iter().chain(panics))));
+    let caught = std::panic::catch_unwind(AssertUnwindSafe(|| put_all(&mut writer, &mut first.iter().chain(panics))));
     assert!(caught.is_err(), "the panic goes on");
-    assert!(!refused(writer.write_all(rest)), "what was read can be written");
+    assert!(!refused(put_all(&mut writer, &mut rest.iter())), "what was read can be written");
     writer.finish().expect("memory takes anything")
 }
 
@@ -243,13 +295,12 @@ where
     for<'b> P::Record<&'b [u8]>: DataRecord,
 {
     let mut typed = TraceOptions::new().from_slice::<P>(trace).expect("it was opened before");
-    let mut writer = Writer::<Vec<u8>, P>::with_options(Vec::new(), &WriteOptions::default()).expect("memory");
-    writer.set_keep_order(true);
+    let mut writer = writer::<P, Vec<u8>>(&WriteOptions::default(), false);
     let mut enough = 1;
     let end = loop {
         let mut given = 0;
         let left = typed.try_for_each(|record| {
-            writer.write(&record).expect("what was read can be written");
+            put(&mut writer, &record).expect("what was read can be written");
             given += 1;
             if given == enough { Err(Left::Enough) } else { Ok(()) }
         });
@@ -258,8 +309,8 @@ where
             Err(Left::Error(error)) => break Err(error),
             Err(Left::Enough) => {}
         }
-        match typed.next() {
-            Ok(Some(record)) => writer.write(&record).expect("what was read can be written"),
+        match next(&mut typed) {
+            Ok(Some(record)) => put(&mut writer, &record).expect("what was read can be written"),
             Ok(None) => break Ok(()),
             Err(error) => break Err(error),
         }
@@ -275,8 +326,7 @@ where
     for<'b> P::Record<&'b [u8]>: DataRecord,
 {
     let mut typed = TraceOptions::new().from_slice::<P>(trace).expect("it was opened before");
-    let mut writer = Writer::<Vec<u8>, P>::with_options(Vec::new(), &WriteOptions::default()).expect("memory");
-    writer.set_keep_order(true);
+    let mut writer = writer::<P, Vec<u8>>(&WriteOptions::default(), false);
     let mut columns = Columns::default();
     let end = loop {
         match typed.next_columns(&mut columns) {
@@ -288,10 +338,10 @@ where
         for (section, record) in columns.order() {
             let mut row = cursors.row(P::FORMAT, &columns, (section, record));
             let record: P::Record<Vec<u8>> = P::record(section, record, &mut row).expect("columns hold all leaves");
-            writer.write(&record).expect("what was read can be written");
+            put(&mut writer, &record).expect("what was read can be written");
         }
-        match typed.next() {
-            Ok(Some(record)) => writer.write(&record).expect("what was read can be written"),
+        match next(&mut typed) {
+            Ok(Some(record)) => put(&mut writer, &record).expect("what was read can be written"),
             Ok(None) => break Ok(()),
             Err(error) => break Err(error),
         }
@@ -306,7 +356,7 @@ fn count_by_groups<P: Protocol>(trace: &[u8]) -> metatf::Result<u64> {
     typed.par_groups().threads(1).ordered(
         |group| {
             let mut records = 0_u64;
-            while group.next()?.is_some() {
+            while next(group)?.is_some() {
                 records += 1;
             }
             Ok::<_, metatf::Error>(records)

@@ -70,3 +70,16 @@ pub enum What {
     /// State of the section is reset.
     Reset,
 }
+
+/// Why a loop over records was left.
+enum Left {
+    /// It has seen enough.
+    Enough,
+    Error(metatf::Error),
+}
+
+impl From<metatf::Error> for Left {
+    fn from(error: metatf::Error) -> Self {
+        Self::Error(error)
+    }
+}

@@ -1,24 +1,10 @@
 //! Records by their values, in loops and one by one, to hold them against tapes.
 
-use crate::Value;
 use crate::columns::Placed;
-use metatf::Error;
+use crate::{Left, Value};
 use metatf::columns::Columns;
 use metatf::dynamic::{Item, RecordView, Trace};
 use metatf::format::Step;
-
-/// Why a loop was left.
-enum Left {
-    /// It has seen enough.
-    Enough,
-    Error(Error),
-}
-
-impl From<Error> for Left {
-    fn from(error: Error) -> Self {
-        Self::Error(error)
-    }
-}
 
 /// The records of a trace as `try_for_each` and, where that was left, `next_record` give them, each with the offset it has, and how
 /// it ended. With `mixed` some are read by columns, too, and not given.

@@ -1,6 +1,7 @@
 //! The fuzz targets on the stable toolchain: over every vector, and over vectors with small damage.
+#![allow(clippy::unwrap_used, reason = "a test that goes wrong has to panic")]
 
-use metatf_tests::targets::{TARGETS, vectors};
+use metatf_tests::targets::{TARGETS, Target, vectors};
 use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 
@@ -24,20 +25,27 @@ fn mutate(rng: &mut impl Rng, input: &[u8]) -> Vec<u8> {
     bytes
 }
 
-#[test]
-fn every_target_stands_the_vectors() {
+fn stands_the_vectors(target: &Target) {
     let mut rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
-    for target in TARGETS {
-        for path in vectors() {
-            let bytes = std::fs::read(&path).unwrap();
-            for seed in (target.seeds)(&path, &bytes) {
-                (target.run)(&seed);
-                for _ in 0..3 {
-                    (target.run)(&mutate(&mut rng, &seed));
-                }
+    for path in vectors() {
+        let bytes = std::fs::read(&path).unwrap();
+        for seed in (target.seeds)(&path, &bytes) {
+            (target.run)(&seed);
+            for _ in 0..3 {
+                (target.run)(&mutate(&mut rng, &seed));
             }
         }
     }
+}
+
+/// Each by a thread of its own: it is the longest of the tests.
+#[test]
+fn every_target_stands_the_vectors() {
+    std::thread::scope(|threads| {
+        for target in TARGETS {
+            threads.spawn(|| stands_the_vectors(target));
+        }
+    });
 }
 
 /// Every target has a file in `fuzz/fuzz_targets`, and every file is a target.

@@ -3,32 +3,14 @@
 
 mod common;
 
-use common::{config, seed};
-use metatf::container::{Reader, WriteOptions};
-use metatf::dynamic::compare::{CompareOptions, Comparison, Input, compare};
-use metatf::dynamic::{Schema, Writer};
-use metatf_parser::schema::Interpretation;
+use common::{config, diff, offsets, seed};
+use metatf::container::WriteOptions;
+use metatf::dynamic::Writer;
+use metatf::dynamic::compare::{CompareOptions, Comparison};
 use metatf_tests::example::Example;
 use metatf_tests::random::{Action, Choices, options};
 use metatf_tests::{Value, runtime};
 use proptest::prelude::*;
-
-fn diff(schema: &Schema, [left, right]: [&[u8]; 2], options: &CompareOptions) -> Comparison {
-    let left = Input { schema: schema.clone(), open: &mut || Reader::from_slice(left) };
-    let right = Input { schema: schema.clone(), open: &mut || Reader::from_slice(right) };
-    compare(left, right, options, &mut || {}).unwrap()
-}
-
-/// Every field that is an offset, by its DTD. A random offset leads into the middle of an element as a rule, and what
-/// stands there depends on how it is written.
-fn offsets(schema: &Schema) -> Vec<String> {
-    let mut names = Vec::new();
-    for record in &schema.dtd.records {
-        let offsets = record.leaves.iter().filter(|l| matches!(l.interpretation, Interpretation::SectionOffset(_)));
-        names.extend(offsets.map(|leaf| format!("{}.{}", record.name, leaf.path.join("."))));
-    }
-    names
-}
 
 fn first_difference(result: &Comparison, example: &Example) -> String {
     format!("{:?}\n{}", result.differences.first(), example.about())
@@ -47,7 +29,7 @@ proptest! {
         prop_assume!(done == example.done);
         for order in [false, true] {
             let compare = CompareOptions { order, metadata: true, ignore: offsets(&example.schema), ..CompareOptions::default() };
-            let result = diff(&example.schema, [&example.trace, &again], &compare);
+            let result = diff([&example.schema; 2], [&example.trace, &again], &compare);
             prop_assert!(result.is_same(), "{}", first_difference(&result, &example));
         }
     }
@@ -61,7 +43,7 @@ proptest! {
         prop_assume!(done == plain);
         let compare = CompareOptions { ignore: offsets(&example.schema), ..CompareOptions::default() };
         for traces in [[&example.trace[..], &again], [&again, &example.trace]] {
-            let result = diff(&example.schema, traces, &compare);
+            let result = diff([&example.schema; 2], traces, &compare);
             prop_assert!(result.is_same(), "{}", first_difference(&result, &example));
         }
     }
@@ -77,7 +59,7 @@ proptest! {
         let removed = actions.remove(place);
         let (shorter, _) = runtime::write(&example.schema, &actions, &example.options);
         for traces in [[&example.trace[..], &shorter], [&shorter, &example.trace]] {
-            let result = diff(&example.schema, traces, &CompareOptions::default());
+            let result = diff([&example.schema; 2], traces, &CompareOptions::default());
             prop_assert!(!result.is_same(), "{:?} is missing\n{}", removed, example.about());
         }
 
@@ -97,7 +79,7 @@ proptest! {
             return Ok(());
         }
         let other = writer.finish().unwrap();
-        let result = diff(&example.schema, [&example.trace, &other], &CompareOptions::default());
+        let result = diff([&example.schema; 2], [&example.trace, &other], &CompareOptions::default());
         prop_assert!(!result.is_same() || !offsets(&example.schema).is_empty(), "{:?}\n{}", actions[place], example.about());
     }
 }

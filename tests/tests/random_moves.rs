@@ -3,13 +3,12 @@
 
 mod common;
 
-use common::{config, seed};
-use metatf::container::{Reader, WriteOptions};
-use metatf::dynamic::compare::{CompareOptions, Comparison, Input, compare};
+use common::{config, diff, offsets, seed};
+use metatf::container::WriteOptions;
+use metatf::dynamic::compare::CompareOptions;
 use metatf::dynamic::moves::{MoveError, MoveOptions, Moves, Unmoved};
 use metatf::dynamic::{Schema, Tape, Writer};
 use metatf::{Error, ErrorKind};
-use metatf_parser::schema::Interpretation;
 use metatf_tests::example::Example;
 use metatf_tests::random::{Choices, options};
 use metatf_tests::{Value, runtime};
@@ -37,22 +36,6 @@ fn try_moved(
             Err(error)
         }
     }
-}
-
-fn diff(schemas: [&Schema; 2], [left, right]: [&[u8]; 2], options: &CompareOptions) -> Comparison {
-    let left = Input { schema: schemas[0].clone(), open: &mut || Reader::from_slice(left) };
-    let right = Input { schema: schemas[1].clone(), open: &mut || Reader::from_slice(right) };
-    compare(left, right, options, &mut || {}).unwrap()
-}
-
-/// Every field that is an offset: random ones lead nowhere.
-fn offsets(schema: &Schema) -> Vec<String> {
-    let mut names = Vec::new();
-    for record in &schema.dtd.records {
-        let offsets = record.leaves.iter().filter(|l| matches!(l.interpretation, Interpretation::SectionOffset(_)));
-        names.extend(offsets.map(|leaf| format!("{}.{}", record.name, leaf.path.join("."))));
-    }
-    names
 }
 
 const PLAIN: &str = "

@@ -5,7 +5,7 @@
 //! of the top level at the record that lists the leaf, then at the records that nest it, innermost first. Where a
 //! name stands several times before the leaf, the nearest is meant.
 
-use super::layout::{Layout, RawLeaf};
+use super::layout::Layout;
 use crate::ast::{Aspect, Expression, Operator, Reference, Step};
 use crate::codes::Code;
 use crate::diagnostic::Draft;
@@ -168,25 +168,11 @@ impl Context<'_, '_> {
 
     /// The nearest leaf before this one that the path may mean; else what stands in the way.
     fn find(&self, reference: &Reference) -> Result<usize, Code> {
-        let leaves = &self.layout.leaves;
-        let repeats = leaves.get(self.leaf).map(|l| l.repeats.as_slice()).unwrap_or_default();
-        let mut problem = Code::UnknownReference;
-        for frame in &self.frames {
-            let matches = |leaf: &RawLeaf| self.layout.has_path(leaf, *frame, &reference.path);
-            for (index, leaf) in leaves.iter().enumerate().rev().filter(|(_, leaf)| matches(leaf)) {
-                if index >= self.leaf {
-                    problem = Code::ForwardReference;
-                } else if repeats.starts_with(&leaf.repeats) {
-                    return Ok(index);
-                } else {
-                    problem = Code::OutOfRepetition;
-                }
-            }
-            if problem != Code::UnknownReference {
-                break;
-            }
-        }
-        Err(problem)
+        let unknown = Code::UnknownReference;
+        let from = |frame: &usize| {
+            self.layout.nearest(self.leaf, unknown, |leaf| self.layout.has_path(leaf, *frame, &reference.path))
+        };
+        self.frames.iter().map(from).find(|found| *found != Err(unknown)).unwrap_or(Err(unknown))
     }
 
     fn not_found(&self, code: Code, reference: &Reference, at: Span) -> Draft {

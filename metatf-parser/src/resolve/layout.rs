@@ -41,6 +41,28 @@ pub(super) struct Layout<'a> {
 }
 
 impl<'a> Layout<'a> {
+    /// The nearest leaf before `leaf` that matches, and that a leaf there may name; else what stands in the way, `unknown` where
+    /// none matches.
+    pub(super) fn nearest(
+        &self,
+        leaf: usize,
+        unknown: Code,
+        matches: impl Fn(&RawLeaf) -> bool,
+    ) -> Result<usize, Code> {
+        let repeats = self.leaves.get(leaf).map(|l| l.repeats.as_slice()).unwrap_or_default();
+        let mut problem = unknown;
+        for (index, found) in self.leaves.iter().enumerate().rev().filter(|(_, leaf)| matches(leaf)) {
+            if index >= leaf {
+                problem = Code::ForwardReference;
+            } else if repeats.starts_with(&found.repeats) {
+                return Ok(index);
+            } else {
+                problem = Code::OutOfRepetition;
+            }
+        }
+        Err(problem)
+    }
+
     /// Whether the names from `frame` (exclusive) down to the leaf are `path`.
     pub(super) fn has_path(&self, leaf: &RawLeaf, frame: usize, path: &[Name]) -> bool {
         let Some((last, nesting)) = path.split_last() else { return false };

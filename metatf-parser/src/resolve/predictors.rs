@@ -186,19 +186,7 @@ impl Place<'_, '_> {
     }
 
     fn nearest(&self, matches: impl Fn(&RawLeaf) -> bool) -> Result<usize, Code> {
-        let leaves = &self.layout.leaves;
-        let repeats = self.raw().map(|l| l.repeats.as_slice()).unwrap_or_default();
-        let mut problem = Code::PredictorField;
-        for (index, leaf) in leaves.iter().enumerate().rev().filter(|(_, leaf)| matches(leaf)) {
-            if index >= self.leaf {
-                problem = Code::ForwardReference;
-            } else if repeats.starts_with(&leaf.repeats) {
-                return Ok(index);
-            } else {
-                problem = Code::OutOfRepetition;
-            }
-        }
-        Err(problem)
+        self.layout.nearest(self.leaf, Code::PredictorField, matches)
     }
 
     /// `RECORD.FIELD`: a leaf of a record that this one's section lists, or of a global one; by path, or the first of

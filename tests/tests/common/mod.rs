@@ -1,7 +1,12 @@
 //! What the tests over random traces have in common.
 //! Each test takes what it needs.
 #![allow(dead_code, reason = "each test file compiles this by itself")]
+#![allow(clippy::unwrap_used, reason = "a test")]
 
+use metatf::container::Reader;
+use metatf::dynamic::Schema;
+use metatf::dynamic::compare::{CompareOptions, Comparison, Input, compare};
+use metatf_parser::schema::Interpretation;
 use metatf_tests::random::Seed;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -24,4 +29,22 @@ pub(crate) fn config(cases: u32) -> ProptestConfig {
         max_shrink_iters: 20_000,
         ..ProptestConfig::default()
     }
+}
+
+/// Compares traces, each of its schema.
+pub(crate) fn diff(schemas: [&Schema; 2], [left, right]: [&[u8]; 2], options: &CompareOptions) -> Comparison {
+    let left = Input { schema: schemas[0].clone(), open: &mut || Reader::from_slice(left) };
+    let right = Input { schema: schemas[1].clone(), open: &mut || Reader::from_slice(right) };
+    compare(left, right, options, &mut || {}).unwrap()
+}
+
+/// Every field that is an offset, by its DTD. A random offset leads nowhere, or into the middle of an element as a rule, and what
+/// stands there depends on how it is written.
+pub(crate) fn offsets(schema: &Schema) -> Vec<String> {
+    let mut names = Vec::new();
+    for record in &schema.dtd.records {
+        let offsets = record.leaves.iter().filter(|l| matches!(l.interpretation, Interpretation::SectionOffset(_)));
+        names.extend(offsets.map(|leaf| format!("{}.{}", record.name, leaf.path.join("."))));
+    }
+    names
 }
