@@ -25,7 +25,8 @@ there is none.
 
 Examples:
   metatfc encode --dtd spans.dtd in.jsonl out.mtf
-  metatfc dump --format jsonl --all in.mtf | metatfc encode --dtd spans.dtd --codec zstd:19 - out.mtf
+  metatfc dump --format jsonl --all in.mtf |
+    metatfc encode --dtd spans.dtd --codec zstd:19 - out.mtf
   echo '{\"@section\":\"events\",\"@record\":\"end\",\"time\":5,\"thread\":1,\"id\":0,\"bytes\":64}' |
     metatfc encode --dtd spans.dtd - - | metatfc dump -";
 

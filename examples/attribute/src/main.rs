@@ -69,6 +69,22 @@ fn main() -> metatf::Result<()> {
     }
     // endregion
 
+    // region: groups
+    let mut submits = 0;
+    Trace::from_slice(&bytes)?.par_groups().ordered(
+        |group| {
+            let mut of_group = 0;
+            group.only::<Submit>().for_each(|_| of_group += 1)?;
+            Ok::<u64, metatf::Error>(of_group)
+        },
+        |of_group| {
+            submits += of_group;
+            Ok(())
+        },
+    )?;
+    // endregion
+    assert_eq!(submits, 1);
+
     let submit = Submit { time: 1000, job: 1, vfield: b"compress".to_vec() };
     let done = Done { time: 9000, job: 1, status: 0 };
     assert_eq!(records, [Record::Queue(Queue::Submit(submit)), Record::Queue(Queue::Done(done))]);

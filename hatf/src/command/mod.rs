@@ -186,9 +186,9 @@ Examples:
   hatf paper --times 5 perl.mtf
   hatf paper --peer heaptrack=heaptrack.perl.1234.zst perl.mtf
 
-Columns: simple, parquet, ascii, naive, small-size, same-size, combined-size, base-offset-1, base-offset-2,
-best-base-offset, stride, best, split-stream, split-addr, optimal, split, values, heap. Parquet is
-there where python3 has pyarrow, xz where the command is there.")]
+Columns: simple, parquet, ascii, naive, small-size, same-size, combined-size, base-offset-1,
+base-offset-2, best-base-offset, stride, best, split-stream, split-addr, optimal, split, values,
+heap. Parquet is there where python3 has pyarrow, xz where the command is there.")]
 pub(crate) struct Paper {
     /// Traces, in any form that hatf convert reads.
     #[arg(required = true, value_name = "TRACE")]
