@@ -3,36 +3,14 @@
 use crate::{Counts, Result};
 use metatf::columns::Columns;
 use metatf::dynamic::{self, Datum, RecordView};
-use metatf::format::{Format, LeafKind, Record, Step};
+use metatf::format::Format;
 use metatf::reader;
 
-/// For each record of a format its numeric leaves, which are their places, too; none where leaves repeat.
-struct Numbers(Vec<Option<Vec<usize>>>);
-
-impl Numbers {
-    fn new(format: &Format) -> Self {
-        let of = |record: &Record| {
-            let is_number =
-                |&leaf: &usize| matches!(record.leaves.get(leaf).map(|l| &l.kind), Some(LeafKind::Number { .. }));
-            let repeats = record.steps.iter().any(|step| matches!(step, Step::Repeat { .. }));
-            (!repeats).then(|| (0..record.leaves.len()).filter(is_number).collect())
-        };
-        Self(format.records.iter().map(of).collect())
-    }
-
-    /// The sum of a record's numbers. Lengths of byte arrays count among them.
-    #[inline(always)]
-    fn sum(&self, record: &RecordView<'_>) -> u64 {
-        let numbers = record.numbers();
-        match self.0.get(usize::from(record.record())) {
-            Some(Some(leaves)) => {
-                let values = leaves.iter().map(|&leaf| numbers.get(leaf).copied().unwrap_or(0));
-                values.fold(0, u64::wrapping_add)
-            }
-            // A byte array counts nothing.
-            _ => numbers.iter().skip(1).fold(0, |sum, &number| sum.wrapping_add(number)),
-        }
-    }
+/// The sum of a record's numbers. Lengths of byte arrays count among them; the arrays do not, and neither does the tag.
+#[inline(always)]
+fn sum_of(record: &RecordView<'_>) -> u64 {
+    let numbers = record.numbers().iter().skip(1);
+    numbers.fold(0, |sum, &number| sum.wrapping_add(number))
 }
 
 /// The sum of all numbers, by the universal reader.
@@ -41,10 +19,9 @@ impl Numbers {
 /// What is wrong with the trace.
 pub fn all(trace: &[u8]) -> Result<u64> {
     let mut trace = dynamic::Trace::from_slice(trace)?;
-    let numbers = Numbers::new(&trace.schema().format);
     let mut sum = 0_u64;
     while let Some(record) = trace.next_record()? {
-        sum = sum.wrapping_add(numbers.sum(&record));
+        sum = sum.wrapping_add(sum_of(&record));
     }
     Ok(sum)
 }
@@ -55,9 +32,8 @@ pub fn all(trace: &[u8]) -> Result<u64> {
 /// What is wrong with the trace.
 pub fn each_all(trace: &[u8]) -> Result<u64> {
     let mut trace = dynamic::Trace::from_slice(trace)?;
-    let numbers = Numbers::new(&trace.schema().format);
     let mut sum = 0_u64;
-    trace.for_each(|record| sum = sum.wrapping_add(numbers.sum(&record)))?;
+    trace.for_each(|record| sum = sum.wrapping_add(sum_of(&record)))?;
     Ok(sum)
 }
 

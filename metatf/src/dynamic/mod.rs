@@ -121,7 +121,7 @@ impl<'a> Trace<'a> {
     ///
     /// # Errors
     /// The first thing that is wrong with the trace.
-    #[inline]
+    #[inline(always)]
     pub fn next_record(&mut self) -> Result<Option<RecordView<'_>>> {
         self.reader.next_record()
     }

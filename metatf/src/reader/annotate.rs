@@ -17,7 +17,8 @@ impl RecordReader<'_> {
     pub fn bytes_of(&self, at: At) -> Option<(Place, &[u8])> {
         let current = self.current.as_ref()?;
         let start = usize::try_from(at.offset.checked_sub(current.base)?).ok()?;
-        let bytes = self.container.bytes(&current.content).get(start..current.position)?;
+        let bytes =
+            self.container.bytes(&current.content).get(start..self.position_ahead().unwrap_or(current.position))?;
         Some((place(current.origin, start), bytes))
     }
 }

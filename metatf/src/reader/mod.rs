@@ -134,6 +134,8 @@ pub struct RecordReader<'a> {
     all: bool,
     salvage: bool,
     finished: bool,
+    /// Records were decoded ahead of those that were given.
+    is_ahead: bool,
     records: u64,
     /// An error that is due after what stands before it.
     deferred: Option<Error>,
@@ -199,6 +201,7 @@ impl<'a> RecordReader<'a> {
             all: false,
             salvage: false,
             finished: false,
+            is_ahead: false,
             records: 0,
             deferred: None,
             group_open: false,
@@ -251,7 +254,7 @@ impl<'a> RecordReader<'a> {
     /// Data records announced so far.
     #[must_use]
     pub fn records_read(&self) -> u64 {
-        self.records
+        self.records + self.given_ahead()
     }
 
     /// What comes next; `None` at the end, and after an error.
@@ -259,6 +262,7 @@ impl<'a> RecordReader<'a> {
     /// # Errors
     /// The first thing that is wrong with the trace; nothing comes after it.
     pub fn next_event(&mut self) -> Result<Option<Event>> {
+        self.settle();
         if self.finished {
             return self.held.take().map_or(Ok(None), Err);
         }
@@ -272,6 +276,7 @@ impl<'a> RecordReader<'a> {
     /// Nothing more comes: for an error that is found after a record was decoded.
     #[cfg(feature = "dynamic")]
     pub(crate) fn stop(&mut self) {
+        self.settle();
         self.finished = true;
     }
 

@@ -168,7 +168,7 @@ impl RecordReader<'_> {
     /// Nothing was announced, and nothing waits.
     #[inline(always)]
     pub(super) fn is_idle(&self) -> bool {
-        !self.finished && self.pending.is_none() && self.found.is_none() && self.queue.is_empty()
+        !(self.finished | self.is_ahead) && self.pending.is_none() && self.found.is_none() && self.queue.is_empty()
     }
 
     #[inline(always)]
@@ -345,6 +345,13 @@ impl<'r> Run<'r> {
     #[inline(never)]
     fn changed<S: Known, T: ReadFields<'r>, const PLANS: usize>(&mut self) -> Option<T> {
         self.told::<S, T, PLANS, true>()
+    }
+
+    /// The data record that comes next, by its index in the format, and its first plan.
+    pub(super) fn listed(&self) -> Option<(u16, usize)> {
+        let tag = tag(self.data, self.position, usize::from(self.format.tag_width), self.order)?;
+        let listed = self.state.listed(tag).filter(|listed| listed.record > METADATA)?;
+        Some((listed.record, listed.first as usize))
     }
 
     /// The rest of the next record, from the byte at `at` on.

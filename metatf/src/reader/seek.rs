@@ -13,6 +13,7 @@ impl RecordReader<'_> {
     /// # Errors
     /// A record before the place in a stream; what is wrong with the trace on the way.
     pub fn seek(&mut self, n: u64) -> Result<()> {
+        self.settle();
         if self.salvage {
             return Err(Error::at(0, ErrorKind::Usage("salvage reads in file order")));
         }
@@ -47,6 +48,7 @@ impl RecordReader<'_> {
 
     /// Forgets what was being read.
     fn forget(&mut self) {
+        self.forget_ahead();
         self.current = None;
         self.pending = None;
         self.found = None;

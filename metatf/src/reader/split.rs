@@ -39,7 +39,7 @@ impl RecordReader<'_> {
     /// What reading has found out.
     pub(crate) fn summary(&self) -> Summary {
         Summary {
-            records: self.records,
+            records: self.records_read(),
             user: self.container.user_metadata().to_vec(),
             warnings: self.container.warnings().to_vec(),
         }
@@ -53,6 +53,7 @@ impl RecordReader<'_> {
 
     /// The groups were read apart: nothing more comes, and what is known of the trace is what they found out.
     pub(crate) fn has_been_read(&mut self, summary: Summary) {
+        self.forget_ahead();
         self.records = summary.records;
         self.container.has_been_read(summary.user, summary.warnings);
         self.finished = true;

@@ -43,7 +43,7 @@ impl RecordReader<'_> {
     /// # Errors
     /// The first thing that is wrong with the trace, once the records before it were given.
     pub fn next_columns(&mut self, columns: &mut Columns) -> Result<bool> {
-        columns.begin(&self.format, self.records);
+        columns.begin(&self.format, self.records_read());
         let mut filler = self.filler.take().unwrap_or_default();
         let result = self.fill(columns, &mut filler);
         self.filler = Some(filler);

@@ -1,248 +1,416 @@
-//! How the records of one type are decoded now, and room for the values of one.
+//! How the records of one type are decoded now, and rows for their values.
 //!
-//! Where all leaves follow the formula, and nothing repeats, a record is decoded by a list of what it stores; leaves that store
-//! nothing and have no history keep the values they have in the room. Nothing is noted for other records before all of
-//! the record is decoded: where that is not possible nothing has happened, and the record can be decoded in another way.
+//! Where all leaves follow the formula, and nothing repeats, places are noted first, each in a row; then leaf by leaf is decoded for
+//! all rows, in a loop that has but one plan. What is the same number in all records stands in the rows already. Records whose leaves
+//! depend on others are decoded row by row.
 
-use super::view::{Span, Values};
-use crate::format::{ExprOp, LeafKind, Record, Step};
-use crate::row::{history, plain};
+use super::HEAD;
+use super::sequence::Sequence;
+use super::spans::Span;
+use super::view::What;
+use crate::format::{ExprOp, Leaf, LeafKind, Record, Step};
+use crate::row::plain;
 use crate::row_shaped::eight;
-use crate::state::{HISTORY, PREVIOUS, Plan, REFERENCED, SPECIAL, State};
+use crate::state::{HISTORY, LAST, PREVIOUS, Plan, REFERENCED, SPECIAL, State};
+
+/// Rows for a type that was met for the first time.
+const ROWS: usize = 8;
+
+/// Words that the rows of a type have at most, where that is more than [`ROWS`].
+const WORDS: usize = 2048;
+
+/// Records of more bytes, apart from byte arrays whose length they tell, are not decoded ahead.
+const BYTES: usize = 1 << 30;
 
 /// The records of one type in a section.
 #[derive(Debug, Default)]
 pub(super) struct Kind {
-    /// Room for one, if it is decoded by lists.
-    pub(super) values: Values,
-    way: Way,
-    /// The numbers of `segment`, if it is the only one.
-    fast: Vec<Fast>,
-    /// The leaf that tells the length of a byte array at the end, and a mask: 0 where there is none.
-    rest: (u8, u64),
-    /// What a record stores up to the first byte array whose length it tells, and behind it.
-    segment: Segment,
-    more: Vec<Segment>,
-    /// Cells to note values in, and the leaves whose values these are.
-    notes: Vec<(u8, u32)>,
+    pub(super) way: Way,
+    pub(super) lane: Lane,
+    /// By place.
+    pub(super) spans: Vec<Span>,
+    /// Leaves, and cells to note their values in.
+    pub(super) notes: Vec<(u8, u32)>,
+    shapes: Vec<Shape>,
+    tag_width: usize,
+    numbers: Vec<Number>,
+    sequence: Sequence,
+    /// What a row starts with.
+    template: Vec<u64>,
+    /// By word of a row: the same number stands there in all rows.
+    is_constant: Vec<bool>,
+    /// Constants that do not stand in all rows yet.
+    fresh: Vec<Fresh>,
+    /// Where its rows begin, and how many there are.
+    first: usize,
+    pub(super) rows: usize,
 }
 
-/// How a record is decoded.
+/// How records are decoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Way {
-    /// Leaf by leaf.
+pub(super) enum Way {
+    /// Leaf by leaf, by others.
     #[default]
     Apart,
-    /// By one segment of numbers, which nobody else looks at, and at most one byte array behind them. Each is the stored integer.
-    Stored,
-    /// The same, by the formula.
-    Formula,
-    /// By segments.
-    Segments,
+    /// For all rows at once.
+    Rows,
+    /// Row by row.
+    Sequence,
 }
 
-/// What lies at known distances.
-#[derive(Debug, Default)]
-struct Segment {
-    numbers: Vec<Number>,
-    /// Byte arrays of fixed length: leaf, distance, length.
-    arrays: Vec<(u8, usize, usize)>,
-    /// Bytes.
+/// Where the next record's row is, and what is needed to find the record behind it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Lane {
+    pub(super) tag: u32,
+    /// The row: where it begins, and, 32 bits up, how many places it has.
+    pub(super) entry: u64,
+    /// Words of a row.
+    stride: u64,
+    /// Bytes of a record but for a byte array at its end.
     fixed: usize,
-    /// A number goes by a cell.
-    has_history: bool,
-    /// A byte array behind it, and the leaf that tells its length.
-    rest: Option<(u8, u8)>,
+    /// Where the length of that byte array is, the mask to read it by, 0 where there is none, and the word of the row that it is noted
+    /// in.
+    length: usize,
+    mask: u64,
+    word: usize,
 }
 
-/// A number, where it lies, and how it is decoded.
+/// No tag of a record that is decoded ahead.
+const NO_TAG: u32 = u32::MAX;
+
+impl Lane {
+    /// Meets no record.
+    pub(super) const NONE: Self =
+        Self { tag: NO_TAG, entry: 0, stride: 0, fixed: usize::MAX >> 1, length: 0, mask: 0, word: 0 };
+
+    /// Whether it is of a type.
+    pub(super) fn is_some(&self) -> bool {
+        self.stride != 0
+    }
+
+    /// Notes a record's place. Gives its row, and where the next record begins; none where that is too near to the end, which is eight
+    /// bytes before the data's.
+    #[inline(always)]
+    pub(super) fn note(&mut self, data: &[u8], end: usize, at: usize, values: &mut [u64]) -> Option<(u64, usize)> {
+        let (entry, mut next) = (self.entry, at + self.fixed);
+        if next > end {
+            return None;
+        }
+        let row = row_of(entry).0;
+        if self.mask != 0 {
+            let length = u64::from_le_bytes(eight(data, at + self.length)?) & self.mask;
+            *values.get_mut(row + self.word)? = length;
+            // A branch that is foreseen: most often there is nothing.
+            if length != 0 {
+                next += usize::try_from(length).ok().filter(|&length| length <= end - next)?;
+            }
+        }
+        *values.get_mut(row)? = at as u64;
+        self.entry = entry + self.stride;
+        Some((entry, next))
+    }
+}
+
+/// Where a row begins, and how many places it has.
+#[allow(clippy::cast_possible_truncation, reason = "two numbers of 32 bits")]
+#[inline(always)]
+pub(super) fn row_of(entry: u64) -> (usize, usize) {
+    (entry as u32 as usize, (entry >> 32) as usize)
+}
+
+/// A number that is stored, or goes by the one before.
 #[derive(Clone, Copy, Debug)]
 struct Number {
-    leaf: u8,
+    /// From the beginning of the record.
     at: usize,
-    plan: Plan,
-}
-
-/// What of a [`Number`] is looked at without history.
-#[derive(Clone, Copy, Debug)]
-struct Fast {
+    /// Word of the row.
+    word: usize,
     mask: u64,
     sign: u64,
     base: u64,
-    at: u32,
-    leaf: u32,
+    /// The cell of the previous value, where that is added.
+    cell: Option<u32>,
 }
 
-impl Fast {
-    fn new(number: &Number) -> Self {
-        let Plan { mask, sign, base, .. } = number.plan;
-        // At most eight bytes for each of 255 numbers.
-        Self { mask, sign, base, at: u32::try_from(number.at).unwrap_or(u32::MAX), leaf: number.leaf.into() }
-    }
+/// What a leaf is by the DTD.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    Tag,
+    Number,
+    /// So many bytes.
+    Array(usize),
+    /// As many bytes as an earlier leaf says.
+    Counted(u8),
+    /// What is decoded leaf by leaf.
+    Other,
+}
+
+/// A constant that stands in the first rows only.
+#[derive(Clone, Copy, Debug)]
+struct Fresh {
+    word: usize,
+    value: u64,
+    rows: usize,
 }
 
 impl Kind {
-    /// Decodes by the plans in force from now on.
-    pub(super) fn learn(&mut self, place: (usize, u16), record: &Record, state: &State, position: usize) {
-        self.segment.clear();
-        self.more.clear();
-        self.notes.clear();
-        self.values.begin(place, record.tag);
-        let lists = self.learn_leaves(record, state, state.plans_of(position)).is_some();
-        self.way = if lists { Way::Segments } else { Way::Apart };
-        let Segment { numbers, arrays, has_history, rest, .. } = &self.segment;
-        if lists && arrays.is_empty() && !has_history && self.more.is_empty() && self.notes.is_empty() {
-            self.fast.clear();
-            self.fast.extend(numbers.iter().map(Fast::new));
-            let is_stored = self.fast.iter().all(|number| number.sign | number.base == 0);
-            self.way = if is_stored { Way::Stored } else { Way::Formula };
-            self.rest = rest.map_or((0, 0), |(_, length)| (length, u64::MAX));
-            if let Some((slot, length)) =
-                rest.and_then(|(leaf, n)| Some((self.values.spans.get_mut(usize::from(leaf))?, n)))
-            {
-                *slot = Span::rest(length);
-            }
+    pub(super) fn new(record: &Record, index: u16, position: u16, tag_width: u8) -> Self {
+        let mut template = vec![0; HEAD + record.leaves.len()];
+        for (slot, value) in template.iter_mut().zip([0, What::new(index, position).0, record.tag.into()]) {
+            *slot = value;
         }
+        let repeats = record.steps.iter().any(|step| matches!(step, Step::Repeat { .. }));
+        let shape = |(at, leaf): (usize, &Leaf)| match &leaf.kind {
+            _ if repeats => Shape::Other,
+            LeafKind::Tag if at == 0 => Shape::Tag,
+            LeafKind::Number { .. } => Shape::Number,
+            LeafKind::Array(length) => usize::try_from(*length).map_or(Shape::Other, Shape::Array),
+            LeafKind::Variable(program) => match **program {
+                [ExprOp::Leaf(length)] if usize::from(length) < at => Shape::Counted(length),
+                _ => Shape::Other,
+            },
+            LeafKind::Tag => Shape::Other,
+        };
+        let is_constant = vec![false; template.len()];
+        let lane = Lane { tag: record.tag, ..Lane::NONE };
+        let shapes: Vec<_> = record.leaves.iter().enumerate().map(shape).collect();
+        let spans = vec![Span::Number; shapes.len()];
+        Self { lane, template, is_constant, shapes, spans, tag_width: tag_width.into(), ..Self::default() }
     }
 
-    /// Nothing where the formula is not all, or not yet: a leaf that goes by another of its record.
-    fn learn_leaves(&mut self, record: &Record, state: &State, first: usize) -> Option<()> {
-        if record.steps.iter().any(|step| matches!(step, Step::Repeat { .. })) {
+    /// Decodes by the plans in force from now on, the first of which is that of the tag.
+    pub(super) fn learn(&mut self, record: &Record, state: &State, first: usize) {
+        let plans = first.checked_add(record.leaves.len()).and_then(|end| state.plans.get(first..end));
+        let plans = plans.unwrap_or_default();
+        self.way = if self.learn_rows(plans, state, first).is_some() {
+            Way::Rows
+        } else if self.learn_sequence(record, plans).is_some() {
+            Way::Sequence
+        } else {
+            self.notes.clear();
+            Way::Apart
+        };
+    }
+
+    /// None where records are not decoded for all rows at once.
+    fn learn_rows(&mut self, plans: &[Plan], state: &State, first: usize) -> Option<()> {
+        self.numbers.clear();
+        self.notes.clear();
+        if plans.len() != self.shapes.len() {
             return None;
         }
-        let mut segment = &mut self.segment;
-        for (leaf, declared) in (0..=u8::MAX).zip(record.leaves.iter()).skip(1) {
-            let plan = *state.plan(first + usize::from(leaf)).filter(|plan| !plan.is(SPECIAL))?;
-            match &declared.kind {
-                LeafKind::Tag => return None,
-                LeafKind::Number { .. } => {
-                    if plan.is(HISTORY) && self.notes.iter().any(|&(_, cell)| cell == plan.read) {
+        let mut lane = Lane { fixed: self.tag_width, length: 0, mask: 0, ..self.lane };
+        for (leaf, plan) in (0..=u8::MAX).zip(plans) {
+            let at = usize::from(leaf);
+            let word = HEAD + at;
+            match *self.shapes.get(at)? {
+                Shape::Number if plan.flags & !LAST == 0 && plan.mask == 0 => self.is_constant(word, plan.base),
+                Shape::Number => {
+                    let is_alone = plan.flags & (HISTORY | PREVIOUS) == 0
+                        || plan.is(HISTORY) && plan.read == plan.write && state.is_alone(first + at);
+                    // Nothing stands behind a byte array whose length differs from record to record.
+                    if plan.is(SPECIAL | REFERENCED) || !is_alone || lane.mask != 0 && plan.width > 0 {
                         return None;
                     }
-                    let is_constant = plan.mask == 0 && plan.history == 0;
-                    self.values.push_number(if is_constant { plan.base } else { 0 });
-                    if !is_constant {
-                        segment.numbers.push(Number { leaf, at: segment.fixed, plan });
-                        segment.has_history |= plan.is(HISTORY);
-                        segment.fixed += usize::from(plan.width);
-                    }
-                    self.notes.extend(plan.is(PREVIOUS).then_some((leaf, plan.write)));
-                    self.notes.extend(plan.is(REFERENCED).then_some((leaf, plan.last)));
+                    let cell = plan.is(HISTORY).then_some(plan.write);
+                    self.notes.extend(cell.map(|cell| (leaf, cell)));
+                    self.is_stored(word);
+                    let Plan { mask, sign, base, .. } = *plan;
+                    self.numbers.push(Number { at: lane.fixed, word, mask, sign, base, cell });
+                    lane.fixed += usize::from(plan.width);
                 }
-                LeafKind::Array(length) => {
-                    let length = usize::try_from(*length).ok()?;
-                    self.values.push_bytes(Span::new(0, 0));
-                    segment.arrays.push((leaf, segment.fixed, length));
-                    segment.fixed += length;
-                }
-                LeafKind::Variable(program) => {
-                    let [ExprOp::Leaf(length)] = **program else { return None };
-                    if length >= leaf || !self.values.spans.get(usize::from(length))?.is_number() {
+                Shape::Array(length) => {
+                    if lane.mask != 0 {
                         return None;
                     }
-                    self.values.push_bytes(Span::new(0, 0));
-                    segment.rest = Some((leaf, length));
-                    // Nothing is behind it, most often.
-                    if usize::from(leaf) + 1 < record.leaves.len() {
-                        self.more.push(Segment::default());
-                        segment = self.more.last_mut()?;
-                    }
+                    self.set_span(at, Span::At(lane.fixed, length));
+                    lane.fixed += length;
                 }
+                Shape::Counted(length) => {
+                    let span = self.counted(&mut lane, length)?;
+                    self.set_span(at, span);
+                }
+                Shape::Tag => self.is_constant(word, self.lane.tag.into()),
+                Shape::Other => return None,
             }
         }
+        if lane.fixed > BYTES {
+            return None;
+        }
+        self.is_constant(1, self.template.get(1).copied()?);
+        self.lane = lane;
         Some(())
     }
 
-    /// Decodes the record whose tag ends at a place, and gives where the next one begins. None where it is not decoded in
-    /// this way, or too near to the end of the data.
-    #[inline(always)]
-    pub(super) fn fill(&mut self, data: &[u8], at: usize, state: &mut State) -> Option<usize> {
-        if self.way == Way::Stored { self.fill_fast::<false>(data, at) } else { self.fill_apart(data, at, state) }
+    /// A byte array, as long as an earlier leaf says.
+    fn counted(&mut self, lane: &mut Lane, length: u8) -> Option<Span> {
+        let (word, distance) = (HEAD + usize::from(length), lane.fixed);
+        if self.shapes.get(usize::from(length)) != Some(&Shape::Number) {
+            return None;
+        }
+        if self.is_constant.get(word) == Some(&true) {
+            let length = usize::try_from(*self.template.get(word)?).ok()?;
+            if length > BYTES || lane.mask != 0 && length > 0 {
+                return None;
+            }
+            lane.fixed += length;
+            return Some(Span::At(distance, length));
+        }
+        let index = self.numbers.iter().rposition(|number| number.word == word)?;
+        let number = *self.numbers.get(index)?;
+        if lane.mask != 0 || number.sign | number.base != 0 || number.cell.is_some() {
+            return None;
+        }
+        (lane.length, lane.mask, lane.word) = (number.at, number.mask, word);
+        // It is read to find the next record.
+        self.numbers.remove(index);
+        Some(Span::Counted(distance, length))
+    }
+
+    fn set_span(&mut self, at: usize, span: Span) {
+        if let Some(slot) = self.spans.get_mut(at) {
+            *slot = span;
+        }
+        self.is_constant(HEAD + at, 0);
+    }
+
+    /// None where records are not decoded row by row.
+    fn learn_sequence(&mut self, record: &Record, plans: &[Plan]) -> Option<()> {
+        self.sequence.learn(record, plans)?;
+        (1..self.template.len()).for_each(|word| self.is_stored(word));
+        let constants = std::mem::take(&mut self.sequence.constants);
+        constants.iter().for_each(|&(leaf, value)| self.is_constant(HEAD + usize::from(leaf), value));
+        self.sequence.constants = constants;
+        self.is_constant(HEAD, record.tag.into());
+        self.notes.clone_from(&self.sequence.notes);
+        self.spans.clone_from(&self.sequence.spans);
+        Some(())
+    }
+
+    /// A word is the same number in all rows.
+    #[inline]
+    fn is_constant(&mut self, word: usize, value: u64) {
+        if self.is_constant.get(word) != Some(&true) || self.template.get(word) != Some(&value) {
+            self.set_constant(word, value);
+        }
     }
 
     #[inline(never)]
-    fn fill_apart(&mut self, data: &[u8], at: usize, state: &mut State) -> Option<usize> {
-        match self.way {
-            Way::Stored => self.fill_fast::<false>(data, at),
-            Way::Formula => self.fill_fast::<true>(data, at),
-            Way::Segments => self.fill_segments(data, at, &mut state.cells),
-            Way::Apart => None,
+    fn set_constant(&mut self, word: usize, value: u64) {
+        if let (Some(known), Some(is_constant)) = (self.template.get_mut(word), self.is_constant.get_mut(word)) {
+            (*known, *is_constant) = (value, true);
+            self.fresh.retain(|fresh| fresh.word != word);
+            self.fresh.push(Fresh { word, value, rows: 0 });
         }
     }
 
-    #[inline(always)]
-    fn fill_fast<const FORMULA: bool>(&mut self, data: &[u8], at: usize) -> Option<usize> {
-        let values = self.values.numbers.as_mut_slice();
-        let end = at + self.segment.fixed;
-        // Numbers are loaded eight bytes at a time, and one begins at the end at most.
-        if end > data.len().saturating_sub(8) {
+    /// A word is written anew in each row.
+    #[inline]
+    fn is_stored(&mut self, word: usize) {
+        if let Some(is_constant) = self.is_constant.get_mut(word).filter(|is_constant| **is_constant) {
+            *is_constant = false;
+            self.fresh.retain(|fresh| fresh.word != word);
+        }
+    }
+
+    /// Sees to it that there are `rows`, or as many as it has at most. The rows it had are given up.
+    pub(super) fn make_rows(&mut self, rows: usize, values: &mut Vec<u64>) -> Option<()> {
+        let stride = self.template.len();
+        let rows = rows.clamp(ROWS, (WORDS / stride).max(ROWS));
+        if rows <= self.rows {
+            return Some(());
+        }
+        let first = values.len();
+        // Entries count words in 32 bits.
+        u32::try_from(first + rows * stride).ok()?;
+        (0..rows).for_each(|_| values.extend_from_slice(&self.template));
+        (self.first, self.rows) = (first, rows);
+        self.fresh.clear();
+        self.lane.stride = stride as u64;
+        self.lane.entry = first as u64 | ((stride - HEAD) as u64) << 32;
+        Some(())
+    }
+
+    /// Whether no row is in use.
+    pub(super) fn is_empty(&self) -> bool {
+        row_of(self.lane.entry).0 == self.first
+    }
+
+    /// Whether all rows are in use.
+    pub(super) fn is_full(&self) -> bool {
+        row_of(self.lane.entry).0 >= self.first + self.rows * self.template.len()
+    }
+
+    /// Decodes the record at a place at once. Gives its row, and where the next record begins.
+    pub(super) fn decode(
+        &mut self,
+        data: &[u8],
+        at: usize,
+        tag_width: usize,
+        values: &mut [u64],
+        spans: &mut Vec<Span>,
+        cells: &mut [u64],
+    ) -> Option<(u64, usize)> {
+        let (entry, own) = (self.lane.entry, spans.len());
+        let (first, length) = row_of(entry);
+        let row = values.get_mut(first..first + HEAD + length)?;
+        for fresh in &self.fresh {
+            *row.get_mut(fresh.word)? = fresh.value;
+        }
+        let next = self.sequence.fill(data, at, at + tag_width, row, spans, cells);
+        let (Some(next), [start, what, ..]) = (next, row) else {
+            spans.truncate(own);
             return None;
-        }
-        for number in &self.fast {
-            let raw = u64::from_le_bytes(eight(data, at + number.at as usize)?) & number.mask;
-            let value =
-                if FORMULA { (raw ^ number.sign).wrapping_sub(number.sign).wrapping_add(number.base) } else { raw };
-            *values.get_mut(number.leaf as usize)? = value;
-        }
-        let (length, mask) = self.rest;
-        let length = values.get(usize::from(length))? & mask;
-        // A branch that is foreseen: most often there is nothing.
-        if length == 0 {
-            return Some(end);
-        }
-        let length = usize::try_from(length).ok().filter(|&length| length <= data.len() - end)?;
-        Some(end + length)
+        };
+        let constant = self.template.get(1).copied().unwrap_or(0);
+        (*start, *what) = (at as u64, What(constant).with_spans(own).0);
+        self.lane.entry += self.lane.stride;
+        Some((entry, next))
     }
 
-    fn fill_segments(&mut self, data: &[u8], mut at: usize, cells: &mut [u64]) -> Option<usize> {
-        let values = self.values.numbers.as_mut_slice();
-        let spans = self.values.spans.as_mut_slice();
-        for segment in std::iter::once(&self.segment).chain(&self.more) {
-            let end = at + segment.fixed;
-            let here = data.get(at..end + 8)?;
-            if segment.has_history {
-                for number in &segment.numbers {
-                    let value = number.decode(here)?.wrapping_add(history(&number.plan, cells));
-                    *values.get_mut(usize::from(number.leaf))? = value;
+    /// Decodes the leaves of the records that were noted, and begins with the first row again.
+    pub(super) fn decode_rows(&mut self, data: &[u8], values: &mut [u64], cells: &mut [u64]) {
+        let end = row_of(self.lane.entry).0;
+        let Some(rows) = values.get_mut(self.first..end).filter(|rows| !rows.is_empty()) else { return };
+        let stride = self.template.len();
+        self.lane.entry = self.first as u64 | ((stride - HEAD) as u64) << 32;
+        if !self.fresh.is_empty() {
+            let count = rows.len() / stride;
+            for Fresh { word, value, rows: filled } in &mut self.fresh {
+                for row in rows.chunks_exact_mut(stride).skip(*filled) {
+                    row.get_mut(*word).into_iter().for_each(|slot| *slot = *value);
                 }
+                *filled = count.max(*filled);
+            }
+        }
+        if self.way != Way::Rows {
+            return;
+        }
+        for &Number { at, word, mask, sign, base, cell } in &self.numbers {
+            if let Some(cell) = cell.and_then(|cell| cells.get_mut(cell as usize)) {
+                column(rows, stride, data, at, word, |raw| {
+                    *cell = cell.wrapping_add((raw & mask ^ sign).wrapping_sub(sign).wrapping_add(base));
+                    *cell
+                });
+            } else if sign | base == 0 {
+                column(rows, stride, data, at, word, |raw| raw & mask);
             } else {
-                for number in &segment.numbers {
-                    *values.get_mut(usize::from(number.leaf))? = number.decode(here)?;
-                }
-            }
-            for &(leaf, distance, length) in &segment.arrays {
-                *spans.get_mut(usize::from(leaf))? = Span::new(at + distance, length);
-            }
-            at = end;
-            if let Some((leaf, length)) = segment.rest {
-                let length = usize::try_from(*values.get(usize::from(length))?).ok()?;
-                if length > data.len() - end {
-                    return None;
-                }
-                *spans.get_mut(usize::from(leaf))? = Span::new(end, length);
-                at += length;
+                let plan = Plan { mask, sign, base, ..Plan::default() };
+                column(rows, stride, data, at, word, |raw| plain(raw & mask, &plan));
             }
         }
-        for &(leaf, cell) in &self.notes {
-            *cells.get_mut(cell as usize)? = *values.get(usize::from(leaf))?;
-        }
-        Some(at)
     }
 }
 
-impl Segment {
-    fn clear(&mut self) {
-        self.numbers.clear();
-        self.arrays.clear();
-        (self.fixed, self.has_history, self.rest) = (0, false, None);
-    }
-}
-
-impl Number {
-    /// Its value but for history.
-    #[inline(always)]
-    fn decode(&self, here: &[u8]) -> Option<u64> {
-        let eight = eight(here, self.at)?;
-        Some(plain(u64::from_le_bytes(eight) & self.plan.mask, &self.plan))
+/// Decodes one leaf of all rows.
+#[inline(always)]
+fn column(rows: &mut [u64], stride: usize, data: &[u8], at: usize, word: usize, mut decode: impl FnMut(u64) -> u64) {
+    for row in rows.chunks_exact_mut(stride) {
+        #[allow(clippy::cast_possible_truncation, reason = "a place in memory")]
+        let start = row.first().copied().unwrap_or(0) as usize;
+        let raw = eight(data, start + at).map_or(0, u64::from_le_bytes);
+        if let Some(slot) = row.get_mut(word) {
+            *slot = decode(raw);
+        }
     }
 }

@@ -1,82 +1,77 @@
 //! Records by their values, for readers that know no types: one at a time, or in a loop.
 
+mod ahead;
+mod apart;
 mod kind;
+mod sequence;
+mod spans;
 mod view;
 
 pub use view::{Item, RecordView};
 
-use super::run::{Run, tag};
+use super::run::Run;
 use super::{Event, Pending, RecordReader};
-use crate::container::Order;
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::{Format, METADATA, Step};
-use crate::grade::{VIEWS, bit};
-use crate::row::{ContentRow, Row, Stopped};
-use crate::state::State;
-use kind::Kind;
+use ahead::{Ahead, SectionKinds};
+use apart::Apart;
+use kind::row_of;
+use spans::Span;
 use std::ops::ControlFlow;
-use view::{Span, Values};
+use view::{Head, What};
 
-/// How the data records of all sections are decoded, and the one that was decoded last.
+/// Words of a row before its values.
+const HEAD: usize = 2;
+
+/// How the data records of all sections are decoded, and those that were decoded last.
 #[derive(Debug, Default)]
 pub(super) struct Kinds {
     /// By section.
     sections: Vec<SectionKinds>,
-    /// Room for a record that is decoded leaf by leaf.
-    apart: Values,
+    /// Of the records that were decoded last.
+    section: usize,
+    ahead: Ahead,
+    apart: Apart,
 }
 
-#[derive(Debug, Default)]
-struct SectionKinds {
-    /// The position of a record in the section by its tag, for tags under 256.
-    by_tag: Option<Box<[u16; 256]>>,
-    /// By position.
-    kinds: Vec<Kind>,
-    /// Some that were met.
-    usual: [Usual; 3],
-    /// How many records were of others, since one was put there.
-    others: u32,
+/// The data record that comes next.
+enum Next {
+    /// Its row.
+    Ahead(u64),
+    /// It was decoded leaf by leaf.
+    Apart,
 }
-
-/// A type of record that comes often. Its tag is compared, where others are looked up: a branch can be foreseen, so that
-/// the next record can be found before the tag of this one is there.
-#[derive(Clone, Copy, Debug, Default)]
-struct Usual {
-    tag: u32,
-    position: usize,
-}
-
-/// Of so many records of unusual types the last one's becomes usual.
-const OFTEN: u32 = 1024;
-
-/// No position of a record: [`Kinds`] has none there.
-const NONE: u16 = u16::MAX;
 
 impl RecordReader<'_> {
     /// The next data record; `None` at the end, and after an error. Comments, metadata and the like are gone over.
     ///
     /// # Errors
     /// The first thing that is wrong with the trace; nothing comes after it.
-    #[inline]
+    #[inline(always)]
     pub fn next_record(&mut self) -> Result<Option<RecordView<'_>>> {
-        // SAFETY: what this gives is returned; where it gives nothing, nothing of it is left.
-        if let Some(view) = unsafe { self.once_more() }.plain_view() {
-            return Ok(Some(view));
-        }
-        let offset = self.next_apart()?;
-        Ok(offset.map(|offset| self.view_apart(offset)))
+        let entry = match self.kinds.ahead.step() {
+            Some(entry) => entry,
+            None => match self.go_on()? {
+                Some(Next::Ahead(entry)) => entry,
+                Some(Next::Apart) => return Ok(Some(self.view_apart())),
+                None => return Ok(None),
+            },
+        };
+        Ok(Some(self.view(entry)))
     }
 
     /// The next data record, where it comes without ado: no comment, no metadata, no event.
     #[cfg(feature = "dynamic")]
     #[inline]
     pub(crate) fn plain_record(&mut self) -> Result<Option<RecordView<'_>>> {
-        // SAFETY: what this gives is returned; where it gives nothing, nothing of it is left.
-        if let Some(view) = unsafe { self.once_more() }.plain_view() {
-            return Ok(Some(view));
-        }
-        let offset = self.plain_apart()?;
-        Ok(offset.map(|offset| self.view_apart(offset)))
+        let entry = match self.kinds.ahead.step() {
+            Some(entry) => entry,
+            None => match self.plain_next()? {
+                Some(Next::Ahead(entry)) => entry,
+                Some(Next::Apart) => return Ok(Some(self.view_apart())),
+                None => return Ok(None),
+            },
+        };
+        Ok(Some(self.view(entry)))
     }
 
     /// Gives each data record that is left to `each`: faster than one by one.
@@ -105,8 +100,8 @@ impl RecordReader<'_> {
             // One step, of whatever kind: behind metadata records may come as fast as before.
             match self.next_event()? {
                 Some(Event::Record(_)) => {
-                    let offset = self.decode_announced()?;
-                    each(self.view_apart(offset))?;
+                    self.decode_announced()?;
+                    each(self.view_apart())?;
                 }
                 Some(_) => {}
                 None => return Ok(()),
@@ -131,8 +126,9 @@ impl RecordReader<'_> {
 
     #[inline(always)]
     fn run_views<E: From<Error>>(&mut self, each: &mut impl FnMut(RecordView<'_>) -> Result<(), E>) -> Result<(), E> {
+        self.settle();
         let mut kinds = std::mem::take(&mut self.kinds);
-        let run = self.run(|section, run| kinds.run(section, run, each));
+        let run = self.run(|_, run| kinds.run(run, each));
         self.kinds = kinds;
         match run {
             Some(ControlFlow::Break(error)) => Err(error),
@@ -141,253 +137,207 @@ impl RecordReader<'_> {
         }
     }
 
-    /// The next data record where it comes without ado, and is decoded by lists.
-    #[inline(always)]
-    fn plain_view(&mut self) -> Option<RecordView<'_>> {
-        if !self.is_idle() {
-            return None;
+    /// Goes back to behind the last record that was given, where others were decoded ahead.
+    #[inline]
+    pub(super) fn settle(&mut self) {
+        if std::mem::take(&mut self.is_ahead) {
+            self.settle_ahead();
         }
-        let current = self.current.as_mut().filter(|current| !current.is_element)?;
-        let data = self.container.bytes(&current.content);
-        let state = self.states.get_mut(current.section)?;
-        if state.grades.has_changed(VIEWS) {
-            self.kinds.refresh(&self.format, state, self.order);
-        }
-        let (start, width) = (current.position, usize::from(self.format.tag_width));
-        let kinds = self.kinds.sections.get_mut(current.section)?;
-        let (position, end) = kinds.fill(tag(data, start, width, self.order)?, data, start + width, state);
-        current.position = end?;
-        current.found += 1;
-        self.records += 1;
-        Some(RecordView::new(&kinds.kinds.get(position)?.values, data, end?, current.base + start as u64))
     }
 
-    /// The place of the next data record, which is decoded leaf by leaf.
     #[inline(never)]
-    fn next_apart(&mut self) -> Result<Option<u64>> {
-        if let Some(offset) = self.plain_apart()? {
-            return Ok(Some(offset));
-        }
+    fn settle_ahead(&mut self) {
+        let Some(current) = &mut self.current else { return };
+        let Some(state) = self.states.get_mut(current.section) else { return };
+        let (position, count) = self.kinds.settle(state);
+        current.position = position;
+        current.found += count as u64;
+        self.records += count as u64;
+    }
+
+    /// Forgets what was decoded ahead.
+    pub(super) fn forget_ahead(&mut self) {
+        self.is_ahead = false;
+        self.kinds.ahead.clear();
+    }
+
+    /// How many of the records that were decoded ahead were given.
+    pub(super) fn given_ahead(&self) -> u64 {
+        if self.is_ahead { self.kinds.ahead.next as u64 } else { 0 }
+    }
+
+    /// Where the last record that was given ends, if others were decoded ahead.
+    pub(super) fn position_ahead(&self) -> Option<usize> {
+        self.is_ahead.then(|| self.kinds.ahead.position())
+    }
+
+    /// The next data record, metadata and all gone over, where none is left that was decoded ahead.
+    #[inline(never)]
+    fn go_on(&mut self) -> Result<Option<Next>> {
         loop {
+            if let Some(next) = self.plain_next()? {
+                return Ok(Some(next));
+            }
+            if self.apply_metadata() {
+                continue;
+            }
             match self.next_event()? {
-                Some(Event::Record(_)) => return self.decode_announced().map(Some),
+                Some(Event::Record(_)) => return self.decode_announced().map(|()| Some(Next::Apart)),
                 Some(_) => {}
                 None => return Ok(None),
             }
         }
     }
 
-    /// Its place where it comes without ado.
+    /// The same, where it comes without ado.
     #[inline(never)]
-    fn plain_apart(&mut self) -> Result<Option<u64>> {
+    fn plain_next(&mut self) -> Result<Option<Next>> {
+        self.settle();
+        if !self.is_idle() {
+            return Ok(None);
+        }
+        if self.look_ahead() {
+            self.is_ahead = true;
+            return Ok(self.kinds.ahead.step().map(Next::Ahead));
+        }
         if !self.is_plain() {
             return Ok(None);
         }
         let mut apart = std::mem::take(&mut self.kinds.apart);
-        let offset = self.start_run().and_then(|(mut run, mut end)| {
-            let (start, width) = (run.position, usize::from(run.format.tag_width));
-            let listed = run.state.listed(tag(run.data, start, width, run.order)?)?;
-            let decoded = run.decode_apart(listed.position.into(), start + width, &mut apart);
-            let offset = run.base + start as u64;
-            end.tell(run.position, 1, decoded.is_err());
-            decoded.is_ok().then_some(offset)
-        });
-        self.kinds.apart = apart;
-        if offset.is_some() { Ok(offset) } else { self.stopped().map_or(Ok(None), Err) }
+        let (mut is_decoded, mut section) = (false, 0);
+        if let Some((mut run, mut end)) = self.start_run() {
+            let decoded = apart.read_next(&mut run);
+            end.tell(run.position, run.count, decoded == Some(false));
+            (is_decoded, section) = (decoded == Some(true), run.state.section);
+        }
+        (self.kinds.apart, self.kinds.section) = (apart, section);
+        if is_decoded { Ok(Some(Next::Apart)) } else { self.stopped().map_or(Ok(None), Err) }
     }
 
-    /// Decodes the record that was announced, leaf by leaf, and gives its place.
+    /// Decodes what comes next.
+    fn look_ahead(&mut self) -> bool {
+        let Some(current) = self.current.as_ref().filter(|current| !current.is_element) else { return false };
+        let Some(state) = self.states.get_mut(current.section) else { return false };
+        let data = self.container.bytes(&current.content);
+        self.kinds.look_ahead(&self.format, data, current.position, state, self.order)
+    }
+
+    /// Applies metadata that comes next. False where there is none that is as it should be.
+    fn apply_metadata(&mut self) -> bool {
+        if !self.is_idle() {
+            return false;
+        }
+        let Some((mut run, mut end)) = self.start_run() else { return false };
+        let is_applied = run.apply_metadata().is_some();
+        end.tell(run.position, 0, false);
+        is_applied
+    }
+
+    /// Decodes the record that was announced, leaf by leaf.
     #[inline(never)]
-    fn decode_announced(&mut self) -> Result<u64> {
+    fn decode_announced(&mut self) -> Result<()> {
         let none = Error::at(0, ErrorKind::Usage("no record is waiting to be decoded"));
-        let Pending { section, start, record, .. } = self.pending.ok_or(none)?;
-        let offset = self.current.as_ref().map_or(0, |current| current.base) + start as u64;
+        let Pending { section, record, .. } = self.pending.ok_or(none)?;
         let mut apart = std::mem::take(&mut self.kinds.apart);
-        let decoded = self.decode(|row| Ok(apart.read((section, record), row)?));
-        self.kinds.apart = apart;
-        decoded.map(|()| offset)
+        let decoded = self.decode(|row| Ok(apart.read(record, row)?));
+        (self.kinds.apart, self.kinds.section) = (apart, section);
+        decoded
+    }
+
+    /// The record in a row.
+    #[inline(always)]
+    fn view(&self, entry: u64) -> RecordView<'_> {
+        let (data, base) = self.part();
+        self.kinds.view(entry, data, base)
     }
 
     /// The record that was decoded last, leaf by leaf.
-    fn view_apart(&self, offset: u64) -> RecordView<'_> {
-        let data = self.current.as_ref().map_or(&[][..], |current| self.container.bytes(&current.content));
-        let end = self.current.as_ref().map_or(0, |current| current.position);
-        RecordView::new(&self.kinds.apart, data, end, offset)
+    fn view_apart(&self) -> RecordView<'_> {
+        let (data, base) = self.part();
+        self.kinds.view_apart(data, base)
+    }
+
+    /// The content of the part in hand, and what stands before it.
+    #[inline(always)]
+    fn part(&self) -> (&[u8], u64) {
+        let current = self.current.as_ref();
+        current.map_or((&[], 0), |current| (self.container.bytes(&current.content), current.base))
     }
 }
 
 impl Kinds {
     /// Gives the records that come next to `each`. What stops it is told when the run ends.
     #[inline(always)]
-    fn run<E>(
-        &mut self,
-        section: usize,
-        run: &mut Run<'_>,
-        each: &mut impl FnMut(RecordView<'_>) -> Result<(), E>,
-    ) -> ControlFlow<E> {
-        if run.state.grades.has_changed(VIEWS) {
-            self.refresh(run.format, run.state, run.order);
-        }
-        let Self { sections, apart } = self;
-        let Some(section) = sections.get_mut(section) else { return ControlFlow::Continue(()) };
-        let (data, base, width) = (run.data, run.base, usize::from(run.format.tag_width));
-        let (mut at, mut count) = (run.position, 0);
-        let flow = loop {
-            let Some(tag) = tag(data, at, width, run.order) else { break ControlFlow::Continue(()) };
-            let (position, next) = section.fill(tag, data, at + width, run.state);
-            let Some(kind) = section.kinds.get(position) else { break ControlFlow::Continue(()) };
-            let offset = base + at as u64;
-            let view = match next {
-                Some(next) => {
-                    at = next;
-                    &kind.values
-                }
-                None => {
-                    run.position = at;
-                    if run.decode_apart(position, at + width, apart).is_err() {
-                        break ControlFlow::Continue(());
+    fn run<E>(&mut self, run: &mut Run<'_>, each: &mut impl FnMut(RecordView<'_>) -> Result<(), E>) -> ControlFlow<E> {
+        loop {
+            if self.look_ahead(run.format, run.data, run.position, run.state, run.order) {
+                let mut result = Ok(());
+                let mut given = 0;
+                for &entry in &self.ahead.entries {
+                    given += 1;
+                    result = each(self.view(entry, run.data, run.base));
+                    if result.is_err() {
+                        break;
                     }
-                    at = run.position;
-                    &*apart
                 }
-            };
-            count += 1;
-            if let Err(error) = each(RecordView::new(view, data, at, offset)) {
-                break ControlFlow::Break(error);
-            }
-        };
-        run.position = at;
-        run.count += count;
-        flow
-    }
-
-    /// Learns the plans of a section that have changed.
-    #[cold]
-    #[inline(never)]
-    fn refresh(&mut self, format: &Format, state: &mut State, order: Order) {
-        if self.sections.len() < format.sections.len() {
-            self.sections.resize_with(format.sections.len(), SectionKinds::default);
-        }
-        let changed = state.grades.take_changed(VIEWS);
-        let index = state.section;
-        let (Some(kinds), Some(section)) = (self.sections.get_mut(index), format.sections.get(index)) else { return };
-        let is_new = kinds.kinds.is_empty();
-        if is_new {
-            kinds.by_tag = Some(Box::new([NONE; 256]));
-            kinds.kinds.resize_with(section.records.len(), Kind::default);
-            kinds.usual = [Usual { tag: u32::MAX, position: usize::MAX }; 3];
-        }
-        for (position, (&record, kind)) in section.records.iter().zip(&mut kinds.kinds).enumerate() {
-            let is_changed = is_new || changed & bit(position) != 0 || position >= 64 && changed == u64::MAX;
-            let Some(known) = format.records.get(usize::from(record)).filter(|_| is_changed && record > METADATA)
-            else {
-                continue;
-            };
-            if let Some(slot) = kinds.by_tag.as_mut().and_then(|by_tag| by_tag.get_mut(known.tag as usize)) {
-                *slot = u16::try_from(position).unwrap_or(NONE);
-            }
-            // Big-endian integers are decoded leaf by leaf.
-            if order == Order::Little {
-                kind.learn((index, record), known, state, position);
-            }
-        }
-    }
-}
-
-impl SectionKinds {
-    /// Decodes the record with this tag, which ends at a place. Gives its position, and where the next one begins, if it could be
-    /// decoded by lists.
-    #[inline(always)]
-    fn fill(&mut self, tag: u32, data: &[u8], at: usize, state: &mut State) -> (usize, Option<usize>) {
-        let [a, b, c] = self.usual;
-        // Not one place for all: it would be found by a calculation with the tag.
-        if tag == a.tag {
-            (a.position, self.fill_kind(a.position, data, at, state))
-        } else if tag == b.tag {
-            (b.position, self.fill_kind(b.position, data, at, state))
-        } else if tag == c.tag {
-            (c.position, self.fill_kind(c.position, data, at, state))
-        } else {
-            self.fill_other(tag, data, at, state)
-        }
-    }
-
-    #[inline(always)]
-    fn fill_kind(&mut self, position: usize, data: &[u8], at: usize, state: &mut State) -> Option<usize> {
-        match self.kinds.get_mut(position) {
-            Some(kind) => kind.fill(data, at, state),
-            None => None,
-        }
-    }
-
-    #[inline(never)]
-    fn fill_other(&mut self, tag: u32, data: &[u8], at: usize, state: &mut State) -> (usize, Option<usize>) {
-        let position = self.position(tag, state);
-        let Some(kind) = self.kinds.get_mut(position) else { return (position, None) };
-        let free = self.usual.iter().position(|usual| usual.position == usize::MAX);
-        self.others = self.others.wrapping_add(1);
-        let turn = (self.others / OFTEN) as usize % self.usual.len();
-        let slot = free.or(self.others.is_multiple_of(OFTEN).then_some(turn));
-        if let Some(slot) = slot.and_then(|slot| self.usual.get_mut(slot)) {
-            *slot = Usual { tag, position };
-        }
-        (position, kind.fill(data, at, state))
-    }
-
-    /// The position of the data record with this tag; one where there is none.
-    #[inline(always)]
-    fn position(&self, tag: u32, state: &State) -> usize {
-        match self.by_tag.as_ref().and_then(|by_tag| by_tag.get(tag as usize)) {
-            Some(&position) => position.into(),
-            None => state.listed(tag).filter(|listed| listed.record > METADATA).map_or(NONE, |l| l.position).into(),
-        }
-    }
-}
-
-impl<'r> Run<'r> {
-    /// Decodes the next record, whose tag ends at a place, leaf by leaf.
-    #[inline(never)]
-    fn decode_apart(&mut self, position: usize, at: usize, values: &mut Values) -> Result<(), Stopped> {
-        let section = self.state.section;
-        let listed = self.format.sections.get(section).and_then(|s| s.records.get(position));
-        let record = listed.copied().ok_or(Stopped(()))?;
-        let first = self.state.plans_of(position);
-        let mut row = self.row(record, first, at).ok_or(Stopped(()))?;
-        let read = values.read((section, record), &mut row).and_then(|()| row.finish());
-        let at = row.position;
-        self.position = at;
-        read
-    }
-}
-
-impl Values {
-    /// Takes the values of a record whose tag was read.
-    fn read(&mut self, place: (usize, u16), row: &mut ContentRow<'_, '_>) -> Result<(), Stopped> {
-        self.begin(place, row.record.tag);
-        self.steps(row, row.record.steps.get(1..).unwrap_or_default(), 1)
-    }
-
-    /// Repetitions nest at most 32 deep (spec 3.5), so this recursion is bounded.
-    fn steps(&mut self, row: &mut ContentRow<'_, '_>, steps: &[Step], offset: usize) -> Result<(), Stopped> {
-        let mut at = 0;
-        while let Some(step) = steps.get(at) {
-            at += 1;
-            match *step {
-                Step::Number(leaf) => self.push_number(row.number(leaf)?),
-                Step::Bytes(leaf) => {
-                    let len = row.bytes(leaf)?.len();
-                    self.push_bytes(Span::new(row.position - len, len));
+                self.ahead.next = given;
+                let (position, count) = self.settle(run.state);
+                run.position = position;
+                run.count += count as u64;
+                if let Err(error) = result {
+                    return ControlFlow::Break(error);
                 }
-                Step::Repeat { count, end } => {
-                    let end = usize::from(end).saturating_sub(offset).max(at);
-                    let body = steps.get(at..end).unwrap_or_default();
-                    for _ in 0..row.items(row.last(count))? {
-                        self.steps(row, body, offset + at)?;
-                    }
-                    at = end;
+            } else {
+                self.section = run.state.section;
+                if self.apart.read_next(run) != Some(true) {
+                    return ControlFlow::Continue(());
+                }
+                if let Err(error) = each(self.view_apart(run.data, run.base)) {
+                    return ControlFlow::Break(error);
                 }
             }
         }
-        Ok(())
+    }
+
+    /// The record in a row.
+    #[inline(always)]
+    fn view<'t>(&'t self, entry: u64, data: &'t [u8], base: u64) -> RecordView<'t> {
+        let (first, length) = row_of(entry);
+        let values = self.ahead.values.as_slice();
+        let numbers = values.get(first + HEAD..first + HEAD + length).unwrap_or_default();
+        let word = |at: usize| values.get(first + at).copied().unwrap_or(0);
+        RecordView { numbers, kinds: self, data, base, head: Head { start: word(0), what: What(word(1)) } }
+    }
+
+    /// The record that was decoded last, leaf by leaf.
+    #[inline]
+    fn view_apart<'t>(&'t self, data: &'t [u8], base: u64) -> RecordView<'t> {
+        RecordView { numbers: &self.apart.numbers, kinds: self, data, base, head: self.apart.head }
+    }
+
+    /// Where the bytes of a record lie, by place.
+    #[inline]
+    fn spans(&self, what: What) -> &[Span] {
+        if what.position() == What::APART {
+            return &self.apart.spans;
+        }
+        let kinds = self.sections.get(self.section).map_or(&[][..], |section| &section.kinds);
+        kinds.get(usize::from(what.position())).map_or(&[], |kind| &kind.spans)
+    }
+
+    /// How far from a record's beginning a span lies, and how long it is; none of a number.
+    #[inline]
+    fn resolve(&self, span: Span, what: What, numbers: &[u64]) -> Option<(usize, usize)> {
+        match span {
+            Span::Number => None,
+            Span::At(distance, length) => Some((distance, length)),
+            Span::Counted(distance, place) => {
+                Some((distance, usize::try_from(*numbers.get(usize::from(place))?).ok()?))
+            }
+            Span::Own(index) => match *self.ahead.spans.get(what.spans() + index)? {
+                Span::At(distance, length) => Some((distance, length)),
+                _ => None,
+            },
+        }
     }
 }

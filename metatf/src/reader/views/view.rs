@@ -1,19 +1,67 @@
 //! A record by its values, as long as its reader does not go on.
 
+use super::Kinds;
+use super::spans::Span;
 use crate::reader::At;
 use std::fmt;
 
-/// A data record of any format. Its values lie in memory that the next record uses again.
+/// A data record of any format. Its values lie in memory that later records use again.
 ///
 /// Its *places* are its leaves in the order of its bytes, the tag first, those of a repetition as often as they occur: where nothing
 /// repeats, the place of a leaf is its index.
 #[derive(Clone, Copy)]
 pub struct RecordView<'t> {
-    values: &'t Values,
-    data: &'t [u8],
-    /// Where it ends in the data.
-    end: usize,
-    offset: u64,
+    pub(super) numbers: &'t [u64],
+    pub(super) kinds: &'t Kinds,
+    pub(super) data: &'t [u8],
+    /// What stands before the data in its section, or in the file.
+    pub(super) base: u64,
+    pub(super) head: Head,
+}
+
+/// What a record is, beside its values.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Head {
+    /// Where it begins in the data.
+    pub(super) start: u64,
+    pub(super) what: What,
+}
+
+/// What a record is, in one number, as it stands before the values of a record that was decoded ahead.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct What(pub(super) u64);
+
+impl What {
+    /// The position of a record that was decoded leaf by leaf.
+    pub(super) const APART: u16 = u16::MAX;
+
+    /// A record by its index in the format, and its position in the section.
+    pub(super) fn new(record: u16, position: u16) -> Self {
+        Self(u64::from(record) | u64::from(position) << 16)
+    }
+
+    /// The same, where its first span lies among those that differ from record to record.
+    #[inline]
+    pub(super) fn with_spans(self, first: usize) -> Self {
+        Self(self.0 | (first as u64) << 32)
+    }
+
+    #[allow(clippy::cast_possible_truncation, reason = "the part of it that holds the record")]
+    #[inline(always)]
+    pub(super) fn record(self) -> u16 {
+        self.0 as u16
+    }
+
+    #[allow(clippy::cast_possible_truncation, reason = "the part of it that holds the position")]
+    #[inline(always)]
+    pub(super) fn position(self) -> u16 {
+        (self.0 >> 16) as u16
+    }
+
+    #[inline(always)]
+    pub(super) fn spans(self) -> usize {
+        (self.0 >> 32) as usize
+    }
 }
 
 /// What stands at a place of a [`RecordView`].
@@ -25,96 +73,26 @@ pub enum Item<'t> {
     Bytes(&'t [u8]),
 }
 
-/// The values of a record.
-#[derive(Debug, Default)]
-pub(super) struct Values {
-    pub(super) section: usize,
-    pub(super) record: u16,
-    /// By place; 0 for a byte array.
-    pub(super) numbers: Vec<u64>,
-    /// By place: where a byte array lies in the part.
-    pub(super) spans: Vec<Span>,
-}
-
-/// Where the bytes of a place lie.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Span {
-    start: usize,
-    len: usize,
-}
-
-impl Span {
-    /// A place with a number.
-    const NUMBER: usize = usize::MAX;
-    /// A place with the bytes at the end of the record.
-    const REST: usize = usize::MAX - 1;
-
-    /// The bytes at the end of the record, as many as the number at a place says.
-    pub(super) fn rest(length: u8) -> Self {
-        Self { start: Self::REST, len: length.into() }
-    }
-
-    #[inline(always)]
-    pub(super) fn new(start: usize, len: usize) -> Self {
-        Self { start, len }
-    }
-
-    #[inline(always)]
-    pub(super) fn is_number(self) -> bool {
-        self.start == Self::NUMBER
-    }
-}
-
-impl Values {
-    /// Adds a place with a number.
-    #[inline]
-    pub(super) fn push_number(&mut self, value: u64) {
-        self.numbers.push(value);
-        self.spans.push(Span { start: Span::NUMBER, len: 0 });
-    }
-
-    /// Adds a place with bytes.
-    #[inline]
-    pub(super) fn push_bytes(&mut self, span: Span) {
-        self.numbers.push(0);
-        self.spans.push(span);
-    }
-
-    /// Empties it, for a record.
-    #[inline]
-    pub(super) fn begin(&mut self, (section, record): (usize, u16), tag: u32) {
-        (self.section, self.record) = (section, record);
-        self.numbers.clear();
-        self.spans.clear();
-        self.push_number(tag.into());
-    }
-}
-
 impl<'t> RecordView<'t> {
-    #[inline(always)]
-    pub(super) fn new(values: &'t Values, data: &'t [u8], end: usize, offset: u64) -> Self {
-        Self { values, data, end, offset }
-    }
-
     /// Index of its section in the format.
     #[inline]
     #[must_use]
     pub fn section(&self) -> usize {
-        self.values.section
+        self.kinds.section
     }
 
     /// Its index in the records of the format.
     #[inline]
     #[must_use]
     pub fn record(&self) -> u16 {
-        self.values.record
+        self.head.what.record()
     }
 
     /// Where it stands.
     #[inline]
     #[must_use]
     pub fn at(&self) -> At {
-        At { section: self.values.section, record: self.values.record, offset: self.offset }
+        At { section: self.section(), record: self.record(), offset: self.base + self.head.start }
     }
 
     /// How many places it has, the tag among them.
@@ -122,50 +100,47 @@ impl<'t> RecordView<'t> {
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
-        self.values.numbers.len()
+        self.numbers.len()
     }
 
     /// Its numbers by place, the tag first; 0 where bytes stand.
     #[inline]
     #[must_use]
     pub fn numbers(&self) -> &'t [u64] {
-        &self.values.numbers
+        self.numbers
     }
 
     /// The bytes at a place; none where a number stands.
     #[inline]
     #[must_use]
     pub fn bytes(&self, place: usize) -> &'t [u8] {
-        self.values.spans.get(place).map_or(&[], |&span| self.bytes_of(span))
+        self.kinds.spans(self.head.what).get(place).map_or(&[], |&span| self.bytes_of(span))
     }
 
     #[inline]
-    fn bytes_of(&self, Span { start, len }: Span) -> &'t [u8] {
-        if start == Span::REST {
-            let length = self.values.numbers.get(len).and_then(|&length| usize::try_from(length).ok());
-            let start = length.and_then(|length| self.end.checked_sub(length));
-            return start.and_then(|start| self.data.get(start..self.end)).unwrap_or_default();
-        }
-        self.data.get(start..).and_then(|rest| rest.get(..len)).unwrap_or_default()
+    fn bytes_of(&self, span: Span) -> &'t [u8] {
+        let Some((distance, length)) = self.kinds.resolve(span, self.head.what, self.numbers) else { return &[] };
+        let start = usize::try_from(self.head.start).ok().and_then(|start| start.checked_add(distance));
+        start.and_then(|start| self.data.get(start..)?.get(..length)).unwrap_or_default()
     }
 
     /// What stands at a place.
     #[inline]
     #[must_use]
     pub fn get(&self, place: usize) -> Option<Item<'t>> {
-        let number = *self.values.numbers.get(place)?;
-        let is_number = self.values.spans.get(place)?.is_number();
-        Some(if is_number { Item::Number(number) } else { Item::Bytes(self.bytes(place)) })
+        let number = *self.numbers.get(place)?;
+        let span = *self.kinds.spans(self.head.what).get(place)?;
+        Some(if span == Span::Number { Item::Number(number) } else { Item::Bytes(self.bytes_of(span)) })
     }
 
     /// What stands at each place, the tag first.
     #[inline]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Item<'t>> + use<'t> {
         let view = *self;
-        let places = view.values.numbers.iter().zip(&view.values.spans);
-        places.map(move |(&number, &span)| match span.is_number() {
-            true => Item::Number(number),
-            false => Item::Bytes(view.bytes_of(span)),
+        let places = view.numbers.iter().zip(view.kinds.spans(view.head.what));
+        places.map(move |(&number, &span)| match span {
+            Span::Number => Item::Number(number),
+            span => Item::Bytes(view.bytes_of(span)),
         })
     }
 }
