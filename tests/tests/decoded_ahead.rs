@@ -1,5 +1,6 @@
 //! Records that are given by their values are decoded ahead: wherever reading goes on in another way, it goes on behind the last
 //! record that was given.
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 use metatf::columns::Columns;
 use metatf::container::WriteOptions;
