@@ -23,6 +23,34 @@ pub fn options() -> WriteOptions {
     WriteOptions { chunk_size: 8 << 20, ..WriteOptions::default() }
 }
 
+/// Loops over a trace that take what a function `fields` finds in a record.
+macro_rules! loops {
+    () => {
+        /// The sum of sizes and addresses, and of times where there are any.
+        ///
+        /// # Errors
+        /// What is wrong with the trace.
+        pub fn all(trace: &[u8]) -> Result<u64> {
+            let mut trace = Trace::from_slice(trace)?;
+            let mut sum = 0_u64;
+            while let Some(record) = trace.next()? {
+                sum = sum.wrapping_add(fields(&record));
+            }
+            Ok(sum)
+        }
+
+        /// As [`all`], by `for_each`.
+        ///
+        /// # Errors
+        /// What is wrong with the trace.
+        pub fn each_all(trace: &[u8]) -> Result<u64> {
+            let mut sum = 0_u64;
+            Trace::from_slice(trace)?.for_each(|record| sum = sum.wrapping_add(fields(&record)))?;
+            Ok(sum)
+        }
+    };
+}
+
 /// Writes events, and reads them again. In brackets the fields that events do not have: of allocations, of frees.
 macro_rules! format {
     ($(#[$doc:meta])* $name:ident = $module:ident [$($more:ident)*] [$($also:ident)*] $($begin:ident)?) => {
@@ -79,28 +107,7 @@ macro_rules! format {
                 }
             }
 
-            /// The sum of sizes and addresses.
-            ///
-            /// # Errors
-            /// What is wrong with the trace.
-            pub fn all(trace: &[u8]) -> Result<u64> {
-                let mut trace = Trace::from_slice(trace)?;
-                let mut sum = 0_u64;
-                while let Some(record) = trace.next()? {
-                    sum = sum.wrapping_add(fields(&record));
-                }
-                Ok(sum)
-            }
-
-            /// The sum of sizes and addresses, by `for_each`.
-            ///
-            /// # Errors
-            /// What is wrong with the trace.
-            pub fn each_all(trace: &[u8]) -> Result<u64> {
-                let mut sum = 0_u64;
-                Trace::from_slice(trace)?.for_each(|record| sum = sum.wrapping_add(fields(&record)))?;
-                Ok(sum)
-            }
+            loops! {}
 
             /// The sum of sizes and addresses, each group read by one of so many threads.
             ///
@@ -220,28 +227,7 @@ pub mod timed {
         }
     }
 
-    /// The sum of sizes, addresses and times.
-    ///
-    /// # Errors
-    /// What is wrong with the trace.
-    pub fn all(trace: &[u8]) -> Result<u64> {
-        let mut trace = Trace::from_slice(trace)?;
-        let mut sum = 0_u64;
-        while let Some(record) = trace.next()? {
-            sum = sum.wrapping_add(fields(&record));
-        }
-        Ok(sum)
-    }
-
-    /// The sum of sizes, addresses and times, by `for_each`.
-    ///
-    /// # Errors
-    /// What is wrong with the trace.
-    pub fn each_all(trace: &[u8]) -> Result<u64> {
-        let mut sum = 0_u64;
-        Trace::from_slice(trace)?.for_each(|record| sum = sum.wrapping_add(fields(&record)))?;
-        Ok(sum)
-    }
+    loops! {}
 }
 
 /// Adds the events of a trace of `dtds/heap.dtd`, at `most` so many; other records are skipped.
