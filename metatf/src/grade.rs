@@ -44,6 +44,17 @@ pub enum Floor {
     General,
 }
 
+impl Floor {
+    /// Bytes of a byte array: as many as the DTD says, or as the number right before it.
+    #[inline(always)]
+    pub(crate) fn length(self, previous: u64) -> u64 {
+        match self {
+            Self::Array(length) => length.into(),
+            _ => previous,
+        }
+    }
+}
+
 /// What the leaf can be at best.
 pub(crate) const fn floor(record: &Record, leaf: usize) -> Floor {
     if repeats(record) {

@@ -6,6 +6,7 @@
 use crate::error::Error;
 use crate::grade::Floor;
 use crate::row::{Row, Stopped, plain};
+use crate::row_shaped::{says_nothing, taken};
 use crate::typed::{Known, Source};
 use std::hint::cold_path;
 use std::marker::PhantomData;
@@ -56,12 +57,7 @@ impl<'r, S: Known> ExpectedRow<'r, S> {
 }
 
 impl<'r, S: Known> Row<'r> for ExpectedRow<'r, S> {
-    type Error = Stopped;
-
-    #[cold]
-    fn stop(&mut self, _: Error) -> Stopped {
-        Stopped(())
-    }
+    says_nothing!(u64 => usize);
 
     #[inline(always)]
     fn number(&mut self, leaf: u8) -> Result<u64, Stopped> {
@@ -82,23 +78,15 @@ impl<'r, S: Known> Row<'r> for ExpectedRow<'r, S> {
 
     #[inline(always)]
     fn bytes(&mut self, leaf: u8) -> Result<&'r [u8], Stopped> {
-        let length = match S::FLOORS[usize::from(leaf)] {
-            Floor::Array(length) => length.into(),
-            _ => self.previous,
-        };
+        let length = S::FLOORS[usize::from(leaf)].length(self.previous);
         // A branch that is foreseen, not an addition that is waited for: most often there is nothing.
         if length == 0 {
             return Ok(&[]);
         }
         cold_path();
-        let rest = self.data.get(self.position()..).unwrap_or_default();
-        let bytes = usize::try_from(length).ok().and_then(|length| rest.get(..length)).ok_or(Stopped(()))?;
+        let bytes = taken(self.data, self.position(), length).ok_or(Stopped(()))?;
         self.move_to(self.position() + bytes.len());
         Ok(bytes)
-    }
-
-    fn items(&mut self, _: u64) -> Result<usize, Stopped> {
-        Err(Stopped(()))
     }
 }
 

@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind};
 use crate::grade::Floor;
 use crate::reader::Run;
 use crate::row::{Row, Stopped, history, note, plain};
-use crate::row_shaped::eight;
+use crate::row_shaped::{eight, taken};
 use crate::state::{HISTORY, LAST, PREDICTED, PREVIOUS, Plan, REFERENCED, STRIDED};
 use crate::typed::{Known, Source};
 use std::marker::PhantomData;
@@ -95,12 +95,8 @@ impl<'r, S: Known, const PLANS: usize, const CHANGED: bool> Row<'r> for Foretold
 
     #[inline(always)]
     fn bytes(&mut self, leaf: u8) -> Result<&'r [u8], Stopped> {
-        let length = match S::FLOORS[usize::from(leaf)] {
-            Floor::Array(length) => length.into(),
-            _ => self.previous,
-        };
-        let rest = self.run.data.get(self.at..).unwrap_or_default();
-        let (bytes, at) = match usize::try_from(length).ok().and_then(|length| rest.get(..length)) {
+        let length = S::FLOORS[usize::from(leaf)].length(self.previous);
+        let (bytes, at) = match taken(self.run.data, self.at, length) {
             Some(bytes) => (bytes, self.at + bytes.len()),
             None => {
                 // The length is right before.

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::grade::{CHANGED, Floor};
 use crate::row::Stopped;
 use crate::row_attempt::Attempt;
+use crate::row_shaped::says_nothing;
 use crate::row_shaped_write::Left;
 use crate::row_write::Put;
 use crate::state::{LAST, PREDICTED, PREVIOUS, REFERENCED, STRIDED, State};
@@ -47,12 +48,7 @@ impl<'o, S: Known, const PLANS: usize, const GRADE: u8> ForetoldWriter<'o, S, PL
 }
 
 impl<S: Known, const PLANS: usize, const GRADE: u8> Put for ForetoldWriter<'_, S, PLANS, GRADE> {
-    type Error = Stopped;
-
-    #[cold]
-    fn stop(&mut self, _: Error) -> Stopped {
-        Stopped(())
-    }
+    says_nothing!(usize => ());
 
     #[inline(always)]
     fn number(&mut self, leaf: u8, value: u64) -> Result<(), Stopped> {
@@ -109,10 +105,6 @@ impl<S: Known, const PLANS: usize, const GRADE: u8> Put for ForetoldWriter<'_, S
     fn bytes(&mut self, _: u8, bytes: &[u8]) -> Result<(), Stopped> {
         self.at += bytes.len();
         Ok(())
-    }
-
-    fn items(&mut self, _: usize) -> Result<(), Stopped> {
-        Err(Stopped(()))
     }
 
     fn last(&self, _: u8) -> u64 {

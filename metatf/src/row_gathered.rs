@@ -6,7 +6,7 @@
 use crate::error::Error;
 use crate::grade::Floor;
 use crate::row::{Row, Stopped};
-use crate::row_shaped::ShapedRow;
+use crate::row_shaped::{ShapedRow, says_nothing};
 use crate::state::{Plan, STRIDED};
 use crate::streams::Streams;
 use crate::typed::{Known, Source};
@@ -40,12 +40,7 @@ impl<'p, 's, 'r, S: Known, const PLANS: usize> GatheredRow<'p, 's, 'r, S, PLANS>
 }
 
 impl<'r, S: Known, const PLANS: usize> Row<'r> for GatheredRow<'_, '_, 'r, S, PLANS> {
-    type Error = Stopped;
-
-    #[cold]
-    fn stop(&mut self, _: Error) -> Stopped {
-        Stopped(())
-    }
+    says_nothing!(u64 => usize);
 
     #[inline(always)]
     fn number(&mut self, leaf: u8) -> Result<u64, Stopped> {
@@ -64,10 +59,6 @@ impl<'r, S: Known, const PLANS: usize> Row<'r> for GatheredRow<'_, '_, 'r, S, PL
     #[inline(always)]
     fn bytes(&mut self, leaf: u8) -> Result<&'r [u8], Stopped> {
         self.row.bytes(leaf).map_err(|_| self.give_back(leaf))
-    }
-
-    fn items(&mut self, _: u64) -> Result<usize, Stopped> {
-        Err(Stopped(()))
     }
 }
 

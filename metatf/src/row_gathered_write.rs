@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::grade::{FORMULA, Floor};
 use crate::room::{Room, Written};
 use crate::row::Stopped;
+use crate::row_shaped::says_nothing;
 use crate::row_shaped_write::ShapedWriter;
 use crate::row_write::Put;
 use crate::state::{Plan, STRIDED};
@@ -41,12 +42,7 @@ impl<'o, S: Known, const PLANS: usize> GatheredWriter<'o, S, PLANS> {
 }
 
 impl<S: Known, const PLANS: usize> Put for GatheredWriter<'_, S, PLANS> {
-    type Error = Stopped;
-
-    #[cold]
-    fn stop(&mut self, _: Error) -> Stopped {
-        Stopped(())
-    }
+    says_nothing!(usize => ());
 
     #[inline(always)]
     fn number(&mut self, leaf: u8, value: u64) -> Result<(), Stopped> {
@@ -63,10 +59,6 @@ impl<S: Known, const PLANS: usize> Put for GatheredWriter<'_, S, PLANS> {
     #[inline(always)]
     fn bytes(&mut self, leaf: u8, bytes: &[u8]) -> Result<(), Stopped> {
         self.row.bytes(leaf, bytes)
-    }
-
-    fn items(&mut self, _: usize) -> Result<(), Stopped> {
-        Err(Stopped(()))
     }
 
     fn last(&self, leaf: u8) -> u64 {

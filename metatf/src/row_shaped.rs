@@ -43,14 +43,9 @@ impl<'p, 'r, S: Known, const PLANS: usize, const WITH_BASE: bool> ShapedRow<'p, 
         if length == 0 {
             return Ok(&[]);
         }
-        let rest = self.data.get(self.at..).unwrap_or_default();
-        match usize::try_from(length).ok().and_then(|length| rest.get(..length)) {
-            Some(bytes) => {
-                self.at += bytes.len();
-                Ok(bytes)
-            }
-            None => Err(Stopped(())),
-        }
+        let bytes = taken(self.data, self.at, length).ok_or(Stopped(()))?;
+        self.at += bytes.len();
+        Ok(bytes)
     }
 }
 
@@ -65,13 +60,34 @@ pub(crate) fn eight(data: &[u8], at: usize) -> Option<[u8; 8]> {
     Some(unsafe { data.as_ptr().add(at).cast::<[u8; 8]>().read() })
 }
 
-impl<'r, S: Known, const PLANS: usize, const WITH_BASE: bool> Row<'r> for ShapedRow<'_, 'r, S, PLANS, WITH_BASE> {
-    type Error = Stopped;
+/// So many bytes from a place on.
+#[inline(always)]
+pub(crate) fn taken(data: &[u8], at: usize, length: u64) -> Option<&[u8]> {
+    let rest = data.get(at..).unwrap_or_default();
+    usize::try_from(length).ok().and_then(|length| rest.get(..length))
+}
 
-    #[cold]
-    fn stop(&mut self, _: Error) -> Stopped {
-        Stopped(())
-    }
+/// The items of a trait of rows that are the same in all rows that stop without a word, as the record is then read, or written, in
+/// another way: records with repeated items among them. What [`items`](Row::items) takes and gives.
+macro_rules! says_nothing {
+    ($taken:ty => $given:ty) => {
+        type Error = Stopped;
+
+        #[cold]
+        fn stop(&mut self, _: Error) -> Stopped {
+            Stopped(())
+        }
+
+        fn items(&mut self, _: $taken) -> Result<$given, Stopped> {
+            Err(Stopped(()))
+        }
+    };
+}
+
+pub(crate) use says_nothing;
+
+impl<'r, S: Known, const PLANS: usize, const WITH_BASE: bool> Row<'r> for ShapedRow<'_, 'r, S, PLANS, WITH_BASE> {
+    says_nothing!(u64 => usize);
 
     #[inline(always)]
     fn number(&mut self, leaf: u8) -> Result<u64, Stopped> {
@@ -91,14 +107,7 @@ impl<'r, S: Known, const PLANS: usize, const WITH_BASE: bool> Row<'r> for Shaped
 
     #[inline(always)]
     fn bytes(&mut self, leaf: u8) -> Result<&'r [u8], Stopped> {
-        match S::FLOORS[usize::from(leaf)] {
-            Floor::Array(length) => self.take(length.into()),
-            _ => self.take(self.previous),
-        }
-    }
-
-    fn items(&mut self, _: u64) -> Result<usize, Stopped> {
-        Err(Stopped(()))
+        self.take(S::FLOORS[usize::from(leaf)].length(self.previous))
     }
 }
 

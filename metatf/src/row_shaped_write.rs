@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::grade::{CHANGED, FORETOLD, Floor, STORED};
 use crate::room::{Pen, Room, Written};
 use crate::row::{Stopped, plain};
+use crate::row_shaped::says_nothing;
 use crate::row_write::Put;
 use crate::state::{HISTORY, PREDICTED, Plan, STRIDED};
 use crate::typed::{Known, WriteFields};
@@ -93,12 +94,7 @@ impl<'o, S: Known, const PLANS: usize, const GRADE: u8> ShapedWriter<'o, S, PLAN
 }
 
 impl<S: Known, const PLANS: usize, const GRADE: u8> Put for ShapedWriter<'_, S, PLANS, GRADE> {
-    type Error = Stopped;
-
-    #[cold]
-    fn stop(&mut self, _: Error) -> Stopped {
-        Stopped(())
-    }
+    says_nothing!(usize => ());
 
     #[inline(always)]
     fn number(&mut self, leaf: u8, value: u64) -> Result<(), Stopped> {
@@ -136,20 +132,13 @@ impl<S: Known, const PLANS: usize, const GRADE: u8> Put for ShapedWriter<'_, S, 
 
     #[inline(always)]
     fn bytes(&mut self, leaf: u8, bytes: &[u8]) -> Result<(), Stopped> {
-        let length = match S::FLOORS[usize::from(leaf)] {
-            Floor::Array(length) => length.into(),
-            _ => self.previous,
-        };
+        let length = S::FLOORS[usize::from(leaf)].length(self.previous);
         self.misfit |= length ^ bytes.len() as u64;
         // A branch that is foreseen: most often there is nothing.
         if !bytes.is_empty() && !self.pen.bytes(bytes) {
             return Err(Stopped(()));
         }
         Ok(())
-    }
-
-    fn items(&mut self, _: usize) -> Result<(), Stopped> {
-        Err(Stopped(()))
     }
 
     fn last(&self, _: u8) -> u64 {

@@ -94,6 +94,23 @@ pub(crate) fn bytes_for(raw: u64, signed: bool) -> u8 {
     (bits.div_ceil(8).max(1)) as u8
 }
 
+impl<'t> RowWriter<'t> {
+    /// A record that is tried anew: one of the format, given with the index of its first plan, that begins in the bytes at a place.
+    #[inline(always)]
+    pub(crate) fn begin(
+        format: &'t Format,
+        (record, first): (&'t Record, usize),
+        state: &'t mut State,
+        (out, start): (&'t mut Vec<u8>, usize),
+        order: Order,
+        (attempt, streams): (&'t mut Attempt, &'t mut StreamWriters),
+    ) -> Self {
+        attempt.start();
+        streams.start();
+        Self { format, record, state, first, out, at: start, start, order, attempt, streams, items: 0 }
+    }
+}
+
 impl RowWriter<'_> {
     /// Goes on with a row of its own, so that this one, whose address nobody else takes, is kept in registers.
     #[inline(always)]

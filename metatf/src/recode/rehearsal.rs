@@ -119,21 +119,9 @@ impl<'w> Rehearsal<'w> {
         let players = stage.players.get_mut(kind).zip(stage.plans.columns.kinds.get(kind));
         let record = self.format.records.get(usize::from(record));
         let (Some((player, records)), Some(record)) = (players, record) else { return Ok(true) };
-        self.attempt.start();
-        self.streams.start();
-        let mut row = RowWriter {
-            format: self.format,
-            record,
-            first,
-            state: &mut stage.state,
-            out: &mut self.out,
-            at: 0,
-            start: 0,
-            order: self.order,
-            attempt: &mut self.attempt,
-            streams: &mut self.streams,
-            items: 0,
-        };
+        let tries = (&mut self.attempt, &mut self.streams);
+        let out = (&mut self.out, 0);
+        let mut row = RowWriter::begin(self.format, (record, first), &mut stage.state, out, self.order, tries);
         row.tag(record.tag, self.format.tag_width);
         player.play(records, &mut row)?;
         if self.attempt.misfits.is_empty() && self.attempt.predicts() {

@@ -78,22 +78,10 @@ impl<S: Sink> RecordWriter<S> {
             return Err(no_such_record());
         };
         let start = writer.out.used;
-        self.attempt.start();
-        self.streams.start();
         let tag_width = self.format.tag_width;
-        let mut row = RowWriter {
-            format: &self.format,
-            record: r,
-            first,
-            state: &mut writer.state,
-            out: &mut writer.out.bytes,
-            at: start,
-            start,
-            order: self.order,
-            attempt: &mut self.attempt,
-            streams: &mut self.streams,
-            items: 0,
-        };
+        let tries = (&mut self.attempt, &mut self.streams);
+        let out = (&mut writer.out.bytes, start);
+        let mut row = RowWriter::begin(&self.format, (r, first), &mut writer.state, out, self.order, tries);
         row.tag(r.tag, tag_width);
         let mut encoded = encode(&mut row);
         if encoded.is_ok() {

@@ -115,21 +115,9 @@ impl<S: Sink> RecordWriter<S> {
         let Some((r, writer)) = self.format.records.get(usize::from(record)).zip(self.sections.get_mut(section)) else {
             return Err(Error::at(0, ErrorKind::Usage("no such record")));
         };
-        self.attempt.start();
-        self.streams.start();
-        let mut row = RowWriter {
-            format: &self.format,
-            record: r,
-            first: 0,
-            state: &mut writer.state,
-            out: &mut self.element.bytes,
-            at: 0,
-            start: 0,
-            order: self.order,
-            attempt: &mut self.attempt,
-            streams: &mut self.streams,
-            items: 0,
-        };
+        let tries = (&mut self.attempt, &mut self.streams);
+        let out = (&mut self.element.bytes, 0);
+        let mut row = RowWriter::begin(&self.format, (r, 0), &mut writer.state, out, self.order, tries);
         let encoded = encode(&mut row).and_then(|()| row.finish());
         self.element.used = row.at;
         // Only a section of one number can adapt the width of its chunks; others have no metadata.
