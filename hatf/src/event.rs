@@ -195,6 +195,31 @@ impl What<'static> {
     }
 }
 
+impl<'a> What<'a> {
+    /// The same without its name, which [`named`](What::named) puts back.
+    pub(crate) fn nameless(self) -> (What<'static>, &'a [u8]) {
+        let what = match self {
+            Self::Mark { name } => return (What::Mark { name: &[] }, name),
+            Self::PhaseBegin { name } => return (What::PhaseBegin { name: &[] }, name),
+            Self::PhaseEnd { name } => return (What::PhaseEnd { name: &[] }, name),
+            Self::Image { process, path } => return (What::Image { process, path: &[] }, path),
+            Self::Call(call) => What::Call(call),
+            Self::Free { address } => What::Free { address },
+            Self::ReallocBegin { old } => What::ReallocBegin { old },
+            Self::ReallocEnd(call) => What::ReallocEnd(call),
+            Self::Failed(call) => What::Failed(call),
+            Self::CreateHeap => What::CreateHeap,
+            Self::DestroyHeap => What::DestroyHeap,
+            Self::ThreadStart { creator } => What::ThreadStart { creator },
+            Self::ThreadEnd => What::ThreadEnd,
+            Self::Exit { status } => What::Exit { status },
+            Self::Killed { signal } => What::Killed { signal },
+            Self::Lost { events } => What::Lost { events },
+        };
+        (what, &[])
+    }
+}
+
 /// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event<'a> {

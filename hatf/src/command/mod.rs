@@ -122,6 +122,11 @@ pub(crate) struct Report {
     /// Also draw live bytes over time into this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
+
+    /// Threads that work at once: with two or more one reads while another counts; the report is the same [default: as many as
+    /// there are cores].
+    #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
+    pub(crate) threads: Option<usize>,
 }
 
 /// Convert a trace from one form to another.

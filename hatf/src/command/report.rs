@@ -5,13 +5,14 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 
 use hatf::analysis::{Analysis, Report};
+use hatf::relay::relay;
 use hatf::trace::TraceReader;
 use hatf::{Error, Result};
 
 use super::{Format, Report as Options};
 
 pub(crate) fn run(options: &Options) -> Result<u8> {
-    let report = analyse(&options.trace)?;
+    let report = analyse(&options.trace, options.threads)?;
     if let Some(path) = &options.svg {
         draw(&report, path).map_err(Error::system(path.display().to_string()))?;
     }
@@ -27,9 +28,14 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     Ok(0)
 }
 
-pub(crate) fn analyse(path: &Path) -> Result<Report> {
+/// What is in a trace, which is read in a thread of its own where there may be two.
+pub(crate) fn analyse(path: &Path, threads: Option<usize>) -> Result<Report> {
     let mut analysis = Analysis::new();
-    hatf::copy(&mut TraceReader::open(path)?, &mut analysis)?;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    match threads.unwrap_or(cores) {
+        1 => hatf::copy(&mut TraceReader::open(path)?, &mut analysis)?,
+        _ => relay(|sink| hatf::copy(&mut TraceReader::open(path)?, sink), &mut analysis)?,
+    }
     Ok(analysis.finish())
 }
 

@@ -80,7 +80,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
 fn show(path: &Path, out: &mut dyn io::Write) -> Result<()> {
     let shown = path.display();
     writeln!(out, "\n2. What its heap did:\n\n   $ hatf report {shown}\n")?;
-    hatf::report::text(&analyse(path)?, out)?;
+    hatf::report::text(&analyse(path, None)?, out)?;
     writeln!(out, "\n3. The first records of the trace:\n")?;
     first_records(path, out)?;
     writeln!(

@@ -1,0 +1,315 @@
+//! Events that one thread gives and another takes: a trace is read while what is in it is worked on.
+//!
+//! Events go over in batches, and batches that were taken go back to be filled again: nothing is allocated for an event, and no
+//! more than a few batches are on their way.
+
+use std::ops::Range;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::thread;
+
+use crate::event::{About, Call, Event, EventSink, Function, What};
+use crate::{Error, Result};
+
+/// Steps in a batch: what they take stays in the cache of the core that fills it, or takes it, and it takes long enough to fill
+/// one for the other thread to be woken seldom.
+const BATCH: usize = 4096;
+/// Full batches that may wait to be taken.
+const WAITING: usize = 4;
+
+/// Runs `give` in a thread of its own, and gives `sink` in this one what it gives.
+///
+/// # Errors
+/// What `sink` returns, and then `give` is told to stop; else what `give` returns; the system has no thread.
+pub fn relay(give: impl FnOnce(&mut Relay) -> Result<()> + Send, sink: &mut impl EventSink) -> Result<()> {
+    thread::scope(|scope| {
+        let (sender, full) = sync_channel(WAITING);
+        let (spent, empty) = channel();
+        let giving = move || {
+            let mut relay = Relay { batch: Batch::default(), full: sender, empty, of: None };
+            // What came before an error is given, too.
+            give(&mut relay).and(relay.send())
+        };
+        let reader = thread::Builder::new().name("hatf-read".to_owned());
+        let reader = reader.spawn_scoped(scope, giving).map_err(Error::system("a thread"))?;
+        take(full, &spent, sink)?;
+        reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// Takes batches until no more come. On an error `full` is gone, which tells the other thread.
+fn take(full: Receiver<Batch>, spent: &Sender<Batch>, sink: &mut impl EventSink) -> Result<()> {
+    for mut batch in full {
+        batch.give(sink)?;
+        batch.clear();
+        // The other thread may have ended.
+        let _ = spent.send(batch);
+    }
+    Ok(())
+}
+
+/// A sink whose events another thread takes.
+pub struct Relay {
+    batch: Batch,
+    full: SyncSender<Batch>,
+    /// Batches that were taken.
+    empty: Receiver<Batch>,
+    /// The thread and the heap of events in the batch, where it has said so.
+    of: Option<(u64, u64)>,
+}
+
+/// What goes from one thread to the other at once.
+#[derive(Default)]
+struct Batch {
+    steps: Vec<Step>,
+    /// Events that are no [`Step`] by themselves.
+    others: Vec<Other>,
+    comments: Vec<Range<usize>>,
+    abouts: Vec<About>,
+    /// Stacks of events, one behind the other.
+    frames: Vec<u64>,
+    /// Names and attributes of events, and comments.
+    bytes: Vec<u8>,
+}
+
+/// What is given. Nearly all events are of the first two kinds, which are kept small.
+#[derive(Clone, Copy)]
+enum Step {
+    Malloc {
+        time: u64,
+        size: u64,
+        usable: u64,
+        address: u64,
+    },
+    Free {
+        time: u64,
+        address: u64,
+    },
+    /// The thread and the heap of these from now on.
+    Of {
+        thread: u64,
+        heap: u64,
+    },
+    /// The next of the other events.
+    Other,
+    /// The next of the comments, of what the trace says about itself.
+    Comment,
+    About,
+    Flush,
+}
+
+/// An event, and where in its batch the rest of it is.
+struct Other {
+    event: Event<'static>,
+    stack: Range<usize>,
+    name: Range<usize>,
+    attributes: Range<usize>,
+}
+
+impl Batch {
+    fn clear(&mut self) {
+        self.steps.clear();
+        self.others.clear();
+        self.comments.clear();
+        self.abouts.clear();
+        self.frames.clear();
+        self.bytes.clear();
+    }
+
+    /// Gives everything in it.
+    fn give(&self, sink: &mut impl EventSink) -> Result<()> {
+        let text = |range: &Range<usize>| self.bytes.get(range.clone()).unwrap_or_default();
+        let (mut others, mut abouts) = (self.others.iter(), self.abouts.iter());
+        let mut comments = self.comments.iter().map(text);
+        let mut now = Event::new(What::CreateHeap);
+        for step in &self.steps {
+            match *step {
+                Step::Malloc { time, size, usable, address } => {
+                    let call = Call { size, usable, address, ..Call::new(Function::Malloc) };
+                    sink.event(&Event { what: What::Call(call), time, ..now })?;
+                }
+                Step::Free { time, address } => sink.event(&Event { what: What::Free { address }, time, ..now })?,
+                Step::Of { thread, heap } => now = Event { thread, heap, ..now },
+                Step::Other => {
+                    let Some(Other { event, stack, name, attributes }) = others.next() else { continue };
+                    let stack = self.frames.get(stack.clone()).unwrap_or_default();
+                    let what = event.what.named(text(name));
+                    sink.event(&Event { what, stack, attributes: text(attributes), ..*event })?;
+                }
+                Step::Comment => comments.next().map_or(Ok(()), |text| sink.comment(text))?,
+                Step::About => abouts.next().map_or(Ok(()), |about| sink.about(about))?,
+                Step::Flush => sink.flush()?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps bytes; where they are.
+    fn keep(&mut self, bytes: &[u8]) -> Range<usize> {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        start..self.bytes.len()
+    }
+}
+
+impl Relay {
+    /// Hands the batch over, and begins another.
+    #[cold]
+    #[inline(never)]
+    fn send(&mut self) -> Result<()> {
+        let empty = self.empty.try_recv().unwrap_or_default();
+        let full = std::mem::replace(&mut self.batch, empty);
+        self.of = None;
+        self.full.send(full).map_err(|_| Error::Usage("nobody takes the events any more".to_owned()))
+    }
+
+    #[inline(always)]
+    fn step(&mut self, step: Step) -> Result<()> {
+        self.batch.steps.push(step);
+        if self.batch.steps.len() < BATCH { Ok(()) } else { self.send() }
+    }
+
+    #[cold]
+    fn other(&mut self, event: &Event<'_>) -> Result<()> {
+        let (what, name) = event.what.nameless();
+        let start = self.batch.frames.len();
+        self.batch.frames.extend_from_slice(event.stack);
+        let stack = start..self.batch.frames.len();
+        let (name, attributes) = (self.batch.keep(name), self.batch.keep(event.attributes));
+        let event = Event { what, stack: &[], attributes: &[], ..*event };
+        self.batch.others.push(Other { event, stack, name, attributes });
+        self.step(Step::Other)
+    }
+
+    /// The events that follow are of this thread and this heap.
+    #[cold]
+    fn begin(&mut self, thread: u64, heap: u64) {
+        self.of = Some((thread, heap));
+        self.batch.steps.push(Step::Of { thread, heap });
+    }
+}
+
+impl EventSink for Relay {
+    #[inline(always)]
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        let Event { what, time, thread, heap, stack, attributes } = *event;
+        let step = match what {
+            What::Free { address } => Step::Free { time, address },
+            What::Call(Call { function: Function::Malloc, detail: 0, size, usable, old: 0, address }) => {
+                Step::Malloc { time, size, usable, address }
+            }
+            _ => return self.other(event),
+        };
+        if !stack.is_empty() || !attributes.is_empty() {
+            return self.other(event);
+        }
+        if self.of != Some((thread, heap)) {
+            self.begin(thread, heap);
+        }
+        self.step(step)
+    }
+
+    fn comment(&mut self, text: &[u8]) -> Result<()> {
+        let range = self.batch.keep(text);
+        self.batch.comments.push(range);
+        self.step(Step::Comment)
+    }
+
+    fn about(&mut self, about: &About) -> Result<()> {
+        self.batch.abouts.push(about.clone());
+        self.step(Step::About)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.step(Step::Flush)?;
+        self.send()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Notes what it is given, as text; refuses what comes after so many.
+    struct Notes(Vec<String>, usize);
+
+    impl Notes {
+        fn note(&mut self, what: String) -> Result<()> {
+            if self.0.len() >= self.1 {
+                return Err(Error::Usage("enough".to_owned()));
+            }
+            self.0.push(what);
+            Ok(())
+        }
+    }
+
+    impl EventSink for Notes {
+        fn event(&mut self, event: &Event<'_>) -> Result<()> {
+            self.note(format!("{event:?}"))
+        }
+
+        fn comment(&mut self, text: &[u8]) -> Result<()> {
+            self.note(format!("{text:?}"))
+        }
+
+        fn about(&mut self, about: &About) -> Result<()> {
+            self.note(format!("{about:?}"))
+        }
+
+        fn flush(&mut self) -> Result<()> {
+            self.note("flush".to_owned())
+        }
+    }
+
+    /// Gives events of many kinds.
+    fn give(sink: &mut dyn EventSink, events: u64) -> Result<()> {
+        let about = [("key".to_owned(), 1.into())].into_iter().collect();
+        sink.about(&about)?;
+        for n in 0..events {
+            let plain = Event::new(What::Free { address: n });
+            sink.event(&plain)?;
+            let call = Call { size: n, address: n, ..Call::new(Function::Malloc) };
+            sink.event(&Event { stack: &[n, n + 1], time: n, ..Event::new(What::Call(call)) })?;
+            sink.event(&Event { thread: n, ..Event::new(What::Call(call)) })?;
+            sink.event(&Event { heap: n, attributes: &n.to_le_bytes(), ..plain })?;
+            let name = n.to_string();
+            let name = name.as_bytes();
+            let image = What::Image { process: n, path: name };
+            for what in [What::Mark { name }, What::PhaseBegin { name }, What::PhaseEnd { name }, image] {
+                sink.event(&Event::new(what))?;
+            }
+            let what = [What::ReallocBegin { old: n }, What::ReallocEnd(call), What::Failed(call), What::CreateHeap];
+            let more = [What::ThreadStart { creator: n }, What::ThreadEnd, What::DestroyHeap, What::Exit { status: n }];
+            for what in what.into_iter().chain(more).chain([What::Killed { signal: n }, What::Lost { events: n }]) {
+                sink.event(&Event::new(what))?;
+            }
+            sink.comment(name)?;
+        }
+        sink.flush()
+    }
+
+    #[test]
+    fn the_same_in_the_same_order() {
+        for events in [0, 1, 1000] {
+            let (mut direct, mut relayed) = (Notes(Vec::new(), usize::MAX), Notes(Vec::new(), usize::MAX));
+            give(&mut direct, events).unwrap();
+            relay(|sink| give(sink, events), &mut relayed).unwrap();
+            assert!(direct.0 == relayed.0, "{events}");
+        }
+    }
+
+    #[test]
+    fn errors_of_either_side() {
+        let mut notes = Notes(Vec::new(), 10);
+        let refused = relay(|sink| give(sink, 100_000), &mut notes);
+        assert!(matches!(refused, Err(Error::Usage(why)) if why == "enough"));
+        // What comes before an error is given.
+        let mut notes = Notes(Vec::new(), usize::MAX);
+        let failing = |sink: &mut Relay| {
+            sink.comment(b"a")?;
+            Err(Error::Usage("damage".to_owned()))
+        };
+        let damaged = relay(failing, &mut notes);
+        assert!(matches!(damaged, Err(Error::Usage(why)) if why == "damage"));
+        assert_eq!(notes.0.len(), 1);
+    }
+}
