@@ -9,10 +9,12 @@ use metatf::reader::{At, Event};
 use metatf_parser::schema::{Format, Item, Leaf, LeafId, Record, Repeated};
 use serde_json::{Map, Value};
 use std::io::Write as _;
+use std::rc::Rc;
 
 /// A table of the records that can appear.
 pub(crate) struct Csv {
-    schema: Schema,
+    /// Of this printer alone, as in `Text`.
+    schema: Rc<Schema>,
     columns: Vec<String>,
     /// For each record, the column of each of its cells.
     plans: Vec<Vec<usize>>,
@@ -51,7 +53,7 @@ impl Csv {
             plans[usize::from(index)] = plan.collect();
         }
         let row = vec![String::new(); columns.len()];
-        Self { schema: schema.clone(), columns, plans, lead, several, all, resolve, row }
+        Self { schema: Rc::new(schema.clone()), columns, plans, lead, several, all, resolve, row }
     }
 }
 
@@ -93,7 +95,7 @@ impl Printer for Csv {
     fn print(&mut self, trace: &mut Trace<'_>, event: Event, out: &mut Vec<u8>) -> metatf::Result<()> {
         let (Event::Record(at) | Event::Element(at, _)) = event else { return Ok(()) };
         let At { section, record: index, offset } = at;
-        let schema = self.schema.clone();
+        let schema = Rc::clone(&self.schema);
         let Some(record) = schema.record(index) else { return Ok(()) };
         self.row.iter_mut().for_each(String::clear);
         let mut lead = Vec::new();

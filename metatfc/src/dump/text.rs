@@ -8,6 +8,7 @@ use metatf::reader::{At, Event, Metadata};
 use metatf_parser::schema::{Item, Leaf, LeafId, Repeated};
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::rc::Rc;
 
 /// A column does not get wider than this for one long value.
 const WIDEST: usize = 28;
@@ -61,7 +62,8 @@ impl Widths {
 
 /// Prints `section record  field=value ..`. Columns get as wide as the values that were seen.
 pub(crate) struct Text {
-    schema: Schema,
+    /// Of this printer alone: threads that count references to the same for every record wait for each other.
+    schema: Rc<Schema>,
     all: bool,
     resolve: bool,
     colours: bool,
@@ -76,7 +78,7 @@ pub(crate) struct Text {
 impl Text {
     pub(crate) fn new(schema: &Schema, all: bool, resolve: bool) -> Self {
         let mut text = Self {
-            schema: schema.clone(),
+            schema: Rc::new(schema.clone()),
             all,
             resolve,
             colours: output::colours_out(),
@@ -143,7 +145,7 @@ impl Text {
 
     /// Prints a record; its line will stand at `start`.
     fn record(&mut self, trace: &mut Trace<'_>, at: At, start: usize) -> metatf::Result<()> {
-        let schema = self.schema.clone();
+        let schema = Rc::clone(&self.schema);
         let Some(record) = schema.record(at.record) else { return Ok(()) };
         let tape = if self.resolve { trace.tape().clone() } else { Tape::default() };
         let mut resolved = Vec::new();

@@ -7,6 +7,9 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
+/// The predicted leaves of records by section and record, and their models: as long as nothing changes.
+type Predicted = BTreeMap<(usize, u16), Vec<(u8, u16)>>;
+
 /// Counts of one kind of record in one section.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Kind {
@@ -81,6 +84,9 @@ impl Content {
         let mut events = 0;
         let tag = u64::from(self.schema.dtd.tag_width);
         let order = trace.reader().container().header().order;
+        // Once: threads that count references to the same for every record wait for each other.
+        let format = Arc::clone(&self.schema.format);
+        let mut all_predicted = Predicted::new();
         while let Some(event) = trace.reader_mut().next_event()? {
             events += 1;
             if events == TELL {
@@ -89,11 +95,14 @@ impl Content {
                     return Ok(());
                 }
             }
+            if !matches!(event, Event::Record(_) | Event::Comment(_)) {
+                all_predicted.clear();
+            }
             match event {
                 Event::Record(at) | Event::Comment(at) | Event::Element(at, _) => {
                     let tag = if matches!(event, Event::Element(..)) { 0 } else { tag };
-                    let predicted = self.predicted(trace, at);
-                    let format = Arc::clone(&self.schema.format);
+                    let known = all_predicted.entry((at.section, at.record));
+                    let predicted = known.or_insert_with(|| self.predicted(trace, at));
                     let kind = self.kind(at);
                     kind.count += 1;
                     kind.bytes += tag;
