@@ -23,6 +23,13 @@ fn hand_written_loops() {
     assert_eq!(hand::plain::one(&content), Some(events::alloc_sizes(&events)));
     assert_eq!(hand::plain::count(&content), Some(events::counts(&events)));
     assert_eq!(hand::plain::all(&content[..content.len() - 1]), None);
+    assert_eq!(hand::stored::all(&trace), Some(events::sum(&events)));
+    assert_eq!(hand::stored::one(&trace), Some(events::alloc_sizes(&events)));
+    assert_eq!(hand::stored::count(&trace), Some(events::counts(&events)));
+    let mut damaged = trace.clone();
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 1;
+    assert_eq!(hand::stored::count(&damaged), None, "a check sum does not hold");
     let mut written = Vec::new();
     hand::plain::write(&events, &mut written);
     assert!(content.ends_with(&written), "the trace's content, but for the metadata at its start");

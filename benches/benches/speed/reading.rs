@@ -58,6 +58,18 @@ pub(crate) fn run(suite: &mut Suite, input: &Input) -> Result<()> {
         suite.rate("read", "hand-count", &Some(expected.counts), || Ok(hand::plain::count(black_box(&content))))?,
     ];
     let plain = by_hand(&mut table, "plain HATF 1.0: hand-written loop", hand, content.len() as f64 / records);
+    let trace = &input.plain;
+    let stored = [
+        suite.rate("read", "hand-stored-all", &Some(expected.all), || Ok(hand::stored::all(black_box(trace))))?,
+        suite.rate("read", "hand-stored-one", &Some(expected.one), || Ok(hand::stored::one(black_box(trace))))?,
+        suite
+            .rate("read", "hand-stored-count", &Some(expected.counts), || Ok(hand::stored::count(black_box(trace))))?,
+    ];
+    let label = "plain HATF 1.0: hand-written loop that verifies check sums";
+    table.row(
+        label,
+        [stored[0], stored[0].ratio(plain), stored[1], stored[2], Cell::Number(trace.len() as f64 / records)],
+    );
     let generated: Loops = (hatf10::plain::all, hatf10::plain::one, hatf10::plain::count);
     let each: Loops = (hatf10::plain::each_all, hatf10::plain::each_one, hatf10::plain::each_count);
     let columns: Loops = (hatf10::plain::columns_all, hatf10::plain::columns_one, hatf10::plain::columns_count);

@@ -54,6 +54,11 @@ macro_rules! writing {
 
 const LOOPS: &[Loop] = &[
     by_hand!("plain, hand-written, all fields", "plain.mtf", hand::content, hand::plain::all),
+    ("plain, hand-written, check sums, all fields", |directory| {
+        let trace = std::fs::read(directory.join("plain.mtf"))?;
+        counted(|| hand::stored::all(&trace)).ok_or("the trace is not as expected")?;
+        Ok(())
+    }),
     by_hand!("plain, hand-written, one field", "plain.mtf", hand::content, hand::plain::one),
     by_hand!("plain, hand-written, count by tag", "plain.mtf", hand::content, hand::plain::count),
     reading!("plain, `next`, all fields", "plain.mtf", plain::all),

@@ -1,10 +1,11 @@
 //! Loops as one would write them for the very bytes at hand, and for nothing else: what general code is compared with.
 //! They are safe Rust, know at compile time what they can, and take the content of a trace's chunks laid end to end: no
-//! header to read, no check sum, no chunk that ends.
+//! header to read, no check sum, no chunk that ends. [`stored`] alone takes a trace as it is, and verifies its check sums.
 
 pub mod best;
 pub mod packed;
 pub mod plain;
+pub mod stored;
 
 use crate::Result;
 use metatf::container::Reader;
