@@ -5,6 +5,7 @@
 
 use crate::error::Error;
 use crate::grade::Floor;
+use crate::reader::Placed;
 use crate::row::{Row, Stopped, plain};
 use crate::row_shaped::{says_nothing, taken};
 use crate::typed::{Known, Source};
@@ -12,7 +13,7 @@ use std::hint::cold_path;
 use std::marker::PhantomData;
 
 /// Bytes of a window: of a shape that stores more, it is moved on.
-const WINDOW: usize = 64;
+pub(crate) const WINDOW: usize = 64;
 
 /// The window at a place.
 #[inline(always)]
@@ -45,14 +46,16 @@ impl<'r, S: Known> ExpectedRow<'r, S> {
     }
 
     #[inline(always)]
-    pub(crate) fn position(&self) -> usize {
-        self.at + self.offset
-    }
-
-    #[inline(always)]
     fn move_to(&mut self, at: usize) {
         (self.at, self.offset) = (at, 0);
         self.window = window(self.data, at);
+    }
+}
+
+impl<S: Known> Placed for ExpectedRow<'_, S> {
+    #[inline(always)]
+    fn position(&self) -> usize {
+        self.at + self.offset
     }
 }
 

@@ -5,6 +5,7 @@
 
 use crate::error::Error;
 use crate::grade::Floor;
+use crate::reader::Placed;
 use crate::row::{Row, Stopped};
 use crate::row_shaped::{ShapedRow, says_nothing};
 use crate::state::{Plan, STRIDED};
@@ -24,11 +25,6 @@ impl<'p, 's, 'r, S: Known, const PLANS: usize> GatheredRow<'p, 's, 'r, S, PLANS>
         Self { row: ShapedRow::new(data, at, plans), plans, streams }
     }
 
-    #[inline(always)]
-    pub(crate) fn position(&self) -> usize {
-        self.row.position()
-    }
-
     /// Gives back what the leaves before one took.
     #[cold]
     #[inline(never)]
@@ -36,6 +32,13 @@ impl<'p, 's, 'r, S: Known, const PLANS: usize> GatheredRow<'p, 's, 'r, S, PLANS>
         let plans = self.plans.get(S::FIRST..S::FIRST + usize::from(leaf)).unwrap_or_default();
         plans.iter().filter(|plan| plan.is(STRIDED)).for_each(|plan| self.streams.give_back(plan.base));
         Stopped(())
+    }
+}
+
+impl<S: Known, const PLANS: usize> Placed for GatheredRow<'_, '_, '_, S, PLANS> {
+    #[inline(always)]
+    fn position(&self) -> usize {
+        self.row.position()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::grade::Floor;
+use crate::reader::Placed;
 use crate::row::{Row, Stopped, plain};
 use crate::state::Plan;
 use crate::typed::{Known, Source};
@@ -23,11 +24,6 @@ impl<'p, 'r, S: Known, const PLANS: usize, const WITH_BASE: bool> ShapedRow<'p, 
     #[inline(always)]
     pub(crate) fn new(data: &'r [u8], at: usize, plans: &'p [Plan; PLANS]) -> Self {
         Self { data, at, plans, previous: 0, shape: PhantomData }
-    }
-
-    #[inline(always)]
-    pub(crate) fn position(&self) -> usize {
-        self.at
     }
 
     /// Takes a number that is not stored here.
@@ -85,6 +81,13 @@ macro_rules! says_nothing {
 }
 
 pub(crate) use says_nothing;
+
+impl<S: Known, const PLANS: usize, const WITH_BASE: bool> Placed for ShapedRow<'_, '_, S, PLANS, WITH_BASE> {
+    #[inline(always)]
+    fn position(&self) -> usize {
+        self.at
+    }
+}
 
 impl<'r, S: Known, const PLANS: usize, const WITH_BASE: bool> Row<'r> for ShapedRow<'_, 'r, S, PLANS, WITH_BASE> {
     says_nothing!(u64 => usize);

@@ -1,5 +1,7 @@
 //! One file for each defect that was found, told in prose.
 
+#[path = "regress/array_before_a_number.rs"]
+mod array_before_a_number;
 #[path = "regress/contexts_without_end.rs"]
 mod contexts_without_end;
 #[path = "regress/elements_that_find_no_room.rs"]
@@ -28,6 +30,8 @@ mod table_of_a_later_group;
 mod tables_of_many_models;
 #[path = "regress/tag_of_all_ones.rs"]
 mod tag_of_all_ones;
+#[path = "regress/two_errors_in_a_row.rs"]
+mod two_errors_in_a_row;
 #[path = "regress/values_around_a_base.rs"]
 mod values_around_a_base;
 #[path = "regress/version_0_has_no_resets.rs"]

@@ -1,5 +1,8 @@
 //! The values of one leaf.
 
+use super::RECORDS;
+use std::cell::Cell;
+
 /// Numbers. Most leaves of many formats are the same number for a long time: such a column is written once, and used again.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NumberColumn {
@@ -8,9 +11,33 @@ pub(crate) struct NumberColumn {
     len: usize,
     /// All `values` are this number.
     uniform: Option<u64>,
+    /// By the DTD the leaf has this value.
+    fixed: Option<u64>,
 }
 
 impl NumberColumn {
+    pub(crate) fn new(fixed: Option<u64>) -> Self {
+        Self { fixed, ..Self::default() }
+    }
+
+    pub(crate) fn fixed(&self) -> Option<u64> {
+        self.fixed
+    }
+
+    /// Places for all values there may be, those that are there among them.
+    pub(crate) fn cells(&mut self) -> Option<&[Cell<u64>; RECORDS]> {
+        self.uniform = None;
+        if self.values.len() < RECORDS {
+            self.values.resize(RECORDS, 0);
+        }
+        Cell::from_mut(&mut *self.values).as_slice_of_cells().first_chunk()
+    }
+
+    /// There are this many, in their [places](Self::cells).
+    pub(crate) fn go_to(&mut self, len: usize) {
+        self.len = len;
+    }
+
     #[inline]
     pub(crate) fn values(&self) -> &[u64] {
         self.values.get(..self.len).unwrap_or_default()
@@ -26,7 +53,12 @@ impl NumberColumn {
 
     #[inline]
     pub(crate) fn push(&mut self, value: u64) {
-        self.extend(std::iter::once(value));
+        self.uniform = None;
+        match self.values.get_mut(self.len) {
+            Some(slot) => *slot = value,
+            None => self.values.push(value),
+        }
+        self.len += 1;
     }
 
     #[inline]
@@ -82,6 +114,22 @@ impl ArrayColumn {
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.data.extend_from_slice(bytes);
         self.ends.push(self.data.len() as u64);
+    }
+
+    /// There are this many: others are gone, or have no bytes.
+    pub(crate) fn go_to(&mut self, count: usize) {
+        if self.ends.len > count {
+            self.truncate(count);
+        }
+        self.extend_empty(count - self.ends.len);
+    }
+
+    /// The array of this number, all before it that are not there being empty. Gives its weight.
+    #[inline(never)]
+    pub(crate) fn put(&mut self, at: usize, bytes: &[u8]) -> usize {
+        self.go_to(at);
+        self.push(bytes);
+        bytes.len() + 1
     }
 
     /// Arrays without bytes.

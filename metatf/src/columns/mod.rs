@@ -5,12 +5,16 @@
 //! [`RecordReader`](crate::reader::RecordReader). Generated code puts names to it: `columns.alloc().size`.
 
 mod column;
+mod slots;
 
 pub use column::Arrays;
 pub(crate) use column::{ArrayColumn, NumberColumn};
+pub(crate) use slots::Slots;
 
-use crate::format::{ExprOp, Format, LeafKind, METADATA, Record, Step};
+use crate::format::{ExprOp, Format, LeafKind, METADATA, Record, SECTION, Step};
+use crate::grade::{Floor, floor};
 use crate::row::{Visit, Walk, walk};
+use std::cell::Cell;
 
 /// How many records [`Columns`] takes at most.
 pub const RECORDS: usize = 4096;
@@ -24,8 +28,7 @@ pub struct Columns {
     /// Of the format that its records are of.
     fingerprint: Option<u64>,
     first: u64,
-    /// For each record: where its columns are in `records`.
-    order: Vec<u32>,
+    order: Sequence,
     /// By section, by position.
     records: Vec<RecordColumns>,
     /// By section: where its records begin in `records`.
@@ -34,14 +37,26 @@ pub struct Columns {
     weight: usize,
 }
 
+/// For each record: where its columns are in those of all.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sequence {
+    /// At least `len`.
+    slots: Vec<u32>,
+    len: usize,
+}
+
 /// The leaves of the records of one type in one section.
 #[derive(Clone, Debug, Default)]
 pub struct RecordColumns {
     section: usize,
     record: u16,
+    /// Index of its first plan in the section.
+    plan: usize,
     count: usize,
     /// The layout has repetitions.
     repeats: bool,
+    /// There are some, or were.
+    came: bool,
     leaves: Vec<Column>,
     /// What the leaves had before the last record, where they repeat.
     marks: Vec<usize>,
@@ -68,13 +83,13 @@ impl Columns {
     /// How many records there are, of all types.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.order.len()
+        self.order.len
     }
 
     /// There are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.order.is_empty()
+        self.order.len == 0
     }
 
     /// How many data records stand before these in what the trace's reader has read.
@@ -86,7 +101,7 @@ impl Columns {
     /// For each record, in the order of the trace: its section and itself, as indices of the format.
     pub fn order(&self) -> impl ExactSizeIterator<Item = (usize, u16)> + '_ {
         let of = |&slot: &u32| self.records.get(slot as usize).map_or((0, 0), |r| (r.section, r.record));
-        self.order.iter().map(of)
+        self.order.slots().iter().map(of)
     }
 
     /// The records of one type in one section, by the indices of both in the format.
@@ -114,22 +129,27 @@ impl Columns {
             *self = Self { fingerprint: Some(format.fingerprint), ..Self::default() };
             for (index, section) in format.sections.iter().enumerate() {
                 self.sections.push(self.records.len());
-                self.records.extend(section.records.iter().map(|&record| RecordColumns::new(format, index, record)));
+                let mut plan = 0;
+                for &record in section.records.iter() {
+                    self.records.push(RecordColumns { plan, ..RecordColumns::new(format, index, record) });
+                    let leaves = format.records.get(usize::from(record)).map_or(0, |record| record.leaves.len());
+                    plan += if record == SECTION || record == METADATA { 0 } else { leaves };
+                }
             }
         }
         self.first = first;
         self.weight = 0;
-        self.order.clear();
+        self.order.len = 0;
         self.records.iter_mut().filter(|r| r.count > 0).for_each(RecordColumns::clear);
     }
 
     /// How many more records there is room for.
     pub(crate) fn room(&self) -> usize {
-        if self.weight < WEIGHT { RECORDS.saturating_sub(self.order.len()) } else { 0 }
+        if self.weight < WEIGHT { RECORDS.saturating_sub(self.order.len) } else { 0 }
     }
 
     /// Where the columns of a section's records begin, and those of all sections.
-    pub(crate) fn split(&mut self, section: usize) -> (usize, &mut [RecordColumns], &mut Vec<u32>, &mut usize) {
+    pub(crate) fn split(&mut self, section: usize) -> (usize, &mut [RecordColumns], &mut Sequence, &mut usize) {
         let first = self.sections.get(section).copied().unwrap_or(0);
         (first, &mut self.records, &mut self.order, &mut self.weight)
     }
@@ -151,13 +171,45 @@ impl Columns {
     }
 }
 
+impl Sequence {
+    fn slots(&self) -> &[u32] {
+        self.slots.get(..self.len).unwrap_or_default()
+    }
+
+    fn push(&mut self, slot: u32) {
+        match self.slots.get_mut(self.len) {
+            Some(place) => *place = slot,
+            None => self.slots.push(slot),
+        }
+        self.len += 1;
+    }
+
+    pub(crate) fn extend(&mut self, slots: &[u32]) {
+        self.slots.truncate(self.len);
+        self.slots.extend_from_slice(slots);
+        self.len += slots.len();
+    }
+
+    /// Places for as many as there may be, those that are there among them.
+    fn cells(&mut self) -> Option<&[Cell<u32>; RECORDS]> {
+        if self.slots.len() < RECORDS {
+            self.slots.resize(RECORDS, 0);
+        }
+        Cell::from_mut(&mut *self.slots).as_slice_of_cells().first_chunk()
+    }
+}
+
 impl RecordColumns {
     fn new(format: &Format, section: usize, index: u16) -> Self {
         let record = format.records.get(usize::from(index)).filter(|_| index > METADATA);
         let leaves = record.map_or(&[][..], |record| &record.leaves);
+        let fixed = |leaf| match record.map(|record| floor(record, leaf)) {
+            Some(Floor::Fixed(value)) => Some(value),
+            _ => None,
+        };
         let column = |leaf: usize| match leaves.get(leaf).map(|leaf| &leaf.kind) {
             Some(LeafKind::Number { .. }) if record.is_some_and(|record| is_length(record, leaf)) => Column::Implied,
-            Some(LeafKind::Number { .. }) => Column::Numbers(NumberColumn::default()),
+            Some(LeafKind::Number { .. }) => Column::Numbers(NumberColumn::new(fixed(leaf))),
             Some(LeafKind::Array(_) | LeafKind::Variable(_)) => Column::Arrays(ArrayColumn::default()),
             _ => Column::Implied,
         };
@@ -243,6 +295,7 @@ impl RecordColumns {
     /// There are this many records more, whose leaves were added to each column.
     pub(crate) fn add(&mut self, records: usize) {
         self.count += records;
+        self.came = true;
     }
 
     /// Adds one record. Gives its weight. Of a record that cannot be read to its end nothing is kept.
@@ -258,7 +311,7 @@ impl RecordColumns {
         let weight = filling.weight;
         match walked {
             Ok(()) => {
-                self.count += 1;
+                self.add(1);
                 Ok(weight)
             }
             Err(error) => {

@@ -8,6 +8,7 @@ mod columns;
 mod element;
 mod metadata;
 mod parts;
+mod rows;
 mod run;
 mod seek;
 mod skip;
@@ -17,8 +18,9 @@ mod views;
 
 pub use annotate::VisitField;
 pub use metadata::Metadata;
+pub(crate) use rows::Placed;
+pub use rows::{One, Reads, Rows};
 pub(crate) use run::Run;
-pub use run::{One, Reads, Rows};
 #[cfg(feature = "parallel")]
 pub(crate) use split::{Decoders, Groups, Summary, Tables};
 pub use views::{Item, RecordView};

@@ -72,6 +72,21 @@ pub const fn plans(format: &Format, section: usize) -> usize {
     place(format, section, u16::MAX).1
 }
 
+/// Whether there is code that puts records into columns by their types: where sections have few enough types, and leaves, for a
+/// table of them on the stack.
+#[must_use]
+pub(crate) const fn has_slots(format: &Format) -> bool {
+    let sections = borrowed(&format.sections);
+    let mut i = 0;
+    while i < sections.len() {
+        if borrowed(&sections[i].records).len() > 64 || plans(format, i) > 1024 {
+            return false;
+        }
+        i += 1;
+    }
+    true
+}
+
 /// Whether leaves of a section's records stride through stream sections by the DTD, one element after the other.
 #[must_use]
 pub const fn gathers(format: &Format, section: usize) -> bool {

@@ -5,6 +5,7 @@ use super::mapped::MappedRow;
 use super::only::{Only, RecordType};
 use super::protocol::Protocol;
 use super::section::{Elements, Section};
+use super::shape::has_slots;
 use crate::columns::Columns;
 use crate::container::{Header, LossReport, Warning};
 use crate::error::{Error, Result};
@@ -173,7 +174,12 @@ impl<'t, P: Protocol> Trace<'t, P> {
     /// As [`next`](Self::next), once the records before it were given.
     pub fn next_columns(&mut self, columns: &mut Columns) -> Result<bool> {
         if self.map.is_none() {
-            return self.reader.next_columns(columns);
+            return match const { has_slots(P::FORMAT) } {
+                true => self.reader.next_columns_known(columns, |section, filling| {
+                    let _ = P::run::<&[u8], ()>(section, filling, |_| ControlFlow::Continue(()));
+                }),
+                false => self.reader.next_columns(columns),
+            };
         }
         columns.begin(P::FORMAT, self.reader.records_read());
         match self.fill_mapped(columns) {

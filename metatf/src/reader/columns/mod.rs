@@ -3,10 +3,11 @@
 //! Where records lie is found first, by their tags and the lengths that follow from the plans; then the leaves are taken, type by
 //! type and leaf by leaf, each in a loop that has but one plan. Records whose leaves depend on others are read one by one.
 
+mod known;
 mod note;
 mod take;
 
-use super::run::{Run, tag};
+use super::run::Run;
 use super::{Event, Metadata, RecordReader};
 use crate::columns::{Columns, RECORDS};
 use crate::container::Order;
@@ -45,9 +46,14 @@ impl RecordReader<'_> {
     pub fn next_columns(&mut self, columns: &mut Columns) -> Result<bool> {
         columns.begin(&self.format, self.records_read());
         let mut filler = self.filler.take().unwrap_or_default();
-        let result = self.fill(columns, &mut filler);
+        let filled = self.fill(columns, &mut filler);
         self.filler = Some(filler);
-        match result {
+        self.filled(columns, filled)
+    }
+
+    /// Whether columns were filled. An error waits until the records before it were given.
+    fn filled(&mut self, columns: &Columns, filled: Result<()>) -> Result<bool> {
+        match filled {
             Ok(()) => Ok(!columns.is_empty()),
             Err(error) if columns.is_empty() => Err(error),
             Err(error) => {
@@ -157,9 +163,7 @@ impl Filler {
 
     /// Applies metadata records that come next, and learns from them. False where none does that is as it should be.
     fn apply_metadata(&mut self, run: &mut Run<'_>, columns: &mut Columns) -> bool {
-        let listed = tag(run.data, run.position, usize::from(run.format.tag_width), run.order);
-        let listed = listed.and_then(|tag| run.state.listed(tag));
-        if listed.is_none_or(|listed| listed.record != METADATA) {
+        if run.next_listed().is_none_or(|listed| listed.record != METADATA) {
             return false;
         }
         if let Some(section) = self.sections.get_mut(run.state.section) {

@@ -1,7 +1,7 @@
 //! Where the records of each type begin.
 
 use super::take::Type;
-use crate::columns::{RECORDS, RecordColumns};
+use crate::columns::{RECORDS, RecordColumns, Sequence};
 use crate::container::Order;
 use crate::reader::run::{Run, tag};
 use crate::row_shaped::eight;
@@ -58,7 +58,7 @@ impl Section {
         base: usize,
         width: usize,
         room: usize,
-        columns: (usize, &mut [RecordColumns], &mut Vec<u32>, &mut usize),
+        columns: (usize, &mut [RecordColumns], &mut Sequence, &mut usize),
     ) -> Option<Entry> {
         match width {
             1 => self.pass_tags::<1>(run, base, 1, room, columns),
@@ -74,7 +74,7 @@ impl Section {
         base: usize,
         width: usize,
         room: usize,
-        (first, _, order, weight): (usize, &mut [RecordColumns], &mut Vec<u32>, &mut usize),
+        (first, _, order, weight): (usize, &mut [RecordColumns], &mut Sequence, &mut usize),
     ) -> Option<Entry> {
         let width = if WIDTH == 0 { width } else { WIDTH };
         let data = run.data.get(base..run.data.len().min(base.saturating_add(REACH)))?;
@@ -125,7 +125,7 @@ impl Section {
                 known.learn_places(&lane);
             }
         }
-        order.extend_from_slice(noted.get(..count).unwrap_or_default());
+        order.extend(noted.get(..count).unwrap_or_default());
         run.count += count as u64;
         run.position = base + at;
         stopped_by

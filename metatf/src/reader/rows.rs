@@ -1,0 +1,469 @@
+//! The ways to read the records of a run, one for each grade.
+//!
+//! What reads one record is no part of the loop in a debug build, where all that is in line has room of its own on the stack:
+//! of a format with many records, megabytes.
+
+use super::run::{End, Run, tag};
+use crate::container::Order;
+use crate::grade::{FORMULA, GATHERED, GENERAL, STORED, bit};
+use crate::row_expected::{ExpectedRow, window};
+use crate::row_foretold::ForetoldRow;
+use crate::row_gathered::GatheredRow;
+use crate::row_shaped::ShapedRow;
+use crate::state::Plan;
+use crate::streams::Streams;
+use crate::typed::{Known, ReadFields, SectionFamily, Source};
+use std::marker::PhantomData;
+use std::ops::ControlFlow;
+
+/// Reads records of a section, one or many.
+pub trait Reads<'r> {
+    /// Gives records of a section, which has `PLANS` plans, to `each`.
+    fn section<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, C>(
+        &mut self,
+        each: impl FnMut(F::With<B>) -> ControlFlow<C>,
+    ) -> ControlFlow<C>;
+}
+
+/// Gives the records that come next, fields and all.
+pub trait Rows<'r> {
+    /// The tag of the next record; none at the end.
+    fn tag(&self, width: usize) -> Option<u32>;
+
+    /// The fields of the next record, which is an `S`; none where it cannot be had here.
+    fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T>;
+}
+
+/// Takes part in the decoding of records. It is told how many the run has read before.
+pub(super) trait Sink<'r> {
+    /// Whether there is room for one more.
+    fn has_room(&self, count: u64) -> bool;
+
+    /// Whether it takes an `S`.
+    fn takes<S: Known>(&self) -> bool;
+
+    /// Decodes an `S` from a row; `CHANGED`: of whose fields some may not be what by the DTD they always are. Nothing of it is
+    /// kept where that fails.
+    ///
+    /// # Errors
+    /// The row's.
+    fn read<S: Known, T: ReadFields<'r>, R: Source<'r>, const CHANGED: bool>(
+        &mut self,
+        row: &mut R,
+        count: u64,
+    ) -> Result<T, R::Error>;
+}
+
+/// Records are decoded, and that is all.
+impl<'r> Sink<'r> for () {
+    #[inline(always)]
+    fn has_room(&self, _: u64) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn takes<S: Known>(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn read<S: Known, T: ReadFields<'r>, R: Source<'r>, const CHANGED: bool>(
+        &mut self,
+        row: &mut R,
+        _: u64,
+    ) -> Result<T, R::Error> {
+        T::read_fields(row, 0)
+    }
+}
+
+impl<'r> Reads<'r> for Run<'r> {
+    #[inline(always)]
+    fn section<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, C>(
+        &mut self,
+        each: impl FnMut(F::With<B>) -> ControlFlow<C>,
+    ) -> ControlFlow<C> {
+        let grade = self.grade();
+        if F::IS_EXPECTABLE && self.are_expected() {
+            return self.expected::<F, B, C, _>(&mut (), each);
+        }
+        if grade == GATHERED && F::GATHERS {
+            return self.gathered::<F, B, PLANS, C, _>(&mut (), each);
+        }
+        match grade {
+            STORED => self.straight::<F, B, PLANS, false, C, _>(&mut (), each),
+            FORMULA => self.straight::<F, B, PLANS, true, C, _>(&mut (), each),
+            _ => self.mixed::<F, B, PLANS, C, _>(&mut (), each),
+        }
+    }
+}
+
+impl<'r> Run<'r> {
+    /// Whether all data records are stored as generated code expects it.
+    #[inline(always)]
+    pub(super) fn are_expected(&self) -> bool {
+        self.state.grades.are_expected() && self.order == Order::Little
+    }
+
+    /// The grade of all data records.
+    #[inline(always)]
+    pub(super) fn grade(&self) -> u8 {
+        if self.order == Order::Little { self.state.grades.of_all() } else { GENERAL }
+    }
+
+    /// Records of a section whose leaves are all stored as is expected.
+    #[inline(always)]
+    pub(super) fn expected<F: SectionFamily, B: From<&'r [u8]>, C, K: Sink<'r>>(
+        &mut self,
+        sink: &mut K,
+        each: impl FnMut(F::With<B>) -> ControlFlow<C>,
+    ) -> ControlFlow<C> {
+        let mut rows = InLine { data: self.data, position: self.position, count: self.count, way: Expected, sink };
+        let flow = F::rows(&mut rows, each);
+        self.position = rows.position;
+        self.count = rows.count;
+        flow
+    }
+
+    /// Records of a section none of which is of a worse grade than `STORED` or, with bases, `FORMULA`.
+    #[inline(always)]
+    fn straight<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, const WITH_BASE: bool, C, K: Sink<'r>>(
+        &mut self,
+        sink: &mut K,
+        each: impl FnMut(F::With<B>) -> ControlFlow<C>,
+    ) -> ControlFlow<C> {
+        let Some(plans) = self.state.plans.first_chunk() else { return ControlFlow::Continue(()) };
+        let way = Straight::<PLANS, WITH_BASE> { plans };
+        let mut rows = InLine { data: self.data, position: self.position, count: self.count, way, sink };
+        let flow = F::rows(&mut rows, each);
+        self.position = rows.position;
+        self.count = rows.count;
+        flow
+    }
+
+    /// Records of a section none of which is of a worse grade than `GATHERED`, and none foretold.
+    #[inline(always)]
+    pub(super) fn gathered<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, C, K: Sink<'r>>(
+        &mut self,
+        sink: &mut K,
+        each: impl FnMut(F::With<B>) -> ControlFlow<C>,
+    ) -> ControlFlow<C> {
+        let Some(plans) = self.state.plans.first_chunk() else { return ControlFlow::Continue(()) };
+        let way = Gathered::<PLANS> { plans, streams: self.streams };
+        let mut rows = InLine { data: self.data, position: self.position, count: self.count, way, sink };
+        let flow = F::rows(&mut rows, each);
+        let (position, count) = (rows.position, rows.count);
+        self.position = position;
+        self.count = count;
+        flow
+    }
+
+    /// Records of any grade.
+    #[inline(always)]
+    pub(super) fn mixed<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, C, K: Sink<'r>>(
+        &mut self,
+        sink: &mut K,
+        each: impl FnMut(F::With<B>) -> ControlFlow<C>,
+    ) -> ControlFlow<C> {
+        let grades = Graded::new(self);
+        F::rows(&mut Mixed::<PLANS, K> { run: self, grades, sink }, each)
+    }
+
+    /// The next record, whose grade is `FORETOLD`, `GATHERED` or `TOLD`, or else `CHANGED`.
+    #[inline(always)]
+    fn told<S: Known, T: ReadFields<'r>, const PLANS: usize, const CHANGED: bool>(
+        &mut self,
+        sink: &mut impl Sink<'r>,
+    ) -> Option<T> {
+        let at = self.position + S::TAG_WIDTH;
+        let count = self.count;
+        let mut row = ForetoldRow::<S, PLANS, CHANGED> { run: self, at, previous: 0, shape: PhantomData };
+        let fields = sink.read::<S, T, _, CHANGED>(&mut row, count);
+        let at = row.at;
+        self.position = at;
+        self.count += u64::from(fields.is_ok());
+        fields.ok()
+    }
+
+    /// The next record, of grade `CHANGED`: apart from the loop, whose registers it would take.
+    #[inline(never)]
+    fn changed<S: Known, T: ReadFields<'r>, const PLANS: usize>(&mut self, sink: &mut impl Sink<'r>) -> Option<T> {
+        self.told::<S, T, PLANS, true>(sink)
+    }
+
+    /// The next record, leaf by leaf, apart from the loop, whose registers it would take.
+    #[inline(never)]
+    fn general<S: Known, T: ReadFields<'r>>(&mut self, sink: &mut impl Sink<'r>) -> Option<T> {
+        let count = self.count;
+        let mut row = self.row(S::RECORD, S::FIRST, self.position + S::TAG_WIDTH)?;
+        let fields = sink.read::<S, T, _, true>(&mut row, count).and_then(|fields| row.finish().map(|()| fields));
+        let at = row.position;
+        self.position = at;
+        self.count += u64::from(fields.is_ok());
+        fields.ok()
+    }
+}
+
+/// The grades of a section's records, by position.
+#[derive(Clone, Copy)]
+struct Graded {
+    /// Decoded in a straight line.
+    straight: u64,
+    told: u64,
+    changed: u64,
+}
+
+impl Graded {
+    #[inline(always)]
+    fn new(run: &Run<'_>) -> Self {
+        let grades = &run.state.grades;
+        match run.order {
+            Order::Little => {
+                Self { straight: grades.straight(), told: grades.told(), changed: grades.changed_defaults() }
+            }
+            Order::Big => Self { straight: 0, told: 0, changed: 0 },
+        }
+    }
+
+    /// Decodes an `S` that is not of one of the straight grades, where it is of one of the others that are decoded by shape.
+    #[inline(always)]
+    fn read<'r, S: Known, T: ReadFields<'r>, const PLANS: usize>(
+        self,
+        run: &mut Run<'r>,
+        sink: &mut impl Sink<'r>,
+    ) -> Option<Option<T>> {
+        if !S::TOLD {
+            return None;
+        }
+        if self.told & const { bit(S::POSITION) } != 0 {
+            return Some(run.told::<S, T, PLANS, false>(sink));
+        }
+        if self.changed & const { bit(S::POSITION) } != 0 {
+            return Some(run.changed::<S, T, PLANS>(sink));
+        }
+        None
+    }
+}
+
+/// A way to decode records, all of them, from what is in registers.
+trait Way<'r> {
+    /// The leaves of an `S`.
+    type Row<'a, S: Known>: Source<'r> + Placed
+    where
+        Self: 'a;
+
+    /// The tag at a position; none at the end.
+    #[inline(always)]
+    fn tag(data: &[u8], position: usize, width: usize) -> Option<u32> {
+        tag(data, position, width, Order::Little)
+    }
+
+    /// The record that begins at a position.
+    fn row<S: Known>(&mut self, data: &'r [u8], position: usize) -> Self::Row<'_, S>;
+}
+
+/// A row that knows where the leaf after those that were read begins.
+pub(crate) trait Placed {
+    fn position(&self) -> usize;
+}
+
+/// See [`Run::expected`].
+struct Expected;
+
+impl<'r> Way<'r> for Expected {
+    type Row<'a, S: Known> = ExpectedRow<'r, S>;
+
+    #[inline(always)]
+    fn tag(data: &[u8], position: usize, width: usize) -> Option<u32> {
+        // The one comparison with the end: what is asked again for the fields, the compiler knows.
+        tag(window(data, position)?, 0, width, Order::Little)
+    }
+
+    #[inline(always)]
+    fn row<S: Known>(&mut self, data: &'r [u8], position: usize) -> ExpectedRow<'r, S> {
+        ExpectedRow::new(data, position)
+    }
+}
+
+/// See [`Run::straight`].
+struct Straight<'p, const PLANS: usize, const WITH_BASE: bool> {
+    plans: &'p [Plan; PLANS],
+}
+
+impl<'p, 'r, const PLANS: usize, const WITH_BASE: bool> Way<'r> for Straight<'p, PLANS, WITH_BASE> {
+    type Row<'a, S: Known>
+        = ShapedRow<'p, 'r, S, PLANS, WITH_BASE>
+    where
+        Self: 'a;
+
+    #[inline(always)]
+    fn row<S: Known>(&mut self, data: &'r [u8], position: usize) -> ShapedRow<'p, 'r, S, PLANS, WITH_BASE> {
+        ShapedRow::new(data, position + S::TAG_WIDTH, self.plans)
+    }
+}
+
+/// See [`Run::gathered`].
+struct Gathered<'p, 's, const PLANS: usize> {
+    plans: &'p [Plan; PLANS],
+    streams: &'s mut Streams,
+}
+
+impl<'p, 'r, const PLANS: usize> Way<'r> for Gathered<'p, '_, PLANS> {
+    type Row<'a, S: Known>
+        = GatheredRow<'p, 'a, 'r, S, PLANS>
+    where
+        Self: 'a;
+
+    #[inline(always)]
+    fn row<S: Known>(&mut self, data: &'r [u8], position: usize) -> GatheredRow<'p, '_, 'r, S, PLANS> {
+        GatheredRow::new(data, position + S::TAG_WIDTH, self.plans, self.streams)
+    }
+}
+
+/// Records that are all decoded in one way, by a loop that has where it is in registers.
+struct InLine<'k, 'r, W, K> {
+    data: &'r [u8],
+    position: usize,
+    count: u64,
+    way: W,
+    sink: &'k mut K,
+}
+
+impl<'r, W: Way<'r>, K: Sink<'r>> Rows<'r> for InLine<'_, 'r, W, K> {
+    #[inline(always)]
+    fn tag(&self, width: usize) -> Option<u32> {
+        if self.sink.has_room(self.count) { W::tag(self.data, self.position, width) } else { None }
+    }
+
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
+        if !self.sink.takes::<S>() {
+            return None;
+        }
+        let mut row = self.way.row::<S>(self.data, self.position);
+        let fields = self.sink.read::<S, T, _, false>(&mut row, self.count).ok()?;
+        self.position = row.position();
+        self.count += 1;
+        Some(fields)
+    }
+}
+
+/// See [`Run::mixed`].
+struct Mixed<'a, 'r, const PLANS: usize, K> {
+    run: &'a mut Run<'r>,
+    grades: Graded,
+    sink: &'a mut K,
+}
+
+impl<'r, const PLANS: usize, K: Sink<'r>> Rows<'r> for Mixed<'_, 'r, PLANS, K> {
+    #[inline(always)]
+    fn tag(&self, width: usize) -> Option<u32> {
+        if self.sink.has_room(self.run.count) {
+            tag(self.run.data, self.run.position, width, self.run.order)
+        } else {
+            None
+        }
+    }
+
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
+        if !self.sink.takes::<S>() {
+            return None;
+        }
+        let run = &mut *self.run;
+        if self.grades.straight & const { bit(S::POSITION) } != 0 {
+            let at = run.position + S::TAG_WIDTH;
+            let mut row = ShapedRow::<S, PLANS, true>::new(run.data, at, run.state.plans.first_chunk()?);
+            let fields = self.sink.read::<S, T, _, false>(&mut row, run.count).ok()?;
+            run.position = row.position();
+            run.count += 1;
+            return Some(fields);
+        }
+        match self.grades.read::<S, T, PLANS>(run, self.sink) {
+            Some(fields) => fields,
+            None => run.general::<S, T>(self.sink),
+        }
+    }
+}
+
+/// One record, in a straight line.
+pub struct One<'r> {
+    pub(super) run: Run<'r>,
+    pub(super) end: End<'r>,
+}
+
+impl<'r> One<'r> {
+    /// Index of the section that it is in.
+    #[inline(always)]
+    #[must_use]
+    pub fn section(&self) -> usize {
+        self.end.section()
+    }
+
+    /// Decodes the record, of a section that has `PLANS` plans. Where it goes on with `none`, nothing has happened, or an error
+    /// that has stopped the reader.
+    #[inline(always)]
+    pub fn read<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, T>(
+        &mut self,
+        found: impl FnOnce(F::With<B>) -> T,
+        none: impl FnOnce() -> T,
+    ) -> T {
+        let grades = Graded::new(&self.run);
+        F::row(&mut Single::<PLANS> { one: self, grades }, found, none)
+    }
+}
+
+/// See [`One`].
+struct Single<'a, 'r, const PLANS: usize> {
+    one: &'a mut One<'r>,
+    grades: Graded,
+}
+
+impl<'r, const PLANS: usize> Rows<'r> for Single<'_, 'r, PLANS> {
+    #[inline(always)]
+    fn tag(&self, width: usize) -> Option<u32> {
+        let run = &self.one.run;
+        tag(run.data, run.position, width, run.order)
+    }
+
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
+        let One { run, end } = &mut *self.one;
+        if self.grades.straight & const { bit(S::POSITION) } == 0 {
+            let fields = self.grades.read::<S, T, PLANS>(run, &mut ()).flatten();
+            if fields.is_some() {
+                end.tell(run.position, 1, false);
+            } else if run.has_stopped() {
+                // A record whose values are foretold cannot be begun again.
+                end.finish();
+            }
+            return fields;
+        }
+        let plans = run.state.plans.first_chunk()?;
+        let mut row = ShapedRow::<S, PLANS, true>::new(run.data, run.position + S::TAG_WIDTH, plans);
+        let fields = T::read_fields(&mut row, 0).ok()?;
+        end.tell(row.position(), 1, false);
+        Some(fields)
+    }
+}
+
+/// One record, leaf by leaf.
+pub(crate) struct Apart<'a, 'r>(pub(super) &'a mut Run<'r>);
+
+impl<'r> Reads<'r> for Apart<'_, 'r> {
+    fn section<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, C>(
+        &mut self,
+        each: impl FnMut(F::With<B>) -> ControlFlow<C>,
+    ) -> ControlFlow<C> {
+        F::rows(self, each)
+    }
+}
+
+impl<'r> Rows<'r> for Apart<'_, 'r> {
+    fn tag(&self, width: usize) -> Option<u32> {
+        tag(self.0.data, self.0.position, width, self.0.order)
+    }
+
+    fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
+        self.0.general::<S, T>(&mut ())
+    }
+}
