@@ -3,8 +3,8 @@
 
 use crate::room::{ROOM, Room};
 
-/// Bytes filled ahead at a time.
-const AHEAD: usize = 16 << 10;
+/// Bytes filled ahead at a time. Miri fills byte by byte.
+const AHEAD: usize = if cfg!(miri) { 64 } else { 16 << 10 };
 
 /// A buffer of encoded records.
 #[derive(Debug, Default)]
