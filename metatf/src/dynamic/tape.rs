@@ -62,12 +62,17 @@ impl Tape {
     /// Takes the values of a record.
     pub(crate) fn take(&mut self, record: &RecordView<'_>) {
         self.clear();
-        for item in record.iter().skip(1) {
-            match item {
-                Item::Number(number) => self.push_number(number),
-                Item::Bytes(bytes) => self.push_bytes(bytes),
+        let Self { data, bytes: all } = self;
+        data.extend(record.iter().skip(1).map(|item| match item {
+            Item::Number(number) => Datum::Number(number),
+            Item::Bytes(bytes) => {
+                let start = all.len();
+                if !bytes.is_empty() {
+                    all.extend_from_slice(bytes);
+                }
+                Datum::Bytes(start..all.len())
             }
-        }
+        }));
     }
 
     /// Sets the number at `index`, if one stands there.

@@ -43,9 +43,9 @@ impl<'t, 'a> Cursor<'t, 'a> {
         Ok(Self { trace, pass, kept, reached: [false; 256], counts, elements: 0 })
     }
 
-    /// Goes on to the next record of the pass and decodes it.
+    /// Goes on to the next record of the pass, whose values [`tape`](Self::tape) has.
     pub(super) fn next(&mut self, step: &mut dyn FnMut()) -> Result<Option<Spot>> {
-        while let Some(event) = self.trace.reader_mut().next_event()? {
+        while let Some(event) = self.trace.next_entry()?.map(|entry| entry.event) {
             let (at, number) = match event {
                 Event::Record(at) => (at, self.trace.reader().records_read().saturating_sub(1)),
                 Event::Comment(at) => (at, self.trace.reader().records_read()),
@@ -73,7 +73,6 @@ impl<'t, 'a> Cursor<'t, 'a> {
             };
             self.elements += u64::from(wanted && element);
             if wanted && self.is_kept(at) {
-                self.trace.decode(event)?;
                 return Ok(Some(Spot { at, number }));
             }
         }

@@ -200,8 +200,7 @@ impl Kind {
             return None;
         }
         let mut lane = Lane { fixed: self.tag_width, length: 0, mask: 0, ..self.lane };
-        for (leaf, plan) in (0..=u8::MAX).zip(plans) {
-            let at = usize::from(leaf);
+        for (at, plan) in plans.iter().enumerate() {
             let word = HEAD + at;
             match *self.shapes.get(at)? {
                 Shape::Number if plan.flags & !LAST == 0 && plan.mask == 0 => self.is_constant(word, plan.base),
@@ -213,7 +212,9 @@ impl Kind {
                         return None;
                     }
                     let cell = plan.is(HISTORY).then_some(plan.write);
-                    self.notes.extend(cell.map(|cell| (leaf, cell)));
+                    if let Some(cell) = cell {
+                        self.notes.push((u8::try_from(at).ok()?, cell));
+                    }
                     self.is_stored(word);
                     let Plan { mask, sign, base, .. } = *plan;
                     self.numbers.push(Number { at: lane.fixed, word, mask, sign, base, cell });
