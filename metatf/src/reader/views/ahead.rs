@@ -2,7 +2,8 @@
 //!
 //! What they note for records behind them is undone, should the reader go on in another way before all are given.
 
-use super::kind::{Kind, Lane, Way, row_of};
+use super::kind::{Kind, Way};
+use super::lane::{Lane, row_of};
 use super::spans::Span;
 use super::view::What;
 use super::{HEAD, Kinds};

@@ -3,6 +3,7 @@
 mod ahead;
 mod apart;
 mod kind;
+mod lane;
 mod sequence;
 mod spans;
 mod view;
@@ -14,7 +15,7 @@ use super::{Event, Pending, RecordReader};
 use crate::error::{Error, ErrorKind, Result};
 use ahead::{Ahead, SectionKinds};
 use apart::Apart;
-use kind::row_of;
+use lane::row_of;
 use spans::Span;
 use std::ops::ControlFlow;
 use view::{Head, What};
