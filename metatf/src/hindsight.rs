@@ -30,23 +30,30 @@ pub(crate) struct Log {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     noted: Noted,
-    by: u64,
-    size: u64,
     /// Which of the section's chunks in this group.
     part: u32,
 }
 
+/// Memory of a log that is not needed any more.
+#[derive(Debug, Default)]
+pub(crate) struct Room(Vec<Entry>);
+
 impl Log {
-    pub(crate) fn new(before: Vec<Live>) -> Self {
-        Self { before, entries: Vec::new(), full: false }
+    pub(crate) fn new(before: Vec<Live>, room: Room) -> Self {
+        Self { before, entries: room.0, full: false }
+    }
+
+    pub(crate) fn into_room(mut self) -> Room {
+        self.entries.clear();
+        Room(self.entries)
     }
 
     /// Logs what a model of the heap was given.
     #[inline]
     pub(crate) fn note(&mut self, noted: Noted, part: u32) {
-        if let Context::Heap { by, size } = noted.context {
+        if let Context::Heap { .. } = noted.context {
             if self.entries.len() < MOST {
-                self.entries.push(Entry { noted, by, size, part });
+                self.entries.push(Entry { noted, part });
             } else {
                 self.full = true;
             }
@@ -107,6 +114,7 @@ impl<S: Sink> RecordWriter<S> {
             parts.push(&mut chunk.raw);
         }
         patch(self.order, &log.entries, &codes, &mut parts);
+        writer.room = log.into_room();
     }
 }
 
@@ -122,8 +130,8 @@ fn rerun(
 ) -> Option<(Vec<u64>, Elements)> {
     let mut codes = Vec::with_capacity(entries.len());
     let mut elements = Elements::new();
-    for Entry { noted, by, size, .. } in entries {
-        let context = (Context::Heap { by: *by, size: *size }, &[][..]);
+    for Entry { noted, .. } in entries {
+        let context = (noted.context, &[][..]);
         let target = elements.entry(format.models.get(usize::from(noted.model))?.section).or_default();
         let found = models.find(cells, noted.model, context, noted.value, target);
         target.extend_from_slice(found.elements());

@@ -12,6 +12,7 @@ pub(crate) struct Encoder {
     filtered: Vec<u8>,
     /// The content in hand in phrases, without and with tails, if any codec asked for them.
     phrases: [Vec<u8>; 2],
+    memory: phrases::Memory,
     has_phrases: [bool; 2],
     /// The tails differ.
     has_tails: bool,
@@ -72,6 +73,7 @@ impl Encoder {
             zlib: None,
             filtered: Vec::new(),
             phrases: Default::default(),
+            memory: phrases::Memory::default(),
             has_phrases: [false; 2],
             has_tails: false,
             tried: Vec::new(),
@@ -204,7 +206,8 @@ impl Encoder {
                 let with_tails = usize::from(filter == chunk::TAILS);
                 if !std::mem::replace(&mut self.has_phrases[with_tails], true) {
                     let filtered = &mut self.phrases[with_tails];
-                    let differ = phrases::filter(content.raw, content.ends, with_tails == 1, filtered);
+                    let differ =
+                        phrases::filter(content.raw, content.ends, with_tails == 1, &mut self.memory, filtered);
                     self.has_tails |= differ;
                 }
             }

@@ -29,14 +29,27 @@ pub(super) fn ones(repeated: usize) -> usize {
     if repeated <= 255 { repeated } else { (MOST - repeated) / 255 }
 }
 
+/// Memory that filtering a chunk takes, for the chunks behind it.
+#[derive(Default)]
+pub(crate) struct Memory {
+    all: Vec<Phrase>,
+    tokens: Vec<u32>,
+    tails: Vec<u8>,
+    ids: Vec<u32>,
+    order: Vec<u32>,
+    ranks: Vec<u32>,
+}
+
 /// Filters content whose records end at `ends`, the last of them at its own end; with or without tails. Whether it has tails
 /// that differ.
-pub(crate) fn filter(raw: &[u8], ends: &[u32], with_tails: bool, out: &mut Vec<u8>) -> bool {
+pub(crate) fn filter(raw: &[u8], ends: &[u32], with_tails: bool, memory: &mut Memory, out: &mut Vec<u8>) -> bool {
     out.clear();
-    let phrases = Phrases::of(raw, ends, with_tails);
-    let order = phrases.order();
+    let (mut order, mut token) = (std::mem::take(&mut memory.order), std::mem::take(&mut memory.ranks));
+    let phrases = Phrases::of(raw, ends, with_tails, memory);
+    phrases.order(&mut order);
     let repeated = order.iter().take_while(|&&id| phrases.count(id) > 1).count().min(MOST);
-    let mut token = vec![u32::MAX; order.len()];
+    token.clear();
+    token.resize(order.len(), u32::MAX);
     for (rank, &id) in (0..).zip(order.iter().take(repeated)) {
         if let Some(token) = token.get_mut(id as usize) {
             *token = rank;
@@ -55,7 +68,10 @@ pub(crate) fn filter(raw: &[u8], ends: &[u32], with_tails: bool, out: &mut Vec<u
         let repeated = order.get(..repeated).unwrap_or_default();
         write_tails(&phrases, repeated, &token, out);
     }
-    phrases.tails.iter().any(|tail| phrases.tails.first() != Some(tail))
+    let differ = phrases.tails.iter().any(|tail| phrases.tails.first() != Some(tail));
+    let Phrases { all, tokens, tails, .. } = phrases;
+    *memory = Memory { all, tokens, tails, ids: std::mem::take(&mut memory.ids), order, ranks: token };
+    differ
 }
 
 /// Writes the tails by phrase, given the repeated ones in order, and the rank of each phrase.
@@ -154,10 +170,15 @@ struct Phrase {
 }
 
 impl<'r> Phrases<'r> {
-    fn of(raw: &'r [u8], ends: &[u32], with_tails: bool) -> Self {
-        let tails = Vec::with_capacity(if with_tails { ends.len() } else { 0 });
-        let mut phrases = Self { raw, all: Vec::new(), tokens: Vec::with_capacity(ends.len()), tails };
-        let (mut short, mut long) = (Short::new(), HashMap::<&[u8], u32>::new());
+    fn of(raw: &'r [u8], ends: &[u32], with_tails: bool, memory: &mut Memory) -> Self {
+        let Memory { mut all, mut tokens, mut tails, ids, .. } = std::mem::take(memory);
+        all.clear();
+        tokens.clear();
+        tokens.reserve(ends.len());
+        tails.clear();
+        tails.reserve(if with_tails { ends.len() } else { 0 });
+        let mut phrases = Self { raw, all, tokens, tails };
+        let (mut short, mut long) = (Short::new(ids), HashMap::<&[u8], u32>::new());
         let tail = usize::from(with_tails);
         let mut start = 0;
         for &end in ends {
@@ -171,6 +192,7 @@ impl<'r> Phrases<'r> {
             }
             start = end;
         }
+        memory.ids = short.ids;
         phrases
     }
 
@@ -231,10 +253,10 @@ impl<'r> Phrases<'r> {
     }
 
     /// All phrases, the most frequent first; of equally frequent ones the one that came first.
-    fn order(&self) -> Vec<u32> {
-        let mut order: Vec<u32> = (0..u32::try_from(self.all.len()).unwrap_or(u32::MAX)).collect();
+    fn order(&self, order: &mut Vec<u32>) {
+        order.clear();
+        order.extend(0..u32::try_from(self.all.len()).unwrap_or(u32::MAX));
         order.sort_by_key(|&id| std::cmp::Reverse(self.count(id)));
-        order
     }
 }
 
@@ -251,9 +273,12 @@ struct Short {
 }
 
 impl Short {
-    fn new() -> Self {
+    /// An empty table, in memory that was another's.
+    fn new(mut ids: Vec<u32>) -> Self {
         let seeds = [0, 1].map(|seed: u64| RandomState::new().hash_one(seed));
-        Self { ids: vec![NO_PHRASE; 1 << 10], used: 0, seeds }
+        ids.clear();
+        ids.resize(1 << 10, NO_PHRASE);
+        Self { ids, used: 0, seeds }
     }
 
     #[inline]
@@ -286,10 +311,10 @@ impl Short {
         if self.used * 2 <= self.ids.len() {
             return;
         }
-        let more = vec![NO_PHRASE; self.ids.len() * 4];
-        let known = std::mem::replace(&mut self.ids, more);
-        for id in known {
-            let Some(phrase) = all.get(id as usize) else { continue };
+        let more = self.ids.len() * 4;
+        self.ids.clear();
+        self.ids.resize(more, NO_PHRASE);
+        for (id, phrase) in (0..).zip(all).filter(|(_, phrase)| (phrase.length as usize) < KEY) {
             let (slot, _) = self.find(phrase.key, all);
             if let Some(place) = self.ids.get_mut(slot) {
                 *place = id;
@@ -321,9 +346,9 @@ mod tests {
                 Some(*end)
             })
             .collect();
-        let mut filtered = Vec::new();
+        let (mut memory, mut filtered) = (Memory::default(), Vec::new());
         for tails in [true, false] {
-            filter(&raw, &ends, tails, &mut filtered);
+            filter(&raw, &ends, tails, &mut memory, &mut filtered);
             let mut back = vec![0; raw.len()];
             assert_eq!(restore(&filtered, tails, &mut back), Ok(()));
             assert_eq!(back, raw);
@@ -371,7 +396,7 @@ mod tests {
         let ends: Vec<u32> = (1..=2000).map(|i| i * 4).collect();
         for tails in [false, true] {
             let mut filtered = Vec::new();
-            filter(&raw, &ends, tails, &mut filtered);
+            filter(&raw, &ends, tails, &mut Memory::default(), &mut filtered);
             let mut back = vec![0; raw.len()];
             for cut in 0..filtered.len() {
                 assert!(restore(&filtered[..cut], tails, &mut back).is_err(), "cut at {cut}");

@@ -2,7 +2,7 @@
 
 use crate::buffer::Buffer;
 use crate::format::Format;
-use crate::hindsight::Log;
+use crate::hindsight::{Log, Room};
 use crate::state::{Change, State};
 
 /// One section of a trace being written.
@@ -21,6 +21,8 @@ pub(crate) struct SectionWriter {
     pub(crate) records: u32,
     /// What a heap's model was given in this group, while it may turn out that it should have known more.
     pub(crate) log: Option<Box<Log>>,
+    /// For the next log.
+    pub(crate) room: Room,
     /// Chunks of this group that are closed.
     pub(crate) closed: u32,
     /// The next chunk resets the state.
@@ -47,6 +49,7 @@ impl SectionWriter {
             notes,
             records: 0,
             log: None,
+            room: Room::default(),
             closed: 0,
             reset: true,
             sticky: Vec::new(),
@@ -75,13 +78,17 @@ impl SectionWriter {
     pub(crate) fn restart_group(&mut self, format: &Format) {
         let new = self.state.models.live();
         let live = match self.log.take() {
-            Some(log) => log.after(&self.state.model_cells, new),
+            Some(log) => {
+                let live = log.after(&self.state.model_cells, new);
+                self.room = log.into_room();
+                live
+            }
             None => new,
         };
         self.restart(format);
         self.closed = 0;
         if live.iter().any(|(_, objects)| !objects.is_empty()) {
-            self.log = Some(Box::new(Log::new(live)));
+            self.log = Some(Box::new(Log::new(live, std::mem::take(&mut self.room))));
         }
     }
 }
