@@ -29,9 +29,14 @@ pub(crate) struct Log {
 /// A predicted address, and where its code is.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    noted: Noted,
-    /// Which of the section's chunks in this group.
+    value: u64,
+    by: u64,
+    size: u64,
+    /// Where its code is: which of the section's chunks in this group, where in that, and of how many bytes.
     part: u32,
+    at: u32,
+    width: u8,
+    model: u16,
 }
 
 /// Memory of a log that is not needed any more.
@@ -51,11 +56,16 @@ impl Log {
     /// Logs what a model of the heap was given.
     #[inline]
     pub(crate) fn note(&mut self, noted: Noted, part: u32) {
-        if let Context::Heap { .. } = noted.context {
-            if self.entries.len() < MOST {
-                self.entries.push(Entry { noted, part });
-            } else {
+        let Noted { model, value, context, at, width } = noted;
+        let Context::Heap { by, size } = context else { return };
+        match u32::try_from(at) {
+            Ok(at) if self.entries.len() < MOST && !self.full => {
+                self.entries.push(Entry { value, by, size, part, at, width, model });
+            }
+            // Nobody asks for them any more.
+            _ => {
                 self.full = true;
+                self.entries = Vec::new();
             }
         }
     }
@@ -66,7 +76,7 @@ impl Log {
         let mut ended = 0;
         for entry in &self.entries {
             // Where another object begins, too, the old one is gone.
-            if !cells.is_use(entry.noted.model) && live.remove(&entry.noted.value) {
+            if !cells.is_use(entry.model) && live.remove(&entry.value) {
                 ended += 1;
             }
         }
@@ -130,24 +140,24 @@ fn rerun(
 ) -> Option<(Vec<u64>, Elements)> {
     let mut codes = Vec::with_capacity(entries.len());
     let mut elements = Elements::new();
-    for Entry { noted, .. } in entries {
-        let context = (noted.context, &[][..]);
-        let target = elements.entry(format.models.get(usize::from(noted.model))?.section).or_default();
-        let found = models.find(cells, noted.model, context, noted.value, target);
+    for &Entry { value, by, size, width, model, .. } in entries {
+        let context = (Context::Heap { by, size }, &[][..]);
+        let target = elements.entry(format.models.get(usize::from(model))?.section).or_default();
+        let found = models.find(cells, model, context, value, target);
         target.extend_from_slice(found.elements());
-        if noted.width < 8 && found.code >> (8 * noted.width) != 0 {
+        if width < 8 && found.code >> (8 * width) != 0 {
             return None;
         }
-        models.learn(cells, noted.model, context, noted.value, &found);
+        models.learn(cells, model, context, value, &found);
         codes.push(found.code);
     }
     Some((codes, elements))
 }
 
 fn patch(order: Order, entries: &[Entry], codes: &[u64], parts: &mut [&mut Vec<u8>]) {
-    for (Entry { noted, part, .. }, &code) in entries.iter().zip(codes) {
-        let raw = parts.get_mut(*part as usize);
-        if let Some(stored) = raw.and_then(|raw| raw.get_mut(noted.at..noted.at + usize::from(noted.width))) {
+    for (&Entry { part, at, width, .. }, &code) in entries.iter().zip(codes) {
+        let (raw, at) = (parts.get_mut(part as usize), at as usize);
+        if let Some(stored) = raw.and_then(|raw| raw.get_mut(at..at + usize::from(width))) {
             order.store(code, stored);
         }
     }

@@ -4,6 +4,8 @@ use super::leaf::Step;
 use super::window::Begin;
 #[cfg(feature = "parallel")]
 use rayon::prelude::*;
+#[cfg(feature = "parallel")]
+use std::sync::Mutex;
 
 /// Room that is used again from leaf to leaf.
 #[derive(Debug, Default)]
@@ -18,6 +20,9 @@ pub(super) struct Scratch {
 pub(super) struct Planners {
     #[cfg(feature = "parallel")]
     pool: Option<rayon::ThreadPool>,
+    /// Of threads that plan no leaf now.
+    #[cfg(feature = "parallel")]
+    idle: Mutex<Vec<Scratch>>,
     scratch: Scratch,
 }
 
@@ -28,6 +33,8 @@ impl Planners {
         Self {
             #[cfg(feature = "parallel")]
             pool: (threads > 1).then(|| rayon::ThreadPoolBuilder::new().num_threads(threads).build().ok()).flatten(),
+            #[cfg(feature = "parallel")]
+            idle: Mutex::default(),
             scratch: Scratch::default(),
         }
     }
@@ -40,8 +47,17 @@ impl Planners {
     ) -> Vec<T> {
         #[cfg(feature = "parallel")]
         if let Some(pool) = &self.pool {
+            let idle = &self.idle;
+            let plan = |leaf| {
+                let mut scratch = idle.lock().ok().and_then(|mut idle| idle.pop()).unwrap_or_default();
+                let planned = plan(leaf, &mut scratch);
+                if let Ok(mut idle) = idle.lock() {
+                    idle.push(scratch);
+                }
+                planned
+            };
             let leaves = leaves.into_par_iter().with_max_len(1);
-            return pool.install(|| leaves.map_init(Scratch::default, |scratch, leaf| plan(leaf, scratch)).collect());
+            return pool.install(|| leaves.map(plan).collect());
         }
         leaves.into_iter().map(|leaf| plan(leaf, &mut self.scratch)).collect()
     }
