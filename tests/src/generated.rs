@@ -1,4 +1,4 @@
-//! The readers and writers generated from the DTDs of the vectors, and from shipped ones, held against the universal reader.
+//! The readers and writers generated from the DTDs of the vectors, and from others, held against the universal reader.
 //!
 //! What reads or writes one record is compiled in line wherever it is called, and all of this is compiled for every format: so each
 //! way to read or write is called from one function (`next`, `put`, `put_all`), and the rest goes through it.
@@ -36,15 +36,15 @@ mod modules {
     use super::Ways;
     include!(concat!(env!("OUT_DIR"), "/vectors.rs"));
 
-    include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
+    include!(concat!(env!("OUT_DIR"), "/more.rs"));
 
-    /// Names of vectors, then of shipped DTDs.
+    /// Names of vectors, then paths of other DTDs.
     pub(super) fn all() -> impl Iterator<Item = &'static (&'static str, Ways)> {
-        VECTORS.iter().chain(SHIPPED)
+        VECTORS.iter().chain(MORE)
     }
 
-    pub(super) fn is_shipped(name: &str) -> bool {
-        SHIPPED.iter().any(|(shipped, _)| *shipped == name)
+    pub(super) fn is_vector(name: &str) -> bool {
+        VECTORS.iter().any(|(vector, _)| *vector == name)
     }
 }
 
@@ -67,9 +67,9 @@ pub fn number_of(vector: &str) -> Option<usize> {
 #[must_use]
 pub fn schema(number: usize) -> Schema {
     let (name, _) = modules::all().nth(number).expect("a number of a reader");
-    let file = match modules::is_shipped(name) {
-        true => format!("../dtds/{name}.dtd"),
-        false => format!("vectors/good/{name}/format.dtd"),
+    let file = match modules::is_vector(name) {
+        true => format!("vectors/good/{name}/format.dtd"),
+        false => (*name).to_owned(),
     };
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     Schema::parse("format.dtd", &std::fs::read(path).expect("code was generated from it")).expect("likewise")
