@@ -238,18 +238,20 @@ impl StreamWriters {
     }
 
     /// Gives the stream sections that `reader` alone fills with what its model misses other elements. False where
-    /// others have a part in one of them; then nothing has changed.
+    /// others have a part in one of them, or something else was given outright; then nothing has changed.
     pub(crate) fn replace(&mut self, format: &Format, reader: usize, elements: &BTreeMap<u8, Vec<u64>>) -> bool {
         let values = |target: u8| {
             let takes = |m: &Model| m.section == target && matches!(m.kind, ModelKind::Values(_));
             format.models.iter().any(takes)
         };
-        let alone = |target: &u8| {
+        let alone = |(target, elements): (&u8, &Vec<u64>)| {
             let stream = format.section_index(*target).and_then(|stream| self.streams.get(stream));
             let others = self.cursors.iter().any(|c| c.reader != reader && c.target == *target);
-            stream.is_some_and(|s| s.given.is_empty()) && !others && !values(*target)
+            stream.is_some_and(|s| s.given.is_empty() || s.given.iter().flat_map(|s| &s.values).eq(elements))
+                && !others
+                && !values(*target)
         };
-        if self.fixed || !elements.keys().all(alone) {
+        if self.fixed || !elements.iter().all(alone) {
             return false;
         }
         for (target, values) in elements {

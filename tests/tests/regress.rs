@@ -2,6 +2,8 @@
 
 #[path = "regress/array_before_a_number.rs"]
 mod array_before_a_number;
+#[path = "regress/carried_and_given.rs"]
+mod carried_and_given;
 #[path = "regress/contexts_without_end.rs"]
 mod contexts_without_end;
 #[path = "regress/elements_that_find_no_room.rs"]
