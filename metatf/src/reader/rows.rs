@@ -2,6 +2,8 @@
 //!
 //! What reads one record is no part of the loop in a debug build, where all that is in line has room of its own on the stack:
 //! of a format with many records, megabytes.
+//!
+//! Longer than other files: the ways differ in little, and are chosen from here.
 
 use super::run::{End, Run, tag};
 use crate::container::Order;
