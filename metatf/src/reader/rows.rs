@@ -119,11 +119,7 @@ impl<'r> Run<'r> {
         sink: &mut K,
         each: impl FnMut(F::With<B>) -> ControlFlow<C>,
     ) -> ControlFlow<C> {
-        let mut rows = InLine { data: self.data, position: self.position, count: self.count, way: Expected, sink };
-        let flow = F::rows(&mut rows, each);
-        self.position = rows.position;
-        self.count = rows.count;
-        flow
+        in_line::<F, B, C, _, _>(self.data, (&mut self.position, &mut self.count), Expected, sink, each)
     }
 
     /// Records of a section none of which is of a worse grade than `STORED` or, with bases, `FORMULA`.
@@ -135,11 +131,7 @@ impl<'r> Run<'r> {
     ) -> ControlFlow<C> {
         let Some(plans) = self.state.plans.first_chunk() else { return ControlFlow::Continue(()) };
         let way = Straight::<PLANS, WITH_BASE> { plans };
-        let mut rows = InLine { data: self.data, position: self.position, count: self.count, way, sink };
-        let flow = F::rows(&mut rows, each);
-        self.position = rows.position;
-        self.count = rows.count;
-        flow
+        in_line::<F, B, C, _, _>(self.data, (&mut self.position, &mut self.count), way, sink, each)
     }
 
     /// Records of a section none of which is of a worse grade than `GATHERED`, and none foretold.
@@ -151,12 +143,7 @@ impl<'r> Run<'r> {
     ) -> ControlFlow<C> {
         let Some(plans) = self.state.plans.first_chunk() else { return ControlFlow::Continue(()) };
         let way = Gathered::<PLANS> { plans, streams: self.streams };
-        let mut rows = InLine { data: self.data, position: self.position, count: self.count, way, sink };
-        let flow = F::rows(&mut rows, each);
-        let (position, count) = (rows.position, rows.count);
-        self.position = position;
-        self.count = count;
-        flow
+        in_line::<F, B, C, _, _>(self.data, (&mut self.position, &mut self.count), way, sink, each)
     }
 
     /// Records of any grade.
@@ -328,6 +315,21 @@ struct InLine<'k, 'r, W, K> {
     count: u64,
     way: W,
     sink: &'k mut K,
+}
+
+/// Gives records to `each` that are all decoded in one way, from a position on; moves position and count on.
+#[inline(always)]
+fn in_line<'r, F: SectionFamily, B: From<&'r [u8]>, C, W: Way<'r>, K: Sink<'r>>(
+    data: &'r [u8],
+    (position, count): (&mut usize, &mut u64),
+    way: W,
+    sink: &mut K,
+    each: impl FnMut(F::With<B>) -> ControlFlow<C>,
+) -> ControlFlow<C> {
+    let mut rows = InLine { data, position: *position, count: *count, way, sink };
+    let flow = F::rows(&mut rows, each);
+    (*position, *count) = (rows.position, rows.count);
+    flow
 }
 
 impl<'r, W: Way<'r>, K: Sink<'r>> Rows<'r> for InLine<'_, 'r, W, K> {

@@ -117,12 +117,7 @@ impl Filling<'_, '_> {
             if columns.takes(section, position) && !is_near && !(any && run.position == start) {
                 break;
             }
-            let (format, at) = (run.format, run.position + usize::from(run.format.tag_width));
-            let Some(mut row) = run.row(listed.record, listed.first as usize, at) else { break };
-            let pushed = columns.push(format, section, position, &mut row);
-            run.position = row.position;
-            run.count += 1;
-            if pushed.is_err() {
+            if run.push(columns, section, listed).is_none() {
                 break;
             }
         }

@@ -14,7 +14,7 @@ use crate::container::Order;
 use crate::error::{Error, Result};
 use crate::format::{self, Format, METADATA, Record};
 use crate::grade::COLUMNS;
-use crate::state::State;
+use crate::state::{Listed, State};
 use note::{Entry, Section, What};
 use take::Type;
 
@@ -124,6 +124,18 @@ impl RecordReader<'_> {
     }
 }
 
+impl Run<'_> {
+    /// Reads the data record that comes next, and is listed so, leaf by leaf. None where it cannot be read; the run knows why.
+    fn push(&mut self, columns: &mut Columns, section: usize, listed: Listed) -> Option<()> {
+        let (format, at) = (self.format, self.position + usize::from(self.format.tag_width));
+        let mut row = self.row(listed.record, listed.first as usize, at)?;
+        let pushed = columns.push(format, section, listed.position.into(), &mut row);
+        self.position = row.position;
+        self.count += 1;
+        pushed.ok()
+    }
+}
+
 impl Filler {
     /// Notes the records that come next, or reads them. Where one cannot be read, the run's row knows why.
     fn note(&mut self, index: usize, run: &mut Run<'_>, columns: &mut Columns) -> Result<End, ()> {
@@ -131,7 +143,7 @@ impl Filler {
             self.metadata.clear();
             self.refresh(run.format, run.data, run.state, columns);
         }
-        let (format, width) = (run.format, usize::from(run.format.tag_width));
+        let width = usize::from(run.format.tag_width);
         if self.sections.get(index).is_some_and(Section::is_taken) {
             self.base = run.position;
         }
@@ -145,14 +157,8 @@ impl Filler {
             match entry.map_or(What::Other, |entry| entry.what) {
                 What::Note => {}
                 What::Read => {
-                    let position = entry.map_or(0, |entry| entry.position.into());
-                    let record = format.sections.get(index).and_then(|s| s.records.get(position)).copied().ok_or(())?;
-                    let first = run.state.plans_of(position);
-                    let mut row = run.row(record, first, run.position + width).ok_or(())?;
-                    let pushed = columns.push(format, index, position, &mut row);
-                    run.position = row.position;
-                    run.count += 1;
-                    pushed.map_err(|_| ())?;
+                    let listed = run.next_listed().ok_or(())?;
+                    run.push(columns, index, listed).ok_or(())?;
                 }
                 // What was noted can wait: it is known by which plans it is taken.
                 What::Other if !self.apply_metadata(run, columns) => return Ok(End::Other),

@@ -49,30 +49,22 @@ impl RecordReader<'_> {
     /// The first thing that is wrong with the trace; nothing comes after it.
     #[inline(always)]
     pub fn next_record(&mut self) -> Result<Option<RecordView<'_>>> {
-        let entry = match self.kinds.ahead.step() {
-            Some(entry) => entry,
-            None => match self.go_on()? {
-                Some(Next::Ahead(entry)) => entry,
-                Some(Next::Apart) => return Ok(Some(self.view_apart())),
-                None => return Ok(None),
-            },
+        let next = match self.kinds.ahead.step() {
+            Some(entry) => Some(Next::Ahead(entry)),
+            None => self.go_on()?,
         };
-        Ok(Some(self.view(entry)))
+        Ok(next.map(|next| self.view_of(next)))
     }
 
     /// The next data record, where it comes without ado: no comment, no metadata, no event.
     #[cfg(feature = "dynamic")]
     #[inline]
     pub(crate) fn plain_record(&mut self) -> Result<Option<RecordView<'_>>> {
-        let entry = match self.kinds.ahead.step() {
-            Some(entry) => entry,
-            None => match self.plain_next()? {
-                Some(Next::Ahead(entry)) => entry,
-                Some(Next::Apart) => return Ok(Some(self.view_apart())),
-                None => return Ok(None),
-            },
+        let next = match self.kinds.ahead.step() {
+            Some(entry) => Some(Next::Ahead(entry)),
+            None => self.plain_next()?,
         };
-        Ok(Some(self.view(entry)))
+        Ok(next.map(|next| self.view_of(next)))
     }
 
     /// Gives each data record that is left to `each`: faster than one by one.
@@ -245,11 +237,16 @@ impl RecordReader<'_> {
         decoded
     }
 
-    /// The record in a row.
+    /// The record that comes next.
     #[inline(always)]
-    fn view(&self, entry: u64) -> RecordView<'_> {
-        let (data, base) = self.part();
-        self.kinds.view(entry, data, base)
+    fn view_of(&self, next: Next) -> RecordView<'_> {
+        match next {
+            Next::Ahead(entry) => {
+                let (data, base) = self.part();
+                self.kinds.view(entry, data, base)
+            }
+            Next::Apart => self.view_apart(),
+        }
     }
 
     /// The record that was decoded last, leaf by leaf.
