@@ -38,7 +38,7 @@ pub(crate) fn emit(dtd: &Dtd, model: &Model, options: &Options) -> Result<TokenS
     };
     let reexport = module.is_none().then(|| {
         quote!(
-            #[allow(unused_imports, unreachable_pub, clippy::pub_use)]
+            #[allow(unused_imports, unreachable_pub, clippy::pub_use, reason = "all of it, whatever the program takes")]
             pub use self::generated::*;
         )
     });

@@ -204,5 +204,10 @@ mod generated {
     };
 }
 
-#[allow(unused_imports, unreachable_pub, clippy::pub_use)]
+#[allow(
+    unused_imports,
+    unreachable_pub,
+    clippy::pub_use,
+    reason = "all of it, whatever the program takes"
+)]
 pub use self::generated::*;
