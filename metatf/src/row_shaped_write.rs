@@ -62,7 +62,7 @@ impl<'o, S: Known, const PLANS: usize, const GRADE: u8> ShapedWriter<'o, S, PLAN
     #[inline(always)]
     pub(crate) fn new(room: &'o mut Room<'_>, plans: &'o [Plan; PLANS]) -> Option<Self> {
         let mut pen = room.pen()?;
-        pen.number(S::TAG.into(), const { if S::TAG_WIDTH < 8 { S::TAG_WIDTH } else { 8 } });
+        pen.constant_width(S::TAG.into(), const { if S::TAG_WIDTH < 8 { S::TAG_WIDTH } else { 8 } });
         Some(Self { pen, plans, previous: 0, misfit: 0, missing: Left::default(), shape: PhantomData })
     }
 
@@ -87,7 +87,9 @@ impl<'o, S: Known, const PLANS: usize, const GRADE: u8> ShapedWriter<'o, S, PLAN
     /// Stores the low bytes of a number.
     #[inline(always)]
     fn store(&mut self, raw: u64, plan: &Plan) {
-        if !self.pen.number(raw, plan.width.into()) {
+        let width = plan.width.into();
+        let stored = if GRADE == EXPECTED { self.pen.constant_width(raw, width) } else { self.pen.number(raw, width) };
+        if !stored {
             self.misfit = 1;
         }
     }

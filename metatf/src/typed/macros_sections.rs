@@ -74,6 +74,8 @@ macro_rules! __metatf_sections {
         }
 
         impl $(<$rb: ::core::convert::AsRef<[u8]>>)? $crate::typed::DataRecord for $record $(<$rb>)? {
+            const SECTION: ::core::option::Option<usize> = $crate::typed::only_section(&[$($section),*]);
+
             #[inline]
             fn place(&self) -> (usize, u16) {
                 match *self { $(Self::$top(ref section) => $crate::typed::DataRecord::place(section),)* }
@@ -182,6 +184,8 @@ macro_rules! __metatf_sections {
             }
 
             impl $(<$b: ::core::convert::AsRef<[u8]>>)? $crate::typed::DataRecord for $name $(<$b>)? {
+                const SECTION: ::core::option::Option<usize> = ::core::option::Option::Some($section);
+
                 #[inline]
                 fn place(&self) -> (usize, u16) {
                     match *self { $($(Self::$variant(..) => ($section, $index),)*)* }

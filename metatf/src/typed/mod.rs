@@ -34,6 +34,6 @@ pub use options::TraceOptions;
 pub use protocol::{DataRecord, Protocol, Puts, SectionFamily};
 pub use section::{Elements, Section};
 #[doc(hidden)]
-pub use shape::{Known, Shape, among, gathers, is_expectable, plans};
+pub use shape::{Known, Shape, among, gathers, is_expectable, only_section, plans};
 pub use trace::{Event, Records, Trace};
 pub use writer::{Table, Writer};

@@ -104,6 +104,9 @@ pub trait SectionFamily {
 
 /// A record that knows where it belongs: a section's enum, or the enum of all.
 pub trait DataRecord {
+    /// Index in the format's sections of the one section that these records can belong to; none where there are several.
+    const SECTION: Option<usize>;
+
     /// Indices of section and record in the format.
     fn place(&self) -> (usize, u16);
 
@@ -112,6 +115,8 @@ pub trait DataRecord {
 }
 
 impl<R: DataRecord + ?Sized> DataRecord for &R {
+    const SECTION: Option<usize> = R::SECTION;
+
     #[inline]
     fn place(&self) -> (usize, u16) {
         (**self).place()

@@ -87,6 +87,12 @@ pub(crate) const fn has_slots(format: &Format) -> bool {
     true
 }
 
+/// The only one of sections; none where there are several.
+#[must_use]
+pub const fn only_section(sections: &[usize]) -> Option<usize> {
+    if let [section] = sections { Some(*section) } else { None }
+}
+
 /// Whether leaves of a section's records stride through stream sections by the DTD, one element after the other.
 #[must_use]
 pub const fn gathers(format: &Format, section: usize) -> bool {

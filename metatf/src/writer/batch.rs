@@ -10,6 +10,7 @@ use crate::room::Room;
 use crate::row_shaped_write::{put, put_expected};
 use crate::state::Plan;
 use crate::typed::{DataRecord, Known, Puts, WriteFields};
+use std::ops::ControlFlow;
 
 /// So many records are written by themselves before a straight line is tried again.
 const MOST_APART: u32 = 63;
@@ -51,21 +52,23 @@ impl Drop for Run<'_> {
     }
 }
 
-/// Takes records of a section all of which are stored as is expected.
-struct Expected<'w>(Run<'w>);
+/// Takes records of a section all of which are stored as is expected, and whose ends nobody wants to know. `ONE`: all that come
+/// are of this section.
+struct Expected<'w, const ONE: bool>(Run<'w>);
 
-impl Puts for Expected<'_> {
+impl<const ONE: bool> Puts for Expected<'_, ONE> {
     /// Whether it was taken. If not, nothing has happened.
     type Done = bool;
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> bool {
         let run = &mut self.0;
-        if !K::IS_EXPECTABLE || section != run.section {
+        if !K::IS_EXPECTABLE || !ONE && section != run.section {
             return false;
         }
         let put = put_expected::<K, T>(&mut run.room, fields);
-        run.took(put)
+        run.count += u32::from(put.is_some());
+        put.is_some()
     }
 }
 
@@ -109,7 +112,7 @@ impl<S: Sink> RecordWriter<S> {
     #[inline]
     pub fn put_all<R: DataRecord>(&mut self, records: impl IntoIterator<Item = R>) -> Result<()> {
         let mut records = records.into_iter();
-        let mut section = self.last_section.unwrap_or(0);
+        let mut section = R::SECTION.or(self.last_section).unwrap_or(0);
         let mut apart = 0;
         loop {
             let before = self.records_of(section);
@@ -138,8 +141,12 @@ impl<S: Sink> RecordWriter<S> {
         let SectionWriter { out, ends, state, notes, until, records: written, .. } = writer;
         let room = Room::new(&mut out.bytes, out.used, *until);
         let run = Run { section, room, used: &mut out.used, records: written, ends: notes.then_some(ends), count: 0 };
-        if state.grades.are_expected() {
-            put_while(records, &mut Expected(run))
+        if state.grades.are_expected() && !*notes {
+            if R::SECTION.is_some() {
+                put_while(records, &mut Expected::<true>(run))
+            } else {
+                put_while(records, &mut Expected::<false>(run))
+            }
         } else {
             let (stored, formula) = (state.grades.stored(), state.grades.straight());
             put_while(records, &mut Straight { run, plans: &state.plans, stored, formula })
@@ -155,10 +162,6 @@ impl<S: Sink> RecordWriter<S> {
 /// Puts records up to the first that is not taken; gives that.
 #[inline(always)]
 fn put_while<R: DataRecord>(records: &mut impl Iterator<Item = R>, puts: &mut impl Puts<Done = bool>) -> Option<R> {
-    loop {
-        let record = records.next()?;
-        if !record.put(puts) {
-            return Some(record);
-        }
-    }
+    let taken = |record: R| if record.put(puts) { ControlFlow::Continue(()) } else { ControlFlow::Break(record) };
+    records.try_for_each(taken).break_value()
 }
