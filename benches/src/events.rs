@@ -5,7 +5,7 @@ use crate::ours::heap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// What a program did to its heap.
+/// What a program did to its heap. It takes 24 bytes, as what the other formats are given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A block of so many bytes begins.
@@ -20,7 +20,7 @@ pub enum Event {
         /// Where the block was; 0: there was none.
         old: u64,
         /// Bytes of the new one. HATF 1.0 has no field for it; only the traces of `heap.dtd` hold it.
-        size: u64,
+        size: u32,
         /// Where the block is now.
         address: u64,
     },
@@ -90,17 +90,30 @@ pub fn read_file(path: &Path, most: usize, events: &mut Vec<Event>) -> Result<()
         _ => std::io::BufReader::new(file).read_to_end(&mut bytes)?,
     };
     let (records, _) = bytes.as_chunks::<32>();
-    events.extend(records.iter().take(most).map(event));
+    for record in records.iter().take(most) {
+        events.push(event(record)?);
+    }
     Ok(())
 }
 
-fn event(record: &[u8; 32]) -> Event {
+fn event(record: &[u8; 32]) -> Result<Event> {
     let (words, _) = record.as_chunks::<8>();
     let [tag, size, address, old] = [0, 1, 2, 3].map(|i| words.get(i).map_or(0, |w| u64::from_le_bytes(*w)));
-    match tag {
+    Ok(match tag {
         2 => Event::Free { address },
-        4 => Event::Realloc { old, size, address },
+        4 => Event::realloc(old, size, address)?,
         _ => Event::Alloc { size, address },
+    })
+}
+
+impl Event {
+    /// A reallocation.
+    ///
+    /// # Errors
+    /// Its size is over 4 GiB.
+    pub fn realloc(old: u64, size: u64, address: u64) -> Result<Self> {
+        let size = u32::try_from(size).map_err(|_| "a reallocation of over 4 GiB")?;
+        Ok(Self::Realloc { old, size, address })
     }
 }
 
@@ -120,7 +133,7 @@ pub fn sum(events: &[Event]) -> u64 {
 #[must_use]
 pub fn realloc_sizes(events: &[Event]) -> u64 {
     events.iter().fold(0, |sum, event| match *event {
-        Event::Realloc { size, .. } => sum.wrapping_add(size),
+        Event::Realloc { size, .. } => sum.wrapping_add(size.into()),
         _ => sum,
     })
 }

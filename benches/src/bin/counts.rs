@@ -95,6 +95,10 @@ const LOOPS: &[Loop] = &[
         hand::plain::write(events, &mut out);
         Ok(out)
     }),
+    writing!("plain, hand-written, check sums, written", |events, mut out| {
+        hand::stored::write(events, &mut out);
+        Ok(out)
+    }),
     writing!("plain, strict, written", |events, out| plain::write(events, &stored(), Fit::Strict, true, out)),
     writing!("plain, strict, written at once", |events, out| plain::write_all(
         events,

@@ -96,22 +96,26 @@ fn metadata(tag: u8, rest: &[u8]) -> Option<&[u8]> {
 /// The records, without attributes.
 pub fn write(events: &[Event], out: &mut Vec<u8>) {
     out.clear();
-    for event in events {
-        match *event {
-            Event::Alloc { size, address } => {
-                let [a, b, c, d, ..] = size.to_le_bytes();
-                let [e, f, g, h, i, j, k, l] = address.to_le_bytes();
-                out.extend_from_slice(&[ALLOC, a, b, c, d, e, f, g, h, i, j, k, l, 0]);
-            }
-            Event::Realloc { old, address, .. } => {
-                let [a, b, c, d, e, f, g, h] = old.to_le_bytes();
-                let [i, j, k, l, m, n, o, p] = address.to_le_bytes();
-                out.extend_from_slice(&[REALLOC, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, 0]);
-            }
-            Event::Free { address } => {
-                let [a, b, c, d, e, f, g, h] = address.to_le_bytes();
-                out.extend_from_slice(&[FREE, a, b, c, d, e, f, g, h, 0]);
-            }
+    events.iter().for_each(|event| put(event, out));
+}
+
+/// A record, without attributes.
+#[inline(always)]
+pub(super) fn put(event: &Event, out: &mut Vec<u8>) {
+    match *event {
+        Event::Alloc { size, address } => {
+            let [a, b, c, d, ..] = size.to_le_bytes();
+            let [e, f, g, h, i, j, k, l] = address.to_le_bytes();
+            out.extend_from_slice(&[ALLOC, a, b, c, d, e, f, g, h, i, j, k, l, 0]);
+        }
+        Event::Realloc { old, address, .. } => {
+            let [a, b, c, d, e, f, g, h] = old.to_le_bytes();
+            let [i, j, k, l, m, n, o, p] = address.to_le_bytes();
+            out.extend_from_slice(&[REALLOC, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, 0]);
+        }
+        Event::Free { address } => {
+            let [a, b, c, d, e, f, g, h] = address.to_le_bytes();
+            out.extend_from_slice(&[FREE, a, b, c, d, e, f, g, h, 0]);
         }
     }
 }

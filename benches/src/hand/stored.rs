@@ -1,17 +1,23 @@
 //! The hand-written loops of plain HATF 1.0 over a whole version 1 trace of stored chunks, each verified by its check sum: what is read is what
-//! the general reader reads.
+//! the general reader reads. And the loop that writes such chunks.
 
 use super::{four, plain};
-use crate::Counts;
+use crate::{Counts, Event};
 
 const CHUNK_HEADER: usize = 48;
+/// A chunk ends behind the record that reaches so many bytes.
+const CHUNK: usize = 1 << 20;
 const DATA: u8 = 0;
 const INDEX: u8 = 2;
 
 /// The contents of the data chunks of a little-endian trace of 64-bit class, in order. `None` in the place of one that is damaged.
 fn contents(trace: &[u8]) -> impl Iterator<Item = Option<&[u8]>> {
     let start = trace.get(24..).and_then(<[u8]>::first_chunk).map(|start| u64::from_le_bytes(*start));
-    let mut rest = start.and_then(|start| trace.get(usize::try_from(start).ok()?..)).unwrap_or_default();
+    chunks(start.and_then(|start| trace.get(usize::try_from(start).ok()?..)).unwrap_or_default())
+}
+
+/// As [`contents`], from the first chunk on.
+fn chunks(mut rest: &[u8]) -> impl Iterator<Item = Option<&[u8]>> {
     std::iter::from_fn(move || {
         loop {
             let (header, behind) = rest.split_first_chunk::<CHUNK_HEADER>()?;
@@ -57,4 +63,43 @@ pub fn count(trace: &[u8]) -> Option<Counts> {
         let [more_a, more_b, more_c] = plain::count(content?)?;
         Some([a + more_a, b + more_b, c + more_c])
     })
+}
+
+/// The chunks of a trace: of their headers what it takes to find and verify them.
+pub fn write(events: &[Event], out: &mut Vec<u8>) {
+    out.clear();
+    let mut events = events.iter();
+    while !events.as_slice().is_empty() {
+        let start = out.len();
+        out.extend_from_slice(&[0; CHUNK_HEADER]);
+        let full = start + CHUNK_HEADER + CHUNK;
+        while out.len() < full
+            && let Some(event) = events.next()
+        {
+            plain::put(event, out);
+        }
+        let Some((header, content)) = out.get_mut(start..).and_then(<[u8]>::split_first_chunk_mut) else { return };
+        let length = u32::try_from(content.len()).unwrap_or(u32::MAX).to_le_bytes();
+        header[12..16].copy_from_slice(&length);
+        header[16..20].copy_from_slice(&length);
+        let [a, b, c, d, ..] = sum(header, content).to_le_bytes();
+        header[44..].copy_from_slice(&[a, b, c, d]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let events: Vec<Event> = (0..200_000).map(|i| Event::Alloc { size: i % 4096, address: 16 * i }).collect();
+        let (mut plain, mut stored) = (Vec::new(), Vec::new());
+        plain::write(&events, &mut plain);
+        write(&events, &mut stored);
+        let contents: Vec<_> = chunks(&stored).map(Option::unwrap).collect();
+        assert!(contents.len() > 1 && contents.concat() == plain);
+        stored[100] ^= 1;
+        assert_eq!(chunks(&stored).next(), Some(None));
+    }
 }

@@ -73,7 +73,7 @@ macro_rules! format {
                             writer.malloc(&Malloc { size, address, $($more: 0),* })?;
                         }
                         Event::Realloc { old, size, address } => {
-                            writer.realloc(&Realloc { size, old, address, $($more: 0),* })?;
+                            writer.realloc(&Realloc { size: size.into(), old, address, $($more: 0),* })?;
                         }
                         Event::Free { address } => writer.free(&Free { address, $($also: 0),* })?,
                     }
@@ -209,7 +209,7 @@ pub mod timed {
                     writer.malloc(&Malloc { time, size, address, stack: 0, usable: 0 })?;
                 }
                 Event::Realloc { old, size, address } => {
-                    writer.realloc(&Realloc { time, size, old, address, stack: 0, usable: 0 })?;
+                    writer.realloc(&Realloc { time, size: size.into(), old, address, stack: 0, usable: 0 })?;
                 }
                 Event::Free { address } => writer.free(&Free { time, address, stack: 0 })?,
             }
@@ -245,7 +245,7 @@ pub fn read_events(trace: &[u8], most: usize, events: &mut Vec<Event>) -> Result
             Record::Heap(Heap::Malloc(m)) => Event::Alloc { size: m.size, address: m.address },
             Record::Heap(Heap::Calloc(c)) => Event::Alloc { size: c.size, address: c.address },
             Record::Heap(Heap::Memalign(m)) => Event::Alloc { size: m.size, address: m.address },
-            Record::Heap(Heap::Realloc(r)) => Event::Realloc { old: r.old, size: r.size, address: r.address },
+            Record::Heap(Heap::Realloc(r)) => Event::realloc(r.old, r.size, r.address)?,
             Record::Heap(Heap::Free(f)) => Event::Free { address: f.address },
             _ => continue,
         });

@@ -7,7 +7,7 @@ use std::io::{self, BufWriter, Cursor, Seek, SeekFrom, Write};
 /// header when the trace is closed (spec 5.2).
 ///
 /// Files, buffered files and memory can; standard output and boxed writers cannot. [`Seekable`] and [`Forward`] make a
-/// sink of any other writer.
+/// sink of any other writer. A file opened for appending takes all it is given at its end: it has to be a [`Forward`].
 pub trait Sink: Write {
     /// Where the next byte goes, if bytes from there on can be overwritten later.
     fn mark(&mut self) -> Option<u64> {

@@ -1,9 +1,11 @@
 //! Writing version 0: extents, and the section table before them (spec 5.1).
 
 use std::io::{Seek, SeekFrom, Write};
+use tempfile::SpooledTempFile;
 
 use super::header::{Class, Header};
 use super::options::{WriteOptions, representable};
+use super::sink::Sink;
 use crate::{Error, ErrorKind, Result};
 
 /// Content up to this size waits for the table in memory, more in an unlinked temporary file.
@@ -12,17 +14,28 @@ const IN_MEMORY: usize = 8 << 20;
 /// The largest offset and size of class 1.
 const CLASS_1: u64 = u32::MAX as u64;
 
+/// Where content goes.
+enum Content {
+    /// It waits for the table that is to precede it: the global part, and what comes after it.
+    Spooled { global: SpooledTempFile, rest: SpooledTempFile },
+    /// To the sink at once, without a table.
+    Through,
+    /// Into the sink, which is memory: one extent, behind room for header and table, which begins at this place. If anything
+    /// else comes it is spooled after all.
+    InPlace(usize),
+}
+
+fn spooled() -> Content {
+    Content::Spooled { global: tempfile::spooled_tempfile(IN_MEMORY), rest: tempfile::spooled_tempfile(IN_MEMORY) }
+}
+
 /// Writes a version 0 trace: the global part first, then extents. The section table stands in the header, so the
 /// content waits until the end, unless the trace is written without a table.
-pub struct ExtentWriter<W: Write> {
+pub struct ExtentWriter<W: Sink> {
     sink: W,
     header: Header,
     tag_width: u8,
-    /// The content, where a table is to precede it.
-    spool: Option<tempfile::SpooledTempFile>,
-    /// The global part, which stands before all else whenever it is written; where there is no table it has gone to
-    /// the sink.
-    global: tempfile::SpooledTempFile,
+    content: Content,
     global_len: u64,
     /// Number, start in the sections' content, size.
     extents: Vec<(u8, u64, u64)>,
@@ -32,7 +45,7 @@ pub struct ExtentWriter<W: Write> {
     limit: u64,
 }
 
-impl<W: Write> ExtentWriter<W> {
+impl<W: Sink> ExtentWriter<W> {
     /// Begins a trace with a section table. `tag_width` is the DTD's (1, 2 or 4).
     ///
     /// # Errors
@@ -43,8 +56,7 @@ impl<W: Write> ExtentWriter<W> {
             sink,
             header: options.header(0)?,
             tag_width,
-            spool: Some(tempfile::spooled_tempfile(IN_MEMORY)),
-            global: tempfile::spooled_tempfile(IN_MEMORY),
+            content: spooled(),
             global_len: 0,
             extents: Vec::new(),
             len: 0,
@@ -59,7 +71,7 @@ impl<W: Write> ExtentWriter<W> {
     /// Writing failed; the URL is too long.
     pub fn without_table(sink: W, options: &WriteOptions, tag_width: u8) -> Result<Self> {
         let mut writer = Self::new(sink, options, tag_width)?;
-        writer.spool = None;
+        writer.content = Content::Through;
         writer.sink.write_all(&writer.header.emit(0))?;
         Ok(writer)
     }
@@ -79,37 +91,102 @@ impl<W: Write> ExtentWriter<W> {
         if section == 0 {
             return self.append_global(content);
         }
-        let last = self.extents.last().map(|extent| extent.0);
+        self.spool_unless(section)?;
+        let record = self.open(section, content.len())?;
+        for bytes in [&record[..], content] {
+            match &mut self.content {
+                Content::Spooled { rest, .. } => rest.write_all(bytes)?,
+                Content::Through | Content::InPlace(_) => self.sink.write_all(bytes)?,
+            }
+        }
+        self.appended(&record, content.len());
+        Ok(())
+    }
+
+    /// Before content of a section: the `section` record that has to stand there, if any.
+    fn open(&mut self, section: u8, content: usize) -> Result<Vec<u8>> {
         let mut record = Vec::new();
-        if last != Some(section) {
+        if self.extents.last().map(|extent| extent.0) != Some(section) {
             self.header.order.write(2, self.tag_width.into(), &mut record);
             record.push(section);
             self.extents.push((section, self.len + record.len() as u64, 0));
         }
-        let len = self.len + record.len() as u64 + content.len() as u64;
-        self.check_limit(self.global_len, len)?;
-        for bytes in [&record[..], content] {
-            match &mut self.spool {
-                Some(spool) => spool.write_all(bytes)?,
-                None => self.sink.write_all(bytes)?,
-            }
-        }
-        self.len = len;
+        self.check_limit(self.global_len, self.len + record.len() as u64 + content as u64)?;
+        Ok(record)
+    }
+
+    fn appended(&mut self, record: &[u8], content: usize) {
+        self.len += record.len() as u64 + content as u64;
         if let Some(extent) = self.extents.last_mut() {
-            extent.2 += content.len() as u64;
+            extent.2 += content as u64;
         }
+    }
+
+    /// The sink's memory, for content of a section to be put behind what is there. None where the sink is no memory, or has to
+    /// wait for other content. Nothing can be written until it is [given back](Self::lay_lent).
+    ///
+    /// # Errors
+    /// As [`extent`](Self::extent).
+    pub(crate) fn lend(&mut self, section: u8) -> Result<Option<Vec<u8>>> {
+        let nothing = self.extents.is_empty() && self.global_len == 0;
+        if matches!(self.content, Content::Spooled { .. }) && nothing && section != 0 {
+            let Some(memory) = self.sink.memory() else { return Ok(None) };
+            self.content = Content::InPlace(memory.len());
+            let record = self.open(section, 0)?;
+            let head = vec![0; self.head(0).len()];
+            self.sink.write_all(&[head, record.clone()].concat())?;
+            self.appended(&record, 0);
+        }
+        let goes_on =
+            matches!(self.content, Content::InPlace(_)) && self.extents.last().is_some_and(|e| e.0 == section);
+        Ok(self.sink.memory().filter(|_| goes_on).map(std::mem::take))
+    }
+
+    /// Gives lent memory back, content from `start` on to the end; on an error it is without that.
+    ///
+    /// # Errors
+    /// The trace would pass 4 GiB in class 1.
+    pub(crate) fn lay_lent(&mut self, mut memory: Vec<u8>, start: usize) -> Result<()> {
+        let content = memory.len().saturating_sub(start);
+        let fits = self.check_limit(self.global_len, self.len + content as u64);
+        match fits {
+            Ok(()) => self.appended(&[], content),
+            Err(_) => memory.truncate(start),
+        }
+        if let Some(sink) = self.sink.memory() {
+            *sink = memory;
+        }
+        fits
+    }
+
+    /// Content that is in place already has to wait after all, unless more of its section is all that comes.
+    fn spool_unless(&mut self, section: u8) -> Result<()> {
+        let Content::InPlace(at) = self.content else { return Ok(()) };
+        if self.extents.last().is_some_and(|extent| extent.0 == section) {
+            return Ok(());
+        }
+        let (head, mut content) = (self.head(0).len(), spooled());
+        if let (Content::Spooled { rest, .. }, Some(memory)) = (&mut content, self.sink.memory()) {
+            rest.write_all(memory.get(at + head..).unwrap_or_default())?;
+            memory.truncate(at);
+        }
+        self.content = content;
         Ok(())
     }
 
     fn append_global(&mut self, content: &[u8]) -> Result<()> {
+        self.spool_unless(0)?;
         let len = self.global_len + content.len() as u64;
         self.check_limit(len, self.len)?;
-        if self.spool.is_some() {
-            self.global.write_all(content)?;
-        } else if self.extents.is_empty() {
-            self.sink.write_all(content)?;
-        } else {
-            return Err(Error::at(0, ErrorKind::Usage("without a table the global part comes before the sections")));
+        match &mut self.content {
+            Content::Spooled { global, .. } => global.write_all(content)?,
+            Content::Through if self.extents.is_empty() => self.sink.write_all(content)?,
+            Content::Through | Content::InPlace(_) => {
+                return Err(Error::at(
+                    0,
+                    ErrorKind::Usage("without a table the global part comes before the sections"),
+                ));
+            }
         }
         self.global_len = len;
         Ok(())
@@ -127,8 +204,8 @@ impl<W: Write> ExtentWriter<W> {
 
     /// Offset of the first data byte, by the table as it is now.
     fn start(&self) -> u64 {
-        let table = if self.spool.is_some() { self.extents.len() * 3 * self.header.class.int_size() } else { 0 };
-        self.header.len + table as u64
+        let extents = if matches!(self.content, Content::Through) { 0 } else { self.extents.len() };
+        self.header.len + (extents * 3 * self.header.class.int_size()) as u64
     }
 
     /// Writes header, table and content, as far as they are not written yet.
@@ -136,23 +213,33 @@ impl<W: Write> ExtentWriter<W> {
     /// # Errors
     /// Writing failed.
     pub fn finish(mut self, nrecords: u64) -> Result<W> {
-        let start = self.start();
-        if let Some(mut spool) = self.spool.take() {
-            let header = Header { start, nrecords: representable(self.header.class, nrecords), ..self.header.clone() };
-            let mut bytes = header.emit(self.extents.len() as u64);
-            for (number, at, size) in &self.extents {
-                for value in [u64::from(*number), start + self.global_len + at, *size] {
-                    self.header.order.write(value, self.header.class.int_size(), &mut bytes);
+        let head = self.head(nrecords);
+        match &mut self.content {
+            Content::Through => {}
+            Content::InPlace(at) => self.sink.overwrite(*at as u64, &head)?,
+            Content::Spooled { global, rest } => {
+                self.sink.write_all(&head)?;
+                for content in [global, rest] {
+                    content.seek(SeekFrom::Start(0))?;
+                    std::io::copy(content, &mut self.sink)?;
                 }
-            }
-            self.sink.write_all(&bytes)?;
-            for content in [&mut self.global, &mut spool] {
-                content.seek(SeekFrom::Start(0))?;
-                std::io::copy(content, &mut self.sink)?;
             }
         }
         self.sink.flush()?;
         Ok(self.sink)
+    }
+
+    /// Header and table.
+    fn head(&self, nrecords: u64) -> Vec<u8> {
+        let start = self.start();
+        let header = Header { start, nrecords: representable(self.header.class, nrecords), ..self.header.clone() };
+        let mut bytes = header.emit(self.extents.len() as u64);
+        for (number, at, size) in &self.extents {
+            for value in [u64::from(*number), start + self.global_len + at, *size] {
+                self.header.order.write(value, self.header.class.int_size(), &mut bytes);
+            }
+        }
+        bytes
     }
 }
 
@@ -177,5 +264,53 @@ mod tests {
         }
         let writer = ExtentWriter::new(Vec::new(), &WriteOptions::default(), 1).unwrap();
         assert_eq!(writer.limit, u64::MAX);
+    }
+
+    /// A trace of these contents, of which those of the first section are made in the sink's memory as long as it is lent.
+    fn written(sink: impl Sink, contents: &[(u8, &[u8])], lent: bool) -> (Vec<u8>, usize) {
+        let mut writer = ExtentWriter::new(sink, &WriteOptions::default(), 2).unwrap();
+        let mut in_place = 0;
+        for &(section, content) in contents {
+            let memory = if lent { writer.lend(section).unwrap() } else { None };
+            let Some(mut memory) = memory else {
+                writer.extent(section, content).unwrap();
+                continue;
+            };
+            let start = memory.len();
+            memory.extend_from_slice(content);
+            writer.lay_lent(memory, start).unwrap();
+            in_place += 1;
+        }
+        let mut sink = writer.finish(5).unwrap();
+        (std::mem::take(sink.memory().unwrap()), in_place)
+    }
+
+    #[test]
+    fn what_is_in_place_is_what_would_be_written() {
+        let own = [(7, &b"one"[..]), (7, b""), (7, b"three")];
+        let global = [own[0], own[2], (0, b"global"), own[2], (0, b"more")];
+        let other = [own[0], own[2], (9, b"other"), own[2], (9, b"more")];
+        let global_first = [(0, &b"global"[..]), own[0]];
+        for (contents, in_place) in [(&own[..], 3), (&global, 2), (&other, 2), (&global_first, 0), (&[], 0)] {
+            let spooled = written(b"before".to_vec(), contents, false);
+            assert_eq!(spooled.1, 0);
+            assert_eq!(written(b"before".to_vec(), contents, true), (spooled.0, in_place), "{contents:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_in_place_ends_at_4_gib() {
+        let options = WriteOptions { class: Class::Bits32, ..WriteOptions::default() };
+        let mut writer = ExtentWriter::new(Vec::new(), &options, 1).unwrap();
+        let mut memory = writer.lend(1).unwrap().unwrap();
+        let start = memory.len();
+        memory.extend_from_slice(b"it");
+        writer.lay_lent(memory, start).unwrap();
+        writer.limit = 200; // As if 4 GiB less were left.
+        let mut memory = writer.lend(1).unwrap().unwrap();
+        let start = memory.len();
+        memory.resize(start + 200, 0);
+        assert!(writer.lay_lent(memory, start).unwrap_err().to_string().contains("4 GiB"));
+        assert!(writer.finish(1).unwrap().ends_with(b"it"));
     }
 }

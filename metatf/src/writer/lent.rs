@@ -1,4 +1,5 @@
-//! Chunks that are made where they will stand: where the sink is memory, and content is stored as it is.
+//! Chunks, or in version 0 parts of the one extent, that are made where they will stand: where the sink is memory, and content
+//! is stored as it is.
 //!
 //! The sink lends its memory to one section at a time. Before anything else goes to the sink, it has it back, and what is in
 //! the chunk so far goes on in a buffer of its own.
@@ -9,17 +10,29 @@ use crate::error::Result;
 
 impl<S: Sink> RecordWriter<S> {
     /// Lets the next chunk of the section be made in the sink's memory, if that can be.
-    pub(super) fn lend(&mut self, section: usize) {
-        let Some(writer) = self.sections.get_mut(section).filter(|writer| writer.out.is_empty()) else { return };
-        let Some(Layout::Chunks(chunks)) = &mut self.layout else { return };
+    ///
+    /// # Errors
+    /// The sink's.
+    pub(super) fn lend(&mut self, section: usize) -> Result<()> {
+        let Some(writer) = self.sections.get_mut(section).filter(|writer| writer.out.is_empty()) else { return Ok(()) };
         if self.waits || self.lent.is_some() {
-            return;
+            return Ok(());
         }
         let number = self.format.sections.get(section).map_or(0, |s| s.number);
-        if let Some(memory) = chunks.lend(number) {
+        let memory = match &mut self.layout {
+            Some(Layout::Chunks(chunks)) => chunks.lend(number),
+            // With several sections there will be more than one extent.
+            Some(Layout::Extents(extents)) if self.format.sections.iter().filter(|s| s.number != 0).count() == 1 => {
+                extents.lend(number)?
+            }
+            Some(Layout::Extents(_)) => None,
+            None => None,
+        };
+        if let Some(memory) = memory {
             writer.out.go_on_in(memory);
             self.lent = Some(section);
         }
+        Ok(())
     }
 
     /// The sink has its memory back.
@@ -27,24 +40,31 @@ impl<S: Sink> RecordWriter<S> {
         let Some(writer) = self.lent.take().and_then(|section| self.sections.get_mut(section)) else { return };
         let (start, end) = (writer.out.start, writer.out.used);
         let content = writer.out.in_use().to_vec();
-        let memory = writer.out.take();
+        let mut memory = writer.out.take();
         writer.until = 0;
         writer.out.bytes = content;
         writer.out.used = end - start;
-        if let Some(Layout::Chunks(chunks)) = &mut self.layout {
-            // Without a chunk nothing can be wrong with it.
-            let _ = chunks.lay_lent(None, memory, start);
-        }
+        // Without content nothing can be wrong with it.
+        let _ = match &mut self.layout {
+            Some(Layout::Chunks(chunks)) => chunks.lay_lent(None, memory, start),
+            Some(Layout::Extents(extents)) => {
+                memory.truncate(start);
+                extents.lay_lent(memory, start)
+            }
+            None => Ok(()),
+        };
     }
 
     /// Ends a chunk that was made in the sink's memory.
     pub(crate) fn close_lent(&mut self, section: usize, spec: ChunkSpec) -> Result<()> {
         self.lent = None;
-        let (Some(writer), Some(Layout::Chunks(chunks))) = (self.sections.get_mut(section), &mut self.layout) else {
-            return Ok(());
-        };
+        let Some(writer) = self.sections.get_mut(section) else { return Ok(()) };
         let start = writer.out.start;
         let memory = writer.out.take();
-        chunks.lay_lent(Some(spec), memory, start)
+        match &mut self.layout {
+            Some(Layout::Chunks(chunks)) => chunks.lay_lent(Some(spec), memory, start),
+            Some(Layout::Extents(extents)) => extents.lay_lent(memory, start),
+            None => Ok(()),
+        }
     }
 }

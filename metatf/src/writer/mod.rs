@@ -273,8 +273,7 @@ impl<S: Sink> RecordWriter<S> {
         if held >= self.group_size {
             self.next_group()?;
         }
-        self.lend(section);
-        Ok(())
+        self.lend(section)
     }
 
     /// Before the next record in a straight line, all has to be asked again. No section but the one written to last is open.
