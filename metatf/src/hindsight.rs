@@ -118,7 +118,7 @@ impl<S: Sink> RecordWriter<S> {
             writer.log = Some(log);
             return;
         };
-        writer.state.models = models;
+        writer.state.models.replace(models);
         let mut parts: Vec<&mut Vec<u8>> = Vec::new();
         for chunk in self.waiting.iter_mut().filter(|chunk| chunk.section == section) {
             parts.push(&mut chunk.raw);

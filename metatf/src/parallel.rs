@@ -10,7 +10,7 @@
 mod crew;
 
 use crate::error::{Error, Result};
-use crate::reader::{Decoders, RecordReader, Summary};
+use crate::reader::{Legacies, RecordReader, Summary};
 use crew::{Crew, pool, taking};
 use std::marker::PhantomData;
 
@@ -156,7 +156,7 @@ impl<'p, 't, T: Grouped<'t>> ParGroups<'p, 't, T> {
             shared: &shared,
             work: &work,
             pool: pool.as_ref(),
-            decoders: Decoders::default(),
+            legacies: Legacies::default(),
             ahead: self.ahead,
             of: PhantomData,
         };

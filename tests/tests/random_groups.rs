@@ -132,6 +132,74 @@ fn several() -> (Schema, Vec<u8>) {
     (schema, writer.finish().unwrap())
 }
 
+/// Models are made of the memory of other groups' models: what was in it must not show. Groups with much in their tables and with
+/// little, of which some free what others allocated.
+#[test]
+fn a_model_begins_a_group_with_nothing() {
+    let schema = runtime::schema(
+        "section misses 2 { miss: (item) { item.width = 8; item.interpretation = none; } }
+         section heap 1 {
+             by.width = 1; by.interpretation = none; size.width = 2; size.interpretation = none;
+             address.width = 1; address.interpretation = predicted heap allocated size by by 2;
+             block.width = 1; block.interpretation = predicted heap freed by by 2;
+             m: (tag, by, size, address) { tag.value = 4; }
+             f: (tag, by, block) { tag.value = 5; } }",
+    );
+    let mut state = 11_u64;
+    let mut random = |n: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 33) % n
+    };
+    let mut writer = Writer::new(Vec::new(), &schema, &WriteOptions::default()).unwrap();
+    let (mut tape, mut written, mut live) = (metatf::dynamic::Tape::default(), Vec::new(), Vec::<u64>::new());
+    for (group, (records, places)) in
+        [(20_000, 1 << 20), (50, 9), (3000, 500), (9000, 1 << 30), (1, 1), (4000, 3)].iter().enumerate()
+    {
+        let mut line = |json: String| {
+            let line = schema.read_json(json.as_bytes(), &mut tape).unwrap();
+            writer.write(&line, &tape).unwrap();
+        };
+        if group > 0 {
+            line(format!("{{\"@group\":{group}}}"));
+        }
+        for _ in 0..*records {
+            let by = random(5);
+            let address = match random(2) {
+                0 if !live.is_empty() => {
+                    let at = usize::try_from(random(live.len() as u64)).unwrap();
+                    let address = live.swap_remove(at);
+                    line(format!("{{\"@section\":\"heap\",\"@record\":\"f\",\"by\":{by},\"block\":{address}}}"));
+                    address
+                }
+                _ => {
+                    let (address, size) = (random(*places) * 16 + 16, random(400));
+                    line(format!(
+                        "{{\"@section\":\"heap\",\"@record\":\"m\",\"by\":{by},\"size\":{size},\"address\":{address}}}"
+                    ));
+                    live.push(address);
+                    address
+                }
+            };
+            written.push(address);
+        }
+    }
+    let bytes = writer.finish().unwrap();
+    let addresses = |told: &Told| -> Vec<u64> {
+        let last = |seen: &Seen| match seen.values.last() {
+            Some(&metatf_tests::Value::Number(address)) if seen.record == "m" || seen.record == "f" => Some(address),
+            _ => None,
+        };
+        told.0.iter().filter_map(last).collect()
+    };
+    let whole = in_one(&schema, &bytes).unwrap();
+    assert!(whole.1.is_ok() && addresses(&whole) == written);
+    // By one thread, each group has the memory of the one before; by six, hardly any.
+    for threads in [1, 2, 6] {
+        let (groups, n) = in_groups(&schema, &bytes, threads).unwrap();
+        assert!(n == 6 && groups == whole, "{threads} threads");
+    }
+}
+
 fn hex(text: &str) -> String {
     text.bytes().map(|b| format!("{b:02x}")).collect()
 }

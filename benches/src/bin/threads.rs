@@ -77,7 +77,8 @@ fn main() -> Result<()> {
 /// A trace of [`WAYS`].
 fn write(number: usize, events: &[Event]) -> Result<Vec<u8>> {
     let with = |codec| WriteOptions { codec, filter: Filter::None, group_size: GROUP, ..WriteOptions::default() };
-    let small = WriteOptions { group_size: SMALL_GROUP, ..heap::options() };
+    // A chunk is never divided between groups.
+    let small = WriteOptions { group_size: SMALL_GROUP, chunk_size: SMALL_GROUP, ..heap::options() };
     let written = |codec| plain::write(events, &with(codec), Fit::Widen, true, Vec::new());
     Ok(match number {
         0 => written(Codec::Lz4)?,

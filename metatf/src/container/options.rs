@@ -81,7 +81,7 @@ pub struct WriteOptions {
     pub size_rule: Option<SizeRule>,
     /// Bytes of content after which a chunk is closed.
     pub chunk_size: usize,
-    /// Bytes of content after which a group is closed.
+    /// Bytes of content after which a group is closed, at the end of a chunk; those of a stream section count at once.
     pub group_size: usize,
     /// Threads that compress chunks, and plan; with 0 or 1, the default, the caller's does (and without the feature
     /// `parallel`). What is written is the same with any number. Each thread has some chunks in memory.

@@ -22,7 +22,7 @@ pub(crate) use rows::Placed;
 pub use rows::{One, Reads, Rows};
 pub(crate) use run::Run;
 #[cfg(feature = "parallel")]
-pub(crate) use split::{Decoders, Groups, Summary, Tables};
+pub(crate) use split::{Groups, Legacies, Summary, Tables};
 pub use views::{Item, RecordView};
 
 use crate::container::{self, Content, Order, Origin, Part};
@@ -183,10 +183,19 @@ impl<'a> RecordReader<'a> {
     ///
     /// # Errors
     /// A section table that does not hold (version 0).
-    pub fn new(format: FormatRef, mut container: container::Reader<'a>) -> Result<Self> {
+    pub fn new(format: FormatRef, container: container::Reader<'a>) -> Result<Self> {
+        Self::with(format, container, Vec::new())
+    }
+
+    /// As [`new`](Self::new), with the states of a reader by the same format, or none, whose memory is used again.
+    fn with(format: FormatRef, mut container: container::Reader<'a>, mut states: Vec<State>) -> Result<Self> {
         container.set_tag_width(format.tag_width);
-        let states = (0..format.sections.len()).map(|i| State::new(&format, i)).collect();
         let sections = format.sections.len();
+        if states.len() == sections {
+            states.iter_mut().for_each(|state| state.reset(&format));
+        } else {
+            states = (0..sections).map(|i| State::new(&format, i)).collect();
+        }
         let mut reader = Self {
             order: container.header().order,
             states,

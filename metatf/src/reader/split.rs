@@ -3,6 +3,7 @@
 use super::{FormatRef, RecordReader};
 use crate::container::{Decoder, Part, Split, Warning};
 use crate::error::Result;
+use crate::state::State;
 use std::sync::{Arc, Mutex};
 
 /// The groups of a trace. Any thread can make readers of them.
@@ -17,9 +18,16 @@ pub(crate) struct Groups<'s> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tables(Arc<Vec<(usize, Part)>>);
 
-/// Decoders of readers that have ended, for readers of other groups.
+/// What readers that have ended leave, for readers of other groups.
 #[derive(Default)]
-pub(crate) struct Decoders(Mutex<Vec<Decoder>>);
+pub(crate) struct Legacies(Mutex<Vec<Legacy>>);
+
+/// What a reader leaves to a reader of another group: memory, above all that of models.
+#[derive(Default)]
+pub(crate) struct Legacy {
+    decoder: Decoder,
+    states: Vec<State>,
+}
 
 /// What is known of a group when it was read.
 #[derive(Debug, Default)]
@@ -46,9 +54,9 @@ impl RecordReader<'_> {
     }
 
     /// Nothing more comes.
-    pub(crate) fn end(&mut self) -> Decoder {
+    pub(crate) fn end(&mut self) -> Legacy {
         self.finished = true;
-        self.container.end()
+        Legacy { decoder: self.container.end(), states: std::mem::take(&mut self.states) }
     }
 
     /// The groups were read apart: nothing more comes, and what is known of the trace is what they found out.
@@ -60,15 +68,15 @@ impl RecordReader<'_> {
     }
 }
 
-impl Decoders {
-    fn take(&self) -> Decoder {
+impl Legacies {
+    fn take(&self) -> Legacy {
         self.0.lock().ok().and_then(|mut idle| idle.pop()).unwrap_or_default()
     }
 
     /// Of a reader that is not there any more, so that nothing holds its contents.
-    pub(crate) fn put(&self, decoder: Decoder) {
+    pub(crate) fn put(&self, legacy: Legacy) {
         if let Ok(mut idle) = self.0.lock() {
-            idle.push(decoder);
+            idle.push(legacy);
         }
     }
 }
@@ -113,9 +121,10 @@ impl<'s> Groups<'s> {
     ///
     /// # Errors
     /// None for version 1; for symmetry with [`RecordReader::new`].
-    pub(crate) fn reader(&self, n: usize, tables: &Tables, decoders: &Decoders) -> Result<RecordReader<'s>> {
-        let container = self.split.reader_with(n, decoders.take());
-        let mut reader = RecordReader::new(self.format.clone(), container)?;
+    pub(crate) fn reader(&self, n: usize, tables: &Tables, legacies: &Legacies) -> Result<RecordReader<'s>> {
+        let Legacy { decoder, states } = legacies.take();
+        let container = self.split.reader_with(n, decoder);
+        let mut reader = RecordReader::with(self.format.clone(), container, states)?;
         reader.set_all(self.all);
         for (section, part) in tables.0.iter() {
             reader.add_piece(*section, part);

@@ -73,6 +73,14 @@ impl Blocks {
         }
     }
 
+    /// Forgets all, but keeps memory.
+    pub(super) fn clear(&mut self) {
+        self.all.clear();
+        self.spare.clear();
+        self.places.clear();
+        (self.live, self.most, self.freed, self.kept, self.frees) = (0, 0, 0, KEPT, 0);
+    }
+
     #[inline]
     pub(super) fn get(&self, block: u32) -> Option<&Block> {
         self.all.get(block as usize)

@@ -1,6 +1,7 @@
 //! What an allocator makes of a size, and the freed objects of one size class.
 
 use super::super::NONE;
+use super::clear;
 use hashbrown::HashMap;
 
 /// How sizes are rounded: objects whose sizes round to the same number are of one class, and the next object of a
@@ -83,11 +84,19 @@ pub(super) struct Classes {
 }
 
 /// Classes found without hashing.
-const SMALL: u64 = 64;
+const SMALL_CLASSES: usize = 64;
+const SMALL: u64 = SMALL_CLASSES as u64;
 
 impl Classes {
     pub(super) fn new() -> Self {
         Self { all: (0..SMALL).map(|_| Class::UNKNOWN).collect(), large: HashMap::new() }
+    }
+
+    /// Forgets all, but keeps memory.
+    pub(super) fn clear(&mut self) {
+        self.all.truncate(SMALL_CLASSES);
+        self.all.fill(Class::UNKNOWN);
+        clear(&mut self.large);
     }
 
     /// Where a class is, or would be: maybe no object has been of it.

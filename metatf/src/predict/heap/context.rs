@@ -31,10 +31,21 @@ pub(super) struct Context {
 
 impl Context {
     pub(super) fn new(by: u64) -> Self {
+        Self::with(by, Classes::new(), Order::default())
+    }
+
+    /// As [`new`](Self::new), in the memory of a context that is not wanted any more.
+    pub(super) fn again(mut self, by: u64) -> Self {
+        self.classes.clear();
+        self.order.clear();
+        Self::with(by, self.classes, self.order)
+    }
+
+    fn with(by: u64, classes: Classes, order: Order) -> Self {
         Self {
             by,
-            classes: Classes::new(),
-            order: Order::default(),
+            classes,
+            order,
             last_freed: NONE,
             bumps: [0; BUMPS],
             recent: [NONE; RECENT],

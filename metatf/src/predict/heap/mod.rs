@@ -84,10 +84,14 @@ pub(crate) struct Heap {
     by: HashMap<u64, u32>,
     /// What was looked up there last.
     latest: (u64, u32),
+    /// Memory of contexts that were forgotten, that of the first at the end.
+    spare: Vec<Context>,
 }
 
 /// Contexts that a model has at most.
 const MOST_CONTEXTS: usize = 1 << 12;
+/// Contexts whose memory is kept when they are forgotten.
+const KEPT_CONTEXTS: usize = 16;
 
 /// Objects that are live, the oldest first: address, and a size of the same class. Before them the value that tells their
 /// context from others.
@@ -98,46 +102,65 @@ type Candidate = Option<(u64, u32)>;
 
 impl Heap {
     pub(crate) fn new(rule: SizeRule) -> Self {
-        Self { rule, blocks: Blocks::new(), contexts: Vec::new(), by: HashMap::new(), latest: (0, 0) }
+        Self {
+            rule,
+            blocks: Blocks::new(),
+            contexts: Vec::new(),
+            by: HashMap::new(),
+            latest: (0, 0),
+            spare: Vec::new(),
+        }
     }
 
-    /// Reads what a heap's stream section begins with: the rule, and the objects that are live already.
+    /// Is [`new`](Self::new) from now on, but keeps memory. The time it takes goes with what was known, not with the memory.
+    fn begin_anew(&mut self, rule: SizeRule) {
+        self.rule = rule;
+        self.blocks.clear();
+        self.contexts.truncate(KEPT_CONTEXTS);
+        self.spare.extend(self.contexts.drain(..).rev());
+        let surplus = self.spare.len().saturating_sub(KEPT_CONTEXTS);
+        self.spare.drain(..surplus);
+        clear(&mut self.by);
+        self.latest = (0, 0);
+    }
+
+    /// Begins with what a heap's stream section begins with: the rule, and the objects that are live already.
     ///
     /// # Errors
-    /// What `next` returns; a rule that is not known.
-    pub(crate) fn open(next: &mut dyn FnMut() -> Result<u64>) -> Result<Result<Self, ErrorKind>> {
+    /// What `next` returns; a rule that is not known. Then nothing of the heap counts.
+    pub(crate) fn open(&mut self, next: &mut dyn FnMut() -> Result<u64>) -> Result<Result<(), ErrorKind>> {
         let number = next()?;
         let Some(rule) = SizeRule::from_number(number) else {
             let expected = "0 or 1";
             return Ok(Err(ErrorKind::Invalid { what: "the size rule of a heap", found: number, expected }));
         };
-        let mut heap = Self::new(rule);
+        self.begin_anew(rule);
         for _ in 0..next()? {
             let by = next()?;
             let mut end = 0_u64;
             for _ in 0..next()? {
                 let (address, size) = (end.wrapping_add(unfold(next()?)), next()?);
-                heap.allocate(by, size, address, allocated::NULL, NONE);
+                self.allocate(by, size, address, allocated::NULL, NONE);
                 end = address.wrapping_add(rule.round(size));
             }
         }
-        Ok(Ok(heap))
+        Ok(Ok(()))
     }
 
-    /// A heap in which these objects are live, and the elements that say so.
-    pub(crate) fn carry(rule: SizeRule, live: &[Live]) -> (Self, Vec<u64>) {
-        let mut heap = Self::new(rule);
+    /// Begins with these objects live; gives the elements that say so.
+    pub(crate) fn carry(&mut self, rule: SizeRule, live: &[Live]) -> Vec<u64> {
+        self.begin_anew(rule);
         let mut elements = vec![rule.number(), live.len() as u64];
         for (by, objects) in live {
             elements.extend([*by, objects.len() as u64]);
             let mut end = 0_u64;
             for &(address, size) in objects {
-                heap.allocate(*by, size, address, allocated::NULL, NONE);
+                self.allocate(*by, size, address, allocated::NULL, NONE);
                 elements.extend([fold(address.wrapping_sub(end)), size]);
                 end = address.wrapping_add(rule.round(size));
             }
         }
-        (heap, elements)
+        elements
     }
 
     /// The live objects, context by context.
@@ -182,7 +205,8 @@ impl Heap {
         let next = u32::try_from(self.contexts.len()).unwrap_or(NONE);
         let context = *self.by.entry(by).or_insert(next);
         if context == next {
-            self.contexts.push(Context::new(by));
+            let spare = self.spare.pop();
+            self.contexts.push(spare.map_or_else(|| Context::new(by), |spare| spare.again(by)));
         }
         self.latest = (by, context);
         context
@@ -616,7 +640,7 @@ impl Heap {
     #[inline]
     fn stay_in_bounds(&mut self) {
         if self.blocks.is_full() || self.contexts.len() >= MOST_CONTEXTS {
-            *self = Self::new(self.rule);
+            self.begin_anew(self.rule);
         }
     }
 
@@ -676,6 +700,15 @@ fn learn_fresh(context: &mut Context, class: u32, address: u64, end: u64, code: 
     }
     if code == allocated::MISS {
         context.last_miss = address;
+    }
+}
+
+/// Empties a map, and keeps its memory where that is not much more than was in it: to empty it takes as long as its memory is large.
+fn clear(map: &mut HashMap<u64, u32>) {
+    if map.capacity() > 16 * map.len().max(64) {
+        *map = HashMap::new();
+    } else {
+        map.clear();
     }
 }
 

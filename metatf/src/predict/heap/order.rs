@@ -151,6 +151,15 @@ impl Order {
         Some((self.from(from) & ((1 << slots) - 1)).count_ones().into())
     }
 
+    /// Forgets all, but keeps memory.
+    pub(super) fn clear(&mut self) {
+        let words = self.slots.div_ceil(WINDOW);
+        if let Some(alive) = self.alive.get_mut(..words) {
+            alive.fill(0);
+        }
+        (self.slots, self.live, self.freed_slot) = (0, 0, 0);
+    }
+
     /// The slot of a new object, which is put there. `None` where there are 2^32 of them.
     #[inline(always)]
     pub(super) fn push(&mut self, block: u32) -> Option<u32> {
@@ -235,6 +244,7 @@ impl Order {
     #[cold]
     pub(super) fn close_up_now(&mut self, blocks: &mut Blocks) {
         let (mut to, mut before) = (0, 0);
+        let in_use = self.slots.div_ceil(WINDOW);
         for from in 0..self.slots {
             let Some(block) = self.slot(from) else { continue };
             if let (Some(b), Ok(slot)) = (blocks.get_mut(block), u32::try_from(to)) {
@@ -249,7 +259,7 @@ impl Order {
         self.freed_slot = before;
         self.slots = to;
         let (words, bits) = word_and_bit(to);
-        for (index, word) in self.alive.iter_mut().enumerate() {
+        for (index, word) in self.alive.iter_mut().take(in_use).enumerate() {
             *word = match index.cmp(&words) {
                 Ordering::Less => u64::MAX,
                 Ordering::Equal => (1 << bits) - 1,

@@ -6,6 +6,7 @@
 //! no multiple of 16 are hashed one by one.
 
 use super::super::NONE;
+use super::clear;
 use hashbrown::HashMap;
 
 /// Places in a leaf; each stands for 16 bytes.
@@ -53,6 +54,13 @@ impl Near {
     fn of(leaves: usize) -> Self {
         let length = leaves.next_power_of_two().max(NEAR);
         Self { leaves: vec![UNUSED; length], bits: length.trailing_zeros() }
+    }
+
+    /// No leaves any more, but room for so many, which is no more than there was.
+    fn clear(&mut self, leaves: usize) {
+        self.leaves.truncate(leaves.next_power_of_two().max(NEAR));
+        self.leaves.fill(UNUSED);
+        self.bits = self.leaves.len().trailing_zeros();
     }
 
     /// The index of a key, and its other bits.
@@ -105,6 +113,15 @@ fn split(address: u64) -> Option<(u64, usize)> {
 impl Places {
     pub(super) fn new() -> Self {
         Self { near: Near::of(NEAR), far: HashMap::new(), leaves: Vec::new(), spare: Vec::new(), odd: HashMap::new() }
+    }
+
+    /// Forgets all, but keeps memory, as much as this time was needed: what comes may be as much again.
+    pub(super) fn clear(&mut self) {
+        self.near.clear(self.leaves.len());
+        clear(&mut self.far);
+        self.leaves.clear();
+        self.spare.clear();
+        clear(&mut self.odd);
     }
 
     /// The leaf of a key.

@@ -167,9 +167,11 @@ fn random_events_come_back() {
         }
     }
     assert_eq!(heap.writer.live().iter().map(|(_, objects)| objects.len()).sum::<usize>(), live.len());
-    let (carried, elements) = Heap::carry(SizeRule::Header, &heap.writer.live());
+    let mut carried = Heap::new(SizeRule::Header);
+    let elements = carried.carry(SizeRule::Header, &heap.writer.live());
     let mut elements = elements.into_iter();
-    let opened = Heap::open(&mut || Ok(elements.next().unwrap())).unwrap().unwrap();
+    let mut opened = Heap::new(SizeRule::Classes);
+    opened.open(&mut || Ok(elements.next().unwrap())).unwrap().unwrap();
     assert_eq!(carried.live(), opened.live());
     assert_eq!(elements.next(), None);
 }
@@ -217,4 +219,41 @@ fn contexts_are_bounded() {
         heap.free(by + 1, 0x1000 + by * 32);
     }
     assert!(heap.writer.contexts.len() <= MOST_CONTEXTS);
+}
+
+/// What a heap does with the same events after it began anew must not depend on what it was before.
+#[test]
+fn begun_anew_it_is_a_new_one() {
+    let mut state = 7_u64;
+    let mut random = |n: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 33) % n
+    };
+    let mut again = Heap::new(SizeRule::Header);
+    // Much, little, more than before; nothing at all.
+    for (events, places, contexts) in
+        [(60_000, 50_000, 40), (300, 100, 2), (90_000, 3_000_000, 3), (0, 1, 1), (5000, 900, 17)]
+    {
+        let rule = if events == 300 { SizeRule::Classes } else { SizeRule::Header };
+        again.begin_anew(rule);
+        let mut new = Heap::new(rule);
+        for _ in 0..events {
+            // Some are no multiples of 16, and some are beyond what a table of places can hold.
+            let shift = [4, 4, 4, 4, 3, 44][usize::try_from(random(6)).unwrap()];
+            let (by, size, address) = (random(contexts), random(3000), (random(places) + 1) << shift);
+            let freed = random(2) == 0;
+            let found = |heap: &mut Heap| {
+                if freed { heap.find_freed(by, address) } else { heap.find_allocated(by, size, address) }
+            };
+            let (one, other) = (found(&mut again), found(&mut new));
+            assert_eq!((one.code, one.elements(), one.hint), (other.code, other.elements(), other.hint));
+            for (heap, found) in [(&mut again, one), (&mut new, other)] {
+                match freed {
+                    true => heap.free(by, found.hint),
+                    false => heap.allocate(by, size, address, found.code, found.hint),
+                }
+            }
+        }
+        assert_eq!(again.live(), new.live());
+    }
 }
