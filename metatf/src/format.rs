@@ -3,6 +3,7 @@
 //! Generated code holds a `static Format`; the universal reader makes one from a parsed DTD (feature `dynamic`). The
 //! types can be built in constants, hence the [`Cow`]s.
 
+pub use crate::steps::Steps;
 use std::borrow::Cow;
 
 /// A trace format: what a DTD means, without its syntax.

@@ -82,6 +82,7 @@ mod row_shaped;
 mod row_shaped_write;
 mod row_write;
 mod state;
+mod steps;
 mod stream_write;
 mod streams;
 pub mod typed;

@@ -4,10 +4,11 @@
 
 use crate::container::{Content, Order, Origin};
 use crate::error::{Error, ErrorKind, Place, Result};
-use crate::format::{ExprOp, Format, Interpretation, Leaf, LeafKind, Record, Step};
+use crate::format::{ExprOp, Format, Interpretation, Leaf, LeafKind, Record, Steps};
 use crate::state::{BYTES, HISTORY, LAST, PREDICTED, PREVIOUS, Plan, REFERENCED, SPECIAL, STRIDED, State};
 use crate::streams::Streams;
 use crate::typed::Source;
+use std::marker::PhantomData;
 
 /// How many repeated items a record may have beyond the bytes it stores (spec 3.3).
 pub(crate) const FREE_ITEMS: u64 = 65_536;
@@ -346,8 +347,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
     #[inline]
     pub(crate) fn walk(&mut self, visit: &mut impl Visit<'d>) -> Result<(), Stopped> {
         let first = usize::from(!self.format.sections.get(self.state.section).is_some_and(|s| s.stream));
-        let record = self.record;
-        walk(self, record.steps.get(first..).unwrap_or_default(), first, visit)
+        walk(self, self.record, first, visit)
     }
 }
 
@@ -367,38 +367,45 @@ impl<'d> Walk<'d> for ContentRow<'_, 'd> {
     }
 }
 
-/// Visits the leaves of these steps, the first of which has the index `offset`. Repetitions nest at most 32 deep (spec 3.5), so
-/// this recursion is bounded.
+/// Visits the leaves of a record, from this step of its layout on.
 #[inline]
 pub(crate) fn walk<'a, R: Source<'a>>(
     row: &mut R,
-    steps: &[Step],
-    offset: usize,
+    record: &Record,
+    first: usize,
     visit: &mut impl Visit<'a>,
 ) -> Result<(), R::Error> {
-    let mut at = 0;
-    while let Some(step) = steps.get(at) {
-        at += 1;
-        match *step {
-            Step::Number(leaf) => {
-                let value = row.number(leaf)?;
-                visit.number(leaf, value);
-            }
-            Step::Bytes(leaf) => {
-                let bytes = row.bytes(leaf)?;
-                visit.bytes(leaf, bytes);
-            }
-            Step::Repeat { count, end } => {
-                let end = usize::from(end).saturating_sub(offset).max(at);
-                let body = steps.get(at..end).unwrap_or_default();
-                for _ in 0..row.items(row.last(count))? {
-                    walk(row, body, offset + at, visit)?;
-                }
-                at = end;
-            }
-        }
+    record.walk(first, &mut Visiting { row, visit, data: PhantomData })
+}
+
+/// A row whose values are visited.
+struct Visiting<'w, 'a, R, V> {
+    row: &'w mut R,
+    visit: &'w mut V,
+    data: PhantomData<&'a [u8]>,
+}
+
+impl<'a, R: Source<'a>, V: Visit<'a>> Steps for Visiting<'_, 'a, R, V> {
+    type Error = R::Error;
+
+    #[inline]
+    fn number(&mut self, leaf: u8) -> Result<(), R::Error> {
+        let value = self.row.number(leaf)?;
+        self.visit.number(leaf, value);
+        Ok(())
     }
-    Ok(())
+
+    #[inline]
+    fn bytes(&mut self, leaf: u8) -> Result<(), R::Error> {
+        let bytes = self.row.bytes(leaf)?;
+        self.visit.bytes(leaf, bytes);
+        Ok(())
+    }
+
+    #[inline]
+    fn items(&mut self, count: u8) -> Result<u64, R::Error> {
+        Ok(self.row.items(self.row.last(count))? as u64)
+    }
 }
 
 /// Takes the values of a record in the order of its leaves.

@@ -3,9 +3,10 @@
 use crate::Value;
 use metatf::columns::{Columns, RecordColumns};
 use metatf::dynamic::Trace;
-use metatf::format::{ExprOp, Format, LeafKind, Step};
+use metatf::format::{ExprOp, Format, LeafKind, Step, Steps};
 use metatf::typed::Source;
 use metatf::{Error, Row};
+use std::convert::Infallible;
 
 /// Where the next value of each leaf of each type of record is.
 #[derive(Debug, Default)]
@@ -118,28 +119,34 @@ pub fn records(trace: &mut Trace<'_>) -> (Vec<Placed>, metatf::Result<()>) {
         assert_eq!(columns.records().map(RecordColumns::len).sum::<usize>(), columns.len());
         let mut cursors = Cursors::default();
         for (section, record) in columns.order() {
-            let mut values = Vec::new();
-            let steps = &format.records[usize::from(record)].steps;
-            walk(&mut cursors.row(format, &columns, (section, record)), &steps[1..], 1, &mut values);
-            records.push((section, record, values));
+            let row = &mut cursors.row(format, &columns, (section, record));
+            let mut taking = Taking { row, values: Vec::new() };
+            let Ok(()) = format.records[usize::from(record)].walk(1, &mut taking);
+            records.push((section, record, taking.values));
         }
     }
 }
 
-fn walk(row: &mut ColumnRow<'_>, steps: &[Step], offset: usize, values: &mut Vec<Value>) {
-    let mut at = 0;
-    while let Some(step) = steps.get(at) {
-        at += 1;
-        match *step {
-            Step::Number(leaf) => values.push(Value::Number(row.number(leaf).expect("columns hold it"))),
-            Step::Bytes(leaf) => values.push(Value::Bytes(row.bytes(leaf).expect("columns hold it").to_vec())),
-            Step::Repeat { count, end } => {
-                let end = usize::from(end) - offset;
-                for _ in 0..row.last(count) {
-                    walk(row, &steps[at..end], offset + at, values);
-                }
-                at = end;
-            }
-        }
+/// A row whose values are taken.
+struct Taking<'t, 'c> {
+    row: &'t mut ColumnRow<'c>,
+    values: Vec<Value>,
+}
+
+impl Steps for Taking<'_, '_> {
+    type Error = Infallible;
+
+    fn number(&mut self, leaf: u8) -> Result<(), Infallible> {
+        self.values.push(Value::Number(self.row.number(leaf).expect("columns hold it")));
+        Ok(())
+    }
+
+    fn bytes(&mut self, leaf: u8) -> Result<(), Infallible> {
+        self.values.push(Value::Bytes(self.row.bytes(leaf).expect("columns hold it").to_vec()));
+        Ok(())
+    }
+
+    fn items(&mut self, count: u8) -> Result<u64, Infallible> {
+        Ok(self.row.last(count))
     }
 }

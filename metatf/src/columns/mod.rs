@@ -306,8 +306,7 @@ impl RecordColumns {
         }
         let mut filling = Filling { leaves: &mut self.leaves, weight: 0 };
         // A row of a section with tags: the tag is read.
-        let steps = record.steps.get(1..).unwrap_or_default();
-        let walked = walk(row, steps, 1, &mut filling).and_then(|()| row.end());
+        let walked = walk(row, record, 1, &mut filling).and_then(|()| row.end());
         let weight = filling.weight;
         match walked {
             Ok(()) => {

@@ -3,7 +3,7 @@
 use super::{Datum, Line, Schema, Tape};
 use crate::container::{Sink, WriteOptions};
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::Step;
+use crate::format::Steps;
 use crate::reader::FormatRef;
 use crate::row_write::{Put, RowWriter};
 use crate::writer::RecordWriter;
@@ -121,43 +121,43 @@ impl<S: Sink> Writer<S> {
 
 /// Fills a row from a tape, from step `first` on.
 fn put(row: &mut RowWriter<'_>, first: usize, tape: &Tape) -> Result<()> {
-    let record = row.record;
-    let mut next = 0;
-    put_steps(row, record.steps.get(first..).unwrap_or_default(), first, tape, &mut next)?;
-    if next != tape.data().len() {
+    let mut putting = Putting { row, tape, next: 0 };
+    putting.row.record.walk(first, &mut putting)?;
+    if putting.next != tape.data().len() {
         return Err(Error::at(0, ErrorKind::Usage("the tape holds more values than the record has")));
     }
     Ok(())
 }
 
-/// Repetitions nest at most 32 deep (spec 3.5), so this recursion is bounded.
-fn put_steps(row: &mut RowWriter<'_>, steps: &[Step], offset: usize, tape: &Tape, next: &mut usize) -> Result<()> {
-    let missing = Error::at(0, ErrorKind::Usage("the tape does not hold the record's values"));
-    let mut at = 0;
-    while let Some(step) = steps.get(at) {
-        at += 1;
-        match *step {
-            Step::Number(leaf) => {
-                let Some(Datum::Number(value)) = tape.data().get(*next) else { return Err(missing) };
-                row.number(leaf, *value)?;
-                *next += 1;
-            }
-            Step::Bytes(leaf) => {
-                let Some(datum @ Datum::Bytes(_)) = tape.data().get(*next) else { return Err(missing) };
-                row.bytes(leaf, tape.bytes(datum))?;
-                *next += 1;
-            }
-            Step::Repeat { count, end } => {
-                let end = usize::from(end).saturating_sub(offset).max(at);
-                let body = steps.get(at..end).unwrap_or_default();
-                let items = usize::try_from(row.last(count)).map_err(|_| missing)?;
-                row.items(items)?;
-                for _ in 0..items {
-                    put_steps(row, body, offset + at, tape, next)?;
-                }
-                at = end;
-            }
-        }
+fn missing() -> Error {
+    Error::at(0, ErrorKind::Usage("the tape does not hold the record's values"))
+}
+
+/// A row that is being filled from a tape.
+struct Putting<'p, 'w> {
+    row: &'p mut RowWriter<'w>,
+    tape: &'p Tape,
+    next: usize,
+}
+
+impl Steps for Putting<'_, '_> {
+    type Error = Error;
+
+    fn number(&mut self, leaf: u8) -> Result<()> {
+        let Some(Datum::Number(value)) = self.tape.data().get(self.next) else { return Err(missing()) };
+        self.next += 1;
+        self.row.number(leaf, *value)
     }
-    Ok(())
+
+    fn bytes(&mut self, leaf: u8) -> Result<()> {
+        let Some(datum @ Datum::Bytes(_)) = self.tape.data().get(self.next) else { return Err(missing()) };
+        self.next += 1;
+        self.row.bytes(leaf, self.tape.bytes(datum))
+    }
+
+    fn items(&mut self, count: u8) -> Result<u64> {
+        let items = self.row.last(count);
+        self.row.items(usize::try_from(items).map_err(|_| missing())?)?;
+        Ok(items)
+    }
 }

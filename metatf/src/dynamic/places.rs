@@ -1,7 +1,8 @@
 //! Where on a tape the values of each leaf stand.
 
 use super::{Datum, Tape};
-use crate::format::{LeafKind, Record, Step};
+use crate::format::{LeafKind, Record, Step, Steps};
+use std::convert::Infallible;
 
 /// For each leaf of a record the indices of its values on a tape: one, or as many as a repetition says. Used again from
 /// record to record.
@@ -17,40 +18,7 @@ impl Places {
         self.by_leaf.iter_mut().for_each(Vec::clear);
         // The tag is not on the tape.
         let first = usize::from(matches!(record.leaves.first().map(|l| &l.kind), Some(LeafKind::Tag)));
-        let mut next = 0;
-        self.steps(record.steps.get(first..).unwrap_or_default(), first, tape, &mut next);
-    }
-
-    /// Repetitions nest at most 32 deep (spec 3.5), so this recursion is bounded.
-    fn steps(&mut self, steps: &[Step], offset: usize, tape: &Tape, next: &mut usize) {
-        let mut at = 0;
-        while let Some(step) = steps.get(at) {
-            at += 1;
-            match *step {
-                Step::Number(leaf) | Step::Bytes(leaf) => {
-                    if let Some(places) = self.by_leaf.get_mut(usize::from(leaf)) {
-                        places.push(*next);
-                    }
-                    *next += 1;
-                }
-                Step::Repeat { count, end } => {
-                    let end = usize::from(end).saturating_sub(offset).max(at);
-                    let body = steps.get(at..end).unwrap_or_default();
-                    let items = match self.of(count).last().and_then(|&place| tape.data().get(place)) {
-                        Some(Datum::Number(n)) => *n,
-                        _ => 0,
-                    };
-                    for _ in 0..items {
-                        // A tape that ends early is no record's.
-                        if *next >= tape.data().len() {
-                            break;
-                        }
-                        self.steps(body, offset + at, tape, next);
-                    }
-                    at = end;
-                }
-            }
-        }
+        let Ok(()) = record.walk(first, &mut Placing { places: self, tape, next: 0 });
     }
 
     /// The places of a record that repeats nothing: the same on every tape.
@@ -69,5 +37,45 @@ impl Places {
     /// The indices of a leaf's values.
     pub(crate) fn of(&self, leaf: u8) -> &[usize] {
         self.by_leaf.get(usize::from(leaf)).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// A tape whose values' places are noted.
+struct Placing<'p> {
+    places: &'p mut Places,
+    tape: &'p Tape,
+    next: usize,
+}
+
+impl Placing<'_> {
+    fn note(&mut self, leaf: u8) {
+        if let Some(places) = self.places.by_leaf.get_mut(usize::from(leaf)) {
+            places.push(self.next);
+        }
+        self.next += 1;
+    }
+}
+
+impl Steps for Placing<'_> {
+    type Error = Infallible;
+
+    fn number(&mut self, leaf: u8) -> Result<(), Infallible> {
+        self.note(leaf);
+        Ok(())
+    }
+
+    fn bytes(&mut self, leaf: u8) -> Result<(), Infallible> {
+        self.note(leaf);
+        Ok(())
+    }
+
+    fn items(&mut self, count: u8) -> Result<u64, Infallible> {
+        let (tape, last) = (self.tape.data(), self.places.of(count).last());
+        // A tape that ends early is no record's: an item has at least one value.
+        let left = tape.len().saturating_sub(self.next) as u64;
+        Ok(match last.and_then(|&place| tape.get(place)) {
+            Some(Datum::Number(items)) => left.min(*items),
+            _ => 0,
+        })
     }
 }

@@ -1,8 +1,8 @@
 //! Records with the bytes they were read from: for annotated dumps and for counting.
 
 use super::{At, RecordReader};
-use crate::error::{Place, Result};
-use crate::format::Step;
+use crate::error::{Error, Place, Result};
+use crate::format::Steps;
 use crate::row::{ContentRow, Row, place};
 
 /// Takes a leaf's index, the bytes it stores (none for `default`, `stride` and `sectionStride`), and its value where
@@ -30,32 +30,32 @@ impl<'t> ContentRow<'t, 't> {
     /// As [`Row::number`] and [`Row::bytes`].
     pub fn walk_fields(&mut self, visit: VisitField<'_, 't>) -> Result<()> {
         let first = usize::from(!self.format.sections.get(self.state.section).is_some_and(|s| s.stream));
-        let steps = self.record.steps.get(first..).unwrap_or_default();
-        self.walk_field_steps(steps, first, visit)
+        self.record.walk(first, &mut Annotating { row: self, visit })
+    }
+}
+
+/// A row whose fields are visited.
+struct Annotating<'w, 'v, 't> {
+    row: &'w mut ContentRow<'t, 't>,
+    visit: VisitField<'v, 't>,
+}
+
+impl Steps for Annotating<'_, '_, '_> {
+    type Error = Error;
+
+    fn number(&mut self, leaf: u8) -> Result<()> {
+        let start = self.row.position;
+        let value = self.row.number(leaf)?;
+        (self.visit)(leaf, self.row.data.get(start..self.row.position).unwrap_or_default(), Some(value));
+        Ok(())
     }
 
-    /// Repetitions nest at most 32 deep (spec 3.5), so this recursion is bounded.
-    fn walk_field_steps(&mut self, steps: &'t [Step], offset: usize, visit: VisitField<'_, 't>) -> Result<()> {
-        let mut at = 0;
-        while let Some(step) = steps.get(at) {
-            at += 1;
-            match *step {
-                Step::Number(leaf) => {
-                    let start = self.position;
-                    let value = self.number(leaf)?;
-                    visit(leaf, self.data.get(start..self.position).unwrap_or_default(), Some(value));
-                }
-                Step::Bytes(leaf) => visit(leaf, self.bytes(leaf)?, None),
-                Step::Repeat { count, end } => {
-                    let end = usize::from(end).saturating_sub(offset).max(at);
-                    let body = steps.get(at..end).unwrap_or_default();
-                    for _ in 0..self.items(self.last(count))? {
-                        self.walk_field_steps(body, offset + at, visit)?;
-                    }
-                    at = end;
-                }
-            }
-        }
+    fn bytes(&mut self, leaf: u8) -> Result<()> {
+        (self.visit)(leaf, self.row.bytes(leaf)?, None);
         Ok(())
+    }
+
+    fn items(&mut self, count: u8) -> Result<u64> {
+        Ok(self.row.items(self.row.last(count))? as u64)
     }
 }

@@ -248,8 +248,7 @@ impl SectionColumns {
         records.recipe.settle(&mut records.columns);
         let number = u32::try_from(self.order.len()).unwrap_or(u32::MAX);
         let mut fill = Fill { records, cells: &mut self.cells, last: &mut self.last, size: 0, items: 0 };
-        let steps = record.steps.get(1..).unwrap_or_default();
-        fill.steps(steps, 1, row)?;
+        fill.record(record, row)?;
         self.size += fill.size + 1;
         let items = fill.items;
         records.most_items = records.most_items.max(items);

@@ -3,9 +3,10 @@
 use super::columns::{Column, Records, Traits};
 use crate::container::Order;
 use crate::error::{Error, Result};
-use crate::format::{ExprOp, Leaf, LeafKind, Step};
+use crate::format::{ExprOp, Leaf, LeafKind, Record, Step, Steps};
 use crate::row::{ContentRow, Row, Stopped, evaluate, note, plain};
 use crate::state::{LAST, Plan};
+use std::marker::PhantomData;
 
 /// Adds one record to its columns.
 pub(super) struct Fill<'f> {
@@ -19,32 +20,9 @@ pub(super) struct Fill<'f> {
 }
 
 impl Fill<'_> {
-    /// Repetitions nest at most 32 deep (spec 3.5), so this recursion is bounded.
-    pub(super) fn steps<'r>(&mut self, steps: &[Step], offset: usize, row: &mut impl Row<'r>) -> Result<()> {
-        let mut at = 0;
-        while let Some(step) = steps.get(at) {
-            at += 1;
-            match *step {
-                Step::Number(leaf) => {
-                    let value = row.number(leaf).map_err(Into::into)?;
-                    self.number(usize::from(leaf), value);
-                }
-                Step::Bytes(leaf) => {
-                    let bytes = row.bytes(leaf).map_err(Into::into)?;
-                    self.bytes(usize::from(leaf), bytes);
-                }
-                Step::Repeat { count, end } => {
-                    let end = usize::from(end).saturating_sub(offset).max(at);
-                    let body = steps.get(at..end).unwrap_or_default();
-                    let count = self.last.get(self.records.first + usize::from(count)).copied().unwrap_or(0);
-                    for _ in 0..row.items(count).map_err(Into::into)? {
-                        self.steps(body, offset + at, row)?;
-                    }
-                    at = end;
-                }
-            }
-        }
-        Ok(())
+    /// Takes the values of a row, in the order of the bytes.
+    pub(super) fn record<'r>(&mut self, record: &Record, row: &mut impl Row<'r>) -> Result<()> {
+        record.walk(1, &mut Filling { fill: self, row, data: PhantomData })
     }
 
     #[inline]
@@ -61,6 +39,38 @@ impl Fill<'_> {
             bytes(column, traits, array);
         }
         self.size += 1 + array.len() / 8;
+    }
+}
+
+/// A row whose values go into columns.
+struct Filling<'w, 'f, 'r, R> {
+    fill: &'w mut Fill<'f>,
+    row: &'w mut R,
+    data: PhantomData<&'r [u8]>,
+}
+
+impl<'r, R: Row<'r>> Steps for Filling<'_, '_, 'r, R> {
+    type Error = Error;
+
+    #[inline]
+    fn number(&mut self, leaf: u8) -> Result<()> {
+        let value = self.row.number(leaf).map_err(Into::into)?;
+        self.fill.number(leaf.into(), value);
+        Ok(())
+    }
+
+    #[inline]
+    fn bytes(&mut self, leaf: u8) -> Result<()> {
+        let bytes = self.row.bytes(leaf).map_err(Into::into)?;
+        self.fill.bytes(leaf.into(), bytes);
+        Ok(())
+    }
+
+    #[inline]
+    fn items(&mut self, count: u8) -> Result<u64> {
+        let Fill { records, last, .. } = &*self.fill;
+        let count = last.get(records.first + usize::from(count)).copied().unwrap_or(0);
+        Ok(self.row.items(count).map_err(Into::into)? as u64)
     }
 }
 

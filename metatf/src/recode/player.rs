@@ -2,7 +2,7 @@
 
 use super::columns::{Column, Records, Values};
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::{ExprOp, LeafKind, Record, Step};
+use crate::format::{ExprOp, LeafKind, Record, Step, Steps};
 use crate::row::plain;
 use crate::row_write::{Put, RowWriter};
 use crate::state::{BYTES, HISTORY, SPECIAL, State};
@@ -64,9 +64,8 @@ impl Player {
     #[inline(always)]
     pub(crate) fn play(&mut self, records: &Records, row: &mut RowWriter<'_>) -> Result<()> {
         if records.repeats {
-            let steps = row.record.steps.get(1..).unwrap_or_default();
             self.next.copy_from_slice(&self.cursors);
-            return play_steps(records, row, steps, 1, &mut self.next);
+            return row.record.walk(1, &mut Playing { records, row, cursors: &mut self.next });
         }
         for play in &self.plays {
             match *play {
@@ -151,43 +150,43 @@ fn missing() -> Error {
     Error::at(0, ErrorKind::Usage("a column has fewer values than records"))
 }
 
-/// Repetitions nest at most 32 deep (spec 3.5), so this recursion is bounded.
-fn play_steps(
-    records: &Records,
-    row: &mut RowWriter<'_>,
-    steps: &[Step],
-    offset: usize,
-    cursors: &mut [(usize, usize)],
-) -> Result<()> {
-    let mut at = 0;
-    while let Some(step) = steps.get(at) {
-        at += 1;
-        match *step {
-            Step::Number(leaf) => {
-                let index = usize::from(leaf);
-                let (column, cursor) = records.columns.get(index).zip(cursors.get_mut(index)).ok_or(missing())?;
-                row.number(leaf, column.get(cursor.0).ok_or(missing())?)?;
-                cursor.0 += 1;
-            }
-            Step::Bytes(leaf) => {
-                let index = usize::from(leaf);
-                let (column, cursor) = records.columns.get(index).zip(cursors.get_mut(index)).ok_or(missing())?;
-                let length = usize::try_from(column.get(cursor.0).ok_or(missing())?).map_err(|_| missing())?;
-                row.bytes(leaf, column.bytes.get(cursor.1..cursor.1 + length).ok_or(missing())?)?;
-                cursor.0 += 1;
-                cursor.1 += length;
-            }
-            Step::Repeat { count, end } => {
-                let end = usize::from(end).saturating_sub(offset).max(at);
-                let body = steps.get(at..end).unwrap_or_default();
-                let items = usize::try_from(row.last(count)).map_err(|_| missing())?;
-                row.items(items)?;
-                for _ in 0..items {
-                    play_steps(records, row, body, offset + at, cursors)?;
-                }
-                at = end;
-            }
-        }
+/// Columns played to a row, item by item.
+struct Playing<'p, 'w> {
+    records: &'p Records,
+    row: &'p mut RowWriter<'w>,
+    /// By leaf: where its next value is, and its next bytes.
+    cursors: &'p mut [(usize, usize)],
+}
+
+impl<'p> Playing<'p, '_> {
+    /// The column of a leaf, its next value, and where its next bytes are. The cursor moves on to the next value.
+    fn next(&mut self, leaf: u8) -> Option<(&'p Column, u64, &mut usize)> {
+        let column = self.records.columns.get(usize::from(leaf))?;
+        let (value, bytes) = self.cursors.get_mut(usize::from(leaf))?;
+        *value += 1;
+        Some((column, column.get(*value - 1)?, bytes))
     }
-    Ok(())
+}
+
+impl Steps for Playing<'_, '_> {
+    type Error = Error;
+
+    fn number(&mut self, leaf: u8) -> Result<()> {
+        let (_, value, _) = self.next(leaf).ok_or(missing())?;
+        self.row.number(leaf, value)
+    }
+
+    fn bytes(&mut self, leaf: u8) -> Result<()> {
+        let (column, length, start) = self.next(leaf).ok_or(missing())?;
+        let end = usize::try_from(length).ok().and_then(|length| start.checked_add(length)).ok_or(missing())?;
+        let bytes = column.bytes.get(*start..end).ok_or(missing())?;
+        *start = end;
+        self.row.bytes(leaf, bytes)
+    }
+
+    fn items(&mut self, count: u8) -> Result<u64> {
+        let items = self.row.last(count);
+        self.row.items(usize::try_from(items).map_err(|_| missing())?)?;
+        Ok(items)
+    }
 }

@@ -26,9 +26,7 @@ impl<'a, 'm> MappedRow<'a, 'm> {
     /// Reads the whole record.
     pub(crate) fn read(row: &mut ContentRow<'_, 'a>, map: &'m RecordMap, tagged: bool) -> Result<Self> {
         let mut values = Vec::new();
-        let record = row.record;
-        let first = usize::from(tagged);
-        walk(row, record.steps.get(first..).unwrap_or_default(), first, &mut values)?;
+        walk(row, row.record, tagged.into(), &mut values)?;
         let leaves = map.leaves.len();
         Ok(Self { map, values, next: vec![0; leaves], last: vec![0; leaves], items: 0 })
     }

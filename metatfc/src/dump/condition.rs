@@ -4,10 +4,11 @@ use super::parse::{self, Expr, Op, Operand};
 use crate::failure::{Failure, Result, usage};
 use crate::fields;
 use metatf::dynamic::{Datum, Schema, Tape};
-use metatf::format::{Format, Record, Step};
+use metatf::format::{Format, Record, Steps};
 use metatf::reader::At;
 use metatf_parser::schema;
 use std::cmp::Ordering;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 /// A condition with its names looked up.
@@ -241,30 +242,33 @@ fn compare(left: Value<'_>, op: Op, right: Value<'_>) -> bool {
 fn order(record: &Record, tape: &Tape, leaves: &mut Vec<u8>) {
     let tagged = matches!(record.leaves.first().map(|l| &l.kind), Some(metatf::format::LeafKind::Tag));
     let first = usize::from(tagged);
-    let mut last = [0; 256];
-    walk(record.steps.get(first..).unwrap_or_default(), first, tape, leaves, &mut last);
+    let Ok(()) = record.walk(first, &mut Named { tape, leaves, last: [0; 256] });
 }
 
-/// Repetitions nest at most 32 deep (spec 3.5), so this recursion is bounded.
-fn walk(steps: &[Step], offset: usize, tape: &Tape, leaves: &mut Vec<u8>, last: &mut [u64; 256]) {
-    let mut at = 0;
-    while let Some(step) = steps.get(at) {
-        at += 1;
-        match *step {
-            Step::Number(leaf) | Step::Bytes(leaf) => {
-                if let Some(Datum::Number(n)) = tape.data().get(leaves.len()) {
-                    last[usize::from(leaf)] = *n;
-                }
-                leaves.push(leaf);
-            }
-            Step::Repeat { count, end } => {
-                let end = usize::from(end).saturating_sub(offset).max(at);
-                let body = steps.get(at..end).unwrap_or_default();
-                for _ in 0..last[usize::from(count)] {
-                    walk(body, offset + at, tape, leaves, last);
-                }
-                at = end;
-            }
+/// A tape whose values are told by their leaves.
+struct Named<'o> {
+    tape: &'o Tape,
+    leaves: &'o mut Vec<u8>,
+    /// By leaf.
+    last: [u64; 256],
+}
+
+impl Steps for Named<'_> {
+    type Error = Infallible;
+
+    fn number(&mut self, leaf: u8) -> Result<(), Infallible> {
+        if let Some(Datum::Number(n)) = self.tape.data().get(self.leaves.len()) {
+            self.last[usize::from(leaf)] = *n;
         }
+        self.bytes(leaf)
+    }
+
+    fn bytes(&mut self, leaf: u8) -> Result<(), Infallible> {
+        self.leaves.push(leaf);
+        Ok(())
+    }
+
+    fn items(&mut self, count: u8) -> Result<u64, Infallible> {
+        Ok(self.last[usize::from(count)])
     }
 }

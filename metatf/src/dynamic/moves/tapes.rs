@@ -5,7 +5,7 @@ use super::{MoveError, at_record};
 use crate::dynamic::places::Places;
 use crate::dynamic::{Datum, Tape, Trace};
 use crate::error::ErrorKind;
-use crate::format::{LeafKind, Record, Step};
+use crate::format::{LeafKind, Record, Steps};
 use crate::reader::At;
 use crate::row::evaluate;
 
@@ -48,8 +48,7 @@ pub(super) fn fill<'a>(
     seen.last.clear();
     seen.last.resize(record.leaves.len(), 0);
     let first = usize::from(matches!(record.leaves.first().map(|l| &l.kind), Some(LeafKind::Tag)));
-    let steps = record.steps.get(first..).unwrap_or_default();
-    Filler { out, record, fields, read, places, seen, trace, offset }.steps(steps, first)
+    record.walk(first, &mut Filler { out, record, fields, read, places, seen, trace, offset })
 }
 
 /// How far a record is. Used again from record to record.
@@ -72,57 +71,16 @@ struct Filler<'f, 'a> {
     offset: Offset<'f, 'a>,
 }
 
-impl<'f> Filler<'f, '_> {
-    /// Repetitions nest at most 32 deep (spec 3.5), so this recursion is bounded.
-    fn steps(&mut self, steps: &[Step], offset: usize) -> Result<(), Problem> {
-        let mut at = 0;
-        while let Some(step) = steps.get(at) {
-            at += 1;
-            match *step {
-                Step::Number(leaf) => {
-                    let value = self.number(leaf)?;
-                    if let Some(last) = self.seen.last.get_mut(usize::from(leaf)) {
-                        *last = value;
-                    }
-                    self.out.push_number(value);
-                }
-                Step::Bytes(leaf) => self.bytes(leaf)?,
-                Step::Repeat { count, end } => {
-                    let end = usize::from(end).saturating_sub(offset).max(at);
-                    let body = steps.get(at..end).unwrap_or_default();
-                    for _ in 0..self.last(count) {
-                        self.steps(body, offset + at)?;
-                    }
-                    at = end;
-                }
-            }
+impl Steps for Filler<'_, '_> {
+    type Error = Problem;
+
+    fn number(&mut self, leaf: u8) -> Result<(), Problem> {
+        let value = self.number_of(leaf)?;
+        if let Some(last) = self.seen.last.get_mut(usize::from(leaf)) {
+            *last = value;
         }
+        self.out.push_number(value);
         Ok(())
-    }
-
-    /// The last value of a leaf of the target.
-    fn last(&self, leaf: u8) -> u64 {
-        self.seen.last.get(usize::from(leaf)).copied().unwrap_or(0)
-    }
-
-    fn origin(&self, leaf: u8) -> Origin {
-        self.fields.origin(leaf)
-    }
-
-    fn number(&mut self, leaf: u8) -> Result<u64, Problem> {
-        match self.origin(leaf) {
-            Origin::Field(source) => self.take_number(source),
-            Origin::Offset { leaf, from, to } => {
-                let value = self.take_number(leaf)?;
-                (self.offset)(self.trace, (from, value, to)).map_err(Problem::Moving)
-            }
-            Origin::LengthOf(source) => {
-                let place = self.seen.next.get(usize::from(source)).and_then(|&next| self.places.of(source).get(next));
-                let datum = place.and_then(|&place| self.read.data().get(place));
-                Ok(datum.map_or(0, |datum| self.read.bytes(datum).len() as u64))
-            }
-            Origin::Value(value) => Ok(value),
-        }
     }
 
     fn bytes(&mut self, leaf: u8) -> Result<(), Problem> {
@@ -142,6 +100,37 @@ impl<'f> Filler<'f, '_> {
             _ => return Err(Problem::Values(ErrorKind::Length(length))),
         }
         Ok(())
+    }
+
+    fn items(&mut self, count: u8) -> Result<u64, Problem> {
+        Ok(self.last(count))
+    }
+}
+
+impl<'f> Filler<'f, '_> {
+    /// The last value of a leaf of the target.
+    fn last(&self, leaf: u8) -> u64 {
+        self.seen.last.get(usize::from(leaf)).copied().unwrap_or(0)
+    }
+
+    fn origin(&self, leaf: u8) -> Origin {
+        self.fields.origin(leaf)
+    }
+
+    fn number_of(&mut self, leaf: u8) -> Result<u64, Problem> {
+        match self.origin(leaf) {
+            Origin::Field(source) => self.take_number(source),
+            Origin::Offset { leaf, from, to } => {
+                let value = self.take_number(leaf)?;
+                (self.offset)(self.trace, (from, value, to)).map_err(Problem::Moving)
+            }
+            Origin::LengthOf(source) => {
+                let place = self.seen.next.get(usize::from(source)).and_then(|&next| self.places.of(source).get(next));
+                let datum = place.and_then(|&place| self.read.data().get(place));
+                Ok(datum.map_or(0, |datum| self.read.bytes(datum).len() as u64))
+            }
+            Origin::Value(value) => Ok(value),
+        }
     }
 
     fn take_number(&mut self, source: u8) -> Result<u64, Problem> {

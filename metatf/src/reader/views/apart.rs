@@ -2,7 +2,7 @@
 
 use super::spans::Span;
 use super::view::{Head, What};
-use crate::format::Step;
+use crate::format::Steps;
 use crate::reader::run::Run;
 use crate::row::{ContentRow, Row, Stopped};
 
@@ -35,39 +35,41 @@ impl Apart {
         self.numbers.clear();
         self.spans.clear();
         self.push(row.record.tag.into(), Span::Number);
-        self.steps(row, row.record.steps.get(1..).unwrap_or_default(), 1)
-    }
-
-    /// Repetitions nest at most 32 deep (spec 3.5), so this recursion is bounded.
-    fn steps(&mut self, row: &mut ContentRow<'_, '_>, steps: &[Step], offset: usize) -> Result<(), Stopped> {
-        let mut at = 0;
-        while let Some(step) = steps.get(at) {
-            at += 1;
-            match *step {
-                Step::Number(leaf) => {
-                    let number = row.number(leaf)?;
-                    self.push(number, Span::Number);
-                }
-                Step::Bytes(leaf) => {
-                    let length = row.bytes(leaf)?.len();
-                    self.push(0, Span::At(row.position - length - row.start, length));
-                }
-                Step::Repeat { count, end } => {
-                    let end = usize::from(end).saturating_sub(offset).max(at);
-                    let body = steps.get(at..end).unwrap_or_default();
-                    for _ in 0..row.items(row.last(count))? {
-                        self.steps(row, body, offset + at)?;
-                    }
-                    at = end;
-                }
-            }
-        }
-        Ok(())
+        row.record.walk(1, &mut Reading { apart: self, row })
     }
 
     #[inline]
     fn push(&mut self, number: u64, span: Span) {
         self.numbers.push(number);
         self.spans.push(span);
+    }
+}
+
+/// A row whose values are taken.
+struct Reading<'w, 'r, 'd> {
+    apart: &'w mut Apart,
+    row: &'w mut ContentRow<'r, 'd>,
+}
+
+impl Steps for Reading<'_, '_, '_> {
+    type Error = Stopped;
+
+    #[inline]
+    fn number(&mut self, leaf: u8) -> Result<(), Stopped> {
+        let number = self.row.number(leaf)?;
+        self.apart.push(number, Span::Number);
+        Ok(())
+    }
+
+    #[inline]
+    fn bytes(&mut self, leaf: u8) -> Result<(), Stopped> {
+        let length = self.row.bytes(leaf)?.len();
+        self.apart.push(0, Span::At(self.row.position - length - self.row.start, length));
+        Ok(())
+    }
+
+    #[inline]
+    fn items(&mut self, count: u8) -> Result<u64, Stopped> {
+        Ok(self.row.items(self.row.last(count))? as u64)
     }
 }
