@@ -5,25 +5,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-/// DTDs whose records take values from stream sections, by what they say or by metadata.
-const MORE: [&str; 2] = ["dtds/calls.dtd", "../dtds/HATF10-split.dtd"];
+#[path = "src/fuzzed.rs"]
+#[allow(unreachable_pub, reason = "the library has it, too")]
+mod fuzzed;
 
-/// Vectors whose DTDs have leaves of every shape, and sections of every kind, between them. Fuzz targets have the readers of these alone
-/// and of the first of `MORE`: under a sanitizer those of all take minutes to compile. They come first in any build, so that numbers are the same.
-const EVERY_SHAPE: [&str; 12] = [
-    "hatf10-best",
-    "repetition",
-    "predicted-words",
-    "x-predicted-heap",
-    "constants",
-    "variable-arithmetic",
-    "nested-records",
-    "sectionstride-1",
-    "baseoffset-reference",
-    "previous-shared-by-global-delta",
-    "tag-width-4",
-    "formats",
-];
+/// DTDs whose records take values from stream sections, by what they say or by metadata.
+const MORE: [&str; 2] = [fuzzed::MORE, "../dtds/HATF10-split.dtd"];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let vectors = Path::new("vectors/good");
@@ -32,14 +19,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (mut modules, mut list) = (String::new(), String::new());
     let mut known = BTreeMap::new();
     let mut folders: Vec<_> = std::fs::read_dir(vectors)?.collect::<Result<_, _>>()?;
-    let place = |name: &str| EVERY_SHAPE.iter().position(|shape| *shape == name).unwrap_or(EVERY_SHAPE.len());
+    let place = |name: &str| fuzzed::VECTORS.iter().position(|known| *known == name).unwrap_or(fuzzed::VECTORS.len());
     folders.sort_by_key(|folder| {
         let name = folder.file_name().to_string_lossy().into_owned();
         (place(&name), name)
     });
     let fuzzing = std::env::var_os("CARGO_CFG_FUZZING").is_some();
     if fuzzing {
-        folders.truncate(EVERY_SHAPE.len());
+        folders.truncate(fuzzed::VECTORS.len());
     }
     for folder in folders {
         let name = folder.file_name().to_string_lossy().into_owned();

@@ -230,10 +230,21 @@ impl Grades {
         ((self.formula | self.gathered) & bit(position.into()) != 0).then_some(plans)
     }
 
-    /// Which positions have plans that changed since this was asked last by the same, by bit; all of them where one from 64
-    /// on has.
-    pub(crate) fn take_changed(&mut self, asks: usize) -> u64 {
-        self.changed.get_mut(asks).map_or(0, std::mem::take)
+    /// Which positions, of all records there are, have plans that changed since this was asked last by the same; all of them where
+    /// one from 64 on has.
+    pub(crate) fn take_changed(&mut self, asks: usize) -> impl Iterator<Item = usize> + use<> {
+        let changed = self.changed.get_mut(asks).map_or(0, std::mem::take);
+        let (all, mut some) = if changed == u64::MAX { (self.counts.len(), 0) } else { (0, changed) };
+        (0..all).chain(std::iter::from_fn(move || {
+            let next = (some != 0).then_some(some.trailing_zeros() as usize);
+            some &= some.wrapping_sub(1);
+            next
+        }))
+    }
+
+    /// All positions have, for one who asks for the first time.
+    pub(crate) fn all_changed(&mut self, asks: usize) {
+        self.changed.get_mut(asks).into_iter().for_each(|changed| *changed = u64::MAX);
     }
 
     /// Whether there is something to [take](Self::take_changed).

@@ -95,12 +95,7 @@ impl<'p, 't, T: Grouped<'t>> ParGroups<'p, 't, T> {
         work: impl Fn(&mut T::Group<'_>) -> Result<V, E> + Sync,
         take: impl FnMut(V) -> Result<(), E>,
     ) -> Result<(), E> {
-        let work = |group: &mut T::Group<'_>, out: &mut Out<'_, V>| {
-            let value = work(group)?;
-            let _ = out.send(value);
-            Ok(())
-        };
-        self.streamed(work, take)
+        self.run(handing_on::<T, _, _>(work), take, |crew, take| crew.ordered(take))
     }
 
     /// As [`ordered`](Self::ordered), but values are taken as they come.
@@ -112,12 +107,7 @@ impl<'p, 't, T: Grouped<'t>> ParGroups<'p, 't, T> {
         work: impl Fn(&mut T::Group<'_>) -> Result<V, E> + Sync,
         take: impl FnMut(V) -> Result<(), E>,
     ) -> Result<(), E> {
-        let work = |group: &mut T::Group<'_>, out: &mut Out<'_, V>| {
-            let value = work(group)?;
-            let _ = out.send(value);
-            Ok(())
-        };
-        self.run(work, take, |crew, take| crew.unordered(take))
+        self.run(handing_on::<T, _, _>(work), take, |crew, take| crew.unordered(take))
     }
 
     /// Each group by `work`, which may hand on any number of values; they go to `take` in the order of the groups, and in a
@@ -166,6 +156,17 @@ impl<'p, 't, T: Grouped<'t>> ParGroups<'p, 't, T> {
         };
         T::reader_of(self.trace.whole()).has_been_read(summary);
         result
+    }
+}
+
+/// Work on a group whose value is handed on.
+fn handing_on<'t, T: Grouped<'t>, V, E>(
+    work: impl Fn(&mut T::Group<'_>) -> Result<V, E> + Sync,
+) -> impl Fn(&mut T::Group<'_>, &mut Out<'_, V>) -> Result<(), E> + Sync {
+    move |group, out| {
+        let value = work(group)?;
+        let _ = out.send(value);
+        Ok(())
     }
 }
 

@@ -137,32 +137,20 @@ struct Seen {
 /// Events after which a reader tells what it has seen.
 const TELL: u64 = 1 << 16;
 
-/// Why reading is left.
-enum Left {
-    /// Nobody asks any more.
-    Enough,
-    Error(metatf::Error),
-}
-
-impl From<metatf::Error> for Left {
-    fn from(error: metatf::Error) -> Self {
-        Self::Error(error)
-    }
-}
-
 /// Reads a group, and counts.
 fn count(group: &mut Trace<'_>, out: &mut Out<'_, Seen>) -> metatf::Result<()> {
     match count_events(group, out) {
-        Err(Left::Error(error)) => Err(error),
-        Ok(()) | Err(Left::Enough) => Ok(()),
+        Err(Some(error)) => Err(error),
+        Ok(()) | Err(None) => Ok(()),
     }
 }
 
-fn count_events(group: &mut Trace<'_>, out: &mut Out<'_, Seen>) -> std::result::Result<(), Left> {
+/// As [`count`]; left without an error where nobody asks any more.
+fn count_events(group: &mut Trace<'_>, out: &mut Out<'_, Seen>) -> std::result::Result<(), Option<metatf::Error>> {
     let mut seen = Seen::default();
     let mut step = |seen: &mut Seen| {
         seen.events += 1;
-        if seen.events < TELL || out.send(std::mem::take(seen)) { Ok(()) } else { Err(Left::Enough) }
+        if seen.events < TELL || out.send(std::mem::take(seen)) { Ok(()) } else { Err(None) }
     };
     loop {
         // Records are most of it; what else there is comes in between.

@@ -4,7 +4,7 @@
 //! way to read or write is called from one function (`next`, `put`, `put_all`), and the rest goes through it.
 
 use crate::columns::Cursors;
-use crate::{Left, runtime};
+use crate::runtime;
 use metatf::columns::Columns;
 use metatf::container::{Codec, Reader, Sink, WriteOptions};
 use metatf::dynamic::{JsonOptions, Schema, Trace};
@@ -302,12 +302,12 @@ where
         let left = typed.try_for_each(|record| {
             put(&mut writer, &record).expect("what was read can be written");
             given += 1;
-            if given == enough { Err(Left::Enough) } else { Ok(()) }
+            if given == enough { Err(None) } else { Ok(()) }
         });
         match left {
             Ok(()) => break Ok(()),
-            Err(Left::Error(error)) => break Err(error),
-            Err(Left::Enough) => {}
+            Err(Some(error)) => break Err(error),
+            Err(None) => {}
         }
         match next(&mut typed) {
             Ok(Some(record)) => put(&mut writer, &record).expect("what was read can be written"),

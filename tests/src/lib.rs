@@ -10,6 +10,7 @@
 
 pub mod columns;
 pub mod example;
+pub mod fuzzed;
 pub mod generated;
 pub mod heap_forms;
 pub mod oracle;
@@ -69,17 +70,4 @@ pub enum What {
     Group(u32),
     /// State of the section is reset.
     Reset,
-}
-
-/// Why a loop over records was left.
-enum Left {
-    /// It has seen enough.
-    Enough,
-    Error(metatf::Error),
-}
-
-impl From<metatf::Error> for Left {
-    fn from(error: metatf::Error) -> Self {
-        Self::Error(error)
-    }
 }

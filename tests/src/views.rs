@@ -1,7 +1,7 @@
 //! Records by their values, in loops and one by one, to hold them against tapes.
 
+use crate::Value;
 use crate::columns::Placed;
-use crate::{Left, Value};
 use metatf::columns::Columns;
 use metatf::dynamic::{Item, RecordView, Trace};
 use metatf::format::Step;
@@ -32,12 +32,12 @@ pub fn records(trace: &mut Trace<'_>, mixed: bool) -> (Vec<(u64, Placed)>, metat
         let left = trace.try_for_each(|record| {
             records.push(placed(&record));
             given += 1;
-            if given == enough { Err(Left::Enough) } else { Ok(()) }
+            if given == enough { Err(None) } else { Ok(()) }
         });
         match left {
             Ok(()) => break Ok(()),
-            Err(Left::Error(error)) => break Err(error),
-            Err(Left::Enough) => {}
+            Err(Some(error)) => break Err(error),
+            Err(None) => {}
         }
         match trace.next_record() {
             Ok(Some(record)) => records.push(placed(&record)),

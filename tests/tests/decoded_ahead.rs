@@ -113,18 +113,12 @@ fn taped(trace: &mut Trace<'_>) -> Option<Known> {
 
 /// The next record by a loop that is left.
 fn looped(trace: &mut Trace<'_>) -> Option<Known> {
-    struct Left(Option<metatf::Error>);
-    impl From<metatf::Error> for Left {
-        fn from(error: metatf::Error) -> Self {
-            Self(Some(error))
-        }
-    }
     let mut found = None;
     let left = trace.try_for_each(|record| {
         found = Some(of_view(&record));
-        Err(Left(None))
+        Err(None)
     });
-    assert!(left.is_ok() == found.is_none() && left.err().is_none_or(|left| left.0.is_none()));
+    assert!(left.is_ok() == found.is_none() && left.err().is_none_or(|error: Option<metatf::Error>| error.is_none()));
     found.map(|(at, values)| Known { at, values, bytes: bytes(trace, at) })
 }
 

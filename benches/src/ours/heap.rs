@@ -23,34 +23,6 @@ pub fn options() -> WriteOptions {
     WriteOptions { chunk_size: 8 << 20, ..WriteOptions::default() }
 }
 
-/// Loops over a trace that take what a function `fields` finds in a record.
-macro_rules! loops {
-    () => {
-        /// The sum of sizes and addresses, and of times where there are any.
-        ///
-        /// # Errors
-        /// What is wrong with the trace.
-        pub fn all(trace: &[u8]) -> Result<u64> {
-            let mut trace = Trace::from_slice(trace)?;
-            let mut sum = 0_u64;
-            while let Some(record) = trace.next()? {
-                sum = sum.wrapping_add(fields(&record));
-            }
-            Ok(sum)
-        }
-
-        /// As [`all`], by `for_each`.
-        ///
-        /// # Errors
-        /// What is wrong with the trace.
-        pub fn each_all(trace: &[u8]) -> Result<u64> {
-            let mut sum = 0_u64;
-            Trace::from_slice(trace)?.for_each(|record| sum = sum.wrapping_add(fields(&record)))?;
-            Ok(sum)
-        }
-    };
-}
-
 /// Writes events, and reads them again. In brackets the fields that events do not have: of allocations, of frees.
 macro_rules! format {
     ($(#[$doc:meta])* $name:ident = $module:ident [$($more:ident)*] [$($also:ident)*] $($begin:ident)?) => {
@@ -108,27 +80,6 @@ macro_rules! format {
             }
 
             loops! {}
-
-            /// The sum of sizes and addresses, each group read by one of so many threads.
-            ///
-            /// # Errors
-            /// What is wrong with the trace.
-            #[cfg(feature = "parallel")]
-            pub fn par_all(trace: &[u8], threads: usize) -> Result<u64> {
-                let mut all = 0_u64;
-                Trace::from_slice(trace)?.par_groups().threads(threads).unordered(
-                    |group| {
-                        let mut sum = 0_u64;
-                        group.for_each(|record| sum = sum.wrapping_add(fields(&record)))?;
-                        Ok::<_, metatf::Error>(sum)
-                    },
-                    |sum| {
-                        all = all.wrapping_add(sum);
-                        Ok(())
-                    },
-                )?;
-                Ok(all)
-            }
 
             /// The sum of the sizes of allocations, by `for_each`.
             ///

@@ -36,47 +36,37 @@ pub trait Rows<'r> {
     fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T>;
 }
 
-/// Takes part in the decoding of records. It is told how many the run has read before.
+/// Takes part in the decoding of records: in no way, where it does not say how. It is told how many the run has read before.
 pub(super) trait Sink<'r> {
     /// Whether there is room for one more.
-    fn has_room(&self, count: u64) -> bool;
+    #[inline(always)]
+    fn has_room(&self, _count: u64) -> bool {
+        true
+    }
 
     /// Whether it takes an `S`.
-    fn takes<S: Known>(&self) -> bool;
+    #[inline(always)]
+    fn takes<S: Known>(&self) -> bool {
+        true
+    }
 
     /// Decodes an `S` from a row; `CHANGED`: of whose fields some may not be what by the DTD they always are. Nothing of it is
     /// kept where that fails.
     ///
     /// # Errors
     /// The row's.
-    fn read<S: Known, T: ReadFields<'r>, R: Source<'r>, const CHANGED: bool>(
-        &mut self,
-        row: &mut R,
-        count: u64,
-    ) -> Result<T, R::Error>;
-}
-
-/// Records are decoded, and that is all.
-impl<'r> Sink<'r> for () {
-    #[inline(always)]
-    fn has_room(&self, _: u64) -> bool {
-        true
-    }
-
-    #[inline(always)]
-    fn takes<S: Known>(&self) -> bool {
-        true
-    }
-
     #[inline(always)]
     fn read<S: Known, T: ReadFields<'r>, R: Source<'r>, const CHANGED: bool>(
         &mut self,
         row: &mut R,
-        _: u64,
+        _count: u64,
     ) -> Result<T, R::Error> {
         T::read_fields(row, 0)
     }
 }
+
+/// Records are decoded, and that is all.
+impl Sink<'_> for () {}
 
 impl<'r> Reads<'r> for Run<'r> {
     #[inline(always)]

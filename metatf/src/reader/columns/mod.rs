@@ -194,20 +194,14 @@ impl Filler {
             self.sections.resize_with(format.sections.len(), Section::default);
         }
         let (Some(section), Some(listed)) = (self.sections.get_mut(index), format.sections.get(index)) else { return };
-        let mut changed = state.grades.take_changed(COLUMNS);
         if section.types.is_empty() {
             section.entries = vec![Entry::default(); 256];
             section.types.extend(listed.records.iter().enumerate().map(|(at, &record)| Type::new(format, at, record)));
-            changed = u64::MAX;
+            state.grades.all_changed(COLUMNS);
         }
         let refresh = Refresh { format, data, metadata: &self.metadata, section: listed, base: self.base };
-        if changed == u64::MAX {
-            (0..listed.records.len()).for_each(|position| refresh.one(section, state, columns, position));
-        } else {
-            while changed != 0 {
-                refresh.one(section, state, columns, changed.trailing_zeros() as usize);
-                changed &= changed - 1;
-            }
+        for position in state.grades.take_changed(COLUMNS) {
+            refresh.one(section, state, columns, position);
         }
     }
 

@@ -156,20 +156,14 @@ impl Kinds {
         if self.sections.len() < format.sections.len() {
             self.sections.resize_with(format.sections.len(), SectionKinds::default);
         }
-        let mut changed = state.grades.take_changed(VIEWS);
         let index = state.section;
         let (Some(kinds), Some(section)) = (self.sections.get_mut(index), format.sections.get(index)) else { return };
         if kinds.kinds.is_empty() {
             kinds.list(format, section);
-            changed = u64::MAX;
+            state.grades.all_changed(VIEWS);
         }
-        if changed == u64::MAX {
-            (0..kinds.kinds.len()).for_each(|position| kinds.learn(format, section, state, position));
-        } else {
-            while changed != 0 {
-                kinds.learn(format, section, state, changed.trailing_zeros() as usize);
-                changed &= changed - 1;
-            }
+        for position in state.grades.take_changed(VIEWS) {
+            kinds.learn(format, section, state, position);
         }
         kinds.has_notes = kinds.kinds.iter().any(|kind| !kind.notes.is_empty());
     }

@@ -1,0 +1,24 @@
+//! The formats whose generated readers and writers the fuzz targets have: under a sanitizer those of all vectors take minutes to
+//! compile. `tests/tests/every_shape.rs` holds that these have every shape between them.
+
+/// Vectors with such formats. They come first in any build, so that numbers are the same.
+pub const VECTORS: [&str; 15] = [
+    "hatf10-best",
+    "repetition",
+    "repetition-default-count",
+    "variable-arithmetic",
+    "nested-records",
+    "formats",
+    "f64",
+    "raw-little",
+    "tag-width-4",
+    "sectionstride-1",
+    "stream-complex",
+    "salvage-shared-table-lost",
+    "v1-references-in-groups",
+    "x-predicted-by",
+    "x-predicted-two-cursors",
+];
+
+/// The one beside the vectors'.
+pub const MORE: &str = "dtds/calls.dtd";
