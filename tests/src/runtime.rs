@@ -2,7 +2,7 @@
 
 use crate::random::Action;
 use crate::{Seen, Value, What};
-use crate::{columns, views};
+use crate::{columns, oracle, views};
 use metatf::container::{Reader, Sink, WriteOptions};
 use metatf::dynamic::{Datum, JsonOptions, Line, Schema, Tape, Trace, Writer};
 use metatf::reader::Event;
@@ -46,6 +46,19 @@ fn values(tape: &Tape) -> Vec<Value> {
         Datum::Bytes(_) => Value::Bytes(tape.bytes(datum).to_vec()),
     };
     tape.data().iter().map(value).collect()
+}
+
+/// Writes, and reads with the runtime and the reference decoder what was written: it is the same.
+///
+/// # Panics
+/// It is not.
+pub fn comes_back(schema: &Schema, actions: &[Action], options: &WriteOptions) {
+    let (trace, done) = write(schema, actions, options);
+    let (seen, result) = read(schema, &trace);
+    assert_eq!(result, Ok(()), "{}", schema.dtd.text);
+    assert_eq!(oracle::read(&schema.dtd, &trace), (seen.clone(), Ok(())), "{}", schema.dtd.text);
+    let read = records_of(seen, options.version, &|_| false);
+    assert_eq!(read, expected(schema, &done, options.version), "{}", schema.dtd.text);
 }
 
 /// Does one thing to a writer.

@@ -6,21 +6,10 @@ use metatf::container::WriteOptions;
 use metatf::dynamic::Writer;
 use metatf::{Error, ErrorKind};
 use metatf_tests::random::Action;
-use metatf_tests::{Value, oracle, runtime};
+use metatf_tests::{Value, runtime};
 
 fn number(n: u64) -> Value {
     Value::Number(n)
-}
-
-/// What is written is read, by both readers.
-fn comes_back(text: &str, actions: &[Action], options: &WriteOptions) {
-    let schema = runtime::schema(text);
-    let (trace, done) = runtime::write(&schema, actions, options);
-    let (seen, result) = runtime::read(&schema, &trace);
-    assert_eq!(result, Ok(()));
-    assert_eq!(oracle::read(&schema.dtd, &trace), (seen.clone(), Ok(())));
-    let read = runtime::records_of(seen, options.version, &|_| false);
-    assert_eq!(read, runtime::expected(&schema, &done, options.version));
 }
 
 /// Both cursors see the elements 0 and 0, with which the heap begins.
@@ -35,7 +24,7 @@ fn a_stride_and_a_heap_take_the_same_elements() {
         .map(|(a, p)| Action::Record(2, 4, vec![number(a), number(p)]))
         .into();
     for version in [0, 1] {
-        comes_back(text, &records, &WriteOptions { version, ..WriteOptions::default() });
+        runtime::comes_back(&runtime::schema(text), &records, &WriteOptions { version, ..WriteOptions::default() });
     }
 }
 
@@ -55,7 +44,7 @@ fn items_of_a_leaf_that_finds_no_room() {
     };
     let actions = [one(7), one(8), items(&[7, 7, 9, 14, 8, 21]), items(&[9, 9, 8, 30]), one(1), items(&[8, 8]), one(7)];
     for version in [0, 1] {
-        comes_back(text, &actions, &WriteOptions { version, ..WriteOptions::default() });
+        runtime::comes_back(&runtime::schema(text), &actions, &WriteOptions { version, ..WriteOptions::default() });
     }
 }
 
