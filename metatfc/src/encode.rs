@@ -110,7 +110,7 @@ fn copy(
     args: &Args,
     mut input: Box<dyn std::io::BufRead>,
     schema: &Schema,
-    writer: &mut Writer<Box<dyn Sink>>,
+    writer: &mut Writer<Box<dyn Sink + Send>>,
 ) -> Result<()> {
     let name = input::name(&args.input);
     let mut progress = Progress::silent("lines");

@@ -20,10 +20,10 @@ pub(crate) struct Target {
 impl Target {
     /// Opens the target. A file is written under another name in the same folder; what is no plain file (a pipe,
     /// `/dev/null`) is written as it is.
-    pub(crate) fn create(path: &str) -> Result<(Self, Box<dyn Sink>)> {
+    pub(crate) fn create(path: &str) -> Result<(Self, Box<dyn Sink + Send>)> {
         if path == "-" {
             let target = Self { name: "standard output".to_owned(), temporary: None };
-            return Ok((target, Box::new(Forward(BufWriter::with_capacity(BUFFER, std::io::stdout().lock())))));
+            return Ok((target, Box::new(Forward(BufWriter::with_capacity(BUFFER, std::io::stdout())))));
         }
         let name = path.to_owned();
         let problem = |e: std::io::Error| Failure::io(path, &e);
@@ -44,7 +44,7 @@ impl Target {
     }
 
     /// The trace is whole: the file gets its name. Dropped without this, a file is removed.
-    pub(crate) fn keep(self, mut sink: Box<dyn Sink>) -> Result<()> {
+    pub(crate) fn keep(self, mut sink: Box<dyn Sink + Send>) -> Result<()> {
         sink.flush().map_err(|e| Failure::io(&self.name, &e))?;
         drop(sink);
         match self.temporary {

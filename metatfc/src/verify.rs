@@ -236,7 +236,7 @@ fn tell_loss(name: &str, trace: &Trace<'_>, broke_off: bool) {
 /// The new trace.
 struct Copy {
     target: Target,
-    writer: Writer<Box<dyn Sink>>,
+    writer: Writer<Box<dyn Sink + Send>>,
     user: usize,
     /// The first stream section whose elements did not keep their offsets.
     moved: Option<usize>,

@@ -11,10 +11,15 @@ use metatf::recode::{Failure, Options, Plan, recode};
 ///
 /// # Errors
 /// What is wrong with the trace.
-///
-/// # Panics
-/// The trace cannot be opened.
 pub fn recoded(schema: &Schema, trace: &[u8], plan: Plan, block: usize) -> Result<Vec<u8>, Failure> {
+    recoded_by(1, schema, trace, Options { plan, block, ..Options::default() })
+}
+
+/// A trace recoded by so many threads; in the container the trace has.
+///
+/// # Errors
+/// What is wrong with the trace.
+pub fn recoded_by(threads: usize, schema: &Schema, trace: &[u8], options: Options) -> Result<Vec<u8>, Failure> {
     let container = Reader::from_slice(trace).map_err(Failure::Read)?;
     let header = container.header();
     let write = WriteOptions {
@@ -22,10 +27,10 @@ pub fn recoded(schema: &Schema, trace: &[u8], plan: Plan, block: usize) -> Resul
         class: header.class,
         order: header.order,
         codec: Codec::Stored,
+        threads,
         ..WriteOptions::default()
     };
     let mut trace = Trace::new(schema.clone(), container).map_err(Failure::Read)?;
-    let options = Options { plan, block, ..Options::default() };
     recode(&mut trace, Vec::new(), &write, options, || ()).map(|(out, _)| out)
 }
 

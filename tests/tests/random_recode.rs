@@ -3,6 +3,7 @@
 mod common;
 
 use common::{config, seed};
+use metatf::recode::{Groups, Options, Plan};
 use metatf_tests::example::Example;
 use metatf_tests::recoding;
 use proptest::prelude::*;
@@ -29,5 +30,32 @@ proptest! {
         seed.options.truncate(8);
         let example = Example::new(&seed, false);
         recoding::optimal_is_smallest(&example.schema, &example.trace, block, &example.about());
+    }
+}
+
+proptest! {
+    #![proptest_config(config(100))]
+
+    /// With any number of threads it is the same bytes, or the same error: of a whole trace and of a damaged one, with its groups
+    /// and with others.
+    #[test]
+    fn threads_make_no_difference(
+        seed in seed(400, 900),
+        block in 1_usize..60,
+        harm in prop::option::of(any::<prop::sample::Index>()),
+        group in prop::option::of(1_usize..2000),
+    ) {
+        let example = Example::new(&seed, true);
+        let mut trace = example.trace.clone();
+        if let Some(at) = harm {
+            let at = at.index(trace.len());
+            trace[at] ^= 0x41;
+        }
+        let groups = group.map_or(Groups::Keep, Groups::Bytes);
+        let options = |plan| Options { plan, block, groups, ..Options::default() };
+        for plan in [Plan::Naive, Plan::Optimal] {
+            let [one, two, five] = [1, 2, 5].map(|n| recoding::recoded_by(n, &example.schema, &trace, options(plan)));
+            prop_assert!(one == two && one == five, "{}", example.about());
+        }
     }
 }

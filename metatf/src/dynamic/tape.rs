@@ -59,6 +59,12 @@ impl Tape {
         self.data.push(Datum::Bytes(start..self.bytes.len()));
     }
 
+    /// Takes the values of another tape.
+    pub(crate) fn copy(&mut self, other: &Self) {
+        self.data.clone_from(&other.data);
+        self.bytes.clone_from(&other.bytes);
+    }
+
     /// Takes the values of a record.
     pub(crate) fn take(&mut self, record: &RecordView<'_>) {
         self.clear();

@@ -1,9 +1,10 @@
-//! From a trace to a writer that plans.
+//! From a trace to blocks, and what stands between them.
 
-use super::writer::{PlannedWriter, Report};
-use super::{Groups, Options};
+use super::block::Block;
+use super::block_writer::{BlockWriter, Report};
+use super::{Groups, Options, relay, writer};
 use crate::container::{Sink, WriteOptions};
-use crate::dynamic::{Schema, Trace};
+use crate::dynamic::{Schema, Tape, Trace};
 use crate::error::{Error, ErrorKind};
 use crate::format::{Interpretation, LeafKind};
 use crate::reader::{At, Event, Metadata};
@@ -29,11 +30,12 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Writes all of a trace again, its encoding by a plan. `step` is called for every record.
+/// Writes all of a trace again, its encoding by a plan. `step` is called for every record. With several threads one reads and
+/// another writes, which is helped by others; what is written is the same.
 ///
 /// # Errors
 /// What is wrong with the trace; the sink's; an offset into a stream section that would not lead to its element any more.
-pub fn recode<S: Sink>(
+pub fn recode<S: Sink + Send>(
     trace: &mut Trace<'_>,
     sink: S,
     write: &WriteOptions,
@@ -42,25 +44,77 @@ pub fn recode<S: Sink>(
 ) -> Result<(S, Report), Failure> {
     let schema = trace.schema().clone();
     trace.reader_mut().set_all(true);
-    let mut copy = Copy {
-        writer: PlannedWriter::new(sink, &schema, write, options.clone()).map_err(Failure::Write)?,
+    let (block, mut writer) = writer::begin(sink, &schema, write, &options).map_err(Failure::Write)?;
+    let copy = Copy {
+        block,
         groups: options.groups,
         user: 0,
         strided: vec![false; schema.format.sections.len()],
+        pointed_at: (0..schema.format.sections.len()).map(|section| is_pointed_at(&schema, section)).collect(),
         schema,
         version: write.version,
         split: false,
     };
-    let copied = copy.all(trace, &mut step);
-    if let Err(failure) = copied {
-        copy.writer.abandon();
-        return Err(failure);
+    // In version 0 a block goes on with what the planned one before it has left.
+    let (writer, copied) = if write.threads > 1 && write.version != 0 {
+        relay::relay(writer, &options, |to| copy.all(trace, to, &mut step))
+    } else {
+        let copied = copy.all(trace, &mut writer, &mut step);
+        (writer, copied)
+    };
+    match copied {
+        Ok(()) => writer.finish().map_err(Failure::Write),
+        Err(failure) => {
+            writer.abandon();
+            Err(failure)
+        }
     }
-    copy.writer.finish().map_err(Failure::Write)
 }
 
-struct Copy<S: Sink> {
-    writer: PlannedWriter<S>,
+/// Where blocks go. What is given comes in the order of the trace; before anything else the block that was begun.
+pub(super) trait Blocks {
+    /// Takes a block; gives one that goes on where that ends.
+    fn block(&mut self, block: &mut Block) -> Result<(), Failure>;
+
+    /// An element, of a shared table or not, whose offset is to be this, if one is named.
+    fn element(&mut self, element: (usize, bool), offset: Option<u64>, tape: &Tape) -> Result<(), Failure>;
+
+    fn start_group(&mut self) -> Result<(), Failure>;
+
+    fn reset_stream(&mut self, section: usize) -> Result<(), Failure>;
+
+    fn user_metadata(&mut self, json: &str) -> Result<(), Failure>;
+}
+
+impl<S: Sink> Blocks for BlockWriter<S> {
+    fn block(&mut self, block: &mut Block) -> Result<(), Failure> {
+        self.block(block).map_err(Failure::Write)
+    }
+
+    fn element(&mut self, (section, shared): (usize, bool), offset: Option<u64>, tape: &Tape) -> Result<(), Failure> {
+        let found = self.element(section, shared, tape).map_err(Failure::Write)?;
+        if found.zip(offset).is_some_and(|(found, offset)| found != offset) {
+            let why = "offsets into a stream section would not lead to its elements any more";
+            return Err(Failure::Write(Error::at(0, ErrorKind::Usage(why))));
+        }
+        Ok(())
+    }
+
+    fn start_group(&mut self) -> Result<(), Failure> {
+        self.start_group().map_err(Failure::Write)
+    }
+
+    fn reset_stream(&mut self, section: usize) -> Result<(), Failure> {
+        self.reset_stream(section).map_err(Failure::Write)
+    }
+
+    fn user_metadata(&mut self, json: &str) -> Result<(), Failure> {
+        self.user_metadata(json).map_err(Failure::Write)
+    }
+}
+
+struct Copy {
+    block: Block,
     schema: Schema,
     groups: Groups,
     version: u8,
@@ -68,50 +122,58 @@ struct Copy<S: Sink> {
     user: usize,
     /// By section: records take their values from this stream section.
     strided: Vec<bool>,
+    /// By section: the DTD has offsets into it.
+    pointed_at: Vec<bool>,
     /// Groups of the trace were joined or split.
     split: bool,
 }
 
-impl<S: Sink> Copy<S> {
-    fn all(&mut self, trace: &mut Trace<'_>, step: &mut impl FnMut()) -> Result<(), Failure> {
+impl Copy {
+    fn all(mut self, trace: &mut Trace<'_>, to: &mut impl Blocks, step: &mut impl FnMut()) -> Result<(), Failure> {
         let mut first = true;
         loop {
-            while self.writer.push_run(trace.reader_mut(), step).map_err(Failure::Read)? {
-                self.writer.flush().map_err(Failure::Write)?;
+            while self.block.push_run(trace.reader_mut(), step).map_err(Failure::Read)? {
+                to.block(&mut self.block)?;
             }
             // Whatever comes now may change how records are stored.
-            self.writer.forget_recipes();
+            self.block.forget_recipes();
             let Some(event) = trace.reader_mut().next_event().map_err(Failure::Read)? else { break };
             if std::mem::take(&mut first) {
-                self.user_metadata(trace)?;
+                self.user_metadata(trace, to)?;
                 for section in 0..self.schema.format.sections.len() {
                     self.note_declared(section);
                 }
             }
             match event {
                 Event::Record(at) | Event::Comment(at) => {
-                    self.record(trace, at)?;
+                    self.record(trace, to, at)?;
                     step();
                 }
-                Event::Element(at, shared) => self.element(trace, at, shared)?,
+                Event::Element(at, shared) => self.element(trace, to, (at, shared))?,
                 Event::Metadata(at, metadata) => self.metadata(trace, at, &metadata),
-                Event::Group(_) => self.group()?,
-                Event::Reset(section) => self.reset(section)?,
+                Event::Group(_) => self.group(to)?,
+                Event::Reset(section) => self.reset(to, section)?,
                 Event::Section(..) => {}
             }
         }
         // What came late stands at the end, wherever it stood: so it does when the trace is recoded again.
-        self.user_metadata(trace)
+        self.user_metadata(trace, to)?;
+        to.block(&mut self.block)
     }
 
-    fn record(&mut self, trace: &mut Trace<'_>, at: At) -> Result<(), Failure> {
-        let writer = &mut self.writer;
-        let read = trace.reader_mut().decode(|row| writer.push(at.section, at.record, row));
+    fn record(&mut self, trace: &mut Trace<'_>, to: &mut impl Blocks, at: At) -> Result<(), Failure> {
+        let block = &mut self.block;
+        let read = trace.reader_mut().decode(|row| block.push(at.section, at.record, row));
         let full = read.map_err(Failure::Read)?;
-        if full { self.writer.flush().map_err(Failure::Write) } else { Ok(()) }
+        if full { to.block(block) } else { Ok(()) }
     }
 
-    fn element(&mut self, trace: &mut Trace<'_>, at: At, shared: bool) -> Result<(), Failure> {
+    fn element(
+        &mut self,
+        trace: &mut Trace<'_>,
+        to: &mut impl Blocks,
+        (at, shared): (At, bool),
+    ) -> Result<(), Failure> {
         trace.decode(Event::Element(at, shared)).map_err(Failure::Read)?;
         let format = &self.schema.format;
         let number = format.sections.get(at.section).map_or(0, |s| s.number);
@@ -128,26 +190,10 @@ impl<S: Sink> Copy<S> {
             let why = "a stream section holds elements of a group, and groups cannot be changed: keep them";
             return Err(Failure::Write(Error::at(0, ErrorKind::Usage(why))));
         }
-        let offset = self.writer.element(at.section, shared, trace.tape()).map_err(Failure::Write)?;
+        to.block(&mut self.block)?;
         let chunks = self.version == 1 && trace.reader().container().header().version == 1;
-        if offset.is_some_and(|offset| offset != at.offset) && chunks && self.is_pointed_at(at.section) {
-            let why = "offsets into a stream section would not lead to its elements any more";
-            return Err(Failure::Write(Error::at(0, ErrorKind::Usage(why))));
-        }
-        Ok(())
-    }
-
-    /// Whether the DTD has offsets into a stream section. One of single numbers is not asked: its chunks choose their width.
-    fn is_pointed_at(&self, section: usize) -> bool {
-        let format = &self.schema.format;
-        let Some(s) = format.sections.get(section) else { return false };
-        let element = s.records.first().and_then(|&r| format.records.get(usize::from(r)));
-        let points = |kind: &LeafKind| match kind {
-            LeafKind::Number { interpretation: Interpretation::SectionOffset(n), .. } => *n == s.number,
-            _ => false,
-        };
-        element.is_some_and(|r| r.single_number().is_none())
-            && format.records.iter().any(|r| r.leaves.iter().any(|l| points(&l.kind)))
+        let kept = chunks && self.pointed_at.get(at.section) == Some(&true);
+        to.element((at.section, shared), kept.then_some(at.offset), trace.tape())
     }
 
     /// Where a leaf begins or ends to be an offset or a stride, it does so in the copy.
@@ -164,31 +210,31 @@ impl<S: Sink> Copy<S> {
             }
             for (leaf, _) in (0..=u8::MAX).zip(r.leaves.iter()).filter(|(_, l)| l.is_settable()) {
                 if let Some(interpretation) = trace.reader().interpretation(At { record, ..at }, leaf) {
-                    self.writer.keep(at.section, record, leaf, interpretation);
+                    self.block.keep(at.section, record, leaf, interpretation);
                     note(&mut self.strided, &self.schema, interpretation);
                 }
             }
         }
     }
 
-    fn group(&mut self) -> Result<(), Failure> {
+    fn group(&mut self, to: &mut impl Blocks) -> Result<(), Failure> {
         match self.groups {
-            Groups::Keep => self.writer.start_group().map_err(Failure::Write),
-            Groups::Bytes(_) => {
-                self.split = true;
-                for section in 0..self.schema.format.sections.len() {
-                    self.writer.keep_declared(section);
-                }
-                Ok(())
+            Groups::Keep => {
+                to.block(&mut self.block)?;
+                to.start_group()?;
             }
+            Groups::Bytes(_) => self.split = true,
         }
+        self.block.start_group();
+        Ok(())
     }
 
-    fn reset(&mut self, section: usize) -> Result<(), Failure> {
+    fn reset(&mut self, to: &mut impl Blocks, section: usize) -> Result<(), Failure> {
         if self.schema.format.sections.get(section).is_some_and(|s| s.stream) {
-            return self.writer.reset_stream(section).map_err(Failure::Write);
+            to.block(&mut self.block)?;
+            return to.reset_stream(section);
         }
-        self.writer.keep_declared(section);
+        self.block.keep_declared(section);
         Ok(())
     }
 
@@ -204,16 +250,29 @@ impl<S: Sink> Copy<S> {
         }
     }
 
-    fn user_metadata(&mut self, trace: &Trace<'_>) -> Result<(), Failure> {
+    fn user_metadata(&mut self, trace: &Trace<'_>, to: &mut impl Blocks) -> Result<(), Failure> {
         let all = trace.reader().container().user_metadata();
         for json in all.iter().skip(self.user).filter(|_| self.version != 0) {
             if let Ok(json) = std::str::from_utf8(json) {
-                self.writer.user_metadata(json).map_err(Failure::Write)?;
+                to.user_metadata(json)?;
             }
         }
         self.user = all.len();
         Ok(())
     }
+}
+
+/// Whether the DTD has offsets into a stream section. One of single numbers is not asked: its chunks choose their width.
+fn is_pointed_at(schema: &Schema, section: usize) -> bool {
+    let format = &schema.format;
+    let Some(s) = format.sections.get(section) else { return false };
+    let element = s.records.first().and_then(|&r| format.records.get(usize::from(r)));
+    let points = |kind: &LeafKind| match kind {
+        LeafKind::Number { interpretation: Interpretation::SectionOffset(n), .. } => *n == s.number,
+        _ => false,
+    };
+    element.is_some_and(|r| r.single_number().is_none())
+        && format.records.iter().any(|r| r.leaves.iter().any(|l| points(&l.kind)))
 }
 
 fn note(strided: &mut [bool], schema: &Schema, interpretation: Interpretation) {

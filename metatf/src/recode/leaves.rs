@@ -74,6 +74,13 @@ impl LeafToPlan<'_> {
 }
 
 impl LeafPlan {
+    /// A block begins, in which the leaf keeps this.
+    pub(super) fn begin(&mut self, pin: Option<Interpretation>) {
+        self.pin = pin;
+        self.pins.clear();
+        self.pins.push((0, pin));
+    }
+
     pub(super) fn keep(&mut self, row: u32, pin: Option<Interpretation>) {
         if self.pin == pin {
             return;

@@ -23,11 +23,16 @@
 //! | `pinned` | leaves that keep their interpretation |
 //! | `rehearsal`, `codes` | what models will make of a block, and the widths of their codes |
 //! | `planners` | the threads that plan leaves |
+//! | `block` | the records of a block, and what its leaves keep |
+//! | `block_writer` | how a block is planned and written |
 //! | `writer` | a writer that plans |
-//! | `copy` | from a trace to such a writer |
+//! | `copy` | from a trace to blocks |
+//! | `relay` | blocks that a thread of its own writes |
 //! | `moved` | the same by another DTD |
 //! | `profile` | plan, codec, filter, chunks and groups together |
 
+mod block;
+mod block_writer;
 mod codes;
 mod columns;
 mod copy;
@@ -45,16 +50,18 @@ mod planners;
 mod player;
 mod profile;
 mod rehearsal;
+mod relay;
 mod section_plans;
 mod tape_row;
 mod window;
 mod writer;
 
+pub use block_writer::Report;
 pub use copy::{Failure, recode};
 pub use moved::recode_moved;
 pub use names::Plan;
 pub use profile::Profile;
-pub use writer::{PlannedWriter, Report};
+pub use writer::PlannedWriter;
 
 use crate::format::{Format, Leaf, Record};
 

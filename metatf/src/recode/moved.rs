@@ -1,7 +1,7 @@
 //! From a trace to a writer that plans, by another DTD.
 
-use super::writer::{PlannedWriter, Report};
-use super::{Failure, Groups, Options};
+use super::writer::PlannedWriter;
+use super::{Failure, Groups, Options, Report};
 use crate::container::{Sink, WriteOptions};
 use crate::dynamic::moves::{MoveError, MoveTo, Moves};
 use crate::dynamic::{Tape, Trace};

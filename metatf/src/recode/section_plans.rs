@@ -86,8 +86,7 @@ impl SectionPlans {
             if resets {
                 leaf.start = leaf.declared;
             }
-            leaf.pins.clear();
-            leaf.pins.push((0, leaf.pin));
+            leaf.begin(leaf.pin);
         }
     }
 }

@@ -1,0 +1,201 @@
+//! Writes blocks: plans their leaves, and encodes their records.
+
+use super::block::Block;
+use super::leaves::Due;
+use super::planners::Planners;
+use super::rehearsal::Rehearsal;
+use super::{Groups, Options, Plan};
+use crate::container::{Codec, Filter, Sink, WriteOptions};
+use crate::dynamic::{Line, Schema, Tape, Writer};
+use crate::error::Result;
+use crate::format::Format;
+use crate::reader::Metadata;
+use std::sync::Arc;
+
+/// What was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Data records.
+    pub records: u64,
+    /// Metadata records planned.
+    pub metadata: u64,
+}
+
+/// Writes blocks, and what stands between them.
+pub(super) struct BlockWriter<S: Sink> {
+    writer: Writer<S>,
+    format: Arc<Format>,
+    plan: Plan,
+    groups: Groups,
+    /// A block starts from the DTD's state: not in version 0, which cannot say so.
+    resets: bool,
+    /// Codes of models get the widths they need: where a codec follows, a row of zeros is as good as none, and metadata is not.
+    narrow: bool,
+    group_bytes: usize,
+    report: Report,
+    planners: Planners,
+}
+
+impl<S: Sink> BlockWriter<S> {
+    pub(super) fn new(sink: S, schema: &Schema, write: &WriteOptions, options: &Options) -> Result<Self> {
+        Ok(Self {
+            writer: Writer::new(sink, schema, write)?,
+            format: Arc::clone(&schema.format),
+            plan: options.plan,
+            groups: options.groups,
+            resets: write.version != 0,
+            narrow: options.plan == Plan::Optimal && is_stored(write),
+            group_bytes: 0,
+            report: Report::default(),
+            planners: Planners::new(write.threads),
+        })
+    }
+
+    pub(super) fn format(&self) -> &Arc<Format> {
+        &self.format
+    }
+
+    /// Appends an element to a stream section: see [`PlannedWriter::element`](super::PlannedWriter::element). No record is held.
+    pub(super) fn element(&mut self, section: usize, shared: bool, tape: &Tape) -> Result<Option<u64>> {
+        if shared {
+            return self.writer.write(&Line::Element(section, true), tape).map(|()| None);
+        }
+        self.writer.settle()?;
+        self.writer.element(section, false, tape).map(Some)
+    }
+
+    /// Starts a group. No record is held.
+    pub(super) fn start_group(&mut self) -> Result<()> {
+        self.group_bytes = 0;
+        self.writer.write(&Line::Group, &Tape::default())
+    }
+
+    /// Resets the state of a stream section. No record is held.
+    pub(super) fn reset_stream(&mut self, section: usize) -> Result<()> {
+        self.writer.write(&Line::Reset(section), &Tape::default())
+    }
+
+    pub(super) fn user_metadata(&mut self, json: &str) -> Result<()> {
+        self.writer.inner().user_metadata(json)
+    }
+
+    /// The writer that takes the blocks.
+    pub(super) fn beneath(&mut self) -> &mut Writer<S> {
+        &mut self.writer
+    }
+
+    /// Gives up: what is in the sink is no whole trace, and nobody is told.
+    pub(super) fn abandon(self) {
+        self.writer.abandon();
+    }
+
+    /// The trace is whole; gives the sink back.
+    pub(super) fn finish(mut self) -> Result<(S, Report)> {
+        if let Err(error) = self.writer.end_before_tables() {
+            self.writer.abandon();
+            return Err(error);
+        }
+        Ok((self.writer.finish()?, self.report))
+    }
+
+    /// Plans and writes a block, which holds nothing afterwards.
+    pub(super) fn block(&mut self, block: &mut Block) -> Result<()> {
+        if block.is_empty() {
+            return Ok(());
+        }
+        if let Groups::Bytes(most) = self.groups
+            && self.resets
+            && self.group_bytes >= most
+        {
+            self.group_bytes = 0;
+            self.writer.write(&Line::Group, &Tape::default())?;
+        }
+        self.writer.settle()?;
+        for plan in &mut block.sections {
+            plan.columns.settle();
+        }
+        if self.is_to_be_rehearsed(block) {
+            let writer = self.writer.inner();
+            let rehearsal = Rehearsal::new(&self.format, writer);
+            rehearsal.run(writer, (&mut block.sections, &block.order), (self.resets, self.narrow))?;
+        }
+        let mut plans = Vec::new();
+        let header = 2 * u32::from(self.format.tag_width) + 2;
+        for plan in &mut block.sections {
+            plans.push(if plan.columns.order.is_empty() {
+                Vec::new()
+            } else {
+                plan.plan(header, self.plan, &mut self.planners)
+            });
+            plan.reset = self.resets;
+        }
+        self.write(block, &plans)?;
+        block.clear(self.resets);
+        Ok(())
+    }
+
+    /// Whether the plan looks at the codes of models; or they may find no room for what they leave to stream sections, which
+    /// leaves have to be known of.
+    fn is_to_be_rehearsed(&self, block: &Block) -> bool {
+        let takers = |target: u8| block.sections.iter().map(|s| s.takers(&self.format, target)).sum::<usize>();
+        let needed = self.narrow || !self.resets;
+        let models = &self.format.models;
+        !models.is_empty() && (needed || models.iter().any(|model| takers(model.section) > 1))
+    }
+
+    fn write(&mut self, block: &mut Block, plans: &[Vec<Due>]) -> Result<()> {
+        let Block { sections, order, .. } = block;
+        let mut players: Vec<_> = sections.iter().zip(plans).map(|(s, dues)| s.players(&self.format, dues)).collect();
+        let mut at = vec![(0_usize, 0_usize); sections.len()];
+        // A section with models may begin anew, as its DTD says, wherever they are too large.
+        let narrows = self.format.models.is_empty();
+        for &(section, count) in order.iter() {
+            let (Some(plan), Some(players), Some(at), Some(dues), Some(s)) = (
+                sections.get_mut(section),
+                players.get_mut(section),
+                at.get_mut(section),
+                plans.get(section),
+                self.format.sections.get(section),
+            ) else {
+                continue;
+            };
+            let inner = self.writer.inner();
+            if std::mem::take(&mut plan.reset) {
+                inner.reset(section)?;
+            }
+            for _ in 0..count {
+                while let Some(due) = dues.get(at.1).filter(|d| d.row as usize == at.0) {
+                    let record = s.records.get(due.kind).and_then(|&r| self.format.records.get(usize::from(r)));
+                    let leaf = u8::try_from(due.leaf).unwrap_or(u8::MAX);
+                    inner.metadata(section, &Metadata::new(record.map_or(0, |r| r.tag), leaf, due.change))?;
+                    self.report.metadata += 1;
+                    at.1 += 1;
+                }
+                let kind = plan.columns.order.get(at.0).map_or(0, |&k| usize::from(k));
+                at.0 += 1;
+                let (Some(player), Some(records), Some(&record)) =
+                    (players.get_mut(kind), plan.columns.kinds.get(kind), s.records.get(kind))
+                else {
+                    continue;
+                };
+                inner.record(section, record, |row| player.play(records, row))?;
+                if player.advance(records)
+                    && narrows
+                    && let Some(r) = self.format.records.get(usize::from(record))
+                    && let Some(state) = inner.state(section, record)
+                {
+                    player.narrow(records, r, state);
+                }
+                self.report.records += u64::from(record != crate::format::COMMENT);
+            }
+        }
+        self.group_bytes += sections.iter().map(|s| s.columns.size).sum::<usize>();
+        Ok(())
+    }
+}
+
+/// Whether chunks of records stay as they are encoded.
+fn is_stored(write: &WriteOptions) -> bool {
+    let filtered = !matches!(write.filter, Filter::None | Filter::Auto);
+    write.version == 0 || (write.codec == Codec::Stored && write.trial.is_none() && !filtered)
+}
