@@ -54,7 +54,7 @@ impl<S: Sink> RecordWriter<S> {
         };
         self.records += u64::from(writer.records);
         self.group_bytes += writer.out.len();
-        writer.until = 0;
+        writer.out.shut();
         writer.reset = false;
         writer.closed += 1;
         writer.records = 0;

@@ -70,7 +70,6 @@ pub mod private;
 pub mod reader;
 #[cfg(feature = "dynamic")]
 pub mod recode;
-mod room;
 mod row;
 mod row_attempt;
 mod row_expected;

@@ -3,9 +3,9 @@
 //!
 //! What does not fit is told at the end; then streams have to give back what they took.
 
+use crate::buffer::{Room, Written};
 use crate::error::{Error, Result};
 use crate::grade::{FORMULA, Floor};
-use crate::room::{Room, Written};
 use crate::row::Stopped;
 use crate::row_shaped::says_nothing;
 use crate::row_shaped_write::ShapedWriter;

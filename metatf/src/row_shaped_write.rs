@@ -1,8 +1,8 @@
 //! Encoding a record whose shape is known when the program is compiled: the mirror of `row_shaped`.
 
+use crate::buffer::{Pen, Room, Written};
 use crate::error::{Error, Result};
 use crate::grade::{CHANGED, FORETOLD, Floor, STORED};
-use crate::room::{Pen, Room, Written};
 use crate::row::{Stopped, plain};
 use crate::row_shaped::says_nothing;
 use crate::row_write::Put;

@@ -1,7 +1,7 @@
 //! Encoding one record, the mirror of `row`: `raw = value - base - (previous & history)`, and "does it fit" is "does it
 //! survive the way back".
 
-use crate::buffer::room;
+use crate::buffer::Memory;
 use crate::container::Order;
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::format::{Format, Interpretation, LeafKind, Record};
@@ -48,7 +48,7 @@ pub struct RowWriter<'t> {
     /// Index of the record's first plan.
     pub(crate) first: usize,
     /// Bytes up to `at` are in use, those behind are room.
-    pub(crate) out: &'t mut Vec<u8>,
+    pub(crate) out: Memory<'t>,
     pub(crate) at: usize,
     /// Where the record begins in `out`.
     pub(crate) start: usize,
@@ -101,7 +101,7 @@ impl<'t> RowWriter<'t> {
         format: &'t Format,
         (record, first): (&'t Record, usize),
         state: &'t mut State,
-        (out, start): (&'t mut Vec<u8>, usize),
+        (out, start): (Memory<'t>, usize),
         order: Order,
         (attempt, streams): (&'t mut Attempt, &'t mut StreamWriters),
     ) -> Self {
@@ -120,7 +120,7 @@ impl RowWriter<'_> {
             record: self.record,
             state: self.state,
             first: self.first,
-            out: self.out,
+            out: self.out.borrowed(),
             at: self.at,
             start: self.start,
             order: self.order,
@@ -168,7 +168,7 @@ impl RowWriter<'_> {
     /// Stores the first `width` bytes.
     #[inline(always)]
     fn store(&mut self, eight: [u8; 8], width: u8) {
-        if let Some(room) = room(self.out, self.at, eight.len()) {
+        if let Some(room) = self.out.room(self.at, eight.len()) {
             room.copy_from_slice(&eight);
             self.at += usize::from(width);
         }
@@ -245,7 +245,7 @@ impl Put for RowWriter<'_> {
     #[inline(always)]
     fn number(&mut self, leaf: u8, value: u64) -> Result<()> {
         let plan = self.state.plans.get(self.first + usize::from(leaf));
-        let room = self.out.get_mut(self.at..).and_then(|room| room.first_chunk_mut());
+        let room = self.out.from(self.at).and_then(|room| room.first_chunk_mut());
         if let (Some(plan), Some(room)) = (plan, room) {
             if plan.flags & (SPECIAL | BYTES) == 0 {
                 let plain = value.wrapping_sub(plan.base);
@@ -287,7 +287,7 @@ impl Put for RowWriter<'_> {
             return self.apart(|row| Err(row.fail(Some(leaf), what)));
         }
         if !bytes.is_empty()
-            && let Some(room) = room(self.out, self.at, bytes.len())
+            && let Some(room) = self.out.room(self.at, bytes.len())
         {
             room.copy_from_slice(bytes);
             self.at += bytes.len();

@@ -77,10 +77,10 @@ impl<S: Sink> RecordWriter<S> {
         }) else {
             return Err(no_such_record());
         };
-        let start = writer.out.used;
         let tag_width = self.format.tag_width;
         let tries = (&mut self.attempt, &mut self.streams);
-        let out = (&mut writer.out.bytes, start);
+        let out = writer.out.memory();
+        let start = out.1;
         let mut row = RowWriter::begin(&self.format, (r, first), &mut writer.state, out, self.order, tries);
         row.tag(r.tag, tag_width);
         let mut encoded = encode(&mut row);
@@ -90,7 +90,7 @@ impl<S: Sink> RecordWriter<S> {
         let end = row.at;
         let too_long = end - start > crate::container::MAX_RAW_LEN;
         if encoded.is_ok() && self.attempt.misfits.is_empty() && !too_long {
-            writer.out.used = end;
+            writer.out.keep(end);
             if !self.attempt.predicts() || self.predict(section) {
                 if let Some(writer) = self.sections.get_mut(section) {
                     writer.note_end();
@@ -105,7 +105,7 @@ impl<S: Sink> RecordWriter<S> {
     #[inline]
     fn predict(&mut self, section: usize) -> bool {
         if let Some(writer) = self.sections.get_mut(section) {
-            let (state, out) = (&mut writer.state, &mut writer.out.bytes);
+            let (state, out) = (&mut writer.state, writer.out.written());
             let how = (self.order, self.strict);
             self.attempt.predict(&self.format, state, &mut self.streams, how, out);
             if let Some(log) = writer.log.as_mut().filter(|_| self.attempt.misfits.is_empty()) {
@@ -120,7 +120,7 @@ impl<S: Sink> RecordWriter<S> {
     #[inline(never)]
     fn take_back(&mut self, section: usize, start: usize, encoded: Result<()>, too_long: bool) -> Result<bool> {
         if let Some(writer) = self.sections.get_mut(section) {
-            writer.out.used = start;
+            writer.out.keep(start);
             self.attempt.roll_back(&mut writer.state.cells);
         }
         self.streams.roll_back();

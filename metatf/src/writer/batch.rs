@@ -3,10 +3,10 @@
 //! and then the loop goes on.
 
 use super::{RecordWriter, SectionWriter};
+use crate::buffer::Room;
 use crate::container::Sink;
 use crate::error::Result;
 use crate::grade::{FORMULA, STORED, bit};
-use crate::room::Room;
 use crate::row_shaped_write::{put, put_expected};
 use crate::state::Plan;
 use crate::typed::{DataRecord, Known, Puts, WriteFields};
@@ -19,8 +19,6 @@ const MOST_APART: u32 = 63;
 struct Run<'w> {
     section: usize,
     room: Room<'w>,
-    /// Bytes in use of the section's buffer.
-    used: &'w mut usize,
     /// Its data records.
     records: &'w mut u32,
     /// Where records end, if that is to be noted.
@@ -47,7 +45,7 @@ impl Run<'_> {
 impl Drop for Run<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        *self.used = self.room.close();
+        self.room.close();
         *self.records += self.count;
     }
 }
@@ -138,9 +136,8 @@ impl<S: Sink> RecordWriter<S> {
     fn put_run<R: DataRecord>(&mut self, section: usize, records: &mut impl Iterator<Item = R>) -> Option<R> {
         self.open(section);
         let Some(writer) = self.sections.get_mut(section) else { return records.next() };
-        let SectionWriter { out, ends, state, notes, until, records: written, .. } = writer;
-        let room = Room::new(&mut out.bytes, out.used, *until);
-        let run = Run { section, room, used: &mut out.used, records: written, ends: notes.then_some(ends), count: 0 };
+        let SectionWriter { out, ends, state, notes, records: written, .. } = writer;
+        let run = Run { section, room: out.room(), records: written, ends: notes.then_some(ends), count: 0 };
         if state.grades.are_expected() && !*notes {
             if R::SECTION.is_some() {
                 put_while(records, &mut Expected::<true>(run))

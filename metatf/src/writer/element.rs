@@ -116,10 +116,12 @@ impl<S: Sink> RecordWriter<S> {
             return Err(Error::at(0, ErrorKind::Usage("no such record")));
         };
         let tries = (&mut self.attempt, &mut self.streams);
-        let out = (&mut self.element.bytes, 0);
+        self.element.keep(0);
+        let out = self.element.memory();
         let mut row = RowWriter::begin(&self.format, (r, 0), &mut writer.state, out, self.order, tries);
         let encoded = encode(&mut row).and_then(|()| row.finish());
-        self.element.used = row.at;
+        let end = row.at;
+        self.element.keep(end);
         // Only a section of one number can adapt the width of its chunks; others have no metadata.
         let misfit = self.attempt.misfits.first().filter(|_| !adapts || r.single_number().is_none()).copied();
         if encoded.is_ok() && misfit.is_none() {

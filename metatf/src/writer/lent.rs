@@ -38,12 +38,10 @@ impl<S: Sink> RecordWriter<S> {
     /// The sink has its memory back.
     pub(crate) fn give_back(&mut self) {
         let Some(writer) = self.lent.take().and_then(|section| self.sections.get_mut(section)) else { return };
-        let (start, end) = (writer.out.start, writer.out.used);
+        let start = writer.out.start();
         let content = writer.out.in_use().to_vec();
         let mut memory = writer.out.take();
-        writer.until = 0;
-        writer.out.bytes = content;
-        writer.out.used = end - start;
+        writer.out.append(&content);
         // Without content nothing can be wrong with it.
         let _ = match &mut self.layout {
             Some(Layout::Chunks(chunks)) => chunks.lay_lent(None, memory, start),
@@ -59,7 +57,7 @@ impl<S: Sink> RecordWriter<S> {
     pub(crate) fn close_lent(&mut self, section: usize, spec: ChunkSpec) -> Result<()> {
         self.lent = None;
         let Some(writer) = self.sections.get_mut(section) else { return Ok(()) };
-        let start = writer.out.start;
+        let start = writer.out.start();
         let memory = writer.out.take();
         match &mut self.layout {
             Some(Layout::Chunks(chunks)) => chunks.lay_lent(Some(spec), memory, start),

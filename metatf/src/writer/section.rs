@@ -8,11 +8,9 @@ use crate::state::{Change, State};
 /// One section of a trace being written.
 pub(crate) struct SectionWriter {
     pub(crate) state: State,
-    /// Encoded records that are not in a chunk yet.
+    /// Encoded records that are not in a chunk yet. Where it is open, see `RecordWriter::open`, nothing has to be asked of a
+    /// record but its grade.
     pub(crate) out: Buffer,
-    /// Up to where a record may begin in `out` of which nothing has to be asked but its grade; 0: all has to be asked, see
-    /// `RecordWriter::open`.
-    pub(crate) until: usize,
     /// Where the records in `out` end, metadata records and comments counted; if that is to be noted.
     pub(crate) ends: Vec<u32>,
     /// Whether a filter wants to know where records end.
@@ -44,7 +42,6 @@ impl SectionWriter {
         Self {
             state,
             out: Buffer::default(),
-            until: 0,
             ends: Vec::new(),
             notes,
             records: 0,
@@ -61,14 +58,14 @@ impl SectionWriter {
     #[inline]
     pub(super) fn note_end(&mut self) {
         if self.notes {
-            self.ends.push(end(self.out.used));
+            self.ends.push(end(self.out.end()));
         }
     }
 
     /// The next chunk starts from the DTD's state.
     pub(crate) fn restart(&mut self, format: &Format) {
         self.state.reset(format);
-        self.until = 0;
+        self.out.shut();
         self.log = None;
         self.reset = true;
         self.fresh = true;

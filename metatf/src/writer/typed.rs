@@ -33,7 +33,7 @@ impl<S: Sink> RecordWriter<S> {
             return self.put_with_streams::<K, T, PLANS>(section, fields);
         }
         if let Some(writer) = self.sections.get_mut(section)
-            && writer.put_straight::<K, T, PLANS>(writer.until, fields).is_some()
+            && writer.put_straight::<K, T, PLANS, false>(fields).is_some()
         {
             return Ok(());
         }
@@ -54,7 +54,7 @@ impl<S: Sink> RecordWriter<S> {
             return None;
         }
         let plans = writer.state.plans.first_chunk::<PLANS>()?;
-        let mut room = writer.out.room(writer.until);
+        let mut room = writer.out.room();
         self.streams.start();
         let mut row = GatheredWriter::<K, PLANS>::new(&mut room, plans, &mut self.streams)?;
         let written = fields.write_fields(&mut row, 0).ok().and_then(|()| row.written());
@@ -63,11 +63,11 @@ impl<S: Sink> RecordWriter<S> {
             return None;
         };
         room.keep(written);
-        writer.out.used = room.close();
+        room.close();
         writer.note_end();
         writer.records += 1;
         if self.group_bytes + self.streams.held >= self.group_size {
-            writer.until = 0;
+            writer.out.shut();
         }
         Some(())
     }
@@ -83,9 +83,14 @@ impl<S: Sink> RecordWriter<S> {
         let streams = K::MODELS || !self.streams.fixed;
         if streams && self.order == Order::Little && self.is_ready(section) {
             let Some(writer) = self.sections.get_mut(section) else { return Ok(()) };
-            writer.out.see_to_room();
-            if K::MODELS && writer.put_straight::<K, T, PLANS>(usize::MAX, fields).is_some() {
-                return Ok(());
+            if K::MODELS {
+                writer.out.see_to_room();
+                if writer.put_straight::<K, T, PLANS, true>(fields).is_some() {
+                    return Ok(());
+                }
+            } else {
+                // It may be full and have nothing else against the next record.
+                writer.out.open(self.chunk_size);
             }
             let grades = &writer.state.grades;
             let put = if grades.foretold() & const { bit(K::POSITION) } != 0 {
@@ -130,8 +135,7 @@ impl<S: Sink> RecordWriter<S> {
     pub(super) fn open(&mut self, section: usize) {
         let ready = self.order == Order::Little && self.is_ready(section);
         if let Some(writer) = self.sections.get_mut(section) {
-            writer.out.see_to_room();
-            writer.until = if ready { writer.out.start + self.chunk_size } else { 0 };
+            writer.out.open(if ready { self.chunk_size } else { 0 });
         }
     }
 
@@ -146,61 +150,66 @@ impl<S: Sink> RecordWriter<S> {
         let reader = self.format.sections.len() + section;
         let writer = self.sections.get_mut(section).ok_or(false)?;
         let plans = writer.state.plans.first_chunk::<PLANS>().ok_or(false)?;
-        let start = writer.out.used;
-        let mut room = writer.out.room(usize::MAX);
+        let start = writer.out.end();
+        let mut room = writer.out.all_room();
         let mut row = ShapedWriter::<K, PLANS, GRADE>::new(&mut room, plans).ok_or(false)?;
         fields.write_fields(&mut row, 0).map_err(|_| false)?;
         let written = row.written().ok_or(false)?;
         let left = row.left();
-        // The buffer has the bytes; whether they are in use is told at the end.
         room.keep(written);
-        let end = room.close();
+        room.close();
         // What models have learnt of one value stays learnt, so there has to be room for what they may not know of the next.
         if left.codes > 1 && !self.streams.models_have_room(&self.format, reader) {
+            writer.out.keep(start);
             return Err(false);
         }
         self.attempt.start_record();
         self.attempt.start();
         self.streams.start();
         let SectionWriter { out, state, log, .. } = writer;
-        let room = (&mut out.bytes[..], start);
+        let room = (out.written(), start);
         let (attempt, streams) = (&mut self.attempt, &mut self.streams);
         let mut row = ForetoldWriter::<K, PLANS, GRADE>::new(room, state, attempt, streams, (log.is_some(), left));
         if fields.write_fields(&mut row, 0).is_err() {
             self.attempt.roll_back(&mut state.cells);
             self.streams.roll_back();
+            out.keep(start);
             return Err(true);
         }
         if let Some(log) = log {
             self.attempt.noted().for_each(|noted| log.note(noted, writer.closed));
         }
-        writer.out.used = end;
         writer.note_end();
         writer.records += 1;
         if self.group_bytes + self.streams.held >= self.group_size {
-            writer.until = 0;
+            writer.out.shut();
         }
         Ok(())
     }
 }
 
 impl SectionWriter {
-    /// Encodes a record that begins before `until`. None where that cannot be; then nothing has happened.
+    /// Encodes a record, if the buffer is open, or `ANYWAY`. None where that cannot be; then nothing has happened.
     #[inline(always)]
-    fn put_straight<K: Known, T: WriteFields, const PLANS: usize>(&mut self, until: usize, fields: &T) -> Option<()> {
+    fn put_straight<K: Known, T: WriteFields, const PLANS: usize, const ANYWAY: bool>(
+        &mut self,
+        fields: &T,
+    ) -> Option<()> {
         let grades = &self.state.grades;
-        let plans = self.state.plans.first_chunk::<PLANS>()?;
-        let mut room = self.out.room(until);
+        let mut room = if ANYWAY { self.out.all_room() } else { self.out.room() };
         if K::IS_EXPECTABLE && grades.are_expected() {
             put_expected::<K, T>(&mut room, fields)?;
-        } else if grades.stored() & const { bit(K::POSITION) } != 0 {
-            put::<K, T, PLANS, STORED>(&mut room, plans, fields)?;
-        } else if grades.straight() & const { bit(K::POSITION) } != 0 {
-            put::<K, T, PLANS, FORMULA>(&mut room, plans, fields)?;
         } else {
-            return None;
+            let plans = self.state.plans.first_chunk::<PLANS>()?;
+            if grades.stored() & const { bit(K::POSITION) } != 0 {
+                put::<K, T, PLANS, STORED>(&mut room, plans, fields)?;
+            } else if grades.straight() & const { bit(K::POSITION) } != 0 {
+                put::<K, T, PLANS, FORMULA>(&mut room, plans, fields)?;
+            } else {
+                return None;
+            }
         }
-        self.out.used = room.close();
+        room.close();
         self.note_end();
         self.records += 1;
         Some(())

@@ -5,14 +5,30 @@
 
 use std::marker::PhantomData;
 
+use super::Buffer;
+
 /// Numbers of a record that have room in any case: its tag, and 255 leaves.
 const NUMBERS: u32 = 256;
 /// The bytes that they take at most.
-pub(crate) const ROOM: usize = 8 * NUMBERS as usize;
+pub(super) const ROOM: usize = 8 * NUMBERS as usize;
 
-/// A buffer in which records are put one behind the other.
+impl Buffer {
+    /// The vector, its length no less than the bytes in use.
+    #[inline]
+    pub(super) fn vec(&mut self) -> &mut Vec<u8> {
+        if self.used > self.bytes.len() {
+            // SAFETY: all bytes before `used` hold something, and it is within the capacity: it is the vector's length at most
+            // where it is set, or where a room was kept.
+            unsafe { self.bytes.set_len(self.used) };
+        }
+        &mut self.bytes
+    }
+}
+
+/// Memory in which records are put one behind the other, from the end of a buffer's bytes in use on.
 pub(crate) struct Room<'o> {
-    out: &'o mut Vec<u8>,
+    /// The buffer's.
+    used: &'o mut usize,
     /// Where its memory begins, and how large it is.
     memory: *mut u8,
     capacity: usize,
@@ -23,12 +39,11 @@ pub(crate) struct Room<'o> {
 }
 
 impl<'o> Room<'o> {
-    /// The next record begins `at` a place up to which the buffer is in use, if that is before `limit` and there is memory.
+    /// Behind the bytes in use of a buffer. There have to be `ROOM` bytes of memory from `until` on, or none is before it.
     #[inline(always)]
-    pub(crate) fn new(out: &'o mut Vec<u8>, at: usize, limit: usize) -> Self {
-        let (memory, capacity, at) = (out.as_mut_ptr(), out.capacity(), at.min(out.len()));
-        let until = limit.min(capacity.saturating_sub(ROOM));
-        Self { out, memory, capacity, at, until }
+    pub(super) fn new(buffer: &'o mut Buffer, until: usize) -> Self {
+        let (capacity, memory) = (buffer.bytes.capacity(), buffer.bytes.as_mut_ptr());
+        Self { memory, capacity, at: buffer.used, until, used: &mut buffer.used }
     }
 
     /// Writes the next record; none where it may have no room.
@@ -52,15 +67,10 @@ impl<'o> Room<'o> {
         self.at = written.0;
     }
 
-    /// What was kept belongs to the buffer; gives where it ends.
+    /// What was kept is in use.
     #[inline(always)]
-    pub(crate) fn close(&mut self) -> usize {
-        if self.at > self.out.len() {
-            // SAFETY: all bytes before `at` are written, and it is within the capacity: so it is in `new`, and of a pen, from
-            // which `keep` has it.
-            unsafe { self.out.set_len(self.at) };
-        }
-        self.at
+    pub(crate) fn close(&mut self) {
+        *self.used = self.at;
     }
 }
 
@@ -144,11 +154,16 @@ impl Pen<'_> {
 mod tests {
     use super::*;
 
+    fn buffer(bytes: Vec<u8>, used: usize) -> Buffer {
+        let mut buffer = Buffer { bytes, used, ..Buffer::default() };
+        buffer.open(usize::MAX);
+        buffer
+    }
+
     #[test]
     fn what_is_kept_is_there() {
-        let mut out = b"abc".to_vec();
-        out.reserve_exact(2 * ROOM);
-        let mut room = Room::new(&mut out, 2, usize::MAX);
+        let mut buffer = buffer(b"abc".to_vec(), 2);
+        let mut room = buffer.room();
         let mut pen = room.pen().unwrap();
         assert!(pen.number(0x0102_0304, 3) && pen.bytes(b"xyz") && pen.number(5, 8));
         for width in 1..=8 {
@@ -158,7 +173,9 @@ mod tests {
         room.keep(written);
         // A record that is not kept.
         assert!(room.pen().unwrap().bytes(b"gone"));
-        assert_eq!(room.close(), 16 + 36);
+        room.close();
+        assert_eq!(buffer.len(), 16 + 36);
+        let out = buffer.take();
         assert_eq!(out[..16], *b"ab\x04\x03\x02xyz\x05\0\0\0\0\0\0\0");
         let by_width = (1..=8).flat_map(|width| 0x8807_0605_0403_0201_u64.to_le_bytes()[..width].to_vec());
         assert_eq!(out[16..], by_width.collect::<Vec<u8>>());
@@ -166,15 +183,49 @@ mod tests {
 
     #[test]
     fn nothing_is_written_without_room() {
-        let mut out = Vec::with_capacity(ROOM + 10);
-        let (capacity, mut room) = (out.capacity(), Room::new(&mut out, 7, usize::MAX));
+        let mut buffer = buffer(Vec::with_capacity(ROOM + 10), 0);
+        let (capacity, mut room) = (buffer.bytes.capacity(), buffer.room());
         let mut pen = room.pen().unwrap();
         assert_eq!((0..1000).filter(|_| pen.number(1, 8)).count(), NUMBERS as usize);
         assert!((1..=8).all(|width| !pen.constant_width(1, width)));
         assert!(!room.pen().unwrap().bytes(&vec![0; capacity - ROOM + 1]));
         assert!(room.pen().unwrap().bytes(&vec![0; capacity - ROOM]));
-        assert_eq!(room.close(), 0);
-        assert!(Room::new(&mut out, 0, 0).pen().is_none());
-        assert!(Room::new(&mut Vec::with_capacity(10), 0, 100).pen().is_none());
+        room.close();
+        assert_eq!(buffer.len(), 0);
+        buffer.shut();
+        assert!(buffer.room().pen().is_none() && buffer.all_room().pen().is_some());
+        buffer.open(0);
+        assert!(buffer.room().pen().is_none());
+        assert!(Buffer::default().room().pen().is_none() && Buffer::default().all_room().pen().is_none());
+    }
+
+    /// Records by a room, by the memory, and by a room again.
+    #[test]
+    fn one_after_the_other() {
+        let mut buffer = Buffer::default();
+        buffer.go_on_in(b"before".to_vec());
+        let mut expected = b"before".to_vec();
+        for i in 0..5_u8 {
+            buffer.open(usize::MAX);
+            let mut room = buffer.room();
+            let mut pen = room.pen().unwrap();
+            assert!(pen.number(i.into(), 2));
+            let written = pen.written();
+            room.keep(written);
+            room.close();
+            expected.extend([i, 0]);
+            let (mut memory, end) = buffer.memory();
+            memory.room(end, 3).unwrap().copy_from_slice(&[i; 3]);
+            assert!(buffer.room().pen().is_none());
+            if i != 3 {
+                buffer.keep(end + 3);
+                expected.extend([i; 3]);
+            }
+            assert_eq!(buffer.start(), 6);
+            assert_eq!(buffer.in_use(), &expected[6..]);
+        }
+        assert_eq!(buffer.written(), expected);
+        assert_eq!(buffer.take(), expected);
+        assert!(buffer.is_empty());
     }
 }
