@@ -33,7 +33,7 @@ pub struct Plan {
     pub(crate) write: u32,
     /// Cell of the last value: width expressions, counts and references look here.
     pub(crate) last: u32,
-    /// Bytes stored, at most 8. All that makes plans sees to that: `room.rs` counts on it.
+    /// Bytes stored, at most 8. All that makes plans sees to that: `buffer/room.rs` counts on it.
     pub(crate) width: u8,
     /// What the formula does not say; 0 for most leaves, which read no cell and write none.
     pub(crate) flags: u8,
