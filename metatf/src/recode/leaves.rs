@@ -1,7 +1,7 @@
 //! The leaves of a block: what each starts from and keeps, and its changes of encoding.
 
 use super::codes::Codes;
-use super::columns::{Column, Records, Traits};
+use super::columns::{Column, Records, Traits, Values};
 use super::leaf::{Path, Sequence, Setting};
 use super::pinned::{self, Pins, pinned};
 use super::planners::Scratch;
@@ -45,6 +45,14 @@ pub(super) struct LeafToPlan<'b> {
 }
 
 impl LeafToPlan<'_> {
+    /// About how many steps it has: of one value all through there are few.
+    pub(super) fn steps(&self) -> usize {
+        match self.column.values() {
+            Values::Same(..) => 0,
+            Values::Each(values) => values.len(),
+        }
+    }
+
     /// Its changes; `cells` are the previous values at the start of the block.
     pub(super) fn plan(self, cells: &[u64], header: u32, plan: Plan, scratch: &mut Scratch) -> Vec<Due> {
         let Self { kind, leaf, records, column, traits, plan: plans } = self;
@@ -53,6 +61,9 @@ impl LeafToPlan<'_> {
             let predicted = matches!(plans.start.interpretation, Interpretation::Predicted(_));
             predicted && plans.chosen
         });
+        if codes.is_none() && plans.stays() {
+            return Vec::new();
+        }
         let apart = plans.pins.len() > 1 || codes.is_some();
         let start = (plans.start, previous);
         let sequence = Sequence::new(column, traits, &records.rows, start, (header, apart), &mut scratch.steps);
@@ -90,6 +101,14 @@ impl LeafPlan {
             self.pins.pop();
         }
         self.pins.push((row, pin));
+    }
+
+    /// Whether its values come from a stream section or a model all through the block, as at its start: then there is nothing to
+    /// change, whatever they are.
+    fn stays(&self) -> bool {
+        let start = self.start.interpretation;
+        matches!(start, Interpretation::SectionStride(..) | Interpretation::Predicted(_))
+            && self.pins.iter().all(|(_, pin)| *pin == Some(start))
     }
 
     fn path(&self, sequence: &Sequence, plan: Plan, codes: Option<&Codes>, scratch: &mut Scratch) -> Path {

@@ -16,6 +16,17 @@ pub(super) struct Scratch {
     pub(super) begins: Vec<Begin>,
 }
 
+/// The smallest room that so many steps fit in, so that no more rooms grow large than have to; else the largest.
+#[cfg(feature = "parallel")]
+fn fitting(idle: &mut Vec<Scratch>, steps: usize) -> Option<Scratch> {
+    let room = |scratch: &Scratch| scratch.steps.capacity();
+    let found = (0..idle.len()).min_by_key(|&at| {
+        let room = idle.get(at).map_or(0, room);
+        if room >= steps { (false, room) } else { (true, usize::MAX - room) }
+    });
+    found.map(|at| idle.swap_remove(at))
+}
+
 /// Plans leaves.
 pub(super) struct Planners {
     #[cfg(feature = "parallel")]
@@ -39,17 +50,20 @@ impl Planners {
         }
     }
 
-    /// What `plan` makes of each leaf, in their order.
+    /// What `plan` makes of each leaf, in their order; `steps`: about how many steps it has.
+    #[cfg_attr(not(feature = "parallel"), allow(unused_variables, reason = "threads come with the feature"))]
     pub(super) fn each<L: Send, T: Send>(
         &mut self,
         leaves: Vec<L>,
+        steps: impl Fn(&L) -> usize + Sync + Send,
         plan: impl Fn(L, &mut Scratch) -> T + Sync + Send,
     ) -> Vec<T> {
         #[cfg(feature = "parallel")]
         if let Some(pool) = &self.pool {
             let idle = &self.idle;
             let plan = |leaf| {
-                let mut scratch = idle.lock().ok().and_then(|mut idle| idle.pop()).unwrap_or_default();
+                let mut scratch =
+                    idle.lock().ok().and_then(|mut idle| fitting(&mut idle, steps(&leaf))).unwrap_or_default();
                 let planned = plan(leaf, &mut scratch);
                 if let Ok(mut idle) = idle.lock() {
                     idle.push(scratch);

@@ -58,7 +58,7 @@ impl SectionPlans {
             }
         }
         let cells = &self.columns.start_cells;
-        let dues = planners.each(leaves, |leaf, scratch| leaf.plan(cells, header, plan, scratch));
+        let dues = planners.each(leaves, LeafToPlan::steps, |leaf, scratch| leaf.plan(cells, header, plan, scratch));
         let mut dues: Vec<Due> = dues.into_iter().flatten().collect();
         dues.sort_by_key(|due| (due.row, std::cmp::Reverse(due.leaf)));
         dues
