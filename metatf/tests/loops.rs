@@ -76,6 +76,14 @@ fn records_are_written_one_by_one_and_at_once() {
     apart.write_all(&records).unwrap();
     assert_eq!(Trace::from_slice(apart.finish().unwrap().get_ref()).unwrap().records().count(), records.len());
 
+    // Version 0, where it will stand and spooled.
+    let version_0 = WriteOptions { version: 0, ..options() };
+    let mut in_place = Writer::with_options(Vec::new(), &version_0).unwrap();
+    in_place.write_all(&records).unwrap();
+    let mut spooled = Writer::with_options(Cursor::new(Vec::new()), &version_0).unwrap();
+    records.iter().for_each(|record| spooled.write(record).unwrap());
+    assert!(in_place.finish().unwrap() == spooled.finish().unwrap().into_inner());
+
     let mut interrupted = writer();
     let (first, rest) = records.split_at(13);
     let panics = std::iter::from_fn(|| resume_unwind(Box::new("no more records")));
