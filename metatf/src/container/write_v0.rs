@@ -159,6 +159,13 @@ impl<W: Sink> ExtentWriter<W> {
         fits
     }
 
+    /// Gives up: without its header and table, nothing that is in place is of use to a reader.
+    pub(crate) fn abandon(mut self) {
+        if let (Content::InPlace(at), Some(memory)) = (&self.content, self.sink.memory()) {
+            memory.truncate(*at);
+        }
+    }
+
     /// Content that is in place already has to wait after all, unless more of its section is all that comes.
     fn spool_unless(&mut self, section: u8) -> Result<()> {
         let Content::InPlace(at) = self.content else { return Ok(()) };

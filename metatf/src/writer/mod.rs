@@ -241,8 +241,18 @@ impl<S: Sink> RecordWriter<S> {
 
     /// Gives up: what is in the sink is no whole trace, and nobody is told.
     pub fn abandon(mut self) {
+        self.give_up();
+    }
+
+    /// Whether there was something to give up.
+    fn give_up(&mut self) -> bool {
         self.give_back();
-        self.layout = None;
+        match self.layout.take() {
+            Some(Layout::Extents(extents)) => extents.abandon(),
+            Some(Layout::Chunks(_)) => {}
+            None => return false,
+        }
+        true
     }
 
     fn position(&self, section: usize, record: u16) -> Result<usize> {
@@ -296,8 +306,7 @@ fn no_such_record() -> Error {
 
 impl<S: Sink> Drop for RecordWriter<S> {
     fn drop(&mut self) {
-        self.give_back();
-        if self.layout.is_some() && !std::thread::panicking() {
+        if self.give_up() && !std::thread::panicking() {
             eprintln!(
                 "metatf: a trace writer was dropped without finish(): the trace has no index, and records may be missing"
             );
