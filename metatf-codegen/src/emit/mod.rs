@@ -45,7 +45,8 @@ pub(crate) fn emit(dtd: &Dtd, model: &Model, options: &Options) -> Result<TokenS
     Ok(quote! {
         #[doc = #doc]
         #[forbid(unsafe_code)]
-        #[allow(missing_docs, dead_code, unreachable_pub, nonstandard_style, rustdoc::all)]
+        #[allow(dead_code, unused_variables, unused_mut, unreachable_patterns)]
+        #[allow(missing_docs, unreachable_pub, nonstandard_style, rustdoc::all)]
         #[allow(clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction)]
         #visibility mod #name {
             const _: () = #runtime::private::check_codegen(#version);

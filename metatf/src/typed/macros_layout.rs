@@ -14,7 +14,6 @@ macro_rules! __metatf_second {
 macro_rules! __metatf_layouts {
     ($($name:ident $(<$b:ident>)? { $($field:ident),* } $($kind:ident($($arg:tt)*)),* ;)*) => {$(
         impl<'a $(, $b: ::core::convert::From<&'a [u8]>)?> $crate::typed::ReadFields<'a> for $name $(<$b>)? {
-            #[allow(unused_variables)]
             #[inline(always)]
             fn read_fields<__R: $crate::typed::Source<'a>>(
                 row: &mut __R,
@@ -26,7 +25,6 @@ macro_rules! __metatf_layouts {
         }
 
         impl $(<$b: ::core::convert::AsRef<[u8]>>)? $crate::typed::WriteFields for $name $(<$b>)? {
-            #[allow(unused_variables)]
             #[inline(always)]
             fn write_fields<__W: $crate::Put>(
                 &self,
@@ -42,7 +40,6 @@ macro_rules! __metatf_layouts {
         impl<'s, __C $(, $b: ::core::convert::AsRef<[u8]>)?> $crate::typed::Rebytes<'s, __C> for $name $(<$b>)? {
             type Out = $name $(<$crate::__metatf_second!($b, __C)>)?;
 
-            #[allow(unused_variables)]
             fn rebytes(&'s self, bytes: fn(&'s [u8]) -> __C) -> Self::Out {
                 let this = self;
                 $($crate::__metatf_rebytes!(this bytes $kind $($arg)*);)*

@@ -19,7 +19,6 @@ macro_rules! __metatf_sections {
             const FORMAT: &'static $crate::format::Format = &$format;
 
             #[inline]
-            #[allow(unused_variables)]
             fn record<'a, __B: ::core::convert::From<&'a [u8]>, __R: $crate::typed::Source<'a>>(
                 section: usize,
                 record: u16,
@@ -33,7 +32,6 @@ macro_rules! __metatf_sections {
             }
 
             #[inline(always)]
-            #[allow(unused_variables, unused_mut)]
             fn run<'r, __B: ::core::convert::From<&'r [u8]>, __C>(
                 section: usize,
                 run: &mut impl $crate::reader::Reads<'r>,
@@ -47,7 +45,6 @@ macro_rules! __metatf_sections {
             }
 
             #[inline(always)]
-            #[allow(unused_variables)]
             fn one<'r, __B: ::core::convert::From<&'r [u8]>, __T>(
                 one: &mut $crate::reader::One<'r>,
                 found: impl ::core::ops::FnOnce(Self::Record<__B>) -> __T,
@@ -61,7 +58,6 @@ macro_rules! __metatf_sections {
             }
 
             #[inline]
-            #[allow(unused_variables)]
             fn element<'a, __B: ::core::convert::From<&'a [u8]>, __R: $crate::typed::Source<'a>>(
                 section: usize,
                 row: &mut __R,
@@ -90,7 +86,6 @@ macro_rules! __metatf_sections {
         impl<'s, __C $(, $rb: ::core::convert::AsRef<[u8]>)?> $crate::typed::Rebytes<'s, __C> for $record $(<$rb>)? {
             type Out = $record $(<$crate::__metatf_second!($rb, __C)>)?;
 
-            #[allow(unused_variables)]
             fn rebytes(&'s self, bytes: fn(&'s [u8]) -> __C) -> Self::Out {
                 match *self { $(Self::$top(ref r) => $record::$top($crate::typed::Rebytes::rebytes(r, bytes)),)* }
             }
@@ -233,7 +228,6 @@ macro_rules! __metatf_kinds {
             ) -> ::core::option::Option<<Self as $crate::typed::Family>::With<__B>> {
                 match record {
                     $($record::$top($name::$variant(record)) => ::core::option::Option::Some(record),)*
-                    #[allow(unreachable_patterns)]
                     _ => ::core::option::Option::None,
                 }
             }

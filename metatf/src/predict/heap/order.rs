@@ -271,6 +271,7 @@ impl Order {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::{pick, random};
     use super::*;
 
     /// An order in which every slot is looked at one by one.
@@ -297,11 +298,8 @@ mod tests {
     #[test]
     fn like_a_plain_one() {
         let (mut order, mut plain, mut blocks) = (Order::default(), Plain::default(), Blocks::new());
-        let mut state = 1_u64;
-        let mut random = |n: usize| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (state >> 33) as usize % n
-        };
+        let mut random = random(1);
+        let mut random = |n: usize| pick(random(n as u64));
         for block in 0..40_000 {
             order.push(block);
             plain.slots.push(Some(block));

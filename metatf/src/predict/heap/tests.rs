@@ -116,11 +116,7 @@ impl Usual {
 
 #[test]
 fn the_usual_ways_are_no_others() {
-    let mut state = 7_u64;
-    let mut random = |n: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (state >> 33) % n
-    };
+    let mut random = random(7);
     let mut heap = Usual { usual: Both::new(), plain: Both::new() };
     let mut live = Vec::new();
     for i in 0..60_000_u64 {
@@ -140,17 +136,21 @@ fn the_usual_ways_are_no_others() {
     }
 }
 
-fn pick(n: u64) -> usize {
+/// Numbers below the one given.
+pub(super) fn random(mut state: u64) -> impl FnMut(u64) -> u64 {
+    move |n| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 33) % n
+    }
+}
+
+pub(super) fn pick(n: u64) -> usize {
     usize::try_from(n).unwrap()
 }
 
 #[test]
 fn random_events_come_back() {
-    let mut state = 1_u64;
-    let mut random = |n: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (state >> 33) % n
-    };
+    let mut random = random(1);
     let mut heap = Both::new();
     let mut live = Vec::new();
     for i in 0..60_000_u64 {
@@ -224,11 +224,7 @@ fn contexts_are_bounded() {
 /// What a heap does with the same events after it began anew must not depend on what it was before.
 #[test]
 fn begun_anew_it_is_a_new_one() {
-    let mut state = 7_u64;
-    let mut random = |n: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (state >> 33) % n
-    };
+    let mut random = random(7);
     let mut again = Heap::new(SizeRule::Header);
     // Much, little, more than before; nothing at all.
     for (events, places, contexts) in
