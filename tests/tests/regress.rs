@@ -36,5 +36,7 @@ mod tag_of_all_ones;
 mod two_errors_in_a_row;
 #[path = "regress/values_around_a_base.rs"]
 mod values_around_a_base;
+#[path = "regress/version_0_given_up.rs"]
+mod version_0_given_up;
 #[path = "regress/version_0_has_no_resets.rs"]
 mod version_0_has_no_resets;
