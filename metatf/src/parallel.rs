@@ -10,7 +10,7 @@
 mod crew;
 
 use crate::error::{Error, Result};
-use crate::reader::{Legacies, RecordReader, Summary};
+use crate::reader::{RecordReader, Spares, Summary};
 use crew::{Crew, pool, taking};
 use std::marker::PhantomData;
 
@@ -146,7 +146,7 @@ impl<'p, 't, T: Grouped<'t>> ParGroups<'p, 't, T> {
             shared: &shared,
             work: &work,
             pool: pool.as_ref(),
-            legacies: Legacies::default(),
+            spares: Spares::default(),
             ahead: self.ahead,
             of: PhantomData,
         };

@@ -2,7 +2,7 @@
 
 use super::{Grouped, Out};
 use crate::error::{Error, Result};
-use crate::reader::{Groups, Legacies, Summary, Tables};
+use crate::reader::{Groups, Spares, Summary, Tables};
 use rayon::{Scope, ThreadPool, ThreadPoolBuilder};
 use std::collections::{BTreeMap, VecDeque};
 use std::marker::PhantomData;
@@ -36,7 +36,7 @@ pub(super) struct Crew<'c, 's, 't, T: Grouped<'t>, W> {
     pub(super) shared: &'c T::Shared,
     pub(super) work: &'c W,
     pub(super) pool: Option<&'c ThreadPool>,
-    pub(super) legacies: Legacies,
+    pub(super) spares: Spares,
     pub(super) ahead: usize,
     pub(super) of: PhantomData<&'t ()>,
 }
@@ -60,7 +60,7 @@ impl<'t, T: Grouped<'t>, W> Crew<'_, '_, 't, T, W> {
         W: Fn(&mut T::Group<'_>, &mut Out<'_, V>) -> Result<(), E>,
     {
         let reader = match tables {
-            Ok(tables) => self.groups.reader(n, tables, &self.legacies),
+            Ok(tables) => self.groups.reader(n, tables, &self.spares),
             Err(error) => Err(*error),
         };
         let reader = match reader {
@@ -70,9 +70,9 @@ impl<'t, T: Grouped<'t>, W> Crew<'_, '_, 't, T, W> {
         let mut group = T::group(self.shared, reader);
         let result = (self.work)(&mut group, out);
         let reader = T::reader_of(&mut group);
-        let (summary, legacy) = (reader.summary(), reader.end());
+        let (summary, spare) = (reader.summary(), reader.end());
         drop(group);
-        self.legacies.put(legacy);
+        self.spares.put(spare);
         (summary, result)
     }
 

@@ -22,7 +22,7 @@ pub(crate) use rows::Placed;
 pub use rows::{One, Reads, Rows};
 pub(crate) use run::Run;
 #[cfg(feature = "parallel")]
-pub(crate) use split::{Groups, Legacies, Summary, Tables};
+pub(crate) use split::{Groups, Spares, Summary, Tables};
 pub use views::{Item, RecordView};
 
 use crate::container::{self, Content, Order, Origin, Part};

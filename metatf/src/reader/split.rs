@@ -20,11 +20,11 @@ pub(crate) struct Tables(Arc<Vec<(usize, Part)>>);
 
 /// What readers that have ended leave, for readers of other groups.
 #[derive(Default)]
-pub(crate) struct Legacies(Mutex<Vec<Legacy>>);
+pub(crate) struct Spares(Mutex<Vec<Spare>>);
 
 /// What a reader leaves to a reader of another group: memory, above all that of models.
 #[derive(Default)]
-pub(crate) struct Legacy {
+pub(crate) struct Spare {
     decoder: Decoder,
     states: Vec<State>,
 }
@@ -54,9 +54,9 @@ impl RecordReader<'_> {
     }
 
     /// Nothing more comes.
-    pub(crate) fn end(&mut self) -> Legacy {
+    pub(crate) fn end(&mut self) -> Spare {
         self.finished = true;
-        Legacy { decoder: self.container.end(), states: std::mem::take(&mut self.states) }
+        Spare { decoder: self.container.end(), states: std::mem::take(&mut self.states) }
     }
 
     /// The groups were read apart: nothing more comes, and what is known of the trace is what they found out.
@@ -68,15 +68,15 @@ impl RecordReader<'_> {
     }
 }
 
-impl Legacies {
-    fn take(&self) -> Legacy {
+impl Spares {
+    fn take(&self) -> Spare {
         self.0.lock().ok().and_then(|mut idle| idle.pop()).unwrap_or_default()
     }
 
     /// Of a reader that is not there any more, so that nothing holds its contents.
-    pub(crate) fn put(&self, legacy: Legacy) {
+    pub(crate) fn put(&self, spare: Spare) {
         if let Ok(mut idle) = self.0.lock() {
-            idle.push(legacy);
+            idle.push(spare);
         }
     }
 }
@@ -121,8 +121,8 @@ impl<'s> Groups<'s> {
     ///
     /// # Errors
     /// None for version 1; for symmetry with [`RecordReader::new`].
-    pub(crate) fn reader(&self, n: usize, tables: &Tables, legacies: &Legacies) -> Result<RecordReader<'s>> {
-        let Legacy { decoder, states } = legacies.take();
+    pub(crate) fn reader(&self, n: usize, tables: &Tables, spares: &Spares) -> Result<RecordReader<'s>> {
+        let Spare { decoder, states } = spares.take();
         let container = self.split.reader_with(n, decoder);
         let mut reader = RecordReader::with(self.format.clone(), container, states)?;
         reader.set_all(self.all);
