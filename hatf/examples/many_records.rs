@@ -19,12 +19,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (Some(records), Some(path)) = (args.next(), args.next()) else {
         return Err("usage: many_records RECORDS TRACE".into());
     };
-    let mut writer = HeapWriter::new(hatf::trace::create(path.as_ref())?, &HeapOptions::default())?;
+    let mut file = hatf::trace::create(path.as_ref())?;
+    let mut writer = HeapWriter::new(&mut file, &HeapOptions::default())?;
     let mut program = Program::default();
     for _ in 0..records.parse::<u64>()? {
         writer.event(&Event::new(program.next()))?;
     }
-    let (file, _) = writer.finish()?;
+    writer.finish()?;
     let bytes = hatf::trace::written(file, path.as_ref())?;
     println!("{bytes} bytes");
     Ok(())

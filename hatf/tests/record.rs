@@ -265,12 +265,15 @@ fn a_trace_and_back() {
     let directory = tempfile::tempdir().unwrap();
     let paths = ["heap.mtf", "hatf10.mtf"].map(|name| directory.path().join(name));
     let mut keep = Keep::default();
-    let mut heap = HeapWriter::new(trace::create(&paths[0]).unwrap(), &HeapOptions::default()).unwrap();
-    let mut hatf10 = Hatf10Writer::new(trace::create(&paths[1]).unwrap(), &WriteOptions::default()).unwrap();
+    let [mut one, mut other] = paths.each_ref().map(|path| trace::create(path).unwrap());
+    let mut heap = HeapWriter::new(&mut one, &HeapOptions::default()).unwrap();
+    let mut hatf10 = Hatf10Writer::new(&mut other, &WriteOptions::default()).unwrap();
     let command = [program().into(), "threads".into(), "3".into(), "20000".into()];
     record(&command, &mut Tee(&mut keep, &mut Tee(&mut heap, &mut hatf10))).unwrap();
-    for (path, (file, losses)) in paths.iter().zip([heap.finish().unwrap(), hatf10.finish().unwrap()]) {
+    for losses in [heap.finish().unwrap(), hatf10.finish().unwrap()] {
         assert!(losses.is_empty(), "{losses}");
+    }
+    for (path, file) in paths.iter().zip([one, other]) {
         assert_eq!(trace::written(file, path).unwrap(), path.metadata().unwrap().len());
         let mut again = Keep::default();
         hatf::copy(&mut TraceReader::open(path).unwrap(), &mut again).unwrap();

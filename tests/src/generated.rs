@@ -9,7 +9,7 @@ use metatf::columns::Columns;
 use metatf::container::{Codec, Reader, Sink, WriteOptions};
 use metatf::dynamic::{JsonOptions, Schema, Trace};
 use metatf::reader::Event;
-use metatf::typed::{self, DataRecord, OpenError, Protocol, TraceOptions, Writer};
+use metatf::typed::{self, DataRecord, OpenError, Protocol, TraceOptions};
 use metatf::{Error, ErrorKind};
 use std::io::Cursor;
 use std::panic::AssertUnwindSafe;
@@ -103,11 +103,13 @@ where
     P::Record<Vec<u8>>: DataRecord,
 {
     let mut trace = options.read::<P>(trace)?;
-    let mut writer = writer::<P, Vec<u8>>(&WriteOptions::default(), false);
+    let mut written = Vec::new();
+    let mut writer = writer::<P>(&mut written, &WriteOptions::default(), false);
     while let Some(record) = next_owned(&mut trace)? {
         put(&mut writer, &record)?;
     }
-    Ok(writer.finish()?)
+    writer.finish()?;
+    Ok(written)
 }
 
 fn check<P: Protocol>(trace: &[u8])
@@ -132,11 +134,13 @@ where
     while let Ok(Some(record)) = next_owned(&mut typed) {
         records.push(record);
     }
-    let mut writer = Writer::<Vec<u8>, P>::with_options(Vec::new(), &WriteOptions::default()).expect("memory");
+    let mut longer = Vec::new();
+    let mut writer = Writer::<P>::with_options(&mut longer, &WriteOptions::default()).expect("memory");
     for record in records.iter().cycle().take(records.len() * BYTES.div_ceil(trace.len())) {
         put(&mut writer, record).expect("what was read can be written");
     }
-    writer.finish().ok()
+    writer.finish().ok()?;
+    Some(longer)
 }
 
 fn check_ways<P: Protocol>(trace: &[u8])
@@ -146,7 +150,8 @@ where
 {
     let schema = Schema::parse("generated", P::FORMAT.dtd.as_bytes()).expect("code was generated from it");
     let Ok(mut typed) = TraceOptions::new().from_slice::<P>(trace) else { return };
-    let mut writer = writer::<P, Vec<u8>>(&WriteOptions::default(), false);
+    let mut written = Vec::new();
+    let mut writer = writer::<P>(&mut written, &WriteOptions::default(), false);
     let mut records = Vec::new();
     let end = loop {
         match next_owned(&mut typed) {
@@ -158,7 +163,7 @@ where
             Err(error) => break Err(error),
         }
     };
-    let written = writer.finish().expect("memory takes anything");
+    writer.finish().expect("memory takes anything");
     assert!(written == at_once::<P>(&records, &WriteOptions::default(), false), "`write_all` writes something else");
     assert!(written == interrupted::<P>(&records), "`write_all` forgets records where an iterator panics");
     let small = WriteOptions { chunk_size: 100, group_size: 1000, codec: Codec::Stored, ..WriteOptions::default() };
@@ -202,8 +207,11 @@ where
     assert_eq!(String::from_utf8(lines).expect("JSON"), again, "after {records} records");
 }
 
-fn writer<P: Protocol, S: Sink + Default>(options: &WriteOptions, strict: bool) -> Writer<S, P> {
-    let mut writer = Writer::with_options(S::default(), options).expect("memory");
+/// To any sink, so that it is compiled once.
+type Writer<'w, P> = typed::Writer<&'w mut dyn Sink, P>;
+
+fn writer<'w, P: Protocol>(sink: &'w mut dyn Sink, options: &WriteOptions, strict: bool) -> Writer<'w, P> {
+    let mut writer = Writer::with_options(sink, options).expect("memory");
     writer.set_keep_order(true);
     writer.set_strict(strict);
     writer
@@ -220,13 +228,13 @@ fn next_owned<P: Protocol>(trace: &mut typed::Trace<'_, P>) -> metatf::Result<Op
 }
 
 #[inline(never)]
-fn put<P: Protocol, S: Sink>(writer: &mut Writer<S, P>, record: &impl DataRecord) -> metatf::Result<()> {
+fn put<P: Protocol>(writer: &mut Writer<'_, P>, record: &impl DataRecord) -> metatf::Result<()> {
     writer.write(record)
 }
 
 #[inline(never)]
 fn put_all<P: Protocol>(
-    writer: &mut Writer<Vec<u8>, P>,
+    writer: &mut Writer<'_, P>,
     records: &mut dyn Iterator<Item = &P::Record<Vec<u8>>>,
 ) -> metatf::Result<()>
 where
@@ -247,13 +255,15 @@ fn one_by_one<P: Protocol>(records: &[P::Record<Vec<u8>>], options: &WriteOption
 where
     P::Record<Vec<u8>>: DataRecord,
 {
-    let mut writer = writer::<P, Cursor<Vec<u8>>>(options, strict);
+    let mut trace = Cursor::new(Vec::new());
+    let mut writer = writer::<P>(&mut trace, options, strict);
     for record in records {
         let before = writer.records_written();
         let written = !refused(put(&mut writer, record));
         assert_eq!(writer.records_written(), before + u64::from(written));
     }
-    writer.finish().expect("memory takes anything").into_inner()
+    writer.finish().expect("memory takes anything");
+    trace.into_inner()
 }
 
 /// The records by `write_all`, begun anew behind those that are refused.
@@ -261,7 +271,8 @@ fn at_once<P: Protocol>(records: &[P::Record<Vec<u8>>], options: &WriteOptions, 
 where
     P::Record<Vec<u8>>: DataRecord,
 {
-    let mut writer = writer::<P, Vec<u8>>(options, strict);
+    let mut trace = Vec::new();
+    let mut writer = writer::<P>(&mut trace, options, strict);
     let mut left = records;
     loop {
         let before = writer.records_written();
@@ -269,7 +280,8 @@ where
         let written = usize::try_from(writer.records_written() - before).expect("not so many");
         assert_eq!(stopped, written < left.len(), "only an error stops it, and it stops at one");
         if !stopped {
-            return writer.finish().expect("memory takes anything");
+            writer.finish().expect("memory takes anything");
+            return trace;
         }
         left = &left[written + 1..];
     }
@@ -280,13 +292,15 @@ fn interrupted<P: Protocol>(records: &[P::Record<Vec<u8>>]) -> Vec<u8>
 where
     P::Record<Vec<u8>>: DataRecord,
 {
-    let mut writer = writer::<P, Vec<u8>>(&WriteOptions::default(), false);
+    let mut written = Vec::new();
+    let mut writer = writer::<P>(&mut written, &WriteOptions::default(), false);
     let (first, rest) = records.split_at(records.len() / 2);
     let panics = std::iter::from_fn(|| std::panic::resume_unwind(Box::new("no more records")));
     let caught = std::panic::catch_unwind(AssertUnwindSafe(|| put_all(&mut writer, &mut first.iter().chain(panics))));
     assert!(caught.is_err(), "the panic goes on");
     assert!(!refused(put_all(&mut writer, &mut rest.iter())), "what was read can be written");
-    writer.finish().expect("memory takes anything")
+    writer.finish().expect("memory takes anything");
+    written
 }
 
 /// The records written again as `try_for_each` and, where that was left, `next` give them, and the error that ended it.
@@ -295,7 +309,8 @@ where
     for<'b> P::Record<&'b [u8]>: DataRecord,
 {
     let mut typed = TraceOptions::new().from_slice::<P>(trace).expect("it was opened before");
-    let mut writer = writer::<P, Vec<u8>>(&WriteOptions::default(), false);
+    let mut written = Vec::new();
+    let mut writer = writer::<P>(&mut written, &WriteOptions::default(), false);
     let mut enough = 1;
     let end = loop {
         let mut given = 0;
@@ -316,7 +331,8 @@ where
         }
         enough = enough * 2 + 1;
     };
-    (writer.finish().expect("memory takes anything"), end)
+    writer.finish().expect("memory takes anything");
+    (written, end)
 }
 
 /// The records written again as `next_columns` and, between, `next` give them, and the error that ended it.
@@ -326,7 +342,8 @@ where
     for<'b> P::Record<&'b [u8]>: DataRecord,
 {
     let mut typed = TraceOptions::new().from_slice::<P>(trace).expect("it was opened before");
-    let mut writer = writer::<P, Vec<u8>>(&WriteOptions::default(), false);
+    let mut written = Vec::new();
+    let mut writer = writer::<P>(&mut written, &WriteOptions::default(), false);
     let mut columns = Columns::default();
     let end = loop {
         match typed.next_columns(&mut columns) {
@@ -346,7 +363,8 @@ where
             Err(error) => break Err(error),
         }
     };
-    (writer.finish().expect("memory takes anything"), end)
+    writer.finish().expect("memory takes anything");
+    (written, end)
 }
 
 /// Records of all groups, each read by itself.

@@ -45,23 +45,24 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
 }
 
 fn to_file(options: &Options, path: &Path, analysis: Option<&mut Analysis>) -> Result<Outcome> {
-    let file = trace::create(path)?;
+    let mut file = trace::create(path)?;
     let mut write = WriteOptions::default();
     options.profile.apply(&mut write);
-    let (recorded, file) = match options.format {
+    let (recorded, finished) = match options.format {
         TraceFormat::Heap => {
             let heap = HeapOptions { write, resolution: options.clock, group_records: options.group };
-            let mut trace = HeapWriter::new(file, &heap)?;
-            (record(options, &mut trace, analysis), trace.finish().map(|(file, _)| file))
+            let mut trace = HeapWriter::new(&mut file, &heap)?;
+            (record(options, &mut trace, analysis), trace.finish())
         }
         TraceFormat::Hatf10 => {
-            let mut trace = Hatf10Writer::new(file, &write)?;
-            (record(options, &mut trace, analysis), trace.finish().map(|(file, _)| file))
+            let mut trace = Hatf10Writer::new(&mut file, &write)?;
+            (record(options, &mut trace, analysis), trace.finish())
         }
     };
     // Where the program never ran, an empty trace helps nobody.
     let outcome = recorded.inspect_err(|_| drop(std::fs::remove_file(path)))?;
-    let bytes = trace::written(file?, path)?;
+    finished?;
+    let bytes = trace::written(file, path)?;
     say(options, &outcome, Some((path, bytes)));
     Ok(outcome)
 }

@@ -46,9 +46,11 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
         writeln!(out, "   $ hatf record -o {} {name} {}", options.output.display(), quoted(arguments))?;
         out.flush()?;
         let clock = HeapOptions { resolution: CLOCK, ..HeapOptions::default() };
-        let mut trace = HeapWriter::new(trace::create(&options.output)?, &clock)?;
+        let mut file = trace::create(&options.output)?;
+        let mut trace = HeapWriter::new(&mut file, &clock)?;
         let recorded = hatf::record::record(&command, &mut trace);
-        let bytes = trace::written(trace.finish()?.0, &options.output)?;
+        trace.finish()?;
+        let bytes = trace::written(file, &options.output)?;
         let outcome = match recorded {
             Ok(outcome) if outcome.images > 0 && outcome.events > 0 => outcome,
             Ok(_) => {

@@ -58,7 +58,7 @@ pub type Converted = (Box<dyn Sink>, Losses);
 ///
 /// # Errors
 /// The input is damaged or not what it was said to be; the output's.
-pub fn convert(mut input: Input, to: Form, options: &Options, output: Box<dyn Sink>) -> Result<Converted> {
+pub fn convert(mut input: Input, to: Form, options: &Options, mut output: Box<dyn Sink>) -> Result<Converted> {
     let from = match options.from {
         Some(from) => from,
         None => input.guess()?,
@@ -72,13 +72,15 @@ pub fn convert(mut input: Input, to: Form, options: &Options, output: Box<dyn Si
         Form::Heap => {
             let (resolution, write) = (resolution(&source, options), options.write.clone());
             let group_records = options.group_records.unwrap_or(GROUP_RECORDS);
-            into_heap(source, &HeapOptions { write, resolution, group_records }, output)
+            let losses = into_heap(source, &HeapOptions { write, resolution, group_records }, &mut *output)?;
+            Ok((output, losses))
         }
         Form::Jsonl => into_json(source, output),
         Form::Hatf10 => {
-            let mut sink = Hatf10Writer::new(output, &options.write)?;
+            let mut sink = Hatf10Writer::new(&mut *output, &options.write)?;
             let losses = source.pour(&mut sink)?;
-            finished(sink.finish()?, &losses)
+            let unsaid = sink.finish()?;
+            finished((output, unsaid), &losses)
         }
         Form::Hatf1 => {
             let mut sink = NativeSink::new(output);
@@ -121,7 +123,7 @@ impl Source<'_> {
     }
 }
 
-fn into_heap<W: Sink>(source: Source<'_>, options: &HeapOptions, output: W) -> Result<(W, Losses)> {
+fn into_heap(source: Source<'_>, options: &HeapOptions, output: &mut dyn Sink) -> Result<Losses> {
     let mut sink = HeapWriter::new(output, options)?;
     let losses = match source {
         Source::Raw32(mut source) => copy(&mut source, &mut sink).map(|()| source.losses()),
@@ -129,7 +131,9 @@ fn into_heap<W: Sink>(source: Source<'_>, options: &HeapOptions, output: W) -> R
         Source::Heap(mut source) => copy(&mut *source, &mut sink).map(|()| source.losses()),
         source @ Source::Other(_) => source.pour(&mut sink),
     }?;
-    finished(sink.finish()?, &losses)
+    let mut unsaid = sink.finish()?;
+    unsaid.merge(&losses);
+    Ok(unsaid)
 }
 
 fn into_raw<W: Write, const N: usize>(source: Source<'_>, mut sink: RawSink<W, N>) -> Result<(W, Losses)> {
@@ -143,7 +147,8 @@ fn into_raw<W: Write, const N: usize>(source: Source<'_>, mut sink: RawSink<W, N
 /// By way of a `heap` trace in a temporary file, whose times are in nanoseconds.
 fn into_json(source: Source<'_>, output: Box<dyn Sink>) -> Result<Converted> {
     let file = tempfile::tempfile().map_err(Error::system("a temporary file"))?;
-    let (file, losses) = into_heap(source, &HeapOptions::default(), std::io::BufWriter::new(file))?;
+    let mut file = std::io::BufWriter::new(file);
+    let losses = into_heap(source, &HeapOptions::default(), &mut file)?;
     let mut file = file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
     file.seek(SeekFrom::Start(0))?;
     finished(print_heap(Reader::from_read(file).map_err(trace_error)?, output)?, &losses)

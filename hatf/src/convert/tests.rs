@@ -177,11 +177,13 @@ impl EventSink for Text {
 }
 
 fn heap_of(events: &[Event<'_>], options: &HeapOptions) -> (Vec<u8>, Losses) {
-    let mut writer = HeapWriter::new(Vec::new(), options).unwrap();
+    let mut trace = Vec::new();
+    let mut writer = HeapWriter::new(&mut trace, options).unwrap();
     writer.about(serde_json::json!({"program": "a", "command": ["a", "b c"]}).as_object().unwrap()).unwrap();
     writer.comment(b"a \xff comment").unwrap();
     events.iter().for_each(|event| writer.event(event).unwrap());
-    writer.finish().unwrap()
+    let losses = writer.finish().unwrap();
+    (trace, losses)
 }
 
 fn read(form: Form, bytes: &[u8]) -> Text {

@@ -31,17 +31,17 @@ const LEAVES: &[(&str, &[&str])] = &[
 /// The DTD's addresses have 4 bytes, and its times, threads and heaps none: metadata at the start gives
 /// addresses 8 bytes, times a difference of 4, threads and heaps 1. Where a value does not fit, the
 /// writer widens its field.
-pub struct Hatf10Writer<W: Sink> {
-    writer: Writer<W>,
+pub struct Hatf10Writer<'w> {
+    writer: Writer<&'w mut dyn Sink>,
     speaker: Speaker,
 }
 
-impl<W: Sink> Hatf10Writer<W> {
+impl<'w> Hatf10Writer<'w> {
     /// Starts a trace.
     ///
     /// # Errors
     /// The sink's.
-    pub fn new(sink: W, options: &WriteOptions) -> Result<Self> {
+    pub fn new(sink: &'w mut dyn Sink, options: &WriteOptions) -> Result<Self> {
         let writer = Writer::with_options(sink, options).map_err(failed)?;
         let mut trace = Self { writer, speaker: Speaker::new(Dialect::MetaTf) };
         for (record, leaves) in LEAVES {
@@ -63,17 +63,17 @@ impl<W: Sink> Hatf10Writer<W> {
         set(Change::Interpretation(interpretation))
     }
 
-    /// Finishes the trace and gives the sink back, and what of the events it could not hold.
+    /// Finishes the trace; what of the events it could not hold.
     ///
     /// # Errors
     /// The sink's.
-    pub fn finish(self) -> Result<(W, Losses)> {
-        let losses = self.speaker.losses;
-        Ok((self.writer.finish().map_err(failed)?, losses))
+    pub fn finish(self) -> Result<Losses> {
+        self.writer.finish().map_err(failed)?;
+        Ok(self.speaker.losses)
     }
 }
 
-fn put<W: Sink>(writer: &mut Writer<W>, record: &Record<'_>) -> Result<()> {
+fn put(writer: &mut Writer<&mut dyn Sink>, record: &Record<'_>) -> Result<()> {
     let Record { what, time, thread, heap, attributes: vfield } = *record;
     match what {
         What::Alloc { size, address } => writer.alloc(&Alloc { size, address, time, thread, heap, vfield }),
@@ -89,7 +89,7 @@ fn put<W: Sink>(writer: &mut Writer<W>, record: &Record<'_>) -> Result<()> {
     .map_err(failed)
 }
 
-impl<W: Sink> EventSink for Hatf10Writer<W> {
+impl EventSink for Hatf10Writer<'_> {
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
         let writer = &mut self.writer;
         self.speaker.say(event, &mut |said| match said {

@@ -42,9 +42,9 @@ impl Default for HeapOptions {
     }
 }
 
-/// Writes a trace.
-pub struct HeapWriter<W: Sink> {
-    writer: Writer<W>,
+/// Writes a trace. A sink of any type will do, as it is given a whole chunk at a time: one code for all.
+pub struct HeapWriter<'w> {
+    writer: Writer<&'w mut dyn Sink>,
     /// The thread that records are of; `None`: it has to be said again.
     thread: Option<u64>,
     resolution: u64,
@@ -58,12 +58,12 @@ pub struct HeapWriter<W: Sink> {
     losses: Losses,
 }
 
-impl<W: Sink> HeapWriter<W> {
+impl<'w> HeapWriter<'w> {
     /// Starts a trace.
     ///
     /// # Errors
     /// The sink's.
-    pub fn new(sink: W, options: &HeapOptions) -> Result<Self> {
+    pub fn new(sink: &'w mut dyn Sink, options: &HeapOptions) -> Result<Self> {
         let mut writer = Writer::with_options(sink, &options.write).map_err(failed)?;
         // Offset 0: the stack is not known.
         writer.stacks().push(super::format::StackItem::default()).map_err(failed)?;
@@ -80,13 +80,13 @@ impl<W: Sink> HeapWriter<W> {
         })
     }
 
-    /// Finishes the trace and gives the sink back, and what of the events it could not hold.
+    /// Finishes the trace; what of the events it could not hold.
     ///
     /// # Errors
     /// The sink's.
-    pub fn finish(self) -> Result<(W, Losses)> {
-        let losses = self.losses;
-        Ok((self.writer.finish().map_err(failed)?, losses))
+    pub fn finish(self) -> Result<Losses> {
+        self.writer.finish().map_err(failed)?;
+        Ok(self.losses)
     }
 
     /// The time in ticks. The first that is not 0 has all of them stored from here on.
@@ -157,7 +157,6 @@ impl<W: Sink> HeapWriter<W> {
         self.writer.inner().flush().map_err(failed)
     }
 
-    #[inline]
     fn call(&mut self, call: &Call, time: u64, stack: u64) -> Result<()> {
         let Call { function, detail, mut size, usable, old, address } = *call;
         if size == UNKNOWN_SIZE && old != 0 {
@@ -234,8 +233,7 @@ fn tag(function: Function) -> u64 {
     4 + function as u64
 }
 
-impl<W: Sink> EventSink for HeapWriter<W> {
-    #[inline]
+impl EventSink for HeapWriter<'_> {
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
         // The beginning and the end of a thread name it themselves.
         let own = matches!(event.what, What::ThreadStart { .. } | What::ThreadEnd);

@@ -90,9 +90,11 @@ impl Encoding {
 /// By the model of the heap.
 fn heap(raw: &[u8], write: WriteOptions) -> Result<Vec<u8>> {
     let options = HeapOptions { write, group_records: BLOCK as u64, ..HeapOptions::default() };
-    let mut sink = HeapWriter::new(Vec::new(), &options)?;
+    let mut trace = Vec::new();
+    let mut sink = HeapWriter::new(&mut trace, &options)?;
     copy(&mut RawSource::<_, RECORD>::new(raw), &mut sink)?;
-    Ok(sink.finish()?.0)
+    sink.finish()?;
+    Ok(trace)
 }
 
 impl Fields {

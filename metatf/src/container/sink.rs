@@ -128,6 +128,10 @@ macro_rules! boxed {
             fn overwrite(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
                 (**self).overwrite(at, bytes)
             }
+
+            fn memory(&mut self) -> Option<&mut Vec<u8>> {
+                (**self).memory()
+            }
         }
     )+};
 }
