@@ -62,6 +62,7 @@ pub mod format;
 mod grade;
 mod group_write;
 mod hindsight;
+mod memory;
 #[cfg(feature = "parallel")]
 pub mod parallel;
 mod predict;

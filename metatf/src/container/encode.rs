@@ -3,7 +3,7 @@
 use super::options::{Codec, Filter, Trial};
 use super::trial::{Filters, Found, How, Ranking};
 use super::{chunk, filter, phrases};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, memory};
 
 /// Compresses chunks; contexts and buffers are made once. What was found out about sections is its callers' to keep.
 pub(crate) struct Encoder {
@@ -245,7 +245,7 @@ impl Encoder {
         match codec {
             Codec::Stored => return Ok(false),
             Codec::Zstd(level) => {
-                out.reserve(zstd::zstd_safe::compress_bound(raw.len()));
+                memory::room(out, zstd::zstd_safe::compress_bound(raw.len()));
                 self.zstd(level)?.compress_to_buffer(raw, out)?;
             }
             Codec::Lz4 => {
@@ -254,7 +254,7 @@ impl Encoder {
                 out.truncate(len);
             }
             Codec::Zlib(level) => {
-                out.reserve(raw.len()); // More would not be used.
+                memory::room(out, raw.len()); // More would not be used.
                 let zlib = self.zlib(level);
                 zlib.reset();
                 let status = zlib.compress_vec(raw, out, flate2::FlushCompress::Finish);

@@ -7,7 +7,7 @@
 use super::chunk::{self, ChunkHeader};
 use super::encode::{Content, Encoded, Encoder};
 use super::trial::{Found, How};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, memory};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -81,16 +81,24 @@ impl Packers {
 
     /// Gives a chunk to a thread.
     pub(super) fn give(&mut self, header: ChunkHeader, how: &How, content: &Content<'_>) {
-        let mut chunk = self.spare.pop().unwrap_or_else(|| Packed::new(how));
+        let mut chunk = self.spare(content.raw.len()).unwrap_or_else(|| Packed::new(how));
         chunk.header = header;
         chunk.how.clone_from(how);
-        chunk.raw.clear();
-        chunk.raw.extend_from_slice(content.raw);
-        chunk.ends.clear();
-        chunk.ends.extend_from_slice(content.ends);
+        memory::copy(&mut chunk.raw, content.raw);
+        memory::copy(&mut chunk.ends, content.ends);
         chunk.element = content.element;
         self.chunks.push_back(Slot::Waiting(chunk));
         self.start();
+    }
+
+    /// The least of the chunks that were laid down whose memory so many bytes fit in; else the greatest.
+    fn spare(&mut self, length: usize) -> Option<Packed> {
+        let room = |chunk: &Packed| match chunk.raw.capacity() {
+            room if room >= length => (false, room),
+            room => (true, usize::MAX - room),
+        };
+        let found = self.spare.iter().enumerate().min_by_key(|(_, chunk)| room(chunk)).map(|(at, _)| at);
+        found.map(|at| self.spare.swap_remove(at))
     }
 
     /// The first chunk, if it is done; `wait`: once it is. `None` where there is none.

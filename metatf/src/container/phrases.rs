@@ -11,6 +11,7 @@
 //! second, and so on. What a record ends in is told best by how it begins: behind a tag and a size there is a code that is
 //! often that of the object of that size before.
 
+use crate::memory;
 use hashbrown::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -173,10 +174,8 @@ impl<'r> Phrases<'r> {
     fn of(raw: &'r [u8], ends: &[u32], with_tails: bool, memory: &mut Memory) -> Self {
         let Memory { mut all, mut tokens, mut tails, ids, .. } = std::mem::take(memory);
         all.clear();
-        tokens.clear();
-        tokens.reserve(ends.len());
-        tails.clear();
-        tails.reserve(if with_tails { ends.len() } else { 0 });
+        memory::room(&mut tokens, ends.len());
+        memory::room(&mut tails, if with_tails { ends.len() } else { 0 });
         let mut phrases = Self { raw, all, tokens, tails };
         let (mut short, mut long) = (Short::new(ids), HashMap::<&[u8], u32>::new());
         let tail = usize::from(with_tails);

@@ -18,6 +18,7 @@ use super::modes::{Family, Mode, Modes, families, widths};
 use super::planners::Scratch;
 use super::window::Windows;
 use crate::format::Interpretation;
+use crate::memory;
 
 /// Occurrences of a step that are counted, so that costs stay in their range. Runs are no longer, and records hardly.
 const MOST_ITEMS: u32 = super::leaf::LONGEST_RUN;
@@ -33,7 +34,7 @@ pub(super) fn path(sequence: &Sequence, scratch: &mut Scratch) -> Path {
     }
     let summary = sequence.summary();
     let mut begins = std::mem::take(&mut scratch.begins);
-    begins.reserve(sequence.steps.len().saturating_sub(begins.len()));
+    memory::room(&mut begins, sequence.steps.len());
     let windows = Windows::new(summary.extremes, begins);
     let widths = widths(sequence.start, summary.needs, &windows);
     let families = families(sequence);
@@ -108,7 +109,8 @@ impl<'s, L: Lanes<N>, const N: usize, const F: usize> Search<'s, L, N, F> {
         let all = kinds * N * steps.len();
         if from.len() < all {
             // Nothing in it is asked for, so nothing need be copied.
-            *from = vec![0; all];
+            memory::room(from, all);
+            from.resize(all, 0);
         }
         let (from, _) = from.as_chunks_mut::<N>();
         let mut costs = Costs::<L, N, F>::start(self.modes.start());

@@ -16,15 +16,21 @@ pub(super) struct Scratch {
     pub(super) begins: Vec<Begin>,
 }
 
-/// The smallest room that so many steps fit in, so that no more rooms grow large than have to; else the largest.
+/// Steps that take little room.
+#[cfg(feature = "parallel")]
+const FEW: usize = 4096;
+
+/// The smallest room that so many steps fit in; else the largest of those that they do not. None much larger than they need: as
+/// it is not there for a leaf that does need it, another one would grow as large.
 #[cfg(feature = "parallel")]
 fn fitting(idle: &mut Vec<Scratch>, steps: usize) -> Option<Scratch> {
-    let room = |scratch: &Scratch| scratch.steps.capacity();
-    let found = (0..idle.len()).min_by_key(|&at| {
-        let room = idle.get(at).map_or(0, room);
-        if room >= steps { (false, room) } else { (true, usize::MAX - room) }
+    let most = steps.saturating_mul(16).max(FEW);
+    let rooms = idle.iter().map(|scratch| scratch.steps.capacity()).enumerate();
+    let found = rooms.filter(|(_, room)| *room <= most).min_by_key(|&(_, room)| match room >= steps {
+        true => (false, room),
+        false => (true, usize::MAX - room),
     });
-    found.map(|at| idle.swap_remove(at))
+    found.map(|(at, _)| idle.swap_remove(at))
 }
 
 /// Plans leaves.

@@ -1,0 +1,36 @@
+//! Memory that is used again for the next of what is about as large each time: chunks, columns, steps of a plan.
+
+/// Empties a vector and makes room for so many, and an eighth more where it has to grow: what comes next is often a little larger.
+/// A vector that grows by itself doubles then, and copies what nobody wants any more.
+pub(crate) fn room<T>(vec: &mut Vec<T>, length: usize) {
+    vec.clear();
+    if vec.capacity() < length {
+        // The old memory first: never both.
+        *vec = Vec::new();
+        vec.reserve_exact(length.saturating_add(length / 8));
+    }
+}
+
+/// The same as `slice`, in the vector's memory.
+pub(crate) fn copy<T: Copy>(vec: &mut Vec<T>, slice: &[T]) {
+    room(vec, slice.len());
+    vec.extend_from_slice(slice);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn growing_bit_by_bit_takes_little_more() {
+        let mut vec = Vec::new();
+        for length in (0..2000).step_by(10) {
+            copy(&mut vec, &vec![7_u8; length]);
+            assert!(vec.len() == length && vec.iter().all(|&byte| byte == 7));
+            assert!(vec.capacity() <= length.max(1000) * 5 / 4, "{length}: {}", vec.capacity());
+        }
+        let before = vec.capacity();
+        copy(&mut vec, &[1]);
+        assert_eq!((&vec[..], vec.capacity()), (&[1][..], before));
+    }
+}
