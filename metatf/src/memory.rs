@@ -11,7 +11,8 @@ pub(crate) fn room<T>(vec: &mut Vec<T>, length: usize) {
     }
 }
 
-/// The same as `slice`, in the vector's memory.
+/// A copy of `slice`, in the vector's memory.
+#[cfg(any(test, feature = "parallel"))]
 pub(crate) fn copy<T: Copy>(vec: &mut Vec<T>, slice: &[T]) {
     room(vec, slice.len());
     vec.extend_from_slice(slice);

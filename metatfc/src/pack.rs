@@ -10,9 +10,9 @@ Profiles (what --codec, --filter, --chunk and others say comes first):
   fast      for a trace that is read at once: LZ4 where it saves a tenth, else
             nothing; no filter; chunks of 256K; plan naive
   default   zstd:3, or LZ4 or nothing where that is no 2 per cent longer; the
-            filter that makes chunks shorter; chunks of 4M; plan optimal
+            filter that makes chunks shorter; chunks of 4M; plan optimal or naive
   archive   the smaller of zstd:19 and zlib:9; the filter that makes chunks
-            shorter; chunks of 16M; plan optimal
+            shorter; chunks of 16M; plan optimal or naive
 Codec and filter are found for each section: all are tried on its first chunk,
 and on one in 16 behind it. `metatfc stat` shows what was taken.";
 

@@ -33,6 +33,11 @@ Plans (the named ones are those of the paper's section 3.3):
   optimal           for each field the cheapest way through widths 0 to 8, none,
                     delta, stride, default and baseOffset
 
+The fewest bytes are not always the fewest compressed bytes, as metadata between
+records disturbs a compressor. So where no plan is said, and content is not
+stored as it is, naive is tried beside optimal, on the first block and on one in
+16 behind it, and the shorter is taken.
+
 A run is encoded where it saves more than its metadata records take. A field
 that is a section offset or a section stride stays one; constants, the tag and
 byte arrays have no encoding to plan.
@@ -175,6 +180,7 @@ fn plan_options(args: &Args, schema: &Schema) -> Options {
     let large = if schema.format.models.is_empty() { 0 } else { Profile::Archive.options().block };
     Options {
         plan: args.plan.unwrap_or(profile.plan),
+        others: if args.plan.is_some() { Vec::new() } else { profile.others },
         fields: args.fields.clone(),
         block: args.block.unwrap_or(profile.block.max(large)),
         groups: args.group.map_or(profile.groups, Groups::Bytes),

@@ -12,21 +12,27 @@ use metatf::recode::{Failure, Options, Plan, recode};
 /// # Errors
 /// What is wrong with the trace.
 pub fn recoded(schema: &Schema, trace: &[u8], plan: Plan, block: usize) -> Result<Vec<u8>, Failure> {
-    recoded_by(1, schema, trace, Options { plan, block, ..Options::default() })
+    recoded_by(1, schema, trace, Codec::Stored, Options { plan, block, ..Options::default() })
 }
 
 /// A trace recoded by so many threads; in the container the trace has.
 ///
 /// # Errors
 /// What is wrong with the trace.
-pub fn recoded_by(threads: usize, schema: &Schema, trace: &[u8], options: Options) -> Result<Vec<u8>, Failure> {
+pub fn recoded_by(
+    threads: usize,
+    schema: &Schema,
+    trace: &[u8],
+    codec: Codec,
+    options: Options,
+) -> Result<Vec<u8>, Failure> {
     let container = Reader::from_slice(trace).map_err(Failure::Read)?;
     let header = container.header();
     let write = WriteOptions {
         version: header.version,
         class: header.class,
         order: header.order,
-        codec: Codec::Stored,
+        codec,
         threads,
         ..WriteOptions::default()
     };
@@ -34,7 +40,16 @@ pub fn recoded_by(threads: usize, schema: &Schema, trace: &[u8], options: Option
     recode(&mut trace, Vec::new(), &write, options, || ()).map(|(out, _)| out)
 }
 
-/// Recodes a trace by every plan.
+/// Ways to recode in blocks of so many records: each plan, and the one that compresses best.
+#[must_use]
+pub fn ways(block: usize) -> Vec<(Codec, Options)> {
+    let options = |plan| Options { plan, block, ..Options::default() };
+    let tried = Options { others: vec![Plan::Naive, Plan::Best], ..options(Plan::Optimal) };
+    let plans = Plan::ALL.map(|plan| (Codec::Stored, options(plan)));
+    plans.into_iter().chain([(Codec::Zstd(1), tried)]).collect()
+}
+
+/// Recodes a trace by every plan, and by the one that compresses best.
 ///
 /// # Panics
 /// Something was lost, recoding again gives other bytes, or a trace that is not whole was recoded.
@@ -42,9 +57,10 @@ pub fn check(schema: &Schema, trace: &[u8], block: usize, about: &str) {
     let (seen, whole) = runtime::read(schema, trace);
     let wanted = kept(schema, seen);
     let lines = runtime::json(schema, trace, JsonOptions::default());
-    for plan in Plan::ALL {
-        let about = format!("{plan}, blocks of {block}\n{about}");
-        let once = match recoded(schema, trace, plan, block) {
+    for (codec, options) in ways(block) {
+        let about = format!("{codec:?}, {options:?}\n{about}");
+        let recoded = |trace| recoded_by(1, schema, trace, codec, options.clone());
+        let once = match recoded(trace) {
             Ok(once) => once,
             Err(Failure::Read(_)) if whole.is_err() => continue,
             Err(Failure::Write(error)) if is_limit(error.kind) => continue,
@@ -55,7 +71,7 @@ pub fn check(schema: &Schema, trace: &[u8], block: usize, about: &str) {
         same(&wanted, &kept(schema, seen), &about);
         assert_eq!(result, Ok(()), "{about}");
         assert_eq!(runtime::json(schema, &once, JsonOptions::default()), lines, "{about}");
-        let twice = recoded(schema, &once, plan, block).unwrap_or_else(|e| panic!("{e}\n{about}"));
+        let twice = recoded(&once).unwrap_or_else(|e| panic!("{e}\n{about}"));
         assert!(once == twice, "recoding twice gives other bytes: {about}");
     }
 }

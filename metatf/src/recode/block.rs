@@ -10,8 +10,8 @@ use crate::row::Row;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Values and eighths of bytes that a block holds at most, whatever its records.
-const BLOCK_SIZE: usize = 4 << 20;
+/// Values and eighths of bytes that a block holds at most, whatever its records: a million of six values.
+const BLOCK_SIZE: usize = 6 << 20;
 
 /// A block.
 pub(super) struct Block {

@@ -2,8 +2,10 @@
 
 use super::block::Block;
 use super::leaves::Due;
+use super::plan_trial::PlanTrial;
 use super::planners::Planners;
 use super::rehearsal::Rehearsal;
+use super::section_plans::SectionPlans;
 use super::{Groups, Options, Plan};
 use crate::container::{Codec, Filter, Sink, WriteOptions};
 use crate::dynamic::{Line, Schema, Tape, Writer};
@@ -25,7 +27,7 @@ pub struct Report {
 pub(super) struct BlockWriter<S: Sink> {
     writer: Writer<S>,
     format: Arc<Format>,
-    plan: Plan,
+    trial: PlanTrial,
     groups: Groups,
     /// A block starts from the DTD's state: not in version 0, which cannot say so.
     resets: bool,
@@ -41,7 +43,7 @@ impl<S: Sink> BlockWriter<S> {
         Ok(Self {
             writer: Writer::new(sink, schema, write)?,
             format: Arc::clone(&schema.format),
-            plan: options.plan,
+            trial: PlanTrial::new(schema, write, options),
             groups: options.groups,
             resets: write.version != 0,
             narrow: options.plan == Plan::Optimal && is_stored(write),
@@ -119,19 +121,45 @@ impl<S: Sink> BlockWriter<S> {
             let rehearsal = Rehearsal::new(&self.format, writer);
             rehearsal.run(writer, (&mut block.sections, &block.order), (self.resets, self.narrow))?;
         }
-        let mut plans = Vec::new();
-        let header = 2 * u32::from(self.format.tag_width) + 2;
-        for plan in &mut block.sections {
-            plans.push(if plan.columns.order.is_empty() {
-                Vec::new()
-            } else {
-                plan.plan(header, self.plan, &mut self.planners)
-            });
-            plan.reset = self.resets;
-        }
-        self.write(block, &plans)?;
+        let dues = match self.trial.next() {
+            Some(plan) => self.plan(block, plan),
+            None => self.plan_by_trial(block),
+        };
+        let written = put(&mut self.writer, &self.format, block, &dues, self.resets)?;
+        self.report.records += written.records;
+        self.report.metadata += written.metadata;
+        self.group_bytes += block.sections.iter().map(|s| s.columns.size).sum::<usize>();
         block.clear(self.resets);
         Ok(())
+    }
+
+    /// The changes that a plan makes in a block, by section.
+    fn plan(&mut self, block: &mut Block, plan: Plan) -> Vec<Vec<Due>> {
+        let header = 2 * u32::from(self.format.tag_width) + 2;
+        let of = |section: &mut SectionPlans| match section.columns.order.is_empty() {
+            true => Vec::new(),
+            false => section.plan(header, plan, &mut self.planners),
+        };
+        block.sections.iter_mut().map(of).collect()
+    }
+
+    /// Those of the plan by which the block is shortest in the file, the first where none can be told from others. The block begins
+    /// as the DTD says.
+    fn plan_by_trial(&mut self, block: &mut Block) -> Vec<Vec<Due>> {
+        let mut best: Option<(u64, Plan, Vec<Vec<Due>>)> = None;
+        for plan in self.trial.plans() {
+            block.sections.iter_mut().for_each(SectionPlans::begin_again);
+            let dues = self.plan(block, plan);
+            // What encoding takes comes in the place of what planning took.
+            self.planners.give_up();
+            let length = self.trial.length(block, &dues).unwrap_or(u64::MAX);
+            if best.as_ref().is_none_or(|best| length < best.0) {
+                best = Some((length, plan, dues));
+            }
+        }
+        let Some((_, plan, dues)) = best else { return Vec::new() };
+        self.trial.settle(plan);
+        dues
     }
 
     /// Whether the plan looks at the codes of models; or they may find no room for what they leave to stream sections, which
@@ -142,60 +170,69 @@ impl<S: Sink> BlockWriter<S> {
         let models = &self.format.models;
         !models.is_empty() && (needed || models.iter().any(|model| takers(model.section) > 1))
     }
+}
 
-    fn write(&mut self, block: &mut Block, plans: &[Vec<Due>]) -> Result<()> {
-        let Block { sections, order, .. } = block;
-        let mut players: Vec<_> = sections.iter().zip(plans).map(|(s, dues)| s.players(&self.format, dues)).collect();
-        let mut at = vec![(0_usize, 0_usize); sections.len()];
-        // A section with models may begin anew, as its DTD says, wherever they are too large.
-        let narrows = self.format.models.is_empty();
-        for &(section, count) in order.iter() {
-            let (Some(plan), Some(players), Some(at), Some(dues), Some(s)) = (
-                sections.get_mut(section),
-                players.get_mut(section),
-                at.get_mut(section),
-                plans.get(section),
-                self.format.sections.get(section),
-            ) else {
+/// Encodes a block's records, with the changes of each section (by `plans`) before them; `resets`: each section begins anew.
+/// Gives what was written.
+pub(super) fn put<S: Sink>(
+    writer: &mut Writer<S>,
+    format: &Format,
+    block: &mut Block,
+    plans: &[Vec<Due>],
+    resets: bool,
+) -> Result<Report> {
+    let Block { sections, order, .. } = block;
+    sections.iter_mut().for_each(|section| section.reset = resets);
+    let mut report = Report::default();
+    let mut players: Vec<_> = sections.iter().zip(plans).map(|(s, dues)| s.players(format, dues)).collect();
+    let mut at = vec![(0_usize, 0_usize); sections.len()];
+    // A section with models may begin anew, as its DTD says, wherever they are too large.
+    let narrows = format.models.is_empty();
+    for &(section, count) in order.iter() {
+        let (Some(plan), Some(players), Some(at), Some(dues), Some(s)) = (
+            sections.get_mut(section),
+            players.get_mut(section),
+            at.get_mut(section),
+            plans.get(section),
+            format.sections.get(section),
+        ) else {
+            continue;
+        };
+        let inner = writer.inner();
+        if std::mem::take(&mut plan.reset) {
+            inner.reset(section)?;
+        }
+        for _ in 0..count {
+            while let Some(due) = dues.get(at.1).filter(|d| d.row as usize == at.0) {
+                let record = s.records.get(due.kind).and_then(|&r| format.records.get(usize::from(r)));
+                let leaf = u8::try_from(due.leaf).unwrap_or(u8::MAX);
+                inner.metadata(section, &Metadata::new(record.map_or(0, |r| r.tag), leaf, due.change))?;
+                report.metadata += 1;
+                at.1 += 1;
+            }
+            let kind = plan.columns.order.get(at.0).map_or(0, |&k| usize::from(k));
+            at.0 += 1;
+            let (Some(player), Some(records), Some(&record)) =
+                (players.get_mut(kind), plan.columns.kinds.get(kind), s.records.get(kind))
+            else {
                 continue;
             };
-            let inner = self.writer.inner();
-            if std::mem::take(&mut plan.reset) {
-                inner.reset(section)?;
+            inner.record(section, record, |row| player.play(records, row))?;
+            if player.advance(records)
+                && narrows
+                && let Some(r) = format.records.get(usize::from(record))
+                && let Some(state) = inner.state(section, record)
+            {
+                player.narrow(records, r, state);
             }
-            for _ in 0..count {
-                while let Some(due) = dues.get(at.1).filter(|d| d.row as usize == at.0) {
-                    let record = s.records.get(due.kind).and_then(|&r| self.format.records.get(usize::from(r)));
-                    let leaf = u8::try_from(due.leaf).unwrap_or(u8::MAX);
-                    inner.metadata(section, &Metadata::new(record.map_or(0, |r| r.tag), leaf, due.change))?;
-                    self.report.metadata += 1;
-                    at.1 += 1;
-                }
-                let kind = plan.columns.order.get(at.0).map_or(0, |&k| usize::from(k));
-                at.0 += 1;
-                let (Some(player), Some(records), Some(&record)) =
-                    (players.get_mut(kind), plan.columns.kinds.get(kind), s.records.get(kind))
-                else {
-                    continue;
-                };
-                inner.record(section, record, |row| player.play(records, row))?;
-                if player.advance(records)
-                    && narrows
-                    && let Some(r) = self.format.records.get(usize::from(record))
-                    && let Some(state) = inner.state(section, record)
-                {
-                    player.narrow(records, r, state);
-                }
-                self.report.records += u64::from(record != crate::format::COMMENT);
-            }
+            report.records += u64::from(record != crate::format::COMMENT);
         }
-        self.group_bytes += sections.iter().map(|s| s.columns.size).sum::<usize>();
-        Ok(())
     }
+    Ok(report)
 }
 
 /// Whether chunks of records stay as they are encoded.
-fn is_stored(write: &WriteOptions) -> bool {
+pub(super) fn is_stored(write: &WriteOptions) -> bool {
     let filtered = !matches!(write.filter, Filter::None | Filter::Auto);
     write.version == 0 || (write.codec == Codec::Stored && write.trial.is_none() && !filtered)
 }

@@ -45,11 +45,11 @@ pub(super) struct LeafToPlan<'b> {
 }
 
 impl LeafToPlan<'_> {
-    /// About how many steps it has: of one value all through there are few.
+    /// About how many steps it has: of one value all through there are few, and none where nothing is to be planned.
     pub(super) fn steps(&self) -> usize {
         match self.column.values() {
-            Values::Same(..) => 0,
-            Values::Each(values) => values.len(),
+            Values::Each(values) if self.plan.codes.is_some() || !self.plan.stays() => values.len(),
+            _ => 0,
         }
     }
 

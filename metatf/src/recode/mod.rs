@@ -23,6 +23,7 @@
 //! | `pinned` | leaves that keep their interpretation |
 //! | `rehearsal`, `codes` | what models will make of a block, and the widths of their codes |
 //! | `planners` | the threads that plan leaves |
+//! | `plan_trial` | which plan compresses best |
 //! | `block` | the records of a block, and what its leaves keep |
 //! | `block_writer` | how a block is planned and written |
 //! | `writer` | a writer that plans |
@@ -46,6 +47,7 @@ mod named;
 mod names;
 mod optimal;
 mod pinned;
+mod plan_trial;
 mod planners;
 mod player;
 mod profile;
@@ -80,6 +82,9 @@ pub enum Groups {
 pub struct Options {
     /// The plan.
     pub plan: Plan,
+    /// Plans that are tried beside it where chunks are compressed (version 1): a block takes the one by which it is shortest in the
+    /// file. All are tried on the first block, and on one in 16 behind it.
+    pub others: Vec<Plan>,
     /// The fields it is for: by field name, by path in the record, or by record and path (`alloc.size`). None: every
     /// field it can be applied to. Other fields are naive.
     pub fields: Vec<String>,
@@ -91,7 +96,13 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { plan: Plan::default(), fields: Vec::new(), block: 1 << 18, groups: Groups::default() }
+        Self {
+            plan: Plan::default(),
+            others: Vec::new(),
+            fields: Vec::new(),
+            block: 1 << 18,
+            groups: Groups::default(),
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Who plans the leaves of a block: the caller's thread, or several. Leaves are planned apart, so nothing depends on it.
+//! Who plans the leaves of a block: the caller's thread, or several where there is work for them. Leaves are planned apart, so nothing depends on it.
 
 use super::leaf::Step;
 use super::window::Begin;
@@ -16,7 +16,7 @@ pub(super) struct Scratch {
     pub(super) begins: Vec<Begin>,
 }
 
-/// Steps that take little room.
+/// Steps that take little room, and little time.
 #[cfg(feature = "parallel")]
 const FEW: usize = 4096;
 
@@ -56,6 +56,15 @@ impl Planners {
         }
     }
 
+    /// Gives up the room that is kept for other leaves.
+    pub(super) fn give_up(&mut self) {
+        self.scratch = Scratch::default();
+        #[cfg(feature = "parallel")]
+        if let Ok(mut idle) = self.idle.lock() {
+            idle.clear();
+        }
+    }
+
     /// What `plan` makes of each leaf, in their order; `steps`: about how many steps it has.
     #[cfg_attr(not(feature = "parallel"), allow(unused_variables, reason = "threads come with the feature"))]
     pub(super) fn each<L: Send, T: Send>(
@@ -65,7 +74,9 @@ impl Planners {
         plan: impl Fn(L, &mut Scratch) -> T + Sync + Send,
     ) -> Vec<T> {
         #[cfg(feature = "parallel")]
-        if let Some(pool) = &self.pool {
+        if let Some(pool) = &self.pool
+            && leaves.iter().filter(|leaf| steps(leaf) > FEW).nth(1).is_some()
+        {
             let idle = &self.idle;
             let plan = |leaf| {
                 let mut scratch =

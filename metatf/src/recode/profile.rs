@@ -56,7 +56,7 @@ impl Profile {
         write.trial = Some(trial);
     }
 
-    /// Plan, blocks and groups.
+    /// Plans, blocks and groups.
     #[must_use]
     pub fn options(self) -> Options {
         let (block, groups) = match self {
@@ -64,7 +64,8 @@ impl Profile {
             Self::Default => (1 << 18, Groups::Keep),
             Self::Archive => (1 << 20, Groups::Keep),
         };
-        Options { plan: self.plan(), block, groups, ..Options::default() }
+        let others = if self.plan() == Plan::Naive { Vec::new() } else { vec![Plan::Naive] };
+        Options { plan: self.plan(), others, block, groups, ..Options::default() }
     }
 }
 

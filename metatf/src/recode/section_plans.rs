@@ -76,16 +76,23 @@ impl SectionPlans {
         players
     }
 
+    /// The block is planned anew, from the DTD's state.
+    pub(super) fn begin_again(&mut self) {
+        for leaf in self.leaves.iter_mut().flatten() {
+            leaf.start = leaf.declared;
+        }
+    }
+
     pub(super) fn next_block(&mut self, format: &Format, resets: bool) {
         if resets {
             self.columns.reset(format);
         } else {
             self.columns.clear();
         }
+        if resets {
+            self.begin_again();
+        }
         for leaf in self.leaves.iter_mut().flatten() {
-            if resets {
-                leaf.start = leaf.declared;
-            }
             leaf.begin(leaf.pin);
         }
     }
