@@ -193,7 +193,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
     }
 
     /// Goes on with a row of its own, so that this one, whose address nobody else takes, is kept in registers.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn apart<T>(&mut self, go_on: impl FnOnce(&mut ContentRow<'_, 'd>) -> T) -> T {
         let mut row = ContentRow {
             format: self.format,
@@ -311,7 +311,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
         self.stop(error)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn take(&mut self, leaf: u8, length: u64) -> Result<&'d [u8], Stopped> {
         let rest = self.data.get(self.position..).unwrap_or_default();
         match usize::try_from(length).ok().and_then(|n| rest.get(..n)) {
@@ -334,7 +334,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
     }
 
     /// The end of the record: the limit on items, now that its size is known (spec 3.3).
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn finish(&mut self) -> Result<(), Stopped> {
         let stored = (self.position - self.start) as u64;
         if self.items > stored + FREE_ITEMS {
@@ -429,7 +429,7 @@ impl<'d> Row<'d> for ContentRow<'_, 'd> {
         Stopped(())
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn number(&mut self, leaf: u8) -> Result<u64, Stopped> {
         let index = self.first + usize::from(leaf);
         let eight = self.data.get(self.position..).and_then(|rest| rest.first_chunk());
@@ -462,7 +462,7 @@ impl<'d> Row<'d> for ContentRow<'_, 'd> {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn bytes(&mut self, leaf: u8) -> Result<&'d [u8], Stopped> {
         let plan = self.state.plans.get(self.first + usize::from(leaf));
         let length = match plan.filter(|plan| plan.flags & !HISTORY == BYTES) {

@@ -16,7 +16,7 @@ use std::marker::PhantomData;
 pub(crate) const WINDOW: usize = 64;
 
 /// The window at a place.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn window(data: &[u8], at: usize) -> Option<&[u8; WINDOW]> {
     data.get(at..).and_then(|rest| rest.first_chunk())
 }
@@ -37,7 +37,7 @@ pub(crate) struct ExpectedRow<'r, S> {
 
 impl<'r, S: Known> ExpectedRow<'r, S> {
     /// A record that begins at a position.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn new(data: &'r [u8], position: usize) -> Self {
         let mut row = Self { data, at: position, window: None, offset: 0, previous: 0, shape: PhantomData };
         row.move_to(position);
@@ -45,7 +45,7 @@ impl<'r, S: Known> ExpectedRow<'r, S> {
         row
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn move_to(&mut self, at: usize) {
         (self.at, self.offset) = (at, 0);
         self.window = window(self.data, at);
@@ -53,7 +53,7 @@ impl<'r, S: Known> ExpectedRow<'r, S> {
 }
 
 impl<S: Known> Placed for ExpectedRow<'_, S> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn position(&self) -> usize {
         self.at + self.offset
     }
@@ -62,7 +62,7 @@ impl<S: Known> Placed for ExpectedRow<'_, S> {
 impl<'r, S: Known> Row<'r> for ExpectedRow<'r, S> {
     says_nothing!(u64 => usize);
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn number(&mut self, leaf: u8) -> Result<u64, Stopped> {
         if let Floor::Fixed(value) = S::FLOORS[usize::from(leaf)] {
             self.previous = value;
@@ -79,7 +79,7 @@ impl<'r, S: Known> Row<'r> for ExpectedRow<'r, S> {
         Ok(self.previous)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn bytes(&mut self, leaf: u8) -> Result<&'r [u8], Stopped> {
         let length = S::FLOORS[usize::from(leaf)].length(self.previous);
         // A branch that is foreseen, not an addition that is waited for: most often there is nothing.

@@ -24,7 +24,7 @@ pub(crate) struct ForetoldRow<'p, 'r, S, const PLANS: usize, const CHANGED: bool
 }
 
 impl<S: Known, const PLANS: usize, const CHANGED: bool> ForetoldRow<'_, '_, S, PLANS, CHANGED> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn apart(&mut self, leaf: u8) -> Result<u64, Stopped> {
         let (value, at) = self.run.number((S::RECORD, S::FIRST), self.at, leaf)?;
         self.at = at;
@@ -41,7 +41,7 @@ impl<'r, S: Known, const PLANS: usize, const CHANGED: bool> Row<'r> for Foretold
         self.run.stop(error)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn number(&mut self, leaf: u8) -> Result<u64, Stopped> {
         let floor = S::FLOORS[usize::from(leaf)];
         if let Floor::Fixed(value) = floor
@@ -93,7 +93,7 @@ impl<'r, S: Known, const PLANS: usize, const CHANGED: bool> Row<'r> for Foretold
         Ok(value)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn bytes(&mut self, leaf: u8) -> Result<&'r [u8], Stopped> {
         let length = S::FLOORS[usize::from(leaf)].length(self.previous);
         let (bytes, at) = match taken(self.run.data, self.at, length) {

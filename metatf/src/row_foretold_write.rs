@@ -35,7 +35,7 @@ pub(crate) struct ForetoldWriter<'o, S, const PLANS: usize, const GRADE: u8> {
 
 impl<'o, S: Known, const PLANS: usize, const GRADE: u8> ForetoldWriter<'o, S, PLANS, GRADE> {
     /// A record that begins `at` a place in `out`, with what was left out of it the first time.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn new(
         (out, at): (&'o mut [u8], usize),
         state: &'o mut State,
@@ -50,7 +50,7 @@ impl<'o, S: Known, const PLANS: usize, const GRADE: u8> ForetoldWriter<'o, S, PL
 impl<S: Known, const PLANS: usize, const GRADE: u8> Put for ForetoldWriter<'_, S, PLANS, GRADE> {
     says_nothing!(usize => ());
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn number(&mut self, leaf: u8, value: u64) -> Result<(), Stopped> {
         let floor = S::FLOORS[usize::from(leaf)];
         if GRADE != CHANGED && matches!(floor, Floor::Fixed(_)) {
@@ -101,7 +101,7 @@ impl<S: Known, const PLANS: usize, const GRADE: u8> Put for ForetoldWriter<'_, S
         Ok(())
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn bytes(&mut self, _: u8, bytes: &[u8]) -> Result<(), Stopped> {
         self.at += bytes.len();
         Ok(())

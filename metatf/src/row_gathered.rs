@@ -20,7 +20,7 @@ pub(crate) struct GatheredRow<'p, 's, 'r, S, const PLANS: usize> {
 }
 
 impl<'p, 's, 'r, S: Known, const PLANS: usize> GatheredRow<'p, 's, 'r, S, PLANS> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn new(data: &'r [u8], at: usize, plans: &'p [Plan; PLANS], streams: &'s mut Streams) -> Self {
         Self { row: ShapedRow::new(data, at, plans), plans, streams }
     }
@@ -36,7 +36,7 @@ impl<'p, 's, 'r, S: Known, const PLANS: usize> GatheredRow<'p, 's, 'r, S, PLANS>
 }
 
 impl<S: Known, const PLANS: usize> Placed for GatheredRow<'_, '_, '_, S, PLANS> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn position(&self) -> usize {
         self.row.position()
     }
@@ -45,7 +45,7 @@ impl<S: Known, const PLANS: usize> Placed for GatheredRow<'_, '_, '_, S, PLANS> 
 impl<'r, S: Known, const PLANS: usize> Row<'r> for GatheredRow<'_, '_, 'r, S, PLANS> {
     says_nothing!(u64 => usize);
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn number(&mut self, leaf: u8) -> Result<u64, Stopped> {
         if let Some(plan) = self.plans.get(S::FIRST + usize::from(leaf))
             && !matches!(S::FLOORS[usize::from(leaf)], Floor::Fixed(_))
@@ -59,7 +59,7 @@ impl<'r, S: Known, const PLANS: usize> Row<'r> for GatheredRow<'_, '_, 'r, S, PL
         self.row.number(leaf).map_err(|_| self.give_back(leaf))
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn bytes(&mut self, leaf: u8) -> Result<&'r [u8], Stopped> {
         self.row.bytes(leaf).map_err(|_| self.give_back(leaf))
     }

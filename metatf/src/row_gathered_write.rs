@@ -25,7 +25,7 @@ pub(crate) struct GatheredWriter<'o, S, const PLANS: usize> {
 
 impl<'o, S: Known, const PLANS: usize> GatheredWriter<'o, S, PLANS> {
     /// The next record of a room; none where that is full.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn new(
         room: &'o mut Room<'_>,
         plans: &'o [Plan; PLANS],
@@ -35,7 +35,7 @@ impl<'o, S: Known, const PLANS: usize> GatheredWriter<'o, S, PLANS> {
     }
 
     /// What to keep of the record; none where it does not fit.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn written(&self) -> Option<Written> {
         self.row.written().filter(|_| !self.refused)
     }
@@ -44,7 +44,7 @@ impl<'o, S: Known, const PLANS: usize> GatheredWriter<'o, S, PLANS> {
 impl<S: Known, const PLANS: usize> Put for GatheredWriter<'_, S, PLANS> {
     says_nothing!(usize => ());
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn number(&mut self, leaf: u8, value: u64) -> Result<(), Stopped> {
         match self.plans.get(S::FIRST + usize::from(leaf)) {
             Some(plan) if !matches!(S::FLOORS[usize::from(leaf)], Floor::Fixed(_)) && plan.flags & STRIDED != 0 => {
@@ -56,7 +56,7 @@ impl<S: Known, const PLANS: usize> Put for GatheredWriter<'_, S, PLANS> {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn bytes(&mut self, leaf: u8, bytes: &[u8]) -> Result<(), Stopped> {
         self.row.bytes(leaf, bytes)
     }

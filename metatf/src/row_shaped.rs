@@ -21,19 +21,19 @@ pub(crate) struct ShapedRow<'p, 'r, S, const PLANS: usize, const WITH_BASE: bool
 }
 
 impl<'p, 'r, S: Known, const PLANS: usize, const WITH_BASE: bool> ShapedRow<'p, 'r, S, PLANS, WITH_BASE> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn new(data: &'r [u8], at: usize, plans: &'p [Plan; PLANS]) -> Self {
         Self { data, at, plans, previous: 0, shape: PhantomData }
     }
 
     /// Takes a number that is not stored here.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn previous(&mut self, value: u64) -> u64 {
         self.previous = value;
         value
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn take(&mut self, length: u64) -> Result<&'r [u8], Stopped> {
         // A branch that is foreseen, not an addition that is waited for: most often there is nothing.
         if length == 0 {
@@ -46,7 +46,7 @@ impl<'p, 'r, S: Known, const PLANS: usize, const WITH_BASE: bool> ShapedRow<'p, 
 }
 
 /// The eight bytes at a place.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn eight(data: &[u8], at: usize) -> Option<[u8; 8]> {
     // One comparison, as the right side does not change in the loop.
     if at >= data.len().saturating_sub(7) {
@@ -57,7 +57,7 @@ pub(crate) fn eight(data: &[u8], at: usize) -> Option<[u8; 8]> {
 }
 
 /// So many bytes from a place on.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn taken(data: &[u8], at: usize, length: u64) -> Option<&[u8]> {
     let rest = data.get(at..).unwrap_or_default();
     usize::try_from(length).ok().and_then(|length| rest.get(..length))
@@ -83,7 +83,7 @@ macro_rules! says_nothing {
 pub(crate) use says_nothing;
 
 impl<S: Known, const PLANS: usize, const WITH_BASE: bool> Placed for ShapedRow<'_, '_, S, PLANS, WITH_BASE> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn position(&self) -> usize {
         self.at
     }
@@ -92,7 +92,7 @@ impl<S: Known, const PLANS: usize, const WITH_BASE: bool> Placed for ShapedRow<'
 impl<'r, S: Known, const PLANS: usize, const WITH_BASE: bool> Row<'r> for ShapedRow<'_, 'r, S, PLANS, WITH_BASE> {
     says_nothing!(u64 => usize);
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn number(&mut self, leaf: u8) -> Result<u64, Stopped> {
         if let Floor::Fixed(value) = S::FLOORS[usize::from(leaf)] {
             self.previous = value;
@@ -108,7 +108,7 @@ impl<'r, S: Known, const PLANS: usize, const WITH_BASE: bool> Row<'r> for Shaped
         Ok(self.previous)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn bytes(&mut self, leaf: u8) -> Result<&'r [u8], Stopped> {
         self.take(S::FLOORS[usize::from(leaf)].length(self.previous))
     }

@@ -14,7 +14,7 @@ use std::marker::PhantomData;
 const EXPECTED: u8 = u8::MAX;
 
 /// Encodes a record of grade `GRADE` and keeps it in its room. None where it does not fit; then nothing has happened.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn put<S: Known, T: WriteFields, const PLANS: usize, const GRADE: u8>(
     room: &mut Room<'_>,
     plans: &[Plan; PLANS],
@@ -28,7 +28,7 @@ pub(crate) fn put<S: Known, T: WriteFields, const PLANS: usize, const GRADE: u8>
 }
 
 /// As [`put`], for a record that is stored as is expected.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn put_expected<S: Known, T: WriteFields>(room: &mut Room<'_>, fields: &T) -> Option<()> {
     put::<S, T, 256, EXPECTED>(room, &const { S::EXPECTED }, fields)
 }
@@ -59,7 +59,7 @@ pub(crate) struct ShapedWriter<'o, S, const PLANS: usize, const GRADE: u8> {
 
 impl<'o, S: Known, const PLANS: usize, const GRADE: u8> ShapedWriter<'o, S, PLANS, GRADE> {
     /// The next record of a room; none where that is full.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn new(room: &'o mut Room<'_>, plans: &'o [Plan; PLANS]) -> Option<Self> {
         let mut pen = room.pen()?;
         pen.constant_width(S::TAG.into(), const { if S::TAG_WIDTH < 8 { S::TAG_WIDTH } else { 8 } });
@@ -67,25 +67,25 @@ impl<'o, S: Known, const PLANS: usize, const GRADE: u8> ShapedWriter<'o, S, PLAN
     }
 
     /// What to keep of the record; none where it does not fit.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn written(&self) -> Option<Written> {
         (self.misfit == 0).then(|| self.pen.written())
     }
 
     /// Passes a number that is stored elsewhere.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn pass(&mut self, value: u64) {
         self.previous = value;
     }
 
     /// What is missing.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn left(&self) -> Left {
         self.missing
     }
 
     /// Stores the low bytes of a number.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn store(&mut self, raw: u64, plan: &Plan) {
         let width = plan.width.into();
         let stored = if GRADE == EXPECTED { self.pen.constant_width(raw, width) } else { self.pen.number(raw, width) };
@@ -98,7 +98,7 @@ impl<'o, S: Known, const PLANS: usize, const GRADE: u8> ShapedWriter<'o, S, PLAN
 impl<S: Known, const PLANS: usize, const GRADE: u8> Put for ShapedWriter<'_, S, PLANS, GRADE> {
     says_nothing!(usize => ());
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn number(&mut self, leaf: u8, value: u64) -> Result<(), Stopped> {
         self.previous = value;
         let floor = S::FLOORS[usize::from(leaf)];
@@ -132,7 +132,7 @@ impl<S: Known, const PLANS: usize, const GRADE: u8> Put for ShapedWriter<'_, S, 
         Ok(())
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn bytes(&mut self, leaf: u8, bytes: &[u8]) -> Result<(), Stopped> {
         let length = S::FLOORS[usize::from(leaf)].length(self.previous);
         self.misfit |= length ^ bytes.len() as u64;

@@ -96,7 +96,7 @@ pub(crate) fn bytes_for(raw: u64, signed: bool) -> u8 {
 
 impl<'t> RowWriter<'t> {
     /// A record that is tried anew: one of the format, given with the index of its first plan, that begins in the bytes at a place.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn begin(
         format: &'t Format,
         (record, first): (&'t Record, usize),
@@ -113,7 +113,7 @@ impl<'t> RowWriter<'t> {
 
 impl RowWriter<'_> {
     /// Goes on with a row of its own, so that this one, whose address nobody else takes, is kept in registers.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn apart<T>(&mut self, go_on: impl FnOnce(&mut RowWriter<'_>) -> T) -> T {
         let mut row = RowWriter {
             format: self.format,
@@ -159,14 +159,14 @@ impl RowWriter<'_> {
     }
 
     /// The tag, which comes first.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn tag(&mut self, tag: u32, width: u8) {
         let plan = Plan { width, ..Plan::default() };
         self.store(bytes_of(tag.into(), &plan, self.order), width);
     }
 
     /// Stores the first `width` bytes.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn store(&mut self, eight: [u8; 8], width: u8) {
         if let Some(room) = self.out.room(self.at, eight.len()) {
             room.copy_from_slice(&eight);
@@ -213,7 +213,7 @@ impl RowWriter<'_> {
     }
 
     /// The end of the record: the limit on items (spec 3.3).
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn finish(&mut self) -> Result<()> {
         if self.items > (self.at - self.start) as u64 + FREE_ITEMS {
             return self.apart(|row| Err(row.fail(None, ErrorKind::TooManyItems(row.items))));
@@ -242,7 +242,7 @@ impl Put for RowWriter<'_> {
         error
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn number(&mut self, leaf: u8, value: u64) -> Result<()> {
         let plan = self.state.plans.get(self.first + usize::from(leaf));
         let room = self.out.from(self.at).and_then(|room| room.first_chunk_mut());
@@ -275,7 +275,7 @@ impl Put for RowWriter<'_> {
         self.apart(|row| row.number_apart(leaf, value))
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn bytes(&mut self, leaf: u8, bytes: &[u8]) -> Result<()> {
         let plan = self.state.plans.get(self.first + usize::from(leaf));
         let length = match plan.filter(|plan| plan.flags & !HISTORY == BYTES) {

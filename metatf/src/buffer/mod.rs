@@ -74,7 +74,7 @@ impl Buffer {
     }
 
     /// Before this a record may begin as far as memory goes.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn end_of_room(&self) -> usize {
         self.bytes.capacity().saturating_sub(ROOM)
     }
@@ -86,13 +86,13 @@ impl Buffer {
     }
 
     /// Room for records behind the bytes in use, if the buffer is open.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn room(&mut self) -> Room<'_> {
         Room::new(self, self.until)
     }
 
     /// As much room as there is, whether the buffer is open or not.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn all_room(&mut self) -> Room<'_> {
         Room::new(self, self.end_of_room())
     }
@@ -149,13 +149,13 @@ impl<'b> Memory<'b> {
     }
 
     /// The same, for as long as it is borrowed.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn borrowed(&mut self) -> Memory<'_> {
         Memory(self.0)
     }
 
     /// What is there from `at` on.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn from(&mut self, at: usize) -> Option<&mut [u8]> {
         self.0.get_mut(at..)
     }

@@ -40,14 +40,14 @@ pub(crate) struct Room<'o> {
 
 impl<'o> Room<'o> {
     /// Behind the bytes in use of a buffer. There have to be `ROOM` bytes of memory from `until` on, or none is before it.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn new(buffer: &'o mut Buffer, until: usize) -> Self {
         let (capacity, memory) = (buffer.bytes.capacity(), buffer.bytes.as_mut_ptr());
         Self { memory, capacity, at: buffer.used, until, used: &mut buffer.used }
     }
 
     /// Writes the next record; none where it may have no room.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn pen(&mut self) -> Option<Pen<'_>> {
         if self.at >= self.until {
             return None;
@@ -56,19 +56,19 @@ impl<'o> Room<'o> {
     }
 
     /// Where the next record begins.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn at(&self) -> usize {
         self.at
     }
 
     /// Keeps what the pen has written up to there.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn keep(&mut self, written: Written) {
         self.at = written.0;
     }
 
     /// What was kept is in use.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn close(&mut self) {
         *self.used = self.at;
     }
@@ -91,7 +91,7 @@ pub(crate) struct Pen<'r> {
 
 impl Pen<'_> {
     /// Writes the low `width` bytes of a number: 0 to 8, as in a plan. False where there is no room.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn number(&mut self, raw: u64, width: usize) -> bool {
         if self.left == 0 {
             return false;
@@ -107,7 +107,7 @@ impl Pen<'_> {
 
     /// As [`number`](Self::number), for a width known when the program is compiled: it stores no more bytes than that, as far as
     /// one instruction can, so that fewer stores reach from one line of the cache into the next.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn constant_width(&mut self, raw: u64, width: usize) -> bool {
         if !matches!(width, 1 | 2 | 4) {
             return self.number(raw, width);
@@ -131,7 +131,7 @@ impl Pen<'_> {
     }
 
     /// Writes bytes. False where they and what may follow have no room.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> bool {
         if self.capacity.saturating_sub(self.at).saturating_sub(bytes.len()) < ROOM {
             return false;
@@ -144,7 +144,7 @@ impl Pen<'_> {
     }
 
     /// Where it is.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn written(&self) -> Written {
         Written(self.at)
     }
