@@ -72,25 +72,25 @@ impl<'c, const PLANS: usize> Slots<'c, PLANS> {
         Some(())
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn has_room(&self, count: u64) -> bool {
         count < self.end
     }
 
     /// Whether records of the type at a position are taken.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn takes(&self, position: u64) -> bool {
         self.taken & position != 0
     }
 
     /// The number of the next record of the type whose first plan this is.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn next(&self, first: usize) -> usize {
         self.counts.get(first).copied().unwrap_or(0)
     }
 
     /// The value of a leaf, by its plan, of record `at` of its type.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn put(&self, plan: usize, at: usize, value: u64) {
         if let Some(Some(column)) = self.numbers.get(plan) {
             // There are never so many: what the compiler cannot know.
@@ -101,7 +101,7 @@ impl<'c, const PLANS: usize> Slots<'c, PLANS> {
     }
 
     /// The bytes of a leaf, likewise.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn put_bytes(&mut self, plan: usize, at: usize, bytes: &[u8]) {
         if let Some(Some(column)) = self.arrays.get_mut(plan)
             && !bytes.is_empty()
@@ -114,7 +114,7 @@ impl<'c, const PLANS: usize> Slots<'c, PLANS> {
     }
 
     /// The record is there, of the type at a position, whose first plan this is, and of which it is record `at`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn done(&mut self, position: usize, first: usize, at: usize, count: u64) {
         if let Some(count) = self.counts.get_mut(first) {
             *count = at + 1;

@@ -39,13 +39,13 @@ pub trait Rows<'r> {
 /// Takes part in the decoding of records: in no way, where it does not say how. It is told how many the run has read before.
 pub(super) trait Sink<'r> {
     /// Whether there is room for one more.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn has_room(&self, _count: u64) -> bool {
         true
     }
 
     /// Whether it takes an `S`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn takes<S: Known>(&self) -> bool {
         true
     }
@@ -55,7 +55,7 @@ pub(super) trait Sink<'r> {
     ///
     /// # Errors
     /// The row's.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read<S: Known, T: ReadFields<'r>, R: Source<'r>, const CHANGED: bool>(
         &mut self,
         row: &mut R,
@@ -69,7 +69,7 @@ pub(super) trait Sink<'r> {
 impl Sink<'_> for () {}
 
 impl<'r> Reads<'r> for Run<'r> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn section<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, C>(
         &mut self,
         each: impl FnMut(F::With<B>) -> ControlFlow<C>,
@@ -91,19 +91,19 @@ impl<'r> Reads<'r> for Run<'r> {
 
 impl<'r> Run<'r> {
     /// Whether all data records are stored as generated code expects it.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn are_expected(&self) -> bool {
         self.state.grades.are_expected() && self.order == Order::Little
     }
 
     /// The grade of all data records.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn grade(&self) -> u8 {
         if self.order == Order::Little { self.state.grades.of_all() } else { GENERAL }
     }
 
     /// Records of a section whose leaves are all stored as is expected.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn expected<F: SectionFamily, B: From<&'r [u8]>, C, K: Sink<'r>>(
         &mut self,
         sink: &mut K,
@@ -113,7 +113,7 @@ impl<'r> Run<'r> {
     }
 
     /// Records of a section none of which is of a worse grade than `STORED` or, with bases, `FORMULA`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn straight<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, const WITH_BASE: bool, C, K: Sink<'r>>(
         &mut self,
         sink: &mut K,
@@ -125,7 +125,7 @@ impl<'r> Run<'r> {
     }
 
     /// Records of a section none of which is of a worse grade than `GATHERED`, and none foretold.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn gathered<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, C, K: Sink<'r>>(
         &mut self,
         sink: &mut K,
@@ -137,7 +137,7 @@ impl<'r> Run<'r> {
     }
 
     /// Records of any grade.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn mixed<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, C, K: Sink<'r>>(
         &mut self,
         sink: &mut K,
@@ -148,7 +148,7 @@ impl<'r> Run<'r> {
     }
 
     /// The next record, whose grade is `FORETOLD`, `GATHERED` or `TOLD`, or else `CHANGED`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn told<S: Known, T: ReadFields<'r>, const PLANS: usize, const CHANGED: bool>(
         &mut self,
         sink: &mut impl Sink<'r>,
@@ -192,7 +192,7 @@ struct Graded {
 }
 
 impl Graded {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn new(run: &Run<'_>) -> Self {
         let grades = &run.state.grades;
         match run.order {
@@ -204,7 +204,7 @@ impl Graded {
     }
 
     /// Decodes an `S` that is not of one of the straight grades, where it is of one of the others that are decoded by shape.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read<'r, S: Known, T: ReadFields<'r>, const PLANS: usize>(
         self,
         run: &mut Run<'r>,
@@ -231,7 +231,7 @@ trait Way<'r> {
         Self: 'a;
 
     /// The tag at a position; none at the end.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn tag(data: &[u8], position: usize, width: usize) -> Option<u32> {
         tag(data, position, width, Order::Little)
     }
@@ -251,13 +251,13 @@ struct Expected;
 impl<'r> Way<'r> for Expected {
     type Row<'a, S: Known> = ExpectedRow<'r, S>;
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn tag(data: &[u8], position: usize, width: usize) -> Option<u32> {
         // The one comparison with the end: what is asked again for the fields, the compiler knows.
         tag(window(data, position)?, 0, width, Order::Little)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn row<S: Known>(&mut self, data: &'r [u8], position: usize) -> ExpectedRow<'r, S> {
         ExpectedRow::new(data, position)
     }
@@ -274,7 +274,7 @@ impl<'p, 'r, const PLANS: usize, const WITH_BASE: bool> Way<'r> for Straight<'p,
     where
         Self: 'a;
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn row<S: Known>(&mut self, data: &'r [u8], position: usize) -> ShapedRow<'p, 'r, S, PLANS, WITH_BASE> {
         ShapedRow::new(data, position + S::TAG_WIDTH, self.plans)
     }
@@ -292,7 +292,7 @@ impl<'p, 'r, const PLANS: usize> Way<'r> for Gathered<'p, '_, PLANS> {
     where
         Self: 'a;
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn row<S: Known>(&mut self, data: &'r [u8], position: usize) -> GatheredRow<'p, '_, 'r, S, PLANS> {
         GatheredRow::new(data, position + S::TAG_WIDTH, self.plans, self.streams)
     }
@@ -308,7 +308,7 @@ struct InLine<'k, 'r, W, K> {
 }
 
 /// Gives records to `each` that are all decoded in one way, from a position on; moves position and count on.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn in_line<'r, F: SectionFamily, B: From<&'r [u8]>, C, W: Way<'r>, K: Sink<'r>>(
     data: &'r [u8],
     (position, count): (&mut usize, &mut u64),
@@ -323,7 +323,7 @@ fn in_line<'r, F: SectionFamily, B: From<&'r [u8]>, C, W: Way<'r>, K: Sink<'r>>(
 }
 
 impl<'r, W: Way<'r>, K: Sink<'r>> Rows<'r> for InLine<'_, 'r, W, K> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn tag(&self, width: usize) -> Option<u32> {
         if self.sink.has_room(self.count) { W::tag(self.data, self.position, width) } else { None }
     }
@@ -349,7 +349,7 @@ struct Mixed<'a, 'r, const PLANS: usize, K> {
 }
 
 impl<'r, const PLANS: usize, K: Sink<'r>> Rows<'r> for Mixed<'_, 'r, PLANS, K> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn tag(&self, width: usize) -> Option<u32> {
         if self.sink.has_room(self.run.count) {
             tag(self.run.data, self.run.position, width, self.run.order)
@@ -387,7 +387,7 @@ pub struct One<'r> {
 
 impl<'r> One<'r> {
     /// Index of the section that it is in.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[must_use]
     pub fn section(&self) -> usize {
         self.end.section()
@@ -395,7 +395,7 @@ impl<'r> One<'r> {
 
     /// Decodes the record, of a section that has `PLANS` plans. Where it goes on with `none`, nothing has happened, or an error
     /// that has stopped the reader.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn read<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, T>(
         &mut self,
         found: impl FnOnce(F::With<B>) -> T,
@@ -413,7 +413,7 @@ struct Single<'a, 'r, const PLANS: usize> {
 }
 
 impl<'r, const PLANS: usize> Rows<'r> for Single<'_, 'r, PLANS> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn tag(&self, width: usize) -> Option<u32> {
         let run = &self.one.run;
         tag(run.data, run.position, width, run.order)

@@ -42,12 +42,12 @@ pub(crate) struct End<'t> {
 }
 
 impl End<'_> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn section(&self) -> usize {
         self.section
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn tell(&mut self, position: usize, count: u64, stopped: bool) {
         *self.position = position;
         *self.found += count;
@@ -56,7 +56,7 @@ impl End<'_> {
     }
 
     /// Nothing comes after an error.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn finish(&mut self) {
         *self.finished = true;
     }
@@ -64,7 +64,7 @@ impl End<'_> {
 
 impl RecordReader<'_> {
     /// Gives the records that come next, and the index of their section, to `read`: once more behind metadata, until it breaks.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn run<'t, T>(
         &'t mut self,
         mut read: impl FnMut(usize, &mut Run<'t>) -> ControlFlow<T>,
@@ -90,13 +90,13 @@ impl RecordReader<'_> {
     }
 
     /// Whether a data record comes next without ado.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn is_plain(&self) -> bool {
         self.next_listed().is_some_and(|listed| listed.record > METADATA)
     }
 
     /// The record that comes next without ado, data or not.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn next_listed(&self) -> Option<Listed> {
         let current = self.current.as_ref().filter(|current| !current.is_element && self.is_idle())?;
         let data = self.container.bytes(&current.content);
@@ -105,7 +105,7 @@ impl RecordReader<'_> {
     }
 
     /// What decodes the next data record, where it comes without ado.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn one(&mut self) -> Option<One<'_>> {
         if !self.is_idle() {
             return None;
@@ -136,19 +136,19 @@ impl RecordReader<'_> {
     ///
     /// # Safety
     /// Of the reader that this gives nothing may be alive when `self` is used again.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) unsafe fn once_more<'t>(&mut self) -> &'t mut Self {
         // SAFETY: the caller sees to it that there is one user at a time.
         unsafe { &mut *std::ptr::from_mut(self) }
     }
 
     /// Nothing was announced, and nothing waits.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn is_idle(&self) -> bool {
         !(self.finished | self.is_ahead) && self.pending.is_none() && self.found.is_none() && self.queue.is_empty()
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn start_run(&mut self) -> Option<(Run<'_>, End<'_>)> {
         let word = self.word();
         let current = self.current.as_mut().filter(|current| !current.is_element)?;
@@ -181,7 +181,7 @@ impl RecordReader<'_> {
 impl<'r> Run<'r> {
     /// Gives the records that come next to `each`, by their positions in the section and leaf by leaf, until it has had
     /// enough. What stops it is told when the run ends.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn rows(
         &mut self,
         mut each: impl FnMut(u16, &mut ContentRow<'_, 'r>) -> Result<ControlFlow<()>, Stopped>,
@@ -230,7 +230,7 @@ impl<'r> Run<'r> {
     }
 
     /// The rest of the next record, from the byte at `at` on.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn row(&mut self, record: u16, first: usize, at: usize) -> Option<ContentRow<'_, 'r>> {
         Some(ContentRow {
             format: self.format,
@@ -286,20 +286,20 @@ impl<'r> Run<'r> {
     }
 
     /// The record that comes next, data or not.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn next_listed(&self) -> Option<Listed> {
         self.state.listed(tag(self.data, self.position, usize::from(self.format.tag_width), self.order)?)
     }
 
     /// It has an error to tell.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn has_stopped(&self) -> bool {
         self.stopped.is_some()
     }
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "a tag has at most 4 bytes")]
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn tag(data: &[u8], position: usize, width: usize, order: Order) -> Option<u32> {
     let rest = data.get(position..)?;
     match width {

@@ -14,7 +14,7 @@ macro_rules! __metatf_second {
 macro_rules! __metatf_layouts {
     ($($name:ident $(<$b:ident>)? { $($field:ident),* } $($kind:ident($($arg:tt)*)),* ;)*) => {$(
         impl<'a $(, $b: ::core::convert::From<&'a [u8]>)?> $crate::typed::ReadFields<'a> for $name $(<$b>)? {
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn read_fields<__R: $crate::typed::Source<'a>>(
                 row: &mut __R,
                 base: u8,
@@ -25,7 +25,7 @@ macro_rules! __metatf_layouts {
         }
 
         impl $(<$b: ::core::convert::AsRef<[u8]>>)? $crate::typed::WriteFields for $name $(<$b>)? {
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn write_fields<__W: $crate::Put>(
                 &self,
                 row: &mut __W,

@@ -31,7 +31,7 @@ macro_rules! __metatf_sections {
                 }
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn run<'r, __B: ::core::convert::From<&'r [u8]>, __C>(
                 section: usize,
                 run: &mut impl $crate::reader::Reads<'r>,
@@ -44,7 +44,7 @@ macro_rules! __metatf_sections {
                 }
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn one<'r, __B: ::core::convert::From<&'r [u8]>, __T>(
                 one: &mut $crate::reader::One<'r>,
                 found: impl ::core::ops::FnOnce(Self::Record<__B>) -> __T,
@@ -77,7 +77,7 @@ macro_rules! __metatf_sections {
                 match *self { $(Self::$top(ref section) => $crate::typed::DataRecord::place(section),)* }
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn put<__W: $crate::typed::Puts>(&self, writer: &mut __W) -> __W::Done {
                 match *self { $(Self::$top(ref section) => $crate::typed::DataRecord::put(section, writer),)* }
             }
@@ -111,7 +111,7 @@ macro_rules! __metatf_sections {
                     }
                 }
 
-                #[inline(always)]
+                #[cfg_attr(not(debug_assertions), inline(always))]
                 fn run<'r, __B: ::core::convert::From<&'r [u8]>, __C>(
                     reads: &mut impl $crate::reader::Reads<'r>,
                     each: impl ::core::ops::FnMut(Self::With<__B>) -> ::core::ops::ControlFlow<__C>,
@@ -119,7 +119,7 @@ macro_rules! __metatf_sections {
                     reads.section::<Self, __B, { $crate::typed::plans(&$format, $section) }, __C>(each)
                 }
 
-                #[inline(always)]
+                #[cfg_attr(not(debug_assertions), inline(always))]
                 fn one<'r, __B: ::core::convert::From<&'r [u8]>, __T>(
                     one: &mut $crate::reader::One<'r>,
                     found: impl ::core::ops::FnOnce(Self::With<__B>) -> __T,
@@ -128,7 +128,7 @@ macro_rules! __metatf_sections {
                     one.read::<Self, __B, { $crate::typed::plans(&$format, $section) }, __T>(found, none)
                 }
 
-                #[inline(always)]
+                #[cfg_attr(not(debug_assertions), inline(always))]
                 fn row<'r, __B: ::core::convert::From<&'r [u8]>, __T>(
                     rows: &mut impl $crate::reader::Rows<'r>,
                     found: impl ::core::ops::FnOnce(Self::With<__B>) -> __T,
@@ -148,7 +148,7 @@ macro_rules! __metatf_sections {
                     none()
                 }
 
-                #[inline(always)]
+                #[cfg_attr(not(debug_assertions), inline(always))]
                 fn rows<'r, __B: ::core::convert::From<&'r [u8]>, __C>(
                     rows: &mut impl $crate::reader::Rows<'r>,
                     mut each: impl ::core::ops::FnMut(Self::With<__B>) -> ::core::ops::ControlFlow<__C>,
@@ -186,7 +186,7 @@ macro_rules! __metatf_sections {
                     match *self { $($(Self::$variant(..) => ($section, $index),)*)* }
                 }
 
-                #[inline(always)]
+                #[cfg_attr(not(debug_assertions), inline(always))]
                 fn put<__W: $crate::typed::Puts>(&self, writer: &mut __W) -> __W::Done {
                     const PLANS: usize = $crate::typed::plans(&$format, $section);
                     match *self {
@@ -222,7 +222,7 @@ macro_rules! __metatf_kinds {
         impl $crate::typed::RecordType<$protocol> for $of {
             const PLACES: &'static [(usize, u16)] = &[$(($section, $index)),*];
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn pick<__B>(
                 record: <$protocol as $crate::typed::Protocol>::Record<__B>,
             ) -> ::core::option::Option<<Self as $crate::typed::Family>::With<__B>> {

@@ -44,7 +44,7 @@ impl<P: Protocol, S: SectionFamily> Iterator for Section<'_, '_, P, S> {
 }
 
 /// The section's next record; those of other sections are skipped.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn next<'s, P: Protocol, S: SectionFamily, B: From<&'s [u8]>>(
     trace: &'s mut Trace<'_, P>,
 ) -> Result<Option<S::With<B>>> {

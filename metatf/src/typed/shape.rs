@@ -225,7 +225,7 @@ const fn can_be_expected(format: &Format, index: u16) -> bool {
 
 /// Whether the tag may be one of these records': not where it lies outside of their tags. The first records of a section, which are
 /// most often those that come most, are not asked.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 #[must_use]
 pub const fn among(tag: u32, records: &[Listed]) -> bool {
     let (mut least, mut most) = (u32::MAX, 0);

@@ -66,7 +66,7 @@ impl<'t, P: Protocol> Trace<'t, P> {
         self.next_of()
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn next_of<'s, B: From<&'s [u8]>>(&'s mut self) -> Result<Option<P::Record<B>>> {
         if self.map.is_some() {
             return self.next_apart();
@@ -141,7 +141,7 @@ impl<'t, P: Protocol> Trace<'t, P> {
     ///
     /// # Errors
     /// As [`next`](Self::next), and what `each` returns.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn try_for_run<E: From<Error>>(
         &mut self,
         mut each: impl FnMut(P::Record<&[u8]>) -> Result<(), E>,
@@ -150,7 +150,7 @@ impl<'t, P: Protocol> Trace<'t, P> {
     }
 
     /// By reference, as a closure that is passed on in one more closure of its type may not be compiled in line.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn run_each<E: From<Error>>(&mut self, each: &mut impl FnMut(P::Record<&[u8]>) -> Result<(), E>) -> Result<(), E> {
         if self.map.is_some() {
             return Ok(());

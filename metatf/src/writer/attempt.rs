@@ -63,7 +63,7 @@ impl<S: Sink> RecordWriter<S> {
     }
 
     /// Encodes a record once. False where a value did not fit; then nothing was written.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn attempt_record(
         &mut self,
         section: usize,

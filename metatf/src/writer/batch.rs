@@ -29,7 +29,7 @@ struct Run<'w> {
 
 impl Run<'_> {
     /// Notes a record, if one was put.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn took(&mut self, put: Option<()>) -> bool {
         if put.is_none() {
             return false;
@@ -43,7 +43,7 @@ impl Run<'_> {
 }
 
 impl Drop for Run<'_> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn drop(&mut self) {
         self.room.close();
         *self.records += self.count;
@@ -132,7 +132,7 @@ impl<S: Sink> RecordWriter<S> {
     }
 
     /// As many of the records as the section takes in a straight line; gives the one after them.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn put_run<R: DataRecord>(&mut self, section: usize, records: &mut impl Iterator<Item = R>) -> Option<R> {
         self.open(section);
         let Some(writer) = self.sections.get_mut(section) else { return records.next() };
@@ -157,7 +157,7 @@ impl<S: Sink> RecordWriter<S> {
 }
 
 /// Puts records up to the first that is not taken; gives that.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn put_while<R: DataRecord>(records: &mut impl Iterator<Item = R>, puts: &mut impl Puts<Done = bool>) -> Option<R> {
     let taken = |record: R| if record.put(puts) { ControlFlow::Continue(()) } else { ControlFlow::Break(record) };
     records.try_for_each(taken).break_value()

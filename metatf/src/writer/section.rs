@@ -32,7 +32,7 @@ pub(crate) struct SectionWriter {
 }
 
 /// Where a record ends: a chunk has at most 64 MiB.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn end(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }

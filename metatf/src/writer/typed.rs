@@ -47,7 +47,7 @@ impl<S: Sink> RecordWriter<S> {
     }
 
     /// A record some of whose values go to the ends of streams. None where that cannot be; then nothing has happened.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn put_gathered<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> Option<()> {
         let writer = self.sections.get_mut(section)?;
         if self.streams.fixed || writer.state.grades.gathered() & const { bit(K::POSITION) } == 0 {
@@ -72,7 +72,7 @@ impl<S: Sink> RecordWriter<S> {
         Some(())
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn put_with_streams<K: Known, T: WriteFields, const PLANS: usize>(
         &mut self,
         section: usize,
@@ -141,7 +141,7 @@ impl<S: Sink> RecordWriter<S> {
 
     /// A record of grade `GRADE`, some of whose values a model tells, or go to stream sections. An error where that cannot be:
     /// whether models have learnt the first of them; nothing else has happened.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn put_told<K: Known, T: WriteFields, const PLANS: usize, const GRADE: u8>(
         &mut self,
         section: usize,
@@ -190,7 +190,7 @@ impl<S: Sink> RecordWriter<S> {
 
 impl SectionWriter {
     /// Encodes a record, if the buffer is open, or `ANYWAY`. None where that cannot be; then nothing has happened.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn put_straight<K: Known, T: WriteFields, const PLANS: usize, const ANYWAY: bool>(
         &mut self,
         fields: &T,

@@ -28,7 +28,7 @@ impl RecordReader<'_> {
         self.filled(columns, filled)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn fill_known(&mut self, columns: &mut Columns, mut read: impl FnMut(usize, &mut Filling<'_, '_>)) -> Result<()> {
         while columns.room() > 0 {
             if self.is_idle()
@@ -63,7 +63,7 @@ pub(crate) struct Filling<'c, 'r> {
 }
 
 impl<'r> Reads<'r> for Filling<'_, 'r> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn section<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, C>(
         &mut self,
         mut each: impl FnMut(F::With<B>) -> ControlFlow<C>,
@@ -126,23 +126,23 @@ impl Filling<'_, '_> {
 }
 
 /// Positions of records of which values may not be what by the DTD they always are, by bit.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn changed(run: &Run<'_>) -> u64 {
     !(run.state.grades.straight() | run.state.grades.told())
 }
 
 impl<'r, const PLANS: usize> Sink<'r> for Slots<'_, PLANS> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn has_room(&self, count: u64) -> bool {
         Slots::has_room(self, count)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn takes<S: Known>(&self) -> bool {
         Slots::takes(self, const { bit(S::POSITION) })
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read<S: Known, T: ReadFields<'r>, R: Source<'r>, const CHANGED: bool>(
         &mut self,
         row: &mut R,
@@ -175,7 +175,7 @@ impl<'r, R: Row<'r>, S: Known, const PLANS: usize, const CHANGED: bool> Row<'r>
         self.row.stop(error)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn number(&mut self, leaf: u8) -> Result<u64, R::Error> {
         let value = self.row.number(leaf)?;
         let is_fixed = matches!(S::FLOORS[usize::from(leaf)], Floor::Fixed(_));
@@ -186,7 +186,7 @@ impl<'r, R: Row<'r>, S: Known, const PLANS: usize, const CHANGED: bool> Row<'r>
         Ok(value)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn bytes(&mut self, leaf: u8) -> Result<&'r [u8], R::Error> {
         let bytes = self.row.bytes(leaf)?;
         self.slots.put_bytes(S::FIRST + usize::from(leaf), self.at, bytes);
