@@ -11,8 +11,8 @@ use metatf::parallel::Out;
 /// Bytes of a block of lines.
 const BLOCK: usize = 1 << 18;
 
-/// Blocks of a group that may wait for those before it.
-const AHEAD: usize = 64;
+/// Bytes of text that may wait for that of the groups before: as CSV, a million records of `heap.dtd` are 42 MB.
+const WAITING: usize = 64 << 20;
 
 /// Lines, and how many events they come from.
 #[derive(Default)]
@@ -49,7 +49,9 @@ pub(super) fn run(
 ) -> Result<Option<metatf::Error>> {
     let mut widths = Widths::new(trace.schema());
     let mut progress = Progress::printing("records");
-    let groups = trace.par_groups().threads(args.threads.number()).ahead(AHEAD);
+    let threads = args.threads.number();
+    // All groups that are being printed but the first wait.
+    let groups = trace.par_groups().threads(threads).ahead(WAITING / BLOCK / threads.saturating_sub(1).max(1));
     let printed = groups.streamed(
         |group, out| print(args, select, group, out),
         |block: Block| {
