@@ -1,4 +1,5 @@
-//! Who plans the leaves of a block: the caller's thread, or several where there is work for them. Leaves are planned apart, so nothing depends on it.
+//! Who plans the leaves of a block: the caller's thread, or several where there is work for them. Leaves are planned apart, so
+//! nothing depends on it.
 
 use super::leaf::Step;
 use super::window::Begin;

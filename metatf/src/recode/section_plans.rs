@@ -86,11 +86,9 @@ impl SectionPlans {
     pub(super) fn next_block(&mut self, format: &Format, resets: bool) {
         if resets {
             self.columns.reset(format);
+            self.begin_again();
         } else {
             self.columns.clear();
-        }
-        if resets {
-            self.begin_again();
         }
         for leaf in self.leaves.iter_mut().flatten() {
             leaf.begin(leaf.pin);
