@@ -18,6 +18,15 @@ pub(crate) fn copy<T: Copy>(vec: &mut Vec<T>, slice: &[T]) {
     vec.extend_from_slice(slice);
 }
 
+/// Takes the one with the smallest room that `length` fits in out of what lies idle; else the one with the largest. None whose room
+/// is over `most`.
+#[cfg(feature = "parallel")]
+pub(crate) fn fitting<T>(idle: &mut Vec<T>, length: usize, most: usize, room: impl Fn(&T) -> usize) -> Option<T> {
+    let rooms = idle.iter().map(room).enumerate().filter(|&(_, room)| room <= most);
+    let found = rooms.min_by_key(|&(_, room)| if room >= length { (false, room) } else { (true, usize::MAX - room) });
+    found.map(|(at, _)| idle.swap_remove(at))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -33,5 +42,18 @@ mod tests {
         let before = vec.capacity();
         copy(&mut vec, &[1]);
         assert_eq!((&vec[..], vec.capacity()), (&[1][..], before));
+    }
+
+    #[cfg(feature = "parallel")]
+    #[test]
+    fn the_smallest_that_fits_else_the_largest() {
+        let mut idle = vec![30_usize, 10, 50, 20];
+        let mut take = |length, most| fitting(&mut idle, length, most, |&room| room);
+        assert_eq!(take(15, usize::MAX), Some(20));
+        assert_eq!(take(60, usize::MAX), Some(50));
+        assert_eq!(take(1, 5), None);
+        assert_eq!(take(40, 20), Some(10));
+        assert_eq!(take(0, usize::MAX), Some(30));
+        assert_eq!(take(0, usize::MAX), None);
     }
 }

@@ -81,7 +81,8 @@ impl Packers {
 
     /// Gives a chunk to a thread.
     pub(super) fn give(&mut self, header: ChunkHeader, how: &How, content: &Content<'_>) {
-        let mut chunk = self.spare(content.raw.len()).unwrap_or_else(|| Packed::new(how));
+        let spare = memory::fitting(&mut self.spare, content.raw.len(), usize::MAX, |chunk| chunk.raw.capacity());
+        let mut chunk = spare.unwrap_or_else(|| Packed::new(how));
         chunk.header = header;
         chunk.how.clone_from(how);
         memory::copy(&mut chunk.raw, content.raw);
@@ -89,16 +90,6 @@ impl Packers {
         chunk.element = content.element;
         self.chunks.push_back(Slot::Waiting(chunk));
         self.start();
-    }
-
-    /// The least of the chunks that were laid down whose memory so many bytes fit in; else the greatest.
-    fn spare(&mut self, length: usize) -> Option<Packed> {
-        let room = |chunk: &Packed| match chunk.raw.capacity() {
-            room if room >= length => (false, room),
-            room => (true, usize::MAX - room),
-        };
-        let found = self.spare.iter().enumerate().min_by_key(|(_, chunk)| room(chunk)).map(|(at, _)| at);
-        found.map(|at| self.spare.swap_remove(at))
     }
 
     /// The first chunk, if it is done; `wait`: once it is. `None` where there is none.

@@ -4,6 +4,8 @@
 use super::leaf::Step;
 use super::window::Begin;
 #[cfg(feature = "parallel")]
+use crate::memory;
+#[cfg(feature = "parallel")]
 use rayon::prelude::*;
 #[cfg(feature = "parallel")]
 use std::sync::Mutex;
@@ -21,17 +23,11 @@ pub(super) struct Scratch {
 #[cfg(feature = "parallel")]
 const FEW: usize = 4096;
 
-/// The smallest room that so many steps fit in; else the largest of those that they do not. None much larger than they need: as
-/// it is not there for a leaf that does need it, another one would grow as large.
+/// A room for so many steps. None much larger than they need: as it is not there for a leaf that does need it, another one would
+/// grow as large.
 #[cfg(feature = "parallel")]
 fn fitting(idle: &mut Vec<Scratch>, steps: usize) -> Option<Scratch> {
-    let most = steps.saturating_mul(16).max(FEW);
-    let rooms = idle.iter().map(|scratch| scratch.steps.capacity()).enumerate();
-    let found = rooms.filter(|(_, room)| *room <= most).min_by_key(|&(_, room)| match room >= steps {
-        true => (false, room),
-        false => (true, usize::MAX - room),
-    });
-    found.map(|(at, _)| idle.swap_remove(at))
+    memory::fitting(idle, steps, steps.saturating_mul(16).max(FEW), |scratch| scratch.steps.capacity())
 }
 
 /// Plans leaves.
