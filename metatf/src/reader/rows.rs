@@ -1,40 +1,20 @@
-//! The ways to read the records of a run, one for each grade.
+//! The ways to read the records of a run, one for each tier.
 //!
 //! What reads one record is no part of the loop in a debug build, where all that is in line has room of its own on the stack:
 //! of a format with many records, megabytes.
 //!
 //! Longer than other files: the ways differ in little, and are chosen from here.
 
-use super::run::{End, Run, tag};
+use super::run::End;
 use crate::container::Order;
-use crate::grade::{FORMULA, GATHERED, GENERAL, STORED, bit};
-use crate::row_expected::{ExpectedRow, window};
-use crate::row_foretold::ForetoldRow;
-use crate::row_gathered::GatheredRow;
-use crate::row_shaped::ShapedRow;
-use crate::state::Plan;
+use crate::decode::{Placed, PlannedRow, SpecializedRow, StatefulRow, StreamedRow, window};
+use crate::decode::{Run, tag};
+use crate::formula::Plan;
+use crate::record::{Known, OneRow, ReadFields, Reads, ReadsOne, Rows, SectionFamily, Source};
+use crate::state::{FORMULA, GATHERED, GENERAL, STORED, bit};
 use crate::streams::Streams;
-use crate::typed::{Known, ReadFields, SectionFamily, Source};
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
-
-/// Reads records of a section, one or many.
-pub trait Reads<'r> {
-    /// Gives records of a section, which has `PLANS` plans, to `each`.
-    fn section<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, C>(
-        &mut self,
-        each: impl FnMut(F::With<B>) -> ControlFlow<C>,
-    ) -> ControlFlow<C>;
-}
-
-/// Gives the records that come next, fields and all.
-pub trait Rows<'r> {
-    /// The tag of the next record; none at the end.
-    fn tag(&self, width: usize) -> Option<u32>;
-
-    /// The fields of the next record, which is an `S`; none where it cannot be had here.
-    fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T>;
-}
 
 /// Takes part in the decoding of records: in no way, where it does not say how. It is told how many the run has read before.
 pub(super) trait Sink<'r> {
@@ -74,14 +54,14 @@ impl<'r> Reads<'r> for Run<'r> {
         &mut self,
         each: impl FnMut(F::With<B>) -> ControlFlow<C>,
     ) -> ControlFlow<C> {
-        let grade = self.grade();
-        if F::IS_EXPECTABLE && self.are_expected() {
+        let tier = self.tier();
+        if F::CAN_SPECIALIZE && self.are_specialized() {
             return self.expected::<F, B, C, _>(&mut (), each);
         }
-        if grade == GATHERED && F::GATHERS {
+        if tier == GATHERED && F::HAS_STREAMED {
             return self.gathered::<F, B, PLANS, C, _>(&mut (), each);
         }
-        match grade {
+        match tier {
             STORED => self.straight::<F, B, PLANS, false, C, _>(&mut (), each),
             FORMULA => self.straight::<F, B, PLANS, true, C, _>(&mut (), each),
             _ => self.mixed::<F, B, PLANS, C, _>(&mut (), each),
@@ -92,14 +72,14 @@ impl<'r> Reads<'r> for Run<'r> {
 impl<'r> Run<'r> {
     /// Whether all data records are stored as generated code expects it.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(super) fn are_expected(&self) -> bool {
-        self.state.grades.are_expected() && self.order == Order::Little
+    pub(super) fn are_specialized(&self) -> bool {
+        self.state.tiers.are_specialized() && self.order == Order::Little
     }
 
-    /// The grade of all data records.
+    /// The tier of all data records.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(super) fn grade(&self) -> u8 {
-        if self.order == Order::Little { self.state.grades.of_all() } else { GENERAL }
+    pub(super) fn tier(&self) -> u8 {
+        if self.order == Order::Little { self.state.tiers.of_all() } else { GENERAL }
     }
 
     /// Records of a section whose leaves are all stored as is expected.
@@ -112,7 +92,7 @@ impl<'r> Run<'r> {
         in_line::<F, B, C, _, _>(self.data, (&mut self.position, &mut self.count), Expected, sink, each)
     }
 
-    /// Records of a section none of which is of a worse grade than `STORED` or, with bases, `FORMULA`.
+    /// Records of a section none of which is of a worse tier than `STORED` or, with bases, `FORMULA`.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn straight<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, const WITH_BASE: bool, C, K: Sink<'r>>(
         &mut self,
@@ -124,7 +104,7 @@ impl<'r> Run<'r> {
         in_line::<F, B, C, _, _>(self.data, (&mut self.position, &mut self.count), way, sink, each)
     }
 
-    /// Records of a section none of which is of a worse grade than `GATHERED`, and none foretold.
+    /// Records of a section none of which is of a worse tier than `GATHERED`, and none foretold.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn gathered<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, C, K: Sink<'r>>(
         &mut self,
@@ -136,18 +116,18 @@ impl<'r> Run<'r> {
         in_line::<F, B, C, _, _>(self.data, (&mut self.position, &mut self.count), way, sink, each)
     }
 
-    /// Records of any grade.
+    /// Records of any tier.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn mixed<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, C, K: Sink<'r>>(
         &mut self,
         sink: &mut K,
         each: impl FnMut(F::With<B>) -> ControlFlow<C>,
     ) -> ControlFlow<C> {
-        let grades = Graded::new(self);
-        F::rows(&mut Mixed::<PLANS, K> { run: self, grades, sink }, each)
+        let tiers = Tiered::new(self);
+        F::rows(&mut Mixed::<PLANS, K> { run: self, tiers, sink }, each)
     }
 
-    /// The next record, whose grade is `FORETOLD`, `GATHERED` or `TOLD`, or else `CHANGED`.
+    /// The next record, whose tier is `FORETOLD`, `GATHERED` or `TOLD`, or else `CHANGED`.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn told<S: Known, T: ReadFields<'r>, const PLANS: usize, const CHANGED: bool>(
         &mut self,
@@ -155,7 +135,7 @@ impl<'r> Run<'r> {
     ) -> Option<T> {
         let at = self.position + S::TAG_WIDTH;
         let count = self.count;
-        let mut row = ForetoldRow::<S, PLANS, CHANGED> { run: self, at, previous: 0, shape: PhantomData };
+        let mut row = StatefulRow::<S, PLANS, CHANGED> { run: self, at, previous: 0, shape: PhantomData };
         let fields = sink.read::<S, T, _, CHANGED>(&mut row, count);
         let at = row.at;
         self.position = at;
@@ -163,13 +143,13 @@ impl<'r> Run<'r> {
         fields.ok()
     }
 
-    /// The next record, of grade `CHANGED`: apart from the loop, whose registers it would take.
+    /// The next record, of tier `CHANGED`: slow from the loop, whose registers it would take.
     #[inline(never)]
     fn changed<S: Known, T: ReadFields<'r>, const PLANS: usize>(&mut self, sink: &mut impl Sink<'r>) -> Option<T> {
         self.told::<S, T, PLANS, true>(sink)
     }
 
-    /// The next record, leaf by leaf, apart from the loop, whose registers it would take.
+    /// The next record, leaf by leaf, slow from the loop, whose registers it would take.
     #[inline(never)]
     fn general<S: Known, T: ReadFields<'r>>(&mut self, sink: &mut impl Sink<'r>) -> Option<T> {
         let count = self.count;
@@ -182,28 +162,26 @@ impl<'r> Run<'r> {
     }
 }
 
-/// The grades of a section's records, by position.
+/// The tiers of a section's records, by position.
 #[derive(Clone, Copy)]
-struct Graded {
+struct Tiered {
     /// Decoded in a straight line.
     straight: u64,
     told: u64,
     changed: u64,
 }
 
-impl Graded {
+impl Tiered {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn new(run: &Run<'_>) -> Self {
-        let grades = &run.state.grades;
+        let tiers = &run.state.tiers;
         match run.order {
-            Order::Little => {
-                Self { straight: grades.straight(), told: grades.told(), changed: grades.changed_defaults() }
-            }
+            Order::Little => Self { straight: tiers.straight(), told: tiers.told(), changed: tiers.changed_defaults() },
             Order::Big => Self { straight: 0, told: 0, changed: 0 },
         }
     }
 
-    /// Decodes an `S` that is not of one of the straight grades, where it is of one of the others that are decoded by shape.
+    /// Decodes an `S` that is not of one of the straight tiers, where it is of one of the others that are decoded by shape.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn read<'r, S: Known, T: ReadFields<'r>, const PLANS: usize>(
         self,
@@ -240,16 +218,11 @@ trait Way<'r> {
     fn row<S: Known>(&mut self, data: &'r [u8], position: usize) -> Self::Row<'_, S>;
 }
 
-/// A row that knows where the leaf after those that were read begins.
-pub(crate) trait Placed {
-    fn position(&self) -> usize;
-}
-
 /// See [`Run::expected`].
 struct Expected;
 
 impl<'r> Way<'r> for Expected {
-    type Row<'a, S: Known> = ExpectedRow<'r, S>;
+    type Row<'a, S: Known> = SpecializedRow<'r, S>;
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn tag(data: &[u8], position: usize, width: usize) -> Option<u32> {
@@ -258,8 +231,8 @@ impl<'r> Way<'r> for Expected {
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn row<S: Known>(&mut self, data: &'r [u8], position: usize) -> ExpectedRow<'r, S> {
-        ExpectedRow::new(data, position)
+    fn row<S: Known>(&mut self, data: &'r [u8], position: usize) -> SpecializedRow<'r, S> {
+        SpecializedRow::new(data, position)
     }
 }
 
@@ -270,13 +243,13 @@ struct Straight<'p, const PLANS: usize, const WITH_BASE: bool> {
 
 impl<'p, 'r, const PLANS: usize, const WITH_BASE: bool> Way<'r> for Straight<'p, PLANS, WITH_BASE> {
     type Row<'a, S: Known>
-        = ShapedRow<'p, 'r, S, PLANS, WITH_BASE>
+        = PlannedRow<'p, 'r, S, PLANS, WITH_BASE>
     where
         Self: 'a;
 
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn row<S: Known>(&mut self, data: &'r [u8], position: usize) -> ShapedRow<'p, 'r, S, PLANS, WITH_BASE> {
-        ShapedRow::new(data, position + S::TAG_WIDTH, self.plans)
+    fn row<S: Known>(&mut self, data: &'r [u8], position: usize) -> PlannedRow<'p, 'r, S, PLANS, WITH_BASE> {
+        PlannedRow::new(data, position + S::TAG_WIDTH, self.plans)
     }
 }
 
@@ -288,13 +261,13 @@ struct Gathered<'p, 's, const PLANS: usize> {
 
 impl<'p, 'r, const PLANS: usize> Way<'r> for Gathered<'p, '_, PLANS> {
     type Row<'a, S: Known>
-        = GatheredRow<'p, 'a, 'r, S, PLANS>
+        = StreamedRow<'p, 'a, 'r, S, PLANS>
     where
         Self: 'a;
 
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn row<S: Known>(&mut self, data: &'r [u8], position: usize) -> GatheredRow<'p, '_, 'r, S, PLANS> {
-        GatheredRow::new(data, position + S::TAG_WIDTH, self.plans, self.streams)
+    fn row<S: Known>(&mut self, data: &'r [u8], position: usize) -> StreamedRow<'p, '_, 'r, S, PLANS> {
+        StreamedRow::new(data, position + S::TAG_WIDTH, self.plans, self.streams)
     }
 }
 
@@ -344,7 +317,7 @@ impl<'r, W: Way<'r>, K: Sink<'r>> Rows<'r> for InLine<'_, 'r, W, K> {
 /// See [`Run::mixed`].
 struct Mixed<'a, 'r, const PLANS: usize, K> {
     run: &'a mut Run<'r>,
-    grades: Graded,
+    tiers: Tiered,
     sink: &'a mut K,
 }
 
@@ -364,15 +337,15 @@ impl<'r, const PLANS: usize, K: Sink<'r>> Rows<'r> for Mixed<'_, 'r, PLANS, K> {
             return None;
         }
         let run = &mut *self.run;
-        if self.grades.straight & const { bit(S::POSITION) } != 0 {
+        if self.tiers.straight & const { bit(S::POSITION) } != 0 {
             let at = run.position + S::TAG_WIDTH;
-            let mut row = ShapedRow::<S, PLANS, true>::new(run.data, at, run.state.plans.first_chunk()?);
+            let mut row = PlannedRow::<S, PLANS, true>::new(run.data, at, run.state.plans.first_chunk()?);
             let fields = self.sink.read::<S, T, _, false>(&mut row, run.count).ok()?;
             run.position = row.position();
             run.count += 1;
             return Some(fields);
         }
-        match self.grades.read::<S, T, PLANS>(run, self.sink) {
+        match self.tiers.read::<S, T, PLANS>(run, self.sink) {
             Some(fields) => fields,
             None => run.general::<S, T>(self.sink),
         }
@@ -380,39 +353,35 @@ impl<'r, const PLANS: usize, K: Sink<'r>> Rows<'r> for Mixed<'_, 'r, PLANS, K> {
 }
 
 /// One record, in a straight line.
-pub struct One<'r> {
+pub(crate) struct One<'r> {
     pub(super) run: Run<'r>,
     pub(super) end: End<'r>,
 }
 
-impl<'r> One<'r> {
-    /// Index of the section that it is in.
+impl<'r> ReadsOne<'r> for One<'r> {
     #[cfg_attr(not(debug_assertions), inline(always))]
-    #[must_use]
-    pub fn section(&self) -> usize {
+    fn section(&self) -> usize {
         self.end.section()
     }
 
-    /// Decodes the record, of a section that has `PLANS` plans. Where it goes on with `none`, nothing has happened, or an error
-    /// that has stopped the reader.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub fn read<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, T>(
-        &mut self,
+    fn read<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, T>(
+        self,
         found: impl FnOnce(F::With<B>) -> T,
-        none: impl FnOnce() -> T,
+        none: impl FnOnce(Self) -> T,
     ) -> T {
-        let grades = Graded::new(&self.run);
-        F::row(&mut Single::<PLANS> { one: self, grades }, found, none)
+        let tiers = Tiered::new(&self.run);
+        F::row(Single::<PLANS> { one: self, tiers }, found, |single| none(single.one))
     }
 }
 
 /// See [`One`].
-struct Single<'a, 'r, const PLANS: usize> {
-    one: &'a mut One<'r>,
-    grades: Graded,
+struct Single<'r, const PLANS: usize> {
+    one: One<'r>,
+    tiers: Tiered,
 }
 
-impl<'r, const PLANS: usize> Rows<'r> for Single<'_, 'r, PLANS> {
+impl<'r, const PLANS: usize> OneRow<'r> for Single<'r, PLANS> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn tag(&self, width: usize) -> Option<u32> {
         let run = &self.one.run;
@@ -420,30 +389,30 @@ impl<'r, const PLANS: usize> Rows<'r> for Single<'_, 'r, PLANS> {
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
-        let One { run, end } = &mut *self.one;
-        if self.grades.straight & const { bit(S::POSITION) } == 0 {
-            let fields = self.grades.read::<S, T, PLANS>(run, &mut ()).flatten();
+    fn read<S: Known, T: ReadFields<'r>>(mut self) -> Result<T, Self> {
+        let One { run, end } = &mut self.one;
+        if self.tiers.straight & const { bit(S::POSITION) } == 0 {
+            let fields = self.tiers.read::<S, T, PLANS>(run, &mut ()).flatten();
             if fields.is_some() {
                 end.tell(run.position, 1, false);
             } else if run.has_stopped() {
                 // A record whose values are foretold cannot be begun again.
                 end.finish();
             }
-            return fields;
+            return fields.ok_or(self);
         }
-        let plans = run.state.plans.first_chunk()?;
-        let mut row = ShapedRow::<S, PLANS, true>::new(run.data, run.position + S::TAG_WIDTH, plans);
-        let fields = T::read_fields(&mut row, 0).ok()?;
+        let Some(plans) = run.state.plans.first_chunk() else { return Err(self) };
+        let mut row = PlannedRow::<S, PLANS, true>::new(run.data, run.position + S::TAG_WIDTH, plans);
+        let Ok(fields) = T::read_fields(&mut row, 0) else { return Err(self) };
         end.tell(row.position(), 1, false);
-        Some(fields)
+        Ok(fields)
     }
 }
 
 /// One record, leaf by leaf.
-pub(crate) struct Apart<'a, 'r>(pub(super) &'a mut Run<'r>);
+pub(crate) struct LeafByLeaf<'a, 'r>(pub(super) &'a mut Run<'r>);
 
-impl<'r> Reads<'r> for Apart<'_, 'r> {
+impl<'r> Reads<'r> for LeafByLeaf<'_, 'r> {
     fn section<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, C>(
         &mut self,
         each: impl FnMut(F::With<B>) -> ControlFlow<C>,
@@ -452,7 +421,7 @@ impl<'r> Reads<'r> for Apart<'_, 'r> {
     }
 }
 
-impl<'r> Rows<'r> for Apart<'_, 'r> {
+impl<'r> Rows<'r> for LeafByLeaf<'_, 'r> {
     fn tag(&self, width: usize) -> Option<u32> {
         tag(self.0.data, self.0.position, width, self.0.order)
     }

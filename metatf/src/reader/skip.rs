@@ -2,9 +2,8 @@
 
 use super::{Pending, RecordReader};
 use crate::error::Result;
-use crate::grade::Floor;
-use crate::row::{plain, stored};
-use crate::state::STRIDED;
+use crate::format::Floor;
+use crate::formula::{STRIDED, plain, stored};
 
 impl RecordReader<'_> {
     /// Goes over the record that was announced and not decoded, if there is one. Its leaves are decoded only where what comes
@@ -32,7 +31,7 @@ impl RecordReader<'_> {
         let plans = state.plans.get(behind_tag.clone())?;
         let data = self.container.bytes(&current.content);
         let (mut at, mut before) = (current.position, None);
-        for (plan, (_, floor, _)) in plans.iter().zip(state.grades.straight_plans(behind_tag)?) {
+        for (plan, (_, floor, _)) in plans.iter().zip(state.tiers.straight_plans(behind_tag)?) {
             match *floor {
                 Floor::Array(length) => at = at.checked_add(usize::try_from(length).ok()?)?,
                 Floor::Counted => {

@@ -1,11 +1,10 @@
 //! One section of a trace: its records alone, or the elements of a stream section by their offsets.
 
-use super::layout::Family;
 use super::mapped::MappedRow;
-use super::protocol::{Protocol, SectionFamily};
 use super::trace::Trace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::reader::{At, why};
+use crate::record::{Family, Protocol, SectionFamily};
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
@@ -52,23 +51,30 @@ fn next<'s, P: Protocol, S: SectionFamily, B: From<&'s [u8]>>(
         let this = std::ptr::from_mut(trace);
         // SAFETY: as in `Trace::next`.
         unsafe {
-            if let Some(mut one) = (*this).reader.one() {
-                return S::one::<B, _>(&mut one, |record| Ok(Some(record)), || next_apart::<P, S, B>(&mut *this));
+            if let Some(one) = (*this).reader.one() {
+                return S::one::<B, _, _>(
+                    one,
+                    |record| Ok(Some(record)),
+                    |one| {
+                        drop(one);
+                        next_slow::<P, S, B>(&mut *this)
+                    },
+                );
             }
         }
     }
-    next_apart::<P, S, B>(trace)
+    next_slow::<P, S, B>(trace)
 }
 
 #[inline(never)]
-fn next_apart<'s, P: Protocol, S: SectionFamily, B: From<&'s [u8]>>(
+fn next_slow<'s, P: Protocol, S: SectionFamily, B: From<&'s [u8]>>(
     trace: &'s mut Trace<'_, P>,
 ) -> Result<Option<S::With<B>>> {
     if let Some(error) = trace.reader.stopped() {
         return Err(error);
     }
     if trace.map.is_none() && trace.reader.section() == Some(S::SECTION) && trace.reader.is_plain() {
-        let record = trace.reader.one_apart(|_, one| S::run(one, ControlFlow::Break));
+        let record = trace.reader.one_slow(|_, one| S::run(one, ControlFlow::Break));
         return record.map(Some).or_else(why);
     }
     match trace.advance(Some(S::SECTION))? {

@@ -4,9 +4,9 @@ use super::RecordWriter;
 use crate::container::Sink;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::Interpretation;
-use crate::reader::Metadata;
-use crate::row_write::bytes_for;
+use crate::formula::bytes_for;
 use crate::state::Change;
+use crate::state::Metadata;
 
 impl<S: Sink> RecordWriter<S> {
     /// Writes a metadata record as it is given.

@@ -3,15 +3,14 @@
 
 use crate::columns::{Columns, Slots};
 use crate::container::Order;
+use crate::decode::Run;
 use crate::error::{Error, Result};
-use crate::format::METADATA;
-use crate::grade::{Floor, GATHERED, bit};
-use crate::reader::rows::{Reads, Sink};
-use crate::reader::run::Run;
+use crate::format::{Floor, METADATA};
+use crate::reader::rows::Sink;
 use crate::reader::{Event, RecordReader};
-use crate::row::Row;
-use crate::row_expected::WINDOW;
-use crate::typed::{Known, ReadFields, SectionFamily, Source};
+use crate::record::{Known, ReadFields, Reads, Row, SectionFamily, Source};
+use crate::state::{GATHERED, bit};
+
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
@@ -79,9 +78,9 @@ impl<'r> Reads<'r> for Filling<'_, 'r> {
                 return ControlFlow::Continue(());
             };
             let flow = loop {
-                let flow = if F::IS_EXPECTABLE && self.run.are_expected() {
+                let flow = if F::CAN_SPECIALIZE && self.run.are_specialized() {
                     self.run.expected::<F, B, C, _>(&mut slots, &mut each)
-                } else if F::GATHERS && self.run.grade() == GATHERED {
+                } else if F::HAS_STREAMED && self.run.tier() == GATHERED {
                     self.run.gathered::<F, B, PLANS, C, _>(&mut slots, &mut each)
                 } else {
                     self.run.mixed::<F, B, PLANS, C, _>(&mut slots, &mut each)
@@ -113,7 +112,7 @@ impl Filling<'_, '_> {
             && listed.record > METADATA
         {
             let position = usize::from(listed.position);
-            let is_near = run.data.len() - run.position < WINDOW;
+            let is_near = run.data.len() - run.position < crate::decode::WINDOW;
             if columns.takes(section, position) && !is_near && !(any && run.position == start) {
                 break;
             }
@@ -128,7 +127,7 @@ impl Filling<'_, '_> {
 /// Positions of records of which values may not be what by the DTD they always are, by bit.
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn changed(run: &Run<'_>) -> u64 {
-    !(run.state.grades.straight() | run.state.grades.told())
+    !(run.state.tiers.straight() | run.state.tiers.told())
 }
 
 impl<'r, const PLANS: usize> Sink<'r> for Slots<'_, PLANS> {

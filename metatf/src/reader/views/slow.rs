@@ -2,13 +2,14 @@
 
 use super::spans::Span;
 use super::view::{Head, What};
+use crate::decode::ContentRow;
+use crate::decode::Run;
 use crate::format::Steps;
-use crate::reader::run::Run;
-use crate::row::{ContentRow, Row, Stopped};
+use crate::record::{Row, Stopped};
 
 /// A record that was decoded leaf by leaf.
 #[derive(Debug, Default)]
-pub(super) struct Apart {
+pub(super) struct LeafByLeaf {
     pub(super) head: Head,
     /// By place; 0 for a byte array.
     pub(super) numbers: Vec<u64>,
@@ -16,7 +17,7 @@ pub(super) struct Apart {
     pub(super) spans: Vec<Span>,
 }
 
-impl Apart {
+impl LeafByLeaf {
     /// Decodes the data record that comes next. None where there is none, false where it cannot be decoded.
     #[inline(never)]
     pub(super) fn read_next(&mut self, run: &mut Run<'_>) -> Option<bool> {
@@ -35,7 +36,7 @@ impl Apart {
         self.numbers.clear();
         self.spans.clear();
         self.push(row.record.tag.into(), Span::Number);
-        row.record.walk(1, &mut Reading { apart: self, row })
+        row.record.walk(1, &mut Reading { slow: self, row })
     }
 
     #[inline]
@@ -47,7 +48,7 @@ impl Apart {
 
 /// A row whose values are taken.
 struct Reading<'w, 'r, 'd> {
-    apart: &'w mut Apart,
+    slow: &'w mut LeafByLeaf,
     row: &'w mut ContentRow<'r, 'd>,
 }
 
@@ -57,14 +58,14 @@ impl Steps for Reading<'_, '_, '_> {
     #[inline]
     fn number(&mut self, leaf: u8) -> Result<(), Stopped> {
         let number = self.row.number(leaf)?;
-        self.apart.push(number, Span::Number);
+        self.slow.push(number, Span::Number);
         Ok(())
     }
 
     #[inline]
     fn bytes(&mut self, leaf: u8) -> Result<(), Stopped> {
         let length = self.row.bytes(leaf)?.len();
-        self.apart.push(0, Span::At(self.row.position - length - self.row.start, length));
+        self.slow.push(0, Span::At(self.row.position - length - self.row.start, length));
         Ok(())
     }
 

@@ -1,16 +1,15 @@
 //! Decoding a record whose shape is known when the program is compiled, but for the widths and bases of its leaves.
 
+use super::Placed;
 use crate::error::Error;
-use crate::grade::Floor;
-use crate::reader::Placed;
-use crate::row::{Row, Stopped, plain};
-use crate::state::Plan;
-use crate::typed::{Known, Source};
+use crate::format::Floor;
+use crate::formula::{Plan, eight, plain, taken};
+use crate::record::{Known, Row, Source, Stopped};
 use std::marker::PhantomData;
 
-/// The leaves of an `S` from a part's content, of a record whose grade is `STORED` or, with bases, `FORMULA`. It stops where
+/// The leaves of an `S` from a part's content, of a record whose tier is `STORED` or, with bases, `FORMULA`. It stops where
 /// fewer than 8 bytes are left, and says nothing of why: nothing has happened, the record can be read in another way.
-pub(crate) struct ShapedRow<'p, 'r, S, const PLANS: usize, const WITH_BASE: bool> {
+pub(crate) struct PlannedRow<'p, 'r, S, const PLANS: usize, const WITH_BASE: bool> {
     data: &'r [u8],
     at: usize,
     /// Of the whole section, so that which one is looked at is known when the program is compiled.
@@ -20,7 +19,7 @@ pub(crate) struct ShapedRow<'p, 'r, S, const PLANS: usize, const WITH_BASE: bool
     shape: PhantomData<S>,
 }
 
-impl<'p, 'r, S: Known, const PLANS: usize, const WITH_BASE: bool> ShapedRow<'p, 'r, S, PLANS, WITH_BASE> {
+impl<'p, 'r, S: Known, const PLANS: usize, const WITH_BASE: bool> PlannedRow<'p, 'r, S, PLANS, WITH_BASE> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn new(data: &'r [u8], at: usize, plans: &'p [Plan; PLANS]) -> Self {
         Self { data, at, plans, previous: 0, shape: PhantomData }
@@ -45,27 +44,9 @@ impl<'p, 'r, S: Known, const PLANS: usize, const WITH_BASE: bool> ShapedRow<'p, 
     }
 }
 
-/// The eight bytes at a place.
-#[cfg_attr(not(debug_assertions), inline(always))]
-pub(crate) fn eight(data: &[u8], at: usize) -> Option<[u8; 8]> {
-    // One comparison, as the right side does not change in the loop.
-    if at >= data.len().saturating_sub(7) {
-        return None;
-    }
-    // SAFETY: `at < data.len() - 7`, so `at + 8 <= data.len()`.
-    Some(unsafe { data.as_ptr().add(at).cast::<[u8; 8]>().read() })
-}
-
-/// So many bytes from a place on.
-#[cfg_attr(not(debug_assertions), inline(always))]
-pub(crate) fn taken(data: &[u8], at: usize, length: u64) -> Option<&[u8]> {
-    let rest = data.get(at..).unwrap_or_default();
-    usize::try_from(length).ok().and_then(|length| rest.get(..length))
-}
-
 /// The items of a trait of rows that are the same in all rows that stop without a word, as the record is then read, or written, in
 /// another way: records with repeated items among them. What [`items`](Row::items) takes and gives.
-macro_rules! says_nothing {
+macro_rules! stops_silently {
     ($taken:ty => $given:ty) => {
         type Error = Stopped;
 
@@ -80,17 +61,17 @@ macro_rules! says_nothing {
     };
 }
 
-pub(crate) use says_nothing;
+pub(crate) use stops_silently;
 
-impl<S: Known, const PLANS: usize, const WITH_BASE: bool> Placed for ShapedRow<'_, '_, S, PLANS, WITH_BASE> {
+impl<S: Known, const PLANS: usize, const WITH_BASE: bool> Placed for PlannedRow<'_, '_, S, PLANS, WITH_BASE> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn position(&self) -> usize {
         self.at
     }
 }
 
-impl<'r, S: Known, const PLANS: usize, const WITH_BASE: bool> Row<'r> for ShapedRow<'_, 'r, S, PLANS, WITH_BASE> {
-    says_nothing!(u64 => usize);
+impl<'r, S: Known, const PLANS: usize, const WITH_BASE: bool> Row<'r> for PlannedRow<'_, 'r, S, PLANS, WITH_BASE> {
+    stops_silently!(u64 => usize);
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn number(&mut self, leaf: u8) -> Result<u64, Stopped> {
@@ -114,7 +95,7 @@ impl<'r, S: Known, const PLANS: usize, const WITH_BASE: bool> Row<'r> for Shaped
     }
 }
 
-impl<'r, S: Known, const PLANS: usize, const WITH_BASE: bool> Source<'r> for ShapedRow<'_, 'r, S, PLANS, WITH_BASE> {
+impl<'r, S: Known, const PLANS: usize, const WITH_BASE: bool> Source<'r> for PlannedRow<'_, 'r, S, PLANS, WITH_BASE> {
     fn last(&self, _: u8) -> u64 {
         self.previous
     }

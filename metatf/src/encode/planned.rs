@@ -1,26 +1,25 @@
 //! Encoding a record whose shape is known when the program is compiled: the mirror of `row_shaped`.
 
 use crate::buffer::{Pen, Room, Written};
+use crate::decode::stops_silently;
 use crate::error::{Error, Result};
-use crate::grade::{CHANGED, FORETOLD, Floor, STORED};
-use crate::row::{Stopped, plain};
-use crate::row_shaped::says_nothing;
-use crate::row_write::Put;
-use crate::state::{HISTORY, PREDICTED, Plan, STRIDED};
-use crate::typed::{Known, WriteFields};
+use crate::format::Floor;
+use crate::formula::{HISTORY, PREDICTED, Plan, STRIDED, plain};
+use crate::record::{Known, Put, Stopped, WriteFields};
+use crate::state::{CHANGED, FORETOLD, STORED};
 use std::marker::PhantomData;
 
-/// Better than any grade: every leaf is stored as [`Known::EXPECTED`] says; of these are the plans.
+/// Better than any tier: every leaf is stored as [`Known::EXPECTED`] says; of these are the plans.
 const EXPECTED: u8 = u8::MAX;
 
-/// Encodes a record of grade `GRADE` and keeps it in its room. None where it does not fit; then nothing has happened.
+/// Encodes a record of tier `GRADE` and keeps it in its room. None where it does not fit; then nothing has happened.
 #[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn put<S: Known, T: WriteFields, const PLANS: usize, const GRADE: u8>(
     room: &mut Room<'_>,
     plans: &[Plan; PLANS],
     fields: &T,
 ) -> Option<()> {
-    let mut row = ShapedWriter::<S, PLANS, GRADE>::new(room, plans)?;
+    let mut row = PlannedEncoder::<S, PLANS, GRADE>::new(room, plans)?;
     fields.write_fields(&mut row, 0).ok()?;
     let written = row.written()?;
     room.keep(written);
@@ -29,7 +28,7 @@ pub(crate) fn put<S: Known, T: WriteFields, const PLANS: usize, const GRADE: u8>
 
 /// As [`put`], for a record that is stored as is expected.
 #[cfg_attr(not(debug_assertions), inline(always))]
-pub(crate) fn put_expected<S: Known, T: WriteFields>(room: &mut Room<'_>, fields: &T) -> Option<()> {
+pub(crate) fn put_specialized<S: Known, T: WriteFields>(room: &mut Room<'_>, fields: &T) -> Option<()> {
     put::<S, T, 256, EXPECTED>(room, &const { S::EXPECTED }, fields)
 }
 
@@ -42,9 +41,9 @@ pub(crate) struct Left {
     pub(crate) strided: u32,
 }
 
-/// Takes the leaves of an `S` whose grade is at most `GRADE`; codes are left 0, and what belongs to streams is left out. It goes
+/// Takes the leaves of an `S` whose tier is at most `GRADE`; codes are left 0, and what belongs to streams is left out. It goes
 /// through to the end whatever comes, and tells then whether everything fitted.
-pub(crate) struct ShapedWriter<'o, S, const PLANS: usize, const GRADE: u8> {
+pub(crate) struct PlannedEncoder<'o, S, const PLANS: usize, const GRADE: u8> {
     pen: Pen<'o>,
     /// Of the whole section, or of the record where that is as expected.
     plans: &'o [Plan; PLANS],
@@ -57,7 +56,7 @@ pub(crate) struct ShapedWriter<'o, S, const PLANS: usize, const GRADE: u8> {
     shape: PhantomData<S>,
 }
 
-impl<'o, S: Known, const PLANS: usize, const GRADE: u8> ShapedWriter<'o, S, PLANS, GRADE> {
+impl<'o, S: Known, const PLANS: usize, const GRADE: u8> PlannedEncoder<'o, S, PLANS, GRADE> {
     /// The next record of a room; none where that is full.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn new(room: &'o mut Room<'_>, plans: &'o [Plan; PLANS]) -> Option<Self> {
@@ -95,8 +94,8 @@ impl<'o, S: Known, const PLANS: usize, const GRADE: u8> ShapedWriter<'o, S, PLAN
     }
 }
 
-impl<S: Known, const PLANS: usize, const GRADE: u8> Put for ShapedWriter<'_, S, PLANS, GRADE> {
-    says_nothing!(usize => ());
+impl<S: Known, const PLANS: usize, const GRADE: u8> Put for PlannedEncoder<'_, S, PLANS, GRADE> {
+    stops_silently!(usize => ());
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn number(&mut self, leaf: u8, value: u64) -> Result<(), Stopped> {
@@ -115,7 +114,7 @@ impl<S: Known, const PLANS: usize, const GRADE: u8> Put for ShapedWriter<'_, S, 
             self.misfit |= u64::from(plan.flags & HISTORY);
             return Ok(());
         }
-        if GRADE >= FORETOLD && matches!(floor, Floor::Foretold) && plan.flags & PREDICTED != 0 {
+        if GRADE >= FORETOLD && matches!(floor, Floor::Predicted) && plan.flags & PREDICTED != 0 {
             self.missing.codes += 1;
             self.misfit |= u64::from(plan.width == 0);
             self.store(0, plan);

@@ -3,12 +3,12 @@
 //! Nothing is looked up: what is left of a record is loads at places that are known from its start. There is one comparison
 //! with the end of the content for a record, as its bytes are looked at through a window that is large enough for most.
 
+use super::Placed;
+use crate::decode::stops_silently;
 use crate::error::Error;
-use crate::grade::Floor;
-use crate::reader::Placed;
-use crate::row::{Row, Stopped, plain};
-use crate::row_shaped::{says_nothing, taken};
-use crate::typed::{Known, Source};
+use crate::format::Floor;
+use crate::formula::{plain, taken};
+use crate::record::{Known, Row, Source, Stopped};
 use std::hint::cold_path;
 use std::marker::PhantomData;
 
@@ -23,7 +23,7 @@ pub(crate) fn window(data: &[u8], at: usize) -> Option<&[u8; WINDOW]> {
 
 /// The leaves of an `S` from a part's content, all of them stored as [`Known::EXPECTED`] says. It stops where less than a window
 /// is left, and says nothing of why: nothing has happened, the record can be read in another way.
-pub(crate) struct ExpectedRow<'r, S> {
+pub(crate) struct SpecializedRow<'r, S> {
     data: &'r [u8],
     /// Where the window begins.
     at: usize,
@@ -35,7 +35,7 @@ pub(crate) struct ExpectedRow<'r, S> {
     shape: PhantomData<S>,
 }
 
-impl<'r, S: Known> ExpectedRow<'r, S> {
+impl<'r, S: Known> SpecializedRow<'r, S> {
     /// A record that begins at a position.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn new(data: &'r [u8], position: usize) -> Self {
@@ -52,15 +52,15 @@ impl<'r, S: Known> ExpectedRow<'r, S> {
     }
 }
 
-impl<S: Known> Placed for ExpectedRow<'_, S> {
+impl<S: Known> Placed for SpecializedRow<'_, S> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn position(&self) -> usize {
         self.at + self.offset
     }
 }
 
-impl<'r, S: Known> Row<'r> for ExpectedRow<'r, S> {
-    says_nothing!(u64 => usize);
+impl<'r, S: Known> Row<'r> for SpecializedRow<'r, S> {
+    stops_silently!(u64 => usize);
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn number(&mut self, leaf: u8) -> Result<u64, Stopped> {
@@ -93,7 +93,7 @@ impl<'r, S: Known> Row<'r> for ExpectedRow<'r, S> {
     }
 }
 
-impl<'r, S: Known> Source<'r> for ExpectedRow<'r, S> {
+impl<'r, S: Known> Source<'r> for SpecializedRow<'r, S> {
     fn last(&self, _: u8) -> u64 {
         self.previous
     }

@@ -1,20 +1,20 @@
 //! Decoding a record whose shape is known when the program is compiled, and some of whose values a model tells, or come from a
 //! stream section, or go by the value before.
 //!
-//! As [`ShapedRow`](crate::row_shaped::ShapedRow), but it cannot begin again, since models have learnt by then: what is out
+//! As [`PlannedRow`](crate::row_shaped::PlannedRow), but it cannot begin again, since models have learnt by then: what is out
 //! of the ordinary in a leaf is done for this leaf alone.
 
+use super::Run;
 use crate::error::{Error, ErrorKind};
-use crate::grade::Floor;
-use crate::reader::Run;
-use crate::row::{Row, Stopped, history, note, plain};
-use crate::row_shaped::{eight, taken};
-use crate::state::{HISTORY, LAST, PREDICTED, PREVIOUS, Plan, REFERENCED, STRIDED};
-use crate::typed::{Known, Source};
+use crate::format::Floor;
+use crate::formula::{
+    HISTORY, LAST, PREDICTED, PREVIOUS, Plan, REFERENCED, STRIDED, eight, history, note, plain, taken,
+};
+use crate::record::{Known, Row, Source, Stopped};
 use std::marker::PhantomData;
 
-/// The leaves of an `S` whose grade is `FORETOLD` or `TOLD`; or, where `CHANGED` says so, of that grade.
-pub(crate) struct ForetoldRow<'p, 'r, S, const PLANS: usize, const CHANGED: bool> {
+/// The leaves of an `S` whose tier is `FORETOLD` or `TOLD`; or, where `CHANGED` says so, of that tier.
+pub(crate) struct StatefulRow<'p, 'r, S, const PLANS: usize, const CHANGED: bool> {
     pub(crate) run: &'p mut Run<'r>,
     /// Next byte to read.
     pub(crate) at: usize,
@@ -23,9 +23,9 @@ pub(crate) struct ForetoldRow<'p, 'r, S, const PLANS: usize, const CHANGED: bool
     pub(crate) shape: PhantomData<S>,
 }
 
-impl<S: Known, const PLANS: usize, const CHANGED: bool> ForetoldRow<'_, '_, S, PLANS, CHANGED> {
+impl<S: Known, const PLANS: usize, const CHANGED: bool> StatefulRow<'_, '_, S, PLANS, CHANGED> {
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn apart(&mut self, leaf: u8) -> Result<u64, Stopped> {
+    fn slow(&mut self, leaf: u8) -> Result<u64, Stopped> {
         let (value, at) = self.run.number((S::RECORD, S::FIRST), self.at, leaf)?;
         self.at = at;
         self.previous = value;
@@ -33,7 +33,7 @@ impl<S: Known, const PLANS: usize, const CHANGED: bool> ForetoldRow<'_, '_, S, P
     }
 }
 
-impl<'r, S: Known, const PLANS: usize, const CHANGED: bool> Row<'r> for ForetoldRow<'_, 'r, S, PLANS, CHANGED> {
+impl<'r, S: Known, const PLANS: usize, const CHANGED: bool> Row<'r> for StatefulRow<'_, 'r, S, PLANS, CHANGED> {
     type Error = Stopped;
 
     #[cold]
@@ -53,18 +53,18 @@ impl<'r, S: Known, const PLANS: usize, const CHANGED: bool> Row<'r> for Foretold
         let state = &mut *self.run.state;
         let plans = state.plans.first_chunk::<PLANS>();
         let Some(plan) = plans.and_then(|plans| plans.get(S::FIRST + usize::from(leaf))) else {
-            return self.apart(leaf);
+            return self.slow(leaf);
         };
         let (width, flags) = (usize::from(plan.width), plan.flags);
         if matches!(floor, Floor::Fixed(_)) && width == 0 && flags == 0 {
             self.previous = plan.base;
             return Ok(plan.base);
         }
-        let value = if matches!(floor, Floor::Foretold) && flags & PREDICTED != 0 {
-            let Some(eight) = eight(self.run.data, self.at) else { return self.apart(leaf) };
+        let value = if matches!(floor, Floor::Predicted) && flags & PREDICTED != 0 {
+            let Some(eight) = eight(self.run.data, self.at) else { return self.slow(leaf) };
             let (code, model) = (u64::from_le_bytes(eight) & plan.mask, plan.base);
             #[allow(clippy::cast_possible_truncation, reason = "the index of a model")]
-            let Some(value) = state.predicted_usual(model as u16, code) else { return self.apart(leaf) };
+            let Some(value) = state.decode_hit(model as u16, code) else { return self.slow(leaf) };
             if flags & (PREVIOUS | REFERENCED) != 0
                 && let Some(plan) = state.plans.get(S::FIRST + usize::from(leaf))
             {
@@ -72,13 +72,13 @@ impl<'r, S: Known, const PLANS: usize, const CHANGED: bool> Row<'r> for Foretold
             }
             value
         } else if flags & STRIDED != 0 {
-            let Some(value) = self.run.streams.ready(plan.base) else { return self.apart(leaf) };
+            let Some(value) = self.run.streams.ready(plan.base) else { return self.slow(leaf) };
             if flags & (PREVIOUS | REFERENCED) != 0 {
                 note(value, plan, &mut state.cells);
             }
             value
         } else {
-            let Some(eight) = eight(self.run.data, self.at) else { return self.apart(leaf) };
+            let Some(eight) = eight(self.run.data, self.at) else { return self.slow(leaf) };
             let mut value = plain(u64::from_le_bytes(eight) & plan.mask, plan);
             if flags & !LAST != 0 {
                 if flags & HISTORY != 0 {
@@ -115,7 +115,7 @@ impl<'r, S: Known, const PLANS: usize, const CHANGED: bool> Row<'r> for Foretold
     }
 }
 
-impl<'r, S: Known, const PLANS: usize, const CHANGED: bool> Source<'r> for ForetoldRow<'_, 'r, S, PLANS, CHANGED> {
+impl<'r, S: Known, const PLANS: usize, const CHANGED: bool> Source<'r> for StatefulRow<'_, 'r, S, PLANS, CHANGED> {
     fn last(&self, _: u8) -> u64 {
         self.previous
     }

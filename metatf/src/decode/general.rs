@@ -1,160 +1,16 @@
 //! Decoding one record, leaf by leaf, in the order of its bytes.
 //!
-//! Longer than other files: what is decoded in line and what is decoded apart from it are the two halves of one loop.
+//! Longer than other files: what is decoded in line and what is decoded slow from it are the two halves of one loop.
 
-use crate::container::{Content, Order, Origin};
-use crate::error::{Error, ErrorKind, Place, Result};
-use crate::format::{ExprOp, Format, Interpretation, Leaf, LeafKind, Record, Steps};
-use crate::state::{BYTES, HISTORY, LAST, PREDICTED, PREVIOUS, Plan, REFERENCED, SPECIAL, STRIDED, State};
-use crate::streams::Streams;
-use crate::typed::Source;
-use std::marker::PhantomData;
-
-/// How many repeated items a record may have beyond the bytes it stores (spec 3.3).
-pub(crate) const FREE_ITEMS: u64 = 65_536;
-
-/// What a row gives instead of a value when it cannot go on. Why is kept in the row, for whoever decodes: results of
-/// leaves stay small.
-#[derive(Clone, Copy, Debug)]
-pub struct Stopped(pub(crate) ());
-
-impl From<Stopped> for Error {
-    /// A stand-in for the error in the row.
-    #[cold]
-    fn from(_: Stopped) -> Self {
-        Self::at(0, ErrorKind::Usage("the row stopped"))
-    }
-}
-
-/// The leaves of one record, asked for in order. Generated code and the universal reader both decode through this.
-pub trait Row<'a> {
-    /// What stands for an error here.
-    type Error: Into<Error>;
-
-    /// Stops with an error of the caller's.
-    fn stop(&mut self, error: Error) -> Self::Error;
-
-    /// The value of the numeric leaf `leaf`.
-    ///
-    /// # Errors
-    /// What spec 4 and 7 say: input that ends, a constant that differs, a stream that is used up.
-    fn number(&mut self, leaf: u8) -> Result<u64, Self::Error>;
-
-    /// The bytes of the byte array `leaf`.
-    ///
-    /// # Errors
-    /// A width expression out of range, or input that ends.
-    fn bytes(&mut self, leaf: u8) -> Result<&'a [u8], Self::Error>;
-
-    /// Announces `count` repeated items and checks them against the limit of spec 3.3.
-    ///
-    /// # Errors
-    /// Too many items.
-    fn items(&mut self, count: u64) -> Result<usize, Self::Error>;
-}
-
-/// Gives the bytes behind a [`Content`].
-pub(crate) trait Bytes {
-    fn bytes<'c>(&'c self, content: &'c Content) -> &'c [u8];
-}
-
-/// How a position in a content is named in an error (spec 7).
-pub(crate) fn place(origin: Origin, position: usize) -> Place {
-    match origin {
-        Origin::Stored(offset) => Place { offset: offset + position as u64, ..Place::default() },
-        Origin::Packed(offset) => Place { offset, content: Some(position as u64), ..Place::default() },
-    }
-}
-
-/// The stored integer in the first bytes of `eight` under a plan, in the given byte order.
-#[inline]
-pub(crate) fn cut(eight: [u8; 8], plan: &Plan, order: Order) -> u64 {
-    match order {
-        Order::Little => u64::from_le_bytes(eight) & plan.mask,
-        // A width of 0 shifts by 0 and is masked away.
-        Order::Big => (u64::from_be_bytes(eight) >> ((64 - 8 * u32::from(plan.width)) & 63)) & plan.mask,
-    }
-}
-
-/// The stored integer at `position` under a plan, in the given byte order; `None` where the data ends before it does.
-#[inline]
-pub(crate) fn stored(data: &[u8], position: usize, plan: &Plan, order: Order) -> Option<u64> {
-    let mut eight = [0; 8];
-    match data.get(position..position + 8) {
-        Some(bytes) => eight.copy_from_slice(bytes),
-        None => {
-            let bytes = data.get(position..position + usize::from(plan.width))?;
-            eight.get_mut(..bytes.len())?.copy_from_slice(bytes);
-        }
-    }
-    Some(cut(eight, plan, order))
-}
-
-/// The value of a stored integer (the one formula), noted as the leaf's previous and last value.
-#[inline]
-pub(crate) fn value(raw: u64, plan: &Plan, cells: &mut [u64]) -> u64 {
-    with_cells(plain(raw, plan), plan, cells)
-}
-
-/// The formula without history.
-#[inline]
-pub(crate) fn plain(raw: u64, plan: &Plan) -> u64 {
-    (raw ^ plan.sign).wrapping_sub(plan.sign).wrapping_add(plan.base)
-}
-
-/// Completes the formula with history, and notes the value.
-#[inline]
-fn with_cells(plain: u64, plan: &Plan, cells: &mut [u64]) -> u64 {
-    let value = plain.wrapping_add(history(plan, cells));
-    note(value, plan, cells);
-    value
-}
-
-/// What the formula adds of a cell.
-#[inline]
-pub(crate) fn history(plan: &Plan, cells: &[u64]) -> u64 {
-    cells.get(plan.read as usize).copied().unwrap_or(0) & plan.history
-}
-
-/// Notes a value where somebody looks at it.
-#[inline]
-pub(crate) fn note(value: u64, plan: &Plan, cells: &mut [u64]) {
-    if plan.is(PREVIOUS)
-        && let Some(cell) = cells.get_mut(plan.write as usize)
-    {
-        *cell = value;
-    }
-    if plan.is(LAST | REFERENCED)
-        && let Some(cell) = cells.get_mut(plan.last as usize)
-    {
-        *cell = value;
-    }
-}
-
-/// Evaluates a width expression; `leaf` gives the last value of a leaf. `None` where a step leaves 0 to 2^64-1.
-pub(crate) fn evaluate(program: &[ExprOp], mut leaf: impl FnMut(u8) -> u64) -> Option<u64> {
-    let mut stack = Vec::new();
-    if let [ExprOp::Leaf(only)] = program {
-        return Some(leaf(*only));
-    }
-    for op in program {
-        let value = match *op {
-            ExprOp::Push(n) => n,
-            ExprOp::Leaf(l) => leaf(l),
-            ExprOp::Add | ExprOp::Sub | ExprOp::Mul => {
-                let (b, a) = (stack.pop()?, stack.pop()?);
-                let (a, b): (u64, u64) = (a, b);
-                match *op {
-                    ExprOp::Add => a.checked_add(b)?,
-                    ExprOp::Sub => a.checked_sub(b)?,
-                    _ => a.checked_mul(b)?,
-                }
-            }
-        };
-        stack.push(value);
-    }
-    stack.pop()
-}
+use crate::container::{Order, Origin};
+use crate::error::{Error, ErrorKind, Result};
+use crate::format::{Format, Interpretation, Leaf, LeafKind, Record};
+use crate::formula::{
+    BYTES, HISTORY, PREDICTED, Plan, SPECIAL, STRIDED, cut, evaluate, history, note, plain, stored, value, with_cells,
+};
+use crate::record::{FREE_ITEMS, Row, Source, Stopped, Visit, Walk, walk};
+use crate::state::State;
+use crate::streams::{Bytes, Streams, place};
 
 /// Decodes a record straight from a part's content.
 pub struct ContentRow<'t, 'd> {
@@ -194,7 +50,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
 
     /// Goes on with a row of its own, so that this one, whose address nobody else takes, is kept in registers.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn apart<T>(&mut self, go_on: impl FnOnce(&mut ContentRow<'_, 'd>) -> T) -> T {
+    fn slow<T>(&mut self, go_on: impl FnOnce(&mut ContentRow<'_, 'd>) -> T) -> T {
         let mut row = ContentRow {
             format: self.format,
             record: self.record,
@@ -218,7 +74,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
 
     /// A numeric leaf that is not decoded in line: the formula is not all, or fewer than 8 bytes are left.
     #[inline(never)]
-    fn number_apart(&mut self, leaf: u8) -> Result<u64, Stopped> {
+    fn number_slow(&mut self, leaf: u8) -> Result<u64, Stopped> {
         let value = self.number_of(leaf);
         value.map_err(|error| self.stop(error))
     }
@@ -242,7 +98,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
         self.position += usize::from(plan.width);
         let (format, source, order) = (self.format, self.source, self.order);
         let target = format.models.get(usize::from(model)).map_or(0, |m| m.section);
-        // A model has a cursor of its own, apart from that of leaves that stride.
+        // A model has a cursor of its own, slow from that of leaves that stride.
         let reader = format.sections.len() + self.state.section;
         let streams = &mut *self.streams;
         let mut next = || streams.next(format, source, order, (reader, target), 1);
@@ -295,7 +151,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
 
     /// The length of a byte array that is the result of an expression.
     #[inline(never)]
-    fn length_apart(&mut self, leaf: u8) -> Result<u64, Stopped> {
+    fn length_slow(&mut self, leaf: u8) -> Result<u64, Stopped> {
         let length = match self.leaf(leaf).map(|l| &l.kind) {
             Some(LeafKind::Variable(program)) => evaluate(program, |l| self.last(l)),
             _ => return Err(self.stop_at(Some(leaf), ErrorKind::Usage("not a byte array"))),
@@ -319,7 +175,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
                 self.position += bytes.len();
                 Ok(bytes)
             }
-            None => Err(self.apart(|row| row.stop_at(Some(leaf), ErrorKind::Length(length)))),
+            None => Err(self.slow(|row| row.stop_at(Some(leaf), ErrorKind::Length(length)))),
         }
     }
 
@@ -338,7 +194,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
     pub(crate) fn finish(&mut self) -> Result<(), Stopped> {
         let stored = (self.position - self.start) as u64;
         if self.items > stored + FREE_ITEMS {
-            return Err(self.apart(|row| row.stop_at(None, ErrorKind::TooManyItems(row.items))));
+            return Err(self.slow(|row| row.stop_at(None, ErrorKind::TooManyItems(row.items))));
         }
         Ok(())
     }
@@ -351,73 +207,11 @@ impl<'t, 'd> ContentRow<'t, 'd> {
     }
 }
 
-/// A row that can be walked through.
-pub(crate) trait Walk<'a>: Source<'a> {
-    /// The end of the record.
-    ///
-    /// # Errors
-    /// What a record has to keep as a whole.
-    fn end(&mut self) -> Result<(), Self::Error>;
-}
-
 impl<'d> Walk<'d> for ContentRow<'_, 'd> {
     #[inline]
     fn end(&mut self) -> Result<(), Stopped> {
         self.finish()
     }
-}
-
-/// Visits the leaves of a record, from this step of its layout on.
-#[inline]
-pub(crate) fn walk<'a, R: Source<'a>>(
-    row: &mut R,
-    record: &Record,
-    first: usize,
-    visit: &mut impl Visit<'a>,
-) -> Result<(), R::Error> {
-    record.walk(first, &mut Visiting { row, visit, data: PhantomData })
-}
-
-/// A row whose values are visited.
-struct Visiting<'w, 'a, R, V> {
-    row: &'w mut R,
-    visit: &'w mut V,
-    data: PhantomData<&'a [u8]>,
-}
-
-impl<'a, R: Source<'a>, V: Visit<'a>> Steps for Visiting<'_, 'a, R, V> {
-    type Error = R::Error;
-
-    #[inline]
-    fn number(&mut self, leaf: u8) -> Result<(), R::Error> {
-        let value = self.row.number(leaf)?;
-        self.visit.number(leaf, value);
-        Ok(())
-    }
-
-    #[inline]
-    fn bytes(&mut self, leaf: u8) -> Result<(), R::Error> {
-        let bytes = self.row.bytes(leaf)?;
-        self.visit.bytes(leaf, bytes);
-        Ok(())
-    }
-
-    #[inline]
-    fn items(&mut self, count: u8) -> Result<u64, R::Error> {
-        Ok(self.row.items(self.row.last(count))? as u64)
-    }
-}
-
-/// Takes the values of a record in the order of its leaves.
-pub(crate) trait Visit<'a> {
-    fn number(&mut self, leaf: u8, value: u64);
-    fn bytes(&mut self, leaf: u8, bytes: &'a [u8]);
-}
-
-/// Skips.
-impl Visit<'_> for () {
-    fn number(&mut self, _: u8, _: u64) {}
-    fn bytes(&mut self, _: u8, _: &[u8]) {}
 }
 
 impl<'d> Row<'d> for ContentRow<'_, 'd> {
@@ -442,13 +236,13 @@ impl<'d> Row<'d> for ContentRow<'_, 'd> {
             (Some(plan), Some(eight)) if plan.flags & PREDICTED != 0 => {
                 let (plan, code) = (*plan, cut(*eight, plan, self.order));
                 #[allow(clippy::cast_possible_truncation, reason = "the index of a model")]
-                match self.state.predicted_usual(plan.base as u16, code) {
+                match self.state.decode_hit(plan.base as u16, code) {
                     Some(value) => {
                         self.position += usize::from(plan.width);
                         note(value, &plan, &mut self.state.cells);
                         Ok(value)
                     }
-                    None => self.apart(|row| row.number_apart(leaf)),
+                    None => self.slow(|row| row.number_slow(leaf)),
                 }
             }
             (Some(plan), _) if plan.flags & STRIDED != 0 => match self.streams.ready(plan.base) {
@@ -456,9 +250,9 @@ impl<'d> Row<'d> for ContentRow<'_, 'd> {
                     note(value, plan, &mut self.state.cells);
                     Ok(value)
                 }
-                None => self.apart(|row| row.number_apart(leaf)),
+                None => self.slow(|row| row.number_slow(leaf)),
             },
-            _ => self.apart(|row| row.number_apart(leaf)),
+            _ => self.slow(|row| row.number_slow(leaf)),
         }
     }
 
@@ -467,7 +261,7 @@ impl<'d> Row<'d> for ContentRow<'_, 'd> {
         let plan = self.state.plans.get(self.first + usize::from(leaf));
         let length = match plan.filter(|plan| plan.flags & !HISTORY == BYTES) {
             Some(plan) => plan.base.wrapping_add(history(plan, &self.state.cells)),
-            None => self.apart(|row| row.length_apart(leaf))?,
+            None => self.slow(|row| row.length_slow(leaf))?,
         };
         self.take(leaf, length)
     }
@@ -477,7 +271,14 @@ impl<'d> Row<'d> for ContentRow<'_, 'd> {
         let most = (self.data.len() - self.start) as u64 + FREE_ITEMS;
         match usize::try_from(count) {
             Ok(n) if self.items <= most => Ok(n),
-            _ => Err(self.apart(|row| row.stop_at(None, ErrorKind::TooManyItems(row.items)))),
+            _ => Err(self.slow(|row| row.stop_at(None, ErrorKind::TooManyItems(row.items)))),
         }
+    }
+}
+
+impl<'d> Source<'d> for ContentRow<'_, 'd> {
+    #[inline]
+    fn last(&self, leaf: u8) -> u64 {
+        ContentRow::last(self, leaf)
     }
 }

@@ -4,21 +4,7 @@
 //! serves wherever its record is nested.
 
 use crate::error::{Error, ErrorKind, Place, Result};
-use crate::row::{ContentRow, Row};
-use crate::row_write::Put;
-
-/// A row that also tells what it read before: repetitions look back at their count.
-pub trait Source<'a>: Row<'a> {
-    /// The value last read for the numeric leaf `leaf` of this record.
-    fn last(&self, leaf: u8) -> u64;
-}
-
-impl<'d> Source<'d> for ContentRow<'_, 'd> {
-    #[inline]
-    fn last(&self, leaf: u8) -> u64 {
-        ContentRow::last(self, leaf)
-    }
-}
+use crate::record::{Put, Source};
 
 /// Reads a struct's fields in order.
 pub trait ReadFields<'a>: Sized {

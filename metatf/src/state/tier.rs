@@ -1,10 +1,11 @@
 //! How a record can be decoded now, by the plans of its leaves: in a straight line, or leaf by leaf with all that may come up.
 //!
-//! What metadata changes, changes one plan; the grade of a record follows from the worst of its leaves. Both this and
+//! What metadata changes, changes one plan; the tier of a record follows from the worst of its leaves. Both this and
 //! `typed/shape.rs`, which knows the DTD when the program is compiled, ask [`floor`] what a leaf can be at best.
 
-use crate::format::{ExprOp, Format, Interpretation, LeafKind, METADATA, Record, Section, Step, borrowed};
-use crate::state::{LAST, PREDICTED, Plan, REFERENCED, SPECIAL, STRIDED};
+use crate::format::{Floor, Format, METADATA, Section, floor};
+use crate::formula::{LAST, PREDICTED, Plan, REFERENCED, SPECIAL, STRIDED};
+use crate::state::expected;
 use std::ops::Range;
 
 /// Every leaf is the stored integer, or the default that the DTD gives it.
@@ -27,102 +28,14 @@ pub(crate) const COLUMNS: usize = 0;
 /// and what gives records by their values.
 pub(crate) const VIEWS: usize = 1;
 
-/// What a leaf of a record can be at best, by the DTD.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Floor {
-    /// Graded by its plan.
-    Stored,
-    /// Graded by its plan, and the only kind that a model may foretell.
-    Foretold,
-    /// `default` with this value.
-    Fixed(u64),
-    /// A byte array of this length.
-    Array(u32),
-    /// A byte array as long as the number right before it says.
-    Counted,
-    /// Always general.
-    General,
-}
-
-impl Floor {
-    /// Bytes of a byte array: as many as the DTD says, or as the number right before it.
-    #[inline(always)]
-    pub(crate) fn length(self, previous: u64) -> u64 {
-        match self {
-            Self::Array(length) => length.into(),
-            _ => previous,
-        }
-    }
-}
-
-/// What the leaf can be at best.
-pub(crate) const fn floor(record: &Record, leaf: usize) -> Floor {
-    if repeats(record) {
-        return Floor::General;
-    }
-    let leaves = borrowed(&record.leaves);
-    if leaf >= leaves.len() || leaves[leaf].constant.is_some() {
-        return Floor::General;
-    }
-    match &leaves[leaf].kind {
-        LeafKind::Tag => Floor::Stored,
-        LeafKind::Number { interpretation: Interpretation::Default(value), .. } => Floor::Fixed(*value),
-        LeafKind::Number { interpretation: Interpretation::Predicted(_), .. } => Floor::Foretold,
-        LeafKind::Number { .. } => Floor::Stored,
-        LeafKind::Array(length) => Floor::Array(*length),
-        LeafKind::Variable(program) => match borrowed(program) {
-            [ExprOp::Leaf(length)]
-                if *length as usize + 1 == leaf && matches!(leaves[*length as usize].kind, LeafKind::Number { .. }) =>
-            {
-                Floor::Counted
-            }
-            _ => Floor::General,
-        },
-    }
-}
-
-/// How a numeric leaf is stored in the state that is expected, where that is the stored integer, perhaps with a base.
-pub(crate) const fn expected(format: &Format, record: u16, leaf: usize) -> Option<Plan> {
-    let (declared, interpretation) = match borrowed(&borrowed(&format.records)[record as usize].leaves)[leaf].kind {
-        LeafKind::Number { width, interpretation } => (width, interpretation),
-        LeafKind::Tag => return Some(Plan::straight(format.tag_width, None)),
-        LeafKind::Array(_) | LeafKind::Variable(_) => return None,
-    };
-    let mut width = declared;
-    let (listed, mut i) = (borrowed(&format.expected), 0);
-    while i < listed.len() {
-        if listed[i].record == record && listed[i].leaf as usize == leaf && listed[i].width <= 8 {
-            width = listed[i].width;
-        }
-        i += 1;
-    }
-    match interpretation {
-        Interpretation::None | Interpretation::SectionOffset(_) => Some(Plan::straight(width, None)),
-        Interpretation::BaseOffset(base) => Some(Plan::straight(width, Some(base))),
-        _ => None,
-    }
-}
-
-const fn repeats(record: &Record) -> bool {
-    let steps = borrowed(&record.steps);
-    let mut i = 0;
-    while i < steps.len() {
-        if matches!(steps[i], Step::Repeat { .. }) {
-            return true;
-        }
-        i += 1;
-    }
-    false
-}
-
-/// The grades of the records of a section.
+/// The tiers of the records of a section.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Grades {
-    /// By the record's position in the section, for the first 64: whether it is of this grade.
+pub(crate) struct Tiers {
+    /// By the record's position in the section, for the first 64: whether it is of this tier.
     stored: u64,
     formula: u64,
     foretold: u64,
-    /// Of grade `GATHERED`, and no leaf is foretold.
+    /// Of tier `GATHERED`, and no leaf is foretold.
     gathered: u64,
     told: u64,
     changed_defaults: u64,
@@ -130,43 +43,43 @@ pub(crate) struct Grades {
     data: u64,
     /// There are more than 64 positions.
     many: bool,
-    /// By plan: its record's position, what it can be at best, and its grade now.
+    /// By plan: its record's position, what it can be at best, and its tier now.
     plans: Vec<(u16, Floor, u8)>,
     /// By plan: how its leaf is expected to be stored, if it is graded by its plan and that can be said; and whether it is.
     expected: Vec<(Option<Plan>, bool)>,
     /// How many plans of data records are not as expected.
     unexpected: usize,
-    /// By position: how many plans of each grade.
+    /// By position: how many plans of each tier.
     counts: Vec<[u16; 7]>,
     /// For each who [asks](Self::take_changed), by position: a plan has changed; all bits for positions from 64 on.
     changed: [u64; 2],
 }
 
-impl Grades {
+impl Tiers {
     pub(crate) fn new(format: &Format, section: &Section, plans: impl Fn(usize) -> Option<usize>) -> Self {
-        let mut grades = Self { many: section.records.len() > 64, ..Self::default() };
+        let mut tiers = Self { many: section.records.len() > 64, ..Self::default() };
         for (position, &record) in section.records.iter().enumerate() {
-            grades.counts.push([0; 7]);
-            grades.data |= if record > METADATA { bit(position) } else { 0 };
+            tiers.counts.push([0; 7]);
+            tiers.data |= if record > METADATA { bit(position) } else { 0 };
             let Some(r) = format.records.get(usize::from(record)).filter(|_| plans(position).is_some()) else {
                 continue;
             };
             for leaf in 0..r.leaves.len() {
                 let floor = if record <= METADATA { Floor::General } else { floor(r, leaf) };
-                grades.plans.push((u16::try_from(position).unwrap_or(u16::MAX), floor, GENERAL));
+                tiers.plans.push((u16::try_from(position).unwrap_or(u16::MAX), floor, GENERAL));
                 let plan = if floor == Floor::Stored { expected(format, record, leaf) } else { None };
                 // Others than data records never are, and do not count.
-                grades.expected.push((plan.filter(|_| record > METADATA), false));
-                grades.unexpected += usize::from(record > METADATA);
-                if let Some(counts) = grades.counts.get_mut(position) {
+                tiers.expected.push((plan.filter(|_| record > METADATA), false));
+                tiers.unexpected += usize::from(record > METADATA);
+                if let Some(counts) = tiers.counts.get_mut(position) {
                     counts[usize::from(GENERAL)] += 1;
                 }
             }
         }
-        grades
+        tiers
     }
 
-    /// The grade of all data records, which is the worst of one; `GENERAL` where it is worse than `FORMULA`, or than
+    /// The tier of all data records, which is the worst of one; `GENERAL` where it is worse than `FORMULA`, or than
     /// `GATHERED` where nothing is foretold.
     #[inline]
     pub(crate) fn of_all(&self) -> u8 {
@@ -179,7 +92,7 @@ impl Grades {
         }
     }
 
-    /// Positions of records whose grade is `STORED`, by bit.
+    /// Positions of records whose tier is `STORED`, by bit.
     #[inline]
     pub(crate) fn stored(&self) -> u64 {
         self.stored
@@ -187,42 +100,42 @@ impl Grades {
 
     /// Whether all data records are stored as generated code expects it.
     #[inline]
-    pub(crate) fn are_expected(&self) -> bool {
+    pub(crate) fn are_specialized(&self) -> bool {
         self.unexpected == 0
     }
 
-    /// Positions of records whose grade is not general, by bit.
+    /// Positions of records whose tier is not general, by bit.
     #[inline]
     pub(crate) fn straight(&self) -> u64 {
         self.formula
     }
 
-    /// Positions of records whose grade is `FORETOLD` or `GATHERED`, by bit.
+    /// Positions of records whose tier is `FORETOLD` or `GATHERED`, by bit.
     #[inline]
     pub(crate) fn foretold(&self) -> u64 {
         self.foretold
     }
 
-    /// Positions of records whose grade is `GATHERED`, and of which nothing is foretold, by bit.
+    /// Positions of records whose tier is `GATHERED`, and of which nothing is foretold, by bit.
     #[inline]
     pub(crate) fn gathered(&self) -> u64 {
         self.gathered
     }
 
-    /// Positions of records whose grade is `FORETOLD`, `GATHERED` or `TOLD`, by bit.
+    /// Positions of records whose tier is `FORETOLD`, `GATHERED` or `TOLD`, by bit.
     #[inline]
     pub(crate) fn told(&self) -> u64 {
         self.told
     }
 
-    /// Positions of records whose grade is `CHANGED`, by bit.
+    /// Positions of records whose tier is `CHANGED`, by bit.
     #[inline]
     pub(crate) fn changed_defaults(&self) -> u64 {
         self.changed_defaults
     }
 
-    /// Of the plans of a record, given by their indices: each one's position, what its leaf can be at best, and its grade.
-    /// Nothing where the record's grade is worse than `FORMULA`, or than `GATHERED` where nothing is foretold.
+    /// Of the plans of a record, given by their indices: each one's position, what its leaf can be at best, and its tier.
+    /// Nothing where the record's tier is worse than `FORMULA`, or than `GATHERED` where nothing is foretold.
     #[inline]
     pub(crate) fn straight_plans(&self, plans: Range<usize>) -> Option<&[(u16, Floor, u8)]> {
         let plans = self.plans.get(plans)?;
@@ -258,7 +171,7 @@ impl Grades {
         let Some((position, floor, now)) = self.plans.get_mut(index) else { return };
         let changed = if *position < 64 { bit(usize::from(*position)) } else { u64::MAX };
         self.changed = self.changed.map(|before| before | changed);
-        let new = grade(*floor, plan);
+        let new = tier(*floor, plan);
         if let Some((expected, was)) = self.expected.get_mut(index) {
             let is = match expected {
                 Some(expected) => new <= FORMULA && expected.stores_as(plan),
@@ -276,7 +189,7 @@ impl Grades {
         counts[usize::from(new)] += 1;
         *now = new;
         let bit = bit(position);
-        let worst = (0..=GENERAL).rev().find(|&grade| counts[usize::from(grade)] > 0).unwrap_or(STORED);
+        let worst = (0..=GENERAL).rev().find(|&tier| counts[usize::from(tier)] > 0).unwrap_or(STORED);
         let set = |bits: u64, on: bool| if on { bits | bit } else { bits & !bit };
         self.stored = set(self.stored, worst == STORED);
         self.formula = set(self.formula, worst <= FORMULA);
@@ -292,7 +205,7 @@ pub(crate) const fn bit(position: usize) -> u64 {
     if position < 64 { 1 << position } else { 0 }
 }
 
-fn grade(floor: Floor, plan: &Plan) -> u8 {
+fn tier(floor: Floor, plan: &Plan) -> u8 {
     match floor {
         Floor::General => GENERAL,
         Floor::Array(_) | Floor::Counted => STORED,
@@ -304,6 +217,6 @@ fn grade(floor: Floor, plan: &Plan) -> u8 {
         _ if plan.flags & !(LAST | REFERENCED | SPECIAL | PREDICTED) != 0 => TOLD,
         _ if plan.is(PREDICTED | REFERENCED) => FORETOLD,
         _ if plan.sign == 0 && plan.base == 0 => STORED,
-        Floor::Stored | Floor::Foretold => FORMULA,
+        Floor::Stored | Floor::Predicted => FORMULA,
     }
 }

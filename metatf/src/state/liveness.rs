@@ -6,11 +6,11 @@
 //! cannot add to these.
 
 use crate::format::{ExprOp, Format, HeapRole, Interpretation, LeafKind, LeafRef, ModelKind, Record, Section, Step};
-use crate::state::{LAST, REFERENCED};
+use crate::formula::{LAST, REFERENCED};
 
 /// For the leaves of one section, in the order of its plans.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Watch {
+pub(crate) struct Liveness {
     /// For each plan: `LAST` and `REFERENCED`, where the DTD has it so.
     last: Vec<u8>,
     /// For each plan: the next one with the same cell for its previous value, round in a ring.
@@ -19,7 +19,7 @@ pub(crate) struct Watch {
     users: Vec<u32>,
 }
 
-impl Watch {
+impl Liveness {
     /// `first` gives the index of the first plan of the record at a position of the section; there are `plans` in all.
     pub(crate) fn new(
         format: &Format,
@@ -27,23 +27,23 @@ impl Watch {
         first: impl Fn(usize) -> Option<usize>,
         plans: usize,
     ) -> Self {
-        let mut watch = Self { last: vec![0; plans], ..Self::default() };
+        let mut liveness = Self { last: vec![0; plans], ..Self::default() };
         if section.stream {
             // The writer takes the values of a section of one number from the cell.
-            watch.mark(Some(0), LAST);
+            liveness.mark(Some(0), LAST);
         }
         for (position, record) in section.records.iter().enumerate() {
             let Some(record) = format.records.get(usize::from(*record)) else { continue };
             for leaf in lengths_and_counts(record) {
-                watch.mark(first(position).map(|f| f + usize::from(leaf)), LAST);
+                liveness.mark(first(position).map(|f| f + usize::from(leaf)), LAST);
             }
             for (record, leaf) in references(format, record) {
                 let position = section.records.iter().position(|&listed| listed == record);
-                watch.mark(position.and_then(&first).map(|f| f + usize::from(leaf)), REFERENCED);
+                liveness.mark(position.and_then(&first).map(|f| f + usize::from(leaf)), REFERENCED);
             }
         }
-        watch.ring = ring(section, plans);
-        watch
+        liveness.ring = ring(section, plans);
+        liveness
     }
 
     fn mark(&mut self, index: Option<usize>, flag: u8) {

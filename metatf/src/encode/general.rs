@@ -3,42 +3,14 @@
 
 use crate::buffer::Memory;
 use crate::container::Order;
+use crate::encode::{Attempt, Misfit, StreamWriters};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::format::{Format, Interpretation, LeafKind, Record};
-use crate::row::{FREE_ITEMS, evaluate, history, note};
-use crate::row_attempt::{Attempt, Misfit};
-use crate::state::{BYTES, HISTORY, PREDICTED, Plan, SPECIAL, STRIDED, State};
-use crate::stream_write::StreamWriters;
-
-/// Takes the leaves of one record, in order. What [`Row`](crate::Row) is for reading.
-pub trait Put {
-    /// What stands for an error here.
-    type Error;
-
-    /// Stops with an error of the caller's.
-    fn stop(&mut self, error: Error) -> Self::Error;
-
-    /// Encodes the value of the numeric leaf `leaf`.
-    ///
-    /// # Errors
-    /// A constant with another value. A value that does not fit is noted; the writer deals with it after the record.
-    fn number(&mut self, leaf: u8, value: u64) -> Result<(), Self::Error>;
-
-    /// Encodes the byte array `leaf`.
-    ///
-    /// # Errors
-    /// Bytes of another length than the leaf's width says.
-    fn bytes(&mut self, leaf: u8, bytes: &[u8]) -> Result<(), Self::Error>;
-
-    /// Announces `count` repeated items, which must be what the counting leaf says.
-    ///
-    /// # Errors
-    /// Items so many that no reader would take them (spec 3.3).
-    fn items(&mut self, count: usize) -> Result<(), Self::Error>;
-
-    /// The last value written for a leaf of this record.
-    fn last(&self, leaf: u8) -> u64;
-}
+use crate::formula::{
+    BYTES, HISTORY, PREDICTED, Plan, SPECIAL, STRIDED, bytes_for, bytes_of, evaluate, fits, history, note, raw,
+};
+use crate::record::{FREE_ITEMS, Put};
+use crate::state::State;
 
 /// Encodes a record whatever the state of its section.
 pub struct RowWriter<'t> {
@@ -56,42 +28,6 @@ pub struct RowWriter<'t> {
     pub(crate) attempt: &'t mut Attempt,
     pub(crate) streams: &'t mut StreamWriters,
     pub(crate) items: u64,
-}
-
-/// The stored integer for a value under a plan, before it is cut to its width.
-#[inline]
-pub(crate) fn raw(value: u64, plan: &Plan, cells: &[u64]) -> u64 {
-    value.wrapping_sub(plan.base).wrapping_sub(history(plan, cells))
-}
-
-/// The bytes of the stored integer, those that the plan stores first.
-#[inline]
-pub(crate) fn bytes_of(raw: u64, plan: &Plan, order: Order) -> [u8; 8] {
-    match order {
-        Order::Little => raw.to_le_bytes(),
-        // A width of 0 shifts by 0, and stores nothing.
-        Order::Big => (raw << ((64 - 8 * u32::from(plan.width)) & 63)).to_be_bytes(),
-    }
-}
-
-/// Bytes that a code needs.
-pub(crate) fn width_of(code: u64) -> u8 {
-    if code == 0 { 0 } else { bytes_for(code, false) }
-}
-
-/// Whether a stored integer survives being cut to the plan's width.
-#[inline]
-pub(crate) fn fits(raw: u64, plan: &Plan) -> bool {
-    ((raw & plan.mask) ^ plan.sign).wrapping_sub(plan.sign) == raw
-}
-
-/// Bytes that hold `raw`, 1 to 8; sign-extended or not.
-#[allow(clippy::cast_possible_truncation, reason = "1 to 8")]
-pub(crate) fn bytes_for(raw: u64, signed: bool) -> u8 {
-    let folded = if signed { (raw << 1) ^ ((raw as i64 >> 63) as u64) } else { raw };
-    // The sign bit of a negative number folds away; what is left needs one bit more than its magnitude.
-    let bits = 64 - folded.leading_zeros();
-    (bits.div_ceil(8).max(1)) as u8
 }
 
 impl<'t> RowWriter<'t> {
@@ -114,7 +50,7 @@ impl<'t> RowWriter<'t> {
 impl RowWriter<'_> {
     /// Goes on with a row of its own, so that this one, whose address nobody else takes, is kept in registers.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn apart<T>(&mut self, go_on: impl FnOnce(&mut RowWriter<'_>) -> T) -> T {
+    fn slow<T>(&mut self, go_on: impl FnOnce(&mut RowWriter<'_>) -> T) -> T {
         let mut row = RowWriter {
             format: self.format,
             record: self.record,
@@ -136,7 +72,7 @@ impl RowWriter<'_> {
 
     /// A numeric leaf that is not encoded in line: the formula is not all, or the value does not fit.
     #[inline(never)]
-    fn number_apart(&mut self, leaf: u8, value: u64) -> Result<()> {
+    fn number_slow(&mut self, leaf: u8, value: u64) -> Result<()> {
         let plan = match self.state.plan(self.first + usize::from(leaf)).copied() {
             Some(plan) if !plan.is(BYTES) => plan,
             Some(_) => return Err(self.fail(Some(leaf), ErrorKind::Usage("not a number"))),
@@ -204,7 +140,7 @@ impl RowWriter<'_> {
 
     /// The length of a byte array that is the result of an expression.
     #[inline(never)]
-    fn length_apart(&self, leaf: u8) -> Result<u64> {
+    fn length_slow(&self, leaf: u8) -> Result<u64> {
         let length = match self.record.leaves.get(usize::from(leaf)).map(|l| &l.kind) {
             Some(LeafKind::Variable(program)) => evaluate(program, |l| self.last(l)),
             _ => return Err(self.fail(Some(leaf), ErrorKind::Usage("not a byte array"))),
@@ -216,7 +152,7 @@ impl RowWriter<'_> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn finish(&mut self) -> Result<()> {
         if self.items > (self.at - self.start) as u64 + FREE_ITEMS {
-            return self.apart(|row| Err(row.fail(None, ErrorKind::TooManyItems(row.items))));
+            return self.slow(|row| Err(row.fail(None, ErrorKind::TooManyItems(row.items))));
         }
         Ok(())
     }
@@ -272,7 +208,7 @@ impl Put for RowWriter<'_> {
                 return Ok(());
             }
         }
-        self.apart(|row| row.number_apart(leaf, value))
+        self.slow(|row| row.number_slow(leaf, value))
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
@@ -280,11 +216,11 @@ impl Put for RowWriter<'_> {
         let plan = self.state.plans.get(self.first + usize::from(leaf));
         let length = match plan.filter(|plan| plan.flags & !HISTORY == BYTES) {
             Some(plan) => plan.base.wrapping_add(history(plan, &self.state.cells)),
-            None => self.apart(|row| row.length_apart(leaf))?,
+            None => self.slow(|row| row.length_slow(leaf))?,
         };
         if length != bytes.len() as u64 {
             let what = ErrorKind::Usage("the byte array is not as long as its width says");
-            return self.apart(|row| Err(row.fail(Some(leaf), what)));
+            return self.slow(|row| Err(row.fail(Some(leaf), what)));
         }
         if !bytes.is_empty()
             && let Some(room) = self.out.room(self.at, bytes.len())

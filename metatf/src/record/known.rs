@@ -1,9 +1,9 @@
 //! What is known of a record when the program is compiled, so that it can be decoded in a straight line.
 
 use super::protocol::Protocol;
-use crate::format::{Format, Interpretation, LeafKind, METADATA, Record, SECTION, borrowed};
-use crate::grade::{Floor, expected, floor};
-use crate::state::Plan;
+use crate::format::{Floor, Format, Interpretation, LeafKind, METADATA, Record, SECTION, borrowed, floor};
+use crate::formula::Plan;
+use crate::state::expected;
 use std::marker::PhantomData;
 
 /// A tagged record of a section, by their indices in the format of `P`.
@@ -43,7 +43,7 @@ pub trait Known {
     /// How each numeric leaf is stored in the state that is expected.
     const EXPECTED: [Plan; 256];
     /// Whether that can be said of all its leaves. Else there is no state in which it is expected.
-    const IS_EXPECTABLE: bool;
+    const CAN_SPECIALIZE: bool;
 }
 
 impl<P: Protocol, const SECTION: usize, const RECORD: u16> Known for Shape<P, SECTION, RECORD> {
@@ -57,8 +57,8 @@ impl<P: Protocol, const SECTION: usize, const RECORD: u16> Known for Shape<P, SE
     const STREAMS: bool = has_streams(P::FORMAT);
     const TOLD: bool = has_streams(P::FORMAT) || has_history(P::FORMAT);
     const FLOORS: [Floor; 256] = floors(record(P::FORMAT, RECORD));
-    const EXPECTED: [Plan; 256] = plans_expected(P::FORMAT, RECORD);
-    const IS_EXPECTABLE: bool = can_be_expected(P::FORMAT, RECORD);
+    const EXPECTED: [Plan; 256] = specialized_plans(P::FORMAT, RECORD);
+    const CAN_SPECIALIZE: bool = record_can_specialize(P::FORMAT, RECORD);
 }
 
 const fn record(format: &Format, index: u16) -> &Record {
@@ -95,7 +95,7 @@ pub const fn only_section(sections: &[usize]) -> Option<usize> {
 
 /// Whether leaves of a section's records stride through stream sections by the DTD, one element after the other.
 #[must_use]
-pub const fn gathers(format: &Format, section: usize) -> bool {
+pub const fn has_streamed(format: &Format, section: usize) -> bool {
     let listed = borrowed(&borrowed(&format.sections)[section].records);
     let mut i = 0;
     while i < listed.len() {
@@ -180,7 +180,7 @@ const fn floors(record: &Record) -> [Floor; 256] {
     floors
 }
 
-const fn plans_expected(format: &Format, index: u16) -> [Plan; 256] {
+const fn specialized_plans(format: &Format, index: u16) -> [Plan; 256] {
     let mut plans = [Plan::straight(0, None); 256];
     let mut leaf = 0;
     while leaf < borrowed(&record(format, index).leaves).len() && leaf < plans.len() {
@@ -194,11 +194,11 @@ const fn plans_expected(format: &Format, index: u16) -> [Plan; 256] {
 
 /// Whether there is a state in which records of a section are [expected](Known::EXPECTED) that can be decoded in a straight line.
 #[must_use]
-pub const fn is_expectable(format: &Format, section: usize) -> bool {
+pub const fn can_specialize(format: &Format, section: usize) -> bool {
     let listed = borrowed(&borrowed(&format.sections)[section].records);
     let mut position = 0;
     while position < listed.len() {
-        if listed[position] > METADATA && !can_be_expected(format, listed[position]) {
+        if listed[position] > METADATA && !record_can_specialize(format, listed[position]) {
             return false;
         }
         position += 1;
@@ -207,11 +207,11 @@ pub const fn is_expectable(format: &Format, section: usize) -> bool {
 }
 
 /// Whether that can be said of the record.
-const fn can_be_expected(format: &Format, index: u16) -> bool {
+const fn record_can_specialize(format: &Format, index: u16) -> bool {
     let mut leaf = 0;
     while leaf < borrowed(&record(format, index).leaves).len() {
         let is_plain = match floor(record(format, index), leaf) {
-            Floor::General | Floor::Foretold => false,
+            Floor::General | Floor::Predicted => false,
             Floor::Stored => expected(format, index, leaf).is_some(),
             Floor::Fixed(_) | Floor::Array(_) | Floor::Counted => true,
         };

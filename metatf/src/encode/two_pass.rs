@@ -1,27 +1,24 @@
 //! Encoding a record whose shape is known when the program is compiled, and some of whose values a model tells, or go to a stream
 //! section: the mirror of `row_foretold`.
 //!
-//! The leaves are gone through twice. First all but these is stored, by a [`ShapedWriter`], and nothing has happened if
+//! The leaves are gone through twice. First all but these is stored, by a [`PlannedEncoder`], and nothing has happened if
 //! something does not fit. Then the models run, whose learning cannot be taken back, and their codes are put in place; streams
 //! take their values.
 //!
-//! [`ShapedWriter`]: crate::row_shaped_write::ShapedWriter
+//! [`PlannedEncoder`]: crate::row_shaped_write::PlannedEncoder
 
+use crate::decode::stops_silently;
+use crate::encode::{Attempt, Left, StreamWriters};
 use crate::error::{Error, Result};
-use crate::grade::{CHANGED, Floor};
-use crate::row::Stopped;
-use crate::row_attempt::Attempt;
-use crate::row_shaped::says_nothing;
-use crate::row_shaped_write::Left;
-use crate::row_write::Put;
-use crate::state::{LAST, PREDICTED, PREVIOUS, REFERENCED, STRIDED, State};
-use crate::stream_write::StreamWriters;
-use crate::typed::Known;
+use crate::format::Floor;
+use crate::formula::{LAST, PREDICTED, PREVIOUS, REFERENCED, STRIDED};
+use crate::record::{Known, Put, Stopped};
+use crate::state::{CHANGED, State};
 use std::marker::PhantomData;
 
 /// The second time. It stops where a leaf needs more than a code, or a stream section more than one value at its end; what
 /// models have learnt by then is in `attempt`, what streams took in `streams`.
-pub(crate) struct ForetoldWriter<'o, S, const PLANS: usize, const GRADE: u8> {
+pub(crate) struct SecondPass<'o, S, const PLANS: usize, const GRADE: u8> {
     out: &'o mut [u8],
     at: usize,
     state: &'o mut State,
@@ -33,7 +30,7 @@ pub(crate) struct ForetoldWriter<'o, S, const PLANS: usize, const GRADE: u8> {
     shape: PhantomData<S>,
 }
 
-impl<'o, S: Known, const PLANS: usize, const GRADE: u8> ForetoldWriter<'o, S, PLANS, GRADE> {
+impl<'o, S: Known, const PLANS: usize, const GRADE: u8> SecondPass<'o, S, PLANS, GRADE> {
     /// A record that begins `at` a place in `out`, with what was left out of it the first time.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn new(
@@ -47,8 +44,8 @@ impl<'o, S: Known, const PLANS: usize, const GRADE: u8> ForetoldWriter<'o, S, PL
     }
 }
 
-impl<S: Known, const PLANS: usize, const GRADE: u8> Put for ForetoldWriter<'_, S, PLANS, GRADE> {
-    says_nothing!(usize => ());
+impl<S: Known, const PLANS: usize, const GRADE: u8> Put for SecondPass<'_, S, PLANS, GRADE> {
+    stops_silently!(usize => ());
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn number(&mut self, leaf: u8, value: u64) -> Result<(), Stopped> {
@@ -61,13 +58,13 @@ impl<S: Known, const PLANS: usize, const GRADE: u8> Put for ForetoldWriter<'_, S
         let Some(plan) = plans.and_then(|plans| plans.get(index)) else { return Err(Stopped(())) };
         let (flags, previous, last, at) = (plan.flags, plan.write, plan.last, self.at);
         self.at += usize::from(plan.width);
-        if matches!(floor, Floor::Foretold) && flags & PREDICTED != 0 {
+        if matches!(floor, Floor::Predicted) && flags & PREDICTED != 0 {
             #[allow(clippy::cast_possible_truncation, reason = "the index of a model")]
             let model = plan.base as u16;
             if self.logged {
                 self.attempt.note(self.state, index, value, at);
             }
-            let code = self.state.foretell(model, value).ok_or(Stopped(()))?;
+            let code = self.state.encode_hit(model, value).ok_or(Stopped(()))?;
             self.left.codes -= 1;
             // Should the record stop, then at a later one.
             if self.left.codes > 0 || self.left.strided > 0 {

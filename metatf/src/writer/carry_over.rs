@@ -6,8 +6,8 @@
 //! take the place of the old ones in the chunks, which still wait for the group's stream sections.
 
 use crate::container::{Order, Sink};
+use crate::encode::Noted;
 use crate::predict::{Cells, Context, Live, Models};
-use crate::row_attempt::Noted;
 use crate::writer::RecordWriter;
 use hashbrown::HashSet;
 use std::collections::BTreeMap;
@@ -102,7 +102,7 @@ impl Log {
 
 impl<S: Sink> RecordWriter<S> {
     /// Carries the live objects into a group that is written, but for its chunks, where that pays.
-    pub(crate) fn carry_in_hindsight(&mut self, section: usize) {
+    pub(crate) fn carry_live_set(&mut self, section: usize) {
         let Some(writer) = self.sections.get_mut(section) else { return };
         let Some(log) = writer.log.take() else { return };
         let cells = &writer.state.model_cells;

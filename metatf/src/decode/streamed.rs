@@ -1,28 +1,27 @@
 //! Decoding a record whose shape is known when the program is compiled, and some of whose values are the next of stream sections.
 //!
-//! As [`ShapedRow`](crate::row_shaped::ShapedRow), and likewise nothing has happened where it stops: what it took of streams is
+//! As [`PlannedRow`](crate::row_shaped::PlannedRow), and likewise nothing has happened where it stops: what it took of streams is
 //! given back.
 
+use super::Placed;
+use crate::decode::{PlannedRow, stops_silently};
 use crate::error::Error;
-use crate::grade::Floor;
-use crate::reader::Placed;
-use crate::row::{Row, Stopped};
-use crate::row_shaped::{ShapedRow, says_nothing};
-use crate::state::{Plan, STRIDED};
+use crate::format::Floor;
+use crate::formula::{Plan, STRIDED};
+use crate::record::{Known, Row, Source, Stopped};
 use crate::streams::Streams;
-use crate::typed::{Known, Source};
 
-/// The leaves of an `S` whose grade is at most `GATHERED`, with none that is foretold.
-pub(crate) struct GatheredRow<'p, 's, 'r, S, const PLANS: usize> {
-    row: ShapedRow<'p, 'r, S, PLANS, true>,
+/// The leaves of an `S` whose tier is at most `GATHERED`, with none that is foretold.
+pub(crate) struct StreamedRow<'p, 's, 'r, S, const PLANS: usize> {
+    row: PlannedRow<'p, 'r, S, PLANS, true>,
     plans: &'p [Plan; PLANS],
     streams: &'s mut Streams,
 }
 
-impl<'p, 's, 'r, S: Known, const PLANS: usize> GatheredRow<'p, 's, 'r, S, PLANS> {
+impl<'p, 's, 'r, S: Known, const PLANS: usize> StreamedRow<'p, 's, 'r, S, PLANS> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn new(data: &'r [u8], at: usize, plans: &'p [Plan; PLANS], streams: &'s mut Streams) -> Self {
-        Self { row: ShapedRow::new(data, at, plans), plans, streams }
+        Self { row: PlannedRow::new(data, at, plans), plans, streams }
     }
 
     /// Gives back what the leaves before one took.
@@ -35,15 +34,15 @@ impl<'p, 's, 'r, S: Known, const PLANS: usize> GatheredRow<'p, 's, 'r, S, PLANS>
     }
 }
 
-impl<S: Known, const PLANS: usize> Placed for GatheredRow<'_, '_, '_, S, PLANS> {
+impl<S: Known, const PLANS: usize> Placed for StreamedRow<'_, '_, '_, S, PLANS> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn position(&self) -> usize {
         self.row.position()
     }
 }
 
-impl<'r, S: Known, const PLANS: usize> Row<'r> for GatheredRow<'_, '_, 'r, S, PLANS> {
-    says_nothing!(u64 => usize);
+impl<'r, S: Known, const PLANS: usize> Row<'r> for StreamedRow<'_, '_, 'r, S, PLANS> {
+    stops_silently!(u64 => usize);
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn number(&mut self, leaf: u8) -> Result<u64, Stopped> {
@@ -65,7 +64,7 @@ impl<'r, S: Known, const PLANS: usize> Row<'r> for GatheredRow<'_, '_, 'r, S, PL
     }
 }
 
-impl<'r, S: Known, const PLANS: usize> Source<'r> for GatheredRow<'_, '_, 'r, S, PLANS> {
+impl<'r, S: Known, const PLANS: usize> Source<'r> for StreamedRow<'_, '_, 'r, S, PLANS> {
     fn last(&self, leaf: u8) -> u64 {
         self.row.last(leaf)
     }

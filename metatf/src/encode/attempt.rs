@@ -2,12 +2,11 @@
 //! else fits.
 
 use crate::container::Order;
+use crate::encode::StreamWriters;
 use crate::format::Format;
+use crate::formula::{PREVIOUS, Plan, REFERENCED, note, width_of};
 use crate::predict::Context;
-use crate::row::note;
-use crate::row_write::width_of;
-use crate::state::{PREVIOUS, Plan, REFERENCED, State};
-use crate::stream_write::StreamWriters;
+use crate::state::State;
 
 /// A value that the leaf's encoding cannot hold as it is.
 #[derive(Clone, Copy, Debug)]

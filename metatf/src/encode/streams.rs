@@ -1,9 +1,8 @@
 //! Stream sections while a group is written: values that leaves put there by `sectionStride`, elements given outright,
 //! and tables that grow over the whole trace.
 
-use crate::format::{Format, Interpretation, LeafKind, Model, ModelKind};
-use crate::row_write::bytes_for;
-use crate::streams::slot;
+use crate::format::{Format, Interpretation, LeafKind, Model, ModelKind, slot};
+use crate::formula::bytes_for;
 use std::collections::BTreeMap;
 
 /// A stretch of one stream section's elements that was given outright; a reset stands before all but the first.

@@ -2,11 +2,10 @@
 //! (spec 5.2).
 
 use crate::container::{ChunkSpec, MAX_RAW_LEN, Order, Sink};
+use crate::encode::{Numbers, Segment};
 use crate::error::{Error, ErrorKind, Result};
-use crate::row::{note, plain};
-use crate::row_write::{bytes_for, bytes_of, fits, raw};
-use crate::state::{Plan, State};
-use crate::stream_write::{Numbers, Segment};
+use crate::formula::{Plan, bytes_for, bytes_of, fits, note, plain, raw};
+use crate::state::State;
 use crate::writer::{Layout, RecordWriter};
 
 /// A finished chunk of a tagged section.
@@ -116,7 +115,7 @@ impl<S: Sink> RecordWriter<S> {
     fn end_group(&mut self) -> Result<()> {
         for section in 0..self.sections.len() {
             self.close_chunk(section)?;
-            self.carry_in_hindsight(section);
+            self.carry_live_set(section);
         }
         for section in 0..self.sections.len() {
             self.put_table(section)?;

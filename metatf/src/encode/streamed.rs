@@ -4,26 +4,24 @@
 //! What does not fit is told at the end; then streams have to give back what they took.
 
 use crate::buffer::{Room, Written};
+use crate::decode::stops_silently;
+use crate::encode::{PlannedEncoder, StreamWriters};
 use crate::error::{Error, Result};
-use crate::grade::{FORMULA, Floor};
-use crate::row::Stopped;
-use crate::row_shaped::says_nothing;
-use crate::row_shaped_write::ShapedWriter;
-use crate::row_write::Put;
-use crate::state::{Plan, STRIDED};
-use crate::stream_write::StreamWriters;
-use crate::typed::Known;
+use crate::format::Floor;
+use crate::formula::{Plan, STRIDED};
+use crate::record::{Known, Put, Stopped};
+use crate::state::FORMULA;
 
-/// Takes the leaves of an `S` whose grade is at most `GATHERED`, with none that is foretold.
-pub(crate) struct GatheredWriter<'o, S, const PLANS: usize> {
-    row: ShapedWriter<'o, S, PLANS, FORMULA>,
+/// Takes the leaves of an `S` whose tier is at most `GATHERED`, with none that is foretold.
+pub(crate) struct StreamedEncoder<'o, S, const PLANS: usize> {
+    row: PlannedEncoder<'o, S, PLANS, FORMULA>,
     plans: &'o [Plan; PLANS],
     streams: &'o mut StreamWriters,
     /// A stream did not take its value.
     refused: bool,
 }
 
-impl<'o, S: Known, const PLANS: usize> GatheredWriter<'o, S, PLANS> {
+impl<'o, S: Known, const PLANS: usize> StreamedEncoder<'o, S, PLANS> {
     /// The next record of a room; none where that is full.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn new(
@@ -31,7 +29,7 @@ impl<'o, S: Known, const PLANS: usize> GatheredWriter<'o, S, PLANS> {
         plans: &'o [Plan; PLANS],
         streams: &'o mut StreamWriters,
     ) -> Option<Self> {
-        Some(Self { row: ShapedWriter::new(room, plans)?, plans, streams, refused: false })
+        Some(Self { row: PlannedEncoder::new(room, plans)?, plans, streams, refused: false })
     }
 
     /// What to keep of the record; none where it does not fit.
@@ -41,8 +39,8 @@ impl<'o, S: Known, const PLANS: usize> GatheredWriter<'o, S, PLANS> {
     }
 }
 
-impl<S: Known, const PLANS: usize> Put for GatheredWriter<'_, S, PLANS> {
-    says_nothing!(usize => ());
+impl<S: Known, const PLANS: usize> Put for StreamedEncoder<'_, S, PLANS> {
+    stops_silently!(usize => ());
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn number(&mut self, leaf: u8, value: u64) -> Result<(), Stopped> {

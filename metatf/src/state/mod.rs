@@ -12,90 +12,23 @@
 //!
 //! Longer than other files: what metadata may change, and what follows from a change, keep one set of tables in step.
 
-use crate::error::ErrorKind;
-use crate::format::{ExprOp, Format, Interpretation, Leaf, LeafKind, METADATA, SECTION};
-use crate::grade::Grades;
+mod change;
+mod liveness;
+mod metadata;
+mod specialized;
+mod tier;
+
+pub use change::Change;
+pub use metadata::Metadata;
+pub(crate) use metadata::Parsed;
+pub(crate) use specialized::expected;
+pub(crate) use tier::{CHANGED, COLUMNS, FORETOLD, FORMULA, GATHERED, GENERAL, STORED, Tiers, VIEWS, bit};
+
+use crate::format::{ExprOp, Format, Interpretation, Leaf, LeafKind, METADATA, SECTION, slot};
+use crate::formula::{BYTES, HISTORY, PREDICTED, PREVIOUS, Plan, SPECIAL, STRIDED, mask};
 use crate::predict::{Cells, Models};
-use crate::streams::slot;
-use crate::watch::Watch;
+use liveness::Liveness;
 use std::collections::HashMap;
-
-/// How to decode one numeric leaf now.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Plan {
-    pub(crate) mask: u64,
-    pub(crate) sign: u64,
-    pub(crate) base: u64,
-    pub(crate) history: u64,
-    /// Cell that is added (masked by `history`): the leaf's previous value, or the last value of a referenced leaf.
-    pub(crate) read: u32,
-    /// Cell of the previous value.
-    pub(crate) write: u32,
-    /// Cell of the last value: width expressions, counts and references look here.
-    pub(crate) last: u32,
-    /// Bytes stored, at most 8. All that makes plans sees to that: `buffer/room.rs` counts on it.
-    pub(crate) width: u8,
-    /// What the formula does not say; 0 for most leaves, which read no cell and write none.
-    pub(crate) flags: u8,
-}
-
-/// `Plan::flags`: the value does not come from the formula alone: a constant, or from a stream section. Of a byte array:
-/// its length does not.
-pub(crate) const SPECIAL: u8 = 1;
-/// `Plan::flags`: `history` is set.
-pub(crate) const HISTORY: u8 = 2;
-/// `Plan::flags`: somebody looks at the previous value.
-pub(crate) const PREVIOUS: u8 = 4;
-/// `Plan::flags`: a width or a count of the same record looks at the last value.
-pub(crate) const LAST: u8 = 8;
-/// `Plan::flags`: a reference looks at the last value, maybe from a later record.
-pub(crate) const REFERENCED: u8 = 16;
-/// `Plan::flags`: a byte array. The formula gives its length (with `raw` 0) unless it is special.
-pub(crate) const BYTES: u8 = 32;
-/// `Plan::flags`, with `SPECIAL`: a predicted leaf. `base` is the index of its model.
-pub(crate) const PREDICTED: u8 = 64;
-/// `Plan::flags`, with `SPECIAL`: the next element of a stream section, one after the other. `base` is the
-/// [`slot`] of its cursor.
-pub(crate) const STRIDED: u8 = 128;
-
-/// The bits of a stored integer of so many bytes, 8 at most.
-const fn mask(width: u8) -> u64 {
-    if width == 0 { 0 } else { u64::MAX >> (64 - 8 * width as u32) }
-}
-
-impl Plan {
-    /// The stored integer, or with a base the offset from it.
-    pub(crate) const fn straight(width: u8, base: Option<u64>) -> Self {
-        // Over 8 there is none; straight writers count on that.
-        let width = if width < 8 { width } else { 8 };
-        let width = if width < 8 { width } else { 8 };
-        let mask = mask(width);
-        let (sign, base) = match base {
-            Some(base) => (mask ^ (mask >> 1), base),
-            None => (0, 0),
-        };
-        Self { mask, sign, base, history: 0, read: 0, write: 0, last: 0, width, flags: 0 }
-    }
-
-    /// Whether both plans say the same of a leaf without history.
-    pub(crate) fn stores_as(&self, other: &Self) -> bool {
-        (self.width, self.sign, self.base) == (other.width, other.sign, other.base)
-    }
-
-    #[inline]
-    pub(crate) fn is(&self, flag: u8) -> bool {
-        self.flags & flag != 0
-    }
-
-    fn set(&mut self, flag: u8, on: bool) {
-        self.flags = if on { self.flags | flag } else { self.flags & !flag };
-    }
-
-    /// `delta` or `stride`: a reference reads another cell.
-    fn uses_previous(&self) -> bool {
-        self.is(HISTORY) && self.read == self.write
-    }
-}
 
 /// What a plan was made from.
 #[derive(Clone, Copy, Debug)]
@@ -107,15 +40,6 @@ struct Setting {
     remembered: u8,
 }
 
-/// A change of one leaf's encoding, as a metadata record makes it (spec 4.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// Set the width.
-    Width(u8),
-    /// Set the interpretation. `BaseOffsetOf` and `Predicted` cannot be set.
-    Interpretation(Interpretation),
-}
-
 /// Decoding state of one section of one reader or writer.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
@@ -125,8 +49,8 @@ pub(crate) struct State {
     pub(crate) cells: Vec<u64>,
     pub(crate) plans: Vec<Plan>,
     settings: Vec<Setting>,
-    watch: Watch,
-    pub(crate) grades: Grades,
+    liveness: Liveness,
+    pub(crate) tiers: Tiers,
     /// For each record of the section: index of its first plan, or `NONE` for `section` and `metadata`.
     first: Vec<u32>,
     /// Records of the section by tag, for tags under 256; the others in `tags`.
@@ -161,8 +85,8 @@ impl State {
             cells: Vec::new(),
             plans: Vec::new(),
             settings: Vec::new(),
-            watch: Watch::default(),
-            grades: Grades::default(),
+            liveness: Liveness::default(),
+            tiers: Tiers::default(),
             first: Vec::new(),
             small: vec![NO_RECORD; 256],
             tags: HashMap::new(),
@@ -176,8 +100,8 @@ impl State {
             }
         }
         if let Some(s) = format.sections.get(section) {
-            state.watch = Watch::new(format, s, |position| state.first_plan(position), state.plans.len());
-            state.grades = Grades::new(format, s, |position| state.first_plan(position));
+            state.liveness = Liveness::new(format, s, |position| state.first_plan(position), state.plans.len());
+            state.tiers = Tiers::new(format, s, |position| state.first_plan(position));
         }
         state.reset(format);
         if !format.models.is_empty() {
@@ -250,7 +174,7 @@ impl State {
                 *plan = Plan { write: cell, last, ..Plan::default() };
             }
         }
-        self.watch.reset(last_cells);
+        self.liveness.reset(last_cells);
         for (position, &record) in section.records.iter().enumerate() {
             let leaves = format.records.get(usize::from(record)).map_or(&[][..], |r| &r.leaves);
             if let Some(first) = self.first_plan(position) {
@@ -271,14 +195,14 @@ impl State {
             }
         }
         for (index, plan) in self.plans.iter_mut().enumerate() {
-            plan.set(PREVIOUS, self.watch.is_used(plan.write));
-            self.grades.update(index, plan);
+            plan.set(PREVIOUS, self.liveness.is_used(plan.write));
+            self.tiers.update(index, plan);
         }
     }
 
     /// Whether no other leaf has the previous value of this plan's leaf for its own.
     pub(crate) fn is_alone(&self, index: usize) -> bool {
-        self.watch.sharer(index) == index
+        self.liveness.sharer(index) == index
     }
 
     fn first_plan(&self, position: usize) -> Option<usize> {
@@ -351,12 +275,12 @@ impl State {
     fn rebuild(&mut self, format: &Format, index: usize, leaf: &Leaf) {
         let news = self.make(format, index, leaf);
         let Some(cell) = self.plans.get(index).map(|p| p.write) else { return };
-        let used = self.watch.is_used(cell);
+        let used = self.liveness.is_used(cell);
         let mut at = index;
         while let Some(plan) = self.plans.get_mut(at) {
             plan.set(PREVIOUS, used);
-            self.grades.update(at, plan);
-            at = self.watch.sharer(at);
+            self.tiers.update(at, plan);
+            at = self.liveness.sharer(at);
             if !news || at == index {
                 break;
             }
@@ -394,7 +318,7 @@ impl State {
         plan.history = history;
         plan.width = width;
         plan.read = reference.unwrap_or(plan.write);
-        plan.flags = self.watch.last(index);
+        plan.flags = self.liveness.last(index);
         let special = leaf.constant.is_some()
             || matches!(setting.interpretation, Interpretation::SectionStride(..) | Interpretation::Predicted(_));
         plan.set(SPECIAL, special);
@@ -402,7 +326,7 @@ impl State {
         plan.set(STRIDED, slot.is_some());
         plan.set(HISTORY, history != 0);
         let (uses, cell) = (plan.uses_previous(), plan.write);
-        used != uses && self.watch.change(cell, uses)
+        used != uses && self.liveness.change(cell, uses)
     }
 
     /// The plan of a byte array: its length is a number, or the last value of a leaf of the record, or `SPECIAL`.
@@ -422,15 +346,15 @@ impl State {
 
     /// The value behind the code of a predicted leaf where that needs nothing but what its model knows.
     #[inline(never)]
-    pub(crate) fn predicted_usual(&mut self, model: u16, code: u64) -> Option<u64> {
-        self.models.decode_usual(&self.model_cells, model, &self.cells, code)
+    pub(crate) fn decode_hit(&mut self, model: u16, code: u64) -> Option<u64> {
+        self.models.decode_hit(&self.model_cells, model, &self.cells, code)
     }
 
     /// The code of a predicted leaf's value, which its model learns, where there is nothing but the code to store. `None`:
     /// nothing has happened.
     #[inline(never)]
-    pub(crate) fn foretell(&mut self, model: u16, value: u64) -> Option<u64> {
-        self.models.encode_usual(&self.model_cells, model, &self.cells, value)
+    pub(crate) fn encode_hit(&mut self, model: u16, value: u64) -> Option<u64> {
+        self.models.encode_hit_from_cells(&self.model_cells, model, &self.cells, value)
     }
 
     fn last_cell(&self, format: &Format, record: u16, leaf: u8) -> Option<u32> {
@@ -439,116 +363,4 @@ impl State {
         let first = self.first_plan(position)?;
         self.plans.get(first + usize::from(leaf)).map(|p| p.last)
     }
-
-    /// Applies a metadata record (spec 4.1). `position` and `leaf` name the leaf; `all` is bit 3 of the property. On an
-    /// error nothing has changed, and the leaf at fault is what the metadata record names.
-    pub(crate) fn apply(
-        &mut self,
-        format: &Format,
-        position: usize,
-        leaf: u8,
-        all: bool,
-        change: Change,
-    ) -> Result<(), ErrorKind> {
-        let (index, named) = self.target(format, position, leaf)?;
-        if !all {
-            self.check(format, index, change)?;
-            self.set(format, index, named, change);
-            return Ok(());
-        }
-        let records = format.sections.get(self.section).map_or(&[][..], |section| &section.records);
-        for (position, &record) in records.iter().enumerate() {
-            let Some(first) = self.first_plan(position) else { continue };
-            for (leaf, _) in leaves_of_field(format, record, &named.field) {
-                self.check(format, first + leaf, change)?;
-            }
-        }
-        for (position, &record) in records.iter().enumerate() {
-            let Some(first) = self.first_plan(position) else { continue };
-            for (leaf, named) in leaves_of_field(format, record, &named.field) {
-                self.set(format, first + leaf, named, change);
-            }
-        }
-        Ok(())
-    }
-
-    /// The plan of the leaf that a metadata record names, and the leaf.
-    fn target<'f>(&self, format: &'f Format, position: usize, leaf: u8) -> Result<(usize, &'f Leaf), ErrorKind> {
-        let unknown = ErrorKind::Metadata("the record has no field of this number");
-        let section = format.sections.get(self.section).ok_or(unknown)?;
-        let record = section.records.get(position).and_then(|&r| format.records.get(usize::from(r)));
-        let first = self.first_plan(position).ok_or(ErrorKind::Metadata("`section` and `metadata` cannot change"))?;
-        let named = record.and_then(|r| r.leaves.get(usize::from(leaf))).ok_or(unknown)?;
-        if !named.is_settable() {
-            return Err(ErrorKind::Metadata("the field is a tag, a constant or a byte array"));
-        }
-        Ok((first + usize::from(leaf), named))
-    }
-
-    fn check(&self, format: &Format, index: usize, change: Change) -> Result<(), ErrorKind> {
-        let Change::Interpretation(interpretation) = change else { return Ok(()) };
-        let stream = |n: u8| format.section_index(n).and_then(|i| format.sections.get(i)).filter(|s| s.stream);
-        match interpretation {
-            Interpretation::SectionOffset(n) if stream(n).is_none() => {
-                return Err(ErrorKind::Metadata("sectionOffset to a section that is not a stream section"));
-            }
-            Interpretation::SectionStride(n, stride) => {
-                let element = stream(n).and_then(|s| s.records.first());
-                let element = element.and_then(|&r| format.records.get(usize::from(r)));
-                if element.and_then(|r| r.single_number()).is_none() {
-                    return Err(ErrorKind::Metadata(
-                        "sectionStride to a section that is not a stream section of one numeric leaf",
-                    ));
-                }
-                if stride == 0 || stride > i64::MAX as u64 {
-                    return Err(ErrorKind::Metadata("sectionStride with a stride under 1"));
-                }
-            }
-            Interpretation::BaseOffsetOf(..) => {
-                return Err(ErrorKind::Metadata("a baseOffset reference can only be declared in the DTD"));
-            }
-            Interpretation::Predicted(_) => {
-                return Err(ErrorKind::Metadata("a predicted field can only be declared in the DTD"));
-            }
-            _ => {}
-        }
-        if interpretation.stores() && self.remembered(index) == 0 {
-            return Err(ErrorKind::Metadata("the interpretation stores bytes, and the field never had a width"));
-        }
-        Ok(())
-    }
-
-    fn set(&mut self, format: &Format, index: usize, leaf: &Leaf, change: Change) {
-        let Some(setting) = self.settings.get_mut(index) else { return };
-        match change {
-            Change::Width(0) if !setting.interpretation.stores() => {}
-            Change::Width(width) => {
-                if setting.interpretation.stores() {
-                    setting.width = width;
-                }
-                if width != 0 {
-                    setting.remembered = width;
-                }
-            }
-            Change::Interpretation(interpretation) => {
-                setting.interpretation = interpretation;
-                if interpretation.stores() {
-                    setting.width = setting.remembered;
-                }
-                if let Interpretation::Delta(initial) | Interpretation::Stride(initial, _) = interpretation {
-                    let cell = self.plans.get(index).map_or(0, |p| p.write as usize);
-                    if let Some(cell) = self.cells.get_mut(cell) {
-                        *cell = initial;
-                    }
-                }
-            }
-        }
-        self.rebuild(format, index, leaf);
-    }
-}
-
-/// The leaves of a record that metadata can set, of this field.
-fn leaves_of_field<'f>(format: &'f Format, record: u16, field: &str) -> impl Iterator<Item = (usize, &'f Leaf)> {
-    let leaves = format.records.get(usize::from(record)).map_or(&[][..], |r| &r.leaves);
-    leaves.iter().enumerate().filter(move |(_, leaf)| leaf.field == field && leaf.is_settable())
 }

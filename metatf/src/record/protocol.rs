@@ -1,11 +1,8 @@
 //! What a generated module is to the runtime: its format, and its types.
 
-use super::layout::Source;
-use super::layout::WriteFields;
-use super::shape::Known;
+use super::{Known, OneRow, Reads, ReadsOne, Rows, Source, WriteFields};
 use crate::error::Result;
 use crate::format::Format;
-use crate::reader::{One, Reads, Rows};
 use std::ops::ControlFlow;
 
 /// A generated module: the format of its DTD, and how records become its types.
@@ -41,10 +38,10 @@ pub trait Protocol: 'static {
 
     /// Gives the data record that comes next, where it is decoded in a straight line, to `found`; else `none` goes on. What `found`
     /// makes of it is where it is wanted: it is not moved again.
-    fn one<'r, B: From<&'r [u8]>, T>(
-        one: &mut One<'r>,
+    fn one<'r, B: From<&'r [u8]>, O: ReadsOne<'r>, T>(
+        one: O,
         found: impl FnOnce(Self::Record<B>) -> T,
-        none: impl FnOnce() -> T,
+        none: impl FnOnce(O) -> T,
     ) -> T;
 
     /// Reads an element of a stream section.
@@ -61,10 +58,10 @@ pub trait SectionFamily {
     const SECTION: usize;
 
     /// Whether the DTD has it that values come from stream sections, one after the other.
-    const GATHERS: bool;
+    const HAS_STREAMED: bool;
 
     /// Whether there is code for its records as they are [expected](super::Known::EXPECTED).
-    const IS_EXPECTABLE: bool;
+    const CAN_SPECIALIZE: bool;
 
     /// The enum with `B` for its bytes.
     type With<B>;
@@ -82,17 +79,17 @@ pub trait SectionFamily {
     ) -> ControlFlow<C>;
 
     /// Does what [`Protocol::one`] does, for records of this section.
-    fn one<'r, B: From<&'r [u8]>, T>(
-        one: &mut One<'r>,
+    fn one<'r, B: From<&'r [u8]>, O: ReadsOne<'r>, T>(
+        one: O,
         found: impl FnOnce(Self::With<B>) -> T,
-        none: impl FnOnce() -> T,
+        none: impl FnOnce(O) -> T,
     ) -> T;
 
     /// Gives the next data record of this section to `found`, or goes on with `none`.
-    fn row<'r, B: From<&'r [u8]>, T>(
-        rows: &mut impl Rows<'r>,
+    fn row<'r, B: From<&'r [u8]>, O: OneRow<'r>, T>(
+        row: O,
         found: impl FnOnce(Self::With<B>) -> T,
-        none: impl FnOnce() -> T,
+        none: impl FnOnce(O) -> T,
     ) -> T;
 
     /// Does what [`run`](Self::run) does, with one kind of rows.

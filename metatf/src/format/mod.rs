@@ -3,8 +3,16 @@
 //! Generated code holds a `static Format`; the universal reader makes one from a parsed DTD (feature `dynamic`). The
 //! types can be built in constants, hence the [`Cow`]s.
 
-pub use crate::steps::Steps;
+mod floor;
+mod steps;
+
+pub use floor::Floor;
+pub(crate) use floor::floor;
+pub use steps::Steps;
+
 use std::borrow::Cow;
+use std::ops::Deref;
+use std::sync::Arc;
 
 /// A trace format: what a DTD means, without its syntax.
 #[derive(Clone, Debug)]
@@ -151,7 +159,7 @@ pub enum ModelKind {
     Heap {
         /// What happens to the address.
         role: HeapRole,
-        /// The leaf whose values tell models apart: one for each value.
+        /// The leaf whose values tell models slow: one for each value.
         by: Option<LeafRef>,
     },
 }
@@ -241,6 +249,38 @@ impl Format {
     #[must_use]
     pub fn section_named(&self, name: &str) -> Option<usize> {
         self.sections.iter().position(|s| s.number != 0 && s.name == name)
+    }
+}
+
+/// The place of the cursor of a reader (the index of a section; behind them, in the same order, of the sections' models) in a
+/// stream section, given by its number.
+pub(crate) fn slot(format: &Format, reader: usize, target: u8) -> Option<usize> {
+    let numbers = streams(format);
+    let (count, ordinal) = (numbers.clone().count(), numbers.clone().position(|n| n == target)?);
+    Some(reader * count + ordinal)
+}
+
+/// The numbers of the stream sections.
+pub(crate) fn streams(format: &Format) -> impl Iterator<Item = u8> + Clone + '_ {
+    format.sections.iter().filter(|s| s.stream).map(|s| s.number)
+}
+
+/// A format that lives as long as the program (generated code), or as long as its users (parsed at run time).
+#[derive(Clone, Debug)]
+pub enum FormatRef {
+    /// Generated.
+    Static(&'static Format),
+    /// Parsed.
+    Shared(Arc<Format>),
+}
+
+impl Deref for FormatRef {
+    type Target = Format;
+    fn deref(&self) -> &Format {
+        match self {
+            Self::Static(format) => format,
+            Self::Shared(format) => format,
+        }
     }
 }
 
