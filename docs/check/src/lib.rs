@@ -7,6 +7,8 @@
 //!
 //! `METATF_BLESS=1` rewrites what differs.
 
+pub mod prose;
+
 use std::path::{Path, PathBuf};
 
 /// The root of the repository.
@@ -21,14 +23,14 @@ pub fn bless() -> bool {
     std::env::var_os("METATF_BLESS").is_some_and(|v| v == "1")
 }
 
-/// The pages that are checked: all Markdown at the root and in `docs/`, by path from the root.
+/// The pages that are checked: all Markdown at the root, in `docs/` and in `docs/internals/`, by path from the root.
 ///
 /// # Errors
 /// A folder that cannot be read.
 pub fn pages() -> std::io::Result<Vec<PathBuf>> {
     let root = root();
     let mut pages = Vec::new();
-    for folder in ["", "docs"] {
+    for folder in ["", "docs", "docs/internals"] {
         for entry in std::fs::read_dir(root.join(folder))? {
             let path = Path::new(folder).join(entry?.file_name());
             if path.extension().is_some_and(|e| e == "md") {
