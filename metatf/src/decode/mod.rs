@@ -2,18 +2,20 @@
 //! every record as it comes.
 
 mod general;
+mod log;
 mod planned;
 mod run;
 mod specialized;
 mod stateful;
-mod streamed;
 
 pub use general::ContentRow;
+#[cfg(test)]
+pub(crate) use log::logged;
+pub(crate) use log::{DecodedBy, log};
 pub(crate) use planned::{PlannedRow, stops_silently};
 pub(crate) use run::{Run, tag};
 pub(crate) use specialized::{SpecializedRow, WINDOW, window};
 pub(crate) use stateful::StatefulRow;
-pub(crate) use streamed::StreamedRow;
 
 /// A row that knows where the leaf after those that were read begins.
 pub(crate) trait Placed {

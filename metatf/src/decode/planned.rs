@@ -7,9 +7,9 @@ use crate::formula::{Plan, eight, plain, taken};
 use crate::record::{Known, Row, Source, Stopped};
 use std::marker::PhantomData;
 
-/// The leaves of an `S` from a part's content, of a record whose tier is `STORED` or, with bases, `FORMULA`. It stops where
-/// fewer than 8 bytes are left, and says nothing of why: nothing has happened, the record can be read in another way.
-pub(crate) struct PlannedRow<'p, 'r, S, const PLANS: usize, const WITH_BASE: bool> {
+/// The leaves of an `S` from a part's content, of a planned record. It stops where fewer than 8 bytes are left, without a reason:
+/// nothing has happened, and the record is decoded as a general one.
+pub(crate) struct PlannedRow<'p, 'r, S, const PLANS: usize> {
     data: &'r [u8],
     at: usize,
     /// Of the whole section, so that which one is looked at is known when the program is compiled.
@@ -19,17 +19,10 @@ pub(crate) struct PlannedRow<'p, 'r, S, const PLANS: usize, const WITH_BASE: boo
     shape: PhantomData<S>,
 }
 
-impl<'p, 'r, S: Known, const PLANS: usize, const WITH_BASE: bool> PlannedRow<'p, 'r, S, PLANS, WITH_BASE> {
+impl<'p, 'r, S: Known, const PLANS: usize> PlannedRow<'p, 'r, S, PLANS> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn new(data: &'r [u8], at: usize, plans: &'p [Plan; PLANS]) -> Self {
         Self { data, at, plans, previous: 0, shape: PhantomData }
-    }
-
-    /// Takes a number that is not stored here.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn previous(&mut self, value: u64) -> u64 {
-        self.previous = value;
-        value
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
@@ -63,14 +56,14 @@ macro_rules! stops_silently {
 
 pub(crate) use stops_silently;
 
-impl<S: Known, const PLANS: usize, const WITH_BASE: bool> Placed for PlannedRow<'_, '_, S, PLANS, WITH_BASE> {
+impl<S: Known, const PLANS: usize> Placed for PlannedRow<'_, '_, S, PLANS> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn position(&self) -> usize {
         self.at
     }
 }
 
-impl<'r, S: Known, const PLANS: usize, const WITH_BASE: bool> Row<'r> for PlannedRow<'_, 'r, S, PLANS, WITH_BASE> {
+impl<'r, S: Known, const PLANS: usize> Row<'r> for PlannedRow<'_, 'r, S, PLANS> {
     stops_silently!(u64 => usize);
 
     #[cfg_attr(not(debug_assertions), inline(always))]
@@ -85,7 +78,7 @@ impl<'r, S: Known, const PLANS: usize, const WITH_BASE: bool> Row<'r> for Planne
         };
         let raw = u64::from_le_bytes(eight) & plan.mask;
         self.at += usize::from(plan.width);
-        self.previous = if WITH_BASE { plain(raw, plan) } else { raw };
+        self.previous = plain(raw, plan);
         Ok(self.previous)
     }
 
@@ -95,7 +88,7 @@ impl<'r, S: Known, const PLANS: usize, const WITH_BASE: bool> Row<'r> for Planne
     }
 }
 
-impl<'r, S: Known, const PLANS: usize, const WITH_BASE: bool> Source<'r> for PlannedRow<'_, 'r, S, PLANS, WITH_BASE> {
+impl<'r, S: Known, const PLANS: usize> Source<'r> for PlannedRow<'_, 'r, S, PLANS> {
     fn last(&self, _: u8) -> u64 {
         self.previous
     }

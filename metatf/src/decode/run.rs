@@ -81,15 +81,15 @@ impl<'r> Run<'r> {
         Some((listed.record, listed.first as usize))
     }
 
-    /// The rest of the next record, from the byte at `at` on.
+    /// The rest of the record that begins at `start`, from the byte at `at` on. It is given by its index and that of its first plan.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn row(&mut self, record: u16, first: usize, at: usize) -> Option<ContentRow<'_, 'r>> {
+    pub(crate) fn row(&mut self, (record, first): (u16, usize), start: usize, at: usize) -> Option<ContentRow<'_, 'r>> {
         Some(ContentRow {
             format: self.format,
             record: self.format.records.get(usize::from(record))?,
             data: self.data,
             position: at,
-            start: self.position,
+            start,
             origin: self.origin,
             order: self.order,
             first,
@@ -101,17 +101,16 @@ impl<'r> Run<'r> {
         })
     }
 
-    /// A numeric leaf of the next record, whatever it takes: its value, and where the leaf after it begins. Its record is given by its
-    /// index and that of its first plan.
+    /// A numeric leaf of such a record, whatever it takes: its value, and where the leaf after it begins.
     #[cold]
     #[inline(never)]
     pub(crate) fn number(
         &mut self,
-        (record, first): (u16, usize),
-        at: usize,
+        record: (u16, usize),
+        (start, at): (usize, usize),
         leaf: u8,
     ) -> Result<(u64, usize), Stopped> {
-        let mut row = self.row(record, first, at).ok_or(Stopped(()))?;
+        let mut row = self.row(record, start, at).ok_or(Stopped(()))?;
         let value = row.number(leaf)?;
         Ok((value, row.position))
     }
@@ -121,11 +120,11 @@ impl<'r> Run<'r> {
     #[inline(never)]
     pub(crate) fn bytes(
         &mut self,
-        (record, first): (u16, usize),
-        at: usize,
+        record: (u16, usize),
+        (start, at): (usize, usize),
         leaf: u8,
     ) -> Result<(&'r [u8], usize), Stopped> {
-        let mut row = self.row(record, first, at).ok_or(Stopped(()))?;
+        let mut row = self.row(record, start, at).ok_or(Stopped(()))?;
         let bytes = row.bytes(leaf)?;
         Ok((bytes, row.position))
     }

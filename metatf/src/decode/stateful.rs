@@ -1,8 +1,7 @@
-//! Decoding a record whose shape is known when the program is compiled, and some of whose values a model tells, or come from a
-//! stream section, or go by the value before.
+//! Decoding a stateful record, whose shape is known when the program is compiled: values are noted for others, go by the value
+//! before, are predicted by a model or come from a stream section.
 //!
-//! As [`PlannedRow`](crate::row_shaped::PlannedRow), but it cannot begin again, since models have learnt by then: what is out
-//! of the ordinary in a leaf is done for this leaf alone.
+//! It cannot begin again, since models have learnt by then. So the slow path of a leaf handles that leaf alone.
 
 use super::Run;
 use crate::error::{Error, ErrorKind};
@@ -13,27 +12,30 @@ use crate::formula::{
 use crate::record::{Known, Row, Source, Stopped};
 use std::marker::PhantomData;
 
-/// The leaves of an `S` whose tier is `FORETOLD` or `TOLD`; or, where `CHANGED` says so, of that tier.
-pub(crate) struct StatefulRow<'p, 'r, S, const PLANS: usize, const CHANGED: bool> {
+/// The leaves of an `S` that is stateful.
+pub(crate) struct StatefulRow<'p, 'r, S, const PLANS: usize> {
     pub(crate) run: &'p mut Run<'r>,
-    /// Next byte to read.
-    pub(crate) at: usize,
+    pub(crate) data: &'r [u8],
+    /// Where the record begins, and the next byte to read.
+    pub(crate) place: (usize, usize),
+    /// Every default is the one that the DTD gives.
+    pub(crate) has_defaults: bool,
     /// The number read last: the length of the byte array that follows.
     pub(crate) previous: u64,
     pub(crate) shape: PhantomData<S>,
 }
 
-impl<S: Known, const PLANS: usize, const CHANGED: bool> StatefulRow<'_, '_, S, PLANS, CHANGED> {
+impl<S: Known, const PLANS: usize> StatefulRow<'_, '_, S, PLANS> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn slow(&mut self, leaf: u8) -> Result<u64, Stopped> {
-        let (value, at) = self.run.number((S::RECORD, S::FIRST), self.at, leaf)?;
-        self.at = at;
+        let (value, at) = self.run.number((S::RECORD, S::FIRST), self.place, leaf)?;
+        self.place.1 = at;
         self.previous = value;
         Ok(value)
     }
 }
 
-impl<'r, S: Known, const PLANS: usize, const CHANGED: bool> Row<'r> for StatefulRow<'_, 'r, S, PLANS, CHANGED> {
+impl<'r, S: Known, const PLANS: usize> Row<'r> for StatefulRow<'_, 'r, S, PLANS> {
     type Error = Stopped;
 
     #[cold]
@@ -45,7 +47,7 @@ impl<'r, S: Known, const PLANS: usize, const CHANGED: bool> Row<'r> for Stateful
     fn number(&mut self, leaf: u8) -> Result<u64, Stopped> {
         let floor = S::FLOORS[usize::from(leaf)];
         if let Floor::Fixed(value) = floor
-            && !CHANGED
+            && self.has_defaults
         {
             self.previous = value;
             return Ok(value);
@@ -61,7 +63,7 @@ impl<'r, S: Known, const PLANS: usize, const CHANGED: bool> Row<'r> for Stateful
             return Ok(plan.base);
         }
         let value = if matches!(floor, Floor::Predicted) && flags & PREDICTED != 0 {
-            let Some(eight) = eight(self.run.data, self.at) else { return self.slow(leaf) };
+            let Some(eight) = eight(self.data, self.place.1) else { return self.slow(leaf) };
             let (code, model) = (u64::from_le_bytes(eight) & plan.mask, plan.base);
             #[allow(clippy::cast_possible_truncation, reason = "the index of a model")]
             let Some(value) = state.decode_hit(model as u16, code) else { return self.slow(leaf) };
@@ -78,7 +80,7 @@ impl<'r, S: Known, const PLANS: usize, const CHANGED: bool> Row<'r> for Stateful
             }
             value
         } else {
-            let Some(eight) = eight(self.run.data, self.at) else { return self.slow(leaf) };
+            let Some(eight) = eight(self.data, self.place.1) else { return self.slow(leaf) };
             let mut value = plain(u64::from_le_bytes(eight) & plan.mask, plan);
             if flags & !LAST != 0 {
                 if flags & HISTORY != 0 {
@@ -88,7 +90,7 @@ impl<'r, S: Known, const PLANS: usize, const CHANGED: bool> Row<'r> for Stateful
             }
             value
         };
-        self.at += width;
+        self.place.1 += width;
         self.previous = value;
         Ok(value)
     }
@@ -96,17 +98,17 @@ impl<'r, S: Known, const PLANS: usize, const CHANGED: bool> Row<'r> for Stateful
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn bytes(&mut self, leaf: u8) -> Result<&'r [u8], Stopped> {
         let length = S::FLOORS[usize::from(leaf)].length(self.previous);
-        let (bytes, at) = match taken(self.run.data, self.at, length) {
-            Some(bytes) => (bytes, self.at + bytes.len()),
+        let (bytes, at) = match taken(self.data, self.place.1, length) {
+            Some(bytes) => (bytes, self.place.1 + bytes.len()),
             None => {
                 // The length is right before.
                 if let Some(plan) = self.run.state.plans.get(S::FIRST + usize::from(leaf.saturating_sub(1))) {
                     note(self.previous, &Plan { flags: LAST, ..*plan }, &mut self.run.state.cells);
                 }
-                self.run.bytes((S::RECORD, S::FIRST), self.at, leaf)?
+                self.run.bytes((S::RECORD, S::FIRST), self.place, leaf)?
             }
         };
-        self.at = at;
+        self.place.1 = at;
         Ok(bytes)
     }
 
@@ -115,7 +117,7 @@ impl<'r, S: Known, const PLANS: usize, const CHANGED: bool> Row<'r> for Stateful
     }
 }
 
-impl<'r, S: Known, const PLANS: usize, const CHANGED: bool> Source<'r> for StatefulRow<'_, 'r, S, PLANS, CHANGED> {
+impl<'r, S: Known, const PLANS: usize> Source<'r> for StatefulRow<'_, 'r, S, PLANS> {
     fn last(&self, _: u8) -> u64 {
         self.previous
     }

@@ -6,8 +6,13 @@ use crate::error::{Error, Result};
 use crate::format::Floor;
 use crate::formula::{HISTORY, PREDICTED, Plan, STRIDED, plain};
 use crate::record::{Known, Put, Stopped, WriteFields};
-use crate::state::{CHANGED, FORETOLD, STORED};
 use std::marker::PhantomData;
+
+pub(crate) const STORED: u8 = 0;
+pub(crate) const FORMULA: u8 = 1;
+pub(crate) const FORETOLD: u8 = 2;
+pub(crate) const GATHERED: u8 = 3;
+pub(crate) const CHANGED: u8 = 5;
 
 /// Better than any tier: every leaf is stored as [`Known::EXPECTED`] says; of these are the plans.
 const EXPECTED: u8 = u8::MAX;

@@ -3,6 +3,7 @@
 //!
 //! What does not fit is told at the end; then streams have to give back what they took.
 
+use super::planned::FORMULA;
 use crate::buffer::{Room, Written};
 use crate::decode::stops_silently;
 use crate::encode::{PlannedEncoder, StreamWriters};
@@ -10,7 +11,6 @@ use crate::error::{Error, Result};
 use crate::format::Floor;
 use crate::formula::{Plan, STRIDED};
 use crate::record::{Known, Put, Stopped};
-use crate::state::FORMULA;
 
 /// Takes the leaves of an `S` whose tier is at most `GATHERED`, with none that is foretold.
 pub(crate) struct StreamedEncoder<'o, S, const PLANS: usize> {

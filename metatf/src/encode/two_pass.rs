@@ -7,13 +7,14 @@
 //!
 //! [`PlannedEncoder`]: crate::row_shaped_write::PlannedEncoder
 
+use super::planned::CHANGED;
 use crate::decode::stops_silently;
 use crate::encode::{Attempt, Left, StreamWriters};
 use crate::error::{Error, Result};
 use crate::format::Floor;
 use crate::formula::{LAST, PREDICTED, PREVIOUS, REFERENCED, STRIDED};
 use crate::record::{Known, Put, Stopped};
-use crate::state::{CHANGED, State};
+use crate::state::State;
 use std::marker::PhantomData;
 
 /// The second time. It stops where a leaf needs more than a code, or a stream section more than one value at its end; what

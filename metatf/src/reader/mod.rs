@@ -19,6 +19,7 @@ mod views;
 pub use crate::format::FormatRef;
 pub use crate::state::Metadata;
 pub use annotate::VisitField;
+pub(crate) use rows::One;
 #[cfg(feature = "parallel")]
 pub(crate) use split::{Groups, Spares, Summary, Tables};
 pub use views::{Item, RecordView};

@@ -4,7 +4,7 @@
 //! record that it is about; the reader's other way takes it from there.
 
 use super::RecordReader;
-use super::rows::{LeafByLeaf, One};
+use super::rows::LeafByLeaf;
 use crate::decode::{Run, tag};
 use crate::error::Error;
 use crate::format::METADATA;
@@ -83,15 +83,6 @@ impl RecordReader<'_> {
         self.states.get(current.section)?.listed(tag?)
     }
 
-    /// What decodes the next data record, where it comes without ado.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn one(&mut self) -> Option<One<'_>> {
-        if !self.is_idle() {
-            return None;
-        }
-        self.start_run().map(|(run, end)| One { run, end })
-    }
-
     /// Decodes the record that [`is_plain`](Self::is_plain) found, leaf by leaf. Should it stop, it gives the place where the
     /// error is; see [`why`](super::why).
     pub(crate) fn one_slow<'t, T>(
@@ -125,6 +116,12 @@ impl RecordReader<'_> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn is_idle(&self) -> bool {
         !(self.finished | self.is_ahead) && self.pending.is_none() && self.found.is_none() && self.queue.is_empty()
+    }
+
+    /// Whether a record comes next, and nothing before it.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn has_one(&self) -> bool {
+        self.is_idle() && self.current.as_ref().is_some_and(|current| !current.is_element)
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]

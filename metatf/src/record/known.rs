@@ -36,8 +36,8 @@ pub trait Known {
     const MODELS: bool;
     /// Whether the format has stream sections: without, there is no code that puts values there.
     const STREAMS: bool;
-    /// Whether by the DTD values come from stream sections, or go by values before: without, there is no code for it by shape.
-    const TOLD: bool;
+    /// Whether by the DTD records can be stateful: else there is no code for it by shape.
+    const STATEFUL: bool;
     /// What each leaf can be at best.
     const FLOORS: [Floor; 256];
     /// How each numeric leaf is stored in the state that is expected.
@@ -55,7 +55,7 @@ impl<P: Protocol, const SECTION: usize, const RECORD: u16> Known for Shape<P, SE
     const FIRST: usize = place(P::FORMAT, SECTION, RECORD).1;
     const MODELS: bool = !borrowed(&P::FORMAT.models).is_empty();
     const STREAMS: bool = has_streams(P::FORMAT);
-    const TOLD: bool = has_streams(P::FORMAT) || has_history(P::FORMAT);
+    const STATEFUL: bool = has_streams(P::FORMAT) || has_history(P::FORMAT);
     const FLOORS: [Floor; 256] = floors(record(P::FORMAT, RECORD));
     const EXPECTED: [Plan; 256] = specialized_plans(P::FORMAT, RECORD);
     const CAN_SPECIALIZE: bool = record_can_specialize(P::FORMAT, RECORD);

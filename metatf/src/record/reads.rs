@@ -22,6 +22,23 @@ pub trait Rows<'r> {
 }
 
 /// Reads the record that comes next, and is used up by it: who gets a record has no reader left to move on with.
+///
+/// The records borrow from the part of the trace that the reader is in, and moving on gives that part up. So a record and
+/// the right to move on never exist side by side, whatever a hand-written implementation does:
+///
+/// ```compile_fail,E0382
+/// use metatf::typed::{ReadsOne, SectionFamily};
+///
+/// fn moves_on_and_reads<'r, B: From<&'r [u8]>, F: SectionFamily, O: ReadsOne<'r>, T>(
+///     one: O,
+///     found: impl FnOnce(F::With<B>) -> T,
+///     none: impl FnOnce(O) -> T,
+/// ) -> (T, T) {
+///     let moved_on = none(one);
+///     let read = one.read::<F, B, 1, T>(found, |_| unreachable!());
+///     (read, moved_on)
+/// }
+/// ```
 pub trait ReadsOne<'r>: Sized {
     /// Index of the section that the record is in.
     fn section(&self) -> usize;

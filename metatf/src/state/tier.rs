@@ -1,27 +1,32 @@
-//! How a record can be decoded now, by the plans of its leaves: in a straight line, or leaf by leaf with all that may come up.
+//! The decode tier of a record: how it can be decoded now, by the plans of its leaves.
 //!
-//! What metadata changes, changes one plan; the tier of a record follows from the worst of its leaves. Both this and
-//! `typed/shape.rs`, which knows the DTD when the program is compiled, ask [`floor`] what a leaf can be at best.
+//! | tier | what its leaves are |
+//! | --- | --- |
+//! | specialized | stored as generated code has it in constants; of a section as a whole |
+//! | planned | the formula without history, or the default that the DTD gives |
+//! | stateful | as planned; or noted for others, with history, the next of a stream section, predicted, a default that metadata changed |
+//! | general | all else: constants to check, repetitions, strides over several elements |
+//!
+//! What metadata changes, changes one plan; the tier of a record is that of its worst leaf. Both this and `record/known.rs`, which
+//! knows the DTD when the program is compiled, ask [`floor`] what a leaf can be at best.
 
+use super::expected;
 use crate::format::{Floor, Format, METADATA, Section, floor};
-use crate::formula::{LAST, PREDICTED, Plan, REFERENCED, SPECIAL, STRIDED};
-use crate::state::expected;
+use crate::formula::{HISTORY, PREDICTED, PREVIOUS, Plan, REFERENCED, SPECIAL, STRIDED};
 use std::ops::Range;
 
-/// Every leaf is the stored integer, or the default that the DTD gives it.
-pub(crate) const STORED: u8 = 0;
-/// The formula, without history, gives every leaf that is not the default that the DTD gives it.
-pub(crate) const FORMULA: u8 = 1;
-/// As `FORMULA`; some values are noted for others to look at, or told by a model.
-pub(crate) const FORETOLD: u8 = 2;
-/// As `FORETOLD`; other values are the next element of a stream section.
-pub(crate) const GATHERED: u8 = 3;
-/// As `GATHERED`; other values go by the value before.
-pub(crate) const TOLD: u8 = 4;
-/// As `TOLD`; some are not the default that the DTD gives.
-pub(crate) const CHANGED: u8 = 5;
-/// Leaf by leaf.
-pub(crate) const GENERAL: u8 = 6;
+/// The tier of a leaf, from best to worst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Tier {
+    /// The formula without history, or the default that the DTD gives.
+    Planned,
+    /// As `Planned`; or noted for others, with history, the next of a stream section, predicted.
+    Stateful,
+    /// As `Stateful`; a default of the DTD that metadata changed. Its record is stateful.
+    Changed,
+    /// All else.
+    General,
+}
 
 /// Who asks what has changed: what fills columns,
 pub(crate) const COLUMNS: usize = 0;
@@ -32,115 +37,94 @@ pub(crate) const VIEWS: usize = 1;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tiers {
     /// By the record's position in the section, for the first 64: whether it is of this tier.
-    stored: u64,
-    formula: u64,
-    foretold: u64,
-    /// Of tier `GATHERED`, and no leaf is foretold.
-    gathered: u64,
-    told: u64,
+    planned: u64,
+    stateful: u64,
+    /// Of the stateful ones: whether metadata changed a default.
     changed_defaults: u64,
     /// By position: data records.
     data: u64,
     /// There are more than 64 positions.
     many: bool,
-    /// By plan: its record's position, what it can be at best, and its tier now.
-    plans: Vec<(u16, Floor, u8)>,
-    /// By plan: how its leaf is expected to be stored, if it is graded by its plan and that can be said; and whether it is.
-    expected: Vec<(Option<Plan>, bool)>,
-    /// How many plans of data records are not as expected.
-    unexpected: usize,
+    /// By plan.
+    leaves: Vec<LeafTier>,
+    /// How many plans of data records are not as they are specialized for.
+    unspecialized: usize,
     /// By position: how many plans of each tier.
-    counts: Vec<[u16; 7]>,
+    counts: Vec<[u16; 4]>,
     /// For each who [asks](Self::take_changed), by position: a plan has changed; all bits for positions from 64 on.
     changed: [u64; 2],
+}
+
+/// What is known of the tier of one leaf.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LeafTier {
+    /// Its record's position in the section.
+    position: u16,
+    pub(crate) floor: Floor,
+    tier: Tier,
+    /// How it is stored in the state that generated code is specialized for, where its tier goes by its plan.
+    specialized: Option<Plan>,
+    is_specialized: bool,
 }
 
 impl Tiers {
     pub(crate) fn new(format: &Format, section: &Section, plans: impl Fn(usize) -> Option<usize>) -> Self {
         let mut tiers = Self { many: section.records.len() > 64, ..Self::default() };
         for (position, &record) in section.records.iter().enumerate() {
-            tiers.counts.push([0; 7]);
-            tiers.data |= if record > METADATA { bit(position) } else { 0 };
-            let Some(r) = format.records.get(usize::from(record)).filter(|_| plans(position).is_some()) else {
-                continue;
-            };
-            for leaf in 0..r.leaves.len() {
-                let floor = if record <= METADATA { Floor::General } else { floor(r, leaf) };
-                tiers.plans.push((u16::try_from(position).unwrap_or(u16::MAX), floor, GENERAL));
-                let plan = if floor == Floor::Stored { expected(format, record, leaf) } else { None };
+            let is_data = record > METADATA;
+            tiers.data |= if is_data { bit(position) } else { 0 };
+            let found = format.records.get(usize::from(record)).filter(|_| plans(position).is_some());
+            let leaves = found.map_or(&[][..], |record| &record.leaves);
+            for leaf in 0..leaves.len() {
+                let floor = found.filter(|_| is_data).map_or(Floor::General, |record| floor(record, leaf));
                 // Others than data records never are, and do not count.
-                tiers.expected.push((plan.filter(|_| record > METADATA), false));
-                tiers.unexpected += usize::from(record > METADATA);
-                if let Some(counts) = tiers.counts.get_mut(position) {
-                    counts[usize::from(GENERAL)] += 1;
-                }
+                let specialized = (floor == Floor::Stored).then(|| expected(format, record, leaf)).flatten();
+                let position = u16::try_from(position).unwrap_or(u16::MAX);
+                let tier = Tier::General;
+                tiers.leaves.push(LeafTier { position, floor, tier, specialized, is_specialized: false });
+                tiers.unspecialized += usize::from(is_data);
             }
+            tiers.counts.push([0, 0, 0, u16::try_from(leaves.len()).unwrap_or(u16::MAX)]);
         }
         tiers
     }
 
-    /// The tier of all data records, which is the worst of one; `GENERAL` where it is worse than `FORMULA`, or than
-    /// `GATHERED` where nothing is foretold.
+    /// Whether all data records are planned.
     #[inline]
-    pub(crate) fn of_all(&self) -> u8 {
-        match self.data {
-            _ if self.many => GENERAL,
-            data if data & !self.stored == 0 => STORED,
-            data if data & !self.formula == 0 => FORMULA,
-            data if data & !(self.formula | self.gathered) == 0 => GATHERED,
-            _ => GENERAL,
-        }
+    pub(crate) fn are_planned(&self) -> bool {
+        !self.many && self.data & !self.planned == 0
     }
 
-    /// Positions of records whose tier is `STORED`, by bit.
-    #[inline]
-    pub(crate) fn stored(&self) -> u64 {
-        self.stored
-    }
-
-    /// Whether all data records are stored as generated code expects it.
+    /// Whether all data records are stored as generated code is specialized for.
     #[inline]
     pub(crate) fn are_specialized(&self) -> bool {
-        self.unexpected == 0
+        self.unspecialized == 0
     }
 
-    /// Positions of records whose tier is not general, by bit.
+    /// Positions of planned records, by bit.
     #[inline]
-    pub(crate) fn straight(&self) -> u64 {
-        self.formula
+    pub(crate) fn planned(&self) -> u64 {
+        self.planned
     }
 
-    /// Positions of records whose tier is `FORETOLD` or `GATHERED`, by bit.
+    /// Positions of stateful records, by bit.
     #[inline]
-    pub(crate) fn foretold(&self) -> u64 {
-        self.foretold
+    pub(crate) fn stateful(&self) -> u64 {
+        self.stateful
     }
 
-    /// Positions of records whose tier is `GATHERED`, and of which nothing is foretold, by bit.
-    #[inline]
-    pub(crate) fn gathered(&self) -> u64 {
-        self.gathered
-    }
-
-    /// Positions of records whose tier is `FORETOLD`, `GATHERED` or `TOLD`, by bit.
-    #[inline]
-    pub(crate) fn told(&self) -> u64 {
-        self.told
-    }
-
-    /// Positions of records whose tier is `CHANGED`, by bit.
+    /// Positions of records of which metadata changed a default, by bit.
     #[inline]
     pub(crate) fn changed_defaults(&self) -> u64 {
         self.changed_defaults
     }
 
-    /// Of the plans of a record, given by their indices: each one's position, what its leaf can be at best, and its tier.
-    /// Nothing where the record's tier is worse than `FORMULA`, or than `GATHERED` where nothing is foretold.
+    /// What is known of the leaves of a record, given by the indices of its plans. Nothing where the record is general.
     #[inline]
-    pub(crate) fn straight_plans(&self, plans: Range<usize>) -> Option<&[(u16, Floor, u8)]> {
-        let plans = self.plans.get(plans)?;
-        let &(position, ..) = plans.first()?;
-        ((self.formula | self.gathered) & bit(position.into()) != 0).then_some(plans)
+    pub(crate) fn leaves(&self, plans: Range<usize>) -> Option<&[LeafTier]> {
+        let leaves = self.leaves.get(plans)?;
+        let position = leaves.first()?.position;
+        ((self.planned | self.stateful) & bit(position.into()) != 0).then_some(leaves)
     }
 
     /// Which positions, of all records there are, have plans that changed since this was asked last by the same; all of them where
@@ -168,35 +152,26 @@ impl Tiers {
 
     /// The plan of this index has changed.
     pub(crate) fn update(&mut self, index: usize, plan: &Plan) {
-        let Some((position, floor, now)) = self.plans.get_mut(index) else { return };
-        let changed = if *position < 64 { bit(usize::from(*position)) } else { u64::MAX };
+        let Some(leaf) = self.leaves.get_mut(index) else { return };
+        let position = usize::from(leaf.position);
+        let changed = if position < 64 { bit(position) } else { u64::MAX };
         self.changed = self.changed.map(|before| before | changed);
-        let new = tier(*floor, plan);
-        if let Some((expected, was)) = self.expected.get_mut(index) {
-            let is = match expected {
-                Some(expected) => new <= FORMULA && expected.stores_as(plan),
-                None => new == STORED && *floor != Floor::Stored,
+        let (before, now) = (leaf.tier, tier(leaf.floor, plan));
+        let is_specialized = now == Tier::Planned
+            && match leaf.specialized {
+                Some(specialized) => specialized.stores_as(plan),
+                None => leaf.floor != Floor::Stored && leaf.floor != Floor::Predicted,
             };
-            self.unexpected = self.unexpected + usize::from(*was) - usize::from(is);
-            *was = is;
-        }
-        if new == *now {
-            return;
-        }
-        let position = usize::from(*position);
-        let Some(counts) = self.counts.get_mut(position) else { return };
-        counts[usize::from(*now)] -= 1;
-        counts[usize::from(new)] += 1;
-        *now = new;
-        let bit = bit(position);
-        let worst = (0..=GENERAL).rev().find(|&tier| counts[usize::from(tier)] > 0).unwrap_or(STORED);
-        let set = |bits: u64, on: bool| if on { bits | bit } else { bits & !bit };
-        self.stored = set(self.stored, worst == STORED);
-        self.formula = set(self.formula, worst <= FORMULA);
-        self.foretold = set(self.foretold, worst == FORETOLD || worst == GATHERED);
-        self.gathered = set(self.gathered, worst == GATHERED && counts[usize::from(FORETOLD)] == 0);
-        self.told = set(self.told, (FORETOLD..=TOLD).contains(&worst));
-        self.changed_defaults = set(self.changed_defaults, worst == CHANGED);
+        self.unspecialized = self.unspecialized + usize::from(leaf.is_specialized) - usize::from(is_specialized);
+        (leaf.tier, leaf.is_specialized) = (now, is_specialized);
+        let Some(counts) = self.counts.get_mut(position).filter(|_| now != before) else { return };
+        counts[before as usize] -= 1;
+        counts[now as usize] += 1;
+        let [_, stateful, defaults, general] = *counts;
+        let set = |bits: u64, on: bool| if on { bits | bit(position) } else { bits & !bit(position) };
+        self.planned = set(self.planned, stateful + defaults + general == 0);
+        self.stateful = set(self.stateful, stateful + defaults > 0 && general == 0);
+        self.changed_defaults = set(self.changed_defaults, defaults > 0);
     }
 }
 
@@ -205,18 +180,15 @@ pub(crate) const fn bit(position: usize) -> u64 {
     if position < 64 { 1 << position } else { 0 }
 }
 
-fn tier(floor: Floor, plan: &Plan) -> u8 {
+fn tier(floor: Floor, plan: &Plan) -> Tier {
     match floor {
-        Floor::General => GENERAL,
-        Floor::Array(_) | Floor::Counted => STORED,
-        Floor::Fixed(value) if plan.flags == 0 && plan.mask == 0 && plan.base == value => STORED,
+        Floor::General => Tier::General,
+        Floor::Array(_) | Floor::Counted => Tier::Planned,
+        Floor::Fixed(value) if plan.flags == 0 && plan.mask == 0 && plan.base == value => Tier::Planned,
         // A constant, or a stride over several elements.
-        _ if plan.flags & (SPECIAL | STRIDED | PREDICTED) == SPECIAL => GENERAL,
-        Floor::Fixed(_) => CHANGED,
-        _ if plan.is(STRIDED) && plan.flags & !(LAST | SPECIAL | STRIDED) == 0 => GATHERED,
-        _ if plan.flags & !(LAST | REFERENCED | SPECIAL | PREDICTED) != 0 => TOLD,
-        _ if plan.is(PREDICTED | REFERENCED) => FORETOLD,
-        _ if plan.sign == 0 && plan.base == 0 => STORED,
-        Floor::Stored | Floor::Predicted => FORMULA,
+        _ if plan.flags & (SPECIAL | STRIDED | PREDICTED) == SPECIAL => Tier::General,
+        Floor::Fixed(_) => Tier::Changed,
+        _ if plan.flags & (HISTORY | PREVIOUS | REFERENCED | STRIDED | PREDICTED) != 0 => Tier::Stateful,
+        _ => Tier::Planned,
     }
 }

@@ -8,7 +8,7 @@ use crate::columns::Columns;
 use crate::container::{Header, LossReport, Warning};
 use crate::decode::ContentRow;
 use crate::error::{Error, Result};
-use crate::reader::{At, Event as RawEvent, Metadata, RecordReader, why};
+use crate::reader::{At, Event as RawEvent, Metadata, One, RecordReader, why};
 use crate::record::{Protocol, Row, has_slots};
 use std::fmt;
 use std::marker::PhantomData;
@@ -68,35 +68,17 @@ impl<'t, P: Protocol> Trace<'t, P> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn next_of<'s, B: From<&'s [u8]>>(&'s mut self) -> Result<Option<P::Record<B>>> {
         if self.map.is_some() {
-            return self.next_slow();
+            return self.next_mapped();
         }
-        let this = std::ptr::from_mut(self);
-        // SAFETY: `one` is the only user of the trace, and whoever has a record has used it up: it comes back to `none` only where
-        // nothing borrows from it.
-        unsafe {
-            match (*this).reader.one() {
-                Some(one) => P::one::<B, _, _>(
-                    one,
-                    |record| Ok(Some(record)),
-                    |one| {
-                        drop(one);
-                        (*this).next_slow()
-                    },
-                ),
-                None => (*this).next_slow(),
-            }
+        let reader = &mut self.reader;
+        if !reader.has_one() {
+            return next_slow::<P, B>(reader);
         }
+        P::one::<B, _, _>(One { reader }, |record| Ok(Some(record)), |one| next_slow::<P, B>(one.reader))
     }
 
     #[inline(never)]
-    fn next_slow<'s, B: From<&'s [u8]>>(&'s mut self) -> Result<Option<P::Record<B>>> {
-        if let Some(error) = self.reader.stopped() {
-            return Err(error);
-        }
-        if self.map.is_none() && self.reader.is_plain() {
-            let record = self.reader.one_slow(|section, one| P::run::<B, _>(section, one, ControlFlow::Break));
-            return record.map(Some).or_else(why);
-        }
+    fn next_mapped<'s, B: From<&'s [u8]>>(&'s mut self) -> Result<Option<P::Record<B>>> {
         match self.advance(None)? {
             Some(at) => self.decode(at).map(Some),
             None => Ok(None),
@@ -340,6 +322,24 @@ impl<'t, P: Protocol> Trace<'t, P> {
         };
         self.reader.decode(|row| P::element(map.section, &mut MappedRow::read(row, map, false)?))
     }
+}
+
+/// The next record where it is not decoded by its tier: leaf by leaf, and behind whatever stands before it.
+#[inline(never)]
+fn next_slow<'s, P: Protocol, B: From<&'s [u8]>>(reader: &'s mut RecordReader<'_>) -> Result<Option<P::Record<B>>> {
+    if let Some(error) = reader.stopped() {
+        return Err(error);
+    }
+    if reader.is_plain() {
+        let record = reader.one_slow(|section, one| P::run::<B, _>(section, one, ControlFlow::Break));
+        return record.map(Some).or_else(why);
+    }
+    while let Some(event) = reader.next_event()? {
+        if let RawEvent::Record(at) = event {
+            return reader.decode(|row| Ok(P::record(at.section, at.record, row)?)).map(Some);
+        }
+    }
+    Ok(None)
 }
 
 /// `comment : vfield` (spec 3.6).

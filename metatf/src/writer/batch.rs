@@ -5,11 +5,12 @@
 use super::{RecordWriter, SectionWriter};
 use crate::buffer::Room;
 use crate::container::Sink;
+use crate::encode::{FORMULA, STORED};
 use crate::encode::{put, put_specialized};
 use crate::error::Result;
 use crate::formula::Plan;
 use crate::record::{DataRecord, Known, Puts, WriteFields};
-use crate::state::{FORMULA, STORED, bit};
+use crate::state::bit;
 use std::ops::ControlFlow;
 
 /// So many records are written by themselves before a straight line is tried again.
@@ -145,7 +146,7 @@ impl<S: Sink> RecordWriter<S> {
                 put_while(records, &mut Expected::<false>(run))
             }
         } else {
-            let (stored, formula) = (state.tiers.stored(), state.tiers.straight());
+            let (stored, formula) = (0, state.tiers.planned());
             put_while(records, &mut Straight { run, plans: &state.plans, stored, formula })
         }
     }

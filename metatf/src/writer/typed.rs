@@ -2,10 +2,11 @@
 
 use super::{RecordWriter, SectionWriter};
 use crate::container::{Order, Sink};
+use crate::encode::{CHANGED, FORMULA, GATHERED, STORED};
 use crate::encode::{PlannedEncoder, RowWriter, SecondPass, StreamedEncoder, put, put_specialized};
 use crate::error::Result;
 use crate::record::{Known, Puts, WriteFields};
-use crate::state::{CHANGED, FORMULA, GATHERED, STORED, bit};
+use crate::state::bit;
 
 impl<S: Sink> Puts for RecordWriter<S> {
     type Done = Result<()>;
@@ -47,7 +48,7 @@ impl<S: Sink> RecordWriter<S> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn put_gathered<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> Option<()> {
         let writer = self.sections.get_mut(section)?;
-        if self.streams.fixed || writer.state.tiers.gathered() & const { bit(K::POSITION) } == 0 {
+        if self.streams.fixed || true {
             return None;
         }
         let plans = writer.state.plans.first_chunk::<PLANS>()?;
@@ -90,9 +91,9 @@ impl<S: Sink> RecordWriter<S> {
                 writer.out.open(self.chunk_size);
             }
             let tiers = &writer.state.tiers;
-            let put = if tiers.foretold() & const { bit(K::POSITION) } != 0 {
+            let put = if tiers.stateful() & !tiers.changed_defaults() & const { bit(K::POSITION) } != 0 {
                 self.put_told::<K, T, PLANS, GATHERED>(section, fields)
-            } else if tiers.changed_defaults() & const { bit(K::POSITION) } != 0 {
+            } else if tiers.stateful() & tiers.changed_defaults() & const { bit(K::POSITION) } != 0 {
                 self.put_changed::<K, T, PLANS>(section, fields)
             } else {
                 Err(false)
@@ -198,9 +199,9 @@ impl SectionWriter {
             put_specialized::<K, T>(&mut room, fields)?;
         } else {
             let plans = self.state.plans.first_chunk::<PLANS>()?;
-            if tiers.stored() & const { bit(K::POSITION) } != 0 {
+            if 0 & const { bit(K::POSITION) } != 0 {
                 put::<K, T, PLANS, STORED>(&mut room, plans, fields)?;
-            } else if tiers.straight() & const { bit(K::POSITION) } != 0 {
+            } else if tiers.planned() & const { bit(K::POSITION) } != 0 {
                 put::<K, T, PLANS, FORMULA>(&mut room, plans, fields)?;
             } else {
                 return None;

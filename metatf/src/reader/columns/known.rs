@@ -3,13 +3,13 @@
 
 use crate::columns::{Columns, Slots};
 use crate::container::Order;
-use crate::decode::Run;
+use crate::decode::{Run, WINDOW};
 use crate::error::{Error, Result};
 use crate::format::{Floor, METADATA};
 use crate::reader::rows::Sink;
 use crate::reader::{Event, RecordReader};
 use crate::record::{Known, ReadFields, Reads, Row, SectionFamily, Source};
-use crate::state::{GATHERED, bit};
+use crate::state::bit;
 
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
@@ -79,9 +79,7 @@ impl<'r> Reads<'r> for Filling<'_, 'r> {
             };
             let flow = loop {
                 let flow = if F::CAN_SPECIALIZE && self.run.are_specialized() {
-                    self.run.expected::<F, B, C, _>(&mut slots, &mut each)
-                } else if F::HAS_STREAMED && self.run.tier() == GATHERED {
-                    self.run.gathered::<F, B, PLANS, C, _>(&mut slots, &mut each)
+                    self.run.specialized::<F, B, C, _>(&mut slots, &mut each)
                 } else {
                     self.run.mixed::<F, B, PLANS, C, _>(&mut slots, &mut each)
                 };
@@ -112,7 +110,7 @@ impl Filling<'_, '_> {
             && listed.record > METADATA
         {
             let position = usize::from(listed.position);
-            let is_near = run.data.len() - run.position < crate::decode::WINDOW;
+            let is_near = run.data.len() - run.position < WINDOW;
             if columns.takes(section, position) && !is_near && !(any && run.position == start) {
                 break;
             }
@@ -127,7 +125,7 @@ impl Filling<'_, '_> {
 /// Positions of records of which values may not be what by the DTD they always are, by bit.
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn changed(run: &Run<'_>) -> u64 {
-    !(run.state.tiers.straight() | run.state.tiers.told())
+    !run.state.tiers.planned()
 }
 
 impl<'r, const PLANS: usize> Sink<'r> for Slots<'_, PLANS> {

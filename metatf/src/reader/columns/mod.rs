@@ -127,7 +127,7 @@ impl Run<'_> {
     /// Reads the data record that comes next, and is listed so, leaf by leaf. None where it cannot be read; the run knows why.
     fn push(&mut self, columns: &mut Columns, section: usize, listed: Listed) -> Option<()> {
         let (format, at) = (self.format, self.position + usize::from(self.format.tag_width));
-        let mut row = self.row(listed.record, listed.first as usize, at)?;
+        let mut row = self.row((listed.record, listed.first as usize), self.position, at)?;
         let pushed = columns.push(format, section, listed.position.into(), &mut row);
         self.position = row.position;
         self.count += 1;

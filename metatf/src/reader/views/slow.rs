@@ -23,7 +23,7 @@ impl LeafByLeaf {
     pub(super) fn read_next(&mut self, run: &mut Run<'_>) -> Option<bool> {
         let (record, first) = run.listed()?;
         let at = run.position + usize::from(run.format.tag_width);
-        let mut row = run.row(record, first, at)?;
+        let mut row = run.row((record, first), run.position, at)?;
         let read = self.read(record, &mut row).and_then(|()| row.finish());
         run.position = row.position;
         run.count += 1;
