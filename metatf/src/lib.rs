@@ -51,6 +51,10 @@
 //!
 //! No input panics: what is wrong with a trace comes as an [`Error`] with its place, and nothing after it.
 
+/// Generated code names this crate as its users do.
+#[cfg(test)]
+extern crate self as metatf;
+
 mod buffer;
 pub mod columns;
 pub mod container;

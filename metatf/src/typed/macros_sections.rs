@@ -153,7 +153,7 @@ macro_rules! __metatf_sections {
                     rows: &mut impl $crate::typed::Rows<'r>,
                     mut each: impl ::core::ops::FnMut(Self::With<__B>) -> ::core::ops::ControlFlow<__C>,
                 ) -> ::core::ops::ControlFlow<__C> {
-                    use $crate::typed::{Known as _, Rows as _};
+                    use $crate::typed::Known as _;
                     while let ::core::option::Option::Some(tag) = rows.tag($format.tag_width as usize) {
                         let record = '__record: {
                             $(if $crate::typed::among(tag, &[$($crate::typed::Shape::<$protocol, $section, $index>::LISTED),*]) {

@@ -19,6 +19,8 @@ mod parallel;
 mod resolve;
 mod same;
 mod section;
+#[cfg(test)]
+mod tier_tests;
 mod trace;
 mod writer;
 
