@@ -82,7 +82,7 @@ pub mod typed;
 mod writer;
 pub use decode::ContentRow;
 pub use encode::RowWriter;
-pub use error::{Error, ErrorKind, Place, Result};
+pub use error::{Error, ErrorKind, MetadataRule, Place, Result};
 pub use explain::{Explained, explain};
 pub use predict::SizeRule;
 pub use record::{Put, Row, Stopped};

@@ -3,7 +3,7 @@
 use super::{At, Event, RecordReader};
 use crate::container::Origin;
 use crate::decode::{Run, tag};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, MetadataRule, Result};
 use crate::format::METADATA;
 use crate::state::{Metadata, Parsed};
 use crate::streams::place;
@@ -26,16 +26,16 @@ impl RecordReader<'_> {
         };
         let section = at.section;
         let Some(position) = self.states.get(section).and_then(|s| s.position(metadata.record)) else {
-            return Err(self.tagged(record_at, start, ErrorKind::Metadata("it names a tag that is not declared here")));
+            return Err(self.tagged(record_at, start, ErrorKind::Metadata(MetadataRule::UnknownTag)));
         };
         let Some(state) = self.states.get_mut(section) else { return Err(self.fail(start, ErrorKind::Usage(""))) };
         let applied = state.apply(&self.format, position, metadata.field, metadata.all(), change);
         applied.map_err(|kind| {
             let at = match kind {
-                ErrorKind::Metadata(why) if why.contains("cannot change") => 0,
-                ErrorKind::Metadata(why) if why.contains("under 1") => values + width,
-                ErrorKind::Metadata(why) if why.contains("to a section") => values,
-                ErrorKind::Metadata(why) if why.contains("stores bytes") => tag_width + 1,
+                ErrorKind::Metadata(MetadataRule::NotChangeable) => 0,
+                ErrorKind::Metadata(MetadataRule::Stride) => values + width,
+                ErrorKind::Metadata(MetadataRule::OffsetTarget | MetadataRule::StrideTarget) => values,
+                ErrorKind::Metadata(MetadataRule::NoWidth) => tag_width + 1,
                 _ => tag_width,
             };
             self.tagged(record_at + at, start, kind)

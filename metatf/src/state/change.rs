@@ -1,7 +1,7 @@
 //! What a metadata record may change (spec 4.1), and how a change takes effect.
 
 use super::State;
-use crate::error::ErrorKind;
+use crate::error::{ErrorKind, MetadataRule};
 use crate::format::{Format, Interpretation, Leaf};
 
 /// A change of one leaf's encoding, as a metadata record makes it (spec 4.1).
@@ -48,13 +48,13 @@ impl State {
 
     /// The plan of the leaf that a metadata record names, and the leaf.
     fn target<'f>(&self, format: &'f Format, position: usize, leaf: u8) -> Result<(usize, &'f Leaf), ErrorKind> {
-        let unknown = ErrorKind::Metadata("the record has no field of this number");
+        let unknown = ErrorKind::Metadata(MetadataRule::NoField);
         let section = format.sections.get(self.section).ok_or(unknown)?;
         let record = section.records.get(position).and_then(|&r| format.records.get(usize::from(r)));
-        let first = self.first_plan(position).ok_or(ErrorKind::Metadata("`section` and `metadata` cannot change"))?;
+        let first = self.first_plan(position).ok_or(ErrorKind::Metadata(MetadataRule::NotChangeable))?;
         let named = record.and_then(|r| r.leaves.get(usize::from(leaf))).ok_or(unknown)?;
         if !named.is_settable() {
-            return Err(ErrorKind::Metadata("the field is a tag, a constant or a byte array"));
+            return Err(ErrorKind::Metadata(MetadataRule::NotSettable));
         }
         Ok((first + usize::from(leaf), named))
     }
@@ -64,30 +64,28 @@ impl State {
         let stream = |n: u8| format.section_index(n).and_then(|i| format.sections.get(i)).filter(|s| s.stream);
         match interpretation {
             Interpretation::SectionOffset(n) if stream(n).is_none() => {
-                return Err(ErrorKind::Metadata("sectionOffset to a section that is not a stream section"));
+                return Err(ErrorKind::Metadata(MetadataRule::OffsetTarget));
             }
             Interpretation::SectionStride(n, stride) => {
                 let element = stream(n).and_then(|s| s.records.first());
                 let element = element.and_then(|&r| format.records.get(usize::from(r)));
                 if element.and_then(|r| r.single_number()).is_none() {
-                    return Err(ErrorKind::Metadata(
-                        "sectionStride to a section that is not a stream section of one numeric leaf",
-                    ));
+                    return Err(ErrorKind::Metadata(MetadataRule::StrideTarget));
                 }
                 if stride == 0 || stride > i64::MAX as u64 {
-                    return Err(ErrorKind::Metadata("sectionStride with a stride under 1"));
+                    return Err(ErrorKind::Metadata(MetadataRule::Stride));
                 }
             }
             Interpretation::BaseOffsetOf(..) => {
-                return Err(ErrorKind::Metadata("a baseOffset reference can only be declared in the DTD"));
+                return Err(ErrorKind::Metadata(MetadataRule::Reference));
             }
             Interpretation::Predicted(_) => {
-                return Err(ErrorKind::Metadata("a predicted field can only be declared in the DTD"));
+                return Err(ErrorKind::Metadata(MetadataRule::Predicted));
             }
             _ => {}
         }
         if interpretation.stores() && self.remembered(index) == 0 {
-            return Err(ErrorKind::Metadata("the interpretation stores bytes, and the field never had a width"));
+            return Err(ErrorKind::Metadata(MetadataRule::NoWidth));
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use super::Change;
 use crate::container::Order;
-use crate::error::ErrorKind;
+use crate::error::{ErrorKind, MetadataRule};
 use crate::format::Interpretation;
 
 /// A metadata record (spec 4.1), as it stands in the trace.
@@ -27,11 +27,11 @@ impl Metadata {
     /// A width over 8, or a section number over 255.
     pub fn change(&self) -> Result<Change, ErrorKind> {
         let [first, second] = self.values;
-        let section = || u8::try_from(first).map_err(|_| ErrorKind::Metadata("it refers to a section over 255"));
+        let section = || u8::try_from(first).map_err(|_| ErrorKind::Metadata(MetadataRule::SectionNumber));
         Ok(match self.property & 7 {
             0 => match u8::try_from(first) {
                 Ok(width @ 0..=8) => Change::Width(width),
-                _ => return Err(ErrorKind::Metadata("a width over 8")),
+                _ => return Err(ErrorKind::Metadata(MetadataRule::Width)),
             },
             1 => Change::Interpretation(Interpretation::None),
             2 => Change::Interpretation(Interpretation::BaseOffset(first)),
