@@ -1,6 +1,8 @@
 //! The syntax tree, with places. Its depth is at most 32 (the lexer sees to that), so recursion over it is safe.
 
+use crate::schema::InterpretationWord;
 use crate::span::Span;
+use crate::vocabulary::Property;
 
 /// A name where it stands.
 #[derive(Clone, Debug)]
@@ -23,7 +25,7 @@ pub(crate) struct Scope {
     pub(crate) head: Option<SectionHead>,
     pub(crate) doc: Option<String>,
     pub(crate) records: Vec<Record>,
-    pub(crate) properties: Vec<Property>,
+    pub(crate) properties: Vec<Setting>,
 }
 
 /// `section name number`.
@@ -39,7 +41,7 @@ pub(crate) struct SectionHead {
 pub(crate) struct Record {
     pub(crate) name: Name,
     pub(crate) fields: FieldItem,
-    pub(crate) block: Vec<Property>,
+    pub(crate) block: Vec<Setting>,
     pub(crate) doc: Option<String>,
 }
 
@@ -54,17 +56,15 @@ pub(crate) enum FieldItem {
     Group(Vec<FieldItem>),
 }
 
-/// The properties that mean something here; others are annotations (spec 2).
-pub(crate) const KNOWN_PROPERTIES: [&str; 7] =
-    ["width", "interpretation", "value", "doc", "unit", "format", "previous"];
-
 /// `path.name = value;`
 #[derive(Debug)]
-pub(crate) struct Property {
+pub(crate) struct Setting {
     /// The field's path, at least one name.
     pub(crate) path: Vec<Name>,
-    /// The property.
+    /// The property's name.
     pub(crate) name: Name,
+    /// The property; `None` for an annotation.
+    pub(crate) property: Option<Property>,
     pub(crate) value: Value,
     pub(crate) value_span: Span,
     /// Of an annotation: its value as written, comments aside, with white space as the formatter puts it.
@@ -72,7 +72,7 @@ pub(crate) struct Property {
     pub(crate) doc: Option<String>,
 }
 
-impl Property {
+impl Setting {
     /// Path and property name.
     pub(crate) fn target(&self) -> Span {
         self.path.first().map_or(self.name.span, |first| first.span.to(self.name.span))
@@ -83,9 +83,9 @@ impl Property {
         self.path.iter().map(|n| n.text.as_str()).collect::<Vec<_>>().join(".")
     }
 
-    /// Whether this sets `field.name`.
-    pub(crate) fn is(&self, field: &str, name: &str) -> bool {
-        self.name.text == name && matches!(self.path.as_slice(), [only] if only.text == field)
+    /// Whether this sets a property of `field`.
+    pub(crate) fn is(&self, field: &str, property: Property) -> bool {
+        self.property == Some(property) && matches!(self.path.as_slice(), [only] if only.text == field)
     }
 }
 
@@ -102,16 +102,19 @@ pub(crate) enum Value {
 
 /// An interpretation with its arguments.
 #[derive(Debug)]
-pub(crate) enum Interpretation {
-    None,
-    Default(Int),
-    BaseOffset(Int),
-    BaseOffsetOf(Reference),
-    Delta(Int),
-    Stride(Int, Int),
-    SectionOffset(Int),
-    SectionStride(Int, Int),
-    Predicted(Model, Int),
+pub(crate) struct Interpretation {
+    pub(crate) word: InterpretationWord,
+    /// As many as the word's [arguments](InterpretationWord::arguments), in their order.
+    pub(crate) arguments: Vec<Argument>,
+}
+
+/// What stands behind the word of an interpretation.
+#[derive(Debug)]
+pub(crate) enum Argument {
+    Number(Int),
+    /// A base that is a field.
+    Base(Reference),
+    Model(Model),
 }
 
 /// What a leaf is predicted by.

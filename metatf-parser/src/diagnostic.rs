@@ -3,17 +3,8 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use crate::codes::Code;
+use crate::codes::{Code, Severity};
 use crate::span::{Source, Span};
-
-/// How bad it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Severity {
-    /// The DTD is rejected.
-    Error,
-    /// The DTD is accepted, but something in it is probably not meant so.
-    Warning,
-}
 
 /// One mistake, or one warning.
 #[derive(Clone, Debug, PartialEq, Eq)]

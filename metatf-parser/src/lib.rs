@@ -32,24 +32,25 @@ mod codes;
 mod diagnostic;
 mod format;
 mod lexer;
-mod meaning;
 mod render;
 mod resolve;
 pub mod schema;
 mod span;
 mod suggest;
 mod syntax;
+mod text;
+mod vocabulary;
+mod words;
 
-pub use codes::{Code, explain};
-pub use diagnostic::{Diagnostic, Label, Severity};
-use diagnostic::{Draft, Reporter};
+pub use codes::{Code, Severity, explain};
+use diagnostic::Reporter;
+pub use diagnostic::{Diagnostic, Label};
 pub use format::format;
 pub use render::render;
 pub use schema::Dtd;
-use span::{Source, Span};
-
-/// The longest text that is read (spec 7: hostile input costs little). The DTDs in use have a few KiB.
-pub const MOST_BYTES: usize = 4 << 20;
+use span::Source;
+pub use text::MOST_BYTES;
+pub use vocabulary::Property;
 
 /// What became of a DTD's text.
 #[derive(Clone, Debug)]
@@ -82,33 +83,11 @@ impl Parsed {
 pub fn parse(name: &str, text: &[u8]) -> Parsed {
     let source = Source::new(text);
     let mut report = Reporter::new(&source);
-    let dtd = decode(text, &mut report).and_then(|text| {
+    let dtd = text::decode(text, &mut report).and_then(|text| {
         let lexed = lexer::lex(text, source.start, &mut report);
         let ast = syntax::parse(text, &lexed, &mut report);
         resolve::resolve(&ast, text, &mut report)
     });
     let failed = report.failed();
     Parsed { dtd: dtd.filter(|_| !failed), diagnostics: report.finish(), name: name.to_owned() }
-}
-
-/// Spec 2: UTF-8.
-fn decode<'t>(text: &'t [u8], report: &mut Reporter) -> Option<&'t str> {
-    if text.len() > MOST_BYTES {
-        let message = format!("a DTD of {} bytes is too long", text.len());
-        report.add(Draft::new(Code::TooLarge, Span::at(0), message).help(format!("at most {MOST_BYTES} bytes")));
-        return None;
-    }
-    match std::str::from_utf8(text) {
-        Ok(text) => Some(text),
-        Err(error) => {
-            let at = error.valid_up_to();
-            let place = Span::new(at, at + error.error_len().unwrap_or(1));
-            report.add(
-                Draft::new(Code::NotUtf8, place, "the text is not UTF-8")
-                    .label("this byte is not part of a UTF-8 character")
-                    .help("save the file as UTF-8"),
-            );
-            None
-        }
-    }
 }

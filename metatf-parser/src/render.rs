@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use annotate_snippets::{Annotation, AnnotationKind, Element, Group, Level, Renderer, Snippet};
 
-use crate::diagnostic::{Diagnostic, Label, Severity};
+use crate::codes::Severity;
+use crate::diagnostic::{Diagnostic, Label};
 
 /// Columns that are shown; of a longer line the part around the place.
 const MOST_COLUMNS: usize = 120;

@@ -1,9 +1,10 @@
 //! Lays out definitions.
 
 use super::nodes::{Block, Node};
-use super::words::{Word, comment_text, words};
+
 use crate::lexer::{Comment, Kind, Lexed};
 use crate::span::Source;
+use crate::words::{Word, comment_text, words};
 
 const INDENT: usize = 4;
 const MOST_COLUMNS: usize = 100;

@@ -8,6 +8,7 @@ use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::schema::{Item, LeafId, Repeated};
 use crate::span::Span;
+use crate::vocabulary::Property;
 
 /// Leaves in a record, `tag` included (spec 3.5).
 const MOST_LEAVES: usize = 255;
@@ -194,7 +195,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
     fn nested_doc(&self, place: &Place, ast: &ast::Record, name: &Name) -> Option<String> {
         let frame = self.layout.frames.get(place.frame)?;
         let slot = self.model.records.get(frame.record)?.slots.get(&name.text);
-        let property = slot.and_then(|s| s.properties.get("doc")).map(|p| &p.value);
+        let property = slot.and_then(|s| s.get(Property::Doc)).map(|p| &p.value);
         match (property, slot.and_then(|s| s.doc)) {
             (Some(ast::Value::Text(text)), _) => Some(text.clone()),
             (_, Some(doc)) => Some(doc.to_owned()),

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::ast;
+use crate::vocabulary::Property;
 
 /// Index in [`Model::records`].
 pub(super) type RecordIndex = usize;
@@ -18,9 +19,17 @@ pub(super) const PREDEFINED_TAGGED: [&str; 3] = ["comment", "section", "metadata
 /// The properties that one scope sets for one field path, by property name.
 #[derive(Default)]
 pub(super) struct Slot<'a> {
-    pub(super) properties: BTreeMap<&'a str, &'a ast::Property>,
+    /// Annotations, too.
+    pub(super) settings: BTreeMap<&'a str, &'a ast::Setting>,
     /// Doc comment above the first property that has one.
     pub(super) doc: Option<&'a str>,
+}
+
+impl<'a> Slot<'a> {
+    /// Finds what is said about a property.
+    pub(super) fn get(&self, property: Property) -> Option<&'a ast::Setting> {
+        self.settings.get(property.name()).copied()
+    }
 }
 
 /// The properties of one scope, by field path (`vfield.length`).

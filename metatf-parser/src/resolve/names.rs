@@ -6,6 +6,7 @@ use super::model::{Budget, Model, PREDEFINED_TAGGED, RecordModel, ScopeModel, VF
 use crate::ast::{self, Ast, Name};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
+use crate::vocabulary::Property;
 
 /// The model with every scope and record in it, fields and properties still empty.
 pub(super) fn collect<'a>(ast: &'a Ast, vfield: &'a ast::Record, report: &mut Reporter) -> Model<'a> {
@@ -37,7 +38,7 @@ fn record(ast: &ast::Record, scope: usize) -> RecordModel<'_> {
     RecordModel {
         ast,
         scope,
-        tagged: ast.block.iter().any(|p| p.is("tag", "value")),
+        tagged: ast.block.iter().any(|p| p.is("tag", Property::Value)),
         lists_tag: false,
         named: true,
         sound: true,

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use super::expression;
 use super::model::{Model, RecordIndex};
-use crate::ast::{Property, Value};
+use crate::ast::{Setting, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::span::Span;
+use crate::vocabulary::Property;
 
 /// The tag of a record, checked on its own; `None` where there is none or it is wrong.
 pub(super) fn value(model: &Model, index: RecordIndex, report: &mut Reporter) -> Option<u32> {
@@ -50,8 +51,8 @@ pub(super) fn value(model: &Model, index: RecordIndex, report: &mut Reporter) ->
     value
 }
 
-fn property<'a>(model: &Model<'a>, index: RecordIndex) -> Option<&'a Property> {
-    model.records.get(index)?.slots.get("tag")?.properties.get("value").copied()
+fn property<'a>(model: &Model<'a>, index: RecordIndex) -> Option<&'a Setting> {
+    model.records.get(index)?.slots.get("tag")?.get(Property::Value)
 }
 
 /// Where a field list names `tag`.

@@ -40,7 +40,7 @@ fn properties(model: &Model, scope: ScopeIndex, report: &mut Reporter) {
     let used = names(model, scope);
     for (name, slot) in slots {
         let unused = name != "tag" && !used.contains(name.as_str());
-        let first = slot.properties.values().min_by_key(|p| p.target());
+        let first = slot.settings.values().min_by_key(|p| p.target());
         let Some(first) = first.filter(|_| unused) else { continue };
         report.add(
             Draft::new(Code::UnusedProperty, first.target(), format!("no record here has a field `{name}`"))

@@ -3,11 +3,15 @@
 use pest::iterators::{Pair, Pairs};
 
 use super::Rule;
-use crate::ast::{Aspect, Expression, FieldItem, Int, Interpretation, Name, Operator, Reference, Step, Value};
+use crate::ast::{
+    Argument, Aspect, Expression, FieldItem, Int, Interpretation, Name, Operator, Reference, Step, Value,
+};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
+use crate::schema::InterpretationWord;
 use crate::span::Span;
 use crate::suggest::unknown_interpretation;
+use crate::vocabulary::Property;
 
 /// Steps of an expression, operands and operators together. No format needs more; code made from an expression nests
 /// as deep as it is long.
@@ -107,7 +111,7 @@ impl Builder<'_, '_> {
     fn misspelt(&mut self, property: &Name, pair: &Pair<Rule>) -> (Value, Span) {
         let mut parts = pair.clone().into_inner();
         let (Some(word), Some(number)) = (parts.next(), parts.next()) else { return (Value::Broken, self.span(pair)) };
-        if property.text == "interpretation" {
+        if property.text == Property::Interpretation.name() {
             self.report.add(unknown_interpretation(self.span(&word), word.as_str()));
             return (Value::Broken, self.span(pair));
         }
@@ -119,33 +123,19 @@ impl Builder<'_, '_> {
         (Value::Broken, self.span(pair))
     }
 
+    /// `None`: a mistake, reported.
     fn interpretation(&mut self, pair: &Pair<Rule>) -> Option<Interpretation> {
         let mut parts = pair.clone().into_inner();
-        let kind = parts.next()?.as_rule();
-        let mut ints = Vec::new();
-        let mut predicted_by = None;
+        let word = InterpretationWord::named(parts.next()?.as_str())?;
+        let mut arguments = Vec::new();
         for part in parts {
-            if part.as_rule() == Rule::model {
-                predicted_by = Some(self.model(&part)?);
-                continue;
-            }
-            if part.as_rule() == Rule::reference {
-                return self.base_reference(&part).map(Interpretation::BaseOffsetOf);
-            }
-            ints.push(self.int(&part)?);
+            arguments.push(match part.as_rule() {
+                Rule::model => Argument::Model(self.model(&part)?),
+                Rule::reference => Argument::Base(self.base_reference(&part)?),
+                _ => Argument::Number(self.int(&part)?),
+            });
         }
-        if let (Some(model), [n]) = (predicted_by, ints.as_slice()) {
-            return Some(Interpretation::Predicted(model, *n));
-        }
-        Some(match (kind, ints.as_slice()) {
-            (Rule::default_word, [v]) => Interpretation::Default(*v),
-            (Rule::base_offset_word, [b]) => Interpretation::BaseOffset(*b),
-            (Rule::delta_word, [i]) => Interpretation::Delta(*i),
-            (Rule::stride_word, [i, s]) => Interpretation::Stride(*i, *s),
-            (Rule::section_offset_word, [n]) => Interpretation::SectionOffset(*n),
-            (Rule::section_stride_word, [n, s]) => Interpretation::SectionStride(*n, *s),
-            _ => Interpretation::None,
-        })
+        Some(Interpretation { word, arguments })
     }
 
     fn base_reference(&mut self, pair: &Pair<Rule>) -> Option<Reference> {

@@ -8,12 +8,13 @@ use pest::iterators::Pair;
 
 use super::build::{Builder, RawProperty};
 use super::{Grammar, Rule, docs, expected};
-use crate::ast::{Ast, KNOWN_PROPERTIES, Property, Record, Scope, SectionHead};
+use crate::ast::{Ast, Record, Scope, SectionHead, Setting};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
-use crate::format::value_text;
 use crate::lexer::{Kind, Lexed, Token};
 use crate::span::Span;
+use crate::vocabulary::Property;
+use crate::words::value_text;
 
 /// Parses what it can; mistakes go to the reporter.
 pub(crate) fn parse(text: &str, lexed: &Lexed, report: &mut Reporter) -> Ast {
@@ -111,7 +112,7 @@ impl<'a, 's> Driver<'a, '_, 's> {
     }
 
     /// The properties of a record's block.
-    fn block(&mut self, open: &Open) -> Vec<Property> {
+    fn block(&mut self, open: &Open) -> Vec<Setting> {
         let mut properties = Vec::new();
         while let Some(token) = self.token(0) {
             if self.is_mark(0, b'}') {
@@ -303,7 +304,7 @@ impl<'a, 's> Driver<'a, '_, 's> {
         }
     }
 
-    fn block_property(&mut self) -> Option<Property> {
+    fn block_property(&mut self) -> Option<Setting> {
         let (doc, first) = (self.doc(), self.at);
         let base = self.token(0)?.span.start;
         let pair = self.pest(Rule::block_item)?.into_inner().next()?;
@@ -311,13 +312,13 @@ impl<'a, 's> Driver<'a, '_, 's> {
     }
 
     /// `first`: the property's first token; its last, the `;`, has just been read.
-    fn property(&mut self, base: usize, pair: &Pair<Rule>, first: usize, doc: Option<String>) -> Option<Property> {
+    fn property(&mut self, base: usize, pair: &Pair<Rule>, first: usize, doc: Option<String>) -> Option<Setting> {
         let RawProperty { path, name, value, mut value_span } = self.builder(base).property(pair)?;
         let last = self.at.saturating_sub(2);
         // pest's place goes on to the `;`.
         value_span.end = self.lexed.tokens.get(last).map_or(value_span.end, |t| t.span.end);
-        let is_annotation = !KNOWN_PROPERTIES.contains(&name.text.as_str());
-        let annotation = is_annotation.then(|| value_text(self.text, self.lexed, first, last));
-        Some(Property { path, name, value, value_span, annotation, doc })
+        let property = Property::named(&name.text);
+        let annotation = property.is_none().then(|| value_text(self.text, self.lexed, first, last));
+        Some(Setting { path, name, property, value, value_span, annotation, doc })
     }
 }

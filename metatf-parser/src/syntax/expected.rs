@@ -6,15 +6,12 @@ use super::Rule;
 use crate::codes::Code;
 use crate::diagnostic::Draft;
 use crate::lexer::{Kind, Lexed, Token};
+use crate::schema::InterpretationWord;
 use crate::span::{Source, Span};
-use crate::suggest::INTERPRETATIONS;
 
-/// The words that are interpretations and so no names (spec 2).
-const RESERVED: [&str; 8] = INTERPRETATIONS;
-
-/// Whether this word cannot be a name.
-pub(crate) fn is_reserved(word: &str) -> bool {
-    RESERVED.contains(&word)
+/// Whether this word is an interpretation and so no name (spec 2).
+pub(super) fn is_reserved(word: &str) -> bool {
+    InterpretationWord::named(word).is_some()
 }
 
 /// Where pest stopped, in the whole text.
@@ -163,20 +160,19 @@ fn words_for(rule: Rule) -> &'static str {
         Rule::star => "`*`",
         Rule::equals => "`=`",
         Rule::section_word => "`section`",
-        Rule::none_word => "`none`",
-        Rule::default_word => "`default`",
-        Rule::base_offset_word => "`baseOffset`",
-        Rule::delta_word => "`delta`",
-        Rule::stride_word => "`stride`",
-        Rule::section_offset_word => "`sectionOffset`",
-        Rule::section_stride_word => "`sectionStride`",
-        Rule::misspelt | Rule::misspelt_model => "an interpretation",
-        Rule::predicted_word => "`predicted`",
+        Rule::word_alone
+        | Rule::word_and_number
+        | Rule::word_and_two_numbers
+        | Rule::word_and_base
+        | Rule::word_and_model
+        | Rule::misspelt
+        | Rule::misspelt_model => "an interpretation",
         Rule::model | Rule::predictor | Rule::wrong_predictor | Rule::heap_start => "a predictor",
         Rule::role | Rule::wrong_role => "`allocated`, `freed` or `used`",
         Rule::by | Rule::by_word | Rule::wrong_by => "`by`",
         Rule::field_path => "a field",
         Rule::last_value_word => "`lastValue`",
+        Rule::stride_word => "`stride`",
         Rule::fcm_word => "`fcm`",
         Rule::dfcm_word => "`dfcm`",
         Rule::heap_word => "`heap`",

@@ -3,7 +3,14 @@
 //! Names are looked up, properties are inherited, records are flattened into leaves; no spans, no syntax. All text
 //! positions of a DTD stay inside this crate (diagnostics).
 
+mod interpretation;
+mod meaning;
+mod text;
+
 use std::collections::BTreeMap;
+
+pub(crate) use interpretation::listed_words;
+pub use interpretation::{Argument, Interpretation, InterpretationWord, Parts};
 
 /// Index of a section in [`Dtd::sections`]. Index 0 is the global section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -200,39 +207,6 @@ pub enum ExprOp {
     Mul,
 }
 
-/// How stored bytes give a value (spec 4). Numbers are 64-bit two's complement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Interpretation {
-    /// The stored integer.
-    None,
-    /// Base plus the sign-extended stored integer.
-    BaseOffset(u64),
-    /// The value last seen for a leaf of a record of the same section, plus the sign-extended stored integer.
-    BaseOffsetOf(RecordId, LeafId),
-    /// Previous value plus the sign-extended stored integer; the initial previous value.
-    Delta(u64),
-    /// No bytes: this value.
-    Default(u64),
-    /// No bytes: previous value plus the stride.
-    Stride {
-        /// Previous value before the first record.
-        initial: u64,
-        /// What is added for each record.
-        stride: u64,
-    },
-    /// A byte offset into the content of a stream section, by number.
-    SectionOffset(u8),
-    /// No bytes: the element of a stream section at the cursor.
-    SectionStride {
-        /// Number of the stream section.
-        section: u8,
-        /// How many elements the cursor moves on; at least 1.
-        stride: u64,
-    },
-    /// The number of a model's candidate; what no candidate hits stands in a stream section.
-    Predicted(ModelId),
-}
-
 /// What a leaf is predicted by. Every predicted leaf of every record has its own, because the leaves that it refers to are
 /// those of its record; leaves that share a previous value (a cell of [`Section::cells`]) share what the models learn.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -305,26 +279,50 @@ pub enum HeapRole {
     Used,
 }
 
-/// How tools print a value (spec 3, property `format`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Format {
-    /// Not given: decimal numbers, hex bytes (`comment` text is predefined as [`Format::Utf8`]).
-    #[default]
-    Unset,
-    /// Decimal.
-    Dec,
-    /// Hexadecimal (a plain integer in JSON).
-    Hex,
-    /// Two's complement of the 64-bit value.
-    Signed,
-    /// The bits of an IEEE 754 double.
-    F64,
-    /// Text.
-    Utf8,
-    /// Hex string.
-    Bytes,
-    /// Nanoseconds.
-    TimeNs,
+/// Makes [`Format`] of the table below.
+macro_rules! formats {
+    ($($variant:ident = $name:literal, $doc:literal;)*) => {
+        /// How tools print a value (spec 3, property `format`).
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+        pub enum Format {
+            /// Not given: decimal numbers, hex bytes (`comment` text is predefined as [`Format::Utf8`]).
+            #[default]
+            Unset,
+            $(#[doc = $doc] $variant,)*
+        }
+
+        impl Format {
+            /// All formats that a DTD can give.
+            pub const ALL: &[Format] = &[$(Format::$variant),*];
+
+            /// The name in a DTD; empty where none is given.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    Format::Unset => "",
+                    $(Format::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+formats! {
+    Dec = "dec", "Decimal.";
+    Hex = "hex", "Hexadecimal (a plain integer in JSON).";
+    Signed = "signed", "Two's complement of the 64-bit value.";
+    F64 = "f64", "The bits of an IEEE 754 double.";
+    Utf8 = "utf8", "Text.";
+    Bytes = "bytes", "Hex string.";
+    TimeNs = "time_ns", "Nanoseconds.";
+}
+
+impl Format {
+    /// The format with this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Format> {
+        Format::ALL.iter().copied().find(|format| format.name() == name)
+    }
 }
 
 /// Where a leaf's property was set.

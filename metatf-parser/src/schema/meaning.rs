@@ -4,7 +4,7 @@
 //! 64-bit integers, texts with their length before them, each list with its length, each choice with a number. What
 //! differs only in where a property was set means the same; `doc`, `unit`, `format` and annotations are left out.
 
-use crate::schema::{
+use super::{
     Dtd, Expr, ExprOp, HeapRole, Interpretation, Item, Leaf, LeafId, Model, ModelKind, Predictor, PredictorKind,
     Record, RecordId, Repeated, Section, Width,
 };
@@ -163,20 +163,11 @@ impl Canonical {
     }
 
     fn interpretation(&mut self, interpretation: Interpretation) {
-        let (code, first, second): (u8, u64, u64) = match interpretation {
-            Interpretation::None => (0, 0, 0),
-            Interpretation::BaseOffset(base) => (1, base, 0),
-            Interpretation::BaseOffsetOf(record, leaf) => (2, record.0.into(), leaf.0.into()),
-            Interpretation::Delta(initial) => (3, initial, 0),
-            Interpretation::Default(value) => (4, value, 0),
-            Interpretation::Stride { initial, stride } => (5, initial, stride),
-            Interpretation::SectionOffset(section) => (6, section.into(), 0),
-            Interpretation::SectionStride { section, stride } => (7, section.into(), stride),
-            Interpretation::Predicted(model) => (8, model.0.into(), 0),
-        };
-        self.number(code);
-        self.number(first);
-        self.number(second);
+        let parts = interpretation.parts();
+        let number = |index: usize| parts.numbers.get(index).copied().unwrap_or(0);
+        self.number(parts.code);
+        self.number(number(0));
+        self.number(number(1));
     }
 
     fn model(&mut self, model: &Model) {

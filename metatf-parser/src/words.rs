@@ -1,16 +1,17 @@
 //! Tokens to words: what is never broken over lines, and where spaces go.
 
 use crate::lexer::{Kind, Lexed};
+use crate::schema::InterpretationWord;
 
 /// A piece of a statement; spaces or line breaks go between pieces.
-pub(super) struct Word {
-    pub(super) text: String,
+pub(crate) struct Word {
+    pub(crate) text: String,
     /// A `//` comment: a line ends after it.
-    pub(super) ends_line: bool,
+    pub(crate) ends_line: bool,
 }
 
 /// The words of the tokens `first` to `last`, comments between them included, those before the first not.
-pub(super) fn words(text: &str, lexed: &Lexed, first: usize, last: usize) -> Vec<Word> {
+pub(crate) fn words(text: &str, lexed: &Lexed, first: usize, last: usize) -> Vec<Word> {
     let mut out: Vec<Word> = Vec::new();
     let mut before = None;
     let style = Style::of(text, lexed, first);
@@ -58,7 +59,7 @@ fn comments<'a>(text: &'a str, lexed: &'a Lexed, index: usize) -> impl Iterator<
 }
 
 /// A comment without white space at the ends of its lines.
-pub(super) fn comment_text(comment: &str) -> String {
+pub(crate) fn comment_text(comment: &str) -> String {
     comment.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }
 
@@ -90,7 +91,7 @@ impl Style {
         let equals = (first..lexed.tokens.len()).find(|i| kind(*i).is_some_and(is_end));
         let value = equals.and_then(|i| lexed.tokens.get(i + 1)).and_then(|t| text.get(t.span.range()));
         match value {
-            Some(word) if crate::syntax::is_reserved(word) => Style::Interpretation,
+            Some(word) if InterpretationWord::named(word).is_some() => Style::Interpretation,
             _ => Style::Expression,
         }
     }
