@@ -1,10 +1,9 @@
 //! The build script's face: files in, files out.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::generate::{Error, generate_source};
 use crate::options::{OptionError, Options};
-use crate::{Diagnostics, generate_source};
 
 /// Generates code for DTDs, in a build script.
 ///
@@ -178,36 +177,3 @@ fn write_if_changed(path: &Path, source: &str) -> Result<(), Error> {
         .and_then(|()| std::fs::write(path, source))
         .map_err(|e| Error::Io(path.to_owned(), e))
 }
-
-/// Why no code was generated.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Error {
-    /// The DTD has errors.
-    Dtd(Diagnostics),
-    /// The options do not fit the DTD.
-    Options(OptionError),
-    /// A file could not be read or written.
-    Io(PathBuf, std::io::Error),
-    /// There is no folder to write to.
-    NoOutDir,
-}
-
-impl From<OptionError> for Error {
-    fn from(error: OptionError) -> Self {
-        Self::Options(error)
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Dtd(diagnostics) => write!(f, "the DTD has errors ({})\n{diagnostics}", diagnostics.errors),
-            Self::Options(error) => write!(f, "{error}"),
-            Self::Io(path, error) => write!(f, "{}: {error}", path.display()),
-            Self::NoOutDir => write!(f, "OUT_DIR is not set: call this from a build script, or give a folder"),
-        }
-    }
-}
-
-impl std::error::Error for Error {}

@@ -145,6 +145,8 @@ pub(crate) struct RecordColumns {
     pub(crate) name: String,
     /// The struct of one record.
     pub(crate) of: String,
+    /// Whether that has bytes.
+    pub(crate) bytes: bool,
     /// Index in the format's records.
     pub(crate) record: usize,
     /// For each section that lists it: the method of `Columns`, and the section's index.

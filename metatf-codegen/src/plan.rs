@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use metatf_parser::schema::{Dtd, Interpretation, Leaf, METADATA, Record, RecordId, Section, SectionId};
+use metatf_parser::schema::{Dtd, METADATA, Record, RecordId, Section, SectionId};
 
 use crate::columns::columns;
 use crate::docs;
@@ -157,6 +157,7 @@ impl<'d> Planner<'_, 'd> {
                 model: &mut self.model,
                 types: &mut self.types,
                 lookup: self.lookup,
+                dtd: self.dtd,
                 record,
                 uses: Uses::of(record),
                 top: top.clone(),
@@ -260,10 +261,10 @@ impl<'d> Planner<'_, 'd> {
         for (index, places) in places {
             let item = self.structs.get(index).copied().flatten().and_then(|item| self.model.structs.get(item));
             let Some((record, item)) = self.dtd.records.get(index).zip(item) else { continue };
-            let (of, paths) = (item.name.clone(), self.paths(record));
+            let (of, bytes, paths) = (item.name.clone(), item.shape.bytes, self.paths(record));
             let name = self.types.take(&[format!("{of}Columns"), format!("{of}RecordColumns")]);
             let columns = columns(record, &paths, self.lookup);
-            self.model.columns.push(RecordColumns { name, of, record: index, places, columns });
+            self.model.columns.push(RecordColumns { name, of, bytes, record: index, places, columns });
         }
     }
 
@@ -275,11 +276,7 @@ impl<'d> Planner<'_, 'd> {
 
 /// The stream sections that records take values from.
 fn strided(dtd: &Dtd) -> BTreeSet<u8> {
-    let by_leaf = |leaf: &Leaf| match leaf.interpretation {
-        Interpretation::SectionStride { section, .. } => Some(section),
-        _ => None,
-    };
-    let leaves = dtd.records.iter().flat_map(|r| &r.leaves).filter_map(by_leaf);
+    let leaves = dtd.records.iter().flat_map(|r| &r.leaves).filter_map(|leaf| leaf.interpretation.stream());
     leaves.chain(dtd.models.iter().map(|m| m.section)).collect()
 }
 

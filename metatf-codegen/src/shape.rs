@@ -1,6 +1,6 @@
 //! From a record's items to a struct: which fields it has, and how they lie in the bytes.
 
-use metatf_parser::schema::{Format, Item, Leaf, LeafId, Record, Repeated, Width};
+use metatf_parser::schema::{Dtd, Format, Item, Leaf, LeafId, Record, Repeated, Width};
 
 use crate::docs;
 use crate::model::{Body, Field, Kind, LARGEST_ARRAY, Model, Piece, Shape, Struct, Ty};
@@ -13,6 +13,7 @@ pub(crate) struct Shaper<'s, 'd> {
     pub(crate) model: &'s mut Model,
     pub(crate) types: &'s mut Scope,
     pub(crate) lookup: &'s Lookup<'s>,
+    pub(crate) dtd: &'d Dtd,
     pub(crate) record: &'d Record,
     pub(crate) uses: Uses,
     /// Name of the top record's struct.
@@ -64,16 +65,16 @@ impl Shaper<'_, '_> {
                 if l.is_tag() || l.constant.is_some() || derived {
                     return None;
                 }
-                (&l.key, self.leaf_type(*id, l), docs::of_leaf(l))
+                (&l.key, self.leaf_type(*id, l), docs::of_leaf(self.dtd, record, l, false))
             }
             Item::Nested { key, record: name, doc, items } => {
-                if let Some((_, data)) = vfield(record, &self.uses, name, items) {
+                if let Some((length, data)) = vfield(record, &self.uses, name, items) {
                     let l = leaf(record, data)?;
-                    let docs = if l.doc.is_some() { docs::of_leaf(l) } else { docs::lines(doc.as_deref()) };
+                    let docs = docs::of_vfield(key, l.doc.as_deref().or(doc.as_deref()), leaf(record, length)?, false);
                     (key, self.leaf_type(data, l), docs)
                 } else {
                     let index = self.nested(name, doc.as_deref(), items, first_leaf(items)?);
-                    (key, Ty::Struct(index), Vec::new())
+                    (key, Ty::Struct(index), docs::under(doc.as_deref(), format!("The nested record `{name}`.")))
                 }
             }
             Item::Repeat { key, body, .. } => {
@@ -95,13 +96,22 @@ impl Shaper<'_, '_> {
             Repeated::Leaf(id) => {
                 let l = leaf(record, *id)?;
                 let ty = if l.constant.is_some() { Ty::Unit } else { self.leaf_type(*id, l) };
-                (ty, docs::of_leaf(l))
+                (ty, docs::of_leaf(self.dtd, record, l, true))
             }
             Repeated::Record { record: name, doc, items } => match self.vfield_item(name, items) {
-                Some((_, data)) => (Ty::Bytes, docs::of_leaf(leaf(record, data)?)),
-                None => (Ty::Struct(self.nested(name, doc.as_deref(), items, first_leaf(items)?)), Vec::new()),
+                Some((length, data)) => {
+                    let doc = leaf(record, data)?.doc.as_deref().or(doc.as_deref());
+                    (Ty::Bytes, docs::of_vfield(name, doc, leaf(record, length)?, true))
+                }
+                None => {
+                    let docs = docs::under(doc.as_deref(), format!("Nested records `{name}`."));
+                    (Ty::Struct(self.nested(name, doc.as_deref(), items, first_leaf(items)?)), docs)
+                }
             },
-            Repeated::Group(items) => (Ty::Struct(self.group(draft, key, items)), Vec::new()),
+            Repeated::Group(items) => {
+                let docs = vec![format!("The items of `{key}`.")];
+                (Ty::Struct(self.group(draft, key, items)), docs)
+            }
         })
     }
 
@@ -128,6 +138,10 @@ impl Shaper<'_, '_> {
             known == paths && self.model.structs.get(*index).is_some_and(|s| s.shape.same_as(&shape))
         });
         if let Some((_, index)) = same {
+            let fields = self.model.structs.get_mut(*index).map(|s| &mut s.shape.fields);
+            for (field, other) in fields.into_iter().flatten().zip(&shape.fields) {
+                docs::merge(&mut field.docs, &other.docs);
+            }
             return *index;
         }
         let wanted = self.lookup.rename(paths).map(|name| vec![name]);

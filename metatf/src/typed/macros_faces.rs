@@ -1,13 +1,21 @@
-//! The macros that make a generated module's `Trace` and `Writer`.
+//! `Trace` and `Writer` of a generated module.
 
-/// `Trace`: the runtime's, with a method for each section.
+/// Defines `Trace`: the runtime's, with a method for each section.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_trace {
     (
         $trace:ident $protocol:ident;
-        $($(#[$doc:meta])* $method:ident -> $name:ident $(<$b:ident>)?;)*
-        $([ $($(#[$sdoc:meta])* $smethod:ident($section:literal) -> $kind:ident $(<$sb:ident>)?;)* ])?
+        $(enum $section:literal $top:ident ($name:ident $(<$b:ident>)?) {
+            $(#[$doc:meta])*
+            fn $method:ident;
+            $($records:tt)*
+        })*
+        $(elements $stream:literal $variant:ident ($kind:ident $(<$sb:ident>)?) {
+            $(#[$sdoc:meta])*
+            fn $smethod:ident;
+            $($table:tt)*
+        })*
     ) => {
         /// Reads a trace. Everything that is the same for all formats comes by [`Deref`](::core::ops::Deref).
         #[derive(Debug)]
@@ -59,14 +67,14 @@ macro_rules! __metatf_trace {
                 }
             )*
 
-            $($(
+            $(
                 $(#[$sdoc])*
                 pub fn $smethod(&mut self) -> $crate::typed::Elements<
                     '_, 't, $protocol, $kind $(<$crate::__metatf_second!($sb, ::std::vec::Vec<u8>)>)?,
                 > {
-                    self.0.elements($section)
+                    self.0.elements($stream)
                 }
-            )*)?
+            )*
         }
 
         impl<'t> ::core::ops::Deref for $trace<'t> {
@@ -94,14 +102,17 @@ macro_rules! __metatf_trace {
     };
 }
 
-/// `Writer`: the runtime's, with a method for each record and for each stream section that users fill.
+/// Defines `Writer`: the runtime's, with a method for each record of each section. For stream sections that users fill, see
+/// [`__metatf_table`].
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_writer {
     (
         $writer:ident $protocol:ident;
-        $($method:ident($name:ident $(<$b:ident>)?) = $section:literal $record:literal;)*
-        $([ $($(#[$sdoc:meta])* $smethod:ident($kind:ident $(<$sb:ident>)?) = $stream:literal;)* ])?
+        $($record:literal ($(
+            $name:ident $generics:tt $columns:ident
+            [$($section:literal $top:ident $enum:ident $variant:ident $method:ident $column:ident),*]
+        )?))*
     ) => {
         /// Writes a trace. Everything that is the same for all formats comes by [`Deref`](::core::ops::Deref).
         #[derive(Debug)]
@@ -142,7 +153,7 @@ macro_rules! __metatf_writer {
                 self.0.finish()
             }
 
-            $(
+            $($($(
                 #[doc = ::core::concat!("Writes a record [`", ::core::stringify!($name), "`].")]
                 ///
                 /// # Errors
@@ -150,22 +161,13 @@ macro_rules! __metatf_writer {
                 #[inline]
                 pub fn $method(
                     &mut self,
-                    record: &$name $(<$crate::__metatf_second!($b, &[u8])>)?,
+                    record: &$crate::__metatf_borrowed!($name $generics),
                 ) -> $crate::Result<()> {
                     const PLANS: usize =
                         $crate::typed::plans(<$protocol as $crate::typed::Protocol>::FORMAT, $section);
                     self.0.inner().put::<$crate::typed::Shape<$protocol, $section, $record>, _, PLANS>($section, record)
                 }
-            )*
-
-            $($(
-                $(#[$sdoc])*
-                pub fn $smethod(&mut self) -> $crate::typed::Table<
-                    '_, __W, $kind $(<$crate::__metatf_second!($sb, ::std::vec::Vec<u8>)>)?,
-                > {
-                    self.0.table($stream)
-                }
-            )*)?
+            )*)?)*
         }
 
         impl<__W: $crate::container::Sink> ::core::ops::Deref for $writer<__W> {
@@ -179,6 +181,68 @@ macro_rules! __metatf_writer {
         impl<__W: $crate::container::Sink> ::core::ops::DerefMut for $writer<__W> {
             fn deref_mut(&mut self) -> &mut Self::Target {
                 &mut self.0
+            }
+        }
+    };
+}
+
+/// A record's struct, its bytes borrowed.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_borrowed {
+    ($name:ident ()) => { $name };
+    ($name:ident ($b:ident)) => { $name<&[u8]> };
+}
+
+/// Adds what fills a stream section that users fill, and conversions to an element of one field from its value.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_table {
+    ($stream:literal $kind:tt { $(#[$doc:meta])* fn $method:ident; }) => {};
+    (
+        $stream:literal ($kind:ident $(<$b:ident>)?)
+        { $(#[$doc:meta])* fn $method:ident; table $($single:ident $field:ident)?; }
+    ) => {
+        impl<__W: $crate::container::Sink> Writer<__W> {
+            $(#[$doc])*
+            pub fn $method(&mut self) -> $crate::typed::Table<
+                '_, __W, $kind $(<$crate::__metatf_second!($b, ::std::vec::Vec<u8>)>)?,
+            > {
+                self.0.table($stream)
+            }
+        }
+
+        $($crate::__metatf_single! { $single $kind $field })?
+    };
+}
+
+/// Conversions to an element of one field from the field's value.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_single {
+    (number $name:ident $field:ident) => {
+        impl ::core::convert::From<u64> for $name {
+            fn from($field: u64) -> Self {
+                Self { $field }
+            }
+        }
+    };
+    (bytes $name:ident $field:ident) => {
+        impl<'b> ::core::convert::From<&'b [u8]> for $name<&'b [u8]> {
+            fn from($field: &'b [u8]) -> Self {
+                Self { $field }
+            }
+        }
+
+        impl<'b, const __N: usize> ::core::convert::From<&'b [u8; __N]> for $name<&'b [u8]> {
+            fn from($field: &'b [u8; __N]) -> Self {
+                Self { $field }
+            }
+        }
+
+        impl<'b> ::core::convert::From<&'b str> for $name<&'b [u8]> {
+            fn from($field: &'b str) -> Self {
+                Self { $field: ::core::primitive::str::as_bytes($field) }
             }
         }
     };
