@@ -4,7 +4,7 @@ use metatf_parser::schema::{Dtd, Format, Leaf, Record, Width};
 use proc_macro2::TokenStream;
 use quote::quote;
 
-/// The lines of a DTD's comment. Indentation and fences go: rustdoc would take what they mark for code to be tested.
+/// Returns the lines of a DTD's comment. Indentation and fences go: rustdoc would take what they mark for code to be tested.
 pub(crate) fn lines(doc: Option<&str>) -> Vec<String> {
     let text = doc.unwrap_or_default().replace("```", "'''").replace("~~~", "---");
     let mut lines: Vec<String> = text.lines().map(|line| line.trim().to_owned()).collect();
@@ -62,19 +62,19 @@ pub(crate) fn merge(docs: &mut Vec<String>, others: &[String]) {
     }
     let same = docs.iter().zip(others).take_while(|(a, b)| a == b).count();
     docs.truncate(same);
-    docs.push("Stored as the record says that nests this one.".to_owned());
+    docs.push("How it is stored depends on the record that nests this one.".to_owned());
 }
 
 fn bytes(n: u32) -> String {
     if n == 1 { "1 byte".to_owned() } else { format!("{n} bytes") }
 }
 
-/// The lines, or where there are none, this one.
+/// Returns the lines, or where there are none, this one.
 pub(crate) fn or(lines: Vec<String>, line: impl FnOnce() -> String) -> Vec<String> {
     if lines.is_empty() { vec![line()] } else { lines }
 }
 
-/// One attribute a line, as `///` comments are.
+/// Makes one attribute a line, as `///` comments are.
 pub(crate) fn attributes(lines: &[String]) -> TokenStream {
     let lines = lines.iter().map(|line| if line.is_empty() { String::new() } else { format!(" {line}") });
     quote!(#(#[doc = #lines])*)

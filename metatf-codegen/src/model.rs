@@ -181,7 +181,7 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// Whether a type holds bytes somewhere.
+    /// Checks whether a type holds bytes somewhere.
     pub(crate) fn has_bytes(&self, ty: &Ty) -> bool {
         match ty {
             Ty::Bytes => true,

@@ -1,4 +1,4 @@
-//! Names everything a DTD has, sections first, then records, then methods, and has each record shaped.
+//! Names everything a DTD has, sections first, then records, then methods, and makes a struct of each record.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -112,7 +112,7 @@ pub(crate) fn plan(dtd: &Dtd, lookup: &Lookup<'_>) -> Model {
     planner.model
 }
 
-/// The records of a section that carry data.
+/// Returns the records of a section that carry data.
 fn data_records(section: &Section) -> impl Iterator<Item = RecordId> + '_ {
     section.records.iter().copied().filter(|&id| id > METADATA)
 }
@@ -134,7 +134,7 @@ struct Planner<'s, 'd> {
 }
 
 impl<'d> Planner<'_, 'd> {
-    /// A section's enum, its variant of `Record`, its method of `Trace`.
+    /// Names a section's enum, its variant of `Record`, its method of `Trace`.
     fn section_names(&mut self, section: &Section) -> (String, String, String) {
         let name = section_name(section);
         let wanted = self.lookup.rename(&[name.to_owned()]).unwrap_or_else(|| name.to_owned());
@@ -146,7 +146,7 @@ impl<'d> Planner<'_, 'd> {
         )
     }
 
-    /// A struct for each tagged record and stream element. All get their names before any nested record does.
+    /// Makes a struct for each tagged record and stream element. All get their names before any nested record does.
     fn structs(&mut self) {
         let records: Vec<(usize, &'d Record)> = self.dtd.records.iter().enumerate().skip(3).collect();
         let names: Vec<String> = records.iter().map(|(_, record)| self.record_name(record)).collect();
@@ -173,14 +173,14 @@ impl<'d> Planner<'_, 'd> {
         }
     }
 
-    /// What options call a record: its name, and its name after its section's.
+    /// Returns the names by which options call a record: its name, and its name after its section's.
     fn paths(&self, record: &Record) -> Vec<String> {
         let section = record.section.and_then(|id| self.dtd.sections.get(usize::from(id.0)));
         let long = section.map(|s| format!("{}.{}", section_name(s), record.name));
         std::iter::once(record.name.clone()).chain(long).collect()
     }
 
-    /// The plain name where no record of another section has it, too.
+    /// Names a record's struct: plainly where no record of another section has the name.
     fn record_name(&mut self, record: &Record) -> String {
         if let Some(wanted) = self.lookup.rename(&self.paths(record)) {
             return self.types.take(&[wanted]);
@@ -224,7 +224,7 @@ impl<'d> Planner<'_, 'd> {
         self.model.tagged.push(Tagged { index, name, docs, variant, method, records, bytes });
     }
 
-    /// A global record goes by its own name in the global section, and with the section's name before it elsewhere.
+    /// Names a record's method of `Writer`. A global record goes by its own name in the global section, and with the section's name before it elsewhere.
     fn writer_method(&mut self, section: &Section, record: &Record, wanted: &str) -> String {
         let at_home = self.dtd.sections.get(usize::from(record.section.map_or(0, |s| s.0)));
         let at_home = at_home.is_some_and(|home| home.number == section.number);
@@ -248,7 +248,7 @@ impl<'d> Planner<'_, 'd> {
         self.model.streams.push(Stream { index, item, variant, method, strided, docs });
     }
 
-    /// The columns of the records that sections list. They are named last: columns were added to formats whose other names are in use.
+    /// Names the columns of the records that sections list. They are named last: columns were added to formats whose other names are in use.
     fn columns(&mut self) {
         let mut methods = Scope::with(COLUMNS_METHODS);
         let mut places: BTreeMap<usize, Vec<(String, usize)>> = BTreeMap::new();
@@ -274,7 +274,7 @@ impl<'d> Planner<'_, 'd> {
     }
 }
 
-/// The stream sections that records take values from.
+/// Returns the stream sections that records take values from.
 fn strided(dtd: &Dtd) -> BTreeSet<u8> {
     let leaves = dtd.records.iter().flat_map(|r| &r.leaves).filter_map(|leaf| leaf.interpretation.stream());
     leaves.chain(dtd.models.iter().map(|m| m.section)).collect()
@@ -284,7 +284,7 @@ fn section_name(section: &Section) -> &str {
     section.name.as_deref().unwrap_or("global")
 }
 
-/// What a record without a doc comment is documented as.
+/// Describes a record without a doc comment.
 fn title(dtd: &Dtd, record: &Record) -> String {
     let section = record.section.and_then(|id| dtd.sections.get(usize::from(id.0))).and_then(|s| s.name.as_deref());
     match (record.tag, section) {

@@ -7,7 +7,7 @@ use quote::quote;
 /// Columns of a line.
 const WIDTH: usize = 110;
 
-/// The code as text. `source` is the name of the DTD, for the header line.
+/// Returns the code as text. `source` is the name of the DTD, for the header line.
 #[must_use]
 pub fn render(tokens: &TokenStream, source: &str) -> String {
     let mut calls = Vec::new();
@@ -70,7 +70,7 @@ fn replace(tokens: TokenStream, calls: &mut Vec<Taken>) -> TokenStream {
     out.into_iter().collect()
 }
 
-/// Where the path begins, if what came last is `path::private::name!`.
+/// Finds where the path begins, if what came last is `path::private::name!`.
 fn path_before(out: &[TokenTree]) -> Option<usize> {
     let is = |tree: Option<&TokenTree>, c| matches!(tree, Some(TokenTree::Punct(p)) if p.as_char() == c);
     let word = |tree: Option<&TokenTree>| matches!(tree, Some(TokenTree::Ident(_)));
@@ -141,7 +141,7 @@ fn lines(body: TokenStream, indent: usize) -> String {
     text
 }
 
-/// The content of braces.
+/// Returns the content of braces.
 fn braces(tree: Option<&TokenTree>) -> Option<TokenStream> {
     match tree? {
         TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => Some(group.stream()),
@@ -149,7 +149,7 @@ fn braces(tree: Option<&TokenTree>) -> Option<TokenStream> {
     }
 }
 
-/// A row that ends with braces: on one line if it has no rows in its turn, and fits.
+/// Lays out a row that ends with braces: on one line if it has no rows in its turn, and fits.
 fn row_with_block(row: &[TokenTree], content: TokenStream, indent: usize) -> String {
     let mut text = String::new();
     let words = spaced(row);
@@ -168,7 +168,7 @@ fn row_with_block(row: &[TokenTree], content: TokenStream, indent: usize) -> Str
     text + &lines(content, indent + 4) + &" ".repeat(indent) + "}\n"
 }
 
-/// The text of `doc = ".."`.
+/// Returns the text of `doc = ".."`.
 fn doc_comment(attribute: TokenStream) -> Option<String> {
     let meta: syn::MetaNameValue =
         syn::parse2(attribute).ok().filter(|m: &syn::MetaNameValue| m.path.is_ident("doc"))?;
@@ -178,7 +178,7 @@ fn doc_comment(attribute: TokenStream) -> Option<String> {
     }
 }
 
-/// The words of a part, with no space where Rust has none. A word is what stays on one line: in braces, what stands
+/// Returns the words of a part, with no space where Rust has none. A word is what stays on one line: in braces, what stands
 /// between two commas.
 fn spaced(trees: &[TokenTree]) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
@@ -270,7 +270,7 @@ fn wrap(words: &[String], indent: usize, text: &mut String) {
     text.push('\n');
 }
 
-/// A blank line before each item but the first of a block.
+/// Puts a blank line before each item but the first of a block.
 fn blank_lines(text: &str) -> String {
     let mut out = String::new();
     let mut before: Option<&str> = None;

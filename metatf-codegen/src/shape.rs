@@ -35,13 +35,13 @@ struct Draft {
 }
 
 impl Shaper<'_, '_> {
-    /// The shape of the top record's struct.
+    /// Makes the shape of the top record's struct.
     pub(crate) fn top_shape(&mut self, paths: &[String]) -> Shape {
         let (items, owner) = (self.record.items.clone(), self.top.clone());
         self.shape(&items, 0, paths, &owner)
     }
 
-    /// The shape of a struct of these items; `base` is the first leaf of the record that lists them.
+    /// Makes the shape of a struct of these items; `base` is the first leaf of the record that lists them.
     fn shape(&mut self, items: &[Item], base: u8, paths: &[String], owner: &str) -> Shape {
         let (names, owner) = (Scope::default(), owner.to_owned());
         let mut draft = Draft { shape: Shape::default(), names, base, paths: paths.to_vec(), owner };
@@ -54,7 +54,7 @@ impl Shaper<'_, '_> {
         draft.shape
     }
 
-    /// The field of an item, if it has one: constants, counts and lengths have none.
+    /// Adds the field of an item, if it has one: constants, counts and lengths have none.
     fn field(&mut self, draft: &mut Draft, items: &[Item], item: &Item) -> Option<usize> {
         let record = self.record;
         let (key, ty, docs) = match item {
@@ -115,7 +115,7 @@ impl Shaper<'_, '_> {
         })
     }
 
-    /// The struct of the items of a repeated group.
+    /// Makes the struct of the items of a repeated group.
     fn group(&mut self, draft: &Draft, key: &str, items: &[Item]) -> usize {
         let paths: Vec<String> = draft.paths.iter().map(|path| format!("{path}.{key}")).collect();
         let name = format!("{}{}Item", draft.owner, camel(key.strip_suffix("_items").unwrap_or(key)));
@@ -124,7 +124,7 @@ impl Shaper<'_, '_> {
         self.intern(&paths, &[name], docs, shape)
     }
 
-    /// The struct of a nested record.
+    /// Makes the struct of a nested record.
     fn nested(&mut self, name: &str, doc: Option<&str>, items: &[Item], base: u8) -> usize {
         let paths = [name.to_owned()];
         let shape = self.shape(items, base, &paths, &camel(name));
@@ -132,7 +132,7 @@ impl Shaper<'_, '_> {
         self.intern(&paths, &[camel(name), format!("{}{}", self.top, camel(name))], docs, shape)
     }
 
-    /// An earlier struct of the same paths and shape, or a new one.
+    /// Finds an earlier struct of the same paths and shape, or a new one.
     fn intern(&mut self, paths: &[String], names: &[String], docs: Vec<String>, shape: Shape) -> usize {
         let same = self.nested.iter().find(|(known, index)| {
             known == paths && self.model.structs.get(*index).is_some_and(|s| s.shape.same_as(&shape))
@@ -153,13 +153,13 @@ impl Shaper<'_, '_> {
         index
     }
 
-    /// A `vfield` whose length follows from its data.
+    /// Finds a `vfield` whose length follows from its data.
     fn vfield_item(&self, name: &str, items: &[Item]) -> Option<(LeafId, LeafId)> {
         let found = vfield(self.record, &self.uses, name, items)?;
         leaf(self.record, found.0)?.constant.is_none().then_some(found)
     }
 
-    /// The type of a leaf's field. A count or length is a plain number however tools print it.
+    /// Returns the type of a leaf's field. A count or length is a plain number however tools print it.
     fn leaf_type(&self, id: LeafId, l: &Leaf) -> Ty {
         match self.kind(id, l) {
             Kind::Number => Ty::U64,
@@ -184,7 +184,7 @@ impl Shaper<'_, '_> {
         }
     }
 
-    /// The pieces of an item, in the order of its leaves.
+    /// Adds the pieces of an item, in the order of its leaves.
     fn lay_out(&self, draft: &mut Draft, items: &[Item], fields: &[Option<usize>], item: &Item, field: Option<usize>) {
         let name = |field: Option<usize>| field.and_then(|f| draft.shape.fields.get(f)).map(|f| f.name.clone());
         let at = |id: LeafId| id.0.saturating_sub(draft.base);
@@ -249,7 +249,7 @@ impl Shaper<'_, '_> {
     }
 }
 
-/// The first leaf of some items. Records are never empty.
+/// Returns the first leaf of some items. Records are never empty.
 fn first_leaf(items: &[Item]) -> Option<u8> {
     match items.first()? {
         Item::Leaf(id) => Some(id.0),
@@ -261,7 +261,7 @@ fn first_leaf(items: &[Item]) -> Option<u8> {
 }
 
 impl Shape {
-    /// The same fields at the same places. Docs and attributes come from the record's own definition.
+    /// Checks for the same fields at the same places. Docs and attributes come from the record's own definition.
     fn same_as(&self, other: &Self) -> bool {
         let fields = |s: &Self| s.fields.iter().map(|f| (f.name.clone(), f.ty.clone())).collect::<Vec<_>>();
         fields(self) == fields(other) && self.pieces == other.pieces

@@ -73,17 +73,17 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
-    /// Path and property name.
+    /// Returns the place of path and property name.
     pub(crate) fn target(&self) -> Span {
         self.path.first().map_or(self.name.span, |first| first.span.to(self.name.span))
     }
 
-    /// The path as it is written, without white space.
+    /// Returns the path as it is written, without white space.
     pub(crate) fn path_text(&self) -> String {
         self.path.iter().map(|n| n.text.as_str()).collect::<Vec<_>>().join(".")
     }
 
-    /// Whether this sets a property of `field`.
+    /// Checks whether this sets a property of `field`.
     pub(crate) fn is(&self, field: &str, property: Property) -> bool {
         self.property == Some(property) && matches!(self.path.as_slice(), [only] if only.text == field)
     }
@@ -146,7 +146,7 @@ pub(crate) enum PredictorKind {
 }
 
 impl PredictorKind {
-    /// Whether it is the model of a heap.
+    /// Checks whether it is the model of a heap.
     pub(crate) fn is_heap(&self) -> bool {
         matches!(self, PredictorKind::Allocated(_) | PredictorKind::Freed | PredictorKind::Used)
     }
@@ -161,7 +161,7 @@ pub(crate) struct FieldPath {
 }
 
 impl FieldPath {
-    /// The path as it is written, without white space.
+    /// Returns the path as it is written, without white space.
     pub(crate) fn text(&self) -> String {
         self.names.iter().map(|n| n.text.as_str()).collect::<Vec<_>>().join(".")
     }
@@ -176,12 +176,12 @@ pub(crate) struct Int {
 }
 
 impl Int {
-    /// As 64-bit two's complement.
+    /// Returns the number as 64-bit two's complement.
     pub(crate) fn bits(self) -> u64 {
         if self.negative { self.magnitude.wrapping_neg() } else { self.magnitude }
     }
 
-    /// The number, where it is not negative (`-0` is 0).
+    /// Returns the number, where it is not negative (`-0` is 0).
     pub(crate) fn natural(self) -> Option<u64> {
         (!self.negative || self.magnitude == 0).then_some(self.magnitude)
     }
@@ -194,7 +194,7 @@ pub(crate) struct Expression {
 }
 
 impl Expression {
-    /// The integer, where the expression is just that.
+    /// Returns the integer, where the expression is just that.
     pub(crate) fn as_int(&self) -> Option<Int> {
         match self.steps.as_slice() {
             [Step::Int(int)] => Some(*int),

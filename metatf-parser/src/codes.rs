@@ -28,7 +28,7 @@ macro_rules! codes {
             /// All codes, in order.
             pub const ALL: &[Code] = &[$(Code::$variant),*];
 
-            /// The stable code.
+            /// Returns the stable code.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self {
@@ -36,7 +36,7 @@ macro_rules! codes {
                 }
             }
 
-            /// The rule in a sentence, where the specification states it, and an example that breaks it.
+            /// Returns the rule in a sentence, where the specification states it, and an example that breaks it.
             #[must_use]
             pub fn explain(self) -> &'static str {
                 match self {
@@ -264,12 +264,12 @@ impl Code {
         if self.as_str().starts_with('W') { Severity::Warning } else { Severity::Error }
     }
 
-    /// Whether the text could not be parsed as far as this is about it.
+    /// Checks whether the text could not be parsed as far as this is about it.
     pub(crate) fn is_syntax(self) -> bool {
         self.as_str().starts_with("E00")
     }
 
-    /// Whether a definition that could not be parsed may be the cause: kept only where the whole text was parsed.
+    /// Checks whether a definition that could not be parsed may be the cause: kept only where the whole text was parsed.
     pub(crate) fn needs_whole_text(self) -> bool {
         use Code::{
             BaseUnknown, EmptyElement, ForwardReference, NoInterpretation, NoNumberStream, NoStream, NoWidth,

@@ -10,7 +10,7 @@
 //! # Ok::<(), &str>(())
 //! ```
 //!
-//! A mistake has a stable code, a place, often a second place, and a line that says what would be right; one run
+//! A mistake has a stable code, a place, often a second place, and a line with what would be right; one run
 //! reports all of them:
 //!
 //! ```
@@ -21,8 +21,10 @@
 //! assert!(shown.contains("heap.dtd:1:56") && shown.contains("did you mean `address`?"));
 //! ```
 //!
-//! The way of a text: `lexer` (tokens, comments, depth) -> `syntax` (pest, item by item, to a syntax tree) -> `resolve`
-//! (names, look-up, checks, one file for each family of rules) -> [`schema`]. [`Code`] lists the rules, with the section
+//! The stages: `text` (UTF-8) -> `lexer` (tokens, comments, depth) -> `syntax` (pest, item by item, to a syntax tree) ->
+//! `resolve` (names, look-up, checks, one file for each family of rules) -> [`schema`]. Modules import downwards only, in the order
+//! `schema`, `vocabulary`, `span`, `codes`, `diagnostic`, `suggest`, `render`, `text`, `lexer`, `words`, `ast`, `syntax`, `format`,
+//! `resolve`. [`Code`] lists the rules, with the section
 //! of the specification that each comes from. No input panics, and no step recurses deeper than the 32 levels that a
 //! DTD may nest.
 #![forbid(unsafe_code)]

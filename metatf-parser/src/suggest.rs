@@ -6,7 +6,7 @@ use crate::schema::InterpretationWord;
 use crate::span::Span;
 use crate::vocabulary::{PREDICTORS, ROLES};
 
-/// A help line that names the candidate nearest to `name`, if one is near.
+/// Makes a help line that names the candidate nearest to `name`, if one is near.
 pub(crate) fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let limit = (name.chars().count() + 1) / 3;
     candidates
@@ -19,7 +19,7 @@ pub(crate) fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = 
         .map(|(_, c)| format!("did you mean `{c}`?"))
 }
 
-/// Optimal string alignment distance, case aside: insertions, deletions, replacements, swaps of neighbours.
+/// Returns the optimal string alignment distance, case aside: insertions, deletions, replacements, swaps of neighbours.
 fn distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.to_lowercase().chars().collect();
     let b: Vec<char> = b.to_lowercase().chars().collect();

@@ -15,7 +15,7 @@ macro_rules! properties {
             /// All properties.
             pub const ALL: &[Property] = &[$(Property::$variant),*];
 
-            /// The name in a DTD.
+            /// Returns the name in a DTD.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -31,7 +31,7 @@ macro_rules! properties {
                 }
             }
 
-            /// A statement that sets it.
+            /// Returns a statement that sets it.
             #[must_use]
             pub const fn example(self) -> &'static str {
                 match self {
@@ -39,7 +39,7 @@ macro_rules! properties {
                 }
             }
 
-            /// The kind of value that it takes.
+            /// Returns the kind of value that it takes.
             pub(crate) const fn takes(self) -> Takes {
                 match self {
                     $(Property::$variant => Takes::$takes,)*
@@ -53,7 +53,7 @@ macro_rules! properties {
                 }
             }
 
-            /// Whether a nested record can have it, not only its fields.
+            /// Checks whether a nested record can have it, not only its fields.
             pub(crate) const fn on_nested(self) -> bool {
                 match self {
                     $(Property::$variant => $nested,)*
@@ -82,7 +82,7 @@ properties! {
 }
 
 impl Property {
-    /// The property with this name.
+    /// Returns the property with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Property> {
         Property::ALL.iter().copied().find(|property| property.name() == name)
@@ -101,7 +101,7 @@ pub(crate) enum Takes {
 }
 
 impl Takes {
-    /// The kind in words: "the value of `width` is ...".
+    /// Returns the kind in words: "the value of `width` is ...".
     pub(crate) const fn describe(self) -> &'static str {
         match self {
             Takes::Number => "an integer or an expression",

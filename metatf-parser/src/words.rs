@@ -10,7 +10,7 @@ pub(crate) struct Word {
     pub(crate) ends_line: bool,
 }
 
-/// The words of the tokens `first` to `last`, comments between them included, those before the first not.
+/// Returns the words of the tokens `first` to `last`, comments between them included, those before the first not.
 pub(crate) fn words(text: &str, lexed: &Lexed, first: usize, last: usize) -> Vec<Word> {
     let mut out: Vec<Word> = Vec::new();
     let mut before = None;
@@ -36,20 +36,20 @@ pub(crate) fn words(text: &str, lexed: &Lexed, first: usize, last: usize) -> Vec
     out
 }
 
-/// The value of the property in the tokens `first` to `last`, its comments left out.
+/// Returns the value of the property in the tokens `first` to `last`, its comments left out.
 pub(crate) fn value_text(text: &str, lexed: &Lexed, first: usize, last: usize) -> String {
     let words = words(text, lexed, first, last).into_iter().map(|word| word.text);
     let value = words.skip_while(|word| word != "=").skip(1);
     value.filter(|word| !word.starts_with("//") && !word.starts_with("/*")).collect::<Vec<_>>().join(" ")
 }
 
-/// A comma before a `)` says nothing.
+/// Drops a comma before a `)`.
 fn drops(lexed: &Lexed, index: usize) -> bool {
     let mark = |i: usize| lexed.tokens.get(i).map(|t| t.kind);
     mark(index) == Some(Kind::Mark(b',')) && mark(index + 1) == Some(Kind::Mark(b')'))
 }
 
-/// The comments between a token and the one before it.
+/// Returns the comments between a token and the one before it.
 fn comments<'a>(text: &'a str, lexed: &'a Lexed, index: usize) -> impl Iterator<Item = Word> + 'a {
     let start = lexed.comments.partition_point(|c| c.before < index);
     lexed.comments.iter().skip(start).take_while(move |c| c.before == index).map(|c| {
@@ -58,7 +58,7 @@ fn comments<'a>(text: &'a str, lexed: &'a Lexed, index: usize) -> impl Iterator<
     })
 }
 
-/// A comment without white space at the ends of its lines.
+/// Returns a comment without white space at the ends of its lines.
 pub(crate) fn comment_text(comment: &str) -> String {
     comment.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }
@@ -96,7 +96,7 @@ impl Style {
         }
     }
 
-    /// Spec 2: a `-` is a sign unless an operand of an expression precedes it.
+    /// Checks for a sign: a `-` is one unless an operand of an expression precedes it (spec 2).
     fn is_sign(self, lexed: &Lexed, first: usize, index: usize) -> bool {
         let kind = |i: usize| lexed.tokens.get(i).map(|t| t.kind);
         let operand = matches!(kind(index.wrapping_sub(1)), Some(Kind::Name | Kind::Int | Kind::Mark(b')')));
@@ -104,7 +104,7 @@ impl Style {
             && (self == Style::Interpretation || self == Style::Definition || index == first || !operand)
     }
 
-    /// Whether nothing goes between a token and the one before it.
+    /// Checks whether nothing goes between a token and the one before it.
     fn joins(self, before: &Before, kind: Kind) -> bool {
         let tight_star = self == Style::Definition;
         match (before.kind, kind) {

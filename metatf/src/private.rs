@@ -176,7 +176,7 @@ macro_rules! __metatf_initials {
     ($($initial:literal)*) => { &[$($initial),*] };
 }
 
-/// The name of a leaf's field: the whole path, unless it says otherwise.
+/// The name of a leaf's field: by default the whole path.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_field {

@@ -16,7 +16,7 @@ pub(super) fn row(s: &Struct) -> TokenStream {
     quote!(struct #name(#bytes) { #(#fields),* } { #(#pieces),* })
 }
 
-/// The pieces, with numbers of consecutive leaves drawn together.
+/// Returns the pieces, with numbers of consecutive leaves drawn together.
 fn runs(pieces: &[Piece]) -> Vec<TokenStream> {
     let mut tokens = Vec::new();
     let mut rest = pieces;
@@ -84,7 +84,7 @@ fn one(piece: &Piece) -> TokenStream {
     }
 }
 
-/// What an item of a repetition is.
+/// Emits what an item of a repetition is.
 fn item(body: &Body) -> TokenStream {
     let leaf = |leaf: &u8| Literal::u8_unsuffixed(*leaf);
     match body {

@@ -18,7 +18,7 @@ use crate::options::{OptionError, Options};
 /// Version of the contract with the runtime: what the runtime's `check_codegen` asks for.
 const CODEGEN_VERSION: u32 = 3;
 
-/// The whole output: a module, in the order in which one would read it.
+/// Emits the whole output: a module, in the order in which one would read it.
 pub(crate) fn emit(dtd: &Dtd, model: &Model, options: &Options) -> Result<TokenStream, OptionError> {
     let runtime: TokenStream = options.runtime.parse().map_err(|_| OptionError(options.runtime.clone()))?;
     let structs = structs::emit(model)?;
@@ -55,7 +55,7 @@ pub(crate) fn emit(dtd: &Dtd, model: &Model, options: &Options) -> Result<TokenS
     })
 }
 
-/// What a module that follows a DTD and not a style guide is not told by the compiler, clippy or rustdoc.
+/// Lists the lints that are for code written by hand.
 fn lints() -> TokenStream {
     quote! {
         #[allow(unknown_lints, renamed_and_removed_lints, reason = "other versions have other lints")]
@@ -83,7 +83,7 @@ fn lints() -> TokenStream {
     }
 }
 
-/// A text as it is read best: raw, a line a line. What no source file should hold is escaped.
+/// Writes a text as it is read best: raw, a line a line. What no source file should hold is escaped.
 fn literal(text: &str) -> Literal {
     let is_plain = |c: char| matches!(c, '\n' | '\t' | '"' | '\'' | '\\') || c.escape_debug().eq([c]);
     if !text.chars().all(is_plain) {
@@ -95,19 +95,19 @@ fn literal(text: &str) -> Literal {
     format!("r{hashes}\"{text}\"{hashes}").parse().unwrap_or_else(|_| Literal::string(text))
 }
 
-/// `Alloc<Bytes>`, or `Alloc` where there are no bytes.
+/// Writes `Alloc<Bytes>`, or `Alloc` where there are no bytes.
 fn generic(name: &str, bytes: bool) -> TokenStream {
     let name = ident(name);
     if bytes { quote!(#name<Bytes>) } else { quote!(#name) }
 }
 
-/// As [`generic`], where it is declared: structs own their bytes unless something else is said.
+/// Does what [`generic`] does, where the type is declared: structs own their bytes by default.
 fn declared(name: &str, bytes: bool) -> TokenStream {
     let name = ident(name);
     if bytes { quote!(#name<Bytes = ::std::vec::Vec<u8>>) } else { quote!(#name) }
 }
 
-/// The type of a field.
+/// Returns the type of a field.
 fn field_type(model: &Model, ty: &Ty) -> TokenStream {
     match ty {
         Ty::U64 => quote!(u64),

@@ -32,7 +32,7 @@ fn row(index: usize, record: &Record, columns: Option<&RecordColumns>, model: &M
     quote!(record #index #name #tag (#types) { #(#leaves),* #steps })
 }
 
-/// The structs of a record, and where it is listed.
+/// Writes the structs of a record, and where it is listed.
 fn types(columns: &RecordColumns, model: &Model) -> TokenStream {
     let bytes = columns.bytes.then(|| quote!(Bytes));
     let (of, name) = (ident(&columns.of), ident(&columns.name));
@@ -47,7 +47,7 @@ fn types(columns: &RecordColumns, model: &Model) -> TokenStream {
     quote!(#of(#bytes) #name [#(#places),*])
 }
 
-/// A leaf: its name, what it stores, its column.
+/// Writes a leaf: its name, what it stores, its column.
 fn leaf(leaf: &Leaf, column: Option<&Column>) -> TokenStream {
     let path = leaf.path.join(".");
     let field = (path != leaf.name).then(|| {
@@ -147,7 +147,7 @@ fn expr_op(op: &ExprOp) -> TokenStream {
     }
 }
 
-/// The layout as a program. Nesting is bounded by the parser (spec 3.5).
+/// Writes the layout as a program. Nesting is bounded by the parser (spec 3.5).
 fn layout(record: &Record, items: &[Item], steps: &mut Vec<TokenStream>) {
     for item in items {
         match item {

@@ -67,7 +67,7 @@ fn section(section: &Section) -> TokenStream {
     quote!(section #n #name #kind { records [#(#records)*]; cells [#(#cells)*]; initials [#initials]; })
 }
 
-/// A section's enum. Tags are compared in groups of three.
+/// Emits the row of a section's enum. Tags are compared in groups of three.
 fn enum_row(section: &Tagged) -> TokenStream {
     let (index, variant) = (number(section.index as u64), ident(&section.variant));
     let (name, method) = (generic(&section.name, section.bytes), ident(&section.method));
@@ -84,7 +84,7 @@ fn enum_row(section: &Tagged) -> TokenStream {
     quote!(enum #index #variant (#name) { #docs fn #method; #(#groups)* })
 }
 
-/// The elements of a stream section.
+/// Emits the row of a stream section's elements.
 fn elements(model: &Model, stream: &Stream) -> TokenStream {
     let (index, variant, method) = (number(stream.index as u64), ident(&stream.variant), ident(&stream.method));
     let (element, docs) = (item_type(model, stream.item), docs::attributes(&stream.docs));
@@ -95,7 +95,7 @@ fn elements(model: &Model, stream: &Stream) -> TokenStream {
     quote!(elements #index #variant (#element) { #docs fn #method; #table })
 }
 
-/// The field by which an element of one field is made from its value: `names().intern("int")`.
+/// Returns the field by which an element of one field is made from its value: `names().intern("int")`.
 fn single(model: &Model, stream: &Stream) -> Option<TokenStream> {
     let [field] = model.structs.get(stream.item)?.shape.fields.as_slice() else { return None };
     let kind = match field.ty {

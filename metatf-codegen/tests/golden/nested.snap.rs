@@ -69,9 +69,9 @@ section s 1 {
     /// The nested record `point`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Point {
-        /// Stored as the record says that nests this one.
+        /// How it is stored depends on the record that nests this one.
         pub x: u64,
-        /// Stored as the record says that nests this one.
+        /// How it is stored depends on the record that nests this one.
         pub y: u64,
     }
 

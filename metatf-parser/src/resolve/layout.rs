@@ -42,7 +42,7 @@ pub(super) struct Layout<'a> {
 }
 
 impl<'a> Layout<'a> {
-    /// The nearest leaf before `leaf` that matches, and that a leaf there may name; else what stands in the way, `unknown` where
+    /// Returns the nearest leaf before `leaf` that matches, and that a leaf there may name; else what stands in the way, `unknown` where
     /// none matches.
     pub(super) fn nearest(
         &self,
@@ -64,7 +64,7 @@ impl<'a> Layout<'a> {
         Err(problem)
     }
 
-    /// Whether the names from `frame` (exclusive) down to the leaf are `path`.
+    /// Checks whether the names from `frame` (exclusive) down to the leaf are `path`.
     pub(super) fn has_path(&self, leaf: &RawLeaf, frame: usize, path: &[Name]) -> bool {
         let Some((last, nesting)) = path.split_last() else { return false };
         if leaf.name != last.text {
@@ -80,7 +80,7 @@ impl<'a> Layout<'a> {
         at == frame
     }
 
-    /// The frames from a leaf's own up to the top record's.
+    /// Returns the frames from a leaf's own up to the top record's.
     pub(super) fn frames_up(&self, leaf: &RawLeaf) -> impl Iterator<Item = usize> {
         std::iter::successors(Some(leaf.frame), |at| self.frames.get(*at)?.parent.map(|(parent, _)| parent))
     }
@@ -191,7 +191,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         out.extend(self.leaf(&name.text, name.span, place).map(Item::Leaf));
     }
 
-    /// The doc of a nested record here: that of the field, else the record's own.
+    /// Returns the doc of a nested record here: that of the field, else the record's own.
     fn nested_doc(&self, place: &Place, ast: &ast::Record, name: &Name) -> Option<String> {
         let frame = self.layout.frames.get(place.frame)?;
         let slot = self.model.records.get(frame.record)?.slots.get(&name.text);
@@ -232,7 +232,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         items
     }
 
-    /// Spec 3.3.
+    /// Expands a repetition (spec 3.3).
     fn repetition(&mut self, count: &'a Name, body: &'a FieldItem, place: &Place, out: &mut Vec<Item>) {
         let wrong = |name: &Name| name.text == "tag" || self.field(name, place) != Some(Field::Leaf);
         let wrong_body = |name: &Name| name.text == "tag" || self.field(name, place) == Some(Field::Wrong);
@@ -272,7 +272,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         out.push(Item::Repeat { count: counter, key, body });
     }
 
-    /// The leaf that counts: an earlier one of the same record, else one in place. Of several the nearest counts.
+    /// Returns the leaf that counts: an earlier one of the same record, else one in place. Of several the nearest counts.
     fn counter(&mut self, count: &'a Name, place: &Place, out: &mut Vec<Item>) -> Option<LeafId> {
         let mut over = false;
         for (index, leaf) in self.layout.leaves.iter().enumerate().rev() {
@@ -300,7 +300,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         Some(leaf)
     }
 
-    /// `n_items`, or `n_items_2` and so on where repetitions by the same count stand in one object.
+    /// Makes the key `n_items`, or `n_items_2` and so on where repetitions by the same count stand in one object.
     fn items_key(&mut self, count: &'a Name, place: &Place) -> String {
         let uses = self.objects.get_mut(place.object).map_or(1, |o| {
             let uses = o.repetitions.entry(count.text.as_str()).or_insert(0);
@@ -312,7 +312,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         self.give(key, count.span.or(place.site), place.object)
     }
 
-    /// Spec 3.1: the second field of a name is called `name_2` outside.
+    /// Makes the key of a field: the second of a name is called `name_2` outside (spec 3.1).
     fn key(&mut self, name: &'a str, span: Span, object: usize) -> String {
         let uses = self.objects.get_mut(object).map_or(1, |o| {
             let uses = o.uses.entry(name).or_insert(0);
@@ -361,7 +361,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         });
     }
 
-    /// Spec 3.1: a made name that a field really has.
+    /// Reports a made name that a field really has (spec 3.1).
     fn key_clashes(&mut self) {
         for object in &self.objects {
             let mut seen: HashMap<&str, Span> = HashMap::new();

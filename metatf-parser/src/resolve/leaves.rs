@@ -37,13 +37,13 @@ pub(super) struct ResolvedLeaf {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sharing {
     Own,
-    /// With every leaf of its name that says so.
+    /// With every leaf of its name that is `shared`.
     Name,
     /// With every leaf that takes its delta or stride from the property at this place.
     Property(Span),
     /// Both of the above.
     NameAndProperty(Span),
-    /// As nothing is said.
+    /// With no other, as nothing is set.
     Alone,
 }
 
@@ -134,7 +134,7 @@ impl<'a> Looker<'_, 'a> {
             (self.lookup.find(Property::Width), self.lookup.find(Property::Interpretation));
         let interpretation = found_interpretation.as_ref().map(|f| self.interpretation(f.setting, report));
         let width = found_width.as_ref().map(|f| self.width(f, widths, report));
-        // A code is a byte where nothing else is said.
+        // A code is a byte by default.
         let width = match (width, interpretation) {
             (None, Some(Some(Interpretation::Predicted(_)))) => Some(Some(Width::Number(1))),
             (width, _) => width,
@@ -169,7 +169,7 @@ impl<'a> Looker<'_, 'a> {
         ResolvedLeaf { leaf, broken, sharing, place, predicted }
     }
 
-    /// `None`: something is wrong with it (reported).
+    /// Resolves an interpretation; `None` if something is wrong with it (reported).
     fn interpretation(&self, setting: &Setting, report: &mut Reporter) -> Option<Interpretation> {
         let Value::Interpretation(ast::Interpretation { word, arguments }) = &setting.value else { return None };
         let mut numbers = Vec::new();
@@ -199,7 +199,7 @@ impl<'a> Looker<'_, 'a> {
         predictors::resolve(&Place { model: model_of, layouts, layout, leaf, frames }, model, *section, report)
     }
 
-    /// Spec 3.2: 0 to 8 a number, more a byte array, an expression a variable byte array.
+    /// Resolves a width (spec 3.2): 0 to 8 a number, more a byte array, an expression a variable byte array.
     fn width(&self, found: &Found, widths: &[Option<Width>], report: &mut Reporter) -> Option<Width> {
         let Value::Expression(expression) = &found.setting.value else { return None };
         let place = found.setting.value_span.or(self.raw.site);
@@ -246,7 +246,7 @@ impl<'a> Looker<'_, 'a> {
         }
     }
 
-    /// Spec 3.2: `value` makes a constant.
+    /// Resolves `value`, which makes a constant (spec 3.2).
     fn constant(&self, leaf: &Leaf, report: &mut Reporter) -> Option<u64> {
         let found = self.lookup.find(Property::Value)?;
         let Value::Expression(expression) = &found.setting.value else { return None };
@@ -265,7 +265,7 @@ impl<'a> Looker<'_, 'a> {
         constants::check(leaf, value, place, report).then_some(value)
     }
 
-    /// Spec 2: `signed` shows the 64-bit value.
+    /// Warns of `signed` where the 64-bit value is never negative (spec 2).
     fn signed(&self, leaf: &Leaf, report: &mut Reporter) {
         let narrow = matches!(leaf.width, Width::Number(w) if w < 8);
         if leaf.format == Format::Signed && leaf.interpretation == Interpretation::None && narrow {
@@ -311,11 +311,11 @@ impl<'a> Looker<'_, 'a> {
         let uses_previous = leaf.interpretation.initial().is_some();
         let property = interpretation.filter(|f| uses_previous && f.frame.is_none()).map(|f| f.setting.target());
         let previous = self.lookup.find(Property::Previous);
-        let said = match previous.as_ref().map(|f| &f.setting.value) {
+        let word = match previous.as_ref().map(|f| &f.setting.value) {
             Some(Value::Word(word)) => Some(word.as_str()),
             _ => None,
         };
-        match (said, property) {
+        match (word, property) {
             (Some("own"), _) => Sharing::Own,
             (Some("shared"), Some(span)) => Sharing::NameAndProperty(span),
             (Some("shared"), None) => Sharing::Name,

@@ -1,4 +1,4 @@
-//! Property look-up (spec 3.1): the scopes of a leaf, nearest first, and what they say.
+//! Property look-up (spec 3.1): the scopes of a leaf, nearest first, and the properties they set.
 
 use std::collections::BTreeMap;
 
@@ -17,14 +17,14 @@ pub(super) struct Found<'a> {
     pub(super) frame: Option<usize>,
 }
 
-/// The scopes that a leaf's properties come from, nearest first: what each says about it, the scope, and the frame
+/// The scopes that a leaf's properties come from, nearest first: what each sets for it, the scope, and the frame
 /// whose record's block it is.
 pub(super) struct Lookup<'m, 'a> {
     chain: Vec<(&'m Slot<'a>, Origin, Option<usize>)>,
 }
 
 impl<'m, 'a> Lookup<'m, 'a> {
-    /// Spec 3.1: the block of the top record, the blocks of the nested ones from the outermost, the top record's section,
+    /// Collects the scopes of spec 3.1: the block of the top record, the blocks of the nested ones from the outermost, the top record's section,
     /// global. Leaves of a predefined record look no further than the blocks.
     pub(super) fn new(model: &'m Model<'a>, layout: &Layout, raw: &RawLeaf) -> Lookup<'m, 'a> {
         let mut chain = Vec::new();
@@ -73,7 +73,7 @@ impl<'m, 'a> Lookup<'m, 'a> {
         }
     }
 
-    /// The nearest `doc` property or doc comment; in one scope the property counts.
+    /// Returns the nearest `doc` property or doc comment; in one scope the property counts.
     pub(super) fn doc(&self) -> Option<String> {
         self.chain.iter().find_map(|(slot, ..)| match slot.get(Property::Doc).map(|p| &p.value) {
             Some(Value::Text(text)) => Some(text.clone()),
@@ -81,7 +81,7 @@ impl<'m, 'a> Lookup<'m, 'a> {
         })
     }
 
-    /// Properties that the tools do not know (spec 2).
+    /// Returns properties that the tools do not know (spec 2).
     pub(super) fn annotations(&self) -> BTreeMap<String, String> {
         let mut out = BTreeMap::new();
         for (name, setting) in self.chain.iter().flat_map(|(slot, ..)| &slot.settings) {

@@ -43,7 +43,7 @@ pub(super) fn vfield() -> ast::Record {
     }
 }
 
-/// `comment`, `section` and `metadata`, in the order of their ids.
+/// Makes `comment`, `section` and `metadata`, in the order of their ids.
 pub(super) fn tagged(tag_width: u8) -> [schema::Record; 3] {
     [comment(tag_width), section(tag_width), metadata(tag_width)]
 }
@@ -99,7 +99,7 @@ fn section(tag_width: u8) -> schema::Record {
     record("section", 2, flat(2), vec![tag(tag_width, 2), number])
 }
 
-/// The width of `value` depends on the trace (spec 4.1); the longer default stands for it.
+/// Makes `metadata`. The width of `value` depends on the trace (spec 4.1); the longer default stands for it.
 fn metadata(tag_width: u8) -> schema::Record {
     let fields = [("record", tag_width), ("field", 1), ("property", 1), ("value", 8)];
     let leaves = fields.map(|(name, width)| leaf("metadata", &[name], Width::Number(width)));

@@ -29,7 +29,7 @@ impl Sets {
         at
     }
 
-    /// The smaller index stays the root.
+    /// Joins two sets; the smaller index stays the root.
     fn join(&mut self, a: usize, b: usize) {
         let (a, b) = (self.find(a), self.find(b));
         if let Some(slot) = self.0.get_mut(a.max(b)) {

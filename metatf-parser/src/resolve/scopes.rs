@@ -41,7 +41,7 @@ fn scope(model: &mut Model, index: ScopeIndex, report: &mut Reporter) {
     }
 }
 
-/// Spec 3.2: `tag` has only a width, set globally.
+/// Checks a property of `tag`: it has only a width, set globally (spec 3.2).
 fn tag_in_scope(scope: ScopeIndex, setting: &Setting, report: &mut Reporter) {
     let help = match setting.property.map(Property::on_tag) {
         Some(OnTag::TopLevel) if scope != 0 => "move it to the top level: all tags of a trace have one width",
@@ -69,7 +69,7 @@ fn block(model: &mut Model, index: RecordIndex, report: &mut Reporter) {
     model.records.get_mut(index).into_iter().for_each(|r| r.slots = std::mem::take(&mut slots));
 }
 
-/// Spec 3.1: the path starts at a field of the record and descends through nested records.
+/// Checks a path (spec 3.1): it starts at a field of the record and descends through nested records.
 fn path_fits(model: &Model, index: RecordIndex, setting: &Setting, report: &mut Reporter) -> bool {
     let mut at = Field::Record(index);
     let mut before: Option<&Name> = None;
@@ -141,7 +141,7 @@ fn ends_at_record(model: &Model, nested: RecordIndex, setting: &Setting, report:
     );
 }
 
-/// Spec 3.1: a property set twice in one scope is an error.
+/// Adds a setting to its scope; a property set twice in one scope is an error (spec 3.1).
 fn insert<'a>(slots: &mut Slots<'a>, setting: &'a Setting, report: &mut Reporter) {
     let slot = slots.entry(setting.path_text()).or_default();
     if slot.doc.is_none() {
@@ -159,7 +159,7 @@ fn insert<'a>(slots: &mut Slots<'a>, setting: &'a Setting, report: &mut Reporter
     }
 }
 
-/// Spec 3.2: 1, 2 or 4; default 1. `None`: wrong, reported.
+/// Returns the width of tags: 1, 2 or 4, by default 1 (spec 3.2); `None` if it is wrong, which is reported.
 pub(super) fn tag_width(model: &Model, report: &mut Reporter) -> Option<u8> {
     let slot = model.scopes.first().and_then(|s| s.slots.get("tag"));
     let Some(property) = slot.and_then(|s| s.get(Property::Width)) else { return Some(1) };

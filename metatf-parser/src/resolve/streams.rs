@@ -10,7 +10,7 @@ use crate::diagnostic::{Draft, Reporter};
 use crate::schema::{Argument, Item, Width};
 use crate::vocabulary::Property;
 
-/// Spec 3.4: exactly one untagged record that no other of the section nests, and no tagged record.
+/// Finds stream sections (spec 3.4): exactly one untagged record that no other of the section nests, and no tagged record.
 pub(super) fn find(model: &mut Model) {
     for index in 1..model.scopes.len() {
         let Some(scope) = model.scopes.get(index) else { continue };
@@ -25,7 +25,7 @@ pub(super) fn find(model: &mut Model) {
     }
 }
 
-/// The stream section with this number.
+/// Returns the stream section with this number.
 fn stream_section(model: &Model, number: Int) -> Option<ScopeIndex> {
     let number = number.natural().and_then(|n| u8::try_from(n).ok()).filter(|n| *n != 0)?;
     model.scopes.iter().position(|s| s.number == Some(number) && s.stream.is_some())
@@ -79,7 +79,7 @@ fn stream_help(model: &Model) -> String {
     }
 }
 
-/// Spec 3.5: a stream section of one numeric leaf. That it is not repeated and stores bytes follows from what every
+/// Checks for a stream section of one numeric leaf (spec 3.5). That it is not repeated and stores bytes follows from what every
 /// element must be ([`element_sizes`]).
 fn number_stream(model: &Model, resolved: &[Resolved], number: Int, word: &str, report: &mut Reporter) {
     let Some(scope) = stream_section(model, number) else {
@@ -117,7 +117,7 @@ fn stride_range(setting: &Setting, stride: Int, report: &mut Reporter) {
     }
 }
 
-/// Spec 3.4: an element stores at least one byte whatever its counts: outside of repetitions and variable arrays.
+/// Checks that an element (spec 3.4) stores at least one byte whatever its counts: outside of repetitions and variable arrays.
 pub(super) fn element_sizes(model: &Model, resolved: &[Resolved], report: &mut Reporter) {
     let elements = resolved.iter().filter(|r| model.records.get(r.layout.record).is_some_and(|m| !m.tagged));
     elements.for_each(|element| element_size(model, element, report));

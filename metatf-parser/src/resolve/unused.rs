@@ -14,7 +14,7 @@ pub(super) fn check(model: &Model, report: &mut Reporter) {
     }
 }
 
-/// An untagged record that no other nests and that is no stream's element.
+/// Reports an untagged record that no other nests and that is no stream's element.
 fn records(model: &Model, report: &mut Reporter) {
     for (index, record) in model.records.iter().enumerate().skip(VFIELD + 1) {
         let is_element = model.scopes.get(record.scope).is_some_and(|s| s.stream == Some(index));
@@ -31,7 +31,7 @@ fn records(model: &Model, report: &mut Reporter) {
     }
 }
 
-/// A property of a section or the top level for a field name that no record has there. One warning for each name.
+/// Reports properties of a section or the top level for a field name that no record has there. One warning for each name.
 fn properties(model: &Model, scope: ScopeIndex, report: &mut Reporter) {
     let Some(slots) = model.scopes.get(scope).map(|s| &s.slots) else { return };
     if slots.is_empty() {
@@ -50,7 +50,7 @@ fn properties(model: &Model, scope: ScopeIndex, report: &mut Reporter) {
     }
 }
 
-/// The leaf names of the records of a scope, and of all they nest; of every record for the global scope.
+/// Returns the leaf names of the records of a scope, and of all they nest; of every record for the global scope.
 fn names<'m>(model: &'m Model, scope: ScopeIndex) -> HashSet<&'m str> {
     let mut open: Vec<RecordIndex> = match model.scopes.get(scope) {
         Some(section) if scope != 0 => section.records.clone(),

@@ -17,7 +17,7 @@ macro_rules! words {
             /// All words.
             pub const ALL: &[InterpretationWord] = &[$(InterpretationWord::$variant),*];
 
-            /// The word in a DTD.
+            /// Returns the word in a DTD.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -77,7 +77,7 @@ macro_rules! listed_words {
 pub(crate) use listed_words;
 
 impl InterpretationWord {
-    /// The interpretation word with this name.
+    /// Returns the interpretation word with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<InterpretationWord> {
         InterpretationWord::ALL.iter().copied().find(|word| word.name() == name)
@@ -155,7 +155,7 @@ impl Interpretation {
         })
     }
 
-    /// The word, and the numbers behind it as they are written into tables: name of the variant, arguments.
+    /// Returns the word, and the numbers behind it as they are written into tables: name of the variant, arguments.
     #[must_use]
     pub fn parts(self) -> Parts {
         use InterpretationWord as W;
@@ -177,14 +177,14 @@ impl Interpretation {
         Parts { code, word, variant, numbers }
     }
 
-    /// Whether a leaf stores bytes.
+    /// Checks whether a leaf stores bytes.
     #[must_use]
     pub fn stores(self) -> bool {
         use Interpretation::{Default, SectionStride, Stride};
         !matches!(self, Default(_) | Stride { .. } | SectionStride { .. })
     }
 
-    /// The previous value before the first record; `None` where the previous value does not matter.
+    /// Returns the previous value before the first record; `None` where the previous value does not matter.
     #[must_use]
     pub fn initial(self) -> Option<u64> {
         match self {
@@ -194,7 +194,7 @@ impl Interpretation {
         }
     }
 
-    /// The number of the stream section from which values are taken one after the other. Models name theirs themselves.
+    /// Returns the number of the stream section from which values are taken one after the other. Models name theirs themselves.
     #[must_use]
     pub fn stream(self) -> Option<u8> {
         match self {
@@ -203,7 +203,7 @@ impl Interpretation {
         }
     }
 
-    /// Whether the value depends on nothing that precedes in the trace.
+    /// Checks whether the value depends on nothing that precedes in the trace.
     #[must_use]
     pub fn is_stateless(self) -> bool {
         use Interpretation::{BaseOffset, Default, None, SectionOffset};

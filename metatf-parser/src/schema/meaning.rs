@@ -10,7 +10,7 @@ use super::{
 };
 
 impl Dtd {
-    /// Whether traces of one are traces of the other, and read the same.
+    /// Checks whether traces of one are traces of the other, and read the same.
     #[must_use]
     pub fn same_meaning(&self, other: &Dtd) -> bool {
         self.canonical() == other.canonical()

@@ -161,13 +161,13 @@ pub struct Leaf {
 }
 
 impl Leaf {
-    /// Whether this is the tag of a tagged record.
+    /// Checks whether this is the tag of a tagged record.
     #[must_use]
     pub fn is_tag(&self) -> bool {
         self.interpretation_origin == Origin::Tag
     }
 
-    /// Whether the value is a number (else a byte array).
+    /// Checks whether the value is a number (else a byte array).
     #[must_use]
     pub fn is_numeric(&self) -> bool {
         matches!(self.width, Width::Unset | Width::Number(_))
@@ -295,7 +295,7 @@ macro_rules! formats {
             /// All formats that a DTD can give.
             pub const ALL: &[Format] = &[$(Format::$variant),*];
 
-            /// The name in a DTD; empty where none is given.
+            /// Returns the name in a DTD; empty where none is given.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -318,7 +318,7 @@ formats! {
 }
 
 impl Format {
-    /// The format with this name.
+    /// Returns the format with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Format> {
         Format::ALL.iter().copied().find(|format| format.name() == name)
@@ -346,31 +346,31 @@ pub const SECTION: RecordId = RecordId(1);
 pub const METADATA: RecordId = RecordId(2);
 
 impl Dtd {
-    /// The record with this id.
+    /// Returns the record with this id.
     #[must_use]
     pub fn record(&self, id: RecordId) -> Option<&Record> {
         self.records.get(id.0 as usize)
     }
 
-    /// The section with this number (0: global).
+    /// Returns the section with this number (0: global).
     #[must_use]
     pub fn section(&self, number: u8) -> Option<&Section> {
         self.sections.iter().find(|s| s.number == number)
     }
 
-    /// The section with this name.
+    /// Returns the section with this name.
     #[must_use]
     pub fn section_named(&self, name: &str) -> Option<&Section> {
         self.sections.iter().find(|s| s.name.as_deref() == Some(name))
     }
 
-    /// The record of this name that may stand in a section, predefined ones included.
+    /// Returns the record of this name that may stand in a section, predefined ones included.
     #[must_use]
     pub fn find_record(&self, section: &Section, name: &str) -> Option<&Record> {
         section.records.iter().filter_map(|id| self.record(*id)).find(|record| record.name == name)
     }
 
-    /// The record with this tag that may stand in a section, with its id.
+    /// Returns the record with this tag that may stand in a section, with its id.
     #[must_use]
     pub fn tagged(&self, section: &Section, tag: u32) -> Option<(RecordId, &Record)> {
         section.records.iter().filter_map(|id| Some((*id, self.record(*id)?))).find(|(_, r)| r.tag == Some(tag))
@@ -378,13 +378,13 @@ impl Dtd {
 }
 
 impl Record {
-    /// The leaf with this index.
+    /// Returns the leaf with this index.
     #[must_use]
     pub fn leaf(&self, id: LeafId) -> Option<&Leaf> {
         self.leaves.get(usize::from(id.0))
     }
 
-    /// The leaf with this path of keys (`["vfield", "data"]`).
+    /// Returns the leaf with this path of keys (`["vfield", "data"]`).
     #[must_use]
     pub fn leaf_at(&self, path: &[&str]) -> Option<(LeafId, &Leaf)> {
         (0..=u8::MAX).map(LeafId).zip(&self.leaves).find(|(_, leaf)| leaf.path == path)

@@ -52,7 +52,7 @@ impl Record {
         }
     }
 
-    /// Postfix to infix, with the parentheses it needs.
+    /// Writes postfix as infix, with the parentheses it needs.
     fn expression_text(&self, expression: &Expr) -> String {
         let mut stack: Vec<(String, u8)> = Vec::new();
         for step in &expression.0 {

@@ -42,7 +42,7 @@ impl Builder<'_, '_> {
         Name { text: pair.as_str().to_owned(), span: self.span(pair) }
     }
 
-    /// The first pair of a rule inside another.
+    /// Returns the first pair of a rule inside another.
     pub(super) fn find<'i>(pair: &Pair<'i, Rule>, rule: Rule) -> Option<Pair<'i, Rule>> {
         pair.clone().into_inner().find(|p| p.as_rule() == rule)
     }
@@ -96,7 +96,7 @@ impl Builder<'_, '_> {
         pairs.filter(|p| p.as_rule() == Rule::name).map(|p| self.name(&p)).collect()
     }
 
-    /// `None`: a mistake, reported.
+    /// Makes a value; `None` for a mistake, which is reported.
     fn value(&mut self, pair: &Pair<Rule>) -> Option<Value> {
         let inner = pair.clone().into_inner().next()?;
         match inner.as_rule() {
@@ -107,7 +107,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// A word with numbers behind it: an interpretation that does not exist, or numbers where the property ends.
+    /// Reports a word with numbers behind it: an interpretation that does not exist, or numbers where the property ends.
     fn misspelt(&mut self, property: &Name, pair: &Pair<Rule>) -> (Value, Span) {
         let mut parts = pair.clone().into_inner();
         let (Some(word), Some(number)) = (parts.next(), parts.next()) else { return (Value::Broken, self.span(pair)) };
@@ -123,7 +123,7 @@ impl Builder<'_, '_> {
         (Value::Broken, self.span(pair))
     }
 
-    /// `None`: a mistake, reported.
+    /// Makes an interpretation; `None` for a mistake, which is reported.
     fn interpretation(&mut self, pair: &Pair<Rule>) -> Option<Interpretation> {
         let mut parts = pair.clone().into_inner();
         let word = InterpretationWord::named(parts.next()?.as_str())?;
@@ -168,7 +168,7 @@ impl Builder<'_, '_> {
         Some(Reference { path, of, span })
     }
 
-    /// Spec 2 `expr`, `mul`: to postfix, `*` before `+` and `-`, left to right.
+    /// Makes an expression postfix (spec 2 `expr`, `mul`): `*` before `+` and `-`, left to right.
     fn expression(&mut self, pair: &Pair<Rule>) -> Option<Expression> {
         let mut steps = Vec::new();
         let complete = self.postfix(pair, &mut steps);
@@ -235,7 +235,7 @@ fn operator(text: &str) -> Operator {
     }
 }
 
-/// Sign and magnitude; `None` where the number does not fit 64 bits.
+/// Returns sign and magnitude; `None` where the number does not fit 64 bits.
 fn parse_int(text: &str) -> Option<(bool, u64)> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -252,7 +252,7 @@ fn parse_int(text: &str) -> Option<(bool, u64)> {
     (!negative || magnitude <= 1 << 63).then_some((negative, magnitude))
 }
 
-/// A string's text: the lexer has checked its escapes.
+/// Returns a string's text: the lexer has checked its escapes.
 fn unescape(literal: &str) -> String {
     let inner = literal.strip_prefix('"').and_then(|s| s.strip_suffix('"')).unwrap_or(literal);
     let mut out = String::with_capacity(inner.len());

@@ -87,6 +87,7 @@ macro_rules! __metatf_conversions {
 /// Statements that read one piece of a layout, and bind its fields.
 #[doc(hidden)]
 #[macro_export]
+#[collapse_debuginfo(no)]
 macro_rules! __metatf_read {
     ($row:ident $base:ident numbers $leaf:literal $($field:ident)+) => {
         let leaf = $base + $leaf;
@@ -123,6 +124,7 @@ macro_rules! __metatf_read {
 /// An expression that reads an item of a repetition.
 #[doc(hidden)]
 #[macro_export]
+#[collapse_debuginfo(no)]
 macro_rules! __metatf_read_item {
     ($row:ident $base:ident numbers $leaf:literal) => {
         $crate::Row::number($row, $base + $leaf)
@@ -153,6 +155,7 @@ macro_rules! __metatf_read_item {
 /// Statements that write one piece of a layout.
 #[doc(hidden)]
 #[macro_export]
+#[collapse_debuginfo(no)]
 macro_rules! __metatf_write {
     ($this:ident $row:ident $base:ident numbers $leaf:literal $($field:ident)+) => {
         let leaf = $base + $leaf;
@@ -192,6 +195,7 @@ macro_rules! __metatf_write {
 /// An expression that writes an item of a repetition.
 #[doc(hidden)]
 #[macro_export]
+#[collapse_debuginfo(no)]
 macro_rules! __metatf_write_item {
     ($item:ident $row:ident $base:ident numbers $leaf:literal) => {
         $crate::Put::number($row, $base + $leaf, *$item)
@@ -218,9 +222,10 @@ macro_rules! __metatf_write_item {
     };
 }
 
-/// Statements that bind copies of a piece's fields, their bytes held in another way.
+/// Statements that bind copies of a piece's fields, their bytes held by another type.
 #[doc(hidden)]
 #[macro_export]
+#[collapse_debuginfo(no)]
 macro_rules! __metatf_rebytes {
     ($this:ident $bytes:ident numbers $leaf:literal $($field:ident)+) => { $(let $field = $this.$field;)+ };
     ($this:ident $bytes:ident signed $leaf:literal $field:ident) => { let $field = $this.$field; };
