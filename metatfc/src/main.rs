@@ -18,7 +18,6 @@ mod input;
 mod new;
 mod output;
 mod pack;
-mod predicted;
 mod progress;
 mod recode;
 mod show;

@@ -1,15 +1,19 @@
-//! The macro that ties the enums of generated sections to the format's numbers. As for all macros here, generated types
-//! may have any name: `Option`, `R`.
+//! Rows `enum` and `elements`: ties the enums of generated sections to the format's numbers. As for all macros here, generated
+//! types may have any name: `Option`, `R`.
 
-/// The enums of sections, the enum of all, and the module's [`Protocol`](crate::typed::Protocol).
+/// Implements the module's [`Protocol`](crate::typed::Protocol), and what its enums are read and written by.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_sections {
     (
         $source:literal $format:ident $protocol:ident;
-        record $record:ident $(<$rb:ident>)?;
-        $($section:literal $top:ident($name:ident $(<$b:ident>)?) { $($($index:literal $variant:ident),*);* };)*
-        $(element $element:ident $(<$eb:ident>)? { $($stream:literal $kind:ident),* };)?
+        $record:ident $(<$rb:ident>)? $($element:ident $(<$eb:ident>)?)?;
+        $(enum $section:literal $top:ident ($name:ident $(<$b:ident>)?) {
+            $(#[$doc:meta])*
+            fn $method:ident;
+            $($($index:literal $variant:ident),+;)*
+        })*
+        $(elements $stream:literal $kind:ident $elements:tt $element_body:tt)*
     ) => {
         impl $crate::typed::Protocol for $protocol {
             const SOURCE: &'static str = $source;
@@ -63,7 +67,7 @@ macro_rules! __metatf_sections {
                 row: &mut __R,
             ) -> ::core::result::Result<Self::Element<__B>, <__R as $crate::Row<'a>>::Error> {
                 match section {
-                    $($($stream => $crate::typed::ReadFields::read_fields(row, 0).map($element::$kind),)*)?
+                    $($stream => $crate::typed::ReadFields::read_fields(row, 0).map(Element::$kind),)*
                     _ => ::core::result::Result::Err($crate::Row::stop(row, $crate::private::no_such_record())),
                 }
             }
@@ -214,25 +218,29 @@ macro_rules! __metatf_sections {
     };
 }
 
-/// Which variants a record's struct is found in.
+/// Finds a record's struct among the variants of its sections.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __metatf_kinds {
-    ($record:ident $protocol:ident; $($of:ident $index:literal [$($section:literal $top:ident $name:ident $variant:ident),*];)*) => {$(
-        impl $crate::typed::RecordType<$protocol> for $of {
+macro_rules! __metatf_places {
+    ($index:literal ()) => {};
+    ($index:literal (
+        $of:ident $generics:tt $columns:ident
+        [$($section:literal $top:ident $name:ident $variant:ident $write:ident $column:ident),*]
+    )) => {
+        impl $crate::typed::RecordType<Protocol> for $of {
             const PLACES: &'static [(usize, u16)] = &[$(($section, $index)),*];
 
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn pick<__B>(
-                record: <$protocol as $crate::typed::Protocol>::Record<__B>,
+                record: <Protocol as $crate::typed::Protocol>::Record<__B>,
             ) -> ::core::option::Option<<Self as $crate::typed::Family>::With<__B>> {
                 match record {
-                    $($record::$top($name::$variant(record)) => ::core::option::Option::Some(record),)*
+                    $(Record::$top($name::$variant(record)) => ::core::option::Option::Some(record),)*
                     _ => ::core::option::Option::None,
                 }
             }
         }
-    )*};
+    };
 }
 
 /// The type of a module's stream elements; none where it has no stream sections.

@@ -6,9 +6,9 @@
 
 mod error;
 mod macros_columns;
-mod macros_faces;
 mod macros_layout;
 mod macros_sections;
+mod macros_trace;
 #[cfg_attr(not(feature = "dynamic"), allow(dead_code, reason = "only `dynamic` makes maps"))]
 mod map;
 mod mapped;
