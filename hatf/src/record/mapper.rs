@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use hatf_record::{Event as Slot, Kind};
+use hatf_record::{Event as Slot, Kind, TEXT_MAX};
 
 use crate::Result;
 use crate::event::{Call, Event, EventSink, Function, What};
@@ -57,7 +57,8 @@ impl Mapper {
             Kind::ThreadStart => self.give(slot, What::ThreadStart { creator: slot.extra }, sink),
             Kind::ThreadEnd => self.give(slot, What::ThreadEnd, sink),
             Kind::Image | Kind::Mark | Kind::PhaseBegin | Kind::PhaseEnd => {
-                let length = usize::try_from(slot.size).unwrap_or(0);
+                // The number comes from memory that the program may have overwritten.
+                let length = usize::try_from(slot.size).map_or(TEXT_MAX, |length| length.min(TEXT_MAX));
                 self.arriving = Some(Arriving { text: Vec::new(), length, slot: *slot });
                 if length == 0 { self.arrived(sink) } else { Ok(()) }
             }

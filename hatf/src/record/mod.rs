@@ -94,22 +94,23 @@ pub fn record(command: &[OsString], sink: &mut dyn EventSink) -> Result<Outcome>
 /// # Errors
 /// As for [`record`].
 pub fn record_flushing(command: &[OsString], sink: &mut dyn EventSink, flush: Option<Duration>) -> Result<Outcome> {
-    let ring = RingFile::create()?;
+    let ring_file = RingFile::create()?;
+    let ring = ring_file.ring()?;
     let library = SharedFile::create("libhatf_record.so", RECORDER)?;
     let begun = head::Head::now(command);
-    let header = ring.ring().header();
+    let header = ring.header();
     header.start.store(begun.clock, Ordering::Relaxed);
     header.parent.store(std::process::id(), Ordering::Release);
 
     let (program, arguments) = command.split_first().map_or((OsStr::new(""), command), |(p, a)| (p, a));
     let mut child = Command::new(program);
     child.args(arguments);
-    child.env(RING_VARIABLE, ring.path());
+    child.env(RING_VARIABLE, ring_file.path());
     child.env("LD_PRELOAD", preload(library.path()));
     let forwarding = signals::Forwarding::begin();
     let child = child.spawn().map_err(|error| Error::Start(program.to_string_lossy().into_owned(), error))?;
     forwarding.to(child.id());
-    Drain::new(ring.ring(), child, &begun, sink).run(&forwarding, flush)
+    Drain::new(ring, child, &begun, sink).run(&forwarding, flush)
 }
 
 /// Our library first: what the user preloads (an allocator, say) is then behind it.

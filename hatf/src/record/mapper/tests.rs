@@ -142,3 +142,13 @@ fn marks_and_phases() {
     ];
     assert_eq!(lines, expected);
 }
+
+/// The length is a number in memory that the program may overwrite: no more text is kept than the recorder writes.
+#[test]
+fn a_hostile_length_of_text() {
+    let text = Slot::from_words(&Slot::text(1, &[b'z'; 40])).unwrap();
+    let mut slots = vec![slot(Kind::Mark, 1, u64::MAX, 0, 0, 0)];
+    slots.extend([text; 100]);
+    let expected = format!("1 Mark {{ name: {:?} }}", [b'z'; 1000]);
+    assert_eq!(lines(&slots), [expected]);
+}

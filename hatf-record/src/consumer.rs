@@ -1,18 +1,18 @@
-//! The reading end of the ring.
+//! The reading end of a ring.
 
 use crate::event::Words;
-use crate::ring::{Found, Ring};
+use crate::ring::{Ring, Taken};
 
-/// How many events are taken before producers are told that there is room. They look at that word
-/// at each event; a smaller number would take its cache line away from them more often.
+/// Events that are taken before producers are told that slots are free. They look at that word at each event; a smaller number
+/// would take its cache line away from them more often.
 const BATCH: u64 = 512;
 
-/// What a look at the ring found.
+/// The result of [`Consumer::poll`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Poll {
     /// The next event.
     Event(Words),
-    /// An event was lost: its producer never came, or was given up.
+    /// An event was lost: its producer never came, or its ticket was abandoned.
     Lost,
     /// Nothing more for now: the ring is empty, or the next event is not published yet.
     Nothing,
@@ -24,18 +24,18 @@ pub struct Consumer<'m> {
     ring: Ring<'m>,
     next: u64,
     released: u64,
-    /// Whether somebody waits for room and is to be woken.
+    /// Whether a producer waits and is to be woken.
     wake: bool,
 }
 
 impl<'m> Consumer<'m> {
-    /// A consumer that starts at the first ticket.
+    /// Starts at the first ticket.
     #[must_use]
     pub fn new(ring: Ring<'m>) -> Self {
         Self { ring, next: 0, released: 0, wake: false }
     }
 
-    /// The ring it reads.
+    /// Returns the ring.
     #[must_use]
     pub fn ring(&self) -> Ring<'m> {
         self.ring
@@ -47,38 +47,45 @@ impl<'m> Consumer<'m> {
             self.release();
         }
         match self.ring.take(self.next) {
-            Found::Event(words) => {
+            Taken::Event(words) => {
                 self.next += 1;
                 Poll::Event(words)
             }
-            Found::Held if self.next < self.ring.drawn() => {
+            Taken::Held if self.behind() > 0 => {
                 self.next += 1;
                 Poll::Lost
             }
-            Found::Held | Found::NotYet => {
+            Taken::Held | Taken::Pending => {
                 self.release();
                 Poll::Nothing
             }
         }
     }
 
-    /// Whether tickets were drawn that are not consumed: after [`Poll::Nothing`], that a producer is
-    /// late.
+    /// Returns the number of tickets consumed, lost ones counted.
     #[must_use]
-    pub fn is_behind(&self) -> bool {
-        self.next < self.ring.drawn()
+    pub fn consumed(&self) -> u64 {
+        self.next
+    }
+
+    /// Returns the number of tickets that were drawn and are not consumed. After [`Poll::Nothing`] their producers are late.
+    ///
+    /// The number comes from the shared memory: it can be anything where the recorded program has overwritten that.
+    #[must_use]
+    pub fn behind(&self) -> u64 {
+        self.ring.tail().saturating_sub(self.next)
     }
 
     /// Whether the ring is full, so that a late producer holds others up.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.ring.drawn().saturating_sub(self.next) >= self.ring.capacity()
+        self.behind() >= self.ring.capacity()
     }
 
-    /// Gives up on the next ticket, if it was drawn and is still not published: its event is lost,
-    /// and the answer is `true`. For a producer that died, or that holds up others for too long.
+    /// Abandons the next ticket if it was drawn and is still not published: its event is lost, and `true` is returned. For a
+    /// producer that died, or that holds up others for too long.
     pub fn skip(&mut self) -> bool {
-        if !self.is_behind() || !self.ring.abandon(self.next) {
+        if self.behind() == 0 || !self.ring.abandon(self.next) {
             return false;
         }
         self.next += 1;
@@ -86,9 +93,8 @@ impl<'m> Consumer<'m> {
         true
     }
 
-    /// Whether a producer waits on the futex [`crate::Header::room`] and should be woken. Asked once
-    /// after a batch.
-    pub fn should_wake(&mut self) -> bool {
+    /// Returns whether a producer waits on the futex [`crate::Header::wakeups`], and forgets it: whoever asks wakes them.
+    pub fn take_wake(&mut self) -> bool {
         core::mem::take(&mut self.wake)
     }
 
