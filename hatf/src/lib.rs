@@ -29,4 +29,4 @@ pub mod report;
 pub mod trace;
 
 pub use error::{Error, Result};
-pub use event::{Event, EventSink, EventSource, Item, What, copy};
+pub use event::{Event, EventKind, EventSink, EventSource, Item, copy};

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use metatf::container::Reader;
 
-use crate::event::{About, EventSink, EventSource, Item};
+use crate::event::{EventSink, EventSource, Item, UserMetadata};
 use crate::hatf10::Hatf10Reader;
 use crate::heap::HeapReader;
 use crate::{Error, Result};
@@ -86,10 +86,10 @@ impl EventSource for TraceReader<'_> {
         }
     }
 
-    fn about(&self) -> About {
+    fn user_metadata(&self) -> UserMetadata {
         match self {
-            Self::Heap(reader) => reader.about(),
-            Self::Hatf10(reader) => reader.about(),
+            Self::Heap(reader) => reader.user_metadata(),
+            Self::Hatf10(reader) => reader.user_metadata(),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use hatf::trace::TraceReader;
-use hatf::{Event, EventSource as _, Item, What};
+use hatf::{Event, EventKind, EventSource as _, Item};
 
 /// Sizes that the program asks for in the parent and in its children.
 const PARENT_SIZE: u64 = 100;
@@ -47,19 +47,19 @@ fn check(program: &Path, function: &str) {
     let mut reader = TraceReader::open(&trace).unwrap();
     let (mut allocated, mut freed, mut live, mut last) = (0, 0, None, 0);
     while let Some(item) = reader.next().unwrap() {
-        let Item::Event(Event { what, time, thread, .. }) = item else { continue };
-        assert_eq!(thread, 1, "{what:?}");
-        assert!(time >= last && time < 600_000_000_000, "{function}: {what:?} at {time}, after {last}");
+        let Item::Event(Event { kind, time, thread, .. }) = item else { continue };
+        assert_eq!(thread, 1, "{kind:?}");
+        assert!(time >= last && time < 600_000_000_000, "{function}: {kind:?} at {time}, after {last}");
         last = time;
-        match what {
-            What::Call(call) => {
+        match kind {
+            EventKind::Call(call) => {
                 assert_ne!(call.size, CHILD_SIZE, "{function}: a child's call");
                 if call.size == PARENT_SIZE {
                     allocated += 1;
                     assert_eq!(live.replace(call.address), None, "{function}");
                 }
             }
-            What::Free { address } if live == Some(address) => {
+            EventKind::Free { address } if live == Some(address) => {
                 freed += 1;
                 live = None;
             }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use hatf::trace::TraceReader;
-use hatf::{Event, EventSource as _, Item, What};
+use hatf::{Event, EventKind, EventSource as _, Item};
 
 /// The program, compiled with these options besides; `None` where there is no C compiler, or none that can do this.
 fn program(name: &str, options: &[&str]) -> Option<PathBuf> {
@@ -34,17 +34,17 @@ fn told(trace: &Path) -> Vec<String> {
     let mut lines = Vec::new();
     let mut large = 0;
     while let Some(item) = reader.next().unwrap() {
-        let Item::Event(Event { what, .. }) = item else { continue };
+        let Item::Event(Event { kind, .. }) = item else { continue };
         let text = |name: &[u8]| String::from_utf8(name.to_vec()).unwrap();
-        lines.push(match what {
-            What::Mark { name } => format!("mark {}", text(name)),
-            What::PhaseBegin { name } => format!("begin {}", text(name)),
-            What::PhaseEnd { name } => format!("end {}", text(name)),
-            What::Call(call) if call.size > 1_000_000 => {
+        lines.push(match kind {
+            EventKind::Mark { name } => format!("mark {}", text(name)),
+            EventKind::PhaseBegin { name } => format!("begin {}", text(name)),
+            EventKind::PhaseEnd { name } => format!("end {}", text(name)),
+            EventKind::Call(call) if call.size > 1_000_000 => {
                 large = call.address;
                 format!("malloc {}", call.size)
             }
-            What::Free { address } if address == large => "free".to_owned(),
+            EventKind::Free { address } if address == large => "free".to_owned(),
             _ => continue,
         });
     }

@@ -17,7 +17,7 @@ pub use threads::ThreadReport;
 pub use timeline::{Point, Timeline};
 
 use crate::Result;
-use crate::event::{About, Call, Event, EventSink, Function, UNKNOWN_SIZE, What, about_lines};
+use crate::event::{Call, Event, EventKind, EventSink, Function, UNKNOWN_SIZE, UserMetadata, user_metadata_lines};
 use live::{Block, Live};
 use phases::{Now, Phases};
 use threads::Threads;
@@ -160,35 +160,35 @@ impl EventSink for Analysis {
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
         self.totals.records += 1;
         self.now = self.now.max(event.time);
-        match event.what {
-            What::Call(ref call) => self.call(event, call),
-            What::Free { address } => {
+        match event.kind {
+            EventKind::Call(ref call) => self.call(event, call),
+            EventKind::Free { address } => {
                 self.calls.free += 1;
                 self.end(event, address);
             }
-            What::ReallocBegin { old } => drop(self.end(event, old)),
-            What::ReallocEnd(Call { address, size, .. }) => {
+            EventKind::ReallocBegin { old } => drop(self.end(event, old)),
+            EventKind::ReallocEnd(Call { address, size, .. }) => {
                 self.calls.realloc += 1;
                 if address != 0 {
                     self.begin(event, address, size);
                 }
             }
-            What::CreateHeap => self.totals.heaps += 1,
-            What::Image { process, path } => {
+            EventKind::CreateHeap => self.totals.heaps += 1,
+            EventKind::Image { process, path } => {
                 self.totals.heaps += 1;
                 self.end_program();
                 let (image, path) = (self.totals.heaps, String::from_utf8_lossy(path));
                 self.comment(format!("image {image}: {path} (process {process})").as_bytes())?;
             }
-            What::DestroyHeap => self.left.add_all(self.live.drain_heap(event.heap)),
-            What::Exit { .. } | What::Killed { .. } => self.end_program(),
-            What::ThreadStart { .. } => self.threads.began(event),
-            What::ThreadEnd => self.threads.ended(event),
-            What::Failed(_) => self.calls.failed += 1,
-            What::Lost { events } => self.totals.lost += events,
-            What::Mark { name } => self.phases.mark(name, self.now()),
-            What::PhaseBegin { name } => self.phases.begin(name, self.now()),
-            What::PhaseEnd { name } => self.phases.end(name, self.now()),
+            EventKind::DestroyHeap => self.left.add_all(self.live.drain_heap(event.heap)),
+            EventKind::Exit { .. } | EventKind::Killed { .. } => self.end_program(),
+            EventKind::ThreadStart { .. } => self.threads.began(event),
+            EventKind::ThreadEnd => self.threads.ended(event),
+            EventKind::Failed(_) => self.calls.failed += 1,
+            EventKind::Lost { events } => self.totals.lost += events,
+            EventKind::Mark { name } => self.phases.mark(name, self.now()),
+            EventKind::PhaseBegin { name } => self.phases.begin(name, self.now()),
+            EventKind::PhaseEnd { name } => self.phases.end(name, self.now()),
         }
         let (bytes, blocks) = (self.live.bytes(), self.live.blocks());
         self.peak.note(bytes, blocks, self.now, self.totals.records);
@@ -206,8 +206,8 @@ impl EventSink for Analysis {
         Ok(())
     }
 
-    fn about(&mut self, about: &About) -> Result<()> {
-        about_lines(about).iter().try_for_each(|line| self.comment(line.as_bytes()))
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        user_metadata_lines(user_metadata).iter().try_for_each(|line| self.comment(line.as_bytes()))
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hatf::analysis::Analysis;
-use hatf::event::{About, Tee};
+use hatf::event::{Tee, UserMetadata};
 use hatf::hatf10::Hatf10Writer;
 use hatf::heap::{HeapOptions, HeapWriter};
 use hatf::record::Outcome;
@@ -124,7 +124,7 @@ impl EventSink for Nothing {
         Ok(())
     }
 
-    fn about(&mut self, _: &About) -> Result<()> {
+    fn user_metadata(&mut self, _: &UserMetadata) -> Result<()> {
         Ok(())
     }
 }

@@ -79,8 +79,8 @@ pub fn convert(mut input: Input, to: Form, options: &Options, mut output: Box<dy
         Form::Hatf10 => {
             let mut sink = Hatf10Writer::new(&mut *output, &options.write)?;
             let losses = source.pour(&mut sink)?;
-            let unsaid = sink.finish()?;
-            finished((output, unsaid), &losses)
+            let lost = sink.finish()?;
+            finished((output, lost), &losses)
         }
         Form::Hatf1 => {
             let mut sink = NativeSink::new(output);
@@ -131,9 +131,9 @@ fn into_heap(source: Source<'_>, options: &HeapOptions, output: &mut dyn Sink) -
         Source::Heap(mut source) => copy(&mut *source, &mut sink).map(|()| source.losses()),
         source @ Source::Other(_) => source.pour(&mut sink),
     }?;
-    let mut unsaid = sink.finish()?;
-    unsaid.merge(&losses);
-    Ok(unsaid)
+    let mut lost = sink.finish()?;
+    lost.merge(&losses);
+    Ok(lost)
 }
 
 fn into_raw<W: Write, const N: usize>(source: Source<'_>, mut sink: RawSink<W, N>) -> Result<(W, Losses)> {
@@ -184,8 +184,8 @@ fn open(from: Form, said: bool, input: Input) -> Result<Source<'static>> {
     })
 }
 
-fn wrong(name: &str, what: &str) -> Error {
-    Error::Trace(format!("{name} is {what}").into())
+fn wrong(name: &str, problem: &str) -> Error {
+    Error::Trace(format!("{name} is {problem}").into())
 }
 
 fn trace_error(error: metatf::Error) -> Error {

@@ -29,7 +29,7 @@ pub enum ErrorKind {
     /// A byte that is none of what may stand there.
     Unknown {
         /// What stands there.
-        what: &'static str,
+        item: &'static str,
         /// The byte.
         found: u8,
         /// What may.
@@ -40,7 +40,7 @@ pub enum ErrorKind {
     /// Bytes that are longer than the format can say.
     TooLong {
         /// What they are.
-        what: &'static str,
+        item: &'static str,
         /// Their length.
         length: u64,
     },
@@ -61,12 +61,12 @@ impl fmt::Display for Error {
         match &self.kind {
             ErrorKind::Io(_) => Ok(()),
             ErrorKind::Truncated(missing) => write!(f, ": the stream ends {missing} bytes too early"),
-            ErrorKind::Unknown { what, found, expected } => {
-                write!(f, ": {found} is no {what}; expected {expected}")
+            ErrorKind::Unknown { item, found, expected } => {
+                write!(f, ": {found} is no {item}; expected {expected}")
             }
             ErrorKind::NoWidth => write!(f, ": the interpretation stores bytes, and the field never had a width"),
-            ErrorKind::TooLong { what, length } => {
-                write!(f, ": {what} of {length} bytes; at most 65535 can be written")
+            ErrorKind::TooLong { item, length } => {
+                write!(f, ": {item} of {length} bytes; at most 65535 can be written")
             }
         }
     }

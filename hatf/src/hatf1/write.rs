@@ -79,7 +79,7 @@ impl<W: Write> Writer<W> {
             self.state.apply(field, change)
         } else {
             let expected = "one that the field can have";
-            Err(ErrorKind::Unknown { what: "width or interpretation of this field", found: field as u8, expected })
+            Err(ErrorKind::Unknown { item: "width or interpretation of this field", found: field as u8, expected })
         };
         applied.map_err(|kind| self.error(kind, Some(field)))?;
         self.bytes.clear();
@@ -111,8 +111,8 @@ impl<W: Write> Writer<W> {
         Error { kind, offset: self.offset, record: self.offset, field }
     }
 
-    fn too_long(&self, what: &'static str, length: usize, field: Option<Field>) -> Error {
-        self.error(ErrorKind::TooLong { what, length: length as u64 }, field)
+    fn too_long(&self, item: &'static str, length: usize, field: Option<Field>) -> Error {
+        self.error(ErrorKind::TooLong { item, length: length as u64 }, field)
     }
 
     fn put(&mut self) -> Result<()> {

@@ -13,7 +13,7 @@ use super::Outcome;
 use super::head::Head;
 use super::mapper::Mapper;
 use super::signals::Forwarding;
-use crate::event::{Event as HeapEvent, EventSink, What};
+use crate::event::{Event as HeapEvent, EventKind, EventSink};
 use crate::{Error, Result};
 
 /// How long a producer may hold up a full ring before its event is given up.
@@ -167,18 +167,18 @@ impl<'a> Drain<'a> {
         let waits = header.waits.load(Ordering::Relaxed);
         if self.sink_error.is_none() {
             let end = match (status.code(), status.signal()) {
-                (None, Some(signal)) => What::Killed { signal: signal.unsigned_abs().into() },
-                (code, _) => What::Exit { status: code.unwrap_or(0).unsigned_abs().into() },
+                (None, Some(signal)) => EventKind::Killed { signal: signal.unsigned_abs().into() },
+                (code, _) => EventKind::Exit { status: code.unwrap_or(0).unsigned_abs().into() },
             };
             let mut end = || -> Result<()> {
                 if self.lost > 0 {
-                    let lost = What::Lost { events: self.lost };
+                    let lost = EventKind::Lost { events: self.lost };
                     let (time, heap) = (self.mapper.time(), self.mapper.images());
                     self.sink.event(&HeapEvent { time, heap, ..HeapEvent::new(lost) })?;
                 }
                 self.mapper.finish(end, self.sink)?;
-                let about = serde_json::json!({"events": self.events, "lost": self.lost, "children": children});
-                about.as_object().map_or(Ok(()), |about| self.sink.about(about))
+                let user_metadata = serde_json::json!({"events": self.events, "lost": self.lost, "children": children});
+                user_metadata.as_object().map_or(Ok(()), |user_metadata| self.sink.user_metadata(user_metadata))
             };
             let ended = end();
             self.note(ended);

@@ -30,7 +30,7 @@ impl Head {
 
     /// Says where the trace comes from; the keys are those that `dtds/heap.dtd` names.
     pub(super) fn write(&self, sink: &mut dyn EventSink) -> Result<()> {
-        let about = json!({
+        let user_metadata = json!({
             "program": self.command.first(),
             "command": self.command,
             "host": host(),
@@ -40,7 +40,7 @@ impl Head {
             "sampling": null,
             "recorder": format!("hatf {}", env!("CARGO_PKG_VERSION")),
         });
-        about.as_object().map_or(Ok(()), |about| sink.about(about))
+        user_metadata.as_object().map_or(Ok(()), |user_metadata| sink.user_metadata(user_metadata))
     }
 }
 
