@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
     }
     if args.message_format == MessageFormat::Human && errors + warnings > 0 {
-        say(&format!("{}, {}", count(errors, "error"), count(warnings, "warning")));
+        say(&format!("{}, {}", output::count(errors, "error"), output::count(warnings, "warning")));
     }
     if unread || errors > 0 {
         return Err(Failure::Told);
@@ -82,10 +82,6 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         return failed("warnings are denied");
     }
     Ok(())
-}
-
-pub(crate) fn count(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 fn print_json(parsed: &Parsed) -> Result<()> {

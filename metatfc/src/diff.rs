@@ -5,11 +5,11 @@ use crate::explain::explain;
 use crate::failure::{Failure, Result, usage};
 use crate::input::{self, Again};
 use crate::output;
-use crate::progress::Progress;
 use clap::ValueEnum;
 use metatf::container::Reader;
 use metatf::dynamic::Schema;
 use metatf::dynamic::compare::{self, CompareOptions, Comparison, Difference, Input, Named, Told, What, Which};
+use metatf_cli::Progress;
 use metatf_parser::schema::Format;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -121,7 +121,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 fn run_compare(sides: &[Side; 2], options: &CompareOptions) -> Result<Comparison> {
-    let mut progress = Progress::silent("records");
+    let mut progress = Progress::new("records");
     let mut open_left = || Reader::open(sides[0].file.path());
     let mut open_right = || Reader::open(sides[1].file.path());
     let left = Input { schema: sides[0].schema.clone(), open: &mut open_left };
@@ -144,13 +144,9 @@ fn text(sides: &[Side; 2], result: &Comparison) -> String {
         tell(&mut out, sides, difference);
     }
     if result.stopped {
-        let _ = writeln!(out, "stopped after {} (--max)", count(result.differences.len()));
+        let _ = writeln!(out, "stopped after {} (--max)", output::count(result.differences.len(), "difference"));
     }
     out
-}
-
-fn count(differences: usize) -> String {
-    format!("{differences} difference{}", if differences == 1 { "" } else { "s" })
 }
 
 fn tell(out: &mut String, sides: &[Side; 2], difference: &Difference) {

@@ -63,3 +63,8 @@ pub(crate) fn colours_err() -> bool {
 fn wanted() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
 }
+
+/// Formats a count with its noun: `1 record`, `2 records`.
+pub(crate) fn count(n: usize, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}

@@ -4,14 +4,14 @@ use crate::dtd::{self, DtdArgs};
 use crate::explain::explain;
 use crate::failure::{Failure, Result, failed, usage};
 use crate::input;
+use crate::options::ThreadArgs;
 use crate::pack::{PROFILES, PackArgs, parse_size};
-use crate::progress::Progress;
 use crate::target::Target;
-use crate::threads::ThreadArgs;
 use metatf::container::WriteOptions;
 use metatf::dynamic::moves::{MoveOptions, Moves, Unmoved};
 use metatf::dynamic::{Schema, Trace};
 use metatf::recode::{self, Groups, Options, Plan, Profile};
+use metatf_cli::Progress;
 
 const MORE: &str = "\
 What records say stays: values, order, comments, groups, stream elements,
@@ -133,7 +133,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     };
     let mut trace = Trace::new(schema.clone(), reader).map_err(|e| problem(name, &schema, &e))?;
     let (target, sink) = Target::create(&args.output)?;
-    let mut progress = Progress::silent("records");
+    let mut progress = Progress::new("records");
     let options = plan_options(args, &target_schema);
     let recoded = match moves {
         None => recode::recode(&mut trace, sink, &write, options, || progress.step()),

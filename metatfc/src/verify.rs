@@ -4,14 +4,14 @@ use crate::dtd::{self, DtdArgs};
 use crate::explain::explain;
 use crate::failure::{Failure, Result, failed, say, usage};
 use crate::input::{self, Again};
-use crate::progress::Progress;
+use crate::options::ThreadArgs;
+use crate::output;
 use crate::target::Target;
-use crate::threads::ThreadArgs;
-use crate::{check, output};
 use metatf::container::{Sink, WriteOptions};
 use metatf::dynamic::{Line, Schema, Trace, Writer};
 use metatf::parallel::Out;
 use metatf::reader::Event;
+use metatf_cli::Progress;
 
 const MORE: &str = "\
 Every byte is read and every rule checked: checksums, index and footer,
@@ -97,7 +97,7 @@ fn read_all(args: &Args, name: &str, file: &Again) -> Result<String> {
         Err(error) => return fail(&error),
     };
     trace.reader_mut().set_all(true);
-    let mut progress = Progress::silent("records");
+    let mut progress = Progress::new("records");
     let (mut elements, mut groups) = (0_usize, 1_usize);
     let read = trace.par_groups().threads(args.threads.number()).streamed(count, |seen| {
         elements += seen.elements;
@@ -120,9 +120,9 @@ fn read_all(args: &Args, name: &str, file: &Again) -> Result<String> {
     let records = usize::try_from(found).unwrap_or(usize::MAX);
     Ok(format!(
         "{name}: whole: {}, {}, {}",
-        check::count(records, "record"),
-        check::count(elements, "stream element"),
-        check::count(groups, "group")
+        output::count(records, "record"),
+        output::count(elements, "stream element"),
+        output::count(groups, "group")
     ))
 }
 
@@ -190,7 +190,7 @@ fn salvage(args: &Args, name: &str, file: &Again, tell: bool) -> Result<()> {
         Some(path) => Some(Copy::new(path, &schema, &options)?),
         None => None,
     };
-    let mut progress = Progress::silent("records");
+    let mut progress = Progress::new("records");
     let error = loop {
         match trace.next_entry() {
             Ok(Some(entry)) => {

@@ -2,7 +2,6 @@
 
 pub(crate) mod convert;
 pub(crate) mod paper;
-mod progress;
 pub(crate) mod record;
 pub(crate) mod report;
 pub(crate) mod tour;

@@ -12,13 +12,13 @@ use crate::dtd::{self, DtdArgs};
 use crate::explain::explain;
 use crate::failure::{Failure, Result, failed, say, usage};
 use crate::input;
+use crate::options::{ThreadArgs, parse_class, parse_order};
 use crate::output::Output;
-use crate::progress::Progress;
-use crate::threads::ThreadArgs;
 use clap::ValueEnum;
 use metatf::container::{Class, Order, Reader};
 use metatf::dynamic::{JsonOptions, Schema, Tape, Trace};
 use metatf::reader::Event;
+use metatf_cli::Progress;
 use select::Select;
 use std::collections::VecDeque;
 
@@ -117,20 +117,6 @@ enum Format {
     Jsonl,
     Csv,
     Hex,
-}
-
-/// `--class`, here and in `encode`.
-pub(crate) fn parse_class(text: &str) -> Result<Class, String> {
-    text.parse().ok().and_then(Class::from_number).ok_or_else(|| "1 (32-bit) or 2 (64-bit)".to_owned())
-}
-
-/// `--order`, here and in `encode`.
-pub(crate) fn parse_order(text: &str) -> Result<Order, String> {
-    match text {
-        "little" => Ok(Order::Little),
-        "big" => Ok(Order::Big),
-        _ => Err("little or big".to_owned()),
-    }
 }
 
 /// One way to print.
@@ -299,7 +285,7 @@ impl Loop<'_> {
     /// Prints what is selected. An error of the trace is given back, so that what came before it goes out first.
     fn run(&mut self, trace: &mut Trace<'static>) -> Result<Option<metatf::Error>> {
         let head = self.args.head.unwrap_or(u64::MAX).saturating_add(self.args.skip);
-        let mut progress = Progress::printing("records");
+        let mut progress = Progress::new("records").printing();
         if let Err(error) = self.seek(trace) {
             return Ok(Some(error));
         }

@@ -6,14 +6,14 @@ use crate::dtd::{self, DtdArgs};
 use crate::explain::explain;
 use crate::failure::{Failure, Result};
 use crate::input::{self, Again};
-use crate::progress::Progress;
-use crate::threads::ThreadArgs;
+use crate::options::ThreadArgs;
 use crate::{fields, output};
 use clap::ValueEnum;
 use content::{Content, Counted, Kind, TELL};
 use metatf::container::{Header, Order, Reader};
 use metatf::dynamic::{Schema, Trace};
 use metatf::parallel::Out;
+use metatf_cli::Progress;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -119,7 +119,7 @@ impl Stat {
 
     /// What came before an error is counted, too.
     fn count(&mut self, trace: &mut Trace<'_>, threads: usize) -> metatf::Result<()> {
-        let mut progress = Progress::silent("records");
+        let mut progress = Progress::new("records");
         let schema = self.schema.clone();
         let count = |group: &mut Trace<'_>, out: &mut Out<'_, Counted>| {
             let mut content = Content::new(&schema);
