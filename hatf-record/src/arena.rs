@@ -54,13 +54,13 @@ impl Arena {
         }
     }
 
-    /// Whether a block came from here.
+    /// Returns whether a block came from here.
     #[inline]
     pub(crate) fn owns(&self, block: *mut c_void) -> bool {
         (block as usize).wrapping_sub(self.bytes.get() as usize) < BYTES
     }
 
-    /// The size a block was asked for.
+    /// Returns the size a block was asked for.
     ///
     /// # Safety
     /// `block` came from [`Arena::allocate`].

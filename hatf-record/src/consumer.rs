@@ -76,7 +76,7 @@ impl<'m> Consumer<'m> {
         self.ring.tail().saturating_sub(self.next)
     }
 
-    /// Whether the ring is full, so that a late producer holds others up.
+    /// Returns whether the ring is full, so that a late producer holds others up.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.behind() >= self.ring.capacity()

@@ -28,7 +28,7 @@ use core::sync::atomic::Ordering;
 use crate::event::Words;
 use crate::layout::{HEADER_BYTES, Header, MAGIC, SLOT_BYTES, Slot, VERSION};
 
-/// What the state word of a slot goes up by from one lap to the next.
+/// The difference between a slot's state words of one lap and the next.
 const LAP: u64 = 4;
 const FREE: u64 = 0;
 const WRITING: u64 = 1;

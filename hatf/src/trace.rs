@@ -58,7 +58,7 @@ enum Dtd {
     Hatf10,
 }
 
-/// The DTD of a trace: by its name, or else by a record that only it has.
+/// Determines the DTD of a trace: by its name, or else by a record that only it has.
 fn dtd(container: &Reader<'_>) -> Option<Dtd> {
     let text = container.dtd_text().unwrap_or_default();
     let has = |word: &[u8]| text.windows(word.len()).any(|window| window == word);
@@ -94,7 +94,7 @@ impl EventSource for TraceReader<'_> {
     }
 }
 
-/// A new file for a trace, buffered; one that is there is replaced.
+/// Returns a new file for a trace, buffered; one that is there is replaced.
 ///
 /// # Errors
 /// The file could not be made.
@@ -103,7 +103,7 @@ pub fn create(path: &Path) -> Result<BufWriter<File>> {
     Ok(BufWriter::with_capacity(1 << 18, file))
 }
 
-/// The length of a file that was written.
+/// Returns the length of a file that was written.
 ///
 /// # Errors
 /// The rest of its buffer could not be written.

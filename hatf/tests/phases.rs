@@ -17,8 +17,8 @@ fn program(name: &str, options: &[&str]) -> Option<PathBuf> {
     match compiler.output() {
         Ok(output) if output.status.success() => Some(out),
         Ok(output) if options.is_empty() => {
-            let told = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert!(output.status.success(), "{told}");
+            let messages = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.success(), "{messages}");
             None
         }
         _ => {
@@ -29,7 +29,7 @@ fn program(name: &str, options: &[&str]) -> Option<PathBuf> {
 }
 
 /// What a trace says, of marks, phases and the two large blocks.
-fn told(trace: &Path) -> Vec<String> {
+fn messages(trace: &Path) -> Vec<String> {
     let mut reader = TraceReader::open(trace).unwrap();
     let mut lines = Vec::new();
     let mut large = 0;
@@ -76,7 +76,7 @@ fn marks_and_phases_of_a_program() {
         let hatf = || Command::new(env!("CARGO_BIN_EXE_hatf"));
         let recorded = hatf().args(["record", "--quiet", "-o"]).arg(&trace).arg("--").arg(&program).status();
         assert!(recorded.unwrap().success(), "{name}");
-        assert_eq!(told(&trace), expected, "{name}");
+        assert_eq!(messages(&trace), expected, "{name}");
 
         let report = hatf().args(["report", "--format", "json"]).arg(&trace).output().unwrap();
         let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();

@@ -3,7 +3,7 @@
 use crate::dtd::{self, DtdArgs};
 use crate::explain::explain;
 use crate::failure::{Failure, Result, usage};
-use crate::input::{self, Again};
+use crate::input::{self, Reopenable};
 use crate::output;
 use clap::ValueEnum;
 use metatf::container::Reader;
@@ -51,7 +51,7 @@ pub(crate) struct Args {
     max: usize,
     /// How to print
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    format: How,
+    format: OutputFormat,
     /// Leave out fields (`size`, `alloc.size`) and records (`free`, `comment`)
     #[arg(long, value_name = "FIELD,..", value_delimiter = ',')]
     ignore: Vec<String>,
@@ -72,7 +72,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum How {
+enum OutputFormat {
     #[default]
     Text,
     Json,
@@ -81,14 +81,14 @@ enum How {
 /// One of the traces.
 struct Side {
     name: String,
-    file: Again,
+    file: Reopenable,
     schema: Schema,
 }
 
 impl Side {
     fn new(path: &str, args: &DtdArgs) -> Result<Self> {
         let name = input::name(path).to_owned();
-        let file = Again::new(path)?;
+        let file = Reopenable::new(path)?;
         let schema = dtd::find(&file.open(false)?, &name, args, false)?;
         Ok(Self { name, file, schema })
     }
@@ -114,10 +114,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let result = run_compare(&sides, &options)?;
     match args.format {
         _ if args.quiet => {}
-        How::Text => output::print(&text(&sides, &result))?,
-        How::Json => output::print(&format!("{:#}\n", to_json(&sides, &result)))?,
+        OutputFormat::Text => output::print(&text(&sides, &result))?,
+        OutputFormat::Json => output::print(&format!("{:#}\n", to_json(&sides, &result)))?,
     }
-    if result.is_same() { Ok(()) } else { Err(Failure::Told) }
+    if result.is_same() { Ok(()) } else { Err(Failure::Printed) }
 }
 
 fn run_compare(sides: &[Side; 2], options: &CompareOptions) -> Result<Comparison> {

@@ -132,7 +132,7 @@ fn copy(
     Ok(())
 }
 
-/// An error of the writer. Whoever reads the trace may have had enough of it.
+/// Returns an error of the writer. Whoever reads the trace may have had enough of it.
 fn failure(schema: &Schema, name: &str, error: &metatf::Error) -> Failure {
     match error.kind {
         metatf::ErrorKind::Io(std::io::ErrorKind::BrokenPipe) => Failure::Closed,

@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
 }
 
-/// A file that stays as it is keeps its time.
+/// Returns a file that stays as it is keeps its time.
 fn write(path: &str, source: &str) -> Result<()> {
     if std::fs::read(path).is_ok_and(|old| old == source.as_bytes()) {
         return Ok(());

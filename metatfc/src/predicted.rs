@@ -1,23 +1,23 @@
-//! The models of predicted fields in the words of the language.
+//! The models of predicted fields, as the language writes them.
 
 use metatf_parser::schema::{
     Dtd, HeapRole, LeafId, Model, ModelId, ModelKind, Predictor, PredictorKind, Record, RecordId,
 };
 
-/// `predicted (lastValue 4, fcm 3 by size) 5`: what a field of `record` is predicted by.
+/// Formats the model of a field of `record`: `predicted (lastValue 4, fcm 3 by size) 5`.
 pub(crate) fn text(dtd: &Dtd, record: &Record, model: ModelId) -> String {
     let Some(model) = dtd.models.get(usize::from(model.0)) else { return "predicted ?".to_owned() };
-    let words = Words { dtd, record };
-    format!("predicted {} {}", words.model(model), model.section)
+    let text_of = ModelText { dtd, record };
+    format!("predicted {} {}", text_of.model(model), model.section)
 }
 
-struct Words<'d> {
+struct ModelText<'d> {
     dtd: &'d Dtd,
     /// The record whose leaf is predicted: its own leaves go without its name.
     record: &'d Record,
 }
 
-impl Words<'_> {
+impl ModelText<'_> {
     fn model(&self, model: &Model) -> String {
         match &model.kind {
             ModelKind::Values(predictors) => match predictors.as_slice() {

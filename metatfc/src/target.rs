@@ -5,7 +5,7 @@ use metatf::container::Sink;
 use metatf_cli::OutputFile;
 use std::path::Path;
 
-/// What a trace is written to until it is finished.
+/// The output of a trace until that is finished.
 pub(crate) struct Target {
     name: String,
     file: OutputFile,

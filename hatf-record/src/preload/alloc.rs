@@ -71,7 +71,7 @@ pub(crate) unsafe extern "C" fn free(block: *mut c_void) {
     }
 }
 
-/// A name that old programs still use for `free`.
+/// Does what `free` does: old programs still use this name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cfree(block: *mut c_void) {
     // SAFETY: the same contract.

@@ -67,7 +67,7 @@ macro_rules! real_functions {
     };
 }
 
-/// What `pthread_create` runs.
+/// A function that `pthread_create` runs.
 pub(crate) type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 
 real_functions! {

@@ -48,7 +48,7 @@ fn record_end() {
     }
 }
 
-/// What a new thread is given.
+/// The argument of a new thread.
 struct Start {
     routine: Routine,
     argument: *mut c_void,
@@ -56,7 +56,7 @@ struct Start {
     creator: u32,
 }
 
-/// What a new thread is to run: in two registers, by every C calling convention here.
+/// The routine that a new thread is to run: in two registers, by every C calling convention here.
 #[repr(C)]
 struct Entry {
     routine: Routine,
@@ -127,7 +127,7 @@ unsafe extern "C" {
     fn hatf_thread_start(start: *mut c_void) -> *mut c_void;
 }
 
-/// The same on other machines, where a thread must return from its routine.
+/// Returns the same on other machines, where a thread must return from its routine.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 unsafe extern "C" fn hatf_thread_start(start: *mut c_void) -> *mut c_void {
     let Entry { routine, argument } = on_start(start);

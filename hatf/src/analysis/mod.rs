@@ -52,7 +52,7 @@ impl Analysis {
         Self::default()
     }
 
-    /// What was seen.
+    /// Returns the report.
     #[must_use]
     pub fn finish(mut self) -> Report {
         let now = self.now();
@@ -76,12 +76,12 @@ impl Analysis {
         }
     }
 
-    /// What phases are told.
+    /// Returns the state of the heap for phases.
     fn now(&self) -> Now {
         Now { time: self.now, allocs: self.totals.allocs, bytes: self.totals.bytes, live: self.live.bytes() }
     }
 
-    /// A heap ends with the program that it was of.
+    /// Ends the heap of a program that ended.
     fn end_program(&mut self) {
         let now = self.now();
         self.phases.end_all(now);
@@ -99,7 +99,7 @@ impl Analysis {
         }
     }
 
-    /// A block ends; its size, or `None` if it was not known.
+    /// Returns a block ends; its size, or `None` if it was not known.
     fn end(&mut self, event: &Event<'_>, address: u64) -> Option<u64> {
         let Some(block) = self.live.remove(address) else {
             self.totals.unmatched_frees += 1;
@@ -127,7 +127,7 @@ impl Analysis {
         }
     }
 
-    /// A realloc of a block.
+    /// Counts a realloc of a block.
     fn realloc(&mut self, event: &Event<'_>, call: &Call) {
         let Call { old, address, size, .. } = *call;
         if address == 0 {

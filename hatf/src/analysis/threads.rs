@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::event::Event;
 
-/// What one thread did.
+/// The calls of one thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ThreadReport {
     /// Its number.

@@ -30,7 +30,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     Ok(u8::from(options.strict && !losses.is_empty()))
 }
 
-/// The form of an output by its name.
+/// Returns the form of an output by its name.
 fn of_name(output: Option<&Path>) -> Result<Form> {
     let name = output.map(|path| path.display().to_string()).unwrap_or_default();
     let ends = [
@@ -42,6 +42,6 @@ fn of_name(output: Option<&Path>) -> Result<Form> {
         (".jsonl", Form::Jsonl),
     ];
     let found = ends.iter().find(|(end, _)| name.ends_with(end));
-    let unknown = || Error::Usage("the name of the output does not tell its form: --to says it".to_owned());
+    let unknown = || Error::Usage("the name of the output does not show its form: give it with --to".to_owned());
     found.map(|(_, form)| *form).ok_or_else(unknown)
 }

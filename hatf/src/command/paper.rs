@@ -73,7 +73,7 @@ fn one(path: &Path, settings: &Options, bar: &ProgressBar) -> Result<Measured> {
     })
 }
 
-/// A bar on a terminal that says what is being measured.
+/// Returns a bar on a terminal that says what is being measured.
 fn progress(steps: u64) -> ProgressBar {
     if !io::stderr().is_terminal() {
         return ProgressBar::hidden();

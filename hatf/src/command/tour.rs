@@ -109,13 +109,13 @@ fn first_records(path: &Path, out: &mut dyn io::Write) -> Result<()> {
         let Item::Event(event) = item else { continue };
         left -= 1;
         let Event { time, thread, .. } = event;
-        writeln!(out, "   {:>10} us  thread {thread}  {}", time / CLOCK, told(&event.kind))?;
+        writeln!(out, "   {:>10} us  thread {thread}  {}", time / CLOCK, c_line(&event.kind))?;
     }
     Ok(())
 }
 
-/// An event as a line of C says it, about.
-fn told(kind: &EventKind<'_>) -> String {
+/// Returns an event as a line of C says it, about.
+fn c_line(kind: &EventKind<'_>) -> String {
     match *kind {
         EventKind::Call(Call { function, size, old, address, .. }) => {
             let old = if function.is_realloc() { format!("0x{old:x}, ") } else { String::new() };
@@ -129,7 +129,7 @@ fn told(kind: &EventKind<'_>) -> String {
     }
 }
 
-/// The first program of that name on the path which is no script: the shell wrappers of version
+/// Returns the first program of that name on the path which is no script: the shell wrappers of version
 /// managers would be recorded first.
 fn find(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;

@@ -165,7 +165,7 @@ impl MalloclabSink {
         Ok(writeln!(self.body, "{operation}")?)
     }
 
-    /// The id that a new block gets.
+    /// Returns the id that a new block gets.
     fn new_id(&mut self, address: u64) -> u64 {
         let id = if self.numbered { address / STEP - 1 } else { self.ids };
         self.losses.note_if(!self.numbered, Loss::Addresses);
@@ -179,7 +179,7 @@ impl MalloclabSink {
         self.peak = self.peak.max(self.bytes);
     }
 
-    /// The id of a block that ends.
+    /// Returns the id of a block that ends.
     fn end(&mut self, address: u64) -> Option<u64> {
         let (id, size) = self.live.remove(&address)?;
         self.bytes = self.bytes.saturating_sub(size);

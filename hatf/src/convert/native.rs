@@ -47,7 +47,7 @@ impl NativeMapper {
         (!is_exec(&Record { attributes: &self.attributes, ..record })).then_some(record)
     }
 
-    /// The event of the record that was taken.
+    /// Returns the event of the record that was taken.
     pub(super) fn event(&mut self, record: Record<'static>) -> Event<'_> {
         let record = Record { attributes: &self.attributes, ..record };
         decode(&record, Dialect::Native, &mut self.words)
@@ -58,7 +58,7 @@ impl NativeMapper {
     }
 }
 
-/// The kind of realloc that the addresses say.
+/// Returns the kind of realloc that the addresses say.
 fn realloc_kind(old: u64, address: u64) -> Kind {
     match (old, address) {
         (0, _) => Kind::ReallocAlloc,
@@ -156,7 +156,7 @@ fn native<'a>(record: &Record<'a>) -> Native<'a> {
     }
 }
 
-/// The key of a number in JSON lines.
+/// Returns the key of a number in JSON lines.
 fn key(kind: Kind, part: Part) -> &'static str {
     match part {
         Part::Size => "size",
@@ -249,7 +249,7 @@ pub(super) fn parse_record(name: &str, line: &Value) -> Result<(Native<'static>,
     Ok((record, attributes))
 }
 
-/// The bytes of hex digits.
+/// Returns the bytes of hex digits.
 pub(super) fn from_hex(text: &str) -> Option<Vec<u8>> {
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();
     if !rest.is_empty() {

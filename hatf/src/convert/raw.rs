@@ -55,7 +55,7 @@ impl<R: BufRead, const N: usize> RawSource<R, N> {
         Error::Trace(format!("raw{N}, byte {} (record {}): {kind}", self.offset, self.offset / N as u64).into())
     }
 
-    /// The words of the next record, checked; `None` at the end. What events have no place for is an error, not lost.
+    /// Reads the words of the next record; `None` at the end. Values that events cannot hold are an error, not a loss.
     #[inline]
     fn words(&mut self) -> Result<Option<[u64; WORDS]>> {
         if self.done || self.at == self.buffer.len() && !self.fill()? {
@@ -95,7 +95,7 @@ impl<R: BufRead, const N: usize> RawSource<R, N> {
     }
 }
 
-/// The event of a record, the caller's address apart.
+/// Returns the event of a record, the caller's address apart.
 #[inline]
 fn event(words: [u64; WORDS], stack: &[u64; 1]) -> Event<'_> {
     let [tag, size, address, old, time, thread, caller, detail] = words;
@@ -212,7 +212,7 @@ impl<W: Write, const N: usize> RawSink<W, N> {
         self.put(event, [tag, size, address, old], detail)
     }
 
-    /// What few events are, and raw records mostly cannot say.
+    /// Handles the events that are rare, and that raw records mostly cannot hold.
     #[cold]
     fn rare(&mut self, event: &Event<'_>) -> Result<()> {
         match event.kind {

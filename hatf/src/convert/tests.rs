@@ -233,7 +233,7 @@ fn clocks() {
 fn everything_to_hatf_and_back() {
     let events: Vec<_> = everything().into_iter().map(|event| Event { stack: &[], ..event }).collect();
     let (heap, _) = heap_of(&events, &HeapOptions::default());
-    let said = |event: &&Event<'_>| {
+    let is_kept = |event: &&Event<'_>| {
         !matches!(
             event.kind,
             EventKind::Failed(_)
@@ -250,7 +250,7 @@ fn everything_to_hatf_and_back() {
         }
         event
     };
-    let kept: Vec<_> = events.iter().filter(said).map(plain).collect();
+    let kept: Vec<_> = events.iter().filter(is_kept).map(plain).collect();
     for form in [Form::Hatf10, Form::Hatf1] {
         let (bytes, losses) = converted(Form::Heap, form, &heap).unwrap();
         let counted = [(Loss::Usable, 1), (Loss::Marks, 3), (Loss::Failed, 2), (Loss::Lost, 1)];

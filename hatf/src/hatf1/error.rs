@@ -6,10 +6,10 @@ use std::{fmt, io};
 /// The result of reading or writing.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What is wrong, and where.
+/// An error in a stream, and its place.
 #[derive(Debug)]
 pub struct Error {
-    /// What is wrong.
+    /// The kind of the error.
     pub kind: ErrorKind,
     /// The offset in the stream of the first byte at fault; for a writer the bytes written before.
     pub offset: u64,
@@ -19,7 +19,7 @@ pub struct Error {
     pub field: Option<Field>,
 }
 
-/// What is wrong.
+/// The kind of the error.
 #[derive(Debug)]
 pub enum ErrorKind {
     /// The stream could not be read, or written.
@@ -28,18 +28,18 @@ pub enum ErrorKind {
     Truncated(u64),
     /// A byte that is none of what may stand there.
     Unknown {
-        /// What stands there.
+        /// What the byte encodes.
         item: &'static str,
         /// The byte.
         found: u8,
-        /// What may.
+        /// The values that are allowed.
         expected: &'static str,
     },
     /// The interpretation stores bytes, and the field never had a width.
     NoWidth,
     /// Bytes that are longer than the format can say.
     TooLong {
-        /// What they are.
+        /// What the bytes hold.
         item: &'static str,
         /// Their length.
         length: u64,

@@ -11,7 +11,7 @@ use std::io::{self, Read};
 pub struct Reader<R> {
     input: R,
     buffer: Vec<u8>,
-    /// What of `buffer` is unread.
+    /// The part of `buffer` that is unread.
     start: usize,
     end: usize,
     /// The offset in the stream of `buffer[start]`.
@@ -32,7 +32,7 @@ impl<R: Read> Reader<R> {
         Self { input, buffer, start: 0, end: 0, offset: 0, record: 0, state, done: false }
     }
 
-    /// What comes next; `None` at the end, and after an error.
+    /// Reads the next item; `None` at the end, and after an error.
     ///
     /// # Errors
     /// The first thing that is wrong with the stream.
@@ -123,7 +123,7 @@ impl<R: Read> Reader<R> {
         bytes
     }
 
-    /// A big-endian integer of `width` bytes.
+    /// Returns a big-endian integer of `width` bytes.
     fn integer(&mut self, width: usize, field: Option<Field>) -> Result<u64> {
         self.need(width, field)?;
         Ok(self.take(width).iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte)))
@@ -156,7 +156,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// A length of `width` bytes, at most 2, and sees that so many follow.
+    /// Returns a length of `width` bytes, at most 2, and sees that so many follow.
     fn length(&mut self, width: usize, field: Option<Field>) -> Result<usize> {
         let length = self.integer(width, field)?;
         let length = usize::try_from(length).unwrap_or(usize::MAX).min(usize::from(u16::MAX));

@@ -15,7 +15,7 @@ pub struct Writer<W> {
     offset: u64,
 }
 
-/// What in a record does not fit.
+/// The value of a record that does not fit.
 enum Misfit {
     /// A number, and the bytes it needs.
     Number(Field, u8),
@@ -209,7 +209,7 @@ impl<W: Write> Writer<W> {
 }
 
 impl Kind {
-    /// Whether records of this kind have that number.
+    /// Returns whether records of this kind have that number.
     #[must_use]
     pub fn has(self, part: Part) -> bool {
         self.numbers().contains(&part)

@@ -20,7 +20,7 @@ pub struct Hatf10Reader<'t> {
     words: Vec<u8>,
 }
 
-/// What the trace gave, its bytes kept apart.
+/// An item of the trace, whose bytes are kept in the reader.
 enum Next {
     Record(Record<'static>),
     Comment,

@@ -89,7 +89,7 @@ impl<'w> HeapWriter<'w> {
         Ok(self.losses)
     }
 
-    /// The time in ticks. The first that is not 0 has all of them stored from here on.
+    /// Returns the time in ticks. The first that is not 0 has all of them stored from here on.
     #[inline]
     fn time(&mut self, time: u64) -> Result<u64> {
         if time == 0 {
@@ -185,7 +185,7 @@ impl<'w> HeapWriter<'w> {
         .map_err(failed)
     }
 
-    /// What few records are.
+    /// Writes the records that are rare.
     #[cold]
     fn rare(&mut self, event: &Event<'_>, time: u64, stack: u64) -> Result<()> {
         let id = event.thread;
@@ -230,7 +230,7 @@ impl<'w> HeapWriter<'w> {
     }
 }
 
-/// The tag of a function's record.
+/// Returns the tag of a function's record.
 fn tag(function: Function) -> u64 {
     4 + function as u64
 }
@@ -260,7 +260,7 @@ impl EventSink for HeapWriter<'_> {
         self.writer.comment(SECTION, text).map_err(failed)
     }
 
-    /// What the trace says about itself; format and clock are this writer's own.
+    /// Writes user metadata; format and clock are this writer's own.
     fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
         let mut user_metadata = user_metadata.clone();
         user_metadata.insert("format".to_owned(), json!({"name": "heap", "version": super::VERSION}));

@@ -1,4 +1,4 @@
-//! From what the recorder put into the ring to events.
+//! From slots of the ring to events.
 //!
 //! *Realloc across threads.* Its old block ends before the call returns, its new one begins after: another thread may be
 //! given the old address before the end of the call is in the ring. Then a [`EventKind::ReallocBegin`] stands before that
@@ -26,7 +26,7 @@ struct Arriving {
     slot: Slot,
 }
 
-/// Says what the recorder saw as events.
+/// Makes events of slots.
 #[derive(Default)]
 pub(super) struct Mapper {
     /// The number of the image, which is its heap's; 0 before the first.
@@ -75,7 +75,7 @@ impl Mapper {
         }
     }
 
-    /// Says that the last image ended, and how.
+    /// Ends the last image.
     ///
     /// # Errors
     /// The sink's.
@@ -88,12 +88,12 @@ impl Mapper {
         sink.event(&Event { time: self.time, heap: self.heap, ..Event::new(end) })
     }
 
-    /// The number of images so far.
+    /// Returns the number of images so far.
     pub(super) fn images(&self) -> u64 {
         self.heap
     }
 
-    /// The time of the last slot.
+    /// Returns the time of the last slot.
     pub(super) fn time(&self) -> u64 {
         self.time
     }
@@ -123,7 +123,7 @@ impl Mapper {
         self.give(slot, kind, sink)
     }
 
-    /// The allocator gives out the slot's address. Where that is the old block of a realloc that another
+    /// Returns the allocator gives out the slot's address. Where that is the old block of a realloc that another
     /// thread is in the middle of, that block was freed: an event says so.
     fn address_is_free(&mut self, slot: &Slot, sink: &mut dyn EventSink) -> Result<()> {
         let other = self
@@ -147,7 +147,7 @@ impl Mapper {
         if arriving.text.len() == arriving.length { self.arrived(sink) } else { Ok(()) }
     }
 
-    /// The event whose text was being read, if there is one: its text is here, or as much of it as there will be.
+    /// Returns the event whose text was being read, if there is one: its text is here, or as much of it as there will be.
     fn arrived(&mut self, sink: &mut dyn EventSink) -> Result<()> {
         let Some(Arriving { text, slot, .. }) = self.arriving.take() else { return Ok(()) };
         let name = text.as_slice();
@@ -159,7 +159,7 @@ impl Mapper {
         }
     }
 
-    /// A new image begins; the one before ended by exec.
+    /// Returns a new image begins; the one before ended by exec.
     fn image(&mut self, slot: &Slot, path: &[u8], sink: &mut dyn EventSink) -> Result<()> {
         self.end_image(sink)?;
         self.heap += 1;

@@ -24,7 +24,7 @@ use shared_file::SharedFile;
 /// The recorder's shared object.
 static RECORDER: &[u8] = include_bytes!(env!("HATF_RECORDER"));
 
-/// What a recording was.
+/// The outcome of a recording.
 #[derive(Debug)]
 pub struct Outcome {
     /// How the program ended.
@@ -47,7 +47,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The exit status a shell would give: the program's, or 128 and the signal's number.
+    /// Returns the exit status a shell would give: the program's, or 128 and the signal's number.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         let code = match (self.status.code(), self.status.signal()) {

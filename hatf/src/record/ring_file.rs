@@ -38,7 +38,7 @@ impl RingFile {
         Ok(Self { file, memory })
     }
 
-    /// The path by which the program opens it.
+    /// Returns the path by which the program opens it.
     pub(super) fn path(&self) -> &OsStr {
         self.file.path()
     }

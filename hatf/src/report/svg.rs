@@ -56,7 +56,7 @@ fn title(report: &Report) -> String {
     format!("{}: live bytes over time, peak {peak}", command.unwrap_or("heap trace"))
 }
 
-/// The path around the area.
+/// Returns the path around the area.
 fn area(report: &Report, most: u64) -> String {
     let bottom = TOP + HEIGHT;
     let mut path = format!("M{LEFT} {bottom}");

@@ -34,7 +34,7 @@ impl From<metatf::Error> for Stop {
     }
 }
 
-/// Whether groups can be printed apart: what is printed does not depend on how many records came before.
+/// Returns whether groups can be printed apart: what is printed does not depend on how many records came before.
 pub(super) fn can(args: &Args, trace: &Trace<'_>) -> bool {
     let counts = args.head.is_some() || args.tail.is_some() || args.skip > 0;
     args.threads.number() > 1 && !counts && !args.salvage && trace.reader().container().split().is_some()
