@@ -2,8 +2,8 @@
 //!
 //! A page of header, then 2^k slots of 64 bytes. A producer draws a ticket (`tail`), waits until the
 //! consumer has passed the ticket one lap before (`head`), and owns the slot `ticket mod 2^k` from
-//! the moment its compare-and-swap takes it from *free* to *writing*. Each state is told apart by
-//! lap, so that neither side can mistake an old slot for a new one:
+//! the moment its compare-and-swap takes it from *free* to *writing*. The states of different laps differ, so that neither
+//! side can mistake an old slot for a new one:
 //!
 //! | word | meaning |
 //! | --- | --- |

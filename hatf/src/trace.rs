@@ -94,7 +94,7 @@ impl EventSource for TraceReader<'_> {
     }
 }
 
-/// Returns a new file for a trace, buffered; one that is there is replaced.
+/// Creates a file for a trace, buffered; one that is there is replaced.
 ///
 /// # Errors
 /// The file could not be made.
@@ -103,7 +103,7 @@ pub fn create(path: &Path) -> Result<BufWriter<File>> {
     Ok(BufWriter::with_capacity(1 << 18, file))
 }
 
-/// Returns the length of a file that was written.
+/// Flushes a file, and returns its length.
 ///
 /// # Errors
 /// The rest of its buffer could not be written.

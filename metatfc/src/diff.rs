@@ -1,4 +1,4 @@
-//! `diff`: what two traces say differently, however they are encoded.
+//! `diff`: compares the values of two traces, however they are encoded.
 
 use crate::dtd::{self, DtdArgs};
 use crate::explain::explain;
@@ -25,7 +25,7 @@ different sections counts only with --order. A stream section that records
 stride through or point into is compared through them, element by element only
 where --section names it. Where the traces have different DTDs, what has the
 same name in both is compared: section, record, field. What only one of them
-has is told, and is no difference.
+has is listed, and is no difference.
 
 A record is named by the number of data records before it, so that
 `metatfc dump --skip NUMBER --head 1` shows it.
@@ -38,7 +38,7 @@ Examples:
   metatfc diff --ignore time,free.heap --max 1 a.mtf b.mtf
   metatfc dump --format jsonl --all a.mtf | metatfc encode --dtd a.dtd - - | metatfc diff a.mtf -";
 
-/// Tell whether two traces hold the same values, and where they do not
+/// Compare the values of two traces, and print the differences
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     left: String,
     /// The second trace; `-` is standard input
     right: String,
-    /// Stop after this many differences (0: tell all)
+    /// Stop after this many differences (0: print all)
     #[arg(long, value_name = "N", default_value_t = 10)]
     max: usize,
     /// How to print
@@ -64,7 +64,7 @@ pub(crate) struct Args {
     /// Compare user metadata and the DTDs' texts, too
     #[arg(long)]
     metadata: bool,
-    /// Say nothing: the exit status tells
+    /// Print nothing: the exit status is the result
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]
@@ -216,7 +216,7 @@ fn difference_json(difference: &Difference) -> Value {
     let [left, right] = difference.records.each_ref().map(record);
     match &difference.what {
         What::Field(field, values) => {
-            // What is told is JSON.
+            // The values are JSON.
             let [a, b] = values
                 .each_ref()
                 .map(|v| v.as_ref().and_then(|v| serde_json::from_str(&v.json).ok()).unwrap_or(Value::Null));

@@ -46,7 +46,7 @@ pub(crate) fn source_name(path: &str) -> &str {
     }
 }
 
-/// Returns a file comes before a built-in DTD of the same name.
+/// Finds a built-in DTD; a file of the same name takes precedence.
 fn named_built_in(path: &str) -> Option<(&'static str, &'static str)> {
     if path == "-" || Path::new(path).exists() { None } else { built_in(path) }
 }
@@ -119,7 +119,7 @@ fn built_in(url: &str) -> Option<(&'static str, &'static str)> {
     BUILT_IN.iter().copied().find(|(name, _)| *name == wanted || name.strip_suffix(".dtd") == Some(wanted))
 }
 
-/// Returns a file on `METATF_PATH`, a list of folders and of DTDs. Only `file:` URLs and plain paths are looked for.
+/// Finds a file on `METATF_PATH`, a list of folders and of DTDs. Only `file:` URLs and plain paths are looked for.
 fn on_path(url: &str) -> Option<PathBuf> {
     let path = match url.split_once(':') {
         Some(("file", rest)) => rest.strip_prefix("//localhost").or(rest.strip_prefix("//")).unwrap_or(rest),
@@ -130,7 +130,7 @@ fn on_path(url: &str) -> Option<PathBuf> {
     if name.is_empty() || name == ".." {
         return None;
     }
-    // What a trace says must not lead out of the folders the user has named.
+    // A name in a trace must not lead out of the folders the user has named.
     let inside = Path::new(path).components().all(|c| matches!(c, std::path::Component::Normal(_)));
     let list = std::env::var_os("METATF_PATH")?;
     std::env::split_paths(&list).filter(|p| !p.as_os_str().is_empty()).find_map(|entry| {

@@ -132,7 +132,7 @@ fn copy(
     Ok(())
 }
 
-/// Returns an error of the writer. Whoever reads the trace may have had enough of it.
+/// Converts an error of the writer. The reader of the trace may have closed it.
 fn failure(schema: &Schema, name: &str, error: &metatf::Error) -> Failure {
     match error.kind {
         metatf::ErrorKind::Io(std::io::ErrorKind::BrokenPipe) => Failure::Closed,

@@ -134,7 +134,7 @@ struct Counts {
     groups: usize,
 }
 
-/// Events after which a reader tells what it has seen.
+/// Events after which a reader reports its counts.
 const REPORT_EVERY: u64 = 1 << 16;
 
 /// Reads a group, and counts.
@@ -167,10 +167,10 @@ fn count_events(group: &mut Trace<'_>, out: &mut Out<'_, Counts>) -> std::result
     Ok(())
 }
 
-/// Reads what is whole, writes it if that is asked for, and tells what is lost.
+/// Reads what is whole, writes it if that is asked for, and reports what is lost.
 fn salvage(args: &Args, name: &str, file: &Reopenable, report: bool) -> Result<()> {
     let reader = file.open(true).map_err(|f| match f {
-        // The first reading has said the same.
+        // The first reading printed the same.
         Failure::Failed(_) => Failure::Printed,
         other => other,
     })?;

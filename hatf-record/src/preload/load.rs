@@ -5,7 +5,7 @@ use core::ffi::{c_char, c_int};
 use super::thread_state::nested;
 use super::{attach, fork, threads};
 
-/// Decides whether this process is recorded, if no hook did, and asks to be told of forks and of threads that end.
+/// Decides whether this process is recorded, if no hook did, and registers for forks and for threads that end.
 extern "C" fn constructor(_: c_int, _: *const *const c_char, _: *const *const c_char) {
     if attach::session().is_none() {
         // Without an environment nothing will ever be recorded.

@@ -127,7 +127,7 @@ unsafe extern "C" {
     fn hatf_thread_start(start: *mut c_void) -> *mut c_void;
 }
 
-/// Returns the same on other machines, where a thread must return from its routine.
+/// Starts a thread on other machines, where a thread must return from its routine.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 unsafe extern "C" fn hatf_thread_start(start: *mut c_void) -> *mut c_void {
     let Entry { routine, argument } = on_start(start);

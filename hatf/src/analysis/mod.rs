@@ -1,4 +1,4 @@
-//! What a trace says about a program's heap, found in one pass.
+//! Analyses the heap of a program, in one pass over a trace.
 //!
 //! Memory is bounded by the blocks alive at once: histograms, threads and the timeline have a fixed
 //! or small size.
@@ -42,7 +42,7 @@ pub struct Analysis {
     now: u64,
 }
 
-/// Comments kept for the report: the head of a trace says where it comes from.
+/// Comments kept for the report: those at the start say where the trace comes from.
 const COMMENTS: usize = 32;
 
 impl Analysis {
@@ -99,7 +99,7 @@ impl Analysis {
         }
     }
 
-    /// Returns a block ends; its size, or `None` if it was not known.
+    /// Ends a block; returns its size, or `None` if the block was not known.
     fn end(&mut self, event: &Event<'_>, address: u64) -> Option<u64> {
         let Some(block) = self.live.remove(address) else {
             self.totals.unmatched_frees += 1;

@@ -1,4 +1,4 @@
-//! What a program said of itself: marks, and what its phases did to the heap.
+//! Marks of a program, and what its phases did to the heap.
 //!
 //! Names are bounded in number, and so are phases in progress: a trace that has more is still read, and what was left out
 //! is counted.

@@ -53,7 +53,7 @@ pub struct Totals {
     pub unmatched_frees: u64,
     /// Blocks that began where one was live: 0 unless records are missing.
     pub allocs_of_live_blocks: u64,
-    /// Events that the trace says were lost.
+    /// Events that were lost while recording.
     pub lost: u64,
     /// Heaps: for a recorded program, the images it was by exec.
     pub heaps: u64,
@@ -62,7 +62,7 @@ pub struct Totals {
 /// Calls by function.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Calls {
-    /// `malloc`, or an alloc that does not say.
+    /// `malloc`, or an allocation of unknown kind.
     pub malloc: u64,
     /// `calloc`.
     pub calloc: u64,

@@ -11,9 +11,9 @@ use crate::event::Event;
 pub struct ThreadReport {
     /// Its number.
     pub thread: u64,
-    /// When it began, if the trace says so.
+    /// When it began, if the trace has it.
     pub began: Option<u64>,
-    /// When it ended, if the trace says so.
+    /// When it ended, if the trace has it.
     pub ended: Option<u64>,
     /// Blocks it allocated.
     pub allocs: u64,

@@ -239,7 +239,7 @@ pub(crate) enum PaperFormat {
 /// The DTDs that a program can be recorded by.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum TraceFormat {
-    /// heap.dtd: every function told apart, small.
+    /// heap.dtd: distinguishes all functions; small.
     Heap,
     /// HATF10.dtd: the paper's.
     Hatf10,
@@ -263,7 +263,7 @@ fn clock(text: &str) -> Result<u64, String> {
     tick.filter(|tick| (1..=1_000_000).contains(tick)).ok_or_else(wrong)
 }
 
-/// Returns a name and a file.
+/// Parses a name and a file.
 fn peer(text: &str) -> Result<(String, PathBuf), String> {
     let split = text.split_once('=').filter(|(name, path)| !name.is_empty() && !path.is_empty());
     let (name, path) = split.ok_or("expected NAME=FILE, such as heaptrack=heaptrack.perl.1234.zst")?;

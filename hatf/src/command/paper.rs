@@ -59,7 +59,7 @@ fn peers(options: &Paper) -> Result<Vec<BTreeMap<String, u64>>> {
     Ok(peers)
 }
 
-/// Measures one trace; what raw records cannot hold of it is told.
+/// Measures one trace; prints what raw records cannot hold of it.
 fn one(path: &Path, settings: &Options, bar: &ProgressBar) -> Result<Measured> {
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
     let name = name.split('.').next().filter(|name| !name.is_empty()).unwrap_or("-").to_owned();
@@ -73,7 +73,7 @@ fn one(path: &Path, settings: &Options, bar: &ProgressBar) -> Result<Measured> {
     })
 }
 
-/// Returns a bar on a terminal that says what is being measured.
+/// Makes a bar on a terminal that shows what is being measured.
 fn progress(steps: u64) -> ProgressBar {
     if !io::stderr().is_terminal() {
         return ProgressBar::hidden();

@@ -114,7 +114,7 @@ fn first_records(path: &Path, out: &mut dyn io::Write) -> Result<()> {
     Ok(())
 }
 
-/// Returns an event as a line of C says it, about.
+/// Formats an event much as a line of C.
 fn c_line(kind: &EventKind<'_>) -> String {
     match *kind {
         EventKind::Call(Call { function, size, old, address, .. }) => {

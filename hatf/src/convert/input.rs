@@ -42,7 +42,7 @@ impl Input {
         Ok(input)
     }
 
-    /// Returns an input of any bytes.
+    /// Makes an input of any bytes.
     ///
     /// # Errors
     /// They cannot be read.
@@ -71,7 +71,7 @@ impl Input {
         &self.name
     }
 
-    /// Returns the form, as far as its first bytes or its name show it.
+    /// Guesses the form from its first bytes or its name.
     ///
     /// # Errors
     /// They do not.
@@ -113,7 +113,7 @@ impl Input {
     }
 }
 
-/// Returns the first bytes that are there, of which none is taken.
+/// Returns the first bytes without consuming them.
 fn head(read: &mut dyn BufRead) -> io::Result<Vec<u8>> {
     let there = read.fill_buf()?;
     Ok(there.iter().take(64).copied().collect())

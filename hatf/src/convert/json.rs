@@ -20,7 +20,7 @@ const FULL: usize = 1 << 16;
 /// The longest line that is read, in bytes.
 const LINE: u64 = 16 << 20;
 
-/// Prints a trace of `heap.dtd`: its records and its comments. What it says about itself has no line, and is lost.
+/// Prints a trace of `heap.dtd`: its records and its comments. User metadata has no line, and is lost.
 ///
 /// # Errors
 /// What is wrong with the trace; the output's.

@@ -1,8 +1,8 @@
 //! Text traces of the CS:APP malloc lab. Four numbers, a line each (a heap size, the number of ids, the number of
 //! operations, a weight), then an operation a line: `a ID SIZE`, `r ID SIZE`, `f ID`.
 //!
-//! Blocks have numbers there, not addresses. As events they get addresses of 16 bytes each, from 16 on, and what the trace
-//! says about itself tells so; then the way back gives the same ids. Blocks of other traces are numbered as they come.
+//! Blocks have numbers there, not addresses. As events they get addresses of 16 bytes each, from 16 on, and user metadata says so;
+//! converting back then gives the same ids. Blocks of other traces are numbered as they come.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write};
@@ -16,7 +16,7 @@ use crate::{Error, Result};
 
 /// Bytes between the addresses of two ids.
 const STEP: u64 = 16;
-/// Where a trace says that its addresses are ids.
+/// The key of the user metadata for traces whose addresses are ids.
 const KEY: &str = "malloclab";
 /// The longest line: three words and their ends.
 const LINE: u64 = 64;
@@ -165,7 +165,7 @@ impl MalloclabSink {
         Ok(writeln!(self.body, "{operation}")?)
     }
 
-    /// Returns the id that a new block gets.
+    /// Assigns the id of a new block.
     fn new_id(&mut self, address: u64) -> u64 {
         let id = if self.numbered { address / STEP - 1 } else { self.ids };
         self.losses.note_if(!self.numbered, Loss::Addresses);
@@ -179,7 +179,7 @@ impl MalloclabSink {
         self.peak = self.peak.max(self.bytes);
     }
 
-    /// Returns the id of a block that ends.
+    /// Ends a block; returns its id.
     fn end(&mut self, address: u64) -> Option<u64> {
         let (id, size) = self.live.remove(&address)?;
         self.bytes = self.bytes.saturating_sub(size);

@@ -97,10 +97,10 @@ pub fn convert(mut input: Input, to: Form, options: &Options, mut output: Box<dy
     }
 }
 
-/// Returns a trace as raw records of 32 bytes, in memory; what they cannot hold.
+/// Converts a trace to raw records of 32 bytes, in memory.
 ///
 /// # Errors
-/// The input is damaged, or its form cannot be told.
+/// The input is damaged, or its form cannot be guessed.
 pub fn raw32(mut input: Input) -> Result<(Vec<u8>, Losses)> {
     let form = input.guess()?;
     into_raw(open(form, false, input)?, RawSink::<_, 32>::new(Vec::new()))
@@ -112,7 +112,7 @@ fn finished<W>((output, mut losses): (W, Losses), more: &Losses) -> Result<(W, L
 }
 
 impl Source<'_> {
-    /// Gives everything to a sink; what events could not say of it.
+    /// Passes everything to a sink; returns what events could not hold of it.
     fn pour(self, sink: &mut dyn EventSink) -> Result<Losses> {
         match self {
             Self::Raw32(mut source) => copy(&mut source, sink).map(|()| source.losses()),
@@ -162,7 +162,7 @@ fn resolution(source: &Source<'_>, options: &Options) -> u64 {
     options.resolution.unwrap_or(own)
 }
 
-/// `explicit`: the form is the user's word, not a guess, which cannot always tell the two DTDs apart.
+/// `explicit`: the user named the form. A guess cannot always distinguish the two DTDs.
 fn open(from: Form, explicit: bool, input: Input) -> Result<Source<'static>> {
     let name = input.name().to_owned();
     let named = |error: Error| match error {

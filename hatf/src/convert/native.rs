@@ -17,7 +17,7 @@ pub struct NativeSource<R> {
     comment: Vec<u8>,
 }
 
-/// Makes events of native records, and counts what they cannot say.
+/// Makes events of native records, and counts what they cannot hold.
 #[derive(Debug, Default)]
 pub(super) struct NativeMapper {
     attributes: Vec<u8>,
@@ -26,7 +26,7 @@ pub(super) struct NativeMapper {
 }
 
 impl NativeMapper {
-    /// Takes a record; it is in [`event`](Self::event) then. `None`: it says nothing of its own.
+    /// Takes a record; [`event`](Self::event) returns its event. `None` if it is no event of its own.
     pub(super) fn take(&mut self, native: &Native<'_>) -> Option<Record<'static>> {
         self.attributes.clear();
         self.attributes.extend_from_slice(native.attributes);
@@ -58,7 +58,7 @@ impl NativeMapper {
     }
 }
 
-/// Returns the kind of realloc that the addresses say.
+/// Derives the kind of a realloc from its addresses.
 fn realloc_kind(old: u64, address: u64) -> Kind {
     match (old, address) {
         (0, _) => Kind::ReallocAlloc,
@@ -249,7 +249,7 @@ pub(super) fn parse_record(name: &str, line: &Value) -> Result<(Native<'static>,
     Ok((record, attributes))
 }
 
-/// Returns the bytes of hex digits.
+/// Parses hex digits.
 pub(super) fn from_hex(text: &str) -> Option<Vec<u8>> {
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();
     if !rest.is_empty() {

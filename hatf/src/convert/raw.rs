@@ -66,7 +66,7 @@ impl<R: BufRead, const N: usize> RawSource<R, N> {
             let left = self.buffer.len() - self.at;
             return Err(self.odd(&format!("{left} bytes at the end, where a record has {N}")));
         };
-        // What 32 bytes do not say: no time, thread 1.
+        // 32 bytes have no time and no thread: 0, and 1.
         let mut words = [0, 0, 0, 0, 0, 1, 0, 0];
         for (word, bytes) in words.iter_mut().zip(record.as_chunks::<8>().0) {
             *word = u64::from_le_bytes(*bytes);
@@ -95,7 +95,7 @@ impl<R: BufRead, const N: usize> RawSource<R, N> {
     }
 }
 
-/// Returns the event of a record, the caller's address apart.
+/// Makes the event of a record; `stack` holds the caller's address.
 #[inline]
 fn event(words: [u64; WORDS], stack: &[u64; 1]) -> Event<'_> {
     let [tag, size, address, old, time, thread, caller, detail] = words;
@@ -191,7 +191,7 @@ impl<W: Write, const N: usize> RawSink<W, N> {
     #[inline]
     fn call(&mut self, event: &Event<'_>, call: &Call) -> Result<()> {
         let Call { function, mut detail, mut size, usable, old, address } = *call;
-        let (tag, told) = match function {
+        let (tag, is_exact) = match function {
             Function::Malloc => (1, true),
             Function::Calloc => (3, true),
             Function::Realloc => (4, true),
@@ -199,7 +199,7 @@ impl<W: Write, const N: usize> RawSink<W, N> {
             Function::Memalign => (5, true),
             _ => (5, false),
         };
-        self.losses.note_if(!told, Loss::Function);
+        self.losses.note_if(!is_exact, Loss::Function);
         self.losses.note_if(usable != 0, Loss::Usable);
         if size == UNKNOWN_SIZE {
             self.losses.note(Loss::Size);
@@ -250,7 +250,7 @@ impl<W: Write, const N: usize> EventSink for RawSink<W, N> {
     }
 }
 
-/// Counts what a trace says about itself as lost, but for what is about its form only.
+/// Counts user metadata as lost, but for what describes its form only.
 pub(super) fn note_user_metadata(losses: &mut Losses, user_metadata: &UserMetadata) {
     let own = |key: &str| matches!(key, "format" | "clock" | "converted");
     losses.add(Loss::UserMetadata, user_metadata.keys().filter(|key| !own(key)).count() as u64);

@@ -37,7 +37,7 @@ pub enum ErrorKind {
     },
     /// The interpretation stores bytes, and the field never had a width.
     NoWidth,
-    /// Bytes that are longer than the format can say.
+    /// Bytes that are longer than the format can hold.
     TooLong {
         /// What the bytes hold.
         item: &'static str,

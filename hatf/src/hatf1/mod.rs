@@ -147,7 +147,7 @@ pub struct Record<'a> {
 }
 
 impl Record<'_> {
-    /// Returns a record with all numbers 0 and no attributes.
+    /// Makes a record with all numbers 0 and no attributes.
     #[must_use]
     pub fn new(kind: Kind) -> Self {
         Self { kind, size: 0, old_address: 0, address: 0, thread: 0, heap: 0, time: 0, attributes: &[] }

@@ -123,7 +123,7 @@ impl<R: Read> Reader<R> {
         bytes
     }
 
-    /// Returns a big-endian integer of `width` bytes.
+    /// Reads a big-endian integer of `width` bytes.
     fn integer(&mut self, width: usize, field: Option<Field>) -> Result<u64> {
         self.need(width, field)?;
         Ok(self.take(width).iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte)))
@@ -156,7 +156,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Returns a length of `width` bytes, at most 2, and sees that so many follow.
+    /// Reads a length of `width` bytes, at most 2, and checks that as many bytes follow.
     fn length(&mut self, width: usize, field: Option<Field>) -> Result<usize> {
         let length = self.integer(width, field)?;
         let length = usize::try_from(length).unwrap_or(usize::MAX).min(usize::from(u16::MAX));

@@ -189,7 +189,7 @@ impl Setting {
         }
     }
 
-    /// Returns the value of the stored bytes `raw`, which is noted as the previous one.
+    /// Decodes the stored bytes `raw`, and notes the value as the previous one.
     pub(super) fn decode(&mut self, raw: u64) -> u64 {
         let extended = sign_extended(raw, self.bytes());
         let value = match self.interpretation {
@@ -203,7 +203,7 @@ impl Setting {
         value
     }
 
-    /// Returns the bytes to store for a value, which is noted as the previous one; or the width it would need.
+    /// Encodes a value, and notes it as the previous one; the error is the width it would need.
     pub(super) fn encode(&mut self, value: u64) -> Result<u64, u8> {
         let (raw, signed) = match self.interpretation {
             Interpretation::None => (value, false),

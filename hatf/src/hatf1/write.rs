@@ -122,7 +122,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Encodes a record behind its tag; or says what does not fit.
+    /// Encodes a record behind its tag; the error is the value that does not fit.
     fn encode(&mut self, record: &Record<'_>) -> Result<Option<Misfit>> {
         for &part in record.kind.numbers() {
             let setting = self.state.of(part.field());

@@ -79,7 +79,7 @@ fn write_call(call: &Call, dialect: Dialect, out: &mut Vec<u8>) {
     let moved = old != 0 && address != 0;
     match function {
         Function::Malloc => {}
-        // The record's kind says it.
+        // The record's kind implies it.
         Function::Realloc if moved || dialect == Dialect::Native => {}
         _ => push(out, format_args!("{}", function.name())),
     }

@@ -33,7 +33,7 @@ pub struct HeapOptions {
     pub resolution: u64,
 }
 
-/// Records in a group where nobody says otherwise.
+/// The default number of records in a group.
 pub const GROUP_RECORDS: u64 = 1_000_000;
 
 impl Default for HeapOptions {
@@ -45,7 +45,7 @@ impl Default for HeapOptions {
 /// Writes a trace. A sink of any type will do, as it is given a whole chunk at a time: one code for all.
 pub struct HeapWriter<'w> {
     writer: Writer<&'w mut dyn Sink>,
-    /// The thread that records are of; `None`: it has to be said again.
+    /// The thread that records are of; `None`: a `thread` record has to come first.
     thread: Option<u64>,
     resolution: u64,
     /// Times are stored: one was not 0.
@@ -89,7 +89,7 @@ impl<'w> HeapWriter<'w> {
         Ok(self.losses)
     }
 
-    /// Returns the time in ticks. The first that is not 0 has all of them stored from here on.
+    /// Converts a time to ticks. From the first that is not 0 on, times are stored.
     #[inline]
     fn time(&mut self, time: u64) -> Result<u64> {
         if time == 0 {

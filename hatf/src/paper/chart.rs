@@ -10,7 +10,7 @@ const WIDTH: f64 = 640.0;
 const TOP: f64 = 48.0;
 const LINE: f64 = 26.0;
 
-/// Returns a bar for each encoding: the mean over the traces; a dot for each trace.
+/// Draws a bar for each encoding, the mean over the traces, and a dot for each trace.
 ///
 /// # Errors
 /// The output's.

@@ -232,7 +232,7 @@ fn timed(encoding: &Encoding, column: Column, raw: &[u8], runs: usize) -> Result
     Ok(Times { read, write, read_packed, write_packed })
 }
 
-/// Returns the median of several runs' processor time, in nanoseconds a record, and what the last gave. Not the time that a clock on the
+/// Measures the median processor time of several runs, in nanoseconds a record; also returns the last result. Not the time that a clock on the
 /// wall tells: machines are shared.
 fn median<T>(runs: usize, raw: &[u8], mut run: impl FnMut() -> Result<T>) -> Result<(f64, Option<T>)> {
     let mut times = Vec::new();

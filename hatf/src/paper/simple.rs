@@ -25,7 +25,7 @@ pub(super) fn push(fields: [u64; 4], raw: &mut Vec<u8>) {
     }
 }
 
-/// Returns a line for a record: tag, size (frees have none) and addresses in hexadecimal (only reallocs have an old one).
+/// Prints a line for each record: tag, size (frees have none) and addresses in hexadecimal (only reallocs have an old one).
 pub(super) fn to_ascii(raw: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(raw.len());
     for record in raw.as_chunks::<RECORD>().0 {
@@ -40,7 +40,7 @@ pub(super) fn to_ascii(raw: &[u8]) -> Vec<u8> {
     text
 }
 
-/// Returns the records of such lines.
+/// Parses such lines.
 pub(super) fn from_ascii(text: &[u8], raw: &mut Vec<u8>) -> Result<()> {
     let number = |word: Option<&[u8]>, radix| {
         let word = std::str::from_utf8(word?).ok()?;

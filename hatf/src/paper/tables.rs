@@ -151,7 +151,7 @@ fn times(title: &str, measured: &[Measured], of: impl Fn(&Times) -> (f64, f64)) 
     table(title, head, measured, &figures, 1)
 }
 
-/// Returns a table of figures: a row for each trace, their mean, and the worst.
+/// Prints a table of figures: a row for each trace, their mean, and the worst.
 fn table(
     title: &str,
     head: impl Iterator<Item = String>,

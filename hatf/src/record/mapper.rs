@@ -123,8 +123,8 @@ impl Mapper {
         self.give(slot, kind, sink)
     }
 
-    /// Returns the allocator gives out the slot's address. Where that is the old block of a realloc that another
-    /// thread is in the middle of, that block was freed: an event says so.
+    /// Records that the allocator returns the slot's address. If that is the old block of a realloc that another
+    /// thread is in the middle of, that block was freed: an event is recorded for that.
     fn address_is_free(&mut self, slot: &Slot, sink: &mut dyn EventSink) -> Result<()> {
         let other = self
             .pending
@@ -147,7 +147,7 @@ impl Mapper {
         if arriving.text.len() == arriving.length { self.arrived(sink) } else { Ok(()) }
     }
 
-    /// Returns the event whose text was being read, if there is one: its text is here, or as much of it as there will be.
+    /// Ends the event whose text was being read, if there is one: all of its text is here, or the rest is lost.
     fn arrived(&mut self, sink: &mut dyn EventSink) -> Result<()> {
         let Some(Arriving { text, slot, .. }) = self.arriving.take() else { return Ok(()) };
         let name = text.as_slice();
@@ -159,7 +159,7 @@ impl Mapper {
         }
     }
 
-    /// Returns a new image begins; the one before ended by exec.
+    /// Begins a new image; the one before ended by exec.
     fn image(&mut self, slot: &Slot, path: &[u8], sink: &mut dyn EventSink) -> Result<()> {
         self.end_image(sink)?;
         self.heap += 1;

@@ -88,8 +88,8 @@ pub fn record(command: &[OsString], sink: &mut dyn EventSink) -> Result<Outcome>
     record_flushing(command, sink, None)
 }
 
-/// As [`record`]; every so often, as `flush` says, the sink is told to flush, if there is anything new. While events come
-/// faster than they are taken it is not.
+/// Does what [`record`] does, and flushes the sink every `flush` if there is anything new. While events come faster than they are
+/// taken it does not.
 ///
 /// # Errors
 /// As for [`record`].

@@ -89,7 +89,7 @@ impl Drop for Forwarding {
         self.child_is_gone();
         let Some(before) = &self.before else { return };
         for (signal, before) in SIGNALS.iter().zip(before) {
-            // SAFETY: what the system said was there before.
+            // SAFETY: the action that the system returned before.
             unsafe { libc::sigaction(*signal, before, null_mut()) };
         }
         TAKEN.store(false, Ordering::SeqCst);

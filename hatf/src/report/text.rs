@@ -207,7 +207,7 @@ fn phases(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// Returns a name that a program gave: control characters could move about on a terminal.
+/// Escapes a name that a program gave: control characters could move the cursor of a terminal.
 fn shown(name: &str) -> String {
     name.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
 }

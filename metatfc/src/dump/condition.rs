@@ -68,7 +68,7 @@ impl Condition {
         self.eval(&self.expr, at, tape)
     }
 
-    /// Returns the parser bounds the depth.
+    /// Evaluates an expression. The parser bounds the depth.
     fn eval(&self, expr: &Expr, at: At, tape: &Tape) -> bool {
         match expr {
             Expr::Or(a, b) => self.eval(a, at, tape) || self.eval(b, at, tape),
@@ -111,7 +111,7 @@ impl Condition {
         }
     }
 
-    /// Returns a number never equals bytes: who compares the two is told so.
+    /// Rejects comparisons of a number with bytes: they are never equal.
     fn check_kinds(&self, expr: &Expr) -> Result<()> {
         match expr {
             Expr::Or(a, b) | Expr::And(a, b) => self.check_kinds(a).and_then(|()| self.check_kinds(b)),

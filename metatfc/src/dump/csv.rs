@@ -226,7 +226,7 @@ impl Cells<'_> {
         self.value(data).map_or(Value::Null, |(_, v)| v)
     }
 
-    /// Returns the next value, as in JSON lines, and whether it is to be shown.
+    /// Formats the next value, as in JSON lines, and returns whether it is to be shown.
     fn value(&mut self, id: LeafId) -> Option<(bool, Value)> {
         let (leaf, datum) = self.cursor.take(id)?;
         let shown = self.all || !fields::hidden(leaf);
@@ -261,7 +261,7 @@ fn json(leaf: &Leaf, tape: &Tape, datum: &Datum) -> Value {
     }
 }
 
-/// Returns a cell: strings without quotes.
+/// Formats a cell: strings without quotes.
 fn plain(value: Value) -> String {
     match value {
         Value::String(text) => text,

@@ -110,7 +110,7 @@ impl Hex {
         }
     }
 
-    /// Returns the line above a record's fields. Gives the offset of its first byte.
+    /// Prints the line above a record's fields. Returns the offset of its first byte.
     fn title(&self, trace: &Trace<'_>, at: At, out: &mut Vec<u8>) -> u64 {
         let section = self.schema.section(at.section).and_then(|s| s.name.as_deref());
         let record = self.schema.record(at.record).map_or("?", |r| &r.name);

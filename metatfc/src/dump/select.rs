@@ -68,7 +68,7 @@ impl Select {
         self.sections.is_none() && self.records.is_none() && self.condition.is_none()
     }
 
-    /// Returns whether the event is to be printed, as far as that can be told before it is decoded.
+    /// Returns whether the event is to be printed, as far as that is known before it is decoded.
     pub(crate) fn wants(&self, event: Event) -> bool {
         if !self.all && !matches!(event, Event::Record(_)) {
             return false;

@@ -17,7 +17,7 @@ pub(super) struct Kind {
     pub(super) bytes: u64,
     /// Bytes and values of each leaf.
     pub(super) leaves: Vec<(u64, u64)>,
-    /// Of each predicted leaf: values that a code alone says, and those that take elements.
+    /// Of each predicted leaf: values that a code alone encodes, and those that take elements.
     pub(super) predicted_counts: BTreeMap<u8, (u64, u64)>,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Content {
     pub(super) resets: u64,
 }
 
-/// Events after which counting tells that it goes on.
+/// Events after which counting reports progress.
 pub(super) const TELL: u64 = 1 << 16;
 
 /// A message of a thread that counts.
@@ -62,7 +62,7 @@ impl Content {
         Self { schema: schema.clone(), kinds: BTreeMap::new(), groups: 0, resets: 0 }
     }
 
-    /// With the trace's first group, whose start is not told.
+    /// Counts include the trace's first group, whose start is no event.
     pub(super) fn first(schema: &Schema) -> Self {
         Self { groups: 1, ..Self::new(schema) }
     }
@@ -79,7 +79,7 @@ impl Content {
         }
     }
 
-    /// Counts all that comes; `report` is called now and then, and says whether to go on.
+    /// Counts all that comes; `report` is called now and then, and returns whether to go on.
     pub(super) fn count(&mut self, trace: &mut Trace<'_>, report: &mut dyn FnMut() -> bool) -> metatf::Result<()> {
         let mut events = 0;
         let tag = u64::from(self.schema.dtd.tag_width);

@@ -90,7 +90,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut trace = Trace::new(schema.clone(), reader).map_err(|e| fail(&e))?;
     trace.reader_mut().set_all(true);
     let counted = stat.count(&mut trace, args.threads.number());
-    // What came before an error is told.
+    // Counts before an error are printed.
     match args.format {
         OutputFormat::Text => output::print(&stat.text(&args.trace, &trace))?,
         OutputFormat::Json => output::print(&format!("{:#}\n", stat.json(&args.trace, &trace)))?,
@@ -307,7 +307,7 @@ struct Counts {
     name: String,
     bytes: u64,
     values: u64,
-    /// Of a predicted one: values that a code alone says, and those that take elements.
+    /// Of a predicted one: values that a code alone encodes, and those that take elements.
     predicted_counts: Option<(u64, u64)>,
 }
 
