@@ -34,8 +34,8 @@ fn statuses_of_programs_that_do_not_end_well() {
     assert_eq!(status(&["report", "/no/such/trace.mtf"]), Some(1));
     let other = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/vectors/good/v1-user-metadata/trace.mtf");
     let output = hatf(&["report", other]);
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.code() == Some(1) && told.contains("neither heap.dtd nor HATF10.dtd"), "{told}");
+    let messages = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(1) && messages.contains("neither heap.dtd nor HATF10.dtd"), "{messages}");
 }
 
 /// What the recorder was told to make safe is there when it was killed.
@@ -56,9 +56,9 @@ fn a_recorder_that_is_killed_leaves_what_it_flushed() {
     recorder.kill().unwrap();
     recorder.wait().unwrap();
     let output = hatf(&["report", path.to_str().unwrap()]);
-    let told = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success() && told.contains("total heap usage: "), "{told}");
-    assert!(!told.contains("total heap usage: 0 allocs"), "{told}");
+    let messages = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && messages.contains("total heap usage: "), "{messages}");
+    assert!(!messages.contains("total heap usage: 0 allocs"), "{messages}");
 }
 
 #[test]
@@ -97,29 +97,29 @@ fn converting() {
     let (heap, back, less) = (path("a.mtf"), path("b.raw64"), path("c.raw32"));
     let run = |arguments: &[&str], status: i32| {
         let output = hatf(&[&["convert"], arguments].concat());
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(status), "{arguments:?}: {told}");
-        (output.stdout, told)
+        let messages = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(status), "{arguments:?}: {messages}");
+        (output.stdout, messages)
     };
     assert_eq!(run(&["--strict", raw, &heap], 0), (Vec::new(), String::new()));
     assert_eq!(run(&["--strict", "--profile", "archive", &heap, &back], 0).1, "");
     // The sink is standard output where no other is named.
     assert!(run(&["--to", "raw64", &heap], 0).0 == std::fs::read(&back).unwrap());
     // Losses are told, once for each kind, and are an error only where that is asked for.
-    let (_, told) = run(&[&heap, &less], 0);
-    assert!(told.contains("hatf: raw32 cannot hold times: 2000\n") && told.lines().count() == 3, "{told}");
+    let (_, messages) = run(&[&heap, &less], 0);
+    assert!(messages.contains("hatf: raw32 cannot hold times: 2000\n") && messages.lines().count() == 3, "{messages}");
     run(&["--strict", &heap, &less], 1);
     // A coarser clock.
     let coarse = path("coarse.mtf");
-    let (_, told) = run(&["--clock", "1ms", &heap, &coarse], 0);
-    assert!(told.contains("between two ticks"), "{told}");
+    let (_, messages) = run(&["--clock", "1ms", &heap, &coarse], 0);
+    assert!(messages.contains("between two ticks"), "{messages}");
     let length = |path: &str| std::fs::metadata(path).unwrap().len();
     assert!(length(&coarse) < length(&heap));
     // What cannot be told from the names.
     run(&[&heap], 2);
     run(&["--clock", "2s", &heap, &coarse], 2);
-    let (_, told) = run(&["--from", "hatf10", &heap, &less], 1);
-    assert!(told.contains("--from heap"), "{told}");
+    let (_, messages) = run(&["--from", "hatf10", &heap, &less], 1);
+    assert!(messages.contains("--from heap"), "{messages}");
     // What was there stays where the input is bad.
     let before = std::fs::read(&less).unwrap();
     run(&["--from", "raw32", &heap, &less], 1);

@@ -29,13 +29,13 @@ pub(crate) struct Args {
     file: String,
     /// How to print
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    format: How,
+    format: OutputFormat,
     #[command(flatten)]
     dtd: DtdArgs,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum How {
+enum OutputFormat {
     /// A table for every record
     #[default]
     Text,
@@ -53,13 +53,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         std::sync::Arc::new(dtd::load(&args.file)?)
     };
     match args.format {
-        How::Text => output::print(&text(&dtd)),
-        How::Dtd => output::print(&dtd.text),
-        How::Json => output::print(&format!("{:#}\n", json(&dtd))),
+        OutputFormat::Text => output::print(&text(&dtd)),
+        OutputFormat::Dtd => output::print(&dtd.text),
+        OutputFormat::Json => output::print(&format!("{:#}\n", json(&dtd))),
     }
 }
 
-/// Whether a file begins like a trace.
+/// Returns whether a file begins like a trace.
 fn is_trace(path: &str) -> bool {
     use std::io::Read as _;
     let mut magic = [0; 4];
@@ -69,7 +69,7 @@ fn is_trace(path: &str) -> bool {
         && magic == *b"\x7fMTF"
 }
 
-/// The records that a section is shown with: its own, and in the global section the global ones.
+/// Returns the records that a section is shown with: its own, and in the global section the global ones.
 fn listed<'d>(dtd: &'d Dtd, index: usize, section: &'d Section) -> Vec<(usize, &'d Record)> {
     let records = section.records.iter().enumerate();
     let records = records.filter_map(|(position, &id)| Some((position, id, dtd.record(id)?)));
@@ -101,7 +101,7 @@ fn text(dtd: &Dtd) -> String {
                 None => writeln!(out, "\n  {}, without a tag", record.name),
             };
             doc(&mut out, record.doc.as_deref(), "    ");
-            let rows: Vec<[String; 7]> = leaves(dtd, section, position, record).map(Shown::row).collect();
+            let rows: Vec<[String; 7]> = leaves(dtd, section, position, record).map(LeafRow::row).collect();
             table(&mut out, &rows);
         }
     }
@@ -140,7 +140,7 @@ fn table(out: &mut String, rows: &[[String; 7]]) {
 }
 
 /// One leaf, in words.
-struct Shown<'d> {
+struct LeafRow<'d> {
     leaf: &'d Leaf,
     index: usize,
     path: String,
@@ -156,7 +156,7 @@ fn leaves<'d>(
     section: &'d Section,
     position: usize,
     record: &'d Record,
-) -> impl Iterator<Item = Shown<'d>> {
+) -> impl Iterator<Item = LeafRow<'d>> {
     let names = fields::names(record);
     record.leaves.iter().enumerate().map(move |(index, leaf)| {
         let name = names.iter().find(|(id, _)| usize::from(id.0) == index).map(|(_, name)| name.clone());
@@ -164,7 +164,7 @@ fn leaves<'d>(
         if let Some(value) = leaf.constant.filter(|_| !leaf.is_tag()) {
             let _ = write!(interpretation, ", always {value}");
         }
-        Shown {
+        LeafRow {
             leaf,
             index,
             path: name.unwrap_or_else(|| leaf.path.join(".")),
@@ -177,7 +177,7 @@ fn leaves<'d>(
     })
 }
 
-impl Shown<'_> {
+impl LeafRow<'_> {
     fn row(self) -> [String; 7] {
         let from = |text: String, origin: Option<String>| match origin {
             Some(origin) if origin != "tag" => format!("{text} ({origin})"),
@@ -247,7 +247,7 @@ fn json(dtd: &Dtd) -> Value {
     })
 }
 
-/// The other leaves that hold their previous value in the same cell.
+/// Returns the other leaves that hold their previous value in the same cell.
 fn shares(dtd: &Dtd, section: &Section, position: usize, index: usize) -> Vec<String> {
     let cell = |p: usize, i: usize| section.cells.get(p).and_then(|c| c.get(i));
     let Some(own) = cell(position, index) else { return Vec::new() };

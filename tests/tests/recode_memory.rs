@@ -6,7 +6,7 @@
 mod counting;
 
 use counting::cost;
-use hatf::event::{Call, Event, EventSink, Function, What};
+use hatf::event::{Call, Event, EventKind, EventSink, Function};
 use hatf::heap::{HeapOptions, HeapWriter};
 use metatf::container::{Reader, WriteOptions};
 use metatf::dynamic::{Schema, Trace};
@@ -28,7 +28,7 @@ fn trace(records: usize) -> Vec<u8> {
         let address = 0x10_0000 + 4096 * at as u64;
         live[at] = !live[at];
         let call = Call { size: random >> 52, address, ..Call::new(Function::Malloc) };
-        writer.event(&Event::new(if live[at] { What::Call(call) } else { What::Free { address } })).unwrap();
+        writer.event(&Event::new(if live[at] { EventKind::Call(call) } else { EventKind::Free { address } })).unwrap();
     }
     writer.finish().unwrap();
     trace

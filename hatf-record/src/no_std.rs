@@ -1,4 +1,4 @@
-//! What a shared object without the standard library has to say for itself.
+//! What a shared object without the standard library has to define itself.
 
 /// The C library is linked by `std` otherwise.
 #[link(name = "c")]
