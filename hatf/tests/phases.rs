@@ -6,6 +6,7 @@ use std::process::Command;
 
 use hatf::trace::TraceReader;
 use hatf::{Event, EventKind, EventSource as _, Item};
+use metatf_test::{Folder, skip};
 
 /// The program, compiled with these options besides; `None` where there is no C compiler, or none that can do this.
 fn program(name: &str, options: &[&str]) -> Option<PathBuf> {
@@ -22,7 +23,7 @@ fn program(name: &str, options: &[&str]) -> Option<PathBuf> {
             None
         }
         _ => {
-            eprintln!("SKIPPED: no cc on this machine, or none that makes {name}");
+            skip(&format!("no cc on this machine, or none that makes {name}"));
             None
         }
     }
@@ -71,8 +72,8 @@ fn marks_and_phases_of_a_program() {
         let Some(program) = program(name, options) else { continue };
         // By itself it does nothing of this, and runs.
         assert!(Command::new(&program).status().unwrap().success(), "{name}");
-        let folder = tempfile::tempdir().unwrap();
-        let trace = folder.path().join("phases.mtf");
+        let folder = Folder::new();
+        let trace = folder.join("phases.mtf");
         let hatf = || Command::new(env!("CARGO_BIN_EXE_hatf"));
         let recorded = hatf().args(["record", "--quiet", "-o"]).arg(&trace).arg("--").arg(&program).status();
         assert!(recorded.unwrap().success(), "{name}");

@@ -264,8 +264,8 @@ fn more_events_than_the_ring_holds() {
 /// What is written is read again, by either DTD: events, in order.
 #[test]
 fn a_trace_and_back() {
-    let directory = tempfile::tempdir().unwrap();
-    let paths = ["heap.mtf", "hatf10.mtf"].map(|name| directory.path().join(name));
+    let folder = metatf_test::Folder::new();
+    let paths = ["heap.mtf", "hatf10.mtf"].map(|name| folder.join(name));
     let mut keep = Keep::default();
     let [mut one, mut other] = paths.each_ref().map(|path| trace::create(path).unwrap());
     let mut heap = HeapWriter::new(&mut one, &HeapOptions::default()).unwrap();
@@ -324,7 +324,7 @@ fn a_program_that_is_not_there() {
 fn a_shell_script_with_children() {
     let shell = Path::new("/bin/sh");
     if !shell.exists() {
-        eprintln!("SKIPPED: no /bin/sh on this machine");
+        metatf_test::skip("no /bin/sh on this machine");
         return;
     }
     let script = "ls / > /dev/null; ls / > /dev/null; exit 3";

@@ -1,8 +1,8 @@
 //! `docs/diagnostics.md` is made from the list of codes in `metatf-parser`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
-use metatf_docs_check::{bless, root};
 use metatf_parser::{Code, Severity};
+use metatf_test::{golden, root};
 use std::fmt::Write as _;
 
 const HEAD: &str = "\
@@ -34,14 +34,7 @@ fn page() -> String {
 
 #[test]
 fn the_page_of_diagnostics_is_current() {
-    let path = root().join("docs/diagnostics.md");
-    let page = page();
-    if bless() {
-        std::fs::write(&path, page).unwrap();
-    } else {
-        let found = std::fs::read_to_string(&path).unwrap();
-        assert!(found == page, "docs/diagnostics.md is not current; METATF_BLESS=1 rewrites it");
-    }
+    golden::hold(&root().join("docs/diagnostics.md"), &page());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use metatf_docs_check::prose::{LONGEST, Line, SOURCES, files, prose, unused_words};
-use metatf_docs_check::root;
+use metatf_test::root;
 
 /// What is wrong with the lines of all files, each with its place.
 fn wrong(check: impl Fn(&Line) -> Vec<String>) -> Vec<String> {

@@ -1,12 +1,14 @@
 //! Every command: exit status, standard output, standard error.
 #![allow(clippy::expect_used, reason = "a test")]
 
+#[path = "../common/mod.rs"]
 mod common;
+mod prints;
 
 use common::{metatfc, run};
-use std::path::{Path, PathBuf};
+use metatf_test::{Folder, vectors};
+use std::path::Path;
 use std::process::{Command, Stdio};
-use tempfile::TempDir;
 
 const DTD: &str = "\
 tag.width = 1;
@@ -52,16 +54,12 @@ const LINES: &str = r#"{"@section":"heap","@record":"alloc","time":10,"size":64,
 "#;
 
 /// A folder with `a.dtd`, `a.jsonl`, and the trace `a.mtf`.
-fn folder() -> TempDir {
-    let folder = tempfile::tempdir().expect("a folder");
-    std::fs::write(folder.path().join("a.dtd"), DTD).expect("a file");
-    std::fs::write(folder.path().join("a.jsonl"), LINES).expect("a file");
-    metatfc(folder.path(), &["encode", "--dtd", "a.dtd", "--codec", "stored", "a.jsonl", "a.mtf"]).exits(0);
+fn folder() -> Folder {
+    let folder = Folder::new();
+    folder.write("a.dtd", DTD);
+    folder.write("a.jsonl", LINES);
+    metatfc(&folder, &["encode", "--dtd", "a.dtd", "--codec", "stored", "a.jsonl", "a.mtf"]).exits(0);
     folder
-}
-
-fn vector(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/vectors").join(name)
 }
 
 #[test]
@@ -80,15 +78,15 @@ fn usage() {
 
 #[test]
 fn new_makes_a_format_that_works() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let here = folder.path();
+    let folder = Folder::new();
+    let here = &folder;
     metatfc(here, &["new", "spans"]).exits(0).prints("spans.dtd");
     metatfc(here, &["check", "--deny-warnings", "spans.dtd"]).exits(0);
     metatfc(here, &["fmt", "--check", "spans.dtd"]).exits(0);
     metatfc(here, &["gen", "spans.dtd"]).exits(0).prints("struct Begin");
-    let before = std::fs::read(here.join("spans.dtd")).expect("a file");
+    let before = here.read("spans.dtd");
     metatfc(here, &["new", "spans"]).exits(1).says("left as it is");
-    assert_eq!(std::fs::read(here.join("spans.dtd")).expect("a file"), before);
+    assert_eq!(here.read("spans.dtd"), before);
     metatfc(here, &["new", "-"]).exits(0).prints("section events 1");
     metatfc(here, &["new", ""]).exits(2);
 }
@@ -96,16 +94,16 @@ fn new_makes_a_format_that_works() {
 #[test]
 fn check() {
     let folder = folder();
-    let here = folder.path();
+    let here = &folder;
     let clean = metatfc(here, &["check", "a.dtd"]).exits(0);
     assert_eq!((clean.text().as_str(), clean.err.as_str()), ("", ""));
-    std::fs::write(here.join("bad.dtd"), "tag.width = 1;\ntag.width = 3;\n").expect("a file");
+    here.write("bad.dtd", "tag.width = 1;\ntag.width = 3;\n");
     metatfc(here, &["check", "a.dtd", "bad.dtd"]).exits(1).says("bad.dtd:2:").says("1 error");
     let json = metatfc(here, &["check", "--message-format", "json", "bad.dtd"]).exits(1).text();
     let message: serde_json::Value = serde_json::from_str(json.lines().next().expect("a line")).expect("JSON");
     assert_eq!((&message["file"], &message["line"]), (&"bad.dtd".into(), &2.into()));
     assert!(message["code"].as_str().is_some_and(|c| c.starts_with('E')) && message["severity"] == "error");
-    std::fs::write(here.join("warn.dtd"), format!("attributes.width = 1;\n{DTD}")).expect("a file");
+    here.write("warn.dtd", format!("attributes.width = 1;\n{DTD}"));
     metatfc(here, &["check", "warn.dtd"]).exits(0).says("attributes");
     metatfc(here, &["check", "--deny-warnings", "warn.dtd"]).exits(1);
     metatfc(here, &["check", "--explain", "E0104"]).exits(0).prints("Specification");
@@ -118,14 +116,14 @@ fn check() {
 #[test]
 fn fmt() {
     let folder = folder();
-    let here = folder.path();
+    let here = &folder;
     let ugly = DTD.replace("\n    ", "\n");
-    std::fs::write(here.join("ugly.dtd"), &ugly).expect("a file");
+    here.write("ugly.dtd", &ugly);
     metatfc(here, &["fmt", "--check", "ugly.dtd"]).exits(1).prints("ugly.dtd");
-    assert_eq!(std::fs::read_to_string(here.join("ugly.dtd")).expect("a file"), ugly);
+    assert_eq!(here.text("ugly.dtd"), ugly);
     let formatted = run(here, &["fmt", "-"], ugly.as_bytes()).exits(0);
     metatfc(here, &["fmt", "ugly.dtd"]).exits(0);
-    assert_eq!(std::fs::read(here.join("ugly.dtd")).expect("a file"), formatted.out);
+    assert_eq!(here.read("ugly.dtd"), formatted.out);
     metatfc(here, &["fmt", "--check", "ugly.dtd"]).exits(0);
     run(here, &["fmt", "-"], b"a: (").exits(1);
 }
@@ -133,10 +131,10 @@ fn fmt() {
 #[test]
 fn r#gen() {
     let folder = folder();
-    let here = folder.path();
+    let here = &folder;
     let code = metatfc(here, &["gen", "a.dtd"]).exits(0).text();
     metatfc(here, &["gen", "a.dtd", "-o", "a.rs"]).exits(0);
-    assert_eq!(std::fs::read_to_string(here.join("a.rs")).expect("a file"), code);
+    assert_eq!(here.text("a.rs"), code);
     metatfc(here, &["gen", "--rename", "alloc=Block", "a.dtd"]).exits(0).prints("struct Block");
     metatfc(here, &["gen", "--rename", "nothing=Block", "a.dtd"]).exits(2).says("nothing");
     metatfc(here, &["gen", "--expect-width", "address=8", "HATF10"]).exits(0).prints("expected 3 2 8;");
@@ -147,7 +145,7 @@ fn r#gen() {
 #[test]
 fn show() {
     let folder = folder();
-    let here = folder.path();
+    let here = &folder;
     let text = metatfc(here, &["show", "a.dtd"]).exits(0).prints("alloc, tag 4").text();
     assert!(text.contains("delta 0 (global)") && text.contains("with list.time") && text.contains("// A block."));
     assert_eq!(metatfc(here, &["show", "a.mtf"]).exits(0).text(), text);
@@ -161,7 +159,7 @@ fn show() {
 #[test]
 fn show_predicted_fields() {
     let folder = folder();
-    let here = folder.path();
+    let here = &folder;
     let dtd = "section heap 1 {
             used.width = 1; used.interpretation = predicted lastValue 0x4 2;
             alloc: (tag, used, by, at) { tag.value = 4; by.interpretation = predicted (stride, fcm 3 by used, dfcm 1 by tag) 2;
@@ -170,7 +168,7 @@ fn show_predicted_fields() {
             touch: (tag, used, at) { tag.value = 6; at.interpretation = predicted heap used 2; }
         }
         section misses 2 { miss: (value) { value.width = 8; value.interpretation = none; } }";
-    std::fs::write(here.join("p.dtd"), dtd).expect("a file");
+    here.write("p.dtd", dtd);
     let text = metatfc(here, &["show", "p.dtd"]).exits(0).text();
     for shown in [
         "predicted lastValue 4 2 (section heap)  with touch.used",
@@ -191,26 +189,10 @@ fn words(line: &str) -> String {
 #[test]
 fn dump_formats() {
     let folder = folder();
-    let here = folder.path();
-    let text = metatfc(here, &["dump", "a.mtf"]).exits(0).text();
-    assert_eq!(
-        text,
-        "heap alloc  time=10  size=64 bytes  address=0x1000  name=0\n\
-         heap alloc  time=20  size=5000 bytes  address=0x2000  name=4\n\
-         heap list   time=30  n=2  value=[-1 5]\n\
-         heap alloc  time=40  size=70000 bytes  address=0xffff  name=0\n"
-    );
+    let here = &folder;
     let data: Vec<&str> = LINES.lines().filter(|l| l.contains("alloc") || l.contains("list")).collect();
     let jsonl = metatfc(here, &["dump", "--format", "jsonl", "a.mtf"]).exits(0).text();
     assert_eq!(jsonl.lines().collect::<Vec<_>>(), data);
-    let csv = metatfc(here, &["dump", "--format", "csv", "a.mtf"]).exits(0).text();
-    assert_eq!(
-        csv,
-        "@section,@record,time,size (bytes),address,name,n,value\nheap,alloc,10,64,4096,0,,\n\
-         heap,alloc,20,5000,8192,4,,\nheap,list,30,,,,2,\"[-1,5]\"\nheap,alloc,40,70000,65535,0,,\n"
-    );
-    let one = metatfc(here, &["dump", "--format", "csv", "--record", "list", "a.mtf"]).exits(0).text();
-    assert_eq!(one, "time,n,value\n30,2,\"[-1,5]\"\n");
     let hex = metatfc(here, &["dump", "--format", "hex", "--all", "a.mtf"]).exits(0).text();
     let set = hex.lines().find(|l| l.contains("70000")).expect("the widened size");
     let metadata = hex.lines().find(|l| l.starts_with("heap metadata at ")).expect("the metadata record");
@@ -224,7 +206,7 @@ fn dump_formats() {
 #[test]
 fn dump_selects() {
     let folder = folder();
-    let here = folder.path();
+    let here = &folder;
     let lines = |args: &[&str]| {
         let args = [&["dump", "--format", "jsonl"], args, &["a.mtf"]].concat();
         metatfc(here, &args).exits(0).text().lines().count()
@@ -261,14 +243,14 @@ fn dump_selects() {
 #[test]
 fn dump_finds_the_dtd() {
     let folder = folder();
-    let here = folder.path();
+    let here = &folder;
     let encode = ["encode", "--dtd", "a.dtd", "--no-embed-dtd", "--url"];
     metatfc(here, &[&encode[..], &["file:///formats/a.dtd", "a.jsonl", "path.mtf"]].concat()).exits(0);
     metatfc(here, &["dump", "path.mtf"]).exits(0).prints("heap alloc");
     metatfc(here, &[&encode[..], &["https://example.org/a.dtd", "a.jsonl", "net.mtf"]].concat()).exits(0);
     metatfc(here, &["dump", "net.mtf"]).exits(1).says("--dtd").says("https://example.org/a.dtd");
     metatfc(here, &["dump", "--dtd", "a.dtd", "net.mtf"]).exits(0).prints("heap alloc");
-    std::fs::write(here.join("b.dtd"), DTD.replace("heap", "store")).expect("a file");
+    here.write("b.dtd", DTD.replace("heap", "store"));
     metatfc(here, &["dump", "--dtd", "b.dtd", "a.mtf"]).exits(0).prints("heap alloc");
     metatfc(here, &["dump", "--force-dtd", "b.dtd", "a.mtf"]).exits(0).prints("store alloc");
     let line = r#"{"@section":"heap","@record":"createHeap","thread":0,"heap":0,"vfield":""}"#;
@@ -278,7 +260,7 @@ fn dump_finds_the_dtd() {
 
 #[test]
 fn errors_come_after_the_records_before_them() {
-    let case = vector("bad/trace/record-cut");
+    let case = vectors("bad/trace/record-cut");
     let run = metatfc(&case, &["dump", "--format", "jsonl", "--tail", "5", "trace.mtf"]).exits(1);
     assert!(run.err.starts_with("metatfc: trace.mtf: offset "), "{}", run.err);
     assert!(run.err.contains("(section ") && run.err.contains(", record ") && run.err.contains("record begins at "));
@@ -290,7 +272,7 @@ fn errors_come_after_the_records_before_them() {
 #[test]
 fn raw() {
     let folder = folder();
-    let here = folder.path();
+    let here = &folder;
     let bytes = [4, 10, 0, 64, 0, 0, 16, 0, 0, 0];
     let dump = ["dump", "--raw", "--class", "1", "--order", "little", "--dtd", "a.dtd"];
     run(here, &[&dump[..], &["--section", "heap", "-"]].concat(), &bytes).exits(0).prints("address=0x1000");
@@ -303,7 +285,7 @@ fn raw() {
 #[test]
 fn encode() {
     let folder = folder();
-    let here = folder.path();
+    let here = &folder;
     let dump = |trace: &str| metatfc(here, &["dump", "--format", "jsonl", trace]).exits(0).text();
     let expected = dump("a.mtf");
     for options in [
@@ -319,14 +301,14 @@ fn encode() {
     let trace = run(here, &["encode", "--dtd", "a.dtd", "-", "-"], wide.as_bytes()).exits(0);
     run(here, &["dump", "-"], &trace.out).exits(0).prints("size=70000");
     let lines = format!("{}\n{wide}\n", LINES.lines().next().unwrap_or_default());
-    std::fs::write(here.join("wide.jsonl"), lines).expect("a file");
+    here.write("wide.jsonl", lines);
     let strict = metatfc(here, &["encode", "--strict", "--dtd", "a.dtd", "wide.jsonl", "none.mtf"]).exits(1);
     strict.says("wide.jsonl:2: ").says("leaf size");
     // Nothing is left of what failed, and what was there stays.
-    let before = std::fs::read(here.join("a.mtf")).expect("a file");
+    let before = here.read("a.mtf");
     let broken = run(here, &["encode", "--dtd", "a.dtd", "-", "a.mtf"], b"{\"@section\":\"heap\"}\n").exits(1);
     broken.says("standard input:1: ");
-    assert_eq!(std::fs::read(here.join("a.mtf")).expect("a file"), before);
+    assert_eq!(here.read("a.mtf"), before);
     let names: Vec<_> = std::fs::read_dir(here).expect("a folder").map(|e| e.expect("an entry").file_name()).collect();
     assert!(!names.iter().any(|n| n == "none.mtf" || n.to_string_lossy().starts_with(".metatfc")), "{names:?}");
     metatfc(here, &["encode", "--dtd", "a.dtd", "--codec", "gzip", "a.jsonl", "c.mtf"]).exits(2);
@@ -335,24 +317,24 @@ fn encode() {
 #[test]
 fn stat() {
     let folder = folder();
-    let here = folder.path();
+    let here = &folder;
     metatfc(here, &["stat", "a.mtf"]).exits(0).prints("records    4, 2 stream elements").prints("1 records, ");
     let json = metatfc(here, &["stat", "--format", "json", "a.mtf"]).exits(0).text();
     let stat: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!((&stat["records"], &stat["metadata"]["records"]), (&4.into(), &1.into()));
     let alloc = stat["kinds"].as_array().and_then(|k| k.iter().find(|k| k["record"] == "alloc")).expect("alloc");
     assert_eq!((&alloc["count"], &alloc["leaves"][2]["bytes"]), (&3.into(), &8.into()));
-    let trace = std::fs::read(here.join("a.mtf")).expect("a file");
+    let trace = here.read("a.mtf");
     run(here, &["stat", "-"], &trace).exits(0).prints("standard input");
 }
 
 #[test]
 fn verify() {
     let folder = folder();
-    let here = folder.path();
+    let here = &folder;
     metatfc(here, &["verify", "a.mtf"]).exits(0).prints("whole: 4 records, 2 stream elements, 1 group");
     metatfc(here, &["verify", "--quiet", "a.mtf"]).exits(0);
-    let whole = std::fs::read(here.join("a.mtf")).expect("a file");
+    let whole = here.read("a.mtf");
     run(here, &["verify", "-"], &whole).exits(0).prints("standard input: whole");
 
     // Three groups, and damage in the second.
@@ -361,10 +343,10 @@ fn verify() {
     let lines = [line(1), group.to_owned(), line(2), group.to_owned(), line(3)].concat();
     let encode = ["encode", "--dtd", "a.dtd", "--codec", "stored", "-", "g.mtf"];
     run(here, &encode, lines.as_bytes()).exits(0);
-    let mut bytes = std::fs::read(here.join("g.mtf")).expect("a file");
+    let mut bytes = here.read("g.mtf");
     let at = bytes.windows(4).position(|w| w == [5, 2, 0, 1]).expect("the second record");
     bytes[at + 1] ^= 0xff;
-    std::fs::write(here.join("g.mtf"), &bytes).expect("a file");
+    here.write("g.mtf", &bytes);
     let bad = metatfc(here, &["verify", "--salvage", "s.mtf", "a.mtf", "g.mtf"]).exits(2);
     bad.says("give one");
     let bad = metatfc(here, &["verify", "--salvage", "s.mtf", "g.mtf"]).exits(1);
@@ -380,7 +362,7 @@ fn verify() {
 #[test]
 fn salvage_does_not_move_offsets() {
     let folder = folder();
-    let here = folder.path();
+    let here = &folder;
     let lines = r#"{"@section":"names","@record":"text","@shared":true,"vfield":"one"}
 {"@section":"heap","@record":"alloc","time":1,"size":1,"address":1,"name":0}
 {"@section":"names","@record":"text","@shared":true,"vfield":"two"}
@@ -389,10 +371,10 @@ fn salvage_does_not_move_offsets() {
 "#;
     run(here, &["encode", "--dtd", "a.dtd", "--codec", "stored", "-", "t.mtf"], lines.as_bytes()).exits(0);
     metatfc(here, &["dump", "--resolve", "t.mtf"]).exits(0).prints("one").prints("two");
-    let mut bytes = std::fs::read(here.join("t.mtf")).expect("a file");
+    let mut bytes = here.read("t.mtf");
     let at = bytes.windows(4).position(|w| w == b"\x03one").expect("the first name");
     bytes[at + 1] ^= 0xff;
-    std::fs::write(here.join("t.mtf"), &bytes).expect("a file");
+    here.write("t.mtf", &bytes);
     let resolved = metatfc(here, &["dump", "--salvage", "--resolve", "--format", "jsonl", "t.mtf"]).exits(0);
     resolved.prints(r#"{"offset":0,"element":null}"#).prints(r#"{"offset":4,"element":{"vfield":"two"}}"#);
     metatfc(here, &["verify", "--salvage", "u.mtf", "t.mtf"]).exits(1).says("section names is lost");
@@ -402,10 +384,10 @@ fn salvage_does_not_move_offsets() {
 #[test]
 fn a_trace_that_was_not_closed_is_a_warning() {
     let folder = folder();
-    let here = folder.path();
-    let bytes = std::fs::read(here.join("a.mtf")).expect("a file");
+    let here = &folder;
+    let bytes = here.read("a.mtf");
     let at = bytes.windows(6).rposition(|w| w == b"MTFC\0\x02").expect("the index");
-    std::fs::write(here.join("open.mtf"), &bytes[..at]).expect("a file");
+    here.write("open.mtf", &bytes[..at]);
     for command in ["dump", "verify"] {
         metatfc(here, &[command, "open.mtf"]).exits(0).says("warning: the trace has no footer");
     }
@@ -425,11 +407,11 @@ fn a_closed_pipe_is_quiet() {
     let folder = folder();
     let line = LINES.lines().next().unwrap_or_default();
     let lines = format!("{line}\n").repeat(100_000);
-    run(folder.path(), &["encode", "--dtd", "a.dtd", "-", "big.mtf"], lines.as_bytes()).exits(0);
+    run(&folder, &["encode", "--dtd", "a.dtd", "-", "big.mtf"], lines.as_bytes()).exits(0);
     for format in ["text", "jsonl", "csv", "hex"] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_metatfc"))
             .args(["dump", "--format", format, "big.mtf"])
-            .current_dir(folder.path())
+            .current_dir(&folder)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -444,8 +426,8 @@ fn a_closed_pipe_is_quiet() {
 #[test]
 fn no_colours_in_a_pipe() {
     let folder = folder();
-    std::fs::write(folder.path().join("bad.dtd"), "a.width = ;").expect("a file");
-    let bad = metatfc(folder.path(), &["check", "bad.dtd"]).exits(1);
-    let text = metatfc(folder.path(), &["dump", "--all", "a.mtf"]).exits(0).text();
+    folder.write("bad.dtd", "a.width = ;");
+    let bad = metatfc(&folder, &["check", "bad.dtd"]).exits(1);
+    let text = metatfc(&folder, &["dump", "--all", "a.mtf"]).exits(0).text();
     assert!(!bad.err.contains('\x1b') && !text.contains('\x1b'));
 }
