@@ -10,7 +10,7 @@ use crate::container::Order;
 use crate::decode::{DecodedBy, Placed, PlannedRow, Run, SpecializedRow, StatefulRow, log, tag, window};
 use crate::formula::Plan;
 use crate::record::{Known, OneRow, ReadFields, Reads, ReadsOne, Rows, SectionFamily, Source};
-use crate::state::bit;
+use crate::state::{State, bit};
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
@@ -316,44 +316,76 @@ impl<'r, const PLANS: usize> OneRow<'r> for Single<'r, '_, PLANS> {
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn read<S: Known, T: ReadFields<'r>>(self) -> Result<T, Self> {
+    fn read<S: Known, T: ReadFields<'r>, R>(self, found: impl FnOnce(T) -> R, none: impl FnOnce(Self) -> R) -> R {
         let reader = std::ptr::from_mut(self.one.reader);
-        // SAFETY: `self` is used up, so this is the only user.
-        match unsafe { &mut *reader }.read_one::<S, T, PLANS>() {
-            Some(fields) => Ok(fields),
-            // SAFETY: the borrow checker does not see that nothing is left of a try that gave nothing.
-            None => Err(Self { one: One { reader: unsafe { &mut *reader } } }),
+        // SAFETY: `self` is used up, so this is the only user of the reader.
+        let record = unsafe { &mut *reader };
+        match record.next_planned::<S, PLANS>() {
+            Some(NextPlanned { data, state, mut position, at, found: count, records, is_specialized }) => {
+                let mut tell = |position| {
+                    *at = position;
+                    *count += 1;
+                    *records += 1;
+                };
+                if S::CAN_SPECIALIZE && is_specialized {
+                    if let Some(fields) = Specialized.read::<S, T>(data, &mut position, &mut (), 0) {
+                        tell(position);
+                        return found(fields);
+                    }
+                } else if let Some(plans) = state.plans.first_chunk()
+                    && let Some(fields) = (Planned::<PLANS> { plans }).read::<S, T>(data, &mut position, &mut (), 0)
+                {
+                    tell(position);
+                    return found(fields);
+                }
+            }
+            None => {
+                // SAFETY: nothing is left of the try before.
+                if let Some(fields) = unsafe { &mut *reader }.next_unplanned::<S, T, PLANS>() {
+                    return found(fields);
+                }
+            }
         }
+        // SAFETY: the borrow checker does not see that nothing is left of tries that gave nothing.
+        none(Self { one: One { reader: unsafe { &mut *reader } } })
     }
 }
 
+/// What decoding the next record needs that is planned, and what has to be told of it.
+struct NextPlanned<'r> {
+    data: &'r [u8],
+    state: &'r State,
+    position: usize,
+    at: &'r mut usize,
+    found: &'r mut u64,
+    records: &'r mut u64,
+    is_specialized: bool,
+}
+
 impl RecordReader<'_> {
-    /// The fields of the record that comes next, which is an `S`. None where it is not decoded here: nothing has happened
-    /// then, or an error has stopped the reader.
+    /// The record that comes next, which is an `S`, if that is planned.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn read_one<'r, S: Known, T: ReadFields<'r>, const PLANS: usize>(&'r mut self) -> Option<T> {
-        let current = self.current.as_ref()?;
+    fn next_planned<S: Known, const PLANS: usize>(&mut self) -> Option<NextPlanned<'_>> {
+        let current = self.current.as_mut()?;
         let state = self.states.get(current.section)?;
         if state.tiers.planned() & const { bit(S::POSITION) } == 0 || self.order != Order::Little {
-            return self.read_one_unplanned::<S, T, PLANS>();
+            return None;
         }
-        let current = self.current.as_mut()?;
-        let data = self.container.bytes(&current.content);
-        let (mut position, tiers) = (current.position, &state.tiers);
-        let fields = if S::CAN_SPECIALIZE && tiers.are_specialized() {
-            Specialized.read::<S, T>(data, &mut position, &mut (), 0)
-        } else {
-            Planned::<PLANS> { plans: state.plans.first_chunk()? }.read::<S, T>(data, &mut position, &mut (), 0)
-        }?;
-        current.position = position;
-        current.found += 1;
-        self.records += 1;
-        Some(fields)
+        Some(NextPlanned {
+            data: self.container.bytes(&current.content),
+            state,
+            position: current.position,
+            at: &mut current.position,
+            found: &mut current.found,
+            records: &mut self.records,
+            is_specialized: state.tiers.are_specialized(),
+        })
     }
 
-    /// As [`read_one`](Self::read_one), for a record that is not planned.
+    /// The fields of the record that comes next, which is an `S` and not planned. None where it is not decoded here: nothing
+    /// has happened then, or an error has stopped the reader.
     #[inline(never)]
-    fn read_one_unplanned<'r, S: Known, T: ReadFields<'r>, const PLANS: usize>(&'r mut self) -> Option<T> {
+    fn next_unplanned<'r, S: Known, T: ReadFields<'r>, const PLANS: usize>(&'r mut self) -> Option<T> {
         let (mut run, mut end) = self.start_run()?;
         let (data, mut position) = (run.data, run.position);
         let fields = Mixed::<PLANS>::new(&mut run).read::<S, T>(data, &mut position, &mut (), 0);

@@ -57,9 +57,7 @@ pub trait OneRow<'r>: Sized {
     /// The tag of the record; none at the end.
     fn tag(&self, width: usize) -> Option<u32>;
 
-    /// The fields of the record, which is an `S`.
-    ///
-    /// # Errors
-    /// The row itself, where the record is not decoded here.
-    fn read<S: Known, T: ReadFields<'r>>(self) -> Result<T, Self>;
+    /// Gives the fields of the record, which is an `S`, to `found`: what that makes of them is where it is wanted, and is not moved
+    /// again. Goes on with `none` where the record is not decoded here.
+    fn read<S: Known, T: ReadFields<'r>, R>(self, found: impl FnOnce(T) -> R, none: impl FnOnce(Self) -> R) -> R;
 }

@@ -142,10 +142,10 @@ macro_rules! __metatf_sections {
                     if let ::core::option::Option::Some(tag) = row.tag($format.tag_width as usize) {
                         $(if $crate::typed::among(tag, &[$($crate::typed::Shape::<$protocol, $section, $index>::LISTED),*]) {
                             $(if tag == $crate::typed::Shape::<$protocol, $section, $index>::TAG {
-                                return match row.read::<$crate::typed::Shape<$protocol, $section, $index>, _>() {
-                                    ::core::result::Result::Ok(record) => found($name::$variant(record)),
-                                    ::core::result::Result::Err(row) => none(row),
-                                };
+                                return row.read::<$crate::typed::Shape<$protocol, $section, $index>, _, _>(
+                                    |record| found($name::$variant(record)),
+                                    none,
+                                );
                             })*
                         })*
                     }
