@@ -53,16 +53,13 @@
 
 mod buffer;
 pub mod columns;
-pub mod container;
 #[cfg(feature = "dynamic")]
 pub mod dynamic;
-mod error;
 mod explain;
 pub mod format;
 mod grade;
 mod group_write;
 mod hindsight;
-mod memory;
 #[cfg(feature = "parallel")]
 pub mod parallel;
 mod predict;
@@ -88,9 +85,12 @@ mod streams;
 pub mod typed;
 mod watch;
 mod writer;
-pub use error::{Error, ErrorKind, Place, Result};
+/// How the bytes of a trace lie in a file: headers, extents, chunks, codecs, index, salvage.
+pub use metatf_container as container;
+pub use metatf_container::{Error, ErrorKind, Place, Result, SizeRule};
+use metatf_container::{error, memory};
+
 pub use explain::{Explained, explain};
-pub use predict::SizeRule;
 pub use row::{ContentRow, Row, Stopped};
 pub use row_write::{Put, RowWriter};
 pub use state::Change;

@@ -13,11 +13,10 @@ mod section;
 mod typed;
 
 use crate::buffer::Buffer;
-use crate::container::{ChunkWriter, ExtentWriter, Order, Sink, WriteOptions};
+use crate::container::{ChunkWriter, ExtentWriter, Order, Sink, SizeRule, WriteOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{COMMENT, METADATA, SECTION};
 use crate::group_write::{Chunk, Spare};
-use crate::predict::SizeRule;
 use crate::reader::FormatRef;
 use crate::row_attempt::Attempt;
 use crate::row_write::Put;

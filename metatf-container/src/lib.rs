@@ -1,6 +1,9 @@
 //! Containers: how the bytes of a trace lie in a file (spec 5). Knows headers, extents, chunks, codecs, the index and
 //! salvage; knows nothing of records.
 //!
+//! This is the ground of the crate `metatf`, which re-exports it as `metatf::container`: whoever reads and writes records
+//! depends on that one. It also holds what both fail with, the [`Error`].
+//!
 //! A reader turns a source into [`Part`]s: runs of one section's content, in file order. A writer takes finished runs
 //! and lays them down.
 
@@ -8,10 +11,13 @@ mod chunk;
 mod codec;
 mod content;
 mod encode;
+pub mod error;
 mod filter;
 mod header;
 mod index;
 mod loss;
+#[doc(hidden)]
+pub mod memory;
 mod options;
 mod order;
 #[cfg(feature = "parallel")]
@@ -31,13 +37,14 @@ mod trial;
 mod write_v0;
 mod write_v1;
 
-#[cfg(feature = "parallel")]
-pub(crate) use codec::Decoder;
+#[doc(hidden)]
+pub use codec::Decoder;
 pub use content::Owned;
+pub use error::{Error, ErrorKind, Place, Result};
 pub use header::{Class, Header, Order, SectionEntry};
 pub use index::ChunkInfo;
 pub use loss::{Loss, LossCause, LossReport};
-pub use options::{Codec, Filter, Trial, WriteOptions};
+pub use options::{Codec, Filter, SizeRule, Trial, WriteOptions};
 pub use read::{Reader, Warning};
 pub use sink::{Forward, Seekable, Sink};
 pub use split::Split;

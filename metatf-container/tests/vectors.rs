@@ -4,8 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use metatf::container::{Reader, Warning};
-use metatf::{Error, ErrorKind};
+use metatf_container::{Error, ErrorKind, Reader, Warning};
 
 /// A part: section, base, reset, bytes.
 type Seen = (u8, u64, bool, Vec<u8>);

@@ -2,7 +2,7 @@
 
 /// Empties a vector and makes room for so many, and an eighth more where it has to grow: what comes next is often a little larger.
 /// A vector that grows by itself doubles then, and copies what nobody wants any more.
-pub(crate) fn room<T>(vec: &mut Vec<T>, length: usize) {
+pub fn room<T>(vec: &mut Vec<T>, length: usize) {
     vec.clear();
     if vec.capacity() < length {
         // The old memory first: never both.
@@ -12,16 +12,14 @@ pub(crate) fn room<T>(vec: &mut Vec<T>, length: usize) {
 }
 
 /// A copy of `slice`, in the vector's memory.
-#[cfg(any(test, feature = "parallel"))]
-pub(crate) fn copy<T: Copy>(vec: &mut Vec<T>, slice: &[T]) {
+pub fn copy<T: Copy>(vec: &mut Vec<T>, slice: &[T]) {
     room(vec, slice.len());
     vec.extend_from_slice(slice);
 }
 
 /// Takes the one with the smallest room that `length` fits in out of what lies idle; else the one with the largest. None whose room
 /// is over `most`.
-#[cfg(feature = "parallel")]
-pub(crate) fn fitting<T>(idle: &mut Vec<T>, length: usize, most: usize, room: impl Fn(&T) -> usize) -> Option<T> {
+pub fn fitting<T>(idle: &mut Vec<T>, length: usize, most: usize, room: impl Fn(&T) -> usize) -> Option<T> {
     let rooms = idle.iter().map(room).enumerate().filter(|&(_, room)| room <= most);
     let found = rooms.min_by_key(|&(_, room)| if room >= length { (false, room) } else { (true, usize::MAX - room) });
     found.map(|(at, _)| idle.swap_remove(at))
@@ -44,7 +42,6 @@ mod tests {
         assert_eq!((&vec[..], vec.capacity()), (&[1][..], before));
     }
 
-    #[cfg(feature = "parallel")]
     #[test]
     fn the_smallest_that_fits_else_the_largest() {
         let mut idle = vec![30_usize, 10, 50, 20];

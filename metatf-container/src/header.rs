@@ -77,6 +77,7 @@ impl Order {
     }
 
     /// The integer in `bytes`, zero-extended. Of more than 8 bytes, the low 64 bits.
+    #[inline]
     #[must_use]
     pub fn read(self, bytes: &[u8]) -> u64 {
         let push = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
@@ -87,7 +88,9 @@ impl Order {
     }
 
     /// Stores the low bytes of `value` in `out`, as many as it has room for (at most 8).
-    pub(crate) fn store(self, value: u64, out: &mut [u8]) {
+    #[doc(hidden)]
+    #[inline]
+    pub fn store(self, value: u64, out: &mut [u8]) {
         let width = out.len().min(8);
         let (little, big) = (value.to_le_bytes(), value.to_be_bytes());
         let bytes = match self {
@@ -100,6 +103,7 @@ impl Order {
     }
 
     /// Appends the low `width` bytes (0 to 8) of `value` to `out`.
+    #[inline]
     pub fn write(self, value: u64, width: usize, out: &mut Vec<u8>) {
         let width = width.min(8);
         match self {

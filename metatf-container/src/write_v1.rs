@@ -136,8 +136,9 @@ impl<S: Sink> ChunkWriter<S> {
 
     /// The sink's memory, a chunk header's room at its end, for content of a section to be put behind. None where the sink is no
     /// memory, or the content may be stored in another form. Nothing can be written until it is [given
-    /// back](Self::lay_lent).
-    pub(crate) fn lend(&mut self, section: u8) -> Option<Vec<u8>> {
+    /// back](Self::return_memory).
+    #[doc(hidden)]
+    pub fn borrow_memory(&mut self, section: u8) -> Option<Vec<u8>> {
         let how = self.how(section);
         let plain =
             how.codec == Codec::Stored && matches!(how.filter, Filter::None | Filter::Auto) && how.trial.is_none();
@@ -148,13 +149,14 @@ impl<S: Sink> ChunkWriter<S> {
         Some(memory)
     }
 
-    /// Gives lent memory back, with a data chunk whose content begins at `start` and goes on to the end; with none, without
+    /// Gives borrowed memory back, with a data chunk whose content begins at `start` and goes on to the end; with none, without
     /// the room for its header. So it is on an error.
     ///
     /// # Errors
     /// As [`data`](Self::data).
-    pub(crate) fn lay_lent(&mut self, spec: Option<ChunkSpec>, mut memory: Vec<u8>, start: usize) -> Result<()> {
-        let laid = spec.map(|spec| self.head_lent(spec, &mut memory, start));
+    #[doc(hidden)]
+    pub fn return_memory(&mut self, spec: Option<ChunkSpec>, mut memory: Vec<u8>, start: usize) -> Result<()> {
+        let laid = spec.map(|spec| self.head_in_place(spec, &mut memory, start));
         if !matches!(laid, Some(Ok(()))) {
             memory.truncate(start.saturating_sub(chunk::LEN));
         }
@@ -164,10 +166,10 @@ impl<S: Sink> ChunkWriter<S> {
         laid.unwrap_or(Ok(()))
     }
 
-    /// Writes the header of a chunk in lent memory.
-    fn head_lent(&mut self, spec: ChunkSpec, memory: &mut [u8], start: usize) -> Result<()> {
+    /// Writes the header of a chunk in borrowed memory.
+    fn head_in_place(&mut self, spec: ChunkSpec, memory: &mut [u8], start: usize) -> Result<()> {
         let header = self.data_header(spec)?;
-        let nothing = Error::at(self.pos, ErrorKind::Usage("memory that was not lent"));
+        let nothing = Error::at(self.pos, ErrorKind::Usage("memory that was not borrowed"));
         let (head, payload) = memory.split_at_mut_checked(start).ok_or(nothing)?;
         let header = ChunkHeader { raw_len: self.raw_len(payload)?, ..header };
         let header = self.complete(header, &Encoded::plain(payload), 0, payload)?;

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-/// Shorthand for results of this crate.
+/// Shorthand for results of reading and writing traces.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What is wrong, and where.
@@ -120,6 +120,7 @@ pub enum ErrorKind {
 
 impl Error {
     /// An error at an exact file offset.
+    #[inline]
     #[must_use]
     pub fn at(offset: u64, kind: ErrorKind) -> Self {
         Self { kind, place: Place { offset, ..Place::default() } }

@@ -2,9 +2,8 @@
 //! and salvage delivers nothing but what was written.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
-use metatf::ErrorKind;
-use metatf::container::{
-    ChunkSpec, ChunkWriter, Class, Codec, ExtentWriter, Filter, LossCause, Order, Reader, WriteOptions,
+use metatf_container::{
+    ChunkSpec, ChunkWriter, Class, Codec, ErrorKind, ExtentWriter, Filter, LossCause, Order, Reader, WriteOptions,
 };
 
 const DTD: &[u8] = b"section s 1 { r: (tag, x) { tag.value = 4; x.width = 2; x.interpretation = none; } }";
@@ -34,7 +33,7 @@ fn chunks(trace: &[u8]) -> Vec<usize> {
 type Seen = (u8, u64, Vec<u8>);
 
 /// What is read, and whether it ended well.
-fn drain(mut reader: Reader<'_>) -> (Vec<Seen>, Result<(), metatf::Error>) {
+fn drain(mut reader: Reader<'_>) -> (Vec<Seen>, Result<(), metatf_container::Error>) {
     let mut parts = Vec::new();
     loop {
         match reader.next_part() {
@@ -298,7 +297,7 @@ fn records_that_are_wrong() {
     let mut parts = Vec::new();
     while let Some(part) = reader.next_part().unwrap() {
         if parts.len() == 2 {
-            let error = metatf::Error::at(5, ErrorKind::UnknownTag(9));
+            let error = metatf_container::Error::at(5, ErrorKind::UnknownTag(9));
             reader.report_bad_content(&part, error);
         }
         if part.section == 2 && part.group == 1 {

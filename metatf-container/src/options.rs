@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::header::{Class, Header, Order};
-use crate::{Error, ErrorKind, Result, SizeRule};
+use crate::{Error, ErrorKind, Result};
 
 /// How chunks are compressed (spec 5.2). A chunk that does not get shorter is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +54,17 @@ pub struct Trial {
     pub codecs: Vec<Codec>,
     /// The first is taken that is at most so many per cent longer than the shortest.
     pub slack: u8,
+}
+
+/// How an allocator rounds sizes: a model of the heap takes objects whose sizes round to the same number as one class, and
+/// the next object of a stretch of fresh memory begins that many bytes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SizeRule {
+    /// 8 bytes of header, multiples of 16, at least 32: glibc and other descendants of Doug Lea's allocator.
+    #[default]
+    Header,
+    /// Multiples of 16 up to 128, then four classes to every power of two: jemalloc, mimalloc, tcmalloc.
+    Classes,
 }
 
 /// How a trace is to be written.
@@ -116,7 +127,8 @@ impl WriteOptions {
     }
 
     /// Whether a filter may want to know where the records of a section end.
-    pub(crate) fn wants_ends(&self, number: u8) -> bool {
+    #[must_use]
+    pub fn wants_ends(&self, number: u8) -> bool {
         let (codec, filter) = self.of_section(number);
         match filter {
             Filter::None | Filter::Transpose => false,

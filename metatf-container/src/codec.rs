@@ -12,7 +12,7 @@ pub(crate) const ZLIB: u8 = 3;
 
 /// Undoes codec and filter. Contexts are made when first needed.
 #[derive(Default)]
-pub(crate) struct Decoder {
+pub struct Decoder {
     zstd: Option<zstd::bulk::Decompressor<'static>>,
     zlib: Option<flate2::Decompress>,
     /// Decompressed bytes whose filter is not undone yet.

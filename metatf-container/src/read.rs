@@ -238,7 +238,6 @@ impl<'a> Reader<'a> {
         &self.warnings
     }
 
-    #[cfg(feature = "parallel")]
     pub(super) fn take_warnings(&mut self, warnings: Vec<Warning>) {
         self.warnings = warnings;
     }

@@ -8,9 +8,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::MAX_RAW_LEN;
-#[cfg(feature = "parallel")]
-use super::Warning;
 use super::chunk::{self, Frame, Probe};
 use super::codec::Decoder;
 use super::header::Header;
@@ -19,6 +16,7 @@ use super::order::Sequence;
 use super::read::{Body, Reader};
 use super::read_v1::Chunks;
 use super::source::Source;
+use super::{MAX_RAW_LEN, Warning};
 
 /// The groups of a file. Any thread can make readers of them.
 #[derive(Clone, Debug)]
@@ -52,8 +50,8 @@ impl Reader<'_> {
     }
 
     /// Nothing more is read: its decoder can serve another reader, which need not make contexts and memory of its own.
-    #[cfg(feature = "parallel")]
-    pub(crate) fn end(&mut self) -> Decoder {
+    #[doc(hidden)]
+    pub fn end(&mut self) -> Decoder {
         self.failed = true;
         match &mut self.body {
             Body::Chunks(body) => std::mem::take(&mut body.decoder),
@@ -62,8 +60,8 @@ impl Reader<'_> {
     }
 
     /// Takes over what reading the groups apart has found out, as if this reader had read them all.
-    #[cfg(feature = "parallel")]
-    pub(crate) fn has_been_read(&mut self, user: Vec<Vec<u8>>, warnings: Vec<Warning>) {
+    #[doc(hidden)]
+    pub fn has_been_read(&mut self, user: Vec<Vec<u8>>, warnings: Vec<Warning>) {
         self.take_warnings(warnings);
         if let Body::Chunks(body) = &mut self.body {
             body.user_len = user.iter().map(Vec::len).sum();
@@ -100,7 +98,9 @@ impl<'s> Split<'s> {
     }
 
     /// As [`reader`](Self::reader), with the decoder of a reader that has [ended](Reader::end).
-    pub(crate) fn reader_with(&self, n: usize, decoder: Decoder) -> Reader<'s> {
+    #[doc(hidden)]
+    #[must_use]
+    pub fn reader_with(&self, n: usize, decoder: Decoder) -> Reader<'s> {
         let range = self.chunks_of(n);
         let at = |chunk: usize| self.chunks.get(chunk).map(|chunk| chunk.offset);
         let mut sequence = Sequence::new();

@@ -3,10 +3,9 @@
 
 use std::io::{Seek, Write};
 
-use metatf::ErrorKind;
-use metatf::container::{
-    ChunkSpec, ChunkWriter, Class, Codec, Content, ExtentWriter, Filter, Forward, Order, Part, Reader, Seekable,
-    Warning, WriteOptions,
+use metatf_container::{
+    ChunkSpec, ChunkWriter, Class, Codec, Content, ErrorKind, ExtentWriter, Filter, Forward, Order, Part, Reader,
+    Seekable, Warning, WriteOptions,
 };
 
 const DTD: &[u8] = b"section s 1 { r: (tag, x) { tag.value = 4; x.width = 2; x.interpretation = none; } }";

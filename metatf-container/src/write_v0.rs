@@ -123,11 +123,12 @@ impl<W: Sink> ExtentWriter<W> {
     }
 
     /// The sink's memory, for content of a section to be put behind what is there. None where the sink is no memory, or has to
-    /// wait for other content. Nothing can be written until it is [given back](Self::lay_lent).
+    /// wait for other content. Nothing can be written until it is [given back](Self::return_memory).
     ///
     /// # Errors
     /// As [`extent`](Self::extent).
-    pub(crate) fn lend(&mut self, section: u8) -> Result<Option<Vec<u8>>> {
+    #[doc(hidden)]
+    pub fn borrow_memory(&mut self, section: u8) -> Result<Option<Vec<u8>>> {
         let nothing = self.extents.is_empty() && self.global_len == 0;
         if matches!(self.content, Content::Spooled { .. }) && nothing && section != 0 {
             let Some(memory) = self.sink.memory() else { return Ok(None) };
@@ -142,11 +143,12 @@ impl<W: Sink> ExtentWriter<W> {
         Ok(self.sink.memory().filter(|_| goes_on).map(std::mem::take))
     }
 
-    /// Gives lent memory back, content from `start` on to the end; on an error it is without that.
+    /// Gives borrowed memory back, content from `start` on to the end; on an error it is without that.
     ///
     /// # Errors
     /// The trace would pass 4 GiB in class 1.
-    pub(crate) fn lay_lent(&mut self, mut memory: Vec<u8>, start: usize) -> Result<()> {
+    #[doc(hidden)]
+    pub fn return_memory(&mut self, mut memory: Vec<u8>, start: usize) -> Result<()> {
         let content = memory.len().saturating_sub(start);
         let fits = self.check_limit(self.global_len, self.len + content as u64);
         match fits {
@@ -160,7 +162,7 @@ impl<W: Sink> ExtentWriter<W> {
     }
 
     /// Gives up: without its header and table, nothing that is in place is of use to a reader.
-    pub(crate) fn abandon(mut self) {
+    pub fn abandon(mut self) {
         if let (Content::InPlace(at), Some(memory)) = (&self.content, self.sink.memory()) {
             memory.truncate(*at);
         }
@@ -273,19 +275,19 @@ mod tests {
         assert_eq!(writer.limit, u64::MAX);
     }
 
-    /// A trace of these contents, of which those of the first section are made in the sink's memory as long as it is lent.
-    fn written(sink: impl Sink, contents: &[(u8, &[u8])], lent: bool) -> (Vec<u8>, usize) {
+    /// A trace of these contents, of which those of the first section are made in the sink's memory as long as it can be borrowed.
+    fn written(sink: impl Sink, contents: &[(u8, &[u8])], in_memory: bool) -> (Vec<u8>, usize) {
         let mut writer = ExtentWriter::new(sink, &WriteOptions::default(), 2).unwrap();
         let mut in_place = 0;
         for &(section, content) in contents {
-            let memory = if lent { writer.lend(section).unwrap() } else { None };
+            let memory = if in_memory { writer.borrow_memory(section).unwrap() } else { None };
             let Some(mut memory) = memory else {
                 writer.extent(section, content).unwrap();
                 continue;
             };
             let start = memory.len();
             memory.extend_from_slice(content);
-            writer.lay_lent(memory, start).unwrap();
+            writer.return_memory(memory, start).unwrap();
             in_place += 1;
         }
         let mut sink = writer.finish(5).unwrap();
@@ -309,15 +311,15 @@ mod tests {
     fn what_is_in_place_ends_at_4_gib() {
         let options = WriteOptions { class: Class::Bits32, ..WriteOptions::default() };
         let mut writer = ExtentWriter::new(Vec::new(), &options, 1).unwrap();
-        let mut memory = writer.lend(1).unwrap().unwrap();
+        let mut memory = writer.borrow_memory(1).unwrap().unwrap();
         let start = memory.len();
         memory.extend_from_slice(b"it");
-        writer.lay_lent(memory, start).unwrap();
+        writer.return_memory(memory, start).unwrap();
         writer.limit = 200; // As if 4 GiB less were left.
-        let mut memory = writer.lend(1).unwrap().unwrap();
+        let mut memory = writer.borrow_memory(1).unwrap().unwrap();
         let start = memory.len();
         memory.resize(start + 200, 0);
-        assert!(writer.lay_lent(memory, start).unwrap_err().to_string().contains("4 GiB"));
+        assert!(writer.return_memory(memory, start).unwrap_err().to_string().contains("4 GiB"));
         assert!(writer.finish(1).unwrap().ends_with(b"it"));
     }
 }
