@@ -155,7 +155,7 @@ impl ChunkHeader {
             let expected = "0 data, 1 DTD, 2 index, 3 user metadata, or 128 to 255";
             return wrong(at::KIND, "the chunk's kind", self.kind.into(), expected);
         }
-        if self.codec > codec::ZLIB {
+        if codec::entry(self.codec).is_none() {
             return Err(Error::at(start + at::CODEC, ErrorKind::Codec(self.codec)));
         }
         if self.filter > TAILS {

@@ -1,14 +1,14 @@
-//! Compressing and filtering chunks as they are written (spec 5.2). The mirror of the codecs' decoder.
+//! Compressing and filtering chunks as they are written (spec 5.2). The mirror of the decoder.
 
-use super::options::{Codec, Filter, Trial};
+use super::codec::{self, Codec, Compress};
+use super::options::{Filter, Trial};
 use super::trial::{Filters, Found, How, Ranking};
 use super::{chunk, filter, phrases};
-use crate::{Error, ErrorKind, Result, memory};
+use crate::Result;
 
-/// Compresses chunks; contexts and buffers are made once. What was found out about sections is its callers' to keep.
+/// Compresses chunks; engines and buffers are made once. What was found out about sections is its callers' to keep.
 pub(crate) struct Encoder {
-    zstd: Option<(i32, zstd::bulk::Compressor<'static>)>,
-    zlib: Option<(u32, flate2::Compress)>,
+    engines: [Option<Box<dyn Compress>>; codec::COUNT],
     filtered: Vec<u8>,
     /// The content in hand in phrases, without and with tails, if any codec asked for them.
     phrases: [Vec<u8>; 2],
@@ -57,20 +57,19 @@ impl Content<'_> {
 
 impl Encoded {
     pub(super) fn plain(raw: &[u8]) -> Self {
-        Self { codec: super::codec::STORED, filter: 0, filtered_len: 0, length: raw.len() }
+        Self { codec: codec::STORED, filter: 0, filtered_len: 0, length: raw.len() }
     }
 
     /// The payload is the content.
     pub(crate) fn is_plain(&self) -> bool {
-        self.filter == 0 && self.codec == super::codec::STORED
+        self.filter == 0 && self.codec == codec::STORED
     }
 }
 
 impl Encoder {
     pub(crate) fn new() -> Self {
         Self {
-            zstd: None,
-            zlib: None,
+            engines: Default::default(),
             filtered: Vec::new(),
             phrases: Default::default(),
             memory: phrases::Memory::default(),
@@ -233,7 +232,7 @@ impl Encoder {
             tried.extend_from_slice(input);
         }
         let filtered_len = if filter >= chunk::PHRASES { input.len() } else { 0 };
-        let codec = if packed { codec.number() } else { super::codec::STORED };
+        let codec = if packed { codec.number() } else { codec::STORED };
         let encoded = Encoded { filter, codec, filtered_len, length };
         (self.filtered, self.phrases, self.tried) = (filtered, phrases, tried);
         Ok(Some(encoded))
@@ -242,51 +241,11 @@ impl Encoder {
     /// Compresses into `out`; `false` where it did not get shorter, or is not to be compressed.
     fn compress(&mut self, codec: Codec, raw: &[u8], out: &mut Vec<u8>) -> Result<bool> {
         out.clear();
-        match codec {
-            Codec::Stored => return Ok(false),
-            Codec::Zstd(level) => {
-                memory::room(out, zstd::zstd_safe::compress_bound(raw.len()));
-                self.zstd(level)?.compress_to_buffer(raw, out)?;
-            }
-            Codec::Lz4 => {
-                out.resize(lz4_flex::block::get_maximum_output_size(raw.len()), 0);
-                let len = lz4_flex::block::compress_into(raw, out).map_err(|_| failed("LZ4"))?;
-                out.truncate(len);
-            }
-            Codec::Zlib(level) => {
-                memory::room(out, raw.len()); // More would not be used.
-                let zlib = self.zlib(level);
-                zlib.reset();
-                let status = zlib.compress_vec(raw, out, flate2::FlushCompress::Finish);
-                return match status.map_err(|_| failed("zlib"))? {
-                    flate2::Status::StreamEnd => Ok(out.len() < raw.len()),
-                    _ => Ok(false),
-                };
-            }
-        }
-        Ok(out.len() < raw.len())
-    }
-
-    fn zstd(&mut self, level: i32) -> Result<&mut zstd::bulk::Compressor<'static>> {
-        let (now, zstd) = match &mut self.zstd {
-            Some(made) => made,
-            none => none.insert((level, zstd::bulk::Compressor::new(level)?)),
+        let engine = codec.entry().and_then(|entry| entry.engine.as_ref());
+        let (Some(engine), Some(made)) = (engine, self.engines.get_mut(usize::from(codec.number()))) else {
+            return Ok(false);
         };
-        if *now != level {
-            zstd.set_compression_level(level)?;
-            *now = level;
-        }
-        Ok(zstd)
+        let made = made.get_or_insert_with(engine.compress);
+        Ok(made.compress(codec.level(), raw, out)? && out.len() < raw.len())
     }
-
-    fn zlib(&mut self, level: u32) -> &mut flate2::Compress {
-        let level = level.min(9);
-        let made = self.zlib.take().filter(|(now, _)| *now == level);
-        let new = || (level, flate2::Compress::new(flate2::Compression::new(level), true));
-        &mut self.zlib.insert(made.unwrap_or_else(new)).1
-    }
-}
-
-fn failed(codec: &'static str) -> Error {
-    Error::at(0, ErrorKind::Limit(codec))
 }

@@ -90,8 +90,10 @@ pub enum ErrorKind {
     Metadata(&'static str),
     /// The CRC-32C does not hold.
     Checksum,
-    /// A codec this reader does not have.
+    /// A codec that is not known.
     Codec(u8),
+    /// A codec that this program was built without; its name is the feature's that is missing.
+    MissingCodec(&'static str),
     /// The codec rejects the payload.
     Decompress(&'static str),
     /// A chunk holds another number of records than its header says.
@@ -152,7 +154,10 @@ impl fmt::Display for ErrorKind {
             Self::NoOffset { section, offset } => write!(f, "section {section} has no element at offset {offset}"),
             Self::Metadata(why) => write!(f, "metadata record: {why}"),
             Self::Checksum => write!(f, "the CRC-32C does not hold"),
-            Self::Codec(n) => write!(f, "codec {n} is not known (0 stored, 1 zstd, 2 LZ4, 3 zlib)"),
+            Self::Codec(n) => write!(f, "codec {n} is not known"),
+            Self::MissingCodec(name) => {
+                write!(f, "{name} is needed; this program was built without the feature `{name}`")
+            }
             Self::Decompress(why) => write!(f, "the payload does not decompress: {why}"),
             Self::RecordCount { declared, found } => {
                 write!(f, "the chunk declares {declared} records, it holds {found}")

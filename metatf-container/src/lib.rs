@@ -10,6 +10,7 @@
 mod chunk;
 mod codec;
 mod content;
+mod decode;
 mod encode;
 pub mod error;
 mod filter;
@@ -37,14 +38,15 @@ mod trial;
 mod write_v0;
 mod write_v1;
 
-#[doc(hidden)]
-pub use codec::Decoder;
+pub use codec::Codec;
 pub use content::Owned;
+#[doc(hidden)]
+pub use decode::Decoder;
 pub use error::{Error, ErrorKind, Place, Result};
 pub use header::{Class, Header, Order, SectionEntry};
 pub use index::ChunkInfo;
 pub use loss::{Loss, LossCause, LossReport};
-pub use options::{Codec, Filter, SizeRule, Trial, WriteOptions};
+pub use options::{Filter, SizeRule, Trial, WriteOptions};
 pub use read::{Reader, Warning};
 pub use sink::{Forward, Seekable, Sink};
 pub use split::Split;

@@ -2,34 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::codec::Codec;
 use super::header::{Class, Header, Order};
 use crate::{Error, ErrorKind, Result};
-
-/// How chunks are compressed (spec 5.2). A chunk that does not get shorter is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Codec {
-    /// 0: as it is.
-    Stored,
-    /// 1: zstd, with its level (0 means 3).
-    Zstd(i32),
-    /// 2: LZ4 block.
-    Lz4,
-    /// 3: zlib, with its level (0 to 9).
-    Zlib(u32),
-}
-
-impl Codec {
-    /// Its number in a chunk header.
-    #[must_use]
-    pub fn number(self) -> u8 {
-        match self {
-            Self::Stored => super::codec::STORED,
-            Self::Zstd(_) => super::codec::ZSTD,
-            Self::Lz4 => super::codec::LZ4,
-            Self::Zlib(_) => super::codec::ZLIB,
-        }
-    }
-}
 
 /// What is done to a chunk's content before it is compressed (spec 5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +82,7 @@ impl Default for WriteOptions {
             order: Order::Little,
             dtd_url: String::new(),
             embed_dtd: true,
-            codec: Codec::Zstd(3),
+            codec: Codec::default(),
             trial: None,
             filter: Filter::Auto,
             section_options: BTreeMap::new(),
@@ -139,6 +114,13 @@ impl WriteOptions {
                 self.version == 1 && (codec != Codec::Stored || trial)
             }
         }
+    }
+
+    /// Refuses codecs that were not built in.
+    pub(crate) fn check_codecs(&self) -> Result<()> {
+        let of_sections = self.section_options.values().map(|&(codec, _)| codec);
+        let tried = self.trial.iter().flat_map(|trial| trial.codecs.iter().copied());
+        of_sections.chain(tried).chain([self.codec]).try_for_each(Codec::check)
     }
 
     /// The file header, without a section table.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::chunk::{self, ChunkHeader, GROUP, Probe, RESET, SHARED};
-use super::codec::Decoder;
+use super::decode::Decoder;
 use super::header::Header;
 use super::index::{self, ChunkInfo};
 use super::order::Sequence;

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::chunk::{self, Frame, Probe};
-use super::codec::Decoder;
+use super::decode::Decoder;
 use super::header::Header;
 use super::index::ChunkInfo;
 use super::order::Sequence;

@@ -1,8 +1,9 @@
 //! Which codec and filter a section's chunks take, found by trying.
 
 use super::chunk;
+use super::codec::Codec;
 use super::encode::Content;
-use super::options::{Codec, Filter, Trial};
+use super::options::{Filter, Trial};
 
 /// Chunks of a section between two on which all is tried.
 const RETRY: u8 = 16;
@@ -122,12 +123,7 @@ impl Found {
 impl Trial {
     /// The codecs with their places, those that find most first: what filter suits them suits others.
     pub(super) fn by_strength(&self) -> Vec<(usize, Codec)> {
-        let strength = |codec: Codec| match codec {
-            Codec::Stored => 0,
-            Codec::Lz4 => 1,
-            Codec::Zlib(_) => 2,
-            Codec::Zstd(_) => 3,
-        };
+        let strength = |codec: Codec| codec.entry().map_or(0, |entry| entry.strength);
         let mut codecs: Vec<(usize, Codec)> = self.codecs.iter().copied().enumerate().collect();
         codecs.sort_by_key(|(_, codec)| std::cmp::Reverse(strength(*codec)));
         codecs

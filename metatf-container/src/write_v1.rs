@@ -2,10 +2,11 @@
 
 use super::MAX_RAW_LEN;
 use super::chunk::{self, ChunkHeader};
+use super::codec::Codec;
 use super::encode::{Content, Encoded, Encoder};
 use super::header::{Class, Header, INTS_AT};
 use super::index::{self, ChunkInfo};
-use super::options::{Codec, Filter, WriteOptions, representable};
+use super::options::{Filter, WriteOptions, representable};
 #[cfg(feature = "parallel")]
 use super::packers::Packers;
 use super::sink::Sink;
@@ -60,8 +61,9 @@ impl<S: Sink> ChunkWriter<S> {
     /// Begins a trace: header, and the DTD if it is to be embedded.
     ///
     /// # Errors
-    /// Writing failed; the URL or the DTD is too long.
+    /// Writing failed; the URL or the DTD is too long; a codec was not built in.
     pub fn new(mut sink: S, options: &WriteOptions, dtd: &[u8]) -> Result<Self> {
+        options.check_codecs()?;
         let header = options.header(1)?;
         let mark = sink.mark();
         sink.write_all(&header.emit(0))?;

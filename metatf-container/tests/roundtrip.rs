@@ -14,7 +14,8 @@ fn all_options() -> Vec<WriteOptions> {
     let mut all = Vec::new();
     for class in [Class::Bits32, Class::Bits64] {
         for order in [Order::Little, Order::Big] {
-            for codec in [Codec::Stored, Codec::Zstd(1), Codec::Zstd(19), Codec::Lz4, Codec::Zlib(6)] {
+            let all_codecs = [Codec::Stored, Codec::Zstd(1), Codec::Zstd(19), Codec::Lz4, Codec::Zlib(6)];
+            for codec in all_codecs.into_iter().filter(|codec| codec.is_built_in()) {
                 for filter in [Filter::None, Filter::Transpose, Filter::Phrases, Filter::Tails, Filter::Auto] {
                     let dtd_url = "format.dtd".to_owned();
                     all.push(WriteOptions { class, order, codec, filter, dtd_url, ..WriteOptions::default() });
@@ -114,7 +115,7 @@ fn version_1() {
 #[test]
 fn codecs_make_it_shorter() {
     let stored = write(&WriteOptions { codec: Codec::Stored, filter: Filter::None, ..WriteOptions::default() });
-    for codec in [Codec::Zstd(3), Codec::Lz4, Codec::Zlib(6)] {
+    for codec in [Codec::Zstd(3), Codec::Lz4, Codec::Zlib(6)].into_iter().filter(|codec| codec.is_built_in()) {
         let len = |filter| write(&WriteOptions { codec, filter, ..WriteOptions::default() }).len();
         assert!(len(Filter::Transpose) < stored.len() / 2, "{codec:?}");
         assert!(len(Filter::Auto) <= len(Filter::Transpose).min(len(Filter::None)), "{codec:?}");
@@ -129,7 +130,7 @@ fn section_options() {
     let mut reader = Reader::from_slice(&trace).unwrap();
     let codecs: Vec<(u8, u8)> = reader.chunks().unwrap().iter().map(|c| (c.section, c.codec)).collect();
     assert!(codecs.iter().all(|&(section, codec)| section != 2 || codec == 0));
-    assert!(codecs.contains(&(1, 1)));
+    assert!(codecs.contains(&(1, Codec::default().number())));
 }
 
 #[test]

@@ -16,6 +16,9 @@
 //! | `recode` | the same records in another encoding: planners (feature `dynamic`) |
 //! | `dynamic` | any trace by a DTD parsed at run time, JSON lines (feature `dynamic`) |
 //!
+//! The features `zstd`, `lz4` and `zlib`, on by default, are the codecs of chunks. Without `zstd` no C compiler is needed; a
+//! trace that needs a codec that is not built in is an error which says so.
+//!
 //! With the feature `dynamic` a trace needs no generated code:
 //!
 #![cfg_attr(feature = "dynamic", doc = "```")]
@@ -87,8 +90,10 @@ mod watch;
 mod writer;
 /// How the bytes of a trace lie in a file: headers, extents, chunks, codecs, index, salvage.
 pub use metatf_container as container;
+use metatf_container::error;
+#[cfg(feature = "dynamic")]
+use metatf_container::memory;
 pub use metatf_container::{Error, ErrorKind, Place, Result, SizeRule};
-use metatf_container::{error, memory};
 
 pub use explain::{Explained, explain};
 pub use row::{ContentRow, Row, Stopped};

@@ -22,7 +22,7 @@ pub(crate) struct PackArgs {
     #[arg(long, value_name = "PROFILE", default_value_t = Profile::Default)]
     pub(crate) profile: Profile,
     /// stored, lz4, zstd or zlib, with a level if wanted (zstd:19, zlib:9) [default: the profile's]
-    #[arg(long, value_name = "CODEC", value_parser = parse_codec)]
+    #[arg(long, value_name = "CODEC")]
     codec: Option<Codec>,
     /// What is done to chunks before they are compressed [default: the profile's]
     #[arg(long, value_enum, value_name = "FILTER")]
@@ -72,25 +72,6 @@ impl From<FilterArg> for Filter {
             FilterArg::Tails => Self::Tails,
             FilterArg::Auto => Self::Auto,
         }
-    }
-}
-
-pub(crate) fn parse_codec(text: &str) -> Result<Codec, String> {
-    let (name, level) = match text.split_once(':') {
-        Some((name, level)) => (name, Some(level)),
-        None => (text, None),
-    };
-    let number = |most: i32, default: i32| match level.map(str::parse) {
-        None => Ok(default),
-        Some(Ok(n)) if (0..=most).contains(&n) => Ok(n),
-        _ => Err(format!("the level is 0 to {most}")),
-    };
-    match (name, level) {
-        ("stored", None) => Ok(Codec::Stored),
-        ("lz4", None) => Ok(Codec::Lz4),
-        ("zstd", _) => Ok(Codec::Zstd(number(22, 3)?)),
-        ("zlib", _) => Ok(Codec::Zlib(number(9, 6)?.unsigned_abs())),
-        _ => Err("stored, lz4, zstd, zstd:LEVEL, zlib or zlib:LEVEL".to_owned()),
     }
 }
 

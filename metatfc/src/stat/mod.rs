@@ -11,7 +11,7 @@ use crate::threads::ThreadArgs;
 use crate::{fields, output};
 use clap::ValueEnum;
 use content::{Content, Counted, Kind, TELL};
-use metatf::container::{Header, Order, Reader};
+use metatf::container::{Codec, Header, Order, Reader};
 use metatf::dynamic::{Schema, Trace};
 use metatf::parallel::Out;
 use serde_json::{Value, json};
@@ -107,8 +107,7 @@ impl Stat {
             counts.count += 1;
             counts.raw += u64::from(chunk.raw_len);
             counts.stored += u64::from(chunk.stored_len);
-            let codec = ["stored", "zstd", "LZ4", "zlib"].get(usize::from(chunk.codec));
-            let codec = codec.copied().unwrap_or("unknown");
+            let codec = Codec::name_of(chunk.codec).unwrap_or("unknown");
             let filter = reader.filter_of(n).ok().and_then(|n| FILTERS.get(usize::from(n)));
             let filter = filter.copied().unwrap_or("unknown");
             *counts.codecs.entry(codec).or_default() += 1;
