@@ -7,6 +7,8 @@
 //! A reader turns a source into [`Part`]s: runs of one section's content, in file order. A writer takes finished runs
 //! and lays them down.
 
+#![deny(unsafe_code)]
+
 mod chunk;
 mod codec;
 mod content;

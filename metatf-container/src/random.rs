@@ -132,7 +132,7 @@ impl Reader<'_> {
     /// groups in parallel. `None` for streams.
     #[must_use]
     pub fn fork(&self) -> Option<Reader<'_>> {
-        let source = Source::Slice(self.source.all()?);
+        let source = self.source.share()?;
         let body = match &self.body {
             Body::Extents(_) => Body::Extents(Extents::new(&self.header)),
             Body::Raw { section, .. } => Body::Raw { section: *section, done: false },

@@ -56,6 +56,10 @@ pub(super) enum Body {
 impl<'a> Reader<'a> {
     /// Opens a file: mapped if it is a regular one, else (a pipe, `/dev/stdin`) read as a stream.
     ///
+    /// A mapped file should not change while it is read. If another process writes to it, the reader meets old bytes and new
+    /// ones, and returns wrong records or an error, as from a damaged file. If another process truncates it, reading what
+    /// is gone ends this process with SIGBUS (on Unix). Read a file that others write with [`Reader::from_read`].
+    ///
     /// # Errors
     /// What [`Reader::from_read`] reports.
     pub fn open(path: impl AsRef<Path>) -> Result<Reader<'static>> {
@@ -67,7 +71,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// What [`Reader::from_read`] reports.
     pub fn from_slice(bytes: &'a [u8]) -> Result<Self> {
-        Self::start(Source::Slice(bytes), false)
+        Self::start(Source::slice(bytes), false)
     }
 
     /// Reads a stream. Version 1 is read chunk by chunk; version 0, which needs its table and random access, goes
@@ -93,7 +97,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// There is no header and no chunk.
     pub fn salvage_slice(bytes: &'a [u8]) -> Result<Self> {
-        Self::start(Source::Slice(bytes), true)
+        Self::start(Source::slice(bytes), true)
     }
 
     /// As [`Reader::from_read`], to salvage; see [`Reader::salvage`].
@@ -117,7 +121,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// None; for symmetry.
     pub fn raw_from_slice(bytes: &'a [u8], class: Class, order: Order, section: u8) -> Result<Self> {
-        Self::start_raw(Source::Slice(bytes), class, order, section)
+        Self::start_raw(Source::slice(bytes), class, order, section)
     }
 
     /// As [`Reader::open_raw`], from a stream, by way of an unlinked temporary file.

@@ -185,7 +185,8 @@ pub(crate) fn content(
         let from = usize::try_from(start + chunk::LEN as u64).unwrap_or(usize::MAX);
         return Ok(Content::Mapped(from..from.saturating_add(header.stored_len as usize)));
     }
-    Ok(Content::Owned(decoder.decode(header, start, payload(source, header, start)?)?))
+    let mapped = source.is_mapped();
+    Ok(Content::Owned(decoder.decode(header, start, payload(source, header, start)?, mapped)?))
 }
 
 /// The bytes of some content; none where it is not of this source.

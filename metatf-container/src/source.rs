@@ -12,7 +12,11 @@ use crate::{Error, ErrorKind, Result};
 /// [`Source::view`].
 pub(crate) enum Source<'a> {
     Map(Mmap),
-    Slice(&'a [u8]),
+    Slice {
+        bytes: &'a [u8],
+        /// They are of a mapping that another source holds.
+        mapped: bool,
+    },
     Stream(Window<'a>),
 }
 
@@ -27,6 +31,21 @@ impl<'a> Source<'a> {
         Ok(Source::stream(file))
     }
 
+    /// A caller's memory.
+    pub(crate) fn slice(bytes: &'a [u8]) -> Self {
+        Source::Slice { bytes, mapped: false }
+    }
+
+    /// The same bytes once more; `None` for a stream.
+    pub(crate) fn share(&self) -> Option<Source<'_>> {
+        Some(Source::Slice { bytes: self.all()?, mapped: self.is_mapped() })
+    }
+
+    /// Another process may change the bytes.
+    pub(crate) fn is_mapped(&self) -> bool {
+        matches!(self, Source::Map(_) | Source::Slice { mapped: true, .. })
+    }
+
     pub(crate) fn stream(read: impl Read + 'a) -> Self {
         Source::Stream(Window::new(Box::new(read)))
     }
@@ -36,7 +55,7 @@ impl<'a> Source<'a> {
     pub(crate) fn all(&self) -> Option<&[u8]> {
         match self {
             Source::Map(map) => Some(map),
-            Source::Slice(slice) => Some(slice),
+            Source::Slice { bytes, .. } => Some(bytes),
             Source::Stream(_) => None,
         }
     }
@@ -45,7 +64,7 @@ impl<'a> Source<'a> {
     pub(crate) fn view(&mut self, at: u64, len: usize) -> Result<&[u8]> {
         let all: &[u8] = match self {
             Source::Map(map) => map,
-            Source::Slice(slice) => slice,
+            Source::Slice { bytes, .. } => bytes,
             Source::Stream(window) => return window.view(at, len),
         };
         let from = usize::try_from(at).unwrap_or(usize::MAX).min(all.len());
@@ -68,19 +87,20 @@ impl<'a> Source<'a> {
         std::io::Write::write_all(&mut file, window.kept())?;
         std::io::copy(&mut window.read, &mut file)?;
         if file.metadata()?.len() == 0 {
-            return Ok(Source::Slice(&[]));
+            return Ok(Source::slice(&[]));
         }
         Ok(Source::Map(map(&file)?))
     }
 }
 
-/// The crate's only `unsafe`.
+/// Maps a file: the only `unsafe` of this crate.
+#[allow(unsafe_code, reason = "a mapping cannot be made without")]
 fn map(file: &File) -> Result<Mmap> {
-    // SAFETY: a mapping is unsound only in that another process may change or cut the file while we look at it.
-    // Cutting raises SIGBUS, which ends the process and corrupts nothing. Changing shows us other bytes: every length
-    // and offset taken from them is checked, in the same expression that uses it, against the length of the mapping,
-    // which does not change; no reference to the bytes is turned into a `str` unchecked; nothing relies on reading
-    // the same byte twice. A caller who cannot live with either reads the file as a stream (`Reader::from_read`).
+    // SAFETY: the mapping is valid for as long as the `Mmap` lives, and its length does not change. What Rust cannot hold
+    // is that the bytes do not: another process may write to the file or cut it. Cutting raises SIGBUS, which ends the
+    // process. Writing shows other bytes from one load to the next, which is as bad as damage in the file and no worse:
+    // a length or offset from them is checked after it was loaded, no `str` is made of them unchecked, and what a library
+    // in C parses is copied first (`Decoder`). `Reader::open` tells its callers, who can read a stream instead.
     let map = unsafe { Mmap::map(file) }?;
     #[cfg(unix)]
     let _ = map.advise(memmap2::Advice::Sequential); // Only a hint: what it returns changes nothing.

@@ -22,6 +22,8 @@ use super::{MAX_RAW_LEN, Warning};
 #[derive(Clone, Debug)]
 pub struct Split<'s> {
     bytes: &'s [u8],
+    /// The bytes are of a mapped file.
+    mapped: bool,
     header: Header,
     dtd: Option<Arc<[u8]>>,
     chunks: Arc<[ChunkInfo]>,
@@ -46,7 +48,14 @@ impl Reader<'_> {
         let groups = chunks.iter().enumerate().filter(|(_, chunk)| chunk.is_group_start()).map(|(n, _)| n);
         let starts: Vec<usize> = std::iter::once(0).chain(groups.skip(1)).collect();
         let header = self.header.clone();
-        (starts.len() > 1).then(|| Split { bytes, header, dtd: body.dtd.clone(), chunks: chunks.into(), starts })
+        (starts.len() > 1).then(|| Split {
+            bytes,
+            mapped: self.source.is_mapped(),
+            header,
+            dtd: body.dtd.clone(),
+            chunks: chunks.into(),
+            starts,
+        })
     }
 
     /// Nothing more is read: its decoder can serve another reader, which need not make contexts and memory of its own.
@@ -120,13 +129,14 @@ impl<'s> Split<'s> {
             until: at(range.end),
             done: false,
         };
-        Reader::with(Source::Slice(self.bytes), self.header.clone(), Body::Chunks(Box::new(chunks)))
+        let source = Source::Slice { bytes: self.bytes, mapped: self.mapped };
+        Reader::with(source, self.header.clone(), Body::Chunks(Box::new(chunks)))
     }
 }
 
 /// The chunks by their headers, CRCs and contents apart; `None` where something is wrong.
 fn checked(bytes: &[u8], file: &Header) -> Option<Vec<ChunkInfo>> {
-    let mut source = Source::Slice(bytes);
+    let mut source = Source::slice(bytes);
     let mut sequence = Sequence::new();
     let (mut chunks, mut at, mut user) = (Vec::new(), file.start, 0);
     loop {

@@ -126,7 +126,7 @@ mod tests {
         let bytes: Vec<u8> = (0..=255_u8).cycle().map(|b| b.wrapping_mul(151)).take(3 * STEP + 500).collect();
         for (from, len) in [(0, 0), (0, 1), (0, STEP), (7, 2 * STEP), (48, 3 * STEP + 452), (STEP, 2 * STEP)] {
             let mut sums = Sums { started: true, ..Sums::default() };
-            let mut source = Source::Slice(&bytes);
+            let mut source = Source::slice(&bytes);
             let end = (from + len) as u64;
             let a = sums.up_to(&mut source, from as u64).unwrap().unwrap();
             let b = sums.up_to(&mut source, end).unwrap().unwrap();
@@ -134,6 +134,6 @@ mod tests {
             assert_eq!(multiply(power(n), a) ^ b, chunk::crc_of(&bytes[from..from + len]), "{from}, {len}");
         }
         let mut sums = Sums { started: true, ..Sums::default() };
-        assert_eq!(sums.up_to(&mut Source::Slice(&bytes), 4 * STEP as u64).unwrap(), None);
+        assert_eq!(sums.up_to(&mut Source::slice(&bytes), 4 * STEP as u64).unwrap(), None);
     }
 }

@@ -44,6 +44,8 @@ pub(crate) struct Entry {
     pub(crate) strength: u8,
     /// The most bytes that a payload of so many can hold: nothing is allocated for a length it cannot reach.
     pub(crate) most: fn(u64) -> u64,
+    /// Payloads are parsed by a library in C, which must not see them change.
+    pub(crate) foreign: bool,
     /// `None` where it is not built in, or nothing is to be done.
     pub(crate) engine: Option<Engine>,
 }
@@ -83,6 +85,7 @@ static CODECS: [Entry; 4] = [
         with_level: |_| Codec::Stored,
         strength: 0,
         most: |payload| payload,
+        foreign: false,
         engine: None,
     },
     Entry {
@@ -92,6 +95,7 @@ static CODECS: [Entry; 4] = [
         with_level: Codec::Zstd,
         strength: 3,
         most: |payload| (payload / 4 + 1) * (128 << 10), // A block of at most 128 KiB takes 4 bytes at least.
+        foreign: true,
         #[cfg(feature = "zstd")]
         engine: Some(zstd::ENGINE),
         #[cfg(not(feature = "zstd"))]
@@ -104,6 +108,7 @@ static CODECS: [Entry; 4] = [
         with_level: |_| Codec::Lz4,
         strength: 1,
         most: |payload| payload * 255 + 64,
+        foreign: false,
         #[cfg(feature = "lz4")]
         engine: Some(lz4::ENGINE),
         #[cfg(not(feature = "lz4"))]
@@ -116,6 +121,7 @@ static CODECS: [Entry; 4] = [
         with_level: |level| Codec::Zlib(level.unsigned_abs()),
         strength: 2,
         most: |payload| payload * 1040 + 64, // Deflate's least: 258 bytes in 2 bits.
+        foreign: false,
         #[cfg(feature = "zlib")]
         engine: Some(zlib::ENGINE),
         #[cfg(not(feature = "zlib"))]
