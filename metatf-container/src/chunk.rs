@@ -44,12 +44,12 @@ pub(crate) mod at {
 
 /// Filter: byte transpose.
 pub(crate) const TRANSPOSE: u8 = 1;
-/// Filter: phrases.
-pub(crate) const PHRASES: u8 = 2;
-/// Filter: phrases, and the bytes behind them.
-pub(crate) const TAILS: u8 = 3;
+/// Filter: record dictionary.
+pub(crate) const RECORD_DICTIONARY: u8 = 2;
+/// Filter: record dictionary of records without their last byte, and these bytes.
+pub(crate) const SPLIT_SUFFIX: u8 = 3;
 
-/// A chunk header, the sync bytes apart.
+/// A chunk header without the sync bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ChunkHeader {
     pub(crate) section: u8,
@@ -158,8 +158,8 @@ impl ChunkHeader {
         if codec::entry(self.codec).is_none() {
             return Err(Error::at(start + at::CODEC, ErrorKind::Codec(self.codec)));
         }
-        if self.filter > TAILS {
-            let expected = "0 none, 1 byte transpose, 2 phrases or 3 tails";
+        if self.filter > SPLIT_SUFFIX {
+            let expected = "0 none, 1 byte transpose, 2 record dictionary or 3 split suffix";
             return wrong(at::FILTER, "the chunk's filter", self.filter.into(), expected);
         }
         if self.flags & !(RESET | GROUP | SHARED) != 0 {
@@ -176,7 +176,7 @@ impl ChunkHeader {
             return wrong(at::RAW_LEN, "the chunk's raw_len", self.raw_len.into(), "at most 64 MiB");
         }
         if self.has_filtered_len() {
-            self.check_phrases(start)?;
+            self.check_filtered_len(start)?;
         } else if self.filtered_len != 0 {
             let expected = "0 but for filters 2 and 3";
             return wrong(at::FILTERED_LEN, "the chunk's filtered_len", self.filtered_len.into(), expected);
@@ -192,10 +192,10 @@ impl ChunkHeader {
 
     /// Whether the filter changes how long content is.
     pub(crate) fn has_filtered_len(&self) -> bool {
-        matches!(self.filter, PHRASES | TAILS)
+        matches!(self.filter, RECORD_DICTIONARY | SPLIT_SUFFIX)
     }
 
-    fn check_phrases(&self, start: u64) -> Result<()> {
+    fn check_filtered_len(&self, start: u64) -> Result<()> {
         let found = self.filtered_len;
         if found == 0 {
             let (what, expected) = ("the chunk's filter", "0 or 1, where filtered_len is 0");
@@ -203,7 +203,7 @@ impl ChunkHeader {
             return Err(Error::at(start + at::FILTER, kind));
         }
         let stored = self.codec != codec::STORED || found == self.stored_len;
-        // A token takes at least a byte, and stands for at most 255; with a tail it takes two, and stands for 256.
+        // A token takes at least a byte, and stands for at most 255; with a suffix it takes two, and stands for 256.
         let long_enough = u64::from(found) * 255 >= u64::from(self.raw_len);
         if stored && long_enough && found as usize <= MAX_RAW_LEN {
             return Ok(());
@@ -253,7 +253,7 @@ fn low(crc: u64) -> u32 {
     u32::try_from(crc & u64::from(u32::MAX)).unwrap_or(0)
 }
 
-/// What lies at an offset.
+/// The chunk at an offset.
 pub(crate) enum Probe {
     /// The end of the input.
     End,
@@ -263,7 +263,7 @@ pub(crate) enum Probe {
     Bad(Error),
 }
 
-/// What lies at an offset, the CRC apart.
+/// The chunk at an offset, its CRC not checked.
 pub(crate) enum Frame {
     /// A chunk, all there.
     Whole(ChunkHeader),
@@ -271,7 +271,7 @@ pub(crate) enum Frame {
     None(Probe),
 }
 
-/// Looks at the chunk at `start`. Reading errors apart, what is wrong with it is in the answer.
+/// Probes the chunk at `start`. Only a failing source is an error; what is wrong with the chunk is in the [`Probe`].
 pub(crate) fn probe(source: &mut Source<'_>, start: u64) -> Result<Probe> {
     match frame(source, start)? {
         Frame::None(probe) => Ok(probe),

@@ -29,7 +29,7 @@ impl fmt::Debug for Owned {
     }
 }
 
-/// Memory of contents that were given away: what nobody else holds any more is used again.
+/// A pool of the memory of contents that were given away: what nobody else holds any more is used again.
 #[derive(Default)]
 pub(super) struct Contents {
     given: Vec<Arc<[u8]>>,
@@ -42,12 +42,12 @@ const MOST: usize = 32;
 const KEPT: usize = 16 << 20;
 
 /// Memory for content, which nobody else sees.
-pub(super) struct Room {
+pub(super) struct Scratch {
     bytes: Arc<[u8]>,
     length: usize,
 }
 
-impl Room {
+impl Scratch {
     /// The bytes, whatever is in them; none where the memory is somebody else's, which it is not.
     pub(super) fn bytes(&mut self) -> Option<&mut [u8]> {
         Arc::get_mut(&mut self.bytes)?.get_mut(..self.length)
@@ -56,7 +56,7 @@ impl Room {
 
 impl Contents {
     /// Memory for content of so many bytes. Not more than twice as much: one who keeps the content keeps all of it.
-    pub(super) fn room(&mut self, length: usize) -> Room {
+    pub(super) fn take(&mut self, length: usize) -> Scratch {
         let fits = length..=length.saturating_mul(2);
         let sizes = self.given.iter_mut().enumerate().filter_map(|(at, bytes)| Some((Arc::get_mut(bytes)?.len(), at)));
         let bytes = match sizes.filter(|(size, _)| fits.contains(size)).min() {
@@ -66,7 +66,7 @@ impl Contents {
                 std::iter::repeat_n(0, length).collect()
             }
         };
-        Room { bytes, length }
+        Scratch { bytes, length }
     }
 
     /// Gives up memory that nobody uses, the oldest first, until little is left.
@@ -79,18 +79,18 @@ impl Contents {
         });
     }
 
-    /// What is in some room is content now.
-    pub(super) fn give(&mut self, room: Room) -> Owned {
+    /// Makes content of what is in the memory.
+    pub(super) fn give(&mut self, scratch: Scratch) -> Owned {
         if self.given.len() >= MOST {
             self.given.remove(0);
         }
-        self.given.push(Arc::clone(&room.bytes));
-        Owned { bytes: room.bytes, length: room.length }
+        self.given.push(Arc::clone(&scratch.bytes));
+        Owned { bytes: scratch.bytes, length: scratch.length }
     }
 
-    /// A room that holds nothing of worth is there for other content.
-    pub(super) fn take_back(&mut self, room: Room) {
-        drop(self.give(room));
+    /// Takes back memory that holds nothing of worth.
+    pub(super) fn put_back(&mut self, scratch: Scratch) {
+        drop(self.give(scratch));
     }
 }
 
@@ -99,9 +99,9 @@ mod tests {
     use super::*;
 
     fn filled(contents: &mut Contents, length: usize, byte: u8) -> Owned {
-        let mut room = contents.room(length);
-        room.bytes().unwrap().fill(byte);
-        contents.give(room)
+        let mut scratch = contents.take(length);
+        scratch.bytes().unwrap().fill(byte);
+        contents.give(scratch)
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::chunk::{self, ChunkHeader};
 use super::codec::{self, Decompress, Failure, STORED};
 use super::content::{Contents, Owned};
-use super::{filter, phrases_read};
+use super::{filter, record_dictionary_read};
 use crate::{Error, ErrorKind, Result, memory};
 
 /// Undoes codec and filter. Engines are made when first needed.
@@ -21,7 +21,8 @@ pub struct Decoder {
 /// Undoes the filter of a chunk.
 fn unfilter(header: &ChunkHeader, filtered: &[u8], out: &mut [u8]) -> Result<(), Failure> {
     if header.has_filtered_len() {
-        return phrases_read::restore(filtered, header.filter == chunk::TAILS, out).map_err(Failure::Payload);
+        return record_dictionary_read::restore(filtered, header.filter == chunk::SPLIT_SUFFIX, out)
+            .map_err(Failure::Payload);
     }
     filter::restore(filtered, header.width.into(), out);
     Ok(())
@@ -49,16 +50,16 @@ impl Decoder {
         } else {
             payload
         };
-        let mut room = self.contents.room(raw_len);
-        let Some(out) = room.bytes() else {
+        let mut memory = self.contents.take(raw_len);
+        let Some(out) = memory.bytes() else {
             return Err(Error::at(start, ErrorKind::Limit("memory"))); // Not reached: nobody else has it.
         };
         let filled = self.fill(header, filtered_len as usize, payload, out);
         self.copy = copy;
         match filled {
-            Ok(()) => Ok(self.contents.give(room)),
+            Ok(()) => Ok(self.contents.give(memory)),
             Err(failure) => {
-                self.contents.take_back(room);
+                self.contents.put_back(memory);
                 Err(match failure {
                     Failure::Length => wrong_len(header.raw_len.into()),
                     Failure::Payload(why) => Error::at(start + chunk::LEN as u64, ErrorKind::Decompress(why)),
@@ -80,8 +81,8 @@ impl Decoder {
         if scratch.len() < filtered {
             scratch.resize(filtered, 0);
         }
-        let room = scratch.get_mut(..filtered).unwrap_or_default();
-        let unpacked = self.unpack(header.codec, payload, room).and_then(|()| unfilter(header, room, out));
+        let part = scratch.get_mut(..filtered).unwrap_or_default();
+        let unpacked = self.unpack(header.codec, payload, part).and_then(|()| unfilter(header, part, out));
         self.scratch = scratch;
         unpacked
     }

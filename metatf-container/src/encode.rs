@@ -3,19 +3,19 @@
 use super::codec::{self, Codec, Compress};
 use super::options::{Filter, Trial};
 use super::trial::{Filters, Found, How, Ranking};
-use super::{chunk, filter, phrases};
+use super::{chunk, filter, record_dictionary};
 use crate::Result;
 
 /// Compresses chunks; engines and buffers are made once. What was found out about sections is its callers' to keep.
 pub(crate) struct Encoder {
     engines: [Option<Box<dyn Compress>>; codec::COUNT],
     filtered: Vec<u8>,
-    /// The content in hand in phrases, without and with tails, if any codec asked for them.
-    phrases: [Vec<u8>; 2],
-    memory: phrases::Memory,
-    has_phrases: [bool; 2],
-    /// The tails differ.
-    has_tails: bool,
+    /// The content by the record dictionary, whole records and without suffixes, if any codec asked for them.
+    dictionary: [Vec<u8>; 2],
+    memory: record_dictionary::Memory,
+    has_dictionary: [bool; 2],
+    /// The suffixes differ.
+    suffixes_differ: bool,
     /// The payload made last, the shortest one of a codec, and those of a trial.
     tried: Vec<u8>,
     chosen: Vec<u8>,
@@ -33,7 +33,7 @@ pub(crate) struct Encoded {
 }
 
 /// A chunk's content, and what filters need to know of it.
-pub(crate) struct Content<'c> {
+pub(crate) struct RawContent<'c> {
     pub(crate) raw: &'c [u8],
     /// Size of its elements; 0 or 1: none.
     pub(crate) element: u8,
@@ -41,7 +41,7 @@ pub(crate) struct Content<'c> {
     pub(crate) ends: &'c [u32],
 }
 
-impl Content<'_> {
+impl RawContent<'_> {
     /// Whether the filter can be used on it.
     pub(super) fn can(&self, filter: u8) -> bool {
         match filter {
@@ -49,7 +49,7 @@ impl Content<'_> {
                 let size = self.element;
                 size >= 2 && !self.raw.is_empty() && self.raw.len().is_multiple_of(size.into())
             }
-            chunk::PHRASES | chunk::TAILS => !self.ends.is_empty(),
+            chunk::RECORD_DICTIONARY | chunk::SPLIT_SUFFIX => !self.ends.is_empty(),
             _ => true,
         }
     }
@@ -71,10 +71,10 @@ impl Encoder {
         Self {
             engines: Default::default(),
             filtered: Vec::new(),
-            phrases: Default::default(),
-            memory: phrases::Memory::default(),
-            has_phrases: [false; 2],
-            has_tails: false,
+            dictionary: Default::default(),
+            memory: record_dictionary::Memory::default(),
+            has_dictionary: [false; 2],
+            suffixes_differ: false,
             tried: Vec::new(),
             chosen: Vec::new(),
             trials: Vec::new(),
@@ -83,9 +83,9 @@ impl Encoder {
 
     /// The shortest payload that is allowed; `raw` itself where nothing makes it shorter. `found` is what was found out about
     /// the section, and takes what is found out now.
-    pub(crate) fn encode(&mut self, found: &mut Found, how: &How, content: &Content<'_>) -> Result<Encoded> {
-        self.has_phrases = [false; 2];
-        self.has_tails = false;
+    pub(crate) fn encode(&mut self, found: &mut Found, how: &How, content: &RawContent<'_>) -> Result<Encoded> {
+        self.has_dictionary = [false; 2];
+        self.suffixes_differ = false;
         let Some(trial) = &how.trial else { return self.by_codec(found, how.codec, how.filter, content) };
         match found.next_codec() {
             Some(codec) => self.by_codec(found, codec, how.filter, content),
@@ -98,14 +98,20 @@ impl Encoder {
         if encoded.is_plain() { raw } else { &self.chosen }
     }
 
-    /// As [`payload`](Self::payload), to be kept; `room` is used for it. Not for a payload that is the content.
+    /// As [`payload`](Self::payload), to be kept; `buffer` is used for it. Not for a payload that is the content.
     #[cfg(feature = "parallel")]
-    pub(crate) fn take_payload(&mut self, room: Vec<u8>) -> Vec<u8> {
-        std::mem::replace(&mut self.chosen, room)
+    pub(crate) fn take_payload(&mut self, buffer: Vec<u8>) -> Vec<u8> {
+        std::mem::replace(&mut self.chosen, buffer)
     }
 
     /// All codecs of a trial: the first with all filters, others with the two that were best for it.
-    fn by_trial(&mut self, found: &mut Found, trial: &Trial, filter: Filter, content: &Content<'_>) -> Result<Encoded> {
+    fn by_trial(
+        &mut self,
+        found: &mut Found,
+        trial: &Trial,
+        filter: Filter,
+        content: &RawContent<'_>,
+    ) -> Result<Encoded> {
         let mut results: Vec<(Codec, Encoded, Found)> =
             trial.codecs.iter().map(|&codec| (codec, Encoded::plain(content.raw), *found)).collect();
         self.trials.resize(trial.codecs.len(), Vec::new());
@@ -143,11 +149,17 @@ impl Encoder {
                 self.by_codec(found, codec, filter, content)?
             }
         };
-        found.settle(codec);
+        found.commit(codec);
         Ok(encoded)
     }
 
-    fn by_codec(&mut self, found: &mut Found, codec: Codec, filter: Filter, content: &Content<'_>) -> Result<Encoded> {
+    fn by_codec(
+        &mut self,
+        found: &mut Found,
+        codec: Codec,
+        filter: Filter,
+        content: &RawContent<'_>,
+    ) -> Result<Encoded> {
         let filters = found.next_filters(codec, filter, content);
         Ok(self.best_of(found, codec, filters, content)?.0)
     }
@@ -158,7 +170,7 @@ impl Encoder {
         found: &mut Found,
         codec: Codec,
         filters: Filters,
-        content: &Content<'_>,
+        content: &RawContent<'_>,
     ) -> Result<(Encoded, Option<Ranking>)> {
         let raw = content.raw;
         let (wanted, choice_of) = match filters {
@@ -185,14 +197,20 @@ impl Encoder {
         let choice = choice.unwrap_or_else(|| Encoded::plain(raw));
         let ranking = choice_of.then_some(Ranking { best: (choice.filter, choice.length), second });
         if let Some(ranking) = ranking {
-            found.settle_filter(ranking);
+            found.commit_filter(ranking);
         }
         Ok((choice, ranking))
     }
 
     /// The payload by this filter, in `self.tried`, unless it is the content. Where there is a `choice` of filters, none by
     /// one that cannot win.
-    fn try_filter(&mut self, codec: Codec, filter: u8, content: &Content<'_>, choice: bool) -> Result<Option<Encoded>> {
+    fn try_filter(
+        &mut self,
+        codec: Codec,
+        filter: u8,
+        content: &RawContent<'_>,
+        choice: bool,
+    ) -> Result<Option<Encoded>> {
         let mut filtered = std::mem::take(&mut self.filtered);
         let mut tried = std::mem::take(&mut self.tried);
         match filter {
@@ -201,27 +219,27 @@ impl Encoder {
                 filter::transpose(content.raw, content.element.into(), &mut filtered);
             }
             // Every codec of a trial asks for them.
-            chunk::PHRASES | chunk::TAILS => {
-                let with_tails = usize::from(filter == chunk::TAILS);
-                if !std::mem::replace(&mut self.has_phrases[with_tails], true) {
-                    let filtered = &mut self.phrases[with_tails];
+            chunk::RECORD_DICTIONARY | chunk::SPLIT_SUFFIX => {
+                let split = usize::from(filter == chunk::SPLIT_SUFFIX);
+                if !std::mem::replace(&mut self.has_dictionary[split], true) {
+                    let filtered = &mut self.dictionary[split];
                     let differ =
-                        phrases::filter(content.raw, content.ends, with_tails == 1, &mut self.memory, filtered);
-                    self.has_tails |= differ;
+                        record_dictionary::filter(content.raw, content.ends, split == 1, &mut self.memory, filtered);
+                    self.suffixes_differ |= differ;
                 }
             }
             _ => {}
         }
-        // Tails of which all are alike are better where they were.
-        if filter == chunk::TAILS && choice && !self.has_tails {
+        // Suffixes of which all are alike are better where they were.
+        if filter == chunk::SPLIT_SUFFIX && choice && !self.suffixes_differ {
             (self.filtered, self.tried) = (filtered, tried);
             return Ok(None);
         }
-        let phrases = std::mem::take(&mut self.phrases);
+        let dictionary = std::mem::take(&mut self.dictionary);
         let input = match filter {
             chunk::TRANSPOSE => &filtered,
-            chunk::PHRASES => &phrases[0],
-            chunk::TAILS => &phrases[1],
+            chunk::RECORD_DICTIONARY => &dictionary[0],
+            chunk::SPLIT_SUFFIX => &dictionary[1],
             _ => content.raw,
         };
         let packed = self.compress(codec, input, &mut tried)?;
@@ -231,10 +249,10 @@ impl Encoder {
             tried.clear();
             tried.extend_from_slice(input);
         }
-        let filtered_len = if filter >= chunk::PHRASES { input.len() } else { 0 };
+        let filtered_len = if filter >= chunk::RECORD_DICTIONARY { input.len() } else { 0 };
         let codec = if packed { codec.number() } else { codec::STORED };
         let encoded = Encoded { filter, codec, filtered_len, length };
-        (self.filtered, self.phrases, self.tried) = (filtered, phrases, tried);
+        (self.filtered, self.dictionary, self.tried) = (filtered, dictionary, tried);
         Ok(Some(encoded))
     }
 

@@ -1,6 +1,6 @@
 //! One small `Copy` error for everything that can be wrong with a trace: where, and what.
 //!
-//! An [`Error`] says the offset in the file, the offset in a compressed chunk's content, where the record began, the
+//! An [`Error`] holds the offset in the file, the offset in a compressed chunk's content, where the record began, the
 //! section, the record and the leaf (spec 7). It holds numbers only; `Trace::explain` puts the names of the trace's
 //! format to them.
 
@@ -42,13 +42,13 @@ pub struct Place {
 pub enum ErrorKind {
     /// Reading or writing the file failed.
     Io(std::io::ErrorKind),
-    /// Two words: what was found, what was expected. For rules of the container (spec 5).
+    /// A rule of the container (spec 5) is broken.
     Invalid {
         /// The field or rule, as the spec names it.
         what: &'static str,
         /// What was found.
         found: u64,
-        /// What would be right, in words.
+        /// What would be right.
         expected: &'static str,
     },
     /// The input ends inside this thing.
@@ -96,7 +96,7 @@ pub enum ErrorKind {
     MissingCodec(&'static str),
     /// The codec rejects the payload.
     Decompress(&'static str),
-    /// A chunk holds another number of records than its header says.
+    /// A chunk holds another number of records than its header declares.
     RecordCount {
         /// In the header.
         declared: u64,

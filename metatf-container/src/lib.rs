@@ -25,12 +25,12 @@ mod options;
 mod order;
 #[cfg(feature = "parallel")]
 mod packers;
-mod phrases;
-mod phrases_read;
 mod random;
 mod read;
 mod read_v0;
 mod read_v1;
+mod record_dictionary;
+mod record_dictionary_read;
 mod salvage;
 mod sink;
 mod source;
@@ -58,7 +58,7 @@ pub use write_v1::{ChunkSpec, ChunkWriter};
 /// Bytes of a chunk header, which come before its payload (spec 5.2).
 pub const CHUNK_HEADER_LEN: u64 = chunk::LEN as u64;
 
-/// The largest `raw_len` of a chunk, the index apart (spec 5.2).
+/// The largest `raw_len` of a chunk other than the index (spec 5.2).
 pub const MAX_RAW_LEN: usize = 64 << 20;
 
 /// A run of content of one section, in file order: an extent (version 0), a chunk (version 1), a whole raw stream.

@@ -11,7 +11,7 @@ pub struct LossReport {
     pub losses: Vec<Loss>,
     /// Chunks that are missing by the sequence numbers, of whatever kind: damaged ones and ones cut out.
     pub missing_chunks: u64,
-    /// Bytes at the end of the file are lost, and how many chunks they were cannot be told.
+    /// Bytes at the end of the file are lost, and how many chunks they held is not known.
     pub open_end: bool,
 }
 
@@ -26,8 +26,8 @@ pub struct Loss {
     pub cause: LossCause,
     /// The section, where it is known.
     pub section: Option<u8>,
-    /// Data records and stream elements lost, where the chunk's header or the index tells. For damaged bytes it is
-    /// told by the `Missing` entry that goes with them.
+    /// Data records and stream elements lost, where the chunk's header or the index tells. For damaged bytes the
+    /// `Missing` entry that goes with them has it.
     pub records: Option<u64>,
 }
 
@@ -75,7 +75,7 @@ impl LossReport {
         self.losses.iter().try_fold(0_u64, |sum, loss| Some(sum.saturating_add(known(loss)?)))
     }
 
-    /// Damaged bytes, whole chunks that had to be dropped apart.
+    /// Damaged bytes, without whole chunks that had to be dropped.
     #[must_use]
     pub fn damaged_bytes(&self) -> u64 {
         let damaged = self.losses.iter().filter(|loss| matches!(loss.cause, LossCause::Damaged(_)));

@@ -1,8 +1,8 @@
-//! Memory that is used again for the next of what is about as large each time: chunks, columns, steps of a plan.
+//! Buffers that are used again for contents of about the same size: chunks, columns, steps of a plan.
 
-/// Empties a vector and makes room for so many, and an eighth more where it has to grow: what comes next is often a little larger.
-/// A vector that grows by itself doubles then, and copies what nobody wants any more.
-pub fn room<T>(vec: &mut Vec<T>, length: usize) {
+/// Empties a vector and reserves capacity for so many, and an eighth more where it has to grow: what comes next is often a
+/// little larger. A vector that grows by itself doubles, and copies what nobody needs any more.
+pub fn reserve<T>(vec: &mut Vec<T>, length: usize) {
     vec.clear();
     if vec.capacity() < length {
         // The old memory first: never both.
@@ -13,15 +13,15 @@ pub fn room<T>(vec: &mut Vec<T>, length: usize) {
 
 /// A copy of `slice`, in the vector's memory.
 pub fn copy<T: Copy>(vec: &mut Vec<T>, slice: &[T]) {
-    room(vec, slice.len());
+    reserve(vec, slice.len());
     vec.extend_from_slice(slice);
 }
 
-/// Takes the one with the smallest room that `length` fits in out of what lies idle; else the one with the largest. None whose room
-/// is over `most`.
-pub fn fitting<T>(idle: &mut Vec<T>, length: usize, most: usize, room: impl Fn(&T) -> usize) -> Option<T> {
-    let rooms = idle.iter().map(room).enumerate().filter(|&(_, room)| room <= most);
-    let found = rooms.min_by_key(|&(_, room)| if room >= length { (false, room) } else { (true, usize::MAX - room) });
+/// Takes out of a pool the buffer of the least capacity that `length` fits in, else that of the greatest. None whose capacity is
+/// over `most`.
+pub fn fitting<T>(idle: &mut Vec<T>, length: usize, most: usize, capacity: impl Fn(&T) -> usize) -> Option<T> {
+    let sizes = idle.iter().map(capacity).enumerate().filter(|&(_, size)| size <= most);
+    let found = sizes.min_by_key(|&(_, size)| if size >= length { (false, size) } else { (true, usize::MAX - size) });
     found.map(|(at, _)| idle.swap_remove(at))
 }
 
@@ -45,7 +45,7 @@ mod tests {
     #[test]
     fn the_smallest_that_fits_else_the_largest() {
         let mut idle = vec![30_usize, 10, 50, 20];
-        let mut take = |length, most| fitting(&mut idle, length, most, |&room| room);
+        let mut take = |length, most| fitting(&mut idle, length, most, |&size| size);
         assert_eq!(take(15, usize::MAX), Some(20));
         assert_eq!(take(60, usize::MAX), Some(50));
         assert_eq!(take(1, 5), None);

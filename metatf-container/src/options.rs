@@ -14,11 +14,19 @@ pub enum Filter {
     /// 1: elements are transposed, where all of a chunk have one size of 2 to 255 bytes.
     Transpose,
     /// 2: records that stand in a chunk more than once become a byte or two, in sections of tagged records.
-    Phrases,
+    RecordDictionary,
     /// 3: as 2, but for the last byte of each record; these bytes are sorted by what is before them.
-    Tails,
+    SplitSuffix,
     /// All that can be done are tried on a section's first chunk, and now and then on later ones; the shortest is kept.
     Auto,
+}
+
+impl Filter {
+    /// The name of the filter with this number in a chunk header.
+    #[must_use]
+    pub fn name_of(number: u8) -> Option<&'static str> {
+        ["none", "transpose", "record-dictionary", "split-suffix"].get(usize::from(number)).copied()
+    }
 }
 
 /// Codecs that are tried on a section's first chunk, and now and then on later ones, with the filters that the options
@@ -107,7 +115,7 @@ impl WriteOptions {
         let (codec, filter) = self.of_section(number);
         match filter {
             Filter::None | Filter::Transpose => false,
-            Filter::Phrases | Filter::Tails => self.version == 1,
+            Filter::RecordDictionary | Filter::SplitSuffix => self.version == 1,
             // What is stored as it is takes no filter, unless a codec is looked for.
             Filter::Auto => {
                 let trial = self.trial.is_some() && !self.section_options.contains_key(&number);

@@ -5,7 +5,7 @@
 //! bytes are the same with any number of threads. Chunks in flight are bounded, so memory is.
 
 use super::chunk::{self, ChunkHeader};
-use super::encode::{Content, Encoded, Encoder};
+use super::encode::{Encoded, Encoder, RawContent};
 use super::trial::{Found, How};
 use crate::{Error, ErrorKind, Result, memory};
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -80,7 +80,7 @@ impl Packers {
     }
 
     /// Gives a chunk to a thread.
-    pub(super) fn give(&mut self, header: ChunkHeader, how: &How, content: &Content<'_>) {
+    pub(super) fn give(&mut self, header: ChunkHeader, how: &How, content: &RawContent<'_>) {
         let spare = memory::fitting(&mut self.spare, content.raw.len(), usize::MAX, |chunk| chunk.raw.capacity());
         let mut chunk = spare.unwrap_or_else(|| Packed::new(how));
         chunk.header = header;
@@ -144,7 +144,7 @@ impl Packers {
                     if chunk.is_data() {
                         let known = &mut self.found[usize::from(section)];
                         found = *known;
-                        match known.foresee(&chunk.how, &chunk.content()) {
+                        match known.predict(&chunk.how, &chunk.content()) {
                             Some(next) => *known = next,
                             None => {
                                 tried[usize::from(section)] = true;
@@ -198,8 +198,8 @@ impl Packed {
         self.header.kind == chunk::DATA
     }
 
-    fn content(&self) -> Content<'_> {
-        Content { raw: &self.raw, element: self.element, ends: &self.ends }
+    fn content(&self) -> RawContent<'_> {
+        RawContent { raw: &self.raw, element: self.element, ends: &self.ends }
     }
 
     /// What goes into the file.

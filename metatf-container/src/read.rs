@@ -34,7 +34,7 @@ impl fmt::Display for Warning {
 }
 
 /// Reads a trace's container: header, DTD, parts. It checks every rule of spec 5.1 and 5.2 that does not need the
-/// DTD's meaning, never panics, and holds no more in memory than a chunk and what is said at its methods.
+/// DTD's meaning, never panics, and holds one chunk in memory, and what its methods name.
 pub struct Reader<'a> {
     pub(super) source: Source<'a>,
     pub(super) header: Header,
@@ -170,7 +170,7 @@ impl<'a> Reader<'a> {
         Ok(reader)
     }
 
-    /// Where the header is damaged, or says version 0 and a chunk follows it, the chunks have the say.
+    /// Where the header is damaged, or has version 0 and a chunk follows it, the chunks decide.
     fn start_salvage(mut source: Source<'a>, parsed: Result<(Header, u64)>) -> Result<Self> {
         let damage = match parsed {
             Ok((header, _)) if header.version == 1 => {
@@ -203,7 +203,7 @@ impl<'a> Reader<'a> {
         Self { source, header, body, warnings: Vec::new(), salvage: None, failed: false, opening_error: None }
     }
 
-    /// The file header (spec 5.1). For a raw stream it says what the caller said.
+    /// The file header (spec 5.1). For a raw stream it holds what the caller gave.
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header
@@ -246,7 +246,7 @@ impl<'a> Reader<'a> {
         self.warnings = warnings;
     }
 
-    /// Width of tags as the DTD has it (1, 2 or 4), to be told before the first `next_part` of a version 0 file with
+    /// Width of tags as the DTD has it (1, 2 or 4), to be set before the first `next_part` of a version 0 file with
     /// a table: it tells how long the `section` records before the extents are.
     pub fn set_tag_width(&mut self, width: u8) {
         if let Body::Extents(extents) = &mut self.body {

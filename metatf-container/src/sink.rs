@@ -70,7 +70,7 @@ impl<W: Write + Seek> Sink for Seekable<W> {
 
 impl<W: Write> Sink for Forward<W> {}
 
-/// Sinks that seek. A pipe opened as a file says that it cannot when asked for its position.
+/// Sinks that seek. A pipe opened as a file has no position.
 macro_rules! seeking {
     ($($sink:ty $(where $param:ident)?),+) => {$(
         impl $(<$param: Write + Seek>)? Sink for $sink {

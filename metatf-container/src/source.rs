@@ -113,7 +113,7 @@ const BLOCK: usize = 64 << 10;
 /// The part of a stream that is in memory. It grows as data appears, whatever length was asked for (spec 7).
 pub(crate) struct Window<'a> {
     read: Box<dyn Read + 'a>,
-    /// `buffer[head..end]` is the stream from offset `at`; beyond `end` is room.
+    /// `buffer[head..end]` is the stream from offset `at`; beyond `end` is capacity.
     buffer: Vec<u8>,
     head: usize,
     end: usize,

@@ -68,7 +68,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Takes over what reading the groups apart has found out, as if this reader had read them all.
+    /// Takes over the results of reading the groups separately, as if this reader had read them all.
     #[doc(hidden)]
     pub fn has_been_read(&mut self, user: Vec<Vec<u8>>, warnings: Vec<Warning>) {
         self.take_warnings(warnings);
@@ -134,7 +134,7 @@ impl<'s> Split<'s> {
     }
 }
 
-/// The chunks by their headers, CRCs and contents apart; `None` where something is wrong.
+/// The chunks by their headers, without checking CRCs and contents; `None` where something is wrong.
 fn checked(bytes: &[u8], file: &Header) -> Option<Vec<ChunkInfo>> {
     let mut source = Source::slice(bytes);
     let mut sequence = Sequence::new();

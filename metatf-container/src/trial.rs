@@ -2,12 +2,12 @@
 
 use super::chunk;
 use super::codec::Codec;
-use super::encode::Content;
+use super::encode::RawContent;
 use super::options::{Filter, Trial};
 
 /// Chunks of a section between two on which all is tried.
 const RETRY: u8 = 16;
-/// How a section begins says less of it: filters are tried again after so many.
+/// The beginning of a section represents it less well: filters are tried again after so many.
 const FIRST_RETRY: u8 = 4;
 /// Filters are tried again sooner while another one is at most so many per cent longer: after a chunk, two, four, ..
 const CLOSE: usize = 10;
@@ -54,7 +54,7 @@ pub(super) enum Filters {
 }
 
 /// All filters.
-pub(super) const ALL: [u8; 4] = [0, chunk::TRANSPOSE, chunk::PHRASES, chunk::TAILS];
+pub(super) const ALL: [u8; 4] = [0, chunk::TRANSPOSE, chunk::RECORD_DICTIONARY, chunk::SPLIT_SUFFIX];
 
 /// The best filter of some, and the second best, with the bytes they made of a chunk.
 #[derive(Clone, Copy, Debug)]
@@ -72,17 +72,17 @@ impl Found {
     }
 
     /// Takes the codec of a trial.
-    pub(super) fn settle(&mut self, codec: Codec) {
+    pub(super) fn commit(&mut self, codec: Codec) {
         self.codec = Some((codec, RETRY - 1));
     }
 
     /// The filters for the next chunk.
-    pub(super) fn next_filters(&mut self, codec: Codec, filter: Filter, content: &Content<'_>) -> Filters {
+    pub(super) fn next_filters(&mut self, codec: Codec, filter: Filter, content: &RawContent<'_>) -> Filters {
         let FilterFound { best, left, .. } = self.filter;
         match filter {
             Filter::Transpose => return Filters::One(chunk::TRANSPOSE),
-            Filter::Phrases => return Filters::One(chunk::PHRASES),
-            Filter::Tails => return Filters::One(chunk::TAILS),
+            Filter::RecordDictionary => return Filters::One(chunk::RECORD_DICTIONARY),
+            Filter::SplitSuffix => return Filters::One(chunk::SPLIT_SUFFIX),
             Filter::Auto if codec != Codec::Stored => {}
             Filter::None | Filter::Auto => return Filters::One(0),
         }
@@ -96,7 +96,7 @@ impl Found {
     }
 
     /// Takes the filter that was best of some.
-    pub(super) fn settle_filter(&mut self, Ranking { best, second }: Ranking) {
+    pub(super) fn commit_filter(&mut self, Ranking { best, second }: Ranking) {
         let second = second.map_or(usize::MAX, |second| second.1);
         let close = second.saturating_sub(best.1).saturating_mul(100) <= best.1.saturating_mul(CLOSE);
         let wait = match (close, self.filter.wait) {
@@ -114,7 +114,7 @@ impl Found {
 
     /// What will be known when the next chunk is encoded; `None` where that is found out by encoding it.
     #[cfg(feature = "parallel")]
-    pub(super) fn foresee(mut self, how: &How, content: &Content<'_>) -> Option<Self> {
+    pub(super) fn predict(mut self, how: &How, content: &RawContent<'_>) -> Option<Self> {
         let codec = if how.trial.is_some() { self.next_codec()? } else { how.codec };
         matches!(self.next_filters(codec, how.filter, content), Filters::One(_)).then_some(self)
     }
@@ -158,7 +158,7 @@ mod tests {
     fn filters_are_tried_sooner_where_they_are_close() {
         let mut found = Found::default();
         let waits = |found: &mut Found, second| {
-            found.settle_filter(Ranking { best: (2, 100), second: Some((3, second)) });
+            found.commit_filter(Ranking { best: (2, 100), second: Some((3, second)) });
             found.filter.left
         };
         assert_eq!([105, 110, 100, 105, 105, 105].map(|second| waits(&mut found, second)), [0, 1, 3, 7, 15, 15]);
@@ -176,7 +176,7 @@ mod tests {
     fn it_is_looked_for_again() {
         let mut found = Found::default();
         assert_eq!(found.next_codec(), None);
-        found.settle(Codec::Lz4);
+        found.commit(Codec::Lz4);
         let known: Vec<_> = (0..=RETRY).map(|_| found.next_codec()).collect();
         assert_eq!(known.iter().flatten().count(), usize::from(RETRY - 1));
         assert_eq!(known.first(), Some(&Some(Codec::Lz4)));

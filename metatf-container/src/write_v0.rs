@@ -15,18 +15,18 @@ const IN_MEMORY: usize = 8 << 20;
 const CLASS_1: u64 = u32::MAX as u64;
 
 /// Where content goes.
-enum Content {
+enum Placement {
     /// It waits for the table that is to precede it: the global part, and what comes after it.
     Spooled { global: SpooledTempFile, rest: SpooledTempFile },
     /// To the sink at once, without a table.
     Through,
-    /// Into the sink, which is memory: one extent, behind room for header and table, which begins at this place. If anything
+    /// Into the sink, which is memory: one extent, behind place for header and table, which begins at this place. If anything
     /// else comes it is spooled after all.
     InPlace(usize),
 }
 
-fn spooled() -> Content {
-    Content::Spooled { global: tempfile::spooled_tempfile(IN_MEMORY), rest: tempfile::spooled_tempfile(IN_MEMORY) }
+fn spooled() -> Placement {
+    Placement::Spooled { global: tempfile::spooled_tempfile(IN_MEMORY), rest: tempfile::spooled_tempfile(IN_MEMORY) }
 }
 
 /// Writes a version 0 trace: the global part first, then extents. The section table stands in the header, so the
@@ -35,7 +35,7 @@ pub struct ExtentWriter<W: Sink> {
     sink: W,
     header: Header,
     tag_width: u8,
-    content: Content,
+    content: Placement,
     global_len: u64,
     /// Number, start in the sections' content, size.
     extents: Vec<(u8, u64, u64)>,
@@ -71,7 +71,7 @@ impl<W: Sink> ExtentWriter<W> {
     /// Writing failed; the URL is too long.
     pub fn without_table(sink: W, options: &WriteOptions, tag_width: u8) -> Result<Self> {
         let mut writer = Self::new(sink, options, tag_width)?;
-        writer.content = Content::Through;
+        writer.content = Placement::Through;
         writer.sink.write_all(&writer.header.emit(0))?;
         Ok(writer)
     }
@@ -95,8 +95,8 @@ impl<W: Sink> ExtentWriter<W> {
         let record = self.open(section, content.len())?;
         for bytes in [&record[..], content] {
             match &mut self.content {
-                Content::Spooled { rest, .. } => rest.write_all(bytes)?,
-                Content::Through | Content::InPlace(_) => self.sink.write_all(bytes)?,
+                Placement::Spooled { rest, .. } => rest.write_all(bytes)?,
+                Placement::Through | Placement::InPlace(_) => self.sink.write_all(bytes)?,
             }
         }
         self.appended(&record, content.len());
@@ -130,16 +130,16 @@ impl<W: Sink> ExtentWriter<W> {
     #[doc(hidden)]
     pub fn borrow_memory(&mut self, section: u8) -> Result<Option<Vec<u8>>> {
         let nothing = self.extents.is_empty() && self.global_len == 0;
-        if matches!(self.content, Content::Spooled { .. }) && nothing && section != 0 {
+        if matches!(self.content, Placement::Spooled { .. }) && nothing && section != 0 {
             let Some(memory) = self.sink.memory() else { return Ok(None) };
-            self.content = Content::InPlace(memory.len());
+            self.content = Placement::InPlace(memory.len());
             let record = self.open(section, 0)?;
             let head = vec![0; self.head(0).len()];
             self.sink.write_all(&[head, record.clone()].concat())?;
             self.appended(&record, 0);
         }
         let goes_on =
-            matches!(self.content, Content::InPlace(_)) && self.extents.last().is_some_and(|e| e.0 == section);
+            matches!(self.content, Placement::InPlace(_)) && self.extents.last().is_some_and(|e| e.0 == section);
         Ok(self.sink.memory().filter(|_| goes_on).map(std::mem::take))
     }
 
@@ -163,19 +163,19 @@ impl<W: Sink> ExtentWriter<W> {
 
     /// Gives up: without its header and table, nothing that is in place is of use to a reader.
     pub fn abandon(mut self) {
-        if let (Content::InPlace(at), Some(memory)) = (&self.content, self.sink.memory()) {
+        if let (Placement::InPlace(at), Some(memory)) = (&self.content, self.sink.memory()) {
             memory.truncate(*at);
         }
     }
 
     /// Content that is in place already has to wait after all, unless more of its section is all that comes.
     fn spool_unless(&mut self, section: u8) -> Result<()> {
-        let Content::InPlace(at) = self.content else { return Ok(()) };
+        let Placement::InPlace(at) = self.content else { return Ok(()) };
         if self.extents.last().is_some_and(|extent| extent.0 == section) {
             return Ok(());
         }
         let (head, mut content) = (self.head(0).len(), spooled());
-        if let (Content::Spooled { rest, .. }, Some(memory)) = (&mut content, self.sink.memory()) {
+        if let (Placement::Spooled { rest, .. }, Some(memory)) = (&mut content, self.sink.memory()) {
             rest.write_all(memory.get(at + head..).unwrap_or_default())?;
             memory.truncate(at);
         }
@@ -188,9 +188,9 @@ impl<W: Sink> ExtentWriter<W> {
         let len = self.global_len + content.len() as u64;
         self.check_limit(len, self.len)?;
         match &mut self.content {
-            Content::Spooled { global, .. } => global.write_all(content)?,
-            Content::Through if self.extents.is_empty() => self.sink.write_all(content)?,
-            Content::Through | Content::InPlace(_) => {
+            Placement::Spooled { global, .. } => global.write_all(content)?,
+            Placement::Through if self.extents.is_empty() => self.sink.write_all(content)?,
+            Placement::Through | Placement::InPlace(_) => {
                 return Err(Error::at(
                     0,
                     ErrorKind::Usage("without a table the global part comes before the sections"),
@@ -213,7 +213,7 @@ impl<W: Sink> ExtentWriter<W> {
 
     /// Offset of the first data byte, by the table as it is now.
     fn start(&self) -> u64 {
-        let extents = if matches!(self.content, Content::Through) { 0 } else { self.extents.len() };
+        let extents = if matches!(self.content, Placement::Through) { 0 } else { self.extents.len() };
         self.header.len + (extents * 3 * self.header.class.int_size()) as u64
     }
 
@@ -224,9 +224,9 @@ impl<W: Sink> ExtentWriter<W> {
     pub fn finish(mut self, nrecords: u64) -> Result<W> {
         let head = self.head(nrecords);
         match &mut self.content {
-            Content::Through => {}
-            Content::InPlace(at) => self.sink.overwrite(*at as u64, &head)?,
-            Content::Spooled { global, rest } => {
+            Placement::Through => {}
+            Placement::InPlace(at) => self.sink.overwrite(*at as u64, &head)?,
+            Placement::Spooled { global, rest } => {
                 self.sink.write_all(&head)?;
                 for content in [global, rest] {
                     content.seek(SeekFrom::Start(0))?;

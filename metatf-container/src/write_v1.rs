@@ -3,7 +3,7 @@
 use super::MAX_RAW_LEN;
 use super::chunk::{self, ChunkHeader};
 use super::codec::Codec;
-use super::encode::{Content, Encoded, Encoder};
+use super::encode::{Encoded, Encoder, RawContent};
 use super::header::{Class, Header, INTS_AT};
 use super::index::{self, ChunkInfo};
 use super::options::{Filter, WriteOptions, representable};
@@ -16,7 +16,7 @@ use crate::{Error, ErrorKind, Result};
 /// A DTD up to this length is stored as it is, so that people find it in the file with any tool.
 const PLAIN_DTD: usize = 4 << 10;
 
-/// What a data chunk holds, its content apart.
+/// A data chunk without its content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChunkSpec {
     /// Number of the section.
@@ -84,7 +84,7 @@ impl<S: Sink> ChunkWriter<S> {
         if options.embed_dtd {
             let codec = if dtd.len() > PLAIN_DTD { options.codec } else { Codec::Stored };
             let header = ChunkHeader { kind: chunk::DTD, ..ChunkHeader::default() };
-            writer.chunk(header, &How::of_text(codec), &Content { raw: dtd, element: 0, ends: &[] })?;
+            writer.chunk(header, &How::of_text(codec), &RawContent { raw: dtd, element: 0, ends: &[] })?;
         }
         Ok(writer)
     }
@@ -109,14 +109,14 @@ impl<S: Sink> ChunkWriter<S> {
         }
         let header = self.data_header(spec)?;
         let element = if spec.width > 0 { spec.width } else { spec.element };
-        let content = Content { raw, element, ends };
+        let content = RawContent { raw, element, ends };
         let how = self.how(spec.section);
         self.chunk(header, &how, &content)?;
         self.bases[usize::from(spec.section)] += raw.len() as u64;
         Ok(())
     }
 
-    /// The header of a data chunk, as far as it says what is in it.
+    /// The header of a data chunk: the fields that describe its content.
     fn data_header(&self, spec: ChunkSpec) -> Result<ChunkHeader> {
         if spec.shared && (spec.group_start || !spec.reset || spec.group != 0) || spec.group_start && !spec.reset {
             return Err(Error::at(self.pos, ErrorKind::Usage("a chunk's flags do not go together")));
@@ -136,7 +136,7 @@ impl<S: Sink> ChunkWriter<S> {
         })
     }
 
-    /// The sink's memory, a chunk header's room at its end, for content of a section to be put behind. None where the sink is no
+    /// The sink's memory, with place for a chunk header at its end, for content of a section to be put behind. None where the sink is no
     /// memory, or the content may be stored in another form. Nothing can be written until it is [given
     /// back](Self::return_memory).
     #[doc(hidden)]
@@ -152,7 +152,7 @@ impl<S: Sink> ChunkWriter<S> {
     }
 
     /// Gives borrowed memory back, with a data chunk whose content begins at `start` and goes on to the end; with none, without
-    /// the room for its header. So it is on an error.
+    /// the place for its header. So it is on an error.
     ///
     /// # Errors
     /// As [`data`](Self::data).
@@ -195,7 +195,7 @@ impl<S: Sink> ChunkWriter<S> {
     pub fn user_metadata(&mut self, json: &str) -> Result<()> {
         let codec = if json.len() > PLAIN_DTD { self.options.codec } else { Codec::Stored };
         let header = ChunkHeader { kind: chunk::USER, ..ChunkHeader::default() };
-        self.chunk(header, &How::of_text(codec), &Content { raw: json.as_bytes(), element: 0, ends: &[] })
+        self.chunk(header, &How::of_text(codec), &RawContent { raw: json.as_bytes(), element: 0, ends: &[] })
     }
 
     /// The trace's class.
@@ -255,8 +255,8 @@ impl<S: Sink> ChunkWriter<S> {
         })
     }
 
-    /// Writes a chunk, or gives it to a thread. Of `header` the fields count that say what is in it, not how it is stored.
-    fn chunk(&mut self, header: ChunkHeader, how: &How, content: &Content<'_>) -> Result<()> {
+    /// Writes a chunk, or gives it to a thread. Of `header` only the fields that describe the content count, not those for its storage.
+    fn chunk(&mut self, header: ChunkHeader, how: &How, content: &RawContent<'_>) -> Result<()> {
         let header = ChunkHeader { raw_len: self.raw_len(content.raw)?, ..header };
         #[cfg(feature = "parallel")]
         if self.packers.is_some() {
@@ -279,7 +279,7 @@ impl<S: Sink> ChunkWriter<S> {
 
     /// Gives a chunk to a thread, and lays down those that are done.
     #[cfg(feature = "parallel")]
-    fn give(&mut self, header: ChunkHeader, how: &How, content: &Content<'_>) -> Result<()> {
+    fn give(&mut self, header: ChunkHeader, how: &How, content: &RawContent<'_>) -> Result<()> {
         while self.packers.as_ref().is_some_and(Packers::is_full) {
             self.lay_first(true)?;
         }
@@ -318,7 +318,7 @@ impl<S: Sink> ChunkWriter<S> {
         Ok(())
     }
 
-    /// A chunk's header with what says how it is stored.
+    /// A chunk's header, completed by the fields for its storage.
     fn complete(&self, header: ChunkHeader, encoded: &Encoded, element: u8, payload: &[u8]) -> Result<ChunkHeader> {
         let limit = |_| Error::at(self.pos, ErrorKind::Limit("64 MiB of content in a chunk"));
         let common = self.common()?;

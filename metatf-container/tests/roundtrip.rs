@@ -16,7 +16,9 @@ fn all_options() -> Vec<WriteOptions> {
         for order in [Order::Little, Order::Big] {
             let all_codecs = [Codec::Stored, Codec::Zstd(1), Codec::Zstd(19), Codec::Lz4, Codec::Zlib(6)];
             for codec in all_codecs.into_iter().filter(|codec| codec.is_built_in()) {
-                for filter in [Filter::None, Filter::Transpose, Filter::Phrases, Filter::Tails, Filter::Auto] {
+                for filter in
+                    [Filter::None, Filter::Transpose, Filter::RecordDictionary, Filter::SplitSuffix, Filter::Auto]
+                {
                     let dtd_url = "format.dtd".to_owned();
                     all.push(WriteOptions { class, order, codec, filter, dtd_url, ..WriteOptions::default() });
                 }

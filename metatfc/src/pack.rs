@@ -56,9 +56,11 @@ pub(crate) enum FilterArg {
     /// The bytes of elements of one size are transposed
     Transpose,
     /// Records that come again become a byte or two
-    Phrases,
+    #[value(alias = "phrases")]
+    RecordDictionary,
     /// The same but for the last byte of each record; these are sorted by what is before them
-    Tails,
+    #[value(alias = "tails")]
+    SplitSuffix,
     /// What makes chunks shortest
     Auto,
 }
@@ -68,8 +70,8 @@ impl From<FilterArg> for Filter {
         match arg {
             FilterArg::None => Self::None,
             FilterArg::Transpose => Self::Transpose,
-            FilterArg::Phrases => Self::Phrases,
-            FilterArg::Tails => Self::Tails,
+            FilterArg::RecordDictionary => Self::RecordDictionary,
+            FilterArg::SplitSuffix => Self::SplitSuffix,
             FilterArg::Auto => Self::Auto,
         }
     }
@@ -86,4 +88,16 @@ pub(crate) fn parse_size(text: &str) -> Result<usize, String> {
     };
     let size = digits.replace('_', "").parse::<usize>().ok().and_then(|n| n.checked_mul(unit));
     size.filter(|n| (1..=32 << 20).contains(n)).ok_or_else(|| "1 to 32M".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_names_of_filters() {
+        for (old, new) in [("phrases", FilterArg::RecordDictionary), ("tails", FilterArg::SplitSuffix)] {
+            assert_eq!(FilterArg::from_str(old, false), Ok(new));
+        }
+    }
 }

@@ -33,7 +33,7 @@ pub enum Codec {
 pub(crate) const STORED: u8 = 0;
 
 /// A codec, as far as all but the codec itself need to know it.
-pub(crate) struct Entry {
+pub(crate) struct CodecEntry {
     /// Its name; in lower case that of its feature.
     name: &'static str,
     feature: &'static str,
@@ -77,8 +77,8 @@ pub(crate) enum Failure {
 }
 
 /// All codecs, by their numbers. The first that is built in and compresses is the default.
-static CODECS: [Entry; 4] = [
-    Entry {
+static CODECS: [CodecEntry; 4] = [
+    CodecEntry {
         name: "stored",
         feature: "",
         levels: (0, 0),
@@ -88,7 +88,7 @@ static CODECS: [Entry; 4] = [
         foreign: false,
         engine: None,
     },
-    Entry {
+    CodecEntry {
         name: "zstd",
         feature: "zstd",
         levels: (22, 3),
@@ -101,7 +101,7 @@ static CODECS: [Entry; 4] = [
         #[cfg(not(feature = "zstd"))]
         engine: None,
     },
-    Entry {
+    CodecEntry {
         name: "LZ4",
         feature: "lz4",
         levels: (0, 0),
@@ -114,7 +114,7 @@ static CODECS: [Entry; 4] = [
         #[cfg(not(feature = "lz4"))]
         engine: None,
     },
-    Entry {
+    CodecEntry {
         name: "zlib",
         feature: "zlib",
         levels: (9, 6),
@@ -133,12 +133,12 @@ static CODECS: [Entry; 4] = [
 pub(crate) const COUNT: usize = CODECS.len();
 
 /// The codec with this number.
-pub(crate) fn entry(number: u8) -> Option<&'static Entry> {
+pub(crate) fn entry(number: u8) -> Option<&'static CodecEntry> {
     CODECS.get(usize::from(number))
 }
 
 /// The codec with this number, if it is built in.
-pub(crate) fn built_in(number: u8) -> Result<&'static Entry, ErrorKind> {
+pub(crate) fn built_in(number: u8) -> Result<&'static CodecEntry, ErrorKind> {
     let entry = entry(number).ok_or(ErrorKind::Codec(number))?;
     let is_built_in = number == STORED || entry.engine.is_some();
     if is_built_in { Ok(entry) } else { Err(ErrorKind::MissingCodec(entry.feature)) }
@@ -182,7 +182,7 @@ impl Codec {
         built_in(self.number()).map(|_| ()).map_err(|kind| Error::at(0, kind))
     }
 
-    pub(crate) fn entry(self) -> Option<&'static Entry> {
+    pub(crate) fn entry(self) -> Option<&'static CodecEntry> {
         entry(self.number())
     }
 }
@@ -203,7 +203,8 @@ impl FromStr for Codec {
             Some((name, level)) => (name, Some(level)),
             None => (text, None),
         };
-        let named = |entry: &&Entry| entry.name.eq_ignore_ascii_case(name) && (level.is_none() || entry.levels.0 > 0);
+        let named =
+            |entry: &&CodecEntry| entry.name.eq_ignore_ascii_case(name) && (level.is_none() || entry.levels.0 > 0);
         let Some(entry) = CODECS.iter().find(named) else {
             return Err(names());
         };

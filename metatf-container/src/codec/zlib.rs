@@ -5,17 +5,17 @@ use crate::{Error, ErrorKind, Result, memory};
 use flate2::{Compression, FlushCompress, FlushDecompress, Status};
 
 pub(super) const ENGINE: Engine =
-    Engine { compress: || Box::new(Packer(None)), decompress: || Ok(Box::new(flate2::Decompress::new(true))) };
+    Engine { compress: || Box::new(ZlibEncoder(None)), decompress: || Ok(Box::new(flate2::Decompress::new(true))) };
 
 /// The level, and what compresses at it.
-struct Packer(Option<(i32, flate2::Compress)>);
+struct ZlibEncoder(Option<(i32, flate2::Compress)>);
 
-impl Compress for Packer {
+impl Compress for ZlibEncoder {
     fn compress(&mut self, level: i32, raw: &[u8], out: &mut Vec<u8>) -> Result<bool> {
         let made = self.0.take().filter(|(now, _)| *now == level);
         let new = || (level, flate2::Compress::new(Compression::new(level.unsigned_abs().min(9)), true));
         let zlib = &mut self.0.insert(made.unwrap_or_else(new)).1;
-        memory::room(out, raw.len()); // More would not be used.
+        memory::reserve(out, raw.len()); // More would not be used.
         zlib.reset();
         let status = zlib.compress_vec(raw, out, FlushCompress::Finish);
         let status = status.map_err(|_| Error::at(0, ErrorKind::Limit("zlib")))?;

@@ -6,7 +6,7 @@ use zstd::bulk::Compressor;
 use zstd::zstd_safe::{self, DCtx, zstd_sys::ZSTD_ErrorCode};
 
 pub(super) const ENGINE: Engine = Engine {
-    compress: || Box::new(Packer(None)),
+    compress: || Box::new(ZstdEncoder(None)),
     decompress: || match DCtx::try_create() {
         Some(context) => Ok(Box::new(context)),
         None => Err(Failure::Payload("there is no memory for zstd")),
@@ -14,9 +14,9 @@ pub(super) const ENGINE: Engine = Engine {
 };
 
 /// The level, and what compresses at it.
-struct Packer(Option<(i32, Compressor<'static>)>);
+struct ZstdEncoder(Option<(i32, Compressor<'static>)>);
 
-impl Compress for Packer {
+impl Compress for ZstdEncoder {
     fn compress(&mut self, level: i32, raw: &[u8], out: &mut Vec<u8>) -> Result<bool> {
         let (now, zstd) = match &mut self.0 {
             Some(made) => made,
@@ -26,7 +26,7 @@ impl Compress for Packer {
             zstd.set_compression_level(level)?;
             *now = level;
         }
-        memory::room(out, zstd_safe::compress_bound(raw.len()));
+        memory::reserve(out, zstd_safe::compress_bound(raw.len()));
         zstd.compress_to_buffer(raw, out)?;
         Ok(true)
     }

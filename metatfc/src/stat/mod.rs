@@ -11,7 +11,7 @@ use crate::threads::ThreadArgs;
 use crate::{fields, output};
 use clap::ValueEnum;
 use content::{Content, Counted, Kind, TELL};
-use metatf::container::{Codec, Header, Order, Reader};
+use metatf::container::{Codec, Filter, Header, Order, Reader};
 use metatf::dynamic::{Schema, Trace};
 use metatf::parallel::Out;
 use serde_json::{Value, json};
@@ -48,9 +48,6 @@ enum How {
     Text,
     Json,
 }
-
-/// Filters by their number in a chunk header.
-const FILTERS: [&str; 4] = ["none", "transpose", "phrases", "tails"];
 
 /// Chunks of one section.
 #[derive(Clone, Debug, Default)]
@@ -108,8 +105,7 @@ impl Stat {
             counts.raw += u64::from(chunk.raw_len);
             counts.stored += u64::from(chunk.stored_len);
             let codec = Codec::name_of(chunk.codec).unwrap_or("unknown");
-            let filter = reader.filter_of(n).ok().and_then(|n| FILTERS.get(usize::from(n)));
-            let filter = filter.copied().unwrap_or("unknown");
+            let filter = reader.filter_of(n).ok().and_then(Filter::name_of).unwrap_or("unknown");
             *counts.codecs.entry(codec).or_default() += 1;
             *counts.filters.entry(filter).or_default() += 1;
             *counts.ways.entry((codec, filter)).or_default() += 1;

@@ -1,38 +1,38 @@
-//! Filters 2 and 3 undone: what `phrases` made.
+//! Filters 2 and 3 undone: what `record_dictionary` makes.
 
-use super::phrases::{MOST, SINGLE, ones};
+use super::record_dictionary::{MOST, SINGLE, ones};
 
-/// Bytes that are copied at once; phrases are seldom longer.
+/// Bytes that are copied at once; entries are seldom longer.
 const COPIED: usize = 16;
 
-/// Undoes filter 2, or with tails 3; `out` is as long as the content is said to be. The error says what is wrong.
-pub(crate) fn restore(filtered: &[u8], with_tails: bool, out: &mut [u8]) -> Result<(), &'static str> {
+/// Undoes filter 2, or with suffixes 3; `out` has the declared length of the content. The error is what is wrong.
+pub(crate) fn restore(filtered: &[u8], split: bool, out: &mut [u8]) -> Result<(), &'static str> {
     let mut rest = filtered;
     let (repeated, singles, tokens) = (read_number(&mut rest)?, read_number(&mut rest)?, read_number(&mut rest)?);
     if repeated > MOST {
-        return Err("more phrases than two bytes can tell apart");
+        return Err("more entries than two bytes can distinguish");
     }
-    let phrases = repeated.checked_add(singles).filter(|&n| n <= rest.len()).ok_or("phrases without a length")?;
-    let (lengths, rest) = rest.split_at(phrases);
+    let entries = repeated.checked_add(singles).filter(|&n| n <= rest.len()).ok_or("entries without a length")?;
+    let (lengths, rest) = rest.split_at(entries);
     let length = lengths.iter().map(|&length| usize::from(length)).sum();
-    let (columns, rest) = rest.split_at_checked(length).ok_or("phrases without bytes")?;
+    let (columns, rest) = rest.split_at_checked(length).ok_or("entries without bytes")?;
     let (lengths, single) = lengths.split_at(repeated);
-    let mut singles = Singles { lengths: single.iter(), columns, next: column_starts(lengths, single), tail: 0 };
-    let mut dictionary = Dictionary::read(lengths, &mut singles).ok_or("phrases without bytes")?;
+    let mut singles = Singles { lengths: single.iter(), columns, next: column_starts(lengths, single), suffix: 0 };
+    let mut dictionary = Dictionary::read(lengths, &mut singles).ok_or("entries without bytes")?;
     let (first, rest) = rest.split_at_checked(tokens).ok_or("fewer tokens than there should be")?;
-    if !with_tails {
+    if !split {
         let tokens = Tokens { repeated, ones: ones(repeated), first, second: rest };
         return expand::<false>(&mut dictionary, &mut singles, &tokens, &[], out);
     }
-    let seconds = rest.len().checked_sub(tokens).ok_or("fewer tails than tokens")?;
-    let (second, tails) = rest.split_at(seconds);
+    let seconds = rest.len().checked_sub(tokens).ok_or("fewer suffixes than tokens")?;
+    let (second, suffixes) = rest.split_at(seconds);
     let tokens = Tokens { repeated, ones: ones(repeated), first, second };
-    singles.tail = dictionary.place_tails(&tokens)?;
-    expand::<true>(&mut dictionary, &mut singles, &tokens, tails, out)
+    singles.suffix = dictionary.place_suffixes(&tokens)?;
+    expand::<true>(&mut dictionary, &mut singles, &tokens, suffixes, out)
 }
 
 struct Tokens<'t> {
-    /// Repeated phrases, and how many of them are a token by themselves.
+    /// Repeated entries, and how many of them are a token by themselves.
     repeated: usize,
     ones: usize,
     first: &'t [u8],
@@ -40,144 +40,147 @@ struct Tokens<'t> {
 }
 
 impl Tokens<'_> {
-    /// The phrase that a token of two bytes stands for.
+    /// The entry that a token of two bytes stands for.
     #[inline(always)]
     fn of_two<'s>(&self, token: usize, second: &mut impl Iterator<Item = &'s u8>) -> Result<usize, &'static str> {
         let low = *second.next().ok_or("a token without its second byte")?;
-        let phrase = self.ones + (token - self.ones) * 256 + usize::from(low);
-        if phrase < self.repeated { Ok(phrase) } else { Err("an unknown token") }
+        let entry = self.ones + (token - self.ones) * 256 + usize::from(low);
+        if entry < self.repeated { Ok(entry) } else { Err("an unknown token") }
     }
 }
 
-fn expand<const TAILS: bool>(
+fn expand<const SPLIT: bool>(
     dictionary: &mut Dictionary,
     singles: &mut Singles<'_>,
     tokens: &Tokens<'_>,
-    tails: &[u8],
+    suffixes: &[u8],
     out: &mut [u8],
 ) -> Result<(), &'static str> {
     let mut second = tokens.second.iter();
     let mut at = 0;
     for &token in tokens.first {
         let token = usize::from(token);
-        let phrase = if token < tokens.ones {
+        let entry = if token < tokens.ones {
             token
         } else if token == usize::from(SINGLE) {
-            at += singles.put::<TAILS>(out.get_mut(at..).unwrap_or_default(), tails)?;
+            at += singles.put::<SPLIT>(out.get_mut(at..).unwrap_or_default(), suffixes)?;
             continue;
         } else {
             tokens.of_two(token, &mut second)?
         };
-        // Most tokens: of a short phrase, where there is room for more than that.
-        if let Some(Short { bytes, length, tail }) = dictionary.short.get_mut(phrase)
+        // Most tokens: of a short entry, where there is place for more than that.
+        if let Some(ShortEntry { bytes, length, suffix }) = dictionary.short.get_mut(entry)
             && let Some(out) = out.get_mut(at..).and_then(<[u8]>::first_chunk_mut::<{ COPIED + 1 }>)
             && let Some((copied, _)) = out.split_first_chunk_mut()
         {
             *copied = *bytes;
             at += usize::from(*length);
-            if TAILS && let (Some(place), Some(byte)) = (out.get_mut(usize::from(*length)), tails.get(*tail as usize)) {
+            if SPLIT
+                && let (Some(place), Some(byte)) = (out.get_mut(usize::from(*length)), suffixes.get(*suffix as usize))
+            {
                 *place = *byte;
-                *tail += 1;
+                *suffix += 1;
                 at += 1;
             }
             continue;
         }
-        let tail = if TAILS { dictionary.next_tail(phrase, tails) } else { None };
-        let bytes = dictionary.phrase(phrase).ok_or("an unknown token")?;
-        let all = bytes.iter().chain(tail);
-        let room = out.get_mut(at..at + bytes.len() + usize::from(TAILS)).ok_or("more content than there should be")?;
-        at += room.len();
-        for (place, byte) in room.iter_mut().zip(all) {
+        let suffix = if SPLIT { dictionary.next_suffix(entry, suffixes) } else { None };
+        let bytes = dictionary.entry(entry).ok_or("an unknown token")?;
+        let all = bytes.iter().chain(suffix);
+        let place =
+            out.get_mut(at..at + bytes.len() + usize::from(SPLIT)).ok_or("more content than there should be")?;
+        at += place.len();
+        for (place, byte) in place.iter_mut().zip(all) {
             *place = *byte;
         }
     }
     match (at == out.len(), second.next(), singles.lengths.len() == 0) {
         (true, None, true) => Ok(()),
         (false, ..) => Err("less content than there should be"),
-        _ => Err("phrases or tokens left over"),
+        _ => Err("entries or tokens left over"),
     }
 }
 
-/// Single phrases, which come in their order: they go from their columns to their place.
+/// Single entries, which come in their order: they go from their columns to their place.
 struct Singles<'c> {
     /// Of those that are to come.
     lengths: std::slice::Iter<'c, u8>,
     columns: &'c [u8],
     /// Where the next byte of each column is.
     next: [usize; 256],
-    tail: usize,
+    suffix: usize,
 }
 
 impl Singles<'_> {
-    /// Takes the bytes of the next phrase, one of each column.
+    /// Takes the bytes of the next entry, one of each column.
     #[inline(always)]
-    fn take(&mut self, phrase: &mut [u8]) -> Option<()> {
-        for (byte, next) in phrase.iter_mut().zip(&mut self.next) {
+    fn take(&mut self, entry: &mut [u8]) -> Option<()> {
+        for (byte, next) in entry.iter_mut().zip(&mut self.next) {
             *byte = *self.columns.get(*next)?;
             *next += 1;
         }
         Some(())
     }
 
-    /// Puts the next one at the start of `out`, and its tail; how many bytes that are.
+    /// Puts the next one at the start of `out`, and its suffix; how many bytes that are.
     #[inline(always)]
-    fn put<const TAILS: bool>(&mut self, out: &mut [u8], tails: &[u8]) -> Result<usize, &'static str> {
-        let length = usize::from(*self.lengths.next().ok_or("more single phrases than there are")?);
-        let room = out.get_mut(..length + usize::from(TAILS)).ok_or("more content than there should be")?;
-        let (phrase, tail) = room.split_at_mut_checked(length).ok_or("more content than there should be")?;
-        self.take(phrase).ok_or("phrases without bytes")?;
-        if let (Some(place), Some(byte)) = (tail.first_mut(), tails.get(self.tail)) {
+    fn put<const SPLIT: bool>(&mut self, out: &mut [u8], suffixes: &[u8]) -> Result<usize, &'static str> {
+        let length = usize::from(*self.lengths.next().ok_or("more single entries than there are")?);
+        let place = out.get_mut(..length + usize::from(SPLIT)).ok_or("more content than there should be")?;
+        let (entry, suffix) = place.split_at_mut_checked(length).ok_or("more content than there should be")?;
+        self.take(entry).ok_or("entries without bytes")?;
+        if let (Some(place), Some(byte)) = (suffix.first_mut(), suffixes.get(self.suffix)) {
             *place = *byte;
-            self.tail += 1;
+            self.suffix += 1;
         }
-        Ok(room.len())
+        Ok(place.len())
     }
 }
 
-/// The repeated phrases, one behind the other.
+/// The repeated entries, one behind the other.
 struct Dictionary {
     bytes: Vec<u8>,
     /// Where each begins, and its length.
     places: Vec<(u32, u8)>,
     /// The first ones, as far as they fit the bytes that are copied at once.
-    short: Vec<Short>,
-    /// Of the phrases behind those: which tail is next.
-    tails: Vec<u32>,
+    short: Vec<ShortEntry>,
+    /// Of the entries behind those: which suffix is next.
+    suffixes: Vec<u32>,
 }
 
-/// A repeated phrase of at most so many bytes as are copied at once.
-struct Short {
+/// A repeated entry of at most so many bytes as are copied at once.
+struct ShortEntry {
     bytes: [u8; COPIED],
     length: u8,
-    /// Which tail is next.
-    tail: u32,
+    /// Which suffix is next.
+    suffix: u32,
 }
 
 impl Dictionary {
-    /// Of phrases with these lengths, whose bytes are the first of each column.
+    /// Of entries with these lengths, whose bytes are the first of each column.
     fn read(lengths: &[u8], columns: &mut Singles<'_>) -> Option<Self> {
         let length: usize = lengths.iter().map(|&length| usize::from(length)).sum();
         let mut bytes = vec![0; length + COPIED];
         let mut places = Vec::with_capacity(lengths.len());
         let mut start = 0_u32;
-        let mut phrase = bytes.as_mut_slice();
+        let mut entry = bytes.as_mut_slice();
         for &length in lengths {
             places.push((start, length));
             start = start.checked_add(length.into())?;
-            let (these, rest) = phrase.split_at_mut_checked(length.into())?;
+            let (these, rest) = entry.split_at_mut_checked(length.into())?;
             columns.take(these)?;
-            phrase = rest;
+            entry = rest;
         }
         let fits = places.iter().take_while(|(_, length)| usize::from(*length) <= COPIED);
         let short = |&(start, length): &(u32, u8)| {
-            Some(Short { bytes: *bytes.get(start as usize..)?.first_chunk()?, length, tail: 0 })
+            Some(ShortEntry { bytes: *bytes.get(start as usize..)?.first_chunk()?, length, suffix: 0 })
         };
         let short = fits.filter_map(short).collect();
-        Some(Self { bytes, places, short, tails: Vec::new() })
+        Some(Self { bytes, places, short, suffixes: Vec::new() })
     }
 
-    /// Counts the tokens of each phrase: so many tails it has, behind those of the phrases before it. Gives how many all have.
-    fn place_tails(&mut self, tokens: &Tokens<'_>) -> Result<usize, &'static str> {
+    /// Counts the tokens of each entry: so many suffixes it has, behind those of the entries before it. Gives how many all have.
+    fn place_suffixes(&mut self, tokens: &Tokens<'_>) -> Result<usize, &'static str> {
         let mut counts = [0_u32; 256];
         for &token in tokens.first {
             if let Some(count) = counts.get_mut(usize::from(token)) {
@@ -200,37 +203,37 @@ impl Dictionary {
             // No more than tokens, which are bytes of the payload.
             next = next.wrapping_add(std::mem::replace(count, next));
         }
-        for (short, &tail) in self.short.iter_mut().zip(&all) {
-            short.tail = tail;
+        for (short, &suffix) in self.short.iter_mut().zip(&all) {
+            short.suffix = suffix;
         }
-        self.tails = all;
+        self.suffixes = all;
         Ok(next as usize)
     }
 
-    /// The next tail of a phrase that is not short.
-    fn next_tail<'t>(&mut self, phrase: usize, tails: &'t [u8]) -> Option<&'t u8> {
-        let next = match self.short.get_mut(phrase) {
-            Some(short) => &mut short.tail,
-            None => self.tails.get_mut(phrase)?,
+    /// The next suffix of an entry that is not short.
+    fn next_suffix<'t>(&mut self, entry: usize, suffixes: &'t [u8]) -> Option<&'t u8> {
+        let next = match self.short.get_mut(entry) {
+            Some(short) => &mut short.suffix,
+            None => self.suffixes.get_mut(entry)?,
         };
-        let tail = tails.get(*next as usize);
+        let suffix = suffixes.get(*next as usize);
         *next += 1;
-        tail
+        suffix
     }
 
-    fn phrase(&self, phrase: usize) -> Option<&[u8]> {
-        let &(start, length) = self.places.get(phrase)?;
+    fn entry(&self, entry: usize) -> Option<&[u8]> {
+        let &(start, length) = self.places.get(entry)?;
         self.bytes.get(start as usize..)?.get(..length.into())
     }
 }
 
-/// Where the columns of phrases of these lengths begin.
+/// Where the columns of entries of these lengths begin.
 fn column_starts(repeated: &[u8], single: &[u8]) -> [usize; 256] {
     let mut longer = [0; 256];
     for &length in repeated.iter().chain(single) {
         longer[usize::from(length)] += 1;
     }
-    // The first column has a byte of every phrase that has one.
+    // The first column has a byte of every entry that has one.
     let mut next = [0; 256];
     let (mut start, mut count) = (0, repeated.len() + single.len());
     for (next, ends) in next.iter_mut().zip(longer) {

@@ -1,14 +1,15 @@
-//! Filter 2, phrases: records that stand in a chunk more than once become one byte, or two. Filter 3, tails: the same of
-//! records but for the last byte of each, which goes apart.
+//! Filter 2, record dictionary: records that stand in a chunk more than once become one byte, or two. Filter 3, split
+//! suffix: the same of records without the last byte of each, which are stored behind, sorted by what is before them.
+//! (Section 5.2 of the specification calls an entry of the dictionary a phrase, and the byte split off a tail.)
 //!
-//! The filtered bytes are, in this order, integers in LEB128: the number m of repeated phrases, the number s of single
-//! ones, the number t of tokens; then m + s lengths of a byte each; the phrases in columns (the first byte of every phrase
+//! The filtered bytes are, in this order, integers in LEB128: the number m of repeated entries, the number s of single
+//! ones, the number t of tokens; then m + s lengths of a byte each; the entries in columns (the first byte of every entry
 //! that has one, then the second, ..), the repeated ones by falling frequency, then the single ones in order; t tokens of a
-//! byte; and the second bytes of tokens that have one. Of the 256 tokens, 255 stands for the next single phrase, those under
-//! `ones(m)` for the phrase of that rank, and the others, with their second byte, for the rest.
+//! byte; and the second bytes of tokens that have one. Of the 256 tokens, 255 stands for the next single entry, those under
+//! `ones(m)` for the entry of that rank, and the others, with their second byte, for the rest.
 //!
-//! With filter 3 there follow t tails: those behind the first phrase, wherever it stands, in order, then those behind the
-//! second, and so on. What a record ends in is told best by how it begins: behind a tag and a size there is a code that is
+//! With filter 3 there follow t suffixes: those behind the first entry, wherever it stands, in order, then those behind the
+//! second, and so on. What a record ends in is predicted best by how it begins: behind a tag and a size there is a code that is
 //! often that of the object of that size before.
 
 use crate::memory;
@@ -16,13 +17,13 @@ use hashbrown::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 
-/// The token of the next single phrase.
+/// The token of the next single entry.
 pub(super) const SINGLE: u8 = 255;
-/// Repeated phrases at most: 255 tokens with a second byte each.
+/// Repeated entries at most: 255 tokens with a second byte each.
 pub(super) const MOST: usize = 255 * 256;
-/// The longest phrase; longer records are cut.
+/// The longest entry; longer records are cut.
 const LONGEST: usize = 255;
-/// Bytes of the key of a short phrase, one of them for the length.
+/// Bytes of the key of a short entry, one of them for the length.
 const KEY: usize = 16;
 
 /// How many ranks are a token by themselves.
@@ -33,22 +34,22 @@ pub(super) fn ones(repeated: usize) -> usize {
 /// Memory that filtering a chunk takes, for the chunks behind it.
 #[derive(Default)]
 pub(crate) struct Memory {
-    all: Vec<Phrase>,
+    all: Vec<Entry>,
     tokens: Vec<u32>,
-    tails: Vec<u8>,
+    suffixes: Vec<u8>,
     ids: Vec<u32>,
     order: Vec<u32>,
     ranks: Vec<u32>,
 }
 
-/// Filters content whose records end at `ends`, the last of them at its own end; with or without tails. Whether it has tails
+/// Filters content whose records end at `ends`, the last of them at its own end; with or without suffixes. Whether it has suffixes
 /// that differ.
-pub(crate) fn filter(raw: &[u8], ends: &[u32], with_tails: bool, memory: &mut Memory, out: &mut Vec<u8>) -> bool {
+pub(crate) fn filter(raw: &[u8], ends: &[u32], split: bool, memory: &mut Memory, out: &mut Vec<u8>) -> bool {
     out.clear();
     let (mut order, mut token) = (std::mem::take(&mut memory.order), std::mem::take(&mut memory.ranks));
-    let phrases = Phrases::of(raw, ends, with_tails, memory);
-    phrases.order(&mut order);
-    let repeated = order.iter().take_while(|&&id| phrases.count(id) > 1).count().min(MOST);
+    let entries = Entries::of(raw, ends, split, memory);
+    entries.order(&mut order);
+    let repeated = order.iter().take_while(|&&id| entries.count(id) > 1).count().min(MOST);
     token.clear();
     token.resize(order.len(), u32::MAX);
     for (rank, &id) in (0..).zip(order.iter().take(repeated)) {
@@ -57,53 +58,53 @@ pub(crate) fn filter(raw: &[u8], ends: &[u32], with_tails: bool, memory: &mut Me
         }
     }
     let single = |id: u32| token.get(id as usize) == Some(&u32::MAX);
-    let singles = phrases.tokens.iter().copied().filter(|&id| single(id));
-    let listed: Vec<&[u8]> = order.iter().take(repeated).copied().chain(singles).map(|id| phrases.bytes(id)).collect();
-    for number in [repeated, listed.len() - repeated, phrases.tokens.len()] {
+    let singles = entries.tokens.iter().copied().filter(|&id| single(id));
+    let listed: Vec<&[u8]> = order.iter().take(repeated).copied().chain(singles).map(|id| entries.bytes(id)).collect();
+    for number in [repeated, listed.len() - repeated, entries.tokens.len()] {
         write_number(number, out);
     }
-    out.extend(listed.iter().map(|phrase| u8::try_from(phrase.len()).unwrap_or(u8::MAX)));
+    out.extend(listed.iter().map(|entry| u8::try_from(entry.len()).unwrap_or(u8::MAX)));
     write_columns(&listed, out);
-    write_tokens(&phrases.tokens, &token, repeated, out);
-    if with_tails {
+    write_tokens(&entries.tokens, &token, repeated, out);
+    if split {
         let repeated = order.get(..repeated).unwrap_or_default();
-        write_tails(&phrases, repeated, &token, out);
+        write_suffixes(&entries, repeated, &token, out);
     }
-    let differ = phrases.tails.iter().any(|tail| phrases.tails.first() != Some(tail));
-    let Phrases { all, tokens, tails, .. } = phrases;
-    *memory = Memory { all, tokens, tails, ids: std::mem::take(&mut memory.ids), order, ranks: token };
+    let differ = entries.suffixes.iter().any(|suffix| entries.suffixes.first() != Some(suffix));
+    let Entries { all, tokens, suffixes, .. } = entries;
+    *memory = Memory { all, tokens, suffixes, ids: std::mem::take(&mut memory.ids), order, ranks: token };
     differ
 }
 
-/// Writes the tails by phrase, given the repeated ones in order, and the rank of each phrase.
-fn write_tails(phrases: &Phrases<'_>, repeated: &[u32], rank: &[u32], out: &mut Vec<u8>) {
-    // Where the next tail of each rank goes; behind them that of the next single phrase.
+/// Writes the suffixes by entry, given the repeated ones in order, and the rank of each entry.
+fn write_suffixes(entries: &Entries<'_>, repeated: &[u32], rank: &[u32], out: &mut Vec<u8>) {
+    // Where the next suffix of each rank goes; behind them that of the next single entry.
     let mut next = Vec::with_capacity(repeated.len());
     let mut single = 0;
     for &id in repeated {
         next.push(single);
-        single += phrases.count(id) as usize;
+        single += entries.count(id) as usize;
     }
     let base = out.len();
-    out.resize(base + phrases.tails.len(), 0);
-    for (&id, &tail) in phrases.tokens.iter().zip(&phrases.tails) {
+    out.resize(base + entries.suffixes.len(), 0);
+    for (&id, &suffix) in entries.tokens.iter().zip(&entries.suffixes) {
         let rank = rank.get(id as usize).map_or(usize::MAX, |&rank| rank as usize);
         let next = next.get_mut(rank).unwrap_or(&mut single);
         if let Some(place) = out.get_mut(base + *next) {
-            *place = tail;
+            *place = suffix;
         }
         *next += 1;
     }
 }
 
 fn write_columns(listed: &[&[u8]], out: &mut Vec<u8>) {
-    let longest = listed.iter().map(|phrase| phrase.len()).max().unwrap_or(0);
+    let longest = listed.iter().map(|entry| entry.len()).max().unwrap_or(0);
     for column in 0..longest {
-        out.extend(listed.iter().filter_map(|phrase| phrase.get(column)));
+        out.extend(listed.iter().filter_map(|entry| entry.get(column)));
     }
 }
 
-/// Writes the tokens, given the rank of each phrase; those without one are single.
+/// Writes the tokens, given the rank of each entry; those without one are single.
 #[allow(clippy::cast_possible_truncation, reason = "both bytes of a rank under 65,280")]
 fn write_tokens(tokens: &[u32], rank: &[u32], repeated: usize, out: &mut Vec<u8>) {
     let ones = ones(repeated);
@@ -133,7 +134,7 @@ const MASKS: [u128; KEY] = {
     masks
 };
 
-/// A phrase of under 16 bytes as a number: its bytes, and its length on top. `None`: it is longer.
+/// An entry of under 16 bytes as a number: its bytes, and its length on top. `None`: it is longer.
 #[inline]
 fn key(raw: &[u8], at: usize, length: usize) -> Option<u128> {
     if length >= KEY {
@@ -150,17 +151,17 @@ fn key(raw: &[u8], at: usize, length: usize) -> Option<u128> {
     Some(bytes | (length as u128) << 120)
 }
 
-/// The different phrases of a content, numbered as they come.
-struct Phrases<'r> {
+/// The different entries of a content, numbered as they come.
+struct Entries<'r> {
     raw: &'r [u8],
-    all: Vec<Phrase>,
+    all: Vec<Entry>,
     tokens: Vec<u32>,
     /// The byte behind each, with filter 3.
-    tails: Vec<u8>,
+    suffixes: Vec<u8>,
 }
 
 #[derive(Clone, Copy)]
-struct Phrase {
+struct Entry {
     /// Its bytes as a number, where it is short; else 0.
     key: u128,
     /// Where it stands first.
@@ -170,88 +171,88 @@ struct Phrase {
     count: u32,
 }
 
-impl<'r> Phrases<'r> {
-    fn of(raw: &'r [u8], ends: &[u32], with_tails: bool, memory: &mut Memory) -> Self {
-        let Memory { mut all, mut tokens, mut tails, ids, .. } = std::mem::take(memory);
+impl<'r> Entries<'r> {
+    fn of(raw: &'r [u8], ends: &[u32], split: bool, memory: &mut Memory) -> Self {
+        let Memory { mut all, mut tokens, mut suffixes, ids, .. } = std::mem::take(memory);
         all.clear();
-        memory::room(&mut tokens, ends.len());
-        memory::room(&mut tails, if with_tails { ends.len() } else { 0 });
-        let mut phrases = Self { raw, all, tokens, tails };
-        let (mut short, mut long) = (Short::new(ids), HashMap::<&[u8], u32>::new());
-        let tail = usize::from(with_tails);
+        memory::reserve(&mut tokens, ends.len());
+        memory::reserve(&mut suffixes, if split { ends.len() } else { 0 });
+        let mut entries = Self { raw, all, tokens, suffixes };
+        let (mut short, mut long) = (ShortEntries::new(ids), HashMap::<&[u8], u32>::new());
+        let suffix = usize::from(split);
         let mut start = 0;
         for &end in ends {
             let record = raw.get(start as usize..end as usize).unwrap_or_default();
-            match key(raw, start as usize, record.len().saturating_sub(tail)) {
+            match key(raw, start as usize, record.len().saturating_sub(suffix)) {
                 Some(key) if !record.is_empty() => {
-                    phrases.add_short(&mut short, key, start, end - start - u32::from(with_tails));
-                    phrases.tails.extend(record.last().filter(|_| with_tails));
+                    entries.add_short(&mut short, key, start, end - start - u32::from(split));
+                    entries.suffixes.extend(record.last().filter(|_| split));
                 }
-                _ => phrases.add_long(&mut short, &mut long, start, record, tail),
+                _ => entries.add_long(&mut short, &mut long, start, record, suffix),
             }
             start = end;
         }
         memory.ids = short.ids;
-        phrases
+        entries
     }
 
     #[inline]
-    fn add_short(&mut self, short: &mut Short, key: u128, start: u32, length: u32) {
+    fn add_short(&mut self, short: &mut ShortEntries, key: u128, start: u32, length: u32) {
         let (slot, id) = short.find(key, &self.all);
-        if let Some(phrase) = self.all.get_mut(id as usize) {
-            phrase.count += 1;
+        if let Some(entry) = self.all.get_mut(id as usize) {
+            entry.count += 1;
             self.tokens.push(id);
             return;
         }
-        let id = self.add(Phrase { key, start, length, count: 1 });
+        let id = self.add(Entry { key, start, length, count: 1 });
         short.note(slot, id, &self.all);
     }
 
-    /// A new phrase, which is the next token, too: its number.
-    fn add(&mut self, phrase: Phrase) -> u32 {
-        let id = u32::try_from(self.all.len()).unwrap_or(NO_PHRASE);
-        self.all.push(phrase);
+    /// A new entry, which is the next token, too: its number.
+    fn add(&mut self, entry: Entry) -> u32 {
+        let id = u32::try_from(self.all.len()).unwrap_or(NO_ENTRY);
+        self.all.push(entry);
         self.tokens.push(id);
         id
     }
 
-    /// A record that is no short phrase: one phrase or more.
+    /// A record that is no short entry: one entry or more.
     #[cold]
     fn add_long(
         &mut self,
-        short: &mut Short,
+        short: &mut ShortEntries,
         long: &mut HashMap<&'r [u8], u32>,
         mut start: u32,
         record: &'r [u8],
-        tail: usize,
+        suffix: usize,
     ) {
-        for run in record.chunks(LONGEST + tail) {
-            let (bytes, tails) = run.split_at(run.len() - tail);
+        for run in record.chunks(LONGEST + suffix) {
+            let (bytes, suffixes) = run.split_at(run.len() - suffix);
             let length = u32::try_from(bytes.len()).unwrap_or(0);
             if let Some(key) = key(self.raw, start as usize, bytes.len()) {
                 self.add_short(short, key, start, length);
-            } else if let Some(phrase) = long.get(bytes).and_then(|&id| self.all.get_mut(id as usize)) {
-                phrase.count += 1;
+            } else if let Some(entry) = long.get(bytes).and_then(|&id| self.all.get_mut(id as usize)) {
+                entry.count += 1;
                 self.tokens.extend(long.get(bytes));
             } else {
-                let id = self.add(Phrase { key: 0, start, length, count: 1 });
+                let id = self.add(Entry { key: 0, start, length, count: 1 });
                 long.insert(bytes, id);
             }
-            self.tails.extend_from_slice(tails);
+            self.suffixes.extend_from_slice(suffixes);
             start += u32::try_from(run.len()).unwrap_or(0);
         }
     }
 
     fn bytes(&self, id: u32) -> &'r [u8] {
-        let Some(phrase) = self.all.get(id as usize) else { return &[] };
-        self.raw.get(phrase.start as usize..(phrase.start + phrase.length) as usize).unwrap_or_default()
+        let Some(entry) = self.all.get(id as usize) else { return &[] };
+        self.raw.get(entry.start as usize..(entry.start + entry.length) as usize).unwrap_or_default()
     }
 
     fn count(&self, id: u32) -> u32 {
-        self.all.get(id as usize).map_or(0, |phrase| phrase.count)
+        self.all.get(id as usize).map_or(0, |entry| entry.count)
     }
 
-    /// All phrases, the most frequent first; of equally frequent ones the one that came first.
+    /// All entries, the most frequent first; of equally frequent ones the one that came first.
     fn order(&self, order: &mut Vec<u32>) {
         order.clear();
         order.extend(0..u32::try_from(self.all.len()).unwrap_or(u32::MAX));
@@ -259,11 +260,11 @@ impl<'r> Phrases<'r> {
     }
 }
 
-/// No phrase has this number.
-const NO_PHRASE: u32 = u32::MAX;
+/// No entry has this number.
+const NO_ENTRY: u32 = u32::MAX;
 
-/// Short phrases by their keys: a table of numbers, in which those that meet go on to the next place. It stays half empty.
-struct Short {
+/// Short entries by their keys: a table of numbers, in which those that meet go on to the next place. It stays half empty.
+struct ShortEntries {
     /// A power of two of them.
     ids: Vec<u32>,
     used: usize,
@@ -271,12 +272,12 @@ struct Short {
     seeds: [u64; 2],
 }
 
-impl Short {
+impl ShortEntries {
     /// An empty table, in memory that was another's.
     fn new(mut ids: Vec<u32>) -> Self {
         let seeds = [0, 1].map(|seed: u64| RandomState::new().hash_one(seed));
         ids.clear();
-        ids.resize(1 << 10, NO_PHRASE);
+        ids.resize(1 << 10, NO_ENTRY);
         Self { ids, used: 0, seeds }
     }
 
@@ -288,21 +289,21 @@ impl Short {
         ((product >> 64) as u64 ^ product as u64) as usize & (self.ids.len() - 1)
     }
 
-    /// Where a key is, or would be, and the number of its phrase.
+    /// Where a key is, or would be, and the number of its entry.
     #[inline]
-    fn find(&self, key: u128, all: &[Phrase]) -> (usize, u32) {
+    fn find(&self, key: u128, all: &[Entry]) -> (usize, u32) {
         let mut slot = self.hash(key);
         loop {
-            let id = self.ids.get(slot).copied().unwrap_or(NO_PHRASE);
-            if all.get(id as usize).is_none_or(|phrase| phrase.key == key) {
+            let id = self.ids.get(slot).copied().unwrap_or(NO_ENTRY);
+            if all.get(id as usize).is_none_or(|entry| entry.key == key) {
                 return (slot, id);
             }
             slot = (slot + 1) & (self.ids.len() - 1);
         }
     }
 
-    /// Notes a new phrase where it would be.
-    fn note(&mut self, slot: usize, id: u32, all: &[Phrase]) {
+    /// Notes a new entry where it would be.
+    fn note(&mut self, slot: usize, id: u32, all: &[Entry]) {
         if let Some(place) = self.ids.get_mut(slot) {
             *place = id;
         }
@@ -312,9 +313,9 @@ impl Short {
         }
         let more = self.ids.len() * 4;
         self.ids.clear();
-        self.ids.resize(more, NO_PHRASE);
-        for (id, phrase) in (0..).zip(all).filter(|(_, phrase)| (phrase.length as usize) < KEY) {
-            let (slot, _) = self.find(phrase.key, all);
+        self.ids.resize(more, NO_ENTRY);
+        for (id, entry) in (0..).zip(all).filter(|(_, entry)| (entry.length as usize) < KEY) {
+            let (slot, _) = self.find(entry.key, all);
             if let Some(place) = self.ids.get_mut(slot) {
                 *place = id;
             }
@@ -333,7 +334,7 @@ fn write_number(mut number: usize, out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::phrases_read::restore;
+    use super::super::record_dictionary_read::restore;
     use super::*;
 
     fn there_and_back(records: &[Vec<u8>]) -> usize {
@@ -346,14 +347,14 @@ mod tests {
             })
             .collect();
         let (mut memory, mut filtered) = (Memory::default(), Vec::new());
-        for tails in [true, false] {
-            filter(&raw, &ends, tails, &mut memory, &mut filtered);
+        for suffixes in [true, false] {
+            filter(&raw, &ends, suffixes, &mut memory, &mut filtered);
             let mut back = vec![0; raw.len()];
-            assert_eq!(restore(&filtered, tails, &mut back), Ok(()));
+            assert_eq!(restore(&filtered, suffixes, &mut back), Ok(()));
             assert_eq!(back, raw);
             for length in [raw.len() + 1, raw.len().saturating_sub(1)] {
                 if length != raw.len() {
-                    assert!(restore(&filtered, tails, &mut vec![0; length]).is_err());
+                    assert!(restore(&filtered, suffixes, &mut vec![0; length]).is_err());
                 }
             }
         }
@@ -361,11 +362,11 @@ mod tests {
     }
 
     #[test]
-    fn phrases_and_back() {
+    fn dictionary_and_back() {
         assert_eq!(there_and_back(&[]), 3);
         let record =
             |i: usize| [1, 2, 3, u8::try_from(i % 251).unwrap(), u8::try_from(i / 251 % 251).unwrap()].to_vec();
-        // Few, many with two bytes, all single, and more than two bytes can tell apart.
+        // Few, many with two bytes, all single, and more than two bytes can distinguish.
         for (records, different) in [(100, 3), (1000, 255), (1000, 256), (5000, 700), (500, 500), (180_000, 62_001)] {
             let all: Vec<Vec<u8>> = (0..records).map(|i| record(i * 7 % different)).collect();
             there_and_back(&all);
@@ -377,7 +378,7 @@ mod tests {
 
     #[test]
     fn zeros_at_the_end_count() {
-        // Around the length of a short phrase's key; twice, so that each is looked up.
+        // Around the length of a short entry's key; twice, so that each is looked up.
         let all: Vec<Vec<u8>> = (0..2).flat_map(|_| (0..40).map(|length| vec![0; length])).collect();
         there_and_back(&all);
     }
@@ -389,21 +390,21 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told() {
+    fn damage_is_found() {
         let records: Vec<Vec<u8>> = (0..2000_u32).map(|i| (i % 300).to_le_bytes().to_vec()).collect();
         let raw = records.concat();
         let ends: Vec<u32> = (1..=2000).map(|i| i * 4).collect();
-        for tails in [false, true] {
+        for suffixes in [false, true] {
             let mut filtered = Vec::new();
-            filter(&raw, &ends, tails, &mut Memory::default(), &mut filtered);
+            filter(&raw, &ends, suffixes, &mut Memory::default(), &mut filtered);
             let mut back = vec![0; raw.len()];
             for cut in 0..filtered.len() {
-                assert!(restore(&filtered[..cut], tails, &mut back).is_err(), "cut at {cut}");
+                assert!(restore(&filtered[..cut], suffixes, &mut back).is_err(), "cut at {cut}");
             }
             for at in 0..filtered.len() {
                 let mut other = filtered.clone();
                 other[at] ^= 0x80;
-                let _ = restore(&other, tails, &mut back);
+                let _ = restore(&other, suffixes, &mut back);
             }
         }
     }
