@@ -10,6 +10,8 @@
 #![deny(unsafe_code)]
 
 mod chunk;
+#[cfg(feature = "parallel")]
+mod chunk_pipeline;
 mod codec;
 mod content;
 mod decode;
@@ -23,8 +25,8 @@ mod loss;
 pub mod memory;
 mod options;
 mod order;
-#[cfg(feature = "parallel")]
-mod packers;
+#[doc(hidden)]
+pub mod pipeline;
 mod random;
 mod read;
 mod read_v0;

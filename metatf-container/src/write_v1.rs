@@ -2,13 +2,13 @@
 
 use super::MAX_RAW_LEN;
 use super::chunk::{self, ChunkHeader};
+#[cfg(feature = "parallel")]
+use super::chunk_pipeline::ChunkPipeline;
 use super::codec::Codec;
 use super::encode::{Encoded, Encoder, RawContent};
 use super::header::{Class, Header, INTS_AT};
 use super::index::{self, ChunkInfo};
 use super::options::{Filter, WriteOptions, representable};
-#[cfg(feature = "parallel")]
-use super::packers::Packers;
 use super::sink::Sink;
 use super::trial::{Found, How};
 use crate::{Error, ErrorKind, Result};
@@ -50,7 +50,7 @@ pub struct ChunkWriter<S: Sink> {
     found: Box<[Found; 256]>,
     /// Threads that compress, where there are some.
     #[cfg(feature = "parallel")]
-    packers: Option<Packers>,
+    pipeline: Option<ChunkPipeline>,
     /// Offset of the next chunk.
     pos: u64,
     entries: Vec<ChunkInfo>,
@@ -76,7 +76,7 @@ impl<S: Sink> ChunkWriter<S> {
             encoder: Encoder::new(),
             found: Box::new([Found::default(); 256]),
             #[cfg(feature = "parallel")]
-            packers: Packers::new(options.threads),
+            pipeline: ChunkPipeline::new(options.threads),
             pos,
             entries: Vec::new(),
             bases: Box::new([0; 256]),
@@ -145,7 +145,7 @@ impl<S: Sink> ChunkWriter<S> {
         let plain =
             how.codec == Codec::Stored && matches!(how.filter, Filter::None | Filter::Auto) && how.trial.is_none();
         #[cfg(feature = "parallel")]
-        let plain = plain && self.packers.is_none();
+        let plain = plain && self.pipeline.is_none();
         let mut memory = std::mem::take(self.sink.memory().filter(|_| plain)?);
         memory.resize(memory.len() + chunk::LEN, 0);
         Some(memory)
@@ -259,7 +259,7 @@ impl<S: Sink> ChunkWriter<S> {
     fn chunk(&mut self, header: ChunkHeader, how: &How, content: &RawContent<'_>) -> Result<()> {
         let header = ChunkHeader { raw_len: self.raw_len(content.raw)?, ..header };
         #[cfg(feature = "parallel")]
-        if self.packers.is_some() {
+        if self.pipeline.is_some() {
             return self.give(header, how, content);
         }
         // Text has no section, whose chunks it would learn from.
@@ -280,11 +280,11 @@ impl<S: Sink> ChunkWriter<S> {
     /// Gives a chunk to a thread, and lays down those that are done.
     #[cfg(feature = "parallel")]
     fn give(&mut self, header: ChunkHeader, how: &How, content: &RawContent<'_>) -> Result<()> {
-        while self.packers.as_ref().is_some_and(Packers::is_full) {
+        while self.pipeline.as_ref().is_some_and(ChunkPipeline::is_full) {
             self.lay_first(true)?;
         }
-        if let Some(packers) = &mut self.packers {
-            packers.give(header, how, content);
+        if let Some(pipeline) = &mut self.pipeline {
+            pipeline.give(header, how, content);
         }
         while self.lay_first(false)? {}
         Ok(())
@@ -293,11 +293,11 @@ impl<S: Sink> ChunkWriter<S> {
     /// Lays down the first of the chunks that threads have; false where there is none, or none that is done.
     #[cfg(feature = "parallel")]
     fn lay_first(&mut self, wait: bool) -> Result<bool> {
-        let Some(packed) = self.packers.as_mut().and_then(|packers| packers.first(wait)) else { return Ok(false) };
-        let encoded = packed.encoded?;
-        self.lay(packed.header, &encoded, packed.element, packed.payload())?;
-        if let Some(packers) = &mut self.packers {
-            packers.reuse(packed);
+        let Some(chunk) = self.pipeline.as_mut().and_then(|pipeline| pipeline.first(wait)) else { return Ok(false) };
+        let encoded = chunk.encoded?;
+        self.lay(chunk.header, &encoded, chunk.element, chunk.payload())?;
+        if let Some(pipeline) = &mut self.pipeline {
+            pipeline.reuse(chunk);
         }
         Ok(true)
     }

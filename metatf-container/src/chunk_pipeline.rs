@@ -1,8 +1,9 @@
 //! Threads that compress chunks (feature `parallel`).
 //!
-//! The writer gives chunks and gets them back in their order. How a chunk is stored may depend on those of its section before
-//! it (what was found out by trying, see `trial`), so a chunk whose section is being tried waits until that is known: the
-//! bytes are the same with any number of threads. Chunks in flight are bounded, so memory is.
+//! The writer gives chunks and gets them back in their order. How a chunk is stored may depend on the trials of those of its
+//! section before it (see `trial`), so a chunk whose section is being tried waits until that is known: the bytes are the same
+//! with any number of threads. Chunks in flight are bounded, so memory is. A writer that is given up drops its pipeline:
+//! chunks that no thread has begun are not compressed any more.
 
 use super::chunk::{self, ChunkHeader};
 use super::encode::{Encoded, Encoder, RawContent};
@@ -10,11 +11,12 @@ use super::trial::{Found, How};
 use crate::{Error, ErrorKind, Result, memory};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
 /// The threads, and the chunks they have.
-pub(super) struct Packers {
+pub(super) struct ChunkPipeline {
     pool: ThreadPool,
     chunks: VecDeque<Slot>,
     /// Number of the first of `chunks`.
@@ -22,24 +24,32 @@ pub(super) struct Packers {
     most: usize,
     sender: Sender<Done>,
     receiver: Receiver<Done>,
-    /// Encoders that no thread uses now.
-    encoders: Arc<Mutex<Vec<Encoder>>>,
-    /// Chunks that were laid down, for their buffers.
-    spare: Vec<Packed>,
+    shared: Arc<Shared>,
+    /// The buffer pool: chunks that were written.
+    written: Vec<PipelinedChunk>,
     found: Box<[Found; 256]>,
+}
+
+/// What the threads share.
+#[derive(Default)]
+struct Shared {
+    /// Encoders that no thread uses now.
+    encoders: Mutex<Vec<Encoder>>,
+    /// The writer was given up.
+    given_up: AtomicBool,
 }
 
 /// A chunk in flight.
 enum Slot {
     /// Its section is being tried.
-    Waiting(Packed),
+    Waiting(PipelinedChunk),
     /// A thread has it; whether it tries its section, and the section.
     Running(Option<u8>),
-    Done(Packed),
+    Done(PipelinedChunk),
 }
 
 /// A chunk, and, once a thread is done with it, its payload.
-pub(super) struct Packed {
+pub(super) struct PipelinedChunk {
     pub(super) header: ChunkHeader,
     how: How,
     raw: Vec<u8>,
@@ -50,9 +60,9 @@ pub(super) struct Packed {
 }
 
 /// What a thread hands back: number of the chunk, the chunk, what was found out.
-type Done = (u64, Packed, Found);
+type Done = (u64, PipelinedChunk, Found);
 
-impl Packers {
+impl ChunkPipeline {
     /// So many threads; none where one is enough, or the system has none to give.
     pub(super) fn new(threads: usize) -> Option<Self> {
         if threads < 2 {
@@ -68,8 +78,8 @@ impl Packers {
             most: threads + 2,
             sender,
             receiver,
-            encoders: Arc::default(),
-            spare: Vec::new(),
+            shared: Arc::default(),
+            written: Vec::new(),
             found: Box::new([Found::default(); 256]),
         })
     }
@@ -81,8 +91,8 @@ impl Packers {
 
     /// Gives a chunk to a thread.
     pub(super) fn give(&mut self, header: ChunkHeader, how: &How, content: &RawContent<'_>) {
-        let spare = memory::fitting(&mut self.spare, content.raw.len(), usize::MAX, |chunk| chunk.raw.capacity());
-        let mut chunk = spare.unwrap_or_else(|| Packed::new(how));
+        let written = memory::fitting(&mut self.written, content.raw.len(), usize::MAX, |chunk| chunk.raw.capacity());
+        let mut chunk = written.unwrap_or_else(|| PipelinedChunk::new(how));
         chunk.header = header;
         chunk.how.clone_from(how);
         memory::copy(&mut chunk.raw, content.raw);
@@ -93,7 +103,7 @@ impl Packers {
     }
 
     /// The first chunk, if it is done; `wait`: once it is. `None` where there is none.
-    pub(super) fn first(&mut self, wait: bool) -> Option<Packed> {
+    pub(super) fn first(&mut self, wait: bool) -> Option<PipelinedChunk> {
         while let Ok(done) = self.receiver.try_recv() {
             self.note(done);
         }
@@ -116,9 +126,9 @@ impl Packers {
         }
     }
 
-    /// A chunk was laid down: its buffers serve for another.
-    pub(super) fn reuse(&mut self, chunk: Packed) {
-        self.spare.push(chunk);
+    /// Takes back a chunk that was written: its buffers serve for another.
+    pub(super) fn reuse(&mut self, chunk: PipelinedChunk) {
+        self.written.push(chunk);
     }
 
     fn note(&mut self, (number, chunk, found): Done) {
@@ -153,7 +163,7 @@ impl Packers {
                         }
                     }
                     if let Slot::Waiting(chunk) = std::mem::replace(slot, Slot::Running(tries)) {
-                        run(&self.pool, &self.encoders, &self.sender, (number, chunk, found));
+                        run(&self.pool, &self.shared, &self.sender, (number, chunk, found));
                     }
                 }
                 _ => {}
@@ -162,18 +172,27 @@ impl Packers {
     }
 }
 
+impl Drop for ChunkPipeline {
+    fn drop(&mut self) {
+        self.shared.given_up.store(true, Ordering::Relaxed);
+    }
+}
+
 /// A thread compresses a chunk.
-fn run(pool: &ThreadPool, encoders: &Arc<Mutex<Vec<Encoder>>>, sender: &Sender<Done>, chunk: Done) {
-    let (encoders, sender) = (Arc::clone(encoders), sender.clone());
+fn run(pool: &ThreadPool, shared: &Arc<Shared>, sender: &Sender<Done>, chunk: Done) {
+    let (shared, sender) = (Arc::clone(shared), sender.clone());
     pool.spawn(move || {
+        if shared.given_up.load(Ordering::Relaxed) {
+            return;
+        }
         let (number, mut chunk, mut found) = chunk;
-        let idle = encoders.lock().ok().and_then(|mut encoders| encoders.pop());
+        let idle = shared.encoders.lock().ok().and_then(|mut encoders| encoders.pop());
         let mut encoder = idle.unwrap_or_else(Encoder::new);
         chunk.encoded = encoder.encode(&mut found, &chunk.how, &chunk.content());
         if chunk.encoded.as_ref().is_ok_and(|encoded| !encoded.is_plain()) {
             chunk.packed = encoder.take_payload(std::mem::take(&mut chunk.packed));
         }
-        if let Ok(mut encoders) = encoders.lock() {
+        if let Ok(mut encoders) = shared.encoders.lock() {
             encoders.push(encoder);
         }
         // Nobody listens where the writer was given up.
@@ -181,7 +200,7 @@ fn run(pool: &ThreadPool, encoders: &Arc<Mutex<Vec<Encoder>>>, sender: &Sender<D
     });
 }
 
-impl Packed {
+impl PipelinedChunk {
     fn new(how: &How) -> Self {
         Self {
             header: ChunkHeader::default(),

@@ -1,14 +1,11 @@
 //! Events that one thread gives and another takes: a trace is read while what is in it is worked on.
 //!
-//! Events go over in batches, and batches that were taken go back to be filled again: nothing is allocated for an event, and no
-//! more than a few batches are on their way.
-
-use std::ops::Range;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
-use std::thread;
+//! Events go over in batches (see `metatf::container::pipeline`): nothing is allocated for an event.
 
 use crate::event::{About, Call, Event, EventSink, Function, What};
 use crate::{Error, Result};
+use metatf::container::pipeline::{Feed, beside, pipe};
+use std::ops::Range;
 
 /// Steps in a batch: what they take stays in the cache of the core that fills it, or takes it, and it takes long enough to fill
 /// one for the other thread to be woken seldom.
@@ -20,39 +17,28 @@ const WAITING: usize = 4;
 ///
 /// # Errors
 /// What `sink` returns, and then `give` is told to stop; else what `give` returns; the system has no thread.
-pub fn relay(give: impl FnOnce(&mut Relay) -> Result<()> + Send, sink: &mut impl EventSink) -> Result<()> {
-    thread::scope(|scope| {
-        let (sender, full) = sync_channel(WAITING);
-        let (spent, empty) = channel();
-        let giving = move || {
-            let mut relay = Relay { batch: Batch::default(), full: sender, empty, of: None };
-            // What came before an error is given, too.
-            give(&mut relay).and(relay.send())
-        };
-        let reader = thread::Builder::new().name("hatf-read".to_owned());
-        let reader = reader.spawn_scoped(scope, giving).map_err(Error::system("a thread"))?;
-        take(full, &spent, sink)?;
-        reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
-}
-
-/// Takes batches until no more come. On an error `full` is gone, which tells the other thread.
-fn take(full: Receiver<Batch>, spent: &Sender<Batch>, sink: &mut impl EventSink) -> Result<()> {
-    for mut batch in full {
-        batch.give(sink)?;
-        batch.clear();
-        // The other thread may have ended.
-        let _ = spent.send(batch);
-    }
-    Ok(())
+pub fn read_beside(give: impl FnOnce(&mut EventFeed) -> Result<()> + Send, sink: &mut impl EventSink) -> Result<()> {
+    let (feed, batches) = pipe(WAITING);
+    let giving = move || {
+        let mut events = EventFeed { batch: Batch::default(), feed, of: None };
+        // What came before an error is given, too.
+        give(&mut events).and(events.send())
+    };
+    let taking = move || {
+        batches.each(|batch: &mut Batch| {
+            batch.give(sink)?;
+            batch.clear();
+            Ok(())
+        })
+    };
+    let (given, taken) = beside("hatf-read", giving, taking).map_err(Error::system("a thread"))?;
+    taken.and(given)
 }
 
 /// A sink whose events another thread takes.
-pub struct Relay {
+pub struct EventFeed {
     batch: Batch,
-    full: SyncSender<Batch>,
-    /// Batches that were taken.
-    empty: Receiver<Batch>,
+    feed: Feed<Batch>,
     /// The thread and the heap of events in the batch, where it has said so.
     of: Option<(u64, u64)>,
 }
@@ -151,15 +137,15 @@ impl Batch {
     }
 }
 
-impl Relay {
+impl EventFeed {
     /// Hands the batch over, and begins another.
     #[cold]
     #[inline(never)]
     fn send(&mut self) -> Result<()> {
-        let empty = self.empty.try_recv().unwrap_or_default();
+        let empty = self.feed.spent().unwrap_or_default();
         let full = std::mem::replace(&mut self.batch, empty);
         self.of = None;
-        self.full.send(full).map_err(|_| Error::Usage("nobody takes the events any more".to_owned()))
+        if self.feed.give(full) { Ok(()) } else { Err(Error::Usage("nobody takes the events any more".to_owned())) }
     }
 
     #[inline(always)]
@@ -188,7 +174,7 @@ impl Relay {
     }
 }
 
-impl EventSink for Relay {
+impl EventSink for EventFeed {
     #[inline(always)]
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
         let Event { what, time, thread, heap, stack, attributes } = *event;
@@ -290,25 +276,25 @@ mod tests {
     #[test]
     fn the_same_in_the_same_order() {
         for events in [0, 1, 1000] {
-            let (mut direct, mut relayed) = (Notes(Vec::new(), usize::MAX), Notes(Vec::new(), usize::MAX));
+            let (mut direct, mut piped) = (Notes(Vec::new(), usize::MAX), Notes(Vec::new(), usize::MAX));
             give(&mut direct, events).unwrap();
-            relay(|sink| give(sink, events), &mut relayed).unwrap();
-            assert!(direct.0 == relayed.0, "{events}");
+            read_beside(|sink| give(sink, events), &mut piped).unwrap();
+            assert!(direct.0 == piped.0, "{events}");
         }
     }
 
     #[test]
     fn errors_of_either_side() {
         let mut notes = Notes(Vec::new(), 10);
-        let refused = relay(|sink| give(sink, 100_000), &mut notes);
+        let refused = read_beside(|sink| give(sink, 100_000), &mut notes);
         assert!(matches!(refused, Err(Error::Usage(why)) if why == "enough"));
         // What comes before an error is given.
         let mut notes = Notes(Vec::new(), usize::MAX);
-        let failing = |sink: &mut Relay| {
+        let failing = |sink: &mut EventFeed| {
             sink.comment(b"a")?;
             Err(Error::Usage("damage".to_owned()))
         };
-        let damaged = relay(failing, &mut notes);
+        let damaged = read_beside(failing, &mut notes);
         assert!(matches!(damaged, Err(Error::Usage(why)) if why == "damage"));
         assert_eq!(notes.0.len(), 1);
     }
