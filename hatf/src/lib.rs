@@ -9,7 +9,7 @@
 //!   form; [`trace`] opens traces of either DTD.
 //! - [`convert`] takes a trace from one form to another, and [`loss`] counts what did not fit.
 //! - [`paper`] measures how small and how fast a trace is in every encoding, the paper's tables.
-//! - [`relay`] gives a sink in this thread what another reads.
+//! - [`pipeline`] gives a sink in this thread what another reads.
 //! - [`analysis`] is a sink that makes a [`analysis::Report`]; [`report`] prints one.
 //!
 //! All of them work event by event, in memory bounded by the blocks alive.
@@ -23,8 +23,8 @@ pub mod hatf10;
 pub mod heap;
 pub mod loss;
 pub mod paper;
+pub mod pipeline;
 pub mod record;
-pub mod relay;
 pub mod report;
 pub mod trace;
 mod user_metadata;

@@ -16,6 +16,9 @@
 //! | `recode` | the same records in another encoding: planners (feature `dynamic`) |
 //! | `dynamic` | any trace by a DTD parsed at run time, JSON lines (feature `dynamic`) |
 //!
+//! The features `zstd`, `lz4` and `zlib`, on by default, are the codecs of chunks. Without `zstd` no C compiler is needed; a
+//! trace that needs a codec that is not built in is an error which says so.
+//!
 //! With the feature `dynamic` a trace needs no generated code:
 //!
 #![cfg_attr(feature = "dynamic", doc = "```")]
@@ -57,16 +60,13 @@ extern crate self as metatf;
 
 mod buffer;
 pub mod columns;
-pub mod container;
 mod decode;
 #[cfg(feature = "dynamic")]
 pub mod dynamic;
 mod encode;
-mod error;
 mod explain;
 pub mod format;
 mod formula;
-mod memory;
 #[cfg(feature = "parallel")]
 pub mod parallel;
 mod predict;
@@ -80,11 +80,16 @@ mod state;
 mod streams;
 pub mod typed;
 mod writer;
+/// How the bytes of a trace lie in a file: headers, extents, chunks, codecs, index, salvage.
+pub use metatf_container as container;
+use metatf_container::error;
+#[cfg(feature = "dynamic")]
+use metatf_container::memory;
+pub use metatf_container::{Error, ErrorKind, MetadataRule, Place, Result, SizeRule};
+
 pub use decode::ContentRow;
 pub use encode::RowWriter;
-pub use error::{Error, ErrorKind, MetadataRule, Place, Result};
 pub use explain::{Explained, explain};
-pub use predict::SizeRule;
 pub use record::{Put, Row, Stopped};
 pub use state::Change;
 pub use writer::RecordWriter;

@@ -23,7 +23,7 @@ pub(crate) struct PackArgs {
     #[arg(long, value_name = "PROFILE", default_value_t = Profile::Default)]
     pub(crate) profile: Profile,
     /// stored, lz4, zstd or zlib, with a level if wanted (zstd:19, zlib:9) [default: the profile's]
-    #[arg(long, value_name = "CODEC", value_parser = parse_codec)]
+    #[arg(long, value_name = "CODEC")]
     codec: Option<Codec>,
     /// How chunks are filtered before they are compressed [default: the profile's]
     #[arg(long, value_enum, value_name = "FILTER")]
@@ -56,10 +56,12 @@ pub(crate) enum FilterArg {
     None,
     /// Transposes the bytes of elements of one size
     Transpose,
-    /// Replaces repeated records by a byte or two (a record dictionary)
-    Phrases,
-    /// As phrases, with the last byte of each record split off and sorted by the bytes before it
-    Tails,
+    /// Replaces repeated records by a byte or two
+    #[value(alias = "phrases")]
+    RecordDictionary,
+    /// As record-dictionary, with the last byte of each record split off and sorted by the bytes before it
+    #[value(alias = "tails")]
+    SplitSuffix,
     /// The one with the shortest chunks
     Auto,
 }
@@ -69,29 +71,10 @@ impl From<FilterArg> for Filter {
         match arg {
             FilterArg::None => Self::None,
             FilterArg::Transpose => Self::Transpose,
-            FilterArg::Phrases => Self::Phrases,
-            FilterArg::Tails => Self::Tails,
+            FilterArg::RecordDictionary => Self::RecordDictionary,
+            FilterArg::SplitSuffix => Self::SplitSuffix,
             FilterArg::Auto => Self::Auto,
         }
-    }
-}
-
-pub(crate) fn parse_codec(text: &str) -> Result<Codec, String> {
-    let (name, level) = match text.split_once(':') {
-        Some((name, level)) => (name, Some(level)),
-        None => (text, None),
-    };
-    let number = |most: i32, default: i32| match level.map(str::parse) {
-        None => Ok(default),
-        Some(Ok(n)) if (0..=most).contains(&n) => Ok(n),
-        _ => Err(format!("the level is 0 to {most}")),
-    };
-    match (name, level) {
-        ("stored", None) => Ok(Codec::Stored),
-        ("lz4", None) => Ok(Codec::Lz4),
-        ("zstd", _) => Ok(Codec::Zstd(number(22, 3)?)),
-        ("zlib", _) => Ok(Codec::Zlib(number(9, 6)?.unsigned_abs())),
-        _ => Err("stored, lz4, zstd, zstd:LEVEL, zlib or zlib:LEVEL".to_owned()),
     }
 }
 
@@ -106,4 +89,16 @@ pub(crate) fn parse_size(text: &str) -> Result<usize, String> {
     };
     let size = digits.replace('_', "").parse::<usize>().ok().and_then(|n| n.checked_mul(unit));
     size.filter(|n| (1..=32 << 20).contains(n)).ok_or_else(|| "1 to 32M".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_names_of_filters() {
+        for (old, new) in [("phrases", FilterArg::RecordDictionary), ("tails", FilterArg::SplitSuffix)] {
+            assert_eq!(FilterArg::from_str(old, false), Ok(new));
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 
 use hatf::analysis::{Analysis, Report};
-use hatf::relay::relay;
+use hatf::pipeline::read_beside;
 use hatf::trace::TraceReader;
 use hatf::{Error, Result};
 
@@ -34,7 +34,7 @@ pub(crate) fn analyse(path: &Path, threads: Option<usize>) -> Result<Report> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     match threads.unwrap_or(cores) {
         1 => hatf::copy(&mut TraceReader::open(path)?, &mut analysis)?,
-        _ => relay(|sink| hatf::copy(&mut TraceReader::open(path)?, sink), &mut analysis)?,
+        _ => read_beside(|sink| hatf::copy(&mut TraceReader::open(path)?, sink), &mut analysis)?,
     }
     Ok(analysis.finish())
 }

@@ -70,7 +70,7 @@ impl Schema {
 }
 
 impl<'a> Trace<'a> {
-    /// Opens a trace that embeds its DTD; the file is mapped.
+    /// Opens a trace that embeds its DTD; the file is mapped. [`Reader::open`] says what happens if it changes meanwhile.
     ///
     /// # Errors
     /// The file, its header, or its DTD.

@@ -1,8 +1,9 @@
 //! The models of one section: where each finds what it goes on, and what each has learnt.
 
-use super::heap::{Guess, Heap, Live, SizeRule};
+use super::heap::{Guess, Heap, Live};
 use super::values::{MOST_NUMBERS, Values};
 use super::{Found, NONE};
+use crate::container::SizeRule;
 use crate::error::{ErrorKind, Result};
 use crate::format::{Format, HeapRole, LeafRef, Model, ModelKind, Predictor};
 

@@ -12,7 +12,6 @@ mod values;
 
 pub(crate) use cells::{Cells, Context, Models};
 pub(crate) use heap::Live;
-pub use heap::SizeRule;
 
 /// How a value is stored: a code, and what goes to the stream section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

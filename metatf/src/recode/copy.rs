@@ -2,7 +2,7 @@
 
 use super::block::Block;
 use super::block_writer::{BlockWriter, Report};
-use super::{Groups, Options, relay, writer};
+use super::{Groups, Options, pipeline, writer};
 use crate::container::{Sink, WriteOptions};
 use crate::dynamic::{Schema, Tape, Trace};
 use crate::error::{Error, ErrorKind};
@@ -57,7 +57,7 @@ pub fn recode<S: Sink + Send>(
     };
     // In version 0 a block goes on with what the planned one before it has left.
     let (writer, copied) = if write.threads > 1 && write.version != 0 {
-        relay::relay(writer, &options, |to| copy.all(trace, to, &mut step))
+        pipeline::write_beside(writer, &options, |to| copy.all(trace, to, &mut step))
     } else {
         let copied = copy.all(trace, &mut writer, &mut step);
         (writer, copied)

@@ -231,7 +231,7 @@ impl Sequence {
 
     /// The steps of a leaf that has its previous value to itself and one occurrence in a record: the greater part of all.
     fn plain(&mut self, values: &[u64], rows: &[u32], (mut previous, mut last): (u64, u64)) {
-        memory::room(&mut self.steps, values.len());
+        memory::reserve(&mut self.steps, values.len());
         let mut at = 0;
         while let (Some(&value), Some(&row)) = (values.get(at), rows.get(at)) {
             let step = Step::of(value, row, (previous, last));

@@ -28,7 +28,7 @@
 //! | `block_writer` | how a block is planned and written |
 //! | `writer` | a writer that plans |
 //! | `copy` | from a trace to blocks |
-//! | `relay` | blocks that a thread of its own writes |
+//! | `pipeline` | blocks that a thread of its own writes |
 //! | `moved` | the same by another DTD |
 //! | `profile` | plan, codec, filter, chunks and groups together |
 
@@ -47,12 +47,12 @@ mod named;
 mod names;
 mod optimal;
 mod pinned;
+mod pipeline;
 mod plan_trial;
 mod planners;
 mod player;
 mod profile;
 mod rehearsal;
-mod relay;
 mod section_plans;
 mod tape_row;
 mod window;

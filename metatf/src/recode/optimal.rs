@@ -34,7 +34,7 @@ pub(super) fn path(sequence: &Sequence, scratch: &mut Scratch) -> Path {
     }
     let summary = sequence.summary();
     let mut begins = std::mem::take(&mut scratch.begins);
-    memory::room(&mut begins, sequence.steps.len());
+    memory::reserve(&mut begins, sequence.steps.len());
     let windows = Windows::new(summary.extremes, begins);
     let widths = widths(sequence.start, summary.needs, &windows);
     let families = families(sequence);
@@ -109,7 +109,7 @@ impl<'s, L: Lanes<N>, const N: usize, const F: usize> Search<'s, L, N, F> {
         let all = kinds * N * steps.len();
         if from.len() < all {
             // Nothing in it is asked for, so nothing need be copied.
-            memory::room(from, all);
+            memory::reserve(from, all);
             from.resize(all, 0);
         }
         let (from, _) = from.as_chunks_mut::<N>();

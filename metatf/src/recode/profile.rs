@@ -47,12 +47,14 @@ impl Profile {
             Self::Default => (Filter::Auto, 4 << 20, 16 << 20),
             Self::Archive => (Filter::Auto, 16 << 20, 64 << 20),
         };
-        let (codec, trial) = match self {
+        let (codec, mut trial) = match self {
             Self::Fast => (Codec::Lz4, Trial { codecs: vec![Codec::Lz4], slack: 10 }),
             Self::Default => (Codec::Zstd(3), Trial { codecs: vec![Codec::Lz4, Codec::Zstd(3)], slack: 2 }),
             Self::Archive => (Codec::Zstd(19), Trial { codecs: vec![Codec::Zstd(19), Codec::Zlib(9)], slack: 0 }),
         };
-        write.codec = codec;
+        // Of the codecs those that are built in.
+        trial.codecs.retain(|codec| codec.is_built_in());
+        write.codec = if codec.is_built_in() { codec } else { Codec::default() };
         write.trial = Some(trial);
     }
 

@@ -22,7 +22,8 @@ macro_rules! __metatf_trace {
         pub struct $trace<'t>($crate::typed::Trace<'t, $protocol>);
 
         impl $trace<'static> {
-            /// Opens a file, or a pipe.
+            /// Opens a file, which is mapped, or a pipe. A file that changes while it is read may give wrong records, and one
+            /// that is cut ends the program.
             ///
             /// # Errors
             /// No trace, or one whose DTD does not fit this format.

@@ -44,7 +44,7 @@ impl TraceOptions {
         self
     }
 
-    /// Opens a file, or a pipe.
+    /// Opens a file, which is mapped, or a pipe. [`Reader::open`] says what happens if it changes meanwhile.
     ///
     /// # Errors
     /// No trace, or one whose DTD does not fit.

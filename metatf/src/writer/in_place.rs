@@ -20,10 +20,10 @@ impl<S: Sink> RecordWriter<S> {
         }
         let number = self.format.sections.get(section).map_or(0, |s| s.number);
         let memory = match &mut self.layout {
-            Some(Layout::Chunks(chunks)) => chunks.lend(number),
+            Some(Layout::Chunks(chunks)) => chunks.borrow_memory(number),
             // With several sections there will be more than one extent.
             Some(Layout::Extents(extents)) if self.format.sections.iter().filter(|s| s.number != 0).count() == 1 => {
-                extents.lend(number)?
+                extents.borrow_memory(number)?
             }
             Some(Layout::Extents(_)) => None,
             None => None,
@@ -44,10 +44,10 @@ impl<S: Sink> RecordWriter<S> {
         writer.out.append(&content);
         // Without content nothing can be wrong with it.
         let _ = match &mut self.layout {
-            Some(Layout::Chunks(chunks)) => chunks.lay_lent(None, memory, start),
+            Some(Layout::Chunks(chunks)) => chunks.return_memory(None, memory, start),
             Some(Layout::Extents(extents)) => {
                 memory.truncate(start);
-                extents.lay_lent(memory, start)
+                extents.return_memory(memory, start)
             }
             None => Ok(()),
         };
@@ -60,8 +60,8 @@ impl<S: Sink> RecordWriter<S> {
         let start = writer.out.start();
         let memory = writer.out.take();
         match &mut self.layout {
-            Some(Layout::Chunks(chunks)) => chunks.lay_lent(Some(spec), memory, start),
-            Some(Layout::Extents(extents)) => extents.lay_lent(memory, start),
+            Some(Layout::Chunks(chunks)) => chunks.return_memory(Some(spec), memory, start),
+            Some(Layout::Extents(extents)) => extents.return_memory(memory, start),
             None => Ok(()),
         }
     }

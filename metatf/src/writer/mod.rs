@@ -15,11 +15,10 @@ mod section;
 mod typed;
 
 use crate::buffer::Buffer;
-use crate::container::{ChunkWriter, ExtentWriter, Order, Sink, WriteOptions};
+use crate::container::{ChunkWriter, ExtentWriter, Order, Sink, SizeRule, WriteOptions};
 use crate::encode::{Attempt, Segment, StreamWriters};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{COMMENT, FormatRef, METADATA, SECTION};
-use crate::predict::SizeRule;
 use crate::record::Put;
 use crate::state::State;
 use group::{Chunk, Spare};

@@ -10,7 +10,7 @@ use crate::options::ThreadArgs;
 use crate::{fields, output};
 use clap::ValueEnum;
 use content::{Content, Counted, Kind, TELL};
-use metatf::container::{Header, Order, Reader};
+use metatf::container::{Codec, Filter, Header, Order, Reader};
 use metatf::dynamic::{Schema, Trace};
 use metatf::parallel::Out;
 use metatf_cli::Progress;
@@ -48,9 +48,6 @@ enum OutputFormat {
     Text,
     Json,
 }
-
-/// Filters by their number in a chunk header.
-const FILTERS: [&str; 4] = ["none", "transpose", "phrases", "tails"];
 
 /// Chunks of one section.
 #[derive(Clone, Debug, Default)]
@@ -107,10 +104,8 @@ impl Stat {
             counts.count += 1;
             counts.raw += u64::from(chunk.raw_len);
             counts.stored += u64::from(chunk.stored_len);
-            let codec = ["stored", "zstd", "LZ4", "zlib"].get(usize::from(chunk.codec));
-            let codec = codec.copied().unwrap_or("unknown");
-            let filter = reader.filter_of(n).ok().and_then(|n| FILTERS.get(usize::from(n)));
-            let filter = filter.copied().unwrap_or("unknown");
+            let codec = Codec::name_of(chunk.codec).unwrap_or("unknown");
+            let filter = reader.filter_of(n).ok().and_then(Filter::name_of).unwrap_or("unknown");
             *counts.codecs.entry(codec).or_default() += 1;
             *counts.filters.entry(filter).or_default() += 1;
             *counts.ways.entry((codec, filter)).or_default() += 1;

@@ -12,7 +12,13 @@ pub fn options(c: &mut Choices<'_>) -> WriteOptions {
         order: if c.chance(50) { Order::Big } else { Order::Little },
         dtd_url: if c.chance(30) { "random.dtd".into() } else { String::new() },
         codec: *c.pick(&[Codec::Stored, Codec::Stored, Codec::Lz4, Codec::Zstd(1), Codec::Zlib(1)]),
-        filter: *c.pick(&[Filter::None, Filter::Transpose, Filter::Phrases, Filter::Tails, Filter::Auto]),
+        filter: *c.pick(&[
+            Filter::None,
+            Filter::Transpose,
+            Filter::RecordDictionary,
+            Filter::SplitSuffix,
+            Filter::Auto,
+        ]),
         chunk_size: *c.pick(&[1 << 20, 1, 20, 100, 1000]),
         group_size: *c.pick(&[16 << 20, 16 << 20, 1, 200, 1000]),
         ..WriteOptions::default()

@@ -2,43 +2,45 @@
 
 use super::super::NONE;
 use super::clear;
+use crate::container::SizeRule;
 use hashbrown::HashMap;
 
-/// How sizes are rounded: objects whose sizes round to the same number are of one class, and the next object of a
-/// stretch of fresh memory begins that many bytes on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SizeRule {
-    /// 8 bytes of header, multiples of 16, at least 32: glibc and other descendants of Doug Lea's allocator.
-    #[default]
-    Header,
-    /// Multiples of 16 up to 128, then four classes to every power of two: jemalloc, mimalloc, tcmalloc.
-    Classes,
+/// What a rule makes of sizes.
+pub(super) trait Rounding: Sized {
+    /// Its number in a trace.
+    fn number(self) -> u64;
+
+    /// The rule with this number.
+    fn from_number(number: u64) -> Option<Self>;
+
+    /// A size that rounds to this.
+    fn size_of(self, round: u64) -> u64;
+
+    /// Bytes an object of this size takes.
+    fn round(self, size: u64) -> u64;
 }
 
-impl SizeRule {
-    /// Its number in a trace.
-    pub(crate) fn number(self) -> u64 {
+impl Rounding for SizeRule {
+    fn number(self) -> u64 {
         match self {
             Self::Header => 0,
             Self::Classes => 1,
         }
     }
 
-    pub(crate) fn from_number(number: u64) -> Option<Self> {
+    fn from_number(number: u64) -> Option<Self> {
         [Self::Header, Self::Classes].into_iter().find(|rule| rule.number() == number)
     }
 
-    /// A size that rounds to this.
-    pub(super) fn size_of(self, round: u64) -> u64 {
+    fn size_of(self, round: u64) -> u64 {
         match self {
             Self::Header => round.saturating_sub(8),
             Self::Classes => round,
         }
     }
 
-    /// Bytes an object of this size takes.
     #[inline]
-    pub(super) fn round(self, size: u64) -> u64 {
+    fn round(self, size: u64) -> u64 {
         match self {
             Self::Header => (size.saturating_add(8 + 15) & !15).max(32),
             Self::Classes if size <= 128 => (size.max(1) + 15) & !15,

@@ -1,6 +1,7 @@
 //! Which rule of sizes an allocator goes by, told from where its first objects lie.
 
-use super::classes::SizeRule;
+use super::classes::Rounding;
+use crate::container::SizeRule;
 use hashbrown::HashMap;
 
 /// Allocations that are looked at.

@@ -15,10 +15,11 @@ mod order;
 mod places;
 pub(super) mod words;
 
-pub use classes::SizeRule;
+use classes::Rounding;
 pub(crate) use guess::Guess;
 
 use super::{Found, NONE, fold, unfold};
+use crate::container::SizeRule;
 use crate::error::{ErrorKind, Result};
 use blocks::{Block, Blocks};
 use classes::Class;

@@ -1,0 +1,314 @@
+//! The 48 bytes a chunk begins with, and the rules that hold for each chunk by itself (spec 5.2).
+
+use super::header::{Class, Header, Order};
+use super::source::Source;
+use super::{MAX_RAW_LEN, codec};
+use crate::{Error, ErrorKind, Result};
+
+/// Bytes of a chunk header.
+pub(crate) const LEN: usize = 48;
+pub(crate) const SYNC: [u8; 4] = *b"MTFC";
+
+pub(crate) const DATA: u8 = 0;
+pub(crate) const DTD: u8 = 1;
+pub(crate) const INDEX: u8 = 2;
+pub(crate) const USER: u8 = 3;
+/// Kinds from here on are skipped by readers that do not know them.
+pub(crate) const OTHERS: u8 = 128;
+
+/// Flag bit 0: state is reset here.
+pub(crate) const RESET: u8 = 1;
+/// Flag bit 1: first chunk of a group.
+pub(crate) const GROUP: u8 = 2;
+/// Flag bit 2: shared table.
+pub(crate) const SHARED: u8 = 4;
+
+/// Where fields lie in the header: the errors that name them need it.
+pub(crate) mod at {
+    pub(crate) const SECTION: u64 = 4;
+    pub(crate) const KIND: u64 = 5;
+    pub(crate) const CODEC: u64 = 6;
+    pub(crate) const FILTER: u64 = 7;
+    pub(crate) const FLAGS: u64 = 8;
+    pub(crate) const WIDTH: u64 = 9;
+    pub(crate) const CLASS: u64 = 10;
+    pub(crate) const ORDER: u64 = 11;
+    pub(crate) const STORED_LEN: u64 = 12;
+    pub(crate) const RAW_LEN: u64 = 16;
+    pub(crate) const NRECORDS: u64 = 20;
+    pub(crate) const GROUP: u64 = 24;
+    pub(crate) const SEQUENCE: u64 = 28;
+    pub(crate) const BASE: u64 = 32;
+    pub(crate) const FILTERED_LEN: u64 = 40;
+}
+
+/// Filter: byte transpose.
+pub(crate) const TRANSPOSE: u8 = 1;
+/// Filter: record dictionary.
+pub(crate) const RECORD_DICTIONARY: u8 = 2;
+/// Filter: record dictionary of records without their last byte, and these bytes.
+pub(crate) const SPLIT_SUFFIX: u8 = 3;
+
+/// A chunk header without the sync bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ChunkHeader {
+    pub(crate) section: u8,
+    pub(crate) kind: u8,
+    pub(crate) codec: u8,
+    pub(crate) filter: u8,
+    pub(crate) flags: u8,
+    pub(crate) width: u8,
+    pub(crate) class: u8,
+    pub(crate) order: u8,
+    pub(crate) stored_len: u32,
+    pub(crate) raw_len: u32,
+    pub(crate) nrecords: u32,
+    pub(crate) group: u32,
+    pub(crate) sequence: u32,
+    pub(crate) base: u64,
+    /// Bytes the filter has to undo, for filter 2; else 0.
+    pub(crate) filtered_len: u32,
+    pub(crate) crc: u32,
+}
+
+impl ChunkHeader {
+    /// The fields of a header that begins with the sync bytes.
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+        let b: &[u8; LEN] = bytes.get(..LEN)?.try_into().ok()?;
+        if b[..4] != SYNC {
+            return None;
+        }
+        let int = |i: usize| u32::from_le_bytes([b[i], b[i + 1], b[i + 2], b[i + 3]]);
+        Some(Self {
+            section: b[4],
+            kind: b[5],
+            codec: b[6],
+            filter: b[7],
+            flags: b[8],
+            width: b[9],
+            class: b[10],
+            order: b[11],
+            stored_len: int(12),
+            raw_len: int(16),
+            nrecords: int(20),
+            group: int(24),
+            sequence: int(28),
+            base: u64::from(int(36)) << 32 | u64::from(int(32)),
+            filtered_len: int(40),
+            crc: int(44),
+        })
+    }
+
+    /// The header's bytes, with the CRC that `payload` asks for.
+    pub(crate) fn emit(&self, payload: &[u8]) -> [u8; LEN] {
+        let mut b = [0; LEN];
+        b[..4].copy_from_slice(&SYNC);
+        let bytes = [self.section, self.kind, self.codec, self.filter, self.flags, self.width, self.class, self.order];
+        b[4..12].copy_from_slice(&bytes);
+        let ints = [self.stored_len, self.raw_len, self.nrecords, self.group, self.sequence];
+        for (place, value) in b[12..32].chunks_exact_mut(4).zip(ints) {
+            place.copy_from_slice(&value.to_le_bytes());
+        }
+        b[32..40].copy_from_slice(&self.base.to_le_bytes());
+        b[40..44].copy_from_slice(&self.filtered_len.to_le_bytes());
+        let crc = crc(&b, payload);
+        b[44..].copy_from_slice(&crc.to_le_bytes());
+        b
+    }
+
+    pub(crate) fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// The chunk's bytes are its content: neither codec nor filter.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.codec == codec::STORED && self.filter == 0
+    }
+
+    /// Length of header and payload.
+    pub(crate) fn total_len(&self) -> u64 {
+        LEN as u64 + u64::from(self.stored_len)
+    }
+
+    /// No codec makes a chunk so much longer: more is not waited for. (The spec bounds `raw_len` only; so a stream
+    /// with a damaged length is not read into memory to its end.)
+    pub(crate) fn is_absurd(&self) -> bool {
+        self.kind != INDEX && u64::from(self.stored_len) > 2 * MAX_RAW_LEN as u64
+    }
+
+    /// Checks the rules that hold for a chunk by itself. `start` is the file offset of the chunk header; an error
+    /// names the field at fault.
+    pub(crate) fn check(&self, start: u64, file: &Header) -> Result<()> {
+        let wrong = |at: u64, what, found: u64, expected| {
+            Err(Error::at(start + at, ErrorKind::Invalid { what, found, expected }))
+        };
+        if Class::from_number(self.class) != Some(file.class) {
+            return wrong(at::CLASS, "the chunk's class", self.class.into(), "the class of the header");
+        }
+        if Order::from_number(self.order) != Some(file.order) {
+            return wrong(at::ORDER, "the chunk's byteorder", self.order.into(), "the byteorder of the header");
+        }
+        if self.kind >= OTHERS {
+            return Ok(()); // Skipped: what the fields mean there is not known.
+        }
+        if self.kind > USER {
+            let expected = "0 data, 1 DTD, 2 index, 3 user metadata, or 128 to 255";
+            return wrong(at::KIND, "the chunk's kind", self.kind.into(), expected);
+        }
+        if codec::entry(self.codec).is_none() {
+            return Err(Error::at(start + at::CODEC, ErrorKind::Codec(self.codec)));
+        }
+        if self.filter > SPLIT_SUFFIX {
+            let expected = "0 none, 1 byte transpose, 2 record dictionary or 3 split suffix";
+            return wrong(at::FILTER, "the chunk's filter", self.filter.into(), expected);
+        }
+        if self.flags & !(RESET | GROUP | SHARED) != 0 {
+            return wrong(at::FLAGS, "the chunk's flags", self.flags.into(), "bits 0 to 2 only");
+        }
+        if self.filter == TRANSPOSE && self.width == 0 {
+            return wrong(at::WIDTH, "the chunk's width", 0, "the element size the filter needs");
+        }
+        if self.filter != TRANSPOSE && self.width > 8 {
+            let expected = "1 to 8 for a numeric leaf, or 0";
+            return wrong(at::WIDTH, "the chunk's width", self.width.into(), expected);
+        }
+        if self.raw_len as usize > MAX_RAW_LEN && self.kind != INDEX {
+            return wrong(at::RAW_LEN, "the chunk's raw_len", self.raw_len.into(), "at most 64 MiB");
+        }
+        if self.has_filtered_len() {
+            self.check_filtered_len(start)?;
+        } else if self.filtered_len != 0 {
+            let expected = "0 but for filters 2 and 3";
+            return wrong(at::FILTERED_LEN, "the chunk's filtered_len", self.filtered_len.into(), expected);
+        } else if self.codec == codec::STORED && self.raw_len != self.stored_len {
+            return wrong(at::RAW_LEN, "the chunk's raw_len", self.raw_len.into(), "stored_len, where stored");
+        }
+        if self.filter == TRANSPOSE && !self.raw_len.is_multiple_of(self.width.into()) {
+            let expected = "a multiple of the filter's element size";
+            return wrong(at::RAW_LEN, "the chunk's raw_len", self.raw_len.into(), expected);
+        }
+        if self.kind == DATA { Ok(()) } else { self.check_not_data(start) }
+    }
+
+    /// Whether the filter changes how long content is.
+    pub(crate) fn has_filtered_len(&self) -> bool {
+        matches!(self.filter, RECORD_DICTIONARY | SPLIT_SUFFIX)
+    }
+
+    fn check_filtered_len(&self, start: u64) -> Result<()> {
+        let found = self.filtered_len;
+        if found == 0 {
+            let (what, expected) = ("the chunk's filter", "0 or 1, where filtered_len is 0");
+            let kind = ErrorKind::Invalid { what, found: self.filter.into(), expected };
+            return Err(Error::at(start + at::FILTER, kind));
+        }
+        let stored = self.codec != codec::STORED || found == self.stored_len;
+        // A token takes at least a byte, and stands for at most 255; with a suffix it takes two, and stands for 256.
+        let long_enough = u64::from(found) * 255 >= u64::from(self.raw_len);
+        if stored && long_enough && found as usize <= MAX_RAW_LEN {
+            return Ok(());
+        }
+        let expected = "the length of what the codec gives: at least raw_len / 255, at most 64 MiB";
+        let what = "the chunk's filtered_len";
+        Err(Error::at(start + at::FILTERED_LEN, ErrorKind::Invalid { what, found: found.into(), expected }))
+    }
+
+    fn check_not_data(&self, start: u64) -> Result<()> {
+        let zero = [
+            (at::SECTION, "the chunk's section", u64::from(self.section)),
+            (at::FLAGS, "the chunk's flags", self.flags.into()),
+            (at::NRECORDS, "the chunk's nrecords", self.nrecords.into()),
+            (at::GROUP, "the chunk's group", self.group.into()),
+        ];
+        for (at, what, found) in zero {
+            if found != 0 {
+                let expected = "0 in a chunk that is not data";
+                return Err(Error::at(start + at, ErrorKind::Invalid { what, found, expected }));
+            }
+        }
+        if self.kind == INDEX && !self.is_plain() {
+            let what = "the index's codec or filter";
+            let found = u64::from(self.codec.max(self.filter));
+            return Err(Error::at(start + at::CODEC, ErrorKind::Invalid { what, found, expected: "0 (stored)" }));
+        }
+        Ok(())
+    }
+}
+
+/// CRC-32C of the 44 bytes before the field and of the payload.
+pub(crate) fn crc(header: &[u8; LEN], payload: &[u8]) -> u32 {
+    let mut digest = crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc32Iscsi);
+    digest.update(&header[..44]);
+    digest.update(payload);
+    low(digest.finalize())
+}
+
+/// CRC-32C of a run of bytes.
+pub(crate) fn crc_of(bytes: &[u8]) -> u32 {
+    low(crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, bytes))
+}
+
+/// A 32-bit CRC out of the 64 bits it comes in.
+fn low(crc: u64) -> u32 {
+    u32::try_from(crc & u64::from(u32::MAX)).unwrap_or(0)
+}
+
+/// The chunk at an offset.
+pub(crate) enum Probe {
+    /// The end of the input.
+    End,
+    /// A chunk, all there, whose CRC holds. Its fields are not checked yet.
+    Whole(ChunkHeader),
+    /// No chunk, a torn one, or one whose CRC does not hold.
+    Bad(Error),
+}
+
+/// The chunk at an offset, its CRC not checked.
+pub(crate) enum Frame {
+    /// A chunk, all there.
+    Whole(ChunkHeader),
+    /// None, or a torn one.
+    None(Probe),
+}
+
+/// Probes the chunk at `start`. Only a failing source is an error; what is wrong with the chunk is in the [`Probe`].
+pub(crate) fn probe(source: &mut Source<'_>, start: u64) -> Result<Probe> {
+    match frame(source, start)? {
+        Frame::None(probe) => Ok(probe),
+        Frame::Whole(header) if crc_holds(source, &header, start)? => Ok(Probe::Whole(header)),
+        Frame::Whole(_) => Ok(Probe::Bad(Error::at(start, ErrorKind::Checksum))),
+    }
+}
+
+/// Looks at the chunk at `start`, but not at its CRC.
+pub(crate) fn frame(source: &mut Source<'_>, start: u64) -> Result<Frame> {
+    let head = source.view(start, LEN)?;
+    if head.is_empty() {
+        return Ok(Frame::None(Probe::End));
+    }
+    let bad = |at: u64, kind| Ok(Frame::None(Probe::Bad(Error::at(at, kind))));
+    let sync = &head[..head.len().min(4)];
+    if !SYNC.starts_with(sync) {
+        let found = Order::Big.read(sync);
+        return bad(start, ErrorKind::Invalid { what: "the chunk's sync", found, expected: "'MTFC' (1297368643)" });
+    }
+    let Some(header) = ChunkHeader::parse(head) else {
+        return bad(start, ErrorKind::Truncated("a chunk header"));
+    };
+    if header.is_absurd() {
+        let what = "the chunk's stored_len";
+        let found = header.stored_len.into();
+        return bad(start + at::STORED_LEN, ErrorKind::Invalid { what, found, expected: "at most 128 MiB" });
+    }
+    let len = LEN.saturating_add(header.stored_len as usize);
+    if source.view(start, len)?.len() < len {
+        return bad(start, ErrorKind::Truncated("a chunk"));
+    }
+    Ok(Frame::Whole(header))
+}
+
+/// Whether the CRC of the chunk at `start`, which is all there, holds.
+pub(crate) fn crc_holds(source: &mut Source<'_>, header: &ChunkHeader, start: u64) -> Result<bool> {
+    let frame = source.view(start, LEN.saturating_add(header.stored_len as usize))?;
+    Ok(frame.split_first_chunk::<LEN>().is_some_and(|(head, payload)| crc(head, payload) == header.crc))
+}

@@ -1,0 +1,231 @@
+//! Threads that compress chunks (feature `parallel`).
+//!
+//! The writer gives chunks and gets them back in their order. How a chunk is stored may depend on the trials of those of its
+//! section before it (see `trial`), so a chunk whose section is being tried waits until that is known: the bytes are the same
+//! with any number of threads. Chunks in flight are bounded, so memory is. A writer that is given up drops its pipeline:
+//! chunks that no thread has begun are not compressed any more.
+
+use super::chunk::{self, ChunkHeader};
+use super::encode::{Encoded, Encoder, RawContent};
+use super::trial::{Found, How};
+use crate::{Error, ErrorKind, Result, memory};
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+
+/// The threads, and the chunks they have.
+pub(super) struct ChunkPipeline {
+    pool: ThreadPool,
+    chunks: VecDeque<Slot>,
+    /// Number of the first of `chunks`.
+    first: u64,
+    most: usize,
+    sender: Sender<Done>,
+    receiver: Receiver<Done>,
+    shared: Arc<Shared>,
+    /// The buffer pool: chunks that were written.
+    written: Vec<PipelinedChunk>,
+    found: Box<[Found; 256]>,
+}
+
+/// What the threads share.
+#[derive(Default)]
+struct Shared {
+    /// Encoders that no thread uses now.
+    encoders: Mutex<Vec<Encoder>>,
+    /// The writer was given up.
+    given_up: AtomicBool,
+}
+
+/// A chunk in flight.
+enum Slot {
+    /// Its section is being tried.
+    Waiting(PipelinedChunk),
+    /// A thread has it; whether it tries its section, and the section.
+    Running(Option<u8>),
+    Done(PipelinedChunk),
+}
+
+/// A chunk, and, once a thread is done with it, its payload.
+pub(super) struct PipelinedChunk {
+    pub(super) header: ChunkHeader,
+    how: How,
+    raw: Vec<u8>,
+    pub(super) element: u8,
+    ends: Vec<u32>,
+    pub(super) encoded: Result<Encoded>,
+    packed: Vec<u8>,
+}
+
+/// What a thread hands back: number of the chunk, the chunk, what was found out.
+type Done = (u64, PipelinedChunk, Found);
+
+impl ChunkPipeline {
+    /// So many threads; none where one is enough, or the system has none to give.
+    pub(super) fn new(threads: usize) -> Option<Self> {
+        if threads < 2 {
+            return None;
+        }
+        let name = |n| format!("metatf-pack-{n}");
+        let pool = ThreadPoolBuilder::new().num_threads(threads).thread_name(name).build().ok()?;
+        let (sender, receiver) = channel();
+        Some(Self {
+            pool,
+            chunks: VecDeque::new(),
+            first: 0,
+            most: threads + 2,
+            sender,
+            receiver,
+            shared: Arc::default(),
+            written: Vec::new(),
+            found: Box::new([Found::default(); 256]),
+        })
+    }
+
+    /// No further chunk can be given.
+    pub(super) fn is_full(&self) -> bool {
+        self.chunks.len() >= self.most
+    }
+
+    /// Gives a chunk to a thread.
+    pub(super) fn give(&mut self, header: ChunkHeader, how: &How, content: &RawContent<'_>) {
+        let written = memory::fitting(&mut self.written, content.raw.len(), usize::MAX, |chunk| chunk.raw.capacity());
+        let mut chunk = written.unwrap_or_else(|| PipelinedChunk::new(how));
+        chunk.header = header;
+        chunk.how.clone_from(how);
+        memory::copy(&mut chunk.raw, content.raw);
+        memory::copy(&mut chunk.ends, content.ends);
+        chunk.element = content.element;
+        self.chunks.push_back(Slot::Waiting(chunk));
+        self.start();
+    }
+
+    /// The first chunk, if it is done; `wait`: once it is. `None` where there is none.
+    pub(super) fn first(&mut self, wait: bool) -> Option<PipelinedChunk> {
+        while let Ok(done) = self.receiver.try_recv() {
+            self.note(done);
+        }
+        loop {
+            match self.chunks.front()? {
+                Slot::Done(_) => {}
+                _ if !wait => return None,
+                _ => {
+                    // The sender here keeps the channel open.
+                    let done = self.receiver.recv().ok()?;
+                    self.note(done);
+                    continue;
+                }
+            }
+            self.first += 1;
+            match self.chunks.pop_front()? {
+                Slot::Done(chunk) => return Some(chunk),
+                _ => return None,
+            }
+        }
+    }
+
+    /// Takes back a chunk that was written: its buffers serve for another.
+    pub(super) fn reuse(&mut self, chunk: PipelinedChunk) {
+        self.written.push(chunk);
+    }
+
+    fn note(&mut self, (number, chunk, found): Done) {
+        let slot = number.checked_sub(self.first).and_then(|n| usize::try_from(n).ok());
+        let Some(slot) = slot.and_then(|n| self.chunks.get_mut(n)) else { return };
+        if let Slot::Running(Some(section)) = slot {
+            self.found[usize::from(*section)] = found;
+        }
+        *slot = Slot::Done(chunk);
+        self.start();
+    }
+
+    /// Starts what need not wait.
+    fn start(&mut self) {
+        let mut tried = [false; 256];
+        for (number, slot) in (self.first..).zip(&mut self.chunks) {
+            match slot {
+                Slot::Running(Some(section)) => tried[usize::from(*section)] = true,
+                Slot::Waiting(chunk) if !chunk.is_data() || !tried[usize::from(chunk.header.section)] => {
+                    let section = chunk.header.section;
+                    let mut found = Found::default();
+                    let mut tries = None;
+                    if chunk.is_data() {
+                        let known = &mut self.found[usize::from(section)];
+                        found = *known;
+                        match known.predict(&chunk.how, &chunk.content()) {
+                            Some(next) => *known = next,
+                            None => {
+                                tried[usize::from(section)] = true;
+                                tries = Some(section);
+                            }
+                        }
+                    }
+                    if let Slot::Waiting(chunk) = std::mem::replace(slot, Slot::Running(tries)) {
+                        run(&self.pool, &self.shared, &self.sender, (number, chunk, found));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Drop for ChunkPipeline {
+    fn drop(&mut self) {
+        self.shared.given_up.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A thread compresses a chunk.
+fn run(pool: &ThreadPool, shared: &Arc<Shared>, sender: &Sender<Done>, chunk: Done) {
+    let (shared, sender) = (Arc::clone(shared), sender.clone());
+    pool.spawn(move || {
+        if shared.given_up.load(Ordering::Relaxed) {
+            return;
+        }
+        let (number, mut chunk, mut found) = chunk;
+        let idle = shared.encoders.lock().ok().and_then(|mut encoders| encoders.pop());
+        let mut encoder = idle.unwrap_or_else(Encoder::new);
+        chunk.encoded = encoder.encode(&mut found, &chunk.how, &chunk.content());
+        if chunk.encoded.as_ref().is_ok_and(|encoded| !encoded.is_plain()) {
+            chunk.packed = encoder.take_payload(std::mem::take(&mut chunk.packed));
+        }
+        if let Ok(mut encoders) = shared.encoders.lock() {
+            encoders.push(encoder);
+        }
+        // Nobody listens where the writer was given up.
+        let _ = sender.send((number, chunk, found));
+    });
+}
+
+impl PipelinedChunk {
+    fn new(how: &How) -> Self {
+        Self {
+            header: ChunkHeader::default(),
+            how: how.clone(),
+            raw: Vec::new(),
+            element: 0,
+            ends: Vec::new(),
+            encoded: Err(Error::at(0, ErrorKind::Usage("a chunk that was not encoded"))),
+            packed: Vec::new(),
+        }
+    }
+
+    fn is_data(&self) -> bool {
+        self.header.kind == chunk::DATA
+    }
+
+    fn content(&self) -> RawContent<'_> {
+        RawContent { raw: &self.raw, element: self.element, ends: &self.ends }
+    }
+
+    /// What goes into the file.
+    pub(super) fn payload(&self) -> &[u8] {
+        match &self.encoded {
+            Ok(encoded) if !encoded.is_plain() => &self.packed,
+            _ => &self.raw,
+        }
+    }
+}

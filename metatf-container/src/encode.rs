@@ -1,0 +1,269 @@
+//! Compressing and filtering chunks as they are written (spec 5.2). The mirror of the decoder.
+
+use super::codec::{self, Codec, Compress};
+use super::options::{Filter, Trial};
+use super::trial::{Filters, Found, How, Ranking};
+use super::{chunk, filter, record_dictionary};
+use crate::Result;
+
+/// Compresses chunks; engines and buffers are made once. What was found out about sections is its callers' to keep.
+pub(crate) struct Encoder {
+    engines: [Option<Box<dyn Compress>>; codec::COUNT],
+    filtered: Vec<u8>,
+    /// The content by the record dictionary, whole records and without suffixes, if any codec asked for them.
+    dictionary: [Vec<u8>; 2],
+    memory: record_dictionary::Memory,
+    has_dictionary: [bool; 2],
+    /// The suffixes differ.
+    suffixes_differ: bool,
+    /// The payload made last, the shortest one of a codec, and those of a trial.
+    tried: Vec<u8>,
+    chosen: Vec<u8>,
+    trials: Vec<Vec<u8>>,
+}
+
+/// How a chunk was stored.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Encoded {
+    pub(crate) codec: u8,
+    pub(crate) filter: u8,
+    /// For the chunk header.
+    pub(crate) filtered_len: usize,
+    length: usize,
+}
+
+/// A chunk's content, and what filters need to know of it.
+pub(crate) struct RawContent<'c> {
+    pub(crate) raw: &'c [u8],
+    /// Size of its elements; 0 or 1: none.
+    pub(crate) element: u8,
+    /// Where its records end; empty: it has none.
+    pub(crate) ends: &'c [u32],
+}
+
+impl RawContent<'_> {
+    /// Whether the filter can be used on it.
+    pub(super) fn can(&self, filter: u8) -> bool {
+        match filter {
+            chunk::TRANSPOSE => {
+                let size = self.element;
+                size >= 2 && !self.raw.is_empty() && self.raw.len().is_multiple_of(size.into())
+            }
+            chunk::RECORD_DICTIONARY | chunk::SPLIT_SUFFIX => !self.ends.is_empty(),
+            _ => true,
+        }
+    }
+}
+
+impl Encoded {
+    pub(super) fn plain(raw: &[u8]) -> Self {
+        Self { codec: codec::STORED, filter: 0, filtered_len: 0, length: raw.len() }
+    }
+
+    /// The payload is the content.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.filter == 0 && self.codec == codec::STORED
+    }
+}
+
+impl Encoder {
+    pub(crate) fn new() -> Self {
+        Self {
+            engines: Default::default(),
+            filtered: Vec::new(),
+            dictionary: Default::default(),
+            memory: record_dictionary::Memory::default(),
+            has_dictionary: [false; 2],
+            suffixes_differ: false,
+            tried: Vec::new(),
+            chosen: Vec::new(),
+            trials: Vec::new(),
+        }
+    }
+
+    /// The shortest payload that is allowed; `raw` itself where nothing makes it shorter. `found` is what was found out about
+    /// the section, and takes what is found out now.
+    pub(crate) fn encode(&mut self, found: &mut Found, how: &How, content: &RawContent<'_>) -> Result<Encoded> {
+        self.has_dictionary = [false; 2];
+        self.suffixes_differ = false;
+        let Some(trial) = &how.trial else { return self.by_codec(found, how.codec, how.filter, content) };
+        match found.next_codec() {
+            Some(codec) => self.by_codec(found, codec, how.filter, content),
+            None => self.by_trial(found, trial, how.filter, content),
+        }
+    }
+
+    /// The payload of what was encoded last, whose content is `raw`.
+    pub(crate) fn payload<'p>(&'p self, encoded: &Encoded, raw: &'p [u8]) -> &'p [u8] {
+        if encoded.is_plain() { raw } else { &self.chosen }
+    }
+
+    /// As [`payload`](Self::payload), to be kept; `buffer` is used for it. Not for a payload that is the content.
+    #[cfg(feature = "parallel")]
+    pub(crate) fn take_payload(&mut self, buffer: Vec<u8>) -> Vec<u8> {
+        std::mem::replace(&mut self.chosen, buffer)
+    }
+
+    /// All codecs of a trial: the first with all filters, others with the two that were best for it.
+    fn by_trial(
+        &mut self,
+        found: &mut Found,
+        trial: &Trial,
+        filter: Filter,
+        content: &RawContent<'_>,
+    ) -> Result<Encoded> {
+        let mut results: Vec<(Codec, Encoded, Found)> =
+            trial.codecs.iter().map(|&codec| (codec, Encoded::plain(content.raw), *found)).collect();
+        self.trials.resize(trial.codecs.len(), Vec::new());
+        let mut filters = None;
+        for (n, codec) in trial.by_strength() {
+            let (Some(result), Some(mut kept)) = (results.get_mut(n), self.trials.get_mut(n).map(std::mem::take))
+            else {
+                continue;
+            };
+            result.2.forget_filter();
+            let wanted = match result.2.next_filters(codec, filter, content) {
+                Filters::BestOf(all) => Filters::BestOf(filters.unwrap_or(all)),
+                one => one,
+            };
+            let ranking;
+            (result.1, ranking) = self.best_of(&mut result.2, codec, wanted, content)?;
+            let two = |r: Ranking| (r.best.0, r.second.map_or(r.best.0, |second| second.0));
+            filters = filters.or(ranking.map(two).map(|(best, second)| [best, second, best, second]));
+            std::mem::swap(&mut kept, &mut self.chosen);
+            if let Some(place) = self.trials.get_mut(n) {
+                *place = kept;
+            }
+        }
+        let lengths: Vec<(Codec, usize)> = results.iter().map(|(codec, encoded, _)| (*codec, encoded.length)).collect();
+        let codec = trial.choose(content.raw.len(), &lengths);
+        let known = results.iter().position(|(tried, ..)| *tried == codec);
+        let encoded = match known.and_then(|n| results.get(n).zip(self.trials.get_mut(n))) {
+            Some((&(_, encoded, by_codec), kept)) => {
+                *found = by_codec;
+                std::mem::swap(kept, &mut self.chosen);
+                encoded
+            }
+            None => {
+                found.forget_filter();
+                self.by_codec(found, codec, filter, content)?
+            }
+        };
+        found.commit(codec);
+        Ok(encoded)
+    }
+
+    fn by_codec(
+        &mut self,
+        found: &mut Found,
+        codec: Codec,
+        filter: Filter,
+        content: &RawContent<'_>,
+    ) -> Result<Encoded> {
+        let filters = found.next_filters(codec, filter, content);
+        Ok(self.best_of(found, codec, filters, content)?.0)
+    }
+
+    /// The best of the filters; how they were where there was a choice.
+    fn best_of(
+        &mut self,
+        found: &mut Found,
+        codec: Codec,
+        filters: Filters,
+        content: &RawContent<'_>,
+    ) -> Result<(Encoded, Option<Ranking>)> {
+        let raw = content.raw;
+        let (wanted, choice_of) = match filters {
+            Filters::One(filter) => ([filter; 4], false),
+            Filters::BestOf(filters) => (filters, true),
+        };
+        let mut chosen: Option<Encoded> = None;
+        let mut tried = [false; 4];
+        let mut second: Option<(u8, usize)> = None;
+        for filter in wanted.into_iter().map(|filter| if content.can(filter) { filter } else { 0 }) {
+            if !std::mem::replace(&mut tried[usize::from(filter)], true) {
+                let Some(choice) = self.try_filter(codec, filter, content, choice_of)? else { continue };
+                let shorter = |best: &Encoded| choice.length < best.length;
+                if chosen.as_ref().is_none_or(shorter) {
+                    second = chosen.map(|best| (best.filter, best.length));
+                    chosen = Some(choice);
+                    std::mem::swap(&mut self.chosen, &mut self.tried);
+                } else if second.is_none_or(|second| choice.length < second.1) {
+                    second = Some((choice.filter, choice.length));
+                }
+            }
+        }
+        let choice = chosen.filter(|c| c.length < raw.len() || codec == Codec::Stored);
+        let choice = choice.unwrap_or_else(|| Encoded::plain(raw));
+        let ranking = choice_of.then_some(Ranking { best: (choice.filter, choice.length), second });
+        if let Some(ranking) = ranking {
+            found.commit_filter(ranking);
+        }
+        Ok((choice, ranking))
+    }
+
+    /// The payload by this filter, in `self.tried`, unless it is the content. Where there is a `choice` of filters, none by
+    /// one that cannot win.
+    fn try_filter(
+        &mut self,
+        codec: Codec,
+        filter: u8,
+        content: &RawContent<'_>,
+        choice: bool,
+    ) -> Result<Option<Encoded>> {
+        let mut filtered = std::mem::take(&mut self.filtered);
+        let mut tried = std::mem::take(&mut self.tried);
+        match filter {
+            chunk::TRANSPOSE => {
+                filtered.resize(content.raw.len(), 0);
+                filter::transpose(content.raw, content.element.into(), &mut filtered);
+            }
+            // Every codec of a trial asks for them.
+            chunk::RECORD_DICTIONARY | chunk::SPLIT_SUFFIX => {
+                let split = usize::from(filter == chunk::SPLIT_SUFFIX);
+                if !std::mem::replace(&mut self.has_dictionary[split], true) {
+                    let filtered = &mut self.dictionary[split];
+                    let differ =
+                        record_dictionary::filter(content.raw, content.ends, split == 1, &mut self.memory, filtered);
+                    self.suffixes_differ |= differ;
+                }
+            }
+            _ => {}
+        }
+        // Suffixes of which all are alike are better where they were.
+        if filter == chunk::SPLIT_SUFFIX && choice && !self.suffixes_differ {
+            (self.filtered, self.tried) = (filtered, tried);
+            return Ok(None);
+        }
+        let dictionary = std::mem::take(&mut self.dictionary);
+        let input = match filter {
+            chunk::TRANSPOSE => &filtered,
+            chunk::RECORD_DICTIONARY => &dictionary[0],
+            chunk::SPLIT_SUFFIX => &dictionary[1],
+            _ => content.raw,
+        };
+        let packed = self.compress(codec, input, &mut tried)?;
+        let length = if packed { tried.len() } else { input.len() };
+        // A payload that is the content is not copied, see `payload`.
+        if !packed && filter != 0 {
+            tried.clear();
+            tried.extend_from_slice(input);
+        }
+        let filtered_len = if filter >= chunk::RECORD_DICTIONARY { input.len() } else { 0 };
+        let codec = if packed { codec.number() } else { codec::STORED };
+        let encoded = Encoded { filter, codec, filtered_len, length };
+        (self.filtered, self.dictionary, self.tried) = (filtered, dictionary, tried);
+        Ok(Some(encoded))
+    }
+
+    /// Compresses into `out`; `false` where it did not get shorter, or is not to be compressed.
+    fn compress(&mut self, codec: Codec, raw: &[u8], out: &mut Vec<u8>) -> Result<bool> {
+        out.clear();
+        let engine = codec.entry().and_then(|entry| entry.engine.as_ref());
+        let (Some(engine), Some(made)) = (engine, self.engines.get_mut(usize::from(codec.number()))) else {
+            return Ok(false);
+        };
+        let made = made.get_or_insert_with(engine.compress);
+        Ok(made.compress(codec.level(), raw, out)? && out.len() < raw.len())
+    }
+}

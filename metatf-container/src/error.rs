@@ -1,0 +1,259 @@
+//! One small `Copy` error for everything that can be wrong with a trace: where, and what.
+//!
+//! An [`Error`] holds the offset in the file, the offset in a compressed chunk's content, where the record began, the
+//! section, the record and the leaf (spec 7). It holds numbers only; `Trace::explain` puts the names of the trace's
+//! format to them.
+
+use std::fmt;
+
+/// Shorthand for results of reading and writing traces.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What is wrong, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// What is wrong.
+    pub kind: ErrorKind,
+    /// Where.
+    pub place: Place,
+}
+
+/// A place in a trace (spec 7). For content of a version 0 file and of stored chunks `offset` is exact; for
+/// compressed or filtered chunks it is the chunk header's offset, and `content` the offset in the chunk's content.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Offset in the file of the first byte at fault.
+    pub offset: u64,
+    /// Offset in the content of the chunk, where `offset` can only name the chunk.
+    pub content: Option<u64>,
+    /// Start of the record at fault, in the same terms as the leaf's place.
+    pub record_start: Option<u64>,
+    /// Section number.
+    pub section: Option<u8>,
+    /// Tag of the record at fault.
+    pub tag: Option<u32>,
+    /// Index of the leaf in its record.
+    pub leaf: Option<u8>,
+}
+
+/// What can be wrong with a trace, or with a value on its way into one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// Reading or writing the file failed.
+    Io(std::io::ErrorKind),
+    /// A rule of the container (spec 5) is broken.
+    Invalid {
+        /// The field or rule, as the spec names it.
+        what: &'static str,
+        /// What was found.
+        found: u64,
+        /// What would be right.
+        expected: &'static str,
+    },
+    /// The input ends inside this thing.
+    Truncated(&'static str),
+    /// A tag that the section does not know.
+    UnknownTag(u32),
+    /// A section number that the format does not know, or 0 in a `section` record.
+    UnknownSection(u64),
+    /// A constant leaf has another value.
+    NotConstant {
+        /// The value in the trace.
+        found: u64,
+        /// The constant.
+        expected: u64,
+    },
+    /// A width or count expression went below 0 or over 2^64-1, or asks for more than there is.
+    Length(u64),
+    /// An expression's result is negative or over 2^64-1.
+    Expression,
+    /// More repeated items than spec 3.3 allows.
+    TooManyItems(u64),
+    /// An element of a stream section that does not exist (spec 4).
+    NoElement {
+        /// The stream section.
+        section: u8,
+        /// The element asked for.
+        index: u64,
+    },
+    /// The code of a predicted leaf for which its model has no candidate.
+    NoCandidate(u64),
+    /// An offset into a section's content at which no element can be read.
+    NoOffset {
+        /// The section.
+        section: u8,
+        /// The offset.
+        offset: u64,
+    },
+    /// A metadata record that the rules of spec 4.1 do not allow.
+    Metadata(MetadataRule),
+    /// The CRC-32C does not hold.
+    Checksum,
+    /// A codec that is not known.
+    Codec(u8),
+    /// A codec that this program was built without; its name is the feature's that is missing.
+    MissingCodec(&'static str),
+    /// The codec rejects the payload.
+    Decompress(&'static str),
+    /// A chunk holds another number of records than its header declares.
+    RecordCount {
+        /// In the header.
+        declared: u64,
+        /// In the chunk.
+        found: u64,
+    },
+    /// A written value does not fit, and the writer may not change the encoding (strict), or cannot.
+    DoesNotFit {
+        /// The value.
+        value: u64,
+        /// Bytes the leaf has now.
+        width: u8,
+    },
+    /// The trace's format and the reader's cannot be brought together (spec 5.3).
+    Mismatch(&'static str),
+    /// A limit of the file's class or of the container is reached.
+    Limit(&'static str),
+    /// The caller asked for something out of order.
+    Usage(&'static str),
+    /// No DTD, or one with errors (details are reported by whoever parsed it).
+    Dtd(&'static str),
+}
+
+/// The rule of spec 4.1 that a metadata record breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MetadataRule {
+    /// It names a tag that its section does not declare.
+    UnknownTag,
+    /// It names `section` or `metadata`.
+    NotChangeable,
+    /// The record has no field of this number.
+    NoField,
+    /// The field is a tag, a constant or a byte array.
+    NotSettable,
+    /// A width over 8.
+    Width,
+    /// A section number over 255.
+    SectionNumber,
+    /// `sectionOffset` to a section that is not a stream section.
+    OffsetTarget,
+    /// `sectionStride` to a section that is not a stream section of one numeric leaf.
+    StrideTarget,
+    /// `sectionStride` with a stride under 1.
+    Stride,
+    /// A `baseOffset` reference, which only the DTD can declare.
+    Reference,
+    /// `predicted`, which only the DTD can declare.
+    Predicted,
+    /// An interpretation that stores bytes, of a field that never had a width.
+    NoWidth,
+    /// A value over 8 bytes wide (writing).
+    ValueWidth,
+    /// A value that does not fit the width that the property gives (writing).
+    ValueOverflow,
+}
+
+impl fmt::Display for MetadataRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::UnknownTag => "it names a tag that is not declared here",
+            Self::NotChangeable => "`section` and `metadata` cannot change",
+            Self::NoField => "the record has no field of this number",
+            Self::NotSettable => "the field is a tag, a constant or a byte array",
+            Self::Width => "a width over 8",
+            Self::SectionNumber => "it refers to a section over 255",
+            Self::OffsetTarget => "sectionOffset to a section that is not a stream section",
+            Self::StrideTarget => "sectionStride to a section that is not a stream section of one numeric leaf",
+            Self::Stride => "sectionStride with a stride under 1",
+            Self::Reference => "a baseOffset reference can only be declared in the DTD",
+            Self::Predicted => "a predicted field can only be declared in the DTD",
+            Self::NoWidth => "the interpretation stores bytes, and the field never had a width",
+            Self::ValueWidth => "a value width over 8",
+            Self::ValueOverflow => "a value that does not fit the width its property gives",
+        })
+    }
+}
+
+impl Error {
+    /// An error at an exact file offset.
+    #[inline]
+    #[must_use]
+    pub fn at(offset: u64, kind: ErrorKind) -> Self {
+        Self { kind, place: Place { offset, ..Place::default() } }
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(e: std::io::Error) -> Self {
+        Self::at(0, ErrorKind::Io(e.kind()))
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Io(kind) => write!(f, "{kind}"),
+            Self::Invalid { what, found, expected } => write!(f, "{what} is {found}, expected {expected}"),
+            Self::Truncated(what) => write!(f, "the input ends inside {what}"),
+            Self::UnknownTag(tag) => write!(f, "tag {tag} is not declared in this section"),
+            Self::UnknownSection(n) => write!(f, "the format has no section {n}"),
+            Self::NotConstant { found, expected } => write!(f, "the value is {found}, the constant is {expected}"),
+            Self::Length(n) => write!(f, "{n} bytes are asked for, more than the section has left"),
+            Self::Expression => write!(f, "the width expression goes below 0 or over 2^64-1"),
+            Self::TooManyItems(n) => {
+                write!(f, "{n} repeated items, over 65,536 more than the bytes the record stores")
+            }
+            Self::NoElement { section, index } => write!(f, "stream section {section} has no element {index}"),
+            Self::NoCandidate(code) => write!(f, "code {code} names no candidate of the model"),
+            Self::NoOffset { section, offset } => write!(f, "section {section} has no element at offset {offset}"),
+            Self::Metadata(rule) => write!(f, "metadata record: {rule}"),
+            Self::Checksum => write!(f, "the CRC-32C does not hold"),
+            Self::Codec(n) => write!(f, "codec {n} is not known"),
+            Self::MissingCodec(name) => {
+                write!(f, "{name} is needed; this program was built without the feature `{name}`")
+            }
+            Self::Decompress(why) => write!(f, "the payload does not decompress: {why}"),
+            Self::RecordCount { declared, found } => {
+                write!(f, "the chunk declares {declared} records, it holds {found}")
+            }
+            Self::DoesNotFit { value, width } => write!(f, "the value {value} does not fit {width} bytes"),
+            Self::Mismatch(why) => write!(f, "the trace's DTD does not fit the reader's: {why}"),
+            Self::Limit(what) => write!(f, "limit reached: {what}"),
+            Self::Usage(why) => write!(f, "{why}"),
+            Self::Dtd(why) => write!(f, "{why}"),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "offset {}", self.offset)?;
+        if let Some(content) = self.content {
+            write!(f, " (chunk), content offset {content}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.kind)?;
+        if let Some(section) = self.place.section {
+            write!(f, " (section {section}")?;
+            if let Some(tag) = self.place.tag {
+                write!(f, ", record with tag {tag}")?;
+            }
+            if let Some(leaf) = self.place.leaf {
+                write!(f, ", leaf {leaf}")?;
+            }
+            if let Some(start) = self.place.record_start {
+                write!(f, ", record begins at {start}")?;
+            }
+            write!(f, ")")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {}

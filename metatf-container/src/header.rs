@@ -1,0 +1,276 @@
+//! The file header (spec 5.1), the same in both versions.
+
+use crate::{Error, ErrorKind, Result};
+
+/// Width of addresses, and of the integers of the header (spec 5.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// 1: 32-bit addresses, integers of 4 bytes.
+    Bits32,
+    /// 2: 64-bit addresses, integers of 8 bytes.
+    Bits64,
+}
+
+impl Class {
+    /// The class with this number in the header.
+    #[must_use]
+    pub fn from_number(number: u8) -> Option<Self> {
+        match number {
+            1 => Some(Self::Bits32),
+            2 => Some(Self::Bits64),
+            _ => None,
+        }
+    }
+
+    /// Its number in the header.
+    #[must_use]
+    pub fn number(self) -> u8 {
+        match self {
+            Self::Bits32 => 1,
+            Self::Bits64 => 2,
+        }
+    }
+
+    /// Whether addresses have 64 bits.
+    #[must_use]
+    pub fn is_64(self) -> bool {
+        self == Self::Bits64
+    }
+
+    /// Bytes of an `int` of the header, and of a metadata value of default width (spec 4.1).
+    #[must_use]
+    pub fn int_size(self) -> usize {
+        match self {
+            Self::Bits32 => 4,
+            Self::Bits64 => 8,
+        }
+    }
+}
+
+/// Byte order of the header's integers and of record content (spec 5.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// 1: little-endian.
+    Little,
+    /// 2: big-endian.
+    Big,
+}
+
+impl Order {
+    /// The byte order with this number in the header.
+    #[must_use]
+    pub fn from_number(number: u8) -> Option<Self> {
+        match number {
+            1 => Some(Self::Little),
+            2 => Some(Self::Big),
+            _ => None,
+        }
+    }
+
+    /// Its number in the header.
+    #[must_use]
+    pub fn number(self) -> u8 {
+        match self {
+            Self::Little => 1,
+            Self::Big => 2,
+        }
+    }
+
+    /// The integer in `bytes`, zero-extended. Of more than 8 bytes, the low 64 bits.
+    #[inline]
+    #[must_use]
+    pub fn read(self, bytes: &[u8]) -> u64 {
+        let push = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
+        match self {
+            Self::Little => bytes.iter().rev().fold(0, push),
+            Self::Big => bytes.iter().fold(0, push),
+        }
+    }
+
+    /// Stores the low bytes of `value` in `out`, as many as it has room for (at most 8).
+    #[doc(hidden)]
+    #[inline]
+    pub fn store(self, value: u64, out: &mut [u8]) {
+        let width = out.len().min(8);
+        let (little, big) = (value.to_le_bytes(), value.to_be_bytes());
+        let bytes = match self {
+            Self::Little => little.get(..width),
+            Self::Big => big.get(8 - width..),
+        };
+        if let (Some(out), Some(bytes)) = (out.get_mut(..width), bytes) {
+            out.copy_from_slice(bytes);
+        }
+    }
+
+    /// Appends the low `width` bytes (0 to 8) of `value` to `out`.
+    #[inline]
+    pub fn write(self, value: u64, width: usize, out: &mut Vec<u8>) {
+        let width = width.min(8);
+        match self {
+            Self::Little => out.extend_from_slice(&value.to_le_bytes()[..width]),
+            Self::Big => out.extend_from_slice(&value.to_be_bytes()[8 - width..]),
+        }
+    }
+}
+
+/// An entry of version 0's section table (spec 5.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SectionEntry {
+    /// `sh_number`: the section, or 0 (only first) for the global part.
+    pub number: u8,
+    /// `sh_start`: offset just after the extent's `section` record.
+    pub start: u64,
+    /// `sh_size`: bytes of content.
+    pub size: u64,
+    /// Where the entry itself lies in the file.
+    pub entry_offset: u64,
+}
+
+/// The file header (spec 5.1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// 32 or 64 bit.
+    pub class: Class,
+    /// Byte order of content.
+    pub order: Order,
+    /// 0: the paper's layout; 1: chunks (spec 5.2).
+    pub version: u8,
+    /// Offset of the first data byte, or of the first chunk.
+    pub start: u64,
+    /// Data records in the file; 0 where not known or not representable.
+    pub nrecords: u64,
+    /// URL of the DTD; bytes that are not UTF-8 are replaced.
+    pub dtd_url: String,
+    /// Version 0's section table; empty where there is none.
+    pub sections: Vec<SectionEntry>,
+    /// Bytes of the header, table included.
+    pub len: u64,
+}
+
+pub(crate) const MAGIC: [u8; 4] = [0x7f, b'M', b'T', b'F'];
+
+/// Where `nsections` lies; `start` and `nrecords` follow, an `int` each.
+pub(crate) const INTS_AT: usize = 16;
+
+fn invalid(offset: usize, what: &'static str, found: u64, expected: &'static str) -> Error {
+    Error::at(offset as u64, ErrorKind::Invalid { what, found, expected })
+}
+
+impl Header {
+    /// Bytes of the fixed part and the URL, given the first 7 bytes or more. What is no header yields the least size.
+    pub(crate) fn fixed_len(bytes: &[u8]) -> usize {
+        let int = bytes.get(4).and_then(|&n| Class::from_number(n)).map_or(4, Class::int_size);
+        INTS_AT + 3 * int + bytes.get(6).map_or(0, |&n| usize::from(n))
+    }
+
+    /// Reads the header without the section table, whose length is returned with it; `bytes` begins at the file's
+    /// first byte and need not end with the header. Every error names the offset of the field at fault.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<(Self, u64)> {
+        let cut = |at: usize, what| Error::at(at as u64, ErrorKind::Truncated(what));
+        let Some(magic) = bytes.get(..4) else {
+            let agrees = MAGIC.starts_with(bytes);
+            return Err(if agrees { cut(0, "the header") } else { wrong_magic(bytes) });
+        };
+        if magic != MAGIC {
+            return Err(wrong_magic(magic));
+        }
+        let byte = |at: usize, what| bytes.get(at).copied().ok_or_else(|| cut(at, what));
+        let number = byte(4, "the header's class")?;
+        let class =
+            Class::from_number(number).ok_or_else(|| invalid(4, "class", number.into(), "1 (32-bit) or 2 (64-bit)"))?;
+        let number = byte(5, "the header's byteorder")?;
+        let order = Order::from_number(number)
+            .ok_or_else(|| invalid(5, "byteorder", number.into(), "1 (little-endian) or 2 (big-endian)"))?;
+        let url_len = usize::from(byte(6, "the header's dtdlength")?);
+        let version = byte(7, "the header's pad")?;
+        if version > 1 {
+            return Err(invalid(7, "version (pad[0])", version.into(), "0 or 1"));
+        }
+        for at in 8..INTS_AT {
+            let pad = byte(at, "the header's pad")?;
+            if pad != 0 {
+                return Err(invalid(at, "pad", pad.into(), "0"));
+            }
+        }
+
+        let int = class.int_size();
+        let field = |index: usize, what| {
+            let at = INTS_AT + index * int;
+            bytes.get(at..at + int).map(|b| order.read(b)).ok_or_else(|| cut(at, what))
+        };
+        let nsections = field(0, "the header's nsections")?;
+        let start = field(1, "the header's start")?;
+        let nrecords = field(2, "the header's nrecords")?;
+        let url_at = INTS_AT + 3 * int;
+        let url = bytes.get(url_at..url_at + url_len).ok_or_else(|| cut(url_at, "the header's dtd"))?;
+
+        let table = nsections.checked_mul(3 * int as u64);
+        let len = table.and_then(|table| table.checked_add((url_at + url_len) as u64));
+        let (Some(table), Some(len)) = (table, len) else {
+            return Err(invalid(INTS_AT, "nsections", nsections, "a table that fits the file"));
+        };
+        if version == 1 && nsections != 0 {
+            return Err(invalid(INTS_AT, "nsections", nsections, "0 in version 1"));
+        }
+        if version == 1 && start != len {
+            return Err(invalid(INTS_AT + int, "start", start, "the end of the header"));
+        }
+        if start < len {
+            return Err(invalid(INTS_AT + int, "start", start, "an offset behind the header"));
+        }
+        let dtd_url = String::from_utf8_lossy(url).into_owned();
+        Ok((Self { class, order, version, start, nrecords, dtd_url, sections: Vec::new(), len }, table))
+    }
+
+    /// Reads the section table of a version 0 file that is there as a whole, and checks what does not depend on the
+    /// tag width: section numbers, order, sums.
+    pub(crate) fn parse_table(&mut self, file: &[u8], table_len: u64) -> Result<()> {
+        let int = self.class.int_size();
+        let table_at = self.len.saturating_sub(table_len);
+        let range = usize::try_from(table_at).ok().zip(usize::try_from(self.len).ok());
+        let Some(table) = range.and_then(|(from, to)| file.get(from..to)) else {
+            return Err(Error::at(file.len() as u64, ErrorKind::Truncated("the section table")));
+        };
+        if self.start > file.len() as u64 {
+            return Err(invalid(INTS_AT + int, "start", self.start, "an offset in the file"));
+        }
+        let mut entry_offset = table_at;
+        self.sections.reserve(table.len() / (3 * int));
+        for entry in table.chunks_exact(3 * int) {
+            let number = self.order.read(&entry[..int]);
+            let Ok(small) = u8::try_from(number) else {
+                let kind = ErrorKind::Invalid { what: "sh_number", found: number, expected: "0 to 255" };
+                return Err(Error::at(entry_offset, kind));
+            };
+            self.sections.push(SectionEntry {
+                number: small,
+                start: self.order.read(&entry[int..2 * int]),
+                size: self.order.read(&entry[2 * int..]),
+                entry_offset,
+            });
+            entry_offset += 3 * int as u64;
+        }
+        Ok(())
+    }
+
+    /// The header's bytes, without the table; `nsections` is the number of entries that follow.
+    pub(crate) fn emit(&self, nsections: u64) -> Vec<u8> {
+        let int = self.class.int_size();
+        let url = self.dtd_url.as_bytes();
+        let url = &url[..url.len().min(255)];
+        let mut out = Vec::with_capacity(INTS_AT + 3 * int + url.len());
+        out.extend_from_slice(&MAGIC);
+        let url_len = u8::try_from(url.len()).unwrap_or(u8::MAX);
+        out.extend_from_slice(&[self.class.number(), self.order.number(), url_len, self.version]);
+        out.resize(INTS_AT, 0);
+        for value in [nsections, self.start, self.nrecords] {
+            self.order.write(value, int, &mut out);
+        }
+        out.extend_from_slice(url);
+        out
+    }
+}
+
+fn wrong_magic(found: &[u8]) -> Error {
+    invalid(0, "magic", Order::Big.read(found), "0x7F 'M' 'T' 'F' (2135774278)")
+}

@@ -1,0 +1,162 @@
+//! Two threads, of which one fills items and the other takes them in their order.
+//!
+//! Items go over in a bounded channel and come back spent, to be filled again: no more than a few are on their way, and their
+//! memory serves for all. A side that ends, by an error or a panic, too, drops its end of the pipe: the other one learns it
+//! when it next gives, takes or waits, so neither waits for a side that is gone.
+
+use std::io;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::thread;
+
+/// Where items go.
+pub struct Feed<T> {
+    full: SyncSender<T>,
+    spent: Receiver<T>,
+}
+
+/// Where items come from.
+pub struct Drain<T> {
+    full: Receiver<T>,
+    spent: Sender<T>,
+}
+
+/// Both ends of a pipe in which so many items may wait.
+#[must_use]
+pub fn pipe<T>(waiting: usize) -> (Feed<T>, Drain<T>) {
+    let (to, full) = sync_channel(waiting);
+    let (spent, from) = channel();
+    (Feed { full: to, spent: from }, Drain { full, spent })
+}
+
+impl<T> Feed<T> {
+    /// Hands an item over, and waits while too many wait. False: the other side has ended.
+    #[must_use]
+    pub fn give(&self, item: T) -> bool {
+        self.full.send(item).is_ok()
+    }
+
+    /// A spent item, if there is one.
+    #[must_use]
+    pub fn spent(&self) -> Option<T> {
+        self.spent.try_recv().ok()
+    }
+
+    /// A spent item, once there is one; `None`: the other side has ended.
+    #[must_use]
+    pub fn wait_for_spent(&self) -> Option<T> {
+        self.spent.recv().ok()
+    }
+}
+
+impl<T> Drain<T> {
+    /// Takes all items, until an error or the end of the other side.
+    ///
+    /// # Errors
+    /// What `take` returns.
+    pub fn each<E>(self, mut take: impl FnMut(&mut T) -> Result<(), E>) -> Result<(), E> {
+        for mut item in self.full {
+            take(&mut item)?;
+            // The other side may have ended.
+            let _ = self.spent.send(item);
+        }
+        Ok(())
+    }
+}
+
+/// Runs `there` in a thread of its own and `here` in this one, and gives what both return. Each owns its end of the pipe, so
+/// that the end is gone when it returns. A panic of either goes on here, once both have ended.
+///
+/// # Errors
+/// The system has no thread.
+pub fn beside<A: Send, B>(
+    name: &str,
+    there: impl FnOnce() -> A + Send,
+    here: impl FnOnce() -> B,
+) -> io::Result<(A, B)> {
+    thread::scope(|scope| {
+        let other = thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, there)?;
+        let here = here();
+        let there = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Ok((there, here))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    /// Gives numbers up to `give`, and takes them up to `take`, where an error ends it; by whom they were given and taken in the
+    /// end, and how many items were made.
+    fn run(give: usize, take: usize, waiting: usize) -> (usize, Result<(), usize>, usize) {
+        let (feed, drain) = pipe::<Vec<usize>>(waiting);
+        let mut made = 0;
+        let giving = || {
+            let feed = feed;
+            for n in 0..give {
+                let mut item = feed.spent().unwrap_or_else(|| {
+                    made += 1;
+                    Vec::new()
+                });
+                item.clear();
+                item.push(n);
+                if !feed.give(item) {
+                    return n;
+                }
+            }
+            give
+        };
+        let mut next = 0;
+        let taking = || {
+            drain.each(|item| {
+                assert_eq!(item[..], [next]);
+                next += 1;
+                if next > take { Err(next) } else { Ok(()) }
+            })
+        };
+        let (given, taken) = beside("test", giving, taking).unwrap();
+        (given, taken, made)
+    }
+
+    #[test]
+    fn all_in_order() {
+        for waiting in [0, 1, 4] {
+            let (given, taken, made) = run(1000, usize::MAX, waiting);
+            assert_eq!((given, taken), (1000, Ok(())));
+            assert!(made <= waiting + 3, "{made} items for {waiting} that wait");
+        }
+    }
+
+    #[test]
+    fn an_error_ends_both() {
+        for n in 0..300 {
+            let (given, taken, _) = run(1000, n, n % 3);
+            assert_eq!(taken, Err(n + 1));
+            assert!(given <= n + 5, "{given} were given, {n} taken");
+        }
+    }
+
+    #[test]
+    fn a_panic_of_either_ends_both() {
+        for here in [true, false] {
+            let (feed, drain) = pipe::<usize>(1);
+            let giving = move || {
+                assert!(here, "there");
+                while feed.give(1) {}
+            };
+            let taking = move || {
+                assert!(!here, "here");
+                drain.each(|_| Ok::<(), ()>(()))
+            };
+            assert!(catch_unwind(AssertUnwindSafe(|| beside("test", giving, taking))).is_err());
+        }
+    }
+
+    #[test]
+    fn waiting_for_what_is_spent_ends_with_the_other_side() {
+        let (feed, drain) = pipe::<usize>(1);
+        let giving = move || (feed.give(1), feed.wait_for_spent());
+        let (given, ()) = beside("test", giving, move || drop(drain)).unwrap();
+        assert_eq!(given.1, None);
+    }
+}

@@ -1,0 +1,220 @@
+//! Reading version 1: chunks in file order, the index and the footer (spec 5.2).
+
+use std::sync::Arc;
+
+use super::chunk::{self, ChunkHeader, GROUP, Probe, RESET, SHARED};
+use super::decode::Decoder;
+use super::header::Header;
+use super::index::{self, ChunkInfo};
+use super::order::Sequence;
+use super::source::Source;
+use super::{Content, MAX_RAW_LEN, Origin, Part, Warning};
+use crate::{Error, ErrorKind, Result};
+
+/// What has been read of a version 1 file, and where the next chunk is.
+pub(crate) struct Chunks {
+    /// Where the next chunk is looked for.
+    pub(crate) pos: u64,
+    pub(crate) sequence: Sequence,
+    pub(crate) decoder: Decoder,
+    pub(crate) dtd: Option<Arc<[u8]>>,
+    pub(crate) user: Vec<Vec<u8>>,
+    pub(crate) user_len: usize,
+    /// The chunks so far, for the index to be held against; complete unless `jumped`.
+    pub(crate) seen: Vec<ChunkInfo>,
+    /// All chunks, where they have been asked for.
+    pub(crate) all: Option<Arc<[ChunkInfo]>>,
+    /// Reading went on elsewhere than in file order: `all` stands in for `seen`.
+    pub(crate) jumped: bool,
+    /// Where reading ends; `None`: at the end of the file.
+    pub(crate) until: Option<u64>,
+    pub(crate) done: bool,
+}
+
+impl Chunks {
+    /// Begins at the first chunk, and reads it if it is the DTD. If it is wrong the error is left to the first
+    /// `next`, which meets it again, and returned as well.
+    pub(crate) fn open(source: &mut Source<'_>, file: &Header) -> Result<(Self, Option<Error>)> {
+        let mut chunks = Self {
+            pos: file.start,
+            sequence: Sequence::new(),
+            decoder: Decoder::default(),
+            dtd: None,
+            user: Vec::new(),
+            user_len: 0,
+            seen: Vec::new(),
+            all: None,
+            jumped: false,
+            until: None,
+            done: false,
+        };
+        let first = match chunk::probe(source, file.start)? {
+            Probe::Whole(header) if header.kind == chunk::DTD => chunks.take(source, file, &header).map(|_| ()),
+            Probe::Bad(error) => Err(error),
+            Probe::Whole(_) | Probe::End => Ok(()),
+        };
+        Ok((chunks, first.err()))
+    }
+
+    /// The next data chunk; `None` at the end.
+    pub(crate) fn next(
+        &mut self,
+        source: &mut Source<'_>,
+        file: &Header,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<Option<Part>> {
+        while !self.done && self.until != Some(self.pos) {
+            match chunk::probe(source, self.pos)? {
+                Probe::Bad(error) => return Err(error),
+                Probe::End => {
+                    self.done = true;
+                    warnings.push(Warning::NotClosed);
+                }
+                Probe::Whole(header) if header.kind == chunk::INDEX => self.end(source, file, &header, warnings)?,
+                Probe::Whole(header) => {
+                    let part = self.take(source, file, &header)?;
+                    source.release(self.pos);
+                    if part.is_some() {
+                        return Ok(part);
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Checks the chunk at `pos`, whose CRC holds, reads it, and goes on behind it. Data becomes a part. On an error
+    /// nothing has changed.
+    pub(crate) fn take(
+        &mut self,
+        source: &mut Source<'_>,
+        file: &Header,
+        header: &ChunkHeader,
+    ) -> Result<Option<Part>> {
+        let start = self.pos;
+        header.check(start, file)?;
+        self.sequence.check(header, start)?;
+        self.check_listed(header, start)?;
+        let content =
+            if header.kind < chunk::OTHERS { Some(content(source, &mut self.decoder, header, start)?) } else { None };
+        if header.kind == chunk::USER && self.user_len + header.raw_len as usize > MAX_RAW_LEN {
+            return Err(Error::at(start, ErrorKind::Limit("64 MiB of user metadata")));
+        }
+        self.sequence.note(header);
+        self.list(header, start);
+        self.pos = start + header.total_len();
+        let Some(content) = content else {
+            return Ok(None);
+        };
+        match header.kind {
+            chunk::DATA => return Ok(Some(part(header, start, content))),
+            chunk::DTD => self.dtd = Some(Arc::from(bytes(source, &content))),
+            _ => {
+                let text = bytes(source, &content).to_vec();
+                self.user_len += text.len();
+                self.user.push(text);
+            }
+        }
+        Ok(None)
+    }
+
+    /// After a jump each chunk is held against the list that led to it.
+    fn check_listed(&self, header: &ChunkHeader, start: u64) -> Result<()> {
+        let Some(listed) = self.all.as_ref().filter(|_| self.jumped).and_then(|all| all.get(self.number())) else {
+            return Ok(());
+        };
+        let real = ChunkInfo::of(header, start);
+        if *listed == real {
+            return Ok(());
+        }
+        let what = "the chunk's number in the index";
+        let kind = ErrorKind::Invalid { what, found: self.sequence.next(), expected: "an entry that agrees with it" };
+        Err(Error::at(start, kind))
+    }
+
+    fn number(&self) -> usize {
+        usize::try_from(self.sequence.next()).unwrap_or(usize::MAX)
+    }
+
+    pub(crate) fn list(&mut self, header: &ChunkHeader, start: u64) {
+        if !self.jumped {
+            self.seen.push(ChunkInfo::of(header, start));
+        }
+    }
+
+    /// The index is at `pos`: the file ends with it and the footer.
+    fn end(
+        &mut self,
+        source: &mut Source<'_>,
+        file: &Header,
+        header: &ChunkHeader,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<()> {
+        let start = self.pos;
+        header.check(start, file)?;
+        self.sequence.check(header, start)?;
+        let seen: &[ChunkInfo] = match &self.all {
+            Some(all) if self.jumped => all,
+            _ => &self.seen,
+        };
+        index::check(payload(source, header, start)?, start, seen)?;
+        let footer_at = start + header.total_len();
+        let rest = source.view(footer_at, index::FOOTER + 1)?;
+        if !index::check_footer(rest, footer_at, start)? {
+            warnings.push(Warning::NotClosed);
+        }
+        self.done = true;
+        Ok(())
+    }
+}
+
+/// The stored bytes of the chunk at `start`.
+pub(crate) fn payload<'s>(source: &'s mut Source<'_>, header: &ChunkHeader, start: u64) -> Result<&'s [u8]> {
+    source.view(start + chunk::LEN as u64, header.stored_len as usize)
+}
+
+/// The content of the chunk at `start`, whose header is right. What is stored as it is, is not copied where the
+/// source is mapped.
+pub(crate) fn content(
+    source: &mut Source<'_>,
+    decoder: &mut Decoder,
+    header: &ChunkHeader,
+    start: u64,
+) -> Result<Content> {
+    if header.is_plain() && source.all().is_some() {
+        let from = usize::try_from(start + chunk::LEN as u64).unwrap_or(usize::MAX);
+        return Ok(Content::Mapped(from..from.saturating_add(header.stored_len as usize)));
+    }
+    let mapped = source.is_mapped();
+    Ok(Content::Owned(decoder.decode(header, start, payload(source, header, start)?, mapped)?))
+}
+
+/// The bytes of some content; none where it is not of this source.
+#[inline]
+pub(crate) fn bytes<'s>(source: &'s Source<'_>, content: &'s Content) -> &'s [u8] {
+    match content {
+        Content::Owned(bytes) => bytes,
+        Content::Mapped(range) => source.all().and_then(|all| all.get(range.clone())).unwrap_or(&[]),
+    }
+}
+
+/// A data chunk as a part.
+pub(crate) fn part(header: &ChunkHeader, start: u64, content: Content) -> Part {
+    let origin = if header.is_plain() { Origin::Stored(start + chunk::LEN as u64) } else { Origin::Packed(start) };
+    Part {
+        section: header.section,
+        content,
+        origin,
+        base: header.base,
+        reset: header.has(RESET),
+        group_start: header.has(GROUP),
+        shared: header.has(SHARED),
+        group: header.group,
+        width: header.width,
+        records: Some(header.nrecords),
+        follow: false,
+        place: start..start + header.total_len(),
+        damage_before: false,
+        group_damaged: false,
+    }
+}

@@ -1,0 +1,163 @@
+//! A version 1 file that is mapped or in memory, cut into its groups, each to be read by a reader of its own (spec 5.2):
+//! for reading them in parallel.
+//!
+//! The pieces of the file go from the first chunk of a group to the first of the next, so that every chunk belongs to one.
+//! What stands before the first group (DTD, user metadata, tables) goes with it; tables and user metadata that stand
+//! between two groups go with the group before them; index and footer with the last.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::chunk::{self, Frame, Probe};
+use super::decode::Decoder;
+use super::header::Header;
+use super::index::ChunkInfo;
+use super::order::Sequence;
+use super::read::{Body, Reader};
+use super::read_v1::Chunks;
+use super::source::Source;
+use super::{MAX_RAW_LEN, Warning};
+
+/// The groups of a file. Any thread can make readers of them.
+#[derive(Clone, Debug)]
+pub struct Split<'s> {
+    bytes: &'s [u8],
+    /// The bytes are of a mapped file.
+    mapped: bool,
+    header: Header,
+    dtd: Option<Arc<[u8]>>,
+    chunks: Arc<[ChunkInfo]>,
+    /// The first chunk of each piece; the first is 0.
+    starts: Vec<usize>,
+}
+
+impl Reader<'_> {
+    /// Cuts the file into its groups. `None` where it is to be read in one: a stream, version 0, salvage, a file whose
+    /// reading has begun, or one group. Every chunk's header is checked here, by itself and against those before it, as
+    /// reading in file order does; where one is wrong there is `None`, too, and reading in file order tells what is wrong.
+    #[must_use]
+    pub fn split(&self) -> Option<Split<'_>> {
+        let bytes = self.source.all()?;
+        let Body::Chunks(body) = &self.body else { return None };
+        // The DTD is read on opening.
+        let begun = body.jumped || body.seen.len() > usize::from(body.dtd.is_some());
+        if self.salvage.is_some() || self.failed || body.done || begun {
+            return None;
+        }
+        let chunks = checked(bytes, &self.header)?;
+        let groups = chunks.iter().enumerate().filter(|(_, chunk)| chunk.is_group_start()).map(|(n, _)| n);
+        let starts: Vec<usize> = std::iter::once(0).chain(groups.skip(1)).collect();
+        let header = self.header.clone();
+        (starts.len() > 1).then(|| Split {
+            bytes,
+            mapped: self.source.is_mapped(),
+            header,
+            dtd: body.dtd.clone(),
+            chunks: chunks.into(),
+            starts,
+        })
+    }
+
+    /// Nothing more is read: its decoder can serve another reader, which need not make contexts and memory of its own.
+    #[doc(hidden)]
+    pub fn end(&mut self) -> Decoder {
+        self.failed = true;
+        match &mut self.body {
+            Body::Chunks(body) => std::mem::take(&mut body.decoder),
+            _ => Decoder::default(),
+        }
+    }
+
+    /// Takes over the results of reading the groups separately, as if this reader had read them all.
+    #[doc(hidden)]
+    pub fn has_been_read(&mut self, user: Vec<Vec<u8>>, warnings: Vec<Warning>) {
+        self.take_warnings(warnings);
+        if let Body::Chunks(body) = &mut self.body {
+            body.user_len = user.iter().map(Vec::len).sum();
+            body.user = user;
+            body.done = true;
+        }
+    }
+}
+
+impl<'s> Split<'s> {
+    /// The number of groups, at least two.
+    #[must_use]
+    pub fn groups(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// The chunks of group `n`, by their numbers.
+    #[must_use]
+    pub fn chunks_of(&self, n: usize) -> Range<usize> {
+        let start = |n: usize| self.starts.get(n).copied().unwrap_or(self.chunks.len());
+        start(n)..start(n + 1)
+    }
+
+    /// The chunks of shared tables that stand among the chunks of group `n`: by their numbers. They serve the groups behind
+    /// it; [`Reader::read_chunk`] reads one.
+    pub fn tables_of(&self, n: usize) -> impl Iterator<Item = usize> + '_ {
+        self.chunks_of(n).filter(|&chunk| self.chunks.get(chunk).is_some_and(ChunkInfo::is_shared))
+    }
+
+    /// A reader of group `n`: it begins at the group's first chunk and ends before that of the next.
+    #[must_use]
+    pub fn reader(&self, n: usize) -> Reader<'s> {
+        self.reader_with(n, Decoder::default())
+    }
+
+    /// As [`reader`](Self::reader), with the decoder of a reader that has [ended](Reader::end).
+    #[doc(hidden)]
+    #[must_use]
+    pub fn reader_with(&self, n: usize, decoder: Decoder) -> Reader<'s> {
+        let range = self.chunks_of(n);
+        let at = |chunk: usize| self.chunks.get(chunk).map(|chunk| chunk.offset);
+        let mut sequence = Sequence::new();
+        if range.start > 0 {
+            sequence.jump_to(range.start as u64);
+        }
+        let chunks = Chunks {
+            pos: at(range.start).unwrap_or(self.header.start),
+            sequence,
+            decoder,
+            dtd: self.dtd.clone(),
+            user: Vec::new(),
+            user_len: 0,
+            seen: Vec::new(),
+            all: Some(Arc::clone(&self.chunks)),
+            jumped: true,
+            until: at(range.end),
+            done: false,
+        };
+        let source = Source::Slice { bytes: self.bytes, mapped: self.mapped };
+        Reader::with(source, self.header.clone(), Body::Chunks(Box::new(chunks)))
+    }
+}
+
+/// The chunks by their headers, without checking CRCs and contents; `None` where something is wrong.
+fn checked(bytes: &[u8], file: &Header) -> Option<Vec<ChunkInfo>> {
+    let mut source = Source::slice(bytes);
+    let mut sequence = Sequence::new();
+    let (mut chunks, mut at, mut user) = (Vec::new(), file.start, 0);
+    loop {
+        let header = match chunk::frame(&mut source, at).ok()? {
+            Frame::Whole(header) => header,
+            Frame::None(Probe::End) => return Some(chunks),
+            Frame::None(_) => return None,
+        };
+        if header.kind == chunk::INDEX {
+            return Some(chunks);
+        }
+        header.check(at, file).ok()?;
+        sequence.check(&header, at).ok()?;
+        sequence.note(&header);
+        if header.kind == chunk::USER {
+            user += header.raw_len as usize;
+        }
+        if user > MAX_RAW_LEN {
+            return None;
+        }
+        chunks.push(ChunkInfo::of(&header, at));
+        at += header.total_len();
+    }
+}

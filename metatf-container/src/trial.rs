@@ -1,0 +1,185 @@
+//! Which codec and filter a section's chunks take, found by trying.
+
+use super::chunk;
+use super::codec::Codec;
+use super::encode::RawContent;
+use super::options::{Filter, Trial};
+
+/// Chunks of a section between two on which all is tried.
+const RETRY: u8 = 16;
+/// The beginning of a section represents it less well: filters are tried again after so many.
+const FIRST_RETRY: u8 = 4;
+/// Filters are tried again sooner while another one is at most so many per cent longer: after a chunk, two, four, ..
+const CLOSE: usize = 10;
+
+/// How a chunk is to be stored.
+#[derive(Clone, Debug)]
+pub(crate) struct How {
+    pub(crate) codec: Codec,
+    pub(crate) filter: Filter,
+    /// Codecs to be tried in the place of `codec`.
+    pub(crate) trial: Option<Trial>,
+}
+
+impl How {
+    /// Of text: a DTD, user metadata.
+    pub(super) fn of_text(codec: Codec) -> Self {
+        Self { codec, filter: Filter::None, trial: None }
+    }
+}
+
+/// What was found out about a section.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Found {
+    /// The codec, and chunks until it is looked for again.
+    codec: Option<(Codec, u8)>,
+    filter: FilterFound,
+}
+
+/// What was found out about filters.
+#[derive(Clone, Copy, Debug, Default)]
+struct FilterFound {
+    best: u8,
+    /// Chunks until filters are tried again, and how many those were after the last trial.
+    left: u8,
+    wait: u8,
+}
+
+/// Filters for a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Filters {
+    One(u8),
+    /// The best of these; some may stand here more than once.
+    BestOf([u8; 4]),
+}
+
+/// All filters.
+pub(super) const ALL: [u8; 4] = [0, chunk::TRANSPOSE, chunk::RECORD_DICTIONARY, chunk::SPLIT_SUFFIX];
+
+/// The best filter of some, and the second best, with the bytes they made of a chunk.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ranking {
+    pub(super) best: (u8, usize),
+    pub(super) second: Option<(u8, usize)>,
+}
+
+impl Found {
+    /// The codec for the next chunk, if it is known.
+    pub(super) fn next_codec(&mut self) -> Option<Codec> {
+        let (codec, left) = self.codec.as_mut()?;
+        *left = left.checked_sub(1)?;
+        Some(*codec)
+    }
+
+    /// Takes the codec of a trial.
+    pub(super) fn commit(&mut self, codec: Codec) {
+        self.codec = Some((codec, RETRY - 1));
+    }
+
+    /// The filters for the next chunk.
+    pub(super) fn next_filters(&mut self, codec: Codec, filter: Filter, content: &RawContent<'_>) -> Filters {
+        let FilterFound { best, left, .. } = self.filter;
+        match filter {
+            Filter::Transpose => return Filters::One(chunk::TRANSPOSE),
+            Filter::RecordDictionary => return Filters::One(chunk::RECORD_DICTIONARY),
+            Filter::SplitSuffix => return Filters::One(chunk::SPLIT_SUFFIX),
+            Filter::Auto if codec != Codec::Stored => {}
+            Filter::None | Filter::Auto => return Filters::One(0),
+        }
+        match left.checked_sub(1).filter(|_| content.can(best)) {
+            Some(left) => {
+                self.filter.left = left;
+                Filters::One(best)
+            }
+            None => Filters::BestOf(ALL),
+        }
+    }
+
+    /// Takes the filter that was best of some.
+    pub(super) fn commit_filter(&mut self, Ranking { best, second }: Ranking) {
+        let second = second.map_or(usize::MAX, |second| second.1);
+        let close = second.saturating_sub(best.1).saturating_mul(100) <= best.1.saturating_mul(CLOSE);
+        let wait = match (close, self.filter.wait) {
+            (true, before) => (2 * before).clamp(1, RETRY),
+            (false, 0) => FIRST_RETRY,
+            (false, _) => RETRY,
+        };
+        self.filter = FilterFound { best: best.0, left: wait - 1, wait };
+    }
+
+    /// All filters are tried on the next chunk.
+    pub(super) fn forget_filter(&mut self) {
+        self.filter.left = 0;
+    }
+
+    /// What will be known when the next chunk is encoded; `None` where that is found out by encoding it.
+    #[cfg(feature = "parallel")]
+    pub(super) fn predict(mut self, how: &How, content: &RawContent<'_>) -> Option<Self> {
+        let codec = if how.trial.is_some() { self.next_codec()? } else { how.codec };
+        matches!(self.next_filters(codec, how.filter, content), Filters::One(_)).then_some(self)
+    }
+}
+
+impl Trial {
+    /// The codecs with their places, those that find most first: what filter suits them suits others.
+    pub(super) fn by_strength(&self) -> Vec<(usize, Codec)> {
+        let strength = |codec: Codec| codec.entry().map_or(0, |entry| entry.strength);
+        let mut codecs: Vec<(usize, Codec)> = self.codecs.iter().copied().enumerate().collect();
+        codecs.sort_by_key(|(_, codec)| std::cmp::Reverse(strength(*codec)));
+        codecs
+    }
+
+    /// The codec to take, whose results are the bytes each codec makes of a chunk of `raw` bytes.
+    pub(super) fn choose(&self, raw: usize, results: &[(Codec, usize)]) -> Codec {
+        let least = results.iter().map(|(_, length)| *length).min().unwrap_or(raw).min(raw);
+        let most = least.saturating_add(least.saturating_mul(self.slack.into()) / 100);
+        let stored = (raw <= most).then_some(Codec::Stored);
+        let codec = stored.or_else(|| results.iter().find(|(_, length)| *length <= most).map(|(codec, _)| *codec));
+        codec.unwrap_or(Codec::Stored)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cheapest_within_the_slack_is_taken() {
+        let trial = |slack| Trial { codecs: vec![Codec::Lz4, Codec::Zstd(3)], slack };
+        let choose = |slack, raw, lz4, zstd| trial(slack).choose(raw, &[(Codec::Lz4, lz4), (Codec::Zstd(3), zstd)]);
+        assert_eq!(choose(0, 1000, 600, 500), Codec::Zstd(3));
+        assert_eq!(choose(20, 1000, 600, 500), Codec::Lz4);
+        assert_eq!(choose(20, 590, 600, 500), Codec::Stored);
+        assert_eq!(choose(0, 1000, 500, 500), Codec::Lz4);
+        assert_eq!(choose(0, 1000, 1000, 1000), Codec::Stored);
+    }
+
+    #[test]
+    fn filters_are_tried_sooner_where_they_are_close() {
+        let mut found = Found::default();
+        let waits = |found: &mut Found, second| {
+            found.commit_filter(Ranking { best: (2, 100), second: Some((3, second)) });
+            found.filter.left
+        };
+        assert_eq!([105, 110, 100, 105, 105, 105].map(|second| waits(&mut found, second)), [0, 1, 3, 7, 15, 15]);
+        let mut clear = Found::default();
+        assert_eq!([111, 111].map(|second| waits(&mut clear, second)), [FIRST_RETRY - 1, RETRY - 1]);
+    }
+
+    #[test]
+    fn those_that_find_most_are_tried_first() {
+        let trial = Trial { codecs: vec![Codec::Lz4, Codec::Zlib(9), Codec::Zstd(3)], slack: 2 };
+        assert_eq!(trial.by_strength(), [(2, Codec::Zstd(3)), (1, Codec::Zlib(9)), (0, Codec::Lz4)]);
+    }
+
+    #[test]
+    fn it_is_looked_for_again() {
+        let mut found = Found::default();
+        assert_eq!(found.next_codec(), None);
+        found.commit(Codec::Lz4);
+        let known: Vec<_> = (0..=RETRY).map(|_| found.next_codec()).collect();
+        assert_eq!(known.iter().flatten().count(), usize::from(RETRY - 1));
+        assert_eq!(known.first(), Some(&Some(Codec::Lz4)));
+        assert_eq!(known.last(), Some(&None));
+    }
+}
