@@ -6,6 +6,7 @@
 use std::marker::PhantomData;
 
 use super::Buffer;
+use crate::formula::Width;
 
 /// Numbers of a record that have room in any case: its tag, and 255 leaves.
 const NUMBERS: u32 = 256;
@@ -90,9 +91,9 @@ pub(crate) struct Pen<'r> {
 }
 
 impl Pen<'_> {
-    /// Writes the low `width` bytes of a number: 0 to 8, as in a plan. False where there is no room.
+    /// Writes the low `width` bytes of a number. False where there is no room.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn number(&mut self, raw: u64, width: usize) -> bool {
+    pub(crate) fn number(&mut self, raw: u64, width: Width) -> bool {
         if self.left == 0 {
             return false;
         }
@@ -100,16 +101,15 @@ impl Pen<'_> {
         // SAFETY: `left` was not 0 and `at + 8 * left <= capacity`. That holds where a pen begins, as that is `ROOM` bytes before
         // the end at least, and behind bytes; a number takes 8 bytes from `left`, and adds no more to `at`.
         unsafe { self.memory.add(self.at).cast::<[u8; 8]>().write(raw.to_le_bytes()) };
-        debug_assert!(width <= 8, "a plan's or a tag's width");
-        self.at += width;
+        self.at += width.bytes();
         true
     }
 
     /// As [`number`](Self::number), for a width known when the program is compiled: it stores no more bytes than that, as far as
     /// one instruction can, so that fewer stores reach from one line of the cache into the next.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn constant_width(&mut self, raw: u64, width: usize) -> bool {
-        if !matches!(width, 1 | 2 | 4) {
+    pub(crate) fn constant_width(&mut self, raw: u64, width: Width) -> bool {
+        if !matches!(width.bytes(), 1 | 2 | 4) {
             return self.number(raw, width);
         }
         if self.left == 0 {
@@ -120,13 +120,13 @@ impl Pen<'_> {
         // SAFETY: as in `number`, of which these are the first bytes.
         unsafe {
             let place = self.memory.add(self.at);
-            match width {
+            match width.bytes() {
                 1 => place.write(a),
                 2 => place.cast::<[u8; 2]>().write([a, b]),
                 _ => place.cast::<[u8; 4]>().write([a, b, c, d]),
             }
         }
-        self.at += width;
+        self.at += width.bytes();
         true
     }
 
@@ -154,6 +154,10 @@ impl Pen<'_> {
 mod tests {
     use super::*;
 
+    fn width(bytes: usize) -> Width {
+        Width::saturating(bytes)
+    }
+
     fn buffer(bytes: Vec<u8>, used: usize) -> Buffer {
         let mut buffer = Buffer { bytes, used, ..Buffer::default() };
         buffer.open(usize::MAX);
@@ -165,9 +169,9 @@ mod tests {
         let mut buffer = buffer(b"abc".to_vec(), 2);
         let mut room = buffer.room();
         let mut pen = room.pen().unwrap();
-        assert!(pen.number(0x0102_0304, 3) && pen.bytes(b"xyz") && pen.number(5, 8));
-        for width in 1..=8 {
-            assert!(pen.constant_width(0x8807_0605_0403_0201, width));
+        assert!(pen.number(0x0102_0304, width(3)) && pen.bytes(b"xyz") && pen.number(5, width(8)));
+        for bytes in 1..=8 {
+            assert!(pen.constant_width(0x8807_0605_0403_0201, width(bytes)));
         }
         let written = pen.written();
         room.keep(written);
@@ -186,8 +190,8 @@ mod tests {
         let mut buffer = buffer(Vec::with_capacity(ROOM + 10), 0);
         let (capacity, mut room) = (buffer.bytes.capacity(), buffer.room());
         let mut pen = room.pen().unwrap();
-        assert_eq!((0..1000).filter(|_| pen.number(1, 8)).count(), NUMBERS as usize);
-        assert!((1..=8).all(|width| !pen.constant_width(1, width)));
+        assert_eq!((0..1000).filter(|_| pen.number(1, width(8))).count(), NUMBERS as usize);
+        assert!((1..=8).all(|bytes| !pen.constant_width(1, width(bytes))));
         assert!(!room.pen().unwrap().bytes(&vec![0; capacity - ROOM + 1]));
         assert!(room.pen().unwrap().bytes(&vec![0; capacity - ROOM]));
         room.close();
@@ -209,7 +213,7 @@ mod tests {
             buffer.open(usize::MAX);
             let mut room = buffer.room();
             let mut pen = room.pen().unwrap();
-            assert!(pen.number(i.into(), 2));
+            assert!(pen.number(i.into(), width(2)));
             let written = pen.written();
             room.keep(written);
             room.close();

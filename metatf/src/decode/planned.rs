@@ -84,7 +84,7 @@ impl<'r, S: Known, const PLANS: usize, const WITH_BASE: bool> Row<'r> for Planne
             return Err(Stopped(()));
         };
         let raw = u64::from_le_bytes(eight) & plan.mask;
-        self.at += usize::from(plan.width);
+        self.at += plan.width.bytes();
         self.previous = if WITH_BASE { plain(raw, plan) } else { raw };
         Ok(self.previous)
     }

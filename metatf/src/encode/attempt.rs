@@ -4,7 +4,7 @@
 use crate::container::Order;
 use crate::encode::StreamWriters;
 use crate::format::Format;
-use crate::formula::{PREVIOUS, Plan, REFERENCED, note, width_of};
+use crate::formula::{PREVIOUS, Plan, REFERENCED, Width, note, width_of};
 use crate::predict::Context;
 use crate::state::State;
 
@@ -58,7 +58,7 @@ struct Pending {
     context: Context,
     /// Where its code goes.
     at: usize,
-    width: u8,
+    width: Width,
 }
 
 /// A predicted leaf of a record that was written.
@@ -69,7 +69,7 @@ pub(crate) struct Noted {
     pub(crate) context: Context,
     /// Where its code is in the section's chunk, and of how many bytes.
     pub(crate) at: usize,
-    pub(crate) width: u8,
+    pub(crate) width: Width,
 }
 
 impl Attempt {
@@ -159,7 +159,8 @@ impl Attempt {
         let reader = format.sections.len() + *section;
         let target = |model: u16| format.models.get(usize::from(model)).map_or(0, |m| m.section);
         // One leaf alone is looked at before it is learnt. Of several, all but the first may fail when others are learnt.
-        let may_fail = |p: &Pending| (strict && p.width == 0) || streams.may_refuse(format, reader, target(p.model));
+        let may_fail =
+            |p: &Pending| (strict && p.width.is_zero()) || streams.may_refuse(format, reader, target(p.model));
         let risky = self.codes.is_empty() && self.pending.len() > 1 && self.pending.iter().any(may_fail);
         let saved = risky.then(|| models.clone());
         for (i, pending) in self.pending.iter().enumerate() {
@@ -173,7 +174,7 @@ impl Attempt {
                     known.code
                 }
                 // The code of a hit takes a byte at most, which a strict writer may not add.
-                None if (pending.width > 0 || !strict)
+                None if (!pending.width.is_zero() || !strict)
                     && let Some(code) = models.encode_hit(model_cells, pending.model, context.0, pending.value) =>
                 {
                     self.codes.push(Known { code, elements: (0, 0) });
@@ -185,7 +186,7 @@ impl Attempt {
                     let found = models.find(model_cells, pending.model, context, pending.value, &mut self.elements);
                     self.elements.extend_from_slice(found.elements());
                     let needs = width_of(found.code);
-                    let refused = strict && needs > pending.width;
+                    let refused = strict && needs > pending.width.get();
                     let elements = self.elements.get(start..).unwrap_or_default();
                     let full = |streams: &mut StreamWriters| {
                         !elements.is_empty() && !streams.put_all(format, reader, target(pending.model), elements)
@@ -207,10 +208,10 @@ impl Attempt {
                 }
             };
             let needs = width_of(code);
-            if needs > pending.width {
+            if needs > pending.width.get() {
                 self.misfits.push(Misfit { leaf: pending.leaf, value: pending.value, needs });
             }
-            let stored = out.get_mut(pending.at..pending.at + usize::from(pending.width));
+            let stored = out.get_mut(pending.at..pending.at + pending.width.bytes());
             order.store(code, stored.unwrap_or_default());
         }
     }

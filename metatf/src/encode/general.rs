@@ -7,7 +7,7 @@ use crate::encode::{Attempt, Misfit, StreamWriters};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::format::{Format, Interpretation, LeafKind, Record};
 use crate::formula::{
-    BYTES, HISTORY, PREDICTED, Plan, SPECIAL, STRIDED, bytes_for, bytes_of, evaluate, fits, history, note, raw,
+    BYTES, HISTORY, PREDICTED, Plan, SPECIAL, STRIDED, Width, bytes_for, bytes_of, evaluate, fits, history, note, raw,
 };
 use crate::record::{FREE_ITEMS, Put};
 use crate::state::State;
@@ -96,17 +96,18 @@ impl RowWriter<'_> {
 
     /// The tag, which comes first.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn tag(&mut self, tag: u32, width: u8) {
+    pub(crate) fn tag(&mut self, tag: u32) {
+        let width = Width::saturating(self.format.tag_width.into());
         let plan = Plan { width, ..Plan::default() };
         self.store(bytes_of(tag.into(), &plan, self.order), width);
     }
 
     /// Stores the first `width` bytes.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn store(&mut self, eight: [u8; 8], width: u8) {
+    fn store(&mut self, eight: [u8; 8], width: Width) {
         if let Some(room) = self.out.room(self.at, eight.len()) {
             room.copy_from_slice(&eight);
-            self.at += usize::from(width);
+            self.at += width.bytes();
         }
     }
 
@@ -189,7 +190,7 @@ impl Put for RowWriter<'_> {
                 if fits(raw, plan) {
                     // All eight bytes; the next leaf overwrites those that this one does not store.
                     *room = bytes_of(raw, plan, self.order);
-                    self.at += usize::from(plan.width);
+                    self.at += plan.width.bytes();
                     if plan.flags != 0 {
                         self.attempt.remember(plan, &self.state.cells);
                         note(value, plan, &mut self.state.cells);
@@ -199,7 +200,7 @@ impl Put for RowWriter<'_> {
             } else if plan.flags & PREDICTED != 0 {
                 *room = [0; 8];
                 let at = self.at;
-                self.at += usize::from(plan.width);
+                self.at += plan.width.bytes();
                 self.attempt.pend(self.state, self.first + usize::from(leaf), leaf, value, at);
                 return Ok(());
             } else if plan.flags & STRIDED != 0 && self.streams.append(plan.base, value) {

@@ -4,7 +4,7 @@ use crate::buffer::{Pen, Room, Written};
 use crate::decode::stops_silently;
 use crate::error::{Error, Result};
 use crate::format::Floor;
-use crate::formula::{HISTORY, PREDICTED, Plan, STRIDED, plain};
+use crate::formula::{HISTORY, PREDICTED, Plan, STRIDED, Width, plain};
 use crate::record::{Known, Put, Stopped, WriteFields};
 use crate::state::{CHANGED, FORETOLD, STORED};
 use std::marker::PhantomData;
@@ -61,7 +61,7 @@ impl<'o, S: Known, const PLANS: usize, const GRADE: u8> PlannedEncoder<'o, S, PL
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn new(room: &'o mut Room<'_>, plans: &'o [Plan; PLANS]) -> Option<Self> {
         let mut pen = room.pen()?;
-        pen.constant_width(S::TAG.into(), const { if S::TAG_WIDTH < 8 { S::TAG_WIDTH } else { 8 } });
+        pen.constant_width(S::TAG.into(), const { Width::saturating(S::TAG_WIDTH) });
         Some(Self { pen, plans, previous: 0, misfit: 0, missing: Left::default(), shape: PhantomData })
     }
 
@@ -86,8 +86,8 @@ impl<'o, S: Known, const PLANS: usize, const GRADE: u8> PlannedEncoder<'o, S, PL
     /// Stores the low bytes of a number.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn store(&mut self, raw: u64, plan: &Plan) {
-        let width = plan.width.into();
-        let stored = if GRADE == EXPECTED { self.pen.constant_width(raw, width) } else { self.pen.number(raw, width) };
+        let stored =
+            if GRADE == EXPECTED { self.pen.constant_width(raw, plan.width) } else { self.pen.number(raw, plan.width) };
         if !stored {
             self.misfit = 1;
         }
@@ -116,7 +116,7 @@ impl<S: Known, const PLANS: usize, const GRADE: u8> Put for PlannedEncoder<'_, S
         }
         if GRADE >= FORETOLD && matches!(floor, Floor::Predicted) && plan.flags & PREDICTED != 0 {
             self.missing.codes += 1;
-            self.misfit |= u64::from(plan.width == 0);
+            self.misfit |= u64::from(plan.width.is_zero());
             self.store(0, plan);
             return Ok(());
         }

@@ -57,7 +57,7 @@ impl<S: Known, const PLANS: usize, const GRADE: u8> Put for SecondPass<'_, S, PL
         let plans = self.state.plans.first_chunk::<PLANS>();
         let Some(plan) = plans.and_then(|plans| plans.get(index)) else { return Err(Stopped(())) };
         let (flags, previous, last, at) = (plan.flags, plan.write, plan.last, self.at);
-        self.at += usize::from(plan.width);
+        self.at += plan.width.bytes();
         if matches!(floor, Floor::Predicted) && flags & PREDICTED != 0 {
             #[allow(clippy::cast_possible_truncation, reason = "the index of a model")]
             let model = plan.base as u16;

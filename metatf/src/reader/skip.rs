@@ -41,7 +41,7 @@ impl RecordReader<'_> {
                 }
                 _ => {
                     before = (!plan.is(STRIDED)).then_some((plan, at));
-                    at += usize::from(plan.width);
+                    at += plan.width.bytes();
                 }
             }
         }

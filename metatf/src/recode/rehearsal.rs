@@ -122,7 +122,7 @@ impl<'w> Rehearsal<'w> {
         let tries = (&mut self.attempt, &mut self.streams);
         let out = (Memory::of(&mut self.out), 0);
         let mut row = RowWriter::begin(self.format, (record, first), &mut stage.state, out, self.order, tries);
-        row.tag(record.tag, self.format.tag_width);
+        row.tag(record.tag);
         player.play(records, &mut row)?;
         if self.attempt.misfits.is_empty() && self.attempt.predicts() {
             let how = (self.order, false);

@@ -2,7 +2,7 @@
 
 use super::protocol::Protocol;
 use crate::format::{Floor, Format, Interpretation, LeafKind, METADATA, Record, SECTION, borrowed, floor};
-use crate::formula::Plan;
+use crate::formula::{Plan, Width};
 use crate::state::expected;
 use std::marker::PhantomData;
 
@@ -181,7 +181,7 @@ const fn floors(record: &Record) -> [Floor; 256] {
 }
 
 const fn specialized_plans(format: &Format, index: u16) -> [Plan; 256] {
-    let mut plans = [Plan::straight(0, None); 256];
+    let mut plans = [Plan::straight(Width::saturating(0), None); 256];
     let mut leaf = 0;
     while leaf < borrowed(&record(format, index).leaves).len() && leaf < plans.len() {
         if let Some(plan) = expected(format, index, leaf) {

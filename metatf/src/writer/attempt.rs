@@ -77,12 +77,11 @@ impl<S: Sink> RecordWriter<S> {
         }) else {
             return Err(no_such_record());
         };
-        let tag_width = self.format.tag_width;
         let tries = (&mut self.attempt, &mut self.streams);
         let out = writer.out.memory();
         let start = out.1;
         let mut row = RowWriter::begin(&self.format, (r, first), &mut writer.state, out, self.order, tries);
-        row.tag(r.tag, tag_width);
+        row.tag(r.tag);
         let mut encoded = encode(&mut row);
         if encoded.is_ok() {
             encoded = row.finish();
@@ -136,7 +135,7 @@ impl<S: Sink> RecordWriter<S> {
         let Some(writer) = self.sections.get(section) else { return Ok(()) };
         let index = writer.state.plans_of(position) + usize::from(misfit.leaf);
         let interpretation = writer.state.interpretation(index);
-        let width = writer.state.plan(index).map_or(0, |p| p.width);
+        let width = writer.state.plan(index).map_or(0, |p| p.width.get());
         if self.strict {
             let mut error = Error::at(0, ErrorKind::DoesNotFit { value: misfit.value, width });
             error.place = Place { section: self.number(section), leaf: Some(misfit.leaf), ..Place::default() };

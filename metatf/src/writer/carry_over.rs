@@ -7,6 +7,7 @@
 
 use crate::container::{Order, Sink};
 use crate::encode::Noted;
+use crate::formula::Width;
 use crate::predict::{Cells, Context, Live, Models};
 use crate::writer::RecordWriter;
 use hashbrown::HashSet;
@@ -35,7 +36,7 @@ struct Entry {
     /// Where its code is: which of the section's chunks in this group, where in that, and of how many bytes.
     part: u32,
     at: u32,
-    width: u8,
+    width: Width,
     model: u16,
 }
 
@@ -145,7 +146,7 @@ fn rerun(
         let target = elements.entry(format.models.get(usize::from(model))?.section).or_default();
         let found = models.find(cells, model, context, value, target);
         target.extend_from_slice(found.elements());
-        if width < 8 && found.code >> (8 * width) != 0 {
+        if found.code & !width.mask() != 0 {
             return None;
         }
         models.learn(cells, model, context, value, &found);
@@ -157,7 +158,7 @@ fn rerun(
 fn patch(order: Order, entries: &[Entry], codes: &[u64], parts: &mut [&mut Vec<u8>]) {
     for (&Entry { part, at, width, .. }, &code) in entries.iter().zip(codes) {
         let (raw, at) = (parts.get_mut(part as usize), at as usize);
-        if let Some(stored) = raw.and_then(|raw| raw.get_mut(at..at + usize::from(width))) {
+        if let Some(stored) = raw.and_then(|raw| raw.get_mut(at..at + width.bytes())) {
             order.store(code, stored);
         }
     }

@@ -129,7 +129,7 @@ impl<S: Sink> RecordWriter<S> {
         self.attempt.roll_back(&mut writer.state.cells);
         encoded?;
         let Some(misfit) = misfit else { return Ok(()) };
-        let width = writer.state.plan(usize::from(misfit.leaf)).map_or(0, |p| p.width);
+        let width = writer.state.plan(usize::from(misfit.leaf)).map_or(0, |p| p.width.get());
         let mut error = Error::at(0, ErrorKind::DoesNotFit { value: misfit.value, width });
         error.place.section = self.number(section);
         error.place.leaf = Some(misfit.leaf);

@@ -296,7 +296,7 @@ fn least_width(writer: &crate::writer::SectionWriter, values: &[u64]) -> u8 {
 fn encode(state: &mut State, values: &[u64], order: Order, out: &mut Vec<u8>) -> Result<(), u64> {
     out.clear();
     let Some(plan) = state.plans.first().copied() else { return Ok(()) };
-    let width = usize::from(plan.width);
+    let width = plan.width.bytes();
     // All eight bytes of each; the next overwrites those that are not its own.
     out.resize(values.len() * width + 8, 0);
     let (mut at, mut misfit) = (0, None);
