@@ -1,7 +1,7 @@
 //! Encoding one record, the mirror of `row`: `raw = value - base - (previous & history)`, and "does it fit" is "does it
 //! survive the way back".
 
-use crate::buffer::Memory;
+use crate::buffer::Prefilled;
 use crate::container::Order;
 use crate::encode::{Attempt, Misfit, StreamWriters};
 use crate::error::{Error, ErrorKind, Place, Result};
@@ -19,8 +19,8 @@ pub struct RowWriter<'t> {
     pub(crate) state: &'t mut State,
     /// Index of the record's first plan.
     pub(crate) first: usize,
-    /// Bytes up to `at` are in use, those behind are room.
-    pub(crate) out: Memory<'t>,
+    /// Bytes up to `at` are in use, those behind are scratch.
+    pub(crate) out: Prefilled<'t>,
     pub(crate) at: usize,
     /// Where the record begins in `out`.
     pub(crate) start: usize,
@@ -37,7 +37,7 @@ impl<'t> RowWriter<'t> {
         format: &'t Format,
         (record, first): (&'t Record, usize),
         state: &'t mut State,
-        (out, start): (Memory<'t>, usize),
+        (out, start): (Prefilled<'t>, usize),
         order: Order,
         (attempt, streams): (&'t mut Attempt, &'t mut StreamWriters),
     ) -> Self {
@@ -56,7 +56,7 @@ impl RowWriter<'_> {
             record: self.record,
             state: self.state,
             first: self.first,
-            out: self.out.borrowed(),
+            out: self.out.reborrow(),
             at: self.at,
             start: self.start,
             order: self.order,
@@ -105,8 +105,8 @@ impl RowWriter<'_> {
     /// Stores the first `width` bytes.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn store(&mut self, eight: [u8; 8], width: Width) {
-        if let Some(room) = self.out.room(self.at, eight.len()) {
-            room.copy_from_slice(&eight);
+        if let Some(place) = self.out.at(self.at, eight.len()) {
+            place.copy_from_slice(&eight);
             self.at += width.bytes();
         }
     }
@@ -182,14 +182,14 @@ impl Put for RowWriter<'_> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn number(&mut self, leaf: u8, value: u64) -> Result<()> {
         let plan = self.state.plans.get(self.first + usize::from(leaf));
-        let room = self.out.from(self.at).and_then(|room| room.first_chunk_mut());
-        if let (Some(plan), Some(room)) = (plan, room) {
+        let place = self.out.tail(self.at).and_then(|tail| tail.first_chunk_mut());
+        if let (Some(plan), Some(place)) = (plan, place) {
             if plan.flags & (SPECIAL | BYTES) == 0 {
                 let plain = value.wrapping_sub(plan.base);
                 let raw = if plan.flags == 0 { plain } else { plain.wrapping_sub(history(plan, &self.state.cells)) };
                 if fits(raw, plan) {
                     // All eight bytes; the next leaf overwrites those that this one does not store.
-                    *room = bytes_of(raw, plan, self.order);
+                    *place = bytes_of(raw, plan, self.order);
                     self.at += plan.width.bytes();
                     if plan.flags != 0 {
                         self.attempt.remember(plan, &self.state.cells);
@@ -198,7 +198,7 @@ impl Put for RowWriter<'_> {
                     return Ok(());
                 }
             } else if plan.flags & PREDICTED != 0 {
-                *room = [0; 8];
+                *place = [0; 8];
                 let at = self.at;
                 self.at += plan.width.bytes();
                 self.attempt.pend(self.state, self.first + usize::from(leaf), leaf, value, at);
@@ -224,9 +224,9 @@ impl Put for RowWriter<'_> {
             return self.slow(|row| Err(row.fail(Some(leaf), what)));
         }
         if !bytes.is_empty()
-            && let Some(room) = self.out.room(self.at, bytes.len())
+            && let Some(place) = self.out.at(self.at, bytes.len())
         {
-            room.copy_from_slice(bytes);
+            place.copy_from_slice(bytes);
             self.at += bytes.len();
         }
         Ok(())

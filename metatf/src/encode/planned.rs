@@ -1,6 +1,6 @@
 //! Encoding a record whose shape is known when the program is compiled: the mirror of `row_shaped`.
 
-use crate::buffer::{Pen, Room, Written};
+use crate::buffer::{RawWriter, SpareCapacity};
 use crate::decode::stops_silently;
 use crate::error::{Error, Result};
 use crate::format::Floor;
@@ -12,24 +12,22 @@ use std::marker::PhantomData;
 /// Better than any tier: every leaf is stored as [`Known::EXPECTED`] says; of these are the plans.
 const EXPECTED: u8 = u8::MAX;
 
-/// Encodes a record of tier `GRADE` and keeps it in its room. None where it does not fit; then nothing has happened.
+/// Encodes a record of tier `GRADE` and commits it. `None` where it does not fit; then nothing has happened.
 #[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn put<S: Known, T: WriteFields, const PLANS: usize, const GRADE: u8>(
-    room: &mut Room<'_>,
+    spare: &mut SpareCapacity<'_>,
     plans: &[Plan; PLANS],
     fields: &T,
 ) -> Option<()> {
-    let mut row = PlannedEncoder::<S, PLANS, GRADE>::new(room, plans)?;
+    let mut row = PlannedEncoder::<S, PLANS, GRADE>::new(spare, plans)?;
     fields.write_fields(&mut row, 0).ok()?;
-    let written = row.written()?;
-    room.keep(written);
-    Some(())
+    row.commit()
 }
 
 /// As [`put`], for a record that is stored as is expected.
 #[cfg_attr(not(debug_assertions), inline(always))]
-pub(crate) fn put_specialized<S: Known, T: WriteFields>(room: &mut Room<'_>, fields: &T) -> Option<()> {
-    put::<S, T, 256, EXPECTED>(room, &const { S::EXPECTED }, fields)
+pub(crate) fn put_specialized<S: Known, T: WriteFields>(spare: &mut SpareCapacity<'_>, fields: &T) -> Option<()> {
+    put::<S, T, 256, EXPECTED>(spare, &const { S::EXPECTED }, fields)
 }
 
 /// Leaves of a record that were left out.
@@ -44,7 +42,7 @@ pub(crate) struct Left {
 /// Takes the leaves of an `S` whose tier is at most `GRADE`; codes are left 0, and what belongs to streams is left out. It goes
 /// through to the end whatever comes, and tells then whether everything fitted.
 pub(crate) struct PlannedEncoder<'o, S, const PLANS: usize, const GRADE: u8> {
-    pen: Pen<'o>,
+    out: RawWriter<'o>,
     /// Of the whole section, or of the record where that is as expected.
     plans: &'o [Plan; PLANS],
     /// The number written last: the length of the byte array that follows.
@@ -57,18 +55,18 @@ pub(crate) struct PlannedEncoder<'o, S, const PLANS: usize, const GRADE: u8> {
 }
 
 impl<'o, S: Known, const PLANS: usize, const GRADE: u8> PlannedEncoder<'o, S, PLANS, GRADE> {
-    /// The next record of a room; none where that is full.
+    /// Begins a record with its tag. `None` where the spare capacity is used up.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn new(room: &'o mut Room<'_>, plans: &'o [Plan; PLANS]) -> Option<Self> {
-        let mut pen = room.pen()?;
-        pen.constant_width(S::TAG.into(), const { Width::saturating(S::TAG_WIDTH) });
-        Some(Self { pen, plans, previous: 0, misfit: 0, missing: Left::default(), shape: PhantomData })
+    pub(crate) fn new(spare: &'o mut SpareCapacity<'_>, plans: &'o [Plan; PLANS]) -> Option<Self> {
+        let mut out = spare.record()?;
+        out.constant_width(S::TAG.into(), const { Width::saturating(S::TAG_WIDTH) });
+        Some(Self { out, plans, previous: 0, misfit: 0, missing: Left::default(), shape: PhantomData })
     }
 
-    /// What to keep of the record; none where it does not fit.
+    /// Commits the record. `None` where it does not fit.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn written(&self) -> Option<Written> {
-        (self.misfit == 0).then(|| self.pen.written())
+    pub(crate) fn commit(self) -> Option<()> {
+        (self.misfit == 0).then(|| self.out.commit())
     }
 
     /// Passes a number that is stored elsewhere.
@@ -87,7 +85,7 @@ impl<'o, S: Known, const PLANS: usize, const GRADE: u8> PlannedEncoder<'o, S, PL
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn store(&mut self, raw: u64, plan: &Plan) {
         let stored =
-            if GRADE == EXPECTED { self.pen.constant_width(raw, plan.width) } else { self.pen.number(raw, plan.width) };
+            if GRADE == EXPECTED { self.out.constant_width(raw, plan.width) } else { self.out.number(raw, plan.width) };
         if !stored {
             self.misfit = 1;
         }
@@ -136,7 +134,7 @@ impl<S: Known, const PLANS: usize, const GRADE: u8> Put for PlannedEncoder<'_, S
         let length = S::FLOORS[usize::from(leaf)].length(self.previous);
         self.misfit |= length ^ bytes.len() as u64;
         // A branch that is foreseen: most often there is nothing.
-        if !bytes.is_empty() && !self.pen.bytes(bytes) {
+        if !bytes.is_empty() && !self.out.bytes(bytes) {
             return Err(Stopped(()));
         }
         Ok(())

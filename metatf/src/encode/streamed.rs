@@ -3,7 +3,7 @@
 //!
 //! What does not fit is told at the end; then streams have to give back what they took.
 
-use crate::buffer::{Room, Written};
+use crate::buffer::SpareCapacity;
 use crate::decode::stops_silently;
 use crate::encode::{PlannedEncoder, StreamWriters};
 use crate::error::{Error, Result};
@@ -22,20 +22,20 @@ pub(crate) struct StreamedEncoder<'o, S, const PLANS: usize> {
 }
 
 impl<'o, S: Known, const PLANS: usize> StreamedEncoder<'o, S, PLANS> {
-    /// The next record of a room; none where that is full.
+    /// Begins a record. `None` where the spare capacity is used up.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn new(
-        room: &'o mut Room<'_>,
+        spare: &'o mut SpareCapacity<'_>,
         plans: &'o [Plan; PLANS],
         streams: &'o mut StreamWriters,
     ) -> Option<Self> {
-        Some(Self { row: PlannedEncoder::new(room, plans)?, plans, streams, refused: false })
+        Some(Self { row: PlannedEncoder::new(spare, plans)?, plans, streams, refused: false })
     }
 
-    /// What to keep of the record; none where it does not fit.
+    /// Commits the record. `None` where it does not fit.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn written(&self) -> Option<Written> {
-        self.row.written().filter(|_| !self.refused)
+    pub(crate) fn commit(self) -> Option<()> {
+        if self.refused { None } else { self.row.commit() }
     }
 }
 

@@ -2,7 +2,7 @@
 
 /// Counts the bytes of a stored integer: 0 to 8. No other file can make one of more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Width(u8);
+pub(crate) struct Width(u8);
 
 impl Width {
     const MOST: u8 = 8;

@@ -78,7 +78,7 @@ impl<S: Sink> RecordWriter<S> {
             return Err(no_such_record());
         };
         let tries = (&mut self.attempt, &mut self.streams);
-        let out = writer.out.memory();
+        let out = writer.out.prefilled();
         let start = out.1;
         let mut row = RowWriter::begin(&self.format, (r, first), &mut writer.state, out, self.order, tries);
         row.tag(r.tag);

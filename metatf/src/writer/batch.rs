@@ -3,7 +3,7 @@
 //! and then the loop goes on.
 
 use super::{RecordWriter, SectionWriter};
-use crate::buffer::Room;
+use crate::buffer::SpareCapacity;
 use crate::container::Sink;
 use crate::encode::{put, put_specialized};
 use crate::error::Result;
@@ -18,7 +18,7 @@ const MOST_APART: u32 = 63;
 /// Where records of one section go. That they are there is told when it is dropped: by a panic of who makes them, too.
 struct Run<'w> {
     section: usize,
-    room: Room<'w>,
+    spare: SpareCapacity<'w>,
     /// Its data records.
     records: &'w mut u32,
     /// Where records end, if that is to be noted.
@@ -35,7 +35,7 @@ impl Run<'_> {
             return false;
         }
         if let Some(ends) = &mut self.ends {
-            ends.push(super::section::end(self.room.at()));
+            ends.push(super::section::end(self.spare.at()));
         }
         self.count += 1;
         true
@@ -45,7 +45,6 @@ impl Run<'_> {
 impl Drop for Run<'_> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn drop(&mut self) {
-        self.room.close();
         *self.records += self.count;
     }
 }
@@ -64,7 +63,7 @@ impl<const ONE: bool> Puts for Expected<'_, ONE> {
         if !K::CAN_SPECIALIZE || !ONE && section != run.section {
             return false;
         }
-        let put = put_specialized::<K, T>(&mut run.room, fields);
+        let put = put_specialized::<K, T>(&mut run.spare, fields);
         run.count += u32::from(put.is_some());
         put.is_some()
     }
@@ -92,9 +91,9 @@ impl Puts for Straight<'_> {
         }
         let Some(plans) = self.plans.first_chunk::<PLANS>() else { return false };
         let put = if self.stored & const { bit(K::POSITION) } != 0 {
-            put::<K, T, PLANS, STORED>(&mut run.room, plans, fields)
+            put::<K, T, PLANS, STORED>(&mut run.spare, plans, fields)
         } else if self.formula & const { bit(K::POSITION) } != 0 {
-            put::<K, T, PLANS, FORMULA>(&mut run.room, plans, fields)
+            put::<K, T, PLANS, FORMULA>(&mut run.spare, plans, fields)
         } else {
             None
         };
@@ -137,7 +136,7 @@ impl<S: Sink> RecordWriter<S> {
         self.open(section);
         let Some(writer) = self.sections.get_mut(section) else { return records.next() };
         let SectionWriter { out, ends, state, notes, records: written, .. } = writer;
-        let run = Run { section, room: out.room(), records: written, ends: notes.then_some(ends), count: 0 };
+        let run = Run { section, spare: out.spare(), records: written, ends: notes.then_some(ends), count: 0 };
         if state.tiers.are_specialized() && !*notes {
             if R::SECTION.is_some() {
                 put_while(records, &mut Expected::<true>(run))

@@ -116,7 +116,7 @@ impl<S: Sink> RecordWriter<S> {
         };
         let tries = (&mut self.attempt, &mut self.streams);
         self.element.keep(0);
-        let out = self.element.memory();
+        let out = self.element.prefilled();
         let mut row = RowWriter::begin(&self.format, (r, 0), &mut writer.state, out, self.order, tries);
         let encoded = encode(&mut row).and_then(|()| row.finish());
         let end = row.at;

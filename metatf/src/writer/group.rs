@@ -53,7 +53,7 @@ impl<S: Sink> RecordWriter<S> {
         };
         self.records += u64::from(writer.records);
         self.group_bytes += writer.out.len();
-        writer.out.shut();
+        writer.out.close();
         writer.reset = false;
         writer.closed += 1;
         writer.records = 0;

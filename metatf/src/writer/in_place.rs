@@ -29,7 +29,7 @@ impl<S: Sink> RecordWriter<S> {
             None => None,
         };
         if let Some(memory) = memory {
-            writer.out.go_on_in(memory);
+            writer.out.continue_in(memory);
             self.lent = Some(section);
         }
         Ok(())

@@ -290,7 +290,7 @@ impl<S: Sink> RecordWriter<S> {
     #[inline]
     fn ask_again(&mut self) {
         if let Some(writer) = self.last_section.and_then(|last| self.sections.get_mut(last)) {
-            writer.out.shut();
+            writer.out.close();
         }
     }
 

@@ -65,7 +65,7 @@ impl SectionWriter {
     /// The next chunk starts from the DTD's state.
     pub(crate) fn restart(&mut self, format: &Format) {
         self.state.reset(format);
-        self.out.shut();
+        self.out.close();
         self.log = None;
         self.reset = true;
         self.fresh = true;

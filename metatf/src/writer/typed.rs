@@ -51,20 +51,19 @@ impl<S: Sink> RecordWriter<S> {
             return None;
         }
         let plans = writer.state.plans.first_chunk::<PLANS>()?;
-        let mut room = writer.out.room();
+        let mut spare = writer.out.spare();
         self.streams.start();
-        let mut row = StreamedEncoder::<K, PLANS>::new(&mut room, plans, &mut self.streams)?;
-        let written = fields.write_fields(&mut row, 0).ok().and_then(|()| row.written());
-        let Some(written) = written else {
+        let mut row = StreamedEncoder::<K, PLANS>::new(&mut spare, plans, &mut self.streams)?;
+        let committed = fields.write_fields(&mut row, 0).ok().and_then(|()| row.commit());
+        drop(spare);
+        if committed.is_none() {
             self.streams.roll_back();
             return None;
-        };
-        room.keep(written);
-        room.close();
+        }
         writer.note_end();
         writer.records += 1;
         if self.group_bytes + self.streams.held >= self.group_size {
-            writer.out.shut();
+            writer.out.close();
         }
         Some(())
     }
@@ -81,7 +80,7 @@ impl<S: Sink> RecordWriter<S> {
         if streams && self.order == Order::Little && self.is_ready(section) {
             let Some(writer) = self.sections.get_mut(section) else { return Ok(()) };
             if K::MODELS {
-                writer.out.see_to_room();
+                writer.out.reserve();
                 if writer.put_straight::<K, T, PLANS, true>(fields).is_some() {
                     return Ok(());
                 }
@@ -148,13 +147,12 @@ impl<S: Sink> RecordWriter<S> {
         let writer = self.sections.get_mut(section).ok_or(false)?;
         let plans = writer.state.plans.first_chunk::<PLANS>().ok_or(false)?;
         let start = writer.out.end();
-        let mut room = writer.out.all_room();
-        let mut row = PlannedEncoder::<K, PLANS, GRADE>::new(&mut room, plans).ok_or(false)?;
+        let mut spare = writer.out.all_spare();
+        let mut row = PlannedEncoder::<K, PLANS, GRADE>::new(&mut spare, plans).ok_or(false)?;
         fields.write_fields(&mut row, 0).map_err(|_| false)?;
-        let written = row.written().ok_or(false)?;
         let left = row.left();
-        room.keep(written);
-        room.close();
+        row.commit().ok_or(false)?;
+        drop(spare);
         // What models have learnt of one value stays learnt, so there has to be room for what they may not know of the next.
         if left.codes > 1 && !self.streams.models_have_room(&self.format, reader) {
             writer.out.keep(start);
@@ -164,9 +162,9 @@ impl<S: Sink> RecordWriter<S> {
         self.attempt.start();
         self.streams.start();
         let SectionWriter { out, state, log, .. } = writer;
-        let room = (out.written(), start);
+        let out_at = (out.written(), start);
         let (attempt, streams) = (&mut self.attempt, &mut self.streams);
-        let mut row = SecondPass::<K, PLANS, GRADE>::new(room, state, attempt, streams, (log.is_some(), left));
+        let mut row = SecondPass::<K, PLANS, GRADE>::new(out_at, state, attempt, streams, (log.is_some(), left));
         if fields.write_fields(&mut row, 0).is_err() {
             self.attempt.roll_back(&mut state.cells);
             self.streams.roll_back();
@@ -179,7 +177,7 @@ impl<S: Sink> RecordWriter<S> {
         writer.note_end();
         writer.records += 1;
         if self.group_bytes + self.streams.held >= self.group_size {
-            writer.out.shut();
+            writer.out.close();
         }
         Ok(())
     }
@@ -193,20 +191,20 @@ impl SectionWriter {
         fields: &T,
     ) -> Option<()> {
         let tiers = &self.state.tiers;
-        let mut room = if ANYWAY { self.out.all_room() } else { self.out.room() };
+        let mut spare = if ANYWAY { self.out.all_spare() } else { self.out.spare() };
         if K::CAN_SPECIALIZE && tiers.are_specialized() {
-            put_specialized::<K, T>(&mut room, fields)?;
+            put_specialized::<K, T>(&mut spare, fields)?;
         } else {
             let plans = self.state.plans.first_chunk::<PLANS>()?;
             if tiers.stored() & const { bit(K::POSITION) } != 0 {
-                put::<K, T, PLANS, STORED>(&mut room, plans, fields)?;
+                put::<K, T, PLANS, STORED>(&mut spare, plans, fields)?;
             } else if tiers.straight() & const { bit(K::POSITION) } != 0 {
-                put::<K, T, PLANS, FORMULA>(&mut room, plans, fields)?;
+                put::<K, T, PLANS, FORMULA>(&mut spare, plans, fields)?;
             } else {
                 return None;
             }
         }
-        room.close();
+        drop(spare);
         self.note_end();
         self.records += 1;
         Some(())
