@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::format::Floor;
 use crate::formula::{HISTORY, PREDICTED, Plan, STRIDED, Width, plain};
 use crate::record::{Known, Put, Stopped, WriteFields};
-use crate::state::{CHANGED, FORETOLD, STORED};
+use crate::state::{CHANGED, FORETOLD};
 use std::marker::PhantomData;
 
 /// Better than any tier: every leaf is stored as [`Known::EXPECTED`] says; of these are the plans.
@@ -116,11 +116,6 @@ impl<S: Known, const PLANS: usize, const GRADE: u8> Put for PlannedEncoder<'_, S
             self.missing.codes += 1;
             self.misfit |= u64::from(plan.width.is_zero());
             self.store(0, plan);
-            return Ok(());
-        }
-        if GRADE == STORED {
-            self.misfit |= (value & plan.mask) ^ value;
-            self.store(value, plan);
             return Ok(());
         }
         let raw = value.wrapping_sub(plan.base);

@@ -176,7 +176,7 @@ impl Tiered {
     fn new(run: &Run<'_>) -> Self {
         let tiers = &run.state.tiers;
         match run.order {
-            Order::Little => Self { straight: tiers.straight(), told: tiers.told(), changed: tiers.changed_defaults() },
+            Order::Little => Self { straight: tiers.planned(), told: tiers.told(), changed: tiers.changed_defaults() },
             Order::Big => Self { straight: 0, told: 0, changed: 0 },
         }
     }

@@ -92,21 +92,15 @@ impl Tiers {
         }
     }
 
-    /// Positions of records whose tier is `STORED`, by bit.
-    #[inline]
-    pub(crate) fn stored(&self) -> u64 {
-        self.stored
-    }
-
     /// Whether all data records are stored as generated code expects it.
     #[inline]
     pub(crate) fn are_specialized(&self) -> bool {
         self.unexpected == 0
     }
 
-    /// Positions of records whose tier is not general, by bit.
+    /// Positions of records whose tier is planned, by bit.
     #[inline]
-    pub(crate) fn straight(&self) -> u64 {
+    pub(crate) fn planned(&self) -> u64 {
         self.formula
     }
 

@@ -9,7 +9,7 @@ use crate::encode::{put, put_specialized};
 use crate::error::Result;
 use crate::formula::Plan;
 use crate::record::{DataRecord, Known, Puts, WriteFields};
-use crate::state::{FORMULA, STORED, bit};
+use crate::state::{FORMULA, bit};
 use std::ops::ControlFlow;
 
 /// So many records are written by themselves before a straight line is tried again.
@@ -74,9 +74,8 @@ struct Straight<'w> {
     run: Run<'w>,
     /// Of the section.
     plans: &'w [Plan],
-    /// By position: whether that is the tier, or a better one.
-    stored: u64,
-    formula: u64,
+    /// Positions of records whose tier is planned, by bit.
+    planned: u64,
 }
 
 impl Puts for Straight<'_> {
@@ -90,14 +89,11 @@ impl Puts for Straight<'_> {
             return false;
         }
         let Some(plans) = self.plans.first_chunk::<PLANS>() else { return false };
-        let put = if self.stored & const { bit(K::POSITION) } != 0 {
-            put::<K, T, PLANS, STORED>(&mut run.spare, plans, fields)
-        } else if self.formula & const { bit(K::POSITION) } != 0 {
-            put::<K, T, PLANS, FORMULA>(&mut run.spare, plans, fields)
-        } else {
-            None
-        };
-        run.took(put)
+        let is_planned = self.planned & const { bit(K::POSITION) } != 0;
+        is_planned && {
+            let put = put::<K, T, PLANS, FORMULA>(&mut run.spare, plans, fields);
+            run.took(put)
+        }
     }
 }
 
@@ -144,8 +140,7 @@ impl<S: Sink> RecordWriter<S> {
                 put_while(records, &mut Expected::<false>(run))
             }
         } else {
-            let (stored, formula) = (state.tiers.stored(), state.tiers.straight());
-            put_while(records, &mut Straight { run, plans: &state.plans, stored, formula })
+            put_while(records, &mut Straight { run, plans: &state.plans, planned: state.tiers.planned() })
         }
     }
 

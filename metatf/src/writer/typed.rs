@@ -5,7 +5,7 @@ use crate::container::{Order, Sink};
 use crate::encode::{PlannedEncoder, RowWriter, SecondPass, StreamedEncoder, put, put_specialized};
 use crate::error::Result;
 use crate::record::{Known, Puts, WriteFields};
-use crate::state::{CHANGED, FORMULA, GATHERED, STORED, bit};
+use crate::state::{CHANGED, FORMULA, GATHERED, bit};
 
 impl<S: Sink> Puts for RecordWriter<S> {
     type Done = Result<()>;
@@ -196,9 +196,7 @@ impl SectionWriter {
             put_specialized::<K, T>(&mut spare, fields)?;
         } else {
             let plans = self.state.plans.first_chunk::<PLANS>()?;
-            if tiers.stored() & const { bit(K::POSITION) } != 0 {
-                put::<K, T, PLANS, STORED>(&mut spare, plans, fields)?;
-            } else if tiers.straight() & const { bit(K::POSITION) } != 0 {
+            if tiers.planned() & const { bit(K::POSITION) } != 0 {
                 put::<K, T, PLANS, FORMULA>(&mut spare, plans, fields)?;
             } else {
                 return None;

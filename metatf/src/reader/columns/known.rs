@@ -127,7 +127,7 @@ impl Filling<'_, '_> {
 /// Positions of records of which values may not be what by the DTD they always are, by bit.
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn changed(run: &Run<'_>) -> u64 {
-    !(run.state.tiers.straight() | run.state.tiers.told())
+    !(run.state.tiers.planned() | run.state.tiers.told())
 }
 
 impl<'r, const PLANS: usize> Sink<'r> for Slots<'_, PLANS> {
