@@ -62,16 +62,10 @@ impl Buffer {
 
     /// Lets records begin where fewer than `most` bytes are in use, as far as there is memory: for one there is.
     pub(crate) fn open(&mut self, most: usize) {
-        self.reserve();
-        self.until = self.start.saturating_add(most).min(self.limit());
-    }
-
-    /// Sees to memory behind the bytes in use for a record, and some.
-    #[inline]
-    pub(crate) fn reserve(&mut self) {
         if self.used >= self.limit() {
             self.vec().reserve(RESERVE + AHEAD);
         }
+        self.until = self.start.saturating_add(most).min(self.limit());
     }
 
     /// Gives the place before which a record may begin as far as memory goes.
@@ -90,12 +84,6 @@ impl Buffer {
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn spare(&mut self) -> SpareCapacity<'_> {
         SpareCapacity::new(self, self.until)
-    }
-
-    /// Gives the memory behind the bytes in use, whether the buffer is open or closed.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn all_spare(&mut self) -> SpareCapacity<'_> {
-        SpareCapacity::new(self, self.limit())
     }
 
     /// Gives memory that is filled ahead, and where bytes in use end. The buffer is closed.

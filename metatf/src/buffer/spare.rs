@@ -193,10 +193,10 @@ mod tests {
         drop(spare);
         assert_eq!(buffer.len(), 0);
         buffer.close();
-        assert!(buffer.spare().record().is_none() && buffer.all_spare().record().is_some());
+        assert!(buffer.spare().record().is_none());
         buffer.open(0);
         assert!(buffer.spare().record().is_none());
-        assert!(Buffer::default().spare().record().is_none() && Buffer::default().all_spare().record().is_none());
+        assert!(Buffer::default().spare().record().is_none());
     }
 
     /// Records in spare capacity, in prefilled memory, and in spare capacity again.

@@ -22,7 +22,7 @@ pub use change::Change;
 pub use metadata::Metadata;
 pub(crate) use metadata::Parsed;
 pub(crate) use specialized::expected;
-pub(crate) use tier::{CHANGED, COLUMNS, FORETOLD, FORMULA, GATHERED, GENERAL, STORED, Tiers, VIEWS, bit};
+pub(crate) use tier::{COLUMNS, FORMULA, GATHERED, GENERAL, STORED, Tiers, VIEWS, bit};
 
 use crate::format::{ExprOp, Format, Interpretation, Leaf, LeafKind, METADATA, SECTION, slot};
 use crate::formula::{BYTES, HISTORY, PREDICTED, PREVIOUS, Plan, SPECIAL, STRIDED, Width};

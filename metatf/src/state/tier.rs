@@ -34,7 +34,6 @@ pub(crate) struct Tiers {
     /// By the record's position in the section, for the first 64: whether it is of this tier.
     stored: u64,
     formula: u64,
-    foretold: u64,
     /// Of tier `GATHERED`, and no leaf is foretold.
     gathered: u64,
     told: u64,
@@ -104,16 +103,11 @@ impl Tiers {
         self.formula
     }
 
-    /// Positions of records whose tier is `FORETOLD` or `GATHERED`, by bit.
+    /// Positions of records whose tier is stateful, by bit: planned leaves, values noted, history, streams, models, and defaults
+    /// that metadata has changed.
     #[inline]
-    pub(crate) fn foretold(&self) -> u64 {
-        self.foretold
-    }
-
-    /// Positions of records whose tier is `GATHERED`, and of which nothing is foretold, by bit.
-    #[inline]
-    pub(crate) fn gathered(&self) -> u64 {
-        self.gathered
+    pub(crate) fn stateful(&self) -> u64 {
+        self.told | self.changed_defaults
     }
 
     /// Positions of records whose tier is `FORETOLD`, `GATHERED` or `TOLD`, by bit.
@@ -187,7 +181,6 @@ impl Tiers {
         let set = |bits: u64, on: bool| if on { bits | bit } else { bits & !bit };
         self.stored = set(self.stored, worst == STORED);
         self.formula = set(self.formula, worst <= FORMULA);
-        self.foretold = set(self.foretold, worst == FORETOLD || worst == GATHERED);
         self.gathered = set(self.gathered, worst == GATHERED && counts[usize::from(FORETOLD)] == 0);
         self.told = set(self.told, (FORETOLD..=TOLD).contains(&worst));
         self.changed_defaults = set(self.changed_defaults, worst == CHANGED);

@@ -9,7 +9,7 @@ use crate::encode::{put, put_specialized};
 use crate::error::Result;
 use crate::formula::Plan;
 use crate::record::{DataRecord, Known, Puts, WriteFields};
-use crate::state::{FORMULA, bit};
+use crate::state::bit;
 use std::ops::ControlFlow;
 
 /// So many records are written by themselves before a straight line is tried again.
@@ -91,7 +91,7 @@ impl Puts for Straight<'_> {
         let Some(plans) = self.plans.first_chunk::<PLANS>() else { return false };
         let is_planned = self.planned & const { bit(K::POSITION) } != 0;
         is_planned && {
-            let put = put::<K, T, PLANS, FORMULA>(&mut run.spare, plans, fields);
+            let put = put::<K, T, PLANS>(&mut run.spare, plans, fields);
             run.took(put)
         }
     }
