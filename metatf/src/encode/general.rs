@@ -1,5 +1,5 @@
-//! Encoding one record, the mirror of `row`: `raw = value - base - (previous & history)`, and "does it fit" is "does it
-//! survive the way back".
+//! Encodes a record leaf by leaf, whatever the state of its section: the mirror of `decode/general.rs`. The stored integer is `value -
+//! base - (previous & history)`; it fits if decoding it gives the value again.
 
 use crate::buffer::Prefilled;
 use crate::container::Order;
@@ -31,7 +31,7 @@ pub struct RowWriter<'t> {
 }
 
 impl<'t> RowWriter<'t> {
-    /// A record that is tried anew: one of the format, given with the index of its first plan, that begins in the bytes at a place.
+    /// Starts an attempt at a record, given with the index of its first plan, that begins at a place in the bytes.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn begin(
         format: &'t Format,
@@ -41,16 +41,16 @@ impl<'t> RowWriter<'t> {
         order: Order,
         (attempt, streams): (&'t mut Attempt, &'t mut StreamWriters),
     ) -> Self {
-        attempt.start();
-        streams.start();
+        attempt.start_attempt();
+        streams.start_record();
         Self { format, record, state, first, out, at: start, start, order, attempt, streams, items: 0 }
     }
 }
 
 impl RowWriter<'_> {
-    /// Goes on with a row of its own, so that this one, whose address nobody else takes, is kept in registers.
+    /// Continues in a copy of this row: nobody takes the address of this one, so the compiler keeps it in registers.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn slow<T>(&mut self, go_on: impl FnOnce(&mut RowWriter<'_>) -> T) -> T {
+    fn slow<T>(&mut self, work: impl FnOnce(&mut RowWriter<'_>) -> T) -> T {
         let mut row = RowWriter {
             format: self.format,
             record: self.record,
@@ -64,13 +64,13 @@ impl RowWriter<'_> {
             streams: self.streams,
             items: self.items,
         };
-        let result = go_on(&mut row);
+        let result = work(&mut row);
         self.at = row.at;
         self.items = row.items;
         result
     }
 
-    /// A numeric leaf that is not encoded in line: the formula is not all, or the value does not fit.
+    /// Encodes a numeric leaf that is not encoded in line: the formula is not all, or the value does not fit.
     #[inline(never)]
     fn number_slow(&mut self, leaf: u8, value: u64) -> Result<()> {
         let plan = match self.state.plan(self.first + usize::from(leaf)).copied() {
@@ -79,7 +79,7 @@ impl RowWriter<'_> {
             None => return Err(self.fail(Some(leaf), ErrorKind::Usage("no such leaf"))),
         };
         if plan.is(PREDICTED) {
-            self.attempt.pend(self.state, self.first + usize::from(leaf), leaf, value, self.at);
+            self.attempt.predict_later(self.state, self.first + usize::from(leaf), leaf, value, self.at);
             self.store([0; 8], plan.width);
             return Ok(());
         } else if !plan.is(SPECIAL) || !self.special(leaf, value)? {
@@ -89,12 +89,12 @@ impl RowWriter<'_> {
             }
             self.store(bytes_of(raw, &plan, self.order), plan.width);
         }
-        self.attempt.remember(&plan, &self.state.cells);
+        self.attempt.save_cells(&plan, &self.state.cells);
         note(value, &plan, &mut self.state.cells);
         Ok(())
     }
 
-    /// The tag, which comes first.
+    /// Encodes the tag, which comes first.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn tag(&mut self, tag: u32) {
         let width = Width::saturating(self.format.tag_width.into());
@@ -124,7 +124,7 @@ impl RowWriter<'_> {
         !matches!(interpretation, Interpretation::None | Interpretation::SectionOffset(_))
     }
 
-    /// A constant is checked; a stride goes to its stream section. True where nothing is stored here.
+    /// Checks a constant, or puts a stride's value into its stream section. True where nothing is stored here.
     fn special(&mut self, leaf: u8, value: u64) -> Result<bool> {
         if let Some(expected) = self.record.leaves.get(usize::from(leaf)).and_then(|l| l.constant)
             && expected != value
@@ -139,7 +139,7 @@ impl RowWriter<'_> {
         Ok(true)
     }
 
-    /// The length of a byte array that is the result of an expression.
+    /// Computes the length of a byte array that is the result of an expression.
     #[inline(never)]
     fn length_slow(&self, leaf: u8) -> Result<u64> {
         let length = match self.record.leaves.get(usize::from(leaf)).map(|l| &l.kind) {
@@ -149,7 +149,7 @@ impl RowWriter<'_> {
         length.ok_or_else(|| self.fail(Some(leaf), ErrorKind::Expression))
     }
 
-    /// The end of the record: the limit on items (spec 3.3).
+    /// Checks the limit on items at the end of the record (spec 3.3).
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn finish(&mut self) -> Result<()> {
         if self.items > (self.at - self.start) as u64 + FREE_ITEMS {
@@ -192,7 +192,7 @@ impl Put for RowWriter<'_> {
                     *place = bytes_of(raw, plan, self.order);
                     self.at += plan.width.bytes();
                     if plan.flags != 0 {
-                        self.attempt.remember(plan, &self.state.cells);
+                        self.attempt.save_cells(plan, &self.state.cells);
                         note(value, plan, &mut self.state.cells);
                     }
                     return Ok(());
@@ -201,10 +201,10 @@ impl Put for RowWriter<'_> {
                 *place = [0; 8];
                 let at = self.at;
                 self.at += plan.width.bytes();
-                self.attempt.pend(self.state, self.first + usize::from(leaf), leaf, value, at);
+                self.attempt.predict_later(self.state, self.first + usize::from(leaf), leaf, value, at);
                 return Ok(());
             } else if plan.flags & STRIDED != 0 && self.streams.append(plan.base, value) {
-                self.attempt.remember(plan, &self.state.cells);
+                self.attempt.save_cells(plan, &self.state.cells);
                 note(value, plan, &mut self.state.cells);
                 return Ok(());
             }

@@ -7,8 +7,8 @@ mod planned;
 mod streams;
 mod two_pass;
 
-pub(crate) use attempt::{Attempt, Misfit, Noted, UNPREDICTED};
+pub(crate) use attempt::{Attempt, Misfit, Prediction, UNPREDICTED};
 pub use general::RowWriter;
 pub(crate) use planned::{PlannedEncoder, put, put_specialized};
-pub(crate) use streams::{HELD_A_NUMBER, Numbers, Segment, StreamWriters};
+pub(crate) use streams::{GivenElements, HELD_A_NUMBER, Numbers, StreamWriters};
 pub(crate) use two_pass::{FirstPass, Omitted, SecondPass};

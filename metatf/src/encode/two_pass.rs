@@ -153,13 +153,13 @@ impl<S: Known, const PLANS: usize> Put for SecondPass<'_, S, PLANS> {
             #[allow(clippy::cast_possible_truncation, reason = "the index of a model")]
             let model = plan.base as u16;
             if self.logged {
-                self.attempt.note(self.state, index, value, at);
+                self.attempt.add_prediction(self.state, plan, leaf, value, at);
             }
             let code = self.state.encode_hit(model, value).ok_or(Stopped(()))?;
             self.codes -= 1;
             // Should the record stop, then at a later leaf.
             if self.codes > 0 || self.mixes_history {
-                self.attempt.know(code);
+                self.attempt.push_code(code);
             }
             // A code that needs no element takes one byte; others are 0 already.
             #[allow(clippy::cast_possible_truncation, reason = "under 256")]
@@ -176,13 +176,13 @@ impl<S: Known, const PLANS: usize> Put for SecondPass<'_, S, PLANS> {
         if flags & PREVIOUS != 0
             && let Some(cell) = self.state.cells.get_mut(previous as usize)
         {
-            self.attempt.keep(previous, *cell);
+            self.attempt.save_cell(previous, *cell);
             *cell = value;
         }
         if flags & REFERENCED != 0
             && let Some(cell) = self.state.cells.get_mut(last as usize)
         {
-            self.attempt.keep(last, *cell);
+            self.attempt.save_cell(last, *cell);
             *cell = value;
         }
         Ok(())

@@ -56,7 +56,7 @@ impl<S: Sink> RecordWriter<S> {
         let start = writer.out.end();
         let plans = writer.state.plans.first_chunk::<PLANS>().ok_or(false)?;
         let mut spare = writer.out.spare();
-        self.streams.start();
+        self.streams.start_record();
         let mut row = FirstPass::<K, PLANS>::new(&mut spare, plans, &mut self.streams).ok_or(false)?;
         let first = fields.write_fields(&mut row, 0).ok().and_then(|()| row.commit());
         drop(spare);
@@ -92,14 +92,14 @@ impl<S: Sink> RecordWriter<S> {
         omitted: Omitted,
     ) -> Result<(), bool> {
         // What a model has learnt stays learnt. So a strict writer must not find out afterwards that another value does not fit, and
-        // there has to be room for what models may not know of another value.
+        // stream sections have to take what models do not know of another value.
         let reader = self.format.sections.len() + section;
         let may_fail = self.strict && omitted.mixes_history();
-        if may_fail || omitted.codes > 1 && !self.streams.models_have_room(&self.format, reader) {
+        if may_fail || omitted.codes > 1 && !self.streams.models_can_put(&self.format, reader) {
             return Err(false);
         }
         self.attempt.start_record();
-        self.attempt.start();
+        self.attempt.start_attempt();
         let SectionWriter { out, state, log, closed, .. } = self.sections.get_mut(section).ok_or(false)?;
         let out = (out.written(), start);
         let mut row = SecondPass::<K, PLANS>::new(out, state, &mut self.attempt, log.is_some(), omitted);
@@ -108,7 +108,7 @@ impl<S: Sink> RecordWriter<S> {
             return Err(omitted.codes > 0);
         }
         if let Some(log) = log {
-            self.attempt.noted().for_each(|noted| log.note(noted, *closed));
+            self.attempt.predictions().iter().for_each(|prediction| log.push(prediction, *closed));
         }
         Ok(())
     }
@@ -118,7 +118,7 @@ impl<S: Sink> RecordWriter<S> {
     fn put_general<K: Known, T: WriteFields>(&mut self, section: usize, fields: &T, learnt: bool) -> Result<()> {
         let encode = |row: &mut RowWriter<'_>| fields.write_fields(row, 0);
         if learnt {
-            self.go_on(section, K::RECORD, encode)?;
+            self.encode_record(section, K::RECORD, encode)?;
         } else {
             self.record(section, K::RECORD, encode)?;
         }
