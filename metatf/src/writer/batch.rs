@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 const MOST_SINGLE: u32 = 63;
 
 /// A batch of records of one section. They are counted when it is dropped, also by a panic of the iterator that makes them.
-struct Batch<'w> {
+struct WriteBatch<'w> {
     section: usize,
     spare: SpareCapacity<'w>,
     /// The section's count of data records.
@@ -26,7 +26,7 @@ struct Batch<'w> {
     count: u32,
 }
 
-impl Batch<'_> {
+impl WriteBatch<'_> {
     /// Counts a record, if one was put.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn count(&mut self, put: Option<()>) -> bool {
@@ -41,7 +41,7 @@ impl Batch<'_> {
     }
 }
 
-impl Drop for Batch<'_> {
+impl Drop for WriteBatch<'_> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn drop(&mut self) {
         *self.records += self.count;
@@ -49,9 +49,9 @@ impl Drop for Batch<'_> {
 }
 
 /// Takes records of a specialized section, where no filter wants their ends. `ONE`: all records are of this section.
-struct SpecializedBatch<'w, const ONE: bool>(Batch<'w>);
+struct SpecializedWrites<'w, const ONE: bool>(WriteBatch<'w>);
 
-impl<const ONE: bool> Puts for SpecializedBatch<'_, ONE> {
+impl<const ONE: bool> Puts for SpecializedWrites<'_, ONE> {
     /// Whether the record was taken. If not, nothing has happened.
     type Done = bool;
 
@@ -68,15 +68,15 @@ impl<const ONE: bool> Puts for SpecializedBatch<'_, ONE> {
 }
 
 /// Takes planned records of a section.
-struct PlannedBatch<'w> {
-    batch: Batch<'w>,
+struct PlannedWrites<'w> {
+    batch: WriteBatch<'w>,
     /// Of the section.
     plans: &'w [Plan],
     /// Positions of records whose tier is planned, by bit.
     planned: u64,
 }
 
-impl Puts for PlannedBatch<'_> {
+impl Puts for PlannedWrites<'_> {
     /// Whether the record was taken. If not, nothing has happened.
     type Done = bool;
 
@@ -107,7 +107,7 @@ impl<S: Sink> RecordWriter<S> {
         let mut single = 0;
         loop {
             let before = self.records_of(section);
-            let Some(record) = self.put_run(section, &mut records) else { return Ok(()) };
+            let Some(record) = self.put_batch(section, &mut records) else { return Ok(()) };
             // Where a loop takes no record, it is not tried with each.
             single = if self.records_of(section) == before { (2 * single + 1).min(MOST_SINGLE) } else { 0 };
             section = record.place().0;
@@ -126,19 +126,20 @@ impl<S: Sink> RecordWriter<S> {
 
     /// Writes records as long as the section's batch takes them. Gives the first that it does not take.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn put_run<R: DataRecord>(&mut self, section: usize, records: &mut impl Iterator<Item = R>) -> Option<R> {
+    fn put_batch<R: DataRecord>(&mut self, section: usize, records: &mut impl Iterator<Item = R>) -> Option<R> {
         self.open(section);
         let Some(writer) = self.sections.get_mut(section) else { return records.next() };
         let SectionWriter { out, ends, state, wants_ends, records: written, .. } = writer;
-        let batch = Batch { section, spare: out.spare(), records: written, ends: wants_ends.then_some(ends), count: 0 };
+        let batch =
+            WriteBatch { section, spare: out.spare(), records: written, ends: wants_ends.then_some(ends), count: 0 };
         if state.tiers.are_specialized() && !*wants_ends {
             if R::SECTION.is_some() {
-                put_while(records, &mut SpecializedBatch::<true>(batch))
+                put_while(records, &mut SpecializedWrites::<true>(batch))
             } else {
-                put_while(records, &mut SpecializedBatch::<false>(batch))
+                put_while(records, &mut SpecializedWrites::<false>(batch))
             }
         } else {
-            put_while(records, &mut PlannedBatch { batch, plans: &state.plans, planned: state.tiers.planned() })
+            put_while(records, &mut PlannedWrites { batch, plans: &state.plans, planned: state.tiers.planned() })
         }
     }
 

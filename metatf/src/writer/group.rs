@@ -44,12 +44,9 @@ impl<S: Sink> RecordWriter<S> {
         let spec = ChunkSpec {
             section: self.format.sections.get(section).map_or(0, |s| s.number),
             reset: writer.reset,
-            group_start: false,
-            shared: false,
-            width: 0,
-            element: 0,
             records: writer.records,
             group: self.group,
+            ..ChunkSpec::default()
         };
         self.records += u64::from(writer.records);
         self.group_bytes += writer.out.len();
@@ -144,12 +141,11 @@ impl<S: Sink> RecordWriter<S> {
         let spec = ChunkSpec {
             section: self.format.sections.get(section).map_or(0, |s| s.number),
             reset: true,
-            group_start: false,
             shared: true,
             width,
             element: width,
             records,
-            group: 0,
+            ..ChunkSpec::default()
         };
         if let Some(writer) = self.sections.get_mut(section) {
             writer.state.reset(&self.format);
@@ -208,12 +204,9 @@ impl<S: Sink> RecordWriter<S> {
         let spec = ChunkSpec {
             section: number,
             reset: true,
-            group_start: false,
-            shared: false,
-            width: 0,
-            element: 0,
             records: segment.count,
             group: self.group,
+            ..ChunkSpec::default()
         };
         self.put_part(spec, &segment.raw, &[])
     }
@@ -250,12 +243,11 @@ impl<S: Sink> RecordWriter<S> {
             let spec = ChunkSpec {
                 section: number,
                 reset: std::mem::take(&mut reset),
-                group_start: false,
-                shared: false,
                 width,
                 element: width,
                 records,
                 group: self.group,
+                ..ChunkSpec::default()
             };
             self.put_part(spec, &out, &[])?;
             self.pool.numbers = out;

@@ -25,8 +25,7 @@ impl<S: Sink> RecordWriter<S> {
             Some(Layout::Extents(extents)) if self.format.sections.iter().filter(|s| s.number != 0).count() == 1 => {
                 extents.lend(number)?
             }
-            Some(Layout::Extents(_)) => None,
-            None => None,
+            Some(Layout::Extents(_)) | None => None,
         };
         if let Some(memory) = memory {
             writer.out.continue_in(memory);
