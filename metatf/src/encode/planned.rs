@@ -90,6 +90,13 @@ impl<'o, S: Known, const PLANS: usize, const SPECIALIZED: bool> PlannedEncoder<'
         self.store(raw, plan);
     }
 
+    /// Takes a number that is not stored, as it has to be the default.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn default(&mut self, value: u64, default: u64) {
+        self.previous = value;
+        self.misfit |= value ^ default;
+    }
+
     /// Leaves 0 in place of a number that is stored later.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn placeholder(&mut self, value: u64, plan: &Plan) {
@@ -110,8 +117,7 @@ impl<S: Known, const PLANS: usize, const SPECIALIZED: bool> Put for PlannedEncod
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn number(&mut self, leaf: u8, value: u64) -> Result<(), Stopped> {
         if let Floor::Fixed(fixed) = S::FLOORS[usize::from(leaf)] {
-            self.previous = value;
-            self.misfit |= value ^ fixed;
+            self.default(value, fixed);
             return Ok(());
         }
         let plan = self.plan(leaf)?;

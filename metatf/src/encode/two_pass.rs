@@ -16,6 +16,9 @@ use crate::record::{Known, Put, Stopped};
 use crate::state::State;
 use std::marker::PhantomData;
 
+/// Flags of plans whose leaves need the second pass.
+const NEEDS_SECOND_PASS: u8 = PREDICTED | HISTORY | PREVIOUS | REFERENCED;
+
 /// What the first pass leaves to the second.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Omitted {
@@ -29,7 +32,7 @@ impl Omitted {
     /// Whether there is a second pass.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn any(self) -> bool {
-        self.flags & (PREDICTED | HISTORY | PREVIOUS | REFERENCED) != 0
+        self.flags & NEEDS_SECOND_PASS != 0
     }
 
     /// Whether the second pass may find that a value does not fit when a model has learnt another one already.
@@ -69,9 +72,13 @@ impl<S: Known, const PLANS: usize> Put for FirstPass<'_, S, PLANS> {
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn number(&mut self, leaf: u8, value: u64) -> Result<(), Stopped> {
-        let plan = self.row.plan(leaf)?;
+        let (plan, floor) = (self.row.plan(leaf)?, S::FLOORS[usize::from(leaf)]);
+        if matches!(floor, Floor::Fixed(_)) && plan.flags == 0 && plan.width.is_zero() {
+            self.row.default(value, plan.base);
+            return Ok(());
+        }
         self.omitted.flags |= plan.flags;
-        let is_predicted = matches!(S::FLOORS[usize::from(leaf)], Floor::Predicted) && plan.flags & PREDICTED != 0;
+        let is_predicted = matches!(floor, Floor::Predicted) && plan.flags & PREDICTED != 0;
         if plan.flags & (STRIDED | PREDICTED | HISTORY) == 0 {
             self.row.planned(value, plan);
         } else if plan.flags & STRIDED != 0 {
@@ -149,6 +156,9 @@ impl<S: Known, const PLANS: usize> Put for SecondPass<'_, S, PLANS> {
         let Some(plan) = plans.and_then(|plans| plans.get(index)) else { return Err(Stopped(())) };
         let (flags, previous, last, at) = (plan.flags, plan.write, plan.last, self.at);
         self.at += plan.width.bytes();
+        if flags & NEEDS_SECOND_PASS == 0 {
+            return Ok(());
+        }
         if matches!(S::FLOORS[usize::from(leaf)], Floor::Predicted) && flags & PREDICTED != 0 {
             #[allow(clippy::cast_possible_truncation, reason = "the index of a model")]
             let model = plan.base as u16;

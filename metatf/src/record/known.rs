@@ -34,9 +34,7 @@ pub trait Known {
     const FIRST: usize;
     /// Whether the format has models: without, there is no code for values that they tell.
     const MODELS: bool;
-    /// Whether the format has stream sections: without, there is no code that puts values there.
-    const STREAMS: bool;
-    /// Whether by the DTD values come from stream sections, or go by values before: without, there is no code for it by shape.
+    /// Whether the format has stream sections, or leaves that depend on previous values: without, no code for them is generated.
     const TOLD: bool;
     /// What each leaf can be at best.
     const FLOORS: [Floor; 256];
@@ -54,7 +52,6 @@ impl<P: Protocol, const SECTION: usize, const RECORD: u16> Known for Shape<P, SE
     const POSITION: usize = place(P::FORMAT, SECTION, RECORD).0;
     const FIRST: usize = place(P::FORMAT, SECTION, RECORD).1;
     const MODELS: bool = !borrowed(&P::FORMAT.models).is_empty();
-    const STREAMS: bool = has_streams(P::FORMAT);
     const TOLD: bool = has_streams(P::FORMAT) || has_history(P::FORMAT);
     const FLOORS: [Floor; 256] = floors(record(P::FORMAT, RECORD));
     const EXPECTED: [Plan; 256] = specialized_plans(P::FORMAT, RECORD);
