@@ -255,8 +255,8 @@ impl Walk {
                 continue;
             }
             let rest = data.get(self.position..).unwrap_or_default();
-            let Some(plan) = self.state.plans.first().filter(|plan| plan.width > 0) else { return Ok(false) };
-            let whole = (rest.len() / usize::from(plan.width)).min(most);
+            let Some(plan) = self.state.plans.first().filter(|plan| !plan.width.is_zero()) else { return Ok(false) };
+            let whole = (rest.len() / plan.width.bytes()).min(most);
             if whole == 0 {
                 let mut place = place(piece.origin, self.position);
                 place.section = format.sections.get(self.stream).map(|s| s.number);
@@ -264,7 +264,7 @@ impl Walk {
                 return Err(Error { kind: ErrorKind::Truncated("an element"), place });
             }
             numbers(rest, plan, order, whole, &mut self.state.cells, elements);
-            self.position += whole * usize::from(plan.width);
+            self.position += whole * plan.width.bytes();
             self.next += whole as u64;
             return Ok(true);
         }
@@ -273,7 +273,7 @@ impl Walk {
 
 /// The first `count` numbers in the data, by a plan that stores bytes. All of them are there.
 fn numbers(data: &[u8], plan: &Plan, order: Order, count: usize, cells: &mut [u64], numbers: &mut Vec<u64>) {
-    let width = usize::from(plan.width);
+    let width = plan.width.bytes();
     let raw = |i: usize| match (eight(data, i * width), order) {
         (Some(eight), Order::Little) => u64::from_le_bytes(eight) & plan.mask,
         _ => stored(data, i * width, plan, order).unwrap_or(0),

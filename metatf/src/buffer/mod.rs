@@ -1,13 +1,13 @@
-//! Bytes of records on their way into a chunk. Behind those in use there is room, so that a leaf is stored with one check and
+//! Bytes of records on their way into a chunk. There is memory behind those in use, so that a leaf is stored with one check and
 //! no change of length.
 //!
-//! There are two ways to it. A [`Room`] is memory that need not hold anything, for records that know at the start how much they
-//! take at most. [`Buffer::memory`] is a vector, which is filled ahead, for those that do not.
+//! Records are written there by two ways. [`SpareCapacity`] need not be initialized: it is for records that know at the start how
+//! much they take at most. [`Prefilled`] memory is a vector that is filled ahead, for those that do not.
 
-mod room;
+mod spare;
 
-use room::ROOM;
-pub(crate) use room::{Pen, Room, Written};
+use spare::RESERVE;
+pub(crate) use spare::{RawWriter, SpareCapacity};
 
 /// Bytes filled ahead at a time. Miri fills byte by byte.
 const AHEAD: usize = if cfg!(miri) { 64 } else { 16 << 10 };
@@ -15,13 +15,14 @@ const AHEAD: usize = if cfg!(miri) { 64 } else { 16 << 10 };
 /// A buffer of encoded records.
 #[derive(Debug, Default)]
 pub(crate) struct Buffer {
-    /// Those in use, and room. Its length lags behind: bytes that rooms have put are counted when it is needed.
+    /// Those in use, and memory behind them. Its length lags behind: records in spare capacity are counted when it is needed. Its
+    /// capacity is never made less.
     bytes: Vec<u8>,
-    /// Where those in use begin: not at 0 where the memory is lent by a sink.
+    /// Where those in use begin: not at 0 where the memory is borrowed from a sink.
     start: usize,
-    /// Where they end: all bytes before it hold something.
+    /// Where they end. Never over the capacity, and all bytes before it are initialized.
     used: usize,
-    /// Up to where records may begin, see [`open`](Self::open): 0, or `ROOM` bytes before the end of the memory at most.
+    /// Up to where records may begin, see [`open`](Self::open). It is 0, or `until + RESERVE` is at most the capacity.
     until: usize,
 }
 
@@ -61,51 +62,39 @@ impl Buffer {
 
     /// Lets records begin where fewer than `most` bytes are in use, as far as there is memory: for one there is.
     pub(crate) fn open(&mut self, most: usize) {
-        self.see_to_room();
-        self.until = self.start.saturating_add(most).min(self.end_of_room());
-    }
-
-    /// Sees to memory behind the bytes in use for a record, and some.
-    #[inline]
-    pub(crate) fn see_to_room(&mut self) {
-        if self.used >= self.end_of_room() {
-            self.vec().reserve(ROOM + AHEAD);
+        if self.used >= self.limit() {
+            self.vec().reserve(RESERVE + AHEAD);
         }
+        self.until = self.start.saturating_add(most).min(self.limit());
     }
 
-    /// Before this a record may begin as far as memory goes.
+    /// Gives the place before which a record may begin as far as memory goes.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn end_of_room(&self) -> usize {
-        self.bytes.capacity().saturating_sub(ROOM)
+    fn limit(&self) -> usize {
+        self.bytes.capacity().saturating_sub(RESERVE)
     }
 
-    /// No record may begin until it is opened.
+    /// Lets no record begin in spare capacity until the buffer is opened.
     #[inline]
-    pub(crate) fn shut(&mut self) {
+    pub(crate) fn close(&mut self) {
         self.until = 0;
     }
 
-    /// Room for records behind the bytes in use, if the buffer is open.
+    /// Gives the memory behind the bytes in use, none where the buffer is closed.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn room(&mut self) -> Room<'_> {
-        Room::new(self, self.until)
+    pub(crate) fn spare(&mut self) -> SpareCapacity<'_> {
+        SpareCapacity::new(self, self.until)
     }
 
-    /// As much room as there is, whether the buffer is open or not.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn all_room(&mut self) -> Room<'_> {
-        Room::new(self, self.end_of_room())
-    }
-
-    /// The memory, and where bytes in use end. It is shut to rooms.
+    /// Gives memory that is filled ahead, and where bytes in use end. The buffer is closed.
     #[inline]
-    pub(crate) fn memory(&mut self) -> (Memory<'_>, usize) {
-        self.shut();
+    pub(crate) fn prefilled(&mut self) -> (Prefilled<'_>, usize) {
+        self.close();
         let end = self.used;
-        (Memory(self.vec()), end)
+        (Prefilled(self.vec()), end)
     }
 
-    /// Bytes up to there are in use, as far as they hold something.
+    /// Sets the end of the bytes in use, as far as memory is filled.
     #[inline]
     pub(crate) fn keep(&mut self, end: usize) {
         self.used = end.min(self.vec().len());
@@ -113,9 +102,9 @@ impl Buffer {
 
     /// Appends bytes.
     pub(crate) fn append(&mut self, bytes: &[u8]) {
-        let (mut memory, end) = self.memory();
-        if let Some(room) = memory.room(end, bytes.len()) {
-            room.copy_from_slice(bytes);
+        let (mut memory, end) = self.prefilled();
+        if let Some(place) = memory.at(end, bytes.len()) {
+            place.copy_from_slice(bytes);
             self.keep(end + bytes.len());
         }
     }
@@ -127,42 +116,42 @@ impl Buffer {
         std::mem::take(self).bytes
     }
 
-    /// Takes a vector's memory over.
+    /// Takes over a vector's memory, empty.
     pub(crate) fn reuse(&mut self, bytes: Vec<u8>) {
         *self = Self { bytes, ..Self::default() };
     }
 
-    /// Takes a vector's memory over, behind what is in it.
-    pub(crate) fn go_on_in(&mut self, bytes: Vec<u8>) {
+    /// Takes over a vector's memory, behind what is in it.
+    pub(crate) fn continue_in(&mut self, bytes: Vec<u8>) {
         let start = bytes.len();
         *self = Self { bytes, start, used: start, until: 0 };
     }
 }
 
 /// A vector that is filled ahead, and made no shorter.
-pub(crate) struct Memory<'b>(&'b mut Vec<u8>);
+pub(crate) struct Prefilled<'b>(&'b mut Vec<u8>);
 
-impl<'b> Memory<'b> {
+impl<'b> Prefilled<'b> {
     #[cfg(feature = "dynamic")]
     pub(crate) fn of(bytes: &'b mut Vec<u8>) -> Self {
         Self(bytes)
     }
 
-    /// The same, for as long as it is borrowed.
+    /// Borrows it once more.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn borrowed(&mut self) -> Memory<'_> {
-        Memory(self.0)
+    pub(crate) fn reborrow(&mut self) -> Prefilled<'_> {
+        Prefilled(self.0)
     }
 
-    /// What is there from `at` on.
+    /// Gives all that is filled from `at` on.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn from(&mut self, at: usize) -> Option<&mut [u8]> {
+    pub(crate) fn tail(&mut self, at: usize) -> Option<&mut [u8]> {
         self.0.get_mut(at..)
     }
 
-    /// `length` bytes from `at` on, there or filled now.
+    /// Gives `length` bytes from `at` on, and fills them where they are not.
     #[inline]
-    pub(crate) fn room(&mut self, at: usize, length: usize) -> Option<&mut [u8]> {
+    pub(crate) fn at(&mut self, at: usize, length: usize) -> Option<&mut [u8]> {
         if self.0.len().saturating_sub(at) < length {
             self.fill(at, length);
         }

@@ -95,7 +95,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
         let Some(code) = stored(self.data, at, plan, self.order) else {
             return Err(self.fail(at, Some(leaf), ErrorKind::Truncated("a record")));
         };
-        self.position += usize::from(plan.width);
+        self.position += plan.width.bytes();
         let (format, source, order) = (self.format, self.source, self.order);
         let target = format.models.get(usize::from(model)).map_or(0, |m| m.section);
         // A model has a cursor of its own, slow from that of leaves that stride.
@@ -142,7 +142,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
     fn inline(&mut self, leaf: u8, plan: &Plan) -> Result<u64> {
         match stored(self.data, self.position, plan, self.order) {
             Some(raw) => {
-                self.position += usize::from(plan.width);
+                self.position += plan.width.bytes();
                 Ok(value(raw, plan, &mut self.state.cells))
             }
             None => Err(self.fail(self.position, Some(leaf), ErrorKind::Truncated("a record"))),
@@ -229,7 +229,7 @@ impl<'d> Row<'d> for ContentRow<'_, 'd> {
         let eight = self.data.get(self.position..).and_then(|rest| rest.first_chunk());
         match (self.state.plans.get(index), eight) {
             (Some(plan), Some(eight)) if plan.flags & (SPECIAL | BYTES) == 0 => {
-                self.position += usize::from(plan.width);
+                self.position += plan.width.bytes();
                 let plain = plain(cut(*eight, plan, self.order), plan);
                 Ok(if plan.flags == 0 { plain } else { with_cells(plain, plan, &mut self.state.cells) })
             }
@@ -238,7 +238,7 @@ impl<'d> Row<'d> for ContentRow<'_, 'd> {
                 #[allow(clippy::cast_possible_truncation, reason = "the index of a model")]
                 match self.state.decode_hit(plan.base as u16, code) {
                     Some(value) => {
-                        self.position += usize::from(plan.width);
+                        self.position += plan.width.bytes();
                         note(value, &plan, &mut self.state.cells);
                         Ok(value)
                     }

@@ -77,7 +77,7 @@ impl<'r, S: Known, const PLANS: usize> Row<'r> for PlannedRow<'_, 'r, S, PLANS> 
             return Err(Stopped(()));
         };
         let raw = u64::from_le_bytes(eight) & plan.mask;
-        self.at += usize::from(plan.width);
+        self.at += plan.width.bytes();
         self.previous = plain(raw, plan);
         Ok(self.previous)
     }

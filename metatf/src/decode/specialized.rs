@@ -74,7 +74,7 @@ impl<'r, S: Known> Row<'r> for SpecializedRow<'r, S> {
         }
         let window = self.window.ok_or(Stopped(()))?;
         let eight = window.get(self.offset..).and_then(|rest| rest.first_chunk()).ok_or(Stopped(()))?;
-        self.offset += usize::from(plan.width);
+        self.offset += plan.width.bytes();
         self.previous = plain(u64::from_le_bytes(*eight) & plan.mask, plan);
         Ok(self.previous)
     }

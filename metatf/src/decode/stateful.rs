@@ -57,7 +57,7 @@ impl<'r, S: Known, const PLANS: usize> Row<'r> for StatefulRow<'_, 'r, S, PLANS>
         let Some(plan) = plans.and_then(|plans| plans.get(S::FIRST + usize::from(leaf))) else {
             return self.slow(leaf);
         };
-        let (width, flags) = (usize::from(plan.width), plan.flags);
+        let (width, flags) = (plan.width.bytes(), plan.flags);
         if matches!(floor, Floor::Fixed(_)) && width == 0 && flags == 0 {
             self.previous = plan.base;
             return Ok(plan.base);

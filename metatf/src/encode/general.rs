@@ -1,13 +1,13 @@
-//! Encoding one record, the mirror of `row`: `raw = value - base - (previous & history)`, and "does it fit" is "does it
-//! survive the way back".
+//! Encodes a record leaf by leaf, whatever the state of its section: the mirror of `decode/general.rs`. The stored integer is `value -
+//! base - (previous & history)`; it fits if decoding it gives the value again.
 
-use crate::buffer::Memory;
+use crate::buffer::Prefilled;
 use crate::container::Order;
 use crate::encode::{Attempt, Misfit, StreamWriters};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::format::{Format, Interpretation, LeafKind, Record};
 use crate::formula::{
-    BYTES, HISTORY, PREDICTED, Plan, SPECIAL, STRIDED, bytes_for, bytes_of, evaluate, fits, history, note, raw,
+    BYTES, HISTORY, PREDICTED, Plan, SPECIAL, STRIDED, Width, bytes_for, bytes_of, evaluate, fits, history, note, raw,
 };
 use crate::record::{FREE_ITEMS, Put};
 use crate::state::State;
@@ -19,8 +19,8 @@ pub struct RowWriter<'t> {
     pub(crate) state: &'t mut State,
     /// Index of the record's first plan.
     pub(crate) first: usize,
-    /// Bytes up to `at` are in use, those behind are room.
-    pub(crate) out: Memory<'t>,
+    /// Bytes up to `at` are in use, those behind are scratch.
+    pub(crate) out: Prefilled<'t>,
     pub(crate) at: usize,
     /// Where the record begins in `out`.
     pub(crate) start: usize,
@@ -31,32 +31,32 @@ pub struct RowWriter<'t> {
 }
 
 impl<'t> RowWriter<'t> {
-    /// A record that is tried anew: one of the format, given with the index of its first plan, that begins in the bytes at a place.
+    /// Starts an attempt at a record, given with the index of its first plan, that begins at a place in the bytes.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn begin(
         format: &'t Format,
         (record, first): (&'t Record, usize),
         state: &'t mut State,
-        (out, start): (Memory<'t>, usize),
+        (out, start): (Prefilled<'t>, usize),
         order: Order,
         (attempt, streams): (&'t mut Attempt, &'t mut StreamWriters),
     ) -> Self {
-        attempt.start();
-        streams.start();
+        attempt.start_attempt();
+        streams.start_record();
         Self { format, record, state, first, out, at: start, start, order, attempt, streams, items: 0 }
     }
 }
 
 impl RowWriter<'_> {
-    /// Goes on with a row of its own, so that this one, whose address nobody else takes, is kept in registers.
+    /// Continues in a copy of this row: nobody takes the address of this one, so the compiler keeps it in registers.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn slow<T>(&mut self, go_on: impl FnOnce(&mut RowWriter<'_>) -> T) -> T {
+    fn slow<T>(&mut self, work: impl FnOnce(&mut RowWriter<'_>) -> T) -> T {
         let mut row = RowWriter {
             format: self.format,
             record: self.record,
             state: self.state,
             first: self.first,
-            out: self.out.borrowed(),
+            out: self.out.reborrow(),
             at: self.at,
             start: self.start,
             order: self.order,
@@ -64,13 +64,13 @@ impl RowWriter<'_> {
             streams: self.streams,
             items: self.items,
         };
-        let result = go_on(&mut row);
+        let result = work(&mut row);
         self.at = row.at;
         self.items = row.items;
         result
     }
 
-    /// A numeric leaf that is not encoded in line: the formula is not all, or the value does not fit.
+    /// Encodes a numeric leaf that is not encoded in line: the formula is not all, or the value does not fit.
     #[inline(never)]
     fn number_slow(&mut self, leaf: u8, value: u64) -> Result<()> {
         let plan = match self.state.plan(self.first + usize::from(leaf)).copied() {
@@ -79,7 +79,7 @@ impl RowWriter<'_> {
             None => return Err(self.fail(Some(leaf), ErrorKind::Usage("no such leaf"))),
         };
         if plan.is(PREDICTED) {
-            self.attempt.pend(self.state, self.first + usize::from(leaf), leaf, value, self.at);
+            self.attempt.predict_later(self.state, self.first + usize::from(leaf), leaf, value, self.at);
             self.store([0; 8], plan.width);
             return Ok(());
         } else if !plan.is(SPECIAL) || !self.special(leaf, value)? {
@@ -89,24 +89,25 @@ impl RowWriter<'_> {
             }
             self.store(bytes_of(raw, &plan, self.order), plan.width);
         }
-        self.attempt.remember(&plan, &self.state.cells);
+        self.attempt.save_cells(&plan, &self.state.cells);
         note(value, &plan, &mut self.state.cells);
         Ok(())
     }
 
-    /// The tag, which comes first.
+    /// Encodes the tag, which comes first.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn tag(&mut self, tag: u32, width: u8) {
+    pub(crate) fn tag(&mut self, tag: u32) {
+        let width = Width::saturating(self.format.tag_width.into());
         let plan = Plan { width, ..Plan::default() };
         self.store(bytes_of(tag.into(), &plan, self.order), width);
     }
 
     /// Stores the first `width` bytes.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn store(&mut self, eight: [u8; 8], width: u8) {
-        if let Some(room) = self.out.room(self.at, eight.len()) {
-            room.copy_from_slice(&eight);
-            self.at += usize::from(width);
+    fn store(&mut self, eight: [u8; 8], width: Width) {
+        if let Some(place) = self.out.at(self.at, eight.len()) {
+            place.copy_from_slice(&eight);
+            self.at += width.bytes();
         }
     }
 
@@ -123,7 +124,7 @@ impl RowWriter<'_> {
         !matches!(interpretation, Interpretation::None | Interpretation::SectionOffset(_))
     }
 
-    /// A constant is checked; a stride goes to its stream section. True where nothing is stored here.
+    /// Checks a constant, or puts a stride's value into its stream section. True where nothing is stored here.
     fn special(&mut self, leaf: u8, value: u64) -> Result<bool> {
         if let Some(expected) = self.record.leaves.get(usize::from(leaf)).and_then(|l| l.constant)
             && expected != value
@@ -138,7 +139,7 @@ impl RowWriter<'_> {
         Ok(true)
     }
 
-    /// The length of a byte array that is the result of an expression.
+    /// Computes the length of a byte array that is the result of an expression.
     #[inline(never)]
     fn length_slow(&self, leaf: u8) -> Result<u64> {
         let length = match self.record.leaves.get(usize::from(leaf)).map(|l| &l.kind) {
@@ -148,7 +149,7 @@ impl RowWriter<'_> {
         length.ok_or_else(|| self.fail(Some(leaf), ErrorKind::Expression))
     }
 
-    /// The end of the record: the limit on items (spec 3.3).
+    /// Checks the limit on items at the end of the record (spec 3.3).
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn finish(&mut self) -> Result<()> {
         if self.items > (self.at - self.start) as u64 + FREE_ITEMS {
@@ -181,29 +182,29 @@ impl Put for RowWriter<'_> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn number(&mut self, leaf: u8, value: u64) -> Result<()> {
         let plan = self.state.plans.get(self.first + usize::from(leaf));
-        let room = self.out.from(self.at).and_then(|room| room.first_chunk_mut());
-        if let (Some(plan), Some(room)) = (plan, room) {
+        let place = self.out.tail(self.at).and_then(|tail| tail.first_chunk_mut());
+        if let (Some(plan), Some(place)) = (plan, place) {
             if plan.flags & (SPECIAL | BYTES) == 0 {
                 let plain = value.wrapping_sub(plan.base);
                 let raw = if plan.flags == 0 { plain } else { plain.wrapping_sub(history(plan, &self.state.cells)) };
                 if fits(raw, plan) {
                     // All eight bytes; the next leaf overwrites those that this one does not store.
-                    *room = bytes_of(raw, plan, self.order);
-                    self.at += usize::from(plan.width);
+                    *place = bytes_of(raw, plan, self.order);
+                    self.at += plan.width.bytes();
                     if plan.flags != 0 {
-                        self.attempt.remember(plan, &self.state.cells);
+                        self.attempt.save_cells(plan, &self.state.cells);
                         note(value, plan, &mut self.state.cells);
                     }
                     return Ok(());
                 }
             } else if plan.flags & PREDICTED != 0 {
-                *room = [0; 8];
+                *place = [0; 8];
                 let at = self.at;
-                self.at += usize::from(plan.width);
-                self.attempt.pend(self.state, self.first + usize::from(leaf), leaf, value, at);
+                self.at += plan.width.bytes();
+                self.attempt.predict_later(self.state, self.first + usize::from(leaf), leaf, value, at);
                 return Ok(());
             } else if plan.flags & STRIDED != 0 && self.streams.append(plan.base, value) {
-                self.attempt.remember(plan, &self.state.cells);
+                self.attempt.save_cells(plan, &self.state.cells);
                 note(value, plan, &mut self.state.cells);
                 return Ok(());
             }
@@ -223,9 +224,9 @@ impl Put for RowWriter<'_> {
             return self.slow(|row| Err(row.fail(Some(leaf), what)));
         }
         if !bytes.is_empty()
-            && let Some(room) = self.out.room(self.at, bytes.len())
+            && let Some(place) = self.out.at(self.at, bytes.len())
         {
-            room.copy_from_slice(bytes);
+            place.copy_from_slice(bytes);
             self.at += bytes.len();
         }
         Ok(())

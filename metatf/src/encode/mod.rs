@@ -1,15 +1,14 @@
-//! Encoding one record: the mirror of `decode`.
+//! Encodes one record: the mirror of `decode`. [`put_specialized`] and [`put`] take a record whose plans are all there is to
+//! know, [`FirstPass`] and [`SecondPass`] one that depends on streams, models and previous values, [`RowWriter`] every record.
 
 mod attempt;
 mod general;
 mod planned;
-mod streamed;
 mod streams;
 mod two_pass;
 
-pub(crate) use attempt::{Attempt, Misfit, Noted, UNPREDICTED};
+pub(crate) use attempt::{Attempt, Misfit, Prediction, UNPREDICTED};
 pub use general::RowWriter;
-pub(crate) use planned::{CHANGED, FORMULA, GATHERED, Left, PlannedEncoder, STORED, put, put_specialized};
-pub(crate) use streamed::StreamedEncoder;
-pub(crate) use streams::{HELD_A_NUMBER, Numbers, Segment, StreamWriters};
-pub(crate) use two_pass::SecondPass;
+pub(crate) use planned::{PlannedEncoder, put, put_specialized};
+pub(crate) use streams::{GivenElements, HELD_A_NUMBER, Numbers, StreamWriters};
+pub(crate) use two_pass::{FirstPass, Omitted, SecondPass};

@@ -1,138 +1,127 @@
-//! Encoding a record whose shape is known when the program is compiled: the mirror of `row_shaped`.
+//! Encodes a record whose shape is known when the program is compiled: the mirror of `decode/specialized.rs` and `decode/planned.rs`.
+//!
+//! Every leaf is computed and stored, whether it fits or not. One comparison at the end says whether all of them did; until then
+//! nothing is committed.
 
-use crate::buffer::{Pen, Room, Written};
+use crate::buffer::{RawWriter, SpareCapacity};
 use crate::decode::stops_silently;
 use crate::error::{Error, Result};
 use crate::format::Floor;
-use crate::formula::{HISTORY, PREDICTED, Plan, STRIDED, plain};
+use crate::formula::{Plan, Width, plain};
 use crate::record::{Known, Put, Stopped, WriteFields};
 use std::marker::PhantomData;
 
-pub(crate) const STORED: u8 = 0;
-pub(crate) const FORMULA: u8 = 1;
-pub(crate) const FORETOLD: u8 = 2;
-pub(crate) const GATHERED: u8 = 3;
-pub(crate) const CHANGED: u8 = 5;
-
-/// Better than any tier: every leaf is stored as [`Known::EXPECTED`] says; of these are the plans.
-const EXPECTED: u8 = u8::MAX;
-
-/// Encodes a record of tier `GRADE` and keeps it in its room. None where it does not fit; then nothing has happened.
+/// Encodes a record whose tier is planned. `None` where it does not fit; then nothing has happened.
 #[cfg_attr(not(debug_assertions), inline(always))]
-pub(crate) fn put<S: Known, T: WriteFields, const PLANS: usize, const GRADE: u8>(
-    room: &mut Room<'_>,
+pub(crate) fn put<S: Known, T: WriteFields, const PLANS: usize>(
+    spare: &mut SpareCapacity<'_>,
     plans: &[Plan; PLANS],
     fields: &T,
 ) -> Option<()> {
-    let mut row = PlannedEncoder::<S, PLANS, GRADE>::new(room, plans)?;
+    let mut row = PlannedEncoder::<S, PLANS, false>::new(spare, plans)?;
     fields.write_fields(&mut row, 0).ok()?;
-    let written = row.written()?;
-    room.keep(written);
-    Some(())
+    row.commit()
 }
 
-/// As [`put`], for a record that is stored as is expected.
+/// Encodes a record of a specialized section. `None` where it does not fit; then nothing has happened.
 #[cfg_attr(not(debug_assertions), inline(always))]
-pub(crate) fn put_specialized<S: Known, T: WriteFields>(room: &mut Room<'_>, fields: &T) -> Option<()> {
-    put::<S, T, 256, EXPECTED>(room, &const { S::EXPECTED }, fields)
+pub(crate) fn put_specialized<S: Known, T: WriteFields>(spare: &mut SpareCapacity<'_>, fields: &T) -> Option<()> {
+    let mut row = PlannedEncoder::<S, 256, true>::new(spare, &const { S::EXPECTED })?;
+    fields.write_fields(&mut row, 0).ok()?;
+    row.commit()
 }
 
-/// Leaves of a record that were left out.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Left {
-    /// Those whose codes are missing.
-    pub(crate) codes: u32,
-    /// Those whose values go to stream sections.
-    pub(crate) strided: u32,
-}
-
-/// Takes the leaves of an `S` whose tier is at most `GRADE`; codes are left 0, and what belongs to streams is left out. It goes
-/// through to the end whatever comes, and tells then whether everything fitted.
-pub(crate) struct PlannedEncoder<'o, S, const PLANS: usize, const GRADE: u8> {
-    pen: Pen<'o>,
-    /// Of the whole section, or of the record where that is as expected.
+/// Takes the leaves of an `S` in order. `SPECIALIZED`: the plans are [`Known::EXPECTED`], which the compiler sees.
+pub(crate) struct PlannedEncoder<'o, S, const PLANS: usize, const SPECIALIZED: bool> {
+    out: RawWriter<'o>,
+    /// Of the whole section, or of the record alone where that is specialized.
     plans: &'o [Plan; PLANS],
     /// The number written last: the length of the byte array that follows.
     previous: u64,
     /// Not 0 where something does not fit.
     misfit: u64,
-    /// Leaves that were left out.
-    missing: Left,
     shape: PhantomData<S>,
 }
 
-impl<'o, S: Known, const PLANS: usize, const GRADE: u8> PlannedEncoder<'o, S, PLANS, GRADE> {
-    /// The next record of a room; none where that is full.
+impl<'o, S: Known, const PLANS: usize, const SPECIALIZED: bool> PlannedEncoder<'o, S, PLANS, SPECIALIZED> {
+    /// Begins a record with its tag. `None` where the spare capacity is used up.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn new(room: &'o mut Room<'_>, plans: &'o [Plan; PLANS]) -> Option<Self> {
-        let mut pen = room.pen()?;
-        pen.constant_width(S::TAG.into(), const { if S::TAG_WIDTH < 8 { S::TAG_WIDTH } else { 8 } });
-        Some(Self { pen, plans, previous: 0, misfit: 0, missing: Left::default(), shape: PhantomData })
+    pub(crate) fn new(spare: &'o mut SpareCapacity<'_>, plans: &'o [Plan; PLANS]) -> Option<Self> {
+        let mut out = spare.record()?;
+        out.constant_width(S::TAG.into(), const { Width::saturating(S::TAG_WIDTH) });
+        Some(Self { out, plans, previous: 0, misfit: 0, shape: PhantomData })
     }
 
-    /// What to keep of the record; none where it does not fit.
+    /// Commits the record. `None` where it does not fit.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn written(&self) -> Option<Written> {
-        (self.misfit == 0).then(|| self.pen.written())
+    pub(crate) fn commit(self) -> Option<()> {
+        (self.misfit == 0).then(|| self.out.commit())
     }
 
-    /// Passes a number that is stored elsewhere.
+    /// Gives the plan of a leaf.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn pass(&mut self, value: u64) {
-        self.previous = value;
-    }
-
-    /// What is missing.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn left(&self) -> Left {
-        self.missing
+    pub(crate) fn plan(&self, leaf: u8) -> Result<&'o Plan, Stopped> {
+        let first = if SPECIALIZED { 0 } else { S::FIRST };
+        self.plans.get(first + usize::from(leaf)).ok_or(Stopped(()))
     }
 
     /// Stores the low bytes of a number.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn store(&mut self, raw: u64, plan: &Plan) {
-        let width = plan.width.into();
-        let stored = if GRADE == EXPECTED { self.pen.constant_width(raw, width) } else { self.pen.number(raw, width) };
-        if !stored {
+        let stored =
+            if SPECIALIZED { self.out.constant_width(raw, plan.width) } else { self.out.number(raw, plan.width) };
+        self.require(stored);
+    }
+
+    /// Makes the record a misfit unless a condition holds.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn require(&mut self, condition: bool) {
+        if !condition {
             self.misfit = 1;
         }
     }
+
+    /// Stores a number by its plan.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn planned(&mut self, value: u64, plan: &Plan) {
+        self.previous = value;
+        let raw = value.wrapping_sub(plan.base);
+        self.misfit |= plain(raw & plan.mask, plan) ^ value;
+        self.store(raw, plan);
+    }
+
+    /// Takes a number that is not stored, as it has to be the default.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn default(&mut self, value: u64, default: u64) {
+        self.previous = value;
+        self.misfit |= value ^ default;
+    }
+
+    /// Leaves 0 in place of a number that is stored later.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn placeholder(&mut self, value: u64, plan: &Plan) {
+        self.previous = value;
+        self.store(0, plan);
+    }
+
+    /// Skips a number that goes elsewhere.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn skip(&mut self, value: u64) {
+        self.previous = value;
+    }
 }
 
-impl<S: Known, const PLANS: usize, const GRADE: u8> Put for PlannedEncoder<'_, S, PLANS, GRADE> {
+impl<S: Known, const PLANS: usize, const SPECIALIZED: bool> Put for PlannedEncoder<'_, S, PLANS, SPECIALIZED> {
     stops_silently!(usize => ());
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn number(&mut self, leaf: u8, value: u64) -> Result<(), Stopped> {
-        self.previous = value;
-        let floor = S::FLOORS[usize::from(leaf)];
-        if let Floor::Fixed(fixed) = floor
-            && GRADE != CHANGED
-        {
-            self.misfit |= value ^ fixed;
+        if let Floor::Fixed(fixed) = S::FLOORS[usize::from(leaf)] {
+            self.default(value, fixed);
             return Ok(());
         }
-        let first = if GRADE == EXPECTED { 0 } else { S::FIRST };
-        let Some(plan) = self.plans.get(first + usize::from(leaf)) else { return Err(Stopped(())) };
-        if GRADE >= FORETOLD && plan.flags & (STRIDED | HISTORY) != 0 {
-            self.missing.strided += 1;
-            self.misfit |= u64::from(plan.flags & HISTORY);
-            return Ok(());
-        }
-        if GRADE >= FORETOLD && matches!(floor, Floor::Predicted) && plan.flags & PREDICTED != 0 {
-            self.missing.codes += 1;
-            self.misfit |= u64::from(plan.width == 0);
-            self.store(0, plan);
-            return Ok(());
-        }
-        if GRADE == STORED {
-            self.misfit |= (value & plan.mask) ^ value;
-            self.store(value, plan);
-            return Ok(());
-        }
-        let raw = value.wrapping_sub(plan.base);
-        self.misfit |= plain(raw & plan.mask, plan) ^ value;
-        self.store(raw, plan);
+        let plan = self.plan(leaf)?;
+        self.planned(value, plan);
         Ok(())
     }
 
@@ -140,8 +129,8 @@ impl<S: Known, const PLANS: usize, const GRADE: u8> Put for PlannedEncoder<'_, S
     fn bytes(&mut self, leaf: u8, bytes: &[u8]) -> Result<(), Stopped> {
         let length = S::FLOORS[usize::from(leaf)].length(self.previous);
         self.misfit |= length ^ bytes.len() as u64;
-        // A branch that is foreseen: most often there is nothing.
-        if !bytes.is_empty() && !self.pen.bytes(bytes) {
+        // The compiler expects this branch not to be taken: most often there is nothing.
+        if !bytes.is_empty() && !self.out.bytes(bytes) {
             return Err(Stopped(()));
         }
         Ok(())

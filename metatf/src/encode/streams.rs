@@ -1,13 +1,13 @@
-//! Stream sections while a group is written: values that leaves put there by `sectionStride`, elements given outright,
-//! and tables that grow over the whole trace.
+//! Stream sections while a group is written: values that leaves put there by `sectionStride`, elements that the caller gives, and
+//! tables that grow over the whole trace.
 
 use crate::format::{Format, Interpretation, LeafKind, Model, ModelKind, slot};
 use crate::formula::bytes_for;
 use std::collections::BTreeMap;
 
-/// A stretch of one stream section's elements that was given outright; a reset stands before all but the first.
+/// Elements of one stream section that the caller gave. A reset separates them from those given before.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Segment {
+pub(crate) struct GivenElements {
     /// Values, for a section of one numeric leaf.
     pub(crate) values: Vec<u64>,
     /// Encoded elements, for others.
@@ -28,13 +28,13 @@ impl Numbers {
         self.values.is_empty()
     }
 
-    /// What was put at an index; none where it was skipped.
+    /// Gives the value at an index; `None` where it was skipped.
     fn get(&self, index: usize) -> Option<u64> {
         let skipped = self.skipped.get(index / 64).is_some_and(|word| word >> (index % 64) & 1 != 0);
         self.values.get(index).copied().filter(|_| !skipped)
     }
 
-    /// Puts a value at an index; what is between is skipped.
+    /// Puts a value at an index, and skips those between.
     fn set(&mut self, index: usize, value: u64) {
         let length = self.values.len();
         if index >= length {
@@ -66,18 +66,18 @@ impl Numbers {
         }
     }
 
-    /// Nothing is put any more; what is put next takes this memory.
+    /// Starts over in the memory of a vector.
     pub(crate) fn reuse(&mut self, mut values: Vec<u64>) {
         values.clear();
         *self = Self { values, skipped: Vec::new() };
     }
 
-    /// By index, what was put.
+    /// Gives what was put, by index.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Option<u64>> + '_ {
         (0..self.values.len()).map(|index| self.get(index))
     }
 
-    /// All of them; those that were skipped have the value before them.
+    /// Gives all values; one that was skipped has the value before it.
     pub(crate) fn into_values(mut self) -> Vec<u64> {
         if !self.skipped.is_empty() {
             let mut before = 0;
@@ -94,10 +94,10 @@ impl Numbers {
 /// One stream section of the group in progress.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StreamWriter {
-    /// What strides put there.
+    /// Values that strides and models put there.
     pub(crate) put: Numbers,
-    /// Elements given outright; they take precedence, and must agree with `put`.
-    pub(crate) given: Vec<Segment>,
+    /// Elements that the caller gave. They take precedence, and must agree with `put`.
+    pub(crate) given: Vec<GivenElements>,
     /// Encoded elements of the shared table that are not in the file yet.
     pub(crate) table: Vec<u8>,
     pub(crate) table_count: u32,
@@ -108,31 +108,31 @@ pub(crate) struct StreamWriter {
 }
 
 impl StreamWriter {
-    /// Offset of the next element that is given outright, where numbers are `width` bytes wide.
+    /// Gives the offset of the next element that the caller gives, where numbers are `width` bytes wide.
     pub(crate) fn next_local(&self, width: u8) -> u64 {
-        let length = |s: &Segment| s.raw.len() as u64 + s.values.len() as u64 * u64::from(width);
+        let length = |s: &GivenElements| s.raw.len() as u64 + s.values.len() as u64 * u64::from(width);
         self.local_length + self.given.iter().map(length).sum::<u64>()
     }
 }
 
-/// All stream sections, and the cursors of those who stride through them.
+/// All stream sections, and the cursors that stride through them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StreamWriters {
     pub(crate) streams: Vec<StreamWriter>,
-    cursors: Vec<Cursor>,
+    cursors: Vec<PutCursor>,
     /// By [`slot`], as far as there are cursors: which one, from 1 on.
     slots: Vec<u32>,
-    /// Cursor and element as they were before the record in progress.
-    undo: Vec<Undo>,
-    /// Bytes held for the group, about.
+    /// PutCursor and element as they were before the record in progress.
+    undo: Vec<StreamUndo>,
+    /// Bytes held for the group, estimated.
     pub(crate) held: usize,
     /// Version 0: no chunk can change the width of a section of one number.
     pub(crate) fixed: bool,
 }
 
-/// Where a reader (see [`slot`]) puts the next value in a stream section.
+/// The place in a stream section where a reader's next value goes, see [`slot`].
 #[derive(Clone, Copy, Debug)]
-struct Cursor {
+struct PutCursor {
     reader: usize,
     /// The stream section's number, and its index.
     target: u8,
@@ -141,16 +141,16 @@ struct Cursor {
     index: u64,
 }
 
-/// A cursor as it was, and what `put` changed.
+/// A cursor's place before a value, and what the value changed.
 #[derive(Clone, Copy, Debug)]
-struct Undo {
+struct StreamUndo {
     cursor: usize,
     index: u64,
-    put: Put,
+    put: Placement,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Put {
+enum Placement {
     /// The element had this value already.
     Kept,
     /// The stream had this length before.
@@ -170,8 +170,8 @@ impl StreamWriters {
         Self { streams: vec![StreamWriter::default(); format.sections.len()], fixed, ..Self::default() }
     }
 
-    /// Puts a value at the end of a stream section, which is where the cursor in the slot is. False where it is elsewhere, or
-    /// not known: then nothing has happened.
+    /// Appends a value to a stream section, for the cursor in the slot. False where the cursor is not at the end, or not known: then
+    /// nothing has happened.
     #[inline(always)]
     pub(crate) fn append(&mut self, slot: u64, value: u64) -> bool {
         let at = usize::try_from(slot).ok().and_then(|slot| self.slots.get(slot)).copied().unwrap_or(0) as usize;
@@ -184,14 +184,14 @@ impl StreamWriters {
             return false;
         }
         writer.put.values.push(value);
-        self.undo.push(Undo { cursor: at - 1, index: cursor.index, put: Put::Grown(length) });
+        self.undo.push(StreamUndo { cursor: at - 1, index: cursor.index, put: Placement::Grown(length) });
         self.held += HELD_A_NUMBER;
         cursor.index += 1;
         true
     }
 
-    /// Puts a value at the cursor of a reader in the stream section number `target`. False where the element has another
-    /// value already, or lies too far on.
+    /// Puts a value at a reader's cursor in the stream section number `target`. False where the element has another value already, or
+    /// lies too far behind the end.
     pub(crate) fn put(&mut self, format: &Format, (reader, target): (usize, u8), stride: u64, value: u64) -> bool {
         let fixed = self.fixed;
         let Some(at) = self.cursor(format, reader, target) else { return false };
@@ -202,27 +202,27 @@ impl StreamWriters {
         let Some(index) = near else { return false };
         let put = match writer.put.get(index) {
             Some(there) if there != value => return false,
-            Some(_) => Put::Kept,
-            None if fixed && !room(format, cursor.stream, &writer.put, index, value) => return false,
-            None if index >= length => Put::Grown(length),
-            None => Put::Filled(index),
+            Some(_) => Placement::Kept,
+            None if fixed && !fits_dtd(format, cursor.stream, &writer.put, index, value) => return false,
+            None if index >= length => Placement::Grown(length),
+            None => Placement::Filled(index),
         };
-        if !matches!(put, Put::Kept) {
+        if !matches!(put, Placement::Kept) {
             writer.put.set(index, value);
             self.held += (writer.put.values.len() - length) * HELD_A_NUMBER;
         }
-        self.undo.push(Undo { cursor: at, index: cursor.index, put });
+        self.undo.push(StreamUndo { cursor: at, index: cursor.index, put });
         cursor.index = cursor.index.saturating_add(stride);
         true
     }
 
-    /// The cursor of a reader in a stream section.
+    /// Finds or makes the cursor of a reader in a stream section.
     fn cursor(&mut self, format: &Format, reader: usize, target: u8) -> Option<usize> {
         if let Some(at) = self.cursors.iter().position(|c| c.reader == reader && c.target == target) {
             return Some(at);
         }
         let (stream, slot) = format.section_index(target).zip(slot(format, reader, target))?;
-        self.cursors.push(Cursor { reader, target, stream, index: 0 });
+        self.cursors.push(PutCursor { reader, target, stream, index: 0 });
         if self.slots.len() <= slot {
             self.slots.resize(slot + 1, 0);
         }
@@ -230,14 +230,13 @@ impl StreamWriters {
         Some(self.cursors.len() - 1)
     }
 
-    /// Puts values one after the other. False where there is no room for one of them; then the record in progress has to
-    /// be taken back.
+    /// Puts values one after the other. False where one of them cannot be put: then the record in progress has to be taken back.
     pub(crate) fn put_all(&mut self, format: &Format, reader: usize, target: u8, values: &[u64]) -> bool {
         values.iter().all(|&value| self.put(format, (reader, target), 1, value))
     }
 
-    /// Gives the stream sections that `reader` alone fills with what its model misses other elements. False where
-    /// others have a part in one of them, or something else was given outright; then nothing has changed.
+    /// Replaces the elements that the model of `reader` put into stream sections. False where others put values into one of them, or
+    /// the caller gave other elements; then nothing has changed.
     pub(crate) fn replace(&mut self, format: &Format, reader: usize, elements: &BTreeMap<u8, Vec<u64>>) -> bool {
         let values = |target: u8| {
             let takes = |m: &Model| m.section == target && matches!(m.kind, ModelKind::Values(_));
@@ -262,7 +261,7 @@ impl StreamWriters {
         true
     }
 
-    /// Whether [`put_all`](Self::put_all) may find no room.
+    /// Whether [`put_all`](Self::put_all) may fail.
     pub(crate) fn may_refuse(&self, format: &Format, reader: usize, target: u8) -> bool {
         let width = || {
             let stream = format.sections.get(format.section_index(target)?)?;
@@ -272,34 +271,36 @@ impl StreamWriters {
         shared || (self.fixed && width() != Some(8))
     }
 
-    /// Whether all that models put in the name of `reader` finds room: nobody else puts anything where models do.
-    pub(crate) fn models_have_room(&self, format: &Format, reader: usize) -> bool {
+    /// Whether the models of `reader` can put any value: nobody else puts values into their stream sections.
+    pub(crate) fn models_can_put(&self, format: &Format, reader: usize) -> bool {
         let models = |target: u8| format.models.iter().any(|model| model.section == target);
         !self.fixed && self.cursors.iter().all(|c| c.reader == reader || !models(c.target))
     }
 
-    pub(crate) fn start(&mut self) {
+    /// Starts a record, which [`roll_back`](Self::roll_back) takes back.
+    pub(crate) fn start_record(&mut self) {
         self.undo.clear();
     }
 
+    /// Takes back all that was put since [`start_record`](Self::start_record).
     pub(crate) fn roll_back(&mut self) {
         while let Some(undo) = self.undo.pop() {
             let Some(cursor) = self.cursors.get_mut(undo.cursor) else { continue };
             cursor.index = undo.index;
             let Some(writer) = self.streams.get_mut(cursor.stream) else { continue };
             match undo.put {
-                Put::Kept => {}
-                Put::Grown(length) => {
+                Placement::Kept => {}
+                Placement::Grown(length) => {
                     let grown = writer.put.values.len().saturating_sub(length);
                     self.held = self.held.saturating_sub(grown * HELD_A_NUMBER);
                     writer.put.truncate(length);
                 }
-                Put::Filled(index) => writer.put.skip(index),
+                Placement::Filled(index) => writer.put.skip(index),
             }
         }
     }
 
-    /// A new group: cursors start over.
+    /// Starts a group: cursors start over.
     pub(crate) fn start_group(&mut self) {
         self.cursors.clear();
         self.slots.clear();
@@ -313,7 +314,7 @@ impl StreamWriters {
 
 /// Whether a value fits the DTD's width at `index` of a section of one number, and the element behind it still does.
 /// Elements that were skipped have the value before them.
-fn room(format: &Format, stream: usize, put: &Numbers, index: usize, value: u64) -> bool {
+fn fits_dtd(format: &Format, stream: usize, put: &Numbers, index: usize, value: u64) -> bool {
     let record = format.sections.get(stream).and_then(|s| s.records.first());
     let leaf = record.and_then(|&r| format.records.get(usize::from(r))?.single_number());
     let Some(LeafKind::Number { width, interpretation }) = leaf.map(|l| &l.kind) else { return false };

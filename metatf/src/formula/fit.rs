@@ -14,8 +14,8 @@ pub(crate) fn raw(value: u64, plan: &Plan, cells: &[u64]) -> u64 {
 pub(crate) fn bytes_of(raw: u64, plan: &Plan, order: Order) -> [u8; 8] {
     match order {
         Order::Little => raw.to_le_bytes(),
-        // A width of 0 shifts by 0, and stores nothing.
-        Order::Big => (raw << ((64 - 8 * u32::from(plan.width)) & 63)).to_be_bytes(),
+        // A width of 0 stores nothing.
+        Order::Big => (raw << plan.width.unused_bits()).to_be_bytes(),
     }
 }
 

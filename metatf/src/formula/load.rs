@@ -26,8 +26,8 @@ pub(crate) fn taken(data: &[u8], at: usize, length: u64) -> Option<&[u8]> {
 pub(crate) fn cut(eight: [u8; 8], plan: &Plan, order: Order) -> u64 {
     match order {
         Order::Little => u64::from_le_bytes(eight) & plan.mask,
-        // A width of 0 shifts by 0 and is masked away.
-        Order::Big => (u64::from_be_bytes(eight) >> ((64 - 8 * u32::from(plan.width)) & 63)) & plan.mask,
+        // A width of 0 is masked away.
+        Order::Big => (u64::from_be_bytes(eight) >> plan.width.unused_bits()) & plan.mask,
     }
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn stored(data: &[u8], position: usize, plan: &Plan, order: Order) ->
     match data.get(position..position + 8) {
         Some(bytes) => eight.copy_from_slice(bytes),
         None => {
-            let bytes = data.get(position..position + usize::from(plan.width))?;
+            let bytes = data.get(position..position + plan.width.bytes())?;
             eight.get_mut(..bytes.len())?.copy_from_slice(bytes);
         }
     }

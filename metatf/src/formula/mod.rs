@@ -11,12 +11,14 @@ mod expression;
 mod fit;
 mod load;
 mod plan;
+mod width;
 
 pub(crate) use expression::evaluate;
 pub(crate) use fit::{bytes_for, bytes_of, fits, raw, width_of};
 pub(crate) use load::{cut, eight, stored, taken};
 pub(crate) use plan::Plan;
-pub(crate) use plan::{BYTES, HISTORY, LAST, PREDICTED, PREVIOUS, REFERENCED, SPECIAL, STRIDED, mask};
+pub(crate) use plan::{BYTES, HISTORY, LAST, PREDICTED, PREVIOUS, REFERENCED, SPECIAL, STRIDED};
+pub(crate) use width::Width;
 
 /// The value of a stored integer (the one formula), noted as the leaf's previous and last value.
 #[inline]

@@ -1,5 +1,7 @@
 //! How to decode one numeric leaf now.
 
+use super::Width;
+
 /// How to decode one numeric leaf now.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Plan {
@@ -13,8 +15,8 @@ pub struct Plan {
     pub(crate) write: u32,
     /// Cell of the last value: width expressions, counts and references look here.
     pub(crate) last: u32,
-    /// Bytes stored, at most 8. All that makes plans sees to that: `buffer/room.rs` counts on it.
-    pub(crate) width: u8,
+    /// Bytes stored.
+    pub(crate) width: Width,
     /// What the formula does not say; 0 for most leaves, which read no cell and write none.
     pub(crate) flags: u8,
 }
@@ -38,18 +40,10 @@ pub(crate) const PREDICTED: u8 = 64;
 /// [`slot`] of its cursor.
 pub(crate) const STRIDED: u8 = 128;
 
-/// The bits of a stored integer of so many bytes, 8 at most.
-pub(crate) const fn mask(width: u8) -> u64 {
-    if width == 0 { 0 } else { u64::MAX >> (64 - 8 * width as u32) }
-}
-
 impl Plan {
     /// The stored integer, or with a base the offset from it.
-    pub(crate) const fn straight(width: u8, base: Option<u64>) -> Self {
-        // Over 8 there is none; straight writers count on that.
-        let width = if width < 8 { width } else { 8 };
-        let width = if width < 8 { width } else { 8 };
-        let mask = mask(width);
+    pub(crate) const fn straight(width: Width, base: Option<u64>) -> Self {
+        let mask = width.mask();
         let (sign, base) = match base {
             Some(base) => (mask ^ (mask >> 1), base),
             None => (0, 0),

@@ -1,20 +1,20 @@
-//! The models of one section: where each finds what it goes on, and what each has learnt.
+//! The models of one section: the cells that each goes by, and what each has learnt.
 
 use super::heap::{Guess, Heap, Live};
-use super::values::{MOST_NUMBERS, Values};
-use super::{Found, NONE};
+use super::values::{MOST_NUMBERS, ValueModel};
+use super::{CodedValue, NONE};
 use crate::container::SizeRule;
 use crate::error::{ErrorKind, Result};
 use crate::format::{Format, HeapRole, LeafRef, Model, ModelKind, Predictor};
 
-/// Where one model of the format finds what it goes by.
+/// The cells that one model of the format goes by.
 #[derive(Clone, Debug)]
-enum Source {
+enum Inputs {
     /// The section has no leaf of this model.
     Absent,
     Heap {
         role: Role,
-        /// The cells of what tells contexts slow, and of the size; [`NONE`]: there is none.
+        /// The cells of the number that distinguishes contexts, and of the size; [`NONE`]: there is none.
         by: u32,
         size: u32,
     },
@@ -37,13 +37,13 @@ enum Role {
 /// What the models of a section go by.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cells {
-    sources: Vec<Source>,
+    sources: Vec<Inputs>,
     /// For each value model the cell whose leaves share it, and its predictors.
     shared: Vec<(u32, Vec<Predictor>)>,
 }
 
-/// What a predicted leaf of a record goes by: of a heap, what tells contexts slow and the size; of values, where the
-/// numbers begin in a list of them.
+/// The inputs of a predicted leaf's model. Of a heap: the number that distinguishes contexts, and the size. Of values: which part
+/// of a list of numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Context {
     Heap { by: u64, size: u64 },
@@ -61,12 +61,12 @@ impl Cells {
         let mut cells = Self::default();
         for (index, model) in format.models.iter().enumerate() {
             let source = previous(index).map(|previous| cells.source(model, &last, previous));
-            cells.sources.push(source.unwrap_or(Source::Absent));
+            cells.sources.push(source.unwrap_or(Inputs::Absent));
         }
         cells
     }
 
-    fn source(&mut self, model: &Model, last: &impl Fn(LeafRef) -> Option<u32>, previous: u32) -> Source {
+    fn source(&mut self, model: &Model, last: &impl Fn(LeafRef) -> Option<u32>, previous: u32) -> Inputs {
         let cell = |leaf: Option<LeafRef>| leaf.and_then(last).unwrap_or(NONE);
         match &model.kind {
             ModelKind::Heap { role, by } => {
@@ -75,7 +75,7 @@ impl Cells {
                     HeapRole::Freed => (Role::Freed, NONE),
                     HeapRole::Used => (Role::Used, NONE),
                 };
-                Source::Heap { role, by: cell(*by), size }
+                Inputs::Heap { role, by: cell(*by), size }
             }
             ModelKind::Values(predictors) => {
                 let kinds = |p: &[Predictor]| p.iter().map(|p| (p.kind, p.by.is_some())).collect::<Vec<_>>();
@@ -84,7 +84,7 @@ impl Cells {
                     self.shared.push((previous, predictors.to_vec()));
                     self.shared.len() - 1
                 });
-                Source::Values { cells: predictors.iter().map(|p| cell(p.by)).collect(), shared }
+                Inputs::Values { cells: predictors.iter().map(|p| cell(p.by)).collect(), shared }
             }
         }
     }
@@ -97,7 +97,7 @@ impl Cells {
     #[inline]
     fn role(&self, model: u16) -> Role {
         match self.sources.get(usize::from(model)) {
-            Some(&Source::Heap { role, .. }) => role,
+            Some(&Inputs::Heap { role, .. }) => role,
             _ => Role::Used,
         }
     }
@@ -107,13 +107,13 @@ impl Cells {
     pub(crate) fn context(&self, model: u16, cells: &[u64], numbers: &mut Vec<u64>) -> Context {
         let value = |cell: u32| cells.get(cell as usize).copied().unwrap_or(0);
         match self.sources.get(usize::from(model)) {
-            Some(&Source::Heap { by, size, .. }) => Context::Heap { by: value(by), size: value(size) },
-            Some(Source::Values { cells, .. }) => {
+            Some(&Inputs::Heap { by, size, .. }) => Context::Heap { by: value(by), size: value(size) },
+            Some(Inputs::Values { cells, .. }) => {
                 let start = numbers.len();
                 numbers.extend(cells.iter().map(|&cell| value(cell)));
                 Context::Values { start, end: numbers.len() }
             }
-            Some(Source::Absent) | None => Context::Values { start: 0, end: 0 },
+            Some(Inputs::Absent) | None => Context::Values { start: 0, end: 0 },
         }
     }
 }
@@ -122,10 +122,10 @@ impl Cells {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Models {
     heap: Option<Box<Heap>>,
-    spare: Spare,
-    values: Vec<Option<Values>>,
+    spare: HeapPool,
+    values: Vec<Option<ValueModel>>,
     /// Numbers that the tables of value models may still take.
-    room: usize,
+    budget: usize,
     /// Space for what a value model goes by.
     numbers: Vec<u64>,
     /// For writers: the rule that a heap begins with.
@@ -141,19 +141,19 @@ pub(crate) struct Models {
 /// Heaps that are not wanted any more, for their memory: fresh from the system it takes a twentieth of the time of a group of
 /// 100,000 records, and more where several threads ask for it.
 #[derive(Debug, Default)]
-struct Spare(Vec<Heap>);
+struct HeapPool(Vec<Heap>);
 
 /// A writer has two at a time when it finds out whether objects are to be carried into a group.
 const MOST_SPARE: usize = 2;
 
 /// A copy needs no memory of others.
-impl Clone for Spare {
+impl Clone for HeapPool {
     fn clone(&self) -> Self {
         Self::default()
     }
 }
 
-impl Spare {
+impl HeapPool {
     /// A heap in which anything may be.
     fn take(&mut self) -> Box<Heap> {
         Box::new(self.0.pop().unwrap_or_else(|| Heap::new(SizeRule::default())))
@@ -165,7 +165,7 @@ impl Spare {
 }
 
 /// Gives the elements of a model's stream section.
-type Next<'n> = &'n mut dyn FnMut() -> Result<u64>;
+type NextElement<'n> = &'n mut dyn FnMut() -> Result<u64>;
 
 impl Models {
     /// For writers: heaps begin with this rule; without one, it is guessed.
@@ -174,7 +174,7 @@ impl Models {
         self.guess = rule.is_none().then(|| Box::new(Guess::new()));
     }
 
-    /// Whether a heap goes by a rule that turned out to be the wrong one: it should begin anew.
+    /// Whether a heap goes by a rule that turned out to be the wrong one: it should be reset.
     pub(crate) fn is_outdated(&self) -> bool {
         self.outdated
     }
@@ -195,27 +195,27 @@ impl Models {
         self.outdated = false;
         self.spare.put(self.heap.take());
         self.values.clear();
-        self.room = MOST_NUMBERS;
+        self.budget = MOST_NUMBERS;
         self.carried.clear();
     }
 
-    /// A value model, and the room that the section's tables have left.
-    fn values(&mut self, sources: &Cells, model: u16) -> Option<(&mut Values, &mut usize)> {
-        let Some(&Source::Values { shared, .. }) = sources.sources.get(usize::from(model)) else { return None };
+    /// Gives a value model, and the budget of the section's tables.
+    fn values(&mut self, sources: &Cells, model: u16) -> Option<(&mut ValueModel, &mut usize)> {
+        let Some(&Inputs::Values { shared, .. }) = sources.sources.get(usize::from(model)) else { return None };
         if shared >= self.values.len() {
             self.values.resize(shared + 1, None);
         }
         let predictors = &sources.shared.get(shared)?.1;
-        let room = &mut self.room;
-        let values = self.values.get_mut(shared)?.get_or_insert_with(|| Values::new(predictors, room));
-        Some((values, room))
+        let budget = &mut self.budget;
+        let values = self.values.get_mut(shared)?.get_or_insert_with(|| ValueModel::new(predictors, budget));
+        Some((values, budget))
     }
 
     /// The value behind a code, learnt, where that needs no element of the stream section and goes the usual way of a
-    /// heap. `None`: nothing has happened, and [`decode`](Self::decode) tells.
+    /// heap. `None`: nothing has happened, and [`decode`](Self::decode) is to be asked.
     #[inline]
     pub(crate) fn decode_hit(&mut self, sources: &Cells, model: u16, cells: &[u64], code: u64) -> Option<u64> {
-        let Some(&Source::Heap { role, by, size }) = sources.sources.get(usize::from(model)) else { return None };
+        let Some(&Inputs::Heap { role, by, size }) = sources.sources.get(usize::from(model)) else { return None };
         let value = |cell: u32| cells.get(cell as usize).copied().unwrap_or(0);
         let heap = self.heap.as_mut()?;
         match role {
@@ -235,17 +235,17 @@ impl Models {
         model: u16,
         cells: &[u64],
         code: u64,
-        next: Next<'_>,
+        next: NextElement<'_>,
     ) -> Result<Result<u64, ErrorKind>> {
         let unknown = Ok(Err(ErrorKind::NoCandidate(code)));
         let mut numbers = std::mem::take(&mut self.numbers);
         numbers.clear();
         let context = sources.context(model, cells, &mut numbers);
         let Context::Heap { by, size } = context else {
-            let value = self.values(sources, model).map(|(values, room)| {
+            let value = self.values(sources, model).map(|(values, budget)| {
                 let value = values.value(&numbers, code, next);
                 if let Ok(Some(value)) = value {
-                    values.learn(&numbers, value, room);
+                    values.learn(&numbers, value, budget);
                 }
                 value
             });
@@ -277,7 +277,7 @@ impl Models {
     }
 
     /// The code of a heap's address, learnt, where that needs no element of the stream section. `None`: nothing has
-    /// happened, and [`find`](Self::find) tells.
+    /// happened, and [`find`](Self::find) is to be asked.
     #[inline]
     pub(crate) fn encode_hit(&mut self, sources: &Cells, model: u16, context: Context, value: u64) -> Option<u64> {
         let (Context::Heap { by, size }, Some(heap)) = (context, &mut self.heap) else { return None };
@@ -301,7 +301,7 @@ impl Models {
         cells: &[u64],
         value: u64,
     ) -> Option<u64> {
-        let Some(&Source::Heap { by, size, .. }) = sources.sources.get(usize::from(model)) else { return None };
+        let Some(&Inputs::Heap { by, size, .. }) = sources.sources.get(usize::from(model)) else { return None };
         let cell = |cell: u32| cells.get(cell as usize).copied().unwrap_or(0);
         self.encode_hit(sources, model, Context::Heap { by: cell(by), size: cell(size) }, value)
     }
@@ -316,14 +316,14 @@ impl Models {
         (context, numbers): (Context, &[u64]),
         value: u64,
         opening: &mut Vec<u64>,
-    ) -> Found {
+    ) -> CodedValue {
         let (by, size) = match context {
             Context::Heap { by, size } => (by, size),
             Context::Values { start, end } => {
                 let numbers = numbers.get(start..end).unwrap_or_default();
                 return self
                     .values(sources, model)
-                    .map_or(Found::miss(0, value), |(values, _)| values.find(numbers, value));
+                    .map_or(CodedValue::miss(0, value), |(values, _)| values.find(numbers, value));
             }
         };
         let heap = match &mut self.heap {
@@ -341,42 +341,42 @@ impl Models {
         }
     }
 
-    /// The room that the tables of value models have left.
-    pub(crate) fn room(&self) -> usize {
-        self.room
+    /// Gives the budget of the section's tables: numbers that they may still take.
+    pub(crate) fn budget(&self) -> usize {
+        self.budget
     }
 
-    /// Forgets what [`find`](Self::find) made of a model that has learnt nothing yet: a reader will not know of it. `room`: as
-    /// it was before.
-    pub(crate) fn forget(&mut self, sources: &Cells, model: u16, room: usize) {
+    /// Drops a model that [`find`](Self::find) made and that has learnt nothing yet: a reader will not know of it. `budget`: as it was
+    /// before.
+    pub(crate) fn drop_new(&mut self, sources: &Cells, model: u16, budget: usize) {
         match sources.sources.get(usize::from(model)) {
-            Some(Source::Heap { .. }) => self.spare.put(self.heap.take()),
-            Some(&Source::Values { shared, .. }) => {
-                self.room = room;
+            Some(Inputs::Heap { .. }) => self.spare.put(self.heap.take()),
+            Some(&Inputs::Values { shared, .. }) => {
+                self.budget = budget;
                 if let Some(values) = self.values.get_mut(shared) {
                     *values = None;
                 }
             }
-            Some(Source::Absent) | None => {}
+            Some(Inputs::Absent) | None => {}
         }
     }
 
     /// Whether a model has been made since the state was reset.
     pub(crate) fn is_known(&self, sources: &Cells, model: u16) -> bool {
         match sources.sources.get(usize::from(model)) {
-            Some(Source::Heap { .. }) => self.heap.is_some(),
-            Some(&Source::Values { shared, .. }) => self.values.get(shared).is_some_and(Option::is_some),
-            Some(Source::Absent) | None => true,
+            Some(Inputs::Heap { .. }) => self.heap.is_some(),
+            Some(&Inputs::Values { shared, .. }) => self.values.get(shared).is_some_and(Option::is_some),
+            Some(Inputs::Absent) | None => true,
         }
     }
 
-    /// Models that have learnt nothing but that these objects are live.
-    pub(crate) fn anew(&mut self, carried: Vec<Live>) -> Self {
+    /// Makes models that have learnt nothing but that these objects are live.
+    pub(crate) fn with_live(&mut self, carried: Vec<Live>) -> Self {
         let spare = std::mem::take(&mut self.spare);
-        Self { rule: self.rule, carried, spare, room: MOST_NUMBERS, ..Self::default() }
+        Self { rule: self.rule, carried, spare, budget: MOST_NUMBERS, ..Self::default() }
     }
 
-    /// Others take the place of these, and their memory.
+    /// Puts others in the place of these, and keeps the memory.
     pub(crate) fn replace(&mut self, mut others: Self) {
         others.spare.put(self.heap.take());
         *self = others;
@@ -390,7 +390,7 @@ impl Models {
         model: u16,
         (context, numbers): (Context, &[u64]),
         value: u64,
-        found: &Found,
+        found: &CodedValue,
     ) {
         match context {
             Context::Heap { by, size } => {
@@ -406,8 +406,8 @@ impl Models {
             }
             Context::Values { start, end } => {
                 let numbers = numbers.get(start..end).unwrap_or_default();
-                if let Some((values, room)) = self.values(sources, model) {
-                    values.learn(numbers, value, room);
+                if let Some((values, budget)) = self.values(sources, model) {
+                    values.learn(numbers, value, budget);
                 }
             }
         }

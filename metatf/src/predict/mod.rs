@@ -15,7 +15,7 @@ pub(crate) use heap::Live;
 
 /// How a value is stored: a code, and what goes to the stream section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct CodedValue {
     pub(crate) code: u64,
     misses: [u64; 2],
     count: u8,
@@ -26,7 +26,7 @@ pub(crate) struct Found {
 /// No hint.
 pub(crate) const NONE: u32 = u32::MAX;
 
-impl Found {
+impl CodedValue {
     fn hit(code: u64, hint: u32) -> Self {
         Self { code, misses: [0; 2], count: 0, hint }
     }

@@ -1,26 +1,26 @@
-//! What codes of predicted leaves say, in words: for annotated dumps and for counting.
+//! Descriptions of the codes of predicted leaves: for annotated dumps and for counting.
 
-use super::heap::words;
+use super::heap::describe;
 use crate::format::{HeapRole, Model, ModelKind, Predictor, PredictorKind};
 
 impl Model {
-    /// What a code says (specification, 4.2): `newest freed of its class`. Whether there is such a candidate
-    /// depends on what the model has learnt.
+    /// Describes a code (specification, 4.2): `newest freed of its class`. Whether there is such a candidate depends on what the
+    /// model has learnt.
     #[must_use]
     pub fn code_in_words(&self, code: u64) -> String {
         match &self.kind {
             ModelKind::Values(predictors) => candidate(predictors, code),
-            ModelKind::Heap { role: HeapRole::Allocated { .. }, .. } => words::of_allocation(code),
-            ModelKind::Heap { .. } => words::of_free(code),
+            ModelKind::Heap { role: HeapRole::Allocated { .. }, .. } => describe::allocation(code),
+            ModelKind::Heap { .. } => describe::free(code),
         }
     }
 
-    /// Whether a code is not enough: elements of the model's stream section say the rest.
+    /// Whether elements of the model's stream section complete the code.
     #[must_use]
     pub fn takes_elements(&self, code: u64) -> bool {
         match &self.kind {
             ModelKind::Values(predictors) => code == predictors.iter().map(candidates).sum::<u64>(),
-            ModelKind::Heap { role, .. } => words::takes_elements(matches!(role, HeapRole::Allocated { .. }), code),
+            ModelKind::Heap { role, .. } => describe::takes_elements(matches!(role, HeapRole::Allocated { .. }), code),
         }
     }
 }
@@ -47,5 +47,5 @@ fn candidate(predictors: &[Predictor], code: u64) -> String {
         }
         rest -= candidates(predictor);
     }
-    if rest == 0 { "not foretold: the next element".to_owned() } else { "no such candidate".to_owned() }
+    if rest == 0 { "not predicted: the next element".to_owned() } else { "no such candidate".to_owned() }
 }

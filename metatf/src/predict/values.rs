@@ -5,7 +5,7 @@
 //! another leaf. Tables begin small and double as values come, so that they take no more memory than what was read
 //! warrants; a doubled table begins with both halves alike.
 
-use super::{Found, NONE};
+use super::{CodedValue, NONE};
 use crate::format::{Predictor, PredictorKind};
 
 /// Values that a history goes back.
@@ -20,8 +20,8 @@ const FOLLOWERS: usize = 2;
 
 /// The predictors of one leaf, or of several that share a previous value.
 #[derive(Clone, Debug)]
-pub(crate) struct Values {
-    predictors: Vec<Table>,
+pub(crate) struct ValueModel {
+    predictors: Vec<PredictorTable>,
     /// The last values, the latest first.
     values: [u64; HISTORY],
     /// The differences between them.
@@ -32,7 +32,7 @@ pub(crate) struct Values {
 
 /// The lines of one predictor.
 #[derive(Clone, Debug)]
-struct Table {
+struct PredictorTable {
     kind: PredictorKind,
     /// Whether it has one line alone.
     single: bool,
@@ -41,26 +41,26 @@ struct Table {
     cells: Vec<u64>,
 }
 
-impl Values {
-    /// `room`: how many numbers the section's tables may still take.
-    pub(crate) fn new(predictors: &[Predictor], room: &mut usize) -> Self {
-        let predictors = predictors.iter().map(|predictor| Table::new(predictor, room)).collect();
+impl ValueModel {
+    /// `budget`: how many numbers the section's tables may still take.
+    pub(crate) fn new(predictors: &[Predictor], budget: &mut usize) -> Self {
+        let predictors = predictors.iter().map(|predictor| PredictorTable::new(predictor, budget)).collect();
         Self { predictors, values: [0; HISTORY], steps: [0; HISTORY], seen: 0 }
     }
 
     /// How a value is coded. `contexts`: for every predictor, the value of the leaf it goes by.
-    pub(crate) fn find(&self, contexts: &[u64], value: u64) -> Found {
+    pub(crate) fn find(&self, contexts: &[u64], value: u64) -> CodedValue {
         let mut code = 0;
         for (table, &context) in self.predictors.iter().zip(contexts) {
             let line = self.line(table, context);
             for candidate in 0..table.candidates() {
                 if self.candidate(table, line, candidate) == Some(value) {
-                    return Found::hit(code, NONE);
+                    return CodedValue::hit(code, NONE);
                 }
                 code += 1;
             }
         }
-        Found::miss(code, value)
+        CodedValue::miss(code, value)
     }
 
     /// The value of a code; `None` for a code over that of a miss.
@@ -84,7 +84,7 @@ impl Values {
     }
 
     /// Learns a value.
-    pub(crate) fn learn(&mut self, contexts: &[u64], value: u64, room: &mut usize) {
+    pub(crate) fn learn(&mut self, contexts: &[u64], value: u64, budget: &mut usize) {
         let step = value.wrapping_sub(self.values[0]);
         let lines: [usize; 64] = {
             let mut lines = [0; 64];
@@ -106,7 +106,7 @@ impl Values {
                     }
                 }
             }
-            table.grow(self.seen, room);
+            table.grow(self.seen, budget);
         }
         self.values.rotate_right(1);
         self.values[0] = value;
@@ -115,7 +115,7 @@ impl Values {
     }
 
     /// Where a table's line begins now.
-    fn line(&self, table: &Table, context: u64) -> usize {
+    fn line(&self, table: &PredictorTable, context: u64) -> usize {
         if table.single {
             return 0;
         }
@@ -131,7 +131,7 @@ impl Values {
         (usize::try_from(hash >> 32).unwrap_or(0) & lines.wrapping_sub(1)) * table.width
     }
 
-    fn candidate(&self, table: &Table, line: usize, candidate: usize) -> Option<u64> {
+    fn candidate(&self, table: &PredictorTable, line: usize, candidate: usize) -> Option<u64> {
         let cells = table.cells.get(line..line + table.width)?;
         match table.kind {
             PredictorKind::LastValue(_) | PredictorKind::Fcm(_) => cells.get(candidate).copied(),
@@ -141,8 +141,8 @@ impl Values {
     }
 }
 
-impl Table {
-    fn new(predictor: &Predictor, room: &mut usize) -> Self {
+impl PredictorTable {
+    fn new(predictor: &Predictor, budget: &mut usize) -> Self {
         let width = match predictor.kind {
             PredictorKind::LastValue(n) => usize::from(n).max(1),
             PredictorKind::Stride => 2,
@@ -150,8 +150,8 @@ impl Table {
         };
         let by_history = matches!(predictor.kind, PredictorKind::Fcm(_) | PredictorKind::Dfcm(_));
         let single = predictor.by.is_none() && !by_history;
-        let lines = if single || *room < FIRST_LINES * width { 1 } else { FIRST_LINES };
-        *room = room.saturating_sub(lines * width);
+        let lines = if single || *budget < FIRST_LINES * width { 1 } else { FIRST_LINES };
+        *budget = budget.saturating_sub(lines * width);
         Self { kind: predictor.kind, single, width, cells: vec![0; lines * width] }
     }
 
@@ -163,11 +163,11 @@ impl Table {
     }
 
     /// Doubles the table when as many values were seen as it has lines.
-    fn grow(&mut self, seen: usize, room: &mut usize) {
+    fn grow(&mut self, seen: usize, budget: &mut usize) {
         let lines = self.cells.len() / self.width.max(1);
-        let fits = self.cells.len() <= *room;
+        let fits = self.cells.len() <= *budget;
         if !self.single && seen >= lines && lines < MOST_LINES && fits {
-            *room -= self.cells.len();
+            *budget -= self.cells.len();
             self.cells.extend_from_within(..);
         }
     }
@@ -194,9 +194,9 @@ fn mix(hash: u64, value: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn model(kinds: &[PredictorKind]) -> Values {
+    fn model(kinds: &[PredictorKind]) -> ValueModel {
         let predictors: Vec<_> = kinds.iter().map(|&kind| Predictor { kind, by: None }).collect();
-        Values::new(&predictors, &mut { MOST_NUMBERS })
+        ValueModel::new(&predictors, &mut { MOST_NUMBERS })
     }
 
     /// Codes of a sequence, after decoding it again.

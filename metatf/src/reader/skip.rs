@@ -43,7 +43,7 @@ impl RecordReader<'_> {
                 _ if plan.is(HISTORY | PREVIOUS | REFERENCED | PREDICTED) => return None,
                 _ => {
                     before = (!plan.is(STRIDED)).then_some((plan, at));
-                    at += usize::from(plan.width);
+                    at += plan.width.bytes();
                 }
             }
         }

@@ -224,7 +224,7 @@ fn is_count(number: u8, array: u8, row: &ContentRow<'_, '_>) -> bool {
 /// The value of a leaf that stores nothing and has no history.
 fn constant(leaf: u8, row: &mut ContentRow<'_, '_>) -> Option<u64> {
     let plan = *row.state.plan(row.first + usize::from(leaf))?;
-    if plan.width != 0 || plan.flags & !LAST != 0 {
+    if !plan.width.is_zero() || plan.flags & !LAST != 0 {
         return None;
     }
     let value = plain(0, &plan);
@@ -237,7 +237,7 @@ fn constant(leaf: u8, row: &mut ContentRow<'_, '_>) -> Option<u64> {
 #[inline(always)]
 fn take_plain(row: &mut ContentRow<'_, '_>, plan: &Plan) -> Option<u64> {
     let eight = row.data.get(row.position..)?.first_chunk()?;
-    row.position += usize::from(plan.width);
+    row.position += plan.width.bytes();
     Some(plain(u64::from_le_bytes(*eight) & plan.mask, plan))
 }
 

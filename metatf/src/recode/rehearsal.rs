@@ -9,7 +9,7 @@ use super::leaves::LeafPlan;
 use super::pinned::pinned;
 use super::player::Player;
 use super::section_plans::SectionPlans;
-use crate::buffer::Memory;
+use crate::buffer::Prefilled;
 use crate::container::{Order, Sink};
 use crate::encode::{Attempt, RowWriter, StreamWriters};
 use crate::error::Result;
@@ -120,9 +120,9 @@ impl<'w> Rehearsal<'w> {
         let record = self.format.records.get(usize::from(record));
         let (Some((player, records)), Some(record)) = (players, record) else { return Ok(true) };
         let tries = (&mut self.attempt, &mut self.streams);
-        let out = (Memory::of(&mut self.out), 0);
+        let out = (Prefilled::of(&mut self.out), 0);
         let mut row = RowWriter::begin(self.format, (record, first), &mut stage.state, out, self.order, tries);
-        row.tag(record.tag, self.format.tag_width);
+        row.tag(record.tag);
         player.play(records, &mut row)?;
         if self.attempt.misfits.is_empty() && self.attempt.predicts() {
             let how = (self.order, false);

@@ -2,7 +2,7 @@
 
 use super::protocol::Protocol;
 use crate::format::{Floor, Format, Interpretation, LeafKind, METADATA, Record, SECTION, borrowed, floor};
-use crate::formula::Plan;
+use crate::formula::{Plan, Width};
 use crate::state::expected;
 use std::marker::PhantomData;
 
@@ -34,9 +34,7 @@ pub trait Known {
     const FIRST: usize;
     /// Whether the format has models: without, there is no code for values that they tell.
     const MODELS: bool;
-    /// Whether the format has stream sections: without, there is no code that puts values there.
-    const STREAMS: bool;
-    /// Whether by the DTD records can be stateful: else there is no code for it by shape.
+    /// Whether by the DTD records can be stateful, by streams, models or previous values: else no code for them is generated.
     const STATEFUL: bool;
     /// What each leaf can be at best.
     const FLOORS: [Floor; 256];
@@ -54,7 +52,6 @@ impl<P: Protocol, const SECTION: usize, const RECORD: u16> Known for Shape<P, SE
     const POSITION: usize = place(P::FORMAT, SECTION, RECORD).0;
     const FIRST: usize = place(P::FORMAT, SECTION, RECORD).1;
     const MODELS: bool = !borrowed(&P::FORMAT.models).is_empty();
-    const STREAMS: bool = has_streams(P::FORMAT);
     const STATEFUL: bool = has_streams(P::FORMAT) || has_history(P::FORMAT);
     const FLOORS: [Floor; 256] = floors(record(P::FORMAT, RECORD));
     const EXPECTED: [Plan; 256] = specialized_plans(P::FORMAT, RECORD);
@@ -181,7 +178,7 @@ const fn floors(record: &Record) -> [Floor; 256] {
 }
 
 const fn specialized_plans(format: &Format, index: u16) -> [Plan; 256] {
-    let mut plans = [Plan::straight(0, None); 256];
+    let mut plans = [Plan::straight(Width::saturating(0), None); 256];
     let mut leaf = 0;
     while leaf < borrowed(&record(format, index).leaves).len() && leaf < plans.len() {
         if let Some(plan) = expected(format, index, leaf) {

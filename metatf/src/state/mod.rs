@@ -25,7 +25,7 @@ pub(crate) use specialized::expected;
 pub(crate) use tier::{COLUMNS, Tiers, VIEWS, bit};
 
 use crate::format::{ExprOp, Format, Interpretation, Leaf, LeafKind, METADATA, SECTION, slot};
-use crate::formula::{BYTES, HISTORY, PREDICTED, PREVIOUS, Plan, SPECIAL, STRIDED, mask};
+use crate::formula::{BYTES, HISTORY, PREDICTED, PREVIOUS, Plan, SPECIAL, STRIDED, Width};
 use crate::predict::{Cells, Models};
 use liveness::Liveness;
 use std::collections::HashMap;
@@ -290,8 +290,8 @@ impl State {
     /// The plan of a numeric leaf by its setting. True where that is news for those it shares its previous value with.
     fn make(&mut self, format: &Format, index: usize, leaf: &Leaf) -> bool {
         let Some(setting) = self.settings.get(index).copied() else { return false };
-        let width = if setting.interpretation.stores() { setting.width.min(8) } else { 0 };
-        let mask = mask(width);
+        let width = Width::saturating(if setting.interpretation.stores() { setting.width.into() } else { 0 });
+        let mask = width.mask();
         let top = mask ^ (mask >> 1);
         let reference = match setting.interpretation {
             Interpretation::BaseOffsetOf(record, leaf) => self.last_cell(format, record, leaf),

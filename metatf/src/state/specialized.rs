@@ -1,13 +1,13 @@
 //! How a leaf is stored in the state that generated code is specialized for.
 
 use crate::format::{Format, Interpretation, LeafKind, borrowed};
-use crate::formula::Plan;
+use crate::formula::{Plan, Width};
 
 /// How a numeric leaf is stored in the state that is expected, where that is the stored integer, perhaps with a base.
 pub(crate) const fn expected(format: &Format, record: u16, leaf: usize) -> Option<Plan> {
     let (declared, interpretation) = match borrowed(&borrowed(&format.records)[record as usize].leaves)[leaf].kind {
         LeafKind::Number { width, interpretation } => (width, interpretation),
-        LeafKind::Tag => return Some(Plan::straight(format.tag_width, None)),
+        LeafKind::Tag => return Some(Plan::straight(Width::saturating(format.tag_width as usize), None)),
         LeafKind::Array(_) | LeafKind::Variable(_) => return None,
     };
     let mut width = declared;
@@ -18,6 +18,7 @@ pub(crate) const fn expected(format: &Format, record: u16, leaf: usize) -> Optio
         }
         i += 1;
     }
+    let width = Width::saturating(width as usize);
     match interpretation {
         Interpretation::None | Interpretation::SectionOffset(_) => Some(Plan::straight(width, None)),
         Interpretation::BaseOffset(base) => Some(Plan::straight(width, Some(base))),

@@ -1,4 +1,4 @@
-//! Encoding a record whatever its plans are: until all of it fits, metadata makes room.
+//! Writes a record whatever its plans are: metadata widens leaves until all of it fits.
 
 use super::{RecordWriter, no_such_record};
 use crate::container::Sink;
@@ -25,18 +25,18 @@ impl<S: Sink> RecordWriter<S> {
             self.prepare(section, record)?;
         }
         self.attempt.start_record();
-        self.go_on(section, record, encode)
+        self.encode_record(section, record, encode)
     }
 
     /// As [`record`](Self::record), where the section is ready, and models may have learnt values of the record.
     #[inline]
-    pub(super) fn go_on(
+    pub(super) fn encode_record(
         &mut self,
         section: usize,
         record: u16,
         mut encode: impl FnMut(&mut RowWriter<'_>) -> Result<()>,
     ) -> Result<()> {
-        self.ask_again();
+        self.close_open_section();
         // Every round widens at least one leaf, or ends.
         loop {
             match self.attempt_record(section, record, &mut encode) {
@@ -52,7 +52,7 @@ impl<S: Sink> RecordWriter<S> {
         Ok(())
     }
 
-    /// A record did not fit, or could not be encoded: makes room for its values.
+    /// Widens the leaves of a record that did not fit, or gives the error of one that could not be encoded.
     #[cold]
     #[inline(never)]
     fn widen_all(&mut self, tried: Result<bool>, section: usize, record: u16) -> Result<()> {
@@ -77,12 +77,11 @@ impl<S: Sink> RecordWriter<S> {
         }) else {
             return Err(no_such_record());
         };
-        let tag_width = self.format.tag_width;
         let tries = (&mut self.attempt, &mut self.streams);
-        let out = writer.out.memory();
+        let out = writer.out.prefilled();
         let start = out.1;
         let mut row = RowWriter::begin(&self.format, (r, first), &mut writer.state, out, self.order, tries);
-        row.tag(r.tag, tag_width);
+        row.tag(r.tag);
         let mut encoded = encode(&mut row);
         if encoded.is_ok() {
             encoded = row.finish();
@@ -109,13 +108,13 @@ impl<S: Sink> RecordWriter<S> {
             let how = (self.order, self.strict);
             self.attempt.predict(&self.format, state, &mut self.streams, how, out);
             if let Some(log) = writer.log.as_mut().filter(|_| self.attempt.misfits.is_empty()) {
-                self.attempt.noted().for_each(|noted| log.note(noted, writer.closed));
+                self.attempt.predictions().iter().for_each(|prediction| log.push(prediction, writer.closed));
             }
         }
         self.attempt.misfits.is_empty()
     }
 
-    /// Takes a record back that did not fit, or could not be encoded.
+    /// Takes back a record that did not fit, or could not be encoded.
     #[cold]
     #[inline(never)]
     fn take_back(&mut self, section: usize, start: usize, encoded: Result<()>, too_long: bool) -> Result<bool> {
@@ -131,12 +130,12 @@ impl<S: Sink> RecordWriter<S> {
         Ok(false)
     }
 
-    /// Emits the metadata record that makes a value fit.
+    /// Writes the metadata record that makes a value fit.
     fn widen(&mut self, section: usize, record: u16, position: usize, misfit: Misfit) -> Result<()> {
         let Some(writer) = self.sections.get(section) else { return Ok(()) };
         let index = writer.state.plans_of(position) + usize::from(misfit.leaf);
         let interpretation = writer.state.interpretation(index);
-        let width = writer.state.plan(index).map_or(0, |p| p.width);
+        let width = writer.state.plan(index).map_or(0, |p| p.width.get());
         if self.strict {
             let mut error = Error::at(0, ErrorKind::DoesNotFit { value: misfit.value, width });
             error.place = Place { section: self.number(section), leaf: Some(misfit.leaf), ..Place::default() };
@@ -150,7 +149,7 @@ impl<S: Sink> RecordWriter<S> {
         }
         let wanted = misfit.needs.next_power_of_two();
         if interpretation.stores() {
-            // An item before this one of the same record may have made room already.
+            // An item before this one of the same record may have widened the leaf already.
             if width < wanted {
                 self.put_change(section, record, misfit.leaf, false, Change::Width(wanted))?;
             }

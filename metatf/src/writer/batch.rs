@@ -1,11 +1,9 @@
-//! Records that come one after the other, written in one loop that keeps in registers where it is: the mirror of
-//! `reader/run.rs`. What is out of the ordinary ends the loop before the record that it is about; this is written by itself,
-//! and then the loop goes on.
+//! Writes many records in one loop that keeps its state in registers: the mirror of `reader/run.rs`. A record that the loop does not
+//! take ends it. That record is written by itself, and then another loop starts.
 
 use super::{RecordWriter, SectionWriter};
-use crate::buffer::Room;
+use crate::buffer::SpareCapacity;
 use crate::container::Sink;
-use crate::encode::{FORMULA, STORED};
 use crate::encode::{put, put_specialized};
 use crate::error::Result;
 use crate::formula::Plan;
@@ -13,93 +11,87 @@ use crate::record::{DataRecord, Known, Puts, WriteFields};
 use crate::state::bit;
 use std::ops::ControlFlow;
 
-/// So many records are written by themselves before a straight line is tried again.
-const MOST_APART: u32 = 63;
+/// Records that are written by themselves at most before a loop is tried again.
+const MOST_SINGLE: u32 = 63;
 
-/// Where records of one section go. That they are there is told when it is dropped: by a panic of who makes them, too.
-struct Run<'w> {
+/// A batch of records of one section. They are counted when it is dropped, also by a panic of the iterator that makes them.
+struct WriteBatch<'w> {
     section: usize,
-    room: Room<'w>,
-    /// Its data records.
+    spare: SpareCapacity<'w>,
+    /// The section's count of data records.
     records: &'w mut u32,
-    /// Where records end, if that is to be noted.
+    /// Ends of records, where a filter wants them.
     ends: Option<&'w mut Vec<u32>>,
     /// Records taken.
     count: u32,
 }
 
-impl Run<'_> {
-    /// Notes a record, if one was put.
+impl WriteBatch<'_> {
+    /// Counts a record, if one was put.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn took(&mut self, put: Option<()>) -> bool {
+    fn count(&mut self, put: Option<()>) -> bool {
         if put.is_none() {
             return false;
         }
         if let Some(ends) = &mut self.ends {
-            ends.push(super::section::end(self.room.at()));
+            ends.push(super::section::record_end(self.spare.at()));
         }
         self.count += 1;
         true
     }
 }
 
-impl Drop for Run<'_> {
+impl Drop for WriteBatch<'_> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn drop(&mut self) {
-        self.room.close();
         *self.records += self.count;
     }
 }
 
-/// Takes records of a section all of which are stored as is expected, and whose ends nobody wants to know. `ONE`: all that come
-/// are of this section.
-struct Expected<'w, const ONE: bool>(Run<'w>);
+/// Takes records of a specialized section, where no filter wants their ends. `ONE`: all records are of this section.
+struct SpecializedWrites<'w, const ONE: bool>(WriteBatch<'w>);
 
-impl<const ONE: bool> Puts for Expected<'_, ONE> {
-    /// Whether it was taken. If not, nothing has happened.
+impl<const ONE: bool> Puts for SpecializedWrites<'_, ONE> {
+    /// Whether the record was taken. If not, nothing has happened.
     type Done = bool;
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> bool {
-        let run = &mut self.0;
-        if !K::CAN_SPECIALIZE || !ONE && section != run.section {
+        let batch = &mut self.0;
+        if !K::CAN_SPECIALIZE || !ONE && section != batch.section {
             return false;
         }
-        let put = put_specialized::<K, T>(&mut run.room, fields);
-        run.count += u32::from(put.is_some());
+        let put = put_specialized::<K, T>(&mut batch.spare, fields);
+        batch.count += u32::from(put.is_some());
         put.is_some()
     }
 }
 
-/// Takes records of a section whose tiers allow a straight line.
-struct Straight<'w> {
-    run: Run<'w>,
+/// Takes planned records of a section.
+struct PlannedWrites<'w> {
+    batch: WriteBatch<'w>,
     /// Of the section.
     plans: &'w [Plan],
-    /// By position: whether that is the tier, or a better one.
-    stored: u64,
-    formula: u64,
+    /// Positions of records whose tier is planned, by bit.
+    planned: u64,
 }
 
-impl Puts for Straight<'_> {
-    /// Whether it was taken. If not, nothing has happened.
+impl Puts for PlannedWrites<'_> {
+    /// Whether the record was taken. If not, nothing has happened.
     type Done = bool;
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> bool {
-        let run = &mut self.run;
-        if section != run.section {
+        let batch = &mut self.batch;
+        if section != batch.section {
             return false;
         }
         let Some(plans) = self.plans.first_chunk::<PLANS>() else { return false };
-        let put = if self.stored & const { bit(K::POSITION) } != 0 {
-            put::<K, T, PLANS, STORED>(&mut run.room, plans, fields)
-        } else if self.formula & const { bit(K::POSITION) } != 0 {
-            put::<K, T, PLANS, FORMULA>(&mut run.room, plans, fields)
-        } else {
-            None
-        };
-        run.took(put)
+        let is_planned = self.planned & const { bit(K::POSITION) } != 0;
+        is_planned && {
+            let put = put::<K, T, PLANS>(&mut batch.spare, plans, fields);
+            batch.count(put)
+        }
     }
 }
 
@@ -112,42 +104,42 @@ impl<S: Sink> RecordWriter<S> {
     pub fn put_all<R: DataRecord>(&mut self, records: impl IntoIterator<Item = R>) -> Result<()> {
         let mut records = records.into_iter();
         let mut section = R::SECTION.or(self.last_section).unwrap_or(0);
-        let mut slow = 0;
+        let mut single = 0;
         loop {
             let before = self.records_of(section);
-            let Some(record) = self.put_run(section, &mut records) else { return Ok(()) };
-            // Where records do not go in a straight line, that is not tried with each.
-            slow = if self.records_of(section) == before { (2 * slow + 1).min(MOST_APART) } else { 0 };
+            let Some(record) = self.put_batch(section, &mut records) else { return Ok(()) };
+            // Where a loop takes no record, it is not tried with each.
+            single = if self.records_of(section) == before { (2 * single + 1).min(MOST_SINGLE) } else { 0 };
             section = record.place().0;
             self.put_one(&record)?;
-            for _ in 0..slow {
+            for _ in 0..single {
                 let Some(record) = records.next() else { return Ok(()) };
                 self.put_one(&record)?;
             }
         }
     }
 
-    /// Data records in the section's chunk.
+    /// Counts the data records in the section's chunk.
     fn records_of(&self, section: usize) -> u32 {
         self.sections.get(section).map_or(0, |writer| writer.records)
     }
 
-    /// As many of the records as the section takes in a straight line; gives the one after them.
+    /// Writes records as long as the section's batch takes them. Gives the first that it does not take.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn put_run<R: DataRecord>(&mut self, section: usize, records: &mut impl Iterator<Item = R>) -> Option<R> {
+    fn put_batch<R: DataRecord>(&mut self, section: usize, records: &mut impl Iterator<Item = R>) -> Option<R> {
         self.open(section);
         let Some(writer) = self.sections.get_mut(section) else { return records.next() };
-        let SectionWriter { out, ends, state, notes, records: written, .. } = writer;
-        let run = Run { section, room: out.room(), records: written, ends: notes.then_some(ends), count: 0 };
-        if state.tiers.are_specialized() && !*notes {
+        let SectionWriter { out, ends, state, wants_ends, records: written, .. } = writer;
+        let batch =
+            WriteBatch { section, spare: out.spare(), records: written, ends: wants_ends.then_some(ends), count: 0 };
+        if state.tiers.are_specialized() && !*wants_ends {
             if R::SECTION.is_some() {
-                put_while(records, &mut Expected::<true>(run))
+                put_while(records, &mut SpecializedWrites::<true>(batch))
             } else {
-                put_while(records, &mut Expected::<false>(run))
+                put_while(records, &mut SpecializedWrites::<false>(batch))
             }
         } else {
-            let (stored, formula) = (0, state.tiers.planned());
-            put_while(records, &mut Straight { run, plans: &state.plans, stored, formula })
+            put_while(records, &mut PlannedWrites { batch, plans: &state.plans, planned: state.tiers.planned() })
         }
     }
 
@@ -157,7 +149,7 @@ impl<S: Sink> RecordWriter<S> {
     }
 }
 
-/// Puts records up to the first that is not taken; gives that.
+/// Puts records up to the first that is not taken, and gives that.
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn put_while<R: DataRecord>(records: &mut impl Iterator<Item = R>, puts: &mut impl Puts<Done = bool>) -> Option<R> {
     let taken = |record: R| if record.put(puts) { ControlFlow::Continue(()) } else { ControlFlow::Break(record) };

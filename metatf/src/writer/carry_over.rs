@@ -1,68 +1,67 @@
-//! Whether a group begins with the live objects of a heap is decided when it is over: then it is known how many of them
-//! ended in it.
+//! Live-set carry-over: whether a group begins with the live objects of a heap is decided at its end, when it is known how many of
+//! them were freed in it.
 //!
-//! A group is written as if nothing were known of the objects before it, and what its heap's model was given is logged.
-//! Where many of the objects that were live at its start were freed, the model runs once more, with them; the new codes
-//! take the place of the old ones in the chunks, which still wait for the group's stream sections.
+//! A group is written as if no object were live at its start, and the inputs of its heap's model are logged. Where many of the
+//! objects that were live were freed in it, the model runs once more and knows them. The new codes replace the old ones in the
+//! chunks, which still wait for the group's stream sections.
 
 use crate::container::{Order, Sink};
-use crate::encode::Noted;
+use crate::encode::Prediction;
+use crate::formula::Width;
 use crate::predict::{Cells, Context, Live, Models};
 use crate::writer::RecordWriter;
 use hashbrown::HashSet;
 use std::collections::BTreeMap;
 
-/// What is logged at most; of a group with more, no object is carried on.
+/// Addresses that are logged at most. No object is carried into a group with more.
 const MOST: usize = 1 << 21;
-/// One in so many objects has to end in the group for all to be carried into it.
+/// One in so many objects has to be freed in the group for all to be carried into it.
 const PAYS: usize = 2;
 
-/// The objects that were live when a group began, and what happened since.
+/// The objects that were live when a group began, and the addresses of its records.
 #[derive(Debug)]
 pub(crate) struct Log {
     before: Vec<Live>,
-    entries: Vec<Entry>,
-    /// There was more than is logged.
+    entries: Vec<LoggedAddress>,
+    /// There were more than are logged.
     full: bool,
 }
 
-/// A predicted address, and where its code is.
+/// A predicted address, and the place of its code.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+pub(crate) struct LoggedAddress {
     value: u64,
     by: u64,
     size: u64,
-    /// Where its code is: which of the section's chunks in this group, where in that, and of how many bytes.
+    /// The place of its code: which of the section's chunks in this group, the offset in that, and how many bytes.
     part: u32,
     at: u32,
-    width: u8,
+    width: Width,
     model: u16,
 }
 
-/// Memory of a log that is not needed any more.
-#[derive(Debug, Default)]
-pub(crate) struct Room(Vec<Entry>);
-
 impl Log {
-    pub(crate) fn new(before: Vec<Live>, room: Room) -> Self {
-        Self { before, entries: room.0, full: false }
+    /// Starts a log of a group, in memory of an earlier one.
+    pub(crate) fn new(before: Vec<Live>, mut memory: Vec<LoggedAddress>) -> Self {
+        memory.clear();
+        Self { before, entries: memory, full: false }
     }
 
-    pub(crate) fn into_room(mut self) -> Room {
-        self.entries.clear();
-        Room(self.entries)
+    /// Gives the memory for another log.
+    pub(crate) fn into_memory(self) -> Vec<LoggedAddress> {
+        self.entries
     }
 
-    /// Logs what a model of the heap was given.
+    /// Logs the inputs of a heap's model.
     #[inline]
-    pub(crate) fn note(&mut self, noted: Noted, part: u32) {
-        let Noted { model, value, context, at, width } = noted;
+    pub(crate) fn push(&mut self, prediction: &Prediction, part: u32) {
+        let Prediction { model, value, context, at, width, .. } = *prediction;
         let Context::Heap { by, size } = context else { return };
         match u32::try_from(at) {
             Ok(at) if self.entries.len() < MOST && !self.full => {
-                self.entries.push(Entry { value, by, size, part, at, width, model });
+                self.entries.push(LoggedAddress { value, by, size, part, at, width, model });
             }
-            // Nobody asks for them any more.
+            // The log is useless now.
             _ => {
                 self.full = true;
                 self.entries = Vec::new();
@@ -70,22 +69,22 @@ impl Log {
         }
     }
 
-    /// The objects from before the group that are live at its end, and how many there were and are not.
+    /// Gives the objects from before the group that are live at its end, and how many were freed.
     fn survivors(&self, cells: &Cells) -> (Vec<Live>, usize) {
         let mut live: HashSet<u64> = self.before.iter().flat_map(|(_, objects)| objects).map(|o| o.0).collect();
-        let mut ended = 0;
+        let mut freed = 0;
         for entry in &self.entries {
-            // Where another object begins, too, the old one is gone.
+            // Where another object is allocated, too, the old one is gone.
             if !cells.is_use(entry.model) && live.remove(&entry.value) {
-                ended += 1;
+                freed += 1;
             }
         }
         let left = |(by, objects): &Live| (*by, objects.iter().filter(|o| live.contains(&o.0)).copied().collect());
-        (self.before.iter().map(left).collect(), ended)
+        (self.before.iter().map(left).collect(), freed)
     }
 
-    /// The objects that are live at the end of a group, where `new` are those that its model knows.
-    pub(crate) fn after(&self, cells: &Cells, new: Vec<Live>) -> Vec<Live> {
+    /// Gives the objects that are live at the end of the group, where `new` are those that its model knows.
+    pub(crate) fn live_after(&self, cells: &Cells, new: Vec<Live>) -> Vec<Live> {
         if self.full {
             return new;
         }
@@ -101,7 +100,7 @@ impl Log {
 }
 
 impl<S: Sink> RecordWriter<S> {
-    /// Carries the live objects into a group that is written, but for its chunks, where that pays.
+    /// Carries the live objects into a group whose records are encoded, where that pays.
     pub(crate) fn carry_live_set(&mut self, section: usize) {
         let Some(writer) = self.sections.get_mut(section) else { return };
         let Some(log) = writer.log.take() else { return };
@@ -111,7 +110,7 @@ impl<S: Sink> RecordWriter<S> {
             writer.log = Some(log);
             return;
         }
-        let mut models = writer.state.models.anew(log.before.clone());
+        let mut models = writer.state.models.with_live(log.before.clone());
         let rerun = rerun(&self.format, cells, &mut models, &log.entries);
         let reader = self.format.sections.len() + section;
         let Some((codes, _)) = rerun.filter(|(_, e)| self.streams.replace(&self.format, reader, e)) else {
@@ -124,28 +123,29 @@ impl<S: Sink> RecordWriter<S> {
             parts.push(&mut chunk.raw);
         }
         patch(self.order, &log.entries, &codes, &mut parts);
-        writer.room = log.into_room();
+        writer.log_memory = log.into_memory();
     }
 }
 
 /// New elements by stream section.
-type Elements = BTreeMap<u8, Vec<u64>>;
+type StreamElements = BTreeMap<u8, Vec<u64>>;
 
-/// The codes by models that know more, and what goes to stream sections. `None` where a code does not fit its width.
+/// Encodes the addresses with models that know the live objects: their codes, and the elements for stream sections. `None` where a
+/// code does not fit its width.
 fn rerun(
     format: &crate::format::Format,
     cells: &Cells,
     models: &mut Models,
-    entries: &[Entry],
-) -> Option<(Vec<u64>, Elements)> {
+    entries: &[LoggedAddress],
+) -> Option<(Vec<u64>, StreamElements)> {
     let mut codes = Vec::with_capacity(entries.len());
-    let mut elements = Elements::new();
-    for &Entry { value, by, size, width, model, .. } in entries {
+    let mut elements = StreamElements::new();
+    for &LoggedAddress { value, by, size, width, model, .. } in entries {
         let context = (Context::Heap { by, size }, &[][..]);
         let target = elements.entry(format.models.get(usize::from(model))?.section).or_default();
         let found = models.find(cells, model, context, value, target);
         target.extend_from_slice(found.elements());
-        if width < 8 && found.code >> (8 * width) != 0 {
+        if found.code & !width.mask() != 0 {
             return None;
         }
         models.learn(cells, model, context, value, &found);
@@ -154,10 +154,11 @@ fn rerun(
     Some((codes, elements))
 }
 
-fn patch(order: Order, entries: &[Entry], codes: &[u64], parts: &mut [&mut Vec<u8>]) {
-    for (&Entry { part, at, width, .. }, &code) in entries.iter().zip(codes) {
+/// Stores new codes in the chunks.
+fn patch(order: Order, entries: &[LoggedAddress], codes: &[u64], parts: &mut [&mut Vec<u8>]) {
+    for (&LoggedAddress { part, at, width, .. }, &code) in entries.iter().zip(codes) {
         let (raw, at) = (parts.get_mut(part as usize), at as usize);
-        if let Some(stored) = raw.and_then(|raw| raw.get_mut(at..at + usize::from(width))) {
+        if let Some(stored) = raw.and_then(|raw| raw.get_mut(at..at + width.bytes())) {
             order.store(code, stored);
         }
     }

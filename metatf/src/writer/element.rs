@@ -1,8 +1,8 @@
-//! Elements of stream sections that are given outright: of a group, or of a table that grows over the whole trace.
+//! Writes elements of stream sections that the caller gives: into a group, or into a table that grows over the whole trace.
 
 use super::RecordWriter;
 use crate::container::Sink;
-use crate::encode::{HELD_A_NUMBER, RowWriter, Segment};
+use crate::encode::{GivenElements, HELD_A_NUMBER, RowWriter};
 use crate::error::{Error, ErrorKind, Result};
 
 impl<S: Sink> RecordWriter<S> {
@@ -17,7 +17,7 @@ impl<S: Sink> RecordWriter<S> {
         shared: bool,
         encode: &mut dyn FnMut(&mut RowWriter<'_>) -> Result<()>,
     ) -> Result<u64> {
-        self.ask_again();
+        self.close_open_section();
         let record = self.element_record(section)?;
         let shared = shared && self.waits;
         // Chunks of numbers adapt their width: not in a table, whose offsets are given out, and not in version 0.
@@ -38,7 +38,7 @@ impl<S: Sink> RecordWriter<S> {
             s.state.cells.get(last).copied()
         });
         if writer.given.is_empty() {
-            writer.given.push(Segment::default());
+            writer.given.push(GivenElements::default());
         }
         // Offsets into a section of one number hold where its width does: in version 0.
         let width =
@@ -60,7 +60,7 @@ impl<S: Sink> RecordWriter<S> {
         Ok(offset)
     }
 
-    /// The offset that the next new element of a table will get by [`intern`](Self::intern).
+    /// Gives the offset that the next new element of a table will get by [`intern`](Self::intern).
     #[must_use]
     pub fn next_offset(&self, section: usize) -> u64 {
         let Some(writer) = self.streams.streams.get(section) else { return 0 };
@@ -116,7 +116,7 @@ impl<S: Sink> RecordWriter<S> {
         };
         let tries = (&mut self.attempt, &mut self.streams);
         self.element.keep(0);
-        let out = self.element.memory();
+        let out = self.element.prefilled();
         let mut row = RowWriter::begin(&self.format, (r, 0), &mut writer.state, out, self.order, tries);
         let encoded = encode(&mut row).and_then(|()| row.finish());
         let end = row.at;
@@ -129,7 +129,7 @@ impl<S: Sink> RecordWriter<S> {
         self.attempt.roll_back(&mut writer.state.cells);
         encoded?;
         let Some(misfit) = misfit else { return Ok(()) };
-        let width = writer.state.plan(usize::from(misfit.leaf)).map_or(0, |p| p.width);
+        let width = writer.state.plan(usize::from(misfit.leaf)).map_or(0, |p| p.width.get());
         let mut error = Error::at(0, ErrorKind::DoesNotFit { value: misfit.value, width });
         error.place.section = self.number(section);
         error.place.leaf = Some(misfit.leaf);

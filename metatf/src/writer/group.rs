@@ -2,7 +2,7 @@
 //! (spec 5.2).
 
 use crate::container::{ChunkSpec, MAX_RAW_LEN, Order, Sink};
-use crate::encode::{Numbers, Segment};
+use crate::encode::{GivenElements, Numbers};
 use crate::error::{Error, ErrorKind, Result};
 use crate::formula::{Plan, bytes_for, bytes_of, fits, note, plain, raw};
 use crate::state::State;
@@ -16,20 +16,20 @@ pub(crate) struct Chunk {
     ends: Vec<u32>,
 }
 
-/// Memory of chunks that are in the file, for those behind them.
+/// Memory of chunks that are in the file, for later ones.
 #[derive(Default)]
-pub(crate) struct Spare {
+pub(crate) struct ChunkPool {
     chunks: Vec<(Vec<u8>, Vec<u32>)>,
     /// For numbers of a stream section.
     numbers: Vec<u8>,
 }
 
-impl Spare {
+impl ChunkPool {
     fn put(&mut self, raw: Vec<u8>, ends: Vec<u32>) {
         self.chunks.push((raw, ends));
     }
 
-    /// Memory for content, whatever is in it, and for where records end.
+    /// Gives memory for content, with anything in it, and for ends of records.
     fn take(&mut self) -> (Vec<u8>, Vec<u32>) {
         let (raw, mut ends) = self.chunks.pop().unwrap_or_default();
         ends.clear();
@@ -38,38 +38,35 @@ impl Spare {
 }
 
 impl<S: Sink> RecordWriter<S> {
-    /// Ends the chunk of a section, if it holds anything.
+    /// Closes the chunk of a section, if it holds anything.
     pub(crate) fn close_chunk(&mut self, section: usize) -> Result<()> {
         let Some(writer) = self.sections.get_mut(section).filter(|s| !s.out.is_empty()) else { return Ok(()) };
         let spec = ChunkSpec {
             section: self.format.sections.get(section).map_or(0, |s| s.number),
             reset: writer.reset,
-            group_start: false,
-            shared: false,
-            width: 0,
-            element: 0,
             records: writer.records,
             group: self.group,
+            ..ChunkSpec::default()
         };
         self.records += u64::from(writer.records);
         self.group_bytes += writer.out.len();
-        writer.out.shut();
+        writer.out.close();
         writer.reset = false;
         writer.closed += 1;
         writer.records = 0;
-        if self.lent == Some(section) {
+        if self.in_place == Some(section) {
             let spec = ChunkSpec { group_start: std::mem::take(&mut self.group_start), ..spec };
-            return self.close_lent(section, spec);
+            return self.close_in_place(section, spec);
         }
         let (raw, ends) = (writer.out.take(), std::mem::take(&mut writer.ends));
         if self.waits {
             self.waiting.push(Chunk { section, spec, raw, ends });
         } else {
             self.put_part(spec, &raw, &ends)?;
-            self.spare.put(raw, ends);
+            self.pool.put(raw, ends);
         }
         if let Some(writer) = self.sections.get_mut(section) {
-            let (raw, ends) = self.spare.take();
+            let (raw, ends) = self.pool.take();
             writer.out.reuse(raw);
             writer.ends = ends;
         }
@@ -78,7 +75,7 @@ impl<S: Sink> RecordWriter<S> {
 
     /// Hands a chunk of the group to the container; the group's first one starts it.
     fn put_part(&mut self, spec: ChunkSpec, raw: &[u8], ends: &[u32]) -> Result<()> {
-        self.give_back();
+        self.end_in_place();
         let group_start = !spec.shared && std::mem::take(&mut self.group_start);
         match &mut self.layout {
             Some(Layout::Chunks(chunks)) => chunks.data_records(ChunkSpec { group_start, ..spec }, raw, ends),
@@ -105,8 +102,8 @@ impl<S: Sink> RecordWriter<S> {
         Ok(())
     }
 
-    /// Whether nothing belongs to the group in progress. Shared tables do not: what they gained waits for the group that
-    /// needs it.
+    /// Whether nothing belongs to the group in progress. New elements of shared tables do not: they wait for the group that needs
+    /// them.
     fn group_is_empty(&self) -> bool {
         let no_stream = self.streams.streams.iter().all(|s| s.put.is_empty() && s.given.iter().all(|g| g.count == 0));
         self.group_start && self.waiting.is_empty() && no_stream && self.sections.iter().all(|s| s.out.is_empty())
@@ -126,13 +123,13 @@ impl<S: Sink> RecordWriter<S> {
         let mut waiting = std::mem::take(&mut self.waiting);
         for chunk in waiting.drain(..) {
             self.put_part(chunk.spec, &chunk.raw, &chunk.ends)?;
-            self.spare.put(chunk.raw, chunk.ends);
+            self.pool.put(chunk.raw, chunk.ends);
         }
         self.waiting = waiting;
         Ok(())
     }
 
-    /// The part of a shared table that is not in the file yet. Its state starts anew in every chunk.
+    /// Writes the part of a shared table that is not in the file yet. Every chunk resets its state.
     fn put_table(&mut self, section: usize) -> Result<()> {
         let Some(stream) = self.streams.streams.get_mut(section).filter(|s| s.table_count > 0) else { return Ok(()) };
         let raw = std::mem::take(&mut stream.table);
@@ -144,12 +141,11 @@ impl<S: Sink> RecordWriter<S> {
         let spec = ChunkSpec {
             section: self.format.sections.get(section).map_or(0, |s| s.number),
             reset: true,
-            group_start: false,
             shared: true,
             width,
             element: width,
             records,
-            group: 0,
+            ..ChunkSpec::default()
         };
         if let Some(writer) = self.sections.get_mut(section) {
             writer.state.reset(&self.format);
@@ -157,7 +153,7 @@ impl<S: Sink> RecordWriter<S> {
         self.put_part(spec, &raw, &[])
     }
 
-    /// The width the DTD gives the leaf of a section of one number.
+    /// Gives the DTD's width of the leaf of a section of one number.
     fn single_width(&self, section: usize) -> Option<u8> {
         let record = self.format.sections.get(section).filter(|s| s.stream)?.records.first()?;
         let leaf = self.format.records.get(usize::from(*record))?.single_number()?;
@@ -174,8 +170,8 @@ impl<S: Sink> RecordWriter<S> {
         match self.single_width(section) {
             Some(_) => {
                 let number = self.format.sections.get(section).map_or(0, |s| s.number);
-                let foretold = self.format.models.iter().any(|model| model.section == number);
-                let segments = agree(put, given, foretold)?;
+                let predicted = self.format.models.iter().any(|model| model.section == number);
+                let segments = agree(put, given, predicted)?;
                 for (i, segment) in segments.iter().enumerate() {
                     self.put_numbers(section, segment, i == 0)?;
                 }
@@ -194,7 +190,7 @@ impl<S: Sink> RecordWriter<S> {
         }
     }
 
-    fn put_elements(&mut self, section: usize, segment: &Segment, first: bool) -> Result<()> {
+    fn put_elements(&mut self, section: usize, segment: &GivenElements, first: bool) -> Result<()> {
         if segment.raw.len() > MAX_RAW_LEN {
             return Err(Error::at(0, ErrorKind::Limit("a stream section grew by over 64 MiB within a group")));
         }
@@ -208,18 +204,15 @@ impl<S: Sink> RecordWriter<S> {
         let spec = ChunkSpec {
             section: number,
             reset: true,
-            group_start: false,
-            shared: false,
-            width: 0,
-            element: 0,
             records: segment.count,
             group: self.group,
+            ..ChunkSpec::default()
         };
         self.put_part(spec, &segment.raw, &[])
     }
 
     /// Encodes numbers, chunk by chunk, each in the least width that holds all of its own (version 0: the DTD's).
-    fn put_numbers(&mut self, section: usize, segment: &Segment, first: bool) -> Result<()> {
+    fn put_numbers(&mut self, section: usize, segment: &GivenElements, first: bool) -> Result<()> {
         if segment.values.is_empty() && !first {
             return Ok(());
         }
@@ -235,7 +228,7 @@ impl<S: Sink> RecordWriter<S> {
             let Some(writer) = self.sections.get_mut(section) else { return Ok(()) };
             let width = fixed.unwrap_or_else(|| least_width(writer, values));
             writer.state.set_chunk_width(&format, leaf, width);
-            let mut out = std::mem::take(&mut self.spare.numbers);
+            let mut out = std::mem::take(&mut self.pool.numbers);
             encode(&mut writer.state, values, self.order, &mut out).map_err(|value| {
                 let mut error = Error::at(0, ErrorKind::DoesNotFit { value, width });
                 error.place.section = Some(number);
@@ -250,15 +243,14 @@ impl<S: Sink> RecordWriter<S> {
             let spec = ChunkSpec {
                 section: number,
                 reset: std::mem::take(&mut reset),
-                group_start: false,
-                shared: false,
                 width,
                 element: width,
                 records,
                 group: self.group,
+                ..ChunkSpec::default()
             };
             self.put_part(spec, &out, &[])?;
-            self.spare.numbers = out;
+            self.pool.numbers = out;
         }
         Ok(())
     }
@@ -269,7 +261,7 @@ impl<S: Sink> RecordWriter<S> {
     /// The sink's; elements that were given and disagree with what records took from them.
     pub fn finish(mut self) -> Result<S> {
         let ended = self.end_group();
-        self.give_back();
+        self.end_in_place();
         let layout = self.layout.take();
         ended?;
         match layout {
@@ -280,7 +272,7 @@ impl<S: Sink> RecordWriter<S> {
     }
 }
 
-/// The least width that holds every one of `values` under the section's interpretation; the state is left as it was.
+/// Computes the least width that holds all of `values` under the section's interpretation. The state stays as it is.
 fn least_width(writer: &crate::writer::SectionWriter, values: &[u64]) -> u8 {
     let mut cells = writer.state.cells.clone();
     let Some(plan) = writer.state.plan(0) else { return 8 };
@@ -292,17 +284,17 @@ fn least_width(writer: &crate::writer::SectionWriter, values: &[u64]) -> u8 {
     bytes_for(bits, false)
 }
 
-/// Puts the numbers of one chunk into `out` as they are stored by the plan of their leaf. The error is one that does not fit.
+/// Encodes the numbers of one chunk into `out` by the plan of their leaf. The error is one that does not fit.
 fn encode(state: &mut State, values: &[u64], order: Order, out: &mut Vec<u8>) -> Result<(), u64> {
     out.clear();
     let Some(plan) = state.plans.first().copied() else { return Ok(()) };
-    let width = usize::from(plan.width);
+    let width = plan.width.bytes();
     // All eight bytes of each; the next overwrites those that are not its own.
     out.resize(values.len() * width + 8, 0);
     let (mut at, mut misfit) = (0, None);
     let mut put = |bytes: [u8; 8]| {
-        if let Some(room) = out.get_mut(at..).and_then(|room| room.first_chunk_mut()) {
-            *room = bytes;
+        if let Some(place) = out.get_mut(at..).and_then(|tail| tail.first_chunk_mut()) {
+            *place = bytes;
         }
         at += width;
     };
@@ -348,12 +340,11 @@ fn each_raw(plan: &Plan, cells: &mut [u64], values: &[u64], mut each: impl FnMut
     }
 }
 
-/// The elements of a stream of numbers: those given outright, or those that strides put there, skipped ones filled with
-/// the value before them. Where both are there they have to agree; but where models leave values there, what was given is
-/// another writer's.
-fn agree(put: Numbers, given: Vec<Segment>, foretold: bool) -> Result<Vec<Segment>> {
+/// Chooses the elements of a stream of numbers: those that the caller gave, or those that strides and models put there, where a
+/// skipped one has the value before it. Both have to agree. Where models put values, the caller's are another writer's, and ignored.
+fn agree(put: Numbers, given: Vec<GivenElements>, predicted: bool) -> Result<Vec<GivenElements>> {
     if given.is_empty() {
-        return Ok(vec![Segment { values: put.into_values(), ..Segment::default() }]);
+        return Ok(vec![GivenElements { values: put.into_values(), ..GivenElements::default() }]);
     }
     let mut elements = given.iter().flat_map(|s| &s.values);
     let agrees = put.iter().all(|value| {
@@ -363,10 +354,10 @@ fn agree(put: Numbers, given: Vec<Segment>, foretold: bool) -> Result<Vec<Segmen
     if agrees {
         return Ok(given);
     }
-    if !foretold {
+    if !predicted {
         let why = "the elements given for a stream section are not the values its records take from it";
         return Err(Error::at(0, ErrorKind::Usage(why)));
     }
     let values = put.into_values();
-    Ok(vec![Segment { values, ..Segment::default() }])
+    Ok(vec![GivenElements { values, ..GivenElements::default() }])
 }

@@ -1,21 +1,21 @@
-//! Chunks, or in version 0 parts of the one extent, that are made where they will stand: where the sink is memory, and content
-//! is stored as it is.
+//! Chunks, or in version 0 parts of the one extent, that are made in place: where the sink is memory, and content is stored as it
+//! is.
 //!
-//! The sink lends its memory to one section at a time. Before anything else goes to the sink, it has it back, and what is in
-//! the chunk so far goes on in a buffer of its own.
+//! One section at a time borrows the sink's memory. Before anything else goes to the sink, its memory is given back, and the chunk
+//! in progress is moved into a buffer of its own.
 
 use super::{Layout, RecordWriter};
 use crate::container::{ChunkSpec, Sink};
 use crate::error::Result;
 
 impl<S: Sink> RecordWriter<S> {
-    /// Lets the next chunk of the section be made in the sink's memory, if that can be.
+    /// Borrows the sink's memory for the next chunk of the section, where that is possible.
     ///
     /// # Errors
     /// The sink's.
-    pub(super) fn lend(&mut self, section: usize) -> Result<()> {
+    pub(super) fn start_in_place(&mut self, section: usize) -> Result<()> {
         let Some(writer) = self.sections.get_mut(section).filter(|writer| writer.out.is_empty()) else { return Ok(()) };
-        if self.waits || self.lent.is_some() {
+        if self.waits || self.in_place.is_some() {
             return Ok(());
         }
         let number = self.format.sections.get(section).map_or(0, |s| s.number);
@@ -25,19 +25,18 @@ impl<S: Sink> RecordWriter<S> {
             Some(Layout::Extents(extents)) if self.format.sections.iter().filter(|s| s.number != 0).count() == 1 => {
                 extents.borrow_memory(number)?
             }
-            Some(Layout::Extents(_)) => None,
-            None => None,
+            Some(Layout::Extents(_)) | None => None,
         };
         if let Some(memory) = memory {
-            writer.out.go_on_in(memory);
-            self.lent = Some(section);
+            writer.out.continue_in(memory);
+            self.in_place = Some(section);
         }
         Ok(())
     }
 
-    /// The sink has its memory back.
-    pub(crate) fn give_back(&mut self) {
-        let Some(writer) = self.lent.take().and_then(|section| self.sections.get_mut(section)) else { return };
+    /// Gives the sink its memory back, and moves the chunk in progress out of it.
+    pub(crate) fn end_in_place(&mut self) {
+        let Some(writer) = self.in_place.take().and_then(|section| self.sections.get_mut(section)) else { return };
         let start = writer.out.start();
         let content = writer.out.in_use().to_vec();
         let mut memory = writer.out.take();
@@ -53,9 +52,9 @@ impl<S: Sink> RecordWriter<S> {
         };
     }
 
-    /// Ends a chunk that was made in the sink's memory.
-    pub(crate) fn close_lent(&mut self, section: usize, spec: ChunkSpec) -> Result<()> {
-        self.lent = None;
+    /// Closes a chunk that was made in the sink's memory.
+    pub(crate) fn close_in_place(&mut self, section: usize, spec: ChunkSpec) -> Result<()> {
+        self.in_place = None;
         let Some(writer) = self.sections.get_mut(section) else { return Ok(()) };
         let start = writer.out.start();
         let memory = writer.out.take();

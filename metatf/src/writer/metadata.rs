@@ -1,4 +1,4 @@
-//! Metadata records: given as they are, asked for by name, or made again after a reset.
+//! Writes metadata records: as they are given, as changes of a leaf, or again after a reset.
 
 use super::RecordWriter;
 use crate::container::Sink;
@@ -15,7 +15,7 @@ impl<S: Sink> RecordWriter<S> {
     /// A change that spec 4.1 does not allow.
     pub fn metadata(&mut self, section: usize, metadata: &Metadata) -> Result<()> {
         self.group_size = usize::MAX;
-        self.make_room(section)?;
+        self.close_full(section)?;
         self.put_metadata(section, metadata)
     }
 
@@ -37,7 +37,7 @@ impl<S: Sink> RecordWriter<S> {
 
     fn set_lasting(&mut self, section: usize, record: u16, leaf: u8, all: bool, change: Change) -> Result<()> {
         self.position(section, record)?;
-        self.make_room(section)?;
+        self.close_full(section)?;
         self.put_sticky(section)?;
         self.put_change(section, record, leaf, all, change)?;
         if let Some(writer) = self.sections.get_mut(section) {

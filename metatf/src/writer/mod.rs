@@ -1,5 +1,5 @@
-//! Writes a trace record by record: rows for the caller to fill, metadata where a value needs it, chunks and groups
-//! for the container. Both faces write through this.
+//! Writes a trace record by record: it gives rows for the caller to fill, writes metadata where a value needs it, and makes chunks
+//! and groups for the container. Generated and dynamic writers write through it.
 //!
 //! Records of one section keep their order. Records of different sections keep theirs only as far as chunks do, unless
 //! [`RecordWriter::keep_order`] asks for a chunk at every change of section.
@@ -16,12 +16,12 @@ mod typed;
 
 use crate::buffer::Buffer;
 use crate::container::{ChunkWriter, ExtentWriter, Order, Sink, SizeRule, WriteOptions};
-use crate::encode::{Attempt, Segment, StreamWriters};
+use crate::encode::{Attempt, GivenElements, StreamWriters};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{COMMENT, FormatRef, METADATA, SECTION};
 use crate::record::Put;
 use crate::state::State;
-use group::{Chunk, Spare};
+use group::{Chunk, ChunkPool};
 pub(crate) use section::SectionWriter;
 use std::collections::HashMap;
 
@@ -46,25 +46,25 @@ pub struct RecordWriter<S: Sink> {
     attempt: Attempt,
     /// The stream element encoded last.
     element: Buffer,
-    /// Chunks of the group in progress, which wait until the stream sections are known.
+    /// Chunks of the group in progress, which wait until its stream sections are complete.
     pub(crate) waiting: Vec<Chunk>,
-    pub(crate) spare: Spare,
-    /// Whether chunks have to wait for stream sections at all.
+    pub(crate) pool: ChunkPool,
+    /// Whether chunks have to wait for stream sections.
     pub(crate) waits: bool,
     pub(crate) group: u32,
-    /// Nothing of the group is in the file yet.
+    /// No chunk of the group is in the file yet.
     pub(crate) group_start: bool,
     /// Raw bytes in the group so far.
     pub(crate) group_bytes: usize,
     interned: HashMap<(usize, Vec<u8>), u64>,
     pub(crate) chunk_size: usize,
-    /// Raw bytes after which a group ends; without limit where the caller says when, and in version 0.
+    /// Raw bytes after which a group ends. Unlimited where the caller ends groups, and in version 0.
     group_size: usize,
     strict: bool,
     keep_order: bool,
     last_section: Option<usize>,
-    /// The section whose chunk is made in the sink's memory.
-    pub(crate) lent: Option<usize>,
+    /// The section whose chunk is made in place, in the sink's memory.
+    pub(crate) in_place: Option<usize>,
     /// Data records in chunks that are closed.
     pub(crate) records: u64,
 }
@@ -85,7 +85,7 @@ impl<S: Sink> RecordWriter<S> {
         };
         let section = |i| {
             let mut state = State::new(&format, i);
-            // Version 0 cannot say that a model begins anew.
+            // Version 0 has no way to reset a model.
             let unknown = (options.version == 0).then(SizeRule::default);
             state.models.set_rule(options.size_rule.or(unknown));
             let number = format.sections.get(i).map_or(0, |s| s.number);
@@ -100,7 +100,7 @@ impl<S: Sink> RecordWriter<S> {
             attempt: Attempt::default(),
             element: Buffer::default(),
             waiting: Vec::new(),
-            spare: Spare::default(),
+            pool: ChunkPool::default(),
             waits: options.version == 1 && format.sections.iter().any(|s| s.stream),
             group: 0,
             group_start: true,
@@ -111,7 +111,7 @@ impl<S: Sink> RecordWriter<S> {
             strict: false,
             keep_order: false,
             last_section: None,
-            lent: None,
+            in_place: None,
             records: 0,
             format,
             layout: Some(layout),
@@ -140,14 +140,14 @@ impl<S: Sink> RecordWriter<S> {
         self.records + self.sections.iter().map(|section| u64::from(section.records)).sum::<u64>()
     }
 
-    /// The state of a section, and the index of the record's first plan.
+    /// Gives the state of a section, and the index of the record's first plan.
     #[cfg(feature = "dynamic")]
     pub(crate) fn state(&self, section: usize, record: u16) -> Option<(&State, usize)> {
         let state = &self.sections.get(section)?.state;
         Some((state, state.plans_of_record(record)?))
     }
 
-    /// Whether a record of the section can be encoded right away: its chunk and group have room, no change is due.
+    /// Whether a record of the section can be encoded right away: its chunk and group are not full, no change is due.
     #[inline]
     fn is_ready(&self, section: usize) -> bool {
         let Some(writer) = self.sections.get(section) else { return false };
@@ -161,7 +161,7 @@ impl<S: Sink> RecordWriter<S> {
     #[inline(never)]
     fn prepare(&mut self, section: usize, record: u16) -> Result<()> {
         self.position(section, record)?;
-        self.make_room(section)?;
+        self.close_full(section)?;
         self.put_sticky(section)
     }
 
@@ -181,7 +181,7 @@ impl<S: Sink> RecordWriter<S> {
     /// # Errors
     /// Text that is no JSON object, a version 0 file; the sink's.
     pub fn user_metadata(&mut self, json: &str) -> Result<()> {
-        self.give_back();
+        self.end_in_place();
         match &mut self.layout {
             Some(Layout::Chunks(chunks)) => chunks.user_metadata(json),
             _ => Err(Error::at(0, ErrorKind::Usage("a version 0 file has no place for user metadata"))),
@@ -201,7 +201,7 @@ impl<S: Sink> RecordWriter<S> {
         self.next_group()
     }
 
-    /// Resets the state of a section inside the group (version 1). Version 0 cannot say so: there state goes on.
+    /// Resets the state of a section inside the group (version 1). Version 0 has no reset: there nothing happens.
     ///
     /// # Errors
     /// The sink's.
@@ -215,7 +215,7 @@ impl<S: Sink> RecordWriter<S> {
             if let Some(writer) = self.streams.streams.get_mut(section)
                 && writer.given.last().is_some_and(|segment| segment.count > 0)
             {
-                writer.given.push(Segment::default());
+                writer.given.push(GivenElements::default());
             }
         } else {
             self.close_chunk(section)?;
@@ -226,8 +226,7 @@ impl<S: Sink> RecordWriter<S> {
         Ok(())
     }
 
-    /// Hands on what is written to where it goes. What the group in progress holds is not written yet (version 1), see
-    /// [`start_group`](Self::start_group).
+    /// Flushes the sink. Records of the group in progress are not in it yet (version 1), see [`start_group`](Self::start_group).
     ///
     /// # Errors
     /// The sink's.
@@ -238,14 +237,14 @@ impl<S: Sink> RecordWriter<S> {
         }
     }
 
-    /// Gives up: what is in the sink is no whole trace, and nobody is told.
+    /// Drops the writer without a message: what is in the sink is no whole trace.
     pub fn abandon(mut self) {
         self.give_up();
     }
 
-    /// Whether there was something to give up.
+    /// Gives up the trace. False where it is finished already.
     fn give_up(&mut self) -> bool {
-        self.give_back();
+        self.end_in_place();
         match self.layout.take() {
             Some(Layout::Extents(extents)) => extents.abandon(),
             Some(Layout::Chunks(_)) => {}
@@ -261,9 +260,9 @@ impl<S: Sink> RecordWriter<S> {
         position.ok_or_else(no_such_record)
     }
 
-    /// Before a record: a chunk that is full is closed, a group that is full ended.
-    fn make_room(&mut self, section: usize) -> Result<()> {
-        self.ask_again();
+    /// Closes a chunk that is full, and ends a group that is full, before a record of the section.
+    fn close_full(&mut self, section: usize) -> Result<()> {
+        self.close_open_section();
         if self.keep_order && self.last_section.is_some_and(|last| last != section) {
             self.close_chunk(self.last_section.unwrap_or(section))?;
         }
@@ -282,14 +281,15 @@ impl<S: Sink> RecordWriter<S> {
         if held >= self.group_size {
             self.next_group()?;
         }
-        self.lend(section)
+        self.start_in_place(section)
     }
 
-    /// Before the next record in a straight line, all has to be asked again. No section but the one written to last is open.
+    /// Closes the buffer of the open section, so that [`is_ready`](Self::is_ready) decides over its next record. No section but the
+    /// one written to last is open.
     #[inline]
-    fn ask_again(&mut self) {
+    fn close_open_section(&mut self) {
         if let Some(writer) = self.last_section.and_then(|last| self.sections.get_mut(last)) {
-            writer.out.shut();
+            writer.out.close();
         }
     }
 

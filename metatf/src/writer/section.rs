@@ -1,6 +1,6 @@
 //! One section of a trace that is written: its state, and its records that are not in a chunk yet.
 
-use super::carry_over::{Log, Room};
+use super::carry_over::{Log, LoggedAddress};
 use crate::buffer::Buffer;
 use crate::format::Format;
 use crate::state::{Change, State};
@@ -8,19 +8,19 @@ use crate::state::{Change, State};
 /// One section of a trace being written.
 pub(crate) struct SectionWriter {
     pub(crate) state: State,
-    /// Encoded records that are not in a chunk yet. Where it is open, see `RecordWriter::open`, nothing has to be asked of a
-    /// record but its tier.
+    /// Encoded records that are not in a chunk yet. While it is open, see `RecordWriter::open`, a record's tier alone decides how it
+    /// is written.
     pub(crate) out: Buffer,
-    /// Where the records in `out` end, metadata records and comments counted; if that is to be noted.
+    /// Ends of the records in `out`, metadata records and comments counted, where a filter wants them.
     pub(crate) ends: Vec<u32>,
     /// Whether a filter wants to know where records end.
-    pub(super) notes: bool,
+    pub(super) wants_ends: bool,
     /// Data records in `out`.
     pub(crate) records: u32,
-    /// What a heap's model was given in this group, while it may turn out that it should have known more.
+    /// The inputs of a heap's model in this group, while live objects may yet be carried into it.
     pub(crate) log: Option<Box<Log>>,
-    /// For the next log.
-    pub(crate) room: Room,
+    /// Memory for the next log.
+    pub(crate) log_memory: Vec<LoggedAddress>,
     /// Chunks of this group that are closed.
     pub(crate) closed: u32,
     /// The next chunk resets the state.
@@ -31,22 +31,22 @@ pub(crate) struct SectionWriter {
     pub(super) fresh: bool,
 }
 
-/// Where a record ends: a chunk has at most 64 MiB.
+/// Gives the end of a record as filters take it: a chunk has at most 64 MiB.
 #[cfg_attr(not(debug_assertions), inline(always))]
-pub(super) fn end(at: usize) -> u32 {
+pub(super) fn record_end(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
 impl SectionWriter {
-    pub(super) fn new(state: State, notes: bool) -> Self {
+    pub(super) fn new(state: State, wants_ends: bool) -> Self {
         Self {
             state,
             out: Buffer::default(),
             ends: Vec::new(),
-            notes,
+            wants_ends,
             records: 0,
             log: None,
-            room: Room::default(),
+            log_memory: Vec::new(),
             closed: 0,
             reset: true,
             sticky: Vec::new(),
@@ -54,30 +54,30 @@ impl SectionWriter {
         }
     }
 
-    /// A record ends here.
+    /// Notes the end of a record.
     #[inline]
     pub(super) fn note_end(&mut self) {
-        if self.notes {
-            self.ends.push(end(self.out.end()));
+        if self.wants_ends {
+            self.ends.push(record_end(self.out.end()));
         }
     }
 
-    /// The next chunk starts from the DTD's state.
+    /// Starts the next chunk from the DTD's state.
     pub(crate) fn restart(&mut self, format: &Format) {
         self.state.reset(format);
-        self.out.shut();
+        self.out.close();
         self.log = None;
         self.reset = true;
         self.fresh = true;
     }
 
-    /// A group starts: it may turn out that its heap's model should know what is live.
+    /// Starts a group, and a log where objects are live that its heap's model may have to know.
     pub(crate) fn restart_group(&mut self, format: &Format) {
         let new = self.state.models.live();
         let live = match self.log.take() {
             Some(log) => {
-                let live = log.after(&self.state.model_cells, new);
-                self.room = log.into_room();
+                let live = log.live_after(&self.state.model_cells, new);
+                self.log_memory = log.into_memory();
                 live
             }
             None => new,
@@ -85,7 +85,7 @@ impl SectionWriter {
         self.restart(format);
         self.closed = 0;
         if live.iter().any(|(_, objects)| !objects.is_empty()) {
-            self.log = Some(Box::new(Log::new(live, std::mem::take(&mut self.room))));
+            self.log = Some(Box::new(Log::new(live, std::mem::take(&mut self.log_memory))));
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Records whose types are known when the program is compiled, each written in the shortest way that its tier allows.
+//! Records whose types are known when the program is compiled: each goes to the first encoder that its tier allows, specialized,
+//! planned, two-pass or general.
 
 use super::{RecordWriter, SectionWriter};
 use crate::container::{Order, Sink};
-use crate::encode::{CHANGED, FORMULA, GATHERED, STORED};
-use crate::encode::{PlannedEncoder, RowWriter, SecondPass, StreamedEncoder, put, put_specialized};
+use crate::encode::{FirstPass, Omitted, RowWriter, SecondPass, put, put_specialized};
 use crate::error::Result;
 use crate::record::{Known, Puts, WriteFields};
 use crate::state::bit;
@@ -18,7 +18,7 @@ impl<S: Sink> Puts for RecordWriter<S> {
 }
 
 impl<S: Sink> RecordWriter<S> {
-    /// Writes a `K` of the section, which has `PLANS` plans: in a straight line where its tier and the room allow it.
+    /// Writes a `K` of the section, which has `PLANS` plans.
     ///
     /// # Errors
     /// As [`record`](Self::record).
@@ -26,102 +26,99 @@ impl<S: Sink> RecordWriter<S> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     #[cfg_attr(debug_assertions, inline)]
     pub fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> Result<()> {
-        if K::MODELS {
-            // What models learn and what they leave to stream sections may end a group or a chunk at any record.
-            return self.put_with_streams::<K, T, PLANS>(section, fields);
-        }
         if let Some(writer) = self.sections.get_mut(section)
-            && writer.put_straight::<K, T, PLANS, false>(fields).is_some()
+            && writer.put_planned::<K, T, PLANS>(fields).is_some()
         {
             return Ok(());
         }
-        if K::STREAMS {
-            if self.put_gathered::<K, T, PLANS>(section, fields).is_some() {
-                return Ok(());
-            }
-            return self.put_with_streams::<K, T, PLANS>(section, fields);
-        }
-        self.put_apart::<K, T>(section, fields, false)
-    }
-
-    /// A record some of whose values go to the ends of streams. None where that cannot be; then nothing has happened.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    fn put_gathered<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> Option<()> {
-        let writer = self.sections.get_mut(section)?;
-        if self.streams.fixed || true {
-            return None;
-        }
-        let plans = writer.state.plans.first_chunk::<PLANS>()?;
-        let mut room = writer.out.room();
-        self.streams.start();
-        let mut row = StreamedEncoder::<K, PLANS>::new(&mut room, plans, &mut self.streams)?;
-        let written = fields.write_fields(&mut row, 0).ok().and_then(|()| row.written());
-        let Some(written) = written else {
-            self.streams.roll_back();
-            return None;
-        };
-        room.keep(written);
-        room.close();
-        writer.note_end();
-        writer.records += 1;
-        if self.group_bytes + self.streams.held >= self.group_size {
-            writer.out.shut();
-        }
-        Some(())
-    }
-
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    fn put_with_streams<K: Known, T: WriteFields, const PLANS: usize>(
-        &mut self,
-        section: usize,
-        fields: &T,
-    ) -> Result<()> {
-        let mut begun = false;
-        // Version 0 looks at what streams have room for.
-        let streams = K::MODELS || !self.streams.fixed;
-        if streams && self.order == Order::Little && self.is_ready(section) {
-            let Some(writer) = self.sections.get_mut(section) else { return Ok(()) };
-            if K::MODELS {
-                writer.out.see_to_room();
-                if writer.put_straight::<K, T, PLANS, true>(fields).is_some() {
-                    return Ok(());
-                }
-            } else {
-                // It may be full and have nothing else against the next record.
-                writer.out.open(self.chunk_size);
-            }
-            let tiers = &writer.state.tiers;
-            let put = if tiers.stateful() & !tiers.changed_defaults() & const { bit(K::POSITION) } != 0 {
-                self.put_told::<K, T, PLANS, GATHERED>(section, fields)
-            } else if tiers.stateful() & tiers.changed_defaults() & const { bit(K::POSITION) } != 0 {
-                self.put_changed::<K, T, PLANS>(section, fields)
-            } else {
-                Err(false)
-            };
-            match put {
+        let mut learnt = false;
+        if K::STATEFUL || K::MODELS {
+            match self.put_stateful::<K, T, PLANS>(section, fields) {
                 Ok(()) => return Ok(()),
-                Err(learnt) => begun = learnt,
+                Err(has_learnt) => learnt = has_learnt,
             }
         }
-        self.put_apart::<K, T>(section, fields, begun)
+        self.put_general::<K, T>(section, fields, learnt)
     }
 
-    /// As [`put_told`](Self::put_told), of tier `CHANGED`.
-    #[inline(never)]
-    fn put_changed<K: Known, T: WriteFields, const PLANS: usize>(
+    /// Encodes a record of the stateful tier. An error where that cannot be: whether models have learnt its first values;
+    /// nothing else has happened.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn put_stateful<K: Known, T: WriteFields, const PLANS: usize>(
         &mut self,
         section: usize,
         fields: &T,
     ) -> Result<(), bool> {
-        self.put_told::<K, T, PLANS, CHANGED>(section, fields)
+        let writer = self.sections.get_mut(section).ok_or(false)?;
+        if writer.state.tiers.stateful() & const { bit(K::POSITION) } == 0 {
+            return Err(false);
+        }
+        let start = writer.out.end();
+        let plans = writer.state.plans.first_chunk::<PLANS>().ok_or(false)?;
+        let mut spare = writer.out.spare();
+        self.streams.start_record();
+        let mut row = FirstPass::<K, PLANS>::new(&mut spare, plans, &mut self.streams).ok_or(false)?;
+        let first = fields.write_fields(&mut row, 0).ok().and_then(|()| row.commit());
+        drop(spare);
+        let Some(omitted) = first else {
+            self.streams.roll_back();
+            return Err(false);
+        };
+        if omitted.any() {
+            let done = self.second_pass::<K, T, PLANS>((section, start), fields, omitted);
+            let writer = self.sections.get_mut(section).ok_or(false)?;
+            if done.is_err() {
+                writer.out.keep(start);
+                self.streams.roll_back();
+                return done;
+            }
+        }
+        let writer = self.sections.get_mut(section).ok_or(false)?;
+        writer.note_end();
+        writer.records += 1;
+        let models_outdated = K::MODELS && writer.state.models.is_outdated();
+        if self.group_bytes + self.streams.held >= self.group_size || models_outdated {
+            writer.out.close();
+        }
+        Ok(())
     }
 
-    /// A record of which models may have learnt the first values already.
+    /// Completes a record that starts at a place. An error where that cannot be: whether models have learnt its first values.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn second_pass<K: Known, T: WriteFields, const PLANS: usize>(
+        &mut self,
+        (section, start): (usize, usize),
+        fields: &T,
+        omitted: Omitted,
+    ) -> Result<(), bool> {
+        // What a model has learnt stays learnt. So a strict writer must not find out afterwards that another value does not fit, and
+        // stream sections have to take what models do not know of another value.
+        let reader = self.format.sections.len() + section;
+        let may_fail = self.strict && omitted.mixes_history();
+        if may_fail || omitted.codes > 1 && !self.streams.models_can_put(&self.format, reader) {
+            return Err(false);
+        }
+        self.attempt.start_record();
+        self.attempt.start_attempt();
+        let SectionWriter { out, state, log, closed, .. } = self.sections.get_mut(section).ok_or(false)?;
+        let out = (out.written(), start);
+        let mut row = SecondPass::<K, PLANS>::new(out, state, &mut self.attempt, log.is_some(), omitted);
+        if fields.write_fields(&mut row, 0).is_err() {
+            self.attempt.roll_back(&mut state.cells);
+            return Err(omitted.codes > 0);
+        }
+        if let Some(log) = log {
+            self.attempt.predictions().iter().for_each(|prediction| log.push(prediction, *closed));
+        }
+        Ok(())
+    }
+
+    /// Encodes a record of any tier. `learnt`: models have learnt its first values already.
     #[inline(never)]
-    fn put_apart<K: Known, T: WriteFields>(&mut self, section: usize, fields: &T, begun: bool) -> Result<()> {
+    fn put_general<K: Known, T: WriteFields>(&mut self, section: usize, fields: &T, learnt: bool) -> Result<()> {
         let encode = |row: &mut RowWriter<'_>| fields.write_fields(row, 0);
-        if begun {
-            self.go_on(section, K::RECORD, encode)?;
+        if learnt {
+            self.encode_record(section, K::RECORD, encode)?;
         } else {
             self.record(section, K::RECORD, encode)?;
         }
@@ -136,78 +133,22 @@ impl<S: Sink> RecordWriter<S> {
             writer.out.open(if ready { self.chunk_size } else { 0 });
         }
     }
-
-    /// A record of tier `GRADE`, some of whose values a model tells, or go to stream sections. An error where that cannot be:
-    /// whether models have learnt the first of them; nothing else has happened.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    fn put_told<K: Known, T: WriteFields, const PLANS: usize, const GRADE: u8>(
-        &mut self,
-        section: usize,
-        fields: &T,
-    ) -> Result<(), bool> {
-        let reader = self.format.sections.len() + section;
-        let writer = self.sections.get_mut(section).ok_or(false)?;
-        let plans = writer.state.plans.first_chunk::<PLANS>().ok_or(false)?;
-        let start = writer.out.end();
-        let mut room = writer.out.all_room();
-        let mut row = PlannedEncoder::<K, PLANS, GRADE>::new(&mut room, plans).ok_or(false)?;
-        fields.write_fields(&mut row, 0).map_err(|_| false)?;
-        let written = row.written().ok_or(false)?;
-        let left = row.left();
-        room.keep(written);
-        room.close();
-        // What models have learnt of one value stays learnt, so there has to be room for what they may not know of the next.
-        if left.codes > 1 && !self.streams.models_have_room(&self.format, reader) {
-            writer.out.keep(start);
-            return Err(false);
-        }
-        self.attempt.start_record();
-        self.attempt.start();
-        self.streams.start();
-        let SectionWriter { out, state, log, .. } = writer;
-        let room = (out.written(), start);
-        let (attempt, streams) = (&mut self.attempt, &mut self.streams);
-        let mut row = SecondPass::<K, PLANS, GRADE>::new(room, state, attempt, streams, (log.is_some(), left));
-        if fields.write_fields(&mut row, 0).is_err() {
-            self.attempt.roll_back(&mut state.cells);
-            self.streams.roll_back();
-            out.keep(start);
-            return Err(true);
-        }
-        if let Some(log) = log {
-            self.attempt.noted().for_each(|noted| log.note(noted, writer.closed));
-        }
-        writer.note_end();
-        writer.records += 1;
-        if self.group_bytes + self.streams.held >= self.group_size {
-            writer.out.shut();
-        }
-        Ok(())
-    }
 }
 
 impl SectionWriter {
-    /// Encodes a record, if the buffer is open, or `ANYWAY`. None where that cannot be; then nothing has happened.
+    /// Encodes a record of the planned tier, if the buffer is open. `None` where that cannot be; then nothing has happened.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn put_straight<K: Known, T: WriteFields, const PLANS: usize, const ANYWAY: bool>(
-        &mut self,
-        fields: &T,
-    ) -> Option<()> {
+    fn put_planned<K: Known, T: WriteFields, const PLANS: usize>(&mut self, fields: &T) -> Option<()> {
         let tiers = &self.state.tiers;
-        let mut room = if ANYWAY { self.out.all_room() } else { self.out.room() };
+        let mut spare = self.out.spare();
         if K::CAN_SPECIALIZE && tiers.are_specialized() {
-            put_specialized::<K, T>(&mut room, fields)?;
+            put_specialized::<K, T>(&mut spare, fields)?;
+        } else if tiers.planned() & const { bit(K::POSITION) } != 0 {
+            put::<K, T, PLANS>(&mut spare, self.state.plans.first_chunk()?, fields)?;
         } else {
-            let plans = self.state.plans.first_chunk::<PLANS>()?;
-            if 0 & const { bit(K::POSITION) } != 0 {
-                put::<K, T, PLANS, STORED>(&mut room, plans, fields)?;
-            } else if tiers.planned() & const { bit(K::POSITION) } != 0 {
-                put::<K, T, PLANS, FORMULA>(&mut room, plans, fields)?;
-            } else {
-                return None;
-            }
+            return None;
         }
-        room.close();
+        drop(spare);
         self.note_end();
         self.records += 1;
         Some(())

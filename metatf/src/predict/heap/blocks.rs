@@ -1,12 +1,12 @@
 //! Every address the model knows: live objects, and freed ones until too many of them were not used again.
 
 use super::super::NONE;
-use super::places::Places;
+use super::places::AddressIndex;
 
 /// An object, or where one was. Half a line of cache.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
-pub(super) struct Block {
+pub(super) struct HeapBlock {
     pub(super) address: u64,
     /// Whose it is: the context that allocated it, or that freed it.
     pub(super) context: u32,
@@ -37,10 +37,10 @@ const STAY: usize = 2;
 
 /// The blocks, by index and by address.
 #[derive(Clone, Debug)]
-pub(super) struct Blocks {
-    all: Vec<Block>,
+pub(super) struct HeapBlocks {
+    all: Vec<HeapBlock>,
     spare: Vec<u32>,
-    places: Places,
+    places: AddressIndex,
     live: usize,
     /// The largest number that were live at a time.
     most: usize,
@@ -51,7 +51,7 @@ pub(super) struct Blocks {
     frees: u32,
 }
 
-impl Block {
+impl HeapBlock {
     /// A new object.
     #[inline]
     pub(super) fn new(address: u64, context: u32, class: u32, slot: u32) -> Self {
@@ -59,12 +59,12 @@ impl Block {
     }
 }
 
-impl Blocks {
+impl HeapBlocks {
     pub(super) fn new() -> Self {
         Self {
             all: Vec::new(),
             spare: Vec::new(),
-            places: Places::new(),
+            places: AddressIndex::new(),
             live: 0,
             most: 0,
             freed: 0,
@@ -82,12 +82,12 @@ impl Blocks {
     }
 
     #[inline]
-    pub(super) fn get(&self, block: u32) -> Option<&Block> {
+    pub(super) fn get(&self, block: u32) -> Option<&HeapBlock> {
         self.all.get(block as usize)
     }
 
     #[inline]
-    pub(super) fn get_mut(&mut self, block: u32) -> Option<&mut Block> {
+    pub(super) fn get_mut(&mut self, block: u32) -> Option<&mut HeapBlock> {
         self.all.get_mut(block as usize)
     }
 
@@ -117,7 +117,7 @@ impl Blocks {
     /// The block at an address, and whether it was known; where none is, `new` is put there. `None` where there are 2^32 of
     /// them.
     #[inline]
-    pub(super) fn at_or_add(&mut self, new: Block) -> Option<(u32, bool)> {
+    pub(super) fn at_or_add(&mut self, new: HeapBlock) -> Option<(u32, bool)> {
         let entry = self.places.entry(new.address)?;
         if *entry != NONE {
             return Some((*entry, true));
@@ -185,7 +185,7 @@ impl Blocks {
     /// The blocks freed longest ago, all but as many as stay when there are too many.
     pub(super) fn surplus(&self) -> Vec<u32> {
         let kept = self.kept;
-        let old = |b: &Block| b.slot == FREED && self.frees.wrapping_sub(b.stamp) as usize > kept / STAY;
+        let old = |b: &HeapBlock| b.slot == FREED && self.frees.wrapping_sub(b.stamp) as usize > kept / STAY;
         (0..).zip(&self.all).filter(|(_, b)| old(b)).map(|(block, _)| block).collect()
     }
 

@@ -54,7 +54,7 @@ impl Rounding for SizeRule {
 
 /// The freed objects of one class and one context, from the oldest to the newest, as a list through the blocks.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Class {
+pub(super) struct SizeClass {
     /// Bytes an object takes; 0: no object has been of this class.
     pub(super) round: u64,
     pub(super) newest: u32,
@@ -67,7 +67,7 @@ pub(super) struct Class {
     pub(super) step: u64,
 }
 
-impl Class {
+impl SizeClass {
     /// A class that no object has been of.
     const UNKNOWN: Self = Self { round: 0, newest: NONE, oldest: NONE, older: NONE, newer: NONE, fresh: 0, step: 0 };
 
@@ -80,7 +80,7 @@ impl Class {
 #[derive(Clone, Debug)]
 pub(super) struct Classes {
     /// First those of the sizes that matter most, by `round / 16`, whether an object has been of them or not.
-    all: Vec<Class>,
+    all: Vec<SizeClass>,
     /// The others.
     large: HashMap<u64, u32>,
 }
@@ -91,13 +91,13 @@ const SMALL: u64 = SMALL_CLASSES as u64;
 
 impl Classes {
     pub(super) fn new() -> Self {
-        Self { all: (0..SMALL).map(|_| Class::UNKNOWN).collect(), large: HashMap::new() }
+        Self { all: (0..SMALL).map(|_| SizeClass::UNKNOWN).collect(), large: HashMap::new() }
     }
 
     /// Forgets all, but keeps memory.
     pub(super) fn clear(&mut self) {
         self.all.truncate(SMALL_CLASSES);
-        self.all.fill(Class::UNKNOWN);
+        self.all.fill(SizeClass::UNKNOWN);
         clear(&mut self.large);
     }
 
@@ -119,7 +119,7 @@ impl Classes {
 
     /// A class that an object has been of.
     #[inline]
-    pub(super) fn find(&self, round: u64) -> Option<(u32, &Class)> {
+    pub(super) fn find(&self, round: u64) -> Option<(u32, &SizeClass)> {
         let index = self.index(round)?;
         self.get(index).filter(|class| class.round != 0).map(|class| (index, class))
     }
@@ -136,23 +136,23 @@ impl Classes {
     fn add(&mut self, round: u64) -> u32 {
         if let Some(small) = self.index(round) {
             if let Some(class) = self.get_mut(small) {
-                *class = Class::new(round);
+                *class = SizeClass::new(round);
             }
             return small;
         }
         let class = u32::try_from(self.all.len()).unwrap_or(NONE);
-        self.all.push(Class::new(round));
+        self.all.push(SizeClass::new(round));
         self.large.insert(round, class);
         class
     }
 
     #[inline]
-    pub(super) fn get(&self, class: u32) -> Option<&Class> {
+    pub(super) fn get(&self, class: u32) -> Option<&SizeClass> {
         self.all.get(class as usize)
     }
 
     #[inline]
-    pub(super) fn get_mut(&mut self, class: u32) -> Option<&mut Class> {
+    pub(super) fn get_mut(&mut self, class: u32) -> Option<&mut SizeClass> {
         self.all.get_mut(class as usize)
     }
 }

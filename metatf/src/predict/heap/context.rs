@@ -1,11 +1,11 @@
-//! What belongs to one value of the leaf that tells models slow (a thread, an arena): the order of its allocations,
+//! The state of one context, a value of the leaf that distinguishes contexts (a thread, an arena): the order of its allocations,
 //! its free lists, and where its fresh memory goes on.
 
 use super::super::NONE;
-use super::blocks::{Block, Blocks, FREED};
+use super::blocks::{FREED, HeapBlock, HeapBlocks};
 use super::classes::Classes;
 use super::freed::{AFTER, BEFORE, DISTANCE, NEWEST};
-use super::order::Order;
+use super::order::LiveOrder;
 
 /// Pointers into fresh memory that are kept.
 pub(super) const BUMPS: usize = 8;
@@ -13,11 +13,11 @@ pub(super) const BUMPS: usize = 8;
 pub(super) const RECENT: usize = 128;
 
 #[derive(Clone, Debug)]
-pub(super) struct Context {
-    /// What tells it from others.
+pub(super) struct HeapContext {
+    /// The number that distinguishes it from others.
     pub(super) by: u64,
     pub(super) classes: Classes,
-    pub(super) order: Order,
+    pub(super) order: LiveOrder,
     /// The object freed last.
     pub(super) last_freed: u32,
     /// Ends of the objects allocated last in fresh memory, the latest first.
@@ -29,9 +29,9 @@ pub(super) struct Context {
     pub(super) last_miss: u64,
 }
 
-impl Context {
+impl HeapContext {
     pub(super) fn new(by: u64) -> Self {
-        Self::with(by, Classes::new(), Order::default())
+        Self::with(by, Classes::new(), LiveOrder::default())
     }
 
     /// As [`new`](Self::new), in the memory of a context that is not wanted any more.
@@ -41,7 +41,7 @@ impl Context {
         Self::with(by, self.classes, self.order)
     }
 
-    fn with(by: u64, classes: Classes, order: Order) -> Self {
+    fn with(by: u64, classes: Classes, order: LiveOrder) -> Self {
         Self {
             by,
             classes,
@@ -105,7 +105,7 @@ impl Context {
 
     /// Puts a block, freed just now, on top of its class.
     #[inline(always)]
-    pub(super) fn push(&mut self, blocks: &mut Blocks, block: u32, class: u32) {
+    pub(super) fn push(&mut self, blocks: &mut HeapBlocks, block: u32, class: u32) {
         let Some(list) = self.classes.get_mut(class) else { return };
         let top = list.newest;
         list.newest = block;
@@ -117,10 +117,10 @@ impl Context {
         self.note_freed(block);
     }
 
-    /// The newest freed object of a class begins anew: its address. `None`: the class has none, or the order no room. The
-    /// order may be [sparse](Order::is_sparse) afterwards.
+    /// Allocates the newest freed object of a class again, and gives its address. `None`: the class has none, or the order no capacity. The
+    /// order may be [sparse](LiveOrder::is_sparse) afterwards.
     #[inline(always)]
-    pub(super) fn take_newest(&mut self, blocks: &mut Blocks, class: u32) -> Option<u64> {
+    pub(super) fn take_newest(&mut self, blocks: &mut HeapBlocks, class: u32) -> Option<u64> {
         let list = self.classes.get_mut(class)?;
         let block = list.newest;
         let b = blocks.get_mut(block)?;
@@ -140,8 +140,8 @@ impl Context {
 
     /// An object of this context is freed by it: its address.
     #[inline(always)]
-    pub(super) fn free_own(&mut self, blocks: &mut Blocks, block: u32) -> Option<u64> {
-        let &Block { address, slot, class, .. } = blocks.get(block)?;
+    pub(super) fn free_own(&mut self, blocks: &mut HeapBlocks, block: u32) -> Option<u64> {
+        let &HeapBlock { address, slot, class, .. } = blocks.get(block)?;
         self.order.bury(slot as usize, true);
         blocks.count_dead();
         self.push(blocks, block, class);
@@ -150,15 +150,15 @@ impl Context {
 
     /// The neighbours of a freed block in its class, the older and the newer one.
     #[inline]
-    pub(super) fn neighbours(&self, block: u32, b: &Block) -> (u32, u32) {
-        // What the newest one says of newer ones is out of date.
+    pub(super) fn neighbours(&self, block: u32, b: &HeapBlock) -> (u32, u32) {
+        // The newest one's link to a newer one is out of date.
         let newest = self.classes.get(b.class).is_some_and(|list| list.newest == block);
         (b.older, if newest { NONE } else { b.newer })
     }
 
     /// Takes a block out of its class. `taken`: to be used again, so its neighbours may be next.
     #[inline]
-    pub(super) fn unlink(&mut self, blocks: &mut Blocks, block: u32, taken: bool) {
+    pub(super) fn unlink(&mut self, blocks: &mut HeapBlocks, block: u32, taken: bool) {
         let Some(b) = blocks.get(block).filter(|b| b.slot == FREED) else { return };
         let (class, (older, newer)) = (b.class, self.neighbours(block, b));
         let Some(list) = self.classes.get_mut(class) else { return };

@@ -1,4 +1,4 @@
-//! Which rule of sizes an allocator goes by, told from where its first objects lie.
+//! Guesses which rule of sizes an allocator goes by, from the places of its first objects.
 
 use super::classes::Rounding;
 use crate::container::SizeRule;

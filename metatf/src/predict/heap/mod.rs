@@ -10,22 +10,22 @@
 mod blocks;
 mod classes;
 mod context;
+pub(super) mod describe;
 mod guess;
 mod order;
 mod places;
-pub(super) mod words;
 
 use classes::Rounding;
 pub(crate) use guess::Guess;
 
-use super::{Found, NONE, fold, unfold};
+use super::{CodedValue, NONE, fold, unfold};
 use crate::container::SizeRule;
 use crate::error::{ErrorKind, Result};
-use blocks::{Block, Blocks};
-use classes::Class;
-use context::{BUMPS, Context, RECENT};
+use blocks::{HeapBlock, HeapBlocks};
+use classes::SizeClass;
+use context::{BUMPS, HeapContext, RECENT};
 use hashbrown::HashMap;
-use order::Order;
+use order::LiveOrder;
 
 /// Codes of an allocation.
 mod allocated {
@@ -80,13 +80,13 @@ mod freed {
 #[derive(Clone, Debug)]
 pub(crate) struct Heap {
     rule: SizeRule,
-    blocks: Blocks,
-    contexts: Vec<Context>,
+    blocks: HeapBlocks,
+    contexts: Vec<HeapContext>,
     by: HashMap<u64, u32>,
     /// What was looked up there last.
     latest: (u64, u32),
     /// Memory of contexts that were forgotten, that of the first at the end.
-    spare: Vec<Context>,
+    spare: Vec<HeapContext>,
 }
 
 /// Contexts that a model has at most.
@@ -94,7 +94,7 @@ const MOST_CONTEXTS: usize = 1 << 12;
 /// Contexts whose memory is kept when they are forgotten.
 const KEPT_CONTEXTS: usize = 16;
 
-/// Objects that are live, the oldest first: address, and a size of the same class. Before them the value that tells their
+/// Objects that are live, the oldest first: address, and a size of the same class. Before them the number that distinguishes their
 /// context from others.
 pub(crate) type Live = (u64, Vec<(u64, u64)>);
 
@@ -105,7 +105,7 @@ impl Heap {
     pub(crate) fn new(rule: SizeRule) -> Self {
         Self {
             rule,
-            blocks: Blocks::new(),
+            blocks: HeapBlocks::new(),
             contexts: Vec::new(),
             by: HashMap::new(),
             latest: (0, 0),
@@ -113,8 +113,8 @@ impl Heap {
         }
     }
 
-    /// Is [`new`](Self::new) from now on, but keeps memory. The time it takes goes with what was known, not with the memory.
-    fn begin_anew(&mut self, rule: SizeRule) {
+    /// Makes this as [`new`](Self::new), but keeps memory. The time grows with what was known, not with the memory.
+    fn reset(&mut self, rule: SizeRule) {
         self.rule = rule;
         self.blocks.clear();
         self.contexts.truncate(KEPT_CONTEXTS);
@@ -135,7 +135,7 @@ impl Heap {
             let expected = "0 or 1";
             return Ok(Err(ErrorKind::Invalid { what: "the size rule of a heap", found: number, expected }));
         };
-        self.begin_anew(rule);
+        self.reset(rule);
         for _ in 0..next()? {
             let by = next()?;
             let mut end = 0_u64;
@@ -148,9 +148,9 @@ impl Heap {
         Ok(Ok(()))
     }
 
-    /// Begins with these objects live; gives the elements that say so.
+    /// Begins with these objects live, and gives the elements that record it.
     pub(crate) fn carry(&mut self, rule: SizeRule, live: &[Live]) -> Vec<u64> {
-        self.begin_anew(rule);
+        self.reset(rule);
         let mut elements = vec![rule.number(), live.len() as u64];
         for (by, objects) in live {
             elements.extend([*by, objects.len() as u64]);
@@ -166,7 +166,7 @@ impl Heap {
 
     /// The live objects, context by context.
     pub(crate) fn live(&self) -> Vec<Live> {
-        let objects = |context: &Context| {
+        let objects = |context: &HeapContext| {
             let size = |class| context.classes.get(class).map_or(0, |class| self.rule.size_of(class.round));
             let block = |slot| self.blocks.get(context.order.slot(slot)?).map(|b| (b.address, size(b.class)));
             (context.by, (0..context.order.slots()).filter_map(block).collect())
@@ -175,7 +175,7 @@ impl Heap {
     }
 
     #[inline]
-    fn context(&self, by: u64) -> Option<(u32, &Context)> {
+    fn context(&self, by: u64) -> Option<(u32, &HeapContext)> {
         let context = if by == self.latest.0 { self.latest.1 } else { *self.by.get(&by)? };
         Some((context, self.contexts.get(context as usize)?))
     }
@@ -207,45 +207,45 @@ impl Heap {
         let context = *self.by.entry(by).or_insert(next);
         if context == next {
             let spare = self.spare.pop();
-            self.contexts.push(spare.map_or_else(|| Context::new(by), |spare| spare.again(by)));
+            self.contexts.push(spare.map_or_else(|| HeapContext::new(by), |spare| spare.again(by)));
         }
         self.latest = (by, context);
         context
     }
 
     /// How a new object's address is coded. Nothing is learnt yet.
-    pub(crate) fn find_allocated(&mut self, by: u64, size: u64, address: u64) -> Found {
+    pub(crate) fn find_allocated(&mut self, by: u64, size: u64, address: u64) -> CodedValue {
         if address == 0 {
-            return Found::hit(allocated::NULL, NONE);
+            return CodedValue::hit(allocated::NULL, NONE);
         }
         let at = self.blocks.at(address).filter(|&block| self.blocks.is_freed(block));
         let Some((own, context)) = self.context(by) else {
-            return Found::miss(allocated::MISS, fold(address));
+            return CodedValue::miss(allocated::MISS, fold(address));
         };
         let class = context.classes.find(self.rule.round(size));
         if let Some(block) = at
             && let Some(code) = near(context, class.map(|class| class.1), block)
         {
-            return Found::hit(code, block);
+            return CodedValue::hit(code, block);
         }
         if let Some(k) = context.bumps.iter().position(|&bump| bump == address) {
-            return Found::hit(allocated::BUMP + k as u64, NONE);
+            return CodedValue::hit(allocated::BUMP + k as u64, NONE);
         }
         if let Some((_, class)) = class
             && class.fresh.wrapping_add(class.step) == address
         {
-            return Found::hit(allocated::STEP, NONE);
+            return CodedValue::hit(allocated::STEP, NONE);
         }
         if let Some(block) = at
             && let Some(code) = self.far(own, context, class, block)
         {
-            return Found::hit(code, block);
+            return CodedValue::hit(code, block);
         }
-        Found::miss(allocated::MISS, fold(address.wrapping_sub(context.last_miss)))
+        CodedValue::miss(allocated::MISS, fold(address.wrapping_sub(context.last_miss)))
     }
 
     /// The code of a freed block that lies deep in the list of the class, or was freed a little while ago.
-    fn far(&self, own: u32, context: &Context, class: Option<(u32, &Class)>, block: u32) -> Option<u64> {
+    fn far(&self, own: u32, context: &HeapContext, class: Option<(u32, &SizeClass)>, block: u32) -> Option<u64> {
         let list = class.filter(|class| self.blocks.get(block).is_some_and(|b| (b.context, b.class) == (own, class.0)));
         if let Some((_, class)) = list {
             if let Some(k) = self.depth(class, block) {
@@ -260,7 +260,7 @@ impl Heap {
 
     /// The freed block of a class that has `k` newer ones.
     #[inline]
-    fn deep(&self, class: &Class, k: u64) -> Option<u32> {
+    fn deep(&self, class: &SizeClass, k: u64) -> Option<u32> {
         let mut block = class.newest;
         for _ in 0..k {
             block = self.blocks.get(block)?.older;
@@ -269,7 +269,7 @@ impl Heap {
     }
 
     /// The inverse of [`deep`](Self::deep), for what has a code.
-    fn depth(&self, class: &Class, wanted: u32) -> Option<u64> {
+    fn depth(&self, class: &SizeClass, wanted: u32) -> Option<u64> {
         let mut block = class.newest;
         for k in 0..allocated::DEPTH {
             if block == wanted {
@@ -281,7 +281,7 @@ impl Heap {
     }
 
     /// The freed block of a class that has `k` older ones.
-    fn high(&self, class: &Class, k: u64) -> Option<u32> {
+    fn high(&self, class: &SizeClass, k: u64) -> Option<u32> {
         let mut block = class.oldest;
         for _ in 0..k {
             block = self.newer(class, block)?;
@@ -290,7 +290,7 @@ impl Heap {
     }
 
     /// The inverse of [`high`](Self::high), for what has a code.
-    fn height(&self, class: &Class, wanted: u32) -> Option<u64> {
+    fn height(&self, class: &SizeClass, wanted: u32) -> Option<u64> {
         let mut block = class.oldest;
         for k in 0..allocated::HEIGHT {
             if block == wanted {
@@ -301,8 +301,8 @@ impl Heap {
         None
     }
 
-    /// The next newer block of a class. What the newest one says of newer ones is out of date.
-    fn newer(&self, class: &Class, block: u32) -> Option<u32> {
+    /// The next newer block of a class. The newest one's link to a newer one is out of date.
+    fn newer(&self, class: &SizeClass, block: u32) -> Option<u32> {
         if block == class.newest { None } else { Some(self.blocks.get(block)?.newer) }
     }
 
@@ -331,7 +331,7 @@ impl Heap {
 
     /// The address of a new object by a code that needs no element.
     #[inline]
-    fn allocated_hit(&self, context: &Context, size: u64, code: u64) -> Candidate {
+    fn allocated_hit(&self, context: &HeapContext, size: u64, code: u64) -> Candidate {
         use allocated::{BUMP, DEEP, END, IN_PLACE, MISS, NEWER, NEWEST, NULL, OLDER, OLDEST, RECENTLY, STEP};
         let class = || context.classes.find(self.rule.round(size)).map(|class| class.1);
         let block = match code {
@@ -515,7 +515,7 @@ impl Heap {
     #[inline(never)]
     fn place(&mut self, own: u32, class: u32, address: u64, hint: u32) -> Option<u32> {
         let (block, known) = match hint {
-            NONE => self.blocks.at_or_add(Block::new(address, own, class, blocks::FORGOTTEN))?,
+            NONE => self.blocks.at_or_add(HeapBlock::new(address, own, class, blocks::FORGOTTEN))?,
             _ => (hint, true),
         };
         if known {
@@ -524,7 +524,7 @@ impl Heap {
         Some(block)
     }
 
-    /// A block is used anew: it leaves the list it is in, or the order of allocation.
+    /// Uses a block again: it leaves the list it is in, or the order of allocation.
     fn clear(&mut self, block: u32) {
         let Some(&old) = self.blocks.get(block) else { return };
         let Some(owner) = self.contexts.get_mut(old.context as usize) else { return };
@@ -538,19 +538,19 @@ impl Heap {
     }
 
     /// How the address of an object that ends (or is used) is coded. Nothing is learnt yet.
-    pub(crate) fn find_freed(&mut self, by: u64, address: u64) -> Found {
+    pub(crate) fn find_freed(&mut self, by: u64, address: u64) -> CodedValue {
         if address == 0 {
-            return Found::hit(freed::NULL, NONE);
+            return CodedValue::hit(freed::NULL, NONE);
         }
         let own = self.context(by).map(|(own, _)| own);
         let newest = own.and_then(|own| self.contexts.get(own as usize)?.order.last());
         if let Some(newest) = newest.filter(|&b| self.blocks.get(b).is_some_and(|b| b.address == address)) {
-            return Found::hit(freed::NEWEST, newest);
+            return CodedValue::hit(freed::NEWEST, newest);
         }
         let block = self.blocks.at(address);
         let context = own.and_then(|own| self.contexts.get(own as usize));
         let last_miss = context.map_or(0, |context| context.last_miss);
-        let miss = Found::miss(freed::MISS, fold(address.wrapping_sub(last_miss)));
+        let miss = CodedValue::miss(freed::MISS, fold(address.wrapping_sub(last_miss)));
         let Some(block) = block.filter(|&b| self.blocks.is_live(b)) else { return miss };
         let Some(b) = self.blocks.get(block) else { return miss };
         let slot = b.slot as usize;
@@ -558,12 +558,12 @@ impl Heap {
             Some(context) if own == Some(b.context) => Self::rank(context, slot, block),
             _ => {
                 let slots = self.contexts.get(b.context as usize).map_or(0, |context| context.order.slots());
-                Found::misses(freed::FOREIGN, [b.context.into(), (slots - 1 - slot) as u64], block)
+                CodedValue::misses(freed::FOREIGN, [b.context.into(), (slots - 1 - slot) as u64], block)
             }
         }
     }
 
-    fn rank(context: &Context, slot: usize, block: u32) -> Found {
+    fn rank(context: &HeapContext, slot: usize, block: u32) -> CodedValue {
         let order = &context.order;
         let newest = order.rank_from_newest(slot).filter(|&rank| rank < freed::NEWER);
         let code = newest.map(|rank| freed::NEWEST + rank).or_else(|| {
@@ -574,9 +574,9 @@ impl Heap {
             })
         });
         match code {
-            Some(code) => Found::hit(code, block),
+            Some(code) => CodedValue::hit(code, block),
             None => {
-                let mut found = Found::miss(freed::DISTANCE, fold(order.distance_from_freed(slot)));
+                let mut found = CodedValue::miss(freed::DISTANCE, fold(order.distance_from_freed(slot)));
                 found.hint = block;
                 found
             }
@@ -595,7 +595,7 @@ impl Heap {
         if code == FOREIGN {
             let (context, back) = (next()?, next()?);
             let context = usize::try_from(context).ok().and_then(|c| self.contexts.get(c));
-            let slot = |order: &Order| order.slots().checked_sub(1)?.checked_sub(usize::try_from(back).ok()?);
+            let slot = |order: &LiveOrder| order.slots().checked_sub(1)?.checked_sub(usize::try_from(back).ok()?);
             return Ok(self.named(context.and_then(|c| c.order.slot(slot(&c.order)?))));
         }
         let Some((_, context)) = self.context(by) else {
@@ -637,11 +637,11 @@ impl Heap {
         self.stay_in_bounds();
     }
 
-    /// A model that knows too much begins anew.
+    /// Resets a model that knows too much.
     #[inline]
     fn stay_in_bounds(&mut self) {
         if self.blocks.is_full() || self.contexts.len() >= MOST_CONTEXTS {
-            self.begin_anew(self.rule);
+            self.reset(self.rule);
         }
     }
 
@@ -667,7 +667,7 @@ impl Heap {
 }
 
 /// The code of a freed block that is where an allocator looks first.
-fn near(context: &Context, class: Option<&Class>, block: u32) -> Option<u64> {
+fn near(context: &HeapContext, class: Option<&SizeClass>, block: u32) -> Option<u64> {
     if class.is_some_and(|class| class.newest == block) {
         return Some(allocated::NEWEST);
     }
@@ -681,8 +681,8 @@ fn near(context: &Context, class: Option<&Class>, block: u32) -> Option<u64> {
     }
 }
 
-/// What a new object says about fresh memory.
-fn learn_fresh(context: &mut Context, class: u32, address: u64, end: u64, code: u64) {
+/// Learns about fresh memory from a new object.
+fn learn_fresh(context: &mut HeapContext, class: u32, address: u64, end: u64, code: u64) {
     let bump = match code {
         allocated::BUMP..allocated::DEEP => usize::try_from(code - allocated::BUMP).unwrap_or(0),
         allocated::MISS | allocated::RECENTLY..allocated::END => BUMPS - 1,

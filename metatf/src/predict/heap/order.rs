@@ -1,9 +1,9 @@
 //! The live objects of a context in the order of their allocation.
 //!
-//! An object keeps its slot until the order is closed up, so a dead one leaves a gap. A bit for each slot tells which are
+//! An object keeps its slot until the order is closed up, so a dead one leaves a gap. A bit for each slot marks those that are
 //! alive: what codes count are bits of one word.
 
-use super::blocks::{Blocks, FORGOTTEN};
+use super::blocks::{FORGOTTEN, HeapBlocks};
 use std::cmp::Ordering;
 
 /// Slots that are looked at from one place: a word of bits.
@@ -12,12 +12,12 @@ const WINDOW: usize = 64;
 const SHORT: usize = 1024;
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Order {
-    /// The block of each slot; of a dead object what it was. Behind the last slot in use there is room.
+pub(super) struct LiveOrder {
+    /// The block of each slot; of a dead object what it was. Behind the last slot in use there is spare capacity.
     blocks: Vec<u32>,
     /// Slots in use.
     slots: usize,
-    /// Whether the object in a slot is alive: a word for every [`WINDOW`] slots, room counted. Behind the last slot all bits
+    /// Whether the object in a slot is alive: a word for every [`WINDOW`] slots, spare ones counted. Behind the last slot all bits
     /// are 0.
     alive: Vec<u64>,
     live: usize,
@@ -32,7 +32,7 @@ fn word_and_bit(slot: usize) -> (usize, u32) {
     (slot / WINDOW, bit)
 }
 
-impl Order {
+impl LiveOrder {
     /// Slots in use, dead ones counted. The last one is alive.
     #[inline]
     pub(super) fn slots(&self) -> usize {
@@ -169,13 +169,13 @@ impl Order {
         self.put(block)
     }
 
-    /// Whether there is room for another object.
+    /// Whether there is capacity for another object.
     #[inline(always)]
     pub(super) fn has_room(&self) -> bool {
         self.slots < self.blocks.len()
     }
 
-    /// As [`push`](Self::push), where there is room; `None` where there is none, too.
+    /// Does what [`push`](Self::push) does, where there is capacity; `None` where there is none.
     #[inline(always)]
     pub(super) fn put(&mut self, block: u32) -> Option<u32> {
         let number = u32::try_from(self.slots).ok().filter(|&slot| slot < FORGOTTEN)?;
@@ -235,14 +235,14 @@ impl Order {
 
     /// Closes up the order where most of it is dead.
     #[inline]
-    pub(super) fn close_up(&mut self, blocks: &mut Blocks) {
+    pub(super) fn close_up(&mut self, blocks: &mut HeapBlocks) {
         if self.is_sparse() {
             self.close_up_now(blocks);
         }
     }
 
     #[cold]
-    pub(super) fn close_up_now(&mut self, blocks: &mut Blocks) {
+    pub(super) fn close_up_now(&mut self, blocks: &mut HeapBlocks) {
         let (mut to, mut before) = (0, 0);
         let in_use = self.slots.div_ceil(WINDOW);
         for from in 0..self.slots {
@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn like_a_plain_one() {
-        let (mut order, mut plain, mut blocks) = (Order::default(), Plain::default(), Blocks::new());
+        let (mut order, mut plain, mut blocks) = (LiveOrder::default(), Plain::default(), HeapBlocks::new());
         let mut random = random(1);
         let mut random = |n: usize| pick(random(n as u64));
         for block in 0..40_000 {

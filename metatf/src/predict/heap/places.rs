@@ -9,18 +9,18 @@ use super::super::NONE;
 use super::clear;
 use hashbrown::HashMap;
 
-/// Places in a leaf; each stands for 16 bytes.
+/// AddressIndex in a leaf; each stands for 16 bytes.
 const PLACES: usize = 16;
-/// Leaves that the table has room for at first; a power of two. Of addresses under 2^50 it needs no more for the rest of their
+/// Leaves that the table has capacity for at first; a power of two. Of addresses under 2^50 it needs no more for the rest of their
 /// keys to fit 32 bits.
 const NEAR: usize = 1024;
 
 #[derive(Clone, Debug)]
-pub(super) struct Places {
+pub(super) struct AddressIndex {
     near: Near,
     /// Leaves by `address / 256` that are not in the table: another has their place there, or had when they were made.
     far: HashMap<u64, u32>,
-    leaves: Vec<Leaf>,
+    leaves: Vec<AddressLine>,
     /// Leaves without a block, to be used again.
     spare: Vec<u32>,
     /// Addresses that are no multiple of 16.
@@ -30,9 +30,9 @@ pub(super) struct Places {
 /// The blocks at neighbouring places, a line of cache.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-struct Leaf([u32; PLACES]);
+struct AddressLine([u32; PLACES]);
 
-impl Leaf {
+impl AddressLine {
     const EMPTY: Self = Self([NONE; PLACES]);
 }
 
@@ -56,7 +56,7 @@ impl Near {
         Self { leaves: vec![UNUSED; length], bits: length.trailing_zeros() }
     }
 
-    /// No leaves any more, but room for so many, which is no more than there was.
+    /// Removes all leaves, and keeps capacity for so many, no more than there was.
     fn clear(&mut self, leaves: usize) {
         self.leaves.truncate(leaves.next_power_of_two().max(NEAR));
         self.leaves.fill(UNUSED);
@@ -110,7 +110,7 @@ fn split(address: u64) -> Option<(u64, usize)> {
     (address & 15 == 0).then_some((address >> 8, place))
 }
 
-impl Places {
+impl AddressIndex {
     pub(super) fn new() -> Self {
         Self { near: Near::of(NEAR), far: HashMap::new(), leaves: Vec::new(), spare: Vec::new(), odd: HashMap::new() }
     }
@@ -161,7 +161,7 @@ impl Places {
             Some(leaf) => leaf,
             None => {
                 let leaf = u32::try_from(self.leaves.len()).ok().filter(|&leaf| leaf != NONE)?;
-                self.leaves.push(Leaf::EMPTY);
+                self.leaves.push(AddressLine::EMPTY);
                 leaf
             }
         };
@@ -174,7 +174,7 @@ impl Places {
         Some(leaf)
     }
 
-    /// Makes room in the table for as many leaves as there are.
+    /// Grows the table to as many leaves as there are.
     #[cold]
     fn grow(&mut self) {
         let old = std::mem::replace(&mut self.near, Near::of(self.leaves.len()));
@@ -197,7 +197,7 @@ impl Places {
         if let Some(block) = places.0.get_mut(place) {
             *block = NONE;
         }
-        if places.0 == Leaf::EMPTY.0 {
+        if places.0 == AddressLine::EMPTY.0 {
             if self.far.remove(&key).is_none() {
                 self.near.remove(key, if self.far.is_empty() { UNUSED } else { LEFT });
             }
@@ -212,13 +212,13 @@ mod tests {
 
     #[test]
     fn like_a_map() {
-        // Leaves for which the table has room from the start, and more.
+        // Leaves for which the table has capacity from the start, and more.
         like_a_map_of(3000);
         like_a_map_of(200_000);
     }
 
     fn like_a_map_of(places_each: u64) {
-        let (mut places, mut map) = (Places::new(), std::collections::HashMap::new());
+        let (mut places, mut map) = (AddressIndex::new(), std::collections::HashMap::new());
         let mut state = 1_u64;
         for i in 0..50_000_u32 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

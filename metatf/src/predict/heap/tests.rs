@@ -221,7 +221,7 @@ fn contexts_are_bounded() {
     assert!(heap.writer.contexts.len() <= MOST_CONTEXTS);
 }
 
-/// What a heap does with the same events after it began anew must not depend on what it was before.
+/// What a heap does with the same events after a reset must not depend on what it was before.
 #[test]
 fn begun_anew_it_is_a_new_one() {
     let mut random = random(7);
@@ -231,7 +231,7 @@ fn begun_anew_it_is_a_new_one() {
         [(60_000, 50_000, 40), (300, 100, 2), (90_000, 3_000_000, 3), (0, 1, 1), (5000, 900, 17)]
     {
         let rule = if events == 300 { SizeRule::Classes } else { SizeRule::Header };
-        again.begin_anew(rule);
+        again.reset(rule);
         let mut new = Heap::new(rule);
         for _ in 0..events {
             // Some are no multiples of 16, and some are beyond what a table of places can hold.

@@ -130,7 +130,7 @@ impl Type {
                         continue;
                     }
                     Take::Stored(at, plan) if at == start => {
-                        entry.fixed += u32::from(plan.width);
+                        entry.fixed += u32::from(plan.width.get());
                         continue;
                     }
                     _ => {}
@@ -149,9 +149,9 @@ impl Type {
                 }
                 Floor::Counted if is_last => match state.plan(index - 1) {
                     Some(length)
-                        if length.width <= 4 && length.flags & !LAST == 0 && length.sign | length.base == 0 =>
+                        if length.width.bytes() <= 4 && length.flags & !LAST == 0 && length.sign | length.base == 0 =>
                     {
-                        entry.length = start - u32::from(length.width);
+                        entry.length = start - u32::from(length.width.get());
                         entry.mask = u32::try_from(length.mask).unwrap_or(0);
                         Take::Rest(start, entry.length, entry.mask)
                     }
@@ -164,7 +164,7 @@ impl Type {
                 Floor::Fixed(_) | Floor::Stored if plan.flags & !(LAST | HISTORY | PREVIOUS) == 0 => {
                     let alone =
                         plan.flags & (HISTORY | PREVIOUS) == 0 || plan.read == plan.write && state.is_alone(index);
-                    if !alone || !is_last && plan.width > 0 {
+                    if !alone || !is_last && !plan.width.is_zero() {
                         return None;
                     }
                     match record.leaves.get(usize::from(leaf)).map(|leaf| &leaf.kind) {
@@ -172,7 +172,7 @@ impl Type {
                         Some(LeafKind::Tag) => Take::Implied,
                         _ if plan.mask == 0 && plan.history == 0 => Take::Number(plan.base),
                         _ => {
-                            entry.fixed += u32::from(plan.width);
+                            entry.fixed += u32::from(plan.width.get());
                             Take::Stored(start, *plan)
                         }
                     }

@@ -148,7 +148,7 @@ impl Kind {
                     let is_alone = plan.flags & (HISTORY | PREVIOUS) == 0
                         || plan.is(HISTORY) && plan.read == plan.write && state.is_alone(first + at);
                     // Nothing stands behind a byte array whose length differs from record to record.
-                    if plan.is(SPECIAL | REFERENCED) || !is_alone || lane.mask != 0 && plan.width > 0 {
+                    if plan.is(SPECIAL | REFERENCED) || !is_alone || lane.mask != 0 && !plan.width.is_zero() {
                         return None;
                     }
                     let cell = plan.is(HISTORY).then_some(plan.write);
@@ -158,7 +158,7 @@ impl Kind {
                     self.is_stored(word);
                     let Plan { mask, sign, base, .. } = *plan;
                     self.numbers.push(Number { at: lane.fixed, word, mask, sign, base, cell });
-                    lane.fixed += usize::from(plan.width);
+                    lane.fixed += plan.width.bytes();
                 }
                 Shape::Array(length) => {
                     if lane.mask != 0 {

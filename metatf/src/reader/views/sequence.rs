@@ -60,7 +60,7 @@ impl Sequence {
                         self.constants.push((leaf, plan.base));
                     } else {
                         segment.numbers.push((leaf, segment.fixed, *plan));
-                        segment.fixed += usize::from(plan.width);
+                        segment.fixed += plan.width.bytes();
                     }
                     self.notes.extend(plan.is(PREVIOUS).then_some((leaf, plan.write)));
                     self.notes.extend(plan.is(REFERENCED).then_some((leaf, plan.last)));

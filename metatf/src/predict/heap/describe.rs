@@ -1,9 +1,9 @@
-//! What codes of a heap say, in words.
+//! Descriptions of a heap's codes, for dumps.
 
 use super::{allocated, freed};
 
-/// The code of an allocation.
-pub(crate) fn of_allocation(code: u64) -> String {
+/// Describes the code of an allocation.
+pub(crate) fn allocation(code: u64) -> String {
     use allocated::{BUMP, DEEP, END, IN_PLACE, MISS, NEWER, NEWEST, NULL, OLDER, OLDEST, RECENTLY, STEP};
     match code {
         NEWEST => "newest freed of its class".to_owned(),
@@ -14,15 +14,15 @@ pub(crate) fn of_allocation(code: u64) -> String {
         BUMP..DEEP => format!("fresh memory, pointer {}", code - BUMP),
         DEEP..OLDEST => format!("freed of its class, {} newer", code - DEEP),
         OLDEST..MISS => format!("freed of its class, {} older", code - OLDEST),
-        MISS => "not foretold: a distance".to_owned(),
+        MISS => "not predicted: a distance".to_owned(),
         NULL => "address 0".to_owned(),
         RECENTLY..END => format!("freed {} frees ago", code - RECENTLY + 1),
         _ => "no such candidate".to_owned(),
     }
 }
 
-/// The code of a free, or of a use.
-pub(crate) fn of_free(code: u64) -> String {
+/// Describes the code of a free, or of a use.
+pub(crate) fn free(code: u64) -> String {
     use freed::{AFTER, BEFORE, DISTANCE, FOREIGN, MISS, NEWEST, NULL};
     match code {
         NEWEST..AFTER => format!("object with {} newer", code - NEWEST),
@@ -36,7 +36,7 @@ pub(crate) fn of_free(code: u64) -> String {
     }
 }
 
-/// Whether elements say the rest.
+/// Whether elements of the stream section complete the code.
 pub(crate) fn takes_elements(allocates: bool, code: u64) -> bool {
     match code {
         allocated::MISS if allocates => true,

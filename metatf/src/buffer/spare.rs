@@ -1,0 +1,236 @@
+//! The spare capacity behind a buffer's bytes. A record is written there before it is known whether all of it fits, and committed
+//! when it does.
+//!
+//! Capacity is checked once a record, for the most that its numbers can take. The memory need not be initialized: to fill it with
+//! zeros first would write every byte twice. That is why this file has `unsafe` code. It relies on the invariants of the fields of
+//! [`Buffer`], [`SpareCapacity`] and [`RawWriter`], which nothing outside `buffer/` can set, and on [`Width`].
+
+use super::Buffer;
+use crate::formula::Width;
+
+/// Numbers that a record writes at most behind its start or a byte array: its tag, and 255 leaves.
+const MOST_NUMBERS: u32 = 256;
+/// Bytes that they take at most.
+pub(super) const RESERVE: usize = 8 * MOST_NUMBERS as usize;
+
+impl Buffer {
+    /// Gives the vector, its length no less than the bytes in use.
+    #[inline]
+    pub(super) fn vec(&mut self) -> &mut Vec<u8> {
+        if self.used > self.bytes.len() {
+            // SAFETY: `used` is at most the capacity, and all bytes before it are initialized (the invariant of `Buffer::used`).
+            unsafe { self.bytes.set_len(self.used) };
+        }
+        &mut self.bytes
+    }
+}
+
+/// Memory behind the bytes in use of a buffer, for records one behind the other. When it is dropped, those that were committed are
+/// in use.
+///
+/// Its places are pointers into the buffer's allocation, or to its end. The allocation stays where it is, and nobody else reads or
+/// writes it, as `used` borrows the buffer.
+pub(crate) struct SpareCapacity<'o> {
+    /// The buffer's.
+    used: &'o mut usize,
+    start: *mut u8,
+    /// The next record begins here. All bytes before it are initialized.
+    next: *mut u8,
+    /// Records begin before this. It is `start`, or `RESERVE` bytes before `end` at least.
+    until: *mut u8,
+    end: *mut u8,
+}
+
+impl<'o> SpareCapacity<'o> {
+    /// Borrows a buffer, for records that begin before `until`: see [`Buffer::until`].
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(super) fn new(buffer: &'o mut Buffer, until: usize) -> Self {
+        let (capacity, start) = (buffer.bytes.capacity(), buffer.bytes.as_mut_ptr());
+        debug_assert!(buffer.used <= capacity, "the bytes in use");
+        debug_assert!(until == 0 || until + RESERVE <= capacity, "the buffer's limit");
+        let (next, until, end) =
+            (start.wrapping_add(buffer.used), start.wrapping_add(until), start.wrapping_add(capacity));
+        Self { used: &mut buffer.used, start, next, until, end }
+    }
+
+    /// Begins the next record; `None` where it may not fit.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn record(&mut self) -> Option<RawWriter<'_>> {
+        if self.next >= self.until {
+            return None;
+        }
+        Some(RawWriter { next: self.next, end: self.end, left: MOST_NUMBERS, committed: &mut self.next })
+    }
+
+    /// Gives the place where the next record begins.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn at(&self) -> usize {
+        self.next as usize - self.start as usize
+    }
+}
+
+impl Drop for SpareCapacity<'_> {
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn drop(&mut self) {
+        *self.used = self.at();
+    }
+}
+
+/// Writes one record. Nothing has happened until it is committed.
+pub(crate) struct RawWriter<'r> {
+    /// The next byte. From the record's start to it all bytes are initialized.
+    next: *mut u8,
+    /// As in [`SpareCapacity`], which `committed` borrows.
+    end: *mut u8,
+    /// So many numbers fit: `8 * left` bytes from `next` on are in the allocation. The compiler folds the count where no loop or
+    /// branch comes between.
+    left: u32,
+    committed: &'r mut *mut u8,
+}
+
+impl RawWriter<'_> {
+    /// Writes the low `width` bytes of a number. False where it does not fit.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn number(&mut self, raw: u64, width: Width) -> bool {
+        if self.left == 0 {
+            return false;
+        }
+        self.left -= 1;
+        // SAFETY: `left` was 1 at least, so 8 bytes from `next` on are in the allocation. An array of bytes has no alignment. The
+        // invariants hold again below: `left` is one less, and a `Width` moves `next` by at most 8, over bytes just written.
+        unsafe {
+            self.next.cast::<[u8; 8]>().write(raw.to_le_bytes());
+            self.next = self.next.add(width.bytes());
+        }
+        true
+    }
+
+    /// Does what [`number`](Self::number) does, for a width that is known when the program is compiled. It writes no more bytes than
+    /// that where one store can, so that fewer stores cross from one cache line into the next.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn constant_width(&mut self, raw: u64, width: Width) -> bool {
+        if !matches!(width.bytes(), 1 | 2 | 4) {
+            return self.number(raw, width);
+        }
+        if self.left == 0 {
+            return false;
+        }
+        self.left -= 1;
+        let [a, b, c, d, ..] = raw.to_le_bytes();
+        // SAFETY: as in `number`: of its 8 bytes these are the first, and `next` moves by as many.
+        unsafe {
+            match width.bytes() {
+                1 => self.next.write(a),
+                2 => self.next.cast::<[u8; 2]>().write([a, b]),
+                _ => self.next.cast::<[u8; 4]>().write([a, b, c, d]),
+            }
+            self.next = self.next.add(width.bytes());
+        }
+        true
+    }
+
+    /// Writes bytes. False where they, and numbers behind them, do not fit.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> bool {
+        let rest = self.end as usize - self.next as usize;
+        if rest.saturating_sub(bytes.len()) < RESERVE {
+            return false;
+        }
+        // SAFETY: `RESERVE` is over 0, so nothing saturated: `bytes.len() + RESERVE` bytes from `next` on are in the allocation.
+        // `bytes` is not, as nobody else reads that. `RESERVE` bytes behind them are as many as `left` needs at its start.
+        unsafe {
+            self.next.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+            self.next = self.next.add(bytes.len());
+        }
+        self.left = MOST_NUMBERS;
+        true
+    }
+
+    /// Commits the record: the next one begins behind it.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn commit(self) {
+        *self.committed = self.next;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn width(bytes: usize) -> Width {
+        Width::saturating(bytes)
+    }
+
+    fn buffer(bytes: Vec<u8>, used: usize) -> Buffer {
+        let mut buffer = Buffer { bytes, used, ..Buffer::default() };
+        buffer.open(usize::MAX);
+        buffer
+    }
+
+    #[test]
+    fn what_is_committed_is_there() {
+        let mut buffer = buffer(b"abc".to_vec(), 2);
+        let mut spare = buffer.spare();
+        let mut record = spare.record().unwrap();
+        assert!(record.number(0x0102_0304, width(3)) && record.bytes(b"xyz") && record.number(5, width(8)));
+        for bytes in 1..=8 {
+            assert!(record.constant_width(0x8807_0605_0403_0201, width(bytes)));
+        }
+        record.commit();
+        // A record that is not committed.
+        assert!(spare.record().unwrap().bytes(b"gone"));
+        drop(spare);
+        assert_eq!(buffer.len(), 16 + 36);
+        let out = buffer.take();
+        assert_eq!(out[..16], *b"ab\x04\x03\x02xyz\x05\0\0\0\0\0\0\0");
+        let by_width = (1..=8).flat_map(|width| 0x8807_0605_0403_0201_u64.to_le_bytes()[..width].to_vec());
+        assert_eq!(out[16..], by_width.collect::<Vec<u8>>());
+    }
+
+    #[test]
+    fn nothing_is_written_without_capacity() {
+        let mut buffer = buffer(Vec::with_capacity(RESERVE + 10), 0);
+        let (capacity, mut spare) = (buffer.bytes.capacity(), buffer.spare());
+        let mut record = spare.record().unwrap();
+        assert_eq!((0..1000).filter(|_| record.number(1, width(8))).count(), MOST_NUMBERS as usize);
+        assert!((1..=8).all(|bytes| !record.constant_width(1, width(bytes))));
+        assert!(!spare.record().unwrap().bytes(&vec![0; capacity - RESERVE + 1]));
+        assert!(spare.record().unwrap().bytes(&vec![0; capacity - RESERVE]));
+        drop(spare);
+        assert_eq!(buffer.len(), 0);
+        buffer.close();
+        assert!(buffer.spare().record().is_none());
+        buffer.open(0);
+        assert!(buffer.spare().record().is_none());
+        assert!(Buffer::default().spare().record().is_none());
+    }
+
+    /// Records in spare capacity, in prefilled memory, and in spare capacity again.
+    #[test]
+    fn one_after_the_other() {
+        let mut buffer = Buffer::default();
+        buffer.continue_in(b"before".to_vec());
+        let mut expected = b"before".to_vec();
+        for i in 0..5_u8 {
+            buffer.open(usize::MAX);
+            let mut spare = buffer.spare();
+            let mut record = spare.record().unwrap();
+            assert!(record.number(i.into(), width(2)));
+            record.commit();
+            drop(spare);
+            expected.extend([i, 0]);
+            let (mut memory, end) = buffer.prefilled();
+            memory.at(end, 3).unwrap().copy_from_slice(&[i; 3]);
+            assert!(buffer.spare().record().is_none());
+            if i != 3 {
+                buffer.keep(end + 3);
+                expected.extend([i; 3]);
+            }
+            assert_eq!(buffer.start(), 6);
+            assert_eq!(buffer.in_use(), &expected[6..]);
+        }
+        assert_eq!(buffer.written(), expected);
+        assert_eq!(buffer.take(), expected);
+        assert!(buffer.is_empty());
+    }
+}
