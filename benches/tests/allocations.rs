@@ -1,44 +1,16 @@
 //! Reading and writing allocate nothing for a record: twice the records take no more allocations, but for what a chunk, a group or
 //! a table that has to grow takes.
 
-#![allow(unsafe_code, reason = "a global allocator that counts")]
-
 use metatf::dynamic::{self, Schema, Tape, Writer};
 use metatf::reader;
 use metatf_bench::ours::hatf10::{self, Fit, plain, split, stored};
 use metatf_bench::ours::{heap, universal};
 use metatf_bench::{Event, Result, events};
-use std::alloc::{GlobalAlloc, Layout, System};
+use metatf_test::Counting;
 use std::hint::black_box;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-
-/// Counts allocations, those that make a block larger among them.
-struct Counting;
-
-static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every call goes to the system allocator as it came; the counter has no influence on it.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Relaxed);
-        // SAFETY: the caller keeps `alloc`'s contract.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Relaxed);
-        // SAFETY: the caller keeps `realloc`'s contract.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps `dealloc`'s contract.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: Counting = Counting::new();
 
 /// Events of each program in a short run and in a long one.
 const SHORT: usize = 2000;
@@ -46,9 +18,9 @@ const LONG: usize = 4000;
 
 /// How many allocations a pass takes.
 fn allocations<T>(pass: impl FnOnce() -> Result<T>) -> Result<usize> {
-    let before = ALLOCATIONS.load(Relaxed);
-    black_box(pass()?);
-    Ok(ALLOCATIONS.load(Relaxed) - before)
+    let (result, allocations) = ALLOCATOR.count(pass);
+    black_box(result?);
+    Ok(allocations)
 }
 
 fn some(most: usize) -> Result<Vec<Event>> {

@@ -24,7 +24,7 @@ fn instructions_a_record() {
         return;
     }
     if !Command::new("valgrind").arg("--version").stdout(Stdio::null()).status().is_ok_and(|status| status.success()) {
-        eprintln!("SKIPPED: there is no valgrind");
+        metatf_test::skip("there is no valgrind");
         return;
     }
     let counted = count().unwrap();

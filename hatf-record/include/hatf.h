@@ -1,5 +1,5 @@
 /*
- * What a program tells hatf record about itself: marks and phases, which stand in the trace between the calls of its
+ * What a program reports to hatf record: marks and phases, which stand in the trace between the calls of its
  * heap. Include this file and call the functions; there is nothing to link with. Where the program is not recorded they
  * do nothing, at the cost of a load and a jump.
  *
@@ -42,7 +42,7 @@ extern void hatf_recorder_phase_end(const char *name) __attribute__((weak));
 #define HATF_FIND(function, found) ((found) = (function))
 #endif
 
-#define HATF_TELL(function, name)                                                                                      \
+#define HATF_REPORT(function, name)                                                                                    \
     do {                                                                                                               \
         void (*found)(const char *);                                                                                   \
         HATF_FIND(function, found);                                                                                    \
@@ -53,20 +53,20 @@ extern void hatf_recorder_phase_end(const char *name) __attribute__((weak));
 
 #else
 
-#define HATF_TELL(function, name) ((void)(name))
+#define HATF_REPORT(function, name) ((void)(name))
 
 #endif
 
-/* The program is at a place of this name. */
-static inline void hatf_mark(const char *name) { HATF_TELL(hatf_recorder_mark, name); }
+/* Records a mark of this name. */
+static inline void hatf_mark(const char *name) { HATF_REPORT(hatf_recorder_mark, name); }
 
-/* A phase of this name begins. */
-static inline void hatf_phase_begin(const char *name) { HATF_TELL(hatf_recorder_phase_begin, name); }
+/* Records that a phase of this name begins. */
+static inline void hatf_phase_begin(const char *name) { HATF_REPORT(hatf_recorder_phase_begin, name); }
 
-/* The phase that began last under this name ends. */
-static inline void hatf_phase_end(const char *name) { HATF_TELL(hatf_recorder_phase_end, name); }
+/* Records that the phase that began last under this name ends. */
+static inline void hatf_phase_end(const char *name) { HATF_REPORT(hatf_recorder_phase_end, name); }
 
-#undef HATF_TELL
+#undef HATF_REPORT
 #undef HATF_FIND
 
 #endif

@@ -1,4 +1,4 @@
-//! What one slot of the ring says.
+//! Events, and how a slot of the ring holds one.
 
 /// The seven words of a slot that carry an event.
 pub type Words = [u64; 7];
@@ -6,17 +6,43 @@ pub type Words = [u64; 7];
 /// Bytes of text that one [`Kind::Text`] slot carries.
 pub const TEXT_BYTES: usize = 40;
 
-/// What happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Kind {
+/// Bytes of a name or a path that are recorded: of a longer one the first count.
+pub const TEXT_MAX: usize = 25 * TEXT_BYTES;
+
+/// Declares the kinds and the numbers that slots hold for them.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident = $number:literal,)+) => {
+        /// The kind of an event: which function was called, or what else happened.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum Kind {
+            $($(#[$doc])* $name = $number,)+
+        }
+
+        impl Kind {
+            /// All kinds.
+            pub const ALL: &[Self] = &[$(Self::$name,)+];
+
+            /// Returns the kind of that number, if there is one.
+            #[must_use]
+            pub fn from_number(number: u8) -> Option<Self> {
+                match number {
+                    $($number => Some(Self::$name),)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+kinds! {
     /// `malloc(size)` returned `address`.
     Malloc = 1,
     /// `free(address)` is about to run.
     Free = 2,
     /// `calloc(extra, size / extra)` returned `address`; `size` is the product.
     Calloc = 3,
-    /// `realloc(old, size)` returned `address`. What it means for `old` is told by [`Event::old_is_gone`].
+    /// `realloc(old, size)` returned `address`. [`Event::old_is_gone`] says what it means for `old`.
     Realloc = 4,
     /// `reallocarray(old, extra, size / extra)` returned `address`.
     Reallocarray = 5,
@@ -43,49 +69,16 @@ pub enum Kind {
     Image = 14,
     /// Text that belongs to the slot before.
     Text = 15,
-    /// The program says where it is: `size` is the length of the name, which the following
+    /// The program passed a mark: `size` is the length of the name, which the following
     /// [`Kind::Text`] slots carry.
     Mark = 16,
-    /// The program says that a phase begins; its name as for [`Kind::Mark`].
+    /// A phase of the program begins; its name as for [`Kind::Mark`].
     PhaseBegin = 17,
-    /// The program says that a phase ends; its name as for [`Kind::Mark`].
+    /// A phase of the program ends; its name as for [`Kind::Mark`].
     PhaseEnd = 18,
 }
 
-impl Kind {
-    /// The kind of that number, if there is one.
-    #[must_use]
-    pub fn from_number(number: u8) -> Option<Self> {
-        use Kind::{
-            AlignedAlloc, Calloc, Free, Image, Malloc, Mark, Memalign, PhaseBegin, PhaseEnd, PosixMemalign, Pvalloc,
-            Realloc, ReallocBegin, Reallocarray, Text, ThreadEnd, ThreadStart, Valloc,
-        };
-        [
-            Malloc,
-            Free,
-            Calloc,
-            Realloc,
-            Reallocarray,
-            Memalign,
-            PosixMemalign,
-            AlignedAlloc,
-            Valloc,
-            Pvalloc,
-            ReallocBegin,
-            ThreadStart,
-            ThreadEnd,
-            Image,
-            Text,
-            Mark,
-            PhaseBegin,
-            PhaseEnd,
-        ]
-        .get(usize::from(number).wrapping_sub(1))
-        .copied()
-    }
-}
-
-/// Bits that say more about an event.
+/// Flags of an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(pub u8);
 
@@ -93,7 +86,7 @@ impl Flags {
     /// The thread was not seen to start: this is where it first allocated.
     pub const FIRST_SEEN: Self = Self(1);
 
-    /// Whether all bits of `other` are set.
+    /// Returns whether all bits of `other` are set.
     #[must_use]
     pub fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
@@ -103,9 +96,9 @@ impl Flags {
 /// One event. Fields that a kind does not name are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// What happened.
+    /// Its kind.
     pub kind: Kind,
-    /// More about it.
+    /// Its flags.
     pub flags: Flags,
     /// The thread, from 1 (the main thread) in the order in which they were made.
     pub thread: u32,
@@ -120,42 +113,42 @@ pub struct Event {
     /// Alignment, element count, creator or process; see [`Kind`].
     pub extra: u64,
     /// Reserved: 0.
-    pub spare: u64,
+    pub reserved: u64,
 }
 
 impl Event {
-    /// An event with every field but these zero.
+    /// Makes an event with every other field zero.
     #[must_use]
     pub fn new(kind: Kind, thread: u32, time: u64) -> Self {
-        Self { kind, flags: Flags::default(), thread, time, size: 0, address: 0, old: 0, extra: 0, spare: 0 }
+        Self { kind, flags: Flags::default(), thread, time, size: 0, address: 0, old: 0, extra: 0, reserved: 0 }
     }
 
-    /// Whether a finished realloc ended the life of `old`: it gave another block, or the size was 0
-    /// and it gave none. A realloc that failed leaves `old` as it was.
+    /// Returns whether a finished realloc ended the life of `old`: it returned another block, or the size was 0 and it returned
+    /// none. A realloc that failed leaves `old` as it was.
     #[must_use]
     pub fn old_is_gone(&self) -> bool {
         self.old != 0 && (self.address != 0 || self.size == 0)
     }
 
-    /// As it stands in a slot.
+    /// Encodes it as the words of a slot.
     #[inline]
     #[must_use]
     pub fn to_words(&self) -> Words {
         let head = u64::from(self.kind as u8) | u64::from(self.flags.0) << 8 | u64::from(self.thread) << 32;
-        [head, self.time, self.size, self.address, self.old, self.extra, self.spare]
+        [head, self.time, self.size, self.address, self.old, self.extra, self.reserved]
     }
 
-    /// Out of a slot; `None` where the slot holds no event that this version knows.
+    /// Decodes the words of a slot; `None` if they are no event that this version knows.
     #[must_use]
     pub fn from_words(words: &Words) -> Option<Self> {
-        let [head, time, size, address, old, extra, spare] = *words;
+        let [head, time, size, address, old, extra, reserved] = *words;
         let [kind, flags, ..] = head.to_le_bytes();
         let thread = u32::try_from(head >> 32).unwrap_or_default();
         let kind = Kind::from_number(kind)?;
-        Some(Self { kind, flags: Flags(flags), thread, time, size, address, old, extra, spare })
+        Some(Self { kind, flags: Flags(flags), thread, time, size, address, old, extra, reserved })
     }
 
-    /// A [`Kind::Text`] slot with at most [`TEXT_BYTES`] bytes of text.
+    /// Encodes a [`Kind::Text`] slot with at most [`TEXT_BYTES`] bytes of text.
     #[must_use]
     pub fn text(thread: u32, text: &[u8]) -> Words {
         let mut bytes = [0u8; TEXT_BYTES];
@@ -169,11 +162,11 @@ impl Event {
         words
     }
 
-    /// The bytes that [`Event::text`] put into a slot, zero-filled.
+    /// Returns the bytes that [`Event::text`] put into a slot, zero-filled.
     #[must_use]
     pub fn text_bytes(&self) -> [u8; TEXT_BYTES] {
         let mut bytes = [0u8; TEXT_BYTES];
-        let words = [self.size, self.address, self.old, self.extra, self.spare];
+        let words = [self.size, self.address, self.old, self.extra, self.reserved];
         for (piece, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words) {
             *piece = word.to_le_bytes();
         }
@@ -196,14 +189,13 @@ mod tests {
             address: 3,
             old: 4,
             extra: 5,
-            spare: 6,
+            reserved: 6,
         };
         assert_eq!(Event::from_words(&event.to_words()), Some(event));
-        for number in 1..=18 {
-            assert_eq!(Kind::from_number(number).map(|k| k as u8), Some(number));
+        for kind in Kind::ALL {
+            assert_eq!(Kind::from_number(*kind as u8), Some(*kind));
         }
-        assert_eq!(Kind::from_number(0), None);
-        assert_eq!(Kind::from_number(19), None);
+        assert_eq!((Kind::from_number(0), Kind::from_number(19)), (None, None));
     }
 
     #[test]

@@ -15,19 +15,23 @@
 // `panic = "abort"` marks that build; with the feature alone (as under `--all-features`) std stays.
 #![cfg_attr(all(feature = "preload", panic = "abort"), no_std)]
 
-mod consume;
+#[cfg(any(test, feature = "preload"))]
+mod arena;
+mod consumer;
 mod event;
+mod layout;
 mod ring;
 
-pub use consume::{Consumer, Poll};
-pub use event::{Event, Flags, Kind, TEXT_BYTES, Words};
-pub use ring::{Header, MAGIC, Ring, VERSION, bytes_for};
+pub use consumer::{Consumer, Poll};
+pub use event::{Event, Flags, Kind, TEXT_BYTES, TEXT_MAX, Words};
+pub use layout::{Header, MAGIC, VERSION};
+pub use ring::{Ring, bytes_for};
 
-/// The environment variable that tells the preloaded recorder where the ring is.
+/// The environment variable that holds the path of the ring.
 pub const RING_VARIABLE: &str = "HATF_RING";
 
 #[cfg(feature = "preload")]
 mod preload;
 
 #[cfg(all(feature = "preload", panic = "abort"))]
-mod alone;
+mod no_std;

@@ -2,8 +2,8 @@
 //!
 //! A page of header, then 2^k slots of 64 bytes. A producer draws a ticket (`tail`), waits until the
 //! consumer has passed the ticket one lap before (`head`), and owns the slot `ticket mod 2^k` from
-//! the moment its compare-and-swap takes it from *free* to *writing*. Each state is told apart by
-//! lap, so that neither side can mistake an old slot for a new one:
+//! the moment its compare-and-swap takes it from *free* to *writing*. The states of different laps differ, so that neither
+//! side can mistake an old slot for a new one:
 //!
 //! | word | meaning |
 //! | --- | --- |
@@ -15,85 +15,29 @@
 //!
 //! A thread that is stopped for good between its ticket and its publication (by a signal handler
 //! that never returns, or by a collector that waits for other threads) must stop nobody else. The
-//! consumer may give up on a ticket: it takes a *free* slot on to the next lap, so that the late
+//! consumer may abandon a ticket: it takes a *free* slot on to the next lap, so that the late
 //! producer's compare-and-swap fails and its event is dropped; a slot that is *being written* it
 //! leaves to its owner, and passes by on each lap until it is published. Only the owner of a slot
 //! ever writes the payload. Lost events are counted.
 //!
-//! Every word is an atomic: whatever a broken program writes over the ring, the consumer reads
-//! numbers, and checks them.
+//! Every word is an atomic, those between the groups of the header, too: another process may write anything anywhere at
+//! any time, and neither side's behaviour is then undefined. What is read is a number to be checked, not a promise.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::Ordering;
 
 use crate::event::Words;
+use crate::layout::{HEADER_BYTES, Header, MAGIC, SLOT_BYTES, Slot, VERSION};
 
-/// The first word of a ring.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"HATFRING");
-/// The version of this layout.
-pub const VERSION: u32 = 1;
-/// Where the slots begin.
-const HEADER_BYTES: usize = 4096;
-
+/// The difference between a slot's state words of one lap and the next.
+const LAP: u64 = 4;
 const FREE: u64 = 0;
 const WRITING: u64 = 1;
 const PUBLISHED: u64 = 2;
 
-/// What both sides know about the ring. The groups that different sides write stand apart, each on
-/// cache lines of its own.
-#[repr(C)]
-#[derive(Debug, Default)]
-pub struct Header {
-    magic: AtomicU64,
-    version: AtomicU32,
-    slot_bytes: AtomicU32,
-    slots: AtomicU64,
-    /// `CLOCK_MONOTONIC` in nanoseconds when recording began.
-    pub start: AtomicU64,
-    /// The process of `hatf record`.
-    pub parent: AtomicU32,
-    /// Not 0: nobody reads any more.
-    pub closed: AtomicU32,
-    _before_program: [u64; 11],
-    /// The recorded process, 0 before it has loaded the recorder.
-    pub process: AtomicU32,
-    /// Program images that the recorded process loaded.
-    pub images: AtomicU32,
-    /// Processes that the recorded one forked.
-    pub forks: AtomicU32,
-    /// Other processes that loaded the recorder.
-    pub elsewhere: AtomicU32,
-    /// The number the last thread got, less 1: the main thread needs no counting.
-    pub threads: AtomicU32,
-    _pad: u32,
-    /// Events that a producer had to drop.
-    pub dropped: AtomicU64,
-    /// Times that a producer found the ring full.
-    pub waits: AtomicU64,
-    _before_tail: [u64; 11],
-    tail: AtomicU64,
-    _before_head: [u64; 15],
-    head: AtomicU64,
-    /// Producers that wait for room.
-    pub waiting: AtomicU32,
-    /// Changes when there is room again: the futex they wait on.
-    pub room: AtomicU32,
-    _end: [u64; 14],
-}
-
-/// One slot: its state, and the event.
-#[repr(C)]
-#[derive(Debug, Default)]
-struct Slot {
-    state: AtomicU64,
-    words: [AtomicU64; 7],
-}
-
-const _: () = assert!(size_of::<Slot>() == 64 && size_of::<Header>() == 512);
-
 /// Bytes of a ring of 2^`log2` slots.
 #[must_use]
 pub const fn bytes_for(log2: u32) -> usize {
-    HEADER_BYTES + (size_of::<Slot>() << log2)
+    HEADER_BYTES + ((SLOT_BYTES as usize) << log2)
 }
 
 /// A view of a ring in mapped memory.
@@ -105,14 +49,14 @@ pub struct Ring<'m> {
     log2: u32,
 }
 
-/// What the consumer finds in the slot of a ticket.
+/// The content of a ticket's slot.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum Taken {
     /// The ticket's event.
     Event(Words),
     /// Not published yet.
-    NotYet,
-    /// Held by a producer that was given up a lap ago or earlier.
+    Pending,
+    /// Held by a producer whose ticket was abandoned a lap ago or earlier.
     Held,
 }
 
@@ -126,20 +70,19 @@ impl<'m> Ring<'m> {
         // SAFETY: the caller's promise, and the length is the one asked for.
         let ring: Ring<'m> = unsafe { Self::view(memory, log2) };
         ring.header.version.store(VERSION, Ordering::Relaxed);
-        ring.header.slot_bytes.store(64, Ordering::Relaxed);
+        ring.header.slot_bytes.store(SLOT_BYTES, Ordering::Relaxed);
         ring.header.slots.store(1 << log2, Ordering::Relaxed);
         ring.header.magic.store(MAGIC, Ordering::Release);
         ring
     }
 
-    /// The ring that [`Ring::create`] made in another process; `None` if there is none of this
-    /// version and length.
+    /// Views a ring that [`Ring::create`] made, in this process or another; `None` if there is none of this version and length.
     ///
     /// # Safety
     /// `memory` is page-aligned, valid for reads and writes for `'m`, `bytes` long, and accessed
     /// through rings only.
     pub unsafe fn attach(memory: *mut u8, bytes: usize) -> Option<Self> {
-        let log2 = bytes.checked_sub(HEADER_BYTES)?.checked_div(64)?.checked_ilog2()?;
+        let log2 = bytes.checked_sub(HEADER_BYTES)?.checked_div(SLOT_BYTES as usize)?.checked_ilog2()?;
         if bytes != bytes_for(log2) {
             return None;
         }
@@ -148,7 +91,7 @@ impl<'m> Ring<'m> {
         let header = ring.header;
         (header.magic.load(Ordering::Acquire) == MAGIC
             && header.version.load(Ordering::Relaxed) == VERSION
-            && header.slot_bytes.load(Ordering::Relaxed) == 64
+            && header.slot_bytes.load(Ordering::Relaxed) == SLOT_BYTES
             && header.slots.load(Ordering::Relaxed) == 1 << log2)
             .then_some(ring)
     }
@@ -167,40 +110,46 @@ impl<'m> Ring<'m> {
         }
     }
 
-    /// The counters both sides share.
+    /// Returns the counters that both sides share.
     #[must_use]
     pub fn header(&self) -> &'m Header {
         self.header
     }
 
-    /// Slots.
+    /// Returns the number of slots.
     #[must_use]
     pub fn capacity(&self) -> u64 {
         1 << self.log2
     }
 
-    /// Has the kernel make the ring's pages present, so that the first lap is as fast as the others.
-    /// Kernels before 5.14 do not know how; nothing is lost then but time.
-    pub fn touch(&self) {
+    /// Returns where the ring lies: its first byte, and its length.
+    #[must_use]
+    pub fn memory(&self) -> (*mut u8, usize) {
+        (core::ptr::from_ref(self.header).cast_mut().cast(), bytes_for(self.log2))
+    }
+
+    /// Has the kernel make the ring's pages present, so that the first lap is as fast as the others. Kernels before 5.14 do
+    /// not know how; nothing is lost then but time.
+    pub fn prefault(&self) {
         let slots = self.slots.as_ptr().cast_mut().cast();
         // SAFETY: the ring's own pages; the advice changes no byte.
         unsafe { libc::madvise(slots, size_of_val(self.slots), libc::MADV_POPULATE_WRITE) };
     }
 
-    /// Tickets drawn so far.
+    /// Returns the number of tickets drawn so far.
     #[must_use]
-    pub fn drawn(&self) -> u64 {
+    pub fn tail(&self) -> u64 {
         self.header.tail.load(Ordering::Acquire)
     }
 
-    /// How far the consumer said it is.
+    /// Returns the number of tickets consumed so far.
     #[must_use]
-    pub fn consumed(&self) -> u64 {
+    pub fn head(&self) -> u64 {
         self.header.head.load(Ordering::Acquire)
     }
 
-    /// Puts an event into the ring. Where it is full, calls `wait` until there is room, or until it
-    /// says `false`: then the event is dropped and counted, and the answer is `false`.
+    /// Puts an event into the ring. While the ring is full, calls `wait`; if that returns `false`, the event is dropped and
+    /// counted, and `false` is returned.
     #[inline]
     pub fn push(&self, words: &Words, wait: impl FnMut() -> bool) -> bool {
         self.push_all(core::slice::from_ref(words), wait)
@@ -210,9 +159,10 @@ impl<'m> Ring<'m> {
     #[inline]
     pub fn push_all(&self, events: &[Words], mut wait: impl FnMut() -> bool) -> bool {
         let first = self.header.tail.fetch_add(events.len() as u64, Ordering::AcqRel);
-        for (ticket, words) in (first..).zip(events) {
-            // Where the consumer gave the ticket up meanwhile, it is past it: no wait then.
-            while self.consumed() + self.capacity() <= ticket {
+        for (number, words) in events.iter().enumerate() {
+            let ticket = first.wrapping_add(number as u64);
+            // Once the consumer has abandoned the ticket it is past it: no wait then.
+            while ticket.checked_sub(self.head()).is_some_and(|ahead| ahead >= self.capacity()) {
                 if !wait() {
                     self.header.dropped.fetch_add(1, Ordering::Relaxed);
                     return false;
@@ -225,7 +175,7 @@ impl<'m> Ring<'m> {
         true
     }
 
-    /// Writes the slot of a ticket, unless it was taken away.
+    /// Writes the slot of a ticket; `false` if the consumer has abandoned it.
     #[inline]
     fn put(&self, ticket: u64, words: &Words) -> bool {
         let Some((slot, lap)) = self.slot(ticket) else { return false };
@@ -240,53 +190,53 @@ impl<'m> Ring<'m> {
         true
     }
 
-    /// The slot of a ticket, and the state word of its lap.
+    /// Returns the slot of a ticket, and the state word of its lap.
     #[inline]
     fn slot(&self, ticket: u64) -> Option<(&'m Slot, u64)> {
         // The low bits of a ticket fit usize: they number slots in memory.
         #[expect(clippy::cast_possible_truncation)]
         let index = (ticket & (self.capacity() - 1)) as usize;
-        Some((self.slots.get(index)?, (ticket >> self.log2) << 2))
+        Some((self.slots.get(index)?, (ticket >> self.log2).wrapping_mul(LAP)))
     }
 
-    /// Looks at the slot of a ticket; an event is taken out, and the slot is free for the next lap.
-    pub(crate) fn take(&self, ticket: u64) -> Found {
-        let Some((slot, lap)) = self.slot(ticket) else { return Found::Held };
+    /// Takes the event of a ticket, and frees its slot for the next lap.
+    pub(crate) fn take(&self, ticket: u64) -> Taken {
+        let Some((slot, lap)) = self.slot(ticket) else { return Taken::Held };
         let state = slot.state.load(Ordering::Acquire);
         if state == lap | PUBLISHED {
             let words = core::array::from_fn(|n| slot.words[n].load(Ordering::Relaxed));
-            slot.state.store(lap + 4, Ordering::Release);
-            return Found::Event(words);
+            slot.state.store(lap.wrapping_add(LAP), Ordering::Release);
+            return Taken::Event(words);
         }
         if state == lap | FREE || state == lap | WRITING {
-            return Found::NotYet;
+            return Taken::Pending;
         }
         // Published too late, or overwritten: whoever wrote it is done with it.
         if state & 3 != WRITING {
-            slot.state.store(lap + 4, Ordering::Release);
+            slot.state.store(lap.wrapping_add(LAP), Ordering::Release);
         }
-        Found::Held
+        Taken::Held
     }
 
-    /// Gives up on a ticket; its producer, should it still come, will drop its event. `false`: it
-    /// came just now, and the event can be taken.
+    /// Abandons a ticket: its producer, should it still come, will drop its event. `false` if the event was published just
+    /// now, and can be taken.
     pub(crate) fn abandon(&self, ticket: u64) -> bool {
         let Some((slot, lap)) = self.slot(ticket) else { return true };
         let free = lap | FREE;
-        match slot.state.compare_exchange(free, lap + 4, Ordering::AcqRel, Ordering::Acquire) {
+        match slot.state.compare_exchange(free, lap.wrapping_add(LAP), Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => true,
             // One that is being written is left to its owner: the next lap finds it held.
             Err(state) => state != lap | PUBLISHED,
         }
     }
 
-    /// Tells producers how far the consumer is. Answers whether some are waiting.
+    /// Tells producers how far the consumer is. Returns whether some wait.
     pub(crate) fn release(&self, head: u64) -> bool {
         self.header.head.store(head, Ordering::SeqCst);
         if self.header.waiting.load(Ordering::SeqCst) == 0 {
             return false;
         }
-        self.header.room.fetch_add(1, Ordering::SeqCst);
+        self.header.wakeups.fetch_add(1, Ordering::SeqCst);
         true
     }
 }

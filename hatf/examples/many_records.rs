@@ -6,7 +6,7 @@
 //!
 //! A program with a few thousand blocks alive is made up: it allocates in a few sizes and frees what is oldest, newest, or any.
 
-use hatf::event::{Call, Event, EventSink, Function, What};
+use hatf::event::{Call, Event, EventKind, EventSink, Function};
 use hatf::heap::{HeapOptions, HeapWriter};
 use std::collections::VecDeque;
 
@@ -42,7 +42,7 @@ struct Program {
 }
 
 impl Program {
-    fn next(&mut self) -> What<'static> {
+    fn next(&mut self) -> EventKind<'static> {
         self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let random = usize::try_from(self.random >> 40).unwrap_or(0);
         let full = self.live.len() >= LIVE;
@@ -54,7 +54,7 @@ impl Program {
             };
             if let Some((size, address)) = block {
                 self.free[size].push(address);
-                return What::Free { address };
+                return EventKind::Free { address };
             }
         }
         let size = random >> 1 & 7;
@@ -63,6 +63,6 @@ impl Program {
             0x5000_0000 + self.end - SIZES[size]
         });
         self.live.push_back((size, address));
-        What::Call(Call { size: SIZES[size], address, ..Call::new(Function::Malloc) })
+        EventKind::Call(Call { size: SIZES[size], address, ..Call::new(Function::Malloc) })
     }
 }

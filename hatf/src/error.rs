@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! The library's errors.
 
 use std::fmt;
 use std::io;
@@ -6,27 +6,27 @@ use std::io;
 /// The result of this library's functions.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What went wrong, and with what.
+/// An error of this library.
 #[derive(Debug)]
 pub enum Error {
-    /// The system refused something: what was tried, and its answer.
+    /// A system call failed: what was tried, and the system's error.
     System(String, io::Error),
     /// The program to record could not be started.
     Start(String, io::Error),
-    /// What was asked for does not go together, or is not enough.
+    /// The options contradict each other, or one is missing.
     Usage(String),
     /// A trace could not be read or written.
     Trace(Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl Error {
-    /// Puts what was tried before the system's answer.
-    pub fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
-        let what = what.into();
-        |error| Self::System(what, error)
+    /// Makes a [`Error::System`] from what was tried.
+    pub fn system(context: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let context = context.into();
+        |error| Self::System(context, error)
     }
 
-    /// Whether the reader of our output went away, which is no error for a command.
+    /// Returns whether the reader of our output has closed it, which is no error for a command.
     #[must_use]
     pub fn is_closed_pipe(&self) -> bool {
         matches!(self, Self::System(_, error) if error.kind() == io::ErrorKind::BrokenPipe)
@@ -36,9 +36,9 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::System(what, error) => write!(f, "{what}: {error}"),
+            Self::System(context, error) => write!(f, "{context}: {error}"),
             Self::Start(program, error) => write!(f, "cannot run {program}: {error}"),
-            Self::Usage(what) => f.write_str(what),
+            Self::Usage(message) => f.write_str(message),
             Self::Trace(error) => error.fmt(f),
         }
     }

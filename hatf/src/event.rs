@@ -1,12 +1,11 @@
-//! What happens to a heap, as this crate's parts pass it to each other: more than any one form of a trace can hold, so
-//! that every form maps to it and from it.
-
-use serde_json::{Map, Value};
+//! Events of a heap, as this crate's parts pass them to each other. They hold more than any one form of a trace can, so that
+//! every form converts to them and from them.
 
 use crate::Result;
-use crate::loss::Losses;
+use crate::loss::{Loss, Losses};
+pub use crate::user_metadata::{UserMetadata, user_metadata_lines};
 
-/// The size of a `realloc` where the trace does not say it (the paper's HATF 1.0 in Meta-TF has no field for it).
+/// The size of a `realloc` where the trace does not hold it (the paper's HATF 1.0 in Meta-TF has no field for it).
 pub const UNKNOWN_SIZE: u64 = u64::MAX;
 
 /// A function that allocates.
@@ -33,7 +32,7 @@ pub enum Function {
 }
 
 impl Function {
-    /// All of them, in the order of their tags in `dtds/heap.dtd`.
+    /// All functions, in the order of their tags in `dtds/heap.dtd`.
     pub const ALL: [Self; 9] = [
         Self::Malloc,
         Self::Calloc,
@@ -46,7 +45,7 @@ impl Function {
         Self::Pvalloc,
     ];
 
-    /// Its name in C.
+    /// Returns its name in C.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -62,26 +61,26 @@ impl Function {
         }
     }
 
-    /// Whether it is given a block.
+    /// Returns whether it takes a block.
     #[must_use]
     pub fn is_realloc(self) -> bool {
         matches!(self, Self::Realloc | Self::Reallocarray)
     }
 
-    /// Whether [`Call::detail`] is a number of elements.
+    /// Returns whether [`Call::detail`] is a number of elements.
     #[must_use]
     pub fn counts(self) -> bool {
         matches!(self, Self::Calloc | Self::Reallocarray)
     }
 
-    /// Whether it aligns, and [`Call::detail`] is an alignment, if it is anything.
+    /// Returns whether it aligns its block: [`Call::detail`] is the alignment, or 0.
     #[must_use]
     pub fn aligns(self) -> bool {
         matches!(self, Self::Memalign | Self::PosixMemalign | Self::AlignedAlloc | Self::Valloc | Self::Pvalloc)
     }
 }
 
-/// A call that was to allocate.
+/// A call of a function that allocates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Call {
     /// The function.
@@ -99,13 +98,13 @@ pub struct Call {
 }
 
 impl Call {
-    /// A call of a function with all else 0.
+    /// Makes a call with all else 0.
     #[must_use]
     pub fn new(function: Function) -> Self {
         Self { function, detail: 0, size: 0, usable: 0, old: 0, address: 0 }
     }
 
-    /// Whether the block it was given ended: it returned another, or the size was 0. A realloc that failed leaves its
+    /// Returns whether the block it was given ended: it returned another, or the size was 0. A realloc that failed leaves its
     /// block as it was.
     #[must_use]
     pub fn old_is_gone(&self) -> bool {
@@ -113,10 +112,10 @@ impl Call {
     }
 }
 
-/// What happened.
+/// The kind of an event, with the values that not all events share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum What<'a> {
-    /// A call that was to allocate.
+pub enum EventKind<'a> {
+    /// A function that allocates was called.
     Call(Call),
     /// The block at `address` ends.
     Free {
@@ -130,7 +129,7 @@ pub enum What<'a> {
     },
     /// That realloc returns.
     ReallocEnd(Call),
-    /// A call gave no block, and left everything as it was; `old` lives on.
+    /// A call returned no block, and left everything as it was; `old` lives on.
     Failed(Call),
     /// A heap begins (HATF 1.0, where there may be several).
     CreateHeap,
@@ -143,9 +142,9 @@ pub enum What<'a> {
     },
     /// A thread ends.
     ThreadEnd,
-    /// The program says where it is.
+    /// The program passed a mark.
     Mark {
-        /// What it says.
+        /// Its name.
         name: &'a [u8],
     },
     /// A phase begins.
@@ -167,85 +166,99 @@ pub enum What<'a> {
     },
     /// The program ended.
     Exit {
-        /// With this status.
+        /// Its exit status.
         status: u64,
     },
-    /// A signal ended it.
+    /// A signal ended the program.
     Killed {
-        /// This one.
+        /// The number of the signal.
         signal: u64,
     },
     /// Events are missing here.
     Lost {
-        /// So many.
+        /// How many.
         events: u64,
     },
 }
 
-impl What<'static> {
-    /// The same with this name, if it is of a kind that has one.
-    pub(crate) fn named(self, name: &[u8]) -> What<'_> {
+impl EventKind<'static> {
+    /// Puts a name in, if this is of a kind that has one.
+    pub(crate) fn named(self, name: &[u8]) -> EventKind<'_> {
         match self {
-            Self::Mark { .. } => What::Mark { name },
-            Self::PhaseBegin { .. } => What::PhaseBegin { name },
-            Self::PhaseEnd { .. } => What::PhaseEnd { name },
-            Self::Image { process, .. } => What::Image { process, path: name },
+            Self::Mark { .. } => EventKind::Mark { name },
+            Self::PhaseBegin { .. } => EventKind::PhaseBegin { name },
+            Self::PhaseEnd { .. } => EventKind::PhaseEnd { name },
+            Self::Image { process, .. } => EventKind::Image { process, path: name },
             other => other,
         }
     }
 }
 
-impl<'a> What<'a> {
-    /// The same without its name, which [`named`](What::named) puts back.
-    pub(crate) fn nameless(self) -> (What<'static>, &'a [u8]) {
-        let what = match self {
-            Self::Mark { name } => return (What::Mark { name: &[] }, name),
-            Self::PhaseBegin { name } => return (What::PhaseBegin { name: &[] }, name),
-            Self::PhaseEnd { name } => return (What::PhaseEnd { name: &[] }, name),
-            Self::Image { process, path } => return (What::Image { process, path: &[] }, path),
-            Self::Call(call) => What::Call(call),
-            Self::Free { address } => What::Free { address },
-            Self::ReallocBegin { old } => What::ReallocBegin { old },
-            Self::ReallocEnd(call) => What::ReallocEnd(call),
-            Self::Failed(call) => What::Failed(call),
-            Self::CreateHeap => What::CreateHeap,
-            Self::DestroyHeap => What::DestroyHeap,
-            Self::ThreadStart { creator } => What::ThreadStart { creator },
-            Self::ThreadEnd => What::ThreadEnd,
-            Self::Exit { status } => What::Exit { status },
-            Self::Killed { signal } => What::Killed { signal },
-            Self::Lost { events } => What::Lost { events },
+impl<'a> EventKind<'a> {
+    /// Returns the kind of loss where a form of a trace has only calls and frees; `None` for those.
+    #[must_use]
+    pub fn loss(&self) -> Option<Loss> {
+        Some(match self {
+            Self::Call(_) | Self::Free { .. } | Self::ReallocBegin { .. } | Self::ReallocEnd(_) => return None,
+            Self::Failed(_) => Loss::Failed,
+            Self::CreateHeap | Self::DestroyHeap => Loss::Heaps,
+            Self::ThreadStart { .. } | Self::ThreadEnd => Loss::Threads,
+            Self::Mark { .. } | Self::PhaseBegin { .. } | Self::PhaseEnd { .. } => Loss::Marks,
+            Self::Image { .. } | Self::Exit { .. } | Self::Killed { .. } => Loss::Images,
+            Self::Lost { .. } => Loss::Lost,
+        })
+    }
+
+    /// Takes the name out, which [`named`](EventKind::named) puts back.
+    pub(crate) fn nameless(self) -> (EventKind<'static>, &'a [u8]) {
+        let kind = match self {
+            Self::Mark { name } => return (EventKind::Mark { name: &[] }, name),
+            Self::PhaseBegin { name } => return (EventKind::PhaseBegin { name: &[] }, name),
+            Self::PhaseEnd { name } => return (EventKind::PhaseEnd { name: &[] }, name),
+            Self::Image { process, path } => return (EventKind::Image { process, path: &[] }, path),
+            Self::Call(call) => EventKind::Call(call),
+            Self::Free { address } => EventKind::Free { address },
+            Self::ReallocBegin { old } => EventKind::ReallocBegin { old },
+            Self::ReallocEnd(call) => EventKind::ReallocEnd(call),
+            Self::Failed(call) => EventKind::Failed(call),
+            Self::CreateHeap => EventKind::CreateHeap,
+            Self::DestroyHeap => EventKind::DestroyHeap,
+            Self::ThreadStart { creator } => EventKind::ThreadStart { creator },
+            Self::ThreadEnd => EventKind::ThreadEnd,
+            Self::Exit { status } => EventKind::Exit { status },
+            Self::Killed { signal } => EventKind::Killed { signal },
+            Self::Lost { events } => EventKind::Lost { events },
         };
-        (what, &[])
+        (kind, &[])
     }
 }
 
 /// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event<'a> {
-    /// What happened.
-    pub what: What<'a>,
-    /// Nanoseconds since the start; 0 where the trace has no times.
+    /// Its kind.
+    pub kind: EventKind<'a>,
+    /// Nanoseconds since the start of the recording; 0 where the trace has no times.
     pub time: u64,
-    /// Which thread did it, or which one began or ended; 1 where the trace has no threads.
+    /// The thread that did it, or the one that began or ended; 1 where the trace has no threads.
     pub thread: u64,
-    /// In which heap. Images are numbered from 1; 0 where the trace has no heaps.
+    /// The heap it happened in. Images are numbered from 1; 0 where the trace has no heaps.
     pub heap: u64,
     /// Return addresses of the call, innermost first; none: not known.
     pub stack: &'a [u64],
-    /// HATF 1.0's attributes, where they say what nothing else here does.
+    /// HATF 1.0's attributes, where they hold more than the rest of the event.
     pub attributes: &'a [u8],
 }
 
 impl<'a> Event<'a> {
-    /// An event of thread 1, and nothing else known.
+    /// Makes an event of thread 1 with nothing else known.
     #[must_use]
-    pub fn new(what: What<'a>) -> Self {
-        Self { what, time: 0, thread: 1, heap: 0, stack: &[], attributes: &[] }
+    pub fn new(kind: EventKind<'a>) -> Self {
+        Self { kind, time: 0, thread: 1, heap: 0, stack: &[], attributes: &[] }
     }
 }
 
-/// What stands in a trace.
+/// An item of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item<'a> {
     /// An event.
@@ -254,30 +267,27 @@ pub enum Item<'a> {
     Comment(&'a [u8]),
 }
 
-/// What a trace says about itself; see the head of `dtds/heap.dtd` for the keys.
-pub type About = Map<String, Value>;
-
-/// Takes events, in order.
+/// Receives events, in order.
 pub trait EventSink {
-    /// Takes an event.
+    /// Receives an event.
     ///
     /// # Errors
     /// It could not be kept; no more should be given.
     fn event(&mut self, event: &Event<'_>) -> Result<()>;
 
-    /// Takes a comment.
+    /// Receives a comment.
     ///
     /// # Errors
     /// As for [`EventSink::event`].
     fn comment(&mut self, text: &[u8]) -> Result<()>;
 
-    /// Takes what the trace says about itself: before the first event, and what is known only then after the last.
+    /// Receives user metadata: before the first event, and what is known only then after the last.
     ///
     /// # Errors
     /// As for [`EventSink::event`].
-    fn about(&mut self, about: &About) -> Result<()>;
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()>;
 
-    /// Makes what was given so far safe, should the process end without another word. By default nothing is done.
+    /// Makes what was received so far durable, should the process be killed. The default does nothing.
     ///
     /// # Errors
     /// As for [`EventSink::event`].
@@ -286,15 +296,15 @@ pub trait EventSink {
     }
 }
 
-/// Gives events, in order.
+/// Supplies events, in order.
 pub trait EventSource {
-    /// What comes next, `None` at the end.
+    /// Returns the next item, `None` at the end.
     ///
     /// # Errors
     /// The trace is damaged, or cannot be read; after an error nothing more comes.
     fn next(&mut self) -> Result<Option<Item<'_>>>;
 
-    /// Gives all that is left to a sink. Sources that are to be fast have their own way.
+    /// Passes all that is left to a sink. Sources override this to be fast.
     ///
     /// # Errors
     /// The first of either side.
@@ -311,12 +321,12 @@ pub trait EventSource {
         Ok(())
     }
 
-    /// What the trace said about itself so far.
-    fn about(&self) -> About {
-        About::new()
+    /// Returns the user metadata met so far.
+    fn user_metadata(&self) -> UserMetadata {
+        UserMetadata::new()
     }
 
-    /// What of the trace events cannot say, so far.
+    /// Returns what events could not hold of the trace so far.
     fn losses(&self) -> Losses {
         Losses::default()
     }
@@ -327,8 +337,8 @@ impl<S: EventSource + ?Sized> EventSource for Box<S> {
         (**self).next()
     }
 
-    fn about(&self) -> About {
-        (**self).about()
+    fn user_metadata(&self) -> UserMetadata {
+        (**self).user_metadata()
     }
 
     fn losses(&self) -> Losses {
@@ -336,22 +346,22 @@ impl<S: EventSource + ?Sized> EventSource for Box<S> {
     }
 }
 
-/// Gives all of a source to a sink, with what the trace says about itself.
+/// Passes all of a source to a sink, with the user metadata.
 ///
 /// # Errors
 /// The first of either side.
 pub fn copy<S: EventSource, T: EventSink + ?Sized>(source: &mut S, sink: &mut T) -> Result<()> {
-    let first = source.about();
+    let first = source.user_metadata();
     if !first.is_empty() {
-        sink.about(&first)?;
+        sink.user_metadata(&first)?;
     }
     source.pour(sink)?;
-    let mut last = source.about();
+    let mut last = source.user_metadata();
     last.retain(|key, value| first.get(key) != Some(value));
-    if last.is_empty() { Ok(()) } else { sink.about(&last) }
+    if last.is_empty() { Ok(()) } else { sink.user_metadata(&last) }
 }
 
-/// Gives each event to two sinks.
+/// Passes each event to two sinks.
 pub struct Tee<'s>(pub &'s mut dyn EventSink, pub &'s mut dyn EventSink);
 
 impl EventSink for Tee<'_> {
@@ -365,61 +375,13 @@ impl EventSink for Tee<'_> {
         self.1.comment(text)
     }
 
-    fn about(&mut self, about: &About) -> Result<()> {
-        self.0.about(about)?;
-        self.1.about(about)
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        self.0.user_metadata(user_metadata)?;
+        self.1.user_metadata(user_metadata)
     }
 
     fn flush(&mut self) -> Result<()> {
         self.0.flush()?;
         self.1.flush()
-    }
-}
-
-/// What a trace says about itself, a line each, as reports and comments show it.
-#[must_use]
-pub fn about_lines(about: &About) -> Vec<String> {
-    let text = |value: &Value| match value {
-        Value::String(text) => text.clone(),
-        Value::Array(words) => {
-            words.iter().map(|word| shell_word(word.as_str().unwrap_or("?"))).collect::<Vec<_>>().join(" ")
-        }
-        Value::Object(object) => {
-            object.iter().map(|(key, value)| format!("{key} {}", bare(value))).collect::<Vec<_>>().join(", ")
-        }
-        other => other.to_string(),
-    };
-    // What is about the file, not about the program.
-    let of_file = |key: &str, value: &Value| match key {
-        "format" | "converted" => true,
-        "clock" => value.get("name").is_none(),
-        _ => false,
-    };
-    let shown = about.iter().filter(|(key, value)| !value.is_null() && !of_file(key, value));
-    shown.map(|(key, value)| format!("{key}: {}", text(value))).collect()
-}
-
-fn bare(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-/// A word as a shell would take it.
-fn shell_word(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words() {
-        assert_eq!(shell_word("a-b/c.d"), "a-b/c.d");
-        assert_eq!(shell_word("print 'x'"), "'print '\\''x'\\'''");
-        assert_eq!(shell_word(""), "''");
     }
 }

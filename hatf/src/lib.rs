@@ -7,7 +7,7 @@
 //!   an [`EventSink`].
 //! - [`heap`] writes and reads traces of `dtds/heap.dtd`, [`hatf10`] those of `dtds/HATF10.dtd`, [`hatf1`] HATF 1.0's native
 //!   form; [`trace`] opens traces of either DTD.
-//! - [`convert`] takes a trace from one form to another, and [`loss`] tells what did not fit.
+//! - [`convert`] takes a trace from one form to another, and [`loss`] counts what did not fit.
 //! - [`paper`] measures how small and how fast a trace is in every encoding, the paper's tables.
 //! - [`pipeline`] gives a sink in this thread what another reads.
 //! - [`analysis`] is a sink that makes a [`analysis::Report`]; [`report`] prints one.
@@ -27,6 +27,7 @@ pub mod pipeline;
 pub mod record;
 pub mod report;
 pub mod trace;
+mod user_metadata;
 
 pub use error::{Error, Result};
-pub use event::{Event, EventSink, EventSource, Item, What, copy};
+pub use event::{Event, EventKind, EventSink, EventSource, Item, copy};

@@ -1,10 +1,8 @@
-//! What a form of a trace cannot hold, counted while a trace is written in it.
+//! Counts of what a form of a trace cannot hold, made while a trace is written in it.
 
 use std::fmt;
 
-use crate::event::What;
-
-/// Declares the kinds of loss with what is said of them.
+/// Declares the kinds of loss, with their text in messages.
 macro_rules! losses {
     ($($(#[$doc:meta])* $name:ident = $text:literal,)+) => {
         /// A kind of loss.
@@ -18,10 +16,10 @@ macro_rules! losses {
         pub struct Losses([u64; Loss::ALL.len()]);
 
         impl Loss {
-            /// All of them.
+            /// All kinds.
             pub const ALL: &[Self] = &[$(Self::$name,)+];
 
-            /// What is lost, in the plural.
+            /// Describes what is lost, in the plural.
             #[must_use]
             pub fn text(self) -> &'static str {
                 match self { $(Self::$name => $text,)+ }
@@ -44,12 +42,12 @@ losses! {
     /// Usable sizes.
     Usable = "usable sizes",
     /// Which function it was.
-    Function = "which function was called (a relative is said instead)",
+    Function = "which function was called (a similar one is written instead)",
     /// Numbers of elements, and alignments.
     Detail = "numbers of elements and alignments",
-    /// Sizes of reallocs that the source does not say.
-    Size = "sizes of reallocs, which the source does not say (written as 0)",
-    /// HATF 1.0's kind of realloc, where addresses do not tell it.
+    /// Sizes of reallocs that the source does not hold.
+    Size = "sizes of reallocs, which the source does not hold (written as 0)",
+    /// HATF 1.0's kind of realloc, where it does not follow from the addresses.
     ReallocKind = "kinds of realloc that do not follow from the addresses",
     /// A realloc in two halves.
     Halves = "reallocs in two halves (written as free and realloc)",
@@ -71,38 +69,22 @@ losses! {
     Lost = "counts of lost events",
     /// Comments.
     Comments = "comments",
-    /// What the trace says about itself.
-    About = "facts about the recording (user metadata)",
+    /// User metadata.
+    UserMetadata = "facts about the recording (user metadata)",
     /// Addresses, where blocks are numbered.
     Addresses = "addresses (blocks are numbered)",
     /// Frees of blocks that were not allocated in the trace.
     UnknownFrees = "frees of blocks that were allocated before the trace",
 }
 
-impl Loss {
-    /// What is lost of an event in a form that has only calls and frees; `None` for those.
-    #[must_use]
-    pub fn of(what: &What<'_>) -> Option<Self> {
-        Some(match what {
-            What::Call(_) | What::Free { .. } | What::ReallocBegin { .. } | What::ReallocEnd(_) => return None,
-            What::Failed(_) => Self::Failed,
-            What::CreateHeap | What::DestroyHeap => Self::Heaps,
-            What::ThreadStart { .. } | What::ThreadEnd => Self::Threads,
-            What::Mark { .. } | What::PhaseBegin { .. } | What::PhaseEnd { .. } => Self::Marks,
-            What::Image { .. } | What::Exit { .. } | What::Killed { .. } => Self::Images,
-            What::Lost { .. } => Self::Lost,
-        })
-    }
-}
-
 impl Losses {
-    /// One more.
+    /// Counts one.
     #[inline]
     pub fn note(&mut self, loss: Loss) {
         self.add(loss, 1);
     }
 
-    /// One more where that is so.
+    /// Counts one if `lost`.
     #[inline]
     pub fn note_if(&mut self, lost: bool, loss: Loss) {
         if lost {
@@ -110,7 +92,7 @@ impl Losses {
         }
     }
 
-    /// So many more.
+    /// Counts several.
     #[inline]
     pub fn add(&mut self, loss: Loss, count: u64) {
         if let Some(sum) = self.0.get_mut(loss as usize) {
@@ -118,17 +100,17 @@ impl Losses {
         }
     }
 
-    /// Those of another, too.
+    /// Adds the counts of another.
     pub fn merge(&mut self, other: &Self) {
         other.iter().for_each(|(loss, count)| self.add(loss, count));
     }
 
-    /// Kinds that were met, and how often.
+    /// Iterates over the kinds that were met, with their counts.
     pub fn iter(&self) -> impl Iterator<Item = (Loss, u64)> + '_ {
         Loss::ALL.iter().copied().zip(self.0).filter(|(_, count)| *count > 0)
     }
 
-    /// Whether nothing was lost.
+    /// Returns whether nothing was lost.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.iter().next().is_none()
@@ -136,7 +118,7 @@ impl Losses {
 }
 
 impl fmt::Display for Losses {
-    /// A line for each kind.
+    /// Prints a line for each kind.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.iter().try_for_each(|(loss, count)| writeln!(f, "{count} {}", loss.text()))
     }

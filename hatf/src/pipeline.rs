@@ -2,7 +2,7 @@
 //!
 //! Events go over in batches (see `metatf::container::pipeline`): nothing is allocated for an event.
 
-use crate::event::{About, Call, Event, EventSink, Function, What};
+use crate::event::{Call, Event, EventKind, EventSink, Function, UserMetadata};
 use crate::{Error, Result};
 use metatf::container::pipeline::{Feed, beside, pipe};
 use std::ops::Range;
@@ -50,7 +50,7 @@ struct Batch {
     /// Events that are no [`Step`] by themselves.
     others: Vec<Other>,
     comments: Vec<Range<usize>>,
-    abouts: Vec<About>,
+    abouts: Vec<UserMetadata>,
     /// Stacks of events, one behind the other.
     frames: Vec<u64>,
     /// Names and attributes of events, and comments.
@@ -79,7 +79,7 @@ enum Step {
     Other,
     /// The next of the comments, of what the trace says about itself.
     Comment,
-    About,
+    UserMetadata,
     Flush,
 }
 
@@ -106,23 +106,27 @@ impl Batch {
         let text = |range: &Range<usize>| self.bytes.get(range.clone()).unwrap_or_default();
         let (mut others, mut abouts) = (self.others.iter(), self.abouts.iter());
         let mut comments = self.comments.iter().map(text);
-        let mut now = Event::new(What::CreateHeap);
+        let mut now = Event::new(EventKind::CreateHeap);
         for step in &self.steps {
             match *step {
                 Step::Malloc { time, size, usable, address } => {
                     let call = Call { size, usable, address, ..Call::new(Function::Malloc) };
-                    sink.event(&Event { what: What::Call(call), time, ..now })?;
+                    sink.event(&Event { kind: EventKind::Call(call), time, ..now })?;
                 }
-                Step::Free { time, address } => sink.event(&Event { what: What::Free { address }, time, ..now })?,
+                Step::Free { time, address } => {
+                    sink.event(&Event { kind: EventKind::Free { address }, time, ..now })?
+                }
                 Step::Of { thread, heap } => now = Event { thread, heap, ..now },
                 Step::Other => {
                     let Some(Other { event, stack, name, attributes }) = others.next() else { continue };
                     let stack = self.frames.get(stack.clone()).unwrap_or_default();
-                    let what = event.what.named(text(name));
-                    sink.event(&Event { what, stack, attributes: text(attributes), ..*event })?;
+                    let kind = event.kind.named(text(name));
+                    sink.event(&Event { kind, stack, attributes: text(attributes), ..*event })?;
                 }
                 Step::Comment => comments.next().map_or(Ok(()), |text| sink.comment(text))?,
-                Step::About => abouts.next().map_or(Ok(()), |about| sink.about(about))?,
+                Step::UserMetadata => {
+                    abouts.next().map_or(Ok(()), |user_metadata| sink.user_metadata(user_metadata))?
+                }
                 Step::Flush => sink.flush()?,
             }
         }
@@ -156,12 +160,12 @@ impl EventFeed {
 
     #[cold]
     fn other(&mut self, event: &Event<'_>) -> Result<()> {
-        let (what, name) = event.what.nameless();
+        let (kind, name) = event.kind.nameless();
         let start = self.batch.frames.len();
         self.batch.frames.extend_from_slice(event.stack);
         let stack = start..self.batch.frames.len();
         let (name, attributes) = (self.batch.keep(name), self.batch.keep(event.attributes));
-        let event = Event { what, stack: &[], attributes: &[], ..*event };
+        let event = Event { kind, stack: &[], attributes: &[], ..*event };
         self.batch.others.push(Other { event, stack, name, attributes });
         self.step(Step::Other)
     }
@@ -177,10 +181,10 @@ impl EventFeed {
 impl EventSink for EventFeed {
     #[inline(always)]
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
-        let Event { what, time, thread, heap, stack, attributes } = *event;
-        let step = match what {
-            What::Free { address } => Step::Free { time, address },
-            What::Call(Call { function: Function::Malloc, detail: 0, size, usable, old: 0, address }) => {
+        let Event { kind, time, thread, heap, stack, attributes } = *event;
+        let step = match kind {
+            EventKind::Free { address } => Step::Free { time, address },
+            EventKind::Call(Call { function: Function::Malloc, detail: 0, size, usable, old: 0, address }) => {
                 Step::Malloc { time, size, usable, address }
             }
             _ => return self.other(event),
@@ -200,9 +204,9 @@ impl EventSink for EventFeed {
         self.step(Step::Comment)
     }
 
-    fn about(&mut self, about: &About) -> Result<()> {
-        self.batch.abouts.push(about.clone());
-        self.step(Step::About)
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        self.batch.abouts.push(user_metadata.clone());
+        self.step(Step::UserMetadata)
     }
 
     fn flush(&mut self) -> Result<()> {
@@ -219,11 +223,11 @@ mod tests {
     struct Notes(Vec<String>, usize);
 
     impl Notes {
-        fn note(&mut self, what: String) -> Result<()> {
+        fn note(&mut self, kind: String) -> Result<()> {
             if self.0.len() >= self.1 {
                 return Err(Error::Usage("enough".to_owned()));
             }
-            self.0.push(what);
+            self.0.push(kind);
             Ok(())
         }
     }
@@ -237,8 +241,8 @@ mod tests {
             self.note(format!("{text:?}"))
         }
 
-        fn about(&mut self, about: &About) -> Result<()> {
-            self.note(format!("{about:?}"))
+        fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+            self.note(format!("{user_metadata:?}"))
         }
 
         fn flush(&mut self) -> Result<()> {
@@ -248,25 +252,38 @@ mod tests {
 
     /// Gives events of many kinds.
     fn give(sink: &mut dyn EventSink, events: u64) -> Result<()> {
-        let about = [("key".to_owned(), 1.into())].into_iter().collect();
-        sink.about(&about)?;
+        let user_metadata = [("key".to_owned(), 1.into())].into_iter().collect();
+        sink.user_metadata(&user_metadata)?;
         for n in 0..events {
-            let plain = Event::new(What::Free { address: n });
+            let plain = Event::new(EventKind::Free { address: n });
             sink.event(&plain)?;
             let call = Call { size: n, address: n, ..Call::new(Function::Malloc) };
-            sink.event(&Event { stack: &[n, n + 1], time: n, ..Event::new(What::Call(call)) })?;
-            sink.event(&Event { thread: n, ..Event::new(What::Call(call)) })?;
+            sink.event(&Event { stack: &[n, n + 1], time: n, ..Event::new(EventKind::Call(call)) })?;
+            sink.event(&Event { thread: n, ..Event::new(EventKind::Call(call)) })?;
             sink.event(&Event { heap: n, attributes: &n.to_le_bytes(), ..plain })?;
             let name = n.to_string();
             let name = name.as_bytes();
-            let image = What::Image { process: n, path: name };
-            for what in [What::Mark { name }, What::PhaseBegin { name }, What::PhaseEnd { name }, image] {
-                sink.event(&Event::new(what))?;
+            let image = EventKind::Image { process: n, path: name };
+            for kind in [EventKind::Mark { name }, EventKind::PhaseBegin { name }, EventKind::PhaseEnd { name }, image]
+            {
+                sink.event(&Event::new(kind))?;
             }
-            let what = [What::ReallocBegin { old: n }, What::ReallocEnd(call), What::Failed(call), What::CreateHeap];
-            let more = [What::ThreadStart { creator: n }, What::ThreadEnd, What::DestroyHeap, What::Exit { status: n }];
-            for what in what.into_iter().chain(more).chain([What::Killed { signal: n }, What::Lost { events: n }]) {
-                sink.event(&Event::new(what))?;
+            let kind = [
+                EventKind::ReallocBegin { old: n },
+                EventKind::ReallocEnd(call),
+                EventKind::Failed(call),
+                EventKind::CreateHeap,
+            ];
+            let more = [
+                EventKind::ThreadStart { creator: n },
+                EventKind::ThreadEnd,
+                EventKind::DestroyHeap,
+                EventKind::Exit { status: n },
+            ];
+            for kind in
+                kind.into_iter().chain(more).chain([EventKind::Killed { signal: n }, EventKind::Lost { events: n }])
+            {
+                sink.event(&Event::new(kind))?;
             }
             sink.comment(name)?;
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use metatf::container::Reader;
 
-use crate::event::{About, EventSink, EventSource, Item};
+use crate::event::{EventSink, EventSource, Item, UserMetadata};
 use crate::hatf10::Hatf10Reader;
 use crate::heap::HeapReader;
 use crate::{Error, Result};
@@ -58,7 +58,7 @@ enum Dtd {
     Hatf10,
 }
 
-/// The DTD of a trace: by its name, or else by a record that only it has.
+/// Determines the DTD of a trace: by its name, or else by a record that only it has.
 fn dtd(container: &Reader<'_>) -> Option<Dtd> {
     let text = container.dtd_text().unwrap_or_default();
     let has = |word: &[u8]| text.windows(word.len()).any(|window| window == word);
@@ -86,15 +86,15 @@ impl EventSource for TraceReader<'_> {
         }
     }
 
-    fn about(&self) -> About {
+    fn user_metadata(&self) -> UserMetadata {
         match self {
-            Self::Heap(reader) => reader.about(),
-            Self::Hatf10(reader) => reader.about(),
+            Self::Heap(reader) => reader.user_metadata(),
+            Self::Hatf10(reader) => reader.user_metadata(),
         }
     }
 }
 
-/// A new file for a trace, buffered; one that is there is replaced.
+/// Creates a file for a trace, buffered; one that is there is replaced.
 ///
 /// # Errors
 /// The file could not be made.
@@ -103,7 +103,7 @@ pub fn create(path: &Path) -> Result<BufWriter<File>> {
     Ok(BufWriter::with_capacity(1 << 18, file))
 }
 
-/// The length of a file that was written.
+/// Flushes a file, and returns its length.
 ///
 /// # Errors
 /// The rest of its buffer could not be written.

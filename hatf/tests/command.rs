@@ -1,48 +1,44 @@
 //! The command: exit statuses, and what goes where.
 #![expect(clippy::unwrap_used)]
 
+mod common;
+
+use common::hatf;
+use insta::assert_snapshot;
+use metatf_test::{Folder, Run, vectors};
 use std::io::Read as _;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-fn hatf(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_hatf")).args(arguments).output().unwrap()
-}
-
-fn recorded(script: &str) -> Output {
-    hatf(&["record", "--report", "--no-trace", "--", "/bin/sh", "-c", script])
+fn recorded(script: &str) -> Run {
+    hatf(["record", "--report", "--no-trace", "--", "/bin/sh", "-c", script])
 }
 
 #[test]
 fn the_program_s_output_and_status_are_kept() {
-    let output = recorded("echo out; echo err >&2; exit 42");
-    assert_eq!(output.status.code(), Some(42));
-    assert_eq!(output.stdout, b"out\n");
-    let text = String::from_utf8(output.stderr).unwrap();
-    assert!(text.starts_with("err\nhatf: "), "{text}");
-    assert!(text.contains(" events, 0 lost") && text.contains("total heap usage: "));
+    let run = recorded("echo out; echo err >&2; exit 42").exits(42);
+    assert_eq!(run.out, b"out\n");
+    assert!(run.err.starts_with("err\nhatf: "), "{}", run.err);
+    run.says(" events, 0 lost").says("total heap usage: ");
 }
 
 #[test]
 fn statuses_of_programs_that_do_not_end_well() {
-    assert_eq!(recorded("kill -9 $$").status.code(), Some(137));
-    let status = |arguments: &[&str]| hatf(arguments).status.code();
-    let quiet = |program| status(&["record", "--report", "--no-trace", program]);
-    assert_eq!(quiet("/no/such/program"), Some(127));
-    assert_eq!(quiet("/etc/passwd"), Some(126));
-    assert_eq!(status(&["record"]), Some(2));
-    assert_eq!(status(&["report", "/no/such/trace.mtf"]), Some(1));
-    let other = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/vectors/good/v1-user-metadata/trace.mtf");
-    let output = hatf(&["report", other]);
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.code() == Some(1) && told.contains("neither heap.dtd nor HATF10.dtd"), "{told}");
+    recorded("kill -9 $$").exits(137);
+    let quiet = |program| hatf(["record", "--report", "--no-trace", program]);
+    quiet("/no/such/program").exits(127);
+    quiet("/etc/passwd").exits(126);
+    hatf(["record"]).exits(2);
+    hatf(["report", "/no/such/trace.mtf"]).exits(1);
+    let other = vectors("good/v1-user-metadata/trace.mtf").display().to_string();
+    hatf(["report", &other]).exits(1).says("neither heap.dtd nor HATF10.dtd");
 }
 
 /// What the recorder was told to make safe is there when it was killed.
 #[test]
 fn a_recorder_that_is_killed_leaves_what_it_flushed() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("killed.mtf");
+    let folder = Folder::new();
+    let path = folder.join("killed.mtf");
     let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"))
         .args(["record", "--flush", "1", "-o", path.to_str().unwrap(), "--", "/bin/sh", "-c", "read wait"])
         .stdin(Stdio::piped())
@@ -55,10 +51,8 @@ fn a_recorder_that_is_killed_leaves_what_it_flushed() {
     }
     recorder.kill().unwrap();
     recorder.wait().unwrap();
-    let output = hatf(&["report", path.to_str().unwrap()]);
-    let told = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success() && told.contains("total heap usage: "), "{told}");
-    assert!(!told.contains("total heap usage: 0 allocs"), "{told}");
+    let report = hatf(["report", path.to_str().unwrap()]).exits(0).prints("total heap usage: ").text();
+    assert!(!report.contains("total heap usage: 0 allocs"), "{report}");
 }
 
 #[test]
@@ -81,45 +75,60 @@ fn a_termination_signal_is_passed_on() {
     assert!(text.contains("ended by signal 15") && text.contains("total heap usage: "), "{text}");
 }
 
+/// That of `convert` is in the book, where it is held to the command.
 #[test]
 fn help_teaches() {
-    for command in [&["--help"][..], &["record", "--help"], &["report", "--help"], &["convert", "--help"]] {
-        let text = String::from_utf8(hatf(command).stdout).unwrap();
-        assert!(text.contains("Examples:"), "{text}");
+    hatf(["convert", "--help"]).exits(0).prints("Examples:");
+    assert_snapshot!("help", hatf(["--help"]).exits(0).prints("Examples:").text());
+    for command in ["record", "report", "paper", "tour"] {
+        assert_snapshot!(format!("help-{command}"), hatf([command, "--help"]).exits(0).text());
     }
 }
 
+/// Of the first 2,000 calls of a program with threads.
+#[test]
+fn a_report() {
+    let folder = Folder::new();
+    let (raw, heap) = (DATA.to_owned() + "python_threads.raw64.zst", folder.path("heap.mtf"));
+    hatf(["convert", &raw, &heap]).exits(0);
+    let run = |arguments: &[&str]| hatf(["report", "--threads", "1"].iter().chain(arguments)).exits(0).text();
+    let report = run(&[&heap]).replace(&heap, "heap.mtf");
+    assert_snapshot!("report-text", report);
+    assert_snapshot!("report-json", run(&["--format", "json", &heap]).replace(&heap, "heap.mtf"));
+}
+
+/// Traces of programs: raw records, packed.
+const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/");
+
 #[test]
 fn converting() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).display().to_string();
-    let raw = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/python_threads.raw64.zst");
+    let folder = Folder::new();
+    let path = |name: &str| folder.path(name);
+    let raw = &(DATA.to_owned() + "python_threads.raw64.zst");
     let (heap, back, less) = (path("a.mtf"), path("b.raw64"), path("c.raw32"));
     let run = |arguments: &[&str], status: i32| {
-        let output = hatf(&[&["convert"], arguments].concat());
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(status), "{arguments:?}: {told}");
-        (output.stdout, told)
+        let run = hatf([&["convert"], arguments].concat()).exits(status);
+        (run.out, run.err)
     };
     assert_eq!(run(&["--strict", raw, &heap], 0), (Vec::new(), String::new()));
     assert_eq!(run(&["--strict", "--profile", "archive", &heap, &back], 0).1, "");
     // The sink is standard output where no other is named.
     assert!(run(&["--to", "raw64", &heap], 0).0 == std::fs::read(&back).unwrap());
     // Losses are told, once for each kind, and are an error only where that is asked for.
-    let (_, told) = run(&[&heap, &less], 0);
-    assert!(told.contains("hatf: raw32 cannot hold times: 2000\n") && told.lines().count() == 3, "{told}");
+    let (_, messages) = run(&[&heap, &less], 0);
+    assert!(messages.contains("hatf: raw32 cannot hold times: 2000\n") && messages.lines().count() == 3, "{messages}");
     run(&["--strict", &heap, &less], 1);
     // A coarser clock.
     let coarse = path("coarse.mtf");
-    let (_, told) = run(&["--clock", "1ms", &heap, &coarse], 0);
-    assert!(told.contains("between two ticks"), "{told}");
+    let (_, messages) = run(&["--clock", "1ms", &heap, &coarse], 0);
+    assert!(messages.contains("between two ticks"), "{messages}");
     let length = |path: &str| std::fs::metadata(path).unwrap().len();
     assert!(length(&coarse) < length(&heap));
     // What cannot be told from the names.
     run(&[&heap], 2);
     run(&["--clock", "2s", &heap, &coarse], 2);
-    let (_, told) = run(&["--from", "hatf10", &heap, &less], 1);
-    assert!(told.contains("--from heap"), "{told}");
+    let (_, messages) = run(&["--from", "hatf10", &heap, &less], 1);
+    assert!(messages.contains("--from heap"), "{messages}");
     // What was there stays where the input is bad.
     let before = std::fs::read(&less).unwrap();
     run(&["--from", "raw32", &heap, &less], 1);
@@ -129,9 +138,9 @@ fn converting() {
 
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
-    let raw = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/gawk.raw32.zst");
+    let raw = DATA.to_owned() + "gawk.raw32.zst";
     let mut child = Command::new(env!("CARGO_BIN_EXE_hatf"))
-        .args(["convert", "--to", "jsonl", raw])
+        .args(["convert", "--to", "jsonl", &raw])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

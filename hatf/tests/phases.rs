@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use hatf::trace::TraceReader;
-use hatf::{Event, EventSource as _, Item, What};
+use hatf::{Event, EventKind, EventSource as _, Item};
+use metatf_test::{Folder, skip};
 
 /// The program, compiled with these options besides; `None` where there is no C compiler, or none that can do this.
 fn program(name: &str, options: &[&str]) -> Option<PathBuf> {
@@ -17,34 +18,34 @@ fn program(name: &str, options: &[&str]) -> Option<PathBuf> {
     match compiler.output() {
         Ok(output) if output.status.success() => Some(out),
         Ok(output) if options.is_empty() => {
-            let told = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert!(output.status.success(), "{told}");
+            let messages = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.success(), "{messages}");
             None
         }
         _ => {
-            eprintln!("SKIPPED: no cc on this machine, or none that makes {name}");
+            skip(&format!("no cc on this machine, or none that makes {name}"));
             None
         }
     }
 }
 
 /// What a trace says, of marks, phases and the two large blocks.
-fn told(trace: &Path) -> Vec<String> {
+fn messages(trace: &Path) -> Vec<String> {
     let mut reader = TraceReader::open(trace).unwrap();
     let mut lines = Vec::new();
     let mut large = 0;
     while let Some(item) = reader.next().unwrap() {
-        let Item::Event(Event { what, .. }) = item else { continue };
+        let Item::Event(Event { kind, .. }) = item else { continue };
         let text = |name: &[u8]| String::from_utf8(name.to_vec()).unwrap();
-        lines.push(match what {
-            What::Mark { name } => format!("mark {}", text(name)),
-            What::PhaseBegin { name } => format!("begin {}", text(name)),
-            What::PhaseEnd { name } => format!("end {}", text(name)),
-            What::Call(call) if call.size > 1_000_000 => {
+        lines.push(match kind {
+            EventKind::Mark { name } => format!("mark {}", text(name)),
+            EventKind::PhaseBegin { name } => format!("begin {}", text(name)),
+            EventKind::PhaseEnd { name } => format!("end {}", text(name)),
+            EventKind::Call(call) if call.size > 1_000_000 => {
                 large = call.address;
                 format!("malloc {}", call.size)
             }
-            What::Free { address } if address == large => "free".to_owned(),
+            EventKind::Free { address } if address == large => "free".to_owned(),
             _ => continue,
         });
     }
@@ -71,12 +72,12 @@ fn marks_and_phases_of_a_program() {
         let Some(program) = program(name, options) else { continue };
         // By itself it does nothing of this, and runs.
         assert!(Command::new(&program).status().unwrap().success(), "{name}");
-        let folder = tempfile::tempdir().unwrap();
-        let trace = folder.path().join("phases.mtf");
+        let folder = Folder::new();
+        let trace = folder.join("phases.mtf");
         let hatf = || Command::new(env!("CARGO_BIN_EXE_hatf"));
         let recorded = hatf().args(["record", "--quiet", "-o"]).arg(&trace).arg("--").arg(&program).status();
         assert!(recorded.unwrap().success(), "{name}");
-        assert_eq!(told(&trace), expected, "{name}");
+        assert_eq!(messages(&trace), expected, "{name}");
 
         let report = hatf().args(["report", "--format", "json"]).arg(&trace).output().unwrap();
         let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();

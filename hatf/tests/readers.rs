@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 
 use metatf::container::WriteOptions;
 use metatf::dynamic::{JsonOptions, Schema, Tape, Trace, Writer};
+use metatf_test::Folder;
 
 mod generated {
     include!(concat!(env!("OUT_DIR"), "/hatf10.rs"));
@@ -78,8 +79,8 @@ fn recorded(path: &Path, options: &[&str]) {
 /// lines, is what the other prints.
 #[test]
 fn readers_agree_on_a_recorded_heap_trace() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("ls.mtf");
+    let folder = Folder::new();
+    let path = folder.join("ls.mtf");
     for (clock, times) in [("1ns", true), ("off", false)] {
         recorded(&path, &["--clock", clock]);
         let command =
@@ -98,8 +99,8 @@ fn readers_agree_on_a_recorded_heap_trace() {
 
 #[test]
 fn readers_agree_on_a_recorded_trace() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("ls.mtf");
+    let folder = Folder::new();
+    let path = folder.join("ls.mtf");
     recorded(&path, &["--format", "hatf10"]);
 
     let bytes = std::fs::read(&path).unwrap();

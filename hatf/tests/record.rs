@@ -7,18 +7,18 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use hatf::event::{About, Call, Function, Tee};
+use hatf::event::{Call, Function, Tee, UserMetadata};
 use hatf::hatf10::Hatf10Writer;
 use hatf::heap::{HeapOptions, HeapWriter};
 use hatf::record::{Outcome, record};
 use hatf::trace::{self, TraceReader};
-use hatf::{Event, EventSink, Result, What};
+use hatf::{Event, EventKind, EventSink, Result};
 use metatf::container::WriteOptions;
 
 /// An event, kept; a name apart.
 #[derive(Clone, Debug, PartialEq)]
 struct Kept {
-    what: What<'static>,
+    kind: EventKind<'static>,
     name: String,
     time: u64,
     thread: u64,
@@ -29,28 +29,28 @@ struct Kept {
 struct Keep {
     events: Vec<Kept>,
     comments: Vec<String>,
-    about: About,
+    user_metadata: UserMetadata,
 }
 
 impl EventSink for Keep {
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
-        let Event { what, time, thread, heap, stack, attributes } = *event;
+        let Event { kind, time, thread, heap, stack, attributes } = *event;
         assert!(stack.is_empty() && attributes.is_empty());
-        let (what, name): (What<'static>, &[u8]) = match what {
-            What::Image { process, path } => (What::Image { process, path: b"" }, path),
-            What::Call(call) => (What::Call(call), b""),
-            What::Free { address } => (What::Free { address }, b""),
-            What::ReallocBegin { old } => (What::ReallocBegin { old }, b""),
-            What::ReallocEnd(call) => (What::ReallocEnd(call), b""),
-            What::Failed(call) => (What::Failed(call), b""),
-            What::ThreadStart { creator } => (What::ThreadStart { creator }, b""),
-            What::ThreadEnd => (What::ThreadEnd, b""),
-            What::Exit { status } => (What::Exit { status }, b""),
-            What::Killed { signal } => (What::Killed { signal }, b""),
+        let (kind, name): (EventKind<'static>, &[u8]) = match kind {
+            EventKind::Image { process, path } => (EventKind::Image { process, path: b"" }, path),
+            EventKind::Call(call) => (EventKind::Call(call), b""),
+            EventKind::Free { address } => (EventKind::Free { address }, b""),
+            EventKind::ReallocBegin { old } => (EventKind::ReallocBegin { old }, b""),
+            EventKind::ReallocEnd(call) => (EventKind::ReallocEnd(call), b""),
+            EventKind::Failed(call) => (EventKind::Failed(call), b""),
+            EventKind::ThreadStart { creator } => (EventKind::ThreadStart { creator }, b""),
+            EventKind::ThreadEnd => (EventKind::ThreadEnd, b""),
+            EventKind::Exit { status } => (EventKind::Exit { status }, b""),
+            EventKind::Killed { signal } => (EventKind::Killed { signal }, b""),
             other => panic!("{other:?} is not recorded"),
         };
         let name = String::from_utf8(name.to_vec()).unwrap();
-        self.events.push(Kept { what, name, time, thread, heap });
+        self.events.push(Kept { kind, name, time, thread, heap });
         Ok(())
     }
 
@@ -59,8 +59,8 @@ impl EventSink for Keep {
         Ok(())
     }
 
-    fn about(&mut self, about: &About) -> Result<()> {
-        self.about.extend(about.clone());
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        self.user_metadata.extend(user_metadata.clone());
         Ok(())
     }
 }
@@ -100,24 +100,24 @@ impl Keep {
     fn check(&self) {
         let mut live: HashSet<u64> = HashSet::new();
         for event in &self.events {
-            match event.what {
-                What::Call(Call { old, address, .. }) => {
+            match event.kind {
+                EventKind::Call(Call { old, address, .. }) => {
                     assert!(old == 0 || live.remove(&old), "{event:?}");
                     assert!(address == 0 || live.insert(address), "{event:?}");
                 }
-                What::ReallocEnd(Call { address, .. }) => assert!(live.insert(address), "{event:?}"),
-                What::Free { address } | What::ReallocBegin { old: address } => {
+                EventKind::ReallocEnd(Call { address, .. }) => assert!(live.insert(address), "{event:?}"),
+                EventKind::Free { address } | EventKind::ReallocBegin { old: address } => {
                     assert!(live.remove(&address), "{event:?}");
                 }
-                What::Image { .. } => live.clear(),
+                EventKind::Image { .. } => live.clear(),
                 _ => {}
             }
         }
     }
 
     fn calls(&self) -> impl Iterator<Item = (&Kept, Call)> {
-        self.events.iter().filter_map(|kept| match kept.what {
-            What::Call(call) | What::ReallocEnd(call) => Some((kept, call)),
+        self.events.iter().filter_map(|kept| match kept.kind {
+            EventKind::Call(call) | EventKind::ReallocEnd(call) => Some((kept, call)),
             _ => None,
         })
     }
@@ -127,20 +127,20 @@ impl Keep {
         self.calls().map(|(_, call)| call).filter(|call| call.size == wanted).collect()
     }
 
-    fn count(&self, of: impl Fn(&What<'static>) -> bool) -> usize {
-        self.events.iter().filter(|kept| of(&kept.what)).count()
+    fn count(&self, of: impl Fn(&EventKind<'static>) -> bool) -> usize {
+        self.events.iter().filter(|kept| of(&kept.kind)).count()
     }
 
     fn images(&self) -> usize {
-        self.count(|what| matches!(what, What::Image { .. }))
+        self.count(|kind| matches!(kind, EventKind::Image { .. }))
     }
 
     fn thread_starts(&self) -> usize {
-        self.count(|what| matches!(what, What::ThreadStart { .. }))
+        self.count(|kind| matches!(kind, EventKind::ThreadStart { .. }))
     }
 
     fn thread_ends(&self) -> usize {
-        self.count(|what| *what == What::ThreadEnd)
+        self.count(|kind| *kind == EventKind::ThreadEnd)
     }
 }
 
@@ -169,14 +169,14 @@ fn every_function() {
         assert_eq!(found, [(function, detail, given)], "size {size}");
     }
     assert_eq!(keep.of_size(0).iter().filter(|call| call.old_is_gone() && call.address == 0).count(), 1);
-    assert_eq!(keep.count(|what| matches!(what, What::Failed(_))), 3);
-    let image = keep.events.iter().find(|kept| matches!(kept.what, What::Image { .. })).unwrap();
+    assert_eq!(keep.count(|kind| matches!(kind, EventKind::Failed(_))), 3);
+    let image = keep.events.iter().find(|kept| matches!(kept.kind, EventKind::Image { .. })).unwrap();
     assert!(image.name.ends_with("/heap"), "{image:?}");
     assert_eq!(keep.images(), 1);
-    assert_eq!(keep.events.last().unwrap().what, What::Exit { status: 0 });
-    let command = keep.about["command"].as_array().unwrap();
+    assert_eq!(keep.events.last().unwrap().kind, EventKind::Exit { status: 0 });
+    let command = keep.user_metadata["command"].as_array().unwrap();
     assert_eq!(command.last().unwrap(), "calls");
-    assert_eq!(keep.about["lost"], 0);
+    assert_eq!(keep.user_metadata["lost"], 0);
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn threads_and_the_order_of_their_events() {
     // Nothing of a thread comes before its beginning.
     let mut begun = HashSet::new();
     for kept in &keep.events {
-        if matches!(kept.what, What::ThreadStart { .. }) {
+        if matches!(kept.kind, EventKind::ThreadStart { .. }) {
             begun.insert(kept.thread);
         }
         assert!(begun.contains(&kept.thread), "{kept:?}");
@@ -237,18 +237,20 @@ fn signal_handlers() {
     let (outcome, keep) = run(&["timer"]);
     assert_eq!(outcome.exit_code(), 0);
     assert!(keep.of_size(100).len() >= 300_000);
-    let failed = |what: &What<'_>| matches!(what, What::Failed(call) if call.function == Function::Reallocarray);
+    let failed =
+        |kind: &EventKind<'_>| matches!(kind, EventKind::Failed(call) if call.function == Function::Reallocarray);
     assert!(keep.count(failed) > 0);
 }
 
 #[test]
 fn every_way_to_end() {
-    let (exit, abort, kill) = (What::Exit { status: 7 }, What::Killed { signal: 6 }, What::Killed { signal: 9 });
+    let (exit, abort, kill) =
+        (EventKind::Exit { status: 7 }, EventKind::Killed { signal: 6 }, EventKind::Killed { signal: 9 });
     for (mode, code, end) in [("_exit", 7, exit), ("abort", 134, abort), ("kill", 137, kill)] {
         let (outcome, keep) = run(&[mode]);
         assert_eq!(outcome.exit_code(), code, "{mode}");
         assert_eq!(keep.of_size(1_000_001).len(), 1, "{mode}");
-        assert_eq!(keep.events.last().unwrap().what, end, "{mode}");
+        assert_eq!(keep.events.last().unwrap().kind, end, "{mode}");
     }
 }
 
@@ -262,8 +264,8 @@ fn more_events_than_the_ring_holds() {
 /// What is written is read again, by either DTD: events, in order.
 #[test]
 fn a_trace_and_back() {
-    let directory = tempfile::tempdir().unwrap();
-    let paths = ["heap.mtf", "hatf10.mtf"].map(|name| directory.path().join(name));
+    let folder = metatf_test::Folder::new();
+    let paths = ["heap.mtf", "hatf10.mtf"].map(|name| folder.join(name));
     let mut keep = Keep::default();
     let [mut one, mut other] = paths.each_ref().map(|path| trace::create(path).unwrap());
     let mut heap = HeapWriter::new(&mut one, &HeapOptions::default()).unwrap();
@@ -299,7 +301,7 @@ impl EventSink for Full {
         Ok(())
     }
 
-    fn about(&mut self, _: &About) -> Result<()> {
+    fn user_metadata(&mut self, _: &UserMetadata) -> Result<()> {
         Ok(())
     }
 }
@@ -322,7 +324,7 @@ fn a_program_that_is_not_there() {
 fn a_shell_script_with_children() {
     let shell = Path::new("/bin/sh");
     if !shell.exists() {
-        eprintln!("SKIPPED: no /bin/sh on this machine");
+        metatf_test::skip("no /bin/sh on this machine");
         return;
     }
     let script = "ls / > /dev/null; ls / > /dev/null; exit 3";

@@ -1,6 +1,7 @@
 //! An independent count: valgrind's "total heap usage" of the same programs with the same input.
 #![expect(clippy::unwrap_used)]
 
+use metatf_test::skip;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -44,12 +45,12 @@ fn run(command: &mut Command, program: &[&str]) -> Output {
 #[test]
 fn counts_agree() {
     if Command::new("valgrind").arg("--version").output().is_err() {
-        eprintln!("SKIPPED: valgrind is not on this machine");
+        skip("valgrind is not on this machine");
         return;
     }
     for (program, apart) in PROGRAMS {
         if !Path::new(program[0]).exists() {
-            eprintln!("SKIPPED: {} is not on this machine", program[0]);
+            skip(&format!("{} is not on this machine", program[0]));
             continue;
         }
         let mut valgrind = Command::new("valgrind");

@@ -2,24 +2,26 @@
 //! right, bad ones are refused, and the message names the place.
 #![expect(clippy::unwrap_used)]
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+mod common;
 
+use common::hatf;
+use metatf_test::{Run, vectors};
 use serde_json::Value;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 /// The cases of a folder that are of this form.
 fn cases(folder: &str) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/vectors").join(folder);
-    let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let paths = std::fs::read_dir(vectors(folder)).unwrap().map(|entry| entry.unwrap().path());
     let mut cases: Vec<PathBuf> = paths.filter(|path| path.join("trace.hatf").exists()).collect();
     cases.sort();
     assert!(cases.len() >= 4);
     cases
 }
 
-fn convert(case: &Path) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_hatf"));
-    command.args(["convert", "--from", "hatf1", "--to", "jsonl"]).arg(case.join("trace.hatf")).output().unwrap()
+fn convert(case: &Path) -> Run {
+    let trace = case.join("trace.hatf");
+    hatf(["convert", "--from", "hatf1", "--to", "jsonl"].map(OsStr::new).into_iter().chain([trace.as_os_str()]))
 }
 
 fn lines(text: &str) -> Vec<Value> {
@@ -30,11 +32,10 @@ fn lines(text: &str) -> Vec<Value> {
 #[test]
 fn good_streams() {
     for case in cases("good") {
-        let output = convert(&case);
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert!(output.status.success() && told.is_empty(), "{}: {told}", case.display());
+        let run = convert(&case).exits(0);
+        assert_eq!(run.err, "", "{}", case.display());
         let expected = lines(&std::fs::read_to_string(case.join("expected.jsonl")).unwrap());
-        let found = lines(&String::from_utf8(output.stdout).unwrap());
+        let found = lines(&run.text());
         // As text: the order of the keys counts.
         assert_eq!(
             found.iter().map(Value::to_string).collect::<Vec<_>>(),
@@ -46,12 +47,10 @@ fn good_streams() {
 #[test]
 fn bad_streams() {
     for case in cases("bad/trace") {
-        let output = convert(&case);
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{}: {told}", case.display());
+        let error = convert(&case).exits(1).err;
         let note: Value = serde_json::from_slice(&std::fs::read(case.join("note.json")).unwrap()).unwrap();
         let place = format!("offset {}", note["offsets"][0]);
-        let rest = told.split(&place).nth(1).unwrap_or_else(|| panic!("{}: no {place} in {told}", case.display()));
-        assert!(!rest.starts_with(|c: char| c.is_ascii_digit()), "{told}");
+        let rest = error.split(&place).nth(1).unwrap_or_else(|| panic!("{}: no {place} in {error}", case.display()));
+        assert!(!rest.starts_with(|c: char| c.is_ascii_digit()), "{error}");
     }
 }

@@ -7,7 +7,7 @@ use crate::names::{Scope, ident, snake};
 use crate::options::Lookup;
 use crate::uses::{Uses, leaf, vfield};
 
-/// The fields, in the order of the leaves. Tags, constants, and the lengths right before their byte arrays have none.
+/// Returns the fields, in the order of the leaves. Tags, constants, and the lengths right before their byte arrays have none.
 pub(crate) fn columns(record: &Record, paths: &[String], lookup: &Lookup<'_>) -> Vec<Column> {
     let mut namer = Namer {
         record,
@@ -89,7 +89,7 @@ impl Namer<'_> {
     }
 }
 
-/// Whether the next leaf is a byte array as long as this one says: the runtime has no column for it.
+/// Checks whether the next leaf is a byte array of this length: the runtime has no column for it.
 fn is_length(record: &Record, id: LeafId) -> bool {
     let next = LeafId(id.0.saturating_add(1));
     match leaf(record, next).map(|l| &l.width) {
@@ -98,7 +98,7 @@ fn is_length(record: &Record, id: LeafId) -> bool {
     }
 }
 
-/// Whether two leaves stand side by side, none of them repeated apart.
+/// Checks whether two leaves stand side by side, in one repetition or in none.
 fn side_by_side(items: &[Item], first: LeafId, second: LeafId) -> bool {
     let ends = items.windows(2).any(|pair| match pair {
         [a, b] => last(a) == Some(first) && begin(b) == Some(second),
@@ -113,7 +113,7 @@ fn side_by_side(items: &[Item], first: LeafId, second: LeafId) -> bool {
     })
 }
 
-/// The leaf that an item begins with, if it is not repeated.
+/// Returns the leaf that an item begins with, if it is not repeated.
 fn begin(item: &Item) -> Option<LeafId> {
     match item {
         Item::Leaf(id) => Some(*id),
@@ -122,7 +122,7 @@ fn begin(item: &Item) -> Option<LeafId> {
     }
 }
 
-/// The leaf that an item ends with, if it is not repeated.
+/// Returns the leaf that an item ends with, if it is not repeated.
 fn last(item: &Item) -> Option<LeafId> {
     match item {
         Item::Leaf(id) => Some(*id),

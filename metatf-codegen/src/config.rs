@@ -1,10 +1,9 @@
-//! The build script's face: files in, files out.
+//! The interface for build scripts: files in, files out.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::generate::{Error, generate_source};
 use crate::options::{OptionError, Options};
-use crate::{Diagnostics, generate_source};
 
 /// Generates code for DTDs, in a build script.
 ///
@@ -37,7 +36,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Nothing to do yet.
+    /// Makes a configuration with nothing to do yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -67,7 +66,7 @@ impl Config {
         self
     }
 
-    /// Path of the runtime crate where it goes by another name, `::my_metatf`.
+    /// Sets the path of the runtime crate where it goes by another name, `::my_metatf`.
     pub fn runtime(mut self, path: impl Into<String>) -> Self {
         self.runtime = Some(path.into());
         self
@@ -91,7 +90,7 @@ impl Config {
         self
     }
 
-    /// Says how many bytes traces are expected to give a field, where that is not what the DTD says: `address`, or
+    /// Gives the number of bytes that traces are expected to give a field, where that is not what the DTD says: `address`, or
     /// `alloc.address`, and 8. Traces in which all widths are as expected are read and written by code that knows them; all others
     /// are read and written all the same.
     pub fn expect_width(mut self, path: impl Into<String>, bytes: u8) -> Self {
@@ -99,7 +98,7 @@ impl Config {
         self
     }
 
-    /// Whether the code is laid out for people (the default), or left as it comes, which is faster.
+    /// Chooses whether the code is laid out for people (the default), or left as it comes, which is faster.
     pub fn format(mut self, format: bool) -> Self {
         self.unformatted = !format;
         self
@@ -158,7 +157,7 @@ impl Config {
     }
 }
 
-/// What the generated code calls its DTD: the file's name, the same wherever the file lies.
+/// Returns the name of the DTD in the generated code: the file's name, the same wherever the file lies.
 fn source_name(dtd: &Path) -> String {
     dtd.file_name().unwrap_or(dtd.as_os_str()).to_string_lossy().into_owned()
 }
@@ -168,7 +167,7 @@ fn file_name(dtd: &Path) -> String {
     format!("{stem}.rs")
 }
 
-/// A file that stays as it is keeps its time, and its users need not be built again.
+/// Writes a file if its content changes: one that stays keeps its time, and its users need not be built again.
 fn write_if_changed(path: &Path, source: &str) -> Result<(), Error> {
     if std::fs::read_to_string(path).is_ok_and(|old| old == source) {
         return Ok(());
@@ -178,36 +177,3 @@ fn write_if_changed(path: &Path, source: &str) -> Result<(), Error> {
         .and_then(|()| std::fs::write(path, source))
         .map_err(|e| Error::Io(path.to_owned(), e))
 }
-
-/// Why no code was generated.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Error {
-    /// The DTD has errors.
-    Dtd(Diagnostics),
-    /// The options do not fit the DTD.
-    Options(OptionError),
-    /// A file could not be read or written.
-    Io(PathBuf, std::io::Error),
-    /// There is no folder to write to.
-    NoOutDir,
-}
-
-impl From<OptionError> for Error {
-    fn from(error: OptionError) -> Self {
-        Self::Options(error)
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Dtd(diagnostics) => write!(f, "the DTD has errors ({})\n{diagnostics}", diagnostics.errors),
-            Self::Options(error) => write!(f, "{error}"),
-            Self::Io(path, error) => write!(f, "{}: {error}", path.display()),
-            Self::NoOutDir => write!(f, "OUT_DIR is not set: call this from a build script, or give a folder"),
-        }
-    }
-}
-
-impl std::error::Error for Error {}

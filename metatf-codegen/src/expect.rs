@@ -1,12 +1,12 @@
 //! The widths that a user expects fields to have, found in the DTD.
 
 use crate::options::{OptionError, Options};
-use metatf_parser::schema::{Dtd, Interpretation, Leaf, Record, Width};
+use metatf_parser::schema::{Dtd, Leaf, Record};
 
 /// A leaf of a record, by their indices, and its width.
 pub(crate) type Expected = (u16, u8, u8);
 
-/// The leaves that the options name, in the order of the DTD. Where two options name one, the later holds.
+/// Returns the leaves that the options name, in the order of the DTD. Where two options name one, the later holds.
 pub(crate) fn expected(dtd: &Dtd, options: &Options) -> Result<Vec<Expected>, OptionError> {
     let mut found = Vec::new();
     let mut used = vec![false; options.expected_widths.len()];
@@ -32,15 +32,13 @@ pub(crate) fn expected(dtd: &Dtd, options: &Options) -> Result<Vec<Expected>, Op
     }
 }
 
-/// Whether generated code can be made for a width of this leaf.
+/// Checks whether generated code can be made for a width of this leaf.
 fn stores(leaf: &Leaf) -> bool {
-    use Interpretation::{BaseOffset, None, SectionOffset};
-    let is_number = matches!(leaf.width, Width::Unset | Width::Number(_));
-    let is_plain = matches!(leaf.interpretation, None | BaseOffset(_) | SectionOffset(_));
-    is_number && is_plain && leaf.constant.is_none() && !leaf.is_tag()
+    let is_plain = leaf.interpretation.stores() && leaf.interpretation.is_stateless();
+    leaf.is_numeric() && is_plain && leaf.constant.is_none() && !leaf.is_tag()
 }
 
-/// Whether a path means a leaf: the field's name, or any run of the names that lead to the leaf from its record down.
+/// Checks whether a path means a leaf: the field's name, or any run of the names that lead to the leaf from its record down.
 fn means(path: &str, record: &Record, leaf: &Leaf) -> bool {
     let full: Vec<&str> = std::iter::once(&record.name).chain(&leaf.path).map(String::as_str).collect();
     let parts: Vec<&str> = path.split('.').collect();

@@ -145,6 +145,8 @@ pub(crate) struct RecordColumns {
     pub(crate) name: String,
     /// The struct of one record.
     pub(crate) of: String,
+    /// Whether that has bytes.
+    pub(crate) bytes: bool,
     /// Index in the format's records.
     pub(crate) record: usize,
     /// For each section that lists it: the method of `Columns`, and the section's index.
@@ -179,7 +181,7 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// Whether a type holds bytes somewhere.
+    /// Checks whether a type holds bytes somewhere.
     pub(crate) fn has_bytes(&self, ty: &Ty) -> bool {
         match ty {
             Ty::Bytes => true,

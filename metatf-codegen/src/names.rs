@@ -19,7 +19,7 @@ const KEYWORDS: &[&str] = &[
 /// Words that cannot even be written raw.
 const NEVER: &[&str] = &["_", "self", "Self", "super", "crate"];
 
-/// An identifier for a name that is a legal DTD name (or was made of some).
+/// Makes an identifier for a name that is a legal DTD name (or was made of some).
 pub(crate) fn ident(name: &str) -> Ident {
     if NEVER.contains(&name) {
         // `_` becomes `__`, `self` becomes `self_`.
@@ -31,17 +31,17 @@ pub(crate) fn ident(name: &str) -> Ident {
     Ident::new(name, Span::call_site())
 }
 
-/// The name of a type or a variant: `createHeap` is `CreateHeap`.
+/// Returns the name of a type or a variant: `createHeap` is `CreateHeap`.
 pub(crate) fn camel(name: &str) -> String {
     legal(name.to_upper_camel_case(), "Type", name)
 }
 
-/// The name of a method: `createHeap` is `create_heap`.
+/// Returns the name of a method: `createHeap` is `create_heap`.
 pub(crate) fn snake(name: &str) -> String {
     legal(name.to_snake_case(), "item", name)
 }
 
-/// Case conversion drops underscores: what is left may be nothing, or begin with a digit.
+/// Makes a converted name legal: case conversion drops underscores, so what is left may be nothing, or begin with a digit.
 fn legal(converted: String, prefix: &str, name: &str) -> String {
     match converted.chars().next() {
         None => format!("{prefix}{}", name.len()),
@@ -59,7 +59,7 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
-    /// A scope in which these names are taken from the start.
+    /// Makes a scope in which these names are taken from the start.
     pub(crate) fn with(taken: &[&str]) -> Self {
         Self { taken: taken.iter().map(|&t| t.to_owned()).collect(), numbered: BTreeMap::new() }
     }

@@ -21,7 +21,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The defaults, for a DTD of this name.
+    /// Returns the defaults, for a DTD of this name.
     #[must_use]
     pub fn new(source: impl Into<String>) -> Self {
         Self {
@@ -37,7 +37,7 @@ impl Options {
 }
 
 impl Options {
-    /// What must be Rust, is.
+    /// Checks that what must be Rust is.
     pub(crate) fn check(&self) -> Result<(), OptionError> {
         let letter = |c: char| c.is_ascii_alphabetic() || c == '_';
         let name = |n: &str| n.starts_with(letter) && n.chars().all(|c| letter(c) || c.is_ascii_digit());
@@ -82,22 +82,22 @@ impl<'o> Lookup<'o> {
         })
     }
 
-    /// The name wanted for what goes by any of these paths.
+    /// Returns the name wanted for what goes by any of these paths.
     pub(crate) fn rename(&self, paths: &[String]) -> Option<String> {
         self.find(&self.options.renames, paths).last().map(str::to_owned)
     }
 
-    /// Attributes of a record that goes by any of these paths.
+    /// Returns attributes of a record that goes by any of these paths.
     pub(crate) fn record_attributes(&self, paths: &[String]) -> Vec<String> {
         self.find(&self.options.record_attributes, paths).map(str::to_owned).collect()
     }
 
-    /// Attributes of a field that goes by any of these paths.
+    /// Returns attributes of a field that goes by any of these paths.
     pub(crate) fn field_attributes(&self, paths: &[String]) -> Vec<String> {
         self.find(&self.options.field_attributes, paths).map(str::to_owned).collect()
     }
 
-    /// The first path that nothing in the DTD goes by.
+    /// Returns the first path that nothing in the DTD goes by.
     pub(crate) fn unused(&self) -> Option<OptionError> {
         let Options { record_attributes, field_attributes, renames, .. } = self.options;
         let used = self.used.borrow();

@@ -1,8 +1,8 @@
-//! Names everything a DTD has, sections first, then records, then methods, and has each record shaped.
+//! Names everything a DTD has, sections first, then records, then methods, and makes a struct of each record.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use metatf_parser::schema::{Dtd, Interpretation, Leaf, METADATA, Record, RecordId, Section, SectionId};
+use metatf_parser::schema::{Dtd, METADATA, Record, RecordId, Section, SectionId};
 
 use crate::columns::columns;
 use crate::docs;
@@ -112,7 +112,7 @@ pub(crate) fn plan(dtd: &Dtd, lookup: &Lookup<'_>) -> Model {
     planner.model
 }
 
-/// The records of a section that carry data.
+/// Returns the records of a section that carry data.
 fn data_records(section: &Section) -> impl Iterator<Item = RecordId> + '_ {
     section.records.iter().copied().filter(|&id| id > METADATA)
 }
@@ -134,7 +134,7 @@ struct Planner<'s, 'd> {
 }
 
 impl<'d> Planner<'_, 'd> {
-    /// A section's enum, its variant of `Record`, its method of `Trace`.
+    /// Names a section's enum, its variant of `Record`, its method of `Trace`.
     fn section_names(&mut self, section: &Section) -> (String, String, String) {
         let name = section_name(section);
         let wanted = self.lookup.rename(&[name.to_owned()]).unwrap_or_else(|| name.to_owned());
@@ -146,7 +146,7 @@ impl<'d> Planner<'_, 'd> {
         )
     }
 
-    /// A struct for each tagged record and stream element. All get their names before any nested record does.
+    /// Makes a struct for each tagged record and stream element. All get their names before any nested record does.
     fn structs(&mut self) {
         let records: Vec<(usize, &'d Record)> = self.dtd.records.iter().enumerate().skip(3).collect();
         let names: Vec<String> = records.iter().map(|(_, record)| self.record_name(record)).collect();
@@ -157,6 +157,7 @@ impl<'d> Planner<'_, 'd> {
                 model: &mut self.model,
                 types: &mut self.types,
                 lookup: self.lookup,
+                dtd: self.dtd,
                 record,
                 uses: Uses::of(record),
                 top: top.clone(),
@@ -172,14 +173,14 @@ impl<'d> Planner<'_, 'd> {
         }
     }
 
-    /// What options call a record: its name, and its name after its section's.
+    /// Returns the names by which options call a record: its name, and its name after its section's.
     fn paths(&self, record: &Record) -> Vec<String> {
         let section = record.section.and_then(|id| self.dtd.sections.get(usize::from(id.0)));
         let long = section.map(|s| format!("{}.{}", section_name(s), record.name));
         std::iter::once(record.name.clone()).chain(long).collect()
     }
 
-    /// The plain name where no record of another section has it, too.
+    /// Names a record's struct: plainly where no record of another section has the name.
     fn record_name(&mut self, record: &Record) -> String {
         if let Some(wanted) = self.lookup.rename(&self.paths(record)) {
             return self.types.take(&[wanted]);
@@ -223,7 +224,7 @@ impl<'d> Planner<'_, 'd> {
         self.model.tagged.push(Tagged { index, name, docs, variant, method, records, bytes });
     }
 
-    /// A global record goes by its own name in the global section, and with the section's name before it elsewhere.
+    /// Names a record's method of `Writer`. A global record goes by its own name in the global section, and with the section's name before it elsewhere.
     fn writer_method(&mut self, section: &Section, record: &Record, wanted: &str) -> String {
         let at_home = self.dtd.sections.get(usize::from(record.section.map_or(0, |s| s.0)));
         let at_home = at_home.is_some_and(|home| home.number == section.number);
@@ -247,7 +248,7 @@ impl<'d> Planner<'_, 'd> {
         self.model.streams.push(Stream { index, item, variant, method, strided, docs });
     }
 
-    /// The columns of the records that sections list. They are named last: columns were added to formats whose other names are in use.
+    /// Names the columns of the records that sections list. They are named last: columns were added to formats whose other names are in use.
     fn columns(&mut self) {
         let mut methods = Scope::with(COLUMNS_METHODS);
         let mut places: BTreeMap<usize, Vec<(String, usize)>> = BTreeMap::new();
@@ -260,10 +261,10 @@ impl<'d> Planner<'_, 'd> {
         for (index, places) in places {
             let item = self.structs.get(index).copied().flatten().and_then(|item| self.model.structs.get(item));
             let Some((record, item)) = self.dtd.records.get(index).zip(item) else { continue };
-            let (of, paths) = (item.name.clone(), self.paths(record));
+            let (of, bytes, paths) = (item.name.clone(), item.shape.bytes, self.paths(record));
             let name = self.types.take(&[format!("{of}Columns"), format!("{of}RecordColumns")]);
             let columns = columns(record, &paths, self.lookup);
-            self.model.columns.push(RecordColumns { name, of, record: index, places, columns });
+            self.model.columns.push(RecordColumns { name, of, bytes, record: index, places, columns });
         }
     }
 
@@ -273,13 +274,9 @@ impl<'d> Planner<'_, 'd> {
     }
 }
 
-/// The stream sections that records take values from.
+/// Returns the stream sections that records take values from.
 fn strided(dtd: &Dtd) -> BTreeSet<u8> {
-    let by_leaf = |leaf: &Leaf| match leaf.interpretation {
-        Interpretation::SectionStride { section, .. } => Some(section),
-        _ => None,
-    };
-    let leaves = dtd.records.iter().flat_map(|r| &r.leaves).filter_map(by_leaf);
+    let leaves = dtd.records.iter().flat_map(|r| &r.leaves).filter_map(|leaf| leaf.interpretation.stream());
     leaves.chain(dtd.models.iter().map(|m| m.section)).collect()
 }
 
@@ -287,7 +284,7 @@ fn section_name(section: &Section) -> &str {
     section.name.as_deref().unwrap_or("global")
 }
 
-/// What a record without a doc comment is documented as.
+/// Describes a record without a doc comment.
 fn title(dtd: &Dtd, record: &Record) -> String {
     let section = record.section.and_then(|id| dtd.sections.get(usize::from(id.0))).and_then(|s| s.name.as_deref());
     match (record.tag, section) {

@@ -1,5 +1,5 @@
 //! From tokens to text: `prettyplease` lays out items, and what it leaves to others is done here: a header line, blank
-//! lines between items, and the calls of the runtime's macros, which are lists of `;`-ended lines.
+//! lines between items, texts of several lines, and the calls of the runtime's macros, which are tables of rows.
 
 use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
 use quote::quote;
@@ -7,7 +7,7 @@ use quote::quote;
 /// Columns of a line.
 const WIDTH: usize = 110;
 
-/// The code as text. `source` is the name of the DTD, for the header line.
+/// Returns the code as text. `source` is the name of the DTD, for the header line.
 #[must_use]
 pub fn render(tokens: &TokenStream, source: &str) -> String {
     let mut calls = Vec::new();
@@ -20,24 +20,29 @@ pub fn render(tokens: &TokenStream, source: &str) -> String {
         // Tokens that are no file: someone else's, or an attribute in the wrong place. rustc will tell.
         Err(_) => return text + &tokens.to_string(),
     }
-    for (i, call) in calls.iter().enumerate() {
-        text = put_back(&text, &name(i), call);
+    for (i, taken) in calls.iter().enumerate() {
+        text = match taken {
+            Taken::Call { path, body } => put_back(&text, &name(i), path, body),
+            Taken::Text(literal) => text.replacen(&name(i), literal, 1),
+        };
     }
     text
 }
 
-/// A macro's call, taken out.
-struct Call {
-    path: TokenStream,
-    body: TokenStream,
+/// What is not laid out as other tokens are, and is taken out.
+enum Taken {
+    /// A macro's call.
+    Call { path: TokenStream, body: TokenStream },
+    /// A raw string of several lines.
+    Text(String),
 }
 
 fn name(i: usize) -> String {
-    format!("__metatf_call_{i}")
+    format!("__metatf_call_{i}_")
 }
 
-/// Puts a call of a macro without a body in the place of each call of one of the runtime's.
-fn replace(tokens: TokenStream, calls: &mut Vec<Call>) -> TokenStream {
+/// Puts a name, or a call of a macro without a body, in the place of what is taken out.
+fn replace(tokens: TokenStream, calls: &mut Vec<Taken>) -> TokenStream {
     let mut out: Vec<TokenTree> = Vec::new();
     for tree in tokens {
         match tree {
@@ -46,7 +51,7 @@ fn replace(tokens: TokenStream, calls: &mut Vec<Call>) -> TokenStream {
                 if let Some(start) = called.filter(|_| group.delimiter() == Delimiter::Brace) {
                     let path = out.split_off(start).into_iter().collect();
                     let stand_in = quote::format_ident!("{}", name(calls.len()));
-                    calls.push(Call { path, body: group.stream() });
+                    calls.push(Taken::Call { path, body: group.stream() });
                     out.extend(quote!(#stand_in! {}));
                     continue;
                 }
@@ -55,13 +60,17 @@ fn replace(tokens: TokenStream, calls: &mut Vec<Call>) -> TokenStream {
                 replaced.set_span(group.span());
                 out.push(replaced.into());
             }
+            TokenTree::Literal(literal) if literal.to_string().contains('\n') => {
+                out.push(quote::format_ident!("{}", name(calls.len())).into());
+                calls.push(Taken::Text(literal.to_string()));
+            }
             other => out.push(other),
         }
     }
     out.into_iter().collect()
 }
 
-/// Where the path begins, if what came last is `path::private::name!`.
+/// Finds where the path begins, if what came last is `path::private::name!`.
 fn path_before(out: &[TokenTree]) -> Option<usize> {
     let is = |tree: Option<&TokenTree>, c| matches!(tree, Some(TokenTree::Punct(p)) if p.as_char() == c);
     let word = |tree: Option<&TokenTree>| matches!(tree, Some(TokenTree::Ident(_)));
@@ -86,55 +95,80 @@ fn path_before(out: &[TokenTree]) -> Option<usize> {
     private.then_some(at)
 }
 
-/// A call of a macro in its place again, laid out for the indentation it has there.
-fn put_back(text: &str, stand_in: &str, call: &Call) -> String {
+/// Puts a call of a macro in its place again, laid out for the indentation it has there.
+fn put_back(text: &str, stand_in: &str, path: &TokenStream, body: &TokenStream) -> String {
     let pattern = format!("{stand_in}! {{}}");
     let Some(at) = text.find(&pattern) else { return text.to_owned() };
     let line = text[..at].rfind('\n').map_or(0, |n| n + 1);
     let indent = text[line..].len() - text[line..].trim_start().len();
-    let path: String = call.path.to_string().split_whitespace().collect();
-    let body = lines(call.body.clone(), indent + 4);
+    let path: String = path.to_string().split_whitespace().collect();
+    let body = lines(body.clone(), indent + 4);
     let close = " ".repeat(indent);
     format!("{}{path} {{\n{body}{close}}}{}", &text[..at], &text[at + pattern.len()..])
 }
 
-/// A macro's body: a line, or more where it is long, for each part up to `;`. Doc attributes become comments.
+/// Lays out a table: each row ends with `;`, or with braces. Doc attributes become comments.
 fn lines(body: TokenStream, indent: usize) -> String {
+    let margin = " ".repeat(indent);
     let mut text = String::new();
-    let mut part = Vec::new();
+    let mut row = Vec::new();
     let mut trees = body.into_iter().peekable();
     while let Some(tree) = trees.next() {
-        let ends = matches!(&tree, TokenTree::Punct(p) if p.as_char() == ';');
-        // A list at the end of a list.
-        if let TokenTree::Group(group) = &tree
-            && part.is_empty()
-        {
-            let (margin, inner) = (" ".repeat(indent), lines(group.stream(), indent + 4));
-            text.push_str(&format!("{margin}[\n{inner}{margin}]\n"));
-            continue;
-        }
         if let (TokenTree::Punct(hash), Some(TokenTree::Group(group))) = (&tree, trees.peek())
             && hash.as_char() == '#'
             && let Some(doc) = doc_comment(group.stream())
         {
-            text.push_str(format!("{}///{doc}", " ".repeat(indent)).trim_end());
+            text.push_str(format!("{margin}///{doc}").trim_end());
             text.push('\n');
             trees.next();
             continue;
         }
-        part.push(tree);
-        if ends {
-            wrap(&spaced(&part), indent, &mut text);
-            part.clear();
+        let ends = matches!(&tree, TokenTree::Punct(p) if p.as_char() == ';');
+        let block = braces(Some(&tree)).filter(|_| braces(trees.peek()).is_none());
+        row.push(tree);
+        if let Some(content) = block {
+            text.push_str(&row_with_block(&row, content, indent));
+            row.clear();
+        } else if ends {
+            wrap(&spaced(&row), indent, &mut text);
+            row.clear();
         }
     }
-    if !part.is_empty() {
-        wrap(&spaced(&part), indent, &mut text);
+    // A list: a line each.
+    for item in by_comma(spaced(&row)) {
+        wrap(&[item], indent, &mut text);
     }
     text
 }
 
-/// The text of `doc = ".."`.
+/// Returns the content of braces.
+fn braces(tree: Option<&TokenTree>) -> Option<TokenStream> {
+    match tree? {
+        TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => Some(group.stream()),
+        _ => None,
+    }
+}
+
+/// Lays out a row that ends with braces: on one line if it has no rows in its turn, and fits.
+fn row_with_block(row: &[TokenTree], content: TokenStream, indent: usize) -> String {
+    let mut text = String::new();
+    let words = spaced(row);
+    let length = words.iter().map(|word| word.len() + 1).sum::<usize>();
+    let has_rows = content.clone().into_iter().any(|t| matches!(t, TokenTree::Punct(p) if p.as_char() == ';'));
+    let two_lists = braces(row.len().checked_sub(2).and_then(|at| row.get(at))).is_some();
+    if two_lists || (!has_rows && indent + length <= WIDTH) {
+        wrap(&words, indent, &mut text);
+        return text;
+    }
+    let mut head = spaced(row.get(..row.len() - 1).unwrap_or_default());
+    if let Some(last) = head.last_mut() {
+        last.push_str(" {");
+    }
+    wrap(&head, indent, &mut text);
+    text + &lines(content, indent + 4) + &" ".repeat(indent) + "}\n"
+}
+
+/// Returns the text of `doc = ".."`.
 fn doc_comment(attribute: TokenStream) -> Option<String> {
     let meta: syn::MetaNameValue =
         syn::parse2(attribute).ok().filter(|m: &syn::MetaNameValue| m.path.is_ident("doc"))?;
@@ -144,17 +178,22 @@ fn doc_comment(attribute: TokenStream) -> Option<String> {
     }
 }
 
-/// The words of a part, with no space where Rust has none. A word is what stays on one line: in braces, what stands
+/// Returns the words of a part, with no space where Rust has none. A word is what stays on one line: in braces, what stands
 /// between two commas.
 fn spaced(trees: &[TokenTree]) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut glue = true;
+    let mut after_number = false;
     for tree in trees {
+        let is_number =
+            matches!(tree, TokenTree::Literal(l) if l.to_string().starts_with(|c: char| c.is_ascii_digit()));
         match tree {
             TokenTree::Group(group) => {
                 let inner: Vec<TokenTree> = group.stream().into_iter().collect();
                 match group.delimiter() {
-                    Delimiter::Parenthesis => append(&mut words, format!("({})", spaced(&inner).join(" ")), true),
+                    Delimiter::Parenthesis => {
+                        append(&mut words, format!("({})", spaced(&inner).join(" ")), !after_number);
+                    }
                     Delimiter::Bracket => enclose(&mut words, "[", spaced(&inner), "]"),
                     Delimiter::Brace => enclose(&mut words, "{ ", by_comma(spaced(&inner)), " }"),
                     Delimiter::None => words.extend(spaced(&inner)),
@@ -173,6 +212,7 @@ fn spaced(trees: &[TokenTree]) -> Vec<String> {
                 glue = false;
             }
         }
+        after_number = is_number;
     }
     words
 }
@@ -230,7 +270,7 @@ fn wrap(words: &[String], indent: usize, text: &mut String) {
     text.push('\n');
 }
 
-/// A blank line before each item but the first of a block.
+/// Puts a blank line before each item but the first of a block.
 fn blank_lines(text: &str) -> String {
     let mut out = String::new();
     let mut before: Option<&str> = None;
@@ -239,8 +279,9 @@ fn blank_lines(text: &str) -> String {
             |l: &str| ["#[", "///", "pub ", "const ", "impl", "__metatf_call"].iter().any(|s| l.starts_with(s));
         let depth = |l: &str| l.len() - l.trim_start().len();
         if let Some(before) = before {
+            let is_comment = before.trim_start().starts_with("//");
             let ended = before.trim_start() == "}" || before.ends_with(';') || before.ends_with("{}");
-            if ended && depth(line) <= 4 && depth(before) == depth(line) && starts(line.trim_start()) {
+            if ended && !is_comment && depth(line) <= 4 && depth(before) == depth(line) && starts(line.trim_start()) {
                 out.push('\n');
             }
         }

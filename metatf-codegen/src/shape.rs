@@ -1,6 +1,6 @@
 //! From a record's items to a struct: which fields it has, and how they lie in the bytes.
 
-use metatf_parser::schema::{Format, Item, Leaf, LeafId, Record, Repeated, Width};
+use metatf_parser::schema::{Dtd, Format, Item, Leaf, LeafId, Record, Repeated, Width};
 
 use crate::docs;
 use crate::model::{Body, Field, Kind, LARGEST_ARRAY, Model, Piece, Shape, Struct, Ty};
@@ -13,6 +13,7 @@ pub(crate) struct Shaper<'s, 'd> {
     pub(crate) model: &'s mut Model,
     pub(crate) types: &'s mut Scope,
     pub(crate) lookup: &'s Lookup<'s>,
+    pub(crate) dtd: &'d Dtd,
     pub(crate) record: &'d Record,
     pub(crate) uses: Uses,
     /// Name of the top record's struct.
@@ -34,13 +35,13 @@ struct Draft {
 }
 
 impl Shaper<'_, '_> {
-    /// The shape of the top record's struct.
+    /// Makes the shape of the top record's struct.
     pub(crate) fn top_shape(&mut self, paths: &[String]) -> Shape {
         let (items, owner) = (self.record.items.clone(), self.top.clone());
         self.shape(&items, 0, paths, &owner)
     }
 
-    /// The shape of a struct of these items; `base` is the first leaf of the record that lists them.
+    /// Makes the shape of a struct of these items; `base` is the first leaf of the record that lists them.
     fn shape(&mut self, items: &[Item], base: u8, paths: &[String], owner: &str) -> Shape {
         let (names, owner) = (Scope::default(), owner.to_owned());
         let mut draft = Draft { shape: Shape::default(), names, base, paths: paths.to_vec(), owner };
@@ -53,7 +54,7 @@ impl Shaper<'_, '_> {
         draft.shape
     }
 
-    /// The field of an item, if it has one: constants, counts and lengths have none.
+    /// Adds the field of an item, if it has one: constants, counts and lengths have none.
     fn field(&mut self, draft: &mut Draft, items: &[Item], item: &Item) -> Option<usize> {
         let record = self.record;
         let (key, ty, docs) = match item {
@@ -64,16 +65,16 @@ impl Shaper<'_, '_> {
                 if l.is_tag() || l.constant.is_some() || derived {
                     return None;
                 }
-                (&l.key, self.leaf_type(*id, l), docs::of_leaf(l))
+                (&l.key, self.leaf_type(*id, l), docs::of_leaf(self.dtd, record, l, false))
             }
             Item::Nested { key, record: name, doc, items } => {
-                if let Some((_, data)) = vfield(record, &self.uses, name, items) {
+                if let Some((length, data)) = vfield(record, &self.uses, name, items) {
                     let l = leaf(record, data)?;
-                    let docs = if l.doc.is_some() { docs::of_leaf(l) } else { docs::lines(doc.as_deref()) };
+                    let docs = docs::of_vfield(key, l.doc.as_deref().or(doc.as_deref()), leaf(record, length)?, false);
                     (key, self.leaf_type(data, l), docs)
                 } else {
                     let index = self.nested(name, doc.as_deref(), items, first_leaf(items)?);
-                    (key, Ty::Struct(index), Vec::new())
+                    (key, Ty::Struct(index), docs::under(doc.as_deref(), format!("The nested record `{name}`.")))
                 }
             }
             Item::Repeat { key, body, .. } => {
@@ -95,17 +96,26 @@ impl Shaper<'_, '_> {
             Repeated::Leaf(id) => {
                 let l = leaf(record, *id)?;
                 let ty = if l.constant.is_some() { Ty::Unit } else { self.leaf_type(*id, l) };
-                (ty, docs::of_leaf(l))
+                (ty, docs::of_leaf(self.dtd, record, l, true))
             }
             Repeated::Record { record: name, doc, items } => match self.vfield_item(name, items) {
-                Some((_, data)) => (Ty::Bytes, docs::of_leaf(leaf(record, data)?)),
-                None => (Ty::Struct(self.nested(name, doc.as_deref(), items, first_leaf(items)?)), Vec::new()),
+                Some((length, data)) => {
+                    let doc = leaf(record, data)?.doc.as_deref().or(doc.as_deref());
+                    (Ty::Bytes, docs::of_vfield(name, doc, leaf(record, length)?, true))
+                }
+                None => {
+                    let docs = docs::under(doc.as_deref(), format!("Nested records `{name}`."));
+                    (Ty::Struct(self.nested(name, doc.as_deref(), items, first_leaf(items)?)), docs)
+                }
             },
-            Repeated::Group(items) => (Ty::Struct(self.group(draft, key, items)), Vec::new()),
+            Repeated::Group(items) => {
+                let docs = vec![format!("The items of `{key}`.")];
+                (Ty::Struct(self.group(draft, key, items)), docs)
+            }
         })
     }
 
-    /// The struct of the items of a repeated group.
+    /// Makes the struct of the items of a repeated group.
     fn group(&mut self, draft: &Draft, key: &str, items: &[Item]) -> usize {
         let paths: Vec<String> = draft.paths.iter().map(|path| format!("{path}.{key}")).collect();
         let name = format!("{}{}Item", draft.owner, camel(key.strip_suffix("_items").unwrap_or(key)));
@@ -114,7 +124,7 @@ impl Shaper<'_, '_> {
         self.intern(&paths, &[name], docs, shape)
     }
 
-    /// The struct of a nested record.
+    /// Makes the struct of a nested record.
     fn nested(&mut self, name: &str, doc: Option<&str>, items: &[Item], base: u8) -> usize {
         let paths = [name.to_owned()];
         let shape = self.shape(items, base, &paths, &camel(name));
@@ -122,12 +132,16 @@ impl Shaper<'_, '_> {
         self.intern(&paths, &[camel(name), format!("{}{}", self.top, camel(name))], docs, shape)
     }
 
-    /// An earlier struct of the same paths and shape, or a new one.
+    /// Finds an earlier struct of the same paths and shape, or a new one.
     fn intern(&mut self, paths: &[String], names: &[String], docs: Vec<String>, shape: Shape) -> usize {
         let same = self.nested.iter().find(|(known, index)| {
             known == paths && self.model.structs.get(*index).is_some_and(|s| s.shape.same_as(&shape))
         });
         if let Some((_, index)) = same {
+            let fields = self.model.structs.get_mut(*index).map(|s| &mut s.shape.fields);
+            for (field, other) in fields.into_iter().flatten().zip(&shape.fields) {
+                docs::merge(&mut field.docs, &other.docs);
+            }
             return *index;
         }
         let wanted = self.lookup.rename(paths).map(|name| vec![name]);
@@ -139,13 +153,13 @@ impl Shaper<'_, '_> {
         index
     }
 
-    /// A `vfield` whose length follows from its data.
+    /// Finds a `vfield` whose length follows from its data.
     fn vfield_item(&self, name: &str, items: &[Item]) -> Option<(LeafId, LeafId)> {
         let found = vfield(self.record, &self.uses, name, items)?;
         leaf(self.record, found.0)?.constant.is_none().then_some(found)
     }
 
-    /// The type of a leaf's field. A count or length is a plain number however tools print it.
+    /// Returns the type of a leaf's field. A count or length is a plain number however tools print it.
     fn leaf_type(&self, id: LeafId, l: &Leaf) -> Ty {
         match self.kind(id, l) {
             Kind::Number => Ty::U64,
@@ -170,7 +184,7 @@ impl Shaper<'_, '_> {
         }
     }
 
-    /// The pieces of an item, in the order of its leaves.
+    /// Adds the pieces of an item, in the order of its leaves.
     fn lay_out(&self, draft: &mut Draft, items: &[Item], fields: &[Option<usize>], item: &Item, field: Option<usize>) {
         let name = |field: Option<usize>| field.and_then(|f| draft.shape.fields.get(f)).map(|f| f.name.clone());
         let at = |id: LeafId| id.0.saturating_sub(draft.base);
@@ -235,7 +249,7 @@ impl Shaper<'_, '_> {
     }
 }
 
-/// The first leaf of some items. Records are never empty.
+/// Returns the first leaf of some items. Records are never empty.
 fn first_leaf(items: &[Item]) -> Option<u8> {
     match items.first()? {
         Item::Leaf(id) => Some(id.0),
@@ -247,7 +261,7 @@ fn first_leaf(items: &[Item]) -> Option<u8> {
 }
 
 impl Shape {
-    /// The same fields at the same places. Docs and attributes come from the record's own definition.
+    /// Checks for the same fields at the same places. Docs and attributes come from the record's own definition.
     fn same_as(&self, other: &Self) -> bool {
         let fields = |s: &Self| s.fields.iter().map(|f| (f.name.clone(), f.ty.clone())).collect::<Vec<_>>();
         fields(self) == fields(other) && self.pieces == other.pieces

@@ -1,4 +1,4 @@
-//! Which leaves say only what a field already says: counts and lengths, which are no fields of their own.
+//! Which leaves only repeat what a field holds: counts and lengths, which are no fields of their own.
 
 use metatf_parser::schema::{ExprOp, Item, Leaf, LeafId, Record, Repeated, Width};
 
@@ -30,7 +30,7 @@ impl Uses {
         }
     }
 
-    /// The parser bounds the depth of nesting (spec 3.5).
+    /// Counts repetitions. The parser bounds the depth of nesting (spec 3.5).
     fn counts(&mut self, items: &[Item]) {
         for item in items {
             match item {
@@ -46,7 +46,7 @@ impl Uses {
         }
     }
 
-    /// The leaf counts or measures something.
+    /// Checks whether the leaf counts or measures something.
     pub(crate) fn any(&self, id: LeafId) -> bool {
         let at = usize::from(id.0);
         self.counted.get(at) != Some(&0) || self.measured.get(at) != Some(&0)
@@ -57,14 +57,14 @@ impl Uses {
         self.counted.get(at) == Some(&counted) && self.measured.get(at) == Some(&measured)
     }
 
-    /// The repetition among `items` whose number of items is all that this leaf says: its position.
+    /// Returns the repetition among `items` whose number of items is all that this leaf holds: its position.
     pub(crate) fn counts_only(&self, record: &Record, items: &[Item], id: LeafId) -> Option<usize> {
         let plain = leaf(record, id)?.constant.is_none() && self.only(id, 1, 0);
         let counted = |i: &Item| matches!(i, Item::Repeat { count, .. } if *count == id);
         items.iter().position(counted).filter(|_| plain)
     }
 
-    /// The byte array among `items` whose length is all that this leaf says: its leaf.
+    /// Returns the byte array among `items` whose length is all that this leaf holds: its leaf.
     pub(crate) fn measures_only(&self, record: &Record, items: &[Item], id: LeafId) -> Option<LeafId> {
         let plain = leaf(record, id)?.constant.is_none() && self.only(id, 0, 1);
         let measured = items.iter().find_map(|item| match item {
@@ -84,7 +84,7 @@ pub(crate) fn leaf(record: &Record, id: LeafId) -> Option<&Leaf> {
     record.leaves.get(usize::from(id.0))
 }
 
-/// The leaves of a nested `vfield` that is nothing but its data (spec 8): the length follows from the data, or is
+/// Returns the leaves of a nested `vfield` that is nothing but its data (spec 8): the length follows from the data, or is
 /// constant.
 pub(crate) fn vfield(record: &Record, uses: &Uses, name: &str, items: &[Item]) -> Option<(LeafId, LeafId)> {
     let (&[Item::Leaf(length), Item::Leaf(data)], "vfield") = (items, name) else { return None };

@@ -87,7 +87,7 @@ pub enum ErrorKind {
         offset: u64,
     },
     /// A metadata record that the rules of spec 4.1 do not allow.
-    Metadata(&'static str),
+    Metadata(MetadataRule),
     /// The CRC-32C does not hold.
     Checksum,
     /// A codec that is not known.
@@ -118,6 +118,61 @@ pub enum ErrorKind {
     Usage(&'static str),
     /// No DTD, or one with errors (details are reported by whoever parsed it).
     Dtd(&'static str),
+}
+
+/// The rule of spec 4.1 that a metadata record breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MetadataRule {
+    /// It names a tag that its section does not declare.
+    UnknownTag,
+    /// It names `section` or `metadata`.
+    NotChangeable,
+    /// The record has no field of this number.
+    NoField,
+    /// The field is a tag, a constant or a byte array.
+    NotSettable,
+    /// A width over 8.
+    Width,
+    /// A section number over 255.
+    SectionNumber,
+    /// `sectionOffset` to a section that is not a stream section.
+    OffsetTarget,
+    /// `sectionStride` to a section that is not a stream section of one numeric leaf.
+    StrideTarget,
+    /// `sectionStride` with a stride under 1.
+    Stride,
+    /// A `baseOffset` reference, which only the DTD can declare.
+    Reference,
+    /// `predicted`, which only the DTD can declare.
+    Predicted,
+    /// An interpretation that stores bytes, of a field that never had a width.
+    NoWidth,
+    /// A value over 8 bytes wide (writing).
+    ValueWidth,
+    /// A value that does not fit the width that the property gives (writing).
+    ValueOverflow,
+}
+
+impl fmt::Display for MetadataRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::UnknownTag => "it names a tag that is not declared here",
+            Self::NotChangeable => "`section` and `metadata` cannot change",
+            Self::NoField => "the record has no field of this number",
+            Self::NotSettable => "the field is a tag, a constant or a byte array",
+            Self::Width => "a width over 8",
+            Self::SectionNumber => "it refers to a section over 255",
+            Self::OffsetTarget => "sectionOffset to a section that is not a stream section",
+            Self::StrideTarget => "sectionStride to a section that is not a stream section of one numeric leaf",
+            Self::Stride => "sectionStride with a stride under 1",
+            Self::Reference => "a baseOffset reference can only be declared in the DTD",
+            Self::Predicted => "a predicted field can only be declared in the DTD",
+            Self::NoWidth => "the interpretation stores bytes, and the field never had a width",
+            Self::ValueWidth => "a value width over 8",
+            Self::ValueOverflow => "a value that does not fit the width its property gives",
+        })
+    }
 }
 
 impl Error {
@@ -152,7 +207,7 @@ impl fmt::Display for ErrorKind {
             Self::NoElement { section, index } => write!(f, "stream section {section} has no element {index}"),
             Self::NoCandidate(code) => write!(f, "code {code} names no candidate of the model"),
             Self::NoOffset { section, offset } => write!(f, "section {section} has no element at offset {offset}"),
-            Self::Metadata(why) => write!(f, "metadata record: {why}"),
+            Self::Metadata(rule) => write!(f, "metadata record: {rule}"),
             Self::Checksum => write!(f, "the CRC-32C does not hold"),
             Self::Codec(n) => write!(f, "codec {n} is not known"),
             Self::MissingCodec(name) => {

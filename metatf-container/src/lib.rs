@@ -46,7 +46,7 @@ pub use codec::Codec;
 pub use content::Owned;
 #[doc(hidden)]
 pub use decode::Decoder;
-pub use error::{Error, ErrorKind, Place, Result};
+pub use error::{Error, ErrorKind, MetadataRule, Place, Result};
 pub use header::{Class, Header, Order, SectionEntry};
 pub use index::ChunkInfo;
 pub use loss::{Loss, LossCause, LossReport};

@@ -74,7 +74,7 @@ fn parse(arguments: TokenStream) -> syn::Result<Arguments> {
     Ok(Arguments { dtd: dtd.ok_or_else(missing)?, runtime, expect_widths })
 }
 
-/// `"address = 8, alloc.size = 4"`.
+/// Parses `"address = 8, alloc.size = 4"`.
 fn expected_widths(text: &LitStr) -> syn::Result<Vec<(String, u8)>> {
     let one = |pair: &str| {
         let (path, bytes) = pair.split_once('=')?;
@@ -93,7 +93,7 @@ fn expected_widths(text: &LitStr) -> syn::Result<Vec<(String, u8)>> {
 mod tests {
     use super::*;
 
-    /// The module holds the generator's tokens, byte for byte once they are laid out.
+    /// Returns the module holds the generator's tokens, byte for byte once they are laid out.
     #[test]
     fn the_generators_tokens() {
         let text = std::fs::read("tests/dtds/good.dtd").unwrap();

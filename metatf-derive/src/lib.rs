@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The path is relative to the crate's `Cargo.toml`. The crate depends on `metatf`; where that goes by another name,
-//! `runtime = "::other_name"` says so. Where traces give fields other widths than the DTD, `expect_widths = "address = 8"`
+//! `runtime = "::other_name"` names it. Where traces give fields other widths than the DTD, `expect_widths = "address = 8"`
 //! makes code that is fast for those. The code is what a build script with `metatf_codegen::Config` would make, token
 //! for token; what the module holds already stays in it. An edit of the DTD rebuilds the crate.
 #![forbid(unsafe_code)]

@@ -1,6 +1,8 @@
 //! The syntax tree, with places. Its depth is at most 32 (the lexer sees to that), so recursion over it is safe.
 
+use crate::schema::InterpretationWord;
 use crate::span::Span;
+use crate::vocabulary::Property;
 
 /// A name where it stands.
 #[derive(Clone, Debug)]
@@ -23,7 +25,7 @@ pub(crate) struct Scope {
     pub(crate) head: Option<SectionHead>,
     pub(crate) doc: Option<String>,
     pub(crate) records: Vec<Record>,
-    pub(crate) properties: Vec<Property>,
+    pub(crate) properties: Vec<Setting>,
 }
 
 /// `section name number`.
@@ -39,7 +41,7 @@ pub(crate) struct SectionHead {
 pub(crate) struct Record {
     pub(crate) name: Name,
     pub(crate) fields: FieldItem,
-    pub(crate) block: Vec<Property>,
+    pub(crate) block: Vec<Setting>,
     pub(crate) doc: Option<String>,
 }
 
@@ -54,17 +56,15 @@ pub(crate) enum FieldItem {
     Group(Vec<FieldItem>),
 }
 
-/// The properties that mean something here; others are annotations (spec 2).
-pub(crate) const KNOWN_PROPERTIES: [&str; 7] =
-    ["width", "interpretation", "value", "doc", "unit", "format", "previous"];
-
 /// `path.name = value;`
 #[derive(Debug)]
-pub(crate) struct Property {
+pub(crate) struct Setting {
     /// The field's path, at least one name.
     pub(crate) path: Vec<Name>,
-    /// The property.
+    /// The property's name.
     pub(crate) name: Name,
+    /// The property; `None` for an annotation.
+    pub(crate) property: Option<Property>,
     pub(crate) value: Value,
     pub(crate) value_span: Span,
     /// Of an annotation: its value as written, comments aside, with white space as the formatter puts it.
@@ -72,20 +72,20 @@ pub(crate) struct Property {
     pub(crate) doc: Option<String>,
 }
 
-impl Property {
-    /// Path and property name.
+impl Setting {
+    /// Returns the place of path and property name.
     pub(crate) fn target(&self) -> Span {
         self.path.first().map_or(self.name.span, |first| first.span.to(self.name.span))
     }
 
-    /// The path as it is written, without white space.
+    /// Returns the path as it is written, without white space.
     pub(crate) fn path_text(&self) -> String {
         self.path.iter().map(|n| n.text.as_str()).collect::<Vec<_>>().join(".")
     }
 
-    /// Whether this sets `field.name`.
-    pub(crate) fn is(&self, field: &str, name: &str) -> bool {
-        self.name.text == name && matches!(self.path.as_slice(), [only] if only.text == field)
+    /// Checks whether this sets a property of `field`.
+    pub(crate) fn is(&self, field: &str, property: Property) -> bool {
+        self.property == Some(property) && matches!(self.path.as_slice(), [only] if only.text == field)
     }
 }
 
@@ -102,16 +102,19 @@ pub(crate) enum Value {
 
 /// An interpretation with its arguments.
 #[derive(Debug)]
-pub(crate) enum Interpretation {
-    None,
-    Default(Int),
-    BaseOffset(Int),
-    BaseOffsetOf(Reference),
-    Delta(Int),
-    Stride(Int, Int),
-    SectionOffset(Int),
-    SectionStride(Int, Int),
-    Predicted(Model, Int),
+pub(crate) struct Interpretation {
+    pub(crate) word: InterpretationWord,
+    /// As many as the word's [arguments](InterpretationWord::arguments), in their order.
+    pub(crate) arguments: Vec<Argument>,
+}
+
+/// What stands behind the word of an interpretation.
+#[derive(Debug)]
+pub(crate) enum Argument {
+    Number(Int),
+    /// A base that is a field.
+    Base(Reference),
+    Model(Model),
 }
 
 /// What a leaf is predicted by.
@@ -143,7 +146,7 @@ pub(crate) enum PredictorKind {
 }
 
 impl PredictorKind {
-    /// Whether it is the model of a heap.
+    /// Checks whether it is the model of a heap.
     pub(crate) fn is_heap(&self) -> bool {
         matches!(self, PredictorKind::Allocated(_) | PredictorKind::Freed | PredictorKind::Used)
     }
@@ -158,7 +161,7 @@ pub(crate) struct FieldPath {
 }
 
 impl FieldPath {
-    /// The path as it is written, without white space.
+    /// Returns the path as it is written, without white space.
     pub(crate) fn text(&self) -> String {
         self.names.iter().map(|n| n.text.as_str()).collect::<Vec<_>>().join(".")
     }
@@ -173,12 +176,12 @@ pub(crate) struct Int {
 }
 
 impl Int {
-    /// As 64-bit two's complement.
+    /// Returns the number as 64-bit two's complement.
     pub(crate) fn bits(self) -> u64 {
         if self.negative { self.magnitude.wrapping_neg() } else { self.magnitude }
     }
 
-    /// The number, where it is not negative (`-0` is 0).
+    /// Returns the number, where it is not negative (`-0` is 0).
     pub(crate) fn natural(self) -> Option<u64> {
         (!self.negative || self.magnitude == 0).then_some(self.magnitude)
     }
@@ -191,7 +194,7 @@ pub(crate) struct Expression {
 }
 
 impl Expression {
-    /// The integer, where the expression is just that.
+    /// Returns the integer, where the expression is just that.
     pub(crate) fn as_int(&self) -> Option<Int> {
         match self.steps.as_slice() {
             [Step::Int(int)] => Some(*int),

@@ -3,11 +3,20 @@
 
 use std::fmt;
 
-use crate::diagnostic::Severity;
+use crate::schema::listed_words;
+
+/// How bad a mistake is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// The DTD is rejected.
+    Error,
+    /// The DTD is accepted, but something in it is probably not meant so.
+    Warning,
+}
 
 /// Makes [`Code`] of the table below.
 macro_rules! codes {
-    ($($variant:ident = $code:literal, $spec:literal, $rule:literal $(, $example:literal)?;)*) => {
+    ($($variant:ident = $code:literal, $spec:literal, $rule:expr $(, $example:literal)?;)*) => {
         /// A rule's code: [`Code::as_str`] gives `E0104` and the like, `E` for errors, `W` for warnings.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
@@ -19,7 +28,7 @@ macro_rules! codes {
             /// All codes, in order.
             pub const ALL: &[Code] = &[$(Code::$variant),*];
 
-            /// The stable code.
+            /// Returns the stable code.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self {
@@ -27,7 +36,7 @@ macro_rules! codes {
                 }
             }
 
-            /// The rule in a sentence, where the specification states it, and an example that breaks it.
+            /// Returns the rule in a sentence, where the specification states it, and an example that breaks it.
             #[must_use]
             pub fn explain(self) -> &'static str {
                 match self {
@@ -66,7 +75,7 @@ codes! {
     DeepParentheses = "E0008", "3.5",
         "Parentheses nest at most 32 deep.";
     ReservedWord = "E0009", "2",
-        "The interpretation words (`none`, `default`, `baseOffset`, `delta`, `stride`, `sectionOffset`, `sectionStride`, `predicted`) are not names.",
+        concat!("The interpretation words (", listed_words!(", "), ") are not names."),
         "alloc: (tag, delta)";
     WideNumber = "E0010", "2",
         "A number fits 64 bits.",
@@ -143,7 +152,7 @@ codes! {
         "A property has the kind of value that it takes.",
         r#"size.width = "4";"#;
     UnknownInterpretation = "E0403", "2",
-        "The interpretations are `none`, `default`, `baseOffset`, `delta`, `stride`, `sectionOffset`, `sectionStride` and `predicted`.",
+        concat!("The interpretations are ", listed_words!(" and "), "."),
         "size.interpretation = plain;";
     UnknownFormat = "E0404", "2",
         r#"The formats are "dec", "hex", "signed", "f64", "utf8", "bytes" and "time_ns"."#,
@@ -255,12 +264,12 @@ impl Code {
         if self.as_str().starts_with('W') { Severity::Warning } else { Severity::Error }
     }
 
-    /// Whether the text could not be parsed as far as this is about it.
+    /// Checks whether the text could not be parsed as far as this is about it.
     pub(crate) fn is_syntax(self) -> bool {
         self.as_str().starts_with("E00")
     }
 
-    /// Whether a definition that could not be parsed may be the cause: kept only where the whole text was parsed.
+    /// Checks whether a definition that could not be parsed may be the cause: kept only where the whole text was parsed.
     pub(crate) fn needs_whole_text(self) -> bool {
         use Code::{
             BaseUnknown, EmptyElement, ForwardReference, NoInterpretation, NoNumberStream, NoStream, NoWidth,

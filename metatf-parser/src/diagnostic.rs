@@ -3,17 +3,8 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use crate::codes::Code;
+use crate::codes::{Code, Severity};
 use crate::span::{Source, Span};
-
-/// How bad it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Severity {
-    /// The DTD is rejected.
-    Error,
-    /// The DTD is accepted, but something in it is probably not meant so.
-    Warning,
-}
 
 /// One mistake, or one warning.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,13 +51,13 @@ impl Draft {
         Draft { code, message: message.into(), span, label: String::new(), secondary: Vec::new(), help: None }
     }
 
-    /// A remark on the place at fault.
+    /// Adds a remark on the place at fault.
     pub(crate) fn label(mut self, text: impl Into<String>) -> Draft {
         self.label = text.into();
         self
     }
 
-    /// A second place; places in predefined records are left out.
+    /// Adds a second place; places in predefined records are left out.
     pub(crate) fn also(mut self, span: Span, text: impl Into<String>) -> Draft {
         if !span.is_predefined() {
             self.secondary.push((span, text.into()));
@@ -74,13 +65,13 @@ impl Draft {
         self
     }
 
-    /// What would be right.
+    /// Adds what would be right.
     pub(crate) fn help(mut self, text: impl Into<String>) -> Draft {
         self.help = Some(text.into());
         self
     }
 
-    /// The same, where there is something to say.
+    /// Adds what would be right, if there is such a line.
     pub(crate) fn maybe_help(mut self, text: Option<String>) -> Draft {
         self.help = text.or(self.help);
         self
@@ -127,22 +118,22 @@ impl<'a> Reporter<'a> {
         Label { span: span.range(), line, column, text }
     }
 
-    /// Whether something has been said by one of these rules about a place.
-    pub(crate) fn has_said(&self, codes: &[Code], span: Span) -> bool {
+    /// Checks whether one of these rules has reported a place.
+    pub(crate) fn has_reported(&self, codes: &[Code], span: Span) -> bool {
         codes.iter().any(|code| self.seen.contains(&(*code, span)))
     }
 
-    /// Whether any error was found.
+    /// Checks whether any error was found.
     pub(crate) fn failed(&self) -> bool {
         self.errors > 0
     }
 
-    /// Whether nothing more is kept.
+    /// Checks whether nothing more is kept.
     pub(crate) fn is_full(&self) -> bool {
         self.list.len() >= MOST_DIAGNOSTICS
     }
 
-    /// In the order of the text. After a syntax error only those are kept that cannot be its consequence.
+    /// Returns the diagnostics in the order of the text. After a syntax error only those are kept that cannot be its consequence.
     pub(crate) fn finish(mut self) -> Vec<Diagnostic> {
         if self.list.iter().any(|d| d.code.is_syntax()) {
             self.list.retain(|d| !d.code.needs_whole_text());

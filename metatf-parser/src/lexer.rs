@@ -74,7 +74,7 @@ struct Lexer<'a, 'r, 's> {
 }
 
 impl Lexed {
-    /// Whether the statement that goes on at token `index` holds a mistake there or later.
+    /// Checks whether the statement that goes on at token `index` holds a mistake there or later.
     pub(crate) fn statement_is_bad(&self, index: usize) -> bool {
         let next = self.bad.partition_point(|bad| bad.token < index);
         self.bad.get(next).is_some_and(|bad| bad.statement <= index)
@@ -168,7 +168,7 @@ impl Lexer<'_, '_, '_> {
         Kind::Mark(byte)
     }
 
-    /// Spec 3.5: only the first parenthesis too deep in a statement is reported.
+    /// Opens a parenthesis. Only the first that is too deep in a statement is reported (spec 3.5).
     fn open(&mut self) {
         self.depth += 1;
         if self.depth == MOST_NESTING + 1 {
@@ -185,7 +185,7 @@ impl Lexer<'_, '_, '_> {
         }
     }
 
-    /// Spec 2: on one line, with the escapes `\n \t \r \\ \"`.
+    /// Reads a string: on one line, with the escapes `\n \t \r \\ \"` (spec 2).
     fn string(&mut self) -> Kind {
         let start = self.at;
         self.at += 1;

@@ -10,7 +10,7 @@
 //! # Ok::<(), &str>(())
 //! ```
 //!
-//! A mistake has a stable code, a place, often a second place, and a line that says what would be right; one run
+//! A mistake has a stable code, a place, often a second place, and a line with what would be right; one run
 //! reports all of them:
 //!
 //! ```
@@ -21,8 +21,10 @@
 //! assert!(shown.contains("heap.dtd:1:56") && shown.contains("did you mean `address`?"));
 //! ```
 //!
-//! The way of a text: `lexer` (tokens, comments, depth) -> `syntax` (pest, item by item, to a syntax tree) -> `resolve`
-//! (names, look-up, checks, one file for each family of rules) -> [`schema`]. [`Code`] lists the rules, with the section
+//! The stages: `text` (UTF-8) -> `lexer` (tokens, comments, depth) -> `syntax` (pest, item by item, to a syntax tree) ->
+//! `resolve` (names, look-up, checks, one file for each family of rules) -> [`schema`]. Modules import downwards only, in the order
+//! `schema`, `vocabulary`, `span`, `codes`, `diagnostic`, `suggest`, `render`, `text`, `lexer`, `words`, `ast`, `syntax`, `format`,
+//! `resolve`. [`Code`] lists the rules, with the section
 //! of the specification that each comes from. No input panics, and no step recurses deeper than the 32 levels that a
 //! DTD may nest.
 #![forbid(unsafe_code)]
@@ -32,24 +34,25 @@ mod codes;
 mod diagnostic;
 mod format;
 mod lexer;
-mod meaning;
 mod render;
 mod resolve;
 pub mod schema;
 mod span;
 mod suggest;
 mod syntax;
+mod text;
+mod vocabulary;
+mod words;
 
-pub use codes::{Code, explain};
-pub use diagnostic::{Diagnostic, Label, Severity};
-use diagnostic::{Draft, Reporter};
+pub use codes::{Code, Severity, explain};
+use diagnostic::Reporter;
+pub use diagnostic::{Diagnostic, Label};
 pub use format::format;
 pub use render::render;
 pub use schema::Dtd;
-use span::{Source, Span};
-
-/// The longest text that is read (spec 7: hostile input costs little). The DTDs in use have a few KiB.
-pub const MOST_BYTES: usize = 4 << 20;
+use span::Source;
+pub use text::MOST_BYTES;
+pub use vocabulary::Property;
 
 /// What became of a DTD's text.
 #[derive(Clone, Debug)]
@@ -82,33 +85,11 @@ impl Parsed {
 pub fn parse(name: &str, text: &[u8]) -> Parsed {
     let source = Source::new(text);
     let mut report = Reporter::new(&source);
-    let dtd = decode(text, &mut report).and_then(|text| {
+    let dtd = text::decode(text, &mut report).and_then(|text| {
         let lexed = lexer::lex(text, source.start, &mut report);
         let ast = syntax::parse(text, &lexed, &mut report);
         resolve::resolve(&ast, text, &mut report)
     });
     let failed = report.failed();
     Parsed { dtd: dtd.filter(|_| !failed), diagnostics: report.finish(), name: name.to_owned() }
-}
-
-/// Spec 2: UTF-8.
-fn decode<'t>(text: &'t [u8], report: &mut Reporter) -> Option<&'t str> {
-    if text.len() > MOST_BYTES {
-        let message = format!("a DTD of {} bytes is too long", text.len());
-        report.add(Draft::new(Code::TooLarge, Span::at(0), message).help(format!("at most {MOST_BYTES} bytes")));
-        return None;
-    }
-    match std::str::from_utf8(text) {
-        Ok(text) => Some(text),
-        Err(error) => {
-            let at = error.valid_up_to();
-            let place = Span::new(at, at + error.error_len().unwrap_or(1));
-            report.add(
-                Draft::new(Code::NotUtf8, place, "the text is not UTF-8")
-                    .label("this byte is not part of a UTF-8 character")
-                    .help("save the file as UTF-8"),
-            );
-            None
-        }
-    }
 }

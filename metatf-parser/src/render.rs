@@ -5,14 +5,15 @@ use std::ops::Range;
 
 use annotate_snippets::{Annotation, AnnotationKind, Element, Group, Level, Renderer, Snippet};
 
-use crate::diagnostic::{Diagnostic, Label, Severity};
+use crate::codes::Severity;
+use crate::diagnostic::{Diagnostic, Label};
 
 /// Columns that are shown; of a longer line the part around the place.
 const MOST_COLUMNS: usize = 120;
 /// Lines between two places up to which they are shown in one piece.
 const MOST_LINES: u32 = 400;
 
-/// The diagnostic as shown to people, without a line break at the end. `source` is the text that was parsed; `color`
+/// Returns the diagnostic as shown to people, without a line break at the end. `source` is the text that was parsed; `color`
 /// adds terminal escapes. The first place is given as `name:line:column`.
 #[must_use]
 pub fn render(diagnostic: &Diagnostic, name: &str, source: &[u8], color: bool) -> String {
@@ -24,7 +25,7 @@ pub fn render(diagnostic: &Diagnostic, name: &str, source: &[u8], color: bool) -
     };
     let title = level.primary_title(&*diagnostic.message).id(diagnostic.code.as_str());
     let text = Text { name, source };
-    let elements = text.together(diagnostic).map_or_else(|| text.apart(diagnostic), |one| vec![one]);
+    let elements = text.one_excerpt(diagnostic).map_or_else(|| text.excerpts(diagnostic), |one| vec![one]);
     let mut group = Group::with_title(title).elements(elements);
     if let Some(help) = &diagnostic.help {
         group = group.element(Level::HELP.message(&**help));
@@ -38,8 +39,8 @@ struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// All places in one excerpt, if they are near each other and no line is long.
-    fn together(&self, diagnostic: &'a Diagnostic) -> Option<Element<'a>> {
+    /// Shows all places in one excerpt, if they are near each other and no line is long.
+    fn one_excerpt(&self, diagnostic: &'a Diagnostic) -> Option<Element<'a>> {
         let labels = || std::iter::once(&diagnostic.primary).chain(&diagnostic.secondary);
         let (first, last) = (labels().map(|l| l.line).min()?, labels().map(|l| l.line).max()?);
         if last - first > MOST_LINES {
@@ -67,8 +68,8 @@ impl<'a> Text<'a> {
         Some(snippet.into())
     }
 
-    /// Each place in an excerpt of its own, of which long lines show a part.
-    fn apart(&self, diagnostic: &'a Diagnostic) -> Vec<Element<'a>> {
+    /// Shows each place in an excerpt of its own, of which long lines show a part.
+    fn excerpts(&self, diagnostic: &'a Diagnostic) -> Vec<Element<'a>> {
         let primary = std::iter::once((&diagnostic.primary, AnnotationKind::Primary));
         let secondary = diagnostic.secondary.iter().map(|l| (l, AnnotationKind::Context));
         let element = |(label, kind): (&'a Label, AnnotationKind)| {
@@ -79,9 +80,9 @@ impl<'a> Text<'a> {
         primary.chain(secondary).map(element).collect()
     }
 
-    /// A column in a part of a line is not the column in the line: puts the right ones in.
+    /// Corrects columns: a column in a part of a line is not the column in the line.
     fn with_true_columns(&self, rendered: String, diagnostic: &Diagnostic) -> String {
-        if self.together(diagnostic).is_some() {
+        if self.one_excerpt(diagnostic).is_some() {
             return rendered;
         }
         let mut out = String::new();
@@ -99,7 +100,7 @@ impl<'a> Text<'a> {
         out + rest
     }
 
-    /// The line of a place, without its end.
+    /// Returns the line of a place, without its end.
     fn line(&self, label: &Label) -> Range<usize> {
         let at = label.span.start.min(self.source.len());
         let before = self.source.get(..at).unwrap_or_default();
@@ -110,7 +111,7 @@ impl<'a> Text<'a> {
         start..end
     }
 
-    /// The part of the line around a place, and where the place is in it. Bytes that are not UTF-8 show as U+FFFD.
+    /// Returns the part of the line around a place, and where the place is in it. Bytes that are not UTF-8 show as U+FFFD.
     fn cut(&self, label: &Label) -> (Cow<'a, str>, Range<usize>) {
         let line = self.line(label);
         let at = label.span.start.clamp(line.start, line.end);
@@ -126,7 +127,7 @@ impl<'a> Text<'a> {
         (format!("{head}{before}{marked}{after}{tail}").into(), range)
     }
 
-    /// The start of the character that holds a byte.
+    /// Returns the start of the character that holds a byte.
     fn boundary(&self, mut at: usize) -> usize {
         while at > 0 && self.source.get(at).is_some_and(|b| b & 0xC0 == 0x80) {
             at -= 1;

@@ -17,12 +17,12 @@ impl Span {
         Span { start, end }
     }
 
-    /// An empty place.
+    /// Makes an empty place.
     pub(crate) fn at(offset: usize) -> Span {
         Span::new(offset, offset)
     }
 
-    /// From the start of this to the end of `other`.
+    /// Returns the place from the start of this to the end of `other`.
     pub(crate) fn to(self, other: Span) -> Span {
         Span::new(self.start, other.end)
     }
@@ -59,12 +59,12 @@ impl<'a> Source<'a> {
         Source { bytes, line_starts, start }
     }
 
-    /// Index of the line (from 0) that holds an offset.
+    /// Returns the index of the line (from 0) that holds an offset.
     pub(crate) fn line_of(&self, offset: usize) -> usize {
         self.line_starts.partition_point(|start| *start <= offset).saturating_sub(1)
     }
 
-    /// Line and column from 1; columns count Unicode code points (spec 3.5).
+    /// Returns line and column, from 1; columns count Unicode code points (spec 3.5).
     pub(crate) fn position(&self, offset: usize) -> (u32, u32) {
         let offset = offset.min(self.bytes.len());
         let line = self.line_of(offset);

@@ -2,14 +2,11 @@
 
 use crate::codes::Code;
 use crate::diagnostic::Draft;
+use crate::schema::InterpretationWord;
 use crate::span::Span;
+use crate::vocabulary::{PREDICTORS, ROLES};
 
-pub(crate) const INTERPRETATIONS: [&str; 8] =
-    ["none", "default", "baseOffset", "delta", "stride", "sectionOffset", "sectionStride", "predicted"];
-const PREDICTORS: [&str; 5] = ["lastValue", "stride", "fcm", "dfcm", "heap"];
-const ROLES: [&str; 3] = ["allocated", "freed", "used"];
-
-/// A help line that names the candidate nearest to `name`, if one is near.
+/// Makes a help line that names the candidate nearest to `name`, if one is near.
 pub(crate) fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let limit = (name.chars().count() + 1) / 3;
     candidates
@@ -22,7 +19,7 @@ pub(crate) fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = 
         .map(|(_, c)| format!("did you mean `{c}`?"))
 }
 
-/// Optimal string alignment distance, case aside: insertions, deletions, replacements, swaps of neighbours.
+/// Returns the optimal string alignment distance, case aside: insertions, deletions, replacements, swaps of neighbours.
 fn distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.to_lowercase().chars().collect();
     let b: Vec<char> = b.to_lowercase().chars().collect();
@@ -43,28 +40,30 @@ fn distance(a: &str, b: &str) -> usize {
     last[b.len()]
 }
 
-/// Of a word that is no interpretation; the syntax finds some, too.
+/// Reports a word that is no interpretation; the syntax finds some, too.
 pub(crate) fn unknown_interpretation(at: Span, word: &str) -> Draft {
+    let words = InterpretationWord::ALL.iter().map(|word| word.name());
+    let listed: Vec<String> = words.clone().map(|name| format!("`{name}`")).collect();
     Draft::new(Code::UnknownInterpretation, at, format!("there is no interpretation `{word}`"))
-        .help(format!("the interpretations are {}", INTERPRETATIONS.map(|i| format!("`{i}`")).join(", ")))
-        .maybe_help(did_you_mean(word, INTERPRETATIONS))
+        .help(format!("the interpretations are {}", listed.join(", ")))
+        .maybe_help(did_you_mean(word, words))
 }
 
-/// Of a word where a model has a predictor.
+/// Reports a word where a model has a predictor.
 pub(crate) fn unknown_predictor(at: Span, word: &str) -> Draft {
     Draft::new(Code::PredictorWord, at, format!("there is no predictor `{word}`"))
         .help(format!("the predictors are {}", PREDICTORS.map(|p| format!("`{p}`")).join(", ")))
         .maybe_help(did_you_mean(word, PREDICTORS))
 }
 
-/// Of a word where a heap model says what happens to an address.
+/// Reports a word where a heap model says what happens to an address.
 pub(crate) fn unknown_role(at: Span, word: &str) -> Draft {
     Draft::new(Code::PredictorWord, at, format!("`{word}` is nothing that happens to an address"))
         .help("an address is `allocated SIZE` (the field with its size), `freed` or `used`")
         .maybe_help(did_you_mean(word, ROLES))
 }
 
-/// Of a word behind a predictor.
+/// Reports a word behind a predictor.
 pub(crate) fn unknown_by(at: Span, word: &str) -> Draft {
     Draft::new(Code::PredictorWord, at, format!("`{word}` cannot stand behind a predictor"))
         .help(

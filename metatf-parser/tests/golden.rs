@@ -1,5 +1,5 @@
-//! Each `diagnostics/NAME.dtd` has mistakes; `NAME.stderr` is what is said about them. `METATF_BLESS=1` writes the latter
-//! anew; else a missing one, and one without its DTD, fails.
+//! Each `diagnostics/NAME.dtd` has mistakes; the snapshot `NAME.snap` is what is said about them. One without its DTD fails,
+//! as does one that is missing.
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests, which may
 
 use std::collections::BTreeSet;
@@ -26,8 +26,11 @@ fn names(extension: &str) -> BTreeSet<String> {
 
 #[test]
 fn diagnostics_read_as_before() {
-    let bless = std::env::var_os("METATF_BLESS").is_some_and(|v| v == "1");
-    let mut wrong = Vec::new();
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(folder());
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    let _bound = settings.bind_to_scope();
     for name in names("dtd") {
         let file = format!("{name}.dtd");
         let text = fs::read(folder().join(&file)).unwrap();
@@ -35,20 +38,13 @@ fn diagnostics_read_as_before() {
         let shown: Vec<String> = parsed.diagnostics.iter().map(|d| render(d, &file, &text, false) + "\n").collect();
         let shown = shown.join("\n");
         assert!(parsed.diagnostics.iter().all(|d| d.help.is_some()), "{name}: a diagnostic without help");
-        let golden = folder().join(format!("{name}.stderr"));
-        if bless {
-            fs::write(&golden, &shown).unwrap();
-        }
-        if fs::read_to_string(&golden).ok().as_deref() != Some(&shown) {
-            wrong.push(format!("--- {name}\n{shown}"));
-        }
+        insta::assert_snapshot!(name.as_str(), &shown);
         let code = name.split('-').next().unwrap();
         let has_code = parsed.diagnostics.iter().any(|d| d.code.as_str().eq_ignore_ascii_case(code));
         assert!(has_code, "{name} does not show {code}:\n{shown}");
         assert_eq!(parsed.dtd.is_none(), code.starts_with('e'), "{name}");
     }
-    assert!(wrong.is_empty(), "not as in the golden files (METATF_BLESS=1 rewrites them):\n{}", wrong.join("\n"));
-    assert_eq!(names("dtd"), names("stderr"), "golden files without a DTD, or the reverse");
+    assert_eq!(names("dtd"), names("snap"), "snapshots without a DTD, or the reverse");
 }
 
 #[test]

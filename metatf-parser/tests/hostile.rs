@@ -14,7 +14,7 @@ fn survives(what: &str, text: &[u8]) -> Parsed {
         assert!(render(diagnostic, "hostile.dtd", text, true).len() < 20_000, "{what}: long message");
     }
     let _ = format("hostile.dtd", text);
-    assert!(start.elapsed() < Duration::from_secs(20), "{what} took {:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(60), "{what} took {:?}", start.elapsed());
     parsed
 }
 

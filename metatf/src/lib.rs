@@ -54,15 +54,19 @@
 //!
 //! No input panics: what is wrong with a trace comes as an [`Error`] with its place, and nothing after it.
 
+/// Generated code names this crate as its users do.
+#[cfg(test)]
+extern crate self as metatf;
+
 mod buffer;
 pub mod columns;
+mod decode;
 #[cfg(feature = "dynamic")]
 pub mod dynamic;
+mod encode;
 mod explain;
 pub mod format;
-mod grade;
-mod group_write;
-mod hindsight;
+mod formula;
 #[cfg(feature = "parallel")]
 pub mod parallel;
 mod predict;
@@ -71,32 +75,21 @@ pub mod private;
 pub mod reader;
 #[cfg(feature = "dynamic")]
 pub mod recode;
-mod row;
-mod row_attempt;
-mod row_expected;
-mod row_foretold;
-mod row_foretold_write;
-mod row_gathered;
-mod row_gathered_write;
-mod row_shaped;
-mod row_shaped_write;
-mod row_write;
+mod record;
 mod state;
-mod steps;
-mod stream_write;
 mod streams;
 pub mod typed;
-mod watch;
 mod writer;
 /// How the bytes of a trace lie in a file: headers, extents, chunks, codecs, index, salvage.
 pub use metatf_container as container;
 use metatf_container::error;
 #[cfg(feature = "dynamic")]
 use metatf_container::memory;
-pub use metatf_container::{Error, ErrorKind, Place, Result, SizeRule};
+pub use metatf_container::{Error, ErrorKind, MetadataRule, Place, Result, SizeRule};
 
+pub use decode::ContentRow;
+pub use encode::RowWriter;
 pub use explain::{Explained, explain};
-pub use row::{ContentRow, Row, Stopped};
-pub use row_write::{Put, RowWriter};
+pub use record::{Put, Row, Stopped};
 pub use state::Change;
 pub use writer::RecordWriter;

@@ -14,7 +14,7 @@ use crate::reader::{RecordReader, Spares, Summary};
 use crew::{Crew, pool, taking};
 use std::marker::PhantomData;
 
-/// A trace whose groups can be read apart: a generated module's, and the universal reader's.
+/// A trace whose groups can be read slow: a generated module's, and the universal reader's.
 pub trait Grouped<'t> {
     /// The same of one group.
     type Group<'g>;

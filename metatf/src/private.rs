@@ -1,17 +1,14 @@
 //! All that generated code may call. Not for use by hand: it changes with the generator.
 
+pub use crate::__metatf_records as records;
 use crate::error::{Error, ErrorKind};
 pub use crate::format::{
     ExpectedWidth, ExprOp, Format, HeapRole, Interpretation, Leaf, LeafKind, Model, ModelKind, Predictor,
     PredictorKind, Record, Section, Step,
 };
-pub use crate::{
-    __metatf_columns as columns, __metatf_format as format, __metatf_kinds as kinds, __metatf_layouts as layouts,
-    __metatf_sections as sections, __metatf_single as single, __metatf_trace as trace, __metatf_writer as writer,
-};
 
 /// Version of the contract between generated code and this crate.
-pub const CODEGEN_VERSION: u32 = 2;
+pub const CODEGEN_VERSION: u32 = 3;
 
 /// Fails to compile where code was generated for another version of this crate.
 pub const fn check_codegen(version: u32) {
@@ -46,24 +43,31 @@ pub const fn flat<const N: usize>(leaves: &[Leaf]) -> [Step; N] {
     steps
 }
 
-/// The tables of a format.
+/// Takes the table of a generated module, and makes of its rows all that is no struct or enum.
+///
+/// Rows of the file: `section` (number, name, kind; the records that it lists, the cells of their leaves' previous values, and
+/// what these begin with), `record` (index, name, tag; the struct and the struct of columns, and for each section that lists
+/// it: section, variant of `Record`, enum, variant, method of `Writer`, method of `Columns`; then its leaves, each with what it
+/// stores and, behind an arrow, its column), `model` (what a leaf is predicted by). Rows of the module: `enum` (the records of a
+/// section, in groups whose tags are compared together), `elements` (of a stream section), `struct` (its fields, then the leaves
+/// by which they are read and written, numbered from the struct's first).
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __metatf_format {
+macro_rules! __metatf_records {
     (
-        dtd $dtd:literal;
-        fingerprint $fingerprint:literal;
-        tag $tag_width:literal;
+        format $source:literal $fingerprint:literal $tag_width:literal;
+        types $($type:ident $(<$bytes:ident>)?),*;
         $(expected $expected_record:literal $expected_leaf:literal $expected_width:literal;)*
-        $(section $number:literal $name:literal $stream:literal
-            records [$($listed:literal)*] cells [$($cell:literal)*] initials [$($initial:tt)*];)*
-        $(record $record:literal $tag:literal {
-            $($path:literal $(($field:literal))? $kind:ident($($arg:tt)*) $(= $constant:literal)?),*
-        } $([$($step:ident($($at:literal),*))*])?;)*
-        $(model $stream_number:literal $model:ident($($predictor:tt)*);)*
+        $(section $number:literal $section:literal $section_kind:ident $section_tables:tt)*
+        $(record $index:literal $name:literal $tag:literal $of:tt $leaves:tt)*
+        $(model $model_section:literal $model:ident($($predictor:tt)*);)*
+        $(enum $enum_section:literal $variant:ident $enum:tt $enum_body:tt)*
+        $(elements $stream:literal $stream_variant:ident $element:tt $element_body:tt)*
+        $(struct $struct:ident $generics:tt $fields:tt $layout:tt)*
     ) => {
-        $crate::private::Format {
-            dtd: ::std::borrow::Cow::Borrowed($dtd),
+        /// The format's tables.
+        pub static FORMAT: $crate::private::Format = $crate::private::Format {
+            dtd: ::std::borrow::Cow::Borrowed(DTD),
             fingerprint: $fingerprint,
             tag_width: $tag_width,
             expected: ::std::borrow::Cow::Borrowed(&[$(
@@ -73,41 +77,95 @@ macro_rules! __metatf_format {
                     width: $expected_width,
                 }
             ),*]),
-            sections: ::std::borrow::Cow::Borrowed(&[$(
-                $crate::private::Section {
-                    number: $number,
-                    name: ::std::borrow::Cow::Borrowed($name),
-                    stream: $stream,
-                    records: ::std::borrow::Cow::Borrowed(&[$($listed),*]),
-                    cells: ::std::borrow::Cow::Borrowed(&[$($cell),*]),
-                    initials: ::std::borrow::Cow::Borrowed($crate::__metatf_initials!($($initial)*)),
-                }
-            ),*]),
-            records: ::std::borrow::Cow::Borrowed(&[$({
-                const LEAVES: &[$crate::private::Leaf] = &[$(
-                    $crate::private::Leaf {
-                        field: ::std::borrow::Cow::Borrowed($crate::__metatf_field!($path $($field)?)),
-                        path: ::std::borrow::Cow::Borrowed($path),
-                        kind: $crate::__metatf_kind!($kind $($arg)*),
-                        constant: $crate::__metatf_constant!($($constant)?),
-                    }
-                ),*];
-                const STEPS: &[$crate::private::Step] = $crate::__metatf_steps!($([$($step($($at),*))*])?);
-                $crate::private::Record {
-                    name: ::std::borrow::Cow::Borrowed($record),
-                    tag: $tag,
-                    leaves: ::std::borrow::Cow::Borrowed(LEAVES),
-                    steps: ::std::borrow::Cow::Borrowed(STEPS),
-                }
-            }),*]),
+            sections: ::std::borrow::Cow::Borrowed(
+                &[$($crate::__metatf_section_tables!($number $section $section_kind $section_tables)),*],
+            ),
+            records: ::std::borrow::Cow::Borrowed(&[$($crate::__metatf_record_tables!($name $tag $leaves)),*]),
             models: ::std::borrow::Cow::Borrowed(&[$(
                 $crate::private::Model {
-                    section: $stream_number,
+                    section: $model_section,
                     kind: $crate::__metatf_model!($model $($predictor)*),
                 }
             ),*]),
+        };
+
+        /// The format, to the runtime.
+        #[derive(Clone, Copy, Debug)]
+        pub struct Protocol;
+
+        $crate::__metatf_trace! {
+            Trace Protocol;
+            $(enum $enum_section $variant $enum $enum_body)*
+            $(elements $stream $stream_variant $element $element_body)*
+        }
+        $crate::__metatf_writer! { Writer Protocol; $($index $of)* }
+        $($crate::__metatf_table! { $stream $element $element_body })*
+        $crate::__metatf_columns! { Columns FORMAT; $($index $of)* }
+        $($crate::__metatf_record_columns! { $index $of $leaves })*
+        $crate::__metatf_sections! {
+            $source FORMAT Protocol;
+            $($type $(<$bytes>)?)*;
+            $(enum $enum_section $variant $enum $enum_body)*
+            $(elements $stream $stream_variant $element $element_body)*
+        }
+        $($crate::__metatf_places! { $index $of })*
+        $($crate::__metatf_struct! { $struct $generics $fields $layout })*
+    };
+}
+
+/// The tables of a section.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_section_tables {
+    ($number:literal $name:literal $kind:ident {
+        records [$($listed:literal)*]; cells [$($cell:literal)*]; initials [$($initial:tt)*];
+    }) => {
+        $crate::private::Section {
+            number: $number,
+            name: ::std::borrow::Cow::Borrowed($name),
+            stream: $crate::__metatf_is_stream!($kind),
+            records: ::std::borrow::Cow::Borrowed(&[$($listed),*]),
+            cells: ::std::borrow::Cow::Borrowed(&[$($cell),*]),
+            initials: ::std::borrow::Cow::Borrowed($crate::__metatf_initials!($($initial)*)),
         }
     };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_is_stream {
+    (tagged) => {
+        false
+    };
+    (stream) => {
+        true
+    };
+}
+
+/// The tables of a record.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_record_tables {
+    ($name:literal $tag:literal {
+        $($path:literal $(($field:literal))? $kind:ident($($arg:tt)*) $(= $constant:literal)?
+            $(-> $leaf:literal $column:ident $type:tt)?),* $(; $($step:ident($($at:literal),*))*)?
+    }) => {{
+        const LEAVES: &[$crate::private::Leaf] = &[$(
+            $crate::private::Leaf {
+                field: ::std::borrow::Cow::Borrowed($crate::__metatf_field!($path $($field)?)),
+                path: ::std::borrow::Cow::Borrowed($path),
+                kind: $crate::__metatf_kind!($kind $($arg)*),
+                constant: $crate::__metatf_constant!($($constant)?),
+            }
+        ),*];
+        const STEPS: &[$crate::private::Step] = $crate::__metatf_steps!($([$($step($($at),*))*])?);
+        $crate::private::Record {
+            name: ::std::borrow::Cow::Borrowed($name),
+            tag: $tag,
+            leaves: ::std::borrow::Cow::Borrowed(LEAVES),
+            steps: ::std::borrow::Cow::Borrowed(STEPS),
+        }
+    }};
 }
 
 /// `zero 41`, or the initial values one by one.
@@ -118,7 +176,7 @@ macro_rules! __metatf_initials {
     ($($initial:literal)*) => { &[$($initial),*] };
 }
 
-/// The name of a leaf's field: the whole path, unless it says otherwise.
+/// The name of a leaf's field: by default the whole path.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_field {

@@ -1,11 +1,11 @@
 //! Stream sections as other sections see them: pieces of content, and the cursors that stride through them (spec 4).
 
 use crate::container::{Content, Order, Origin, Part};
-use crate::error::{Error, ErrorKind, Result};
-use crate::format::Format;
-use crate::row::{Bytes, history, note, place, plain, stored, value};
-use crate::row_shaped::eight;
-use crate::state::{PREVIOUS, Plan, State};
+use crate::error::{Error, ErrorKind, Place, Result};
+use crate::format::{Format, streams};
+
+use crate::formula::{PREVIOUS, Plan, eight, history, note, plain, stored, value};
+use crate::state::State;
 
 /// A part of a stream section's content.
 #[derive(Clone, Debug)]
@@ -61,19 +61,6 @@ pub(crate) struct Streams {
     count: usize,
     /// How often a cursor had no element at hand.
     refills: u64,
-}
-
-/// The place of the cursor of a reader (the index of a section; behind them, in the same order, of the sections' models) in a
-/// stream section, given by its number.
-pub(crate) fn slot(format: &Format, reader: usize, target: u8) -> Option<usize> {
-    let numbers = streams(format);
-    let (count, ordinal) = (numbers.clone().count(), numbers.clone().position(|n| n == target)?);
-    Some(reader * count + ordinal)
-}
-
-/// The numbers of the stream sections.
-fn streams(format: &Format) -> impl Iterator<Item = u8> + Clone + '_ {
-    format.sections.iter().filter(|s| s.stream).map(|s| s.number)
 }
 
 /// A cursor belongs to a pair (section of the record, target section).
@@ -317,5 +304,18 @@ pub(crate) fn enter(state: &mut State, format: &Format, piece: &Piece) {
     if let Some(leaf) = record.and_then(|r| r.single_number()) {
         let width = if piece.width == 0 { leaf.width() } else { piece.width };
         state.set_chunk_width(format, leaf, width);
+    }
+}
+
+/// Gives the bytes behind a [`Content`].
+pub(crate) trait Bytes {
+    fn bytes<'c>(&'c self, content: &'c Content) -> &'c [u8];
+}
+
+/// How a position in a content is named in an error (spec 7).
+pub(crate) fn place(origin: Origin, position: usize) -> Place {
+    match origin {
+        Origin::Stored(offset) => Place { offset: offset + position as u64, ..Place::default() },
+        Origin::Packed(offset) => Place { offset, content: Some(position as u64), ..Place::default() },
     }
 }

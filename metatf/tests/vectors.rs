@@ -4,17 +4,14 @@
 
 use metatf::container::{Class, Order, Reader, WriteOptions};
 use metatf::dynamic::{JsonOptions, Schema, Tape, Trace, Writer};
+use metatf_test::vectors;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-fn vectors() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/vectors")
-}
-
 fn cases(folder: &str) -> Vec<PathBuf> {
     let mut cases: Vec<PathBuf> =
-        fs::read_dir(vectors().join(folder)).unwrap().map(|e| e.unwrap().path()).filter(|p| p.is_dir()).collect();
+        fs::read_dir(vectors(folder)).unwrap().map(|e| e.unwrap().path()).filter(|p| p.is_dir()).collect();
     cases.sort();
     assert!(cases.len() > 30, "the vectors are there");
     cases

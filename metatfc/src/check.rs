@@ -1,6 +1,6 @@
 //! `check`: what is wrong with DTDs.
 
-use crate::failure::{Failure, Result, failed, say, usage};
+use crate::failure::{Failure, Result, failed, print_message, usage};
 use crate::{dtd, input, output};
 use clap::ValueEnum;
 use metatf_parser::{Diagnostic, Label, Parsed, Severity};
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             Ok(text) => text,
             // The other files are checked all the same.
             Err(Failure::Failed(message)) => {
-                say(&message);
+                print_message(&message);
                 unread = true;
                 continue;
             }
@@ -73,19 +73,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
     }
     if args.message_format == MessageFormat::Human && errors + warnings > 0 {
-        say(&format!("{}, {}", count(errors, "error"), count(warnings, "warning")));
+        print_message(&format!("{}, {}", output::count(errors, "error"), output::count(warnings, "warning")));
     }
     if unread || errors > 0 {
-        return Err(Failure::Told);
+        return Err(Failure::Printed);
     }
     if args.deny_warnings && warnings > 0 {
         return failed("warnings are denied");
     }
     Ok(())
-}
-
-pub(crate) fn count(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 fn print_json(parsed: &Parsed) -> Result<()> {

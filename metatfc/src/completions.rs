@@ -1,7 +1,7 @@
 //! `completions`: what a shell needs to complete our command line.
 
 use crate::failure::Result;
-use clap::CommandFactory as _;
+use crate::output;
 
 const MORE: &str = "\
 Examples:
@@ -17,8 +17,8 @@ pub(crate) struct Args {
     shell: clap_complete::Shell,
 }
 
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args, command: &mut clap::Command) -> Result<()> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut crate::Cli::command(), "metatfc", &mut script);
-    crate::output::print(&String::from_utf8_lossy(&script))
+    clap_complete::generate(args.shell, command, "metatfc", &mut script);
+    output::print(&String::from_utf8_lossy(&script))
 }

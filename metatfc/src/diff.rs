@@ -1,15 +1,15 @@
-//! `diff`: what two traces say differently, however they are encoded.
+//! `diff`: compares the values of two traces, however they are encoded.
 
 use crate::dtd::{self, DtdArgs};
 use crate::explain::explain;
 use crate::failure::{Failure, Result, usage};
-use crate::input::{self, Again};
+use crate::input::{self, Reopenable};
 use crate::output;
-use crate::progress::Progress;
 use clap::ValueEnum;
 use metatf::container::Reader;
 use metatf::dynamic::Schema;
 use metatf::dynamic::compare::{self, CompareOptions, Comparison, Difference, Input, Named, Told, What, Which};
+use metatf_cli::Progress;
 use metatf_parser::schema::Format;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -25,7 +25,7 @@ different sections counts only with --order. A stream section that records
 stride through or point into is compared through them, element by element only
 where --section names it. Where the traces have different DTDs, what has the
 same name in both is compared: section, record, field. What only one of them
-has is told, and is no difference.
+has is listed, and is no difference.
 
 A record is named by the number of data records before it, so that
 `metatfc dump --skip NUMBER --head 1` shows it.
@@ -38,7 +38,7 @@ Examples:
   metatfc diff --ignore time,free.heap --max 1 a.mtf b.mtf
   metatfc dump --format jsonl --all a.mtf | metatfc encode --dtd a.dtd - - | metatfc diff a.mtf -";
 
-/// Tell whether two traces hold the same values, and where they do not
+/// Compare the values of two traces, and print the differences
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
@@ -46,12 +46,12 @@ pub(crate) struct Args {
     left: String,
     /// The second trace; `-` is standard input
     right: String,
-    /// Stop after this many differences (0: tell all)
+    /// Stop after this many differences (0: print all)
     #[arg(long, value_name = "N", default_value_t = 10)]
     max: usize,
     /// How to print
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    format: How,
+    format: OutputFormat,
     /// Leave out fields (`size`, `alloc.size`) and records (`free`, `comment`)
     #[arg(long, value_name = "FIELD,..", value_delimiter = ',')]
     ignore: Vec<String>,
@@ -64,7 +64,7 @@ pub(crate) struct Args {
     /// Compare user metadata and the DTDs' texts, too
     #[arg(long)]
     metadata: bool,
-    /// Say nothing: the exit status tells
+    /// Print nothing: the exit status is the result
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]
@@ -72,7 +72,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum How {
+enum OutputFormat {
     #[default]
     Text,
     Json,
@@ -81,14 +81,14 @@ enum How {
 /// One of the traces.
 struct Side {
     name: String,
-    file: Again,
+    file: Reopenable,
     schema: Schema,
 }
 
 impl Side {
     fn new(path: &str, args: &DtdArgs) -> Result<Self> {
         let name = input::name(path).to_owned();
-        let file = Again::new(path)?;
+        let file = Reopenable::new(path)?;
         let schema = dtd::find(&file.open(false)?, &name, args, false)?;
         Ok(Self { name, file, schema })
     }
@@ -114,14 +114,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let result = run_compare(&sides, &options)?;
     match args.format {
         _ if args.quiet => {}
-        How::Text => output::print(&text(&sides, &result))?,
-        How::Json => output::print(&format!("{:#}\n", to_json(&sides, &result)))?,
+        OutputFormat::Text => output::print(&text(&sides, &result))?,
+        OutputFormat::Json => output::print(&format!("{:#}\n", to_json(&sides, &result)))?,
     }
-    if result.is_same() { Ok(()) } else { Err(Failure::Told) }
+    if result.is_same() { Ok(()) } else { Err(Failure::Printed) }
 }
 
 fn run_compare(sides: &[Side; 2], options: &CompareOptions) -> Result<Comparison> {
-    let mut progress = Progress::silent("records");
+    let mut progress = Progress::new("records");
     let mut open_left = || Reader::open(sides[0].file.path());
     let mut open_right = || Reader::open(sides[1].file.path());
     let left = Input { schema: sides[0].schema.clone(), open: &mut open_left };
@@ -144,13 +144,9 @@ fn text(sides: &[Side; 2], result: &Comparison) -> String {
         tell(&mut out, sides, difference);
     }
     if result.stopped {
-        let _ = writeln!(out, "stopped after {} (--max)", count(result.differences.len()));
+        let _ = writeln!(out, "stopped after {} (--max)", output::count(result.differences.len(), "difference"));
     }
     out
-}
-
-fn count(differences: usize) -> String {
-    format!("{differences} difference{}", if differences == 1 { "" } else { "s" })
 }
 
 fn tell(out: &mut String, sides: &[Side; 2], difference: &Difference) {
@@ -220,7 +216,7 @@ fn difference_json(difference: &Difference) -> Value {
     let [left, right] = difference.records.each_ref().map(record);
     match &difference.what {
         What::Field(field, values) => {
-            // What is told is JSON.
+            // The values are JSON.
             let [a, b] = values
                 .each_ref()
                 .map(|v| v.as_ref().and_then(|v| serde_json::from_str(&v.json).ok()).unwrap_or(Value::Null));

@@ -1,6 +1,6 @@
 //! Which DTD reads a trace (spec 5.3).
 
-use crate::failure::{Failure, Result, failed, say};
+use crate::failure::{Failure, Result, failed, print_message};
 use crate::{input, output};
 use metatf::container::Reader;
 use metatf::dynamic::Schema;
@@ -37,7 +37,7 @@ pub(crate) fn load(path: &str) -> Result<Dtd> {
     }
 }
 
-/// The file name of a DTD that was named on the command line; empty for standard input.
+/// Returns the file name of a DTD that was named on the command line; empty for standard input.
 pub(crate) fn source_name(path: &str) -> &str {
     match named_built_in(path) {
         Some((name, _)) => name,
@@ -46,7 +46,7 @@ pub(crate) fn source_name(path: &str) -> &str {
     }
 }
 
-/// A file comes before a built-in DTD of the same name.
+/// Finds a built-in DTD; a file of the same name takes precedence.
 fn named_built_in(path: &str) -> Option<(&'static str, &'static str)> {
     if path == "-" || Path::new(path).exists() { None } else { built_in(path) }
 }
@@ -59,7 +59,7 @@ pub(crate) fn parse(name: &str, text: &[u8]) -> Result<Dtd> {
         None => {
             let errors = parsed.diagnostics.iter().filter(|d| d.severity == Severity::Error);
             print(errors, name, text);
-            Err(Failure::Told)
+            Err(Failure::Printed)
         }
     }
 }
@@ -73,7 +73,7 @@ pub(crate) fn print<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>, n
     }
 }
 
-/// The DTD that an opened trace is to be read by, in the order of spec 5.3.
+/// Finds the DTD to read an opened trace by, in the order of spec 5.3.
 pub(crate) fn find(reader: &Reader<'_>, trace: &str, args: &DtdArgs, salvage: bool) -> Result<Schema> {
     search(reader, trace, args, salvage).map(Schema::new)
 }
@@ -85,7 +85,7 @@ fn search(reader: &Reader<'_>, trace: &str, args: &DtdArgs, salvage: bool) -> Re
     if let Some(text) = reader.dtd_text() {
         let parsed = parse(&format!("{trace} (its embedded DTD)"), text);
         return parsed.inspect_err(|_| {
-            say(&format!("{trace}: the DTD it embeds has errors; --force-dtd FILE reads it by another"));
+            print_message(&format!("{trace}: the DTD it embeds has errors; --force-dtd FILE reads it by another"));
         });
     }
     // Why there is no embedded DTD is the first error of the trace, unless it is to be salvaged.
@@ -109,7 +109,7 @@ fn search(reader: &Reader<'_>, trace: &str, args: &DtdArgs, salvage: bool) -> Re
     ))
 }
 
-/// The last component of a path or URL.
+/// Returns the last component of a path or URL.
 fn file_name(url: &str) -> &str {
     url.rsplit('/').next().unwrap_or(url)
 }
@@ -119,7 +119,7 @@ fn built_in(url: &str) -> Option<(&'static str, &'static str)> {
     BUILT_IN.iter().copied().find(|(name, _)| *name == wanted || name.strip_suffix(".dtd") == Some(wanted))
 }
 
-/// A file on `METATF_PATH`, a list of folders and of DTDs. Only `file:` URLs and plain paths are looked for.
+/// Finds a file on `METATF_PATH`, a list of folders and of DTDs. Only `file:` URLs and plain paths are looked for.
 fn on_path(url: &str) -> Option<PathBuf> {
     let path = match url.split_once(':') {
         Some(("file", rest)) => rest.strip_prefix("//localhost").or(rest.strip_prefix("//")).unwrap_or(rest),
@@ -130,7 +130,7 @@ fn on_path(url: &str) -> Option<PathBuf> {
     if name.is_empty() || name == ".." {
         return None;
     }
-    // What a trace says must not lead out of the folders the user has named.
+    // A name in a trace must not lead out of the folders the user has named.
     let inside = Path::new(path).components().all(|c| matches!(c, std::path::Component::Normal(_)));
     let list = std::env::var_os("METATF_PATH")?;
     std::env::split_paths(&list).filter(|p| !p.as_os_str().is_empty()).find_map(|entry| {

@@ -1,15 +1,14 @@
 //! `encode`: a trace from JSON lines.
 
 use crate::dtd;
-use crate::dump::{parse_class, parse_order};
 use crate::failure::{Failure, Result, failed, usage};
 use crate::input;
+use crate::options::{ThreadArgs, parse_class, parse_order};
 use crate::pack::{PROFILES, PackArgs};
-use crate::progress::Progress;
 use crate::target::Target;
-use crate::threads::ThreadArgs;
 use metatf::container::{Class, Order, Sink, WriteOptions};
 use metatf::dynamic::{Schema, Tape, Writer};
+use metatf_cli::Progress;
 use std::io::BufRead as _;
 
 const MORE: &str = "\
@@ -113,7 +112,7 @@ fn copy(
     writer: &mut Writer<Box<dyn Sink + Send>>,
 ) -> Result<()> {
     let name = input::name(&args.input);
-    let mut progress = Progress::silent("lines");
+    let mut progress = Progress::new("lines");
     let (mut line, mut tape) = (Vec::new(), Tape::default());
     for number in 1_u64.. {
         line.clear();
@@ -133,7 +132,7 @@ fn copy(
     Ok(())
 }
 
-/// An error of the writer. Whoever reads the trace may have had enough of it.
+/// Converts an error of the writer. The reader of the trace may have closed it.
 fn failure(schema: &Schema, name: &str, error: &metatf::Error) -> Failure {
     match error.kind {
         metatf::ErrorKind::Io(std::io::ErrorKind::BrokenPipe) => Failure::Closed,

@@ -1,9 +1,9 @@
-//! Errors of the runtime in words.
+//! Messages for errors of the runtime.
 
 use metatf::format::Format;
 use metatf::{Error, ErrorKind};
 
-/// `offset 1208: what is wrong (section heap, record alloc, leaf address, record begins at 1207)`; without the offset
+/// Formats an error: `offset 1208: message (section heap, record alloc, leaf address, record begins at 1207)`; without the offset
 /// where no byte of the trace is at fault.
 pub(crate) fn explain(format: &Format, error: &Error) -> String {
     let text = metatf::explain(format, error).to_string();

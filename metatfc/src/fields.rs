@@ -1,10 +1,10 @@
-//! The fields of a record as people name them, and their values off a tape.
+//! The fields of a record by their names, and their values as text.
 
 use metatf::dynamic::{Datum, Tape};
 use metatf_parser::schema::{Format, Item, Leaf, LeafId, Record, Repeated};
 use std::fmt::Write as _;
 
-/// The data leaf of a `vfield`, which stands for the whole (spec 8), and its length.
+/// Returns the length leaf and the data leaf of a `vfield`; the data leaf stands for the whole (spec 8).
 pub(crate) fn vfield(record: &str, items: &[Item]) -> Option<(LeafId, LeafId)> {
     match items {
         [Item::Leaf(length), Item::Leaf(data)] if record == "vfield" => Some((*length, *data)),
@@ -12,7 +12,7 @@ pub(crate) fn vfield(record: &str, items: &[Item]) -> Option<(LeafId, LeafId)> {
     }
 }
 
-/// What each leaf of a record is called, the tag included: its keys in JSON, with dots between.
+/// Returns the name of each leaf of a record, the tag included: its keys in JSON, with dots between.
 pub(crate) fn names(record: &Record) -> Vec<(LeafId, String)> {
     let mut names = Vec::new();
     collect(record, &record.items, "", &mut names);
@@ -59,7 +59,7 @@ pub(crate) fn leaf(record: &Record, id: LeafId) -> Option<&Leaf> {
     record.leaves.get(usize::from(id.0))
 }
 
-/// Whether a leaf is shown only with `--all` (spec 8).
+/// Returns whether a leaf is shown only with `--all` (spec 8).
 pub(crate) fn hidden(leaf: &Leaf) -> bool {
     leaf.is_tag() || leaf.constant.is_some()
 }
@@ -78,7 +78,7 @@ impl<'t> Cursor<'t> {
         Self { record, tape, next: 0, last: vec![0; record.leaves.len()] }
     }
 
-    /// The next value. The tag is not on the tape.
+    /// Takes the next value. The tag is not among the stored values.
     pub(crate) fn take(&mut self, id: LeafId) -> Option<(&'t Leaf, Datum)> {
         let leaf = leaf(self.record, id)?;
         if leaf.is_tag() {
@@ -92,13 +92,13 @@ impl<'t> Cursor<'t> {
         Some((leaf, datum))
     }
 
-    /// The value last taken of a leaf that counts.
+    /// Returns the value last taken of a leaf that counts.
     pub(crate) fn count(&self, id: LeafId) -> u64 {
         self.last.get(usize::from(id.0)).copied().unwrap_or(0)
     }
 }
 
-/// A value as people read it.
+/// Formats a value for people.
 pub(crate) fn text(out: &mut String, leaf: &Leaf, tape: &Tape, datum: &Datum) {
     match datum {
         Datum::Number(n) => number(out, leaf, *n),
@@ -106,7 +106,7 @@ pub(crate) fn text(out: &mut String, leaf: &Leaf, tape: &Tape, datum: &Datum) {
     }
 }
 
-/// A number by its `format`, with its `unit`.
+/// Formats a number by its `format`, with its `unit`.
 pub(crate) fn number(out: &mut String, leaf: &Leaf, n: u64) {
     let _ = match leaf.format {
         Format::Hex => write!(out, "{n:#x}"),
@@ -120,7 +120,7 @@ pub(crate) fn number(out: &mut String, leaf: &Leaf, n: u64) {
     }
 }
 
-/// Text in quotes where that is the `format` and the bytes are text, else hex; `-` for no bytes.
+/// Formats bytes: text in quotes if that is the `format` and the bytes are text, else hex; `-` for no bytes.
 fn bytes(out: &mut String, format: Format, bytes: &[u8]) {
     match (format, std::str::from_utf8(bytes)) {
         (Format::Utf8, Ok(text)) => {

@@ -1,6 +1,6 @@
 //! `fmt`: lays DTDs out in the one way.
 
-use crate::failure::{Failure, Result, say};
+use crate::failure::{Failure, Result, print_message};
 use crate::{dtd, input, output, target};
 
 const MORE: &str = "\
@@ -30,14 +30,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         match format(path, args.check) {
             Ok(fine) => wrong |= !fine,
             Err(Failure::Failed(message)) => {
-                say(&message);
+                print_message(&message);
                 wrong = true;
             }
-            Err(Failure::Told) => wrong = true,
+            Err(Failure::Printed) => wrong = true,
             Err(other) => return Err(other),
         }
     }
-    if wrong { Err(Failure::Told) } else { Ok(()) }
+    if wrong { Err(Failure::Printed) } else { Ok(()) }
 }
 
 /// Formats one DTD; false if it would change, and was only to be checked.
@@ -48,7 +48,7 @@ fn format(path: &str, check: bool) -> Result<bool> {
         Ok(formatted) => formatted,
         Err(diagnostics) => {
             dtd::print(&diagnostics, name, &text);
-            return Err(Failure::Told);
+            return Err(Failure::Printed);
         }
     };
     let same = formatted.as_bytes() == text;

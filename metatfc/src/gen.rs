@@ -41,8 +41,8 @@ pub(crate) struct Args {
     /// Another name in Rust for a section, a record or a field; may be repeated
     #[arg(long, value_name = "PATH=NAME", value_parser = pair)]
     rename: Vec<(String, String)>,
-    /// Bytes that traces are expected to give a field, where that is not what the DTD says; may be repeated. Such traces
-    /// are read and written faster, all others all the same
+    /// Width in bytes that a field is expected to have, if not that of the DTD; may be repeated. Such traces are read and
+    /// written faster; all others are still read and written
     #[arg(long, value_name = "FIELD=BYTES", value_parser = width)]
     expect_width: Vec<(String, u8)>,
 }
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
 }
 
-/// A file that stays as it is keeps its time.
+/// Writes the file, unless it has this content: then it keeps its time.
 fn write(path: &str, source: &str) -> Result<()> {
     if std::fs::read(path).is_ok_and(|old| old == source.as_bytes()) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Opens what is to be read: files, mapped, or standard input.
+//! Opens inputs: files, mapped, or standard input.
 
 use crate::failure::{Failure, Result};
 use metatf::container::{Class, Order, Reader};
@@ -6,12 +6,12 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read as _};
 use std::path::Path;
 
-/// What standard input is called in messages.
+/// Returns the name of an input in messages.
 pub(crate) fn name(path: &str) -> &str {
     if path == "-" { "standard input" } else { path }
 }
 
-/// Reads all of a text that is small: a DTD.
+/// Reads a small text, a DTD, as a whole.
 pub(crate) fn read(path: &str) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let read = match path {
@@ -22,7 +22,7 @@ pub(crate) fn read(path: &str) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A text to be read line by line.
+/// Opens a text to be read line by line.
 pub(crate) fn lines(path: &str) -> Result<Box<dyn BufRead>> {
     if path == "-" {
         return Ok(Box::new(BufReader::with_capacity(1 << 18, std::io::stdin().lock())));
@@ -53,7 +53,7 @@ pub(crate) fn raw(path: &str, class: Class, order: Order, section: u8) -> Result
     reader.map_err(|e| Failure::Failed(format!("{}: {e}", name(path))))
 }
 
-/// The operating system's own words for a file that is not there.
+/// Fails with the operating system's error for a file that is not there.
 fn check(path: &str) -> Result<()> {
     if path != "-" {
         std::fs::metadata(path).map_err(|e| Failure::io(path, &e))?;
@@ -61,14 +61,14 @@ fn check(path: &str) -> Result<()> {
     Ok(())
 }
 
-/// A trace that is read more than once, or out of order: standard input goes to a temporary file first.
-pub(crate) struct Again {
+/// A trace that can be opened more than once: standard input is copied to a temporary file first.
+pub(crate) struct Reopenable {
     path: String,
     name: String,
     _spooled: Option<tempfile::TempPath>,
 }
 
-impl Again {
+impl Reopenable {
     pub(crate) fn new(path: &str) -> Result<Self> {
         check(path)?;
         // A pipe with a name can be read once only, too.
@@ -90,18 +90,18 @@ impl Again {
     /// Opens it, as [`trace`] does.
     pub(crate) fn open(&self, salvage: bool) -> Result<Reader<'static>> {
         trace(&self.path, salvage).map_err(|failure| match failure {
-            // The name the user knows in the place of the temporary file's.
+            // The user's name for it in place of the temporary file's.
             Failure::Failed(message) => Failure::Failed(message.replace(&self.path, &self.name)),
             other => other,
         })
     }
 
-    /// Where it can be opened any number of times.
+    /// Returns the path by which it can be opened any number of times.
     pub(crate) fn path(&self) -> &str {
         &self.path
     }
 
-    /// Its size.
+    /// Returns its size.
     pub(crate) fn bytes(&self) -> u64 {
         std::fs::metadata(Path::new(&self.path)).map_or(0, |m| m.len())
     }

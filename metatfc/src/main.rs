@@ -16,18 +16,16 @@ mod fmt;
 mod r#gen;
 mod input;
 mod new;
+mod options;
 mod output;
 mod pack;
-mod predicted;
-mod progress;
 mod recode;
 mod show;
 mod stat;
 mod target;
-mod threads;
 mod verify;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
@@ -87,7 +85,7 @@ fn main() -> ExitCode {
         Command::Recode(args) => recode::run(&args),
         Command::Stat(args) => stat::run(&args),
         Command::Verify(args) => verify::run(&args),
-        Command::Completions(args) => completions::run(&args),
+        Command::Completions(args) => completions::run(&args, &mut Cli::command()),
     };
     failure::exit_code(result)
 }

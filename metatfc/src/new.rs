@@ -1,6 +1,7 @@
 //! `new`: a DTD to start from.
 
 use crate::failure::{Failure, Result, failed, usage};
+use crate::output;
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::Path;
@@ -22,7 +23,7 @@ const STARTER: &str = include_str!("starter.dtd");
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     if args.name == "-" {
-        return crate::output::print(&STARTER.replace("NAME", "example"));
+        return output::print(&STARTER.replace("NAME", "example"));
     }
     let path = match Path::new(&args.name).extension() {
         Some(extension) if extension == "dtd" => args.name.clone(),
@@ -40,7 +41,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Err(e) => return Err(Failure::io(&path, &e)),
     };
     file.write_all(STARTER.replace("NAME", &stem).as_bytes()).map_err(|e| Failure::io(&path, &e))?;
-    crate::output::print(&format!(
+    output::print(&format!(
         "{path}: a format with a comment on every part of it. Next:\n  \
          metatfc check {path}     after each change\n  \
          metatfc show {path}      every field, and where its properties come from\n"

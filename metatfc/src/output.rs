@@ -1,4 +1,4 @@
-//! Standard output with a large buffer, and what is known of the terminal.
+//! Standard output with a large buffer, and whether it is a terminal with colours.
 
 use crate::failure::Result;
 use std::io::{self, IsTerminal as _, StdoutLock, Write as _};
@@ -18,7 +18,7 @@ impl Output {
         Self { out: io::stdout().lock(), buffer: Vec::with_capacity(FULL + FULL / 4) }
     }
 
-    /// Where to print to; call [`spill`](Self::spill) now and then.
+    /// Returns the buffer to print to; call [`spill`](Self::spill) now and then.
     pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.buffer
     }
@@ -38,7 +38,7 @@ impl Output {
 
 impl Drop for Output {
     fn drop(&mut self) {
-        // Whoever cares for errors has flushed.
+        // Callers that report errors have flushed.
         let _ = self.flush();
     }
 }
@@ -50,16 +50,21 @@ pub(crate) fn print(text: &str) -> Result<()> {
     output.flush()
 }
 
-/// Whether to use colours on standard output: on a terminal, unless `NO_COLOR` is set (<https://no-color.org>).
+/// Returns whether to use colours on standard output: on a terminal, unless `NO_COLOR` is set (<https://no-color.org>).
 pub(crate) fn colours_out() -> bool {
-    io::stdout().is_terminal() && wanted()
+    io::stdout().is_terminal() && colours_allowed()
 }
 
-/// The same for standard error.
+/// Returns whether to use colours on standard error, by the same rule.
 pub(crate) fn colours_err() -> bool {
-    io::stderr().is_terminal() && wanted()
+    io::stderr().is_terminal() && colours_allowed()
 }
 
-fn wanted() -> bool {
+fn colours_allowed() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+}
+
+/// Formats a count with its noun: `1 record`, `2 records`.
+pub(crate) fn count(n: usize, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }

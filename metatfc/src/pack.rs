@@ -1,30 +1,31 @@
-//! How a trace that is written is packed: `--profile`, and what is said in its place.
+//! How a trace is packed: `--profile`, and the options that override it.
 
 use clap::ValueEnum;
 use metatf::container::{Codec, Filter, WriteOptions};
 use metatf::recode::Profile;
 
-/// What the profiles are, for help texts.
+/// Describes the profiles, for help texts.
 pub(crate) const PROFILES: &str = "\
-Profiles (what --codec, --filter, --chunk and others say comes first):
-  fast      for a trace that is read at once: LZ4 where it saves a tenth, else
-            nothing; no filter; chunks of 256K; plan naive
-  default   zstd:3, or LZ4 or nothing where that is no 2 per cent longer; the
-            filter that makes chunks shorter; chunks of 4M; plan optimal or naive
-  archive   the smaller of zstd:19 and zlib:9; the filter that makes chunks
-            shorter; chunks of 16M; plan optimal or naive
-Codec and filter are found for each section: all are tried on its first chunk,
-and on one in 16 behind it. `metatfc stat` shows what was taken.";
+Profiles (--codec, --filter, --chunk and others override them):
+  fast      for a trace that is read right away: LZ4 if it saves a tenth, else
+            no compression; no filter; chunks of 256K; plan naive
+  default   zstd:3; LZ4 or no compression instead if the result is less than
+            2 % larger; the filter with the shortest chunks; chunks of 4M;
+            plan optimal or naive
+  archive   the smaller of zstd:19 and zlib:9; the filter with the shortest
+            chunks; chunks of 16M; plan optimal or naive
+Codec and filter are chosen for each section: all are tried on its first chunk,
+and on every 16th after it. `metatfc stat` shows the choice.";
 
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct PackArgs {
-    /// What the trace is for: fast, default or archive
+    /// How small against how fast: fast, default or archive
     #[arg(long, value_name = "PROFILE", default_value_t = Profile::Default)]
     pub(crate) profile: Profile,
     /// stored, lz4, zstd or zlib, with a level if wanted (zstd:19, zlib:9) [default: the profile's]
     #[arg(long, value_name = "CODEC")]
     codec: Option<Codec>,
-    /// What is done to chunks before they are compressed [default: the profile's]
+    /// How chunks are filtered before they are compressed [default: the profile's]
     #[arg(long, value_enum, value_name = "FILTER")]
     filter: Option<FilterArg>,
     /// Close a chunk at this many bytes of content (K and M may follow the number) [default: the profile's]
@@ -51,17 +52,17 @@ impl PackArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FilterArg {
-    /// Nothing
+    /// No filter
     None,
-    /// The bytes of elements of one size are transposed
+    /// Transposes the bytes of elements of one size
     Transpose,
-    /// Records that come again become a byte or two
+    /// Replaces repeated records by a byte or two
     #[value(alias = "phrases")]
     RecordDictionary,
-    /// The same but for the last byte of each record; these are sorted by what is before them
+    /// As record-dictionary, with the last byte of each record split off and sorted by the bytes before it
     #[value(alias = "tails")]
     SplitSuffix,
-    /// What makes chunks shortest
+    /// The one with the shortest chunks
     Auto,
 }
 
@@ -77,7 +78,7 @@ impl From<FilterArg> for Filter {
     }
 }
 
-/// Of a chunk: at most 32 MiB, so that a record that ends behind the limit still fits (spec 5.2: 64 MiB).
+/// Parses the size of a chunk: at most 32 MiB, so that a record that ends behind the limit still fits (spec 5.2: 64 MiB).
 pub(crate) fn parse_size(text: &str) -> Result<usize, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match text.get(digits.len()..).unwrap_or_default() {

@@ -4,19 +4,19 @@ use crate::dtd::{self, DtdArgs};
 use crate::explain::explain;
 use crate::failure::{Failure, Result, failed, usage};
 use crate::input;
+use crate::options::ThreadArgs;
 use crate::pack::{PROFILES, PackArgs, parse_size};
-use crate::progress::Progress;
 use crate::target::Target;
-use crate::threads::ThreadArgs;
 use metatf::container::WriteOptions;
 use metatf::dynamic::moves::{MoveOptions, Moves, Unmoved};
 use metatf::dynamic::{Schema, Trace};
 use metatf::recode::{self, Groups, Options, Plan, Profile};
+use metatf_cli::Progress;
 
 const MORE: &str = "\
-What records say stays: values, order, comments, groups, stream elements,
-tables, user metadata, the DTD. Only the encoding changes: the metadata records
-that set width and interpretation of fields are dropped, and planned anew.
+Values, order, comments, groups, stream elements, tables, user metadata and the
+DTD stay. Only the encoding changes: the metadata records that set width and
+interpretation of fields are dropped, and planned anew.
 
 Plans (the named ones are those of the paper's section 3.3):
   naive             as the DTD says; a field is widened where a value needs it
@@ -30,13 +30,13 @@ Plans (the named ones are those of the paper's section 3.3):
   best-base-offset  the better of the two, run by run
   stride            a run of values with one difference becomes `stride`
   best              for each field the smallest of the above
-  optimal           for each field the cheapest way through widths 0 to 8, none,
+  optimal           for each field the cheapest path through widths 0 to 8, none,
                     delta, stride, default and baseOffset
 
 The fewest bytes are not always the fewest compressed bytes, as metadata between
-records disturbs a compressor. So where no plan is said, and content is not
-stored as it is, naive is tried beside optimal, on the first block and on one in
-16 behind it, and the shorter is taken.
+records disturbs a compressor. So without --plan, if content is compressed, both
+naive and optimal are tried on the first block and on every 16th after it, and
+the shorter result is kept.
 
 A run is encoded where it saves more than its metadata records take. A field
 that is a section offset or a section stride stays one; constants, the tag and
@@ -47,8 +47,8 @@ name, in the section of the same name or else in any; a field the one of its
 path in the record, wherever that stands: in its record, or, where it is a
 section stride, in a stream section. A field that is an offset into a table
 becomes one to the same element in the target's table. Fields that only the
-target has take their default or constant, else 0. What has no place in the
-target is an error that names all of it, unless it is dropped.
+target has take their default or constant, else 0. Fields missing from the
+target are an error that lists them all; --drop drops them.
 
 Examples:
   metatfc recode in.mtf out.mtf                      by the default profile
@@ -123,8 +123,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let moves = moves(args, name, &schema)?;
     let target_schema = moves.as_ref().map_or(&schema, Moves::target).clone();
     if let Some(field) = recode::unknown_field(&target_schema.format, &args.fields) {
-        let what = args.dtd.as_deref().unwrap_or(name);
-        return usage(format!("--fields: {what} has no numeric field `{field}`; `metatfc show` lists its fields"));
+        let dtd_name = args.dtd.as_deref().unwrap_or(name);
+        return usage(format!("--fields: {dtd_name} has no numeric field `{field}`; `metatfc show` lists its fields"));
     }
     let write = write_options(args, &reader)?;
     let problem = |name: &str, schema: &Schema, e: &metatf::Error| match e.kind {
@@ -133,7 +133,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     };
     let mut trace = Trace::new(schema.clone(), reader).map_err(|e| problem(name, &schema, &e))?;
     let (target, sink) = Target::create(&args.output)?;
-    let mut progress = Progress::silent("records");
+    let mut progress = Progress::new("records");
     let options = plan_options(args, &target_schema);
     let recoded = match moves {
         None => recode::recode(&mut trace, sink, &write, options, || progress.step()),
@@ -173,7 +173,7 @@ fn moves(args: &Args, name: &str, schema: &Schema) -> Result<Option<Moves>> {
     failed(lines.into_iter().map(|line| format!("{name}: {line}")).collect::<Vec<_>>().join("\nmetatfc: "))
 }
 
-/// The profile's plan, and what is said in its place. Models know nothing at the start of a block, so that blocks are as large
+/// Returns the profile's plan, with the options that override it. Models know nothing at the start of a block, so that blocks are as large
 /// as any profile's where there are models.
 fn plan_options(args: &Args, schema: &Schema) -> Options {
     let profile = args.pack.profile.options();

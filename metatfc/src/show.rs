@@ -2,9 +2,10 @@
 
 use crate::dtd::{self, DtdArgs};
 use crate::failure::Result;
-use crate::{fields, input, output, predicted};
+use crate::{fields, input, output};
 use clap::ValueEnum;
-use metatf_parser::schema::{Dtd, Expr, ExprOp, Format, Interpretation, Leaf, LeafId, Origin, Record, Section, Width};
+use metatf_parser::Property;
+use metatf_parser::schema::{Dtd, Leaf, Origin, Record, Section};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -28,13 +29,13 @@ pub(crate) struct Args {
     file: String,
     /// How to print
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    format: How,
+    format: OutputFormat,
     #[command(flatten)]
     dtd: DtdArgs,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum How {
+enum OutputFormat {
     /// A table for every record
     #[default]
     Text,
@@ -52,13 +53,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         std::sync::Arc::new(dtd::load(&args.file)?)
     };
     match args.format {
-        How::Text => output::print(&text(&dtd)),
-        How::Dtd => output::print(&dtd.text),
-        How::Json => output::print(&format!("{:#}\n", json(&dtd))),
+        OutputFormat::Text => output::print(&text(&dtd)),
+        OutputFormat::Dtd => output::print(&dtd.text),
+        OutputFormat::Json => output::print(&format!("{:#}\n", json(&dtd))),
     }
 }
 
-/// Whether a file begins like a trace.
+/// Returns whether a file begins like a trace.
 fn is_trace(path: &str) -> bool {
     use std::io::Read as _;
     let mut magic = [0; 4];
@@ -68,7 +69,7 @@ fn is_trace(path: &str) -> bool {
         && magic == *b"\x7fMTF"
 }
 
-/// The records that a section is shown with: its own, and in the global section the global ones.
+/// Returns the records that a section is shown with: its own, and in the global section the global ones.
 fn listed<'d>(dtd: &'d Dtd, index: usize, section: &'d Section) -> Vec<(usize, &'d Record)> {
     let records = section.records.iter().enumerate();
     let records = records.filter_map(|(position, &id)| Some((position, id, dtd.record(id)?)));
@@ -100,7 +101,7 @@ fn text(dtd: &Dtd) -> String {
                 None => writeln!(out, "\n  {}, without a tag", record.name),
             };
             doc(&mut out, record.doc.as_deref(), "    ");
-            let rows: Vec<[String; 7]> = leaves(dtd, section, position, record).map(Shown::row).collect();
+            let rows: Vec<[String; 7]> = leaves(dtd, section, position, record).map(LeafRow::row).collect();
             table(&mut out, &rows);
         }
     }
@@ -113,7 +114,15 @@ fn doc(out: &mut String, doc: Option<&str>, indent: &str) {
     }
 }
 
-const HEADINGS: [&str; 7] = ["#", "field", "width", "interpretation", "previous", "format", "doc"];
+const HEADINGS: [&str; 7] = [
+    "#",
+    "field",
+    Property::Width.name(),
+    Property::Interpretation.name(),
+    Property::Previous.name(),
+    Property::Format.name(),
+    Property::Doc.name(),
+];
 
 fn table(out: &mut String, rows: &[[String; 7]]) {
     let used = |column: usize| column < 4 || rows.iter().any(|row| !row[column].is_empty());
@@ -131,7 +140,7 @@ fn table(out: &mut String, rows: &[[String; 7]]) {
 }
 
 /// One leaf, in words.
-struct Shown<'d> {
+struct LeafRow<'d> {
     leaf: &'d Leaf,
     index: usize,
     path: String,
@@ -147,19 +156,19 @@ fn leaves<'d>(
     section: &'d Section,
     position: usize,
     record: &'d Record,
-) -> impl Iterator<Item = Shown<'d>> {
+) -> impl Iterator<Item = LeafRow<'d>> {
     let names = fields::names(record);
     record.leaves.iter().enumerate().map(move |(index, leaf)| {
         let name = names.iter().find(|(id, _)| usize::from(id.0) == index).map(|(_, name)| name.clone());
-        let mut interpretation = interpretation(dtd, record, leaf.interpretation);
+        let mut interpretation = dtd.interpretation_text(record, leaf);
         if let Some(value) = leaf.constant.filter(|_| !leaf.is_tag()) {
             let _ = write!(interpretation, ", always {value}");
         }
-        Shown {
+        LeafRow {
             leaf,
             index,
             path: name.unwrap_or_else(|| leaf.path.join(".")),
-            width: if leaf.is_tag() { dtd.tag_width.to_string() } else { width(record, &leaf.width) },
+            width: if leaf.is_tag() { dtd.tag_width.to_string() } else { record.width_text(&leaf.width) },
             width_origin: leaf.width_origin.as_ref().map(|o| origin(dtd, o)),
             interpretation,
             interpretation_origin: origin(dtd, &leaf.interpretation_origin),
@@ -168,13 +177,13 @@ fn leaves<'d>(
     })
 }
 
-impl Shown<'_> {
+impl LeafRow<'_> {
     fn row(self) -> [String; 7] {
         let from = |text: String, origin: Option<String>| match origin {
             Some(origin) if origin != "tag" => format!("{text} ({origin})"),
             _ => text,
         };
-        let mut format = format_name(self.leaf.format).to_owned();
+        let mut format = self.leaf.format.name().to_owned();
         if let Some(unit) = &self.leaf.unit {
             format = format!("{format} [{unit}]").trim_start().to_owned();
         }
@@ -204,7 +213,7 @@ impl Shown<'_> {
             "numeric": leaf.is_numeric(),
             "repeated": leaf.repeated,
             "shares_previous_with": self.shares,
-            "format": Some(format_name(leaf.format)).filter(|f| !f.is_empty()),
+            "format": Some(leaf.format.name()).filter(|f| !f.is_empty()),
             "unit": leaf.unit,
             "doc": leaf.doc,
             "annotations": leaf.annotations,
@@ -238,7 +247,7 @@ fn json(dtd: &Dtd) -> Value {
     })
 }
 
-/// The other leaves that hold their previous value in the same cell.
+/// Returns the other leaves that hold their previous value in the same cell.
 fn shares(dtd: &Dtd, section: &Section, position: usize, index: usize) -> Vec<String> {
     let cell = |p: usize, i: usize| section.cells.get(p).and_then(|c| c.get(i));
     let Some(own) = cell(position, index) else { return Vec::new() };
@@ -263,72 +272,5 @@ fn origin(dtd: &Dtd, origin: &Origin) -> String {
             format!("section {}", section.unwrap_or("?"))
         }
         Origin::Global => "global".to_owned(),
-    }
-}
-
-fn width(record: &Record, width: &Width) -> String {
-    match width {
-        Width::Unset => "0".to_owned(),
-        Width::Number(n) => n.to_string(),
-        Width::Array(n) => format!("{n} bytes"),
-        Width::Variable(expr) => expression(record, expr),
-    }
-}
-
-/// Postfix to infix, with the parentheses it needs.
-fn expression(record: &Record, expr: &Expr) -> String {
-    let mut stack: Vec<(String, u8)> = Vec::new();
-    for op in &expr.0 {
-        let shown = match *op {
-            ExprOp::Push(n) => (n.to_string(), 3),
-            ExprOp::Leaf(LeafId(id)) => {
-                let path = record.leaves.get(usize::from(id)).map_or_else(|| "?".to_owned(), |l| l.path.join("."));
-                (format!("{path}.value"), 3)
-            }
-            ExprOp::Add | ExprOp::Sub | ExprOp::Mul => {
-                let (Some(b), Some(a)) = (stack.pop(), stack.pop()) else { return "?".to_owned() };
-                let (sign, level) = match op {
-                    ExprOp::Add => ("+", 1),
-                    ExprOp::Sub => ("-", 1),
-                    _ => ("*", 2),
-                };
-                let wrap = |(text, l): (String, u8), least: u8| if l < least { format!("({text})") } else { text };
-                (format!("{} {sign} {}", wrap(a, level), wrap(b, level + 1)), level)
-            }
-        };
-        stack.push(shown);
-    }
-    stack.pop().map_or_else(|| "?".to_owned(), |(text, _)| text)
-}
-
-fn interpretation(dtd: &Dtd, record: &Record, interpretation: Interpretation) -> String {
-    match interpretation {
-        Interpretation::None => "none".to_owned(),
-        Interpretation::BaseOffset(base) => format!("baseOffset {base:#x}"),
-        Interpretation::BaseOffsetOf(record, leaf) => {
-            let record = dtd.record(record);
-            let path = record.and_then(|r| r.leaves.get(usize::from(leaf.0))).map(|l| l.path.join("."));
-            let name = record.map_or("?", |r| &r.name);
-            format!("baseOffset {name}.{}.value", path.as_deref().unwrap_or("?"))
-        }
-        Interpretation::Delta(initial) => format!("delta {initial}"),
-        Interpretation::Default(value) => format!("default {value}"),
-        Interpretation::Stride { initial, stride } => format!("stride {initial} {}", stride.cast_signed()),
-        Interpretation::SectionOffset(n) => format!("sectionOffset {n}"),
-        Interpretation::SectionStride { section, stride } => format!("sectionStride {section} {stride}"),
-        Interpretation::Predicted(model) => predicted::text(dtd, record, model),
-    }
-}
-
-fn format_name(format: Format) -> &'static str {
-    match format {
-        Format::Unset => "",
-        Format::Dec => "dec",
-        Format::Hex => "hex",
-        Format::Signed => "signed",
-        Format::F64 => "f64",
-        Format::Utf8 => "utf8",
-        Format::Bytes => "bytes",
-        Format::TimeNs => "time_ns",
     }
 }

@@ -1,24 +1,24 @@
-//! `verify`: reads all of a trace, and tells what is lost where it is damaged.
+//! `verify`: reads all of a trace, and reports what is lost if it is damaged.
 
 use crate::dtd::{self, DtdArgs};
 use crate::explain::explain;
-use crate::failure::{Failure, Result, failed, say, usage};
-use crate::input::{self, Again};
-use crate::progress::Progress;
+use crate::failure::{Failure, Result, failed, print_message, usage};
+use crate::input::{self, Reopenable};
+use crate::options::ThreadArgs;
+use crate::output;
 use crate::target::Target;
-use crate::threads::ThreadArgs;
-use crate::{check, output};
 use metatf::container::{Sink, WriteOptions};
 use metatf::dynamic::{Line, Schema, Trace, Writer};
 use metatf::parallel::Out;
 use metatf::reader::Event;
+use metatf_cli::Progress;
 
 const MORE: &str = "\
 Every byte is read and every rule checked: checksums, index and footer,
 counts, every field of every record and of every stream element.
 
 Exit status: 0 all traces are whole (a trace that was not closed is whole,
-with a warning), 1 one is not; then the first error is told, and what is lost,
+with a warning), 1 one is not; then the first error is reported, and what is lost,
 as ranges of bytes and numbers of records where they are known.
 
 Examples:
@@ -33,10 +33,10 @@ pub(crate) struct Args {
     /// The traces; `-` is standard input
     #[arg(required = true)]
     traces: Vec<String>,
-    /// Write what is whole as a new trace (of one TRACE); the exit status still tells of damage
+    /// Write what is whole as a new trace (of one TRACE); the exit status still shows damage
     #[arg(long, value_name = "OUT")]
     salvage: Option<String>,
-    /// Say nothing of traces that are whole
+    /// Print nothing for traces that are whole
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]
@@ -54,19 +54,19 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         match verify(args, path) {
             Ok(()) => {}
             Err(Failure::Failed(message)) => {
-                say(&message);
+                print_message(&message);
                 damaged = true;
             }
-            Err(Failure::Told) => damaged = true,
+            Err(Failure::Printed) => damaged = true,
             Err(other) => return Err(other),
         }
     }
-    if damaged { Err(Failure::Told) } else { Ok(()) }
+    if damaged { Err(Failure::Printed) } else { Ok(()) }
 }
 
 fn verify(args: &Args, path: &str) -> Result<()> {
     let name = input::name(path);
-    let file = Again::new(path)?;
+    let file = Reopenable::new(path)?;
     let whole = read_all(args, name, &file);
     if let Ok(message) = &whole
         && !args.quiet
@@ -77,18 +77,18 @@ fn verify(args: &Args, path: &str) -> Result<()> {
     // It is read again where there is something to tell or to write.
     if whole.is_err() || args.salvage.is_some() {
         if let Err(Failure::Failed(message)) = &whole {
-            say(message);
+            print_message(message);
         }
         salvage(args, name, &file, whole.is_err())?;
     }
     whole.map(drop).map_err(|failure| match failure {
-        Failure::Failed(_) => Failure::Told,
+        Failure::Failed(_) => Failure::Printed,
         other => other,
     })
 }
 
 /// Reads the trace as any reader does, stream elements included.
-fn read_all(args: &Args, name: &str, file: &Again) -> Result<String> {
+fn read_all(args: &Args, name: &str, file: &Reopenable) -> Result<String> {
     let reader = file.open(false)?;
     let schema = dtd::find(&reader, name, &args.dtd, false)?;
     let fail = |e: &metatf::Error| failed(format!("{name}: {}", explain(&schema.format, e)));
@@ -97,12 +97,12 @@ fn read_all(args: &Args, name: &str, file: &Again) -> Result<String> {
         Err(error) => return fail(&error),
     };
     trace.reader_mut().set_all(true);
-    let mut progress = Progress::silent("records");
+    let mut progress = Progress::new("records");
     let (mut elements, mut groups) = (0_usize, 1_usize);
-    let read = trace.par_groups().threads(args.threads.number()).streamed(count, |seen| {
-        elements += seen.elements;
-        groups += seen.groups;
-        progress.add(seen.events);
+    let read = trace.par_groups().threads(args.threads.number()).streamed(count, |counts| {
+        elements += counts.elements;
+        groups += counts.groups;
+        progress.add(counts.events);
         Ok(())
     });
     drop(progress);
@@ -111,67 +111,67 @@ fn read_all(args: &Args, name: &str, file: &Again) -> Result<String> {
     }
     let container = trace.reader().container();
     for warning in container.warnings() {
-        say(&format!("{name}: warning: {warning}"));
+        print_message(&format!("{name}: warning: {warning}"));
     }
     let (declared, found) = (container.header().nrecords, trace.reader().records_read());
     if declared != 0 && declared != found {
-        say(&format!("{name}: warning: the header says {declared} records, there are {found}"));
+        print_message(&format!("{name}: warning: the header says {declared} records, there are {found}"));
     }
     let records = usize::try_from(found).unwrap_or(usize::MAX);
     Ok(format!(
         "{name}: whole: {}, {}, {}",
-        check::count(records, "record"),
-        check::count(elements, "stream element"),
-        check::count(groups, "group")
+        output::count(records, "record"),
+        output::count(elements, "stream element"),
+        output::count(groups, "group")
     ))
 }
 
-/// What was read of a group, in part.
+/// Counts of a part of a group.
 #[derive(Default)]
-struct Seen {
+struct Counts {
     events: u64,
     elements: usize,
     groups: usize,
 }
 
-/// Events after which a reader tells what it has seen.
-const TELL: u64 = 1 << 16;
+/// Events after which a reader reports its counts.
+const REPORT_EVERY: u64 = 1 << 16;
 
 /// Reads a group, and counts.
-fn count(group: &mut Trace<'_>, out: &mut Out<'_, Seen>) -> metatf::Result<()> {
+fn count(group: &mut Trace<'_>, out: &mut Out<'_, Counts>) -> metatf::Result<()> {
     match count_events(group, out) {
         Err(Some(error)) => Err(error),
         Ok(()) | Err(None) => Ok(()),
     }
 }
 
-/// As [`count`]; left without an error where nobody asks any more.
-fn count_events(group: &mut Trace<'_>, out: &mut Out<'_, Seen>) -> std::result::Result<(), Option<metatf::Error>> {
-    let mut seen = Seen::default();
-    let mut step = |seen: &mut Seen| {
-        seen.events += 1;
-        if seen.events < TELL || out.send(std::mem::take(seen)) { Ok(()) } else { Err(None) }
+/// Counts as [`count`] does; returns `Err(None)` when nobody asks any more.
+fn count_events(group: &mut Trace<'_>, out: &mut Out<'_, Counts>) -> std::result::Result<(), Option<metatf::Error>> {
+    let mut counts = Counts::default();
+    let mut step = |counts: &mut Counts| {
+        counts.events += 1;
+        if counts.events < REPORT_EVERY || out.send(std::mem::take(counts)) { Ok(()) } else { Err(None) }
     };
     loop {
         // Records are most of it; what else there is comes in between.
-        group.try_for_run(|_| step(&mut seen))?;
+        group.try_for_run(|_| step(&mut counts))?;
         let Some(entry) = group.next_entry()? else { break };
         match entry.event {
-            Event::Element(..) => seen.elements += 1,
-            Event::Group(_) => seen.groups += 1,
+            Event::Element(..) => counts.elements += 1,
+            Event::Group(_) => counts.groups += 1,
             _ => {}
         }
-        step(&mut seen)?;
+        step(&mut counts)?;
     }
-    let _ = out.send(seen);
+    let _ = out.send(counts);
     Ok(())
 }
 
-/// Reads what is whole, writes it if that is asked for, and tells what is lost.
-fn salvage(args: &Args, name: &str, file: &Again, tell: bool) -> Result<()> {
+/// Reads what is whole, writes it if that is asked for, and reports what is lost.
+fn salvage(args: &Args, name: &str, file: &Reopenable, report: bool) -> Result<()> {
     let reader = file.open(true).map_err(|f| match f {
-        // The first reading has said the same.
-        Failure::Failed(_) => Failure::Told,
+        // The first reading printed the same.
+        Failure::Failed(_) => Failure::Printed,
         other => other,
     })?;
     let schema = dtd::find(&reader, name, &args.dtd, true)?;
@@ -190,7 +190,7 @@ fn salvage(args: &Args, name: &str, file: &Again, tell: bool) -> Result<()> {
         Some(path) => Some(Copy::new(path, &schema, &options)?),
         None => None,
     };
-    let mut progress = Progress::silent("records");
+    let mut progress = Progress::new("records");
     let error = loop {
         match trace.next_entry() {
             Ok(Some(entry)) => {
@@ -213,24 +213,24 @@ fn salvage(args: &Args, name: &str, file: &Again, tell: bool) -> Result<()> {
     if let Some(copy) = copy {
         copy.finish(&trace, &schema)?;
     }
-    if tell {
-        tell_loss(name, &trace, error.is_some());
+    if report {
+        report_loss(name, &trace, error.is_some());
     }
     Ok(())
 }
 
-fn tell_loss(name: &str, trace: &Trace<'_>, broke_off: bool) {
+fn report_loss(name: &str, trace: &Trace<'_>, ended_early: bool) {
     let found = trace.reader().records_read();
     match trace.reader().container().loss_report() {
         Some(report) if !report.is_empty() => {
             for line in report.to_string().lines() {
-                say(&format!("{name}: lost: {line}"));
+                print_message(&format!("{name}: lost: {line}"));
             }
         }
-        _ if broke_off => say(&format!("{name}: lost: all that follows the error")),
-        _ => say(&format!("{name}: no record is lost")),
+        _ if ended_early => print_message(&format!("{name}: lost: all that follows the error")),
+        _ => print_message(&format!("{name}: no record is lost")),
     }
-    say(&format!("{name}: {found} records can be salvaged"));
+    print_message(&format!("{name}: {found} records can be salvaged"));
 }
 
 /// The new trace.
@@ -304,7 +304,7 @@ impl Copy {
     }
 }
 
-/// Whether a leaf may hold an offset into a stream section.
+/// Returns whether a leaf may hold an offset into a stream section.
 fn uses_offsets(schema: &Schema) -> bool {
     use metatf_parser::schema::Interpretation;
     let mut leaves = schema.dtd.records.iter().flat_map(|r| &r.leaves);

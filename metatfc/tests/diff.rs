@@ -4,9 +4,9 @@
 mod common;
 
 use common::{metatfc, run};
+use metatf_test::Folder;
 use serde_json::Value;
 use std::path::Path;
-use tempfile::TempDir;
 
 const DTD: &str = "\
 time.width = 2;
@@ -48,10 +48,10 @@ const LINES: &[&str] = &[
 ];
 
 /// A folder with `a.dtd`, and the trace `a.mtf`.
-fn folder() -> TempDir {
-    let folder = tempfile::tempdir().expect("a folder");
-    std::fs::write(folder.path().join("a.dtd"), DTD).expect("a file");
-    encode(folder.path(), LINES, "a.mtf", &[]);
+fn folder() -> Folder {
+    let folder = Folder::new();
+    folder.write("a.dtd", DTD);
+    encode(&folder, LINES, "a.mtf", &[]);
     folder
 }
 
@@ -74,7 +74,7 @@ fn encode_changed(here: &Path, from: &str, to: &str) {
 #[test]
 fn encodings_make_no_difference() {
     let folder = folder();
-    let here = folder.path();
+    let here = &folder;
     let ways: &[&[&str]] = &[
         &["--codec", "stored", "--order", "big", "--class", "1"],
         &["--codec", "lz4", "--chunk", "1", "--filter", "transpose"],
@@ -98,14 +98,14 @@ fn encodings_make_no_difference() {
     let lines: Vec<String> = lines.iter().map(|l| l.replace("\"name\":9", "\"name\":0")).collect();
     encode(here, &lines.iter().map(String::as_str).collect::<Vec<_>>(), "b.mtf", &[]);
     metatfc(here, &["diff", "--order", "a.mtf", "b.mtf"]).exits(0);
-    let input = std::fs::read(here.join("b.mtf")).expect("a file");
+    let input = here.read("b.mtf");
     run(here, &["diff", "a.mtf", "-"], &input).exits(0);
 }
 
 #[test]
 fn a_changed_value_is_told() {
     let folder = folder();
-    let here = folder.path();
+    let here = &folder;
     let cases = [
         ("\"size\":5000", "\"size\":5001", "heap alloc 2: size: 5000 != 5001\n"),
         ("\"address\":4096", "\"address\":4352", "heap alloc 0: address: 0x1000 != 0x1100\n"),
@@ -144,7 +144,7 @@ fn a_changed_value_is_told() {
 #[test]
 fn records_more_and_others() {
     let folder = folder();
-    let here = folder.path();
+    let here = &folder;
     encode(here, &LINES[..7], "b.mtf", &[]);
     metatfc(here, &["diff", "a.mtf", "b.mtf"])
         .exits(1)
@@ -165,7 +165,7 @@ fn records_more_and_others() {
 #[test]
 fn what_is_compared() {
     let folder = folder();
-    let here = folder.path();
+    let here = &folder;
     encode_changed(here, "\"size\":5000", "\"size\":5001");
     for ignored in ["size", "alloc.size", "alloc", "list,size"] {
         metatfc(here, &["diff", "--ignore", ignored, "a.mtf", "b.mtf"]).exits(0);
@@ -187,7 +187,7 @@ fn what_is_compared() {
 #[test]
 fn only_the_first_are_told() {
     let folder = folder();
-    let here = folder.path();
+    let here = &folder;
     let lines: Vec<String> = LINES.iter().map(|l| l.replace("\"time\":", "\"time\":1")).collect();
     encode(here, &lines.iter().map(String::as_str).collect::<Vec<_>>(), "b.mtf", &[]);
     let told = |max: &str| metatfc(here, &["diff", "--max", max, "a.mtf", "b.mtf"]).exits(1).text();
@@ -199,12 +199,12 @@ fn only_the_first_are_told() {
 #[test]
 fn other_dtds_by_name() {
     let folder = folder();
-    let here = folder.path();
+    let here = &folder;
     let dtd = DTD
         .replace("tag, time, size, address, name", "tag, name, address, size, extra")
         .replace("section marks 3", "section stops 3")
         .replace("time.width = 2;\n", "extra.interpretation = default 3;\ntime.width = 4;\n");
-    std::fs::write(here.join("b.dtd"), dtd).expect("a file");
+    here.write("b.dtd", dtd);
     let lines: Vec<String> = LINES
         .iter()
         .filter(|l| !l.contains("marks"))
@@ -231,8 +231,8 @@ fn other_dtds_by_name() {
 #[test]
 fn metadata_counts_where_it_is_asked_for() {
     let folder = folder();
-    let here = folder.path();
-    std::fs::write(here.join("a.dtd"), format!("// Another text.\n{DTD}")).expect("a file");
+    let here = &folder;
+    here.write("a.dtd", format!("// Another text.\n{DTD}"));
     encode(here, LINES, "b.mtf", &[]);
     metatfc(here, &["diff", "a.mtf", "b.mtf"]).exits(0);
     metatfc(here, &["diff", "--metadata", "a.mtf", "b.mtf"]).exits(1).prints("the texts of the DTDs differ");
@@ -242,9 +242,9 @@ fn metadata_counts_where_it_is_asked_for() {
 #[test]
 fn traces_that_cannot_be_read() {
     let folder = folder();
-    let here = folder.path();
-    let whole = std::fs::read(here.join("a.mtf")).expect("a file");
-    std::fs::write(here.join("torn.mtf"), &whole[..whole.len() / 2]).expect("a file");
+    let here = &folder;
+    let whole = here.read("a.mtf");
+    here.write("torn.mtf", &whole[..whole.len() / 2]);
     metatfc(here, &["diff", "a.mtf", "torn.mtf"]).exits(1).says("torn.mtf: ");
     metatfc(here, &["diff", "a.mtf", "none.mtf"]).exits(1).says("none.mtf: No such file");
     metatfc(here, &["diff", "-", "-"]).exits(2).says("standard input");

@@ -4,13 +4,13 @@
 mod common;
 
 use common::{metatfc, run};
+use metatf_test::Folder;
 use serde_json::Value;
 use std::path::Path;
-use tempfile::TempDir;
 
 /// A trace of HATF10.dtd, `heap.mtf`: blocks that come and go, 64-bit addresses.
-fn folder() -> TempDir {
-    let folder = tempfile::tempdir().expect("a folder");
+fn folder() -> Folder {
+    let folder = Folder::new();
     let mut lines = String::new();
     let mut put = |line: String| lines.push_str(&format!("{{\"@section\":\"heap\",\"@record\":{line}}}\n"));
     let address = |n: u64| 0x7f00_0000_0000 + n * n % 977 * 16;
@@ -29,7 +29,7 @@ fn folder() -> TempDir {
             put("\"comment\",\"text\":\"halfway\"".to_owned());
         }
     }
-    run(folder.path(), &["encode", "--dtd", "HATF10", "-", "heap.mtf"], lines.as_bytes()).exits(0);
+    run(&folder, &["encode", "--dtd", "HATF10", "-", "heap.mtf"], lines.as_bytes()).exits(0);
     folder
 }
 
@@ -43,14 +43,10 @@ fn section<'v>(stat: &'v Value, name: &str) -> &'v Value {
     sections.find(|s| s["name"] == name).expect("a section")
 }
 
-fn bytes(here: &Path, trace: &str) -> u64 {
-    std::fs::metadata(here.join(trace)).expect("a file").len()
-}
-
 #[test]
 fn there_and_back() {
     let folder = folder();
-    let here = folder.path();
+    let here = &folder;
     metatfc(here, &["recode", "heap.mtf", "split.mtf", "--dtd", "HATF10-split.dtd"]).exits(0);
     let split = stat(here, "split.mtf");
     assert_eq!(split["dtd"], "HATF10-split.dtd");
@@ -67,16 +63,16 @@ fn there_and_back() {
         metatfc(here, &["verify", "back.mtf"]).exits(0);
         metatfc(here, &["diff", "--order", "heap.mtf", "back.mtf"]).exits(0);
     }
-    let input = std::fs::read(here.join("split.mtf")).expect("a file");
+    let input = here.read("split.mtf");
     let piped = run(here, &["recode", "--dtd", "HATF10", "--codec", "stored", "-", "-"], &input).exits(0);
-    std::fs::write(here.join("piped.mtf"), piped.out).expect("a file");
+    here.write("piped.mtf", piped.out);
     metatfc(here, &["diff", "heap.mtf", "piped.mtf"]).exits(0);
 }
 
 #[test]
 fn what_has_no_place_is_dropped_only_when_that_is_said() {
     let folder = folder();
-    let here = folder.path();
+    let here = &folder;
     let dtd = "section heap 1 {
         address.width = 8; address.interpretation = none;
         alloc: (tag, address, size, kind) {
@@ -85,7 +81,7 @@ fn what_has_no_place_is_dropped_only_when_that_is_said() {
         free: (tag, address) { tag.value = 5; }
         realloc: (tag, address, address) { tag.value = 6; }
     }";
-    std::fs::write(here.join("small.dtd"), dtd).expect("a file");
+    here.write("small.dtd", dtd);
     let args = ["recode", "heap.mtf", "small.mtf", "--dtd", "small.dtd"];
     let told = metatfc(here, &args).exits(1);
     let told = told.says("no record createHeap, destroyHeap, createThread, destroyThread").says("alloc.vfield.data");
@@ -105,15 +101,15 @@ fn what_has_no_place_is_dropped_only_when_that_is_said() {
 #[test]
 fn profiles() {
     let folder = folder();
-    let here = folder.path();
+    let here = &folder;
     for profile in ["fast", "default", "archive"] {
         let out = format!("{profile}.mtf");
         metatfc(here, &["recode", "heap.mtf", &out, "--dtd", "HATF10-split", "--profile", profile]).exits(0);
         metatfc(here, &["diff", "heap.mtf", &out]).exits(0);
         metatfc(here, &["verify", &out]).exits(0);
     }
-    assert!(bytes(here, "archive.mtf") <= bytes(here, "default.mtf"));
-    assert!(bytes(here, "default.mtf") <= bytes(here, "fast.mtf"));
+    assert!(here.size("archive.mtf") <= here.size("default.mtf"));
+    assert!(here.size("default.mtf") <= here.size("fast.mtf"));
     let codecs = |trace: &str| section(&stat(here, trace), "heap")["codecs"].clone();
     assert_eq!(
         codecs("fast.mtf").as_object().map(|c| c.keys().cloned().collect::<Vec<_>>()),
@@ -133,6 +129,6 @@ fn profiles() {
     let lines = metatfc(here, &["dump", "--format", "jsonl", "heap.mtf"]).exits(0).out;
     run(here, &["encode", "--dtd", "HATF10", "--profile", "archive", "-", "d.mtf"], &lines).exits(0);
     run(here, &["encode", "--dtd", "HATF10", "--profile", "fast", "-", "e.mtf"], &lines).exits(0);
-    assert!(bytes(here, "d.mtf") < bytes(here, "e.mtf"));
+    assert!(here.size("d.mtf") < here.size("e.mtf"));
     metatfc(here, &["diff", "--ignore", "comment", "heap.mtf", "d.mtf"]).exits(0);
 }

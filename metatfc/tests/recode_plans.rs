@@ -4,8 +4,7 @@
 mod common;
 
 use common::{metatfc, run};
-use std::path::Path;
-use tempfile::TempDir;
+use metatf_test::Folder;
 
 const DTD: &str = "\
 section heap 1 {
@@ -22,9 +21,9 @@ section heap 1 {
 ";
 
 /// A trace in a folder of its own: sizes that repeat, addresses with a stride.
-fn folder() -> TempDir {
-    let folder = tempfile::tempdir().expect("a folder");
-    std::fs::write(folder.path().join("h.dtd"), DTD).expect("it can be written");
+fn folder() -> Folder {
+    let folder = Folder::new();
+    folder.write("h.dtd", DTD);
     let line = |i: u64| {
         let address = 0x5555_0000_0000 + 64 * i;
         format!(
@@ -33,18 +32,13 @@ fn folder() -> TempDir {
         )
     };
     let lines: String = (0..500).map(line).collect();
-    run(folder.path(), &["encode", "--dtd", "h.dtd", "-", "t.mtf"], lines.as_bytes()).exits(0);
+    run(&folder, &["encode", "--dtd", "h.dtd", "-", "t.mtf"], lines.as_bytes()).exits(0);
     folder
-}
-
-fn size(folder: &Path, name: &str) -> u64 {
-    std::fs::metadata(folder.join(name)).expect("it is there").len()
 }
 
 #[test]
 fn every_plan_keeps_the_records() {
-    let folder = folder();
-    let folder = folder.path();
+    let folder = &folder();
     let mut sizes = Vec::new();
     for plan in [
         "naive",
@@ -61,7 +55,7 @@ fn every_plan_keeps_the_records() {
         metatfc(folder, &["recode", "t.mtf", plan, "--plan", plan, "--codec", "stored"]).exits(0);
         metatfc(folder, &["diff", "t.mtf", plan]).exits(0);
         metatfc(folder, &["verify", plan]).exits(0).prints("whole");
-        sizes.push(size(folder, plan));
+        sizes.push(folder.size(plan));
     }
     let (naive, optimal) = (sizes[0], sizes[9]);
     assert!(sizes.iter().all(|&s| s >= optimal && s <= naive), "{sizes:?}");
@@ -70,12 +64,11 @@ fn every_plan_keeps_the_records() {
 
 #[test]
 fn only_the_fields_given_are_planned() {
-    let folder = folder();
-    let folder = folder.path();
+    let folder = &folder();
     let recode = |out: &str, fields: &str| {
         metatfc(folder, &["recode", "t.mtf", out, "--codec", "stored", "--fields", fields]).exits(0);
         metatfc(folder, &["diff", "t.mtf", out]).exits(0);
-        size(folder, out)
+        folder.size(out)
     };
     let (one, both) = (recode("one", "alloc.address"), recode("both", "size,address"));
     assert!(both + 3 * 500 < one, "{one} {both}");
@@ -86,11 +79,10 @@ fn only_the_fields_given_are_planned() {
 
 #[test]
 fn through_pipes_and_containers() {
-    let folder = folder();
-    let folder = folder.path();
-    let trace = std::fs::read(folder.join("t.mtf")).expect("it is there");
+    let folder = &folder();
+    let trace = folder.read("t.mtf");
     let once = run(folder, &["recode", "-", "-", "--version", "0"], &trace).exits(0).out;
-    std::fs::write(folder.join("v0.mtf"), &once).expect("it can be written");
+    folder.write("v0.mtf", &once);
     metatfc(folder, &["diff", "--dtd", "h.dtd", "t.mtf", "v0.mtf"]).exits(0);
     let groups = run(folder, &["recode", "-", "-", "--block", "100", "--group", "1K"], &trace).exits(0).out;
     let verified = run(folder, &["verify", "-"], &groups).exits(0);

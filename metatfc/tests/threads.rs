@@ -4,9 +4,8 @@
 mod common;
 
 use common::{metatfc, run};
+use metatf_test::Folder;
 use std::fmt::Write as _;
-use std::path::Path;
-use tempfile::TempDir;
 
 const DTD: &str = "\
 section heap 1 {
@@ -28,8 +27,8 @@ section values 3 { v: (item) { item.width = 4; item.interpretation = delta 0; } 
 ";
 
 /// Groups of a few hundred records whose values get wider, which shows in the columns of text.
-fn folder() -> TempDir {
-    let folder = tempfile::tempdir().expect("a folder");
+fn folder() -> Folder {
+    let folder = Folder::new();
     let mut lines = String::new();
     let mut offset = 0;
     for group in 0..9_u32 {
@@ -58,18 +57,18 @@ fn folder() -> TempDir {
         }
         offset += 1 + name.len();
     }
-    std::fs::write(folder.path().join("a.dtd"), DTD).expect("a file");
-    std::fs::write(folder.path().join("a.jsonl"), lines).expect("a file");
-    metatfc(folder.path(), &["encode", "--dtd", "a.dtd", "a.jsonl", "a.mtf"]).exits(0);
-    metatfc(folder.path(), &["verify", "a.mtf"]).exits(0).prints("9 groups");
+    folder.write("a.dtd", DTD);
+    folder.write("a.jsonl", lines);
+    metatfc(&folder, &["encode", "--dtd", "a.dtd", "a.jsonl", "a.mtf"]).exits(0);
+    metatfc(&folder, &["verify", "a.mtf"]).exits(0).prints("9 groups");
     folder
 }
 
 /// Runs a command with one thread, with several, and on a pipe, which is read in one.
-fn same(folder: &Path, args: &[&str], trace: &str) {
+fn same(folder: &Folder, args: &[&str], trace: &str) {
     let with = |threads: &str| metatfc(folder, &[args, &["--threads", threads, trace]].concat());
     let one = with("1");
-    let bytes = std::fs::read(folder.join(trace)).expect("a trace");
+    let bytes = folder.read(trace);
     let piped = run(folder, &[args, &["-"]].concat(), &bytes);
     let runs = [("2 threads", with("2")), ("4 threads", with("4")), ("a pipe", piped)];
     assert!(!one.out.is_empty() || one.status != 0, "{args:?} prints nothing");
@@ -101,14 +100,14 @@ const COMMANDS: [&[&str]; 13] = [
 fn a_whole_trace() {
     let folder = folder();
     for args in COMMANDS {
-        same(folder.path(), args, "a.mtf");
+        same(&folder, args, "a.mtf");
     }
 }
 
 #[test]
 fn a_damaged_trace() {
     let folder = folder();
-    let bytes = std::fs::read(folder.path().join("a.mtf")).expect("a trace");
+    let bytes = folder.read("a.mtf");
     // In the third quarter; torn; and without its footer.
     let mut harmed = bytes.clone();
     let at = bytes.len() * 3 / 4;
@@ -116,9 +115,9 @@ fn a_damaged_trace() {
     for (name, bytes) in
         [("harmed.mtf", &harmed[..]), ("torn.mtf", &bytes[..bytes.len() / 2]), ("open.mtf", &bytes[..bytes.len() - 16])]
     {
-        std::fs::write(folder.path().join(name), bytes).expect("a file");
+        folder.write(name, bytes);
         for args in COMMANDS {
-            same(folder.path(), args, name);
+            same(&folder, args, name);
         }
     }
 }
@@ -126,7 +125,7 @@ fn a_damaged_trace() {
 #[test]
 fn what_is_written() {
     let folder = folder();
-    let read = |name: &str| std::fs::read(folder.path().join(name)).expect("a trace");
+    let read = |name: &str| folder.read(name);
     let commands: [&[&str]; 5] = [
         &["recode", "a.mtf"],
         &["recode", "a.mtf", "--profile", "archive", "--chunk", "1K"],
@@ -136,7 +135,7 @@ fn what_is_written() {
     ];
     for args in commands {
         for (threads, out) in [("1", "one.mtf"), ("2", "two.mtf"), ("4", "four.mtf")] {
-            metatfc(folder.path(), &[args, &["--threads", threads, out]].concat()).exits(0);
+            metatfc(&folder, &[args, &["--threads", threads, out]].concat()).exits(0);
         }
         assert!(read("one.mtf") == read("two.mtf") && read("one.mtf") == read("four.mtf"), "{args:?}");
     }

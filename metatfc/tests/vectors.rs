@@ -4,19 +4,16 @@
 
 mod common;
 
-use common::{Run, metatfc, run};
+use common::{metatfc, run};
+use metatf_test::{Folder, Run, vectors};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 type Lines = Vec<Vec<(String, Value)>>;
 
-fn vectors() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/vectors")
-}
-
 /// The cases of a folder, those of HATF 1.0 apart.
 fn cases(folder: &str) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(vectors().join(folder)).expect("the vectors are there");
+    let entries = std::fs::read_dir(vectors(folder)).expect("the vectors are there");
     let mut cases: Vec<PathBuf> = entries.map(|e| e.expect("an entry").path()).filter(|p| p.is_dir()).collect();
     cases.retain(|p| !p.join("trace.hatf").exists());
     cases.sort();
@@ -157,8 +154,8 @@ fn good_traces_are_printed() {
 /// `dump --all | encode` gives a trace with the same records.
 #[test]
 fn dump_and_encode() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (dtd, out) = (folder.path().join("a.dtd"), folder.path().join("out.mtf").display().to_string());
+    let folder = Folder::new();
+    let (dtd, out) = (folder.join("a.dtd"), folder.path("out.mtf"));
     let mut failures = Failures::default();
     for case in cases("good") {
         if json(&case.join("case.json")).get("mode").and_then(Value::as_str) != Some("dump") {
@@ -176,7 +173,7 @@ fn dump_and_encode() {
         let result = status(&run(&case, &encode, &all.out), 0).and_then(|()| {
             let again = dump(&case, &out, &["--all".to_owned()]);
             status(&again, 0)?;
-            let expected = folder.path().join("all.jsonl");
+            let expected = folder.join("all.jsonl");
             std::fs::write(&expected, told(&all.out)).map_err(|e| e.to_string())?;
             compare(&told(&again.out), &expected, Without { offsets: true, sections: true })
         });
@@ -188,7 +185,7 @@ fn dump_and_encode() {
 /// The lines of section 8 are written as a trace, whatever the class, the byte order and the codec.
 #[test]
 fn good_traces_are_written_again() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = Folder::new();
     let mut failures = Failures::default();
     let ways: [&[&str]; 4] = [
         &[],
@@ -200,7 +197,7 @@ fn good_traces_are_written_again() {
         if json(&case.join("case.json")).get("encode") != Some(&Value::Bool(true)) {
             continue;
         }
-        let out = folder.path().join("out.mtf").display().to_string();
+        let out = folder.path("out.mtf");
         for way in ways {
             let mut args = vec!["encode", "--dtd", "format.dtd"];
             args.extend(way);

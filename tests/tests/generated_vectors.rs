@@ -5,9 +5,9 @@
 use metatf::container::{Class, Order, Reader};
 use metatf::dynamic;
 use metatf::typed::TraceOptions;
+use metatf_test::vectors;
 use metatf_tests::generated;
 use serde_json::Value;
-use std::path::Path;
 
 fn lines(text: &[u8]) -> Vec<Value> {
     text.split(|&b| b == b'\n').filter(|l| !l.is_empty()).map(|l| serde_json::from_slice(l).unwrap()).collect()
@@ -30,7 +30,7 @@ fn open<'t>(number: usize, case: &Value, bytes: &'t [u8]) -> metatf::Result<Read
 
 /// Whether the vector has a trace, whose records are as expected.
 fn check(name: &str, number: usize) -> bool {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors/good").join(name);
+    let folder = vectors("good").join(name);
     let case: Value = serde_json::from_slice(&std::fs::read(folder.join("case.json")).unwrap()).unwrap();
     let Some(bytes) = ["trace.mtf", "trace.raw"].iter().find_map(|file| std::fs::read(folder.join(file)).ok()) else {
         return false;
@@ -59,7 +59,7 @@ fn check(name: &str, number: usize) -> bool {
 
 #[test]
 fn good_vectors() {
-    let folders = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors/good")).unwrap();
+    let folders = std::fs::read_dir(vectors("good")).unwrap();
     let names = folders.map(|folder| folder.unwrap().file_name().into_string().unwrap());
     let numbered = names.filter_map(|name| generated::number_of(&name).map(|number| (name, number)));
     let checked = numbered.filter(|(name, number)| check(name, *number)).count();

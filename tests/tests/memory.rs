@@ -1,16 +1,16 @@
 //! Hostile traces cost no more memory than spec 7 allows: the content of the chunks of a group in use, and a small
 //! multiple of what is read.
 
-#![allow(unsafe_code, clippy::unwrap_used, reason = "a global allocator that counts, and a test")]
+#![allow(clippy::unwrap_used, reason = "a test")]
 
-#[path = "common/counting.rs"]
-mod counting;
-
-use counting::cost;
 use metatf::container::{Class, Reader};
 use metatf::dynamic::{Schema, Trace};
+use metatf_test::Counting;
 use metatf_tests::runtime;
 use metatf_tests::targets::{crc32c, vectors};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting::new();
 
 /// Reads all of a trace, in every way, and keeps nothing.
 fn read(schema: &Schema, bytes: &[u8]) {
@@ -45,7 +45,7 @@ fn hostile_lengths_cost_nothing() {
             for huge in [[0xff; 4], [0, 0, 0, 4]] {
                 let mut bytes = bytes.clone();
                 bytes[at..at + 4].copy_from_slice(&huge);
-                let cost = cost(|| read(&schema, &bytes));
+                let cost = ALLOCATOR.peak(|| read(&schema, &bytes));
                 let bound = fixed + 64 * bytes.len();
                 assert!(cost < bound, "{}: {cost} bytes for {} at {at} {huge:?}", path.display(), bytes.len());
             }
@@ -63,7 +63,7 @@ fn chunks_that_lie() {
         let chunk = chunk(codec, &[1, 2, 3, 4, 5, 6, 7, 8], 64 << 20);
         let bytes = [header(Class::Bits32), chunk].concat();
         // The tables of a decompressor are its own affair; what is claimed is not allocated.
-        let cost = cost(|| read(&schema, &bytes));
+        let cost = ALLOCATOR.peak(|| read(&schema, &bytes));
         assert!(cost < 8 << 20, "codec {codec}: {cost} bytes");
     }
 }
@@ -99,7 +99,7 @@ fn items_that_store_nothing() {
         let mut bytes = header(Class::Bits32);
         bytes.extend(chunk(0, &record, u32::try_from(record.len()).unwrap()));
         // One record, as its header should say.
-        let cost = cost(|| read(&schema, &bytes));
+        let cost = ALLOCATOR.peak(|| read(&schema, &bytes));
         assert!(cost < 8 << 20, "{count} items: {cost} bytes");
     }
 }

@@ -1,16 +1,16 @@
 //! What recoding keeps is bounded by its options and by what is alive in a trace, not by how long the trace is.
 
-#![allow(unsafe_code, clippy::unwrap_used, reason = "a global allocator that counts, and a test")]
+#![allow(clippy::unwrap_used, reason = "a test")]
 
-#[path = "common/counting.rs"]
-mod counting;
-
-use counting::cost;
-use hatf::event::{Call, Event, EventSink, Function, What};
+use hatf::event::{Call, Event, EventKind, EventSink, Function};
 use hatf::heap::{HeapOptions, HeapWriter};
 use metatf::container::{Reader, WriteOptions};
 use metatf::dynamic::{Schema, Trace};
 use metatf::recode::{Options, Profile, recode};
+use metatf_test::Counting;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting::new();
 
 /// Records in a group, as `hatf` writes them, and in a block that is planned.
 const GROUP: usize = 2000;
@@ -28,7 +28,7 @@ fn trace(records: usize) -> Vec<u8> {
         let address = 0x10_0000 + 4096 * at as u64;
         live[at] = !live[at];
         let call = Call { size: random >> 52, address, ..Call::new(Function::Malloc) };
-        writer.event(&Event::new(if live[at] { What::Call(call) } else { What::Free { address } })).unwrap();
+        writer.event(&Event::new(if live[at] { EventKind::Call(call) } else { EventKind::Free { address } })).unwrap();
     }
     writer.finish().unwrap();
     trace
@@ -41,7 +41,7 @@ fn recoding(trace: &[u8], threads: usize) -> usize {
     let options = Options { block: GROUP + 100, ..Profile::Default.options() };
     let dtd = metatf_parser::parse("heap.dtd", include_bytes!("../../dtds/heap.dtd")).dtd.unwrap();
     let schema = Schema::new(dtd);
-    cost(|| {
+    ALLOCATOR.peak(|| {
         let mut trace = Trace::new(schema, Reader::from_slice(trace).unwrap()).unwrap();
         let (_, report) = recode(&mut trace, std::io::sink(), &write, options, || ()).unwrap();
         assert!(report.records > 0);

@@ -1,7 +1,10 @@
 //! The commands that the pages show print what the pages say.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
-use metatf_docs_check::{Block, bless, blocks, matches, pages, replace, root};
+use metatf_docs_check::{matches, pages};
+use metatf_test::golden::bless;
+use metatf_test::page::{Block, blocks, replace};
+use metatf_test::{Folder, root};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -71,14 +74,14 @@ fn commands_print_what_the_pages_say() {
     for page in pages().unwrap() {
         let text = std::fs::read_to_string(root().join(&page)).unwrap();
         // Each page has its folder, which sees the project's DTDs and the book's samples.
-        let folder = tempfile::tempdir().unwrap();
+        let folder = Folder::new();
         for (name, target) in [("dtds", "dtds"), ("samples", "docs/samples"), ("examples", "examples")] {
             let target = root().join(target).canonicalize().unwrap();
-            std::os::unix::fs::symlink(target, folder.path().join(name)).unwrap();
+            std::os::unix::fs::symlink(target, folder.join(name)).unwrap();
         }
         let mut changes = Vec::new();
         for block in blocks(&text).into_iter().filter(|block| block.info == "console") {
-            let (lines, right) = check(&block, folder.path(), &commands);
+            let (lines, right) = check(&block, &folder, &commands);
             if !right && !bless() {
                 let place = format!("{}:{}", page.display(), block.line);
                 wrong.push(format!("{place}: prints\n{}\n", lines.join("\n")));

@@ -1,8 +1,8 @@
 //! `docs/diagnostics.md` is made from the list of codes in `metatf-parser`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
-use metatf_docs_check::{bless, root};
 use metatf_parser::{Code, Severity};
+use metatf_test::{golden, root};
 use std::fmt::Write as _;
 
 const HEAD: &str = "\
@@ -10,8 +10,10 @@ const HEAD: &str = "\
 
 <!-- Made from metatf-parser/src/codes.rs by the test `the_page_of_diagnostics_is_current`; METATF_BLESS=1 rewrites it. -->
 
-Every diagnostic of `metatfc check`, the build script and the attribute has a code that does not change. Errors (`E`)
-reject a DTD. Warnings (`W`) do not, unless `--deny-warnings` is given. One run reports all that it finds.
+Every diagnostic of `metatfc check`, the build script and the attribute has a code that does not change.
+Errors (`E`) reject a DTD.
+Warnings (`W`) do not, unless `--deny-warnings` is given.
+One run reports all that it finds.
 
 ";
 
@@ -32,14 +34,7 @@ fn page() -> String {
 
 #[test]
 fn the_page_of_diagnostics_is_current() {
-    let path = root().join("docs/diagnostics.md");
-    let page = page();
-    if bless() {
-        std::fs::write(&path, page).unwrap();
-    } else {
-        let found = std::fs::read_to_string(&path).unwrap();
-        assert!(found == page, "docs/diagnostics.md is not current; METATF_BLESS=1 rewrites it");
-    }
+    golden::hold(&root().join("docs/diagnostics.md"), &page());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Every page of the book is in its table of contents, and links between pages lead somewhere.
 
-use metatf_docs_check::{pages, root};
+use metatf_docs_check::pages;
+use metatf_test::root;
 
 /// Targets of the inline links of a page, outside of code.
 fn links(text: &str) -> Vec<String> {

@@ -1,6 +1,9 @@
 //! What the pages quote is what the files say.
 
-use metatf_docs_check::{bless, blocks, pages, quoted, replace, root};
+use metatf_docs_check::{pages, quoted};
+use metatf_test::golden::bless;
+use metatf_test::page::{blocks, replace};
+use metatf_test::root;
 
 #[test]
 fn quotes_are_the_text_of_the_files() {

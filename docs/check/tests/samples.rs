@@ -1,7 +1,7 @@
 //! The DTDs of the book are accepted, without a warning; `mistakes.dtd` is not.
 
-use metatf_docs_check::root;
 use metatf_parser::parse;
+use metatf_test::root;
 
 #[test]
 fn samples_are_accepted() {

@@ -1,23 +1,38 @@
 //! Our `malloc` and its family.
 //!
-//! Each calls the real function one level down, where whatever that calls in turn is not logged again
-//! (a `calloc` made of `malloc`), and logs its own call: before the real function if it frees, after
+//! Each calls the real function one level deeper, where whatever that calls in turn is not recorded again
+//! (a `calloc` made of `malloc`), and records its own call: before the real function if it frees, after
 //! it if it allocates. Before the real functions are known, memory comes from the arena.
 
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 
 use super::log::{self, Call};
-use super::thread_state::below;
-use super::{arena, real, threads};
+use super::real;
+use super::thread_state::{is_multithreaded, nested};
+use crate::arena::Arena;
 use crate::event::Kind;
+
+/// Where memory comes from while the real functions are looked up.
+pub(crate) static ARENA: Arena = Arena::new();
+
+/// Allocates from the arena; as the function behind, sets `errno` where that fails.
+#[cold]
+fn from_arena(size: usize, align: usize) -> *mut c_void {
+    let block = ARENA.allocate(size, align);
+    if block.is_null() {
+        // SAFETY: `errno` of this thread.
+        unsafe { *libc::__errno_location() = libc::ENOMEM };
+    }
+    block
+}
 
 /// Calls a real function with arguments its caller vouched for; null if the system has none.
 macro_rules! forward {
     ($name:ident($($argument:expr),*)) => {
         match real::$name() {
             // SAFETY: the caller's arguments, under the contract of the function of this name.
-            Some(function) => below(|| unsafe { function($($argument),*) }),
+            Some(function) => nested(|| unsafe { function($($argument),*) }),
             None => null_mut(),
         }
     };
@@ -26,10 +41,10 @@ macro_rules! forward {
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
     if !real::known() {
-        return arena::allocate(size, 16);
+        return from_arena(size, 16);
     }
     let block = forward!(malloc(size));
-    log::given(Kind::Malloc, block, size, 0);
+    log::allocation(Kind::Malloc, block, size, 0);
     block
 }
 
@@ -37,26 +52,26 @@ pub(crate) unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
 pub(crate) unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     let bytes = count.saturating_mul(size);
     if !real::known() {
-        return arena::allocate(bytes, 16);
+        return from_arena(bytes, 16);
     }
     let block = forward!(calloc(count, size));
-    log::given(Kind::Calloc, block, bytes, count);
+    log::allocation(Kind::Calloc, block, bytes, count);
     block
 }
 
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn free(block: *mut c_void) {
-    if block.is_null() || arena::owns(block) || !real::known() {
+    if block.is_null() || ARENA.owns(block) || !real::known() {
         return;
     }
     log::call(Kind::Free, Call { address: block as usize, ..Call::default() });
     if let Some(free) = real::free() {
         // SAFETY: the caller's block, of the real allocator.
-        below(|| unsafe { free(block) });
+        nested(|| unsafe { free(block) });
     }
 }
 
-/// A name that old programs still use for `free`.
+/// Does what `free` does: old programs still use this name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cfree(block: *mut c_void) {
     // SAFETY: the same contract.
@@ -65,7 +80,7 @@ pub(crate) unsafe extern "C" fn cfree(block: *mut c_void) {
 
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
-    if arena::owns(old) || !real::known() {
+    if ARENA.owns(old) || !real::known() {
         // SAFETY: the caller's block, which is the arena's or null.
         return unsafe { move_out_of_arena(old, size) };
     }
@@ -80,17 +95,17 @@ pub(crate) unsafe extern "C" fn reallocarray(old: *mut c_void, count: usize, siz
     let Some(bytes) = count.checked_mul(size) else {
         // SAFETY: `errno` of this thread.
         unsafe { *libc::__errno_location() = libc::ENOMEM };
-        log::given(Kind::Reallocarray, null_mut(), usize::MAX, count);
+        log::allocation(Kind::Reallocarray, null_mut(), usize::MAX, count);
         return null_mut();
     };
-    if arena::owns(old) || !real::known() {
+    if ARENA.owns(old) || !real::known() {
         // SAFETY: the caller's block, which is the arena's or null.
         return unsafe { move_out_of_arena(old, bytes) };
     }
     before_realloc(old, bytes);
     let block = match real::reallocarray() {
         // SAFETY: the caller's arguments.
-        Some(reallocarray) => below(|| unsafe { reallocarray(old, count, size) }),
+        Some(reallocarray) => nested(|| unsafe { reallocarray(old, count, size) }),
         None => forward!(realloc(old, bytes)),
     };
     after_realloc(Kind::Reallocarray, old, block, bytes, count);
@@ -100,7 +115,7 @@ pub(crate) unsafe extern "C" fn reallocarray(old: *mut c_void, count: usize, siz
 /// See [`Kind::ReallocBegin`].
 #[inline]
 fn before_realloc(old: *mut c_void, size: usize) {
-    if !old.is_null() && threads::are_several() {
+    if !old.is_null() && is_multithreaded() {
         let call = Call { size, old: old as usize, ..Call::default() };
         log::call(Kind::ReallocBegin, call);
     }
@@ -122,7 +137,7 @@ unsafe fn move_out_of_arena(old: *mut c_void, size: usize) -> *mut c_void {
     if !old.is_null() && !block.is_null() {
         // SAFETY: both blocks are valid for the smaller of the two sizes, and are not the same.
         unsafe {
-            let bytes = arena::size_of(old).min(size);
+            let bytes = ARENA.size_of(old).min(size);
             core::ptr::copy_nonoverlapping(old.cast::<u8>(), block.cast::<u8>(), bytes);
         }
     }
@@ -132,27 +147,30 @@ unsafe fn move_out_of_arena(old: *mut c_void, size: usize) -> *mut c_void {
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
     if !real::known() {
-        return arena::allocate(size, align);
+        return from_arena(size, align);
     }
     let block = forward!(memalign(align, size));
-    log::given(Kind::Memalign, block, size, align);
+    log::allocation(Kind::Memalign, block, size, align);
     block
 }
 
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
     if !real::known() {
-        return arena::allocate(size, align);
+        return from_arena(size, align);
     }
     let block = forward!(aligned_alloc(align, size));
-    log::given(Kind::AlignedAlloc, block, size, align);
+    log::allocation(Kind::AlignedAlloc, block, size, align);
     block
 }
 
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn posix_memalign(place: *mut *mut c_void, align: usize, size: usize) -> c_int {
     if !real::known() {
-        let block = arena::allocate(size, align);
+        if !align.is_power_of_two() || align < size_of::<*mut c_void>() {
+            return libc::EINVAL;
+        }
+        let block = ARENA.allocate(size, align);
         if block.is_null() {
             return libc::ENOMEM;
         }
@@ -162,43 +180,43 @@ pub(crate) unsafe extern "C" fn posix_memalign(place: *mut *mut c_void, align: u
     }
     let Some(posix_memalign) = real::posix_memalign() else { return libc::ENOMEM };
     // SAFETY: the caller's arguments.
-    let result = below(|| unsafe { posix_memalign(place, align, size) });
+    let result = nested(|| unsafe { posix_memalign(place, align, size) });
     // SAFETY: the real function succeeded, and so has written the caller's place.
     let block = if result == 0 { unsafe { place.read() } } else { null_mut() };
-    log::given(Kind::PosixMemalign, block, size, align);
+    log::allocation(Kind::PosixMemalign, block, size, align);
     result
 }
 
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn valloc(size: usize) -> *mut c_void {
     if !real::known() {
-        return arena::allocate(size, 4096);
+        return from_arena(size, 4096);
     }
     let block = forward!(valloc(size));
-    log::given(Kind::Valloc, block, size, 0);
+    log::allocation(Kind::Valloc, block, size, 0);
     block
 }
 
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn pvalloc(size: usize) -> *mut c_void {
     if !real::known() {
-        return arena::allocate(size.next_multiple_of(4096), 4096);
+        return from_arena(size.checked_next_multiple_of(4096).unwrap_or(usize::MAX), 4096);
     }
     let block = forward!(pvalloc(size));
-    log::given(Kind::Pvalloc, block, size, 0);
+    log::allocation(Kind::Pvalloc, block, size, 0);
     block
 }
 
-/// Not logged. It stands here because the answer must come from the allocator that owns the block,
+/// Not recorded. It stands here because the answer must come from the allocator that owns the block,
 /// and an arena block has none.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
     if block.is_null() || !real::known() {
         return 0;
     }
-    if arena::owns(block) {
+    if ARENA.owns(block) {
         // SAFETY: a block of the arena.
-        return unsafe { arena::size_of(block) };
+        return unsafe { ARENA.size_of(block) };
     }
     match real::malloc_usable_size() {
         // SAFETY: the caller's block, of the real allocator.

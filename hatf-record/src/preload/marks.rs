@@ -1,50 +1,49 @@
-//! What a program says of itself: marks and phases. The functions of `include/hatf.h`, under the names that the header
-//! looks for.
+//! Marks and phases that a program reports: the functions of `include/hatf.h`, under the names that the header looks up.
 
 use core::ffi::c_char;
 
-use super::log::{self, TEXT_MOST};
-use crate::event::Kind;
+use super::log;
+use crate::event::{Kind, TEXT_MAX};
 
-/// Records a name. `errno` stays as it is; so does everything where the process is not recorded.
+/// Records a mark or a phase. Keeps `errno`; does nothing where the process is not recorded.
 ///
 /// # Safety
 /// `name` is null, which is no name and not recorded, or a C string.
-unsafe fn say(kind: Kind, name: *const c_char) {
+unsafe fn record(kind: Kind, name: *const c_char) {
     if name.is_null() {
         return;
     }
     // SAFETY: a C string, of which no byte behind its end is looked at.
-    let name = unsafe { core::slice::from_raw_parts(name.cast::<u8>(), libc::strnlen(name, TEXT_MOST)) };
-    log::said(kind, name);
+    let name = unsafe { core::slice::from_raw_parts(name.cast::<u8>(), libc::strnlen(name, TEXT_MAX)) };
+    log::mark(kind, name);
 }
 
-/// The program is at a place of this name.
+/// Records a mark.
 ///
 /// # Safety
 /// `name` is null or a C string.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn hatf_recorder_mark(name: *const c_char) {
     // SAFETY: the caller's promise.
-    unsafe { say(Kind::Mark, name) }
+    unsafe { record(Kind::Mark, name) }
 }
 
-/// A phase of this name begins.
+/// Records that a phase begins.
 ///
 /// # Safety
 /// `name` is null or a C string.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn hatf_recorder_phase_begin(name: *const c_char) {
     // SAFETY: the caller's promise.
-    unsafe { say(Kind::PhaseBegin, name) }
+    unsafe { record(Kind::PhaseBegin, name) }
 }
 
-/// The phase that began last under this name ends.
+/// Records that the phase that began last under this name ends.
 ///
 /// # Safety
 /// `name` is null or a C string.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn hatf_recorder_phase_end(name: *const c_char) {
     // SAFETY: the caller's promise.
-    unsafe { say(Kind::PhaseEnd, name) }
+    unsafe { record(Kind::PhaseEnd, name) }
 }

@@ -8,15 +8,15 @@ use core::mem::transmute;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use super::thread_state::below;
+use super::thread_state::nested;
 
 static STATE: AtomicU32 = AtomicU32::new(UNKNOWN);
 const UNKNOWN: u32 = 0;
 const LOOKING: u32 = 1;
 const KNOWN: u32 = 2;
 
-/// Whether the real functions can be called. The first call looks them up; calls that come in
-/// meanwhile are answered `false`, and are served from the arena.
+/// Returns whether the real functions can be called. The first call looks them up; for calls that come in meanwhile it is
+/// `false`, and they are served from the arena.
 #[inline]
 pub(crate) fn known() -> bool {
     STATE.load(Ordering::Acquire) == KNOWN || look_up()
@@ -27,7 +27,7 @@ fn look_up() -> bool {
     if STATE.compare_exchange(UNKNOWN, LOOKING, Ordering::Acquire, Ordering::Acquire).is_err() {
         return STATE.load(Ordering::Acquire) == KNOWN;
     }
-    below(look_up_all);
+    nested(look_up_all);
     STATE.store(KNOWN, Ordering::Release);
     true
 }
@@ -55,8 +55,9 @@ macro_rules! real_functions {
         }
 
         $(
-            /// The real function of this name, if there is one.
+            /// Returns the real function of this name, if there is one.
             #[inline]
+            #[allow(non_snake_case, reason = "named after the function behind it")]
             pub(crate) fn $name() -> Option<unsafe extern "C" fn($($argument),*) -> $result> {
                 // SAFETY: the pointer is null, which is None, or dlsym's answer for the name of a C
                 // function of this signature.
@@ -66,7 +67,7 @@ macro_rules! real_functions {
     };
 }
 
-/// What `pthread_create` runs.
+/// A function that `pthread_create` runs.
 pub(crate) type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 
 real_functions! {
@@ -87,4 +88,5 @@ real_functions! {
         Routine,
         *mut c_void
     ) -> c_int;
+    _Fork: fn() -> libc::pid_t;
 }

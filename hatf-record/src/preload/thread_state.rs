@@ -1,4 +1,4 @@
-//! What each thread keeps: in the initial-exec model of thread-local storage.
+//! The state of each thread, in the initial-exec model of thread-local storage.
 //!
 //! Rust's own `thread_local!` in a shared object asks `__tls_get_addr` for the address. That function may
 //! allocate (it grows a thread's table of modules after a `dlopen`), and would come back here. With
@@ -7,17 +7,17 @@
 //! room for it in the static block.
 
 use core::cell::Cell;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 /// One per thread, all zero when the thread begins.
 #[repr(C)]
 pub(crate) struct ThreadState {
-    /// How many of our functions are on the stack with a real one below: only calls at depth 0 are
-    /// the program's own.
+    /// Hooks on the stack that called a real function: only calls at depth 0 are the program's own.
     pub(crate) depth: Cell<u32>,
     /// The number of the thread; 0 before it has one.
     pub(crate) id: Cell<u32>,
-    /// Rounds of key destructors seen.
-    pub(crate) rounds: Cell<u32>,
+    /// Rounds of key destructors seen when the thread ends.
+    pub(crate) exit_rounds: Cell<u32>,
     _pad: u32,
 }
 
@@ -34,10 +34,10 @@ core::arch::global_asm!(
     ".text",
 );
 
-/// The calling thread's state.
+/// Returns the calling thread's state.
 #[cfg(target_arch = "x86_64")]
 #[inline]
-pub(crate) fn mine() -> &'static ThreadState {
+pub(crate) fn current() -> &'static ThreadState {
     let address: *const ThreadState;
     // SAFETY: reads the thread pointer and the offset that the linker computed for our 16 bytes,
     // and changes no memory and no flag but those of the addition. The block lives as long as the
@@ -53,10 +53,10 @@ pub(crate) fn mine() -> &'static ThreadState {
     }
 }
 
-/// The calling thread's state.
+/// Returns the calling thread's state.
 #[cfg(target_arch = "aarch64")]
 #[inline]
-pub(crate) fn mine() -> &'static ThreadState {
+pub(crate) fn current() -> &'static ThreadState {
     let address: *const ThreadState;
     // SAFETY: as on x86-64.
     unsafe {
@@ -73,15 +73,15 @@ pub(crate) fn mine() -> &'static ThreadState {
     }
 }
 
-/// The calling thread's state. On other machines than the two above it is the language's own:
+/// Returns the calling thread's state. On other machines than the two above it is the language's own:
 /// correct, but for a program that allocates between a `dlopen` of a module with thread-local
 /// storage and the growth of its thread's table.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[inline]
-pub(crate) fn mine() -> &'static ThreadState {
+pub(crate) fn current() -> &'static ThreadState {
     thread_local! {
         static STATE: ThreadState = const {
-            ThreadState { depth: Cell::new(0), id: Cell::new(0), rounds: Cell::new(0), _pad: 0 }
+            ThreadState { depth: Cell::new(0), id: Cell::new(0), exit_rounds: Cell::new(0), _pad: 0 }
         };
     }
     // SAFETY: the block has no destructor and lives as long as the thread; the reference does not
@@ -89,18 +89,33 @@ pub(crate) fn mine() -> &'static ThreadState {
     STATE.with(|state| unsafe { &*core::ptr::from_ref(state) })
 }
 
-/// Runs `f` one level down, where allocations are not the program's own.
+/// Runs `f` one level deeper, where allocations are not the program's own.
 #[inline]
-pub(crate) fn below<T>(f: impl FnOnce() -> T) -> T {
-    let state = mine();
+pub(crate) fn nested<T>(f: impl FnOnce() -> T) -> T {
+    let state = current();
     state.depth.set(state.depth.get() + 1);
     let result = f();
     state.depth.set(state.depth.get() - 1);
     result
 }
 
-/// Whether the call at hand is the program's own.
+/// Returns whether the call at hand is the program's own.
 #[inline]
 pub(crate) fn is_outermost() -> bool {
-    mine().depth.get() == 0
+    current().depth.get() == 0
+}
+
+/// Whether this process ever had a second thread. While it has not, no other thread can be given a block in the middle of
+/// a realloc.
+static MULTITHREADED: AtomicBool = AtomicBool::new(false);
+
+/// Returns whether this process ever had a second thread.
+#[inline]
+pub(crate) fn is_multithreaded() -> bool {
+    MULTITHREADED.load(Ordering::Relaxed)
+}
+
+/// Notes that there is a second thread.
+pub(crate) fn set_multithreaded() {
+    MULTITHREADED.store(true, Ordering::Relaxed);
 }

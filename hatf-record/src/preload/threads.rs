@@ -1,69 +1,54 @@
-//! Threads: their numbers, their beginnings and ends.
+//! Threads: recording that they start and end.
 
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::attach::session;
 use super::real::{self, Routine};
-use super::thread_state::{below, mine};
-use super::{arena, log};
+use super::thread_state::{self, nested};
+use super::{alloc, push};
 use crate::event::{Flags, Kind};
 
-/// Whether this process ever had a second thread. While it has not, no other thread can be given a
-/// block in the middle of a realloc.
-static SEVERAL: AtomicBool = AtomicBool::new(false);
-
-/// Whether this process ever had a second thread.
-#[inline]
-pub(crate) fn are_several() -> bool {
-    SEVERAL.load(Ordering::Relaxed)
-}
-
-/// Notes that there is a second thread.
-pub(crate) fn there_are_several() {
-    SEVERAL.store(true, Ordering::Relaxed);
-}
-
-/// The key whose destructor tells that a thread ends, plus 1; 0 before there is one.
+/// The key whose destructor runs when a thread ends, plus 1; 0 before there is one.
 static KEY: AtomicU32 = AtomicU32::new(0);
 
-/// Makes the key.
-pub(crate) fn watch_for_ends() {
+/// Creates the key.
+pub(crate) fn create_exit_key() {
     let mut key = 0;
     // SAFETY: a place for the key, and a destructor that touches nothing of ours that could be gone.
-    if unsafe { libc::pthread_key_create(&raw mut key, Some(ends)) } == 0 {
+    if unsafe { libc::pthread_key_create(&raw mut key, Some(on_exit)) } == 0 {
         KEY.store(key.wrapping_add(1), Ordering::Release);
     }
 }
 
-/// Asks for [`ends`] at the end of the calling thread; `false` if that cannot be had.
-fn watch_this_one() -> bool {
+/// Has [`on_exit`] run at the end of the calling thread; `false` if that cannot be had.
+fn arm_exit_key() -> bool {
     match KEY.load(Ordering::Acquire).checked_sub(1) {
         None => false,
         // SAFETY: a key that was made. The value is only ever compared with null.
-        Some(key) => below(|| unsafe { libc::pthread_setspecific(key, (&raw const KEY).cast()) == 0 }),
+        Some(key) => nested(|| unsafe { libc::pthread_setspecific(key, (&raw const KEY).cast()) == 0 }),
     }
 }
 
 /// Other keys' destructors free memory, in an order that nobody knows: so this one asks to be called
-/// again as long as the system promises to (4 rounds), and logs the end in the last.
-unsafe extern "C" fn ends(_: *mut c_void) {
+/// again as long as the system promises to (4 rounds), and records the end in the last.
+unsafe extern "C" fn on_exit(_: *mut c_void) {
     const ROUNDS: u32 = 4;
-    let round = mine().rounds.get() + 1;
-    mine().rounds.set(round);
-    if round < ROUNDS && watch_this_one() {
+    let round = thread_state::current().exit_rounds.get() + 1;
+    thread_state::current().exit_rounds.set(round);
+    if round < ROUNDS && arm_exit_key() {
         return;
     }
-    log_end();
+    record_end();
 }
 
-fn log_end() {
+fn record_end() {
     if let Some(session) = session() {
-        log::thread_event(session, Kind::ThreadEnd, 0, Flags::default());
+        push::thread_event(session, Kind::ThreadEnd, 0, Flags::default());
     }
 }
 
-/// What the new thread has to know.
+/// The argument of a new thread.
 struct Start {
     routine: Routine,
     argument: *mut c_void,
@@ -71,89 +56,89 @@ struct Start {
     creator: u32,
 }
 
-/// What a new thread is to run: in two registers, by every C calling convention here.
+/// The routine that a new thread is to run: in two registers, by every C calling convention here.
 #[repr(C)]
-struct Program {
+struct Entry {
     routine: Routine,
     argument: *mut c_void,
 }
 
-/// The new thread's own work for us, before the program's.
-extern "C" fn begins(start: *mut c_void) -> Program {
+/// Records the start of a new thread, before the program's routine runs.
+extern "C" fn on_start(start: *mut c_void) -> Entry {
     // SAFETY: the block that `pthread_create` below filled for this thread alone.
     let Start { routine, argument, id, creator } = unsafe { start.cast::<Start>().read() };
-    release(start);
-    mine().id.set(id);
-    watch_this_one();
+    free_block(start);
+    thread_state::current().id.set(id);
+    arm_exit_key();
     if let Some(session) = session() {
-        log::thread_event(session, Kind::ThreadStart, creator, Flags::default());
+        push::thread_event(session, Kind::ThreadStart, creator, Flags::default());
     }
-    Program { routine, argument }
+    Entry { routine, argument }
 }
 
-// The first function of a new thread: lets `begins` do its work, and jumps to the program's routine.
+// The first function of a new thread: calls `on_start`, and jumps to the program's routine.
 // A jump, so that no frame of ours is on the stack when `pthread_exit` or a cancellation unwinds
 // it, which Rust code must not be part of.
 #[cfg(target_arch = "x86_64")]
 core::arch::global_asm!(
     ".text",
-    ".hidden hatf_begin",
-    ".globl hatf_begin",
-    ".type hatf_begin,%function",
+    ".hidden hatf_thread_start",
+    ".globl hatf_thread_start",
+    ".type hatf_thread_start,%function",
     ".balign 16",
-    "hatf_begin:",
+    "hatf_thread_start:",
     ".cfi_startproc",
     "sub rsp, 8",
     ".cfi_adjust_cfa_offset 8",
-    "call {begins}",
+    "call {on_start}",
     "add rsp, 8",
     ".cfi_adjust_cfa_offset -8",
     "mov rdi, rdx",
     "jmp rax",
     ".cfi_endproc",
-    ".size hatf_begin, . - hatf_begin",
-    begins = sym begins,
+    ".size hatf_thread_start, . - hatf_thread_start",
+    on_start = sym on_start,
 );
 
 #[cfg(target_arch = "aarch64")]
 core::arch::global_asm!(
     ".text",
-    ".hidden hatf_begin",
-    ".globl hatf_begin",
-    ".type hatf_begin,%function",
+    ".hidden hatf_thread_start",
+    ".globl hatf_thread_start",
+    ".type hatf_thread_start,%function",
     ".balign 16",
-    "hatf_begin:",
+    "hatf_thread_start:",
     ".cfi_startproc",
     "stp x29, x30, [sp, #-16]!",
     ".cfi_adjust_cfa_offset 16",
-    "bl {begins}",
+    "bl {on_start}",
     "ldp x29, x30, [sp], #16",
     ".cfi_adjust_cfa_offset -16",
     "mov x9, x0",
     "mov x0, x1",
     "br x9",
     ".cfi_endproc",
-    ".size hatf_begin, . - hatf_begin",
-    begins = sym begins,
+    ".size hatf_thread_start, . - hatf_thread_start",
+    on_start = sym on_start,
 );
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 unsafe extern "C" {
-    fn hatf_begin(start: *mut c_void) -> *mut c_void;
+    fn hatf_thread_start(start: *mut c_void) -> *mut c_void;
 }
 
-/// The same on other machines, where a thread must return from its routine.
+/// Starts a thread on other machines, where a thread must return from its routine.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-unsafe extern "C" fn hatf_begin(start: *mut c_void) -> *mut c_void {
-    let Program { routine, argument } = begins(start);
+unsafe extern "C" fn hatf_thread_start(start: *mut c_void) -> *mut c_void {
+    let Entry { routine, argument } = on_start(start);
     // SAFETY: the program's routine, with the argument it gave for it.
     unsafe { routine(argument) }
 }
 
-fn release(block: *mut c_void) {
-    if let (false, Some(free)) = (arena::owns(block), real::free()) {
+fn free_block(block: *mut c_void) {
+    if let (false, Some(free)) = (alloc::ARENA.owns(block), real::free()) {
         // SAFETY: a block of the real malloc, freed once.
-        below(|| unsafe { free(block) });
+        nested(|| unsafe { free(block) });
     }
 }
 
@@ -180,19 +165,19 @@ pub(crate) unsafe extern "C" fn pthread_create(
         unsafe { create(thread, attributes, routine, argument) }
     };
     let Some(session) = session() else { return pass_on(routine, argument) };
-    there_are_several();
-    let creator = log::thread(session);
+    thread_state::set_multithreaded();
+    let creator = push::thread_number(session);
     // SAFETY: any size may be asked for.
-    let block = below(|| unsafe { malloc(size_of::<Start>()) });
+    let block = nested(|| unsafe { malloc(size_of::<Start>()) });
     if block.is_null() {
         return pass_on(routine, argument);
     }
-    let start = Start { routine, argument, id: log::next_id(session), creator };
+    let start = Start { routine, argument, id: push::new_thread_number(session), creator };
     // SAFETY: a fresh block of that size, aligned for anything.
     unsafe { block.cast::<Start>().write(start) };
-    let result = pass_on(hatf_begin, block);
+    let result = pass_on(hatf_thread_start, block);
     if result != 0 {
-        release(block);
+        free_block(block);
     }
     result
 }

@@ -37,7 +37,7 @@ impl Histogram {
         }
     }
 
-    /// The classes that hold something, ascending.
+    /// Returns the classes that hold something, ascending.
     pub fn buckets(&self) -> impl Iterator<Item = Bucket> {
         self.classes.iter().enumerate().filter(|(_, (count, _))| *count > 0).map(|(class, (count, bytes))| Bucket {
             from: if class == 0 { 0 } else { 1 << (class - 1) },
@@ -53,7 +53,7 @@ impl Histogram {
         self.classes.iter().map(|(count, _)| count).sum()
     }
 
-    /// The greatest value of the class in which the `permille`-th value of 1000 lies.
+    /// Returns the greatest value of the class in which the `permille`-th value of 1000 lies.
     #[must_use]
     pub fn quantile(&self, permille: u64) -> u64 {
         let rank = u128::from(self.count()) * u128::from(permille) / 1000;

@@ -1,4 +1,4 @@
-//! What a trace says about a program's heap, found in one pass.
+//! Analyses the heap of a program, in one pass over a trace.
 //!
 //! Memory is bounded by the blocks alive at once: histograms, threads and the timeline have a fixed
 //! or small size.
@@ -17,7 +17,7 @@ pub use threads::ThreadReport;
 pub use timeline::{Point, Timeline};
 
 use crate::Result;
-use crate::event::{About, Call, Event, EventSink, Function, UNKNOWN_SIZE, What, about_lines};
+use crate::event::{Call, Event, EventKind, EventSink, Function, UNKNOWN_SIZE, UserMetadata, user_metadata_lines};
 use live::{Block, Live};
 use phases::{Now, Phases};
 use threads::Threads;
@@ -42,7 +42,7 @@ pub struct Analysis {
     now: u64,
 }
 
-/// Comments kept for the report: the head of a trace says where it comes from.
+/// Comments kept for the report: those at the start say where the trace comes from.
 const COMMENTS: usize = 32;
 
 impl Analysis {
@@ -52,7 +52,7 @@ impl Analysis {
         Self::default()
     }
 
-    /// What was seen.
+    /// Returns the report.
     #[must_use]
     pub fn finish(mut self) -> Report {
         let now = self.now();
@@ -76,12 +76,12 @@ impl Analysis {
         }
     }
 
-    /// What phases are told.
+    /// Returns the state of the heap for phases.
     fn now(&self) -> Now {
         Now { time: self.now, allocs: self.totals.allocs, bytes: self.totals.bytes, live: self.live.bytes() }
     }
 
-    /// A heap ends with the program that it was of.
+    /// Ends the heap of a program that ended.
     fn end_program(&mut self) {
         let now = self.now();
         self.phases.end_all(now);
@@ -99,7 +99,7 @@ impl Analysis {
         }
     }
 
-    /// A block ends; its size, or `None` if it was not known.
+    /// Ends a block; returns its size, or `None` if the block was not known.
     fn end(&mut self, event: &Event<'_>, address: u64) -> Option<u64> {
         let Some(block) = self.live.remove(address) else {
             self.totals.unmatched_frees += 1;
@@ -127,7 +127,7 @@ impl Analysis {
         }
     }
 
-    /// A realloc of a block.
+    /// Counts a realloc of a block.
     fn realloc(&mut self, event: &Event<'_>, call: &Call) {
         let Call { old, address, size, .. } = *call;
         if address == 0 {
@@ -160,35 +160,35 @@ impl EventSink for Analysis {
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
         self.totals.records += 1;
         self.now = self.now.max(event.time);
-        match event.what {
-            What::Call(ref call) => self.call(event, call),
-            What::Free { address } => {
+        match event.kind {
+            EventKind::Call(ref call) => self.call(event, call),
+            EventKind::Free { address } => {
                 self.calls.free += 1;
                 self.end(event, address);
             }
-            What::ReallocBegin { old } => drop(self.end(event, old)),
-            What::ReallocEnd(Call { address, size, .. }) => {
+            EventKind::ReallocBegin { old } => drop(self.end(event, old)),
+            EventKind::ReallocEnd(Call { address, size, .. }) => {
                 self.calls.realloc += 1;
                 if address != 0 {
                     self.begin(event, address, size);
                 }
             }
-            What::CreateHeap => self.totals.heaps += 1,
-            What::Image { process, path } => {
+            EventKind::CreateHeap => self.totals.heaps += 1,
+            EventKind::Image { process, path } => {
                 self.totals.heaps += 1;
                 self.end_program();
                 let (image, path) = (self.totals.heaps, String::from_utf8_lossy(path));
                 self.comment(format!("image {image}: {path} (process {process})").as_bytes())?;
             }
-            What::DestroyHeap => self.left.add_all(self.live.drain_heap(event.heap)),
-            What::Exit { .. } | What::Killed { .. } => self.end_program(),
-            What::ThreadStart { .. } => self.threads.began(event),
-            What::ThreadEnd => self.threads.ended(event),
-            What::Failed(_) => self.calls.failed += 1,
-            What::Lost { events } => self.totals.lost += events,
-            What::Mark { name } => self.phases.mark(name, self.now()),
-            What::PhaseBegin { name } => self.phases.begin(name, self.now()),
-            What::PhaseEnd { name } => self.phases.end(name, self.now()),
+            EventKind::DestroyHeap => self.left.add_all(self.live.drain_heap(event.heap)),
+            EventKind::Exit { .. } | EventKind::Killed { .. } => self.end_program(),
+            EventKind::ThreadStart { .. } => self.threads.began(event),
+            EventKind::ThreadEnd => self.threads.ended(event),
+            EventKind::Failed(_) => self.calls.failed += 1,
+            EventKind::Lost { events } => self.totals.lost += events,
+            EventKind::Mark { name } => self.phases.mark(name, self.now()),
+            EventKind::PhaseBegin { name } => self.phases.begin(name, self.now()),
+            EventKind::PhaseEnd { name } => self.phases.end(name, self.now()),
         }
         let (bytes, blocks) = (self.live.bytes(), self.live.blocks());
         self.peak.note(bytes, blocks, self.now, self.totals.records);
@@ -206,8 +206,8 @@ impl EventSink for Analysis {
         Ok(())
     }
 
-    fn about(&mut self, about: &About) -> Result<()> {
-        about_lines(about).iter().try_for_each(|line| self.comment(line.as_bytes()))
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        user_metadata_lines(user_metadata).iter().try_for_each(|line| self.comment(line.as_bytes()))
     }
 }
 

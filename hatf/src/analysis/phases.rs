@@ -1,4 +1,4 @@
-//! What a program said of itself: marks, and what its phases did to the heap.
+//! Marks of a program, and what its phases did to the heap.
 //!
 //! Names are bounded in number, and so are phases in progress: a trace that has more is still read, and what was left out
 //! is counted.
@@ -93,7 +93,7 @@ impl<T> Default for Named<T> {
 }
 
 impl<T> Named<T> {
-    /// The index of a name's report, made where there is none; `None` where there are too many.
+    /// Returns the index of a name's report, made where there is none; `None` where there are too many.
     fn of(&mut self, name: &[u8], new: impl FnOnce(String) -> T) -> Option<usize> {
         if let Some(&index) = self.by_name.get(name) {
             return Some(index);
@@ -134,7 +134,7 @@ impl Phases {
         self.open.push(Open { phase, began: now, peak: now.live });
     }
 
-    /// The phase that began last under a name ends; an end without a beginning says nothing.
+    /// Ends the phase that began last under a name; an end without a beginning is ignored.
     pub(super) fn end(&mut self, name: &[u8], now: Now) {
         let phase = self.phases.by_name.get(name);
         let Some(at) = phase.and_then(|&phase| self.open.iter().rposition(|open| open.phase == phase)) else { return };
@@ -156,7 +156,7 @@ impl Phases {
         }
     }
 
-    /// So many bytes are live.
+    /// Notes the bytes that are live.
     #[inline]
     pub(super) fn note(&mut self, live: u64) {
         if let Some(open) = self.open.last_mut() {
@@ -164,7 +164,7 @@ impl Phases {
         }
     }
 
-    /// The program ended, or became another: all phases end.
+    /// Ends all phases: the program ended, or became another.
     pub(super) fn end_all(&mut self, now: Now) {
         while let Some(at) = self.open.len().checked_sub(1) {
             if let Some(report) = self.open.get(at).and_then(|open| self.phases.reports.get_mut(open.phase)) {
@@ -174,7 +174,7 @@ impl Phases {
         }
     }
 
-    /// What there was, and how many marks and phases were left out.
+    /// Returns the reports of marks and phases, and how many were left out.
     pub(super) fn finish(mut self, now: Now) -> (Vec<MarkReport>, Vec<PhaseReport>, u64) {
         self.end_all(now);
         (self.marks.reports, self.phases.reports, self.left_out)

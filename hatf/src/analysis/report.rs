@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::live::Block;
 use super::{Histogram, MarkReport, PhaseReport, ThreadReport, Timeline};
 
-/// What a trace says about a program's heap. Times are nanoseconds since the start of the trace.
+/// The analysis of a program's heap. Times are nanoseconds since the start of the trace.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// The first comments of the trace.
@@ -24,13 +24,13 @@ pub struct Report {
     pub lifetimes_in_bytes: Histogram,
     /// By thread.
     pub threads: Vec<ThreadReport>,
-    /// What the program called places that it came by, in the order of the first of each name.
+    /// Marks, by name, in the order of the first of each name.
     pub marks: Vec<MarkReport>,
-    /// What the program called its phases, in the order of the first of each name.
+    /// Phases, by name, in the order of the first of each name.
     pub phases: Vec<PhaseReport>,
     /// Marks and phases that are in neither: they have too many names, or too many phases were in progress at once.
     pub marks_and_phases_left_out: u64,
-    /// What was never freed.
+    /// The blocks that were never freed.
     pub still_live: StillLive,
     /// Live bytes over time.
     pub timeline: Timeline,
@@ -53,7 +53,7 @@ pub struct Totals {
     pub unmatched_frees: u64,
     /// Blocks that began where one was live: 0 unless records are missing.
     pub allocs_of_live_blocks: u64,
-    /// Events that the trace says were lost.
+    /// Events that were lost while recording.
     pub lost: u64,
     /// Heaps: for a recorded program, the images it was by exec.
     pub heaps: u64,
@@ -62,7 +62,7 @@ pub struct Totals {
 /// Calls by function.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Calls {
-    /// `malloc`, or an alloc that does not say.
+    /// `malloc`, or an allocation of unknown kind.
     pub malloc: u64,
     /// `calloc`.
     pub calloc: u64,

@@ -6,14 +6,14 @@ use serde::Serialize;
 
 use crate::event::Event;
 
-/// What one thread did.
+/// The calls of one thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ThreadReport {
     /// Its number.
     pub thread: u64,
-    /// When it began, if the trace says so.
+    /// When it began, if the trace has it.
     pub began: Option<u64>,
-    /// When it ended, if the trace says so.
+    /// When it ended, if the trace has it.
     pub ended: Option<u64>,
     /// Blocks it allocated.
     pub allocs: u64,

@@ -54,7 +54,7 @@ impl Timeline {
         self.points = self.points.chunks(2).map(pair).collect();
     }
 
-    /// The most live bytes in each of `columns` equal parts.
+    /// Returns the most live bytes in each of `columns` equal parts.
     #[must_use]
     pub fn columns(&self, columns: usize) -> Vec<u64> {
         let points = self.points.len();

@@ -2,7 +2,6 @@
 
 pub(crate) mod convert;
 pub(crate) mod paper;
-mod progress;
 pub(crate) mod record;
 pub(crate) mod report;
 pub(crate) mod tour;
@@ -32,7 +31,7 @@ Examples:
   hatf convert perl.mtf perl.jsonl             the trace in another form
   hatf paper perl.mtf                          how small it is in every encoding
 
-Exit status: 0 well; 1 a trace could not be read or written; 2 wrong usage. `hatf record` ends as
+Exit status: 0 success; 1 a trace could not be read or written; 2 wrong usage. `hatf record` ends as
 the program does: with its status, 128 + N if signal N ended it, 125 if recording failed, 126 if
 the program could not be run, 127 if it was not found."
 )]
@@ -81,21 +80,21 @@ pub(crate) struct Record {
     pub(crate) clock: u64,
 
     /// How small against how fast: fast, default or archive. (`hatf convert --profile archive` makes a trace smaller
-    /// afterwards, which does not hold the program up.)
+    /// afterwards, and does not slow the program down.)
     #[arg(long, value_name = "PROFILE", default_value_t = Profile::Default, conflicts_with = "no_trace")]
     pub(crate) profile: Profile,
 
-    /// Records in a group, about. What a group holds is safe when it is full, and can be read without the groups before
+    /// Approximate number of records in a group. A full group is safe on disk, and can be read without the groups before
     /// it; small groups make a large trace.
     #[arg(long, value_name = "RECORDS", default_value_t = GROUP_RECORDS, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) group: u64,
 
-    /// End the group every so many seconds, too, so that a recorder that is killed loses no more than that. A program
-    /// that makes a million events in less loses nothing by it; a slow one gets a larger trace. For heap traces.
+    /// Also end the group every SECONDS, so that a recorder that is killed loses at most that much. Traces of programs
+    /// with fewer than a million events in that time get larger. For heap traces.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "no_trace")]
     pub(crate) flush: Option<u64>,
 
-    /// Say nothing on standard error but what went wrong.
+    /// Print only errors and warnings to standard error.
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
@@ -104,7 +103,7 @@ pub(crate) struct Record {
     pub(crate) command: Vec<OsString>,
 }
 
-/// Say what a trace shows: events, peak, sizes, lifetimes, threads, what was never freed.
+/// Report on a trace: events, peak, sizes, lifetimes, threads, blocks that were never freed.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -123,16 +122,16 @@ pub(crate) struct Report {
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
 
-    /// Threads that work at once: with two or more one reads while another counts; the report is the same [default: as many as
-    /// there are cores].
+    /// Threads that work at once. With two or more, one reads while another counts; the report is the same [default: as
+    /// many as there are cores].
     #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
     pub(crate) threads: Option<usize>,
 }
 
 /// Convert a trace from one form to another.
 ///
-/// Nothing is lost in silence: what the new form has no place for is told on standard error, a line for each kind of
-/// loss. Input that is compressed by zstd or gzip is decompressed on the way.
+/// Nothing is dropped silently: a line on standard error reports each kind of value that the new form cannot hold.
+/// Input that is compressed by zstd or gzip is decompressed.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -141,11 +140,11 @@ Examples:
   hatf convert gawk.raw32.zst gawk.mtf
   hatf convert --from malloclab --to heap - - < short1.rep > short1.mtf")]
 pub(crate) struct Convert {
-    /// The form of the input; without it, as its first bytes or its name tell.
+    /// The form of the input [default: guessed from its first bytes or its name].
     #[arg(long, value_enum, value_name = "FORM")]
     pub(crate) from: Option<Form>,
 
-    /// The form of the output; without it, as its name tells (.mtf is heap).
+    /// The form of the output [default: guessed from its name; .mtf is heap].
     #[arg(long, value_enum, value_name = "FORM")]
     pub(crate) to: Option<Form>,
 
@@ -153,12 +152,12 @@ pub(crate) struct Convert {
     #[arg(long, value_name = "PROFILE", default_value_t = Profile::Default)]
     pub(crate) profile: Profile,
 
-    /// Length of a tick of a heap trace's clock, 1ns to 1ms, or off; without it, that of the input.
+    /// Length of a tick of a heap trace's clock, 1ns to 1ms, or off [default: that of the input].
     #[arg(long, value_name = "TICK", value_parser = clock)]
     pub(crate) clock: Option<u64>,
 
-    /// Records in a group of a heap trace, about; a million without. A group can be read without those before it, and in
-    /// parallel, but knows little of what was allocated before: small groups make a large trace.
+    /// Approximate number of records in a group of a heap trace [default: a million]. A group can be read without those
+    /// before it, and in parallel; small groups make a large trace.
     #[arg(long, value_name = "RECORDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) group: Option<u64>,
 
@@ -170,7 +169,7 @@ pub(crate) struct Convert {
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
 
-    /// Where it goes; standard output without, or for `-`.
+    /// The output [default: standard output, as for `-`].
     #[arg(value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -207,11 +206,11 @@ pub(crate) struct Paper {
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     pub(crate) only: Vec<Column>,
 
-    /// Measure times, too: medians of so many runs.
+    /// Also measure times: medians of RUNS runs.
     #[arg(long, value_name = "RUNS")]
     pub(crate) times: Option<usize>,
 
-    /// Threads that find out sizes: each holds one encoding of the trace. Without it, one for each processor. Times are
+    /// Threads that measure sizes: each holds one encoding of the trace. Without it, one for each processor. Times are
     /// measured when all sizes are known, by one thread.
     #[arg(long, value_name = "THREADS", default_value_t = 0, hide_default_value = true)]
     pub(crate) threads: usize,
@@ -240,7 +239,7 @@ pub(crate) enum PaperFormat {
 /// The DTDs that a program can be recorded by.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum TraceFormat {
-    /// heap.dtd: every function told apart, small.
+    /// heap.dtd: distinguishes all functions; small.
     Heap,
     /// HATF10.dtd: the paper's.
     Hatf10,
@@ -264,7 +263,7 @@ fn clock(text: &str) -> Result<u64, String> {
     tick.filter(|tick| (1..=1_000_000).contains(tick)).ok_or_else(wrong)
 }
 
-/// A name and a file.
+/// Parses a name and a file.
 fn peer(text: &str) -> Result<(String, PathBuf), String> {
     let split = text.split_once('=').filter(|(name, path)| !name.is_empty() && !path.is_empty());
     let (name, path) = split.ok_or("expected NAME=FILE, such as heaptrack=heaptrack.perl.1234.zst")?;
@@ -288,7 +287,7 @@ pub(crate) enum Format {
     Json,
 }
 
-/// The exit status for an error.
+/// Returns the exit status for an error.
 pub(crate) fn exit_code(error: &Error) -> u8 {
     match error {
         Error::Start(_, error) if error.kind() == io::ErrorKind::NotFound => 127,

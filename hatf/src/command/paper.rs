@@ -14,14 +14,14 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::{Paper, PaperFormat};
 
 pub(crate) fn run(options: &Paper) -> Result<u8> {
-    let what = Options { only: options.only.clone(), runs: options.times, threads: options.threads };
+    let settings = Options { only: options.only.clone(), runs: options.times, threads: options.threads };
     let peers = peers(options)?;
-    let bar = progress(what.steps() * options.traces.len() as u64);
+    let bar = progress(settings.steps() * options.traces.len() as u64);
     let measured: Result<Vec<Measured>> = options
         .traces
         .iter()
         .zip(peers)
-        .map(|(path, peers)| Ok(Measured { peers, ..one(path, &what, &bar)? }))
+        .map(|(path, peers)| Ok(Measured { peers, ..one(path, &settings, &bar)? }))
         .collect();
     bar.finish_and_clear();
     let measured = measured?;
@@ -59,21 +59,21 @@ fn peers(options: &Paper) -> Result<Vec<BTreeMap<String, u64>>> {
     Ok(peers)
 }
 
-/// Measures one trace; what raw records cannot hold of it is told.
-fn one(path: &Path, what: &Options, bar: &ProgressBar) -> Result<Measured> {
+/// Measures one trace; prints what raw records cannot hold of it.
+fn one(path: &Path, settings: &Options, bar: &ProgressBar) -> Result<Measured> {
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
     let name = name.split('.').next().filter(|name| !name.is_empty()).unwrap_or("-").to_owned();
     let (raw, losses) = raw32(Input::open(path)?)?;
     for (loss, count) in losses.iter() {
         bar.suspend(|| eprintln!("hatf: {}: left out: {}: {count}", path.display(), loss.text()));
     }
-    measure(&name, &raw, what, &|step| match step {
+    measure(&name, &raw, settings, &|step| match step {
         Step::Begins(step) => bar.set_message(step.to_owned()),
         Step::Done => bar.inc(1),
     })
 }
 
-/// A bar on a terminal that says what is being measured.
+/// Makes a bar on a terminal that shows what is being measured.
 fn progress(steps: u64) -> ProgressBar {
     if !io::stderr().is_terminal() {
         return ProgressBar::hidden();

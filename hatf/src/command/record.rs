@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hatf::analysis::Analysis;
-use hatf::event::{About, Tee};
+use hatf::event::{Tee, UserMetadata};
 use hatf::hatf10::Hatf10Writer;
 use hatf::heap::{HeapOptions, HeapWriter};
 use hatf::record::Outcome;
@@ -22,9 +22,9 @@ const FAILED: u8 = 125;
 pub(crate) fn run(options: &Options) -> Result<u8> {
     let mut analysis = options.report.then(Analysis::new);
     let outcome = if options.no_trace {
-        let mut nothing = Nothing;
+        let mut nothing = NullSink;
         let outcome = record(options, &mut nothing, analysis.as_mut())?;
-        say(options, &outcome, None);
+        print_summary(options, &outcome, None);
         outcome
     } else {
         let path = match &options.output {
@@ -63,7 +63,7 @@ fn to_file(options: &Options, path: &Path, analysis: Option<&mut Analysis>) -> R
     let outcome = recorded.inspect_err(|_| drop(std::fs::remove_file(path)))?;
     finished?;
     let bytes = trace::written(file, path)?;
-    say(options, &outcome, Some((path, bytes)));
+    print_summary(options, &outcome, Some((path, bytes)));
     Ok(outcome)
 }
 
@@ -75,8 +75,8 @@ fn record(options: &Options, sink: &mut dyn EventSink, analysis: Option<&mut Ana
     }
 }
 
-/// The summary line, and what the user should know.
-fn say(options: &Options, outcome: &Outcome, file: Option<(&Path, u64)>) {
+/// Prints the summary line, and warnings.
+fn print_summary(options: &Options, outcome: &Outcome, file: Option<(&Path, u64)>) {
     if let Some(warning) = outcome.warning() {
         eprintln!("hatf: {warning}");
     }
@@ -113,9 +113,9 @@ fn free_name(command: &[OsString]) -> PathBuf {
 }
 
 /// A sink for those who only want the report.
-struct Nothing;
+struct NullSink;
 
-impl EventSink for Nothing {
+impl EventSink for NullSink {
     fn event(&mut self, _: &Event<'_>) -> Result<()> {
         Ok(())
     }
@@ -124,7 +124,7 @@ impl EventSink for Nothing {
         Ok(())
     }
 
-    fn about(&mut self, _: &About) -> Result<()> {
+    fn user_metadata(&mut self, _: &UserMetadata) -> Result<()> {
         Ok(())
     }
 }

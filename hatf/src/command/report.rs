@@ -28,7 +28,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     Ok(0)
 }
 
-/// What is in a trace, which is read in a thread of its own where there may be two.
+/// Analyses a trace, which is read in a thread of its own if there may be two.
 pub(crate) fn analyse(path: &Path, threads: Option<usize>) -> Result<Report> {
     let mut analysis = Analysis::new();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);

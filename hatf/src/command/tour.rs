@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use hatf::event::Call;
 use hatf::heap::{HeapOptions, HeapWriter};
 use hatf::trace::{self, TraceReader};
-use hatf::{Error, Event, EventSource as _, Item, Result, What};
+use hatf::{Error, Event, EventKind, EventSource as _, Item, Result};
 
 use super::Tour as Options;
 use super::report::analyse;
@@ -109,27 +109,27 @@ fn first_records(path: &Path, out: &mut dyn io::Write) -> Result<()> {
         let Item::Event(event) = item else { continue };
         left -= 1;
         let Event { time, thread, .. } = event;
-        writeln!(out, "   {:>10} us  thread {thread}  {}", time / CLOCK, told(&event.what))?;
+        writeln!(out, "   {:>10} us  thread {thread}  {}", time / CLOCK, c_line(&event.kind))?;
     }
     Ok(())
 }
 
-/// An event as a line of C says it, about.
-fn told(what: &What<'_>) -> String {
-    match *what {
-        What::Call(Call { function, size, old, address, .. }) => {
+/// Formats an event much as a line of C.
+fn c_line(kind: &EventKind<'_>) -> String {
+    match *kind {
+        EventKind::Call(Call { function, size, old, address, .. }) => {
             let old = if function.is_realloc() { format!("0x{old:x}, ") } else { String::new() };
             format!("{}({old}{size}) = 0x{address:x}", function.name())
         }
-        What::Free { address } => format!("free(0x{address:x})"),
-        What::Image { process, path } => format!("image {} (process {process})", String::from_utf8_lossy(path)),
-        What::ThreadStart { .. } => "thread begins".to_owned(),
-        What::ThreadEnd => "thread ends".to_owned(),
+        EventKind::Free { address } => format!("free(0x{address:x})"),
+        EventKind::Image { process, path } => format!("image {} (process {process})", String::from_utf8_lossy(path)),
+        EventKind::ThreadStart { .. } => "thread begins".to_owned(),
+        EventKind::ThreadEnd => "thread ends".to_owned(),
         ref other => format!("{other:?}"),
     }
 }
 
-/// The first program of that name on the path which is no script: the shell wrappers of version
+/// Returns the first program of that name on the path which is no script: the shell wrappers of version
 /// managers would be recorded first.
 fn find(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;

@@ -1,4 +1,4 @@
-//! What is read: a file or standard input, compressed or not.
+//! Inputs: a file or standard input, compressed or not.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -42,7 +42,7 @@ impl Input {
         Ok(input)
     }
 
-    /// An input of any bytes.
+    /// Makes an input of any bytes.
     ///
     /// # Errors
     /// They cannot be read.
@@ -65,13 +65,13 @@ impl Input {
         Ok(Self { plain: plain && Path::new(&name).is_file(), name, read })
     }
 
-    /// What it is called in messages.
+    /// Returns its name in messages.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The form, as far as its first bytes or its name show it.
+    /// Guesses the form from its first bytes or its name.
     ///
     /// # Errors
     /// They do not.
@@ -91,7 +91,8 @@ impl Input {
         named.map(|(_, form)| *form).ok_or_else(|| {
             let forms: Vec<&str> = Form::ALL.iter().map(|form| form.name()).collect();
             let forms = forms.join(", ");
-            let text = format!("{}: neither its bytes nor its name tell its form; --from says it: {forms}", self.name);
+            let text =
+                format!("{}: neither its bytes nor its name show its form; give it with --from: {forms}", self.name);
             Error::Trace(text.into())
         })
     }
@@ -102,7 +103,7 @@ impl Input {
         self.read
     }
 
-    /// The Meta-TF trace that it is.
+    /// Opens it as a Meta-TF trace.
     ///
     /// # Errors
     /// It is none, or damaged at its head.
@@ -112,7 +113,7 @@ impl Input {
     }
 }
 
-/// The first bytes that are there, of which none is taken.
+/// Returns the first bytes without consuming them.
 fn head(read: &mut dyn BufRead) -> io::Result<Vec<u8>> {
     let there = read.fill_buf()?;
     Ok(there.iter().take(64).copied().collect())

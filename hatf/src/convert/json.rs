@@ -1,4 +1,4 @@
-//! JSON lines: of `heap.dtd`'s records, with stacks and names in the place of their offsets; HATF 1.0's own are read, too.
+//! JSON lines of `heap.dtd`'s records, with stacks and names in place of their offsets. Those of HATF 1.0's records are read, too.
 
 use std::io::{BufRead, Read as _, Write};
 
@@ -7,10 +7,11 @@ use metatf::dynamic::{Datum, JsonOptions, Schema, Trace};
 use metatf::reader::Event as TraceEvent;
 use serde_json::Value;
 
-use super::native::{NativeMapper, from_hex, parse_record, print_comment};
-use super::raw::note_about;
-use crate::event::{About, Call, Event, EventSource, Function, Item, What};
+use super::native::{NativeMapper, from_hex, no_number, parse_record, print_comment};
+use super::raw::note_user_metadata;
+use crate::event::{Event, EventKind, EventSource, Item, UserMetadata};
 use crate::heap::format::FORMAT;
+use crate::heap::{decode, from_fields};
 use crate::loss::Losses;
 use crate::{Error, Result};
 
@@ -19,7 +20,7 @@ const FULL: usize = 1 << 16;
 /// The longest line that is read, in bytes.
 const LINE: u64 = 16 << 20;
 
-/// Prints a trace of `heap.dtd`: its records and its comments. What it says about itself has no line, and is lost.
+/// Prints a trace of `heap.dtd`: its records and its comments. User metadata has no line, and is lost.
 ///
 /// # Errors
 /// What is wrong with the trace; the output's.
@@ -53,17 +54,16 @@ pub fn print_heap<W: Write>(container: Reader<'_>, mut write: W) -> Result<(W, L
     write.flush()?;
     let mut losses = Losses::default();
     for text in trace.reader().container().user_metadata() {
-        if let Ok(Value::Object(about)) = serde_json::from_slice::<Value>(text) {
-            note_about(&mut losses, &about);
+        if let Ok(Value::Object(user_metadata)) = serde_json::from_slice::<Value>(text) {
+            note_user_metadata(&mut losses, &user_metadata);
         }
     }
     Ok((write, losses))
 }
 
-/// Whether the record that was decoded last holds an offset that says something: a name, or a stack that is known.
+/// Returns whether the record that was decoded last holds an offset to resolve: a name, or a stack that is known.
 fn has_offset(trace: &Trace<'_>, record: u16) -> bool {
-    let name = trace.schema().record(record).map_or("", |record| record.name.as_str());
-    if matches!(name, "mark" | "phase_begin" | "phase_end" | "image") {
+    if trace.schema().record(record).is_some_and(|record| record.leaves.iter().any(|leaf| leaf.name == "name")) {
         return true;
     }
     // After the time.
@@ -83,14 +83,14 @@ pub struct JsonSource<R> {
     done: bool,
 }
 
-/// What a line says.
-enum Said {
-    /// Nothing that is an event.
+/// The content of a line.
+enum Parsed {
+    /// No event.
     Nothing,
     /// A comment, whose bytes are kept.
     Comment,
     /// An event of `heap.dtd`; its stack and name are kept.
-    Event(What<'static>, u64, u64),
+    Event(EventKind<'static>, u64, u64),
     /// A record of HATF 1.0.
     Native(crate::hatf10::Record<'static>),
 }
@@ -111,7 +111,7 @@ impl<R: BufRead> JsonSource<R> {
         }
     }
 
-    fn said(&mut self) -> Result<Option<Said>> {
+    fn parse_line(&mut self) -> Result<Option<Parsed>> {
         self.line.clear();
         self.number += 1;
         let read = (&mut self.read).take(LINE + 1).read_until(b'\n', &mut self.line);
@@ -123,34 +123,34 @@ impl<R: BufRead> JsonSource<R> {
             return Err(self.wrong("a line of over 16 MiB"));
         }
         if self.line.trim_ascii().is_empty() {
-            return Ok(Some(Said::Nothing));
+            return Ok(Some(Parsed::Nothing));
         }
         let line: Value = serde_json::from_slice(&self.line).map_err(|error| self.wrong(&error.to_string()))?;
         let section = line.get("@section").and_then(Value::as_str);
         let Some(record) = line.get("@record").and_then(Value::as_str) else {
             let of_the_container = line.get("@group").is_some() || line.get("@reset").is_some();
-            return if of_the_container { Ok(Some(Said::Nothing)) } else { Err(self.wrong("no `@record`")) };
+            return if of_the_container { Ok(Some(Parsed::Nothing)) } else { Err(self.wrong("no `@record`")) };
         };
-        let said = match (section, record) {
-            (_, "section" | "metadata") => Ok(Said::Nothing),
-            (_, "comment") => self.keep_bytes(line.get("text").unwrap_or(&Value::Null)).map(|()| Said::Comment),
+        let parsed = match (section, record) {
+            (_, "section" | "metadata") => Ok(Parsed::Nothing),
+            (_, "comment") => self.keep_bytes(line.get("text").unwrap_or(&Value::Null)).map(|()| Parsed::Comment),
             (None, record) => parse_record(record, &line).map(|(native, attributes)| {
                 let native = crate::hatf1::Record { attributes: &attributes, ..native };
-                self.native.take(&native).map_or(Said::Nothing, Said::Native)
+                self.native.take(&native).map_or(Parsed::Nothing, Parsed::Native)
             }),
             (Some("heap"), record) => self.heap_record(record, &line),
             // Elements of streams and tables: their values stand where they are used.
-            (Some(_), _) => Ok(Said::Nothing),
+            (Some(_), _) => Ok(Parsed::Nothing),
         };
-        said.map(Some).map_err(|error| self.wrong(&error.to_string()))
+        parsed.map(Some).map_err(|error| self.wrong(&error.to_string()))
     }
 
-    fn wrong(&mut self, what: &str) -> Error {
+    fn wrong(&mut self, problem: &str) -> Error {
         self.done = true;
-        Error::Trace(format!("JSON lines, line {}: {what}", self.number).into())
+        Error::Trace(format!("JSON lines, line {}: {problem}", self.number).into())
     }
 
-    /// A string, or `{"hex":".."}`.
+    /// Keeps the bytes of a string, or of `{"hex":".."}`.
     fn keep_bytes(&mut self, value: &Value) -> Result<()> {
         let hex = value.get("hex").and_then(Value::as_str).and_then(from_hex);
         let bytes = value.as_str().map(|text| text.as_bytes().to_vec()).or(hex);
@@ -158,7 +158,7 @@ impl<R: BufRead> JsonSource<R> {
         Ok(())
     }
 
-    /// The frames of a stack: `0`, or an offset with its element.
+    /// Keeps the frames of a stack: `0`, or an offset with its element.
     fn keep_stack(&mut self, line: &Value) -> Result<()> {
         self.stack.clear();
         let stack = line.get("stack").unwrap_or(&Value::Null);
@@ -171,6 +171,7 @@ impl<R: BufRead> JsonSource<R> {
         Ok(())
     }
 
+    /// Keeps the text of a name: an offset with its element.
     fn keep_name(&mut self, line: &Value) -> Result<()> {
         let name = line.get("name").unwrap_or(&Value::Null);
         let element = name.get("element").and_then(|element| element.get("vfield"));
@@ -178,79 +179,31 @@ impl<R: BufRead> JsonSource<R> {
         self.keep_bytes(&text.clone())
     }
 
-    fn heap_record(&mut self, record: &str, line: &Value) -> Result<Said> {
-        let number = |key: &str| -> Result<u64> {
-            let value = line.get(key).unwrap_or(&Value::Null);
-            value.as_u64().ok_or_else(|| Error::Trace(format!("no number `{key}`, which `{record}` has").into()))
+    fn heap_record(&mut self, name: &str, line: &Value) -> Result<Parsed> {
+        let field = |key: &str| -> Result<u64> {
+            match line.get(key) {
+                // Their texts are kept below.
+                _ if matches!(key, "stack" | "name") => Ok(0),
+                None if key == "alignment" && name != "failed" => Ok(0),
+                value => value.and_then(Value::as_u64).ok_or_else(|| no_number(key, name)),
+            }
         };
-        if record == "thread" {
-            self.thread = number("id")?;
-            return Ok(Said::Nothing);
+        if name != "thread" {
+            field("time")?;
+            self.keep_stack(line)?;
         }
-        let time = number("time")?;
-        self.keep_stack(line)?;
+        let record = from_fields(name, &field)?;
+        let record = record.ok_or_else(|| Error::Trace(format!("heap.dtd has no record `{name}`").into()))?;
+        let Some(decoded) = decode(&record) else {
+            self.thread = field("id")?;
+            return Ok(Parsed::Nothing);
+        };
         self.text.clear();
-        let call = |function: Function| -> Result<Call> {
-            let detail = if function.counts() {
-                number("count")?
-            } else if line.get("alignment").is_some() {
-                number("alignment")?
-            } else {
-                0
-            };
-            let old = if function.is_realloc() { number("old")? } else { 0 };
-            Ok(Call {
-                function,
-                detail,
-                size: number("size")?,
-                usable: number("usable")?,
-                old,
-                address: number("address")?,
-            })
-        };
-        if let Some(function) = Function::ALL.into_iter().find(|function| function.name() == record) {
-            return Ok(Said::Event(What::Call(call(function)?), time, self.thread));
-        }
-        let mut thread = self.thread;
-        let what = match record {
-            "free" => What::Free { address: number("address")? },
-            "realloc_begin" => What::ReallocBegin { old: number("old")? },
-            "realloc_end" => {
-                let count = number("count")?;
-                let function = if count == 0 { Function::Realloc } else { Function::Reallocarray };
-                let (size, usable, address) = (number("size")?, number("usable")?, number("address")?);
-                What::ReallocEnd(Call { function, detail: count, size, usable, old: 0, address })
-            }
-            "failed" => {
-                let index = usize::try_from(number("function")?.wrapping_sub(4)).unwrap_or(usize::MAX);
-                let function = Function::ALL.get(index).copied().unwrap_or(Function::Malloc);
-                let detail = number("count")?.max(number("alignment")?);
-                What::Failed(Call { detail, size: number("size")?, old: number("block")?, ..Call::new(function) })
-            }
-            "thread_start" => {
-                thread = number("id")?;
-                What::ThreadStart { creator: number("creator")? }
-            }
-            "thread_end" => {
-                thread = number("id")?;
-                What::ThreadEnd
-            }
-            "mark" => What::Mark { name: &[] },
-            "phase_begin" => What::PhaseBegin { name: &[] },
-            "phase_end" => What::PhaseEnd { name: &[] },
-            "image" => {
-                self.heap += 1;
-                What::Image { process: number("process")?, path: &[] }
-            }
-            "exit" => What::Exit { status: number("status")? },
-            "killed" => What::Killed { signal: number("signal")? },
-            "lost" => What::Lost { events: number("events")? },
-            _ => return Err(Error::Trace(format!("heap.dtd has no record `{record}`").into())),
-        };
-        if matches!(record, "mark" | "phase_begin" | "phase_end" | "image") {
+        if decoded.name.is_some() {
             self.keep_name(line)?;
         }
-        Ok(Said::Event(what, time, thread))
+        self.heap += u64::from(matches!(decoded.kind, EventKind::Image { .. }));
+        Ok(Parsed::Event(decoded.kind, decoded.ticks, decoded.thread.unwrap_or(self.thread)))
     }
 }
 
@@ -260,25 +213,25 @@ impl<R: BufRead> EventSource for JsonSource<R> {
             return Ok(None);
         }
         loop {
-            match self.said()? {
+            match self.parse_line()? {
                 None => {
                     self.done = true;
                     return Ok(None);
                 }
-                Some(Said::Nothing) => {}
-                Some(Said::Comment) => return Ok(Some(Item::Comment(&self.text))),
-                Some(Said::Native(record)) => return Ok(Some(Item::Event(self.native.event(record)))),
-                Some(Said::Event(what, time, thread)) => {
-                    let what = what.named(&self.text);
+                Some(Parsed::Nothing) => {}
+                Some(Parsed::Comment) => return Ok(Some(Item::Comment(&self.text))),
+                Some(Parsed::Native(record)) => return Ok(Some(Item::Event(self.native.event(record)))),
+                Some(Parsed::Event(kind, time, thread)) => {
+                    let kind = kind.named(&self.text);
                     let (heap, stack) = (self.heap, &self.stack[..]);
-                    return Ok(Some(Item::Event(Event { what, time, thread, heap, stack, attributes: &[] })));
+                    return Ok(Some(Item::Event(Event { kind, time, thread, heap, stack, attributes: &[] })));
                 }
             }
         }
     }
 
-    fn about(&self) -> About {
-        About::new()
+    fn user_metadata(&self) -> UserMetadata {
+        UserMetadata::new()
     }
 
     fn losses(&self) -> Losses {

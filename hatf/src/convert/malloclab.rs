@@ -1,22 +1,22 @@
 //! Text traces of the CS:APP malloc lab. Four numbers, a line each (a heap size, the number of ids, the number of
 //! operations, a weight), then an operation a line: `a ID SIZE`, `r ID SIZE`, `f ID`.
 //!
-//! Blocks have numbers there, not addresses. As events they get addresses of 16 bytes each, from 16 on, and what the trace
-//! says about itself tells so; then the way back gives the same ids. Blocks of other traces are numbered as they come.
+//! Blocks have numbers there, not addresses. As events they get addresses of 16 bytes each, from 16 on, and user metadata says so;
+//! converting back then gives the same ids. Blocks of other traces are numbered as they come.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write};
 
 use serde_json::{Value, json};
 
-use super::raw::note_about;
-use crate::event::{About, Call, Event, EventSink, EventSource, Function, Item, UNKNOWN_SIZE, What};
+use super::raw::note_user_metadata;
+use crate::event::{Call, Event, EventKind, EventSink, EventSource, Function, Item, UNKNOWN_SIZE, UserMetadata};
 use crate::loss::{Loss, Losses};
 use crate::{Error, Result};
 
 /// Bytes between the addresses of two ids.
 const STEP: u64 = 16;
-/// Where a trace says that its addresses are ids.
+/// The key of the user metadata for traces whose addresses are ids.
 const KEY: &str = "malloclab";
 /// The longest line: three words and their ends.
 const LINE: u64 = 64;
@@ -71,25 +71,25 @@ impl<R: BufRead> MalloclabSource<R> {
         }
     }
 
-    fn wrong(&mut self, what: &str) -> Error {
+    fn wrong(&mut self, kind: &str) -> Error {
         self.done = true;
-        Error::Trace(format!("malloclab trace, line {}: {what}", self.number).into())
+        Error::Trace(format!("malloclab trace, line {}: {kind}", self.number).into())
     }
 
-    fn operation(&mut self) -> Result<What<'static>> {
+    fn operation(&mut self) -> Result<EventKind<'static>> {
         let text = String::from_utf8_lossy(&self.line).into_owned();
         let mut words = text.split_ascii_whitespace();
         let name = words.next().unwrap_or_default();
         let numbers: Option<Vec<u64>> = words.map(|word| word.parse().ok()).collect();
         let address = |id: u64| id.checked_add(1).and_then(|id| id.checked_mul(STEP));
-        let call = |function, size, old, address| What::Call(Call { size, old, address, ..Call::new(function) });
-        let what = match (name, numbers.as_deref()) {
+        let call = |function, size, old, address| EventKind::Call(Call { size, old, address, ..Call::new(function) });
+        let kind = match (name, numbers.as_deref()) {
             ("a", Some(&[id, size])) => address(id).map(|address| call(Function::Malloc, size, 0, address)),
             ("r", Some(&[id, size])) => address(id).map(|address| call(Function::Realloc, size, address, address)),
-            ("f", Some(&[id])) => address(id).map(|address| What::Free { address }),
+            ("f", Some(&[id])) => address(id).map(|address| EventKind::Free { address }),
             _ => return Err(self.wrong("expected `a ID SIZE`, `r ID SIZE` or `f ID`")),
         };
-        what.ok_or_else(|| self.wrong("an id of over 2^60"))
+        kind.ok_or_else(|| self.wrong("an id of over 2^60"))
     }
 }
 
@@ -99,13 +99,13 @@ impl<R: BufRead> EventSource for MalloclabSource<R> {
             self.done = true;
             return Ok(None);
         }
-        let what = self.operation()?;
-        Ok(Some(Item::Event(Event::new(what))))
+        let kind = self.operation()?;
+        Ok(Some(Item::Event(Event::new(kind))))
     }
 
-    fn about(&self) -> About {
-        let about = json!({KEY: {"heap": self.heap, "weight": self.weight, "address": "16 * (id + 1)"}});
-        about.as_object().cloned().unwrap_or_default()
+    fn user_metadata(&self) -> UserMetadata {
+        let user_metadata = json!({KEY: {"heap": self.heap, "weight": self.weight, "address": "16 * (id + 1)"}});
+        user_metadata.as_object().cloned().unwrap_or_default()
     }
 }
 
@@ -165,7 +165,7 @@ impl MalloclabSink {
         Ok(writeln!(self.body, "{operation}")?)
     }
 
-    /// The id that a new block gets.
+    /// Assigns the id of a new block.
     fn new_id(&mut self, address: u64) -> u64 {
         let id = if self.numbered { address / STEP - 1 } else { self.ids };
         self.losses.note_if(!self.numbered, Loss::Addresses);
@@ -179,7 +179,7 @@ impl MalloclabSink {
         self.peak = self.peak.max(self.bytes);
     }
 
-    /// The id of a block that ends.
+    /// Ends a block; returns its id.
     fn end(&mut self, address: u64) -> Option<u64> {
         let (id, size) = self.live.remove(&address)?;
         self.bytes = self.bytes.saturating_sub(size);
@@ -230,15 +230,15 @@ impl EventSink for MalloclabSink {
         self.losses.note_if(!event.stack.is_empty(), Loss::Stack);
         self.losses.note_if(event.heap > 1, Loss::Heap);
         self.losses.note_if(!event.attributes.is_empty(), Loss::Attributes);
-        match event.what {
-            What::Call(ref call) | What::ReallocEnd(ref call) => self.call(call),
-            What::Free { address } => self.free(address),
-            What::ReallocBegin { old } => {
+        match event.kind {
+            EventKind::Call(ref call) | EventKind::ReallocEnd(ref call) => self.call(call),
+            EventKind::Free { address } => self.free(address),
+            EventKind::ReallocBegin { old } => {
                 self.losses.note(Loss::Halves);
                 self.free(old)
             }
-            ref what => {
-                Loss::of(what).into_iter().for_each(|loss| self.losses.note(loss));
+            ref kind => {
+                kind.loss().into_iter().for_each(|loss| self.losses.note(loss));
                 Ok(())
             }
         }
@@ -249,14 +249,14 @@ impl EventSink for MalloclabSink {
         Ok(())
     }
 
-    fn about(&mut self, about: &About) -> Result<()> {
-        let mut about = about.clone();
-        if let Some(ours) = about.remove(KEY) {
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        let mut user_metadata = user_metadata.clone();
+        if let Some(ours) = user_metadata.remove(KEY) {
             self.numbered = true;
             self.heap = ours.get("heap").and_then(Value::as_u64);
             self.weight = ours.get("weight").and_then(Value::as_u64).unwrap_or(1);
         }
-        note_about(&mut self.losses, &about);
+        note_user_metadata(&mut self.losses, &user_metadata);
         Ok(())
     }
 }

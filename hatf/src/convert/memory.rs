@@ -9,7 +9,7 @@ use super::{Form, Input, Options, convert};
 use crate::Result;
 use crate::loss::Losses;
 
-/// As [`convert`], of a trace in memory, which is one of `options.from`, or shows by its first bytes what it is.
+/// Converts a trace in memory, as [`convert`] does. Its form is `options.from`, or shows in its first bytes.
 ///
 /// # Errors
 /// As for [`convert`].

@@ -1,7 +1,7 @@
 //! From one form of a heap trace to another.
 //!
-//! Every form gives and takes [`Event`](crate::Event)s; what a form cannot hold is counted, never dropped in silence.
-//! Between raw records and `heap.dtd` the way is straight: no allocation and no dynamic call for an event.
+//! Every form has a source and a sink of [`Event`](crate::Event)s. What a form cannot hold is counted, never dropped silently.
+//! Raw records and `heap.dtd` convert without an allocation or a dynamic call for an event.
 
 mod form;
 mod input;
@@ -43,7 +43,7 @@ pub struct Options {
     pub group_records: Option<u64>,
 }
 
-/// A source of any form. The forms that are to be fast are apart.
+/// A source of any form. Forms that have to be fast have variants of their own.
 enum Source<'i> {
     Raw32(RawSource<Box<dyn BufRead>, 32>),
     Raw64(RawSource<Box<dyn BufRead>, 64>),
@@ -57,7 +57,7 @@ pub type Converted = (Box<dyn Sink>, Losses);
 /// Converts a trace.
 ///
 /// # Errors
-/// The input is damaged or not what it was said to be; the output's.
+/// The input is damaged or of another form than given; the output's.
 pub fn convert(mut input: Input, to: Form, options: &Options, mut output: Box<dyn Sink>) -> Result<Converted> {
     let from = match options.from {
         Some(from) => from,
@@ -79,8 +79,8 @@ pub fn convert(mut input: Input, to: Form, options: &Options, mut output: Box<dy
         Form::Hatf10 => {
             let mut sink = Hatf10Writer::new(&mut *output, &options.write)?;
             let losses = source.pour(&mut sink)?;
-            let unsaid = sink.finish()?;
-            finished((output, unsaid), &losses)
+            let lost = sink.finish()?;
+            finished((output, lost), &losses)
         }
         Form::Hatf1 => {
             let mut sink = NativeSink::new(output);
@@ -97,10 +97,10 @@ pub fn convert(mut input: Input, to: Form, options: &Options, mut output: Box<dy
     }
 }
 
-/// A trace as raw records of 32 bytes, in memory; what they cannot hold.
+/// Converts a trace to raw records of 32 bytes, in memory.
 ///
 /// # Errors
-/// The input is damaged, or its form cannot be told.
+/// The input is damaged, or its form cannot be guessed.
 pub fn raw32(mut input: Input) -> Result<(Vec<u8>, Losses)> {
     let form = input.guess()?;
     into_raw(open(form, false, input)?, RawSink::<_, 32>::new(Vec::new()))
@@ -112,7 +112,7 @@ fn finished<W>((output, mut losses): (W, Losses), more: &Losses) -> Result<(W, L
 }
 
 impl Source<'_> {
-    /// Gives everything to a sink; what events could not say of it.
+    /// Passes everything to a sink; returns what events could not hold of it.
     fn pour(self, sink: &mut dyn EventSink) -> Result<Losses> {
         match self {
             Self::Raw32(mut source) => copy(&mut source, sink).map(|()| source.losses()),
@@ -131,9 +131,9 @@ fn into_heap(source: Source<'_>, options: &HeapOptions, output: &mut dyn Sink) -
         Source::Heap(mut source) => copy(&mut *source, &mut sink).map(|()| source.losses()),
         source @ Source::Other(_) => source.pour(&mut sink),
     }?;
-    let mut unsaid = sink.finish()?;
-    unsaid.merge(&losses);
-    Ok(unsaid)
+    let mut lost = sink.finish()?;
+    lost.merge(&losses);
+    Ok(lost)
 }
 
 fn into_raw<W: Write, const N: usize>(source: Source<'_>, mut sink: RawSink<W, N>) -> Result<(W, Losses)> {
@@ -144,7 +144,7 @@ fn into_raw<W: Write, const N: usize>(source: Source<'_>, mut sink: RawSink<W, N
     finished(sink.finish()?, &losses)
 }
 
-/// By way of a `heap` trace in a temporary file, whose times are in nanoseconds.
+/// Converts through a `heap` trace in a temporary file, whose times are in nanoseconds.
 fn into_json(source: Source<'_>, output: Box<dyn Sink>) -> Result<Converted> {
     let file = tempfile::tempfile().map_err(Error::system("a temporary file"))?;
     let mut file = std::io::BufWriter::new(file);
@@ -162,8 +162,8 @@ fn resolution(source: &Source<'_>, options: &Options) -> u64 {
     options.resolution.unwrap_or(own)
 }
 
-/// `said`: the form is the user's word, not a guess, which cannot always tell the two DTDs apart.
-fn open(from: Form, said: bool, input: Input) -> Result<Source<'static>> {
+/// `explicit`: the user named the form. A guess cannot always distinguish the two DTDs.
+fn open(from: Form, explicit: bool, input: Input) -> Result<Source<'static>> {
     let name = input.name().to_owned();
     let named = |error: Error| match error {
         Error::Trace(error) => Error::Trace(format!("{name}: {error}").into()),
@@ -173,8 +173,8 @@ fn open(from: Form, said: bool, input: Input) -> Result<Source<'static>> {
         Form::Raw32 => Source::Raw32(RawSource::new(input.into_read())),
         Form::Raw64 => Source::Raw64(RawSource::new(input.into_read())),
         Form::Heap | Form::Hatf10 => match (TraceReader::of(input.into_container()?).map_err(named)?, from) {
-            (TraceReader::Heap(reader), form) if form == Form::Heap || !said => Source::Heap(Box::new(reader)),
-            (TraceReader::Hatf10(reader), form) if form == Form::Hatf10 || !said => Source::Other(Box::new(reader)),
+            (TraceReader::Heap(reader), form) if form == Form::Heap || !explicit => Source::Heap(Box::new(reader)),
+            (TraceReader::Hatf10(reader), form) if form == Form::Hatf10 || !explicit => Source::Other(Box::new(reader)),
             (TraceReader::Heap(_), _) => return Err(wrong(&name, "a trace of heap.dtd: --from heap")),
             (TraceReader::Hatf10(_), _) => return Err(wrong(&name, "HATF 1.0 in Meta-TF: --from hatf10")),
         },
@@ -184,8 +184,8 @@ fn open(from: Form, said: bool, input: Input) -> Result<Source<'static>> {
     })
 }
 
-fn wrong(name: &str, what: &str) -> Error {
-    Error::Trace(format!("{name} is {what}").into())
+fn wrong(name: &str, problem: &str) -> Error {
+    Error::Trace(format!("{name} is {problem}").into())
 }
 
 fn trace_error(error: metatf::Error) -> Error {

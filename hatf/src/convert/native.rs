@@ -4,9 +4,9 @@ use std::io::{Read, Write};
 
 use serde_json::Value;
 
-use crate::event::{About, Event, EventSink, EventSource, Item, about_lines};
+use crate::event::{Event, EventSink, EventSource, Item, UserMetadata, user_metadata_lines};
 use crate::hatf1::{Item as NativeItem, Kind, Part, Reader, Record as Native, Writer};
-use crate::hatf10::{Dialect, Record, Said, Speaker, What, is_exec, understand};
+use crate::hatf10::{Dialect, Encoded, Encoder, Record, RecordKind, decode, is_exec};
 use crate::loss::{Loss, Losses};
 use crate::{Error, Result};
 
@@ -17,7 +17,7 @@ pub struct NativeSource<R> {
     comment: Vec<u8>,
 }
 
-/// Makes events of native records, and counts what they cannot say.
+/// Makes events of native records, and counts what they cannot hold.
 #[derive(Debug, Default)]
 pub(super) struct NativeMapper {
     attributes: Vec<u8>,
@@ -26,31 +26,31 @@ pub(super) struct NativeMapper {
 }
 
 impl NativeMapper {
-    /// Takes a record; it is in [`event`](Self::event) then. `None`: it says nothing of its own.
+    /// Takes a record; [`event`](Self::event) returns its event. `None` if it is no event of its own.
     pub(super) fn take(&mut self, native: &Native<'_>) -> Option<Record<'static>> {
         self.attributes.clear();
         self.attributes.extend_from_slice(native.attributes);
         let Native { kind, size, old_address: old, address, thread, heap, time, .. } = *native;
-        let what = match kind {
-            Kind::Alloc => What::Alloc { size, address },
-            Kind::Free => What::Free { address },
-            Kind::CreateHeap => What::CreateHeap,
-            Kind::DestroyHeap => What::DestroyHeap,
-            Kind::CreateThread => What::CreateThread,
-            Kind::DestroyThread => What::DestroyThread,
+        let record_kind = match kind {
+            Kind::Alloc => RecordKind::Alloc { size, address },
+            Kind::Free => RecordKind::Free { address },
+            Kind::CreateHeap => RecordKind::CreateHeap,
+            Kind::DestroyHeap => RecordKind::DestroyHeap,
+            Kind::CreateThread => RecordKind::CreateThread,
+            Kind::DestroyThread => RecordKind::DestroyThread,
             realloc => {
                 self.losses.note_if(realloc != realloc_kind(old, address), Loss::ReallocKind);
-                What::Realloc { old, address, size }
+                RecordKind::Realloc { old, address, size }
             }
         };
-        let record = Record { what, time, thread, heap, attributes: &[] };
+        let record = Record { kind: record_kind, time, thread, heap, attributes: &[] };
         (!is_exec(&Record { attributes: &self.attributes, ..record })).then_some(record)
     }
 
-    /// The event of the record that was taken.
+    /// Returns the event of the record that was taken.
     pub(super) fn event(&mut self, record: Record<'static>) -> Event<'_> {
         let record = Record { attributes: &self.attributes, ..record };
-        understand(&record, Dialect::Native, &mut self.words)
+        decode(&record, Dialect::Native, &mut self.words)
     }
 
     pub(super) fn losses(&self) -> Losses {
@@ -58,7 +58,7 @@ impl NativeMapper {
     }
 }
 
-/// The kind of realloc that the addresses say.
+/// Derives the kind of a realloc from its addresses.
 fn realloc_kind(old: u64, address: u64) -> Kind {
     match (old, address) {
         (0, _) => Kind::ReallocAlloc,
@@ -104,13 +104,13 @@ impl<R: Read> EventSource for NativeSource<R> {
 /// Writes events as a stream of HATF 1.0.
 pub struct NativeSink<W> {
     writer: Writer<W>,
-    speaker: Speaker,
+    encoder: Encoder,
 }
 
 impl<W: Write> NativeSink<W> {
     /// Starts a stream.
     pub fn new(write: W) -> Self {
-        Self { writer: Writer::new(write), speaker: Speaker::new(Dialect::Native) }
+        Self { writer: Writer::new(write), encoder: Encoder::new(Dialect::Native) }
     }
 
     /// Flushes, and gives the output back, and what of the events HATF 1.0 could not hold.
@@ -118,16 +118,16 @@ impl<W: Write> NativeSink<W> {
     /// # Errors
     /// The output's.
     pub fn finish(self) -> Result<(W, Losses)> {
-        Ok((self.writer.finish()?, self.speaker.losses))
+        Ok((self.writer.finish()?, self.encoder.losses))
     }
 }
 
 impl<W: Write> EventSink for NativeSink<W> {
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
         let writer = &mut self.writer;
-        self.speaker.say(event, &mut |said| match said {
-            Said::Record(record) => Ok(writer.record(&native(&record))?),
-            Said::Comment(text) => Ok(writer.comment(text.as_bytes())?),
+        self.encoder.encode(event, &mut |item| match item {
+            Encoded::Record(record) => Ok(writer.record(&native(&record))?),
+            Encoded::Comment(text) => Ok(writer.comment(text.as_bytes())?),
         })
     }
 
@@ -135,28 +135,28 @@ impl<W: Write> EventSink for NativeSink<W> {
         Ok(self.writer.comment(text)?)
     }
 
-    fn about(&mut self, about: &About) -> Result<()> {
-        about_lines(about).iter().try_for_each(|line| self.comment(line.as_bytes()))
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        user_metadata_lines(user_metadata).iter().try_for_each(|line| self.comment(line.as_bytes()))
     }
 }
 
 fn native<'a>(record: &Record<'a>) -> Native<'a> {
-    let Record { what, time, thread, heap, attributes } = *record;
+    let Record { kind: record_kind, time, thread, heap, attributes } = *record;
     let base = |kind| Native { time, thread, heap, attributes, ..Native::new(kind) };
-    match what {
-        What::Alloc { size, address } => Native { size, address, ..base(Kind::Alloc) },
-        What::Realloc { old, address, size } => {
+    match record_kind {
+        RecordKind::Alloc { size, address } => Native { size, address, ..base(Kind::Alloc) },
+        RecordKind::Realloc { old, address, size } => {
             Native { size, old_address: old, address, ..base(realloc_kind(old, address)) }
         }
-        What::Free { address } => Native { address, ..base(Kind::Free) },
-        What::CreateHeap => base(Kind::CreateHeap),
-        What::DestroyHeap => base(Kind::DestroyHeap),
-        What::CreateThread => base(Kind::CreateThread),
-        What::DestroyThread => base(Kind::DestroyThread),
+        RecordKind::Free { address } => Native { address, ..base(Kind::Free) },
+        RecordKind::CreateHeap => base(Kind::CreateHeap),
+        RecordKind::DestroyHeap => base(Kind::DestroyHeap),
+        RecordKind::CreateThread => base(Kind::CreateThread),
+        RecordKind::DestroyThread => base(Kind::DestroyThread),
     }
 }
 
-/// The key of a number in JSON lines.
+/// Returns the key of a number in JSON lines.
 fn key(kind: Kind, part: Part) -> &'static str {
     match part {
         Part::Size => "size",
@@ -227,16 +227,21 @@ fn print_hex(bytes: &[u8], line: &mut Vec<u8>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A record of HATF 1.0 that a JSON line says, and its attributes.
+/// Makes the error for a number that a JSON line lacks.
+pub(super) fn no_number(key: &str, record: &str) -> Error {
+    Error::Trace(format!("no number `{key}`, which `{record}` has").into())
+}
+
+/// Parses a record of HATF 1.0, and its attributes, from a JSON line.
 pub(super) fn parse_record(name: &str, line: &Value) -> Result<(Native<'static>, Vec<u8>)> {
-    let wrong = |what: String| Error::Trace(what.into());
+    let wrong = |problem: String| Error::Trace(problem.into());
     let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name);
     let kind = kind.ok_or_else(|| wrong(format!("HATF 1.0 has no record `{name}`")))?;
     let mut record = Native::new(kind);
     for &part in kind.numbers() {
         let key = key(kind, part);
         let number = line.get(key).and_then(Value::as_u64);
-        *record.number_mut(part) = number.ok_or_else(|| wrong(format!("no number `{key}`, which `{name}` has")))?;
+        *record.number_mut(part) = number.ok_or_else(|| no_number(key, name))?;
     }
     let hex = line.get("attributes").map_or(Some(""), Value::as_str);
     let attributes =
@@ -244,7 +249,7 @@ pub(super) fn parse_record(name: &str, line: &Value) -> Result<(Native<'static>,
     Ok((record, attributes))
 }
 
-/// The bytes of hex digits.
+/// Parses hex digits.
 pub(super) fn from_hex(text: &str) -> Option<Vec<u8>> {
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();
     if !rest.is_empty() {

@@ -6,7 +6,7 @@ use std::io::{BufRead, Write};
 
 use serde_json::json;
 
-use crate::event::{About, Call, Event, EventSink, EventSource, Function, Item, UNKNOWN_SIZE, What};
+use crate::event::{Call, Event, EventKind, EventSink, EventSource, Function, Item, UNKNOWN_SIZE, UserMetadata};
 use crate::loss::{Loss, Losses};
 use crate::{Error, Result};
 
@@ -50,12 +50,12 @@ impl<R: BufRead, const N: usize> RawSource<R, N> {
     }
 
     #[cold]
-    fn odd(&mut self, what: &str) -> Error {
+    fn odd(&mut self, kind: &str) -> Error {
         self.done = true;
-        Error::Trace(format!("raw{N}, byte {} (record {}): {what}", self.offset, self.offset / N as u64).into())
+        Error::Trace(format!("raw{N}, byte {} (record {}): {kind}", self.offset, self.offset / N as u64).into())
     }
 
-    /// The words of the next record, checked; `None` at the end. What events have no place for is an error, not lost.
+    /// Reads the words of the next record; `None` at the end. Values that events cannot hold are an error, not a loss.
     #[inline]
     fn words(&mut self) -> Result<Option<[u64; WORDS]>> {
         if self.done || self.at == self.buffer.len() && !self.fill()? {
@@ -66,7 +66,7 @@ impl<R: BufRead, const N: usize> RawSource<R, N> {
             let left = self.buffer.len() - self.at;
             return Err(self.odd(&format!("{left} bytes at the end, where a record has {N}")));
         };
-        // What 32 bytes do not say: no time, thread 1.
+        // 32 bytes have no time and no thread: 0, and 1.
         let mut words = [0, 0, 0, 0, 0, 1, 0, 0];
         for (word, bytes) in words.iter_mut().zip(record.as_chunks::<8>().0) {
             *word = u64::from_le_bytes(*bytes);
@@ -95,7 +95,7 @@ impl<R: BufRead, const N: usize> RawSource<R, N> {
     }
 }
 
-/// The event of a record, the caller's address apart.
+/// Makes the event of a record; `stack` holds the caller's address.
 #[inline]
 fn event(words: [u64; WORDS], stack: &[u64; 1]) -> Event<'_> {
     let [tag, size, address, old, time, thread, caller, detail] = words;
@@ -105,12 +105,12 @@ fn event(words: [u64; WORDS], stack: &[u64; 1]) -> Event<'_> {
         5 => Function::Memalign,
         _ => Function::Malloc,
     };
-    let what = match tag {
-        2 => What::Free { address },
-        _ => What::Call(Call { function, detail, size, usable: 0, old, address }),
+    let kind = match tag {
+        2 => EventKind::Free { address },
+        _ => EventKind::Call(Call { function, detail, size, usable: 0, old, address }),
     };
     let stack: &[u64] = if caller == 0 { &[] } else { stack };
-    Event { what, time, thread, heap: 0, stack, attributes: &[] }
+    Event { kind, time, thread, heap: 0, stack, attributes: &[] }
 }
 
 impl<R: BufRead, const N: usize> EventSource for RawSource<R, N> {
@@ -129,9 +129,9 @@ impl<R: BufRead, const N: usize> EventSource for RawSource<R, N> {
         Ok(())
     }
 
-    fn about(&self) -> About {
-        let about = json!({"converted": {"from": format!("raw{N}")}});
-        about.as_object().cloned().unwrap_or_default()
+    fn user_metadata(&self) -> UserMetadata {
+        let user_metadata = json!({"converted": {"from": format!("raw{N}")}});
+        user_metadata.as_object().cloned().unwrap_or_default()
     }
 }
 
@@ -191,7 +191,7 @@ impl<W: Write, const N: usize> RawSink<W, N> {
     #[inline]
     fn call(&mut self, event: &Event<'_>, call: &Call) -> Result<()> {
         let Call { function, mut detail, mut size, usable, old, address } = *call;
-        let (tag, told) = match function {
+        let (tag, is_exact) = match function {
             Function::Malloc => (1, true),
             Function::Calloc => (3, true),
             Function::Realloc => (4, true),
@@ -199,7 +199,7 @@ impl<W: Write, const N: usize> RawSink<W, N> {
             Function::Memalign => (5, true),
             _ => (5, false),
         };
-        self.losses.note_if(!told, Loss::Function);
+        self.losses.note_if(!is_exact, Loss::Function);
         self.losses.note_if(usable != 0, Loss::Usable);
         if size == UNKNOWN_SIZE {
             self.losses.note(Loss::Size);
@@ -212,17 +212,17 @@ impl<W: Write, const N: usize> RawSink<W, N> {
         self.put(event, [tag, size, address, old], detail)
     }
 
-    /// What few events are, and raw records mostly cannot say.
+    /// Handles the events that are rare, and that raw records mostly cannot hold.
     #[cold]
     fn rare(&mut self, event: &Event<'_>) -> Result<()> {
-        match event.what {
-            What::ReallocBegin { old } => {
+        match event.kind {
+            EventKind::ReallocBegin { old } => {
                 self.losses.note(Loss::Halves);
                 self.put(event, [2, 0, old, 0], 0)
             }
-            What::ReallocEnd(ref call) => self.call(event, call),
-            ref what => {
-                Loss::of(what).into_iter().for_each(|loss| self.losses.note(loss));
+            EventKind::ReallocEnd(ref call) => self.call(event, call),
+            ref kind => {
+                kind.loss().into_iter().for_each(|loss| self.losses.note(loss));
                 Ok(())
             }
         }
@@ -232,9 +232,9 @@ impl<W: Write, const N: usize> RawSink<W, N> {
 impl<W: Write, const N: usize> EventSink for RawSink<W, N> {
     #[inline]
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
-        match event.what {
-            What::Call(ref call) => self.call(event, call),
-            What::Free { address } => self.put(event, [2, 0, address, 0], 0),
+        match event.kind {
+            EventKind::Call(ref call) => self.call(event, call),
+            EventKind::Free { address } => self.put(event, [2, 0, address, 0], 0),
             _ => self.rare(event),
         }
     }
@@ -244,14 +244,14 @@ impl<W: Write, const N: usize> EventSink for RawSink<W, N> {
         Ok(())
     }
 
-    fn about(&mut self, about: &About) -> Result<()> {
-        note_about(&mut self.losses, about);
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        note_user_metadata(&mut self.losses, user_metadata);
         Ok(())
     }
 }
 
-/// Counts what a trace says about itself as lost, but for what is about its form only.
-pub(super) fn note_about(losses: &mut Losses, about: &About) {
+/// Counts user metadata as lost, but for what describes its form only.
+pub(super) fn note_user_metadata(losses: &mut Losses, user_metadata: &UserMetadata) {
     let own = |key: &str| matches!(key, "format" | "clock" | "converted");
-    losses.add(Loss::About, about.keys().filter(|key| !own(key)).count() as u64);
+    losses.add(Loss::UserMetadata, user_metadata.keys().filter(|key| !own(key)).count() as u64);
 }

@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use super::*;
-use crate::event::{About, Call, Event, Function, What};
+use crate::event::{Call, Event, EventKind, Function, UserMetadata};
 use crate::loss::Loss;
 
 fn input(bytes: &[u8]) -> Input {
@@ -91,7 +91,7 @@ fn odd_values_of_raw_records() {
 #[test]
 fn raw_records_that_are_none() {
     let good = [1, 8, 16, 0];
-    for (bad, what) in [
+    for (bad, kind) in [
         ([6, 0, 0, 0], "tag 6"),
         ([0, 0, 0, 0], "tag 0"),
         ([1, 8, 16, 5], "an old address"),
@@ -99,7 +99,7 @@ fn raw_records_that_are_none() {
         ([4, u64::MAX, 16, 0], "2^64 - 1"),
     ] {
         let error = converted(Form::Raw32, Form::Heap, &records(&[&good, &good, &bad])).unwrap_err().to_string();
-        assert!(error.contains("byte 64 (record 2)") && error.contains(what), "{error}");
+        assert!(error.contains("byte 64 (record 2)") && error.contains(kind), "{error}");
     }
     let error = converted(Form::Raw32, Form::Heap, &records(&[&good, &good[..3]])).unwrap_err().to_string();
     assert!(error.contains("byte 32") && error.contains("24 bytes at the end"), "{error}");
@@ -111,53 +111,53 @@ fn raw_records_that_are_none() {
 fn everything() -> Vec<Event<'static>> {
     let call = |function, detail, size, usable, old, address| Call { function, detail, size, usable, old, address };
     let whats = [
-        What::ThreadStart { creator: 0 },
-        What::Image { process: 77, path: b"/bin/a program" },
-        What::Call(call(Function::Malloc, 0, 10, 24, 0, 0x10)),
-        What::Call(call(Function::Calloc, 3, 12, 0, 0, 0x30)),
-        What::Call(call(Function::Realloc, 0, 30, 0, 0x10, 0x50)),
-        What::Call(call(Function::Realloc, 0, 30, 0, 0, 0x70)),
-        What::Call(call(Function::Reallocarray, 5, 30, 0, 0x70, 0x70)),
-        What::Call(call(Function::Memalign, 64, 30, 0, 0, 0x80)),
-        What::Call(call(Function::PosixMemalign, 4096, 30, 0, 0, 0x1000)),
-        What::Call(call(Function::AlignedAlloc, 32, 30, 0, 0, 0x20)),
-        What::Call(call(Function::Valloc, 0, 30, 0, 0, 0x2000)),
-        What::Call(call(Function::Pvalloc, 0, 30, 0, 0, 0x3000)),
-        What::Call(call(Function::Realloc, 0, 0, 0, 0x50, 0)),
-        What::Free { address: 0x30 },
-        What::Free { address: 0xdead },
-        What::ReallocBegin { old: 0x70 },
-        What::ReallocEnd(call(Function::Realloc, 0, 300, 0, 0, 0x90)),
-        What::ReallocBegin { old: 0x90 },
-        What::ReallocEnd(call(Function::Reallocarray, 3, 300, 0, 0, 0x70)),
-        What::Failed(call(Function::Reallocarray, 3, 300, 0, 0x70, 0)),
-        What::Failed(call(Function::PosixMemalign, 64, 1 << 60, 0, 0, 0)),
-        What::Mark { name: b"here \"it\" is" },
-        What::PhaseBegin { name: b"load" },
-        What::PhaseEnd { name: b"load" },
-        What::Lost { events: 1000 },
-        What::ThreadEnd,
-        What::Image { process: 77, path: b"\xff" },
-        What::Killed { signal: 9 },
-        What::Image { process: 78, path: b"" },
-        What::Exit { status: 3 },
+        EventKind::ThreadStart { creator: 0 },
+        EventKind::Image { process: 77, path: b"/bin/a program" },
+        EventKind::Call(call(Function::Malloc, 0, 10, 24, 0, 0x10)),
+        EventKind::Call(call(Function::Calloc, 3, 12, 0, 0, 0x30)),
+        EventKind::Call(call(Function::Realloc, 0, 30, 0, 0x10, 0x50)),
+        EventKind::Call(call(Function::Realloc, 0, 30, 0, 0, 0x70)),
+        EventKind::Call(call(Function::Reallocarray, 5, 30, 0, 0x70, 0x70)),
+        EventKind::Call(call(Function::Memalign, 64, 30, 0, 0, 0x80)),
+        EventKind::Call(call(Function::PosixMemalign, 4096, 30, 0, 0, 0x1000)),
+        EventKind::Call(call(Function::AlignedAlloc, 32, 30, 0, 0, 0x20)),
+        EventKind::Call(call(Function::Valloc, 0, 30, 0, 0, 0x2000)),
+        EventKind::Call(call(Function::Pvalloc, 0, 30, 0, 0, 0x3000)),
+        EventKind::Call(call(Function::Realloc, 0, 0, 0, 0x50, 0)),
+        EventKind::Free { address: 0x30 },
+        EventKind::Free { address: 0xdead },
+        EventKind::ReallocBegin { old: 0x70 },
+        EventKind::ReallocEnd(call(Function::Realloc, 0, 300, 0, 0, 0x90)),
+        EventKind::ReallocBegin { old: 0x90 },
+        EventKind::ReallocEnd(call(Function::Reallocarray, 3, 300, 0, 0, 0x70)),
+        EventKind::Failed(call(Function::Reallocarray, 3, 300, 0, 0x70, 0)),
+        EventKind::Failed(call(Function::PosixMemalign, 64, 1 << 60, 0, 0, 0)),
+        EventKind::Mark { name: b"here \"it\" is" },
+        EventKind::PhaseBegin { name: b"load" },
+        EventKind::PhaseEnd { name: b"load" },
+        EventKind::Lost { events: 1000 },
+        EventKind::ThreadEnd,
+        EventKind::Image { process: 77, path: b"\xff" },
+        EventKind::Killed { signal: 9 },
+        EventKind::Image { process: 78, path: b"" },
+        EventKind::Exit { status: 3 },
     ];
     let mut heap = 0;
-    let event = |(n, what): (u64, What<'static>)| {
-        heap += u64::from(matches!(what, What::Image { .. }));
+    let event = |(n, kind): (u64, EventKind<'static>)| {
+        heap += u64::from(matches!(kind, EventKind::Image { .. }));
         let stack: &[u64] = match n % 3 {
-            0 if matches!(what, What::Call(_) | What::Free { .. }) => &[0x401000, 0x402000, u64::MAX],
-            1 if matches!(what, What::Call(_)) => &[0x401000],
+            0 if matches!(kind, EventKind::Call(_) | EventKind::Free { .. }) => &[0x401000, 0x402000, u64::MAX],
+            1 if matches!(kind, EventKind::Call(_)) => &[0x401000],
             _ => &[],
         };
-        Event { what, time: n * 1_000, thread: 1 + n % 3, heap, stack, attributes: b"" }
+        Event { kind, time: n * 1_000, thread: 1 + n % 3, heap, stack, attributes: b"" }
     };
     (0..).zip(whats).map(event).collect()
 }
 
 /// Events and comments as text.
 #[derive(Default)]
-struct Text(Vec<String>, About);
+struct Text(Vec<String>, UserMetadata);
 
 impl EventSink for Text {
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
@@ -170,8 +170,8 @@ impl EventSink for Text {
         Ok(())
     }
 
-    fn about(&mut self, about: &About) -> Result<()> {
-        self.1.extend(about.clone());
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        self.1.extend(user_metadata.clone());
         Ok(())
     }
 }
@@ -179,7 +179,7 @@ impl EventSink for Text {
 fn heap_of(events: &[Event<'_>], options: &HeapOptions) -> (Vec<u8>, Losses) {
     let mut trace = Vec::new();
     let mut writer = HeapWriter::new(&mut trace, options).unwrap();
-    writer.about(serde_json::json!({"program": "a", "command": ["a", "b c"]}).as_object().unwrap()).unwrap();
+    writer.user_metadata(serde_json::json!({"program": "a", "command": ["a", "b c"]}).as_object().unwrap()).unwrap();
     writer.comment(b"a \xff comment").unwrap();
     events.iter().for_each(|event| writer.event(event).unwrap());
     let losses = writer.finish().unwrap();
@@ -209,7 +209,7 @@ fn everything_to_heap_and_json_and_back() {
         assert_eq!(text.1["program"], "a");
         assert_eq!(text.1["clock"]["resolution_ns"], 1);
         let (lines, losses) = converted(Form::Heap, Form::Jsonl, &heap).unwrap();
-        assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::About, 2)]);
+        assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::UserMetadata, 2)]);
         assert_eq!(read(Form::Jsonl, &lines).0, expected(&events));
     }
 }
@@ -233,20 +233,24 @@ fn clocks() {
 fn everything_to_hatf_and_back() {
     let events: Vec<_> = everything().into_iter().map(|event| Event { stack: &[], ..event }).collect();
     let (heap, _) = heap_of(&events, &HeapOptions::default());
-    let said = |event: &&Event<'_>| {
+    let is_kept = |event: &&Event<'_>| {
         !matches!(
-            event.what,
-            What::Failed(_) | What::Mark { .. } | What::PhaseBegin { .. } | What::PhaseEnd { .. } | What::Lost { .. }
+            event.kind,
+            EventKind::Failed(_)
+                | EventKind::Mark { .. }
+                | EventKind::PhaseBegin { .. }
+                | EventKind::PhaseEnd { .. }
+                | EventKind::Lost { .. }
         )
     };
     let plain = |event: &Event<'static>| {
         let mut event = *event;
-        if let What::Call(call) = &mut event.what {
+        if let EventKind::Call(call) = &mut event.kind {
             call.usable = 0;
         }
         event
     };
-    let kept: Vec<_> = events.iter().filter(said).map(plain).collect();
+    let kept: Vec<_> = events.iter().filter(is_kept).map(plain).collect();
     for form in [Form::Hatf10, Form::Hatf1] {
         let (bytes, losses) = converted(Form::Heap, form, &heap).unwrap();
         let counted = [(Loss::Usable, 1), (Loss::Marks, 3), (Loss::Failed, 2), (Loss::Lost, 1)];
@@ -256,7 +260,7 @@ fn everything_to_hatf_and_back() {
             .iter()
             .map(|event| {
                 // A thread of HATF10.dtd has no heap.
-                let thread = matches!(event.what, What::ThreadStart { .. } | What::ThreadEnd);
+                let thread = matches!(event.kind, EventKind::ThreadStart { .. } | EventKind::ThreadEnd);
                 format!("{:?}", Event { heap: if thread { 0 } else { event.heap }, ..*event })
             })
             .collect();
@@ -322,7 +326,7 @@ fn kinds_of_realloc_that_contradict_their_addresses() {
 
 #[test]
 fn json_lines_that_say_nothing_sound() {
-    for (line, what) in [
+    for (line, kind) in [
         ("{", "line 2"),
         ("{}", "no `@record`"),
         (r#"{"@section":"heap","@record":"malloc","time":0,"stack":0,"size":-1}"#, "no number `size`"),
@@ -332,7 +336,7 @@ fn json_lines_that_say_nothing_sound() {
         (r#"{"@section":null,"@record":"free","address":0}"#, "no number `thread`"),
     ] {
         let error = converted(Form::Jsonl, Form::Heap, format!("\n{line}\n").as_bytes()).unwrap_err().to_string();
-        assert!(error.contains("line 2") && error.contains(what), "{error}");
+        assert!(error.contains("line 2") && error.contains(kind), "{error}");
     }
 }
 

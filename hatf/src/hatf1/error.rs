@@ -6,10 +6,10 @@ use std::{fmt, io};
 /// The result of reading or writing.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What is wrong, and where.
+/// An error in a stream, and its place.
 #[derive(Debug)]
 pub struct Error {
-    /// What is wrong.
+    /// The kind of the error.
     pub kind: ErrorKind,
     /// The offset in the stream of the first byte at fault; for a writer the bytes written before.
     pub offset: u64,
@@ -19,7 +19,7 @@ pub struct Error {
     pub field: Option<Field>,
 }
 
-/// What is wrong.
+/// The kind of the error.
 #[derive(Debug)]
 pub enum ErrorKind {
     /// The stream could not be read, or written.
@@ -28,19 +28,19 @@ pub enum ErrorKind {
     Truncated(u64),
     /// A byte that is none of what may stand there.
     Unknown {
-        /// What stands there.
-        what: &'static str,
+        /// What the byte encodes.
+        item: &'static str,
         /// The byte.
         found: u8,
-        /// What may.
+        /// The values that are allowed.
         expected: &'static str,
     },
     /// The interpretation stores bytes, and the field never had a width.
     NoWidth,
-    /// Bytes that are longer than the format can say.
+    /// Bytes that are longer than the format can hold.
     TooLong {
-        /// What they are.
-        what: &'static str,
+        /// What the bytes hold.
+        item: &'static str,
         /// Their length.
         length: u64,
     },
@@ -61,12 +61,12 @@ impl fmt::Display for Error {
         match &self.kind {
             ErrorKind::Io(_) => Ok(()),
             ErrorKind::Truncated(missing) => write!(f, ": the stream ends {missing} bytes too early"),
-            ErrorKind::Unknown { what, found, expected } => {
-                write!(f, ": {found} is no {what}; expected {expected}")
+            ErrorKind::Unknown { item, found, expected } => {
+                write!(f, ": {found} is no {item}; expected {expected}")
             }
             ErrorKind::NoWidth => write!(f, ": the interpretation stores bytes, and the field never had a width"),
-            ErrorKind::TooLong { what, length } => {
-                write!(f, ": {what} of {length} bytes; at most 65535 can be written")
+            ErrorKind::TooLong { item, length } => {
+                write!(f, ": {item} of {length} bytes; at most 65535 can be written")
             }
         }
     }

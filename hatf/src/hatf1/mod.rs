@@ -14,7 +14,7 @@ pub use read::Reader;
 pub use state::{Change, Field, Interpretation, Width};
 pub use write::Writer;
 
-/// What a record is; the number is its tag.
+/// The kind of a record; the number is its tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
@@ -55,7 +55,7 @@ impl Kind {
         Self::DestroyThread,
     ];
 
-    /// The record's name in the specification.
+    /// Returns the record's name in the specification.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -72,7 +72,7 @@ impl Kind {
         }
     }
 
-    /// The numbers that follow the tag, in order; the attributes come behind them.
+    /// Returns the numbers that follow the tag, in order; the attributes come behind them.
     #[must_use]
     pub fn numbers(self) -> &'static [Part] {
         use Part::{Address, Heap, OldAddress, Size, Thread, Time};
@@ -87,7 +87,7 @@ impl Kind {
         }
     }
 
-    /// Whether it is one of the four reallocs.
+    /// Returns whether it is one of the four reallocs.
     #[must_use]
     pub fn is_realloc(self) -> bool {
         matches!(self, Self::ReallocNoAlloc | Self::ReallocAllocFree | Self::ReallocAlloc | Self::ReallocFree)
@@ -112,7 +112,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// The field whose width and interpretation it has.
+    /// Returns the field whose width and interpretation it has.
     #[must_use]
     pub fn field(self) -> Field {
         match self {
@@ -128,7 +128,7 @@ impl Part {
 /// A record. Numbers that its kind does not have are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Bytes asked for.
     pub size: u64,
@@ -147,13 +147,13 @@ pub struct Record<'a> {
 }
 
 impl Record<'_> {
-    /// A record with all numbers 0 and no attributes.
+    /// Makes a record with all numbers 0 and no attributes.
     #[must_use]
     pub fn new(kind: Kind) -> Self {
         Self { kind, size: 0, old_address: 0, address: 0, thread: 0, heap: 0, time: 0, attributes: &[] }
     }
 
-    /// One of its numbers.
+    /// Returns one of its numbers.
     #[must_use]
     pub fn number(&self, part: Part) -> u64 {
         match part {
@@ -166,7 +166,7 @@ impl Record<'_> {
         }
     }
 
-    /// One of its numbers, to be set.
+    /// Returns one of its numbers, to be set.
     pub fn number_mut(&mut self, part: Part) -> &mut u64 {
         match part {
             Part::Size => &mut self.size,
@@ -179,7 +179,7 @@ impl Record<'_> {
     }
 }
 
-/// What stands in a stream.
+/// An item of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item<'a> {
     /// A record.

@@ -11,7 +11,7 @@ use std::io::{self, Read};
 pub struct Reader<R> {
     input: R,
     buffer: Vec<u8>,
-    /// What of `buffer` is unread.
+    /// The part of `buffer` that is unread.
     start: usize,
     end: usize,
     /// The offset in the stream of `buffer[start]`.
@@ -32,7 +32,7 @@ impl<R: Read> Reader<R> {
         Self { input, buffer, start: 0, end: 0, offset: 0, record: 0, state, done: false }
     }
 
-    /// What comes next; `None` at the end, and after an error.
+    /// Reads the next item; `None` at the end, and after an error.
     ///
     /// # Errors
     /// The first thing that is wrong with the stream.
@@ -70,8 +70,8 @@ impl<R: Read> Reader<R> {
                 Ok(Some(Item::Metadata(field, change)))
             }
             _ => {
-                let what = ErrorKind::Unknown { what: "tag", found: tag, expected: "0 to 11" };
-                Err(self.error(what, self.record, None))
+                let kind = ErrorKind::Unknown { item: "tag", found: tag, expected: "0 to 11" };
+                Err(self.error(kind, self.record, None))
             }
         }
     }
@@ -123,7 +123,7 @@ impl<R: Read> Reader<R> {
         bytes
     }
 
-    /// A big-endian integer of `width` bytes.
+    /// Reads a big-endian integer of `width` bytes.
     fn integer(&mut self, width: usize, field: Option<Field>) -> Result<u64> {
         self.need(width, field)?;
         Ok(self.take(width).iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte)))
@@ -156,7 +156,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// A length of `width` bytes, at most 2, and sees that so many follow.
+    /// Reads a length of `width` bytes, at most 2, and checks that as many bytes follow.
     fn length(&mut self, width: usize, field: Option<Field>) -> Result<usize> {
         let length = self.integer(width, field)?;
         let length = usize::try_from(length).unwrap_or(usize::MAX).min(usize::from(u16::MAX));
@@ -168,14 +168,14 @@ impl<R: Read> Reader<R> {
         let at = self.offset;
         let op = self.byte(None)?;
         if !matches!(op, 1 | 2) {
-            let what = ErrorKind::Unknown { what: "op", found: op, expected: "1 (width) or 2 (interpretation)" };
-            return Err(self.error(what, at, None));
+            let kind = ErrorKind::Unknown { item: "op", found: op, expected: "1 (width) or 2 (interpretation)" };
+            return Err(self.error(kind, at, None));
         }
         let at = self.offset;
         let number = self.byte(None)?;
         let Some(&field) = Field::ALL.get(usize::from(number)) else {
-            let what = ErrorKind::Unknown { what: "field", found: number, expected: "0 to 5" };
-            return Err(self.error(what, at, None));
+            let kind = ErrorKind::Unknown { item: "field", found: number, expected: "0 to 5" };
+            return Err(self.error(kind, at, None));
         };
         let at = self.offset;
         let code = self.byte(Some(field))?;
@@ -184,8 +184,8 @@ impl<R: Read> Reader<R> {
                 Field::Attributes => "0, 1, 2, 4, 8, 9 or 10",
                 _ => "0, 1, 2, 4 or 8",
             };
-            let what = ErrorKind::Unknown { what: "width code of this field", found: code, expected };
-            Width::from_code(code, field).map(Change::Width).ok_or(self.error(what, at, Some(field)))?
+            let kind = ErrorKind::Unknown { item: "width code of this field", found: code, expected };
+            Width::from_code(code, field).map(Change::Width).ok_or(self.error(kind, at, Some(field)))?
         } else {
             Change::Interpretation(self.interpretation(field, code, at)?)
         };
@@ -205,8 +205,8 @@ impl<R: Read> Reader<R> {
             4 if !bytes => Interpretation::Stride(argument()?, argument()?),
             _ => {
                 let expected = if bytes { "0 (none) or 1 (default)" } else { "0 to 4" };
-                let what = ErrorKind::Unknown { what: "interpretation of this field", found: code, expected };
-                return Err(self.error(what, at, Some(field)));
+                let kind = ErrorKind::Unknown { item: "interpretation of this field", found: code, expected };
+                return Err(self.error(kind, at, Some(field)));
             }
         })
     }

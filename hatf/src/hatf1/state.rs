@@ -49,7 +49,7 @@ pub enum Width {
 }
 
 impl Width {
-    /// The width of a code, if the field can have it.
+    /// Returns the width of a code, if the field can have it.
     pub(super) fn from_code(code: u8, field: Field) -> Option<Self> {
         match code {
             0 | 1 | 2 | 4 | 8 => Some(Self::Fixed(code)),
@@ -100,7 +100,7 @@ impl Interpretation {
     }
 }
 
-/// What a metadata record changes about its field.
+/// The change that a metadata record makes to its field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// The width.
@@ -125,7 +125,7 @@ pub(super) struct Setting {
 pub(super) struct State([Setting; 6]);
 
 impl State {
-    /// As a stream begins.
+    /// Makes the state in which a stream begins.
     pub(super) fn new() -> Self {
         let bytes = Setting {
             width: Width::Fixed(4),
@@ -189,7 +189,7 @@ impl Setting {
         }
     }
 
-    /// The value of the stored bytes `raw`, which is noted as the previous one.
+    /// Decodes the stored bytes `raw`, and notes the value as the previous one.
     pub(super) fn decode(&mut self, raw: u64) -> u64 {
         let extended = sign_extended(raw, self.bytes());
         let value = match self.interpretation {
@@ -203,7 +203,7 @@ impl Setting {
         value
     }
 
-    /// The bytes to store for a value, which is noted as the previous one; or the width it would need.
+    /// Encodes a value, and notes it as the previous one; the error is the width it would need.
     pub(super) fn encode(&mut self, value: u64) -> Result<u64, u8> {
         let (raw, signed) = match self.interpretation {
             Interpretation::None => (value, false),
@@ -233,7 +233,7 @@ fn sign_extended(raw: u64, width: u8) -> u64 {
     }
 }
 
-/// The least width that holds a number: 0, 1, 2, 4 or 8.
+/// Returns the least width that holds a number: 0, 1, 2, 4 or 8.
 pub(super) fn width_for(raw: u64, signed: bool) -> u8 {
     let fits = |width: u8| {
         let mask = if width == 0 { 0 } else { u64::MAX >> (64 - 8 * u32::from(width)) };

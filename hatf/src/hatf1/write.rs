@@ -15,7 +15,7 @@ pub struct Writer<W> {
     offset: u64,
 }
 
-/// What in a record does not fit.
+/// The value of a record that does not fit.
 enum Misfit {
     /// A number, and the bytes it needs.
     Number(Field, u8),
@@ -79,7 +79,7 @@ impl<W: Write> Writer<W> {
             self.state.apply(field, change)
         } else {
             let expected = "one that the field can have";
-            Err(ErrorKind::Unknown { what: "width or interpretation of this field", found: field as u8, expected })
+            Err(ErrorKind::Unknown { item: "width or interpretation of this field", found: field as u8, expected })
         };
         applied.map_err(|kind| self.error(kind, Some(field)))?;
         self.bytes.clear();
@@ -111,8 +111,8 @@ impl<W: Write> Writer<W> {
         Error { kind, offset: self.offset, record: self.offset, field }
     }
 
-    fn too_long(&self, what: &'static str, length: usize, field: Option<Field>) -> Error {
-        self.error(ErrorKind::TooLong { what, length: length as u64 }, field)
+    fn too_long(&self, item: &'static str, length: usize, field: Option<Field>) -> Error {
+        self.error(ErrorKind::TooLong { item, length: length as u64 }, field)
     }
 
     fn put(&mut self) -> Result<()> {
@@ -122,7 +122,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Encodes a record behind its tag; or says what does not fit.
+    /// Encodes a record behind its tag; the error is the value that does not fit.
     fn encode(&mut self, record: &Record<'_>) -> Result<Option<Misfit>> {
         for &part in record.kind.numbers() {
             let setting = self.state.of(part.field());
@@ -209,7 +209,7 @@ impl<W: Write> Writer<W> {
 }
 
 impl Kind {
-    /// Whether records of this kind have that number.
+    /// Returns whether records of this kind have that number.
     #[must_use]
     pub fn has(self, part: Part) -> bool {
         self.numbers().contains(&part)

@@ -1,6 +1,6 @@
 //! Traces of HATF 1.0 in Meta-TF, `dtds/HATF10.dtd`: a sink that writes one, and a source that reads one.
 //!
-//! HATF 1.0 has fewer calls than C. What its records have no field for goes into their attributes, as words:
+//! HATF 1.0 has fewer calls than C. Values that its records have no field for go into their attributes, as text:
 //!
 //! | event | record | attributes |
 //! | --- | --- | --- |
@@ -16,31 +16,31 @@
 //! | it ends, or execs another | destroyHeap | `exit=0 time=9`, `signal=9 ..`, `exec ..` |
 //! | a thread begins, ends | createThread, destroyThread | `time=7 by=1`, `time=9` |
 //!
-//! The native form ([`crate::hatf1`]) has a size in reallocs, and times everywhere: there these words are left out. A
-//! trace of other origin has attributes of other kinds: they are passed on as they are.
+//! The native form ([`crate::hatf1`]) has a size in reallocs, and times everywhere: there these attributes are left out.
+//! Attributes of traces of other origin are passed on as they are.
 
+mod attributes;
+mod decode;
+mod encode;
 mod read;
-mod say;
-mod understand;
-mod words;
 mod write;
 
+pub use attributes::Attributes;
+pub use decode::{decode, is_exec};
+pub use encode::{Encoded, Encoder};
 pub use read::Hatf10Reader;
-pub use say::{Said, Speaker};
-pub use understand::{is_exec, understand};
-pub use words::Attributes;
 pub use write::Hatf10Writer;
 
 use crate::Error;
 
-/// What the build script made of `dtds/HATF10.dtd`.
+/// The generated code of `dtds/HATF10.dtd`.
 mod format {
     include!(concat!(env!("OUT_DIR"), "/hatf10.rs"));
 }
 
-/// What a record of HATF 1.0 says, but for the fields that nearly all share.
+/// The kind of a record of HATF 1.0, with the fields that not all records share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum What {
+pub enum RecordKind {
     /// A block of `size` bytes begins at `address`.
     Alloc {
         /// Bytes asked for.
@@ -76,15 +76,15 @@ pub enum What {
 /// read from such a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// What happened.
-    pub what: What,
+    /// Its kind.
+    pub kind: RecordKind,
     /// Nanoseconds since recording began, for traces of this recorder.
     pub time: u64,
     /// Which thread did it, or which began or ended.
     pub thread: u64,
     /// In which heap.
     pub heap: u64,
-    /// More about it.
+    /// Text that belongs to it.
     pub attributes: &'a [u8],
 }
 
@@ -97,7 +97,7 @@ pub enum Dialect {
     Native,
 }
 
-/// The runtime's error, with the DTD's names put to its numbers.
+/// Converts an error of the runtime, with the DTD's names for its numbers.
 fn failed(error: metatf::Error) -> Error {
     Error::Trace(metatf::explain(&format::FORMAT, &error).to_string().into())
 }

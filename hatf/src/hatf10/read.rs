@@ -8,7 +8,7 @@ use metatf::typed::{Event as TraceEvent, TraceOptions};
 use super::format::{
     Alloc, CreateHeap, CreateThread, DestroyHeap, DestroyThread, Free, Heap, Protocol, Realloc, Record as Read, Trace,
 };
-use super::{Dialect, Record, What, failed, is_exec, understand};
+use super::{Dialect, Record, RecordKind, decode, failed, is_exec};
 use crate::event::{EventSink, EventSource, Item, UNKNOWN_SIZE};
 use crate::{Error, Result};
 
@@ -20,7 +20,7 @@ pub struct Hatf10Reader<'t> {
     words: Vec<u8>,
 }
 
-/// What the trace gave, its bytes kept apart.
+/// An item of the trace, whose bytes are kept in the reader.
 enum Next {
     Record(Record<'static>),
     Comment,
@@ -69,20 +69,20 @@ impl<'t> Hatf10Reader<'t> {
 
 impl EventSource for Hatf10Reader<'_> {
     fn next(&mut self) -> Result<Option<Item<'_>>> {
-        let (what, time, thread, heap) = loop {
+        let (kind, time, thread, heap) = loop {
             match self.advance()? {
                 None => return Ok(None),
                 Some(Next::Comment) => return Ok(Some(Item::Comment(&self.bytes))),
-                Some(Next::Record(Record { what, time, thread, heap, .. })) => {
-                    let record = Record { what, time, thread, heap, attributes: &self.bytes };
+                Some(Next::Record(Record { kind, time, thread, heap, .. })) => {
+                    let record = Record { kind, time, thread, heap, attributes: &self.bytes };
                     if !is_exec(&record) {
-                        break (what, time, thread, heap);
+                        break (kind, time, thread, heap);
                     }
                 }
             }
         };
-        let record = Record { what, time, thread, heap, attributes: &self.bytes };
-        Ok(Some(Item::Event(understand(&record, Dialect::MetaTf, &mut self.words))))
+        let record = Record { kind, time, thread, heap, attributes: &self.bytes };
+        Ok(Some(Item::Event(decode(&record, Dialect::MetaTf, &mut self.words))))
     }
 
     /// In runs, and without copying attributes.
@@ -94,7 +94,7 @@ impl EventSource for Hatf10Reader<'_> {
                 if is_exec(&record) {
                     return Ok(());
                 }
-                sink.event(&understand(&record, Dialect::MetaTf, words)).map_err(Stop)
+                sink.event(&decode(&record, Dialect::MetaTf, words)).map_err(Stop)
             })?;
             match self.next()? {
                 None => return Ok(()),
@@ -121,21 +121,21 @@ impl From<Stop> for Error {
 }
 
 fn record<'a>(heap: &Heap<&'a [u8]>) -> Record<'a> {
-    let (what, time, thread, heap, attributes) = match *heap {
+    let (kind, time, thread, heap, attributes) = match *heap {
         Heap::Alloc(Alloc { size, address, time, thread, heap, vfield }) => {
-            (What::Alloc { size, address }, time, thread, heap, vfield)
+            (RecordKind::Alloc { size, address }, time, thread, heap, vfield)
         }
         Heap::Realloc(Realloc { address, address_2, time, thread, heap, vfield }) => {
-            let what = What::Realloc { old: address, address: address_2, size: UNKNOWN_SIZE };
-            (what, time, thread, heap, vfield)
+            let kind = RecordKind::Realloc { old: address, address: address_2, size: UNKNOWN_SIZE };
+            (kind, time, thread, heap, vfield)
         }
         Heap::Free(Free { address, time, thread, heap, vfield }) => {
-            (What::Free { address }, time, thread, heap, vfield)
+            (RecordKind::Free { address }, time, thread, heap, vfield)
         }
-        Heap::CreateHeap(CreateHeap { thread, heap, vfield }) => (What::CreateHeap, 0, thread, heap, vfield),
-        Heap::DestroyHeap(DestroyHeap { thread, heap, vfield }) => (What::DestroyHeap, 0, thread, heap, vfield),
-        Heap::CreateThread(CreateThread { thread, vfield }) => (What::CreateThread, 0, thread, 0, vfield),
-        Heap::DestroyThread(DestroyThread { thread, vfield }) => (What::DestroyThread, 0, thread, 0, vfield),
+        Heap::CreateHeap(CreateHeap { thread, heap, vfield }) => (RecordKind::CreateHeap, 0, thread, heap, vfield),
+        Heap::DestroyHeap(DestroyHeap { thread, heap, vfield }) => (RecordKind::DestroyHeap, 0, thread, heap, vfield),
+        Heap::CreateThread(CreateThread { thread, vfield }) => (RecordKind::CreateThread, 0, thread, 0, vfield),
+        Heap::DestroyThread(DestroyThread { thread, vfield }) => (RecordKind::DestroyThread, 0, thread, 0, vfield),
     };
-    Record { what, time, thread, heap, attributes }
+    Record { kind, time, thread, heap, attributes }
 }

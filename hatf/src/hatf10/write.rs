@@ -6,10 +6,9 @@ use metatf::format::Interpretation;
 
 use super::failed;
 use super::format::{Alloc, CreateHeap, CreateThread, DestroyHeap, DestroyThread, Free, Realloc, Writer};
-use super::say::Said;
-use super::{Dialect, Record, Speaker, What};
+use super::{Dialect, Encoded, Encoder, Record, RecordKind};
 use crate::Result;
-use crate::event::{About, Event, EventSink, about_lines};
+use crate::event::{Event, EventSink, UserMetadata, user_metadata_lines};
 use crate::loss::Losses;
 
 /// The number of the DTD's one section.
@@ -33,7 +32,7 @@ const LEAVES: &[(&str, &[&str])] = &[
 /// writer widens its field.
 pub struct Hatf10Writer<'w> {
     writer: Writer<&'w mut dyn Sink>,
-    speaker: Speaker,
+    encoder: Encoder,
 }
 
 impl<'w> Hatf10Writer<'w> {
@@ -43,7 +42,7 @@ impl<'w> Hatf10Writer<'w> {
     /// The sink's.
     pub fn new(sink: &'w mut dyn Sink, options: &WriteOptions) -> Result<Self> {
         let writer = Writer::with_options(sink, options).map_err(failed)?;
-        let mut trace = Self { writer, speaker: Speaker::new(Dialect::MetaTf) };
+        let mut trace = Self { writer, encoder: Encoder::new(Dialect::MetaTf) };
         for (record, leaves) in LEAVES {
             for leaf in *leaves {
                 trace.set_encoding(record, leaf).map_err(failed)?;
@@ -69,22 +68,22 @@ impl<'w> Hatf10Writer<'w> {
     /// The sink's.
     pub fn finish(self) -> Result<Losses> {
         self.writer.finish().map_err(failed)?;
-        Ok(self.speaker.losses)
+        Ok(self.encoder.losses)
     }
 }
 
 fn put(writer: &mut Writer<&mut dyn Sink>, record: &Record<'_>) -> Result<()> {
-    let Record { what, time, thread, heap, attributes: vfield } = *record;
-    match what {
-        What::Alloc { size, address } => writer.alloc(&Alloc { size, address, time, thread, heap, vfield }),
-        What::Realloc { old, address: address_2, .. } => {
+    let Record { kind, time, thread, heap, attributes: vfield } = *record;
+    match kind {
+        RecordKind::Alloc { size, address } => writer.alloc(&Alloc { size, address, time, thread, heap, vfield }),
+        RecordKind::Realloc { old, address: address_2, .. } => {
             writer.realloc(&Realloc { address: old, address_2, time, thread, heap, vfield })
         }
-        What::Free { address } => writer.free(&Free { address, time, thread, heap, vfield }),
-        What::CreateHeap => writer.create_heap(&CreateHeap { thread, heap, vfield }),
-        What::DestroyHeap => writer.destroy_heap(&DestroyHeap { thread, heap, vfield }),
-        What::CreateThread => writer.create_thread(&CreateThread { thread, vfield }),
-        What::DestroyThread => writer.destroy_thread(&DestroyThread { thread, vfield }),
+        RecordKind::Free { address } => writer.free(&Free { address, time, thread, heap, vfield }),
+        RecordKind::CreateHeap => writer.create_heap(&CreateHeap { thread, heap, vfield }),
+        RecordKind::DestroyHeap => writer.destroy_heap(&DestroyHeap { thread, heap, vfield }),
+        RecordKind::CreateThread => writer.create_thread(&CreateThread { thread, vfield }),
+        RecordKind::DestroyThread => writer.destroy_thread(&DestroyThread { thread, vfield }),
     }
     .map_err(failed)
 }
@@ -92,9 +91,9 @@ fn put(writer: &mut Writer<&mut dyn Sink>, record: &Record<'_>) -> Result<()> {
 impl EventSink for Hatf10Writer<'_> {
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
         let writer = &mut self.writer;
-        self.speaker.say(event, &mut |said| match said {
-            Said::Record(record) => put(writer, &record),
-            Said::Comment(text) => writer.comment(SECTION, text).map_err(failed),
+        self.encoder.encode(event, &mut |item| match item {
+            Encoded::Record(record) => put(writer, &record),
+            Encoded::Comment(text) => writer.comment(SECTION, text).map_err(failed),
         })
     }
 
@@ -102,8 +101,8 @@ impl EventSink for Hatf10Writer<'_> {
         self.writer.comment(SECTION, text).map_err(failed)
     }
 
-    /// As comments, a line each: HATF 1.0 has no other place for it.
-    fn about(&mut self, about: &About) -> Result<()> {
-        about_lines(about).iter().try_for_each(|line| self.comment(line.as_bytes()))
+    /// Writes it as comments, a line each: HATF 1.0 has no other place for it.
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        user_metadata_lines(user_metadata).iter().try_for_each(|line| self.comment(line.as_bytes()))
     }
 }

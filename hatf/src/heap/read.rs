@@ -7,9 +7,9 @@ use metatf::container::Reader;
 use metatf::typed::{Event as TraceEvent, TraceOptions};
 use serde_json::Value;
 
-use super::failed;
 use super::format::{Free, Heap, Malloc, Protocol, Realloc, Record, Trace};
-use crate::event::{About, Call, Event, EventSink, EventSource, Function, Item, What};
+use super::{Decoded, decode, failed};
+use crate::event::{Call, Event, EventKind, EventSink, EventSource, Function, Item, UserMetadata};
 use crate::{Error, Result};
 
 /// Reads a trace.
@@ -20,23 +20,16 @@ pub struct HeapReader<'t> {
     heap: u64,
     tables: Tables,
     comment: Vec<u8>,
-    /// What comes first: it was read ahead, because what the trace says about itself stands before it.
+    /// The first item, read ahead because the user metadata stands before it.
     first: Option<Result<Option<Next>>>,
 }
 
-/// What the trace gives.
+/// An item of the trace.
 enum Next {
     /// A record that is an event.
-    Said(Said),
+    Event(Decoded),
     /// A comment, whose bytes are kept.
     Comment,
-}
-
-/// Where an event's stack and name are found.
-#[derive(Clone, Copy, Default)]
-struct Offsets {
-    stack: u64,
-    name: Option<u64>,
 }
 
 /// The stacks and names that were met, by offset.
@@ -46,22 +39,13 @@ struct Tables {
     names: HashMap<u64, Vec<u8>>,
 }
 
-/// What holds for records that do not say otherwise.
+/// The values that records share.
 #[derive(Clone, Copy)]
-struct Now {
+struct Context {
     thread: u64,
     heap: u64,
     /// Nanoseconds in a tick.
     resolution: u64,
-}
-
-/// What a record of the trace says.
-struct Said {
-    what: What<'static>,
-    ticks: u64,
-    /// The thread that began or ended.
-    thread: Option<u64>,
-    offsets: Offsets,
 }
 
 impl HeapReader<'static> {
@@ -98,26 +82,30 @@ impl<'t> HeapReader<'t> {
             first: None,
         };
         reader.first = Some(reader.advance());
-        if let Some(clock) = reader.about().get("clock").and_then(|clock| clock.get("resolution_ns")) {
+        if let Some(clock) = reader.user_metadata().get("clock").and_then(|clock| clock.get("resolution_ns")) {
             reader.resolution = clock.as_u64().unwrap_or(1).max(1);
         }
         reader
     }
 
-    /// Nanoseconds in a tick of the trace's clock.
+    /// Returns the nanoseconds in a tick of the trace's clock.
     #[must_use]
     pub fn resolution(&self) -> u64 {
         self.resolution
     }
 
-    /// The next record that is an event, or comment.
+    /// Reads the next record that is an event, or comment.
     #[inline]
     fn advance(&mut self) -> Result<Option<Next>> {
         loop {
             match self.trace.next_event().map_err(failed)? {
                 None => return Ok(None),
                 Some(TraceEvent::Record(Record::Heap(Heap::Thread(switch)))) => self.thread = switch.id,
-                Some(TraceEvent::Record(Record::Heap(record))) => return Ok(Some(Next::Said(said(&record)))),
+                Some(TraceEvent::Record(Record::Heap(record))) => {
+                    if let Some(decoded) = decode(&record) {
+                        return Ok(Some(Next::Event(decoded)));
+                    }
+                }
                 Some(TraceEvent::Comment(_, text)) => {
                     self.comment.clear();
                     self.comment.extend_from_slice(text);
@@ -128,8 +116,9 @@ impl<'t> HeapReader<'t> {
         }
     }
 
-    fn load(&mut self, offsets: Offsets) -> Result<()> {
-        let Offsets { stack, name } = offsets;
+    /// Reads the stack and the name of a record, unless they were read before.
+    fn load(&mut self, decoded: &Decoded) -> Result<()> {
+        let Decoded { stack, name, .. } = *decoded;
         if stack != 0 && !self.tables.stacks.contains_key(&stack) {
             let item = self.trace.stacks().get(stack).map_err(failed)?;
             self.tables.stacks.insert(stack, item.frame);
@@ -145,80 +134,80 @@ impl<'t> HeapReader<'t> {
 
     /// Gives a run of records to a sink.
     fn pour_run<T: EventSink + ?Sized>(&mut self, sink: &mut T) -> std::result::Result<(), Stop> {
-        let mut now = self.now();
+        let mut context = self.context();
         let Self { trace, tables, .. } = self;
         let run = trace.try_for_run(|Record::Heap(record)| {
-            let plain = |what, ticks: u64| {
-                let (time, Now { thread, heap, .. }) = (ticks.saturating_mul(now.resolution), now);
-                Event { what, time, thread, heap, stack: &[], attributes: &[] }
+            let plain = |kind, ticks: u64| {
+                let (time, Context { thread, heap, .. }) = (ticks.saturating_mul(context.resolution), context);
+                Event { kind, time, thread, heap, stack: &[], attributes: &[] }
             };
             let given = match record {
-                Heap::Free(Free { time, stack: 0, address }) => sink.event(&plain(What::Free { address }, time)),
+                Heap::Free(Free { time, stack: 0, address }) => sink.event(&plain(EventKind::Free { address }, time)),
                 Heap::Malloc(Malloc { time, stack: 0, size, usable, address }) => {
                     let call = Call { size, usable, address, ..Call::new(Function::Malloc) };
-                    sink.event(&plain(What::Call(call), time))
+                    sink.event(&plain(EventKind::Call(call), time))
                 }
                 Heap::Realloc(Realloc { time, stack: 0, size, usable, old, address }) => {
                     let call = Call { size, usable, old, address, ..Call::new(Function::Realloc) };
-                    sink.event(&plain(What::Call(call), time))
+                    sink.event(&plain(EventKind::Call(call), time))
                 }
                 Heap::Thread(switch) => {
-                    now.thread = switch.id;
+                    context.thread = switch.id;
                     Ok(())
                 }
                 record => {
-                    let said = said(&record);
-                    match tables.event(&said, now) {
-                        Some(event) if !matches!(event.what, What::Image { .. }) => sink.event(&event),
-                        _ => return Err(Stop::Record(said)),
+                    let Some(decoded) = decode(&record) else { return Ok(()) };
+                    match tables.event(&decoded, context) {
+                        Some(event) if !matches!(event.kind, EventKind::Image { .. }) => sink.event(&event),
+                        _ => return Err(Stop::Record(decoded)),
                     }
                 }
             };
             given.map_err(Stop::Failed)
         });
-        self.thread = now.thread;
+        self.thread = context.thread;
         run
     }
 
-    fn now(&self) -> Now {
-        Now { thread: self.thread, heap: self.heap, resolution: self.resolution }
+    fn context(&self) -> Context {
+        Context { thread: self.thread, heap: self.heap, resolution: self.resolution }
     }
 
-    /// The event of a record, its stack and name looked up.
+    /// Makes the event of a record, its stack and name looked up.
     #[inline]
-    fn event(&mut self, said: Said) -> Result<Event<'_>> {
-        self.load(said.offsets)?;
-        if let What::Image { .. } = said.what {
+    fn event(&mut self, decoded: Decoded) -> Result<Event<'_>> {
+        self.load(&decoded)?;
+        if let EventKind::Image { .. } = decoded.kind {
             self.heap += 1;
         }
-        let now = self.now();
+        let context = self.context();
         let missing = || Error::Trace("a stack or a name of a heap trace was not looked up".into());
-        self.tables.event(&said, now).ok_or_else(missing)
+        self.tables.event(&decoded, context).ok_or_else(missing)
     }
 }
 
 impl Tables {
-    /// The event of a record; `None` where its stack or its name is not here.
+    /// Makes the event of a record; `None` if its stack or its name was not read yet.
     #[inline]
-    fn event(&self, said: &Said, now: Now) -> Option<Event<'_>> {
-        let Said { what, ticks, thread, offsets } = *said;
-        let stack = match offsets.stack {
+    fn event(&self, decoded: &Decoded, context: Context) -> Option<Event<'_>> {
+        let Decoded { kind, ticks, thread, stack, name } = *decoded;
+        let stack = match stack {
             0 => &[],
             offset => self.stacks.get(&offset)?.as_slice(),
         };
-        let what = match offsets.name {
-            Some(offset) => what.named(self.names.get(&offset)?),
-            None => what,
+        let kind = match name {
+            Some(offset) => kind.named(self.names.get(&offset)?),
+            None => kind,
         };
-        let (time, thread) = (ticks.saturating_mul(now.resolution), thread.unwrap_or(now.thread));
-        Some(Event { what, time, thread, heap: now.heap, stack, attributes: &[] })
+        let (time, thread) = (ticks.saturating_mul(context.resolution), thread.unwrap_or(context.thread));
+        Some(Event { kind, time, thread, heap: context.heap, stack, attributes: &[] })
     }
 }
 
-/// Why a run of records ends before its end.
+/// Why a run of records stops early.
 enum Stop {
     /// For this record, which needs a look at the trace's tables, or begins a heap.
-    Record(Said),
+    Record(Decoded),
     Failed(Error),
 }
 
@@ -238,11 +227,11 @@ impl EventSource for HeapReader<'_> {
         match next? {
             None => Ok(None),
             Some(Next::Comment) => Ok(Some(Item::Comment(&self.comment))),
-            Some(Next::Said(said)) => self.event(said).map(|event| Some(Item::Event(event))),
+            Some(Next::Event(decoded)) => self.event(decoded).map(|event| Some(Item::Event(event))),
         }
     }
 
-    /// Events of the commonest records are made where they are read.
+    /// Makes events of the most frequent records where they are read.
     fn pour<T: EventSink + ?Sized>(&mut self, sink: &mut T) -> Result<()> {
         if self.first.is_some() {
             match self.next()? {
@@ -254,8 +243,8 @@ impl EventSource for HeapReader<'_> {
         loop {
             match self.pour_run(sink) {
                 Ok(()) => {}
-                Err(Stop::Record(said)) => {
-                    sink.event(&self.event(said)?)?;
+                Err(Stop::Record(decoded)) => {
+                    sink.event(&self.event(decoded)?)?;
                     continue;
                 }
                 Err(Stop::Failed(error)) => return Err(error),
@@ -263,68 +252,18 @@ impl EventSource for HeapReader<'_> {
             match self.advance()? {
                 None => return Ok(()),
                 Some(Next::Comment) => sink.comment(&self.comment)?,
-                Some(Next::Said(said)) => sink.event(&self.event(said)?)?,
+                Some(Next::Event(decoded)) => sink.event(&self.event(decoded)?)?,
             }
         }
     }
 
-    fn about(&self) -> About {
-        let mut about = About::new();
+    fn user_metadata(&self) -> UserMetadata {
+        let mut user_metadata = UserMetadata::new();
         for text in self.trace.user_metadata() {
             if let Ok(Value::Object(object)) = serde_json::from_slice(text) {
-                about.extend(object);
+                user_metadata.extend(object);
             }
         }
-        about
-    }
-}
-
-/// What a record says; thread switches are not asked about.
-#[inline]
-fn said(record: &Heap) -> Said {
-    let call = |function, detail, size, usable, old, address| Call { function, detail, size, usable, old, address };
-    let at = |what, ticks, stack| Said { what, ticks, thread: None, offsets: Offsets { stack, name: None } };
-    let named = |what, ticks, name| Said { what, ticks, thread: None, offsets: Offsets { stack: 0, name: Some(name) } };
-    let of = |what, ticks, id| Said { what, ticks, thread: Some(id), offsets: Offsets::default() };
-    let allocated = |call: Call, ticks, stack| at(What::Call(call), ticks, stack);
-    match record {
-        Heap::Malloc(r) => allocated(call(Function::Malloc, 0, r.size, r.usable, 0, r.address), r.time, r.stack),
-        Heap::Calloc(r) => allocated(call(Function::Calloc, r.count, r.size, r.usable, 0, r.address), r.time, r.stack),
-        Heap::Realloc(r) => allocated(call(Function::Realloc, 0, r.size, r.usable, r.old, r.address), r.time, r.stack),
-        Heap::Reallocarray(r) => {
-            allocated(call(Function::Reallocarray, r.count, r.size, r.usable, r.old, r.address), r.time, r.stack)
-        }
-        Heap::Memalign(r) => {
-            allocated(call(Function::Memalign, r.alignment, r.size, r.usable, 0, r.address), r.time, r.stack)
-        }
-        Heap::PosixMemalign(r) => {
-            allocated(call(Function::PosixMemalign, r.alignment, r.size, r.usable, 0, r.address), r.time, r.stack)
-        }
-        Heap::AlignedAlloc(r) => {
-            allocated(call(Function::AlignedAlloc, r.alignment, r.size, r.usable, 0, r.address), r.time, r.stack)
-        }
-        Heap::Valloc(r) => allocated(call(Function::Valloc, 0, r.size, r.usable, 0, r.address), r.time, r.stack),
-        Heap::Pvalloc(r) => allocated(call(Function::Pvalloc, 0, r.size, r.usable, 0, r.address), r.time, r.stack),
-        Heap::Free(r) => at(What::Free { address: r.address }, r.time, r.stack),
-        Heap::ReallocBegin(r) => at(What::ReallocBegin { old: r.old }, r.time, r.stack),
-        Heap::ReallocEnd(r) => {
-            let function = if r.count == 0 { Function::Realloc } else { Function::Reallocarray };
-            at(What::ReallocEnd(call(function, r.count, r.size, r.usable, 0, r.address)), r.time, r.stack)
-        }
-        Heap::Failed(r) => {
-            let index = usize::try_from(r.function.wrapping_sub(4)).unwrap_or(usize::MAX);
-            let function = Function::ALL.get(index).copied().unwrap_or(Function::Malloc);
-            at(What::Failed(call(function, r.count.max(r.alignment), r.size, 0, r.block, 0)), r.time, r.stack)
-        }
-        Heap::Thread(r) => of(What::ThreadEnd, 0, r.id),
-        Heap::ThreadStart(r) => of(What::ThreadStart { creator: r.creator }, r.time, r.id),
-        Heap::ThreadEnd(r) => of(What::ThreadEnd, r.time, r.id),
-        Heap::Mark(r) => named(What::Mark { name: &[] }, r.time, r.name),
-        Heap::PhaseBegin(r) => named(What::PhaseBegin { name: &[] }, r.time, r.name),
-        Heap::PhaseEnd(r) => named(What::PhaseEnd { name: &[] }, r.time, r.name),
-        Heap::Image(r) => named(What::Image { process: r.process, path: &[] }, r.time, r.name),
-        Heap::Exit(r) => at(What::Exit { status: r.status }, r.time, 0),
-        Heap::Killed(r) => at(What::Killed { signal: r.signal }, r.time, 0),
-        Heap::Lost(r) => at(What::Lost { events: r.events }, r.time, 0),
+        user_metadata
     }
 }

@@ -14,7 +14,7 @@ use super::format::{
     Writer,
 };
 use crate::Result;
-use crate::event::{About, Call, Event, EventSink, Function, UNKNOWN_SIZE, What};
+use crate::event::{Call, Event, EventKind, EventSink, Function, UNKNOWN_SIZE, UserMetadata};
 use crate::loss::{Loss, Losses};
 
 /// The number of section `heap`.
@@ -33,7 +33,7 @@ pub struct HeapOptions {
     pub resolution: u64,
 }
 
-/// Records in a group where nobody says otherwise.
+/// The default number of records in a group.
 pub const GROUP_RECORDS: u64 = 1_000_000;
 
 impl Default for HeapOptions {
@@ -45,7 +45,7 @@ impl Default for HeapOptions {
 /// Writes a trace. A sink of any type will do, as it is given a whole chunk at a time: one code for all.
 pub struct HeapWriter<'w> {
     writer: Writer<&'w mut dyn Sink>,
-    /// The thread that records are of; `None`: it has to be said again.
+    /// The thread that records are of; `None`: a `thread` record has to come first.
     thread: Option<u64>,
     resolution: u64,
     /// Times are stored: one was not 0.
@@ -89,7 +89,7 @@ impl<'w> HeapWriter<'w> {
         Ok(self.losses)
     }
 
-    /// The time in ticks. The first that is not 0 has all of them stored from here on.
+    /// Converts a time to ticks. From the first that is not 0 on, times are stored.
     #[inline]
     fn time(&mut self, time: u64) -> Result<u64> {
         if time == 0 {
@@ -185,50 +185,52 @@ impl<'w> HeapWriter<'w> {
         .map_err(failed)
     }
 
-    /// What few records are.
+    /// Writes the records that are rare.
     #[cold]
     fn rare(&mut self, event: &Event<'_>, time: u64, stack: u64) -> Result<()> {
         let id = event.thread;
-        let name = match event.what {
-            What::Mark { name } | What::PhaseBegin { name } | What::PhaseEnd { name } => self.name(name)?,
-            What::Image { path, .. } => self.name(path)?,
+        let name = match event.kind {
+            EventKind::Mark { name } | EventKind::PhaseBegin { name } | EventKind::PhaseEnd { name } => {
+                self.name(name)?
+            }
+            EventKind::Image { path, .. } => self.name(path)?,
             _ => 0,
         };
         let writer = &mut self.writer;
-        match event.what {
-            What::Call(_) | What::Free { .. } => Ok(()),
-            What::ReallocBegin { old } => writer.realloc_begin(&ReallocBegin { time, stack, old }),
-            What::ReallocEnd(Call { detail: count, size, usable, address, .. }) => {
+        match event.kind {
+            EventKind::Call(_) | EventKind::Free { .. } => Ok(()),
+            EventKind::ReallocBegin { old } => writer.realloc_begin(&ReallocBegin { time, stack, old }),
+            EventKind::ReallocEnd(Call { detail: count, size, usable, address, .. }) => {
                 writer.realloc_end(&ReallocEnd { time, stack, count, size, usable, address })
             }
-            What::Failed(Call { function, detail, size, old: block, .. }) => {
+            EventKind::Failed(Call { function, detail, size, old: block, .. }) => {
                 let count = if function.counts() { detail } else { 0 };
                 let alignment = if function.aligns() { detail } else { 0 };
                 let function = tag(function);
                 writer.failed(&Failed { time, stack, function, count, alignment, size, block })
             }
-            What::CreateHeap | What::DestroyHeap => {
+            EventKind::CreateHeap | EventKind::DestroyHeap => {
                 self.losses.note(Loss::Heaps);
                 Ok(())
             }
-            What::ThreadStart { creator } => writer.thread_start(&ThreadStart { time, id, creator }),
-            What::ThreadEnd => writer.thread_end(&ThreadEnd { time, id }),
-            What::Mark { .. } => writer.mark(&Mark { time, name }),
-            What::PhaseBegin { .. } => writer.phase_begin(&PhaseBegin { time, name }),
-            What::PhaseEnd { .. } => writer.phase_end(&PhaseEnd { time, name }),
-            What::Image { process, .. } => {
+            EventKind::ThreadStart { creator } => writer.thread_start(&ThreadStart { time, id, creator }),
+            EventKind::ThreadEnd => writer.thread_end(&ThreadEnd { time, id }),
+            EventKind::Mark { .. } => writer.mark(&Mark { time, name }),
+            EventKind::PhaseBegin { .. } => writer.phase_begin(&PhaseBegin { time, name }),
+            EventKind::PhaseEnd { .. } => writer.phase_end(&PhaseEnd { time, name }),
+            EventKind::Image { process, .. } => {
                 self.heap += 1;
                 writer.image(&Image { time, process, name })
             }
-            What::Exit { status } => writer.exit(&Exit { time, status }),
-            What::Killed { signal } => writer.killed(&Killed { time, signal }),
-            What::Lost { events } => writer.lost(&Lost { time, events }),
+            EventKind::Exit { status } => writer.exit(&Exit { time, status }),
+            EventKind::Killed { signal } => writer.killed(&Killed { time, signal }),
+            EventKind::Lost { events } => writer.lost(&Lost { time, events }),
         }
         .map_err(failed)
     }
 }
 
-/// The tag of a function's record.
+/// Returns the tag of a function's record.
 fn tag(function: Function) -> u64 {
     4 + function as u64
 }
@@ -236,14 +238,14 @@ fn tag(function: Function) -> u64 {
 impl EventSink for HeapWriter<'_> {
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
         // The beginning and the end of a thread name it themselves.
-        let own = matches!(event.what, What::ThreadStart { .. } | What::ThreadEnd);
+        let own = matches!(event.kind, EventKind::ThreadStart { .. } | EventKind::ThreadEnd);
         self.prepare((!own).then_some(event.thread))?;
         let time = self.time(event.time)?;
         let stack = self.stack(event.stack)?;
         self.losses.note_if(!event.attributes.is_empty(), Loss::Attributes);
-        match event.what {
-            What::Call(ref call) => self.call(call, time, stack)?,
-            What::Free { address } => self.writer.free(&Free { time, stack, address }).map_err(failed)?,
+        match event.kind {
+            EventKind::Call(ref call) => self.call(call, time, stack)?,
+            EventKind::Free { address } => self.writer.free(&Free { time, stack, address }).map_err(failed)?,
             _ => self.rare(event, time, stack)?,
         }
         self.losses.note_if(!own && event.heap != self.heap, Loss::Heap);
@@ -258,16 +260,16 @@ impl EventSink for HeapWriter<'_> {
         self.writer.comment(SECTION, text).map_err(failed)
     }
 
-    /// What the trace says about itself; format and clock are this writer's own.
-    fn about(&mut self, about: &About) -> Result<()> {
-        let mut about = about.clone();
-        about.insert("format".to_owned(), json!({"name": "heap", "version": super::VERSION}));
-        let clock = about.entry("clock").or_insert_with(|| json!({}));
+    /// Writes user metadata; format and clock are this writer's own.
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        let mut user_metadata = user_metadata.clone();
+        user_metadata.insert("format".to_owned(), json!({"name": "heap", "version": super::VERSION}));
+        let clock = user_metadata.entry("clock").or_insert_with(|| json!({}));
         match (clock, self.resolution) {
             (clock, 0) => *clock = Value::Null,
             (Value::Object(clock), resolution) => drop(clock.insert("resolution_ns".to_owned(), resolution.into())),
             (clock, resolution) => *clock = json!({"resolution_ns": resolution}),
         }
-        self.writer.user_metadata(&Value::Object(about).to_string()).map_err(failed)
+        self.writer.user_metadata(&Value::Object(user_metadata).to_string()).map_err(failed)
     }
 }

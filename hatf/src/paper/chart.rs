@@ -10,7 +10,7 @@ const WIDTH: f64 = 640.0;
 const TOP: f64 = 48.0;
 const LINE: f64 = 26.0;
 
-/// A bar for each encoding: the mean over the traces; a dot for each trace.
+/// Draws a bar for each encoding, the mean over the traces, and a dot for each trace.
 ///
 /// # Errors
 /// The output's.
@@ -69,7 +69,7 @@ pub fn chart(measured: &[Measured], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "</svg>")
 }
 
-/// The distance of lines: 1, 2 or 5 times a power of ten, at most ten of them.
+/// Returns the distance of lines: 1, 2 or 5 times a power of ten, at most ten of them.
 fn tick(most: f64) -> f64 {
     let power = 10_f64.powf((most / 10.0).log10().floor());
     [1.0, 2.0, 5.0].map(|n| n * power).into_iter().find(|step| most / step <= 10.0).unwrap_or(power * 10.0)

@@ -126,7 +126,7 @@ impl Column {
         }
     }
 
-    /// Whether its times are measured: the encodings of the paper's tables 5 and 6, and ours.
+    /// Returns whether its times are measured: the encodings of the paper's tables 5 and 6, and ours.
     #[must_use]
     pub fn is_timed(self) -> bool {
         match self {

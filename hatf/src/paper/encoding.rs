@@ -48,7 +48,7 @@ impl Encoding {
         Ok(Self { column, fields: text.map(Fields::new).transpose()? })
     }
 
-    /// The file of these raw records; `None` where what compresses it is not there.
+    /// Encodes raw records as a file; `None` where what compresses it is not there.
     pub(super) fn write(&self, raw: &[u8], packing: Packing) -> Result<Option<Vec<u8>>> {
         let write = packing.write_options();
         match (self.column, &self.fields) {
@@ -63,7 +63,7 @@ impl Encoding {
         }
     }
 
-    /// The raw records of a file; `None` where the command that made it has compared them itself, or is one of those that
+    /// Decodes the raw records of a file; `None` where the command that made it has compared them itself, or is one of those that
     /// need no proof.
     pub(super) fn read(&self, file: &[u8], packing: Packing) -> Result<Option<Vec<u8>>> {
         let mut raw = Vec::new();

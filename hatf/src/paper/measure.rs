@@ -15,7 +15,7 @@ use crate::convert::RawSource;
 use crate::event::copy;
 use crate::{Error, Result};
 
-/// What is to be measured.
+/// The measurements to make.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// These columns; none: all.
@@ -36,12 +36,12 @@ pub enum Step<'a> {
 }
 
 impl Options {
-    /// The columns, in their order.
+    /// Returns the columns, in their order.
     pub fn columns(&self) -> impl Iterator<Item = Column> + '_ {
         Column::ALL.into_iter().filter(|column| self.only.is_empty() || self.only.contains(column))
     }
 
-    /// The columns of which times are wanted.
+    /// Returns the columns of which times are wanted.
     fn timed(&self) -> impl Iterator<Item = Column> + '_ {
         self.columns().filter(|column| self.runs.is_some() && column.is_timed())
     }
@@ -57,9 +57,9 @@ impl Options {
 /// A trace's figures.
 #[derive(Clone, Debug, Serialize)]
 pub struct Measured {
-    /// What the trace is called.
+    /// The name of the trace.
     pub name: String,
-    /// What it holds.
+    /// Its content.
     pub summary: Summary,
     /// Bytes of the whole file, by name of the column and packing.
     pub bytes: BTreeMap<&'static str, BTreeMap<Packing, usize>>,
@@ -74,7 +74,7 @@ pub struct Measured {
     pub copying: Option<f64>,
 }
 
-/// What a trace holds: the paper's table 3.
+/// The content of a trace: the paper's table 3.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Summary {
     /// Records.
@@ -232,7 +232,7 @@ fn timed(encoding: &Encoding, column: Column, raw: &[u8], runs: usize) -> Result
     Ok(Times { read, write, read_packed, write_packed })
 }
 
-/// The median of several runs' processor time, in nanoseconds a record, and what the last gave. Not the time that a clock on the
+/// Measures the median processor time of several runs, in nanoseconds a record; also returns the last result. Not the time that a clock on the
 /// wall tells: machines are shared.
 fn median<T>(runs: usize, raw: &[u8], mut run: impl FnMut() -> Result<T>) -> Result<(f64, Option<T>)> {
     let mut times = Vec::new();

@@ -9,7 +9,7 @@ use crate::{Error, Result};
 /// Bytes of a raw record.
 pub(super) const RECORD: usize = 32;
 
-/// The fields of a raw record: tag, size, address, old address.
+/// Returns the fields of a raw record: tag, size, address, old address.
 pub(super) fn fields(record: &[u8; RECORD]) -> [u64; 4] {
     let mut fields = [0; 4];
     for (field, bytes) in fields.iter_mut().zip(record.as_chunks::<8>().0) {
@@ -25,7 +25,7 @@ pub(super) fn push(fields: [u64; 4], raw: &mut Vec<u8>) {
     }
 }
 
-/// A line for a record: tag, size (frees have none) and addresses in hexadecimal (only reallocs have an old one).
+/// Prints a line for each record: tag, size (frees have none) and addresses in hexadecimal (only reallocs have an old one).
 pub(super) fn to_ascii(raw: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(raw.len());
     for record in raw.as_chunks::<RECORD>().0 {
@@ -40,7 +40,7 @@ pub(super) fn to_ascii(raw: &[u8]) -> Vec<u8> {
     text
 }
 
-/// The records of such lines.
+/// Parses such lines.
 pub(super) fn from_ascii(text: &[u8], raw: &mut Vec<u8>) -> Result<()> {
     let number = |word: Option<&[u8]>, radix| {
         let word = std::str::from_utf8(word?).ok()?;

@@ -151,7 +151,7 @@ fn times(title: &str, measured: &[Measured], of: impl Fn(&Times) -> (f64, f64)) 
     table(title, head, measured, &figures, 1)
 }
 
-/// A table of figures: a row for each trace, their mean, and the worst.
+/// Prints a table of figures: a row for each trace, their mean, and the worst.
 fn table(
     title: &str,
     head: impl Iterator<Item = String>,
@@ -175,7 +175,7 @@ fn table(
     (head.len() > 1).then(|| Table { title: title.to_owned(), head, rows })
 }
 
-/// A figure of all traces' figures, place by place.
+/// Returns a figure of all traces' figures, place by place.
 fn over(figures: &[Vec<Vec<Option<f64>>>], of: impl Fn(&[f64]) -> Option<f64>) -> Vec<Vec<Option<f64>>> {
     let Some(first) = figures.first() else { return Vec::new() };
     let place = |column: usize, place: usize| -> Option<f64> {

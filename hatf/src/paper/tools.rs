@@ -19,7 +19,7 @@ pub(super) fn parquet(raw: &[u8], packing: Packing) -> Result<Option<Vec<u8>>> {
     through("python3", ["-c", include_str!("parquet.py"), level], raw)
 }
 
-/// What a command makes of bytes; `None` where it is not there, or makes nothing, or fails (then it says why itself).
+/// Returns the length of a command's output for an input; `None` if it is not there, prints nothing, or fails (then it prints why).
 fn through<const N: usize>(program: &str, arguments: [&str; N], bytes: &[u8]) -> Result<Option<Vec<u8>>> {
     let mut command = Command::new(program);
     command.args(arguments.map(OsStr::new)).stdin(Stdio::piped()).stdout(Stdio::piped());

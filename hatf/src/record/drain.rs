@@ -1,4 +1,4 @@
-//! From the ring to the sink, while the program runs.
+//! Moves events from the ring to the sink while the program runs.
 
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::process::ExitStatusExt as _;
@@ -13,7 +13,7 @@ use super::Outcome;
 use super::head::Head;
 use super::mapper::Mapper;
 use super::signals::Forwarding;
-use crate::event::{Event as HeapEvent, EventSink, What};
+use crate::event::{Event as HeapEvent, EventKind, EventSink};
 use crate::{Error, Result};
 
 /// How long a producer may hold up a full ring before its event is given up.
@@ -30,7 +30,7 @@ pub(super) struct Drain<'a> {
     sink_error: Option<Error>,
     events: u64,
     lost: u64,
-    /// Since when a late producer holds up a full ring.
+    /// When a late producer was first seen to hold up a full ring.
     stuck: Option<Instant>,
 }
 
@@ -49,7 +49,7 @@ impl<'a> Drain<'a> {
         }
     }
 
-    /// Until the program has ended and the ring is empty.
+    /// Runs until the program has ended and the ring is empty.
     pub(super) fn run(mut self, forwarding: &Forwarding, flush: Option<Duration>) -> Result<Outcome> {
         let begun = Instant::now();
         let written = self.head.write(self.sink);
@@ -57,7 +57,7 @@ impl<'a> Drain<'a> {
         let process = ProcessEnd::of(&self.child);
         let (mut flushed, mut safe) = (begun, 0);
         let status = loop {
-            self.take_all();
+            let emptied = self.take_available();
             if flush.is_some_and(|every| flushed.elapsed() >= every) && self.sink_error.is_none() {
                 if self.events > safe {
                     let result = self.sink.flush();
@@ -69,7 +69,9 @@ impl<'a> Drain<'a> {
                 break status;
             }
             self.check_stuck();
-            process.wait();
+            if emptied {
+                process.wait();
+            }
         };
         forwarding.child_is_gone();
         let duration = begun.elapsed();
@@ -77,34 +79,43 @@ impl<'a> Drain<'a> {
         self.finish(status, duration)
     }
 
-    /// Takes what is there.
-    fn take_all(&mut self) {
-        loop {
-            match self.consumer.poll() {
-                Poll::Event(words) => match Event::from_words(&words) {
-                    Some(event) => self.give(&event),
-                    None => self.lost += 1,
-                },
-                Poll::Lost => self.lost += 1,
-                Poll::Nothing => break,
+    /// Takes what is there, but not for ever, whatever the program writes over the ring; whether nothing is left.
+    fn take_available(&mut self) -> bool {
+        for _ in 0..self.consumer.ring().capacity() {
+            if !self.take() {
+                self.wake();
+                return true;
             }
             self.stuck = None;
             self.wake();
         }
-        self.wake();
+        false
     }
 
-    /// Takes what a program that has ended left: what it did not publish it never will.
+    /// Takes the next event; `false` if there is none now.
+    fn take(&mut self) -> bool {
+        match self.consumer.poll() {
+            Poll::Event(words) => match Event::from_words(&words) {
+                Some(event) => self.give(&event),
+                None => self.lost += 1,
+            },
+            Poll::Lost => self.lost += 1,
+            Poll::Nothing => return false,
+        }
+        true
+    }
+
+    /// Takes what a program that has ended left. What it did not publish it never will: neither the tickets of this lap nor
+    /// those further ahead, which have no slot yet.
     fn take_rest(&mut self) {
-        loop {
-            self.take_all();
-            if !self.consumer.is_behind() {
-                break;
-            }
-            if self.consumer.skip() {
+        let end = self.consumer.consumed().saturating_add(self.consumer.ring().capacity());
+        while self.consumer.consumed() < end && self.consumer.behind() > 0 {
+            // An event that cannot be skipped was published just now.
+            if !self.take() && self.consumer.skip() {
                 self.lost += 1;
             }
         }
+        self.lost = self.lost.saturating_add(self.consumer.behind());
     }
 
     fn give(&mut self, event: &Event) {
@@ -139,35 +150,35 @@ impl<'a> Drain<'a> {
         }
     }
 
-    /// Wakes producers that wait for room.
+    /// Wakes producers that wait because the ring was full.
     fn wake(&mut self) {
-        if self.consumer.should_wake() {
-            let room = self.consumer.ring().header().room.as_ptr();
+        if self.consumer.take_wake() {
+            let futex = self.consumer.ring().header().wakeups.as_ptr();
             // SAFETY: a futex word in the mapped ring; waking reads and writes no memory.
             unsafe {
-                libc::syscall(libc::SYS_futex, room, libc::FUTEX_WAKE, i32::MAX, null::<u8>(), 0, 0);
+                libc::syscall(libc::SYS_futex, futex, libc::FUTEX_WAKE, i32::MAX, null::<u8>(), 0, 0);
             }
         }
     }
 
     fn finish(mut self, status: ExitStatus, duration: Duration) -> Result<Outcome> {
         let header = self.consumer.ring().header();
-        let children = header.forks.load(Ordering::Relaxed).max(header.elsewhere.load(Ordering::Relaxed));
+        let children = header.forks.load(Ordering::Relaxed).max(header.other_processes.load(Ordering::Relaxed));
         let waits = header.waits.load(Ordering::Relaxed);
         if self.sink_error.is_none() {
             let end = match (status.code(), status.signal()) {
-                (None, Some(signal)) => What::Killed { signal: signal.unsigned_abs().into() },
-                (code, _) => What::Exit { status: code.unwrap_or(0).unsigned_abs().into() },
+                (None, Some(signal)) => EventKind::Killed { signal: signal.unsigned_abs().into() },
+                (code, _) => EventKind::Exit { status: code.unwrap_or(0).unsigned_abs().into() },
             };
             let mut end = || -> Result<()> {
                 if self.lost > 0 {
-                    let lost = What::Lost { events: self.lost };
+                    let lost = EventKind::Lost { events: self.lost };
                     let (time, heap) = (self.mapper.time(), self.mapper.images());
                     self.sink.event(&HeapEvent { time, heap, ..HeapEvent::new(lost) })?;
                 }
                 self.mapper.finish(end, self.sink)?;
-                let about = serde_json::json!({"events": self.events, "lost": self.lost, "children": children});
-                about.as_object().map_or(Ok(()), |about| self.sink.about(about))
+                let user_metadata = serde_json::json!({"events": self.events, "lost": self.lost, "children": children});
+                user_metadata.as_object().map_or(Ok(()), |user_metadata| self.sink.user_metadata(user_metadata))
             };
             let ended = end();
             self.note(ended);

@@ -1,4 +1,4 @@
-//! What a trace says about itself: where it comes from.
+//! The user metadata of a recording: where it comes from.
 
 use std::ffi::{CStr, OsString};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -28,9 +28,9 @@ impl Head {
         Self { clock, wall, command }
     }
 
-    /// Says where the trace comes from; the keys are those that `dtds/heap.dtd` names.
+    /// Writes where the trace comes from; the keys are those that `dtds/heap.dtd` names.
     pub(super) fn write(&self, sink: &mut dyn EventSink) -> Result<()> {
-        let about = json!({
+        let user_metadata = json!({
             "program": self.command.first(),
             "command": self.command,
             "host": host(),
@@ -40,7 +40,7 @@ impl Head {
             "sampling": null,
             "recorder": format!("hatf {}", env!("CARGO_PKG_VERSION")),
         });
-        about.as_object().map_or(Ok(()), |about| sink.about(about))
+        user_metadata.as_object().map_or(Ok(()), |user_metadata| sink.user_metadata(user_metadata))
     }
 }
 

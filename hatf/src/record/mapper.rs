@@ -1,16 +1,16 @@
-//! From what the recorder put into the ring to events.
+//! From slots of the ring to events.
 //!
 //! *Realloc across threads.* Its old block ends before the call returns, its new one begins after: another thread may be
-//! given the old address before the end of the call is in the ring. Then a [`What::ReallocBegin`] stands before that
-//! other thread's call, and the realloc becomes a [`What::ReallocEnd`]. So in a trace no address is allocated while it is
+//! given the old address before the end of the call is in the ring. Then a [`EventKind::ReallocBegin`] stands before that
+//! other thread's call, and the realloc becomes a [`EventKind::ReallocEnd`]. So in a trace no address is allocated while it is
 //! live.
 
 use std::collections::HashMap;
 
-use hatf_record::{Event as Slot, Kind};
+use hatf_record::{Event as Slot, Kind, TEXT_MAX};
 
 use crate::Result;
-use crate::event::{Call, Event, EventSink, Function, What};
+use crate::event::{Call, Event, EventKind, EventSink, Function};
 
 /// A realloc that began and has not ended.
 struct Pending {
@@ -26,7 +26,7 @@ struct Arriving {
     slot: Slot,
 }
 
-/// Says what the recorder saw as events.
+/// Makes events of slots.
 #[derive(Default)]
 pub(super) struct Mapper {
     /// The number of the image, which is its heap's; 0 before the first.
@@ -49,15 +49,16 @@ impl Mapper {
         self.arrived(sink)?;
         self.time = slot.time;
         match slot.kind {
-            Kind::Free => self.give(slot, What::Free { address: slot.address }, sink),
+            Kind::Free => self.give(slot, EventKind::Free { address: slot.address }, sink),
             Kind::ReallocBegin => {
                 self.pending.insert(slot.thread, Pending { old: slot.old, taken: false });
                 Ok(())
             }
-            Kind::ThreadStart => self.give(slot, What::ThreadStart { creator: slot.extra }, sink),
-            Kind::ThreadEnd => self.give(slot, What::ThreadEnd, sink),
+            Kind::ThreadStart => self.give(slot, EventKind::ThreadStart { creator: slot.extra }, sink),
+            Kind::ThreadEnd => self.give(slot, EventKind::ThreadEnd, sink),
             Kind::Image | Kind::Mark | Kind::PhaseBegin | Kind::PhaseEnd => {
-                let length = usize::try_from(slot.size).unwrap_or(0);
+                // The number comes from memory that the program may have overwritten.
+                let length = usize::try_from(slot.size).map_or(TEXT_MAX, |length| length.min(TEXT_MAX));
                 self.arriving = Some(Arriving { text: Vec::new(), length, slot: *slot });
                 if length == 0 { self.arrived(sink) } else { Ok(()) }
             }
@@ -74,11 +75,11 @@ impl Mapper {
         }
     }
 
-    /// Says that the last image ended, and how.
+    /// Ends the last image.
     ///
     /// # Errors
     /// The sink's.
-    pub(super) fn finish(&mut self, end: What<'_>, sink: &mut dyn EventSink) -> Result<()> {
+    pub(super) fn finish(&mut self, end: EventKind<'_>, sink: &mut dyn EventSink) -> Result<()> {
         self.arrived(sink)?;
         self.end_image(sink)?;
         if self.heap == 0 {
@@ -87,12 +88,12 @@ impl Mapper {
         sink.event(&Event { time: self.time, heap: self.heap, ..Event::new(end) })
     }
 
-    /// The number of images so far.
+    /// Returns the number of images so far.
     pub(super) fn images(&self) -> u64 {
         self.heap
     }
 
-    /// The time of the last slot.
+    /// Returns the time of the last slot.
     pub(super) fn time(&self) -> u64 {
         self.time
     }
@@ -101,10 +102,10 @@ impl Mapper {
         let Slot { size, address, extra: detail, .. } = *slot;
         let call = Call { detail, size, address, ..Call::new(function) };
         if address == 0 {
-            return self.give(slot, What::Failed(call), sink);
+            return self.give(slot, EventKind::Failed(call), sink);
         }
         self.address_is_free(slot, sink)?;
-        self.give(slot, What::Call(call), sink)
+        self.give(slot, EventKind::Call(call), sink)
     }
 
     fn realloc(&mut self, function: Function, slot: &Slot, sink: &mut dyn EventSink) -> Result<()> {
@@ -113,17 +114,17 @@ impl Mapper {
         let Slot { size, address, old, extra: detail, .. } = *slot;
         let call = Call { detail, size, old, address, ..Call::new(function) };
         if address == 0 && !call.old_is_gone() {
-            return self.give(slot, What::Failed(call), sink);
+            return self.give(slot, EventKind::Failed(call), sink);
         }
         if address != old {
             self.address_is_free(slot, sink)?;
         }
-        let what = if taken { What::ReallocEnd(Call { old: 0, ..call }) } else { What::Call(call) };
-        self.give(slot, what, sink)
+        let kind = if taken { EventKind::ReallocEnd(Call { old: 0, ..call }) } else { EventKind::Call(call) };
+        self.give(slot, kind, sink)
     }
 
-    /// The allocator gives out the slot's address. Where that is the old block of a realloc that another
-    /// thread is in the middle of, that block was freed: an event says so.
+    /// Records that the allocator returns the slot's address. If that is the old block of a realloc that another
+    /// thread is in the middle of, that block was freed: an event is recorded for that.
     fn address_is_free(&mut self, slot: &Slot, sink: &mut dyn EventSink) -> Result<()> {
         let other = self
             .pending
@@ -132,11 +133,11 @@ impl Mapper {
         let Some((thread, pending)) = other else { return Ok(()) };
         pending.taken = true;
         let (time, thread, heap) = (slot.time, u64::from(*thread), self.heap);
-        sink.event(&Event { time, thread, heap, ..Event::new(What::ReallocBegin { old: slot.address }) })
+        sink.event(&Event { time, thread, heap, ..Event::new(EventKind::ReallocBegin { old: slot.address }) })
     }
 
-    fn give(&mut self, slot: &Slot, what: What<'_>, sink: &mut dyn EventSink) -> Result<()> {
-        sink.event(&Event { time: slot.time, thread: slot.thread.into(), heap: self.heap, ..Event::new(what) })
+    fn give(&mut self, slot: &Slot, kind: EventKind<'_>, sink: &mut dyn EventSink) -> Result<()> {
+        sink.event(&Event { time: slot.time, thread: slot.thread.into(), heap: self.heap, ..Event::new(kind) })
     }
 
     fn text(&mut self, slot: &Slot, sink: &mut dyn EventSink) -> Result<()> {
@@ -146,26 +147,26 @@ impl Mapper {
         if arriving.text.len() == arriving.length { self.arrived(sink) } else { Ok(()) }
     }
 
-    /// The event whose text was being read, if there is one: its text is here, or as much of it as there will be.
+    /// Ends the event whose text was being read, if there is one: all of its text is here, or the rest is lost.
     fn arrived(&mut self, sink: &mut dyn EventSink) -> Result<()> {
         let Some(Arriving { text, slot, .. }) = self.arriving.take() else { return Ok(()) };
         let name = text.as_slice();
         match slot.kind {
-            Kind::Mark => self.give(&slot, What::Mark { name }, sink),
-            Kind::PhaseBegin => self.give(&slot, What::PhaseBegin { name }, sink),
-            Kind::PhaseEnd => self.give(&slot, What::PhaseEnd { name }, sink),
+            Kind::Mark => self.give(&slot, EventKind::Mark { name }, sink),
+            Kind::PhaseBegin => self.give(&slot, EventKind::PhaseBegin { name }, sink),
+            Kind::PhaseEnd => self.give(&slot, EventKind::PhaseEnd { name }, sink),
             _ => self.image(&slot, name, sink),
         }
     }
 
-    /// A new image begins; the one before ended by exec.
+    /// Begins a new image; the one before ended by exec.
     fn image(&mut self, slot: &Slot, path: &[u8], sink: &mut dyn EventSink) -> Result<()> {
         self.end_image(sink)?;
         self.heap += 1;
         if !std::mem::replace(&mut self.main_known, true) {
-            self.give(slot, What::ThreadStart { creator: 0 }, sink)?;
+            self.give(slot, EventKind::ThreadStart { creator: 0 }, sink)?;
         }
-        self.give(slot, What::Image { process: slot.extra, path }, sink)
+        self.give(slot, EventKind::Image { process: slot.extra, path }, sink)
     }
 
     fn end_image(&mut self, sink: &mut dyn EventSink) -> Result<()> {

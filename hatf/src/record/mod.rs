@@ -24,7 +24,7 @@ use shared_file::SharedFile;
 /// The recorder's shared object.
 static RECORDER: &[u8] = include_bytes!(env!("HATF_RECORDER"));
 
-/// What a recording was.
+/// The outcome of a recording.
 #[derive(Debug)]
 pub struct Outcome {
     /// How the program ended.
@@ -47,7 +47,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The exit status a shell would give: the program's, or 128 and the signal's number.
+    /// Returns the exit status a shell would give: the program's, or 128 and the signal's number.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         let code = match (self.status.code(), self.status.signal()) {
@@ -88,28 +88,29 @@ pub fn record(command: &[OsString], sink: &mut dyn EventSink) -> Result<Outcome>
     record_flushing(command, sink, None)
 }
 
-/// As [`record`]; every so often, as `flush` says, the sink is told to flush, if there is anything new. While events come
-/// faster than they are taken it is not.
+/// Does what [`record`] does, and flushes the sink every `flush` if there is anything new. While events come faster than they are
+/// taken it does not.
 ///
 /// # Errors
 /// As for [`record`].
 pub fn record_flushing(command: &[OsString], sink: &mut dyn EventSink, flush: Option<Duration>) -> Result<Outcome> {
-    let ring = RingFile::create()?;
+    let ring_file = RingFile::create()?;
+    let ring = ring_file.ring()?;
     let library = SharedFile::create("libhatf_record.so", RECORDER)?;
     let begun = head::Head::now(command);
-    let header = ring.ring().header();
+    let header = ring.header();
     header.start.store(begun.clock, Ordering::Relaxed);
     header.parent.store(std::process::id(), Ordering::Release);
 
     let (program, arguments) = command.split_first().map_or((OsStr::new(""), command), |(p, a)| (p, a));
     let mut child = Command::new(program);
     child.args(arguments);
-    child.env(RING_VARIABLE, ring.path());
+    child.env(RING_VARIABLE, ring_file.path());
     child.env("LD_PRELOAD", preload(library.path()));
     let forwarding = signals::Forwarding::begin();
     let child = child.spawn().map_err(|error| Error::Start(program.to_string_lossy().into_owned(), error))?;
     forwarding.to(child.id());
-    Drain::new(ring.ring(), child, &begun, sink).run(&forwarding, flush)
+    Drain::new(ring, child, &begun, sink).run(&forwarding, flush)
 }
 
 /// Our library first: what the user preloads (an allocator, say) is then behind it.

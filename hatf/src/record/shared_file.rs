@@ -1,4 +1,4 @@
-//! Files for the recorded program's eyes.
+//! Files that the recorded program opens.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::{self, File};
@@ -22,7 +22,7 @@ pub(super) struct SharedFile {
 }
 
 impl SharedFile {
-    /// A file with that content, which can be mapped as code.
+    /// Makes a file with that content, which can be mapped as code.
     pub(super) fn create(name: &str, content: &[u8]) -> Result<Self> {
         let attempt = |made: io::Result<Self>| -> io::Result<Self> {
             let mut shared = made?;
@@ -35,11 +35,12 @@ impl SharedFile {
             .map_err(Error::system("cannot lay out the recorder"))
     }
 
-    /// An empty file of `bytes` bytes, all zero.
+    /// Makes a file of `bytes` zero bytes, whose length stays.
     pub(super) fn zeroed(name: &str, bytes: usize) -> Result<Self> {
         let attempt = |made: io::Result<Self>| -> io::Result<Self> {
             let shared = made?;
             shared.file.set_len(bytes as u64)?;
+            shared.seal_length();
             Ok(shared)
         };
         attempt(Self::in_memory(name))
@@ -47,12 +48,12 @@ impl SharedFile {
             .map_err(Error::system("cannot make the ring"))
     }
 
-    /// The path by which other processes open it.
+    /// Returns the path by which other processes open it.
     pub(super) fn path(&self) -> &OsStr {
         &self.path
     }
 
-    /// The open file.
+    /// Returns the open file.
     pub(super) fn file(&self) -> &File {
         &self.file
     }
@@ -60,7 +61,7 @@ impl SharedFile {
     fn in_memory(name: &str) -> io::Result<Self> {
         let name = CString::new(name)?;
         // SAFETY: a C string; the answer is checked.
-        let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
+        let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
@@ -102,7 +103,14 @@ impl SharedFile {
         }
     }
 
-    /// Whether the dynamic linker of the program will be able to map this as code.
+    /// Keeps the program from changing the length: memory that is mapped here would be gone. Files on disk cannot be sealed.
+    fn seal_length(&self) {
+        let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+        // SAFETY: an open file, and numbers.
+        unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_ADD_SEALS, seals) };
+    }
+
+    /// Checks that the dynamic linker of the program will be able to map this as code.
     fn check_code(&self) -> io::Result<()> {
         let access = libc::PROT_READ | libc::PROT_EXEC;
         let fd = self.file.as_raw_fd();

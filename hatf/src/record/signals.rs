@@ -34,7 +34,7 @@ extern "C" fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut l
 
 /// Passes signals on while it lives.
 pub(super) struct Forwarding {
-    /// What was there before, where we have the signals.
+    /// The actions that were set before, if this has the signals.
     before: Option<[libc::sigaction; SIGNALS.len()]>,
 }
 
@@ -63,7 +63,7 @@ impl Forwarding {
         Self { before: Some(before) }
     }
 
-    /// The program runs.
+    /// Passes signals on to the program, which runs now.
     pub(super) fn to(&self, child: u32) {
         if self.before.is_none() {
             return;
@@ -76,7 +76,7 @@ impl Forwarding {
         }
     }
 
-    /// The program was waited for: its number may soon be another's.
+    /// Stops passing signals on: the program was waited for, and its number may soon be another's.
     pub(super) fn child_is_gone(&self) {
         if self.before.is_some() {
             CHILD.store(0, Ordering::SeqCst);
@@ -89,7 +89,7 @@ impl Drop for Forwarding {
         self.child_is_gone();
         let Some(before) = &self.before else { return };
         for (signal, before) in SIGNALS.iter().zip(before) {
-            // SAFETY: what the system said was there before.
+            // SAFETY: the action that the system returned before.
             unsafe { libc::sigaction(*signal, before, null_mut()) };
         }
         TAKEN.store(false, Ordering::SeqCst);

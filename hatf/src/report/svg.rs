@@ -56,7 +56,7 @@ fn title(report: &Report) -> String {
     format!("{}: live bytes over time, peak {peak}", command.unwrap_or("heap trace"))
 }
 
-/// The path around the area.
+/// Returns the path around the area.
 fn area(report: &Report, most: u64) -> String {
     let bottom = TOP + HEIGHT;
     let mut path = format!("M{LEFT} {bottom}");
@@ -100,7 +100,7 @@ fn escape(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::analysis::Analysis;
-    use crate::event::{Call, Event, EventSink as _, Function, What};
+    use crate::event::{Call, Event, EventKind, EventSink as _, Function};
 
     #[test]
     fn draws_anything() {
@@ -108,7 +108,7 @@ mod tests {
         svg(&Analysis::new().finish(), &mut out).unwrap();
         let mut analysis = Analysis::new();
         analysis.comment(b"command: a <b> & 'c'").unwrap();
-        let what = What::Call(Call { size: u64::MAX, address: 1, ..Call::new(Function::Malloc) });
+        let what = EventKind::Call(Call { size: u64::MAX, address: 1, ..Call::new(Function::Malloc) });
         let event = Event { time: u64::MAX, ..Event::new(what) };
         analysis.event(&event).unwrap();
         svg(&analysis.finish(), &mut out).unwrap();

@@ -173,7 +173,7 @@ fn and_more(rows: usize, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// What the program said of itself.
+/// Prints phases and marks.
 fn phases(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     if !report.phases.is_empty() {
         heading(
@@ -203,11 +203,11 @@ fn phases(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     and_more(report.marks.len(), out)?;
     match report.marks_and_phases_left_out {
         0 => Ok(()),
-        more => writeln!(out, "  {} marks and phases were too many to be told apart", count(more)),
+        more => writeln!(out, "  {} marks and phases were left out: there were too many names", count(more)),
     }
 }
 
-/// A name that a program gave: control characters could move about on a terminal.
+/// Escapes a name that a program gave: control characters could move the cursor of a terminal.
 fn shown(name: &str) -> String {
     name.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
 }

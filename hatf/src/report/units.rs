@@ -1,6 +1,6 @@
 //! Numbers for people.
 
-/// A count with separators: `1,234,567`.
+/// Formats a count with separators: `1,234,567`.
 pub(crate) fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::new();
@@ -51,7 +51,7 @@ pub(super) fn percent(part: u64, whole: u64) -> String {
     format!("{}.{}%", tenths / 10, tenths % 10)
 }
 
-/// A bar of up to `width` characters.
+/// Formats a bar of up to `width` characters.
 pub(super) fn bar(part: u64, most: u64, width: u64) -> String {
     if most == 0 {
         return String::new();

@@ -1,25 +1,22 @@
-//! How the fields of each struct lie in the bytes: one line of the runtime's `layouts!` for each.
+//! How the fields of each struct lie in the bytes: its row of the table.
 
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
-use super::{generic, number, raw};
-use crate::model::{Body, Kind, Model, Piece, Struct};
+use super::{number, raw};
+use crate::model::{Body, Kind, Piece, Struct};
+use crate::names::ident;
 
-/// The call of `layouts!`.
-pub(super) fn emit(model: &Model, runtime: &TokenStream) -> TokenStream {
-    let layouts = model.structs.iter().map(layout);
-    quote!(#runtime::private::layouts! { #(#layouts)* })
-}
-
-fn layout(s: &Struct) -> TokenStream {
-    let name = generic(&s.name, s.shape.bytes);
+/// Emits the row of a struct.
+pub(super) fn row(s: &Struct) -> TokenStream {
+    let name = ident(&s.name);
+    let bytes = s.shape.bytes.then(|| quote!(Bytes));
     let fields = s.shape.fields.iter().map(|f| raw(&f.name));
     let pieces = runs(&s.shape.pieces);
-    quote!(#name { #(#fields),* } #(#pieces),*;)
+    quote!(struct #name(#bytes) { #(#fields),* } { #(#pieces),* })
 }
 
-/// The pieces, with numbers of consecutive leaves drawn together.
+/// Returns the pieces, with numbers of consecutive leaves drawn together.
 fn runs(pieces: &[Piece]) -> Vec<TokenStream> {
     let mut tokens = Vec::new();
     let mut rest = pieces;
@@ -87,7 +84,7 @@ fn one(piece: &Piece) -> TokenStream {
     }
 }
 
-/// What an item of a repetition is.
+/// Emits what an item of a repetition is.
 fn item(body: &Body) -> TokenStream {
     let leaf = |leaf: &u8| Literal::u8_unsuffixed(*leaf);
     match body {

@@ -1,11 +1,10 @@
 //! From the model to tokens, one file for each part of the output.
 
-mod columns;
-mod faces;
+mod enums;
 mod layouts;
-mod sections;
+mod records;
 mod structs;
-mod tables;
+mod table;
 
 use metatf_parser::schema::Dtd;
 use proc_macro2::{Ident, Literal, TokenStream};
@@ -17,18 +16,15 @@ use crate::names::ident;
 use crate::options::{OptionError, Options};
 
 /// Version of the contract with the runtime: what the runtime's `check_codegen` asks for.
-const CODEGEN_VERSION: u32 = 2;
+const CODEGEN_VERSION: u32 = 3;
 
-/// The whole output: a module, in the order in which one would read it.
+/// Emits the whole output: a module, in the order in which one would read it.
 pub(crate) fn emit(dtd: &Dtd, model: &Model, options: &Options) -> Result<TokenStream, OptionError> {
     let runtime: TokenStream = options.runtime.parse().map_err(|_| OptionError(options.runtime.clone()))?;
     let structs = structs::emit(model)?;
-    let enums = sections::emit(model);
-    let columns = columns::emit(model, &runtime);
-    let layouts = layouts::emit(model, &runtime);
-    let protocol = sections::protocol(model, options, &runtime);
-    let faces = faces::emit(model, &runtime);
-    let tables = tables::emit(dtd, &expected(dtd, options)?, &runtime);
+    let enums = enums::emit(model);
+    let table = table::emit(dtd, model, &expected(dtd, options)?, options, &runtime);
+    let text = literal(&dtd.text);
     let version = Literal::u32_unsuffixed(CODEGEN_VERSION);
     let (source, module) = (&options.source, options.module.as_deref());
     let doc = format!(" Reader and writer of the trace format `{source}`. Generated: edit the DTD instead.");
@@ -42,39 +38,76 @@ pub(crate) fn emit(dtd: &Dtd, model: &Model, options: &Options) -> Result<TokenS
             pub use self::generated::*;
         )
     });
+    let lints = lints();
     Ok(quote! {
         #[doc = #doc]
         #[forbid(unsafe_code)]
-        #[allow(dead_code, unused_variables, unused_mut, unreachable_patterns)]
-        #[allow(missing_docs, unreachable_pub, nonstandard_style, rustdoc::all)]
-        #[allow(clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction)]
+        #lints
         #visibility mod #name {
             const _: () = #runtime::private::check_codegen(#version);
+            /// The text of the DTD.
+            pub const DTD: &str = #text;
             #structs
             #enums
-            #faces
-            #columns
-            #layouts
-            #protocol
-            #tables
+            #table
         }
         #reexport
     })
 }
 
-/// `Alloc<Bytes>`, or `Alloc` where there are no bytes.
+/// Lists the lints that are for code written by hand.
+fn lints() -> TokenStream {
+    quote! {
+        #[allow(unknown_lints, renamed_and_removed_lints, reason = "other versions have other lints")]
+        #[allow(dead_code, unreachable_pub, reason = "all of the format, whatever the program takes")]
+        #[allow(
+            non_camel_case_types, non_snake_case, variant_size_differences, missing_copy_implementations,
+            clippy::empty_structs_with_brackets, clippy::enum_variant_names, clippy::exhaustive_enums,
+            clippy::exhaustive_structs, clippy::large_enum_variant, clippy::min_ident_chars,
+            clippy::module_name_repetitions, clippy::similar_names, clippy::struct_field_names,
+            clippy::type_complexity, clippy::upper_case_acronyms,
+            reason = "names and shapes are the DTD's"
+        )]
+        #[allow(
+            rustdoc::bare_urls, rustdoc::broken_intra_doc_links, rustdoc::invalid_html_tags,
+            rustdoc::invalid_rust_codeblocks, rustdoc::unescaped_backticks, clippy::doc_lazy_continuation,
+            clippy::doc_markdown, clippy::tabs_in_doc_comments, clippy::too_long_first_doc_paragraph,
+            reason = "comments are the DTD's"
+        )]
+        #[allow(
+            clippy::absolute_paths, clippy::arbitrary_source_item_ordering, clippy::derive_partial_eq_without_eq,
+            clippy::impl_trait_in_params, clippy::needless_raw_string_hashes, clippy::needless_raw_strings,
+            clippy::partial_pub_fields, clippy::std_instead_of_alloc, clippy::unreadable_literal,
+            reason = "nobody writes it by hand"
+        )]
+    }
+}
+
+/// Writes a text as it is read best: raw, a line a line. What no source file should hold is escaped.
+fn literal(text: &str) -> Literal {
+    let is_plain = |c: char| matches!(c, '\n' | '\t' | '"' | '\'' | '\\') || c.escape_debug().eq([c]);
+    if !text.chars().all(is_plain) {
+        return Literal::string(text);
+    }
+    let hashes = "#".repeat(
+        1 + text.split('"').skip(1).map(|rest| rest.len() - rest.trim_start_matches('#').len()).max().unwrap_or(0),
+    );
+    format!("r{hashes}\"{text}\"{hashes}").parse().unwrap_or_else(|_| Literal::string(text))
+}
+
+/// Writes `Alloc<Bytes>`, or `Alloc` where there are no bytes.
 fn generic(name: &str, bytes: bool) -> TokenStream {
     let name = ident(name);
     if bytes { quote!(#name<Bytes>) } else { quote!(#name) }
 }
 
-/// As [`generic`], where it is declared: structs own their bytes unless something else is said.
+/// Does what [`generic`] does, where the type is declared: structs own their bytes by default.
 fn declared(name: &str, bytes: bool) -> TokenStream {
     let name = ident(name);
     if bytes { quote!(#name<Bytes = ::std::vec::Vec<u8>>) } else { quote!(#name) }
 }
 
-/// The type of a field.
+/// Returns the type of a field.
 fn field_type(model: &Model, ty: &Ty) -> TokenStream {
     match ty {
         Ty::U64 => quote!(u64),

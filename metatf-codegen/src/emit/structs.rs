@@ -8,7 +8,7 @@ use crate::docs;
 use crate::model::{Field, Model, Struct};
 use crate::options::OptionError;
 
-/// All structs, those nested before those that hold them.
+/// Emits all structs, those nested before those that hold them.
 pub(super) fn emit(model: &Model) -> Result<TokenStream, OptionError> {
     model.structs.iter().map(|s| one(model, s)).collect()
 }
@@ -33,7 +33,7 @@ fn field(model: &Model, field: &Field) -> Result<TokenStream, OptionError> {
     Ok(quote!(#docs #attributes pub #name: #ty,))
 }
 
-/// Attributes as the user wrote them.
+/// Parses attributes as the user wrote them.
 fn attributes(texts: &[String]) -> Result<TokenStream, OptionError> {
     let parse = |text: &String| {
         let tokens: TokenStream = text.parse().map_err(|e| OptionError(format!("the attribute `{text}`: {e}")))?;

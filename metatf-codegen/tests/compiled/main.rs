@@ -7,27 +7,27 @@ mod round_trip;
 
 /// HATF 1.0.
 pub mod hatf10 {
-    include!("../golden/HATF10.rs");
+    include!("../golden/HATF10.snap.rs");
 }
 /// Names that are hard to write in Rust.
 pub mod hostile {
-    include!("../golden/hostile.rs");
+    include!("../golden/hostile.snap.rs");
 }
 /// Nested records.
 pub mod nested {
-    include!("../golden/nested.rs");
+    include!("../golden/nested.snap.rs");
 }
 /// Predicted fields.
 pub mod predicted {
-    include!("../golden/predicted.rs");
+    include!("../golden/predicted.snap.rs");
 }
 /// Every shape.
 pub mod shapes {
-    include!("../golden/shapes.rs");
+    include!("../golden/shapes.snap.rs");
 }
 /// A string table.
 pub mod string_table {
-    include!("../golden/string_table.rs");
+    include!("../golden/string_table.snap.rs");
 }
 
 /// The tables in the code are those of the DTD's own text.

@@ -8,13 +8,10 @@
 
 mod nodes;
 mod print;
-mod words;
-
-pub(crate) use words::value_text;
 
 use crate::diagnostic::{Diagnostic, Reporter};
 use crate::span::Source;
-use crate::{decode, lexer, syntax};
+use crate::{lexer, syntax, text};
 
 /// Formats a DTD. What does not follow the grammar cannot be formatted; other mistakes do not matter.
 ///
@@ -23,7 +20,7 @@ use crate::{decode, lexer, syntax};
 pub fn format(_name: &str, text: &[u8]) -> Result<String, Vec<Diagnostic>> {
     let source = Source::new(text);
     let mut report = Reporter::new(&source);
-    let Some(text) = decode(text, &mut report) else { return Err(report.finish()) };
+    let Some(text) = text::decode(text, &mut report) else { return Err(report.finish()) };
     let lexed = lexer::lex(text, source.start, &mut report);
     syntax::parse(text, &lexed, &mut report);
     if report.failed() {

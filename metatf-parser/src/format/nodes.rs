@@ -40,7 +40,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Up to a `}` or the end. Braces nest two deep.
+    /// Reads up to a `}` or the end. Braces nest two deep.
     fn nodes(&mut self) -> Vec<Node> {
         let mut nodes = Vec::new();
         while self.at < self.lexed.tokens.len() && self.mark(self.at) != Some(b'}') {
@@ -78,7 +78,7 @@ impl Reader<'_> {
         node
     }
 
-    /// The token after a record's field list that starts at `at`: a name, a repetition or a group.
+    /// Returns the token after a record's field list that starts at `at`: a name, a repetition or a group.
     fn fields_end(&self, mut at: usize) -> usize {
         if self.mark(at + 1) == Some(b'*') {
             at += 2;

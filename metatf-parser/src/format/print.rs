@@ -1,14 +1,15 @@
 //! Lays out definitions.
 
 use super::nodes::{Block, Node};
-use super::words::{Word, comment_text, words};
+
 use crate::lexer::{Comment, Kind, Lexed};
 use crate::span::Source;
+use crate::words::{Word, comment_text, words};
 
 const INDENT: usize = 4;
 const MOST_COLUMNS: usize = 100;
 
-/// The formatted text, with a line break at its end.
+/// Returns the formatted text, with a line break at its end.
 pub(super) fn print(text: &str, source: &Source, lexed: &Lexed, nodes: &[Node]) -> String {
     let mut printer = Printer { text, source, lexed, out: String::new(), level: 0, line_open: false, fresh: true };
     printer.nodes(nodes, lexed.tokens.len());
@@ -29,7 +30,7 @@ struct Printer<'a> {
 }
 
 impl Printer<'_> {
-    /// The definitions of a block, then the comments before its end (the token `end`).
+    /// Prints the definitions of a block, then the comments before its end (the token `end`).
     fn nodes(&mut self, nodes: &[Node], end: usize) {
         let mut before: Option<&Node> = None;
         for node in nodes {
@@ -59,7 +60,7 @@ impl Printer<'_> {
         self.lexed.comments.iter().skip(start).take_while(|c| c.before == token).copied().collect()
     }
 
-    /// Comments between definitions: at the end of a line, or on lines of their own.
+    /// Prints comments between definitions: at the end of a line, or on lines of their own.
     fn comments(&mut self, token: usize) {
         for comment in self.comments_before(token) {
             if comment.starts_line || !self.line_open {
@@ -83,7 +84,7 @@ impl Printer<'_> {
     /// line of those before it.
     fn new_line(&mut self, offset: usize, token: usize) {
         self.end_line();
-        if !self.fresh && self.is_apart(offset, token) {
+        if !self.fresh && self.follows_blank_line(offset, token) {
             self.out.push('\n');
         }
         self.fresh = false;
@@ -91,8 +92,8 @@ impl Printer<'_> {
         self.line_open = true;
     }
 
-    /// Whether a blank line precedes an offset in the text.
-    fn is_apart(&self, offset: usize, token: usize) -> bool {
+    /// Checks whether a blank line precedes an offset in the text.
+    fn follows_blank_line(&self, offset: usize, token: usize) -> bool {
         let comment = self.comments_before(token).iter().map(|c| c.span.end).rfind(|end| *end <= offset);
         let token = token.checked_sub(1).and_then(|t| self.lexed.tokens.get(t)).map(|t| t.span.end);
         let before = comment.or(token).unwrap_or(0);
@@ -170,7 +171,7 @@ impl Printer<'_> {
         *column = indent;
     }
 
-    /// A property without a comment inside, or a definition that stood on one line, if they fit.
+    /// Checks whether a property, or a definition that stood on one line, fits one line and has no comment inside.
     fn stays_on_one_line(&self, node: &Node) -> bool {
         let line_of = |token: usize| self.source.line_of(self.start_of(token));
         let stood = node.block.is_none() || line_of(node.first) == line_of(node.last);
@@ -188,7 +189,7 @@ impl Printer<'_> {
         bytes < 100 * MOST_COLUMNS && column + self.one_line(node).chars().count() <= MOST_COLUMNS
     }
 
-    /// Properties of one field stand on one line.
+    /// Checks whether two properties share a line: those of one field do.
     fn joins(&self, before: &Node, node: &Node) -> bool {
         let column = self.out.rsplit('\n').next().map_or(0, |line| line.chars().count());
         !before.is_definition
@@ -196,12 +197,12 @@ impl Printer<'_> {
             && self.comments_before(node.first).is_empty()
             && !self.has_comments(before.first, before.last)
             && !self.has_comments(node.first, node.last)
-            && !self.is_apart(self.start_of(node.first), node.first)
+            && !self.follows_blank_line(self.start_of(node.first), node.first)
             && self.path(before) == self.path(node)
             && self.fits(node, column + 1)
     }
 
-    /// The words of a property's path, without the property.
+    /// Returns the words of a property's path, without the property.
     fn path(&self, node: &Node) -> Vec<&str> {
         let tokens = self.lexed.tokens.get(node.first..=node.head_end).unwrap_or_default();
         let names = tokens.iter().take_while(|t| t.kind != Kind::Mark(b'=')).filter(|t| t.kind == Kind::Name);

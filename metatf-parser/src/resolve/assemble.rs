@@ -13,7 +13,7 @@ use crate::schema::{
 };
 use crate::span::Span;
 
-/// The schema, unless something has been or is reported.
+/// Returns the schema, unless something has been or is reported.
 pub(super) fn dtd(
     mut model: Model,
     resolved: Vec<Resolved>,
@@ -86,7 +86,7 @@ fn section(
     Some(section)
 }
 
-/// `None`: there are more predicted leaves than [`ModelId`] has numbers.
+/// Makes the record of the schema; `None` if there are more predicted leaves than [`ModelId`] has numbers.
 fn record(model: &Model, resolved: Resolved, models: &mut Vec<schema::Model>) -> Option<Record> {
     let Resolved { layout, leaves, tag } = resolved;
     let record = model.records.get(layout.record);
@@ -101,7 +101,7 @@ fn record(model: &Model, resolved: Resolved, models: &mut Vec<schema::Model>) ->
     })
 }
 
-/// The leaf; its model gets a number.
+/// Returns the leaf; its model gets a number.
 fn numbered(resolved: ResolvedLeaf, models: &mut Vec<schema::Model>) -> Option<Leaf> {
     let ResolvedLeaf { mut leaf, predicted, .. } = resolved;
     if let Some(predicted) = predicted {

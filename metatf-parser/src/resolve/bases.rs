@@ -12,7 +12,7 @@ use crate::suggest::did_you_mean;
 /// Predefined records come first in [`crate::schema::Dtd::records`].
 pub(super) const PREDEFINED_RECORDS: usize = 3;
 
-/// The leaf that is meant: a path from the record's fields, or the first leaf of that name anywhere in it. Whether it
+/// Returns the leaf that is meant: a path from the record's fields, or the first leaf of that name anywhere in it. Whether it
 /// is a number is checked when all leaves are known ([`numbers`]).
 pub(super) fn resolve(
     model: &Model,
@@ -71,7 +71,7 @@ fn unknown_record(model: &Model, scope: ScopeIndex, reference: &Reference, repor
     );
 }
 
-/// A base is a number: checked when the widths of all leaves are known.
+/// Checks that a base is a number, when the widths of all leaves are known.
 pub(super) fn numbers(resolved: &[Resolved], report: &mut Reporter) {
     for leaf in resolved.iter().flat_map(|r| &r.leaves) {
         let Interpretation::BaseOffsetOf(record, base) = leaf.leaf.interpretation else { continue };

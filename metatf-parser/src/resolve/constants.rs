@@ -5,7 +5,7 @@ use crate::diagnostic::{Draft, Reporter};
 use crate::schema::{Interpretation, Leaf, Width};
 use crate::span::Span;
 
-/// Whether a record can hold this constant; reports where it cannot.
+/// Checks whether a record can hold this constant; reports where it cannot.
 pub(super) fn check(leaf: &Leaf, value: u64, place: Span, report: &mut Reporter) -> bool {
     if !leaf.is_numeric() {
         report.add(
@@ -47,7 +47,7 @@ fn holds_bytes(width: u8) -> String {
     if width == 1 { "1 byte holds".to_owned() } else { format!("{width} bytes hold") }
 }
 
-/// The largest number in that many bytes, 0 to 8.
+/// Returns the largest number in that many bytes, 0 to 8.
 fn largest(width: u8) -> u64 {
     1_u64.checked_shl(u32::from(width) * 8).map_or(u64::MAX, |n| n - 1)
 }
@@ -56,7 +56,7 @@ fn unsigned_fits(value: u64, width: u8) -> bool {
     value <= largest(width)
 }
 
-/// Whether the low bytes, sign-extended, give the value back.
+/// Checks whether the low bytes, sign-extended, give the value back.
 fn signed_fits(value: u64, width: u8) -> bool {
     if width == 0 {
         return value == 0;

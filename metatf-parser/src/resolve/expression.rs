@@ -56,7 +56,7 @@ pub(super) fn constant(expression: &Expression, tag_width: Option<u8>) -> Option
     }
 }
 
-/// Computes as far as the DTD says.
+/// Computes an expression as far as the DTD alone gives it.
 pub(super) fn compute(expression: &Expression, place: Span, context: &Context) -> Result<Computed, Failure> {
     fold(expression, place, |reference| context.resolve(reference, place))
 }
@@ -100,7 +100,7 @@ fn fold(
     }
 }
 
-/// Spec 3.2: 0 to 2^64-1 at every step.
+/// Combines two operands: 0 to 2^64-1 at every step (spec 3.2).
 fn combine(
     operator: Operator,
     left: &Operand,
@@ -166,7 +166,7 @@ impl Context<'_, '_> {
         }
     }
 
-    /// The nearest leaf before this one that the path may mean; else what stands in the way.
+    /// Returns the nearest leaf before this one that the path may mean; else what stands in the way.
     fn find(&self, reference: &Reference) -> Result<usize, Code> {
         let unknown = Code::UnknownReference;
         let from = |frame: &usize| {

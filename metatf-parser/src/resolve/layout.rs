@@ -8,6 +8,7 @@ use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::schema::{Item, LeafId, Repeated};
 use crate::span::Span;
+use crate::vocabulary::Property;
 
 /// Leaves in a record, `tag` included (spec 3.5).
 const MOST_LEAVES: usize = 255;
@@ -41,7 +42,7 @@ pub(super) struct Layout<'a> {
 }
 
 impl<'a> Layout<'a> {
-    /// The nearest leaf before `leaf` that matches, and that a leaf there may name; else what stands in the way, `unknown` where
+    /// Returns the nearest leaf before `leaf` that matches, and that a leaf there may name; else what stands in the way, `unknown` where
     /// none matches.
     pub(super) fn nearest(
         &self,
@@ -63,7 +64,7 @@ impl<'a> Layout<'a> {
         Err(problem)
     }
 
-    /// Whether the names from `frame` (exclusive) down to the leaf are `path`.
+    /// Checks whether the names from `frame` (exclusive) down to the leaf are `path`.
     pub(super) fn has_path(&self, leaf: &RawLeaf, frame: usize, path: &[Name]) -> bool {
         let Some((last, nesting)) = path.split_last() else { return false };
         if leaf.name != last.text {
@@ -79,7 +80,7 @@ impl<'a> Layout<'a> {
         at == frame
     }
 
-    /// The frames from a leaf's own up to the top record's.
+    /// Returns the frames from a leaf's own up to the top record's.
     pub(super) fn frames_up(&self, leaf: &RawLeaf) -> impl Iterator<Item = usize> {
         std::iter::successors(Some(leaf.frame), |at| self.frames.get(*at)?.parent.map(|(parent, _)| parent))
     }
@@ -190,11 +191,11 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         out.extend(self.leaf(&name.text, name.span, place).map(Item::Leaf));
     }
 
-    /// The doc of a nested record here: that of the field, else the record's own.
+    /// Returns the doc of a nested record here: that of the field, else the record's own.
     fn nested_doc(&self, place: &Place, ast: &ast::Record, name: &Name) -> Option<String> {
         let frame = self.layout.frames.get(place.frame)?;
         let slot = self.model.records.get(frame.record)?.slots.get(&name.text);
-        let property = slot.and_then(|s| s.properties.get("doc")).map(|p| &p.value);
+        let property = slot.and_then(|s| s.get(Property::Doc)).map(|p| &p.value);
         match (property, slot.and_then(|s| s.doc)) {
             (Some(ast::Value::Text(text)), _) => Some(text.clone()),
             (_, Some(doc)) => Some(doc.to_owned()),
@@ -231,7 +232,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         items
     }
 
-    /// Spec 3.3.
+    /// Expands a repetition (spec 3.3).
     fn repetition(&mut self, count: &'a Name, body: &'a FieldItem, place: &Place, out: &mut Vec<Item>) {
         let wrong = |name: &Name| name.text == "tag" || self.field(name, place) != Some(Field::Leaf);
         let wrong_body = |name: &Name| name.text == "tag" || self.field(name, place) == Some(Field::Wrong);
@@ -271,7 +272,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         out.push(Item::Repeat { count: counter, key, body });
     }
 
-    /// The leaf that counts: an earlier one of the same record, else one in place. Of several the nearest counts.
+    /// Returns the leaf that counts: an earlier one of the same record, else one in place. Of several the nearest counts.
     fn counter(&mut self, count: &'a Name, place: &Place, out: &mut Vec<Item>) -> Option<LeafId> {
         let mut over = false;
         for (index, leaf) in self.layout.leaves.iter().enumerate().rev() {
@@ -299,7 +300,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         Some(leaf)
     }
 
-    /// `n_items`, or `n_items_2` and so on where repetitions by the same count stand in one object.
+    /// Makes the key `n_items`, or `n_items_2` and so on where repetitions by the same count stand in one object.
     fn items_key(&mut self, count: &'a Name, place: &Place) -> String {
         let uses = self.objects.get_mut(place.object).map_or(1, |o| {
             let uses = o.repetitions.entry(count.text.as_str()).or_insert(0);
@@ -311,7 +312,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         self.give(key, count.span.or(place.site), place.object)
     }
 
-    /// Spec 3.1: the second field of a name is called `name_2` outside.
+    /// Makes the key of a field: the second of a name is called `name_2` outside (spec 3.1).
     fn key(&mut self, name: &'a str, span: Span, object: usize) -> String {
         let uses = self.objects.get_mut(object).map_or(1, |o| {
             let uses = o.uses.entry(name).or_insert(0);
@@ -360,7 +361,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         });
     }
 
-    /// Spec 3.1: a made name that a field really has.
+    /// Reports a made name that a field really has (spec 3.1).
     fn key_clashes(&mut self) {
         for object in &self.objects {
             let mut seen: HashMap<&str, Span> = HashMap::new();

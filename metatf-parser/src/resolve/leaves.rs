@@ -7,12 +7,12 @@ use super::layout::{Layout, RawLeaf};
 use super::lookup::{Found, Lookup};
 use super::model::Model;
 use super::predictors::{self, Place, Predicted};
-use super::streams::stores;
-use crate::ast::{self, Property, Value};
+use crate::ast::{self, Setting, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
-use crate::schema::{self, Format, Interpretation, Leaf, ModelId, Origin, Width};
+use crate::schema::{Argument, Format, Interpretation, Leaf, Origin, Width};
 use crate::span::Span;
+use crate::vocabulary::Property;
 
 /// A record with its leaves resolved.
 pub(super) struct Resolved<'a> {
@@ -37,13 +37,13 @@ pub(super) struct ResolvedLeaf {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sharing {
     Own,
-    /// With every leaf of its name that says so.
+    /// With every leaf of its name that is `shared`.
     Name,
     /// With every leaf that takes its delta or stride from the property at this place.
     Property(Span),
     /// Both of the above.
     NameAndProperty(Span),
-    /// As nothing is said.
+    /// With no other, as nothing is set.
     Alone,
 }
 
@@ -108,7 +108,7 @@ impl<'a> Looker<'_, 'a> {
             interpretation: Interpretation::None,
             constant: None,
             format: self.lookup.format(),
-            unit: self.lookup.text("unit"),
+            unit: self.lookup.text(Property::Unit),
             doc: self.lookup.doc(),
             annotations: self.lookup.annotations(),
             repeated: !self.raw.repeats.is_empty(),
@@ -130,10 +130,11 @@ impl<'a> Looker<'_, 'a> {
 
     fn leaf(&self, widths: &[Option<Width>], report: &mut Reporter) -> ResolvedLeaf {
         let mut leaf = self.blank();
-        let (found_width, found_interpretation) = (self.lookup.find("width"), self.lookup.find("interpretation"));
-        let interpretation = found_interpretation.as_ref().map(|f| self.interpretation(f.property, report));
+        let (found_width, found_interpretation) =
+            (self.lookup.find(Property::Width), self.lookup.find(Property::Interpretation));
+        let interpretation = found_interpretation.as_ref().map(|f| self.interpretation(f.setting, report));
         let width = found_width.as_ref().map(|f| self.width(f, widths, report));
-        // A code is a byte where nothing else is said.
+        // A code is a byte by default.
         let width = match (width, interpretation) {
             (None, Some(Some(Interpretation::Predicted(_)))) => Some(Some(Width::Number(1))),
             (width, _) => width,
@@ -141,7 +142,7 @@ impl<'a> Looker<'_, 'a> {
         let mut broken = matches!(interpretation, None | Some(None)) || matches!(width, Some(None));
         match (&interpretation, &width) {
             (None, _) => self.no_interpretation(width.is_none(), report),
-            (Some(Some(i)), None) if stores(*i) => {
+            (Some(Some(i)), None) if i.stores() => {
                 broken = true;
                 self.no_width(report);
             }
@@ -153,7 +154,7 @@ impl<'a> Looker<'_, 'a> {
         if let Some(found) = &found_interpretation {
             leaf.interpretation_origin = found.origin.clone();
         }
-        let place = found_interpretation.as_ref().map_or(self.raw.site, |f| f.property.value_span.or(self.raw.site));
+        let place = found_interpretation.as_ref().map_or(self.raw.site, |f| f.setting.value_span.or(self.raw.site));
         if !leaf.is_numeric() && leaf.interpretation != Interpretation::None && !broken {
             broken = true;
             self.array_not_none(place, found_width.as_ref(), report);
@@ -168,31 +169,29 @@ impl<'a> Looker<'_, 'a> {
         ResolvedLeaf { leaf, broken, sharing, place, predicted }
     }
 
-    fn interpretation(&self, property: &Property, report: &mut Reporter) -> Option<Interpretation> {
-        let Value::Interpretation(value) = &property.value else { return None };
-        let section = |n: &ast::Int| n.natural().and_then(|n| u8::try_from(n).ok());
-        Some(match value {
-            ast::Interpretation::None => Interpretation::None,
-            ast::Interpretation::Default(v) => Interpretation::Default(v.bits()),
-            ast::Interpretation::BaseOffset(b) => Interpretation::BaseOffset(b.bits()),
-            ast::Interpretation::BaseOffsetOf(reference) => {
-                let scope = self.model.records.get(self.layout.record).map_or(0, |r| r.scope);
-                bases::resolve(self.model, self.layouts, scope, reference, report)?
+    /// Resolves an interpretation; `None` if something is wrong with it (reported).
+    fn interpretation(&self, setting: &Setting, report: &mut Reporter) -> Option<Interpretation> {
+        let Value::Interpretation(ast::Interpretation { word, arguments }) = &setting.value else { return None };
+        let mut numbers = Vec::new();
+        for (kind, argument) in word.arguments().iter().zip(arguments) {
+            match (kind, argument) {
+                (_, ast::Argument::Base(reference)) => {
+                    let scope = self.model.records.get(self.layout.record).map_or(0, |r| r.scope);
+                    return bases::resolve(self.model, self.layouts, scope, reference, report);
+                }
+                (Argument::Number | Argument::Base, ast::Argument::Number(number)) => numbers.push(number.bits()),
+                (_, ast::Argument::Number(number)) => numbers.push(number.natural()?),
+                // Its number is known when all leaves are.
+                (_, ast::Argument::Model(_)) => {}
             }
-            ast::Interpretation::Delta(i) => Interpretation::Delta(i.bits()),
-            ast::Interpretation::Stride(i, s) => Interpretation::Stride { initial: i.bits(), stride: s.bits() },
-            ast::Interpretation::SectionOffset(n) => Interpretation::SectionOffset(section(n)?),
-            ast::Interpretation::SectionStride(n, s) => {
-                Interpretation::SectionStride { section: section(n)?, stride: s.natural()? }
-            }
-            // Its number is known when all leaves are.
-            ast::Interpretation::Predicted(..) => Interpretation::Predicted(ModelId(0)),
-        })
+        }
+        Interpretation::new(*word, &numbers)
     }
 
     /// What a predicted leaf is predicted by; `None` where it is not, or cannot be (reported).
     fn predicted(&self, found: &Found, report: &mut Reporter) -> Option<Predicted> {
-        let Value::Interpretation(ast::Interpretation::Predicted(model, section)) = &found.property.value else {
+        let Value::Interpretation(interpretation) = &found.setting.value else { return None };
+        let [ast::Argument::Model(model), ast::Argument::Number(section)] = interpretation.arguments.as_slice() else {
             return None;
         };
         let frames = found.frame.map_or_else(|| self.layout.frames_up(self.raw).collect(), |frame| vec![frame]);
@@ -200,10 +199,10 @@ impl<'a> Looker<'_, 'a> {
         predictors::resolve(&Place { model: model_of, layouts, layout, leaf, frames }, model, *section, report)
     }
 
-    /// Spec 3.2: 0 to 8 a number, more a byte array, an expression a variable byte array.
+    /// Resolves a width (spec 3.2): 0 to 8 a number, more a byte array, an expression a variable byte array.
     fn width(&self, found: &Found, widths: &[Option<Width>], report: &mut Reporter) -> Option<Width> {
-        let Value::Expression(expression) = &found.property.value else { return None };
-        let place = found.property.value_span.or(self.raw.site);
+        let Value::Expression(expression) = &found.setting.value else { return None };
+        let place = found.setting.value_span.or(self.raw.site);
         if expression.as_int().is_some_and(|int| int.natural().is_none()) {
             report.add(
                 Draft::new(Code::WidthRange, place, "a width is not negative")
@@ -247,11 +246,11 @@ impl<'a> Looker<'_, 'a> {
         }
     }
 
-    /// Spec 3.2: `value` makes a constant.
+    /// Resolves `value`, which makes a constant (spec 3.2).
     fn constant(&self, leaf: &Leaf, report: &mut Reporter) -> Option<u64> {
-        let found = self.lookup.find("value")?;
-        let Value::Expression(expression) = &found.property.value else { return None };
-        let place = found.property.value_span.or(self.raw.site);
+        let found = self.lookup.find(Property::Value)?;
+        let Value::Expression(expression) = &found.setting.value else { return None };
+        let place = found.setting.value_span.or(self.raw.site);
         let value = match expression.as_int() {
             Some(int) => Some(int.bits()),
             None => expression::constant(expression, self.model.tag_width),
@@ -266,11 +265,12 @@ impl<'a> Looker<'_, 'a> {
         constants::check(leaf, value, place, report).then_some(value)
     }
 
-    /// Spec 2: `signed` shows the 64-bit value.
+    /// Warns of `signed` where the 64-bit value is never negative (spec 2).
     fn signed(&self, leaf: &Leaf, report: &mut Reporter) {
         let narrow = matches!(leaf.width, Width::Number(w) if w < 8);
         if leaf.format == Format::Signed && leaf.interpretation == Interpretation::None && narrow {
-            let place = self.lookup.find("format").map_or(self.raw.site, |f| f.property.value_span.or(self.raw.site));
+            let place =
+                self.lookup.find(Property::Format).map_or(self.raw.site, |f| f.setting.value_span.or(self.raw.site));
             let message = format!("`{}` is zero-extended and so never negative", self.raw.name);
             report.add(
                 Draft::new(Code::SignedNarrow, place, message)
@@ -298,7 +298,7 @@ impl<'a> Looker<'_, 'a> {
     }
 
     fn array_not_none(&self, place: Span, width: Option<&Found>, report: &mut Reporter) {
-        let width = width.map_or(Span::PREDEFINED, |f| f.property.value_span);
+        let width = width.map_or(Span::PREDEFINED, |f| f.setting.value_span);
         report.add(
             Draft::new(Code::ArrayInterpretation, place, format!("`{}` is a byte array", self.raw.name))
                 .label("the interpretation of a byte array is `none`")
@@ -308,31 +308,19 @@ impl<'a> Looker<'_, 'a> {
     }
 
     fn sharing(&self, leaf: &Leaf, interpretation: Option<&Found>) -> Sharing {
-        let uses_previous = matches!(
-            leaf.interpretation,
-            Interpretation::Delta(_) | Interpretation::Stride { .. } | Interpretation::Predicted(_)
-        );
-        let property = interpretation.filter(|f| uses_previous && f.frame.is_none()).map(|f| f.property.target());
-        let previous = self.lookup.find("previous");
-        let said = match previous.as_ref().map(|f| &f.property.value) {
+        let uses_previous = leaf.interpretation.initial().is_some();
+        let property = interpretation.filter(|f| uses_previous && f.frame.is_none()).map(|f| f.setting.target());
+        let previous = self.lookup.find(Property::Previous);
+        let word = match previous.as_ref().map(|f| &f.setting.value) {
             Some(Value::Word(word)) => Some(word.as_str()),
             _ => None,
         };
-        match (said, property) {
+        match (word, property) {
             (Some("own"), _) => Sharing::Own,
             (Some("shared"), Some(span)) => Sharing::NameAndProperty(span),
             (Some("shared"), None) => Sharing::Name,
             (_, Some(span)) => Sharing::Property(span),
             _ => Sharing::Alone,
         }
-    }
-}
-
-/// The initial previous value that an interpretation sets (spec 4).
-pub(super) fn initial(interpretation: schema::Interpretation) -> Option<u64> {
-    match interpretation {
-        Interpretation::Delta(initial) | Interpretation::Stride { initial, .. } => Some(initial),
-        Interpretation::Predicted(_) => Some(0),
-        _ => None,
     }
 }

@@ -1,30 +1,30 @@
-//! Property look-up (spec 3.1): the scopes of a leaf, nearest first, and what they say.
+//! Property look-up (spec 3.1): the scopes of a leaf, nearest first, and the properties they set.
 
 use std::collections::BTreeMap;
 
 use super::layout::{Layout, RawLeaf};
 use super::model::{Model, Slot, VFIELD};
-use super::properties;
-use crate::ast::{Property, Value};
+use crate::ast::{Setting, Value};
 use crate::schema::{Format, Origin, SectionId};
+use crate::vocabulary::Property;
 
 /// A property found for a leaf.
 #[derive(Clone)]
 pub(super) struct Found<'a> {
-    pub(super) property: &'a Property,
+    pub(super) setting: &'a Setting,
     pub(super) origin: Origin,
     /// The frame whose record's block sets it; `None` for a section's or the global scope.
     pub(super) frame: Option<usize>,
 }
 
-/// The scopes that a leaf's properties come from, nearest first: what each says about it, the scope, and the frame
+/// The scopes that a leaf's properties come from, nearest first: what each sets for it, the scope, and the frame
 /// whose record's block it is.
 pub(super) struct Lookup<'m, 'a> {
     chain: Vec<(&'m Slot<'a>, Origin, Option<usize>)>,
 }
 
 impl<'m, 'a> Lookup<'m, 'a> {
-    /// Spec 3.1: the block of the top record, the blocks of the nested ones from the outermost, the top record's section,
+    /// Collects the scopes of spec 3.1: the block of the top record, the blocks of the nested ones from the outermost, the top record's section,
     /// global. Leaves of a predefined record look no further than the blocks.
     pub(super) fn new(model: &'m Model<'a>, layout: &Layout, raw: &RawLeaf) -> Lookup<'m, 'a> {
         let mut chain = Vec::new();
@@ -56,37 +56,36 @@ impl<'m, 'a> Lookup<'m, 'a> {
         Lookup { chain }
     }
 
-    pub(super) fn find(&self, name: &str) -> Option<Found<'a>> {
+    pub(super) fn find(&self, property: Property) -> Option<Found<'a>> {
         self.chain.iter().find_map(|(slot, origin, frame)| {
-            let property = *slot.properties.get(name)?;
-            Some(Found { property, origin: origin.clone(), frame: *frame })
+            Some(Found { setting: slot.get(property)?, origin: origin.clone(), frame: *frame })
         })
     }
 
     pub(super) fn format(&self) -> Format {
-        self.text("format").and_then(|name| properties::format(&name)).unwrap_or_default()
+        self.text(Property::Format).and_then(|name| Format::named(&name)).unwrap_or_default()
     }
 
-    pub(super) fn text(&self, name: &str) -> Option<String> {
-        match &self.find(name)?.property.value {
+    pub(super) fn text(&self, property: Property) -> Option<String> {
+        match &self.find(property)?.setting.value {
             Value::Text(text) => Some(text.clone()),
             _ => None,
         }
     }
 
-    /// The nearest `doc` property or doc comment; in one scope the property counts.
+    /// Returns the nearest `doc` property or doc comment; in one scope the property counts.
     pub(super) fn doc(&self) -> Option<String> {
-        self.chain.iter().find_map(|(slot, ..)| match slot.properties.get("doc").map(|p| &p.value) {
+        self.chain.iter().find_map(|(slot, ..)| match slot.get(Property::Doc).map(|p| &p.value) {
             Some(Value::Text(text)) => Some(text.clone()),
             _ => slot.doc.map(str::to_owned),
         })
     }
 
-    /// Properties that the tools do not know (spec 2).
+    /// Returns properties that the tools do not know (spec 2).
     pub(super) fn annotations(&self) -> BTreeMap<String, String> {
         let mut out = BTreeMap::new();
-        for (name, property) in self.chain.iter().flat_map(|(slot, ..)| &slot.properties) {
-            if let Some(text) = property.annotation.as_ref().filter(|_| !out.contains_key(*name)) {
+        for (name, setting) in self.chain.iter().flat_map(|(slot, ..)| &slot.settings) {
+            if let Some(text) = setting.annotation.as_ref().filter(|_| !out.contains_key(*name)) {
                 out.insert((*name).to_owned(), text.clone());
             }
         }

@@ -28,7 +28,7 @@ use crate::diagnostic::{Draft, Reporter};
 use crate::schema::Dtd;
 use crate::span::Span;
 
-/// The schema, if nothing is wrong; `text` without its byte-order mark goes into it, `source` is what places count in.
+/// Returns the schema, if nothing is wrong; `text` without its byte-order mark goes into it, `source` is what places count in.
 pub(crate) fn resolve(ast: &Ast, source: &str, report: &mut Reporter) -> Option<Dtd> {
     let vfield = predefined::vfield();
     let mut model = names::collect(ast, &vfield, report);
@@ -64,7 +64,7 @@ pub(crate) fn resolve(ast: &Ast, source: &str, report: &mut Reporter) -> Option<
     assemble::dtd(model, resolved, ast, source, report)
 }
 
-/// Over the budget of [`model::Budget`].
+/// Reports a schema that is over the budget of [`model::Budget`].
 fn too_large(place: Span) -> Draft {
     Draft::new(Code::LargeSchema, place, "the records of this DTD have too many fields in all")
         .help("nested records multiply fields: nest less, or repeat (`n*item`)")

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::ast;
+use crate::vocabulary::Property;
 
 /// Index in [`Model::records`].
 pub(super) type RecordIndex = usize;
@@ -18,9 +19,17 @@ pub(super) const PREDEFINED_TAGGED: [&str; 3] = ["comment", "section", "metadata
 /// The properties that one scope sets for one field path, by property name.
 #[derive(Default)]
 pub(super) struct Slot<'a> {
-    pub(super) properties: BTreeMap<&'a str, &'a ast::Property>,
+    /// Annotations, too.
+    pub(super) settings: BTreeMap<&'a str, &'a ast::Setting>,
     /// Doc comment above the first property that has one.
     pub(super) doc: Option<&'a str>,
+}
+
+impl<'a> Slot<'a> {
+    /// Finds the setting of a property.
+    pub(super) fn get(&self, property: Property) -> Option<&'a ast::Setting> {
+        self.settings.get(property.name()).copied()
+    }
 }
 
 /// The properties of one scope, by field path (`vfield.length`).
@@ -87,7 +96,7 @@ pub(super) struct Model<'a> {
 }
 
 impl<'a> Model<'a> {
-    /// Spec 3.1: a section sees its own records and the global ones.
+    /// Looks a name up (spec 3.1): a section sees its own records and the global ones.
     pub(super) fn visible(&self, scope: ScopeIndex, name: &str) -> Visible {
         if PREDEFINED_TAGGED.contains(&name) {
             return Visible::PredefinedTagged;
@@ -97,7 +106,7 @@ impl<'a> Model<'a> {
         own.or_else(global).map_or(Visible::Nothing, |index| Visible::Record(*index))
     }
 
-    /// The tagged records that may stand in a section besides the predefined ones: global ones first, then its own
+    /// Returns the tagged records that may stand in a section besides the predefined ones: global ones first, then its own
     /// (spec 3.1); or the element of a stream section.
     pub(super) fn top_records(&self, scope: ScopeIndex) -> Vec<RecordIndex> {
         let Some(section) = self.scopes.get(scope) else { return Vec::new() };
@@ -123,7 +132,7 @@ impl<'a> Model<'a> {
     }
 }
 
-/// Bytes that the resolved schema may take: nesting multiplies what a short text says (spec 7: memory stays a small
+/// Bytes that the resolved schema may take: nesting multiplies the fields of a short text (spec 7: memory stays a small
 /// multiple of the input; a schema of the largest DTDs in use takes a few hundred KiB).
 const MOST_BYTES: usize = 64 << 20;
 
@@ -135,12 +144,12 @@ impl Budget {
         Budget(MOST_BYTES)
     }
 
-    /// Whether nothing is left, which has been reported.
+    /// Checks whether nothing is left, which has been reported.
     pub(super) fn is_spent(&self) -> bool {
         self.0 == 0
     }
 
-    /// Whether `bytes` more are allowed.
+    /// Checks whether `bytes` more are allowed.
     pub(super) fn charge(&mut self, bytes: usize) -> bool {
         match self.0.checked_sub(bytes) {
             Some(left) => self.0 = left,

@@ -6,8 +6,9 @@ use super::model::{Budget, Model, PREDEFINED_TAGGED, RecordModel, ScopeModel, VF
 use crate::ast::{self, Ast, Name};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
+use crate::vocabulary::Property;
 
-/// The model with every scope and record in it, fields and properties still empty.
+/// Returns the model with every scope and record in it, fields and properties still empty.
 pub(super) fn collect<'a>(ast: &'a Ast, vfield: &'a ast::Record, report: &mut Reporter) -> Model<'a> {
     let mut model = Model { scopes: Vec::new(), records: Vec::new(), tag_width: Some(1), budget: Budget::new() };
     model.records.push(record(vfield, 0));
@@ -37,7 +38,7 @@ fn record(ast: &ast::Record, scope: usize) -> RecordModel<'_> {
     RecordModel {
         ast,
         scope,
-        tagged: ast.block.iter().any(|p| p.is("tag", "value")),
+        tagged: ast.block.iter().any(|p| p.is("tag", Property::Value)),
         lists_tag: false,
         named: true,
         sound: true,
@@ -88,7 +89,7 @@ fn unique_sections(model: &mut Model, report: &mut Reporter) {
     }
 }
 
-/// Spec 3.1. Of two of a name the first in the text counts.
+/// Checks the names of records (spec 3.1). Of two of a name the first in the text counts.
 fn unique_records(model: &mut Model, report: &mut Reporter) {
     for index in 1..model.records.len() {
         let Some(record) = model.records.get(index) else { continue };
@@ -112,7 +113,7 @@ fn unique_records(model: &mut Model, report: &mut Reporter) {
     hidden_globals(model, report);
 }
 
-/// A section's record may not take a global record's name, whichever comes first in the text.
+/// Checks that a section's record does not take a global record's name, whichever comes first in the text.
 fn hidden_globals(model: &mut Model, report: &mut Reporter) {
     for index in 1..model.records.len() {
         let Some(record) = model.records.get(index).filter(|r| r.scope != 0 && r.named) else { continue };

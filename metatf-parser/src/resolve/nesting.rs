@@ -30,7 +30,7 @@ pub(super) fn check(model: &mut Model, report: &mut Reporter) {
     }
 }
 
-/// Every name in a field list, with whether it is a count or repeated and how many groups it stands in.
+/// Visits every name in a field list, with whether it is a count or repeated and how many groups it stands in.
 fn walk<'a>(item: &'a FieldItem, groups: usize, visit: &mut dyn FnMut(&'a Name, Place)) {
     match item {
         FieldItem::Name(name) => visit(name, Place { groups, count: false, repeated: false }),
@@ -49,7 +49,7 @@ struct Place {
     repeated: bool,
 }
 
-/// Spec 3.2: where it is listed, `tag` is first.
+/// Finds `tag`: where it is listed, it is first (spec 3.2).
 fn find_tag(model: &mut Model, index: RecordIndex, report: &mut Reporter) {
     let Some(record) = model.records.get_mut(index) else { return };
     let mut first = true;
@@ -113,7 +113,7 @@ fn fields(model: &mut Model, index: RecordIndex, report: &mut Reporter) -> Vec<C
     children
 }
 
-/// A count is a number: not a nested record. That a *tagged* record has its name does no harm (3.1).
+/// Checks that a count is a number: not a nested record. That a *tagged* record has its name does no harm (3.1).
 fn count_name(name: &Name, untagged: bool, report: &mut Reporter) {
     if name.text == "tag" || untagged {
         let what = if name.text == "tag" { "`tag`".to_owned() } else { format!("the record `{}`", name.text) };
@@ -188,7 +188,7 @@ fn nests_itself(model: &Model, child: Child, report: &mut Reporter) {
     );
 }
 
-/// Spec 3.5: nesting over 32 deep. Reported where the nesting begins.
+/// Reports nesting over 32 deep (spec 3.5). Reported where the nesting begins.
 fn deep(model: &Model, children: &[Vec<Child>], heights: &[Option<usize>], report: &mut Reporter) {
     let too_deep = |record: RecordIndex| heights.get(record).copied().flatten().is_some_and(|h| h > MOST_NESTING);
     let mut inner = vec![false; children.len()];

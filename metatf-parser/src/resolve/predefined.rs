@@ -2,18 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use crate::ast::{self, Aspect, Expression, FieldItem, Int, Interpretation, Name, Property, Reference, Step, Value};
-use crate::schema::{self, Expr, ExprOp, Format, Item, Leaf, LeafId, Origin, Width};
+use crate::ast::{self, Aspect, Expression, FieldItem, Int, Interpretation, Name, Reference, Setting, Step, Value};
+use crate::schema::{self, Expr, ExprOp, Format, InterpretationWord, Item, Leaf, LeafId, Origin, Width};
 use crate::span::Span;
+use crate::vocabulary::Property;
 
 fn name(text: &str) -> Name {
     Name { text: text.to_owned(), span: Span::PREDEFINED }
 }
 
-fn property(path: &str, property: &str, value: Value) -> Property {
-    Property {
+fn setting(path: &str, property: Property, value: Value) -> Setting {
+    Setting {
         path: vec![name(path)],
-        name: name(property),
+        name: name(property.name()),
+        property: Some(property),
         value,
         value_span: Span::PREDEFINED,
         annotation: None,
@@ -26,22 +28,22 @@ fn property(path: &str, property: &str, value: Value) -> Property {
 pub(super) fn vfield() -> ast::Record {
     let one = Step::Int(Int { negative: false, magnitude: 1, span: Span::PREDEFINED });
     let length = Reference { path: vec![name("length")], of: Aspect::Value, span: Span::PREDEFINED };
-    let none = || Value::Interpretation(Interpretation::None);
+    let none = || Value::Interpretation(Interpretation { word: InterpretationWord::None, arguments: Vec::new() });
     let width = |step| Value::Expression(Expression { steps: vec![step] });
     ast::Record {
         name: name("vfield"),
         fields: FieldItem::Group(vec![FieldItem::Name(name("length")), FieldItem::Name(name("data"))]),
         block: vec![
-            property("length", "width", width(one)),
-            property("length", "interpretation", none()),
-            property("data", "width", width(Step::Reference(length))),
-            property("data", "interpretation", none()),
+            setting("length", Property::Width, width(one)),
+            setting("length", Property::Interpretation, none()),
+            setting("data", Property::Width, width(Step::Reference(length))),
+            setting("data", Property::Interpretation, none()),
         ],
         doc: None,
     }
 }
 
-/// `comment`, `section` and `metadata`, in the order of their ids.
+/// Makes `comment`, `section` and `metadata`, in the order of their ids.
 pub(super) fn tagged(tag_width: u8) -> [schema::Record; 3] {
     [comment(tag_width), section(tag_width), metadata(tag_width)]
 }
@@ -97,7 +99,7 @@ fn section(tag_width: u8) -> schema::Record {
     record("section", 2, flat(2), vec![tag(tag_width, 2), number])
 }
 
-/// The width of `value` depends on the trace (spec 4.1); the longer default stands for it.
+/// Makes `metadata`. The width of `value` depends on the trace (spec 4.1); the longer default stands for it.
 fn metadata(tag_width: u8) -> schema::Record {
     let fields = [("record", tag_width), ("field", 1), ("property", 1), ("value", 8)];
     let leaves = fields.map(|(name, width)| leaf("metadata", &[name], Width::Number(width)));

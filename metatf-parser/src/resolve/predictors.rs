@@ -1,6 +1,6 @@
 //! What predicted leaves are predicted by: `x.interpretation = predicted MODEL n;`.
 //!
-//! What a property says alone is checked once ([`check`]); what it means for a leaf is looked up for each ([`resolve`]).
+//! A model alone is checked once ([`check`]); what its fields are for a leaf is looked up for each ([`resolve`]).
 
 use super::bases::PREDEFINED_RECORDS;
 use super::layout::{Layout, RawLeaf};
@@ -31,7 +31,7 @@ pub(super) struct Predicted {
 }
 
 impl Predicted {
-    /// Bytes that it takes.
+    /// Returns the bytes that it takes.
     pub(super) fn size(&self) -> usize {
         let predictors = if let ModelKind::Values(predictors) = &self.model.kind { predictors.len() } else { 0 };
         64 + predictors * size_of::<Predictor>() + self.references.len() * REFERENCE
@@ -77,7 +77,7 @@ pub(super) fn check(model: &ast::Model, report: &mut Reporter) {
     }
 }
 
-/// The argument where it is in range, else 0.
+/// Returns the argument where it is in range, else 0.
 fn argument(n: Int, rule: &str, most: u64, report: &mut Reporter) -> u64 {
     if let Some(n) = n.natural().filter(|n| (1..=most).contains(n)) {
         return n;
@@ -90,7 +90,7 @@ fn argument(n: Int, rule: &str, most: u64, report: &mut Reporter) -> u64 {
     0
 }
 
-/// The model of a leaf; `None` where something is wrong with it (reported here, by [`check`] or with the stream sections).
+/// Returns the model of a leaf; `None` where something is wrong with it (reported here, by [`check`] or with the stream sections).
 pub(super) fn resolve(place: &Place, model: &ast::Model, section: Int, report: &mut Reporter) -> Option<Predicted> {
     // So many predictors have too many candidates: each leaf of a hostile text would make its own copy.
     let sound = u64::try_from(model.predictors.len()).is_ok_and(|n| n <= MOST_CANDIDATES);
@@ -141,7 +141,7 @@ impl Place<'_, '_> {
         self.layout.leaves.get(self.leaf)
     }
 
-    /// Neither an element of a stream section, which is where values come from, nor in a predefined record.
+    /// Checks that a leaf is neither an element of a stream section, which is where values come from, nor in a predefined record.
     fn may_be_predicted(&self, model: &ast::Model, report: &mut Reporter) -> bool {
         let Some(raw) = self.raw() else { return false };
         let tagged = self.model.records.get(self.layout.record).is_some_and(|r| r.tagged);
@@ -159,10 +159,10 @@ impl Place<'_, '_> {
         false
     }
 
-    /// A leaf before this one in the same record, or a leaf of another record.
+    /// Finds a leaf before this one in the same record, or a leaf of another record.
     fn find(&self, path: &FieldPath, report: &mut Reporter) -> Option<(RecordId, LeafId)> {
         // What is wrong for one leaf is wrong: it is not looked for again for every other.
-        if report.has_said(&[Code::PredictorField, Code::ForwardReference, Code::OutOfRepetition], path.span) {
+        if report.has_reported(&[Code::PredictorField, Code::ForwardReference, Code::OutOfRepetition], path.span) {
             return None;
         }
         let found = match self.own(path) {
@@ -174,7 +174,7 @@ impl Place<'_, '_> {
         Some((RecordId(u32::try_from(record).ok()?), LeafId(u8::try_from(leaf).ok()?)))
     }
 
-    /// The nearest leaf before this one that the path may mean; else what stands in the way. Without a path from where
+    /// Returns the nearest leaf before this one that the path may mean; else what stands in the way. Without a path from where
     /// the property stands, a name alone means the nearest leaf of that name.
     fn own(&self, path: &FieldPath) -> Result<usize, Code> {
         let from = |frame: usize| self.nearest(|leaf| self.layout.has_path(leaf, frame, &path.names));
@@ -245,7 +245,7 @@ impl Place<'_, '_> {
         }
     }
 
-    /// What may have been meant by `record.name`.
+    /// Finds what may have been meant by `record.name`.
     fn similar_field(&self, record: &str, name: &str) -> Option<String> {
         let scope = self.model.records.get(self.layout.record).map_or(0, |r| r.scope);
         let layout = match self.model.visible(scope, record) {
@@ -261,7 +261,7 @@ impl Place<'_, '_> {
     }
 }
 
-/// A predictor goes by numbers: checked when the widths of all leaves are known.
+/// Checks that a predictor goes by numbers, when the widths of all leaves are known.
 pub(super) fn numbers(resolved: &[Resolved], report: &mut Reporter) {
     for predicted in resolved.iter().flat_map(|r| &r.leaves).filter_map(|l| l.predicted.as_ref()) {
         for (record, leaf, place) in &predicted.references {

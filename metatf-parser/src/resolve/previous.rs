@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::leaves::{Resolved, ResolvedLeaf, Sharing, initial};
+use super::leaves::{Resolved, ResolvedLeaf, Sharing};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::span::Span;
@@ -29,7 +29,7 @@ impl Sets {
         at
     }
 
-    /// The smaller index stays the root.
+    /// Joins two sets; the smaller index stays the root.
     fn join(&mut self, a: usize, b: usize) {
         let (a, b) = (self.find(a), self.find(b));
         if let Some(slot) = self.0.get_mut(a.max(b)) {
@@ -80,9 +80,9 @@ fn set_initial<'l>(
     initials: &mut [u64],
     report: &mut Reporter,
 ) {
-    let Some(value) = initial(leaf.leaf.interpretation).filter(|_| !leaf.broken) else { return };
+    let Some(value) = leaf.leaf.interpretation.initial().filter(|_| !leaf.broken) else { return };
     let first = firsts.entry(cell).or_insert(leaf);
-    let first_value = initial(first.leaf.interpretation).unwrap_or(value);
+    let first_value = first.leaf.interpretation.initial().unwrap_or(value);
     if first_value != value {
         report.add(
             Draft::new(

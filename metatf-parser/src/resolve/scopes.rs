@@ -2,10 +2,11 @@
 
 use super::model::{Field, Model, RecordIndex, ScopeIndex, Slots};
 use super::properties;
-use crate::ast::{Name, Property, Value};
+use crate::ast::{Name, Setting, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::suggest::did_you_mean;
+use crate::vocabulary::{OnTag, Property};
 
 /// Fills in the slots of every scope and block.
 pub(super) fn fill(model: &mut Model, report: &mut Reporter) {
@@ -19,16 +20,16 @@ pub(super) fn fill(model: &mut Model, report: &mut Reporter) {
 
 fn scope(model: &mut Model, index: ScopeIndex, report: &mut Reporter) {
     let Some(scope) = model.scopes.get_mut(index) else { return };
-    for property in &scope.ast.properties {
-        properties::check(property, report);
-        match property.path.as_slice() {
-            [name] if name.text == "tag" => tag_in_scope(index, property, report),
+    for setting in &scope.ast.properties {
+        properties::check(setting, report);
+        match setting.path.as_slice() {
+            [name] if name.text == "tag" => tag_in_scope(index, setting, report),
             [_] => {}
             _ => {
                 report.add(
                     Draft::new(
                         Code::PathOutsideBlock,
-                        property.target(),
+                        setting.target(),
                         "outside a record's block a property names one field",
                     )
                     .help("move it into the block of the record that nests the field, or name the field alone"),
@@ -36,44 +37,43 @@ fn scope(model: &mut Model, index: ScopeIndex, report: &mut Reporter) {
                 continue;
             }
         }
-        insert(&mut scope.slots, property, report);
+        insert(&mut scope.slots, setting, report);
     }
 }
 
-/// Spec 3.2: `tag` has only a width, set globally.
-fn tag_in_scope(scope: ScopeIndex, property: &Property, report: &mut Reporter) {
-    let help = match property.name.text.as_str() {
-        "width" if scope == 0 => return,
-        "width" => "move it to the top level: all tags of a trace have one width",
-        "value" => "each record sets its own `tag.value` in its block",
-        "interpretation" | "previous" => "take it out: the interpretation of `tag` is always `none`",
-        _ => return,
+/// Checks a property of `tag`: it has only a width, set globally (spec 3.2).
+fn tag_in_scope(scope: ScopeIndex, setting: &Setting, report: &mut Reporter) {
+    let help = match setting.property.map(Property::on_tag) {
+        Some(OnTag::TopLevel) if scope != 0 => "move it to the top level: all tags of a trace have one width",
+        Some(OnTag::Block) => "each record sets its own `tag.value` in its block",
+        Some(OnTag::Never) => "take it out: the interpretation of `tag` is always `none`",
+        Some(OnTag::TopLevel | OnTag::Anywhere) | None => return,
     };
-    tag_property(property, help, report);
+    tag_property(setting, help, report);
 }
 
-fn tag_property(property: &Property, help: &str, report: &mut Reporter) {
-    let message = format!("`tag.{}` cannot be set here", property.name.text);
-    report.add(Draft::new(Code::TagProperty, property.target(), message).help(help));
+fn tag_property(setting: &Setting, help: &str, report: &mut Reporter) {
+    let message = format!("`tag.{}` cannot be set here", setting.name.text);
+    report.add(Draft::new(Code::TagProperty, setting.target(), message).help(help));
 }
 
 fn block(model: &mut Model, index: RecordIndex, report: &mut Reporter) {
     let Some(record) = model.records.get(index) else { return };
     let mut slots = Slots::new();
-    for property in &record.ast.block {
-        properties::check(property, report);
-        if path_fits(model, index, property, report) {
-            insert(&mut slots, property, report);
+    for setting in &record.ast.block {
+        properties::check(setting, report);
+        if path_fits(model, index, setting, report) {
+            insert(&mut slots, setting, report);
         }
     }
     model.records.get_mut(index).into_iter().for_each(|r| r.slots = std::mem::take(&mut slots));
 }
 
-/// Spec 3.1: the path starts at a field of the record and descends through nested records.
-fn path_fits(model: &Model, index: RecordIndex, property: &Property, report: &mut Reporter) -> bool {
+/// Checks a path (spec 3.1): it starts at a field of the record and descends through nested records.
+fn path_fits(model: &Model, index: RecordIndex, setting: &Setting, report: &mut Reporter) -> bool {
     let mut at = Field::Record(index);
     let mut before: Option<&Name> = None;
-    for name in &property.path {
+    for name in &setting.path {
         let Field::Record(record) = at else {
             through_leaf(name, before, report);
             return false;
@@ -96,26 +96,26 @@ fn path_fits(model: &Model, index: RecordIndex, property: &Property, report: &mu
         at = *field;
         before = Some(name);
     }
-    match (at, property.name.text.as_str()) {
-        (Field::Leaf, "width" | "interpretation" | "previous") if is_tag(property) => {
-            let help = if property.name.text == "width" {
-                "set `tag.width` once, at the top level"
-            } else {
-                "take it out: the interpretation of `tag` is always `none`"
+    match (at, setting.property) {
+        (Field::Leaf, Some(property)) if is_tag(setting) => {
+            let help = match property.on_tag() {
+                OnTag::TopLevel => "set `tag.width` once, at the top level",
+                OnTag::Never => "take it out: the interpretation of `tag` is always `none`",
+                OnTag::Block | OnTag::Anywhere => return true,
             };
-            tag_property(property, help, report);
+            tag_property(setting, help, report);
             false
         }
-        (Field::Record(nested), "width" | "interpretation" | "value" | "previous" | "format" | "unit") => {
-            ends_at_record(model, nested, property, report);
+        (Field::Record(nested), Some(property)) if !property.on_nested() => {
+            ends_at_record(model, nested, setting, report);
             false
         }
         _ => true,
     }
 }
 
-fn is_tag(property: &Property) -> bool {
-    matches!(property.path.as_slice(), [only] if only.text == "tag")
+fn is_tag(setting: &Setting) -> bool {
+    matches!(setting.path.as_slice(), [only] if only.text == "tag")
 }
 
 fn through_leaf(name: &Name, before: Option<&Name>, report: &mut Reporter) {
@@ -130,39 +130,39 @@ fn through_leaf(name: &Name, before: Option<&Name>, report: &mut Reporter) {
     );
 }
 
-fn ends_at_record(model: &Model, nested: RecordIndex, property: &Property, report: &mut Reporter) {
-    let path = property.path_text();
+fn ends_at_record(model: &Model, nested: RecordIndex, setting: &Setting, report: &mut Reporter) {
+    let path = setting.path_text();
     let record = model.records.get(nested);
     let example = record.and_then(|r| r.fields.keys().min()).copied().unwrap_or("field");
-    let name = &property.name.text;
+    let name = &setting.name.text;
     report.add(
-        Draft::new(Code::PathEnd, property.target(), format!("`{path}` is a nested record and has no {name}"))
+        Draft::new(Code::PathEnd, setting.target(), format!("`{path}` is a nested record and has no {name}"))
             .help(format!("name one of its fields, like `{path}.{example}.{name}`")),
     );
 }
 
-/// Spec 3.1: a property set twice in one scope is an error.
-fn insert<'a>(slots: &mut Slots<'a>, property: &'a Property, report: &mut Reporter) {
-    let slot = slots.entry(property.path_text()).or_default();
+/// Adds a setting to its scope; a property set twice in one scope is an error (spec 3.1).
+fn insert<'a>(slots: &mut Slots<'a>, setting: &'a Setting, report: &mut Reporter) {
+    let slot = slots.entry(setting.path_text()).or_default();
     if slot.doc.is_none() {
-        slot.doc = property.doc.as_deref();
+        slot.doc = setting.doc.as_deref();
     }
-    if let Some(first) = slot.properties.get(property.name.text.as_str()) {
-        let message = format!("`{}.{}` is set twice", property.path_text(), property.name.text);
+    if let Some(first) = slot.settings.get(setting.name.text.as_str()) {
+        let message = format!("`{}.{}` is set twice", setting.path_text(), setting.name.text);
         report.add(
-            Draft::new(Code::PropertyTwice, property.target(), message)
+            Draft::new(Code::PropertyTwice, setting.target(), message)
                 .also(first.target(), "first set here")
                 .help("keep one of them"),
         );
     } else {
-        slot.properties.insert(&property.name.text, property);
+        slot.settings.insert(&setting.name.text, setting);
     }
 }
 
-/// Spec 3.2: 1, 2 or 4; default 1. `None`: wrong, reported.
+/// Returns the width of tags: 1, 2 or 4, by default 1 (spec 3.2); `None` if it is wrong, which is reported.
 pub(super) fn tag_width(model: &Model, report: &mut Reporter) -> Option<u8> {
     let slot = model.scopes.first().and_then(|s| s.slots.get("tag"));
-    let Some(property) = slot.and_then(|s| s.properties.get("width")) else { return Some(1) };
+    let Some(property) = slot.and_then(|s| s.get(Property::Width)) else { return Some(1) };
     let Value::Expression(expression) = &property.value else { return None };
     let width = super::expression::constant(expression, None).and_then(|n| u8::try_from(n).ok());
     let width = width.filter(|n| matches!(n, 1 | 2 | 4));

@@ -4,12 +4,13 @@ use super::layout::Layout;
 use super::leaves::Resolved;
 use super::model::{Model, ScopeIndex};
 use super::predictors;
-use crate::ast::{Int, Interpretation, Property, Value};
+use crate::ast::{self, Int, Setting, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
-use crate::schema::{self, Item, Width};
+use crate::schema::{Argument, Item, Width};
+use crate::vocabulary::Property;
 
-/// Spec 3.4: exactly one untagged record that no other of the section nests, and no tagged record.
+/// Finds stream sections (spec 3.4): exactly one untagged record that no other of the section nests, and no tagged record.
 pub(super) fn find(model: &mut Model) {
     for index in 1..model.scopes.len() {
         let Some(scope) = model.scopes.get(index) else { continue };
@@ -24,7 +25,7 @@ pub(super) fn find(model: &mut Model) {
     }
 }
 
-/// The stream section with this number.
+/// Returns the stream section with this number.
 fn stream_section(model: &Model, number: Int) -> Option<ScopeIndex> {
     let number = number.natural().and_then(|n| u8::try_from(n).ok()).filter(|n| *n != 0)?;
     model.scopes.iter().position(|s| s.number == Some(number) && s.stream.is_some())
@@ -34,21 +35,19 @@ fn stream_section(model: &Model, number: Int) -> Option<ScopeIndex> {
 pub(super) fn references(model: &Model, resolved: &[Resolved], report: &mut Reporter) {
     let scopes = model.scopes.iter().flat_map(|s| &s.ast.properties);
     let blocks = model.records.iter().flat_map(|r| &r.ast.block);
-    for property in scopes.chain(blocks) {
-        if property.name.text != "interpretation" {
-            continue;
-        }
-        match &property.value {
-            Value::Interpretation(Interpretation::SectionOffset(number)) => offset(model, *number, report),
-            Value::Interpretation(Interpretation::SectionStride(number, stride)) => {
-                number_stream(model, resolved, *number, "sectionStride", report);
-                stride_range(property, *stride, report);
+    for setting in scopes.chain(blocks).filter(|s| s.property == Some(Property::Interpretation)) {
+        let Value::Interpretation(interpretation) = &setting.value else { continue };
+        let word = interpretation.word;
+        for (kind, argument) in word.arguments().iter().zip(&interpretation.arguments) {
+            match (kind, argument) {
+                (Argument::Stream, ast::Argument::Number(number)) => offset(model, *number, report),
+                (Argument::NumberStream, ast::Argument::Number(number)) => {
+                    number_stream(model, resolved, *number, word.name(), report);
+                }
+                (Argument::Steps, ast::Argument::Number(steps)) => stride_range(setting, *steps, report),
+                (Argument::Model, ast::Argument::Model(predicted)) => predictors::check(predicted, report),
+                _ => {}
             }
-            Value::Interpretation(Interpretation::Predicted(predicted, number)) => {
-                number_stream(model, resolved, *number, "predicted", report);
-                predictors::check(predicted, report);
-            }
-            _ => {}
         }
     }
 }
@@ -80,7 +79,7 @@ fn stream_help(model: &Model) -> String {
     }
 }
 
-/// Spec 3.5: a stream section of one numeric leaf. That it is not repeated and stores bytes follows from what every
+/// Checks for a stream section of one numeric leaf (spec 3.5). That it is not repeated and stores bytes follows from what every
 /// element must be ([`element_sizes`]).
 fn number_stream(model: &Model, resolved: &[Resolved], number: Int, word: &str, report: &mut Reporter) {
     let Some(scope) = stream_section(model, number) else {
@@ -108,17 +107,17 @@ fn number_stream(model: &Model, resolved: &[Resolved], number: Int, word: &str, 
     }
 }
 
-fn stride_range(property: &Property, stride: Int, report: &mut Reporter) {
+fn stride_range(setting: &Setting, stride: Int, report: &mut Reporter) {
     if stride.natural().is_none_or(|s| s == 0) {
         report.add(
             Draft::new(Code::StrideRange, stride.span, "the stride of a `sectionStride` is at least 1")
-                .also(property.target(), "set here")
+                .also(setting.target(), "set here")
                 .help("1 takes one element after the other"),
         );
     }
 }
 
-/// Spec 3.4: an element stores at least one byte whatever its counts: outside of repetitions and variable arrays.
+/// Checks that an element (spec 3.4) stores at least one byte whatever its counts: outside of repetitions and variable arrays.
 pub(super) fn element_sizes(model: &Model, resolved: &[Resolved], report: &mut Reporter) {
     let elements = resolved.iter().filter(|r| model.records.get(r.layout.record).is_some_and(|m| !m.tagged));
     elements.for_each(|element| element_size(model, element, report));
@@ -145,15 +144,9 @@ fn stores_a_byte(items: &[Item], resolved: &Resolved) -> bool {
         Item::Nested { items, .. } => stores_a_byte(items, resolved),
         Item::Repeat { .. } => false,
         Item::Leaf(id) => resolved.leaves.get(usize::from(id.0)).is_some_and(|l| match l.leaf.width {
-            Width::Number(width) => width > 0 && stores(l.leaf.interpretation),
+            Width::Number(width) => width > 0 && l.leaf.interpretation.stores(),
             Width::Array(_) => true,
             Width::Unset | Width::Variable(_) => false,
         }),
     })
-}
-
-/// Whether an interpretation stores bytes (spec 4).
-pub(super) fn stores(interpretation: schema::Interpretation) -> bool {
-    use schema::Interpretation::{Default, SectionStride, Stride};
-    !matches!(interpretation, Default(_) | Stride { .. } | SectionStride { .. })
 }

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 
 use super::expression;
 use super::model::{Model, RecordIndex};
-use crate::ast::{Property, Value};
+use crate::ast::{Setting, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::span::Span;
+use crate::vocabulary::Property;
 
-/// The tag of a record, checked on its own; `None` where there is none or it is wrong.
+/// Returns the tag of a record, checked on its own; `None` where there is none or it is wrong.
 pub(super) fn value(model: &Model, index: RecordIndex, report: &mut Reporter) -> Option<u32> {
     let record = model.records.get(index).filter(|r| r.tagged)?;
     let Some(property) = property(model, index) else {
@@ -50,11 +51,11 @@ pub(super) fn value(model: &Model, index: RecordIndex, report: &mut Reporter) ->
     value
 }
 
-fn property<'a>(model: &Model<'a>, index: RecordIndex) -> Option<&'a Property> {
-    model.records.get(index)?.slots.get("tag")?.properties.get("value").copied()
+fn property<'a>(model: &Model<'a>, index: RecordIndex) -> Option<&'a Setting> {
+    model.records.get(index)?.slots.get("tag")?.get(Property::Value)
 }
 
-/// Where a field list names `tag`.
+/// Finds where a field list names `tag`.
 fn tag_field(item: &crate::ast::FieldItem) -> Option<Span> {
     match item {
         crate::ast::FieldItem::Name(name) => (name.text == "tag").then_some(name.span),
@@ -63,7 +64,7 @@ fn tag_field(item: &crate::ast::FieldItem) -> Option<Span> {
     }
 }
 
-/// Spec 3.2: unique among the records visible in a section. Of two the second in the text is at fault.
+/// Checks that tags are unique (spec 3.2) among the records visible in a section. Of two the second in the text is at fault.
 pub(super) fn unique(model: &Model, tags: &HashMap<RecordIndex, u32>, report: &mut Reporter) {
     let global = owners(model, tags, &model.top_records(0), &HashMap::new(), report);
     for scope in model.scopes.iter().skip(1) {
@@ -73,7 +74,7 @@ pub(super) fn unique(model: &Model, tags: &HashMap<RecordIndex, u32>, report: &m
     }
 }
 
-/// Who has which tag; `global` are those already taken.
+/// Finds who has which tag; `global` are those already taken.
 fn owners(
     model: &Model,
     tags: &HashMap<RecordIndex, u32>,

@@ -14,7 +14,7 @@ pub(super) fn check(model: &Model, report: &mut Reporter) {
     }
 }
 
-/// An untagged record that no other nests and that is no stream's element.
+/// Reports an untagged record that no other nests and that is no stream's element.
 fn records(model: &Model, report: &mut Reporter) {
     for (index, record) in model.records.iter().enumerate().skip(VFIELD + 1) {
         let is_element = model.scopes.get(record.scope).is_some_and(|s| s.stream == Some(index));
@@ -31,7 +31,7 @@ fn records(model: &Model, report: &mut Reporter) {
     }
 }
 
-/// A property of a section or the top level for a field name that no record has there. One warning for each name.
+/// Reports properties of a section or the top level for a field name that no record has there. One warning for each name.
 fn properties(model: &Model, scope: ScopeIndex, report: &mut Reporter) {
     let Some(slots) = model.scopes.get(scope).map(|s| &s.slots) else { return };
     if slots.is_empty() {
@@ -40,7 +40,7 @@ fn properties(model: &Model, scope: ScopeIndex, report: &mut Reporter) {
     let used = names(model, scope);
     for (name, slot) in slots {
         let unused = name != "tag" && !used.contains(name.as_str());
-        let first = slot.properties.values().min_by_key(|p| p.target());
+        let first = slot.settings.values().min_by_key(|p| p.target());
         let Some(first) = first.filter(|_| unused) else { continue };
         report.add(
             Draft::new(Code::UnusedProperty, first.target(), format!("no record here has a field `{name}`"))
@@ -50,7 +50,7 @@ fn properties(model: &Model, scope: ScopeIndex, report: &mut Reporter) {
     }
 }
 
-/// The leaf names of the records of a scope, and of all they nest; of every record for the global scope.
+/// Returns the leaf names of the records of a scope, and of all they nest; of every record for the global scope.
 fn names<'m>(model: &'m Model, scope: ScopeIndex) -> HashSet<&'m str> {
     let mut open: Vec<RecordIndex> = match model.scopes.get(scope) {
         Some(section) if scope != 0 => section.records.clone(),

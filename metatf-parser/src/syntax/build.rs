@@ -3,11 +3,15 @@
 use pest::iterators::{Pair, Pairs};
 
 use super::Rule;
-use crate::ast::{Aspect, Expression, FieldItem, Int, Interpretation, Name, Operator, Reference, Step, Value};
+use crate::ast::{
+    Argument, Aspect, Expression, FieldItem, Int, Interpretation, Name, Operator, Reference, Step, Value,
+};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
+use crate::schema::InterpretationWord;
 use crate::span::Span;
 use crate::suggest::unknown_interpretation;
+use crate::vocabulary::Property;
 
 /// Steps of an expression, operands and operators together. No format needs more; code made from an expression nests
 /// as deep as it is long.
@@ -38,7 +42,7 @@ impl Builder<'_, '_> {
         Name { text: pair.as_str().to_owned(), span: self.span(pair) }
     }
 
-    /// The first pair of a rule inside another.
+    /// Returns the first pair of a rule inside another.
     pub(super) fn find<'i>(pair: &Pair<'i, Rule>, rule: Rule) -> Option<Pair<'i, Rule>> {
         pair.clone().into_inner().find(|p| p.as_rule() == rule)
     }
@@ -92,7 +96,7 @@ impl Builder<'_, '_> {
         pairs.filter(|p| p.as_rule() == Rule::name).map(|p| self.name(&p)).collect()
     }
 
-    /// `None`: a mistake, reported.
+    /// Makes a value; `None` for a mistake, which is reported.
     fn value(&mut self, pair: &Pair<Rule>) -> Option<Value> {
         let inner = pair.clone().into_inner().next()?;
         match inner.as_rule() {
@@ -103,11 +107,11 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// A word with numbers behind it: an interpretation that does not exist, or numbers where the property ends.
+    /// Reports a word with numbers behind it: an interpretation that does not exist, or numbers where the property ends.
     fn misspelt(&mut self, property: &Name, pair: &Pair<Rule>) -> (Value, Span) {
         let mut parts = pair.clone().into_inner();
         let (Some(word), Some(number)) = (parts.next(), parts.next()) else { return (Value::Broken, self.span(pair)) };
-        if property.text == "interpretation" {
+        if property.text == Property::Interpretation.name() {
             self.report.add(unknown_interpretation(self.span(&word), word.as_str()));
             return (Value::Broken, self.span(pair));
         }
@@ -119,33 +123,19 @@ impl Builder<'_, '_> {
         (Value::Broken, self.span(pair))
     }
 
+    /// Makes an interpretation; `None` for a mistake, which is reported.
     fn interpretation(&mut self, pair: &Pair<Rule>) -> Option<Interpretation> {
         let mut parts = pair.clone().into_inner();
-        let kind = parts.next()?.as_rule();
-        let mut ints = Vec::new();
-        let mut predicted_by = None;
+        let word = InterpretationWord::named(parts.next()?.as_str())?;
+        let mut arguments = Vec::new();
         for part in parts {
-            if part.as_rule() == Rule::model {
-                predicted_by = Some(self.model(&part)?);
-                continue;
-            }
-            if part.as_rule() == Rule::reference {
-                return self.base_reference(&part).map(Interpretation::BaseOffsetOf);
-            }
-            ints.push(self.int(&part)?);
+            arguments.push(match part.as_rule() {
+                Rule::model => Argument::Model(self.model(&part)?),
+                Rule::reference => Argument::Base(self.base_reference(&part)?),
+                _ => Argument::Number(self.int(&part)?),
+            });
         }
-        if let (Some(model), [n]) = (predicted_by, ints.as_slice()) {
-            return Some(Interpretation::Predicted(model, *n));
-        }
-        Some(match (kind, ints.as_slice()) {
-            (Rule::default_word, [v]) => Interpretation::Default(*v),
-            (Rule::base_offset_word, [b]) => Interpretation::BaseOffset(*b),
-            (Rule::delta_word, [i]) => Interpretation::Delta(*i),
-            (Rule::stride_word, [i, s]) => Interpretation::Stride(*i, *s),
-            (Rule::section_offset_word, [n]) => Interpretation::SectionOffset(*n),
-            (Rule::section_stride_word, [n, s]) => Interpretation::SectionStride(*n, *s),
-            _ => Interpretation::None,
-        })
+        Some(Interpretation { word, arguments })
     }
 
     fn base_reference(&mut self, pair: &Pair<Rule>) -> Option<Reference> {
@@ -178,7 +168,7 @@ impl Builder<'_, '_> {
         Some(Reference { path, of, span })
     }
 
-    /// Spec 2 `expr`, `mul`: to postfix, `*` before `+` and `-`, left to right.
+    /// Makes an expression postfix (spec 2 `expr`, `mul`): `*` before `+` and `-`, left to right.
     fn expression(&mut self, pair: &Pair<Rule>) -> Option<Expression> {
         let mut steps = Vec::new();
         let complete = self.postfix(pair, &mut steps);
@@ -245,7 +235,7 @@ fn operator(text: &str) -> Operator {
     }
 }
 
-/// Sign and magnitude; `None` where the number does not fit 64 bits.
+/// Returns sign and magnitude; `None` where the number does not fit 64 bits.
 fn parse_int(text: &str) -> Option<(bool, u64)> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -262,7 +252,7 @@ fn parse_int(text: &str) -> Option<(bool, u64)> {
     (!negative || magnitude <= 1 << 63).then_some((negative, magnitude))
 }
 
-/// A string's text: the lexer has checked its escapes.
+/// Returns a string's text: the lexer has checked its escapes.
 fn unescape(literal: &str) -> String {
     let inner = literal.strip_prefix('"').and_then(|s| s.strip_suffix('"')).unwrap_or(literal);
     let mut out = String::with_capacity(inner.len());

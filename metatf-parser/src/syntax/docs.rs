@@ -3,7 +3,7 @@
 use crate::lexer::{Comment, Lexed};
 use crate::span::Source;
 
-/// The doc of the item that starts with token `index`.
+/// Returns the doc of the item that starts with token `index`.
 pub(super) fn doc_above(text: &str, source: &Source, lexed: &Lexed, index: usize) -> Option<String> {
     let token = lexed.tokens.get(index)?;
     let mut line = source.line_of(token.span.start);
@@ -17,7 +17,7 @@ pub(super) fn doc_above(text: &str, source: &Source, lexed: &Lexed, index: usize
     join(text, block)
 }
 
-/// The comment at the head of the DTD: the first block of comments, unless it is directly above a section or record,
+/// Returns the comment at the head of the DTD: the first block of comments, unless it is directly above a section or record,
 /// whose doc it is then.
 pub(super) fn head_doc(text: &str, source: &Source, lexed: &Lexed, item_has_doc: bool) -> Option<String> {
     let all = comments_before(lexed, 0);
@@ -35,7 +35,7 @@ pub(super) fn head_doc(text: &str, source: &Source, lexed: &Lexed, item_has_doc:
     if touches && item_has_doc { None } else { join(text, head) }
 }
 
-/// The comments between token `index` and the one before it.
+/// Returns the comments between token `index` and the one before it.
 fn comments_before(lexed: &Lexed, index: usize) -> &[Comment] {
     let start = lexed.comments.partition_point(|c| c.before < index);
     let end = lexed.comments.partition_point(|c| c.before <= index);
@@ -48,7 +48,7 @@ fn join(text: &str, comments: &[Comment]) -> Option<String> {
     (!doc.is_empty()).then_some(doc)
 }
 
-/// A comment's text without its marks: `//`, `/*`, `*/` and a leading `*` of inner lines.
+/// Returns a comment's text without its marks: `//`, `/*`, `*/` and a leading `*` of inner lines.
 fn comment_lines(comment: &str) -> Vec<String> {
     if let Some(line) = comment.strip_prefix("//") {
         let line = line.trim_start_matches(['/', '!']);

@@ -1,4 +1,4 @@
-//! Goes through a DTD item by item, matches braces, and finds its way again after a mistake (spec 3.5: one run
+//! Goes through a DTD item by item, matches braces, and recovers after a mistake (spec 3.5: one run
 //! reports all errors it can find).
 
 use std::collections::HashSet;
@@ -8,12 +8,13 @@ use pest::iterators::Pair;
 
 use super::build::{Builder, RawProperty};
 use super::{Grammar, Rule, docs, expected};
-use crate::ast::{Ast, KNOWN_PROPERTIES, Property, Record, Scope, SectionHead};
+use crate::ast::{Ast, Record, Scope, SectionHead, Setting};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
-use crate::format::value_text;
 use crate::lexer::{Kind, Lexed, Token};
 use crate::span::Span;
+use crate::vocabulary::Property;
+use crate::words::value_text;
 
 /// Parses what it can; mistakes go to the reporter.
 pub(crate) fn parse(text: &str, lexed: &Lexed, report: &mut Reporter) -> Ast {
@@ -34,7 +35,7 @@ pub(crate) fn parse(text: &str, lexed: &Lexed, report: &mut Reporter) -> Ast {
 }
 
 impl Scope {
-    /// Whether the first token of the text starts this section or a record of this scope.
+    /// Checks whether the first token of the text starts this section or a record of this scope.
     fn starts_with_doc(&self, lexed: &Lexed) -> bool {
         let first = lexed.tokens.first().map(|t| t.span.start);
         let section = self.head.is_some() && lexed.tokens.get(1).map(|t| t.span.start) == self.head_start();
@@ -81,12 +82,12 @@ impl<'a, 's> Driver<'a, '_, 's> {
         self.text.get(token.span.range())
     }
 
-    /// `section` and a name: a section's head, whatever stands around it.
+    /// Checks for `section` and a name: a section's head, whatever stands around it.
     fn at_section(&self) -> bool {
         self.word(0) == Some("section") && self.word(1).is_some()
     }
 
-    /// The definitions of a section, or of the whole text with its sections.
+    /// Parses the definitions of a section, or of the whole text with its sections.
     fn definitions(&mut self, section: Option<&Open>) {
         while let Some(token) = self.token(0) {
             if self.report.is_full() {
@@ -110,8 +111,8 @@ impl<'a, 's> Driver<'a, '_, 's> {
         }
     }
 
-    /// The properties of a record's block.
-    fn block(&mut self, open: &Open) -> Vec<Property> {
+    /// Parses the properties of a record's block.
+    fn block(&mut self, open: &Open) -> Vec<Setting> {
         let mut properties = Vec::new();
         while let Some(token) = self.token(0) {
             if self.is_mark(0, b'}') {
@@ -234,7 +235,7 @@ impl<'a, 's> Driver<'a, '_, 's> {
         self.report.source.line_of(before.span.end) < self.report.source.line_of(token.span.start)
     }
 
-    /// The content of a scope whose head has a mistake.
+    /// Parses, and drops, the content of a scope whose head has a mistake.
     fn skip_braces(&mut self, is_section: bool, brace: Span) {
         if is_section {
             self.section_body(Scope::default(), &Open { what: "a section".into(), brace });
@@ -247,7 +248,7 @@ impl<'a, 's> Driver<'a, '_, 's> {
         docs::doc_above(self.text, self.report.source, self.lexed, self.at)
     }
 
-    /// A section, record or property.
+    /// Parses a section, record or property.
     fn item(&mut self) {
         let (doc, first) = (self.doc(), self.at);
         let base = self.token(0).map_or(0, |t| t.span.start);
@@ -303,21 +304,21 @@ impl<'a, 's> Driver<'a, '_, 's> {
         }
     }
 
-    fn block_property(&mut self) -> Option<Property> {
+    fn block_property(&mut self) -> Option<Setting> {
         let (doc, first) = (self.doc(), self.at);
         let base = self.token(0)?.span.start;
         let pair = self.pest(Rule::block_item)?.into_inner().next()?;
         self.property(base, &pair, first, doc)
     }
 
-    /// `first`: the property's first token; its last, the `;`, has just been read.
-    fn property(&mut self, base: usize, pair: &Pair<Rule>, first: usize, doc: Option<String>) -> Option<Property> {
+    /// Makes a property of a pair. `first` is the property's first token; its last, the `;`, has just been read.
+    fn property(&mut self, base: usize, pair: &Pair<Rule>, first: usize, doc: Option<String>) -> Option<Setting> {
         let RawProperty { path, name, value, mut value_span } = self.builder(base).property(pair)?;
         let last = self.at.saturating_sub(2);
         // pest's place goes on to the `;`.
         value_span.end = self.lexed.tokens.get(last).map_or(value_span.end, |t| t.span.end);
-        let is_annotation = !KNOWN_PROPERTIES.contains(&name.text.as_str());
-        let annotation = is_annotation.then(|| value_text(self.text, self.lexed, first, last));
-        Some(Property { path, name, value, value_span, annotation, doc })
+        let property = Property::named(&name.text);
+        let annotation = property.is_none().then(|| value_text(self.text, self.lexed, first, last));
+        Some(Setting { path, name, property, value, value_span, annotation, doc })
     }
 }

@@ -6,25 +6,22 @@ use super::Rule;
 use crate::codes::Code;
 use crate::diagnostic::Draft;
 use crate::lexer::{Kind, Lexed, Token};
+use crate::schema::InterpretationWord;
 use crate::span::{Source, Span};
-use crate::suggest::INTERPRETATIONS;
 
-/// The words that are interpretations and so no names (spec 2).
-const RESERVED: [&str; 8] = INTERPRETATIONS;
-
-/// Whether this word cannot be a name.
-pub(crate) fn is_reserved(word: &str) -> bool {
-    RESERVED.contains(&word)
+/// Checks whether this word is an interpretation and so no name (spec 2).
+pub(super) fn is_reserved(word: &str) -> bool {
+    InterpretationWord::named(word).is_some()
 }
 
-/// Where pest stopped, in the whole text.
+/// Finds where pest stopped, in the whole text.
 pub(super) fn offset(error: &pest::error::Error<Rule>, base: usize) -> usize {
     base + match error.location {
         InputLocation::Pos(at) | InputLocation::Span((at, _)) => at,
     }
 }
 
-/// The diagnostic for a pest error at `at`. `index`: the token there, or the number of tokens at the end of the text.
+/// Returns the diagnostic for a pest error at `at`. `index`: the token there, or the number of tokens at the end of the text.
 pub(super) fn explain(
     error: &pest::error::Error<Rule>,
     text: &str,
@@ -63,7 +60,7 @@ pub(super) fn explain(
         .help(help(rules, found))
 }
 
-/// A `;` that is missing at the end of a line is shown there, not at the next line's start.
+/// Reports a `;` that is missing at the end of a line there, not at the next line's start.
 fn missing_semicolon(rules: &[Rule], source: &Source, lexed: &Lexed, index: usize) -> Option<Draft> {
     let token = lexed.tokens.get(index)?;
     let before = lexed.tokens.get(index.checked_sub(1)?)?;
@@ -102,7 +99,7 @@ fn help(rules: &[Rule], found: &str) -> &'static str {
     }
 }
 
-/// A token's place; of a long one its start.
+/// Returns a token's place; of a long one its start.
 fn token_place(token: &Token, text: &str) -> Span {
     let end = text.get(token.span.range()).and_then(|t| t.char_indices().nth(40)).map(|(i, _)| token.span.start + i);
     Span::new(token.span.start, end.unwrap_or(token.span.end))
@@ -119,7 +116,7 @@ fn escape(found: &str) -> String {
     found.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
 }
 
-/// "a, b or c".
+/// Lists words as "a, b or c".
 fn list(rules: &[Rule]) -> String {
     let mut words: Vec<&str> = Vec::new();
     for word in rules.iter().filter(|rule| !is_lookalike(**rule)).map(|rule| words_for(*rule)) {
@@ -134,7 +131,7 @@ fn list(rules: &[Rule]) -> String {
     }
 }
 
-/// What is tried for the sake of its message only, and is never what should stand there.
+/// Checks for a rule that is tried for the sake of its message only and is never what should stand there.
 fn is_lookalike(rule: Rule) -> bool {
     matches!(rule, Rule::lookalike | Rule::heap_start | Rule::wrong_predictor | Rule::wrong_role | Rule::wrong_by)
 }
@@ -163,20 +160,19 @@ fn words_for(rule: Rule) -> &'static str {
         Rule::star => "`*`",
         Rule::equals => "`=`",
         Rule::section_word => "`section`",
-        Rule::none_word => "`none`",
-        Rule::default_word => "`default`",
-        Rule::base_offset_word => "`baseOffset`",
-        Rule::delta_word => "`delta`",
-        Rule::stride_word => "`stride`",
-        Rule::section_offset_word => "`sectionOffset`",
-        Rule::section_stride_word => "`sectionStride`",
-        Rule::misspelt | Rule::misspelt_model => "an interpretation",
-        Rule::predicted_word => "`predicted`",
+        Rule::word_alone
+        | Rule::word_and_number
+        | Rule::word_and_two_numbers
+        | Rule::word_and_base
+        | Rule::word_and_model
+        | Rule::misspelt
+        | Rule::misspelt_model => "an interpretation",
         Rule::model | Rule::predictor | Rule::wrong_predictor | Rule::heap_start => "a predictor",
         Rule::role | Rule::wrong_role => "`allocated`, `freed` or `used`",
         Rule::by | Rule::by_word | Rule::wrong_by => "`by`",
         Rule::field_path => "a field",
         Rule::last_value_word => "`lastValue`",
+        Rule::stride_word => "`stride`",
         Rule::fcm_word => "`fcm`",
         Rule::dfcm_word => "`dfcm`",
         Rule::heap_word => "`heap`",

@@ -9,7 +9,6 @@ mod model;
 use pest_derive::Parser;
 
 pub(crate) use driver::parse;
-pub(crate) use expected::is_reserved;
 
 /// pest's parser for `metatf.pest`.
 #[derive(Parser)]

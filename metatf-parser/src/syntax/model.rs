@@ -9,7 +9,7 @@ use crate::span::Span;
 use crate::suggest::{unknown_by, unknown_predictor, unknown_role};
 
 impl Builder<'_, '_> {
-    /// `None`: a mistake, reported.
+    /// Makes a model; `None` for a mistake, which is reported.
     pub(super) fn model(&mut self, pair: &Pair<Rule>) -> Option<Model> {
         let mut predictors = Vec::new();
         for part in pair.clone().into_inner().filter(|p| p.as_rule() == Rule::predictor) {
@@ -40,7 +40,7 @@ impl Builder<'_, '_> {
         Some(Predictor { kind, by, span: self.tight(pair) })
     }
 
-    /// The place of a pair without the white space that an absent optional part leaves at its end.
+    /// Returns the place of a pair without the white space that an absent optional part leaves at its end.
     fn tight(&self, pair: &Pair<Rule>) -> Span {
         let span = self.span(pair);
         Span::new(span.start, span.start + pair.as_str().trim_end().len())

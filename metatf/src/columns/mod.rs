@@ -11,9 +11,8 @@ pub use column::Arrays;
 pub(crate) use column::{ArrayColumn, NumberColumn};
 pub(crate) use slots::Slots;
 
-use crate::format::{ExprOp, Format, LeafKind, METADATA, Record, SECTION, Step};
-use crate::grade::{Floor, floor};
-use crate::row::{Visit, Walk, walk};
+use crate::format::{ExprOp, Floor, Format, LeafKind, METADATA, Record, SECTION, Step, floor};
+use crate::record::{Visit, Walk, walk};
 use std::cell::Cell;
 
 /// How many records [`Columns`] takes at most.

@@ -2,10 +2,10 @@
 
 use super::{Datum, Line, Schema, Tape};
 use crate::container::{Sink, WriteOptions};
+use crate::encode::RowWriter;
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::Steps;
-use crate::reader::FormatRef;
-use crate::row_write::{Put, RowWriter};
+use crate::format::{FormatRef, Steps};
+use crate::record::Put;
 use crate::writer::RecordWriter;
 use std::sync::Arc;
 

@@ -73,7 +73,7 @@ pub struct Trace<'a> {
 pub struct Entry<'t> {
     /// What it is.
     pub event: Event,
-    /// The values of a record, comment or element, in the order of its leaves, the tag apart; empty for others.
+    /// The values of a record, comment or element, in the order of its leaves, the tag slow; empty for others.
     pub tape: &'t Tape,
 }
 
@@ -110,7 +110,7 @@ impl<'a> Trace<'a> {
     /// The first thing that is wrong with the trace.
     #[inline]
     pub fn next_entry(&mut self) -> Result<Option<Entry<'_>>> {
-        let Some(record) = self.reader.plain_record()? else { return self.next_apart() };
+        let Some(record) = self.reader.plain_record()? else { return self.next_slow() };
         self.tape.take(&record);
         let event = Event::Record(record.at());
         Ok(Some(Entry { event, tape: &self.tape }))
@@ -173,7 +173,7 @@ impl<'a> Trace<'a> {
     }
 
     #[inline(never)]
-    fn next_apart(&mut self) -> Result<Option<Entry<'_>>> {
+    fn next_slow(&mut self) -> Result<Option<Entry<'_>>> {
         let Some(event) = self.reader.next_event()? else { return Ok(None) };
         self.decode(event)?;
         Ok(Some(Entry { event, tape: &self.tape }))

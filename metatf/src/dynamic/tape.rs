@@ -1,7 +1,7 @@
 //! A record's values, in the order of its leaves.
 
 use crate::reader::{Item, RecordView};
-use crate::row::Visit;
+use crate::record::Visit;
 use std::ops::Range;
 
 /// One value.

@@ -14,7 +14,7 @@ enum Source {
     Absent,
     Heap {
         role: Role,
-        /// The cells of what tells contexts apart, and of the size; [`NONE`]: there is none.
+        /// The cells of what tells contexts slow, and of the size; [`NONE`]: there is none.
         by: u32,
         size: u32,
     },
@@ -42,7 +42,7 @@ pub(crate) struct Cells {
     shared: Vec<(u32, Vec<Predictor>)>,
 }
 
-/// What a predicted leaf of a record goes by: of a heap, what tells contexts apart and the size; of values, where the
+/// What a predicted leaf of a record goes by: of a heap, what tells contexts slow and the size; of values, where the
 /// numbers begin in a list of them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Context {
@@ -214,7 +214,7 @@ impl Models {
     /// The value behind a code, learnt, where that needs no element of the stream section and goes the usual way of a
     /// heap. `None`: nothing has happened, and [`decode`](Self::decode) tells.
     #[inline]
-    pub(crate) fn decode_usual(&mut self, sources: &Cells, model: u16, cells: &[u64], code: u64) -> Option<u64> {
+    pub(crate) fn decode_hit(&mut self, sources: &Cells, model: u16, cells: &[u64], code: u64) -> Option<u64> {
         let Some(&Source::Heap { role, by, size }) = sources.sources.get(usize::from(model)) else { return None };
         let value = |cell: u32| cells.get(cell as usize).copied().unwrap_or(0);
         let heap = self.heap.as_mut()?;
@@ -294,7 +294,13 @@ impl Models {
 
     /// As [`encode_hit`](Self::encode_hit), by the cells.
     #[inline]
-    pub(crate) fn encode_usual(&mut self, sources: &Cells, model: u16, cells: &[u64], value: u64) -> Option<u64> {
+    pub(crate) fn encode_hit_from_cells(
+        &mut self,
+        sources: &Cells,
+        model: u16,
+        cells: &[u64],
+        value: u64,
+    ) -> Option<u64> {
         let Some(&Source::Heap { by, size, .. }) = sources.sources.get(usize::from(model)) else { return None };
         let cell = |cell: u32| cells.get(cell as usize).copied().unwrap_or(0);
         self.encode_hit(sources, model, Context::Heap { by: cell(by), size: cell(size) }, value)

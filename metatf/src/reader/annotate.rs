@@ -1,9 +1,11 @@
 //! Records with the bytes they were read from: for annotated dumps and for counting.
 
 use super::{At, RecordReader};
+use crate::decode::ContentRow;
 use crate::error::{Error, Place, Result};
 use crate::format::Steps;
-use crate::row::{ContentRow, Row, place};
+use crate::record::Row;
+use crate::streams::place;
 
 /// Takes a leaf's index, the bytes it stores (none for `default`, `stride` and `sectionStride`), and its value where
 /// it is a number.

@@ -1,9 +1,9 @@
 //! Looking an element up by its offset: what `sectionOffset` leaves point at (spec 4).
 
 use super::{At, RecordReader};
+use crate::decode::ContentRow;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::Interpretation;
-use crate::row::ContentRow;
 use crate::state::State;
 use crate::streams::{Piece, enter};
 

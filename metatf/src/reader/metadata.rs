@@ -1,105 +1,12 @@
 //! Metadata records (spec 4.1) and `section` records (spec 5.1) as a reader meets them.
 
-use super::run::{Run, tag};
 use super::{At, Event, RecordReader};
-use crate::container::{Order, Origin};
-use crate::error::{Error, ErrorKind, Result};
-use crate::format::{Interpretation, METADATA};
-use crate::row::place;
-use crate::state::Change;
-
-/// A metadata record (spec 4.1), as it stands in the trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Metadata {
-    /// Tag of the record it changes.
-    pub record: u32,
-    /// Index of the leaf it changes.
-    pub field: u8,
-    /// Property byte.
-    pub property: u8,
-    /// Values, 64 bits each; a stride is sign-extended.
-    pub values: [u64; 2],
-    /// How many of `values` there are: 0 to 2.
-    pub count: u8,
-}
-
-/// A metadata record in its bytes.
-pub(super) struct Parsed {
-    metadata: Metadata,
-    /// Bytes of the record, from behind its own tag on.
-    length: usize,
-    /// Where its values begin, and how wide each is.
-    values: usize,
-    width: usize,
-}
-
-impl Parsed {
-    /// Of the bytes behind the tag `metadata`, or what is wrong with them, and where. `word`: bytes of a value that does not say how
-    /// many it has.
-    #[allow(clippy::cast_possible_truncation, reason = "each value is as wide as it was read")]
-    fn new(bytes: &[u8], tag_width: usize, word: usize, order: Order) -> Result<Self, (usize, ErrorKind)> {
-        let mut length = 0;
-        let mut take = |width: usize| {
-            let short = (length, ErrorKind::Truncated("a metadata or section record"));
-            let found = bytes.get(length..length + width).ok_or(short)?;
-            length += width;
-            Ok(order.read(found))
-        };
-        let record = take(tag_width)? as u32;
-        let field = take(1)? as u8;
-        let property = take(1)? as u8;
-        let width = match property >> 4 {
-            0 => word,
-            n @ 1..=8 => usize::from(n),
-            n => {
-                let (what, found) = ("the width of metadata values", n.into());
-                return Err((tag_width + 1, ErrorKind::Invalid { what, found, expected: "0 to 8" }));
-            }
-        };
-        let count = [1, 0, 1, 1, 1, 1, 2, 2][usize::from(property & 7)];
-        let mut values = [0; 2];
-        for (i, slot) in values.iter_mut().enumerate().take(count.into()) {
-            *slot = take(width)?;
-            // A stride is sign-extended, all else zero-extended.
-            if i == 1 {
-                let unused = 64 - 8 * width as u32;
-                *slot = ((*slot << unused) as i64 >> unused) as u64;
-            }
-        }
-        let metadata = Metadata { record, field, property, values, count };
-        Ok(Self { metadata, length, values: tag_width + 2, width })
-    }
-}
-
-impl Metadata {
-    /// What the record changes.
-    ///
-    /// # Errors
-    /// A width over 8, or a section number over 255.
-    pub fn change(&self) -> Result<Change, ErrorKind> {
-        let [first, second] = self.values;
-        let section = || u8::try_from(first).map_err(|_| ErrorKind::Metadata("it refers to a section over 255"));
-        Ok(match self.property & 7 {
-            0 => match u8::try_from(first) {
-                Ok(width @ 0..=8) => Change::Width(width),
-                _ => return Err(ErrorKind::Metadata("a width over 8")),
-            },
-            1 => Change::Interpretation(Interpretation::None),
-            2 => Change::Interpretation(Interpretation::BaseOffset(first)),
-            3 => Change::Interpretation(Interpretation::Delta(first)),
-            4 => Change::Interpretation(Interpretation::Default(first)),
-            5 => Change::Interpretation(Interpretation::SectionOffset(section()?)),
-            6 => Change::Interpretation(Interpretation::Stride(first, second)),
-            _ => Change::Interpretation(Interpretation::SectionStride(section()?, second)),
-        })
-    }
-
-    /// Whether it changes all leaves of the field's name (bit 3).
-    #[must_use]
-    pub fn all(&self) -> bool {
-        self.property & 8 != 0
-    }
-}
+use crate::container::Origin;
+use crate::decode::{Run, tag};
+use crate::error::{Error, ErrorKind, MetadataRule, Result};
+use crate::format::METADATA;
+use crate::state::{Metadata, Parsed};
+use crate::streams::place;
 
 impl RecordReader<'_> {
     /// Reads and applies a metadata record (spec 4.1); errors are placed at the field at fault.
@@ -119,16 +26,16 @@ impl RecordReader<'_> {
         };
         let section = at.section;
         let Some(position) = self.states.get(section).and_then(|s| s.position(metadata.record)) else {
-            return Err(self.tagged(record_at, start, ErrorKind::Metadata("it names a tag that is not declared here")));
+            return Err(self.tagged(record_at, start, ErrorKind::Metadata(MetadataRule::UnknownTag)));
         };
         let Some(state) = self.states.get_mut(section) else { return Err(self.fail(start, ErrorKind::Usage(""))) };
         let applied = state.apply(&self.format, position, metadata.field, metadata.all(), change);
         applied.map_err(|kind| {
             let at = match kind {
-                ErrorKind::Metadata(why) if why.contains("cannot change") => 0,
-                ErrorKind::Metadata(why) if why.contains("under 1") => values + width,
-                ErrorKind::Metadata(why) if why.contains("to a section") => values,
-                ErrorKind::Metadata(why) if why.contains("stores bytes") => tag_width + 1,
+                ErrorKind::Metadata(MetadataRule::NotChangeable) => 0,
+                ErrorKind::Metadata(MetadataRule::Stride) => values + width,
+                ErrorKind::Metadata(MetadataRule::OffsetTarget | MetadataRule::StrideTarget) => values,
+                ErrorKind::Metadata(MetadataRule::NoWidth) => tag_width + 1,
                 _ => tag_width,
             };
             self.tagged(record_at + at, start, kind)

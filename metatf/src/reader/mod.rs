@@ -16,45 +16,24 @@ mod skip;
 mod split;
 mod views;
 
+pub use crate::format::FormatRef;
+pub use crate::state::Metadata;
 pub use annotate::VisitField;
-pub use metadata::Metadata;
-pub(crate) use rows::Placed;
-pub use rows::{One, Reads, Rows};
-pub(crate) use run::Run;
+pub(crate) use rows::One;
 #[cfg(feature = "parallel")]
 pub(crate) use split::{Groups, Spares, Summary, Tables};
 pub use views::{Item, RecordView};
 
 use crate::container::{self, Content, Order, Origin, Part};
+use crate::decode::ContentRow;
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::{COMMENT, Format, METADATA, SECTION};
-use crate::row::{Bytes, ContentRow, Stopped, place};
+use crate::format::{COMMENT, METADATA, SECTION};
+use crate::record::Stopped;
 use crate::state::State;
-use crate::streams::{Piece, Streams};
+use crate::streams::{Bytes, Piece, Streams, place};
 use columns::Filler;
 use std::collections::VecDeque;
-use std::ops::Deref;
-use std::sync::Arc;
 use views::Kinds;
-
-/// A format that lives as long as the program (generated code), or as long as its users (parsed at run time).
-#[derive(Clone, Debug)]
-pub enum FormatRef {
-    /// Generated.
-    Static(&'static Format),
-    /// Parsed.
-    Shared(Arc<Format>),
-}
-
-impl Deref for FormatRef {
-    type Target = Format;
-    fn deref(&self) -> &Format {
-        match self {
-            Self::Static(format) => format,
-            Self::Shared(format) => format,
-        }
-    }
-}
 
 /// Where a record stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,42 +1,20 @@
-//! The ways to read the records of a run, one for each grade.
+//! The loops over the records of a run: specialized, planned, and mixed, where each record goes by its own tier.
 //!
 //! What reads one record is no part of the loop in a debug build, where all that is in line has room of its own on the stack:
 //! of a format with many records, megabytes.
 //!
-//! Longer than other files: the ways differ in little, and are chosen from here.
+//! Longer than other files: the loops differ in little, and are chosen from here.
 
-use super::run::{End, Run, tag};
+use super::RecordReader;
 use crate::container::Order;
-use crate::grade::{FORMULA, GATHERED, GENERAL, STORED, bit};
-use crate::row_expected::{ExpectedRow, window};
-use crate::row_foretold::ForetoldRow;
-use crate::row_gathered::GatheredRow;
-use crate::row_shaped::ShapedRow;
-use crate::state::Plan;
-use crate::streams::Streams;
-use crate::typed::{Known, ReadFields, SectionFamily, Source};
+use crate::decode::{DecodedBy, Placed, PlannedRow, Run, SpecializedRow, StatefulRow, log, tag, window};
+use crate::formula::Plan;
+use crate::record::{Known, OneRow, ReadFields, Reads, ReadsOne, Rows, SectionFamily, Source};
+use crate::state::bit;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
-/// Reads records of a section, one or many.
-pub trait Reads<'r> {
-    /// Gives records of a section, which has `PLANS` plans, to `each`.
-    fn section<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, C>(
-        &mut self,
-        each: impl FnMut(F::With<B>) -> ControlFlow<C>,
-    ) -> ControlFlow<C>;
-}
-
-/// Gives the records that come next, fields and all.
-pub trait Rows<'r> {
-    /// The tag of the next record; none at the end.
-    fn tag(&self, width: usize) -> Option<u32>;
-
-    /// The fields of the next record, which is an `S`; none where it cannot be had here.
-    fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T>;
-}
-
-/// Takes part in the decoding of records: in no way, where it does not say how. It is told how many the run has read before.
+/// Observes or overrides decoding. Each default does nothing. `count` is how many records the run has read before.
 pub(super) trait Sink<'r> {
     /// Whether there is room for one more.
     #[cfg_attr(not(debug_assertions), inline(always))]
@@ -50,8 +28,7 @@ pub(super) trait Sink<'r> {
         true
     }
 
-    /// Decodes an `S` from a row; `CHANGED`: of whose fields some may not be what by the DTD they always are. Nothing of it is
-    /// kept where that fails.
+    /// Decodes an `S` from a row; `CHANGED`: a default of the DTD may have been changed. Keeps nothing where that fails.
     ///
     /// # Errors
     /// The row's.
@@ -74,258 +51,222 @@ impl<'r> Reads<'r> for Run<'r> {
         &mut self,
         each: impl FnMut(F::With<B>) -> ControlFlow<C>,
     ) -> ControlFlow<C> {
-        let grade = self.grade();
-        if F::IS_EXPECTABLE && self.are_expected() {
-            return self.expected::<F, B, C, _>(&mut (), each);
+        if F::CAN_SPECIALIZE && self.are_specialized() {
+            return self.specialized::<F, B, C, _>(&mut (), each);
         }
-        if grade == GATHERED && F::GATHERS {
-            return self.gathered::<F, B, PLANS, C, _>(&mut (), each);
+        if self.are_planned() {
+            return self.planned::<F, B, PLANS, C, _>(&mut (), each);
         }
-        match grade {
-            STORED => self.straight::<F, B, PLANS, false, C, _>(&mut (), each),
-            FORMULA => self.straight::<F, B, PLANS, true, C, _>(&mut (), each),
-            _ => self.mixed::<F, B, PLANS, C, _>(&mut (), each),
-        }
+        self.mixed::<F, B, PLANS, C, _>(&mut (), each)
     }
 }
 
 impl<'r> Run<'r> {
-    /// Whether all data records are stored as generated code expects it.
+    /// Whether all data records are stored as generated code is specialized for.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(super) fn are_expected(&self) -> bool {
-        self.state.grades.are_expected() && self.order == Order::Little
+    pub(super) fn are_specialized(&self) -> bool {
+        self.state.tiers.are_specialized() && self.order == Order::Little
     }
 
-    /// The grade of all data records.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(super) fn grade(&self) -> u8 {
-        if self.order == Order::Little { self.state.grades.of_all() } else { GENERAL }
+    fn are_planned(&self) -> bool {
+        self.state.tiers.are_planned() && self.order == Order::Little
     }
 
-    /// Records of a section whose leaves are all stored as is expected.
+    /// Records of a section that are all specialized.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(super) fn expected<F: SectionFamily, B: From<&'r [u8]>, C, K: Sink<'r>>(
+    pub(super) fn specialized<F: SectionFamily, B: From<&'r [u8]>, C, K: Sink<'r>>(
         &mut self,
         sink: &mut K,
         each: impl FnMut(F::With<B>) -> ControlFlow<C>,
     ) -> ControlFlow<C> {
-        in_line::<F, B, C, _, _>(self.data, (&mut self.position, &mut self.count), Expected, sink, each)
+        let (data, position, count) = (self.data, self.position, self.count);
+        let mut rows = InLine { data, position, count, tier: Specialized, sink };
+        let flow = F::rows(&mut rows, each);
+        (self.position, self.count) = (rows.position, rows.count);
+        flow
     }
 
-    /// Records of a section none of which is of a worse grade than `STORED` or, with bases, `FORMULA`.
+    /// Records of a section that are all planned.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn straight<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, const WITH_BASE: bool, C, K: Sink<'r>>(
-        &mut self,
-        sink: &mut K,
-        each: impl FnMut(F::With<B>) -> ControlFlow<C>,
-    ) -> ControlFlow<C> {
-        let Some(plans) = self.state.plans.first_chunk() else { return ControlFlow::Continue(()) };
-        let way = Straight::<PLANS, WITH_BASE> { plans };
-        in_line::<F, B, C, _, _>(self.data, (&mut self.position, &mut self.count), way, sink, each)
-    }
-
-    /// Records of a section none of which is of a worse grade than `GATHERED`, and none foretold.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(super) fn gathered<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, C, K: Sink<'r>>(
+    fn planned<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, C, K: Sink<'r>>(
         &mut self,
         sink: &mut K,
         each: impl FnMut(F::With<B>) -> ControlFlow<C>,
     ) -> ControlFlow<C> {
         let Some(plans) = self.state.plans.first_chunk() else { return ControlFlow::Continue(()) };
-        let way = Gathered::<PLANS> { plans, streams: self.streams };
-        in_line::<F, B, C, _, _>(self.data, (&mut self.position, &mut self.count), way, sink, each)
+        let (data, position, count, tier) = (self.data, self.position, self.count, Planned::<PLANS> { plans });
+        let mut rows = InLine { data, position, count, tier, sink };
+        let flow = F::rows(&mut rows, each);
+        (self.position, self.count) = (rows.position, rows.count);
+        flow
     }
 
-    /// Records of any grade.
+    /// Records of any tier.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn mixed<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, C, K: Sink<'r>>(
         &mut self,
         sink: &mut K,
         each: impl FnMut(F::With<B>) -> ControlFlow<C>,
     ) -> ControlFlow<C> {
-        let grades = Graded::new(self);
-        F::rows(&mut Mixed::<PLANS, K> { run: self, grades, sink }, each)
-    }
-
-    /// The next record, whose grade is `FORETOLD`, `GATHERED` or `TOLD`, or else `CHANGED`.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    fn told<S: Known, T: ReadFields<'r>, const PLANS: usize, const CHANGED: bool>(
-        &mut self,
-        sink: &mut impl Sink<'r>,
-    ) -> Option<T> {
-        let at = self.position + S::TAG_WIDTH;
-        let count = self.count;
-        let mut row = ForetoldRow::<S, PLANS, CHANGED> { run: self, at, previous: 0, shape: PhantomData };
-        let fields = sink.read::<S, T, _, CHANGED>(&mut row, count);
-        let at = row.at;
-        self.position = at;
-        self.count += u64::from(fields.is_ok());
-        fields.ok()
-    }
-
-    /// The next record, of grade `CHANGED`: apart from the loop, whose registers it would take.
-    #[inline(never)]
-    fn changed<S: Known, T: ReadFields<'r>, const PLANS: usize>(&mut self, sink: &mut impl Sink<'r>) -> Option<T> {
-        self.told::<S, T, PLANS, true>(sink)
-    }
-
-    /// The next record, leaf by leaf, apart from the loop, whose registers it would take.
-    #[inline(never)]
-    fn general<S: Known, T: ReadFields<'r>>(&mut self, sink: &mut impl Sink<'r>) -> Option<T> {
-        let count = self.count;
-        let mut row = self.row(S::RECORD, S::FIRST, self.position + S::TAG_WIDTH)?;
-        let fields = sink.read::<S, T, _, true>(&mut row, count).and_then(|fields| row.finish().map(|()| fields));
-        let at = row.position;
-        self.position = at;
-        self.count += u64::from(fields.is_ok());
-        fields.ok()
+        let (data, position, count) = (self.data, self.position, self.count);
+        let mut rows = InLine { data, position, count, tier: Mixed::<PLANS>::new(self), sink };
+        let flow = F::rows(&mut rows, each);
+        let InLine { position, count, .. } = rows;
+        (self.position, self.count) = (position, count);
+        flow
     }
 }
 
-/// The grades of a section's records, by position.
-#[derive(Clone, Copy)]
-struct Graded {
-    /// Decoded in a straight line.
-    straight: u64,
-    told: u64,
-    changed: u64,
-}
-
-impl Graded {
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    fn new(run: &Run<'_>) -> Self {
-        let grades = &run.state.grades;
-        match run.order {
-            Order::Little => {
-                Self { straight: grades.straight(), told: grades.told(), changed: grades.changed_defaults() }
-            }
-            Order::Big => Self { straight: 0, told: 0, changed: 0 },
-        }
-    }
-
-    /// Decodes an `S` that is not of one of the straight grades, where it is of one of the others that are decoded by shape.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    fn read<'r, S: Known, T: ReadFields<'r>, const PLANS: usize>(
-        self,
-        run: &mut Run<'r>,
-        sink: &mut impl Sink<'r>,
-    ) -> Option<Option<T>> {
-        if !S::TOLD {
-            return None;
-        }
-        if self.told & const { bit(S::POSITION) } != 0 {
-            return Some(run.told::<S, T, PLANS, false>(sink));
-        }
-        if self.changed & const { bit(S::POSITION) } != 0 {
-            return Some(run.changed::<S, T, PLANS>(sink));
-        }
-        None
-    }
-}
-
-/// A way to decode records, all of them, from what is in registers.
-trait Way<'r> {
-    /// The leaves of an `S`.
-    type Row<'a, S: Known>: Source<'r> + Placed
-    where
-        Self: 'a;
-
+/// What decodes records of one tier, or of any.
+trait DecodeTier<'r> {
     /// The tag at a position; none at the end.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn tag(data: &[u8], position: usize, width: usize) -> Option<u32> {
+    fn tag(&self, data: &[u8], position: usize, width: usize) -> Option<u32> {
         tag(data, position, width, Order::Little)
     }
 
-    /// The record that begins at a position.
-    fn row<S: Known>(&mut self, data: &'r [u8], position: usize) -> Self::Row<'_, S>;
+    /// The fields of the record at a position, which moves on.
+    fn read<S: Known, T: ReadFields<'r>>(
+        &mut self,
+        data: &'r [u8],
+        position: &mut usize,
+        sink: &mut impl Sink<'r>,
+        count: u64,
+    ) -> Option<T>;
 }
 
-/// A row that knows where the leaf after those that were read begins.
-pub(crate) trait Placed {
-    fn position(&self) -> usize;
-}
+/// See [`Run::specialized`].
+struct Specialized;
 
-/// See [`Run::expected`].
-struct Expected;
-
-impl<'r> Way<'r> for Expected {
-    type Row<'a, S: Known> = ExpectedRow<'r, S>;
-
+impl<'r> DecodeTier<'r> for Specialized {
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn tag(data: &[u8], position: usize, width: usize) -> Option<u32> {
+    fn tag(&self, data: &[u8], position: usize, width: usize) -> Option<u32> {
         // The one comparison with the end: what is asked again for the fields, the compiler knows.
         tag(window(data, position)?, 0, width, Order::Little)
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn row<S: Known>(&mut self, data: &'r [u8], position: usize) -> ExpectedRow<'r, S> {
-        ExpectedRow::new(data, position)
+    fn read<S: Known, T: ReadFields<'r>>(
+        &mut self,
+        data: &'r [u8],
+        position: &mut usize,
+        sink: &mut impl Sink<'r>,
+        count: u64,
+    ) -> Option<T> {
+        let mut row = SpecializedRow::<S>::new(data, *position);
+        let fields = sink.read::<S, T, _, false>(&mut row, count).ok()?;
+        *position = row.position();
+        log(DecodedBy::Specialized);
+        Some(fields)
     }
 }
 
-/// See [`Run::straight`].
-struct Straight<'p, const PLANS: usize, const WITH_BASE: bool> {
+/// See [`Run::planned`].
+struct Planned<'p, const PLANS: usize> {
     plans: &'p [Plan; PLANS],
 }
 
-impl<'p, 'r, const PLANS: usize, const WITH_BASE: bool> Way<'r> for Straight<'p, PLANS, WITH_BASE> {
-    type Row<'a, S: Known>
-        = ShapedRow<'p, 'r, S, PLANS, WITH_BASE>
-    where
-        Self: 'a;
-
+impl<'r, const PLANS: usize> DecodeTier<'r> for Planned<'_, PLANS> {
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn row<S: Known>(&mut self, data: &'r [u8], position: usize) -> ShapedRow<'p, 'r, S, PLANS, WITH_BASE> {
-        ShapedRow::new(data, position + S::TAG_WIDTH, self.plans)
+    fn read<S: Known, T: ReadFields<'r>>(
+        &mut self,
+        data: &'r [u8],
+        position: &mut usize,
+        sink: &mut impl Sink<'r>,
+        count: u64,
+    ) -> Option<T> {
+        let mut row = PlannedRow::<S, PLANS>::new(data, *position + S::TAG_WIDTH, self.plans);
+        let fields = sink.read::<S, T, _, false>(&mut row, count).ok()?;
+        *position = row.position();
+        log(DecodedBy::Planned);
+        Some(fields)
     }
 }
 
-/// See [`Run::gathered`].
-struct Gathered<'p, 's, const PLANS: usize> {
-    plans: &'p [Plan; PLANS],
-    streams: &'s mut Streams,
+/// Records each of its own tier.
+struct Mixed<'a, 'r, const PLANS: usize> {
+    run: &'a mut Run<'r>,
+    /// By position in the section.
+    planned: u64,
+    stateful: u64,
+    changed: u64,
 }
 
-impl<'p, 'r, const PLANS: usize> Way<'r> for Gathered<'p, '_, PLANS> {
-    type Row<'a, S: Known>
-        = GatheredRow<'p, 'a, 'r, S, PLANS>
-    where
-        Self: 'a;
-
+impl<'a, 'r, const PLANS: usize> Mixed<'a, 'r, PLANS> {
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn row<S: Known>(&mut self, data: &'r [u8], position: usize) -> GatheredRow<'p, '_, 'r, S, PLANS> {
-        GatheredRow::new(data, position + S::TAG_WIDTH, self.plans, self.streams)
+    fn new(run: &'a mut Run<'r>) -> Self {
+        let tiers = &run.state.tiers;
+        let (planned, stateful) = match run.order {
+            Order::Little => (tiers.planned(), tiers.stateful()),
+            Order::Big => (0, 0),
+        };
+        let changed = tiers.changed_defaults();
+        Self { run, planned, stateful, changed }
     }
 }
 
-/// Records that are all decoded in one way, by a loop that has where it is in registers.
-struct InLine<'k, 'r, W, K> {
+impl<'r, const PLANS: usize> DecodeTier<'r> for Mixed<'_, 'r, PLANS> {
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn tag(&self, data: &[u8], position: usize, width: usize) -> Option<u32> {
+        tag(data, position, width, self.run.order)
+    }
+
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn read<S: Known, T: ReadFields<'r>>(
+        &mut self,
+        data: &'r [u8],
+        position: &mut usize,
+        sink: &mut impl Sink<'r>,
+        count: u64,
+    ) -> Option<T> {
+        if self.planned & const { bit(S::POSITION) } != 0 {
+            let plans = self.run.state.plans.first_chunk()?;
+            return Planned::<PLANS> { plans }.read::<S, T>(data, position, sink, count);
+        }
+        if S::STATEFUL && self.stateful & const { bit(S::POSITION) } != 0 {
+            let at = *position + S::TAG_WIDTH;
+            let run = &mut *self.run;
+            let has_defaults = self.changed & const { bit(S::POSITION) } == 0;
+            let place = (*position, at);
+            let mut row = StatefulRow::<S, PLANS> { run, data, place, has_defaults, previous: 0, shape: PhantomData };
+            let fields = sink.read::<S, T, _, true>(&mut row, count).ok()?;
+            *position = row.place.1;
+            log(DecodedBy::Stateful);
+            return Some(fields);
+        }
+        general::<S, T>(self.run, position, sink, count)
+    }
+}
+
+/// The fields of a record, leaf by leaf. Not in line: it would take registers from the loop.
+#[inline(never)]
+fn general<'r, S: Known, T: ReadFields<'r>>(
+    run: &mut Run<'r>,
+    position: &mut usize,
+    sink: &mut impl Sink<'r>,
+    count: u64,
+) -> Option<T> {
+    let mut row = run.row((S::RECORD, S::FIRST), *position, *position + S::TAG_WIDTH)?;
+    let fields = sink.read::<S, T, _, true>(&mut row, count).and_then(|fields| row.finish().map(|()| fields)).ok()?;
+    *position = row.position;
+    log(DecodedBy::General);
+    Some(fields)
+}
+
+/// The loop over records: it has in registers where it is.
+struct InLine<'k, 'r, D, K> {
     data: &'r [u8],
     position: usize,
     count: u64,
-    way: W,
+    tier: D,
     sink: &'k mut K,
 }
 
-/// Gives records to `each` that are all decoded in one way, from a position on; moves position and count on.
-#[cfg_attr(not(debug_assertions), inline(always))]
-fn in_line<'r, F: SectionFamily, B: From<&'r [u8]>, C, W: Way<'r>, K: Sink<'r>>(
-    data: &'r [u8],
-    (position, count): (&mut usize, &mut u64),
-    way: W,
-    sink: &mut K,
-    each: impl FnMut(F::With<B>) -> ControlFlow<C>,
-) -> ControlFlow<C> {
-    let mut rows = InLine { data, position: *position, count: *count, way, sink };
-    let flow = F::rows(&mut rows, each);
-    (*position, *count) = (rows.position, rows.count);
-    flow
-}
-
-impl<'r, W: Way<'r>, K: Sink<'r>> Rows<'r> for InLine<'_, 'r, W, K> {
+impl<'r, D: DecodeTier<'r>, K: Sink<'r>> Rows<'r> for InLine<'_, 'r, D, K> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn tag(&self, width: usize) -> Option<u32> {
-        if self.sink.has_room(self.count) { W::tag(self.data, self.position, width) } else { None }
+        if self.sink.has_room(self.count) { self.tier.tag(self.data, self.position, width) } else { None }
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
@@ -333,117 +274,103 @@ impl<'r, W: Way<'r>, K: Sink<'r>> Rows<'r> for InLine<'_, 'r, W, K> {
         if !self.sink.takes::<S>() {
             return None;
         }
-        let mut row = self.way.row::<S>(self.data, self.position);
-        let fields = self.sink.read::<S, T, _, false>(&mut row, self.count).ok()?;
-        self.position = row.position();
+        let fields = self.tier.read::<S, T>(self.data, &mut self.position, self.sink, self.count)?;
         self.count += 1;
         Some(fields)
     }
 }
 
-/// See [`Run::mixed`].
-struct Mixed<'a, 'r, const PLANS: usize, K> {
-    run: &'a mut Run<'r>,
-    grades: Graded,
-    sink: &'a mut K,
+/// The record that comes next, decoded by its tier.
+pub(crate) struct One<'r, 'c> {
+    /// Nothing comes before the record.
+    pub(crate) reader: &'r mut RecordReader<'c>,
 }
 
-impl<'r, const PLANS: usize, K: Sink<'r>> Rows<'r> for Mixed<'_, 'r, PLANS, K> {
+impl<'r> ReadsOne<'r> for One<'r, '_> {
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn tag(&self, width: usize) -> Option<u32> {
-        if self.sink.has_room(self.run.count) {
-            tag(self.run.data, self.run.position, width, self.run.order)
-        } else {
-            None
-        }
+    fn section(&self) -> usize {
+        self.reader.current.as_ref().map_or(usize::MAX, |current| current.section)
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
-        if !self.sink.takes::<S>() {
-            return None;
-        }
-        let run = &mut *self.run;
-        if self.grades.straight & const { bit(S::POSITION) } != 0 {
-            let at = run.position + S::TAG_WIDTH;
-            let mut row = ShapedRow::<S, PLANS, true>::new(run.data, at, run.state.plans.first_chunk()?);
-            let fields = self.sink.read::<S, T, _, false>(&mut row, run.count).ok()?;
-            run.position = row.position();
-            run.count += 1;
-            return Some(fields);
-        }
-        match self.grades.read::<S, T, PLANS>(run, self.sink) {
-            Some(fields) => fields,
-            None => run.general::<S, T>(self.sink),
-        }
-    }
-}
-
-/// One record, in a straight line.
-pub struct One<'r> {
-    pub(super) run: Run<'r>,
-    pub(super) end: End<'r>,
-}
-
-impl<'r> One<'r> {
-    /// Index of the section that it is in.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    #[must_use]
-    pub fn section(&self) -> usize {
-        self.end.section()
-    }
-
-    /// Decodes the record, of a section that has `PLANS` plans. Where it goes on with `none`, nothing has happened, or an error
-    /// that has stopped the reader.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    pub fn read<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, T>(
-        &mut self,
+    fn read<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, T>(
+        self,
         found: impl FnOnce(F::With<B>) -> T,
-        none: impl FnOnce() -> T,
+        none: impl FnOnce(Self) -> T,
     ) -> T {
-        let grades = Graded::new(&self.run);
-        F::row(&mut Single::<PLANS> { one: self, grades }, found, none)
+        F::row(Single::<PLANS> { one: self }, found, |single| none(single.one))
     }
 }
 
 /// See [`One`].
-struct Single<'a, 'r, const PLANS: usize> {
-    one: &'a mut One<'r>,
-    grades: Graded,
+struct Single<'r, 'c, const PLANS: usize> {
+    one: One<'r, 'c>,
 }
 
-impl<'r, const PLANS: usize> Rows<'r> for Single<'_, 'r, PLANS> {
+impl<'r, const PLANS: usize> OneRow<'r> for Single<'r, '_, PLANS> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn tag(&self, width: usize) -> Option<u32> {
-        let run = &self.one.run;
-        tag(run.data, run.position, width, run.order)
+        let reader = &*self.one.reader;
+        let current = reader.current.as_ref()?;
+        tag(reader.container.bytes(&current.content), current.position, width, reader.order)
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
-        let One { run, end } = &mut *self.one;
-        if self.grades.straight & const { bit(S::POSITION) } == 0 {
-            let fields = self.grades.read::<S, T, PLANS>(run, &mut ()).flatten();
-            if fields.is_some() {
-                end.tell(run.position, 1, false);
-            } else if run.has_stopped() {
-                // A record whose values are foretold cannot be begun again.
-                end.finish();
-            }
-            return fields;
+    fn read<S: Known, T: ReadFields<'r>>(self) -> Result<T, Self> {
+        let reader = std::ptr::from_mut(self.one.reader);
+        // SAFETY: `self` is used up, so this is the only user.
+        match unsafe { &mut *reader }.read_one::<S, T, PLANS>() {
+            Some(fields) => Ok(fields),
+            // SAFETY: the borrow checker does not see that nothing is left of a try that gave nothing.
+            None => Err(Self { one: One { reader: unsafe { &mut *reader } } }),
         }
-        let plans = run.state.plans.first_chunk()?;
-        let mut row = ShapedRow::<S, PLANS, true>::new(run.data, run.position + S::TAG_WIDTH, plans);
-        let fields = T::read_fields(&mut row, 0).ok()?;
-        end.tell(row.position(), 1, false);
+    }
+}
+
+impl RecordReader<'_> {
+    /// The fields of the record that comes next, which is an `S`. None where it is not decoded here: nothing has happened
+    /// then, or an error has stopped the reader.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn read_one<'r, S: Known, T: ReadFields<'r>, const PLANS: usize>(&'r mut self) -> Option<T> {
+        let current = self.current.as_ref()?;
+        let state = self.states.get(current.section)?;
+        if state.tiers.planned() & const { bit(S::POSITION) } == 0 || self.order != Order::Little {
+            return self.read_one_unplanned::<S, T, PLANS>();
+        }
+        let current = self.current.as_mut()?;
+        let data = self.container.bytes(&current.content);
+        let (mut position, tiers) = (current.position, &state.tiers);
+        let fields = if S::CAN_SPECIALIZE && tiers.are_specialized() {
+            Specialized.read::<S, T>(data, &mut position, &mut (), 0)
+        } else {
+            Planned::<PLANS> { plans: state.plans.first_chunk()? }.read::<S, T>(data, &mut position, &mut (), 0)
+        }?;
+        current.position = position;
+        current.found += 1;
+        self.records += 1;
         Some(fields)
+    }
+
+    /// As [`read_one`](Self::read_one), for a record that is not planned.
+    #[inline(never)]
+    fn read_one_unplanned<'r, S: Known, T: ReadFields<'r>, const PLANS: usize>(&'r mut self) -> Option<T> {
+        let (mut run, mut end) = self.start_run()?;
+        let (data, mut position) = (run.data, run.position);
+        let fields = Mixed::<PLANS>::new(&mut run).read::<S, T>(data, &mut position, &mut (), 0);
+        if fields.is_some() {
+            end.tell(position, 1, false);
+        } else if run.has_stopped() {
+            // A record whose state has changed cannot be begun again.
+            end.finish();
+        }
+        fields
     }
 }
 
 /// One record, leaf by leaf.
-pub(crate) struct Apart<'a, 'r>(pub(super) &'a mut Run<'r>);
+pub(crate) struct LeafByLeaf<'a, 'r>(pub(super) &'a mut Run<'r>);
 
-impl<'r> Reads<'r> for Apart<'_, 'r> {
+impl<'r> Reads<'r> for LeafByLeaf<'_, 'r> {
     fn section<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, C>(
         &mut self,
         each: impl FnMut(F::With<B>) -> ControlFlow<C>,
@@ -452,12 +379,15 @@ impl<'r> Reads<'r> for Apart<'_, 'r> {
     }
 }
 
-impl<'r> Rows<'r> for Apart<'_, 'r> {
+impl<'r> Rows<'r> for LeafByLeaf<'_, 'r> {
     fn tag(&self, width: usize) -> Option<u32> {
         tag(self.0.data, self.0.position, width, self.0.order)
     }
 
     fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
-        self.0.general::<S, T>(&mut ())
+        let mut position = self.0.position;
+        let fields = general::<S, T>(self.0, &mut position, &mut (), 0);
+        self.0.position = position;
+        fields
     }
 }

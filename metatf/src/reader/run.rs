@@ -4,33 +4,12 @@
 //! record that it is about; the reader's other way takes it from there.
 
 use super::RecordReader;
-use super::rows::{Apart, One};
-use crate::container::{Order, Origin};
+use super::rows::LeafByLeaf;
+use crate::decode::{Run, tag};
 use crate::error::Error;
-use crate::format::{Format, METADATA};
-use crate::row::{Bytes, ContentRow, Row, Stopped};
-use crate::state::{Listed, State};
-use crate::streams::Streams;
+use crate::format::METADATA;
+use crate::state::Listed;
 use std::ops::ControlFlow;
-
-/// The records of a part from its next on.
-pub(crate) struct Run<'r> {
-    pub(super) format: &'r Format,
-    pub(crate) data: &'r [u8],
-    pub(super) position: usize,
-    pub(crate) state: &'r mut State,
-    pub(crate) streams: &'r mut Streams,
-    source: &'r dyn Bytes,
-    origin: Origin,
-    /// What stands before the part in its section, or in the file.
-    pub(super) base: u64,
-    pub(super) order: Order,
-    /// Bytes of a metadata value that does not say how many it has.
-    pub(super) word: usize,
-    /// Records read.
-    pub(super) count: u64,
-    stopped: &'r mut Option<Error>,
-}
 
 /// What has to be told of the end of a run.
 pub(crate) struct End<'t> {
@@ -104,23 +83,14 @@ impl RecordReader<'_> {
         self.states.get(current.section)?.listed(tag?)
     }
 
-    /// What decodes the next data record, where it comes without ado.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn one(&mut self) -> Option<One<'_>> {
-        if !self.is_idle() {
-            return None;
-        }
-        self.start_run().map(|(run, end)| One { run, end })
-    }
-
     /// Decodes the record that [`is_plain`](Self::is_plain) found, leaf by leaf. Should it stop, it gives the place where the
     /// error is; see [`why`](super::why).
-    pub(crate) fn one_apart<'t, T>(
+    pub(crate) fn one_slow<'t, T>(
         &'t mut self,
-        read: impl FnOnce(usize, &mut Apart<'_, 't>) -> ControlFlow<T>,
+        read: impl FnOnce(usize, &mut LeafByLeaf<'_, 't>) -> ControlFlow<T>,
     ) -> Result<T, Option<&'t mut Option<Error>>> {
         let (mut run, mut end) = self.start_run().ok_or(None)?;
-        match read(end.section, &mut Apart(&mut run)) {
+        match read(end.section, &mut LeafByLeaf(&mut run)) {
             ControlFlow::Break(record) => {
                 end.tell(run.position, 1, false);
                 Ok(record)
@@ -146,6 +116,12 @@ impl RecordReader<'_> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn is_idle(&self) -> bool {
         !(self.finished | self.is_ahead) && self.pending.is_none() && self.found.is_none() && self.queue.is_empty()
+    }
+
+    /// Whether a record comes next, and nothing before it.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn has_one(&self) -> bool {
+        self.is_idle() && self.current.as_ref().is_some_and(|current| !current.is_element)
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
@@ -174,136 +150,5 @@ impl RecordReader<'_> {
     /// Why the last run stopped, if it was an error.
     pub(crate) fn stopped(&mut self) -> Option<Error> {
         self.stopped.take()
-    }
-}
-
-#[cfg(feature = "dynamic")]
-impl<'r> Run<'r> {
-    /// Gives the records that come next to `each`, by their positions in the section and leaf by leaf, until it has had
-    /// enough. What stops it is told when the run ends.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn rows(
-        &mut self,
-        mut each: impl FnMut(u16, &mut ContentRow<'_, 'r>) -> Result<ControlFlow<()>, Stopped>,
-    ) {
-        let width = usize::from(self.format.tag_width);
-        let Some(record) = self.format.records.first() else { return };
-        let (mut position, mut count) = (self.position, 0);
-        // One row for all records: what they have in common stays where it is.
-        let mut row = ContentRow {
-            format: self.format,
-            record,
-            data: self.data,
-            position,
-            start: position,
-            origin: self.origin,
-            order: self.order,
-            first: 0,
-            state: self.state,
-            streams: self.streams,
-            source: self.source,
-            items: 0,
-            stopped: self.stopped,
-        };
-        while let Some(tag) = tag(row.data, position, width, row.order) {
-            let Some(listed) = row.state.listed(tag).filter(|listed| listed.record > METADATA) else { break };
-            let Some(record) = row.format.records.get(usize::from(listed.record)) else { break };
-            (row.record, row.first, row.items) = (record, listed.first as usize, 0);
-            (row.start, row.position) = (position, position + width);
-            let flow = each(listed.position, &mut row).and_then(|flow| row.finish().map(|()| flow));
-            position = row.position;
-            count += 1;
-            if !matches!(flow, Ok(ControlFlow::Continue(()))) {
-                break;
-            }
-        }
-        self.position = position;
-        self.count += count;
-    }
-}
-
-impl<'r> Run<'r> {
-    /// The data record that comes next, by its index in the format, and its first plan.
-    pub(super) fn listed(&self) -> Option<(u16, usize)> {
-        let listed = self.next_listed().filter(|listed| listed.record > METADATA)?;
-        Some((listed.record, listed.first as usize))
-    }
-
-    /// The rest of the next record, from the byte at `at` on.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(super) fn row(&mut self, record: u16, first: usize, at: usize) -> Option<ContentRow<'_, 'r>> {
-        Some(ContentRow {
-            format: self.format,
-            record: self.format.records.get(usize::from(record))?,
-            data: self.data,
-            position: at,
-            start: self.position,
-            origin: self.origin,
-            order: self.order,
-            first,
-            state: self.state,
-            streams: self.streams,
-            source: self.source,
-            items: 0,
-            stopped: self.stopped,
-        })
-    }
-
-    /// A numeric leaf of the next record, whatever it takes: its value, and where the leaf after it begins. Its record is given by its
-    /// index and that of its first plan.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn number(
-        &mut self,
-        (record, first): (u16, usize),
-        at: usize,
-        leaf: u8,
-    ) -> Result<(u64, usize), Stopped> {
-        let mut row = self.row(record, first, at).ok_or(Stopped(()))?;
-        let value = row.number(leaf)?;
-        Ok((value, row.position))
-    }
-
-    /// A byte array, likewise.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn bytes(
-        &mut self,
-        (record, first): (u16, usize),
-        at: usize,
-        leaf: u8,
-    ) -> Result<(&'r [u8], usize), Stopped> {
-        let mut row = self.row(record, first, at).ok_or(Stopped(()))?;
-        let bytes = row.bytes(leaf)?;
-        Ok((bytes, row.position))
-    }
-
-    /// Stops with an error of the caller's.
-    #[cold]
-    pub(crate) fn stop(&mut self, error: Error) -> Stopped {
-        *self.stopped = Some(error);
-        Stopped(())
-    }
-
-    /// The record that comes next, data or not.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(super) fn next_listed(&self) -> Option<Listed> {
-        self.state.listed(tag(self.data, self.position, usize::from(self.format.tag_width), self.order)?)
-    }
-
-    /// It has an error to tell.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(super) fn has_stopped(&self) -> bool {
-        self.stopped.is_some()
-    }
-}
-
-#[allow(clippy::cast_possible_truncation, reason = "a tag has at most 4 bytes")]
-#[cfg_attr(not(debug_assertions), inline(always))]
-pub(super) fn tag(data: &[u8], position: usize, width: usize, order: Order) -> Option<u32> {
-    let rest = data.get(position..)?;
-    match width {
-        1 => rest.first().map(|&tag| tag.into()),
-        _ => rest.get(..width).map(|tag| order.read(tag) as u32),
     }
 }

@@ -2,9 +2,8 @@
 
 use super::{Pending, RecordReader};
 use crate::error::Result;
-use crate::grade::Floor;
-use crate::row::{plain, stored};
-use crate::state::STRIDED;
+use crate::format::Floor;
+use crate::formula::{HISTORY, PREDICTED, PREVIOUS, REFERENCED, STRIDED, plain, stored};
 
 impl RecordReader<'_> {
     /// Goes over the record that was announced and not decoded, if there is one. Its leaves are decoded only where what comes
@@ -32,14 +31,16 @@ impl RecordReader<'_> {
         let plans = state.plans.get(behind_tag.clone())?;
         let data = self.container.bytes(&current.content);
         let (mut at, mut before) = (current.position, None);
-        for (plan, (_, floor, _)) in plans.iter().zip(state.grades.straight_plans(behind_tag)?) {
-            match *floor {
+        for (plan, leaf) in plans.iter().zip(state.tiers.leaves(behind_tag)?) {
+            match leaf.floor {
                 Floor::Array(length) => at = at.checked_add(usize::try_from(length).ok()?)?,
                 Floor::Counted => {
                     let (plan, at_length) = before?;
                     let length = plain(stored(data, at_length, plan, self.order)?, plan);
                     at = at.checked_add(usize::try_from(length).ok()?)?;
                 }
+                // Others look at its value, or its model learns from it.
+                _ if plan.is(HISTORY | PREVIOUS | REFERENCED | PREDICTED) => return None,
                 _ => {
                     before = (!plan.is(STRIDED)).then_some((plan, at));
                     at += usize::from(plan.width);

@@ -6,7 +6,7 @@ use super::section_plans::SectionPlans;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Format, Interpretation};
 use crate::reader::RecordReader;
-use crate::row::Row;
+use crate::record::Row;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 

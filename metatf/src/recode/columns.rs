@@ -2,9 +2,10 @@
 
 use super::fill::{self, Fill, Recipe};
 use super::player::Player;
+use crate::decode::ContentRow;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Format, Interpretation, LeafKind, METADATA, SECTION, Step};
-use crate::row::{ContentRow, Row, Stopped};
+use crate::record::{Row, Stopped};
 
 /// The values of one leaf in a block.
 #[derive(Debug, Default)]

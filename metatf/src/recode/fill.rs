@@ -2,10 +2,11 @@
 
 use super::columns::{Column, Records, Traits};
 use crate::container::Order;
+use crate::decode::ContentRow;
 use crate::error::{Error, Result};
 use crate::format::{ExprOp, Leaf, LeafKind, Record, Step, Steps};
-use crate::row::{ContentRow, Row, Stopped, evaluate, note, plain};
-use crate::state::{LAST, Plan};
+use crate::formula::{LAST, Plan, evaluate, note, plain};
+use crate::record::{Row, Stopped};
 use std::marker::PhantomData;
 
 /// Adds one record to its columns.

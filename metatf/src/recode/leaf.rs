@@ -2,9 +2,9 @@
 
 use super::columns::{Column, Traits, Values};
 use crate::format::{Interpretation, Leaf, LeafKind};
+use crate::formula::bytes_for;
 use crate::memory;
 use crate::reader::Metadata;
-use crate::row_write::bytes_for;
 use crate::state::Change;
 
 /// A leaf's encoding: what metadata changes.
@@ -174,13 +174,13 @@ pub(crate) fn unsigned(raw: u64) -> u8 {
 
 impl Sequence {
     /// Of a leaf's column; `start` is the setting in force, `previous` the leaf's previous value, before the block. Not
-    /// `apart`: records that repeat a value may be taken together. `room` is taken for the steps.
+    /// `slow`: records that repeat a value may be taken together. `room` is taken for the steps.
     pub(crate) fn new(
         column: &Column,
         traits: &Traits,
         rows: &[u32],
         (start, previous): (Setting, u64),
-        (header, apart): (u32, bool),
+        (header, slow): (u32, bool),
         room: &mut Vec<Step>,
     ) -> Self {
         let mut steps = std::mem::take(room);
@@ -191,7 +191,7 @@ impl Sequence {
             may_set_previous: !traits.behind,
             single: !traits.repeated,
             header,
-            mergeable: !apart && !traits.repeated && column.reference.is_empty(),
+            mergeable: !slow && !traits.repeated && column.reference.is_empty(),
         };
         // At the start of a block nothing is "the last value"; `same` compares with the DTD's default.
         let mut last = match start.interpretation {

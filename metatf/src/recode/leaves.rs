@@ -7,7 +7,7 @@ use super::pinned::{self, Pins, pinned};
 use super::planners::Scratch;
 use super::{Plan, named, optimal};
 use crate::format::Interpretation;
-use crate::row::FREE_ITEMS;
+use crate::record::FREE_ITEMS;
 use crate::state::Change;
 
 /// What is known of a leaf at the start of a block.
@@ -64,12 +64,12 @@ impl LeafToPlan<'_> {
         if codes.is_none() && plans.stays() {
             return Vec::new();
         }
-        let apart = plans.pins.len() > 1 || codes.is_some();
+        let slow = plans.pins.len() > 1 || codes.is_some();
         let start = (plans.start, previous);
-        let sequence = Sequence::new(column, traits, &records.rows, start, (header, apart), &mut scratch.steps);
+        let sequence = Sequence::new(column, traits, &records.rows, start, (header, slow), &mut scratch.steps);
         // So many items need bytes that stand for them (spec 3.3).
         let many = traits.repeated && records.most_items as u64 > FREE_ITEMS;
-        let path = match many && pinned(plans.start.interpretation).is_none() && !apart {
+        let path = match many && pinned(plans.start.interpretation).is_none() && !slow {
             true => pinned::path(&sequence, &vec![(0, None)], None),
             false => plans.path(&sequence, plan, codes.filter(|_| !many).as_ref(), scratch),
         };

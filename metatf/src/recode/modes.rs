@@ -1,11 +1,11 @@
-//! The modes of a leaf: what the search for its cheapest path tells apart, how they are numbered, and what metadata leads from
+//! The modes of a leaf: what the search for its cheapest path tells slow, how they are numbered, and what metadata leads from
 //! one to another.
 
 use super::leaf::{Sequence, Setting, Step};
 use super::named::base;
 use super::window::Windows;
 use crate::format::Interpretation;
-use crate::row_write::bytes_for;
+use crate::formula::bytes_for;
 use crate::state::Change;
 
 /// An interpretation that stores bytes.

@@ -1,11 +1,12 @@
 //! How records held as columns are encoded again, one after the other.
 
 use super::columns::{Column, Records, Values};
+use crate::encode::RowWriter;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{ExprOp, LeafKind, Record, Step, Steps};
-use crate::row::plain;
-use crate::row_write::{Put, RowWriter};
-use crate::state::{BYTES, HISTORY, SPECIAL, State};
+use crate::formula::{BYTES, HISTORY, SPECIAL, plain};
+use crate::record::Put;
+use crate::state::State;
 
 /// Gives the records of one kind again.
 #[derive(Debug)]

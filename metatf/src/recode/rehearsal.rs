@@ -11,12 +11,11 @@ use super::player::Player;
 use super::section_plans::SectionPlans;
 use crate::buffer::Memory;
 use crate::container::{Order, Sink};
+use crate::encode::{Attempt, RowWriter, StreamWriters};
 use crate::error::Result;
 use crate::format::{Format, Interpretation};
-use crate::row_attempt::Attempt;
-use crate::row_write::{RowWriter, width_of};
+use crate::formula::width_of;
 use crate::state::{Change, State};
-use crate::stream_write::StreamWriters;
 use crate::writer::RecordWriter;
 
 /// A copy of what a writer knows when a block begins.

@@ -2,7 +2,7 @@
 
 use crate::dynamic::{Datum, Tape};
 use crate::error::{Error, ErrorKind, Result};
-use crate::row::Row;
+use crate::record::Row;
 
 /// Gives the values of a tape as a row.
 pub(crate) struct TapeRow<'t> {
@@ -48,8 +48,8 @@ impl<'t> Row<'t> for TapeRow<'t> {
     }
 
     fn items(&mut self, count: u64) -> Result<usize> {
-        // As many as the tape holds at most, an item without leaves apart.
-        let most = self.tape.data().len() as u64 + crate::row::FREE_ITEMS;
+        // As many as the tape holds at most, an item without leaves slow.
+        let most = self.tape.data().len() as u64 + crate::record::FREE_ITEMS;
         usize::try_from(count.min(most))
             .map_err(|_| Error::at(0, ErrorKind::Usage("the tape has more items than values")))
     }

@@ -8,7 +8,7 @@ use crate::container::{Sink, WriteOptions};
 use crate::dynamic::{Schema, Tape, Writer};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::Interpretation;
-use crate::row::Row;
+use crate::record::Row;
 
 /// Writes the records of a trace by a plan. What [`RecordWriter`](crate::RecordWriter) is without one.
 pub struct PlannedWriter<S: Sink> {

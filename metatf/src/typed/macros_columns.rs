@@ -1,13 +1,13 @@
-//! The macro that puts names to columns.
+//! The columns of a generated module.
 
-/// `Columns`: the runtime's, with a method for each record of each section, and a struct for each record.
+/// Defines `Columns`: the runtime's, with a method for each record of each section.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_columns {
-    ($columns:ident $format:ident; $(
-        $name:ident($of:ident) $record:literal [$($method:ident $section:literal),*]
-            { $($field:ident $kind:ident $leaf:literal),* };
-    )*) => {
+    ($columns:ident $format:ident; $($record:literal ($(
+        $of:ident $generics:tt $name:ident
+        [$($section:literal $top:ident $enum:ident $variant:ident $write:ident $method:ident),*]
+    )?))*) => {
         /// Records in columns, to be filled by `next_columns`. Everything that is the same for all formats comes by
         /// [`Deref`](::core::ops::Deref).
         #[derive(Clone, Debug)]
@@ -20,38 +20,14 @@ macro_rules! __metatf_columns {
         }
 
         impl $columns {
-            $($(
+            $($($(
                 #[doc = ::core::concat!("The records [`", ::core::stringify!($of), "`].")]
                 #[must_use]
                 pub fn $method(&self) -> $name<'_> {
                     $name::of(&self.0, $section)
                 }
-            )*)*
+            )*)?)*
         }
-
-        $(
-            #[doc = ::core::concat!("Records [`", ::core::stringify!($of), "`] in columns: all values of a field side by side.")]
-            #[derive(Clone, Copy, Debug, Default)]
-            pub struct $name<'c> {
-                /// How many records there are.
-                pub records: usize,
-                $(pub $field: $crate::__metatf_column_type!('c $kind),)*
-                columns: ::core::marker::PhantomData<&'c $columns>,
-            }
-
-            impl<'c> $name<'c> {
-                fn of(columns: &'c $crate::columns::Columns, section: usize) -> Self {
-                    match columns.record_of(&$format, section, $record) {
-                        ::core::option::Option::Some(columns) => Self {
-                            records: columns.len(),
-                            $($field: $crate::__metatf_column!(columns $kind $leaf),)*
-                            columns: ::core::marker::PhantomData,
-                        },
-                        ::core::option::Option::None => ::core::default::Default::default(),
-                    }
-                }
-            }
-        )*
 
         impl ::core::ops::Deref for $columns {
             type Target = $crate::columns::Columns;
@@ -69,20 +45,56 @@ macro_rules! __metatf_columns {
     };
 }
 
+/// Defines a record's struct of columns.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_record_columns {
+    ($record:literal () $leaves:tt) => {};
+    ($record:literal ($of:ident $generics:tt $name:ident $places:tt) {
+        $($path:literal $(($in:literal))? $kind:ident($($arg:tt)*) $(= $constant:literal)?
+            $(-> $leaf:literal $field:ident $type:tt)?),* $(; $($steps:tt)*)?
+    }) => {
+        #[doc = ::core::concat!("Records [`", ::core::stringify!($of), "`] in columns: all values of a field side by side.")]
+        #[derive(Clone, Copy, Debug, Default)]
+        pub struct $name<'c> {
+            /// How many records there are.
+            pub records: usize,
+            $($(
+                #[doc = ::core::concat!("The values of `", $path, "`.")]
+                pub $field: $crate::__metatf_column_type!('c $type),
+            )?)*
+            columns: ::core::marker::PhantomData<&'c Columns>,
+        }
+
+        impl<'c> $name<'c> {
+            fn of(columns: &'c $crate::columns::Columns, section: usize) -> Self {
+                match columns.record_of(&FORMAT, section, $record) {
+                    ::core::option::Option::Some(columns) => Self {
+                        records: columns.len(),
+                        $($($field: $crate::__metatf_column!(columns $type $leaf),)?)*
+                        columns: ::core::marker::PhantomData,
+                    },
+                    ::core::option::Option::None => ::core::default::Default::default(),
+                }
+            }
+        }
+    };
+}
+
 /// The values of a leaf.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_column {
-    ($columns:ident unsigned $leaf:literal) => {
+    ($columns:ident u64 $leaf:literal) => {
         $columns.numbers($leaf)
     };
-    ($columns:ident signed $leaf:literal) => {
+    ($columns:ident i64 $leaf:literal) => {
         $columns.signed($leaf)
     };
-    ($columns:ident float $leaf:literal) => {
+    ($columns:ident f64 $leaf:literal) => {
         $columns.floats($leaf)
     };
-    ($columns:ident arrays $leaf:literal) => {
+    ($columns:ident [u8] $leaf:literal) => {
         $columns.arrays($leaf)
     };
 }
@@ -91,8 +103,6 @@ macro_rules! __metatf_column {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_column_type {
-    ($c:lifetime unsigned) => { &$c [u64] };
-    ($c:lifetime signed) => { &$c [i64] };
-    ($c:lifetime float) => { &$c [f64] };
-    ($c:lifetime arrays) => { $crate::columns::Arrays<$c> };
+    ($c:lifetime [u8]) => { $crate::columns::Arrays<$c> };
+    ($c:lifetime $number:ident) => { &$c [$number] };
 }

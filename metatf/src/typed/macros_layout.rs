@@ -1,4 +1,4 @@
-//! The macros by which generated structs are read and written. They are repetitions, never recursive on a record's length, so a record of 255
+//! Row `struct`: how a generated struct is read and written. The macros are repetitions, never recursive on a record's length, so a record of 255
 //! leaves stays far from the compiler's limits. All names are written in full: generated types may be called `Option`.
 
 /// Another type parameter in the place of one that is only there to be counted.
@@ -8,11 +8,11 @@ macro_rules! __metatf_second {
     ($first:ident, $($second:tt)*) => { $($second)* };
 }
 
-/// For each struct: its fields, then how each leaf is read and written.
+/// Reads and writes a struct: its fields, then how each leaf is read and written.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __metatf_layouts {
-    ($($name:ident $(<$b:ident>)? { $($field:ident),* } $($kind:ident($($arg:tt)*)),* ;)*) => {$(
+macro_rules! __metatf_struct {
+    ($name:ident ($($b:ident)?) { $($field:ident),* } { $($kind:ident($($arg:tt)*)),* }) => {
         impl<'a $(, $b: ::core::convert::From<&'a [u8]>)?> $crate::typed::ReadFields<'a> for $name $(<$b>)? {
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn read_fields<__R: $crate::typed::Source<'a>>(
@@ -59,7 +59,7 @@ macro_rules! __metatf_layouts {
         }
 
         $crate::__metatf_conversions! { $name $(<$b>)? }
-    )*};
+    };
 }
 
 /// `to_owned` and `borrow`, where there are bytes.
@@ -87,6 +87,7 @@ macro_rules! __metatf_conversions {
 /// Statements that read one piece of a layout, and bind its fields.
 #[doc(hidden)]
 #[macro_export]
+#[collapse_debuginfo(no)]
 macro_rules! __metatf_read {
     ($row:ident $base:ident numbers $leaf:literal $($field:ident)+) => {
         let leaf = $base + $leaf;
@@ -123,6 +124,7 @@ macro_rules! __metatf_read {
 /// An expression that reads an item of a repetition.
 #[doc(hidden)]
 #[macro_export]
+#[collapse_debuginfo(no)]
 macro_rules! __metatf_read_item {
     ($row:ident $base:ident numbers $leaf:literal) => {
         $crate::Row::number($row, $base + $leaf)
@@ -153,6 +155,7 @@ macro_rules! __metatf_read_item {
 /// Statements that write one piece of a layout.
 #[doc(hidden)]
 #[macro_export]
+#[collapse_debuginfo(no)]
 macro_rules! __metatf_write {
     ($this:ident $row:ident $base:ident numbers $leaf:literal $($field:ident)+) => {
         let leaf = $base + $leaf;
@@ -192,6 +195,7 @@ macro_rules! __metatf_write {
 /// An expression that writes an item of a repetition.
 #[doc(hidden)]
 #[macro_export]
+#[collapse_debuginfo(no)]
 macro_rules! __metatf_write_item {
     ($item:ident $row:ident $base:ident numbers $leaf:literal) => {
         $crate::Put::number($row, $base + $leaf, *$item)
@@ -218,9 +222,10 @@ macro_rules! __metatf_write_item {
     };
 }
 
-/// Statements that bind copies of a piece's fields, their bytes held in another way.
+/// Statements that bind copies of a piece's fields, their bytes held by another type.
 #[doc(hidden)]
 #[macro_export]
+#[collapse_debuginfo(no)]
 macro_rules! __metatf_rebytes {
     ($this:ident $bytes:ident numbers $leaf:literal $($field:ident)+) => { $(let $field = $this.$field;)+ };
     ($this:ident $bytes:ident signed $leaf:literal $field:ident) => { let $field = $this.$field; };
@@ -246,36 +251,4 @@ macro_rules! __metatf_rebytes {
         let $field = ::core::clone::Clone::clone(&$this.$field);
     };
     ($this:ident $bytes:ident $kind:ident $leaf:literal $what:tt) => {};
-}
-
-/// Conversions to an element of one field from the field's value.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __metatf_single {
-    (number $name:ident $field:ident) => {
-        impl ::core::convert::From<u64> for $name {
-            fn from($field: u64) -> Self {
-                Self { $field }
-            }
-        }
-    };
-    (bytes $name:ident $field:ident) => {
-        impl<'b> ::core::convert::From<&'b [u8]> for $name<&'b [u8]> {
-            fn from($field: &'b [u8]) -> Self {
-                Self { $field }
-            }
-        }
-
-        impl<'b, const __N: usize> ::core::convert::From<&'b [u8; __N]> for $name<&'b [u8]> {
-            fn from($field: &'b [u8; __N]) -> Self {
-                Self { $field }
-            }
-        }
-
-        impl<'b> ::core::convert::From<&'b str> for $name<&'b [u8]> {
-            fn from($field: &'b str) -> Self {
-                Self { $field: ::core::primitive::str::as_bytes($field) }
-            }
-        }
-    };
 }

@@ -1,15 +1,19 @@
-//! The macro that ties the enums of generated sections to the format's numbers. As for all macros here, generated types
-//! may have any name: `Option`, `R`.
+//! Rows `enum` and `elements`: ties the enums of generated sections to the format's numbers. As for all macros here, generated
+//! types may have any name: `Option`, `R`.
 
-/// The enums of sections, the enum of all, and the module's [`Protocol`](crate::typed::Protocol).
+/// Implements the module's [`Protocol`](crate::typed::Protocol), and what its enums are read and written by.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_sections {
     (
         $source:literal $format:ident $protocol:ident;
-        record $record:ident $(<$rb:ident>)?;
-        $($section:literal $top:ident($name:ident $(<$b:ident>)?) { $($($index:literal $variant:ident),*);* };)*
-        $(element $element:ident $(<$eb:ident>)? { $($stream:literal $kind:ident),* };)?
+        $record:ident $(<$rb:ident>)? $($element:ident $(<$eb:ident>)?)?;
+        $(enum $section:literal $top:ident ($name:ident $(<$b:ident>)?) {
+            $(#[$doc:meta])*
+            fn $method:ident;
+            $($($index:literal $variant:ident),+;)*
+        })*
+        $(elements $stream:literal $kind:ident $elements:tt $element_body:tt)*
     ) => {
         impl $crate::typed::Protocol for $protocol {
             const SOURCE: &'static str = $source;
@@ -34,7 +38,7 @@ macro_rules! __metatf_sections {
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn run<'r, __B: ::core::convert::From<&'r [u8]>, __C>(
                 section: usize,
-                run: &mut impl $crate::reader::Reads<'r>,
+                run: &mut impl $crate::typed::Reads<'r>,
                 mut each: impl ::core::ops::FnMut(Self::Record<__B>) -> ::core::ops::ControlFlow<__C>,
             ) -> ::core::ops::ControlFlow<__C> {
                 match section {
@@ -45,15 +49,15 @@ macro_rules! __metatf_sections {
             }
 
             #[cfg_attr(not(debug_assertions), inline(always))]
-            fn one<'r, __B: ::core::convert::From<&'r [u8]>, __T>(
-                one: &mut $crate::reader::One<'r>,
+            fn one<'r, __B: ::core::convert::From<&'r [u8]>, __O: $crate::typed::ReadsOne<'r>, __T>(
+                one: __O,
                 found: impl ::core::ops::FnOnce(Self::Record<__B>) -> __T,
-                none: impl ::core::ops::FnOnce() -> __T,
+                none: impl ::core::ops::FnOnce(__O) -> __T,
             ) -> __T {
-                match one.section() {
+                match $crate::typed::ReadsOne::section(&one) {
                     $($section => <$name $(<$crate::__metatf_second!($b, ::std::vec::Vec<u8>)>)?
-                        as $crate::typed::SectionFamily>::one::<__B, __T>(one, |record| found($record::$top(record)), none),)*
-                    _ => none(),
+                        as $crate::typed::SectionFamily>::one::<__B, __O, __T>(one, |record| found($record::$top(record)), none),)*
+                    _ => none(one),
                 }
             }
 
@@ -63,7 +67,7 @@ macro_rules! __metatf_sections {
                 row: &mut __R,
             ) -> ::core::result::Result<Self::Element<__B>, <__R as $crate::Row<'a>>::Error> {
                 match section {
-                    $($($stream => $crate::typed::ReadFields::read_fields(row, 0).map($element::$kind),)*)?
+                    $($stream => $crate::typed::ReadFields::read_fields(row, 0).map(Element::$kind),)*
                     _ => ::core::result::Result::Err($crate::Row::stop(row, $crate::private::no_such_record())),
                 }
             }
@@ -96,8 +100,8 @@ macro_rules! __metatf_sections {
         $(
             impl $crate::typed::SectionFamily for $name $(<$crate::__metatf_second!($b, ::std::vec::Vec<u8>)>)? {
                 const SECTION: usize = $section;
-                const GATHERS: bool = $crate::typed::gathers(&$format, $section);
-                const IS_EXPECTABLE: bool = $crate::typed::is_expectable(&$format, $section);
+                const HAS_STREAMED: bool = $crate::typed::has_streamed(&$format, $section);
+                const CAN_SPECIALIZE: bool = $crate::typed::can_specialize(&$format, $section);
                 type With<__B> = $name $(<$crate::__metatf_second!($b, __B)>)?;
 
                 #[inline]
@@ -113,47 +117,47 @@ macro_rules! __metatf_sections {
 
                 #[cfg_attr(not(debug_assertions), inline(always))]
                 fn run<'r, __B: ::core::convert::From<&'r [u8]>, __C>(
-                    reads: &mut impl $crate::reader::Reads<'r>,
+                    reads: &mut impl $crate::typed::Reads<'r>,
                     each: impl ::core::ops::FnMut(Self::With<__B>) -> ::core::ops::ControlFlow<__C>,
                 ) -> ::core::ops::ControlFlow<__C> {
                     reads.section::<Self, __B, { $crate::typed::plans(&$format, $section) }, __C>(each)
                 }
 
                 #[cfg_attr(not(debug_assertions), inline(always))]
-                fn one<'r, __B: ::core::convert::From<&'r [u8]>, __T>(
-                    one: &mut $crate::reader::One<'r>,
+                fn one<'r, __B: ::core::convert::From<&'r [u8]>, __O: $crate::typed::ReadsOne<'r>, __T>(
+                    one: __O,
                     found: impl ::core::ops::FnOnce(Self::With<__B>) -> __T,
-                    none: impl ::core::ops::FnOnce() -> __T,
+                    none: impl ::core::ops::FnOnce(__O) -> __T,
                 ) -> __T {
                     one.read::<Self, __B, { $crate::typed::plans(&$format, $section) }, __T>(found, none)
                 }
 
                 #[cfg_attr(not(debug_assertions), inline(always))]
-                fn row<'r, __B: ::core::convert::From<&'r [u8]>, __T>(
-                    rows: &mut impl $crate::reader::Rows<'r>,
+                fn row<'r, __B: ::core::convert::From<&'r [u8]>, __O: $crate::typed::OneRow<'r>, __T>(
+                    row: __O,
                     found: impl ::core::ops::FnOnce(Self::With<__B>) -> __T,
-                    none: impl ::core::ops::FnOnce() -> __T,
+                    none: impl ::core::ops::FnOnce(__O) -> __T,
                 ) -> __T {
-                    use $crate::{reader::Rows as _, typed::Known as _};
-                    if let ::core::option::Option::Some(tag) = rows.tag($format.tag_width as usize) {
+                    use $crate::typed::Known as _;
+                    if let ::core::option::Option::Some(tag) = row.tag($format.tag_width as usize) {
                         $(if $crate::typed::among(tag, &[$($crate::typed::Shape::<$protocol, $section, $index>::LISTED),*]) {
                             $(if tag == $crate::typed::Shape::<$protocol, $section, $index>::TAG {
-                                return match rows.read::<$crate::typed::Shape<$protocol, $section, $index>, _>() {
-                                    ::core::option::Option::Some(record) => found($name::$variant(record)),
-                                    ::core::option::Option::None => none(),
+                                return match row.read::<$crate::typed::Shape<$protocol, $section, $index>, _>() {
+                                    ::core::result::Result::Ok(record) => found($name::$variant(record)),
+                                    ::core::result::Result::Err(row) => none(row),
                                 };
                             })*
                         })*
                     }
-                    none()
+                    none(row)
                 }
 
                 #[cfg_attr(not(debug_assertions), inline(always))]
                 fn rows<'r, __B: ::core::convert::From<&'r [u8]>, __C>(
-                    rows: &mut impl $crate::reader::Rows<'r>,
+                    rows: &mut impl $crate::typed::Rows<'r>,
                     mut each: impl ::core::ops::FnMut(Self::With<__B>) -> ::core::ops::ControlFlow<__C>,
                 ) -> ::core::ops::ControlFlow<__C> {
-                    use $crate::{reader::Rows as _, typed::Known as _};
+                    use $crate::typed::Known as _;
                     while let ::core::option::Option::Some(tag) = rows.tag($format.tag_width as usize) {
                         let record = '__record: {
                             $(if $crate::typed::among(tag, &[$($crate::typed::Shape::<$protocol, $section, $index>::LISTED),*]) {
@@ -214,25 +218,29 @@ macro_rules! __metatf_sections {
     };
 }
 
-/// Which variants a record's struct is found in.
+/// Finds a record's struct among the variants of its sections.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __metatf_kinds {
-    ($record:ident $protocol:ident; $($of:ident $index:literal [$($section:literal $top:ident $name:ident $variant:ident),*];)*) => {$(
-        impl $crate::typed::RecordType<$protocol> for $of {
+macro_rules! __metatf_places {
+    ($index:literal ()) => {};
+    ($index:literal (
+        $of:ident $generics:tt $columns:ident
+        [$($section:literal $top:ident $name:ident $variant:ident $write:ident $column:ident),*]
+    )) => {
+        impl $crate::typed::RecordType<Protocol> for $of {
             const PLACES: &'static [(usize, u16)] = &[$(($section, $index)),*];
 
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn pick<__B>(
-                record: <$protocol as $crate::typed::Protocol>::Record<__B>,
+                record: <Protocol as $crate::typed::Protocol>::Record<__B>,
             ) -> ::core::option::Option<<Self as $crate::typed::Family>::With<__B>> {
                 match record {
-                    $($record::$top($name::$variant(record)) => ::core::option::Option::Some(record),)*
+                    $(Record::$top($name::$variant(record)) => ::core::option::Option::Some(record),)*
                     _ => ::core::option::Option::None,
                 }
             }
         }
-    )*};
+    };
 }
 
 /// The type of a module's stream elements; none where it has no stream sections.

@@ -1,9 +1,9 @@
 //! A record of the trace, read by the trace's format and handed out leaf by leaf as the reader's.
 
-use super::layout::Source;
 use super::map::{From, RecordMap, ZEROS};
+use crate::decode::ContentRow;
 use crate::error::{Error, ErrorKind, Result};
-use crate::row::{ContentRow, FREE_ITEMS, Row, Visit, Walk, walk};
+use crate::record::{FREE_ITEMS, Row, Source, Visit, Walk, walk};
 
 #[derive(Clone, Copy, Debug)]
 enum Value<'a> {

@@ -5,11 +5,10 @@
 //! borrows from the trace, `Alloc` (that is, `Alloc<Vec<u8>>`) owns them.
 
 mod error;
-mod layout;
 mod macros_columns;
-mod macros_faces;
 mod macros_layout;
 mod macros_sections;
+mod macros_trace;
 #[cfg_attr(not(feature = "dynamic"), allow(dead_code, reason = "only `dynamic` makes maps"))]
 mod map;
 mod mapped;
@@ -17,23 +16,26 @@ mod only;
 mod options;
 #[cfg(feature = "parallel")]
 mod parallel;
-mod protocol;
 mod resolve;
 mod same;
 mod section;
-mod shape;
+#[cfg(test)]
+mod tier_tests;
 mod trace;
 mod writer;
 
-pub use error::OpenError;
-pub use layout::{Family, ReadFields, Rebytes, Source, WriteFields};
+pub use crate::record::{
+    DataRecord, Family, OneRow, Protocol, Puts, ReadFields, Reads, ReadsOne, Rebytes, Rows, SectionFamily, Source,
+    WriteFields,
+};
 #[doc(hidden)]
-pub use layout::{array, each, float, float_bits, put_each, put_length, read_vfield, signed, unsigned};
+pub use crate::record::{
+    Known, Shape, among, array, can_specialize, each, float, float_bits, has_streamed, only_section, plans, put_each,
+    put_length, read_vfield, signed, unsigned,
+};
+pub use error::OpenError;
 pub use only::{Only, RecordType};
 pub use options::TraceOptions;
-pub use protocol::{DataRecord, Protocol, Puts, SectionFamily};
 pub use section::{Elements, Section};
-#[doc(hidden)]
-pub use shape::{Known, Shape, among, gathers, is_expectable, only_section, plans};
 pub use trace::{Event, Records, Trace};
 pub use writer::{Table, Writer};

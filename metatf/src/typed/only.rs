@@ -1,11 +1,10 @@
 //! The records of one type.
 
-use super::layout::Family;
 use super::mapped::MappedRow;
-use super::protocol::Protocol;
 use super::trace::Trace;
 use crate::error::{Error, Result};
 use crate::reader::{At, Event};
+use crate::record::{Family, Protocol};
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 

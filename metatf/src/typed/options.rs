@@ -1,10 +1,10 @@
 //! How a trace is to be opened.
 
-use super::protocol::Protocol;
 use super::resolve::{Choice, choose};
 use super::{OpenError, Trace};
 use crate::container::Reader;
 use crate::reader::RecordReader;
+use crate::record::Protocol;
 use std::io::Read;
 use std::path::Path;
 

@@ -1,9 +1,10 @@
 //! The groups of a trace, read by several threads.
 
+use super::Trace;
 use super::map::Map;
-use super::{Protocol, Trace};
 use crate::parallel::{Grouped, ParGroups};
 use crate::reader::RecordReader;
+use crate::record::Protocol;
 
 /// How records of the trace's format become those of the reader's, where they differ.
 #[doc(hidden)]

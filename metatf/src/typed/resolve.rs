@@ -2,9 +2,9 @@
 
 use super::OpenError;
 use super::map::Map;
-use super::protocol::Protocol;
 use super::same::same_text;
-use crate::reader::FormatRef;
+use crate::format::FormatRef;
+use crate::record::Protocol;
 
 /// The format of the trace, and how it maps to the reader's where the two differ.
 pub(crate) struct Choice {

@@ -1,11 +1,10 @@
 //! One section of a trace: its records alone, or the elements of a stream section by their offsets.
 
-use super::layout::Family;
 use super::mapped::MappedRow;
-use super::protocol::{Protocol, SectionFamily};
 use super::trace::Trace;
 use crate::error::{Error, ErrorKind, Result};
-use crate::reader::{At, why};
+use crate::reader::{At, Event, One, RecordReader, why};
+use crate::record::{Family, Protocol, SectionFamily};
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
@@ -48,29 +47,40 @@ impl<P: Protocol, S: SectionFamily> Iterator for Section<'_, '_, P, S> {
 fn next<'s, P: Protocol, S: SectionFamily, B: From<&'s [u8]>>(
     trace: &'s mut Trace<'_, P>,
 ) -> Result<Option<S::With<B>>> {
-    if trace.map.is_none() && trace.reader.section() == Some(S::SECTION) {
-        let this = std::ptr::from_mut(trace);
-        // SAFETY: as in `Trace::next`.
-        unsafe {
-            if let Some(mut one) = (*this).reader.one() {
-                return S::one::<B, _>(&mut one, |record| Ok(Some(record)), || next_apart::<P, S, B>(&mut *this));
-            }
+    if trace.map.is_some() {
+        return next_mapped::<P, S, B>(trace);
+    }
+    let reader = &mut trace.reader;
+    if reader.section() != Some(S::SECTION) || !reader.has_one() {
+        return next_slow::<S, B>(reader);
+    }
+    S::one::<B, _, _>(One { reader }, |record| Ok(Some(record)), |one| next_slow::<S, B>(one.reader))
+}
+
+/// The next record where it is not decoded by its tier: leaf by leaf, and behind whatever stands before it.
+#[inline(never)]
+fn next_slow<'s, S: SectionFamily, B: From<&'s [u8]>>(reader: &'s mut RecordReader<'_>) -> Result<Option<S::With<B>>> {
+    if let Some(error) = reader.stopped() {
+        return Err(error);
+    }
+    if reader.section() == Some(S::SECTION) && reader.is_plain() {
+        let record = reader.one_slow(|_, one| S::run(one, ControlFlow::Break));
+        return record.map(Some).or_else(why);
+    }
+    while let Some(event) = reader.next_event()? {
+        if let Event::Record(at) = event
+            && at.section == S::SECTION
+        {
+            return reader.decode(|row| Ok(S::read::<B, _>(at.record, row)?)).map(Some);
         }
     }
-    next_apart::<P, S, B>(trace)
+    Ok(None)
 }
 
 #[inline(never)]
-fn next_apart<'s, P: Protocol, S: SectionFamily, B: From<&'s [u8]>>(
+fn next_mapped<'s, P: Protocol, S: SectionFamily, B: From<&'s [u8]>>(
     trace: &'s mut Trace<'_, P>,
 ) -> Result<Option<S::With<B>>> {
-    if let Some(error) = trace.reader.stopped() {
-        return Err(error);
-    }
-    if trace.map.is_none() && trace.reader.section() == Some(S::SECTION) && trace.reader.is_plain() {
-        let record = trace.reader.one_apart(|_, one| S::run(one, ControlFlow::Break));
-        return record.map(Some).or_else(why);
-    }
     match trace.advance(Some(S::SECTION))? {
         Some(at) => decode::<P, S, B>(trace, at).map(Some),
         None => Ok(None),

@@ -3,14 +3,13 @@
 use super::map::Map;
 use super::mapped::MappedRow;
 use super::only::{Only, RecordType};
-use super::protocol::Protocol;
 use super::section::{Elements, Section};
-use super::shape::has_slots;
 use crate::columns::Columns;
 use crate::container::{Header, LossReport, Warning};
+use crate::decode::ContentRow;
 use crate::error::{Error, Result};
-use crate::reader::{At, Event as RawEvent, Metadata, RecordReader, why};
-use crate::row::{ContentRow, Row};
+use crate::reader::{At, Event as RawEvent, Metadata, One, RecordReader, why};
+use crate::record::{Protocol, Row, has_slots};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
@@ -69,28 +68,17 @@ impl<'t, P: Protocol> Trace<'t, P> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn next_of<'s, B: From<&'s [u8]>>(&'s mut self) -> Result<Option<P::Record<B>>> {
         if self.map.is_some() {
-            return self.next_apart();
+            return self.next_mapped();
         }
-        let this = std::ptr::from_mut(self);
-        // What the borrow checker cannot see: what `one` borrows is either returned or not used again.
-        // SAFETY: there is one user of the trace at a time: `one`, and where that gives nothing, `next_apart`.
-        unsafe {
-            match (*this).reader.one() {
-                Some(mut one) => P::one::<B, _>(&mut one, |record| Ok(Some(record)), || (*this).next_apart()),
-                None => (*this).next_apart(),
-            }
+        let reader = &mut self.reader;
+        if !reader.has_one() {
+            return next_slow::<P, B>(reader);
         }
+        P::one::<B, _, _>(One { reader }, |record| Ok(Some(record)), |one| next_slow::<P, B>(one.reader))
     }
 
     #[inline(never)]
-    fn next_apart<'s, B: From<&'s [u8]>>(&'s mut self) -> Result<Option<P::Record<B>>> {
-        if let Some(error) = self.reader.stopped() {
-            return Err(error);
-        }
-        if self.map.is_none() && self.reader.is_plain() {
-            let record = self.reader.one_apart(|section, one| P::run::<B, _>(section, one, ControlFlow::Break));
-            return record.map(Some).or_else(why);
-        }
+    fn next_mapped<'s, B: From<&'s [u8]>>(&'s mut self) -> Result<Option<P::Record<B>>> {
         match self.advance(None)? {
             Some(at) => self.decode(at).map(Some),
             None => Ok(None),
@@ -98,7 +86,7 @@ impl<'t, P: Protocol> Trace<'t, P> {
     }
 
     #[inline(never)]
-    fn decode_apart(&mut self, at: At) -> Result<P::Record<&[u8]>> {
+    fn decode_slow(&mut self, at: At) -> Result<P::Record<&[u8]>> {
         self.decode(at)
     }
 
@@ -127,7 +115,7 @@ impl<'t, P: Protocol> Trace<'t, P> {
             self.run_each(&mut each)?;
             // One step, of whatever kind: behind metadata records may come as fast as before.
             match self.reader.next_event()? {
-                Some(RawEvent::Record(at)) if self.knows(at) => each(self.decode_apart(at)?)?,
+                Some(RawEvent::Record(at)) if self.knows(at) => each(self.decode_slow(at)?)?,
                 Some(_) => {}
                 None => return Ok(()),
             }
@@ -334,6 +322,24 @@ impl<'t, P: Protocol> Trace<'t, P> {
         };
         self.reader.decode(|row| P::element(map.section, &mut MappedRow::read(row, map, false)?))
     }
+}
+
+/// The next record where it is not decoded by its tier: leaf by leaf, and behind whatever stands before it.
+#[inline(never)]
+fn next_slow<'s, P: Protocol, B: From<&'s [u8]>>(reader: &'s mut RecordReader<'_>) -> Result<Option<P::Record<B>>> {
+    if let Some(error) = reader.stopped() {
+        return Err(error);
+    }
+    if reader.is_plain() {
+        let record = reader.one_slow(|section, one| P::run::<B, _>(section, one, ControlFlow::Break));
+        return record.map(Some).or_else(why);
+    }
+    while let Some(event) = reader.next_event()? {
+        if let RawEvent::Record(at) = event {
+            return reader.decode(|row| Ok(P::record(at.section, at.record, row)?)).map(Some);
+        }
+    }
+    Ok(None)
 }
 
 /// `comment : vfield` (spec 3.6).

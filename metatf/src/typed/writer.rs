@@ -1,10 +1,9 @@
 //! Writing a trace from Rust types.
 
-use super::layout::{Family, WriteFields};
-use super::protocol::{DataRecord, Protocol};
 use crate::container::{Sink, WriteOptions};
 use crate::error::{Error, ErrorKind, Result};
-use crate::reader::FormatRef;
+use crate::format::FormatRef;
+use crate::record::{DataRecord, Family, Protocol, WriteFields};
 use crate::state::Change;
 use crate::writer::RecordWriter;
 use std::fmt;

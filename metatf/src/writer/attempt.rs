@@ -2,10 +2,10 @@
 
 use super::{RecordWriter, no_such_record};
 use crate::container::Sink;
+use crate::encode::{Misfit, RowWriter, UNPREDICTED};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::format::{COMMENT, Interpretation};
-use crate::row_attempt::{Misfit, UNPREDICTED};
-use crate::row_write::{RowWriter, bytes_for};
+use crate::formula::bytes_for;
 use crate::state::Change;
 
 impl<S: Sink> RecordWriter<S> {

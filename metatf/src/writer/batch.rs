@@ -5,11 +5,12 @@
 use super::{RecordWriter, SectionWriter};
 use crate::buffer::Room;
 use crate::container::Sink;
+use crate::encode::{FORMULA, STORED};
+use crate::encode::{put, put_specialized};
 use crate::error::Result;
-use crate::grade::{FORMULA, STORED, bit};
-use crate::row_shaped_write::{put, put_expected};
-use crate::state::Plan;
-use crate::typed::{DataRecord, Known, Puts, WriteFields};
+use crate::formula::Plan;
+use crate::record::{DataRecord, Known, Puts, WriteFields};
+use crate::state::bit;
 use std::ops::ControlFlow;
 
 /// So many records are written by themselves before a straight line is tried again.
@@ -61,21 +62,21 @@ impl<const ONE: bool> Puts for Expected<'_, ONE> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> bool {
         let run = &mut self.0;
-        if !K::IS_EXPECTABLE || !ONE && section != run.section {
+        if !K::CAN_SPECIALIZE || !ONE && section != run.section {
             return false;
         }
-        let put = put_expected::<K, T>(&mut run.room, fields);
+        let put = put_specialized::<K, T>(&mut run.room, fields);
         run.count += u32::from(put.is_some());
         put.is_some()
     }
 }
 
-/// Takes records of a section whose grades allow a straight line.
+/// Takes records of a section whose tiers allow a straight line.
 struct Straight<'w> {
     run: Run<'w>,
     /// Of the section.
     plans: &'w [Plan],
-    /// By position: whether that is the grade, or a better one.
+    /// By position: whether that is the tier, or a better one.
     stored: u64,
     formula: u64,
 }
@@ -111,15 +112,15 @@ impl<S: Sink> RecordWriter<S> {
     pub fn put_all<R: DataRecord>(&mut self, records: impl IntoIterator<Item = R>) -> Result<()> {
         let mut records = records.into_iter();
         let mut section = R::SECTION.or(self.last_section).unwrap_or(0);
-        let mut apart = 0;
+        let mut slow = 0;
         loop {
             let before = self.records_of(section);
             let Some(record) = self.put_run(section, &mut records) else { return Ok(()) };
             // Where records do not go in a straight line, that is not tried with each.
-            apart = if self.records_of(section) == before { (2 * apart + 1).min(MOST_APART) } else { 0 };
+            slow = if self.records_of(section) == before { (2 * slow + 1).min(MOST_APART) } else { 0 };
             section = record.place().0;
             self.put_one(&record)?;
-            for _ in 0..apart {
+            for _ in 0..slow {
                 let Some(record) = records.next() else { return Ok(()) };
                 self.put_one(&record)?;
             }
@@ -138,14 +139,14 @@ impl<S: Sink> RecordWriter<S> {
         let Some(writer) = self.sections.get_mut(section) else { return records.next() };
         let SectionWriter { out, ends, state, notes, records: written, .. } = writer;
         let run = Run { section, room: out.room(), records: written, ends: notes.then_some(ends), count: 0 };
-        if state.grades.are_expected() && !*notes {
+        if state.tiers.are_specialized() && !*notes {
             if R::SECTION.is_some() {
                 put_while(records, &mut Expected::<true>(run))
             } else {
                 put_while(records, &mut Expected::<false>(run))
             }
         } else {
-            let (stored, formula) = (state.grades.stored(), state.grades.straight());
+            let (stored, formula) = (0, state.tiers.planned());
             put_while(records, &mut Straight { run, plans: &state.plans, stored, formula })
         }
     }

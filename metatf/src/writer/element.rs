@@ -2,9 +2,8 @@
 
 use super::RecordWriter;
 use crate::container::Sink;
+use crate::encode::{HELD_A_NUMBER, RowWriter, Segment};
 use crate::error::{Error, ErrorKind, Result};
-use crate::row_write::RowWriter;
-use crate::stream_write::{HELD_A_NUMBER, Segment};
 
 impl<S: Sink> RecordWriter<S> {
     /// Appends an element to a stream section and returns its offset in the section's content. Shared: the section is a

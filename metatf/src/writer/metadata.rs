@@ -2,11 +2,11 @@
 
 use super::RecordWriter;
 use crate::container::Sink;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, MetadataRule, Result};
 use crate::format::Interpretation;
-use crate::reader::Metadata;
-use crate::row_write::bytes_for;
+use crate::formula::bytes_for;
 use crate::state::Change;
+use crate::state::Metadata;
 
 impl<S: Sink> RecordWriter<S> {
     /// Writes a metadata record as it is given.
@@ -64,16 +64,16 @@ impl<S: Sink> RecordWriter<S> {
         let change = metadata.change().map_err(at)?;
         let int_size = self.int_size;
         let Some(writer) = self.sections.get_mut(section) else { return Ok(()) };
-        let unknown = ErrorKind::Metadata("it names a tag that is not declared here");
+        let unknown = ErrorKind::Metadata(MetadataRule::UnknownTag);
         let position = writer.state.position(metadata.record).ok_or(at(unknown))?;
         let width = match metadata.property >> 4 {
             0 => int_size,
             n @ 1..=8 => usize::from(n),
-            _ => return Err(at(ErrorKind::Metadata("a value width over 8"))),
+            _ => return Err(at(ErrorKind::Metadata(MetadataRule::ValueWidth))),
         };
         for (i, &value) in metadata.values.iter().take(usize::from(metadata.count)).enumerate() {
             if usize::from(bytes_for(value, i == 1)) > width {
-                return Err(at(ErrorKind::Metadata("a value that does not fit the width its property gives")));
+                return Err(at(ErrorKind::Metadata(MetadataRule::ValueOverflow)));
             }
         }
         writer.state.apply(&self.format, position, metadata.field, metadata.all(), change).map_err(at)?;

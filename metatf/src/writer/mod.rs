@@ -6,22 +6,22 @@
 
 mod attempt;
 mod batch;
+mod carry_over;
 mod element;
-mod lent;
+mod group;
+mod in_place;
 mod metadata;
 mod section;
 mod typed;
 
 use crate::buffer::Buffer;
 use crate::container::{ChunkWriter, ExtentWriter, Order, Sink, SizeRule, WriteOptions};
+use crate::encode::{Attempt, Segment, StreamWriters};
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::{COMMENT, METADATA, SECTION};
-use crate::group_write::{Chunk, Spare};
-use crate::reader::FormatRef;
-use crate::row_attempt::Attempt;
-use crate::row_write::Put;
+use crate::format::{COMMENT, FormatRef, METADATA, SECTION};
+use crate::record::Put;
 use crate::state::State;
-use crate::stream_write::{Segment, StreamWriters};
+use group::{Chunk, Spare};
 pub(crate) use section::SectionWriter;
 use std::collections::HashMap;
 

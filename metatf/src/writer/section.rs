@@ -1,15 +1,15 @@
 //! One section of a trace that is written: its state, and its records that are not in a chunk yet.
 
+use super::carry_over::{Log, Room};
 use crate::buffer::Buffer;
 use crate::format::Format;
-use crate::hindsight::{Log, Room};
 use crate::state::{Change, State};
 
 /// One section of a trace being written.
 pub(crate) struct SectionWriter {
     pub(crate) state: State,
     /// Encoded records that are not in a chunk yet. Where it is open, see `RecordWriter::open`, nothing has to be asked of a
-    /// record but its grade.
+    /// record but its tier.
     pub(crate) out: Buffer,
     /// Where the records in `out` end, metadata records and comments counted; if that is to be noted.
     pub(crate) ends: Vec<u32>,

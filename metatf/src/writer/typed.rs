@@ -1,14 +1,12 @@
-//! Records whose types are known when the program is compiled, each written in the shortest way that its grade allows.
+//! Records whose types are known when the program is compiled, each written in the shortest way that its tier allows.
 
 use super::{RecordWriter, SectionWriter};
 use crate::container::{Order, Sink};
+use crate::encode::{CHANGED, FORMULA, GATHERED, STORED};
+use crate::encode::{PlannedEncoder, RowWriter, SecondPass, StreamedEncoder, put, put_specialized};
 use crate::error::Result;
-use crate::grade::{CHANGED, FORMULA, GATHERED, STORED, bit};
-use crate::row_foretold_write::ForetoldWriter;
-use crate::row_gathered_write::GatheredWriter;
-use crate::row_shaped_write::{ShapedWriter, put, put_expected};
-use crate::row_write::RowWriter;
-use crate::typed::{Known, Puts, WriteFields};
+use crate::record::{Known, Puts, WriteFields};
+use crate::state::bit;
 
 impl<S: Sink> Puts for RecordWriter<S> {
     type Done = Result<()>;
@@ -20,7 +18,7 @@ impl<S: Sink> Puts for RecordWriter<S> {
 }
 
 impl<S: Sink> RecordWriter<S> {
-    /// Writes a `K` of the section, which has `PLANS` plans: in a straight line where its grade and the room allow it.
+    /// Writes a `K` of the section, which has `PLANS` plans: in a straight line where its tier and the room allow it.
     ///
     /// # Errors
     /// As [`record`](Self::record).
@@ -50,13 +48,13 @@ impl<S: Sink> RecordWriter<S> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn put_gathered<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> Option<()> {
         let writer = self.sections.get_mut(section)?;
-        if self.streams.fixed || writer.state.grades.gathered() & const { bit(K::POSITION) } == 0 {
+        if self.streams.fixed || true {
             return None;
         }
         let plans = writer.state.plans.first_chunk::<PLANS>()?;
         let mut room = writer.out.room();
         self.streams.start();
-        let mut row = GatheredWriter::<K, PLANS>::new(&mut room, plans, &mut self.streams)?;
+        let mut row = StreamedEncoder::<K, PLANS>::new(&mut room, plans, &mut self.streams)?;
         let written = fields.write_fields(&mut row, 0).ok().and_then(|()| row.written());
         let Some(written) = written else {
             self.streams.roll_back();
@@ -92,10 +90,10 @@ impl<S: Sink> RecordWriter<S> {
                 // It may be full and have nothing else against the next record.
                 writer.out.open(self.chunk_size);
             }
-            let grades = &writer.state.grades;
-            let put = if grades.foretold() & const { bit(K::POSITION) } != 0 {
+            let tiers = &writer.state.tiers;
+            let put = if tiers.stateful() & !tiers.changed_defaults() & const { bit(K::POSITION) } != 0 {
                 self.put_told::<K, T, PLANS, GATHERED>(section, fields)
-            } else if grades.changed_defaults() & const { bit(K::POSITION) } != 0 {
+            } else if tiers.stateful() & tiers.changed_defaults() & const { bit(K::POSITION) } != 0 {
                 self.put_changed::<K, T, PLANS>(section, fields)
             } else {
                 Err(false)
@@ -108,7 +106,7 @@ impl<S: Sink> RecordWriter<S> {
         self.put_apart::<K, T>(section, fields, begun)
     }
 
-    /// As [`put_told`](Self::put_told), of grade `CHANGED`.
+    /// As [`put_told`](Self::put_told), of tier `CHANGED`.
     #[inline(never)]
     fn put_changed<K: Known, T: WriteFields, const PLANS: usize>(
         &mut self,
@@ -131,7 +129,7 @@ impl<S: Sink> RecordWriter<S> {
         Ok(())
     }
 
-    /// Finds out up to where records of the section can be written without asking for more than their grade.
+    /// Finds out up to where records of the section can be written without asking for more than their tier.
     pub(super) fn open(&mut self, section: usize) {
         let ready = self.order == Order::Little && self.is_ready(section);
         if let Some(writer) = self.sections.get_mut(section) {
@@ -139,7 +137,7 @@ impl<S: Sink> RecordWriter<S> {
         }
     }
 
-    /// A record of grade `GRADE`, some of whose values a model tells, or go to stream sections. An error where that cannot be:
+    /// A record of tier `GRADE`, some of whose values a model tells, or go to stream sections. An error where that cannot be:
     /// whether models have learnt the first of them; nothing else has happened.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn put_told<K: Known, T: WriteFields, const PLANS: usize, const GRADE: u8>(
@@ -152,7 +150,7 @@ impl<S: Sink> RecordWriter<S> {
         let plans = writer.state.plans.first_chunk::<PLANS>().ok_or(false)?;
         let start = writer.out.end();
         let mut room = writer.out.all_room();
-        let mut row = ShapedWriter::<K, PLANS, GRADE>::new(&mut room, plans).ok_or(false)?;
+        let mut row = PlannedEncoder::<K, PLANS, GRADE>::new(&mut room, plans).ok_or(false)?;
         fields.write_fields(&mut row, 0).map_err(|_| false)?;
         let written = row.written().ok_or(false)?;
         let left = row.left();
@@ -169,7 +167,7 @@ impl<S: Sink> RecordWriter<S> {
         let SectionWriter { out, state, log, .. } = writer;
         let room = (out.written(), start);
         let (attempt, streams) = (&mut self.attempt, &mut self.streams);
-        let mut row = ForetoldWriter::<K, PLANS, GRADE>::new(room, state, attempt, streams, (log.is_some(), left));
+        let mut row = SecondPass::<K, PLANS, GRADE>::new(room, state, attempt, streams, (log.is_some(), left));
         if fields.write_fields(&mut row, 0).is_err() {
             self.attempt.roll_back(&mut state.cells);
             self.streams.roll_back();
@@ -195,15 +193,15 @@ impl SectionWriter {
         &mut self,
         fields: &T,
     ) -> Option<()> {
-        let grades = &self.state.grades;
+        let tiers = &self.state.tiers;
         let mut room = if ANYWAY { self.out.all_room() } else { self.out.room() };
-        if K::IS_EXPECTABLE && grades.are_expected() {
-            put_expected::<K, T>(&mut room, fields)?;
+        if K::CAN_SPECIALIZE && tiers.are_specialized() {
+            put_specialized::<K, T>(&mut room, fields)?;
         } else {
             let plans = self.state.plans.first_chunk::<PLANS>()?;
-            if grades.stored() & const { bit(K::POSITION) } != 0 {
+            if 0 & const { bit(K::POSITION) } != 0 {
                 put::<K, T, PLANS, STORED>(&mut room, plans, fields)?;
-            } else if grades.straight() & const { bit(K::POSITION) } != 0 {
+            } else if tiers.planned() & const { bit(K::POSITION) } != 0 {
                 put::<K, T, PLANS, FORMULA>(&mut room, plans, fields)?;
             } else {
                 return None;

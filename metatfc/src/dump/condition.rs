@@ -15,7 +15,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub(crate) struct Condition {
     expr: Expr,
-    /// What each field's name means, in the order of the condition.
+    /// The meaning of each field's name, in the order of the condition.
     names: Vec<Name>,
     format: Arc<Format>,
     schema: Arc<schema::Dtd>,
@@ -23,7 +23,7 @@ pub(crate) struct Condition {
     leaves: Vec<u8>,
 }
 
-/// What a name in the condition means.
+/// The meaning of a name in the condition.
 #[derive(Clone)]
 enum Name {
     Section,
@@ -60,7 +60,7 @@ impl Condition {
         Ok(condition)
     }
 
-    /// Whether it holds for the record on the tape.
+    /// Returns whether it holds for the record on the tape.
     pub(crate) fn holds(&mut self, at: At, tape: &Tape) -> bool {
         let Some(record) = self.format.records.get(usize::from(at.record)) else { return false };
         self.leaves.clear();
@@ -68,7 +68,7 @@ impl Condition {
         self.eval(&self.expr, at, tape)
     }
 
-    /// The parser bounds the depth.
+    /// Evaluates an expression. The parser bounds the depth.
     fn eval(&self, expr: &Expr, at: At, tape: &Tape) -> bool {
         match expr {
             Expr::Or(a, b) => self.eval(a, at, tape) || self.eval(b, at, tape),
@@ -80,7 +80,7 @@ impl Condition {
         }
     }
 
-    /// Whether the test holds for one of the values of an operand.
+    /// Returns whether the test holds for one of the values of an operand.
     fn any(&self, operand: &Operand, at: At, tape: &Tape, test: &mut dyn FnMut(Value<'_>) -> bool) -> bool {
         match operand {
             Operand::Integer(n) => test(Value::Integer(*n)),
@@ -111,7 +111,7 @@ impl Condition {
         }
     }
 
-    /// A number never equals bytes: who compares the two is told so.
+    /// Rejects comparisons of a number with bytes: they are never equal.
     fn check_kinds(&self, expr: &Expr) -> Result<()> {
         match expr {
             Expr::Or(a, b) | Expr::And(a, b) => self.check_kinds(a).and_then(|()| self.check_kinds(b)),
@@ -135,7 +135,7 @@ impl Condition {
         }
     }
 
-    /// Whether an operand can be a number (true), bytes (false), or both.
+    /// Returns whether an operand can be a number (true), bytes (false), or both.
     fn kinds(&self, operand: &Operand) -> Vec<bool> {
         match operand {
             Operand::Integer(_) | Operand::Float(_) => vec![true],

@@ -57,7 +57,7 @@ impl Csv {
     }
 }
 
-/// The names of a record's cells, with their units. Items nest at most 32 deep (spec 3.5).
+/// Collects the names of a record's cells, with their units. Items nest at most 32 deep (spec 3.5).
 fn headings(record: &Record, items: &[Item], prefix: &str, all: bool, names: &mut Vec<String>) {
     for item in items {
         match item {
@@ -226,7 +226,7 @@ impl Cells<'_> {
         self.value(data).map_or(Value::Null, |(_, v)| v)
     }
 
-    /// The next value, as in JSON lines, and whether it is to be shown.
+    /// Formats the next value, as in JSON lines, and returns whether it is to be shown.
     fn value(&mut self, id: LeafId) -> Option<(bool, Value)> {
         let (leaf, datum) = self.cursor.take(id)?;
         let shown = self.all || !fields::hidden(leaf);
@@ -261,7 +261,7 @@ fn json(leaf: &Leaf, tape: &Tape, datum: &Datum) -> Value {
     }
 }
 
-/// A cell: strings without quotes.
+/// Formats a cell: strings without quotes.
 fn plain(value: Value) -> String {
     match value {
         Value::String(text) => text,

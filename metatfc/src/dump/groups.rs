@@ -4,9 +4,9 @@ use super::text::{Gap, Widths};
 use super::{Args, Printer, Select, printer};
 use crate::failure::{Failure, Result};
 use crate::output::Output;
-use crate::progress::Progress;
 use metatf::dynamic::Trace;
 use metatf::parallel::Out;
+use metatf_cli::Progress;
 
 /// Bytes of a block of lines.
 const BLOCK: usize = 1 << 18;
@@ -34,7 +34,7 @@ impl From<metatf::Error> for Stop {
     }
 }
 
-/// Whether groups can be printed apart: what is printed does not depend on how many records came before.
+/// Returns whether groups can be printed apart: what is printed does not depend on how many records came before.
 pub(super) fn can(args: &Args, trace: &Trace<'_>) -> bool {
     let counts = args.head.is_some() || args.tail.is_some() || args.skip > 0;
     args.threads.number() > 1 && !counts && !args.salvage && trace.reader().container().split().is_some()
@@ -48,7 +48,7 @@ pub(super) fn run(
     output: &mut Output,
 ) -> Result<Option<metatf::Error>> {
     let mut widths = Widths::new(trace.schema());
-    let mut progress = Progress::printing("records");
+    let mut progress = Progress::new("records").printing();
     let threads = args.threads.number();
     // All groups that are being printed but the first wait.
     let groups = trace.par_groups().threads(threads).ahead(WAITING / BLOCK / threads.saturating_sub(1).max(1));

@@ -19,7 +19,7 @@ const NAME: usize = 16;
 /// Prints annotated bytes.
 pub(crate) struct Hex {
     schema: Schema,
-    /// What each leaf of each record is called.
+    /// The name of each leaf of each record.
     names: Vec<Vec<String>>,
     /// Where the encoding of a leaf was set last: section, record, leaf.
     set_at: HashMap<(usize, u16, u8), String>,
@@ -50,7 +50,7 @@ impl Hex {
         }
     }
 
-    /// The leaves that a metadata record changes, and where it stands. The reader has checked it.
+    /// Notes the leaves that a metadata record changes, and its place. The reader has checked it.
     fn note_metadata(&mut self, at: At, metadata: &Metadata, place: &str) {
         let Some(section) = self.schema.format.sections.get(at.section) else { return };
         let record = |&index: &u16| Some((index, self.schema.record(index)?));
@@ -110,7 +110,7 @@ impl Hex {
         }
     }
 
-    /// The line above a record's fields. Gives the offset of its first byte.
+    /// Prints the line above a record's fields. Returns the offset of its first byte.
     fn title(&self, trace: &Trace<'_>, at: At, out: &mut Vec<u8>) -> u64 {
         let section = self.schema.section(at.section).and_then(|s| s.name.as_deref());
         let record = self.schema.record(at.record).map_or("?", |r| &r.name);

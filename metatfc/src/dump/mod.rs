@@ -10,15 +10,15 @@ mod text;
 
 use crate::dtd::{self, DtdArgs};
 use crate::explain::explain;
-use crate::failure::{Failure, Result, failed, say, usage};
+use crate::failure::{Failure, Result, failed, print_message, usage};
 use crate::input;
+use crate::options::{ThreadArgs, parse_class, parse_order};
 use crate::output::Output;
-use crate::progress::Progress;
-use crate::threads::ThreadArgs;
 use clap::ValueEnum;
 use metatf::container::{Class, Order, Reader};
 use metatf::dynamic::{JsonOptions, Schema, Tape, Trace};
 use metatf::reader::Event;
+use metatf_cli::Progress;
 use select::Select;
 use std::collections::VecDeque;
 
@@ -119,23 +119,9 @@ enum Format {
     Hex,
 }
 
-/// `--class`, here and in `encode`.
-pub(crate) fn parse_class(text: &str) -> Result<Class, String> {
-    text.parse().ok().and_then(Class::from_number).ok_or_else(|| "1 (32-bit) or 2 (64-bit)".to_owned())
-}
-
-/// `--order`, here and in `encode`.
-pub(crate) fn parse_order(text: &str) -> Result<Order, String> {
-    match text {
-        "little" => Ok(Order::Little),
-        "big" => Ok(Order::Big),
-        _ => Err("little or big".to_owned()),
-    }
-}
-
-/// One way to print.
+/// An output format.
 trait Printer {
-    /// What stands before the first record.
+    /// Prints what comes before the first record.
     fn head(&mut self, out: &mut Vec<u8>) {
         let _ = out;
     }
@@ -150,15 +136,15 @@ trait Printer {
         trace.decode(event)
     }
 
-    /// The values that were decoded.
+    /// Returns the values that were decoded.
     fn tape<'t>(&'t self, trace: &'t Trace<'_>) -> &'t Tape {
         trace.tape()
     }
 
-    /// Asks to leave out the spaces that make columns, whose width depends on what was printed before.
+    /// Has the spaces that make columns left out: their width depends on what was printed before.
     fn leave_gaps(&mut self) {}
 
-    /// The gaps left since the last call.
+    /// Returns the gaps left since the last call.
     fn gaps(&mut self) -> Vec<text::Gap> {
         Vec::new()
     }
@@ -167,7 +153,7 @@ trait Printer {
     fn print(&mut self, trace: &mut Trace<'_>, event: Event, out: &mut Vec<u8>) -> metatf::Result<()>;
 }
 
-/// JSON lines (spec 8) come from the runtime.
+/// Prints JSON lines (spec 8), as the runtime does.
 struct Json(JsonOptions);
 
 impl Printer for Json {
@@ -219,11 +205,11 @@ fn printer(args: &Args, schema: &Schema, select: &Select) -> Box<dyn Printer> {
     }
 }
 
-/// What is to be said at the end.
+/// Prints warnings, the error and the loss at the end.
 fn report(args: &Args, name: &str, trace: &Trace<'_>, error: Option<metatf::Error>, delivered: bool) -> Result<()> {
     let container = trace.reader().container();
     for warning in container.warnings() {
-        say(&format!("{name}: warning: {warning}"));
+        print_message(&format!("{name}: warning: {warning}"));
     }
     let error = error.map(|e| format!("{name}: {}", explain(&trace.schema().format, &e)));
     if !args.salvage {
@@ -234,17 +220,17 @@ fn report(args: &Args, name: &str, trace: &Trace<'_>, error: Option<metatf::Erro
         // Nothing was lost, but for what an error ended.
         Some(loss) if error.is_none() || !loss.is_empty() => {
             for line in loss.to_string().lines() {
-                say(&format!("{name}: salvage: {line}"));
+                print_message(&format!("{name}: salvage: {line}"));
             }
         }
-        None if error.is_none() => say(&format!("{name}: salvage: nothing was lost")),
+        None if error.is_none() => print_message(&format!("{name}: salvage: nothing was lost")),
         _ => {}
     }
     if let Some(error) = &error {
-        say(error);
+        print_message(error);
     }
     let whole = error.is_none() && loss.is_none_or(metatf::container::LossReport::is_empty);
-    if delivered || whole { Ok(()) } else { Err(Failure::Told) }
+    if delivered || whole { Ok(()) } else { Err(Failure::Printed) }
 }
 
 fn open(args: &Args, name: &str) -> Result<(Schema, Reader<'static>)> {
@@ -283,7 +269,7 @@ struct Loop<'a> {
     select: Select,
     printer: Box<dyn Printer>,
     output: Output,
-    /// Data records that came through the selection, those that were skipped counted.
+    /// Data records that were selected, those that were skipped counted.
     seen: u64,
     /// Something was printed.
     printed: bool,
@@ -299,7 +285,7 @@ impl Loop<'_> {
     /// Prints what is selected. An error of the trace is given back, so that what came before it goes out first.
     fn run(&mut self, trace: &mut Trace<'static>) -> Result<Option<metatf::Error>> {
         let head = self.args.head.unwrap_or(u64::MAX).saturating_add(self.args.skip);
-        let mut progress = Progress::printing("records");
+        let mut progress = Progress::new("records").printing();
         if let Err(error) = self.seek(trace) {
             return Ok(Some(error));
         }
@@ -325,7 +311,7 @@ impl Loop<'_> {
         Ok(())
     }
 
-    /// One event of the trace; false at its end.
+    /// Handles one event of the trace; false at its end.
     fn next(&mut self, trace: &mut Trace<'static>) -> metatf::Result<bool> {
         let Some(event) = trace.reader_mut().next_event()? else { return Ok(false) };
         self.printer.note(trace, event);

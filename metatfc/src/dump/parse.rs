@@ -39,7 +39,7 @@ pub(super) enum Op {
     Set,
 }
 
-/// What is wrong, and at which byte.
+/// A syntax error, and its byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SyntaxError {
     pub(super) at: usize,
@@ -85,18 +85,18 @@ impl<'t> Parser<'t> {
     }
 
     /// Takes the word if it comes next.
-    fn eat(&mut self, word: &str) -> bool {
+    fn accept(&mut self, text: &str) -> bool {
         self.space();
-        let found = self.rest().starts_with(word);
+        let found = self.rest().starts_with(text);
         if found {
-            self.at += word.len();
+            self.at += text.len();
         }
         found
     }
 
     fn or(&mut self) -> Result<Expr> {
         let mut expr = self.and()?;
-        while self.eat("||") {
+        while self.accept("||") {
             expr = Expr::Or(Box::new(expr), Box::new(self.and()?));
         }
         Ok(expr)
@@ -104,7 +104,7 @@ impl<'t> Parser<'t> {
 
     fn and(&mut self) -> Result<Expr> {
         let mut expr = self.not()?;
-        while self.eat("&&") {
+        while self.accept("&&") {
             expr = Expr::And(Box::new(expr), Box::new(self.not()?));
         }
         Ok(expr)
@@ -123,7 +123,7 @@ impl<'t> Parser<'t> {
         let open = self.at;
         self.at += 1;
         let expr = if negated { Expr::Not(Box::new(self.not()?)) } else { self.or()? };
-        if !negated && !self.eat(")") {
+        if !negated && !self.accept(")") {
             if self.rest().is_empty() {
                 self.at = open;
                 return self.fail("this `(` is not closed");
@@ -148,8 +148,8 @@ impl<'t> Parser<'t> {
             ("<", Op::Less),
             (">", Op::Greater),
         ];
-        for (word, op) in OPS {
-            if self.eat(word) {
+        for (text, op) in OPS {
+            if self.accept(text) {
                 return Ok(Expr::Compare(left, op, self.operand()?));
             }
         }

@@ -6,7 +6,7 @@ use metatf::dynamic::{Schema, Tape};
 use metatf::format::{COMMENT, METADATA, SECTION};
 use metatf::reader::{At, Event};
 
-/// What was asked for.
+/// The records that were asked for.
 #[derive(Clone)]
 pub(crate) struct Select {
     /// By index of the section; `None`: all.
@@ -68,7 +68,7 @@ impl Select {
         self.sections.is_none() && self.records.is_none() && self.condition.is_none()
     }
 
-    /// Whether the event is to be printed, as far as that can be told before it is decoded.
+    /// Returns whether the event is to be printed, as far as that is known before it is decoded.
     pub(crate) fn wants(&self, event: Event) -> bool {
         if !self.all && !matches!(event, Event::Record(_)) {
             return false;
@@ -83,7 +83,7 @@ impl Select {
         }
     }
 
-    /// Whether the condition holds for a record.
+    /// Returns whether the condition holds for a record.
     pub(crate) fn holds(&mut self, event: Event, tape: &Tape) -> bool {
         match (&mut self.condition, event) {
             (Some(condition), Event::Record(at) | Event::Element(at, _)) => condition.holds(at, tape),
@@ -100,7 +100,7 @@ impl Select {
         self.sections.as_ref().is_none_or(|s| s.get(section).copied().unwrap_or(false))
     }
 
-    /// The data records and elements that can be printed: section and record, in the order of the DTD.
+    /// Returns the data records and elements that can be printed: section and record, in the order of the DTD.
     pub(crate) fn kinds(&self, schema: &Schema) -> Vec<(usize, u16)> {
         let mut kinds = Vec::new();
         for (index, section) in schema.format.sections.iter().enumerate().filter(|(_, s)| self.all || !s.stream) {
@@ -114,7 +114,7 @@ impl Select {
     }
 }
 
-/// The index of a section, by name or number.
+/// Returns the index of a section, by name or number.
 pub(crate) fn section(schema: &Schema, name: &str) -> Result<usize> {
     let number = name.parse::<u8>().ok().and_then(|n| schema.format.section_index(n));
     if let Some(index) = schema.format.section_named(name).or(number) {

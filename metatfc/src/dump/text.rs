@@ -116,7 +116,7 @@ impl Text {
         let _ = write!(self.line, "{on}{label}{off}{:1$}", "", width.saturating_sub(label.len()));
     }
 
-    /// A metadata record in the words of a DTD.
+    /// Prints a metadata record as a DTD writes it.
     fn metadata(&mut self, at: At, metadata: &Metadata) {
         let section = self.schema.format.sections.get(at.section);
         let mut records = section.into_iter().flat_map(|s| s.records.iter().copied());
@@ -225,7 +225,7 @@ impl Printer for Text {
     }
 }
 
-/// What the `sectionOffset` leaves of a record point to, in the order of the values; `None` for other leaves.
+/// Resolves the `sectionOffset` leaves of a record, in the order of the values; `None` for other leaves.
 pub(super) fn resolve(
     trace: &mut Trace<'_>,
     at: At,
@@ -283,7 +283,7 @@ struct Values<'t> {
 }
 
 impl Values<'_> {
-    /// The fields of an object as keys and values. Items nest at most 32 deep (spec 3.5).
+    /// Formats the fields of an object as keys and values. Items nest at most 32 deep (spec 3.5).
     fn cells(&mut self, items: &[Item], prefix: &str, cells: &mut Vec<(String, String)>) {
         for item in items {
             let mut value = String::new();

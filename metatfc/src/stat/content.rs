@@ -17,8 +17,8 @@ pub(super) struct Kind {
     pub(super) bytes: u64,
     /// Bytes and values of each leaf.
     pub(super) leaves: Vec<(u64, u64)>,
-    /// Of each predicted leaf: values that a code alone says, and those that take elements.
-    pub(super) foretold: BTreeMap<u8, (u64, u64)>,
+    /// Of each predicted leaf: values that a code alone encodes, and those that take elements.
+    pub(super) predicted_counts: BTreeMap<u8, (u64, u64)>,
 }
 
 impl Kind {
@@ -29,15 +29,15 @@ impl Kind {
             leaf.0 += bytes;
             leaf.1 += values;
         }
-        for (leaf, (codes, elements)) in other.foretold {
-            let counts = self.foretold.entry(leaf).or_default();
+        for (leaf, (codes, elements)) in other.predicted_counts {
+            let counts = self.predicted_counts.entry(leaf).or_default();
             counts.0 += codes;
             counts.1 += elements;
         }
     }
 }
 
-/// What records hold.
+/// Counts of a kind of record.
 pub(super) struct Content {
     schema: Schema,
     /// By section and record.
@@ -46,10 +46,10 @@ pub(super) struct Content {
     pub(super) resets: u64,
 }
 
-/// Events after which counting tells that it goes on.
+/// Events after which counting reports progress.
 pub(super) const TELL: u64 = 1 << 16;
 
-/// What counting tells.
+/// A message of a thread that counts.
 pub(super) enum Counted {
     /// So many events more.
     Events(u64),
@@ -62,7 +62,7 @@ impl Content {
         Self { schema: schema.clone(), kinds: BTreeMap::new(), groups: 0, resets: 0 }
     }
 
-    /// With the trace's first group, whose start is not told.
+    /// Counts include the trace's first group, whose start is no event.
     pub(super) fn first(schema: &Schema) -> Self {
         Self { groups: 1, ..Self::new(schema) }
     }
@@ -79,8 +79,8 @@ impl Content {
         }
     }
 
-    /// Counts all that comes; `tell` is called now and then, and says whether to go on.
-    pub(super) fn count(&mut self, trace: &mut Trace<'_>, tell: &mut dyn FnMut() -> bool) -> metatf::Result<()> {
+    /// Counts all that comes; `report` is called now and then, and returns whether to go on.
+    pub(super) fn count(&mut self, trace: &mut Trace<'_>, report: &mut dyn FnMut() -> bool) -> metatf::Result<()> {
         let mut events = 0;
         let tag = u64::from(self.schema.dtd.tag_width);
         let order = trace.reader().container().header().order;
@@ -91,7 +91,7 @@ impl Content {
             events += 1;
             if events == TELL {
                 events = 0;
-                if !tell() {
+                if !report() {
                     return Ok(());
                 }
             }
@@ -111,7 +111,7 @@ impl Content {
                             kind.bytes += bytes.len() as u64;
                             let model = predicted.iter().find(|(predicted, _)| *predicted == leaf);
                             if let Some(model) = model.and_then(|(_, model)| format.models.get(usize::from(*model))) {
-                                let counts = kind.foretold.entry(leaf).or_default();
+                                let counts = kind.predicted_counts.entry(leaf).or_default();
                                 match model.takes_elements(order.read(bytes)) {
                                     false => counts.0 += 1,
                                     true => counts.1 += 1,
@@ -148,7 +148,7 @@ impl Content {
         Ok(())
     }
 
-    /// The leaves of a record that models predict now, and the models.
+    /// Returns the leaves of a record that models predict now, and the models.
     fn predicted(&self, trace: &Trace<'_>, at: At) -> Vec<(u8, u16)> {
         if self.schema.format.models.is_empty() {
             return Vec::new();

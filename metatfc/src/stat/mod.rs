@@ -5,15 +5,15 @@ mod content;
 use crate::dtd::{self, DtdArgs};
 use crate::explain::explain;
 use crate::failure::{Failure, Result};
-use crate::input::{self, Again};
-use crate::progress::Progress;
-use crate::threads::ThreadArgs;
+use crate::input::{self, Reopenable};
+use crate::options::ThreadArgs;
 use crate::{fields, output};
 use clap::ValueEnum;
 use content::{Content, Counted, Kind, TELL};
 use metatf::container::{Codec, Filter, Header, Order, Reader};
 use metatf::dynamic::{Schema, Trace};
 use metatf::parallel::Out;
+use metatf_cli::Progress;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     trace: String,
     /// How to print
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    format: How,
+    format: OutputFormat,
     #[command(flatten)]
     dtd: DtdArgs,
     #[command(flatten)]
@@ -43,7 +43,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum How {
+enum OutputFormat {
     #[default]
     Text,
     Json,
@@ -73,7 +73,7 @@ struct Stat {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let name = input::name(&args.trace);
-    let file = Again::new(&args.trace)?;
+    let file = Reopenable::new(&args.trace)?;
     let reader = file.open(false)?;
     let schema = dtd::find(&reader, name, &args.dtd, false)?;
     let fail = |e: &metatf::Error| Failure::Failed(format!("{name}: {}", explain(&schema.format, e)));
@@ -87,16 +87,16 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut trace = Trace::new(schema.clone(), reader).map_err(|e| fail(&e))?;
     trace.reader_mut().set_all(true);
     let counted = stat.count(&mut trace, args.threads.number());
-    // What came before an error is told.
+    // Counts before an error are printed.
     match args.format {
-        How::Text => output::print(&stat.text(&args.trace, &trace))?,
-        How::Json => output::print(&format!("{:#}\n", stat.json(&args.trace, &trace)))?,
+        OutputFormat::Text => output::print(&stat.text(&args.trace, &trace))?,
+        OutputFormat::Json => output::print(&format!("{:#}\n", stat.json(&args.trace, &trace)))?,
     }
     counted.map_err(|e| fail(&e))
 }
 
 impl Stat {
-    /// The chunks by the index, or by their headers. What is wrong with them is told by whoever reads the trace.
+    /// Lists the chunks by the index, or by their headers. Errors in them are left to the reader of the trace.
     fn count_chunks(&mut self, mut reader: Reader<'_>) {
         let Ok(chunks) = reader.chunks().map(<[_]>::to_vec) else { return };
         for (n, chunk) in chunks.iter().enumerate() {
@@ -112,9 +112,9 @@ impl Stat {
         }
     }
 
-    /// What came before an error is counted, too.
+    /// Counts records; those before an error count, too.
     fn count(&mut self, trace: &mut Trace<'_>, threads: usize) -> metatf::Result<()> {
-        let mut progress = Progress::silent("records");
+        let mut progress = Progress::new("records");
         let schema = self.schema.clone();
         let count = |group: &mut Trace<'_>, out: &mut Out<'_, Counted>| {
             let mut content = Content::new(&schema);
@@ -153,8 +153,8 @@ impl Stat {
         let names = fields::names(r).into_iter();
         let counts = |(id, name): (metatf_parser::schema::LeafId, String)| {
             let &(bytes, values) = kind.leaves.get(usize::from(id.0))?;
-            let foretold = kind.foretold.get(&id.0).copied();
-            (values > 0).then_some(Counts { name, bytes, values, foretold })
+            let predicted_counts = kind.predicted_counts.get(&id.0).copied();
+            (values > 0).then_some(Counts { name, bytes, values, predicted_counts })
         };
         names.filter_map(counts).collect()
     }
@@ -192,14 +192,14 @@ impl Stat {
                 kind.bytes,
                 percent(kind.bytes, total)
             );
-            for Counts { name: leaf, bytes, values, foretold } in self.leaves(record, kind) {
+            for Counts { name: leaf, bytes, values, predicted_counts } in self.leaves(record, kind) {
                 #[allow(clippy::cast_precision_loss, reason = "an average to be read")]
                 let each = bytes as f64 / values as f64;
                 let _ = writeln!(
                     out,
                     "  {leaf:<26} {values:>12} values  {bytes:>14} bytes {:>7}  {each:.2} each{}",
                     percent(bytes, total),
-                    foretold.map_or(String::new(), |(codes, elements)| {
+                    predicted_counts.map_or(String::new(), |(codes, elements)| {
                         format!(", {} by a code alone, {elements} with elements", percent(codes, codes + elements))
                     })
                 );
@@ -297,19 +297,19 @@ impl Stat {
     }
 }
 
-/// What is counted of a leaf.
+/// Counts of a leaf.
 struct Counts {
     name: String,
     bytes: u64,
     values: u64,
-    /// Of a predicted one: values that a code alone says, and those that take elements.
-    foretold: Option<(u64, u64)>,
+    /// Of a predicted one: values that a code alone encodes, and those that take elements.
+    predicted_counts: Option<(u64, u64)>,
 }
 
 impl Counts {
     fn json(self) -> Value {
         let mut json = json!({ "path": self.name, "bytes": self.bytes, "values": self.values });
-        if let (Some((codes, elements)), Some(object)) = (self.foretold, json.as_object_mut()) {
+        if let (Some((codes, elements)), Some(object)) = (self.predicted_counts, json.as_object_mut()) {
             object.insert("by_code_alone".to_owned(), codes.into());
             object.insert("with_elements".to_owned(), elements.into());
         }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::event::About;
+use crate::event::UserMetadata;
 
 #[derive(Default)]
 struct Lines(Vec<String>);
@@ -7,11 +7,11 @@ struct Lines(Vec<String>);
 impl EventSink for Lines {
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
         let thread = event.thread;
-        self.0.push(match event.what {
-            What::Call(call) => format!("{thread} {}", of(&call)),
-            What::ReallocEnd(call) => format!("{thread} end of {}", of(&call)),
-            What::Failed(call) => format!("{thread} failed {}", of(&call)),
-            What::Image { process, path } => format!("{thread} image {process} {}", String::from_utf8_lossy(path)),
+        self.0.push(match event.kind {
+            EventKind::Call(call) => format!("{thread} {}", of(&call)),
+            EventKind::ReallocEnd(call) => format!("{thread} end of {}", of(&call)),
+            EventKind::Failed(call) => format!("{thread} failed {}", of(&call)),
+            EventKind::Image { process, path } => format!("{thread} image {process} {}", String::from_utf8_lossy(path)),
             other => format!("{thread} {other:?}"),
         });
         Ok(())
@@ -22,7 +22,7 @@ impl EventSink for Lines {
         Ok(())
     }
 
-    fn about(&mut self, _: &About) -> Result<()> {
+    fn user_metadata(&mut self, _: &UserMetadata) -> Result<()> {
         Ok(())
     }
 }
@@ -41,7 +41,7 @@ fn lines(slots: &[Slot]) -> Vec<String> {
     for slot in slots {
         mapper.slot(slot, &mut lines).unwrap();
     }
-    mapper.finish(What::Exit { status: 0 }, &mut lines).unwrap();
+    mapper.finish(EventKind::Exit { status: 0 }, &mut lines).unwrap();
     lines.0
 }
 
@@ -141,4 +141,14 @@ fn marks_and_phases() {
         format!("1 PhaseEnd {{ name: {} }}", name(b"load")),
     ];
     assert_eq!(lines, expected);
+}
+
+/// The length is a number in memory that the program may overwrite: no more text is kept than the recorder writes.
+#[test]
+fn a_hostile_length_of_text() {
+    let text = Slot::from_words(&Slot::text(1, &[b'z'; 40])).unwrap();
+    let mut slots = vec![slot(Kind::Mark, 1, u64::MAX, 0, 0, 0)];
+    slots.extend([text; 100]);
+    let expected = format!("1 Mark {{ name: {:?} }}", [b'z'; 1000]);
+    assert_eq!(lines(&slots), [expected]);
 }

@@ -6,8 +6,8 @@ use crate::dynamic::places::Places;
 use crate::dynamic::{Datum, Tape, Trace};
 use crate::error::ErrorKind;
 use crate::format::{LeafKind, Record, Steps};
+use crate::formula::evaluate;
 use crate::reader::At;
-use crate::row::evaluate;
 
 /// Bytes that a byte array without a source may have.
 const LONGEST: u64 = 64 << 20;

@@ -1,4 +1,4 @@
-//! What belongs to one value of the leaf that tells models apart (a thread, an arena): the order of its allocations,
+//! What belongs to one value of the leaf that tells models slow (a thread, an arena): the order of its allocations,
 //! its free lists, and where its fresh memory goes on.
 
 use super::super::NONE;

@@ -3,15 +3,14 @@
 
 use crate::columns::{Columns, Slots};
 use crate::container::Order;
+use crate::decode::{Run, WINDOW};
 use crate::error::{Error, Result};
-use crate::format::METADATA;
-use crate::grade::{Floor, GATHERED, bit};
-use crate::reader::rows::{Reads, Sink};
-use crate::reader::run::Run;
+use crate::format::{Floor, METADATA};
+use crate::reader::rows::Sink;
 use crate::reader::{Event, RecordReader};
-use crate::row::Row;
-use crate::row_expected::WINDOW;
-use crate::typed::{Known, ReadFields, SectionFamily, Source};
+use crate::record::{Known, ReadFields, Reads, Row, SectionFamily, Source};
+use crate::state::bit;
+
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
@@ -79,10 +78,8 @@ impl<'r> Reads<'r> for Filling<'_, 'r> {
                 return ControlFlow::Continue(());
             };
             let flow = loop {
-                let flow = if F::IS_EXPECTABLE && self.run.are_expected() {
-                    self.run.expected::<F, B, C, _>(&mut slots, &mut each)
-                } else if F::GATHERS && self.run.grade() == GATHERED {
-                    self.run.gathered::<F, B, PLANS, C, _>(&mut slots, &mut each)
+                let flow = if F::CAN_SPECIALIZE && self.run.are_specialized() {
+                    self.run.specialized::<F, B, C, _>(&mut slots, &mut each)
                 } else {
                     self.run.mixed::<F, B, PLANS, C, _>(&mut slots, &mut each)
                 };
@@ -128,7 +125,7 @@ impl Filling<'_, '_> {
 /// Positions of records of which values may not be what by the DTD they always are, by bit.
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn changed(run: &Run<'_>) -> u64 {
-    !(run.state.grades.straight() | run.state.grades.told())
+    !run.state.tiers.planned()
 }
 
 impl<'r, const PLANS: usize> Sink<'r> for Slots<'_, PLANS> {

@@ -7,14 +7,13 @@ mod known;
 mod note;
 mod take;
 
-use super::run::Run;
 use super::{Event, Metadata, RecordReader};
 use crate::columns::{Columns, RECORDS};
 use crate::container::Order;
+use crate::decode::Run;
 use crate::error::{Error, Result};
 use crate::format::{self, Format, METADATA, Record};
-use crate::grade::COLUMNS;
-use crate::state::{Listed, State};
+use crate::state::{COLUMNS, Listed, State};
 use note::{Entry, Section, What};
 use take::Type;
 
@@ -128,7 +127,7 @@ impl Run<'_> {
     /// Reads the data record that comes next, and is listed so, leaf by leaf. None where it cannot be read; the run knows why.
     fn push(&mut self, columns: &mut Columns, section: usize, listed: Listed) -> Option<()> {
         let (format, at) = (self.format, self.position + usize::from(self.format.tag_width));
-        let mut row = self.row(listed.record, listed.first as usize, at)?;
+        let mut row = self.row((listed.record, listed.first as usize), self.position, at)?;
         let pushed = columns.push(format, section, listed.position.into(), &mut row);
         self.position = row.position;
         self.count += 1;
@@ -139,7 +138,7 @@ impl Run<'_> {
 impl Filler {
     /// Notes the records that come next, or reads them. Where one cannot be read, the run's row knows why.
     fn note(&mut self, index: usize, run: &mut Run<'_>, columns: &mut Columns) -> Result<End, ()> {
-        if run.state.grades.has_changed(COLUMNS) {
+        if run.state.tiers.has_changed(COLUMNS) {
             self.metadata.clear();
             self.refresh(run.format, run.data, run.state, columns);
         }
@@ -197,10 +196,10 @@ impl Filler {
         if section.types.is_empty() {
             section.entries = vec![Entry::default(); 256];
             section.types.extend(listed.records.iter().enumerate().map(|(at, &record)| Type::new(format, at, record)));
-            state.grades.all_changed(COLUMNS);
+            state.tiers.all_changed(COLUMNS);
         }
         let refresh = Refresh { format, data, metadata: &self.metadata, section: listed, base: self.base };
-        for position in state.grades.take_changed(COLUMNS) {
+        for position in state.tiers.take_changed(COLUMNS) {
             refresh.one(section, state, columns, position);
         }
     }

@@ -3,8 +3,8 @@
 use super::take::Type;
 use crate::columns::{RECORDS, RecordColumns, Sequence};
 use crate::container::Order;
-use crate::reader::run::{Run, tag};
-use crate::row_shaped::eight;
+use crate::decode::{Run, tag};
+use crate::formula::eight;
 use crate::streams::Streams;
 
 /// Places in a part are noted in 32 bits, from a base on.

@@ -6,11 +6,9 @@
 use super::News;
 use super::note::{Entry, Lane, What};
 use crate::columns::{ArrayColumn, Column, NumberColumn, RecordColumns};
-use crate::format::{Format, LeafKind, Record};
-use crate::grade::{Floor, floor};
-use crate::row::plain;
-use crate::row_shaped::eight;
-use crate::state::{HISTORY, LAST, PREVIOUS, Plan, SPECIAL, STRIDED, State};
+use crate::format::{Floor, Format, LeafKind, Record, floor};
+use crate::formula::{HISTORY, LAST, PREVIOUS, Plan, SPECIAL, STRIDED, eight, plain};
+use crate::state::State;
 use crate::streams::Streams;
 
 /// The records of one type in a section.

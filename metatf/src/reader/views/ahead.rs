@@ -8,10 +8,9 @@ use super::spans::Span;
 use super::view::What;
 use super::{HEAD, Kinds};
 use crate::container::Order;
+use crate::decode::tag;
 use crate::format::{Format, METADATA, Section};
-use crate::grade::VIEWS;
-use crate::reader::run::tag;
-use crate::state::State;
+use crate::state::{State, VIEWS};
 
 /// How many records are decoded ahead at least, where so many come, and at most.
 const FEW: usize = 16;
@@ -98,7 +97,7 @@ impl Kinds {
         state: &mut State,
         order: Order,
     ) -> bool {
-        if state.grades.has_changed(VIEWS) {
+        if state.tiers.has_changed(VIEWS) {
             self.refresh(format, state);
         }
         let Self { sections, section: index, ahead, .. } = self;
@@ -107,7 +106,7 @@ impl Kinds {
         let width = usize::from(format.tag_width);
         let tag = tag(data, position, width, order);
         let first = tag.and_then(|tag| section.kinds.get(usize::from(section.position(tag, state))));
-        if first.is_none_or(|kind| kind.way == Way::Apart) {
+        if first.is_none_or(|kind| kind.way == Way::LeafByLeaf) {
             return false;
         }
         if section.has_notes {
@@ -116,7 +115,7 @@ impl Kinds {
         ahead.spans.clear();
         ahead.next = 0;
         let limit = section.make_rows(ahead.limit.clamp(FEW, MANY), &mut ahead.values);
-        // Put together apart: what is used again need not be cleared.
+        // Put together slow: what is used again need not be cleared.
         ahead.noted.resize(MANY, 0);
         let (count, end) = match width {
             1 => section.pass::<1>(width, data, position, limit, state, ahead),
@@ -160,9 +159,9 @@ impl Kinds {
         let (Some(kinds), Some(section)) = (self.sections.get_mut(index), format.sections.get(index)) else { return };
         if kinds.kinds.is_empty() {
             kinds.list(format, section);
-            state.grades.all_changed(VIEWS);
+            state.tiers.all_changed(VIEWS);
         }
-        for position in state.grades.take_changed(VIEWS) {
+        for position in state.tiers.take_changed(VIEWS) {
             kinds.learn(format, section, state, position);
         }
         kinds.has_notes = kinds.kinds.iter().any(|kind| !kind.notes.is_empty());
@@ -276,7 +275,7 @@ impl SectionKinds {
         state: &mut State,
     ) -> Option<(u64, usize)> {
         let position = self.position(tag, state);
-        let kind = self.kinds.get_mut(usize::from(position)).filter(|kind| kind.way != Way::Apart)?;
+        let kind = self.kinds.get_mut(usize::from(position)).filter(|kind| kind.way != Way::LeafByLeaf)?;
         if kind.is_full() {
             self.crowded = Some(position);
             return None;

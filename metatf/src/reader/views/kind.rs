@@ -10,9 +10,8 @@ use super::sequence::Sequence;
 use super::spans::Span;
 use super::view::What;
 use crate::format::{ExprOp, Leaf, LeafKind, Record, Step};
-use crate::row::plain;
-use crate::row_shaped::eight;
-use crate::state::{HISTORY, LAST, PREVIOUS, Plan, REFERENCED, SPECIAL, State};
+use crate::formula::{HISTORY, LAST, PREVIOUS, Plan, REFERENCED, SPECIAL, eight, plain};
+use crate::state::State;
 
 /// Rows for a type that was met for the first time.
 const ROWS: usize = 8;
@@ -20,7 +19,7 @@ const ROWS: usize = 8;
 /// Words that the rows of a type have at most, where that is more than [`ROWS`].
 const WORDS: usize = 2048;
 
-/// Records of more bytes, apart from byte arrays whose length they tell, are not decoded ahead.
+/// Records of more bytes, slow from byte arrays whose length they tell, are not decoded ahead.
 const BYTES: usize = 1 << 30;
 
 /// The records of one type in a section.
@@ -52,7 +51,7 @@ pub(super) struct Kind {
 pub(super) enum Way {
     /// Leaf by leaf, by others.
     #[default]
-    Apart,
+    LeafByLeaf,
     /// For all rows at once.
     Rows,
     /// Row by row.
@@ -129,7 +128,7 @@ impl Kind {
             Way::Sequence
         } else {
             self.notes.clear();
-            Way::Apart
+            Way::LeafByLeaf
         };
     }
 

@@ -1,6 +1,6 @@
 //! Where the next record of a type is noted.
 
-use crate::row_shaped::eight;
+use crate::formula::eight;
 
 /// Where the next record's row is, and what is needed to find the record behind it.
 #[derive(Clone, Copy, Debug, Default)]

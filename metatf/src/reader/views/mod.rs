@@ -1,21 +1,21 @@
 //! Records by their values, for readers that know no types: one at a time, or in a loop.
 
 mod ahead;
-mod apart;
 mod kind;
 mod lane;
 mod sequence;
+mod slow;
 mod spans;
 mod view;
 
 pub use view::{Item, RecordView};
 
-use super::run::Run;
 use super::{Event, Pending, RecordReader};
+use crate::decode::Run;
 use crate::error::{Error, ErrorKind, Result};
 use ahead::{Ahead, SectionKinds};
-use apart::Apart;
 use lane::row_of;
+use slow::LeafByLeaf;
 use spans::Span;
 use std::ops::ControlFlow;
 use view::{Head, What};
@@ -31,7 +31,7 @@ pub(super) struct Kinds {
     /// Of the records that were decoded last.
     section: usize,
     ahead: Ahead,
-    apart: Apart,
+    slow: LeafByLeaf,
 }
 
 /// The data record that comes next.
@@ -39,7 +39,7 @@ enum Next {
     /// Its row.
     Ahead(u64),
     /// It was decoded leaf by leaf.
-    Apart,
+    LeafByLeaf,
 }
 
 impl RecordReader<'_> {
@@ -175,7 +175,7 @@ impl RecordReader<'_> {
                 continue;
             }
             match self.next_event()? {
-                Some(Event::Record(_)) => return self.decode_announced().map(|()| Some(Next::Apart)),
+                Some(Event::Record(_)) => return self.decode_announced().map(|()| Some(Next::LeafByLeaf)),
                 Some(_) => {}
                 None => return Ok(None),
             }
@@ -196,15 +196,15 @@ impl RecordReader<'_> {
         if !self.is_plain() {
             return Ok(None);
         }
-        let mut apart = std::mem::take(&mut self.kinds.apart);
+        let mut slow = std::mem::take(&mut self.kinds.slow);
         let (mut is_decoded, mut section) = (false, 0);
         if let Some((mut run, mut end)) = self.start_run() {
-            let decoded = apart.read_next(&mut run);
+            let decoded = slow.read_next(&mut run);
             end.tell(run.position, run.count, decoded == Some(false));
             (is_decoded, section) = (decoded == Some(true), run.state.section);
         }
-        (self.kinds.apart, self.kinds.section) = (apart, section);
-        if is_decoded { Ok(Some(Next::Apart)) } else { self.stopped().map_or(Ok(None), Err) }
+        (self.kinds.slow, self.kinds.section) = (slow, section);
+        if is_decoded { Ok(Some(Next::LeafByLeaf)) } else { self.stopped().map_or(Ok(None), Err) }
     }
 
     /// Decodes what comes next.
@@ -231,9 +231,9 @@ impl RecordReader<'_> {
     fn decode_announced(&mut self) -> Result<()> {
         let none = Error::at(0, ErrorKind::Usage("no record is waiting to be decoded"));
         let Pending { section, record, .. } = self.pending.ok_or(none)?;
-        let mut apart = std::mem::take(&mut self.kinds.apart);
-        let decoded = self.decode(|row| Ok(apart.read(record, row)?));
-        (self.kinds.apart, self.kinds.section) = (apart, section);
+        let mut slow = std::mem::take(&mut self.kinds.slow);
+        let decoded = self.decode(|row| Ok(slow.read(record, row)?));
+        (self.kinds.slow, self.kinds.section) = (slow, section);
         decoded
     }
 
@@ -245,7 +245,7 @@ impl RecordReader<'_> {
                 let (data, base) = self.part();
                 self.kinds.view(entry, data, base)
             }
-            Next::Apart => self.view_apart(),
+            Next::LeafByLeaf => self.view_apart(),
         }
     }
 
@@ -287,7 +287,7 @@ impl Kinds {
                 }
             } else {
                 self.section = run.state.section;
-                if self.apart.read_next(run) != Some(true) {
+                if self.slow.read_next(run) != Some(true) {
                     return ControlFlow::Continue(());
                 }
                 if let Err(error) = each(self.view_apart(run.data, run.base)) {
@@ -310,14 +310,14 @@ impl Kinds {
     /// The record that was decoded last, leaf by leaf.
     #[inline]
     fn view_apart<'t>(&'t self, data: &'t [u8], base: u64) -> RecordView<'t> {
-        RecordView { numbers: &self.apart.numbers, kinds: self, data, base, head: self.apart.head }
+        RecordView { numbers: &self.slow.numbers, kinds: self, data, base, head: self.slow.head }
     }
 
     /// Where the bytes of a record lie, by place.
     #[inline]
     fn spans(&self, what: What) -> &[Span] {
         if what.position() == What::APART {
-            return &self.apart.spans;
+            return &self.slow.spans;
         }
         let kinds = self.sections.get(self.section).map_or(&[][..], |section| &section.kinds);
         kinds.get(usize::from(what.position())).map_or(&[], |kind| &kind.spans)

@@ -7,9 +7,7 @@
 use super::HEAD;
 use super::spans::Span;
 use crate::format::{ExprOp, LeafKind, Record, Step};
-use crate::row::{history, plain};
-use crate::row_shaped::eight;
-use crate::state::{HISTORY, PREVIOUS, Plan, REFERENCED, SPECIAL};
+use crate::formula::{HISTORY, PREVIOUS, Plan, REFERENCED, SPECIAL, eight, history, plain};
 
 /// What a record stores: up to the first byte array whose length it tells, up to the next, and so on.
 #[derive(Debug, Default)]

@@ -1,0 +1,25 @@
+//! What runs when the object is loaded.
+
+use core::ffi::{c_char, c_int};
+
+use super::thread_state::nested;
+use super::{attach, fork, threads};
+
+/// Decides whether this process is recorded, if no hook did, and registers for forks and for threads that end.
+extern "C" fn constructor(_: c_int, _: *const *const c_char, _: *const *const c_char) {
+    if attach::session().is_none() {
+        // Without an environment nothing will ever be recorded.
+        attach::give_up();
+        return;
+    }
+    nested(|| {
+        fork::register();
+        threads::create_exit_key();
+    });
+}
+
+type Constructor = extern "C" fn(c_int, *const *const c_char, *const *const c_char);
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCTOR: Constructor = constructor;

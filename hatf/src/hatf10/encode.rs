@@ -1,0 +1,147 @@
+//! From an event to its records of HATF 1.0.
+
+use super::{Dialect, Record, RecordKind, attributes};
+use crate::Result;
+use crate::event::{Call, Event, EventKind, UNKNOWN_SIZE};
+use crate::loss::{Loss, Losses};
+
+/// Encodes events as records, in a dialect of HATF 1.0.
+#[derive(Debug)]
+pub struct Encoder {
+    dialect: Dialect,
+    /// The image in progress; 0 before the first.
+    image: u64,
+    attributes: Vec<u8>,
+    /// What the records could not hold.
+    pub losses: Losses,
+}
+
+/// An item that an event becomes.
+#[derive(Clone, Copy, Debug)]
+pub enum Encoded<'a> {
+    /// A record.
+    Record(Record<'a>),
+    /// A comment.
+    Comment(&'a str),
+}
+
+impl Encoder {
+    /// Starts before the first event.
+    #[must_use]
+    pub fn new(dialect: Dialect) -> Self {
+        Self { dialect, image: 0, attributes: Vec::new(), losses: Losses::default() }
+    }
+
+    /// Encodes an event: as one record as a rule, sometimes as none, as two, or as a comment.
+    ///
+    /// # Errors
+    /// Those of `put`, which is called for each item.
+    pub fn encode(&mut self, event: &Event<'_>, put: &mut dyn FnMut(Encoded<'_>) -> Result<()>) -> Result<()> {
+        self.losses.note_if(!event.stack.is_empty(), Loss::Stack);
+        let kind = match event.kind {
+            EventKind::Call(ref call) => {
+                self.losses.note_if(call.usable != 0, Loss::Usable);
+                if call.address == 0 && !call.old_is_gone() {
+                    return self.failed(event, call, put);
+                }
+                self.kind_of_call(call)
+            }
+            EventKind::Free { address } => RecordKind::Free { address },
+            EventKind::ReallocBegin { old } => RecordKind::Free { address: old },
+            EventKind::ReallocEnd(Call { usable, address: 0, .. }) => {
+                self.losses.note(Loss::Halves);
+                self.losses.note_if(usable != 0, Loss::Usable);
+                return Ok(());
+            }
+            EventKind::ReallocEnd(Call { size, address, usable, .. }) => {
+                self.losses.note_if(usable != 0, Loss::Usable);
+                RecordKind::Alloc { size, address }
+            }
+            EventKind::Failed(ref call) => return self.failed(event, call, put),
+            EventKind::CreateHeap => RecordKind::CreateHeap,
+            EventKind::DestroyHeap | EventKind::Exit { .. } | EventKind::Killed { .. } => RecordKind::DestroyHeap,
+            EventKind::ThreadStart { .. } => RecordKind::CreateThread,
+            EventKind::ThreadEnd => RecordKind::DestroyThread,
+            EventKind::Image { .. } => {
+                self.end_image(event, put)?;
+                self.image += 1;
+                RecordKind::CreateHeap
+            }
+            EventKind::Mark { name } => return self.comment("mark", name, event, put),
+            EventKind::PhaseBegin { name } => return self.comment("phase begins:", name, event, put),
+            EventKind::PhaseEnd { name } => return self.comment("phase ends:", name, event, put),
+            EventKind::Lost { events } => {
+                self.losses.note(Loss::Lost);
+                return put(Encoded::Comment(&format!("{events} events were lost: time {}", event.time)));
+            }
+        };
+        self.attributes.clear();
+        attributes::write(event, self.dialect, &mut self.attributes);
+        if matches!(event.kind, EventKind::Exit { .. } | EventKind::Killed { .. }) {
+            self.image = 0;
+        }
+        self.put_record(kind, event, put)
+    }
+
+    fn kind_of_call(&mut self, call: &Call) -> RecordKind {
+        let Call { function, mut size, old, address, .. } = *call;
+        if self.dialect == Dialect::Native && function.is_realloc() {
+            if size == UNKNOWN_SIZE {
+                self.losses.note(Loss::Size);
+                size = 0;
+            }
+            return RecordKind::Realloc { old, address, size };
+        }
+        match (old, address) {
+            (0, _) => RecordKind::Alloc { size, address },
+            (old, 0) => RecordKind::Free { address: old },
+            _ => RecordKind::Realloc { old, address, size },
+        }
+    }
+
+    /// Ends the image in progress, which turns into another.
+    fn end_image(&mut self, event: &Event<'_>, put: &mut dyn FnMut(Encoded<'_>) -> Result<()>) -> Result<()> {
+        if self.image == 0 {
+            return Ok(());
+        }
+        self.attributes.clear();
+        self.attributes.extend_from_slice(b"exec");
+        if self.dialect == Dialect::MetaTf {
+            self.attributes.extend_from_slice(format!(" time={}", event.time).as_bytes());
+        }
+        let heap = event.heap.saturating_sub(1);
+        self.put_record(RecordKind::DestroyHeap, &Event { heap, ..*event }, put)
+    }
+
+    fn put_record(
+        &self,
+        kind: RecordKind,
+        event: &Event<'_>,
+        put: &mut dyn FnMut(Encoded<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let Event { time, thread, heap, .. } = *event;
+        put(Encoded::Record(Record { kind, time, thread, heap, attributes: &self.attributes }))
+    }
+
+    fn failed(&mut self, event: &Event<'_>, call: &Call, put: &mut dyn FnMut(Encoded<'_>) -> Result<()>) -> Result<()> {
+        self.losses.note(Loss::Failed);
+        let Event { thread, time, .. } = event;
+        let (name, Call { size, old, .. }) = (call.function.name(), call);
+        put(Encoded::Comment(&match old {
+            0 => format!("{name} of {size} bytes failed: thread {thread}, time {time}"),
+            _ => format!("{name} of 0x{old:x} to {size} bytes failed: thread {thread}, time {time}"),
+        }))
+    }
+
+    fn comment(
+        &mut self,
+        kind: &str,
+        name: &[u8],
+        event: &Event<'_>,
+        put: &mut dyn FnMut(Encoded<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.losses.note(Loss::Marks);
+        let name = String::from_utf8_lossy(name);
+        put(Encoded::Comment(&format!("{kind} {name}: thread {}, time {}", event.thread, event.time)))
+    }
+}

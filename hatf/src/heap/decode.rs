@@ -1,0 +1,113 @@
+//! From a record of `dtds/heap.dtd` to its event.
+
+use super::format::{
+    AlignedAlloc, Calloc, Exit, Failed, Free, Heap, Image, Killed, Lost, Malloc, Mark, Memalign, PhaseBegin, PhaseEnd,
+    PosixMemalign, Pvalloc, Realloc, ReallocBegin, ReallocEnd, Reallocarray, Thread, ThreadEnd, ThreadStart, Valloc,
+};
+use crate::Result;
+use crate::event::{Call, EventKind, Function};
+
+/// A record as an event, but for what it shares with other records: its name, its stack, and the thread of calls.
+pub(crate) struct Decoded {
+    /// Without its name.
+    pub(crate) kind: EventKind<'static>,
+    pub(crate) ticks: u64,
+    /// The thread that began or ended; of other records it is the one that is current.
+    pub(crate) thread: Option<u64>,
+    /// The offset of its stack; 0: none.
+    pub(crate) stack: u64,
+    /// The offset of its name, if it has one.
+    pub(crate) name: Option<u64>,
+}
+
+/// Declares [`from_fields`] from the records and their fields.
+macro_rules! record_from_fields {
+    ($($name:literal $record:ident { $($field:ident),* })+) => {
+        /// Makes a record from its name in the DTD and the values of its fields; `None` if there is no such record.
+        ///
+        /// # Errors
+        /// Those of `field`, which is called for each field of the record, in their order.
+        pub(crate) fn from_fields(name: &str, field: &dyn Fn(&str) -> Result<u64>) -> Result<Option<Heap>> {
+            Ok(Some(match name {
+                $($name => Heap::$record($record { $($field: field(stringify!($field))?),* }),)+
+                _ => return Ok(None),
+            }))
+        }
+    };
+}
+
+record_from_fields! {
+    "malloc" Malloc { time, stack, size, usable, address }
+    "calloc" Calloc { time, stack, count, size, usable, address }
+    "realloc" Realloc { time, stack, size, usable, old, address }
+    "reallocarray" Reallocarray { time, stack, count, size, usable, old, address }
+    "memalign" Memalign { time, stack, alignment, size, usable, address }
+    "posix_memalign" PosixMemalign { time, stack, alignment, size, usable, address }
+    "aligned_alloc" AlignedAlloc { time, stack, alignment, size, usable, address }
+    "valloc" Valloc { time, stack, size, usable, address }
+    "pvalloc" Pvalloc { time, stack, size, usable, address }
+    "free" Free { time, stack, address }
+    "realloc_begin" ReallocBegin { time, stack, old }
+    "realloc_end" ReallocEnd { time, stack, count, size, usable, address }
+    "failed" Failed { time, stack, function, count, alignment, size, block }
+    "thread" Thread { id }
+    "thread_start" ThreadStart { time, id, creator }
+    "thread_end" ThreadEnd { time, id }
+    "mark" Mark { time, name }
+    "phase_begin" PhaseBegin { time, name }
+    "phase_end" PhaseEnd { time, name }
+    "image" Image { time, process, name }
+    "exit" Exit { time, status }
+    "killed" Killed { time, signal }
+    "lost" Lost { time, events }
+}
+
+/// Decodes a record; `None` for one that says which thread the following records are of.
+#[inline]
+pub(crate) fn decode(record: &Heap) -> Option<Decoded> {
+    let call = |function, detail, size, usable, old, address| Call { function, detail, size, usable, old, address };
+    let at = |kind, ticks, stack| Decoded { kind, ticks, thread: None, stack, name: None };
+    let named = |kind, ticks, name| Decoded { kind, ticks, thread: None, stack: 0, name: Some(name) };
+    let of_thread = |kind, ticks, id| Decoded { kind, ticks, thread: Some(id), stack: 0, name: None };
+    let allocated = |call: Call, ticks, stack| at(EventKind::Call(call), ticks, stack);
+    Some(match record {
+        Heap::Malloc(r) => allocated(call(Function::Malloc, 0, r.size, r.usable, 0, r.address), r.time, r.stack),
+        Heap::Calloc(r) => allocated(call(Function::Calloc, r.count, r.size, r.usable, 0, r.address), r.time, r.stack),
+        Heap::Realloc(r) => allocated(call(Function::Realloc, 0, r.size, r.usable, r.old, r.address), r.time, r.stack),
+        Heap::Reallocarray(r) => {
+            allocated(call(Function::Reallocarray, r.count, r.size, r.usable, r.old, r.address), r.time, r.stack)
+        }
+        Heap::Memalign(r) => {
+            allocated(call(Function::Memalign, r.alignment, r.size, r.usable, 0, r.address), r.time, r.stack)
+        }
+        Heap::PosixMemalign(r) => {
+            allocated(call(Function::PosixMemalign, r.alignment, r.size, r.usable, 0, r.address), r.time, r.stack)
+        }
+        Heap::AlignedAlloc(r) => {
+            allocated(call(Function::AlignedAlloc, r.alignment, r.size, r.usable, 0, r.address), r.time, r.stack)
+        }
+        Heap::Valloc(r) => allocated(call(Function::Valloc, 0, r.size, r.usable, 0, r.address), r.time, r.stack),
+        Heap::Pvalloc(r) => allocated(call(Function::Pvalloc, 0, r.size, r.usable, 0, r.address), r.time, r.stack),
+        Heap::Free(r) => at(EventKind::Free { address: r.address }, r.time, r.stack),
+        Heap::ReallocBegin(r) => at(EventKind::ReallocBegin { old: r.old }, r.time, r.stack),
+        Heap::ReallocEnd(r) => {
+            let function = if r.count == 0 { Function::Realloc } else { Function::Reallocarray };
+            at(EventKind::ReallocEnd(call(function, r.count, r.size, r.usable, 0, r.address)), r.time, r.stack)
+        }
+        Heap::Failed(r) => {
+            let index = usize::try_from(r.function.wrapping_sub(4)).unwrap_or(usize::MAX);
+            let function = Function::ALL.get(index).copied().unwrap_or(Function::Malloc);
+            at(EventKind::Failed(call(function, r.count.max(r.alignment), r.size, 0, r.block, 0)), r.time, r.stack)
+        }
+        Heap::Thread(_) => return None,
+        Heap::ThreadStart(r) => of_thread(EventKind::ThreadStart { creator: r.creator }, r.time, r.id),
+        Heap::ThreadEnd(r) => of_thread(EventKind::ThreadEnd, r.time, r.id),
+        Heap::Mark(r) => named(EventKind::Mark { name: &[] }, r.time, r.name),
+        Heap::PhaseBegin(r) => named(EventKind::PhaseBegin { name: &[] }, r.time, r.name),
+        Heap::PhaseEnd(r) => named(EventKind::PhaseEnd { name: &[] }, r.time, r.name),
+        Heap::Image(r) => named(EventKind::Image { process: r.process, path: &[] }, r.time, r.name),
+        Heap::Exit(r) => at(EventKind::Exit { status: r.status }, r.time, 0),
+        Heap::Killed(r) => at(EventKind::Killed { signal: r.signal }, r.time, 0),
+        Heap::Lost(r) => at(EventKind::Lost { events: r.events }, r.time, 0),
+    })
+}

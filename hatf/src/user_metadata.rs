@@ -1,0 +1,56 @@
+//! User metadata of a heap trace: where it comes from.
+
+use serde_json::{Map, Value};
+
+/// The user metadata of a trace; the head of `dtds/heap.dtd` lists the keys.
+pub type UserMetadata = Map<String, Value>;
+
+/// Formats user metadata, a line for each key, as reports and comments show it.
+#[must_use]
+pub fn user_metadata_lines(user_metadata: &UserMetadata) -> Vec<String> {
+    let text = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        Value::Array(arguments) => arguments
+            .iter()
+            .map(|argument| shell_quoted(argument.as_str().unwrap_or("?")))
+            .collect::<Vec<_>>()
+            .join(" "),
+        Value::Object(object) => {
+            object.iter().map(|(key, value)| format!("{key} {}", bare(value))).collect::<Vec<_>>().join(", ")
+        }
+        other => other.to_string(),
+    };
+    // What is about the file, not about the program.
+    let of_file = |key: &str, value: &Value| match key {
+        "format" | "converted" => true,
+        "clock" => value.get("name").is_none(),
+        _ => false,
+    };
+    let shown = user_metadata.iter().filter(|(key, value)| !value.is_null() && !of_file(key, value));
+    shown.map(|(key, value)| format!("{key}: {}", text(value))).collect()
+}
+
+fn bare(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Quotes an argument for a shell.
+fn shell_quoted(argument: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%".contains(c);
+    if !argument.is_empty() && argument.chars().all(plain) {
+        return argument.to_owned();
+    }
+    format!("'{}'", argument.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quoting() {
+        assert_eq!(shell_quoted("a-b/c.d"), "a-b/c.d");
+        assert_eq!(shell_quoted("print 'x'"), "'print '\\''x'\\'''");
+        assert_eq!(shell_quoted(""), "''");
+    }
+}

@@ -1,0 +1,40 @@
+//! A program that writes over the ring, or cuts it off: the recording is worthless, but it ends when the program does.
+#![expect(clippy::unwrap_used)]
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Runs `script` recorded, with the ring's path in `HATF_RING`; its exit status, or `None` if the recorder did not end.
+fn record(script: &str) -> Option<i32> {
+    let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"))
+        .args(["record", "--report", "--no-trace", "--", "/bin/sh", "-c", script])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(30) {
+        if let Some(status) = recorder.try_wait().unwrap() {
+            return status.code();
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    recorder.kill().unwrap();
+    recorder.wait().unwrap();
+    None
+}
+
+#[test]
+fn bytes_of_the_program_s_own() {
+    for byte in ["\\000", "\\001", "\\002", "\\375", "\\377"] {
+        let fill = format!(
+            "tr '\\000' '{byte}' < /dev/zero | dd of=\"$HATF_RING\" bs=4096 count=2049 conv=notrunc iflag=fullblock; exit 7"
+        );
+        assert_eq!(record(&fill), Some(7), "{byte}");
+    }
+}
+
+#[test]
+fn a_ring_that_is_cut_off() {
+    assert_eq!(record("(: > \"$HATF_RING\"); ls / > /dev/null; exit 7"), Some(7));
+}

@@ -1,0 +1,120 @@
+//! A line on standard error that says how far the work is: only on a terminal, and only after a second.
+
+use std::io::{self, IsTerminal as _, Write};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use metatf::container::Sink;
+
+/// Steps between two looks at the clock.
+const STEPS: u64 = 1 << 14;
+
+/// Counts steps, and shows them.
+#[derive(Debug)]
+pub struct Progress {
+    started: Instant,
+    steps: u64,
+    template: &'static str,
+    unit: &'static str,
+    bar: Option<ProgressBar>,
+    /// Whether anything may be shown.
+    enabled: bool,
+}
+
+impl Progress {
+    /// Counts `unit` (records, as a rule) in work that prints nothing before its end.
+    #[must_use]
+    pub fn new(unit: &'static str) -> Self {
+        Self::with_template(unit, "{spinner} {human_pos} {msg} in {elapsed} ({per_sec})")
+    }
+
+    fn with_template(unit: &'static str, template: &'static str) -> Self {
+        let (started, enabled) = (Instant::now(), io::stderr().is_terminal());
+        Self { started, steps: 0, template, unit, bar: None, enabled }
+    }
+
+    /// Says that the work prints to standard output as it goes: nothing is shown where that is the terminal.
+    #[must_use]
+    pub fn printing(mut self) -> Self {
+        self.enabled &= !io::stdout().is_terminal();
+        self
+    }
+
+    /// Counts one step.
+    pub fn step(&mut self) {
+        self.steps += 1;
+        if self.enabled && self.steps.is_multiple_of(STEPS) {
+            self.show();
+        }
+    }
+
+    /// Counts several steps, a few thousand as a rule.
+    pub fn add(&mut self, steps: u64) {
+        self.steps += steps;
+        if self.enabled {
+            self.show();
+        }
+    }
+
+    #[cold]
+    fn show(&mut self) {
+        let elapsed = self.started.elapsed();
+        if elapsed < Duration::from_secs(1) {
+            return;
+        }
+        let bar = self.bar.get_or_insert_with(|| {
+            let bar = ProgressBar::new_spinner().with_elapsed(elapsed);
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+            if let Ok(style) = ProgressStyle::with_template(self.template) {
+                bar.set_style(style);
+            }
+            bar.set_message(self.unit);
+            bar
+        });
+        bar.set_position(self.steps);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// A sink that shows how many bytes were written to it.
+pub struct ProgressSink<S> {
+    sink: S,
+    progress: Progress,
+}
+
+impl<S: Sink> ProgressSink<S> {
+    /// `printing`: the sink is standard output, beside which nothing is shown where that is the terminal.
+    pub fn new(sink: S, printing: bool) -> Self {
+        let progress = Progress::with_template("", "{spinner} {bytes} written in {elapsed} ({bytes_per_sec})");
+        Self { sink, progress: if printing { progress.printing() } else { progress } }
+    }
+}
+
+impl<S: Sink> Write for ProgressSink<S> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.sink.write(bytes)?;
+        self.progress.add(written as u64);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.sink.flush()
+    }
+}
+
+impl<S: Sink> Sink for ProgressSink<S> {
+    fn mark(&mut self) -> Option<u64> {
+        self.sink.mark()
+    }
+
+    fn overwrite(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.sink.overwrite(at, bytes)
+    }
+}

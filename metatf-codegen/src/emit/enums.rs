@@ -1,0 +1,72 @@
+//! An enum for the records of each section, an enum of all sections, an enum of stream elements.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use super::{declared, generic};
+use crate::docs;
+use crate::model::{Model, Tagged};
+use crate::names::ident;
+
+/// Emits the enums.
+pub(super) fn emit(model: &Model) -> TokenStream {
+    let sections: TokenStream = model.tagged.iter().map(|t| section(model, t)).collect();
+    let name = declared("Record", any_bytes(model));
+    let variants = model.tagged.iter().map(|t| {
+        let (variant, section) = (ident(&t.variant), generic(&t.name, t.bytes));
+        let docs = docs::attributes(&t.docs);
+        quote!(#docs #variant(#section),)
+    });
+    let elements = elements(model);
+    quote! {
+        #sections
+        /// A data record of any section.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum #name { #(#variants)* }
+        #elements
+    }
+}
+
+fn section(model: &Model, section: &Tagged) -> TokenStream {
+    let docs = docs::attributes(&section.docs);
+    let name = declared(&section.name, section.bytes);
+    let variants = section.records.iter().map(|r| {
+        let (variant, ty) = (ident(&r.variant), item_type(model, r.item));
+        let docs = docs::attributes(model.structs.get(r.item).map_or(&[], |s| &s.docs));
+        quote!(#docs #variant(#ty),)
+    });
+    quote! {
+        #docs
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum #name { #(#variants)* }
+    }
+}
+
+fn elements(model: &Model) -> TokenStream {
+    if model.streams.is_empty() {
+        return TokenStream::new();
+    }
+    let name = declared("Element", element_bytes(model));
+    let variants = model.streams.iter().map(|s| {
+        let (variant, ty) = (ident(&s.variant), item_type(model, s.item));
+        let docs = docs::attributes(&s.docs);
+        quote!(#docs #variant(#ty),)
+    });
+    quote! {
+        /// An element of any stream section.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum #name { #(#variants)* }
+    }
+}
+
+pub(super) fn item_type(model: &Model, item: usize) -> TokenStream {
+    super::field_type(model, &crate::model::Ty::Struct(item))
+}
+
+pub(super) fn any_bytes(model: &Model) -> bool {
+    model.tagged.iter().any(|t| t.bytes)
+}
+
+pub(super) fn element_bytes(model: &Model) -> bool {
+    model.streams.iter().any(|s| model.item_has_bytes(s.item))
+}

@@ -1,0 +1,178 @@
+//! The rows of records and models: what the file has.
+
+use std::collections::BTreeMap;
+
+use metatf_parser::schema::{
+    self, Dtd, ExprOp, HeapRole, Interpretation, Item, Leaf, LeafId, ModelKind, Predictor, PredictorKind, Record,
+    RecordId, Repeated, Width,
+};
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use super::{number, raw};
+use crate::model::{Column, ColumnKind, Model, RecordColumns};
+use crate::names::ident;
+
+/// Emits the row of each record.
+pub(super) fn rows(dtd: &Dtd, model: &Model) -> Vec<TokenStream> {
+    let columns: BTreeMap<usize, &RecordColumns> = model.columns.iter().map(|c| (c.record, c)).collect();
+    let records = dtd.records.iter().enumerate();
+    records.map(|(index, record)| row(index, record, columns.get(&index).copied(), model)).collect()
+}
+
+fn row(index: usize, record: &Record, columns: Option<&RecordColumns>, model: &Model) -> TokenStream {
+    let (index, name, tag) = (number(index as u64), &record.name, number(record.tag.unwrap_or(0)));
+    let types = columns.map(|columns| types(columns, model));
+    let column = |leaf: u8| columns?.columns.iter().find(|column| column.leaf == leaf);
+    let leaves = (0..=u8::MAX).zip(&record.leaves).map(|(id, l)| leaf(l, column(id)));
+    let mut steps = Vec::new();
+    layout(record, &record.items, &mut steps);
+    let repeats = record.leaves.iter().any(|l| l.repeated) || steps.len() != record.leaves.len();
+    let steps = repeats.then(|| quote!(; #(#steps)*));
+    quote!(record #index #name #tag (#types) { #(#leaves),* #steps })
+}
+
+/// Writes the structs of a record, and where it is listed.
+fn types(columns: &RecordColumns, model: &Model) -> TokenStream {
+    let bytes = columns.bytes.then(|| quote!(Bytes));
+    let (of, name) = (ident(&columns.of), ident(&columns.name));
+    let listed = model.tagged.iter().flat_map(|t| t.records.iter().map(move |listed| (t, listed)));
+    let listed = listed.filter(|(_, listed)| listed.record == columns.record);
+    // Both go by the sections in their order.
+    let places = listed.zip(&columns.places).map(|((section, listed), (column, _))| {
+        let (index, top, name) = (number(section.index as u64), ident(&section.variant), ident(&section.name));
+        let (variant, write, column) = (ident(&listed.variant), ident(&listed.method), ident(column));
+        quote!(#index #top #name #variant #write #column)
+    });
+    quote!(#of(#bytes) #name [#(#places),*])
+}
+
+/// Writes a leaf: its name, what it stores, its column.
+fn leaf(leaf: &Leaf, column: Option<&Column>) -> TokenStream {
+    let path = leaf.path.join(".");
+    let field = (path != leaf.name).then(|| {
+        let name = &leaf.name;
+        quote!((#name))
+    });
+    let constant = leaf.constant.filter(|_| !leaf.is_tag()).map(|value| {
+        let value = number(value);
+        quote!(= #value)
+    });
+    let kind = match &leaf.width {
+        _ if leaf.is_tag() => quote!(tag()),
+        Width::Unset => numeric(0, leaf.interpretation),
+        Width::Number(width) => numeric(*width, leaf.interpretation),
+        Width::Array(n) => {
+            let n = number(*n);
+            quote!(array(#n))
+        }
+        Width::Variable(expr) => {
+            let steps = expr.0.iter().map(expr_op);
+            quote!(variable(#(#steps),*))
+        }
+    };
+    let column = column.map(|column| {
+        let (leaf, name) = (number(column.leaf), raw(&column.name));
+        let ty = match column.kind {
+            ColumnKind::Unsigned => quote!(u64),
+            ColumnKind::Signed => quote!(i64),
+            ColumnKind::Float => quote!(f64),
+            ColumnKind::Arrays => quote!([u8]),
+        };
+        quote!(-> #leaf #name #ty)
+    });
+    quote!(#path #field #kind #constant #column)
+}
+
+fn numeric(width: u8, interpretation: Interpretation) -> TokenStream {
+    let parts = interpretation.parts();
+    let (width, name) = (number(width), ident(parts.variant));
+    let values = parts.numbers.into_iter().map(number);
+    quote!(number(#width #name #(#values)*))
+}
+
+/// Emits the row of a model.
+pub(super) fn model(model: &schema::Model) -> TokenStream {
+    let section = number(model.section);
+    match &model.kind {
+        ModelKind::Values(predictors) => {
+            let predictors = predictors.iter().map(predictor);
+            quote!(model #section values(#(#predictors),*);)
+        }
+        ModelKind::Heap { role, by } => {
+            let by = by.map(by_leaf);
+            let role = match role {
+                HeapRole::Allocated { size: (record, leaf) } => {
+                    let (record, leaf) = (number(record.0), number(leaf.0));
+                    quote!(Allocated #record #leaf)
+                }
+                HeapRole::Freed => quote!(Freed),
+                HeapRole::Used => quote!(Used),
+            };
+            quote!(model #section heap(#role #by);)
+        }
+    }
+}
+
+fn predictor(predictor: &Predictor) -> TokenStream {
+    let by = predictor.by.map(by_leaf);
+    let (name, argument) = match predictor.kind {
+        PredictorKind::LastValue(n) => (quote!(LastValue), Some(n)),
+        PredictorKind::Stride => (quote!(Stride), None),
+        PredictorKind::Fcm(order) => (quote!(Fcm), Some(order)),
+        PredictorKind::Dfcm(order) => (quote!(Dfcm), Some(order)),
+    };
+    let argument = argument.map(number);
+    quote!(#name #argument #by)
+}
+
+fn by_leaf((record, leaf): (RecordId, LeafId)) -> TokenStream {
+    let (record, leaf) = (number(record.0), number(leaf.0));
+    quote!(by #record #leaf)
+}
+
+fn expr_op(op: &ExprOp) -> TokenStream {
+    match op {
+        ExprOp::Push(n) => {
+            let n = number(*n);
+            quote!(Push(#n))
+        }
+        ExprOp::Leaf(id) => {
+            let id = number(id.0);
+            quote!(Leaf(#id))
+        }
+        ExprOp::Add => quote!(Add),
+        ExprOp::Sub => quote!(Sub),
+        ExprOp::Mul => quote!(Mul),
+    }
+}
+
+/// Writes the layout as a program. Nesting is bounded by the parser (spec 3.5).
+fn layout(record: &Record, items: &[Item], steps: &mut Vec<TokenStream>) {
+    for item in items {
+        match item {
+            Item::Leaf(id) => steps.push(step(record, *id)),
+            Item::Nested { items, .. } => layout(record, items, steps),
+            Item::Repeat { count, body, .. } => {
+                let at = steps.len();
+                steps.push(TokenStream::new());
+                match body {
+                    Repeated::Leaf(id) => steps.push(step(record, *id)),
+                    Repeated::Group(items) | Repeated::Record { items, .. } => layout(record, items, steps),
+                }
+                let (count, end) = (number(count.0), number(steps.len() as u64));
+                if let Some(step) = steps.get_mut(at) {
+                    *step = quote!(repeat(#count, #end));
+                }
+            }
+        }
+    }
+}
+
+fn step(record: &Record, id: LeafId) -> TokenStream {
+    let leaf = number(id.0);
+    match record.leaves.get(usize::from(id.0)) {
+        Some(l) if !l.is_numeric() => quote!(bytes(#leaf)),
+        _ => quote!(number(#leaf)),
+    }
+}

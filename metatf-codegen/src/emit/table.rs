@@ -1,0 +1,108 @@
+//! The table from which the runtime's `records!` makes all that is no struct or enum: what its rows are stands there.
+
+use metatf_parser::schema::{Dtd, Section};
+use proc_macro2::{Literal, TokenStream};
+use quote::quote;
+
+use super::enums::{any_bytes, element_bytes, item_type};
+use super::{generic, layouts, number, raw, records};
+use crate::docs;
+use crate::expect::Expected;
+use crate::model::{Model, Stream, Tagged, Ty};
+use crate::names::ident;
+use crate::options::Options;
+
+/// Emits the call of `records!`.
+pub(super) fn emit(
+    dtd: &Dtd,
+    model: &Model,
+    expected: &[Expected],
+    options: &Options,
+    runtime: &TokenStream,
+) -> TokenStream {
+    let source = &options.source;
+    let fingerprint: Literal =
+        format!("{:#018x}", dtd.fingerprint()).parse().unwrap_or_else(|_| number(dtd.fingerprint()));
+    let tag_width = number(dtd.tag_width);
+    let record = generic("Record", any_bytes(model));
+    let element = (!model.streams.is_empty()).then(|| generic("Element", element_bytes(model)));
+    let types = std::iter::once(record).chain(element);
+    let expected = expected.iter().map(|&(record, leaf, width)| {
+        let (record, leaf, width) = (number(record), number(leaf), number(width));
+        quote!(expected #record #leaf #width;)
+    });
+    let sections = dtd.sections.iter().map(section);
+    let records = records::rows(dtd, model);
+    let models = dtd.models.iter().map(records::model);
+    let enums = model.tagged.iter().map(enum_row);
+    let elements = model.streams.iter().map(|stream| elements(model, stream));
+    let structs = model.structs.iter().map(layouts::row);
+    quote! {
+        #runtime::private::records! {
+            format #source #fingerprint #tag_width;
+            types #(#types),*;
+            #(#expected)*
+            #(#sections)*
+            #(#records)*
+            #(#models)*
+            #(#enums)*
+            #(#elements)*
+            #(#structs)*
+        }
+    }
+}
+
+fn section(section: &Section) -> TokenStream {
+    let (n, name) = (number(section.number), section.name.as_deref().unwrap_or(""));
+    let kind = if section.stream.is_some() { quote!(stream) } else { quote!(tagged) };
+    let records = section.records.iter().map(|id| number(id.0));
+    let cells = section.cells.iter().flatten().map(|cell| number(*cell));
+    let initials = if section.cell_initials.iter().all(|value| *value == 0) {
+        let n = number(section.cell_initials.len() as u64);
+        quote!(zero #n)
+    } else {
+        let initials = section.cell_initials.iter().map(|value| number(*value));
+        quote!(#(#initials)*)
+    };
+    quote!(section #n #name #kind { records [#(#records)*]; cells [#(#cells)*]; initials [#initials]; })
+}
+
+/// Emits the row of a section's enum. Tags are compared in groups of three.
+fn enum_row(section: &Tagged) -> TokenStream {
+    let (index, variant) = (number(section.index as u64), ident(&section.variant));
+    let (name, method) = (generic(&section.name, section.bytes), ident(&section.method));
+    let docs = docs::attributes(&section.docs);
+    let records: Vec<_> = section
+        .records
+        .iter()
+        .map(|r| {
+            let (index, variant) = (number(r.record as u64), ident(&r.variant));
+            quote!(#index #variant)
+        })
+        .collect();
+    let groups = records.chunks(3).map(|group| quote!(#(#group),*;));
+    quote!(enum #index #variant (#name) { #docs fn #method; #(#groups)* })
+}
+
+/// Emits the row of a stream section's elements.
+fn elements(model: &Model, stream: &Stream) -> TokenStream {
+    let (index, variant, method) = (number(stream.index as u64), ident(&stream.variant), ident(&stream.method));
+    let (element, docs) = (item_type(model, stream.item), docs::attributes(&stream.docs));
+    let table = (!stream.strided).then(|| {
+        let single = single(model, stream);
+        quote!(table #single;)
+    });
+    quote!(elements #index #variant (#element) { #docs fn #method; #table })
+}
+
+/// Returns the field by which an element of one field is made from its value: `names().intern("int")`.
+fn single(model: &Model, stream: &Stream) -> Option<TokenStream> {
+    let [field] = model.structs.get(stream.item)?.shape.fields.as_slice() else { return None };
+    let kind = match field.ty {
+        Ty::Bytes => quote!(bytes),
+        Ty::U64 => quote!(number),
+        _ => return None,
+    };
+    let field = raw(&field.name);
+    Some(quote!(#kind #field))
+}

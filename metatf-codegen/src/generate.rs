@@ -1,0 +1,103 @@
+//! The steps from a DTD to code: text to schema, schema to model, model to tokens, tokens to text.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use metatf_parser::Dtd;
+use proc_macro2::TokenStream;
+
+use crate::emit::emit;
+use crate::options::{Lookup, OptionError, Options};
+use crate::plan::plan;
+use crate::render::render;
+
+/// Generates the code for a DTD, as tokens.
+///
+/// # Errors
+/// Options that name what the DTD does not have, or hold text that is no Rust.
+pub fn generate(dtd: &Dtd, options: &Options) -> Result<TokenStream, OptionError> {
+    options.check()?;
+    let lookup = Lookup::new(options);
+    let model = plan(dtd, &lookup);
+    lookup.unused().map_or(Ok(()), Err)?;
+    emit(dtd, &model, options)
+}
+
+/// Generates the code for a DTD's text, as formatted source. The diagnostics of a DTD with errors come as the error; warnings
+/// come beside the code.
+///
+/// # Errors
+/// A DTD with errors, options that do not fit it.
+pub fn generate_source(text: &[u8], options: &Options) -> Result<Generated, Error> {
+    let parsed = metatf_parser::parse(&options.source, text);
+    let diagnostics = Diagnostics::of(&parsed, text);
+    let Some(dtd) = &parsed.dtd else { return Err(Error::Dtd(diagnostics)) };
+    let tokens = generate(dtd, options)?;
+    Ok(Generated { source: render(&tokens, &options.source), tokens, diagnostics })
+}
+
+/// Holds what [`generate_source`] makes.
+#[derive(Clone, Debug)]
+pub struct Generated {
+    /// The code as text, with a header line.
+    pub source: String,
+    /// The code as tokens.
+    pub tokens: TokenStream,
+    /// The DTD's warnings.
+    pub diagnostics: Diagnostics,
+}
+
+/// Holds a DTD's errors and warnings, rendered for people.
+#[derive(Clone, Debug, Default)]
+pub struct Diagnostics {
+    /// One for each, with the lines of the DTD they are about.
+    pub rendered: Vec<String>,
+    /// How many of them are errors.
+    pub errors: usize,
+}
+
+impl Diagnostics {
+    fn of(parsed: &metatf_parser::Parsed, text: &[u8]) -> Self {
+        let one = |d| metatf_parser::render(d, &parsed.name, text, false);
+        Self { rendered: parsed.diagnostics.iter().map(one).collect(), errors: parsed.errors() }
+    }
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.rendered.join("\n\n"))
+    }
+}
+
+/// Why no code was generated.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The DTD has errors.
+    Dtd(Diagnostics),
+    /// The options do not fit the DTD.
+    Options(OptionError),
+    /// A file could not be read or written.
+    Io(PathBuf, std::io::Error),
+    /// There is no folder to write to.
+    NoOutDir,
+}
+
+impl From<OptionError> for Error {
+    fn from(error: OptionError) -> Self {
+        Self::Options(error)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Dtd(diagnostics) => write!(f, "the DTD has errors ({})\n{diagnostics}", diagnostics.errors),
+            Self::Options(error) => write!(f, "{error}"),
+            Self::Io(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::NoOutDir => write!(f, "OUT_DIR is not set: call this from a build script, or give a folder"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,127 @@
+//! Widths, interpretations and models in the words of the language.
+
+use super::{
+    Dtd, Expr, ExprOp, HeapRole, Interpretation, Leaf, LeafId, Model, ModelId, ModelKind, Predictor, PredictorKind,
+    Record, RecordId, Width,
+};
+
+impl Dtd {
+    /// Writes the interpretation of a leaf of `record` as a DTD has it: `delta 0`, `baseOffset 0x1000`.
+    #[must_use]
+    pub fn interpretation_text(&self, record: &Record, leaf: &Leaf) -> String {
+        let parts = leaf.interpretation.parts();
+        let word = parts.word.name();
+        let arguments: Vec<String> = match (leaf.interpretation, parts.numbers.as_slice()) {
+            (Interpretation::BaseOffset(base), _) => vec![format!("{base:#x}")],
+            (Interpretation::BaseOffsetOf(record, leaf), _) => vec![format!("{}.value", self.leaf_text(record, leaf))],
+            (Interpretation::Stride { initial, stride }, _) => {
+                vec![initial.to_string(), stride.cast_signed().to_string()]
+            }
+            (Interpretation::Predicted(model), _) => vec![self.model_text(record, model)],
+            (_, numbers) => numbers.iter().map(u64::to_string).collect(),
+        };
+        std::iter::once(word.to_owned()).chain(arguments).collect::<Vec<_>>().join(" ")
+    }
+
+    fn leaf_text(&self, record: RecordId, leaf: LeafId) -> String {
+        let Some(record) = self.record(record) else { return "?".to_owned() };
+        format!("{}.{}", record.name, record.path_text(leaf))
+    }
+
+    /// `(lastValue 4, fcm 3 by size) 5`: what a leaf of `record` is predicted by, and the section of the rest.
+    fn model_text(&self, record: &Record, model: ModelId) -> String {
+        let Some(model) = self.models.get(usize::from(model.0)) else { return "?".to_owned() };
+        let text = ModelText { dtd: self, record };
+        format!("{} {}", text.model(model), model.section)
+    }
+}
+
+impl Record {
+    fn path_text(&self, leaf: LeafId) -> String {
+        self.leaf(leaf).map_or_else(|| "?".to_owned(), |leaf| leaf.path.join("."))
+    }
+
+    /// Writes the width of one of this record's leaves: a number, or the expression that computes it.
+    #[must_use]
+    pub fn width_text(&self, width: &Width) -> String {
+        match width {
+            Width::Unset => "0".to_owned(),
+            Width::Number(bytes) => bytes.to_string(),
+            Width::Array(bytes) => format!("{bytes} bytes"),
+            Width::Variable(expression) => self.expression_text(expression),
+        }
+    }
+
+    /// Writes postfix as infix, with the parentheses it needs.
+    fn expression_text(&self, expression: &Expr) -> String {
+        let mut stack: Vec<(String, u8)> = Vec::new();
+        for step in &expression.0 {
+            let (sign, level) = match *step {
+                ExprOp::Push(number) => {
+                    stack.push((number.to_string(), 3));
+                    continue;
+                }
+                ExprOp::Leaf(leaf) => {
+                    stack.push((format!("{}.value", self.path_text(leaf)), 3));
+                    continue;
+                }
+                ExprOp::Add => ("+", 1),
+                ExprOp::Sub => ("-", 1),
+                ExprOp::Mul => ("*", 2),
+            };
+            let (Some(right), Some(left)) = (stack.pop(), stack.pop()) else { return "?".to_owned() };
+            let wrap = |(text, l): (String, u8), least: u8| if l < least { format!("({text})") } else { text };
+            stack.push((format!("{} {sign} {}", wrap(left, level), wrap(right, level + 1)), level));
+        }
+        stack.pop().map_or_else(|| "?".to_owned(), |(text, _)| text)
+    }
+}
+
+struct ModelText<'d> {
+    dtd: &'d Dtd,
+    /// The record whose leaf is predicted: its own leaves go without its name.
+    record: &'d Record,
+}
+
+impl ModelText<'_> {
+    fn model(&self, model: &Model) -> String {
+        match &model.kind {
+            ModelKind::Values(predictors) => match predictors.as_slice() {
+                [only] => self.predictor(only),
+                several => {
+                    let several: Vec<String> = several.iter().map(|p| self.predictor(p)).collect();
+                    format!("({})", several.join(", "))
+                }
+            },
+            ModelKind::Heap { role, by } => {
+                let role = match role {
+                    HeapRole::Allocated { size } => format!("allocated {}", self.leaf(*size)),
+                    HeapRole::Freed => "freed".to_owned(),
+                    HeapRole::Used => "used".to_owned(),
+                };
+                format!("heap {role}{}", self.by(*by))
+            }
+        }
+    }
+
+    fn predictor(&self, predictor: &Predictor) -> String {
+        let kind = match predictor.kind {
+            PredictorKind::LastValue(n) => format!("lastValue {n}"),
+            PredictorKind::Stride => "stride".to_owned(),
+            PredictorKind::Fcm(order) => format!("fcm {order}"),
+            PredictorKind::Dfcm(order) => format!("dfcm {order}"),
+        };
+        kind + &self.by(predictor.by)
+    }
+
+    fn by(&self, leaf: Option<(RecordId, LeafId)>) -> String {
+        leaf.map_or_else(String::new, |leaf| format!(" by {}", self.leaf(leaf)))
+    }
+
+    fn leaf(&self, (record, leaf): (RecordId, LeafId)) -> String {
+        match self.dtd.record(record) {
+            Some(found) if std::ptr::eq(found, self.record) => found.path_text(leaf),
+            _ => self.dtd.leaf_text(record, leaf),
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Bytes to text (spec 2, 7).
+
+use crate::codes::Code;
+use crate::diagnostic::{Draft, Reporter};
+use crate::span::Span;
+
+/// The longest text that is read (spec 7: hostile input costs little). The DTDs in use have a few KiB.
+pub const MOST_BYTES: usize = 4 << 20;
+
+/// Takes the bytes for text if they are UTF-8 and not too long; reports it if they are not.
+pub(crate) fn decode<'t>(text: &'t [u8], report: &mut Reporter) -> Option<&'t str> {
+    if text.len() > MOST_BYTES {
+        let message = format!("a DTD of {} bytes is too long", text.len());
+        report.add(Draft::new(Code::TooLarge, Span::at(0), message).help(format!("at most {MOST_BYTES} bytes")));
+        return None;
+    }
+    match std::str::from_utf8(text) {
+        Ok(text) => Some(text),
+        Err(error) => {
+            let at = error.valid_up_to();
+            let place = Span::new(at, at + error.error_len().unwrap_or(1));
+            report.add(
+                Draft::new(Code::NotUtf8, place, "the text is not UTF-8")
+                    .label("this byte is not part of a UTF-8 character")
+                    .help("save the file as UTF-8"),
+            );
+            None
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The words of the language that are no syntax: properties and predictors. (Interpretations and formats stand in
+//! [`schema`](crate::schema).) A new property is a row of the table and whatever makes use of its value.
+
+/// Makes [`Property`] of the table below.
+macro_rules! properties {
+    ($($variant:ident = $name:literal, $takes:ident, $tag:ident, $nested:literal, $example:literal, $doc:literal;)*) => {
+        /// A property that means something in a DTD; others are annotations (spec 2).
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum Property {
+            $(#[doc = $doc] $variant,)*
+        }
+
+        impl Property {
+            /// All properties.
+            pub const ALL: &[Property] = &[$(Property::$variant),*];
+
+            /// Returns the name in a DTD.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Property::$variant => $name,)*
+                }
+            }
+
+            /// What the property says, in a sentence.
+            #[must_use]
+            pub const fn doc(self) -> &'static str {
+                match self {
+                    $(Property::$variant => $doc,)*
+                }
+            }
+
+            /// Returns a statement that sets it.
+            #[must_use]
+            pub const fn example(self) -> &'static str {
+                match self {
+                    $(Property::$variant => $example,)*
+                }
+            }
+
+            /// Returns the kind of value that it takes.
+            pub(crate) const fn takes(self) -> Takes {
+                match self {
+                    $(Property::$variant => Takes::$takes,)*
+                }
+            }
+
+            /// Where it may be set for `tag`.
+            pub(crate) const fn on_tag(self) -> OnTag {
+                match self {
+                    $(Property::$variant => OnTag::$tag,)*
+                }
+            }
+
+            /// Checks whether a nested record can have it, not only its fields.
+            pub(crate) const fn on_nested(self) -> bool {
+                match self {
+                    $(Property::$variant => $nested,)*
+                }
+            }
+        }
+    };
+}
+
+// Name, kind of value, where `tag` may have it, whether a nested record may, example, meaning.
+properties! {
+    Width = "width", Number, TopLevel, false,
+        "size.width = 4;", "How many bytes a field stores.";
+    Interpretation = "interpretation", Interpretation, Never, false,
+        "size.interpretation = none;", "How the stored bytes give the value.";
+    Value = "value", Constant, Block, false,
+        "magic.value = 0x7f;", "The value that the field has in every record.";
+    Doc = "doc", Text, Anywhere, true,
+        "size.doc = \"bytes asked for\";", "What the field is, for people.";
+    Unit = "unit", Text, Anywhere, false,
+        "size.unit = \"bytes\";", "The unit of the value, for people.";
+    Format = "format", Format, Anywhere, false,
+        "flags.format = \"hex\";", "How tools print the value.";
+    Previous = "previous", Sharing, Never, false,
+        "time.previous = shared;", "Whether fields of this name share their previous value.";
+}
+
+impl Property {
+    /// Returns the property with this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Property> {
+        Property::ALL.iter().copied().find(|property| property.name() == name)
+    }
+}
+
+/// The kind of value that a property takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Takes {
+    Number,
+    Constant,
+    Interpretation,
+    Text,
+    Format,
+    Sharing,
+}
+
+impl Takes {
+    /// Returns the kind in words: "the value of `width` is ...".
+    pub(crate) const fn describe(self) -> &'static str {
+        match self {
+            Takes::Number => "an integer or an expression",
+            Takes::Constant => "an integer",
+            Takes::Interpretation => "an interpretation",
+            Takes::Text | Takes::Format => "a string",
+            Takes::Sharing => "the word `own` or `shared`",
+        }
+    }
+}
+
+/// Where a property may be set for `tag` (spec 3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnTag {
+    /// Once, at the top level.
+    TopLevel,
+    /// In the block of each record.
+    Block,
+    Never,
+    Anywhere,
+}
+
+/// The words that begin a predictor.
+pub(crate) const PREDICTORS: [&str; 5] = ["lastValue", "stride", "fcm", "dfcm", "heap"];
+/// What happens to an address of a heap.
+pub(crate) const ROLES: [&str; 3] = ["allocated", "freed", "used"];

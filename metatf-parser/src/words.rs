@@ -1,0 +1,116 @@
+//! Tokens to words: what is never broken over lines, and where spaces go.
+
+use crate::lexer::{Kind, Lexed};
+use crate::schema::InterpretationWord;
+
+/// A piece of a statement; spaces or line breaks go between pieces.
+pub(crate) struct Word {
+    pub(crate) text: String,
+    /// A `//` comment: a line ends after it.
+    pub(crate) ends_line: bool,
+}
+
+/// Returns the words of the tokens `first` to `last`, comments between them included, those before the first not.
+pub(crate) fn words(text: &str, lexed: &Lexed, first: usize, last: usize) -> Vec<Word> {
+    let mut out: Vec<Word> = Vec::new();
+    let mut before = None;
+    let style = Style::of(text, lexed, first);
+    for index in first..=last {
+        if index > first {
+            out.extend(comments(text, lexed, index));
+        }
+        let Some(token) = lexed.tokens.get(index) else { break };
+        let Some(token_text) = text.get(token.span.range()) else { break };
+        let is_sign = style.is_sign(lexed, first, index);
+        if drops(lexed, index) {
+            continue;
+        }
+        let joined = before.is_some_and(|b: Before| style.joins(&b, token.kind));
+        match out.last_mut() {
+            // After a comment a new word starts, whatever it is.
+            Some(word) if joined && !word.ends_line && !word.text.ends_with("*/") => word.text += token_text,
+            _ => out.push(Word { text: token_text.to_owned(), ends_line: false }),
+        }
+        before = Some(Before { kind: token.kind, is_sign });
+    }
+    out
+}
+
+/// Returns the value of the property in the tokens `first` to `last`, its comments left out.
+pub(crate) fn value_text(text: &str, lexed: &Lexed, first: usize, last: usize) -> String {
+    let words = words(text, lexed, first, last).into_iter().map(|word| word.text);
+    let value = words.skip_while(|word| word != "=").skip(1);
+    value.filter(|word| !word.starts_with("//") && !word.starts_with("/*")).collect::<Vec<_>>().join(" ")
+}
+
+/// Drops a comma before a `)`.
+fn drops(lexed: &Lexed, index: usize) -> bool {
+    let mark = |i: usize| lexed.tokens.get(i).map(|t| t.kind);
+    mark(index) == Some(Kind::Mark(b',')) && mark(index + 1) == Some(Kind::Mark(b')'))
+}
+
+/// Returns the comments between a token and the one before it.
+fn comments<'a>(text: &'a str, lexed: &'a Lexed, index: usize) -> impl Iterator<Item = Word> + 'a {
+    let start = lexed.comments.partition_point(|c| c.before < index);
+    lexed.comments.iter().skip(start).take_while(move |c| c.before == index).map(|c| {
+        let comment = comment_text(text.get(c.span.range()).unwrap_or_default());
+        Word { ends_line: comment.starts_with("//"), text: comment }
+    })
+}
+
+/// Returns a comment without white space at the ends of its lines.
+pub(crate) fn comment_text(comment: &str) -> String {
+    comment.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+/// What precedes a token in its statement.
+#[derive(Clone, Copy)]
+struct Before {
+    kind: Kind,
+    is_sign: bool,
+}
+
+/// The kind of statement: it decides about `*` and `-`.
+#[derive(Clone, Copy, PartialEq)]
+enum Style {
+    /// A record's or section's head.
+    Definition,
+    /// A property whose value is an interpretation: each `-` is a sign.
+    Interpretation,
+    /// Any other property.
+    Expression,
+}
+
+impl Style {
+    fn of(text: &str, lexed: &Lexed, first: usize) -> Style {
+        let kind = |i: usize| lexed.tokens.get(i).map(|t| t.kind);
+        if kind(first + 1) != Some(Kind::Mark(b'.')) {
+            return Style::Definition;
+        }
+        let is_end = |k: Kind| matches!(k, Kind::Mark(b'=' | b';'));
+        let equals = (first..lexed.tokens.len()).find(|i| kind(*i).is_some_and(is_end));
+        let value = equals.and_then(|i| lexed.tokens.get(i + 1)).and_then(|t| text.get(t.span.range()));
+        match value {
+            Some(word) if InterpretationWord::named(word).is_some() => Style::Interpretation,
+            _ => Style::Expression,
+        }
+    }
+
+    /// Checks for a sign: a `-` is one unless an operand of an expression precedes it (spec 2).
+    fn is_sign(self, lexed: &Lexed, first: usize, index: usize) -> bool {
+        let kind = |i: usize| lexed.tokens.get(i).map(|t| t.kind);
+        let operand = matches!(kind(index.wrapping_sub(1)), Some(Kind::Name | Kind::Int | Kind::Mark(b')')));
+        kind(index) == Some(Kind::Mark(b'-'))
+            && (self == Style::Interpretation || self == Style::Definition || index == first || !operand)
+    }
+
+    /// Checks whether nothing goes between a token and the one before it.
+    fn joins(self, before: &Before, kind: Kind) -> bool {
+        let tight_star = self == Style::Definition;
+        match (before.kind, kind) {
+            (Kind::Mark(b'.' | b'('), _) | (_, Kind::Mark(b'.' | b',' | b';' | b')' | b':')) => true,
+            (Kind::Mark(b'*'), _) | (_, Kind::Mark(b'*')) => tight_star,
+            _ => before.is_sign,
+        }
+    }
+}

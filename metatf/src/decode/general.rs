@@ -1,0 +1,284 @@
+//! Decoding one record, leaf by leaf, in the order of its bytes.
+//!
+//! Longer than other files: what is decoded in line and what is decoded slow from it are the two halves of one loop.
+
+use crate::container::{Order, Origin};
+use crate::error::{Error, ErrorKind, Result};
+use crate::format::{Format, Interpretation, Leaf, LeafKind, Record};
+use crate::formula::{
+    BYTES, HISTORY, PREDICTED, Plan, SPECIAL, STRIDED, cut, evaluate, history, note, plain, stored, value, with_cells,
+};
+use crate::record::{FREE_ITEMS, Row, Source, Stopped, Visit, Walk, walk};
+use crate::state::State;
+use crate::streams::{Bytes, Streams, place};
+
+/// Decodes a record straight from a part's content.
+pub struct ContentRow<'t, 'd> {
+    pub(crate) format: &'t Format,
+    pub(crate) record: &'t Record,
+    pub(crate) data: &'d [u8],
+    /// Next byte to read.
+    pub(crate) position: usize,
+    pub(crate) start: usize,
+    pub(crate) origin: Origin,
+    pub(crate) order: Order,
+    pub(crate) state: &'t mut State,
+    /// Index of the record's first plan.
+    pub(crate) first: usize,
+    pub(crate) streams: &'t mut Streams,
+    pub(crate) source: &'t dyn Bytes,
+    pub(crate) items: u64,
+    /// Why the row stopped.
+    pub(crate) stopped: &'t mut Option<Error>,
+}
+
+impl<'t, 'd> ContentRow<'t, 'd> {
+    /// An error about the byte at `position` (the first byte of `leaf`).
+    #[cold]
+    pub(crate) fn fail(&self, position: usize, leaf: Option<u8>, kind: ErrorKind) -> Error {
+        let mut place = place(self.origin, position);
+        let section = self.format.sections.get(self.state.section);
+        place.section = section.map(|s| s.number);
+        place.tag = section.filter(|s| !s.stream).map(|_| self.record.tag);
+        place.leaf = leaf;
+        place.record_start = Some(match self.origin {
+            Origin::Stored(offset) => offset + self.start as u64,
+            Origin::Packed(_) => self.start as u64,
+        });
+        Error { kind, place }
+    }
+
+    /// Goes on with a row of its own, so that this one, whose address nobody else takes, is kept in registers.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn slow<T>(&mut self, go_on: impl FnOnce(&mut ContentRow<'_, 'd>) -> T) -> T {
+        let mut row = ContentRow {
+            format: self.format,
+            record: self.record,
+            data: self.data,
+            position: self.position,
+            start: self.start,
+            origin: self.origin,
+            order: self.order,
+            state: self.state,
+            first: self.first,
+            streams: self.streams,
+            source: self.source,
+            items: self.items,
+            stopped: self.stopped,
+        };
+        let result = go_on(&mut row);
+        self.position = row.position;
+        self.items = row.items;
+        result
+    }
+
+    /// A numeric leaf that is not decoded in line: the formula is not all, or fewer than 8 bytes are left.
+    #[inline(never)]
+    fn number_slow(&mut self, leaf: u8) -> Result<u64, Stopped> {
+        let value = self.number_of(leaf);
+        value.map_err(|error| self.stop(error))
+    }
+
+    fn number_of(&mut self, leaf: u8) -> Result<u64> {
+        let index = self.first + usize::from(leaf);
+        match self.state.plan(index).copied() {
+            Some(plan) if plan.is(BYTES) => Err(self.fail(self.position, Some(leaf), ErrorKind::Usage("not a number"))),
+            Some(plan) if plan.is(SPECIAL) => self.special(leaf, &plan),
+            Some(plan) => self.inline(leaf, &plan),
+            None => Err(self.fail(self.position, Some(leaf), ErrorKind::Usage("no such leaf"))),
+        }
+    }
+
+    /// The value behind the code of a predicted leaf.
+    fn predicted(&mut self, leaf: u8, plan: &Plan, model: u16) -> Result<u64> {
+        let at = self.position;
+        let Some(code) = stored(self.data, at, plan, self.order) else {
+            return Err(self.fail(at, Some(leaf), ErrorKind::Truncated("a record")));
+        };
+        self.position += usize::from(plan.width);
+        let (format, source, order) = (self.format, self.source, self.order);
+        let target = format.models.get(usize::from(model)).map_or(0, |m| m.section);
+        // A model has a cursor of its own, slow from that of leaves that stride.
+        let reader = format.sections.len() + self.state.section;
+        let streams = &mut *self.streams;
+        let mut next = || streams.next(format, source, order, (reader, target), 1);
+        let State { models, model_cells, cells, .. } = &mut *self.state;
+        match models.decode(model_cells, model, cells, code, &mut next) {
+            Ok(Ok(value)) => {
+                note(value, plan, &mut self.state.cells);
+                Ok(value)
+            }
+            Ok(Err(kind)) => Err(self.fail(at, Some(leaf), kind)),
+            Err(e) if matches!(e.kind, ErrorKind::NoElement { .. }) => Err(self.fail(at, Some(leaf), e.kind)),
+            Err(e) => Err(e),
+        }
+    }
+
+    fn special(&mut self, leaf: u8, plan: &Plan) -> Result<u64> {
+        let at = self.position;
+        let index = self.first + usize::from(leaf);
+        let value = match self.state.interpretation(index) {
+            Interpretation::SectionStride(target, stride) => {
+                let (order, reader) = (self.order, self.state.section);
+                let element = self.streams.next(self.format, self.source, order, (reader, target), stride);
+                let value = element.map_err(|e| match e.kind {
+                    ErrorKind::NoElement { .. } => self.fail(at, Some(leaf), e.kind),
+                    _ => e,
+                })?;
+                note(value, plan, &mut self.state.cells);
+                value
+            }
+            Interpretation::Predicted(model) => self.predicted(leaf, plan, model)?,
+            _ => self.inline(leaf, plan)?,
+        };
+        match self.record.leaves.get(usize::from(leaf)).and_then(|l| l.constant) {
+            Some(expected) if expected != value => {
+                Err(self.fail(at, Some(leaf), ErrorKind::NotConstant { found: value, expected }))
+            }
+            _ => Ok(value),
+        }
+    }
+
+    fn inline(&mut self, leaf: u8, plan: &Plan) -> Result<u64> {
+        match stored(self.data, self.position, plan, self.order) {
+            Some(raw) => {
+                self.position += usize::from(plan.width);
+                Ok(value(raw, plan, &mut self.state.cells))
+            }
+            None => Err(self.fail(self.position, Some(leaf), ErrorKind::Truncated("a record"))),
+        }
+    }
+
+    /// The length of a byte array that is the result of an expression.
+    #[inline(never)]
+    fn length_slow(&mut self, leaf: u8) -> Result<u64, Stopped> {
+        let length = match self.leaf(leaf).map(|l| &l.kind) {
+            Some(LeafKind::Variable(program)) => evaluate(program, |l| self.last(l)),
+            _ => return Err(self.stop_at(Some(leaf), ErrorKind::Usage("not a byte array"))),
+        };
+        length.ok_or_else(|| self.stop_at(Some(leaf), ErrorKind::Expression))
+    }
+
+    /// Stops with an error about the next byte.
+    #[cold]
+    #[inline(never)]
+    fn stop_at(&mut self, leaf: Option<u8>, kind: ErrorKind) -> Stopped {
+        let error = self.fail(self.position, leaf, kind);
+        self.stop(error)
+    }
+
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn take(&mut self, leaf: u8, length: u64) -> Result<&'d [u8], Stopped> {
+        let rest = self.data.get(self.position..).unwrap_or_default();
+        match usize::try_from(length).ok().and_then(|n| rest.get(..n)) {
+            Some(bytes) => {
+                self.position += bytes.len();
+                Ok(bytes)
+            }
+            None => Err(self.slow(|row| row.stop_at(Some(leaf), ErrorKind::Length(length)))),
+        }
+    }
+
+    pub(crate) fn leaf(&self, leaf: u8) -> Option<&'t Leaf> {
+        self.record.leaves.get(usize::from(leaf))
+    }
+
+    /// The last value read for a leaf of this record.
+    pub(crate) fn last(&self, leaf: u8) -> u64 {
+        let plan = self.state.plan(self.first + usize::from(leaf));
+        plan.and_then(|p| self.state.cells.get(p.last as usize)).copied().unwrap_or(0)
+    }
+
+    /// The end of the record: the limit on items, now that its size is known (spec 3.3).
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn finish(&mut self) -> Result<(), Stopped> {
+        let stored = (self.position - self.start) as u64;
+        if self.items > stored + FREE_ITEMS {
+            return Err(self.slow(|row| row.stop_at(None, ErrorKind::TooManyItems(row.items))));
+        }
+        Ok(())
+    }
+
+    /// Visits all leaves in order: what the universal reader, skipping and checking do.
+    #[inline]
+    pub(crate) fn walk(&mut self, visit: &mut impl Visit<'d>) -> Result<(), Stopped> {
+        let first = usize::from(!self.format.sections.get(self.state.section).is_some_and(|s| s.stream));
+        walk(self, self.record, first, visit)
+    }
+}
+
+impl<'d> Walk<'d> for ContentRow<'_, 'd> {
+    #[inline]
+    fn end(&mut self) -> Result<(), Stopped> {
+        self.finish()
+    }
+}
+
+impl<'d> Row<'d> for ContentRow<'_, 'd> {
+    type Error = Stopped;
+
+    #[cold]
+    fn stop(&mut self, error: Error) -> Stopped {
+        *self.stopped = Some(error);
+        Stopped(())
+    }
+
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn number(&mut self, leaf: u8) -> Result<u64, Stopped> {
+        let index = self.first + usize::from(leaf);
+        let eight = self.data.get(self.position..).and_then(|rest| rest.first_chunk());
+        match (self.state.plans.get(index), eight) {
+            (Some(plan), Some(eight)) if plan.flags & (SPECIAL | BYTES) == 0 => {
+                self.position += usize::from(plan.width);
+                let plain = plain(cut(*eight, plan, self.order), plan);
+                Ok(if plan.flags == 0 { plain } else { with_cells(plain, plan, &mut self.state.cells) })
+            }
+            (Some(plan), Some(eight)) if plan.flags & PREDICTED != 0 => {
+                let (plan, code) = (*plan, cut(*eight, plan, self.order));
+                #[allow(clippy::cast_possible_truncation, reason = "the index of a model")]
+                match self.state.decode_hit(plan.base as u16, code) {
+                    Some(value) => {
+                        self.position += usize::from(plan.width);
+                        note(value, &plan, &mut self.state.cells);
+                        Ok(value)
+                    }
+                    None => self.slow(|row| row.number_slow(leaf)),
+                }
+            }
+            (Some(plan), _) if plan.flags & STRIDED != 0 => match self.streams.ready(plan.base) {
+                Some(value) => {
+                    note(value, plan, &mut self.state.cells);
+                    Ok(value)
+                }
+                None => self.slow(|row| row.number_slow(leaf)),
+            },
+            _ => self.slow(|row| row.number_slow(leaf)),
+        }
+    }
+
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn bytes(&mut self, leaf: u8) -> Result<&'d [u8], Stopped> {
+        let plan = self.state.plans.get(self.first + usize::from(leaf));
+        let length = match plan.filter(|plan| plan.flags & !HISTORY == BYTES) {
+            Some(plan) => plan.base.wrapping_add(history(plan, &self.state.cells)),
+            None => self.slow(|row| row.length_slow(leaf))?,
+        };
+        self.take(leaf, length)
+    }
+
+    fn items(&mut self, count: u64) -> Result<usize, Stopped> {
+        self.items = self.items.saturating_add(count);
+        let most = (self.data.len() - self.start) as u64 + FREE_ITEMS;
+        match usize::try_from(count) {
+            Ok(n) if self.items <= most => Ok(n),
+            _ => Err(self.slow(|row| row.stop_at(None, ErrorKind::TooManyItems(row.items)))),
+        }
+    }
+}
+
+impl<'d> Source<'d> for ContentRow<'_, 'd> {
+    #[inline]
+    fn last(&self, leaf: u8) -> u64 {
+        ContentRow::last(self, leaf)
+    }
+}

@@ -1,0 +1,243 @@
+//! Encoding one record, the mirror of `row`: `raw = value - base - (previous & history)`, and "does it fit" is "does it
+//! survive the way back".
+
+use crate::buffer::Memory;
+use crate::container::Order;
+use crate::encode::{Attempt, Misfit, StreamWriters};
+use crate::error::{Error, ErrorKind, Place, Result};
+use crate::format::{Format, Interpretation, LeafKind, Record};
+use crate::formula::{
+    BYTES, HISTORY, PREDICTED, Plan, SPECIAL, STRIDED, bytes_for, bytes_of, evaluate, fits, history, note, raw,
+};
+use crate::record::{FREE_ITEMS, Put};
+use crate::state::State;
+
+/// Encodes a record whatever the state of its section.
+pub struct RowWriter<'t> {
+    pub(crate) format: &'t Format,
+    pub(crate) record: &'t Record,
+    pub(crate) state: &'t mut State,
+    /// Index of the record's first plan.
+    pub(crate) first: usize,
+    /// Bytes up to `at` are in use, those behind are room.
+    pub(crate) out: Memory<'t>,
+    pub(crate) at: usize,
+    /// Where the record begins in `out`.
+    pub(crate) start: usize,
+    pub(crate) order: Order,
+    pub(crate) attempt: &'t mut Attempt,
+    pub(crate) streams: &'t mut StreamWriters,
+    pub(crate) items: u64,
+}
+
+impl<'t> RowWriter<'t> {
+    /// A record that is tried anew: one of the format, given with the index of its first plan, that begins in the bytes at a place.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn begin(
+        format: &'t Format,
+        (record, first): (&'t Record, usize),
+        state: &'t mut State,
+        (out, start): (Memory<'t>, usize),
+        order: Order,
+        (attempt, streams): (&'t mut Attempt, &'t mut StreamWriters),
+    ) -> Self {
+        attempt.start();
+        streams.start();
+        Self { format, record, state, first, out, at: start, start, order, attempt, streams, items: 0 }
+    }
+}
+
+impl RowWriter<'_> {
+    /// Goes on with a row of its own, so that this one, whose address nobody else takes, is kept in registers.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn slow<T>(&mut self, go_on: impl FnOnce(&mut RowWriter<'_>) -> T) -> T {
+        let mut row = RowWriter {
+            format: self.format,
+            record: self.record,
+            state: self.state,
+            first: self.first,
+            out: self.out.borrowed(),
+            at: self.at,
+            start: self.start,
+            order: self.order,
+            attempt: self.attempt,
+            streams: self.streams,
+            items: self.items,
+        };
+        let result = go_on(&mut row);
+        self.at = row.at;
+        self.items = row.items;
+        result
+    }
+
+    /// A numeric leaf that is not encoded in line: the formula is not all, or the value does not fit.
+    #[inline(never)]
+    fn number_slow(&mut self, leaf: u8, value: u64) -> Result<()> {
+        let plan = match self.state.plan(self.first + usize::from(leaf)).copied() {
+            Some(plan) if !plan.is(BYTES) => plan,
+            Some(_) => return Err(self.fail(Some(leaf), ErrorKind::Usage("not a number"))),
+            None => return Err(self.fail(Some(leaf), ErrorKind::Usage("no such leaf"))),
+        };
+        if plan.is(PREDICTED) {
+            self.attempt.pend(self.state, self.first + usize::from(leaf), leaf, value, self.at);
+            self.store([0; 8], plan.width);
+            return Ok(());
+        } else if !plan.is(SPECIAL) || !self.special(leaf, value)? {
+            let raw = raw(value, &plan, &self.state.cells);
+            if !fits(raw, &plan) {
+                self.misfit(leaf, value, raw);
+            }
+            self.store(bytes_of(raw, &plan, self.order), plan.width);
+        }
+        self.attempt.remember(&plan, &self.state.cells);
+        note(value, &plan, &mut self.state.cells);
+        Ok(())
+    }
+
+    /// The tag, which comes first.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn tag(&mut self, tag: u32, width: u8) {
+        let plan = Plan { width, ..Plan::default() };
+        self.store(bytes_of(tag.into(), &plan, self.order), width);
+    }
+
+    /// Stores the first `width` bytes.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn store(&mut self, eight: [u8; 8], width: u8) {
+        if let Some(room) = self.out.room(self.at, eight.len()) {
+            room.copy_from_slice(&eight);
+            self.at += usize::from(width);
+        }
+    }
+
+    #[cold]
+    fn misfit(&mut self, leaf: u8, value: u64, raw: u64) {
+        // Leaves that store nothing will store the value as it is.
+        let stores = self.state.interpretation(self.first + usize::from(leaf)).stores();
+        let needs = if stores { bytes_for(raw, self.signed(leaf)) } else { bytes_for(value, false) };
+        self.attempt.misfits.push(Misfit { leaf, value, needs });
+    }
+
+    fn signed(&self, leaf: u8) -> bool {
+        let interpretation = self.state.interpretation(self.first + usize::from(leaf));
+        !matches!(interpretation, Interpretation::None | Interpretation::SectionOffset(_))
+    }
+
+    /// A constant is checked; a stride goes to its stream section. True where nothing is stored here.
+    fn special(&mut self, leaf: u8, value: u64) -> Result<bool> {
+        if let Some(expected) = self.record.leaves.get(usize::from(leaf)).and_then(|l| l.constant)
+            && expected != value
+        {
+            return Err(self.fail(Some(leaf), ErrorKind::NotConstant { found: value, expected }));
+        }
+        let interpretation = self.state.interpretation(self.first + usize::from(leaf));
+        let Interpretation::SectionStride(target, stride) = interpretation else { return Ok(false) };
+        if !self.streams.put(self.format, (self.state.section, target), stride, value) {
+            self.attempt.misfits.push(Misfit { leaf, value, needs: bytes_for(value, false) });
+        }
+        Ok(true)
+    }
+
+    /// The length of a byte array that is the result of an expression.
+    #[inline(never)]
+    fn length_slow(&self, leaf: u8) -> Result<u64> {
+        let length = match self.record.leaves.get(usize::from(leaf)).map(|l| &l.kind) {
+            Some(LeafKind::Variable(program)) => evaluate(program, |l| self.last(l)),
+            _ => return Err(self.fail(Some(leaf), ErrorKind::Usage("not a byte array"))),
+        };
+        length.ok_or_else(|| self.fail(Some(leaf), ErrorKind::Expression))
+    }
+
+    /// The end of the record: the limit on items (spec 3.3).
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        if self.items > (self.at - self.start) as u64 + FREE_ITEMS {
+            return self.slow(|row| Err(row.fail(None, ErrorKind::TooManyItems(row.items))));
+        }
+        Ok(())
+    }
+
+    #[cold]
+    pub(crate) fn fail(&self, leaf: Option<u8>, kind: ErrorKind) -> Error {
+        let section = self.format.sections.get(self.state.section);
+        let place = Place {
+            section: section.map(|s| s.number),
+            tag: section.filter(|s| !s.stream).map(|_| self.record.tag),
+            leaf,
+            ..Place::default()
+        };
+        Error { kind, place }
+    }
+}
+
+impl Put for RowWriter<'_> {
+    type Error = Error;
+
+    #[cold]
+    fn stop(&mut self, error: Error) -> Error {
+        error
+    }
+
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn number(&mut self, leaf: u8, value: u64) -> Result<()> {
+        let plan = self.state.plans.get(self.first + usize::from(leaf));
+        let room = self.out.from(self.at).and_then(|room| room.first_chunk_mut());
+        if let (Some(plan), Some(room)) = (plan, room) {
+            if plan.flags & (SPECIAL | BYTES) == 0 {
+                let plain = value.wrapping_sub(plan.base);
+                let raw = if plan.flags == 0 { plain } else { plain.wrapping_sub(history(plan, &self.state.cells)) };
+                if fits(raw, plan) {
+                    // All eight bytes; the next leaf overwrites those that this one does not store.
+                    *room = bytes_of(raw, plan, self.order);
+                    self.at += usize::from(plan.width);
+                    if plan.flags != 0 {
+                        self.attempt.remember(plan, &self.state.cells);
+                        note(value, plan, &mut self.state.cells);
+                    }
+                    return Ok(());
+                }
+            } else if plan.flags & PREDICTED != 0 {
+                *room = [0; 8];
+                let at = self.at;
+                self.at += usize::from(plan.width);
+                self.attempt.pend(self.state, self.first + usize::from(leaf), leaf, value, at);
+                return Ok(());
+            } else if plan.flags & STRIDED != 0 && self.streams.append(plan.base, value) {
+                self.attempt.remember(plan, &self.state.cells);
+                note(value, plan, &mut self.state.cells);
+                return Ok(());
+            }
+        }
+        self.slow(|row| row.number_slow(leaf, value))
+    }
+
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn bytes(&mut self, leaf: u8, bytes: &[u8]) -> Result<()> {
+        let plan = self.state.plans.get(self.first + usize::from(leaf));
+        let length = match plan.filter(|plan| plan.flags & !HISTORY == BYTES) {
+            Some(plan) => plan.base.wrapping_add(history(plan, &self.state.cells)),
+            None => self.slow(|row| row.length_slow(leaf))?,
+        };
+        if length != bytes.len() as u64 {
+            let what = ErrorKind::Usage("the byte array is not as long as its width says");
+            return self.slow(|row| Err(row.fail(Some(leaf), what)));
+        }
+        if !bytes.is_empty()
+            && let Some(room) = self.out.room(self.at, bytes.len())
+        {
+            room.copy_from_slice(bytes);
+            self.at += bytes.len();
+        }
+        Ok(())
+    }
+
+    fn items(&mut self, count: usize) -> Result<()> {
+        self.items = self.items.saturating_add(count as u64);
+        Ok(())
+    }
+
+    fn last(&self, leaf: u8) -> u64 {
+        let plan = self.state.plan(self.first + usize::from(leaf));
+        plan.and_then(|p| self.state.cells.get(p.last as usize)).copied().unwrap_or(0)
+    }
+}

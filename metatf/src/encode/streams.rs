@@ -1,0 +1,331 @@
+//! Stream sections while a group is written: values that leaves put there by `sectionStride`, elements given outright,
+//! and tables that grow over the whole trace.
+
+use crate::format::{Format, Interpretation, LeafKind, Model, ModelKind, slot};
+use crate::formula::bytes_for;
+use std::collections::BTreeMap;
+
+/// A stretch of one stream section's elements that was given outright; a reset stands before all but the first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Segment {
+    /// Values, for a section of one numeric leaf.
+    pub(crate) values: Vec<u64>,
+    /// Encoded elements, for others.
+    pub(crate) raw: Vec<u8>,
+    pub(crate) count: u32,
+}
+
+/// Numbers by index of element, some of which strides over 1 may have skipped.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Numbers {
+    values: Vec<u64>,
+    /// A bit for each, as far as any were skipped.
+    skipped: Vec<u64>,
+}
+
+impl Numbers {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// What was put at an index; none where it was skipped.
+    fn get(&self, index: usize) -> Option<u64> {
+        let skipped = self.skipped.get(index / 64).is_some_and(|word| word >> (index % 64) & 1 != 0);
+        self.values.get(index).copied().filter(|_| !skipped)
+    }
+
+    /// Puts a value at an index; what is between is skipped.
+    fn set(&mut self, index: usize, value: u64) {
+        let length = self.values.len();
+        if index >= length {
+            self.values.resize(index + 1, 0);
+            (length..index).for_each(|skipped| self.skip(skipped));
+        }
+        if let Some(slot) = self.values.get_mut(index) {
+            *slot = value;
+        }
+        if let Some(word) = self.skipped.get_mut(index / 64) {
+            *word &= !(1 << (index % 64));
+        }
+    }
+
+    fn skip(&mut self, index: usize) {
+        if self.skipped.len() <= index / 64 {
+            self.skipped.resize(index / 64 + 1, 0);
+        }
+        if let Some(word) = self.skipped.get_mut(index / 64) {
+            *word |= 1 << (index % 64);
+        }
+    }
+
+    fn truncate(&mut self, length: usize) {
+        self.values.truncate(length);
+        self.skipped.truncate(length.div_ceil(64));
+        if let Some(last) = self.skipped.get_mut(length / 64) {
+            *last &= (1 << (length % 64)) - 1;
+        }
+    }
+
+    /// Nothing is put any more; what is put next takes this memory.
+    pub(crate) fn reuse(&mut self, mut values: Vec<u64>) {
+        values.clear();
+        *self = Self { values, skipped: Vec::new() };
+    }
+
+    /// By index, what was put.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Option<u64>> + '_ {
+        (0..self.values.len()).map(|index| self.get(index))
+    }
+
+    /// All of them; those that were skipped have the value before them.
+    pub(crate) fn into_values(mut self) -> Vec<u64> {
+        if !self.skipped.is_empty() {
+            let mut before = 0;
+            let fill = |value: Option<u64>| {
+                before = value.unwrap_or(before);
+                before
+            };
+            self.values = self.iter().map(fill).collect();
+        }
+        self.values
+    }
+}
+
+/// One stream section of the group in progress.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StreamWriter {
+    /// What strides put there.
+    pub(crate) put: Numbers,
+    /// Elements given outright; they take precedence, and must agree with `put`.
+    pub(crate) given: Vec<Segment>,
+    /// Encoded elements of the shared table that are not in the file yet.
+    pub(crate) table: Vec<u8>,
+    pub(crate) table_count: u32,
+    /// Logical length of the shared table, `table` included.
+    pub(crate) table_length: u64,
+    /// Bytes of group-local content in groups that are done.
+    pub(crate) local_length: u64,
+}
+
+impl StreamWriter {
+    /// Offset of the next element that is given outright, where numbers are `width` bytes wide.
+    pub(crate) fn next_local(&self, width: u8) -> u64 {
+        let length = |s: &Segment| s.raw.len() as u64 + s.values.len() as u64 * u64::from(width);
+        self.local_length + self.given.iter().map(length).sum::<u64>()
+    }
+}
+
+/// All stream sections, and the cursors of those who stride through them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StreamWriters {
+    pub(crate) streams: Vec<StreamWriter>,
+    cursors: Vec<Cursor>,
+    /// By [`slot`], as far as there are cursors: which one, from 1 on.
+    slots: Vec<u32>,
+    /// Cursor and element as they were before the record in progress.
+    undo: Vec<Undo>,
+    /// Bytes held for the group, about.
+    pub(crate) held: usize,
+    /// Version 0: no chunk can change the width of a section of one number.
+    pub(crate) fixed: bool,
+}
+
+/// Where a reader (see [`slot`]) puts the next value in a stream section.
+#[derive(Clone, Copy, Debug)]
+struct Cursor {
+    reader: usize,
+    /// The stream section's number, and its index.
+    target: u8,
+    stream: usize,
+    /// Of the next element.
+    index: u64,
+}
+
+/// A cursor as it was, and what `put` changed.
+#[derive(Clone, Copy, Debug)]
+struct Undo {
+    cursor: usize,
+    index: u64,
+    put: Put,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Put {
+    /// The element had this value already.
+    Kept,
+    /// The stream had this length before.
+    Grown(usize),
+    /// An element that was skipped before has its value now.
+    Filled(usize),
+}
+
+/// Bytes that a number of a stream section counts for while it is held.
+pub(crate) const HELD_A_NUMBER: usize = 4;
+
+/// Elements a stride may skip in one step; padding is written for them.
+const LARGEST_GAP: u64 = 1 << 20;
+
+impl StreamWriters {
+    pub(crate) fn new(format: &Format, fixed: bool) -> Self {
+        Self { streams: vec![StreamWriter::default(); format.sections.len()], fixed, ..Self::default() }
+    }
+
+    /// Puts a value at the end of a stream section, which is where the cursor in the slot is. False where it is elsewhere, or
+    /// not known: then nothing has happened.
+    #[inline(always)]
+    pub(crate) fn append(&mut self, slot: u64, value: u64) -> bool {
+        let at = usize::try_from(slot).ok().and_then(|slot| self.slots.get(slot)).copied().unwrap_or(0) as usize;
+        let Some(cursor) = at.checked_sub(1).and_then(|at| self.cursors.get_mut(at)).filter(|_| !self.fixed) else {
+            return false;
+        };
+        let Some(writer) = self.streams.get_mut(cursor.stream) else { return false };
+        let length = writer.put.values.len();
+        if cursor.index != length as u64 {
+            return false;
+        }
+        writer.put.values.push(value);
+        self.undo.push(Undo { cursor: at - 1, index: cursor.index, put: Put::Grown(length) });
+        self.held += HELD_A_NUMBER;
+        cursor.index += 1;
+        true
+    }
+
+    /// Puts a value at the cursor of a reader in the stream section number `target`. False where the element has another
+    /// value already, or lies too far on.
+    pub(crate) fn put(&mut self, format: &Format, (reader, target): (usize, u8), stride: u64, value: u64) -> bool {
+        let fixed = self.fixed;
+        let Some(at) = self.cursor(format, reader, target) else { return false };
+        let Some(cursor) = self.cursors.get_mut(at) else { return false };
+        let Some(writer) = self.streams.get_mut(cursor.stream) else { return false };
+        let length = writer.put.values.len();
+        let near = usize::try_from(cursor.index).ok().filter(|&i| i as u64 <= length as u64 + LARGEST_GAP);
+        let Some(index) = near else { return false };
+        let put = match writer.put.get(index) {
+            Some(there) if there != value => return false,
+            Some(_) => Put::Kept,
+            None if fixed && !room(format, cursor.stream, &writer.put, index, value) => return false,
+            None if index >= length => Put::Grown(length),
+            None => Put::Filled(index),
+        };
+        if !matches!(put, Put::Kept) {
+            writer.put.set(index, value);
+            self.held += (writer.put.values.len() - length) * HELD_A_NUMBER;
+        }
+        self.undo.push(Undo { cursor: at, index: cursor.index, put });
+        cursor.index = cursor.index.saturating_add(stride);
+        true
+    }
+
+    /// The cursor of a reader in a stream section.
+    fn cursor(&mut self, format: &Format, reader: usize, target: u8) -> Option<usize> {
+        if let Some(at) = self.cursors.iter().position(|c| c.reader == reader && c.target == target) {
+            return Some(at);
+        }
+        let (stream, slot) = format.section_index(target).zip(slot(format, reader, target))?;
+        self.cursors.push(Cursor { reader, target, stream, index: 0 });
+        if self.slots.len() <= slot {
+            self.slots.resize(slot + 1, 0);
+        }
+        *self.slots.get_mut(slot)? = u32::try_from(self.cursors.len()).ok()?;
+        Some(self.cursors.len() - 1)
+    }
+
+    /// Puts values one after the other. False where there is no room for one of them; then the record in progress has to
+    /// be taken back.
+    pub(crate) fn put_all(&mut self, format: &Format, reader: usize, target: u8, values: &[u64]) -> bool {
+        values.iter().all(|&value| self.put(format, (reader, target), 1, value))
+    }
+
+    /// Gives the stream sections that `reader` alone fills with what its model misses other elements. False where
+    /// others have a part in one of them, or something else was given outright; then nothing has changed.
+    pub(crate) fn replace(&mut self, format: &Format, reader: usize, elements: &BTreeMap<u8, Vec<u64>>) -> bool {
+        let values = |target: u8| {
+            let takes = |m: &Model| m.section == target && matches!(m.kind, ModelKind::Values(_));
+            format.models.iter().any(takes)
+        };
+        let alone = |(target, elements): (&u8, &Vec<u64>)| {
+            let stream = format.section_index(*target).and_then(|stream| self.streams.get(stream));
+            let others = self.cursors.iter().any(|c| c.reader != reader && c.target == *target);
+            stream.is_some_and(|s| s.given.is_empty() || s.given.iter().flat_map(|s| &s.values).eq(elements))
+                && !others
+                && !values(*target)
+        };
+        if self.fixed || !elements.iter().all(alone) {
+            return false;
+        }
+        for (target, values) in elements {
+            let Some(stream) = format.section_index(*target).and_then(|stream| self.streams.get_mut(stream)) else {
+                continue;
+            };
+            stream.put = Numbers { values: values.clone(), ..Numbers::default() };
+        }
+        true
+    }
+
+    /// Whether [`put_all`](Self::put_all) may find no room.
+    pub(crate) fn may_refuse(&self, format: &Format, reader: usize, target: u8) -> bool {
+        let width = || {
+            let stream = format.sections.get(format.section_index(target)?)?;
+            format.records.get(usize::from(*stream.records.first()?))?.single_number().map(|leaf| leaf.width())
+        };
+        let shared = self.cursors.iter().any(|c| c.reader != reader && c.target == target);
+        shared || (self.fixed && width() != Some(8))
+    }
+
+    /// Whether all that models put in the name of `reader` finds room: nobody else puts anything where models do.
+    pub(crate) fn models_have_room(&self, format: &Format, reader: usize) -> bool {
+        let models = |target: u8| format.models.iter().any(|model| model.section == target);
+        !self.fixed && self.cursors.iter().all(|c| c.reader == reader || !models(c.target))
+    }
+
+    pub(crate) fn start(&mut self) {
+        self.undo.clear();
+    }
+
+    pub(crate) fn roll_back(&mut self) {
+        while let Some(undo) = self.undo.pop() {
+            let Some(cursor) = self.cursors.get_mut(undo.cursor) else { continue };
+            cursor.index = undo.index;
+            let Some(writer) = self.streams.get_mut(cursor.stream) else { continue };
+            match undo.put {
+                Put::Kept => {}
+                Put::Grown(length) => {
+                    let grown = writer.put.values.len().saturating_sub(length);
+                    self.held = self.held.saturating_sub(grown * HELD_A_NUMBER);
+                    writer.put.truncate(length);
+                }
+                Put::Filled(index) => writer.put.skip(index),
+            }
+        }
+    }
+
+    /// A new group: cursors start over.
+    pub(crate) fn start_group(&mut self) {
+        self.cursors.clear();
+        self.slots.clear();
+        self.held = 0;
+        for stream in &mut self.streams {
+            stream.put.truncate(0);
+            stream.given.clear();
+        }
+    }
+}
+
+/// Whether a value fits the DTD's width at `index` of a section of one number, and the element behind it still does.
+/// Elements that were skipped have the value before them.
+fn room(format: &Format, stream: usize, put: &Numbers, index: usize, value: u64) -> bool {
+    let record = format.sections.get(stream).and_then(|s| s.records.first());
+    let leaf = record.and_then(|&r| format.records.get(usize::from(r))?.single_number());
+    let Some(LeafKind::Number { width, interpretation }) = leaf.map(|l| &l.kind) else { return false };
+    let fits = |value: u64, before: Option<u64>| {
+        let (base, signed) = match *interpretation {
+            Interpretation::BaseOffset(base) => (base, true),
+            Interpretation::Delta(initial) => (before.unwrap_or(initial), true),
+            _ => (0, false),
+        };
+        bytes_for(value.wrapping_sub(base), signed) <= *width
+    };
+    let before = (0..index.min(put.values.len())).rev().find_map(|i| put.get(i));
+    let behind = (index + 1..put.values.len()).find_map(|i| put.get(i));
+    fits(value, before) && behind.is_none_or(|behind| fits(behind, Some(value)))
+}

@@ -1,0 +1,46 @@
+//! Loads of stored integers and byte arrays.
+
+use super::Plan;
+use crate::container::Order;
+
+/// The eight bytes at a place.
+#[cfg_attr(not(debug_assertions), inline(always))]
+pub(crate) fn eight(data: &[u8], at: usize) -> Option<[u8; 8]> {
+    // One comparison, as the right side does not change in the loop.
+    if at >= data.len().saturating_sub(7) {
+        return None;
+    }
+    // SAFETY: `at < data.len() - 7`, so `at + 8 <= data.len()`.
+    Some(unsafe { data.as_ptr().add(at).cast::<[u8; 8]>().read() })
+}
+
+/// So many bytes from a place on.
+#[cfg_attr(not(debug_assertions), inline(always))]
+pub(crate) fn taken(data: &[u8], at: usize, length: u64) -> Option<&[u8]> {
+    let rest = data.get(at..).unwrap_or_default();
+    usize::try_from(length).ok().and_then(|length| rest.get(..length))
+}
+
+/// The stored integer in the first bytes of `eight` under a plan, in the given byte order.
+#[inline]
+pub(crate) fn cut(eight: [u8; 8], plan: &Plan, order: Order) -> u64 {
+    match order {
+        Order::Little => u64::from_le_bytes(eight) & plan.mask,
+        // A width of 0 shifts by 0 and is masked away.
+        Order::Big => (u64::from_be_bytes(eight) >> ((64 - 8 * u32::from(plan.width)) & 63)) & plan.mask,
+    }
+}
+
+/// The stored integer at `position` under a plan, in the given byte order; `None` where the data ends before it does.
+#[inline]
+pub(crate) fn stored(data: &[u8], position: usize, plan: &Plan, order: Order) -> Option<u64> {
+    let mut eight = [0; 8];
+    match data.get(position..position + 8) {
+        Some(bytes) => eight.copy_from_slice(bytes),
+        None => {
+            let bytes = data.get(position..position + usize::from(plan.width))?;
+            eight.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        }
+    }
+    Some(cut(eight, plan, order))
+}

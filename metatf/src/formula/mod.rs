@@ -1,0 +1,60 @@
+//! The one formula that decodes every inline interpretation (spec 4), and its mirror for writing.
+//!
+//! ```text
+//! raw   = stored bytes & mask
+//! value = ((raw ^ sign) - sign) + base + (cells[read] & history)      all wrapping
+//! ```
+//!
+//! Pure functions over a [`Plan`], bytes and cells: they know no section, record or stream.
+
+mod expression;
+mod fit;
+mod load;
+mod plan;
+
+pub(crate) use expression::evaluate;
+pub(crate) use fit::{bytes_for, bytes_of, fits, raw, width_of};
+pub(crate) use load::{cut, eight, stored, taken};
+pub(crate) use plan::Plan;
+pub(crate) use plan::{BYTES, HISTORY, LAST, PREDICTED, PREVIOUS, REFERENCED, SPECIAL, STRIDED, mask};
+
+/// The value of a stored integer (the one formula), noted as the leaf's previous and last value.
+#[inline]
+pub(crate) fn value(raw: u64, plan: &Plan, cells: &mut [u64]) -> u64 {
+    with_cells(plain(raw, plan), plan, cells)
+}
+
+/// The formula without history.
+#[inline]
+pub(crate) fn plain(raw: u64, plan: &Plan) -> u64 {
+    (raw ^ plan.sign).wrapping_sub(plan.sign).wrapping_add(plan.base)
+}
+
+/// Completes the formula with history, and notes the value.
+#[inline]
+pub(crate) fn with_cells(plain: u64, plan: &Plan, cells: &mut [u64]) -> u64 {
+    let value = plain.wrapping_add(history(plan, cells));
+    note(value, plan, cells);
+    value
+}
+
+/// What the formula adds of a cell.
+#[inline]
+pub(crate) fn history(plan: &Plan, cells: &[u64]) -> u64 {
+    cells.get(plan.read as usize).copied().unwrap_or(0) & plan.history
+}
+
+/// Notes a value where somebody looks at it.
+#[inline]
+pub(crate) fn note(value: u64, plan: &Plan, cells: &mut [u64]) {
+    if plan.is(PREVIOUS)
+        && let Some(cell) = cells.get_mut(plan.write as usize)
+    {
+        *cell = value;
+    }
+    if plan.is(LAST | REFERENCED)
+        && let Some(cell) = cells.get_mut(plan.last as usize)
+    {
+        *cell = value;
+    }
+}

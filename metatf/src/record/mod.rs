@@ -1,0 +1,21 @@
+//! Traits that generated code implements or calls: how a record's leaves are read and written, and what is known of them when
+//! the program is compiled. They lie below readers and writers, which know no generated code.
+
+mod fields;
+mod known;
+mod protocol;
+mod reads;
+mod row;
+mod visit;
+
+pub use fields::{Family, ReadFields, Rebytes, WriteFields};
+#[doc(hidden)]
+pub use fields::{array, each, float, float_bits, put_each, put_length, read_vfield, signed, unsigned};
+pub(crate) use known::has_slots;
+#[doc(hidden)]
+pub use known::{Known, Shape, among, can_specialize, has_streamed, only_section, plans};
+pub use protocol::{DataRecord, Protocol, Puts, SectionFamily};
+pub use reads::{OneRow, Reads, ReadsOne, Rows};
+pub(crate) use row::FREE_ITEMS;
+pub use row::{Put, Row, Source, Stopped};
+pub(crate) use visit::{Visit, Walk, walk};

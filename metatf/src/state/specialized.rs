@@ -1,0 +1,26 @@
+//! How a leaf is stored in the state that generated code is specialized for.
+
+use crate::format::{Format, Interpretation, LeafKind, borrowed};
+use crate::formula::Plan;
+
+/// How a numeric leaf is stored in the state that is expected, where that is the stored integer, perhaps with a base.
+pub(crate) const fn expected(format: &Format, record: u16, leaf: usize) -> Option<Plan> {
+    let (declared, interpretation) = match borrowed(&borrowed(&format.records)[record as usize].leaves)[leaf].kind {
+        LeafKind::Number { width, interpretation } => (width, interpretation),
+        LeafKind::Tag => return Some(Plan::straight(format.tag_width, None)),
+        LeafKind::Array(_) | LeafKind::Variable(_) => return None,
+    };
+    let mut width = declared;
+    let (listed, mut i) = (borrowed(&format.expected), 0);
+    while i < listed.len() {
+        if listed[i].record == record && listed[i].leaf as usize == leaf && listed[i].width <= 8 {
+            width = listed[i].width;
+        }
+        i += 1;
+    }
+    match interpretation {
+        Interpretation::None | Interpretation::SectionOffset(_) => Some(Plan::straight(width, None)),
+        Interpretation::BaseOffset(base) => Some(Plan::straight(width, Some(base))),
+        _ => None,
+    }
+}

@@ -1,0 +1,250 @@
+//! `Trace` and `Writer` of a generated module.
+
+/// Defines `Trace`: the runtime's, with a method for each section.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_trace {
+    (
+        $trace:ident $protocol:ident;
+        $(enum $section:literal $top:ident ($name:ident $(<$b:ident>)?) {
+            $(#[$doc:meta])*
+            fn $method:ident;
+            $($records:tt)*
+        })*
+        $(elements $stream:literal $variant:ident ($kind:ident $(<$sb:ident>)?) {
+            $(#[$sdoc:meta])*
+            fn $smethod:ident;
+            $($table:tt)*
+        })*
+    ) => {
+        /// Reads a trace. Everything that is the same for all formats comes by [`Deref`](::core::ops::Deref).
+        #[derive(Debug)]
+        pub struct $trace<'t>($crate::typed::Trace<'t, $protocol>);
+
+        impl $trace<'static> {
+            /// Opens a file, which is mapped, or a pipe. A file that changes while it is read may give wrong records, and one
+            /// that is cut ends the program.
+            ///
+            /// # Errors
+            /// No trace, or one whose DTD does not fit this format.
+            pub fn open(
+                path: impl ::core::convert::AsRef<::std::path::Path>,
+            ) -> ::core::result::Result<Self, $crate::typed::OpenError> {
+                $crate::typed::TraceOptions::new().open(path).map(Self)
+            }
+        }
+
+        impl<'t> $trace<'t> {
+            /// Reads a trace in memory.
+            ///
+            /// # Errors
+            /// As [`open`](Self::open).
+            pub fn from_slice(bytes: &'t [u8]) -> ::core::result::Result<Self, $crate::typed::OpenError> {
+                $crate::typed::TraceOptions::new().from_slice(bytes).map(Self)
+            }
+
+            /// Reads a trace from a stream.
+            ///
+            /// # Errors
+            /// As [`open`](Self::open).
+            pub fn from_read(
+                read: impl ::std::io::Read + 't,
+            ) -> ::core::result::Result<Self, $crate::typed::OpenError> {
+                $crate::typed::TraceOptions::new().from_read(read).map(Self)
+            }
+
+            /// A trace that was opened with options (`metatf::typed::TraceOptions`).
+            #[must_use]
+            pub fn with_options(trace: $crate::typed::Trace<'t, $protocol>) -> Self {
+                Self(trace)
+            }
+
+            $(
+                $(#[$doc])*
+                pub fn $method(&mut self) -> $crate::typed::Section<
+                    '_, 't, $protocol, $name $(<$crate::__metatf_second!($b, ::std::vec::Vec<u8>)>)?,
+                > {
+                    self.0.section()
+                }
+            )*
+
+            $(
+                $(#[$sdoc])*
+                pub fn $smethod(&mut self) -> $crate::typed::Elements<
+                    '_, 't, $protocol, $kind $(<$crate::__metatf_second!($sb, ::std::vec::Vec<u8>)>)?,
+                > {
+                    self.0.elements($stream)
+                }
+            )*
+        }
+
+        impl<'t> ::core::ops::Deref for $trace<'t> {
+            type Target = $crate::typed::Trace<'t, $protocol>;
+
+            fn deref(&self) -> &Self::Target {
+                &self.0
+            }
+        }
+
+        impl<'t> ::core::ops::DerefMut for $trace<'t> {
+            fn deref_mut(&mut self) -> &mut Self::Target {
+                &mut self.0
+            }
+        }
+
+        impl<'t> ::core::iter::IntoIterator for $trace<'t> {
+            type Item = <$crate::typed::Records<'t, $protocol> as ::core::iter::Iterator>::Item;
+            type IntoIter = $crate::typed::Records<'t, $protocol>;
+
+            fn into_iter(self) -> Self::IntoIter {
+                self.0.into_iter()
+            }
+        }
+    };
+}
+
+/// Defines `Writer`: the runtime's, with a method for each record of each section. For stream sections that users fill, see
+/// [`__metatf_table`].
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_writer {
+    (
+        $writer:ident $protocol:ident;
+        $($record:literal ($(
+            $name:ident $generics:tt $columns:ident
+            [$($section:literal $top:ident $enum:ident $variant:ident $method:ident $column:ident),*]
+        )?))*
+    ) => {
+        /// Writes a trace. Everything that is the same for all formats comes by [`Deref`](::core::ops::Deref).
+        #[derive(Debug)]
+        pub struct $writer<__W: $crate::container::Sink>($crate::typed::Writer<__W, $protocol>);
+
+        impl $writer<::std::io::BufWriter<::std::fs::File>> {
+            /// Creates a file.
+            ///
+            /// # Errors
+            /// The file system's.
+            pub fn create(path: impl ::core::convert::AsRef<::std::path::Path>) -> $crate::Result<Self> {
+                $crate::typed::Writer::create(path).map(Self)
+            }
+        }
+
+        impl<__W: $crate::container::Sink> $writer<__W> {
+            /// Starts a trace with the default options.
+            ///
+            /// # Errors
+            /// The sink's.
+            pub fn new(sink: __W) -> $crate::Result<Self> {
+                $crate::typed::Writer::new(sink).map(Self)
+            }
+
+            /// Starts a trace.
+            ///
+            /// # Errors
+            /// The sink's.
+            pub fn with_options(sink: __W, options: &$crate::container::WriteOptions) -> $crate::Result<Self> {
+                $crate::typed::Writer::with_options(sink, options).map(Self)
+            }
+
+            /// Writes what is left, closes the trace and gives the sink back.
+            ///
+            /// # Errors
+            /// The sink's.
+            pub fn finish(self) -> $crate::Result<__W> {
+                self.0.finish()
+            }
+
+            $($($(
+                #[doc = ::core::concat!("Writes a record [`", ::core::stringify!($name), "`].")]
+                ///
+                /// # Errors
+                /// The sink's, and what cannot be written as it is.
+                #[inline]
+                pub fn $method(
+                    &mut self,
+                    record: &$crate::__metatf_borrowed!($name $generics),
+                ) -> $crate::Result<()> {
+                    const PLANS: usize =
+                        $crate::typed::plans(<$protocol as $crate::typed::Protocol>::FORMAT, $section);
+                    self.0.inner().put::<$crate::typed::Shape<$protocol, $section, $record>, _, PLANS>($section, record)
+                }
+            )*)?)*
+        }
+
+        impl<__W: $crate::container::Sink> ::core::ops::Deref for $writer<__W> {
+            type Target = $crate::typed::Writer<__W, $protocol>;
+
+            fn deref(&self) -> &Self::Target {
+                &self.0
+            }
+        }
+
+        impl<__W: $crate::container::Sink> ::core::ops::DerefMut for $writer<__W> {
+            fn deref_mut(&mut self) -> &mut Self::Target {
+                &mut self.0
+            }
+        }
+    };
+}
+
+/// A record's struct, its bytes borrowed.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_borrowed {
+    ($name:ident ()) => { $name };
+    ($name:ident ($b:ident)) => { $name<&[u8]> };
+}
+
+/// Adds what fills a stream section that users fill, and conversions to an element of one field from its value.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_table {
+    ($stream:literal $kind:tt { $(#[$doc:meta])* fn $method:ident; }) => {};
+    (
+        $stream:literal ($kind:ident $(<$b:ident>)?)
+        { $(#[$doc:meta])* fn $method:ident; table $($single:ident $field:ident)?; }
+    ) => {
+        impl<__W: $crate::container::Sink> Writer<__W> {
+            $(#[$doc])*
+            pub fn $method(&mut self) -> $crate::typed::Table<
+                '_, __W, $kind $(<$crate::__metatf_second!($b, ::std::vec::Vec<u8>)>)?,
+            > {
+                self.0.table($stream)
+            }
+        }
+
+        $($crate::__metatf_single! { $single $kind $field })?
+    };
+}
+
+/// Conversions to an element of one field from the field's value.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_single {
+    (number $name:ident $field:ident) => {
+        impl ::core::convert::From<u64> for $name {
+            fn from($field: u64) -> Self {
+                Self { $field }
+            }
+        }
+    };
+    (bytes $name:ident $field:ident) => {
+        impl<'b> ::core::convert::From<&'b [u8]> for $name<&'b [u8]> {
+            fn from($field: &'b [u8]) -> Self {
+                Self { $field }
+            }
+        }
+
+        impl<'b, const __N: usize> ::core::convert::From<&'b [u8; __N]> for $name<&'b [u8]> {
+            fn from($field: &'b [u8; __N]) -> Self {
+                Self { $field }
+            }
+        }
+
+        impl<'b> ::core::convert::From<&'b str> for $name<&'b [u8]> {
+            fn from($field: &'b str) -> Self {
+                Self { $field: ::core::primitive::str::as_bytes($field) }
+            }
+        }
+    };
+}

@@ -1,0 +1,372 @@
+//! How the chunks of a group go into the file: shared tables, then stream sections, then what strides through them
+//! (spec 5.2).
+
+use crate::container::{ChunkSpec, MAX_RAW_LEN, Order, Sink};
+use crate::encode::{Numbers, Segment};
+use crate::error::{Error, ErrorKind, Result};
+use crate::formula::{Plan, bytes_for, bytes_of, fits, note, plain, raw};
+use crate::state::State;
+use crate::writer::{Layout, RecordWriter};
+
+/// A finished chunk of a tagged section.
+pub(crate) struct Chunk {
+    pub(crate) section: usize,
+    spec: ChunkSpec,
+    pub(crate) raw: Vec<u8>,
+    ends: Vec<u32>,
+}
+
+/// Memory of chunks that are in the file, for those behind them.
+#[derive(Default)]
+pub(crate) struct Spare {
+    chunks: Vec<(Vec<u8>, Vec<u32>)>,
+    /// For numbers of a stream section.
+    numbers: Vec<u8>,
+}
+
+impl Spare {
+    fn put(&mut self, raw: Vec<u8>, ends: Vec<u32>) {
+        self.chunks.push((raw, ends));
+    }
+
+    /// Memory for content, whatever is in it, and for where records end.
+    fn take(&mut self) -> (Vec<u8>, Vec<u32>) {
+        let (raw, mut ends) = self.chunks.pop().unwrap_or_default();
+        ends.clear();
+        (raw, ends)
+    }
+}
+
+impl<S: Sink> RecordWriter<S> {
+    /// Ends the chunk of a section, if it holds anything.
+    pub(crate) fn close_chunk(&mut self, section: usize) -> Result<()> {
+        let Some(writer) = self.sections.get_mut(section).filter(|s| !s.out.is_empty()) else { return Ok(()) };
+        let spec = ChunkSpec {
+            section: self.format.sections.get(section).map_or(0, |s| s.number),
+            reset: writer.reset,
+            group_start: false,
+            shared: false,
+            width: 0,
+            element: 0,
+            records: writer.records,
+            group: self.group,
+        };
+        self.records += u64::from(writer.records);
+        self.group_bytes += writer.out.len();
+        writer.out.shut();
+        writer.reset = false;
+        writer.closed += 1;
+        writer.records = 0;
+        if self.lent == Some(section) {
+            let spec = ChunkSpec { group_start: std::mem::take(&mut self.group_start), ..spec };
+            return self.close_lent(section, spec);
+        }
+        let (raw, ends) = (writer.out.take(), std::mem::take(&mut writer.ends));
+        if self.waits {
+            self.waiting.push(Chunk { section, spec, raw, ends });
+        } else {
+            self.put_part(spec, &raw, &ends)?;
+            self.spare.put(raw, ends);
+        }
+        if let Some(writer) = self.sections.get_mut(section) {
+            let (raw, ends) = self.spare.take();
+            writer.out.reuse(raw);
+            writer.ends = ends;
+        }
+        Ok(())
+    }
+
+    /// Hands a chunk of the group to the container; the group's first one starts it.
+    fn put_part(&mut self, spec: ChunkSpec, raw: &[u8], ends: &[u32]) -> Result<()> {
+        self.give_back();
+        let group_start = !spec.shared && std::mem::take(&mut self.group_start);
+        match &mut self.layout {
+            Some(Layout::Chunks(chunks)) => chunks.data_records(ChunkSpec { group_start, ..spec }, raw, ends),
+            Some(Layout::Extents(extents)) => extents.extent(spec.section, raw),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the group in progress.
+    pub(crate) fn next_group(&mut self) -> Result<()> {
+        if self.group_is_empty() {
+            return Ok(());
+        }
+        self.end_group()?;
+        if !self.group_start {
+            self.group = self.group.checked_add(1).ok_or(Error::at(0, ErrorKind::Limit("2^32 groups")))?;
+        }
+        self.group_start = true;
+        self.group_bytes = 0;
+        self.streams.start_group();
+        for writer in &mut self.sections {
+            writer.restart_group(&self.format);
+        }
+        Ok(())
+    }
+
+    /// Whether nothing belongs to the group in progress. Shared tables do not: what they gained waits for the group that
+    /// needs it.
+    fn group_is_empty(&self) -> bool {
+        let no_stream = self.streams.streams.iter().all(|s| s.put.is_empty() && s.given.iter().all(|g| g.count == 0));
+        self.group_start && self.waiting.is_empty() && no_stream && self.sections.iter().all(|s| s.out.is_empty())
+    }
+
+    fn end_group(&mut self) -> Result<()> {
+        for section in 0..self.sections.len() {
+            self.close_chunk(section)?;
+            self.carry_live_set(section);
+        }
+        for section in 0..self.sections.len() {
+            self.put_table(section)?;
+        }
+        for section in 0..self.sections.len() {
+            self.put_stream(section)?;
+        }
+        let mut waiting = std::mem::take(&mut self.waiting);
+        for chunk in waiting.drain(..) {
+            self.put_part(chunk.spec, &chunk.raw, &chunk.ends)?;
+            self.spare.put(chunk.raw, chunk.ends);
+        }
+        self.waiting = waiting;
+        Ok(())
+    }
+
+    /// The part of a shared table that is not in the file yet. Its state starts anew in every chunk.
+    fn put_table(&mut self, section: usize) -> Result<()> {
+        let Some(stream) = self.streams.streams.get_mut(section).filter(|s| s.table_count > 0) else { return Ok(()) };
+        let raw = std::mem::take(&mut stream.table);
+        let records = std::mem::take(&mut stream.table_count);
+        if raw.len() > MAX_RAW_LEN {
+            return Err(Error::at(0, ErrorKind::Limit("a table grew by over 64 MiB within a group")));
+        }
+        let width = self.single_width(section).unwrap_or(0);
+        let spec = ChunkSpec {
+            section: self.format.sections.get(section).map_or(0, |s| s.number),
+            reset: true,
+            group_start: false,
+            shared: true,
+            width,
+            element: width,
+            records,
+            group: 0,
+        };
+        if let Some(writer) = self.sections.get_mut(section) {
+            writer.state.reset(&self.format);
+        }
+        self.put_part(spec, &raw, &[])
+    }
+
+    /// The width the DTD gives the leaf of a section of one number.
+    fn single_width(&self, section: usize) -> Option<u8> {
+        let record = self.format.sections.get(section).filter(|s| s.stream)?.records.first()?;
+        let leaf = self.format.records.get(usize::from(*record))?.single_number()?;
+        Some(leaf.width())
+    }
+
+    fn put_stream(&mut self, section: usize) -> Result<()> {
+        let Some(stream) = self.streams.streams.get_mut(section) else { return Ok(()) };
+        let put = std::mem::take(&mut stream.put);
+        let given = std::mem::take(&mut stream.given);
+        if put.is_empty() && given.is_empty() {
+            return Ok(());
+        }
+        match self.single_width(section) {
+            Some(_) => {
+                let number = self.format.sections.get(section).map_or(0, |s| s.number);
+                let foretold = self.format.models.iter().any(|model| model.section == number);
+                let segments = agree(put, given, foretold)?;
+                for (i, segment) in segments.iter().enumerate() {
+                    self.put_numbers(section, segment, i == 0)?;
+                }
+                let values = segments.into_iter().next().map(|segment| segment.values);
+                if let Some((stream, values)) = self.streams.streams.get_mut(section).zip(values) {
+                    stream.put.reuse(values);
+                }
+                Ok(())
+            }
+            None => {
+                for (i, segment) in given.into_iter().enumerate() {
+                    self.put_elements(section, &segment, i == 0)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn put_elements(&mut self, section: usize, segment: &Segment, first: bool) -> Result<()> {
+        if segment.raw.len() > MAX_RAW_LEN {
+            return Err(Error::at(0, ErrorKind::Limit("a stream section grew by over 64 MiB within a group")));
+        }
+        if segment.raw.is_empty() && !first {
+            return Ok(());
+        }
+        if let Some(stream) = self.streams.streams.get_mut(section) {
+            stream.local_length += segment.raw.len() as u64;
+        }
+        let number = self.format.sections.get(section).map_or(0, |s| s.number);
+        let spec = ChunkSpec {
+            section: number,
+            reset: true,
+            group_start: false,
+            shared: false,
+            width: 0,
+            element: 0,
+            records: segment.count,
+            group: self.group,
+        };
+        self.put_part(spec, &segment.raw, &[])
+    }
+
+    /// Encodes numbers, chunk by chunk, each in the least width that holds all of its own (version 0: the DTD's).
+    fn put_numbers(&mut self, section: usize, segment: &Segment, first: bool) -> Result<()> {
+        if segment.values.is_empty() && !first {
+            return Ok(());
+        }
+        let format = self.format.clone();
+        let record = format.sections.get(section).and_then(|s| s.records.first()).copied().unwrap_or(0);
+        let leaf = format.records.get(usize::from(record)).and_then(|r| r.single_number());
+        let (Some(leaf), Some(writer)) = (leaf, self.sections.get_mut(section)) else { return Ok(()) };
+        let fixed = matches!(self.layout, Some(Layout::Extents(_))).then_some(leaf.width());
+        let number = format.sections.get(section).map_or(0, |s| s.number);
+        writer.state.reset(&format);
+        let mut reset = true;
+        for values in segment.values.chunks((self.chunk_size / 8).max(1)) {
+            let Some(writer) = self.sections.get_mut(section) else { return Ok(()) };
+            let width = fixed.unwrap_or_else(|| least_width(writer, values));
+            writer.state.set_chunk_width(&format, leaf, width);
+            let mut out = std::mem::take(&mut self.spare.numbers);
+            encode(&mut writer.state, values, self.order, &mut out).map_err(|value| {
+                let mut error = Error::at(0, ErrorKind::DoesNotFit { value, width });
+                error.place.section = Some(number);
+                error.place.leaf = Some(0);
+                error
+            })?;
+            if let Some(stream) = self.streams.streams.get_mut(section) {
+                stream.local_length += out.len() as u64;
+            }
+            #[allow(clippy::cast_possible_truncation, reason = "a chunk holds at most 32 MiB")]
+            let records = values.len() as u32;
+            let spec = ChunkSpec {
+                section: number,
+                reset: std::mem::take(&mut reset),
+                group_start: false,
+                shared: false,
+                width,
+                element: width,
+                records,
+                group: self.group,
+            };
+            self.put_part(spec, &out, &[])?;
+            self.spare.numbers = out;
+        }
+        Ok(())
+    }
+
+    /// Writes what is left, the index and the footer, and gives the sink back.
+    ///
+    /// # Errors
+    /// The sink's; elements that were given and disagree with what records took from them.
+    pub fn finish(mut self) -> Result<S> {
+        let ended = self.end_group();
+        self.give_back();
+        let layout = self.layout.take();
+        ended?;
+        match layout {
+            Some(Layout::Chunks(chunks)) => chunks.finish(self.records),
+            Some(Layout::Extents(extents)) => extents.finish(self.records),
+            None => Err(Error::at(0, ErrorKind::Usage("the writer is finished already"))),
+        }
+    }
+}
+
+/// The least width that holds every one of `values` under the section's interpretation; the state is left as it was.
+fn least_width(writer: &crate::writer::SectionWriter, values: &[u64]) -> u8 {
+    let mut cells = writer.state.cells.clone();
+    let Some(plan) = writer.state.plan(0) else { return 8 };
+    let mut bits = 0;
+    each_raw(plan, &mut cells, values, |raw, _| {
+        // As `bytes_for` folds negative numbers.
+        bits |= if plan.sign != 0 { (raw << 1) ^ 0_u64.wrapping_sub(raw >> 63) } else { raw };
+    });
+    bytes_for(bits, false)
+}
+
+/// Puts the numbers of one chunk into `out` as they are stored by the plan of their leaf. The error is one that does not fit.
+fn encode(state: &mut State, values: &[u64], order: Order, out: &mut Vec<u8>) -> Result<(), u64> {
+    out.clear();
+    let Some(plan) = state.plans.first().copied() else { return Ok(()) };
+    let width = usize::from(plan.width);
+    // All eight bytes of each; the next overwrites those that are not its own.
+    out.resize(values.len() * width + 8, 0);
+    let (mut at, mut misfit) = (0, None);
+    let mut put = |bytes: [u8; 8]| {
+        if let Some(room) = out.get_mut(at..).and_then(|room| room.first_chunk_mut()) {
+            *room = bytes;
+        }
+        at += width;
+    };
+    match order {
+        Order::Little if plan.history == 0 => {
+            let mut lost = 0;
+            for &value in values {
+                let stored = raw(value, &plan, &[]);
+                lost |= plain(stored & plan.mask, &plan) ^ value;
+                put(stored.to_le_bytes());
+            }
+            if lost != 0 {
+                misfit = values.iter().copied().find(|&value| !fits(raw(value, &plan, &[]), &plan));
+            }
+            if let Some(&last) = values.last() {
+                note(last, &plan, &mut state.cells);
+            }
+        }
+        _ => each_raw(&plan, &mut state.cells, values, |raw, value| {
+            if !fits(raw, &plan) && misfit.is_none() {
+                misfit = Some(value);
+            }
+            put(bytes_of(raw, &plan, order));
+        }),
+    }
+    out.truncate(values.len() * width);
+    misfit.map_or(Ok(()), Err)
+}
+
+/// Gives `each` the stored integers of values, before they are cut to their width, and the values.
+#[inline(always)]
+fn each_raw(plan: &Plan, cells: &mut [u64], values: &[u64], mut each: impl FnMut(u64, u64)) {
+    if plan.history == 0 {
+        values.iter().for_each(|&value| each(raw(value, plan, &[]), value));
+        if let Some(&last) = values.last() {
+            note(last, plan, cells);
+        }
+        return;
+    }
+    for &value in values {
+        each(raw(value, plan, cells), value);
+        note(value, plan, cells);
+    }
+}
+
+/// The elements of a stream of numbers: those given outright, or those that strides put there, skipped ones filled with
+/// the value before them. Where both are there they have to agree; but where models leave values there, what was given is
+/// another writer's.
+fn agree(put: Numbers, given: Vec<Segment>, foretold: bool) -> Result<Vec<Segment>> {
+    if given.is_empty() {
+        return Ok(vec![Segment { values: put.into_values(), ..Segment::default() }]);
+    }
+    let mut elements = given.iter().flat_map(|s| &s.values);
+    let agrees = put.iter().all(|value| {
+        let element = elements.next();
+        value.is_none() || element.copied() == value
+    });
+    if agrees {
+        return Ok(given);
+    }
+    if !foretold {
+        let why = "the elements given for a stream section are not the values its records take from it";
+        return Err(Error::at(0, ErrorKind::Usage(why)));
+    }
+    let values = put.into_values();
+    Ok(vec![Segment { values, ..Segment::default() }])
+}

@@ -1,0 +1,32 @@
+//! Options that several commands have: `--threads`, `--class`, `--order`.
+
+use clap::builder::RangedU64ValueParser;
+use metatf::container::{Class, Order};
+
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub(crate) struct ThreadArgs {
+    /// Threads that work at once; the output is the same for any number [default: as many as there are cores]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=1024))]
+    threads: Option<usize>,
+}
+
+impl ThreadArgs {
+    /// Returns the number, at least 1.
+    pub(crate) fn number(self) -> usize {
+        self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+    }
+}
+
+/// Parses `--class`.
+pub(crate) fn parse_class(text: &str) -> Result<Class, String> {
+    text.parse().ok().and_then(Class::from_number).ok_or_else(|| "1 (32-bit) or 2 (64-bit)".to_owned())
+}
+
+/// Parses `--order`.
+pub(crate) fn parse_order(text: &str) -> Result<Order, String> {
+    match text {
+        "little" => Ok(Order::Little),
+        "big" => Ok(Order::Big),
+        _ => Err("little or big".to_owned()),
+    }
+}

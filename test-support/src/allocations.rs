@@ -1,0 +1,74 @@
+//! Counts what a program allocates. The counters are the process's: one test in a file, or all of them wait for each other.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// Wraps the system allocator, and counts.
+///
+/// ```
+/// #[global_allocator]
+/// static ALLOCATOR: metatf_test::Counting = metatf_test::Counting::new();
+///
+/// let (text, allocations) = ALLOCATOR.count(|| String::from("a text"));
+/// assert_eq!((text.len(), allocations), (6, 1));
+/// ```
+#[derive(Debug)]
+pub struct Counting {
+    allocations: AtomicUsize,
+    /// Bytes allocated now.
+    now: AtomicUsize,
+    /// The most bytes that ever were since the last reset.
+    most: AtomicUsize,
+}
+
+impl Counting {
+    /// Makes an allocator that has counted nothing.
+    #[must_use]
+    #[expect(clippy::new_without_default, reason = "a static needs a const function")]
+    pub const fn new() -> Self {
+        Self { allocations: AtomicUsize::new(0), now: AtomicUsize::new(0), most: AtomicUsize::new(0) }
+    }
+
+    /// Returns what `run` does, and how many allocations it takes. One that grows a block counts.
+    pub fn count<T>(&self, run: impl FnOnce() -> T) -> (T, usize) {
+        let before = self.allocations.load(Relaxed);
+        let result = run();
+        (result, self.allocations.load(Relaxed) - before)
+    }
+
+    /// Returns the most bytes that `run` has allocated at a time, beyond what there was.
+    pub fn peak(&self, run: impl FnOnce()) -> usize {
+        let before = self.now.load(Relaxed);
+        self.most.store(before, Relaxed);
+        run();
+        self.most.load(Relaxed) - before
+    }
+
+    fn add(&self, bytes: usize) {
+        self.allocations.fetch_add(1, Relaxed);
+        self.most.fetch_max(self.now.fetch_add(bytes, Relaxed) + bytes, Relaxed);
+    }
+}
+
+// SAFETY: every call goes to the system allocator as it came; the counters have no influence on it.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        self.add(layout.size());
+        // SAFETY: the caller keeps `alloc`'s contract.
+        unsafe { System.alloc(layout) }
+    }
+
+    /// Counts both blocks until the old one is gone, as if it had been copied: the worst case.
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        self.add(size);
+        self.now.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: the caller keeps `realloc`'s contract.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        self.now.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: the caller keeps `dealloc`'s contract.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}

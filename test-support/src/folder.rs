@@ -1,0 +1,75 @@
+//! Folders: temporary ones, and those of the project.
+
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+
+/// Returns the root of the repository.
+#[must_use]
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate is in a folder").to_owned()
+}
+
+/// Returns a path among the conformance vectors.
+pub fn vectors(path: impl AsRef<Path>) -> PathBuf {
+    root().join("tests/vectors").join(path)
+}
+
+/// Holds a temporary folder, removed when this is dropped. It is used as its path.
+#[derive(Debug)]
+pub struct Folder(tempfile::TempDir);
+
+impl Folder {
+    /// Makes an empty folder.
+    #[must_use]
+    #[expect(clippy::new_without_default, reason = "a folder is not a value with a default")]
+    pub fn new() -> Self {
+        Self(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    /// Writes a file.
+    #[track_caller]
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        std::fs::write(self.join(name), content).unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+
+    /// Reads a file.
+    #[track_caller]
+    #[must_use]
+    pub fn read(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// Reads a file of text.
+    #[track_caller]
+    #[must_use]
+    pub fn text(&self, name: &str) -> String {
+        String::from_utf8(self.read(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// Returns the length of a file in bytes.
+    #[track_caller]
+    #[must_use]
+    pub fn size(&self, name: &str) -> u64 {
+        self.join(name).metadata().unwrap_or_else(|error| panic!("{name}: {error}")).len()
+    }
+
+    /// Returns the path of a file as an argument of a command.
+    #[must_use]
+    pub fn path(&self, name: &str) -> String {
+        self.join(name).display().to_string()
+    }
+}
+
+impl Deref for Folder {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl AsRef<Path> for Folder {
+    fn as_ref(&self) -> &Path {
+        self
+    }
+}
