@@ -1,5 +1,4 @@
 //! The command: exit statuses, and what goes where.
-#![expect(clippy::unwrap_used)]
 
 mod common;
 
