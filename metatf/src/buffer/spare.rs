@@ -27,65 +27,62 @@ impl Buffer {
 
 /// Memory behind the bytes in use of a buffer, for records one behind the other. When it is dropped, those that were committed are
 /// in use.
-///
-/// Its places are pointers into the buffer's allocation, or to its end. The allocation stays where it is, and nobody else reads or
-/// writes it, as `used` borrows the buffer.
 pub(crate) struct SpareCapacity<'o> {
     /// The buffer's.
     used: &'o mut usize,
-    start: *mut u8,
-    /// The next record begins here. All bytes before it are initialized.
-    next: *mut u8,
-    /// Records begin before this. It is `start`, or `RESERVE` bytes before `end` at least.
-    until: *mut u8,
-    end: *mut u8,
+    /// The buffer's allocation. It stays where it is, and nobody else reads or writes it, as `used` borrows the buffer.
+    memory: *mut u8,
+    /// Its size.
+    capacity: usize,
+    /// The next record begins here. Never over `capacity`, and all bytes before it are initialized.
+    at: usize,
+    /// Records begin before this. It is 0, or `until + RESERVE <= capacity`.
+    until: usize,
 }
 
 impl<'o> SpareCapacity<'o> {
     /// Borrows a buffer, for records that begin before `until`: see [`Buffer::until`].
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn new(buffer: &'o mut Buffer, until: usize) -> Self {
-        let (capacity, start) = (buffer.bytes.capacity(), buffer.bytes.as_mut_ptr());
-        debug_assert!(buffer.used <= capacity, "the bytes in use");
+        let (capacity, memory) = (buffer.bytes.capacity(), buffer.bytes.as_mut_ptr());
         debug_assert!(until == 0 || until + RESERVE <= capacity, "the buffer's limit");
-        let (next, until, end) =
-            (start.wrapping_add(buffer.used), start.wrapping_add(until), start.wrapping_add(capacity));
-        Self { used: &mut buffer.used, start, next, until, end }
+        Self { memory, capacity, at: buffer.used, until, used: &mut buffer.used }
     }
 
     /// Begins the next record; `None` where it may not fit.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn record(&mut self) -> Option<RawWriter<'_>> {
-        if self.next >= self.until {
+        if self.at >= self.until {
             return None;
         }
-        Some(RawWriter { next: self.next, end: self.end, left: MOST_NUMBERS, committed: &mut self.next })
+        let (memory, capacity, at) = (self.memory, self.capacity, self.at);
+        Some(RawWriter { memory, capacity, at, left: MOST_NUMBERS, committed: &mut self.at })
     }
 
     /// Gives the place where the next record begins.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn at(&self) -> usize {
-        self.next as usize - self.start as usize
+        self.at
     }
 }
 
 impl Drop for SpareCapacity<'_> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn drop(&mut self) {
-        *self.used = self.at();
+        *self.used = self.at;
     }
 }
 
 /// Writes one record. Nothing has happened until it is committed.
 pub(crate) struct RawWriter<'r> {
-    /// The next byte. From the record's start to it all bytes are initialized.
-    next: *mut u8,
     /// As in [`SpareCapacity`], which `committed` borrows.
-    end: *mut u8,
-    /// So many numbers fit: `8 * left` bytes from `next` on are in the allocation. The compiler folds the count where no loop or
-    /// branch comes between.
+    memory: *mut u8,
+    capacity: usize,
+    /// All bytes before it are initialized.
+    at: usize,
+    /// So many numbers fit: `at + 8 * left <= capacity`. The compiler folds the count where no loop or branch comes between.
     left: u32,
-    committed: &'r mut *mut u8,
+    committed: &'r mut usize,
 }
 
 impl RawWriter<'_> {
@@ -96,12 +93,11 @@ impl RawWriter<'_> {
             return false;
         }
         self.left -= 1;
-        // SAFETY: `left` was 1 at least, so 8 bytes from `next` on are in the allocation. An array of bytes has no alignment. The
-        // invariants hold again below: `left` is one less, and a `Width` moves `next` by at most 8, over bytes just written.
-        unsafe {
-            self.next.cast::<[u8; 8]>().write(raw.to_le_bytes());
-            self.next = self.next.add(width.bytes());
-        }
+        // SAFETY: `left` was 1 at least, so `at + 8 <= capacity` by its invariant: the bytes are in the allocation. An array of
+        // bytes has no alignment. The invariants hold again below: `left` is one less, and a `Width` adds at most 8 to `at`, bytes
+        // that were just written.
+        unsafe { self.memory.add(self.at).cast::<[u8; 8]>().write(raw.to_le_bytes()) };
+        self.at += width.bytes();
         true
     }
 
@@ -117,31 +113,29 @@ impl RawWriter<'_> {
         }
         self.left -= 1;
         let [a, b, c, d, ..] = raw.to_le_bytes();
-        // SAFETY: as in `number`: of its 8 bytes these are the first, and `next` moves by as many.
+        // SAFETY: as in `number`: of its 8 bytes these are the first, and as many as are added to `at`.
         unsafe {
+            let place = self.memory.add(self.at);
             match width.bytes() {
-                1 => self.next.write(a),
-                2 => self.next.cast::<[u8; 2]>().write([a, b]),
-                _ => self.next.cast::<[u8; 4]>().write([a, b, c, d]),
+                1 => place.write(a),
+                2 => place.cast::<[u8; 2]>().write([a, b]),
+                _ => place.cast::<[u8; 4]>().write([a, b, c, d]),
             }
-            self.next = self.next.add(width.bytes());
         }
+        self.at += width.bytes();
         true
     }
 
     /// Writes bytes. False where they, and numbers behind them, do not fit.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> bool {
-        let rest = self.end as usize - self.next as usize;
-        if rest.saturating_sub(bytes.len()) < RESERVE {
+        if self.capacity.saturating_sub(self.at).saturating_sub(bytes.len()) < RESERVE {
             return false;
         }
-        // SAFETY: `RESERVE` is over 0, so nothing saturated: `bytes.len() + RESERVE` bytes from `next` on are in the allocation.
-        // `bytes` is not, as nobody else reads that. `RESERVE` bytes behind them are as many as `left` needs at its start.
-        unsafe {
-            self.next.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
-            self.next = self.next.add(bytes.len());
-        }
+        // SAFETY: `RESERVE` is over 0, so nothing saturated: `at + bytes.len() + RESERVE <= capacity`. `bytes` is not of this
+        // allocation, which nobody else reads. `RESERVE` bytes behind them are as many as `left` needs at its start.
+        unsafe { self.memory.add(self.at).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        self.at += bytes.len();
         self.left = MOST_NUMBERS;
         true
     }
@@ -149,7 +143,7 @@ impl RawWriter<'_> {
     /// Commits the record: the next one begins behind it.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn commit(self) {
-        *self.committed = self.next;
+        *self.committed = self.at;
     }
 }
 

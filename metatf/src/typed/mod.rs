@@ -5,10 +5,6 @@
 //! borrows from the trace, `Alloc` (that is, `Alloc<Vec<u8>>`) owns them.
 
 mod error;
-mod macros_columns;
-mod macros_layout;
-mod macros_sections;
-mod macros_trace;
 #[cfg_attr(not(feature = "dynamic"), allow(dead_code, reason = "only `dynamic` makes maps"))]
 mod map;
 mod mapped;

@@ -1,5 +1,10 @@
 //! All that generated code may call. Not for use by hand: it changes with the generator.
 
+mod columns;
+mod layout;
+mod sections;
+mod trace;
+
 pub use crate::__metatf_records as records;
 use crate::error::{Error, ErrorKind};
 pub use crate::format::{
