@@ -9,7 +9,7 @@ use crate::progress::Progress;
 use crate::target::Target;
 use crate::threads::ThreadArgs;
 use metatf::container::{Class, Order, Sink, WriteOptions};
-use metatf::dynamic::{Schema, Tape, Writer};
+use metatf::dynamic::{OwnedRecord, Schema, Writer};
 use std::io::BufRead as _;
 
 const MORE: &str = "\
@@ -114,7 +114,7 @@ fn copy(
 ) -> Result<()> {
     let name = input::name(&args.input);
     let mut progress = Progress::silent("lines");
-    let (mut line, mut tape) = (Vec::new(), Tape::default());
+    let (mut line, mut owned) = (Vec::new(), OwnedRecord::default());
     for number in 1_u64.. {
         line.clear();
         if input.read_until(b'\n', &mut line).map_err(|e| Failure::io(name, &e))? == 0 {
@@ -123,11 +123,11 @@ fn copy(
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let read = match schema.read_json(&line, &mut tape) {
+        let read = match schema.read_json(&line, &mut owned) {
             Ok(read) => read,
             Err(error) => return failed(format!("{name}:{number}: {error}")),
         };
-        writer.write(&read, &tape).map_err(|e| failure(schema, &format!("{name}:{number}"), &e))?;
+        writer.write(&read, &owned).map_err(|e| failure(schema, &format!("{name}:{number}"), &e))?;
         progress.step();
     }
     Ok(())

@@ -7,7 +7,7 @@ use super::block_writer::BlockWriter;
 use super::copy::Blocks;
 use super::{Failure, Options};
 use crate::container::Sink;
-use crate::dynamic::Tape;
+use crate::dynamic::OwnedRecord;
 use crate::error::{Error, ErrorKind};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
@@ -62,8 +62,8 @@ fn write(
                 let _ = spent.send(block);
             }
             Step::Elements(mut elements) => {
-                for Element { of, offset, tape } in elements.all.iter().take(elements.count) {
-                    to.element(*of, *offset, tape)?;
+                for Element { of, offset, owned } in elements.all.iter().take(elements.count) {
+                    to.element(*of, *offset, owned)?;
                 }
                 elements.count = 0;
                 let _ = spent_elements.send(elements);
@@ -97,7 +97,7 @@ struct Element {
     /// The section, and whether it is of a shared table.
     of: (usize, bool),
     offset: Option<u64>,
-    tape: Tape,
+    owned: OwnedRecord,
 }
 
 /// Where blocks go that another thread writes.
@@ -143,14 +143,14 @@ impl Blocks for Relay {
         self.send(Step::Block(std::mem::replace(block, next)))
     }
 
-    fn element(&mut self, of: (usize, bool), offset: Option<u64>, tape: &Tape) -> Result<(), Failure> {
+    fn element(&mut self, of: (usize, bool), offset: Option<u64>, owned: &OwnedRecord) -> Result<(), Failure> {
         let Elements { all, count } = &mut self.elements;
         if *count == all.len() {
             all.push(Element::default());
         }
         if let Some(element) = all.get_mut(*count) {
             (element.of, element.offset) = (of, offset);
-            element.tape.copy(tape);
+            element.owned.copy(owned);
         }
         *count += 1;
         if *count < ELEMENTS { Ok(()) } else { self.hand_over() }

@@ -17,7 +17,7 @@ use crate::progress::Progress;
 use crate::threads::ThreadArgs;
 use clap::ValueEnum;
 use metatf::container::{Class, Order, Reader};
-use metatf::dynamic::{JsonOptions, Schema, Tape, Trace};
+use metatf::dynamic::{JsonOptions, OwnedRecord, Schema, Trace};
 use metatf::reader::Event;
 use select::Select;
 use std::collections::VecDeque;
@@ -151,8 +151,8 @@ trait Printer {
     }
 
     /// The values that were decoded.
-    fn tape<'t>(&'t self, trace: &'t Trace<'_>) -> &'t Tape {
-        trace.tape()
+    fn owned<'t>(&'t self, trace: &'t Trace<'_>) -> &'t OwnedRecord {
+        trace.record()
     }
 
     /// Asks to leave out the spaces that make columns, whose width depends on what was printed before.
@@ -333,7 +333,7 @@ impl Loop<'_> {
             return Ok(true);
         }
         self.printer.decode(trace, event)?;
-        if !self.select.holds(event, self.printer.tape(trace)) {
+        if !self.select.holds(event, self.printer.owned(trace)) {
             return Ok(true);
         }
         let data = matches!(event, Event::Record(_));
