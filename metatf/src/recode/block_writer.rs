@@ -113,9 +113,6 @@ impl<S: Sink> BlockWriter<S> {
             self.writer.write(&Line::Group, &OwnedRecord::default())?;
         }
         self.writer.settle()?;
-        for plan in &mut block.sections {
-            plan.columns.settle();
-        }
         if self.is_to_be_rehearsed(block) {
             let writer = self.writer.inner();
             let rehearsal = Rehearsal::new(&self.format, writer);

@@ -140,8 +140,6 @@ impl Copy {
             while self.block.push_run(trace.reader_mut(), step).map_err(Failure::Read)? {
                 to.block(&mut self.block)?;
             }
-            // Whatever comes now may change how records are stored.
-            self.block.forget_recipes();
             let Some(event) = trace.reader_mut().next_event().map_err(Failure::Read)? else { break };
             if std::mem::take(&mut first) {
                 self.user_metadata(trace, to)?;
