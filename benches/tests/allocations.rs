@@ -1,7 +1,7 @@
 //! Reading and writing allocate nothing for a record: twice the records take no more allocations, but for what a chunk, a group or
 //! a table that has to grow takes.
 
-use metatf::dynamic::{self, Schema, Tape, Writer};
+use metatf::dynamic::{self, OwnedRecord, Schema, Writer};
 use metatf::reader;
 use metatf_bench::ours::hatf10::{self, Fit, plain, split, stored};
 use metatf_bench::ours::{heap, universal};
@@ -62,7 +62,7 @@ fn copy(trace: &[u8]) -> Result<Vec<u8>> {
     let mut writer = Writer::new(Vec::with_capacity(trace.len() * 2), &schema, &stored())?;
     while let Some(entry) = trace_in.next_entry()? {
         if let reader::Event::Record(at) = entry.event {
-            writer.record(at.section, at.record, entry.tape)?;
+            writer.record(at.section, at.record, entry.record)?;
         }
     }
     Ok(writer.finish()?)
@@ -78,18 +78,18 @@ fn lists(events: &[Event]) -> Result<Vec<u8>> {
     let section = schema.format.section_named("s").ok_or("no section")?;
     let record = schema.format.records.iter().position(|record| record.name == "t").ok_or("no record")?;
     let mut writer = Writer::new(Vec::new(), &schema, &stored())?;
-    let mut tape = Tape::default();
+    let mut owned = OwnedRecord::default();
     for (i, events) in events.chunks(3).enumerate() {
-        tape.clear();
-        tape.push_number(events.len() as u64);
+        owned.clear();
+        owned.push_number(events.len() as u64);
         for event in events {
             let (Event::Alloc { address, .. } | Event::Realloc { address, .. } | Event::Free { address }) = *event;
-            tape.push_number(address);
+            owned.push_number(address);
         }
         let bytes = &b"some bytes, more or less"[..i % 20];
-        tape.push_number(bytes.len() as u64);
-        tape.push_bytes(bytes);
-        writer.record(section, u16::try_from(record)?, &tape)?;
+        owned.push_number(bytes.len() as u64);
+        owned.push_bytes(bytes);
+        writer.record(section, u16::try_from(record)?, &owned)?;
     }
     Ok(writer.finish()?)
 }
@@ -113,7 +113,7 @@ fn run() -> Result<()> {
         reading(&format!("{name}, universal, columns"), 1000, make, universal::columns_all)?;
         reading(&format!("{name}, universal"), 1000, make, universal::all)?;
         reading(&format!("{name}, universal, `for_each`"), 1000, make, universal::each_all)?;
-        reading(&format!("{name}, universal, tapes"), 1000, make, universal::entries_all)?;
+        reading(&format!("{name}, universal, owned records"), 1000, make, universal::entries_all)?;
         reading(&format!("{name}, skipped"), 1000, make, |trace| Ok(universal::skipped_count(trace)?.iter().sum()))?;
     }
     reading("split, `for_each`", 1000, split, split::each_all)?;

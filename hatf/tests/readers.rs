@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use metatf::container::WriteOptions;
-use metatf::dynamic::{JsonOptions, Schema, Tape, Trace, Writer};
+use metatf::dynamic::{JsonOptions, OwnedRecord, Schema, Trace, Writer};
 use metatf_test::Folder;
 
 mod generated {
@@ -114,10 +114,10 @@ fn readers_agree_on_a_recorded_trace() {
 
     let schema = Schema::parse("HATF10.dtd", generated::FORMAT.dtd.as_bytes()).unwrap();
     let mut writer = Writer::new(Vec::new(), &schema, &WriteOptions::default()).unwrap();
-    let mut tape = Tape::default();
+    let mut owned = OwnedRecord::default();
     for line in by_generated.lines() {
-        let line = schema.read_json(line.as_bytes(), &mut tape).unwrap();
-        writer.write(&line, &tape).unwrap();
+        let line = schema.read_json(line.as_bytes(), &mut owned).unwrap();
+        writer.write(&line, &owned).unwrap();
     }
     assert!(universal(&writer.finish().unwrap()) == by_generated, "the trace written again differs");
 }

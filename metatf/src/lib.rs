@@ -24,7 +24,7 @@
 #![cfg_attr(feature = "dynamic", doc = "```")]
 #![cfg_attr(not(feature = "dynamic"), doc = "```ignore")]
 //! use metatf::container::WriteOptions;
-//! use metatf::dynamic::{JsonOptions, Schema, Tape, Trace, Writer};
+//! use metatf::dynamic::{JsonOptions, Schema, OwnedRecord, Trace, Writer};
 //!
 //! let dtd = b"section spans 1 {
 //!     span: (tag, start, length) { tag.value = 4; start.width = 2; start.interpretation = delta 0;
@@ -33,13 +33,13 @@
 //! let schema = Schema::parse("spans.dtd", dtd)?;
 //!
 //! let mut writer = Writer::new(Vec::new(), &schema, &WriteOptions::default())?;
-//! let mut tape = Tape::default();
+//! let mut owned = OwnedRecord::default();
 //! for json in [
 //!     r#"{"@section":"spans","@record":"span","start":1000,"length":7}"#,
 //!     r#"{"@section":"spans","@record":"span","start":1010,"length":70000}"#,
 //! ] {
-//!     let line = schema.read_json(json.as_bytes(), &mut tape)?;
-//!     writer.write(&line, &tape)?;
+//!     let line = schema.read_json(json.as_bytes(), &mut owned)?;
+//!     writer.write(&line, &owned)?;
 //! }
 //! let file = writer.finish()?;
 //!

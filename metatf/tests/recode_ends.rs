@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use metatf::container::{Codec, Forward, WriteOptions};
-use metatf::dynamic::{Schema, Tape, Trace, Writer};
+use metatf::dynamic::{OwnedRecord, Schema, Trace, Writer};
 use metatf::recode::{Failure, Profile, recode};
 use std::io::{self, Write};
 use std::sync::mpsc::channel;
@@ -21,11 +21,11 @@ fn options(threads: usize) -> WriteOptions {
 fn trace() -> Vec<u8> {
     let schema = Schema::parse("s.dtd", DTD).unwrap();
     let mut writer = Writer::new(Vec::new(), &schema, &options(1)).unwrap();
-    let mut tape = Tape::default();
+    let mut owned = OwnedRecord::default();
     for n in 0..RECORDS {
         let json = format!(r#"{{"@section":"s","@record":"r","x":{},"y":{}}}"#, n * n % 977, n * 7);
-        let line = schema.read_json(json.as_bytes(), &mut tape).unwrap();
-        writer.write(&line, &tape).unwrap();
+        let line = schema.read_json(json.as_bytes(), &mut owned).unwrap();
+        writer.write(&line, &owned).unwrap();
     }
     writer.finish().unwrap()
 }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use metatf::container::{Class, Order, Reader, WriteOptions};
-use metatf::dynamic::{JsonOptions, Schema, Tape, Trace, Writer};
+use metatf::dynamic::{JsonOptions, OwnedRecord, Schema, Trace, Writer};
 use metatf_test::vectors;
 use serde_json::Value;
 use std::fs;
@@ -166,10 +166,10 @@ fn bad_traces_end_in_an_error_at_its_place() {
 /// What `metatfc encode` makes of JSON lines.
 fn encode(schema: &Schema, text: &[u8], options: &WriteOptions) -> Result<Vec<u8>, String> {
     let mut writer = Writer::new(Vec::new(), schema, options).map_err(|e| e.to_string())?;
-    let mut tape = Tape::default();
+    let mut owned = OwnedRecord::default();
     for (i, line) in text.split(|&b| b == b'\n').enumerate().filter(|(_, l)| !l.is_empty()) {
-        let line = schema.read_json(line, &mut tape).map_err(|e| format!("line {}: {e}", i + 1))?;
-        writer.write(&line, &tape).map_err(|e| format!("line {}: {e}", i + 1))?;
+        let line = schema.read_json(line, &mut owned).map_err(|e| format!("line {}: {e}", i + 1))?;
+        writer.write(&line, &owned).map_err(|e| format!("line {}: {e}", i + 1))?;
     }
     writer.finish().map_err(|e| e.to_string())
 }

@@ -7,7 +7,7 @@ use crate::options::{ThreadArgs, parse_class, parse_order};
 use crate::pack::{PROFILES, PackArgs};
 use crate::target::Target;
 use metatf::container::{Class, Order, Sink, WriteOptions};
-use metatf::dynamic::{Schema, Tape, Writer};
+use metatf::dynamic::{OwnedRecord, Schema, Writer};
 use metatf_cli::Progress;
 use std::io::BufRead as _;
 
@@ -113,7 +113,7 @@ fn copy(
 ) -> Result<()> {
     let name = input::name(&args.input);
     let mut progress = Progress::new("lines");
-    let (mut line, mut tape) = (Vec::new(), Tape::default());
+    let (mut line, mut owned) = (Vec::new(), OwnedRecord::default());
     for number in 1_u64.. {
         line.clear();
         if input.read_until(b'\n', &mut line).map_err(|e| Failure::io(name, &e))? == 0 {
@@ -122,11 +122,11 @@ fn copy(
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let read = match schema.read_json(&line, &mut tape) {
+        let read = match schema.read_json(&line, &mut owned) {
             Ok(read) => read,
             Err(error) => return failed(format!("{name}:{number}: {error}")),
         };
-        writer.write(&read, &tape).map_err(|e| failure(schema, &format!("{name}:{number}"), &e))?;
+        writer.write(&read, &owned).map_err(|e| failure(schema, &format!("{name}:{number}"), &e))?;
         progress.step();
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! The fields of a record by their names, and their values as text.
 
-use metatf::dynamic::{Datum, Tape};
+use metatf::dynamic::{Item as Value, OwnedRecord};
 use metatf_parser::schema::{Format, Item, Leaf, LeafId, Record, Repeated};
 use std::fmt::Write as _;
 
@@ -64,32 +64,32 @@ pub(crate) fn hidden(leaf: &Leaf) -> bool {
     leaf.is_tag() || leaf.constant.is_some()
 }
 
-/// Takes a record's values off its tape, in the order of its leaves.
+/// Takes a record's values from its owned record, in the order of its leaves.
 pub(crate) struct Cursor<'t> {
     pub(crate) record: &'t Record,
-    pub(crate) tape: &'t Tape,
+    pub(crate) owned: &'t OwnedRecord,
     next: usize,
     /// The last number of each leaf, for counts.
     last: Vec<u64>,
 }
 
 impl<'t> Cursor<'t> {
-    pub(crate) fn new(record: &'t Record, tape: &'t Tape) -> Self {
-        Self { record, tape, next: 0, last: vec![0; record.leaves.len()] }
+    pub(crate) fn new(record: &'t Record, owned: &'t OwnedRecord) -> Self {
+        Self { record, owned, next: 0, last: vec![0; record.leaves.len()] }
     }
 
     /// Takes the next value. The tag is not among the stored values.
-    pub(crate) fn take(&mut self, id: LeafId) -> Option<(&'t Leaf, Datum)> {
+    pub(crate) fn take(&mut self, id: LeafId) -> Option<(&'t Leaf, Value<'t>)> {
         let leaf = leaf(self.record, id)?;
         if leaf.is_tag() {
-            return Some((leaf, Datum::Number(self.record.tag.unwrap_or(0).into())));
+            return Some((leaf, Value::Number(self.record.tag.unwrap_or(0).into())));
         }
-        let datum = self.tape.data().get(self.next)?.clone();
+        let value = self.owned.get(self.next)?;
         self.next += 1;
-        if let (Datum::Number(n), Some(last)) = (&datum, self.last.get_mut(usize::from(id.0))) {
-            *last = *n;
+        if let (Value::Number(n), Some(last)) = (value, self.last.get_mut(usize::from(id.0))) {
+            *last = n;
         }
-        Some((leaf, datum))
+        Some((leaf, value))
     }
 
     /// Returns the value last taken of a leaf that counts.
@@ -99,10 +99,10 @@ impl<'t> Cursor<'t> {
 }
 
 /// Formats a value for people.
-pub(crate) fn text(out: &mut String, leaf: &Leaf, tape: &Tape, datum: &Datum) {
-    match datum {
-        Datum::Number(n) => number(out, leaf, *n),
-        Datum::Bytes(_) => bytes(out, leaf.format, tape.bytes(datum)),
+pub(crate) fn text(out: &mut String, leaf: &Leaf, value: Value<'_>) {
+    match value {
+        Value::Number(n) => number(out, leaf, n),
+        Value::Bytes(value) => bytes(out, leaf.format, value),
     }
 }
 

@@ -255,19 +255,19 @@ impl Copy {
     }
 
     fn copy(&mut self, trace: &Trace<'_>, event: Event) -> metatf::Result<()> {
-        let tape = trace.tape();
+        let owned = trace.record();
         match event {
-            Event::Record(at) | Event::Comment(at) => self.writer.record(at.section, at.record, tape),
+            Event::Record(at) | Event::Comment(at) => self.writer.record(at.section, at.record, owned),
             Event::Element(at, shared) => {
-                let offset = self.writer.element(at.section, shared, tape)?;
+                let offset = self.writer.element(at.section, shared, owned)?;
                 if trace.reader().container().header().version == 1 && offset != at.offset {
                     self.moved.get_or_insert(at.section);
                 }
                 Ok(())
             }
-            Event::Metadata(at, metadata) => self.writer.write(&Line::Metadata(at.section, metadata), tape),
-            Event::Group(_) => self.writer.write(&Line::Group, tape),
-            Event::Reset(section) => self.writer.write(&Line::Reset(section), tape),
+            Event::Metadata(at, metadata) => self.writer.write(&Line::Metadata(at.section, metadata), owned),
+            Event::Group(_) => self.writer.write(&Line::Group, owned),
+            Event::Reset(section) => self.writer.write(&Line::Reset(section), owned),
             Event::Section(..) => Ok(()),
         }
     }

@@ -4,7 +4,7 @@ use crate::random::Action;
 use crate::{Seen, Value, What};
 use crate::{columns, oracle, views};
 use metatf::container::{Reader, Sink, WriteOptions};
-use metatf::dynamic::{Datum, JsonOptions, Line, Schema, Tape, Trace, Writer};
+use metatf::dynamic::{self, JsonOptions, Line, OwnedRecord, Schema, Trace, Writer};
 use metatf::reader::Event;
 use metatf::{ContentRow, Error, ErrorKind, Result, Row};
 use metatf_parser::schema::{Item, LeafId, Record, Repeated};
@@ -29,23 +29,23 @@ fn complaints(diagnostics: &[metatf_parser::Diagnostic]) -> String {
 
 /// The values as the universal writer takes them.
 #[must_use]
-pub fn tape(values: &[Value]) -> Tape {
-    let mut tape = Tape::default();
+pub fn owned(values: &[Value]) -> OwnedRecord {
+    let mut owned = OwnedRecord::default();
     for value in values {
         match value {
-            Value::Number(n) => tape.push_number(*n),
-            Value::Bytes(bytes) => tape.push_bytes(bytes),
+            Value::Number(n) => owned.push_number(*n),
+            Value::Bytes(bytes) => owned.push_bytes(bytes),
         }
     }
-    tape
+    owned
 }
 
-fn values(tape: &Tape) -> Vec<Value> {
-    let value = |datum: &Datum| match datum {
-        Datum::Number(n) => Value::Number(*n),
-        Datum::Bytes(_) => Value::Bytes(tape.bytes(datum).to_vec()),
+fn values(owned: &OwnedRecord) -> Vec<Value> {
+    let value = |item: dynamic::Item<'_>| match item {
+        dynamic::Item::Number(n) => Value::Number(n),
+        dynamic::Item::Bytes(bytes) => Value::Bytes(bytes.to_vec()),
     };
-    tape.data().iter().map(value).collect()
+    owned.iter().map(value).collect()
 }
 
 /// Writes, and reads with the runtime and the reference decoder what was written: it is the same.
@@ -67,11 +67,13 @@ pub fn comes_back(schema: &Schema, actions: &[Action], options: &WriteOptions) {
 /// The writer's.
 pub fn perform<S: Sink>(writer: &mut Writer<S>, action: &Action) -> Result<()> {
     match action {
-        Action::Record(section, record, values) => writer.write(&Line::Record(*section, *record), &tape(values)),
-        Action::Element(section, shared, values) => writer.element(*section, *shared, &tape(values)).map(drop),
-        Action::Metadata(section, metadata) => writer.write(&Line::Metadata(*section, *metadata), &Tape::default()),
-        Action::Group => writer.write(&Line::Group, &Tape::default()),
-        Action::Reset(section) => writer.write(&Line::Reset(*section), &Tape::default()),
+        Action::Record(section, record, values) => writer.write(&Line::Record(*section, *record), &owned(values)),
+        Action::Element(section, shared, values) => writer.element(*section, *shared, &owned(values)).map(drop),
+        Action::Metadata(section, metadata) => {
+            writer.write(&Line::Metadata(*section, *metadata), &OwnedRecord::default())
+        }
+        Action::Group => writer.write(&Line::Group, &OwnedRecord::default()),
+        Action::Reset(section) => writer.write(&Line::Reset(*section), &OwnedRecord::default()),
     }
 }
 
@@ -132,7 +134,7 @@ pub fn next(trace: &mut Trace<'_>) -> Result<Option<Seen>> {
         Event::Group(n) => (What::Group(n), None),
         Event::Reset(_) => (What::Reset, None),
     };
-    let mut values = values(entry.tape);
+    let mut values = values(entry.record);
     if let Event::Metadata(_, m) = entry.event {
         let head = [u64::from(m.record), m.field.into(), m.property.into()];
         values = head.into_iter().chain(m.values.into_iter().take(m.count.into())).map(Value::Number).collect();
@@ -220,10 +222,10 @@ pub fn ends_with_a_table(lines: &str) -> bool {
 /// What line it is about and what is wrong with it.
 pub fn from_json(schema: &Schema, lines: &str, options: &WriteOptions) -> std::result::Result<Vec<u8>, String> {
     let mut writer = Writer::new(Vec::new(), schema, options).map_err(|e| e.to_string())?;
-    let mut tape = Tape::default();
+    let mut owned = OwnedRecord::default();
     for line in lines.lines() {
-        let parsed = schema.read_json(line.as_bytes(), &mut tape).map_err(|e| format!("{e} in {line}"));
-        let written = parsed.and_then(|parsed| writer.write(&parsed, &tape).map_err(|e| format!("{e} in {line}")));
+        let parsed = schema.read_json(line.as_bytes(), &mut owned).map_err(|e| format!("{e} in {line}"));
+        let written = parsed.and_then(|parsed| writer.write(&parsed, &owned).map_err(|e| format!("{e} in {line}")));
         if let Err(error) = written {
             let _ = writer.finish();
             return Err(error);

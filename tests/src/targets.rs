@@ -141,8 +141,8 @@ pub fn read_trace(input: &[u8]) {
         }
         let text = lines.strip_suffix(b"\n").unwrap_or(&lines);
         if !text.is_empty() && !on(2) && text.len() < 10_000 {
-            let mut tape = metatf::dynamic::Tape::default();
-            schema.read_json(text, &mut tape).expect("what is printed can be read");
+            let mut owned = metatf::dynamic::OwnedRecord::default();
+            schema.read_json(text, &mut owned).expect("what is printed can be read");
         }
     };
     // After an error, or the end, nothing comes.

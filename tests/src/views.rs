@@ -1,4 +1,4 @@
-//! Records by their values, in loops and one by one, to hold them against tapes.
+//! Records by their values, in loops and one by one, to hold them against owned records.
 
 use crate::Value;
 use crate::columns::Placed;

@@ -4,7 +4,7 @@
 
 use metatf::columns::Columns;
 use metatf::container::WriteOptions;
-use metatf::dynamic::{Datum, Entry, Item, RecordView, Schema, Tape, Trace};
+use metatf::dynamic::{Entry, Item, OwnedRecord, RecordView, Schema, Trace};
 use metatf::reader::{At, Event};
 use metatf_tests::random::Action;
 use metatf_tests::{Value, runtime};
@@ -24,7 +24,9 @@ const DTD: &str = "
         }
         also: (tag, t, a) { tag.value = 7; a.width = 12; a.interpretation = none; }
         items: (tag, n, n*(t)) { tag.value = 8; n.width = 1; n.interpretation = none; }
-    }";
+        streamed: (tag, e, f) { tag.value = 9; e.interpretation = sectionStride 2 1; f.width = 1; f.interpretation = none; }
+    }
+    section elements 2 { element: (item) { item.width = 2; item.interpretation = none; } }";
 
 const RECORDS: u64 = 500;
 
@@ -42,7 +44,7 @@ fn trace(schema: &Schema) -> Vec<u8> {
     let bytes = |count: u64| [Value::Number(count), Value::Bytes(vec![b'x'; usize::try_from(count).unwrap()])];
     let mut actions = Vec::new();
     for i in 0..RECORDS {
-        let of_all = ["plain", "own", "plain", "own", "both", "also", "plain", "items"];
+        let of_all = ["plain", "own", "streamed", "own", "both", "also", "plain", "items"];
         let names = if (150..350).contains(&i) { &of_all[..2] } else { &of_all[..] };
         let name = names[usize::try_from(i).unwrap() % names.len()];
         let values = match name {
@@ -52,6 +54,7 @@ fn trace(schema: &Schema) -> Vec<u8> {
                 vec![number(i / 2), number(3 + 5 * owns)]
             }
             "both" => [number(i / 3)].into_iter().chain(bytes(i % 4)).chain([number(i % 200)]).collect(),
+            "streamed" => vec![number(i * 3), number(i % 7)],
             "also" => vec![number(i / 3 + 1), Value::Bytes(vec![b'y'; 12])],
             _ => [number(i % 3)].into_iter().chain((0..i % 3).map(|k| number(i / 3 + k))).collect(),
         };
@@ -63,19 +66,18 @@ fn trace(schema: &Schema) -> Vec<u8> {
     trace
 }
 
-fn of_tape(tape: &Tape) -> Vec<Value> {
-    let value = |datum: &Datum| match datum {
-        Datum::Number(number) => Value::Number(*number),
-        Datum::Bytes(_) => Value::Bytes(tape.bytes(datum).to_vec()),
-    };
-    tape.data().iter().map(value).collect()
+fn value(item: Item<'_>) -> Value {
+    match item {
+        Item::Number(number) => Value::Number(number),
+        Item::Bytes(bytes) => Value::Bytes(bytes.to_vec()),
+    }
+}
+
+fn of_owned(owned: &OwnedRecord) -> Vec<Value> {
+    owned.iter().map(value).collect()
 }
 
 fn of_view(record: &RecordView<'_>) -> (At, Vec<Value>) {
-    let value = |item: Item<'_>| match item {
-        Item::Number(number) => Value::Number(number),
-        Item::Bytes(bytes) => Value::Bytes(bytes.to_vec()),
-    };
     (record.at(), record.iter().skip(1).map(value).collect())
 }
 
@@ -88,7 +90,7 @@ fn announced(trace: &mut Trace<'_>) -> Option<Known> {
     while let Some(event) = trace.reader_mut().next_event().unwrap() {
         if let Event::Record(at) = event {
             trace.decode(event).unwrap();
-            return Some(Known { at, values: of_tape(trace.tape()), bytes: bytes(trace, at) });
+            return Some(Known { at, values: of_owned(trace.record()), bytes: bytes(trace, at) });
         }
     }
     None
@@ -100,12 +102,12 @@ fn given(trace: &mut Trace<'_>) -> Option<Known> {
     Some(Known { at, values, bytes: bytes(trace, at) })
 }
 
-/// The next record by a tape.
-fn taped(trace: &mut Trace<'_>) -> Option<Known> {
+/// The next record by an owned record.
+fn by_entry(trace: &mut Trace<'_>) -> Option<Known> {
     loop {
-        let Entry { event, tape } = trace.next_entry().unwrap()?;
+        let Entry { event, record } = trace.next_entry().unwrap()?;
         if let Event::Record(at) = event {
-            let values = of_tape(tape);
+            let values = of_owned(record);
             return Some(Known { at, values, bytes: bytes(trace, at) });
         }
     }
@@ -129,7 +131,7 @@ fn every_way_goes_on_behind_what_was_given() {
     let mut by_event = runtime::open(&schema, &file).unwrap();
     let known: Vec<_> = std::iter::from_fn(|| announced(&mut by_event)).collect();
     assert_eq!(known.len() as u64, RECORDS);
-    let ways = [announced, given, taped, looped];
+    let ways = [announced, given, by_entry, looped];
     for first in (0..known.len()).step_by(7) {
         for way in ways {
             let mut trace = runtime::open(&schema, &file).unwrap();

@@ -10,7 +10,7 @@ mod common;
 use common::config;
 use metatf::Change;
 use metatf::container::WriteOptions;
-use metatf::dynamic::{Schema, Tape, Writer};
+use metatf::dynamic::{OwnedRecord, Schema, Writer};
 use metatf::format::Interpretation as I;
 use metatf::reader::Metadata;
 use metatf::recode::Plan;
@@ -181,9 +181,9 @@ fn predicted(text: &str, runs: &[(u64, u64, usize)], version: u8) -> (Schema, Ve
     let options = WriteOptions { version, ..WriteOptions::default() };
     let mut writer = Writer::new(Vec::new(), &schema, &options).expect("memory takes anything");
     for value in runs.iter().flat_map(|&(first, turns, count)| (0..count as u64).map(move |i| first + i % turns)) {
-        let mut tape = Tape::default();
-        tape.push_number(value);
-        writer.record(section, record as u16, &tape).expect("any number can be written");
+        let mut owned = OwnedRecord::default();
+        owned.push_number(value);
+        writer.record(section, record as u16, &owned).expect("any number can be written");
     }
     let trace = writer.finish().expect("memory takes anything");
     (schema, trace)
@@ -224,9 +224,9 @@ proptest! {
         let section = schema.format.section_named("s").expect("it has one");
         let record = schema.format.records.iter().position(|r| r.name == "r").expect("it has one");
         for &value in &values {
-            let mut tape = Tape::default();
-            tape.push_number(value);
-            writer.record(section, record as u16, &tape).expect("any number can be written");
+            let mut owned = OwnedRecord::default();
+            owned.push_number(value);
+            writer.record(section, record as u16, &owned).expect("any number can be written");
         }
         let trace = writer.finish().expect("memory takes anything");
         let optimal = recoding::recoded(&schema, &trace, Plan::Optimal, 1000).expect("the trace is whole");

@@ -107,10 +107,10 @@ fn several() -> (Schema, Vec<u8>) {
              name.width = 4; name.interpretation = sectionOffset 2; step.interpretation = sectionStride 3 1; } }",
     );
     let mut writer = Writer::new(Vec::new(), &schema, &WriteOptions::default()).unwrap();
-    let mut tape = metatf::dynamic::Tape::default();
+    let mut owned = metatf::dynamic::OwnedRecord::default();
     let mut line = |json: String| {
-        let line = schema.read_json(json.as_bytes(), &mut tape).unwrap();
-        writer.write(&line, &tape).unwrap();
+        let line = schema.read_json(json.as_bytes(), &mut owned).unwrap();
+        writer.write(&line, &owned).unwrap();
     };
     let mut offset = 0;
     for group in 0..7 {
@@ -151,13 +151,13 @@ fn a_model_begins_a_group_with_nothing() {
         (state >> 33) % n
     };
     let mut writer = Writer::new(Vec::new(), &schema, &WriteOptions::default()).unwrap();
-    let (mut tape, mut written, mut live) = (metatf::dynamic::Tape::default(), Vec::new(), Vec::<u64>::new());
+    let (mut owned, mut written, mut live) = (metatf::dynamic::OwnedRecord::default(), Vec::new(), Vec::<u64>::new());
     for (group, (records, places)) in
         [(20_000, 1 << 20), (50, 9), (3000, 500), (9000, 1 << 30), (1, 1), (4000, 3)].iter().enumerate()
     {
         let mut line = |json: String| {
-            let line = schema.read_json(json.as_bytes(), &mut tape).unwrap();
-            writer.write(&line, &tape).unwrap();
+            let line = schema.read_json(json.as_bytes(), &mut owned).unwrap();
+            writer.write(&line, &owned).unwrap();
         };
         if group > 0 {
             line(format!("{{\"@group\":{group}}}"));

@@ -7,7 +7,7 @@ use common::{config, diff, offsets, seed};
 use metatf::container::WriteOptions;
 use metatf::dynamic::compare::CompareOptions;
 use metatf::dynamic::moves::{MoveError, MoveOptions, Moves, Unmoved};
-use metatf::dynamic::{Schema, Tape, Writer};
+use metatf::dynamic::{OwnedRecord, Schema, Writer};
 use metatf::{Error, ErrorKind};
 use metatf_tests::example::Example;
 use metatf_tests::random::{Choices, options};
@@ -86,7 +86,7 @@ section times 8 { moment: (v) { v.width = 8; v.interpretation = none; } }
 /// A random trace of `PLAIN`.
 fn plain(schema: &Schema, c: &mut Choices<'_>, how: &WriteOptions) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), schema, how).unwrap();
-    let numbers = |values: &[u64]| runtime::tape(&values.iter().copied().map(Value::Number).collect::<Vec<_>>());
+    let numbers = |values: &[u64]| runtime::owned(&values.iter().copied().map(Value::Number).collect::<Vec<_>>());
     let [heap, names, loose] = [1, 2, 3];
     let mut known = vec![0];
     while !c.is_spent() {
@@ -97,11 +97,11 @@ fn plain(schema: &Schema, c: &mut Choices<'_>, how: &WriteOptions) -> Vec<u8> {
                 let up = *c.pick(&known);
                 let values =
                     [Value::Number(text.len() as u64), Value::Bytes(text), Value::Number(up), Value::Number(7)];
-                known.push(writer.element(names, true, &runtime::tape(&values)).unwrap());
+                known.push(writer.element(names, true, &runtime::owned(&values)).unwrap());
             }
             3 => drop(writer.element(loose, false, &numbers(&[c.number(), c.number()])).unwrap()),
             4 => writer.inner().comment(heap, b"so far").unwrap(),
-            5 => writer.record(heap, 4, &runtime::tape(&[time, Value::Number(c.number())])).unwrap(),
+            5 => writer.record(heap, 4, &runtime::owned(&[time, Value::Number(c.number())])).unwrap(),
             _ if known.len() == 1 => {}
             _ => {
                 let items = c.below(3) as u64;
@@ -113,7 +113,7 @@ fn plain(schema: &Schema, c: &mut Choices<'_>, how: &WriteOptions) -> Vec<u8> {
                 }
                 let name = *c.pick(known.get(1..).unwrap());
                 values.extend([Value::Number(name), Value::Number(2), Value::Bytes(b"xy".to_vec())]);
-                writer.record(heap, 3, &runtime::tape(&values)).unwrap();
+                writer.record(heap, 3, &runtime::owned(&values)).unwrap();
             }
         }
     }
@@ -211,9 +211,9 @@ fn new_fields_have_their_defaults() {
             n.interpretation = default 2; a2.width = 1; a2.interpretation = none; } }",
     );
     let mut writer = Writer::new(Vec::new(), &source, &WriteOptions::default()).unwrap();
-    let mut tape = Tape::default();
-    tape.push_number(200);
-    writer.record(1, 3, &tape).unwrap();
+    let mut owned = OwnedRecord::default();
+    owned.push_number(200);
+    writer.record(1, 3, &owned).unwrap();
     let trace = writer.finish().unwrap();
     let new = moved(&source, &target, &trace, &WriteOptions::default(), &MoveOptions::default());
     let json = runtime::json(&target, &new, metatf::dynamic::JsonOptions::default()).unwrap();

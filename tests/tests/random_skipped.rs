@@ -4,13 +4,13 @@ mod common;
 
 use common::{config, seed};
 use metatf::container::Reader;
-use metatf::dynamic::{Tape, Trace};
+use metatf::dynamic::{OwnedRecord, Trace};
 use metatf::reader::Event;
 use metatf_tests::example::Example;
 use proptest::prelude::*;
 
 /// What a reader announces, with the values of what it was to decode, and how it ended.
-type Told = (Vec<(Event, Option<Tape>)>, metatf::Result<()>);
+type Told = (Vec<(Event, Option<OwnedRecord>)>, metatf::Result<()>);
 
 /// Reads a trace, decoding what `wanted` says of the n-th event.
 fn read(example: &Example, bytes: &[u8], wanted: impl Fn(usize, Event) -> bool) -> Told {
@@ -20,7 +20,7 @@ fn read(example: &Example, bytes: &[u8], wanted: impl Fn(usize, Event) -> bool) 
         while let Some(event) = trace.reader_mut().next_event()? {
             if wanted(told.len(), event) {
                 trace.decode(event)?;
-                told.push((event, Some(trace.tape().clone())));
+                told.push((event, Some(trace.record().clone())));
             } else {
                 told.push((event, None));
             }
@@ -37,10 +37,10 @@ fn check(example: &Example, bytes: &[u8], wanted: impl Fn(usize, Event) -> bool)
     // An error within a record that is left out is found when the next one is asked for: the record was announced.
     if end.is_err() && some.len() > all.len() {
         let last = some.pop();
-        prop_assert!(last.is_some_and(|(_, tape)| tape.is_none()), "{}", example.about());
+        prop_assert!(last.is_some_and(|(_, owned)| owned.is_none()), "{}", example.about());
     }
     prop_assert_eq!(end, same_end, "{}", example.about());
-    let expected = all.into_iter().enumerate().map(|(n, (event, tape))| (event, tape.filter(|_| wanted(n, event))));
+    let expected = all.into_iter().enumerate().map(|(n, (event, owned))| (event, owned.filter(|_| wanted(n, event))));
     prop_assert_eq!(expected.collect::<Vec<_>>(), some, "{}", example.about());
     Ok(())
 }

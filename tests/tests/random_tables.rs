@@ -54,12 +54,12 @@ proptest! {
                     strings.push(text);
                     expected.push(vec![offset, c.number(), c.number()]);
                     let values: Vec<_> = expected.last().unwrap().iter().copied().map(Value::Number).collect();
-                    writer.record(heap, alloc, &runtime::tape(&values)).unwrap();
+                    writer.record(heap, alloc, &runtime::owned(&values)).unwrap();
                 }
                 4 | 5 => {
                     expected.push(vec![c.number()]);
                     let values: Vec<_> = expected.last().unwrap().iter().copied().map(Value::Number).collect();
-                    writer.record(heap, free, &runtime::tape(&values)).unwrap();
+                    writer.record(heap, free, &runtime::owned(&values)).unwrap();
                 }
                 6 => {
                     let changes = [
@@ -122,7 +122,7 @@ proptest! {
         let options = WriteOptions { version: 0, ..options(&mut Choices::new(&how)) };
         let mut writer = Writer::new(Vec::new(), &schema, &options).unwrap();
         for &(a, b) in &records {
-            writer.record(1, 3, &runtime::tape(&[Value::Number(a), Value::Number(b)])).unwrap();
+            writer.record(1, 3, &runtime::owned(&[Value::Number(a), Value::Number(b)])).unwrap();
         }
         let trace = writer.finish().unwrap();
         let content = Reader::from_slice(&trace).unwrap().next_part().unwrap().map_or(0..0, |p| p.place);

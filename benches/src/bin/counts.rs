@@ -75,7 +75,7 @@ const LOOPS: &[Loop] = &[
     reading!("plain, universal, `next_record`, count by tag", "plain.mtf", universal::count),
     reading!("plain, universal, `for_each`, all fields", "plain.mtf", universal::each_all),
     reading!("plain, universal, `for_each`, count by tag", "plain.mtf", universal::each_count),
-    reading!("plain, universal, tapes, all fields", "plain.mtf", universal::entries_all),
+    reading!("plain, universal, owned records, all fields", "plain.mtf", universal::entries_all),
     reading!("plain, universal, announced, count by tag", "plain.mtf", universal::skipped_count),
     reading!("plain, universal, columns, all fields", "plain.mtf", universal::columns_all),
     by_hand!("`best`, hand-written, all fields", "best.mtf", hand::best::chunks, hand::best::all),

@@ -2,7 +2,7 @@
 
 use crate::{Counts, Result};
 use metatf::columns::Columns;
-use metatf::dynamic::{self, Datum, RecordView};
+use metatf::dynamic::{self, Item, RecordView};
 use metatf::format::Format;
 use metatf::reader;
 
@@ -37,7 +37,7 @@ pub fn each_all(trace: &[u8]) -> Result<u64> {
     Ok(sum)
 }
 
-/// The same by tapes, which what a trace holds besides records is read with.
+/// The same by owned records, which what a trace holds besides records is read with.
 ///
 /// # Errors
 /// What is wrong with the trace.
@@ -46,9 +46,9 @@ pub fn entries_all(trace: &[u8]) -> Result<u64> {
     let mut sum = 0_u64;
     while let Some(entry) = trace.next_entry()? {
         if let reader::Event::Record(_) = entry.event {
-            for datum in entry.tape.data() {
-                if let Datum::Number(n) = datum {
-                    sum = sum.wrapping_add(*n);
+            for item in entry.record.iter() {
+                if let Item::Number(n) = item {
+                    sum = sum.wrapping_add(n);
                 }
             }
         }

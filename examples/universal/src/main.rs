@@ -4,7 +4,7 @@
 //!     cargo run -p example-universal -- TRACE         says what is in a trace, and prints its first records
 
 use metatf::container::WriteOptions;
-use metatf::dynamic::{JsonOptions, Schema, Tape, Trace, Writer};
+use metatf::dynamic::{JsonOptions, OwnedRecord, Schema, Trace, Writer};
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs::File;
@@ -57,10 +57,10 @@ fn write(path: &str) -> Result<(), Box<dyn Error>> {
     let schema = Schema::parse("doors.dtd", DTD.as_bytes())?;
     let options = WriteOptions { dtd_url: "doors.dtd".to_owned(), ..WriteOptions::default() };
     let mut writer = Writer::new(File::create(path)?, &schema, &options)?;
-    let mut tape = Tape::default();
+    let mut owned = OwnedRecord::default();
     for line in RECORDS.lines().filter(|line| !line.is_empty()) {
-        let line = schema.read_json(line.as_bytes(), &mut tape)?;
-        writer.write(&line, &tape)?;
+        let line = schema.read_json(line.as_bytes(), &mut owned)?;
+        writer.write(&line, &owned)?;
     }
     writer.finish()?;
     Ok(())

@@ -3,7 +3,7 @@
 use std::io::{BufRead, Read as _, Write};
 
 use metatf::container::Reader;
-use metatf::dynamic::{Datum, JsonOptions, Schema, Trace};
+use metatf::dynamic::{self, JsonOptions, Schema, Trace};
 use metatf::reader::Event as TraceEvent;
 use serde_json::Value;
 
@@ -39,8 +39,7 @@ pub fn print_heap<W: Write>(container: Reader<'_>, mut write: W) -> Result<(W, L
                 trace.print_json(event, &mut out, options).map_err(failed)?;
             }
             TraceEvent::Comment(_) => {
-                let tape = trace.tape();
-                let text = tape.data().last().map_or(&[][..], |datum| tape.bytes(datum));
+                let text = trace.record().iter().next_back().map_or(&[][..], dynamic::Item::bytes);
                 print_comment("\"heap\"", text, &mut out)?;
             }
             _ => {}
@@ -67,7 +66,7 @@ fn has_offset(trace: &Trace<'_>, record: u16) -> bool {
         return true;
     }
     // After the time.
-    matches!(trace.tape().data().get(1), Some(Datum::Number(offset)) if *offset != 0)
+    matches!(trace.record().get(1), Some(dynamic::Item::Number(offset)) if offset != 0)
 }
 
 /// Reads JSON lines.

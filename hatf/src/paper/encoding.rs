@@ -2,7 +2,7 @@
 
 use metatf::Change;
 use metatf::container::{Reader, WriteOptions};
-use metatf::dynamic::{Datum, Schema, Tape, Trace, Writer};
+use metatf::dynamic::{Item, OwnedRecord, Schema, Trace, Writer};
 use metatf::format::Interpretation;
 use metatf::reader::Event;
 use metatf::recode::{Options, Plan, PlannedWriter};
@@ -122,18 +122,18 @@ impl Fields {
     }
 
     /// Hands each raw record, as one of the DTD, to `put`.
-    fn each(&self, raw: &[u8], mut put: impl FnMut(u16, &Tape) -> metatf::Result<()>) -> Result<()> {
-        let mut tape = Tape::default();
+    fn each(&self, raw: &[u8], mut put: impl FnMut(u16, &OwnedRecord) -> metatf::Result<()>) -> Result<()> {
+        let mut owned = OwnedRecord::default();
         for record in raw.as_chunks::<RECORD>().0 {
             let fields = simple::fields(record);
             let index = usize::try_from(fields[0]).unwrap_or(0).wrapping_sub(1);
             let (record, leaves) =
                 self.records.get(index).ok_or_else(|| Error::Trace("a raw record of an unknown tag".into()))?;
-            tape.clear();
+            owned.clear();
             for &leaf in leaves {
-                tape.push_number(fields.get(leaf).copied().unwrap_or(0));
+                owned.push_number(fields.get(leaf).copied().unwrap_or(0));
             }
-            put(*record, &tape).map_err(failed)?;
+            put(*record, &owned).map_err(failed)?;
         }
         Ok(())
     }
@@ -141,7 +141,7 @@ impl Fields {
     fn planned(&self, raw: &[u8], write: &WriteOptions, plan: Plan) -> Result<Vec<u8>> {
         let options = Options { plan, block: BLOCK, ..Options::default() };
         let mut writer = PlannedWriter::new(Vec::new(), &self.schema, write, options).map_err(failed)?;
-        self.each(raw, |record, tape| writer.record(self.section, record, tape))?;
+        self.each(raw, |record, owned| writer.record(self.section, record, owned))?;
         Ok(writer.finish().map_err(failed)?.0)
     }
 
@@ -163,7 +163,7 @@ impl Fields {
                 }
             }
         }
-        self.each(raw, |record, tape| writer.record(self.section, record, tape))?;
+        self.each(raw, |record, owned| writer.record(self.section, record, owned))?;
         writer.finish().map_err(failed)
     }
 
@@ -175,9 +175,9 @@ impl Fields {
             let known = (1..).zip(&self.records).find(|(_, (record, _))| *record == at.record);
             let Some((tag, (_, leaves))) = known else { continue };
             let mut fields = [tag, 0, 0, 0];
-            for (&leaf, datum) in leaves.iter().zip(entry.tape.data()) {
-                if let (Some(field), Datum::Number(value)) = (fields.get_mut(leaf), datum) {
-                    *field = *value;
+            for (&leaf, item) in leaves.iter().zip(entry.record.iter()) {
+                if let (Some(field), Item::Number(value)) = (fields.get_mut(leaf), item) {
+                    *field = value;
                 }
             }
             simple::push(fields, raw);

@@ -9,10 +9,10 @@ fn write(dtd: &str, lines: &[&str]) -> Vec<u8> {
     let parsed = metatf_parser::parse("test.dtd", dtd.as_bytes());
     let schema = Schema::new(parsed.dtd.unwrap());
     let mut writer = Writer::new(Vec::new(), &schema, &WriteOptions::default()).unwrap();
-    let mut tape = metatf::dynamic::Tape::default();
+    let mut owned = metatf::dynamic::OwnedRecord::default();
     for line in lines {
-        let line = schema.read_json(line.as_bytes(), &mut tape).unwrap();
-        writer.write(&line, &tape).unwrap();
+        let line = schema.read_json(line.as_bytes(), &mut owned).unwrap();
+        writer.write(&line, &owned).unwrap();
     }
     let mut bytes = writer.finish().unwrap();
     assert!(bytes.mark().is_some());

@@ -183,10 +183,10 @@ impl Sequence {
         self.len += 1;
     }
 
-    pub(crate) fn extend(&mut self, slots: &[u32]) {
+    pub(crate) fn extend(&mut self, slots: impl Iterator<Item = u32>) {
         self.slots.truncate(self.len);
-        self.slots.extend_from_slice(slots);
-        self.len += slots.len();
+        self.slots.extend(slots);
+        self.len = self.slots.len();
     }
 
     /// Places for as many as there may be, those that are there among them.

@@ -7,8 +7,6 @@ use crate::format::{Format, METADATA};
 use crate::record::{Row, Stopped};
 use crate::state::{Listed, State};
 use crate::streams::{Bytes, Streams};
-#[cfg(feature = "dynamic")]
-use std::ops::ControlFlow;
 
 /// The records of a part from its next on.
 pub(crate) struct Run<'r> {
@@ -27,51 +25,6 @@ pub(crate) struct Run<'r> {
     /// Records read.
     pub(crate) count: u64,
     pub(crate) stopped: &'r mut Option<Error>,
-}
-
-#[cfg(feature = "dynamic")]
-impl<'r> Run<'r> {
-    /// Gives the records that come next to `each`, by their positions in the section and leaf by leaf, until it has had
-    /// enough. What stops it is told when the run ends.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn rows(
-        &mut self,
-        mut each: impl FnMut(u16, &mut ContentRow<'_, 'r>) -> Result<ControlFlow<()>, Stopped>,
-    ) {
-        let width = usize::from(self.format.tag_width);
-        let Some(record) = self.format.records.first() else { return };
-        let (mut position, mut count) = (self.position, 0);
-        // One row for all records: what they have in common stays where it is.
-        let mut row = ContentRow {
-            format: self.format,
-            record,
-            data: self.data,
-            position,
-            start: position,
-            origin: self.origin,
-            order: self.order,
-            first: 0,
-            state: self.state,
-            streams: self.streams,
-            source: self.source,
-            items: 0,
-            stopped: self.stopped,
-        };
-        while let Some(tag) = tag(row.data, position, width, row.order) {
-            let Some(listed) = row.state.listed(tag).filter(|listed| listed.record > METADATA) else { break };
-            let Some(record) = row.format.records.get(usize::from(listed.record)) else { break };
-            (row.record, row.first, row.items) = (record, listed.first as usize, 0);
-            (row.start, row.position) = (position, position + width);
-            let flow = each(listed.position, &mut row).and_then(|flow| row.finish().map(|()| flow));
-            position = row.position;
-            count += 1;
-            if !matches!(flow, Ok(ControlFlow::Continue(()))) {
-                break;
-            }
-        }
-        self.position = position;
-        self.count += count;
-    }
 }
 
 impl<'r> Run<'r> {

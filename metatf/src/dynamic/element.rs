@@ -1,7 +1,7 @@
 //! Resolving offsets: what stands in a stream section where a `sectionOffset` leaf points.
 
 use super::json_print::print_members;
-use super::{Tape, Trace};
+use super::{OwnedRecord, Trace};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::Interpretation;
 use crate::reader::At;
@@ -19,14 +19,14 @@ impl Trace<'_> {
         };
         let Some(section) = self.schema.format.section_index(number) else { return Ok(false) };
         out.extend_from_slice(format!("{{\"offset\":{offset},\"element\":").as_bytes());
-        let mut tape = Tape::default();
-        match self.reader.element_at(section, offset, |row| Ok(row.walk(&mut tape)?)) {
+        let mut owned = OwnedRecord::default();
+        match self.reader.element_at(section, offset, |row| Ok(row.walk(&mut owned)?)) {
             Ok(()) => {
                 let element = self.schema.section(section).and_then(|s| s.stream);
                 let record = element.and_then(|id| self.schema.dtd.record(id));
                 out.push(b'{');
                 if let Some(record) = record {
-                    print_members(out, record, &tape)?;
+                    print_members(out, record, &owned)?;
                 }
                 out.push(b'}');
             }

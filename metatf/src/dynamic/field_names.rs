@@ -1,7 +1,8 @@
 //! Fields and records as people name them: `size`, `alloc.size`, `vfield`, `comment`.
 
-use super::{Datum, Schema, Tape};
+use super::{OwnedRecord, Schema};
 use crate::format::COMMENT;
+use crate::reader;
 use metatf_parser::schema::{Item, LeafId, Record, Repeated};
 
 /// Names given by a user. A field is meant by any run of the names that lead to it, from its record down: `size`,
@@ -53,15 +54,15 @@ fn means(parts: &[String], record: &Record, index: u16, path: &[String]) -> bool
     }
 }
 
-/// The name of the value at an index of a record's tape, with the numbers of repeated items: `n_items[2].x`.
-pub(crate) fn name_at(record: &Record, tape: &Tape, index: usize) -> String {
-    let mut finder = Finder { record, tape, next: 0, wanted: index, last: [0; 256] };
+/// The name of the value at an index of an owned record, with the numbers of repeated items: `n_items[2].x`.
+pub(crate) fn name_at(record: &Record, owned: &OwnedRecord, index: usize) -> String {
+    let mut finder = Finder { record, owned, next: 0, wanted: index, last: [0; 256] };
     finder.items(&record.items, "").unwrap_or_default()
 }
 
 struct Finder<'f> {
     record: &'f Record,
-    tape: &'f Tape,
+    owned: &'f OwnedRecord,
     next: usize,
     wanted: usize,
     last: [u64; 256],
@@ -121,8 +122,8 @@ impl Finder<'_> {
 
     /// Goes on by one value; true at the one that is wanted.
     fn take(&mut self, id: LeafId) -> bool {
-        if let Some(Datum::Number(n)) = self.tape.data().get(self.next) {
-            self.last[usize::from(id.0)] = *n;
+        if let Some(reader::Item::Number(n)) = self.owned.get(self.next) {
+            self.last[usize::from(id.0)] = n;
         }
         self.next += 1;
         self.next == self.wanted + 1

@@ -1,8 +1,8 @@
 //! A trace as JSON lines (spec 8).
 
-use super::{Datum, Entry, Schema, Tape, Trace};
+use super::{Entry, OwnedRecord, Schema, Trace};
 use crate::error::Result;
-use crate::reader::{Event, Metadata};
+use crate::reader::{Event, Item as Value, Metadata};
 use metatf_parser::schema::{Format as Print, Item, Leaf, LeafId, Record, Repeated};
 use std::io::Write as _;
 
@@ -77,14 +77,14 @@ fn body(
         Event::Section(_, number) => drop(write!(out, ",\"number\":{number}")),
         Event::Comment(_) => {
             out.extend_from_slice(b",\"text\":");
-            let data = entry.tape.data().last();
-            bytes(out, data.map_or(&[], |d| entry.tape.bytes(d)), Print::Utf8);
+            let text = entry.record.iter().next_back();
+            bytes(out, text.map_or(&[], Value::bytes), Print::Utf8);
         }
         _ => {
             if let Event::Element(_, true) = entry.event {
                 out.extend_from_slice(b",\"@shared\":true");
             }
-            let mut object = Printer::new(out, record, entry.tape, options, resolve);
+            let mut object = Printer::new(out, record, entry.record, options, resolve);
             object.items(&record.items, true)?;
         }
     }
@@ -103,16 +103,16 @@ fn print_metadata(out: &mut Vec<u8>, metadata: &Metadata) {
 }
 
 /// Prints the members of an element's object, for a resolved offset.
-pub(super) fn print_members(out: &mut Vec<u8>, record: &Record, tape: &Tape) -> Result<()> {
+pub(super) fn print_members(out: &mut Vec<u8>, record: &Record, owned: &OwnedRecord) -> Result<()> {
     let resolve: Resolve<'_> = &mut |_, _, _| Ok(false);
-    Printer::new(out, record, tape, JsonOptions::default(), resolve).items(&record.items, false)
+    Printer::new(out, record, owned, JsonOptions::default(), resolve).items(&record.items, false)
 }
 
-/// Prints the fields of one record off its tape.
+/// Prints the fields of one record from its owned record.
 struct Printer<'p> {
     out: &'p mut Vec<u8>,
     record: &'p Record,
-    tape: &'p Tape,
+    owned: &'p OwnedRecord,
     next: usize,
     /// Last number of each leaf, for counts.
     last: [u64; 256],
@@ -124,11 +124,11 @@ impl<'p> Printer<'p> {
     fn new(
         out: &'p mut Vec<u8>,
         record: &'p Record,
-        tape: &'p Tape,
+        owned: &'p OwnedRecord,
         options: JsonOptions,
         resolve: Resolve<'p>,
     ) -> Self {
-        Self { out, record, tape, next: 0, last: [0; 256], options, resolve }
+        Self { out, record, owned, next: 0, last: [0; 256], options, resolve }
     }
 
     /// Members of an object; `comma` where one stands before the first. Items nest at most 32 deep (spec 3.5).
@@ -212,28 +212,28 @@ impl<'p> Printer<'p> {
         self.out.extend_from_slice(b"\":");
     }
 
-    /// The leaf's value off the tape. The tag is not on it.
-    fn take(&mut self, id: LeafId, leaf: &Leaf) -> Datum {
+    /// The leaf's value from the owned record. The tag is not in it.
+    fn take(&mut self, id: LeafId, leaf: &Leaf) -> Value<'p> {
         if leaf.is_tag() {
-            return Datum::Number(self.record.tag.unwrap_or(0).into());
+            return Value::Number(self.record.tag.unwrap_or(0).into());
         }
-        let datum = self.tape.data().get(self.next).cloned().unwrap_or(Datum::Number(0));
+        let value = self.owned.get(self.next).unwrap_or(Value::Number(0));
         self.next += 1;
-        if let Datum::Number(n) = datum {
+        if let Value::Number(n) = value {
             self.last[usize::from(id.0)] = n;
         }
-        datum
+        value
     }
 
     fn value(&mut self, id: LeafId, leaf: &Leaf) -> Result<()> {
         match self.take(id, leaf) {
-            datum @ Datum::Bytes(_) => bytes(self.out, self.tape.bytes(&datum), leaf.format),
-            Datum::Number(n) if self.options.resolve && !leaf.is_tag() => {
+            Value::Bytes(value) => bytes(self.out, value, leaf.format),
+            Value::Number(n) if self.options.resolve && !leaf.is_tag() => {
                 if !(self.resolve)(id, n, self.out)? {
                     number(self.out, n, leaf.format);
                 }
             }
-            Datum::Number(n) => number(self.out, n, leaf.format),
+            Value::Number(n) => number(self.out, n, leaf.format),
         }
         Ok(())
     }
@@ -300,16 +300,16 @@ impl Trace<'_> {
     pub fn print_json(&mut self, event: Event, out: &mut Vec<u8>, options: JsonOptions) -> Result<()> {
         if !options.resolve {
             let resolve: Resolve<'_> = &mut |_, _, _| Ok(false);
-            return print_json(out, &self.schema, Entry { event, tape: &self.tape }, options, resolve);
+            return print_json(out, &self.schema, Entry { event, record: &self.record }, options, resolve);
         }
         let start = out.len();
-        let tape = std::mem::take(&mut self.tape);
+        let owned = std::mem::take(&mut self.record);
         let schema = self.schema.clone();
-        let at = Entry { event, tape: &tape }.at();
-        let printed = print_json(out, &schema, Entry { event, tape: &tape }, options, &mut |leaf, offset, out| {
+        let at = Entry { event, record: &owned }.at();
+        let printed = print_json(out, &schema, Entry { event, record: &owned }, options, &mut |leaf, offset, out| {
             at.map_or(Ok(false), |at| self.resolve(at, leaf, offset, out))
         });
-        self.tape = tape;
+        self.record = owned;
         if printed.is_err() {
             out.truncate(start);
         }

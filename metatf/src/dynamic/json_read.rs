@@ -1,8 +1,8 @@
 //! JSON lines back to values (spec 8).
 
-use super::{Datum, Schema, Tape};
+use super::{OwnedRecord, Schema};
 use crate::format::{COMMENT, METADATA};
-use crate::reader::Metadata;
+use crate::reader::{self, Metadata};
 use metatf_parser::schema::{Format as Print, Item, Leaf, LeafId, Record, Repeated};
 use serde_json::{Map, Value};
 use std::fmt;
@@ -10,9 +10,9 @@ use std::fmt;
 /// One line, understood.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Line {
-    /// A data record or comment: section index, record index; its values are on the tape.
+    /// A data record or comment: section index, record index; its values are in the owned record.
     Record(usize, u16),
-    /// An element of a stream section: section index, whether of a shared table; its values are on the tape.
+    /// An element of a stream section: section index, whether of a shared table; its values are in the owned record.
     Element(usize, bool),
     /// A metadata record of a section.
     Metadata(usize, Metadata),
@@ -43,14 +43,14 @@ fn error<T>(message: impl Into<String>) -> Result<T> {
 }
 
 impl Schema {
-    /// Understands one JSON line; a record's values go to `tape`, which is emptied first. Counts and the lengths of
+    /// Understands one JSON line; a record's values go to `owned`, which is emptied first. Counts and the lengths of
     /// `vfield`s may be left out, and constants.
     ///
     /// # Errors
     /// Text that is no JSON object, a section, record or field the schema does not know, one that is missing, or a
     /// value of another kind.
-    pub fn read_json(&self, line: &[u8], tape: &mut Tape) -> Result<Line> {
-        tape.clear();
+    pub fn read_json(&self, line: &[u8], owned: &mut OwnedRecord) -> Result<Line> {
+        owned.clear();
         let value: Value = serde_json::from_slice(line).map_err(|e| LineError(format!("not a JSON object: {e}")))?;
         let Value::Object(object) = value else { return error("not a JSON object") };
         if object.contains_key("@group") {
@@ -72,12 +72,12 @@ impl Schema {
             COMMENT => {
                 let Some(text) = object.get("text") else { return error("the comment has no `text`") };
                 let bytes = bytes(text, Print::Utf8).map_err(|e| LineError(format!("`text`: {e}")))?;
-                tape.push_number(bytes.len() as u64);
-                tape.push_bytes(&bytes);
+                owned.push_number(bytes.len() as u64);
+                owned.push_bytes(&bytes);
                 Ok(Line::Record(section, index))
             }
             _ => {
-                let mut loader = Loader { record, tape, at: [None; 256] };
+                let mut loader = Loader { record, owned, at: [None; 256] };
                 loader.items(&record.items, &object, true)?;
                 let shared = object.get("@shared") == Some(&Value::Bool(true));
                 let stream = self.section(section).is_some_and(|s| s.stream.is_some());
@@ -120,11 +120,11 @@ fn metadata(object: &Map<String, Value>) -> Result<Metadata> {
     Ok(Metadata { record, field, property, values, count })
 }
 
-/// Puts the members of an object on a tape, in the order of the leaves.
+/// Puts the members of an object on an owned record, in the order of the leaves.
 struct Loader<'l> {
     record: &'l Record,
-    tape: &'l mut Tape,
-    /// Where on the tape the last number of each leaf stands, and whether it was given or is to be derived.
+    owned: &'l mut OwnedRecord,
+    /// Where in the owned record the last number of each leaf stands, and whether it was given or is to be derived.
     at: [Option<(usize, bool)>; 256],
 }
 
@@ -159,11 +159,11 @@ impl Loader<'_> {
 
     fn repeat(&mut self, count: LeafId, key: &str, body: &Repeated, values: &[Value]) -> Result<()> {
         match self.at[usize::from(count.0)] {
-            Some((at, true)) if self.tape.data().get(at) != Some(&Datum::Number(values.len() as u64)) => {
+            Some((at, true)) if self.owned.get(at) != Some(reader::Item::Number(values.len() as u64)) => {
                 return error(format!("`{key}` has {} items, its count says otherwise", values.len()));
             }
             Some((at, false)) => {
-                self.tape.set_number(at, values.len() as u64);
+                self.owned.set_number(at, values.len() as u64);
                 self.at[usize::from(count.0)] = Some((at, true));
             }
             _ => {}
@@ -185,8 +185,8 @@ impl Loader<'_> {
         if let ([Item::Leaf(_), Item::Leaf(data)], "vfield") = (items, record) {
             let format = self.record.leaves.get(usize::from(data.0)).map_or(Print::Unset, |l| l.format);
             let bytes = bytes(value, format).map_err(|e| LineError(format!("`{key}`: {e}")))?;
-            self.tape.push_number(bytes.len() as u64);
-            self.tape.push_bytes(&bytes);
+            self.owned.push_number(bytes.len() as u64);
+            self.owned.push_bytes(&bytes);
             return Ok(());
         }
         match value {
@@ -208,12 +208,12 @@ impl Loader<'_> {
                 Ok(true)
             }
             (None, Some(constant)) => {
-                self.tape.push_number(constant);
+                self.owned.push_number(constant);
                 Ok(false)
             }
             (None, None) if self.counts(id) => {
-                self.at[usize::from(id.0)] = Some((self.tape.data().len(), false));
-                self.tape.push_number(0);
+                self.at[usize::from(id.0)] = Some((self.owned.len(), false));
+                self.owned.push_number(0);
                 Ok(false)
             }
             (None, None) => error(format!("`{}` is missing", leaf.key)),
@@ -240,10 +240,10 @@ impl Loader<'_> {
 
     fn value(&mut self, id: LeafId, leaf: &Leaf, value: &Value) -> std::result::Result<(), String> {
         if leaf.is_numeric() {
-            self.at[usize::from(id.0)] = Some((self.tape.data().len(), true));
-            self.tape.push_number(number(value, leaf.format)?);
+            self.at[usize::from(id.0)] = Some((self.owned.len(), true));
+            self.owned.push_number(number(value, leaf.format)?);
         } else {
-            self.tape.push_bytes(&bytes(value, leaf.format)?);
+            self.owned.push_bytes(&bytes(value, leaf.format)?);
         }
         Ok(())
     }

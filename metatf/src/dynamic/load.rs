@@ -1,10 +1,11 @@
-//! The universal writer: records from a [`Tape`], or from JSON lines.
+//! The universal writer: records from a [`OwnedRecord`], or from JSON lines.
 
-use super::{Datum, Line, Schema, Tape};
+use super::{Line, OwnedRecord, Schema};
 use crate::container::{Sink, WriteOptions};
 use crate::encode::RowWriter;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{FormatRef, Steps};
+use crate::reader::Item;
 use crate::record::Put;
 use crate::writer::RecordWriter;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 pub struct Writer<S: Sink> {
     inner: RecordWriter<S>,
     /// Lines of shared tables that are not written yet: where a group comes next they belong to it (spec 8).
-    tables: Vec<(usize, Tape)>,
+    tables: Vec<(usize, OwnedRecord)>,
 }
 
 impl<S: Sink> Writer<S> {
@@ -27,15 +28,15 @@ impl<S: Sink> Writer<S> {
         Ok(Self { inner, tables: Vec::new() })
     }
 
-    /// Writes what a line says; `tape` holds its values (see [`Schema::read_json`]). An element of a shared table is
+    /// Writes what a line says; `owned` holds its values (see [`Schema::read_json`]). An element of a shared table is
     /// written with what follows it, and an error about it is returned there.
     ///
     /// # Errors
     /// Values that do not fit, metadata that spec 4.1 does not allow; the sink's.
-    pub fn write(&mut self, line: &Line, tape: &Tape) -> Result<()> {
+    pub fn write(&mut self, line: &Line, owned: &OwnedRecord) -> Result<()> {
         match line {
             Line::Element(section, true) => {
-                self.tables.push((*section, tape.clone()));
+                self.tables.push((*section, owned.clone()));
                 return Ok(());
             }
             Line::Group => self.inner.start_group()?,
@@ -44,8 +45,8 @@ impl<S: Sink> Writer<S> {
         self.put_tables()?;
         match line {
             Line::Group => Ok(()),
-            Line::Record(section, record) => self.record(*section, *record, tape),
-            Line::Element(section, shared) => self.element(*section, *shared, tape).map(drop),
+            Line::Record(section, record) => self.record(*section, *record, owned),
+            Line::Element(section, shared) => self.element(*section, *shared, owned).map(drop),
             Line::Metadata(section, metadata) => self.inner.metadata(*section, metadata),
             Line::Section => Ok(()),
             Line::Reset(section) => self.inner.reset(*section),
@@ -63,8 +64,8 @@ impl<S: Sink> Writer<S> {
     }
 
     fn put_tables(&mut self) -> Result<()> {
-        for (section, tape) in std::mem::take(&mut self.tables) {
-            self.element(section, true, &tape)?;
+        for (section, owned) in std::mem::take(&mut self.tables) {
+            self.element(section, true, &owned)?;
         }
         Ok(())
     }
@@ -73,24 +74,24 @@ impl<S: Sink> Writer<S> {
     ///
     /// # Errors
     /// As [`RecordWriter::record`].
-    pub fn record(&mut self, section: usize, record: u16, tape: &Tape) -> Result<()> {
-        self.inner.record(section, record, |row| put(row, 1, tape))
+    pub fn record(&mut self, section: usize, record: u16, owned: &OwnedRecord) -> Result<()> {
+        self.inner.record(section, record, |row| put(row, 1, owned))
     }
 
     /// Appends an element to a stream section; gives its offset.
     ///
     /// # Errors
     /// As [`RecordWriter::element`].
-    pub fn element(&mut self, section: usize, shared: bool, tape: &Tape) -> Result<u64> {
-        self.inner.element(section, shared, &mut |row| put(row, 0, tape))
+    pub fn element(&mut self, section: usize, shared: bool, owned: &OwnedRecord) -> Result<u64> {
+        self.inner.element(section, shared, &mut |row| put(row, 0, owned))
     }
 
     /// Puts an element into a table, equal ones once; gives its offset.
     ///
     /// # Errors
     /// As [`RecordWriter::intern`].
-    pub fn intern(&mut self, section: usize, tape: &Tape) -> Result<u64> {
-        self.inner.intern(section, &mut |row| put(row, 0, tape))
+    pub fn intern(&mut self, section: usize, owned: &OwnedRecord) -> Result<u64> {
+        self.inner.intern(section, &mut |row| put(row, 0, owned))
     }
 
     /// As [`RecordWriter::next_offset`].
@@ -119,24 +120,24 @@ impl<S: Sink> Writer<S> {
     }
 }
 
-/// Fills a row from a tape, from step `first` on.
-fn put(row: &mut RowWriter<'_>, first: usize, tape: &Tape) -> Result<()> {
-    let mut putting = Putting { row, tape, next: 0 };
+/// Fills a row from an owned record, from step `first` on.
+fn put(row: &mut RowWriter<'_>, first: usize, owned: &OwnedRecord) -> Result<()> {
+    let mut putting = Putting { row, owned, next: 0 };
     putting.row.record.walk(first, &mut putting)?;
-    if putting.next != tape.data().len() {
-        return Err(Error::at(0, ErrorKind::Usage("the tape holds more values than the record has")));
+    if putting.next != owned.len() {
+        return Err(Error::at(0, ErrorKind::Usage("there are more values than the record has")));
     }
     Ok(())
 }
 
 fn missing() -> Error {
-    Error::at(0, ErrorKind::Usage("the tape does not hold the record's values"))
+    Error::at(0, ErrorKind::Usage("the values are not those of the record"))
 }
 
-/// A row that is being filled from a tape.
+/// A row that is being filled from an owned record.
 struct Putting<'p, 'w> {
     row: &'p mut RowWriter<'w>,
-    tape: &'p Tape,
+    owned: &'p OwnedRecord,
     next: usize,
 }
 
@@ -144,15 +145,15 @@ impl Steps for Putting<'_, '_> {
     type Error = Error;
 
     fn number(&mut self, leaf: u8) -> Result<()> {
-        let Some(Datum::Number(value)) = self.tape.data().get(self.next) else { return Err(missing()) };
+        let Some(Item::Number(value)) = self.owned.get(self.next) else { return Err(missing()) };
         self.next += 1;
-        self.row.number(leaf, *value)
+        self.row.number(leaf, value)
     }
 
     fn bytes(&mut self, leaf: u8) -> Result<()> {
-        let Some(datum @ Datum::Bytes(_)) = self.tape.data().get(self.next) else { return Err(missing()) };
+        let Some(Item::Bytes(bytes)) = self.owned.get(self.next) else { return Err(missing()) };
         self.next += 1;
-        self.row.bytes(leaf, self.tape.bytes(datum))
+        self.row.bytes(leaf, bytes)
     }
 
     fn items(&mut self, count: u8) -> Result<u64> {

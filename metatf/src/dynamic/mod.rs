@@ -1,6 +1,6 @@
 //! The universal reader and writer: any trace, by a DTD parsed at run time (feature `dynamic`).
 //!
-//! Same containers, same state and rows as generated code; a record is decoded to a [`Tape`] instead of a struct.
+//! Same containers, same state and rows as generated code; a record is decoded to a [`OwnedRecord`] instead of a struct.
 
 pub mod compare;
 mod element;
@@ -10,17 +10,17 @@ mod json_read;
 mod load;
 pub mod moves;
 mod open;
+mod owned_record;
 #[cfg(feature = "parallel")]
 mod parallel;
 pub(crate) mod places;
 pub(crate) mod sections;
-mod tape;
 
 pub use json_print::{JsonOptions, Resolve, print_json};
 pub use json_read::{Line, LineError};
 pub use load::Writer;
 pub use open::OpenError;
-pub use tape::{Datum, Tape};
+pub use owned_record::OwnedRecord;
 
 use crate::columns::Columns;
 use crate::container::Reader;
@@ -65,7 +65,7 @@ impl Schema {
 pub struct Trace<'a> {
     schema: Schema,
     reader: RecordReader<'a>,
-    tape: Tape,
+    record: OwnedRecord,
 }
 
 /// One thing in a trace, with its values.
@@ -74,7 +74,7 @@ pub struct Entry<'t> {
     /// What it is.
     pub event: Event,
     /// The values of a record, comment or element, in the order of its leaves, the tag slow; empty for others.
-    pub tape: &'t Tape,
+    pub record: &'t OwnedRecord,
 }
 
 impl<'a> Trace<'a> {
@@ -84,7 +84,7 @@ impl<'a> Trace<'a> {
     /// A section table that does not hold (version 0).
     pub fn new(schema: Schema, container: Reader<'a>) -> Result<Self> {
         let reader = RecordReader::new(FormatRef::Shared(Arc::clone(&schema.format)), container)?;
-        Ok(Self { schema, reader, tape: Tape::default() })
+        Ok(Self { schema, reader, record: OwnedRecord::default() })
     }
 
     /// The schema it is read by.
@@ -111,12 +111,12 @@ impl<'a> Trace<'a> {
     #[inline]
     pub fn next_entry(&mut self) -> Result<Option<Entry<'_>>> {
         let Some(record) = self.reader.plain_record()? else { return self.next_slow() };
-        self.tape.take(&record);
+        self.record.take(&record);
         let event = Event::Record(record.at());
-        Ok(Some(Entry { event, tape: &self.tape }))
+        Ok(Some(Entry { event, record: &self.record }))
     }
 
-    /// The next data record by its values, without a tape; see [`RecordReader::next_record`]. `None` at the end, and after an
+    /// The next data record by its values, without an owned record; see [`RecordReader::next_record`]. `None` at the end, and after an
     /// error.
     ///
     /// # Errors
@@ -130,13 +130,13 @@ impl<'a> Trace<'a> {
     ///
     /// ```
     /// # use metatf::container::WriteOptions;
-    /// # use metatf::dynamic::{Schema, Tape, Trace, Writer};
+    /// # use metatf::dynamic::{Schema, OwnedRecord, Trace, Writer};
     /// # let schema = Schema::parse("ticks.dtd", b"section s 1 { tick: (tag, n) { tag.value = 4; n.width = 1; n.interpretation = none; } }")?;
     /// # let mut writer = Writer::new(Vec::new(), &schema, &WriteOptions::default())?;
-    /// # let mut tape = Tape::default();
+    /// # let mut owned = OwnedRecord::default();
     /// # for n in 0..3 {
-    /// #     let line = schema.read_json(format!("{{\"@section\":\"s\",\"@record\":\"tick\",\"n\":{n}}}").as_bytes(), &mut tape)?;
-    /// #     writer.write(&line, &tape)?;
+    /// #     let line = schema.read_json(format!("{{\"@section\":\"s\",\"@record\":\"tick\",\"n\":{n}}}").as_bytes(), &mut owned)?;
+    /// #     writer.write(&line, &owned)?;
     /// # }
     /// # let file = writer.finish()?;
     /// let mut trace = Trace::from_slice(&file)?;
@@ -176,7 +176,7 @@ impl<'a> Trace<'a> {
     fn next_slow(&mut self) -> Result<Option<Entry<'_>>> {
         let Some(event) = self.reader.next_event()? else { return Ok(None) };
         self.decode(event)?;
-        Ok(Some(Entry { event, tape: &self.tape }))
+        Ok(Some(Entry { event, record: &self.record }))
     }
 
     /// Fills columns with the data records that come next; see [`RecordReader::next_columns`]. False where none is left.
@@ -187,24 +187,24 @@ impl<'a> Trace<'a> {
         self.reader.next_columns(columns)
     }
 
-    /// Decodes what the [reader](Self::reader_mut) announced last to the tape. An event that is not decoded is
+    /// Decodes what the [reader](Self::reader_mut) announced last to the owned record. An event that is not decoded is
     /// skipped.
     ///
     /// # Errors
     /// What is wrong with the record.
     pub fn decode(&mut self, event: Event) -> Result<()> {
-        self.tape.clear();
+        self.record.clear();
         if let Event::Record(_) | Event::Comment(_) | Event::Element(..) = event {
-            let tape = &mut self.tape;
-            self.reader.decode(|row| Ok(row.walk(tape)?))?;
+            let owned = &mut self.record;
+            self.reader.decode(|row| Ok(row.walk(owned)?))?;
         }
         Ok(())
     }
 
     /// The values of the entry that was decoded last.
     #[must_use]
-    pub fn tape(&self) -> &Tape {
-        &self.tape
+    pub fn record(&self) -> &OwnedRecord {
+        &self.record
     }
 }
 

@@ -1,7 +1,7 @@
 //! The groups of a trace, read by several threads.
 
 use super::{Schema, Trace};
-use crate::dynamic::Tape;
+use crate::dynamic::OwnedRecord;
 use crate::parallel::{Grouped, ParGroups};
 use crate::reader::RecordReader;
 
@@ -14,7 +14,7 @@ impl<'t> Grouped<'t> for Trace<'t> {
     }
 
     fn group<'g>(shared: &Schema, reader: RecordReader<'g>) -> Trace<'g> {
-        Trace { schema: shared.clone(), reader, tape: Tape::default() }
+        Trace { schema: shared.clone(), reader, record: OwnedRecord::default() }
     }
 
     fn reader_of<'r, 'g: 'r>(group: &'r mut Trace<'g>) -> &'r mut RecordReader<'g> {
@@ -33,14 +33,14 @@ impl<'t> Trace<'t> {
     ///
     /// ```
     /// # use metatf::container::WriteOptions;
-    /// # use metatf::dynamic::{Datum, Line, Schema, Tape, Trace, Writer};
+    /// # use metatf::dynamic::{Item, Line, Schema, OwnedRecord, Trace, Writer};
     /// # let schema = Schema::parse("ticks.dtd", b"section s 1 { tick: (tag, n) { tag.value = 4; n.width = 1; n.interpretation = none; } }")?;
     /// # let mut writer = Writer::new(Vec::new(), &schema, &WriteOptions::default())?;
-    /// # let mut tape = Tape::default();
+    /// # let mut owned = OwnedRecord::default();
     /// # for n in 0..3 {
-    /// #     writer.write(&Line::Group, &tape)?;
-    /// #     let line = schema.read_json(format!("{{\"@section\":\"s\",\"@record\":\"tick\",\"n\":{n}}}").as_bytes(), &mut tape)?;
-    /// #     writer.write(&line, &tape)?;
+    /// #     writer.write(&Line::Group, &owned)?;
+    /// #     let line = schema.read_json(format!("{{\"@section\":\"s\",\"@record\":\"tick\",\"n\":{n}}}").as_bytes(), &mut owned)?;
+    /// #     writer.write(&line, &owned)?;
     /// # }
     /// # let file = writer.finish()?;
     /// let mut trace = Trace::from_slice(&file)?;
@@ -49,7 +49,7 @@ impl<'t> Trace<'t> {
     ///     |group| {
     ///         let mut sum = 0;
     ///         while let Some(entry) = group.next_entry()? {
-    ///             if let Some(Datum::Number(n)) = entry.tape.data().first() {
+    ///             if let Some(Item::Number(n)) = entry.record.get(0) {
     ///                 sum += n;
     ///             }
     ///         }

@@ -1,10 +1,11 @@
-//! Where on a tape the values of each leaf stand.
+//! Where on an owned record the values of each leaf stand.
 
-use super::{Datum, Tape};
+use super::OwnedRecord;
 use crate::format::{LeafKind, Record, Step, Steps};
+use crate::reader::Item;
 use std::convert::Infallible;
 
-/// For each leaf of a record the indices of its values on a tape: one, or as many as a repetition says. Used again from
+/// For each leaf of a record the indices of its values on an owned record: one, or as many as a repetition says. Used again from
 /// record to record.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Places {
@@ -12,20 +13,20 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Finds the values of a record on its tape.
-    pub(crate) fn fill(&mut self, record: &Record, tape: &Tape) {
+    /// Finds the values of a record in its owned record.
+    pub(crate) fn fill(&mut self, record: &Record, owned: &OwnedRecord) {
         self.by_leaf.resize_with(record.leaves.len().max(self.by_leaf.len()), Vec::new);
         self.by_leaf.iter_mut().for_each(Vec::clear);
-        // The tag is not on the tape.
+        // The tag is not in the owned record.
         let first = usize::from(matches!(record.leaves.first().map(|l| &l.kind), Some(LeafKind::Tag)));
-        let Ok(()) = record.walk(first, &mut Placing { places: self, tape, next: 0 });
+        let Ok(()) = record.walk(first, &mut Placing { places: self, owned, next: 0 });
     }
 
-    /// The places of a record that repeats nothing: the same on every tape.
+    /// The places of a record that repeats nothing: the same in every owned record.
     pub(crate) fn fixed(record: &Record) -> Option<Self> {
         let repeats = record.steps.iter().any(|step| matches!(step, Step::Repeat { .. }));
         let mut places = Self::default();
-        places.fill(record, &Tape::default());
+        places.fill(record, &OwnedRecord::default());
         (!repeats).then_some(places)
     }
 
@@ -40,10 +41,10 @@ impl Places {
     }
 }
 
-/// A tape whose values' places are noted.
+/// An owned record whose values' places are noted.
 struct Placing<'p> {
     places: &'p mut Places,
-    tape: &'p Tape,
+    owned: &'p OwnedRecord,
     next: usize,
 }
 
@@ -70,11 +71,11 @@ impl Steps for Placing<'_> {
     }
 
     fn items(&mut self, count: u8) -> Result<u64, Infallible> {
-        let (tape, last) = (self.tape.data(), self.places.of(count).last());
-        // A tape that ends early is no record's: an item has at least one value.
-        let left = tape.len().saturating_sub(self.next) as u64;
-        Ok(match last.and_then(|&place| tape.get(place)) {
-            Some(Datum::Number(items)) => left.min(*items),
+        let (owned, last) = (self.owned, self.places.of(count).last());
+        // An owned record that ends early is no record's: an item has at least one value.
+        let left = owned.len().saturating_sub(self.next) as u64;
+        Ok(match last.and_then(|&place| owned.get(place)) {
+            Some(Item::Number(items)) => left.min(items),
             _ => 0,
         })
     }

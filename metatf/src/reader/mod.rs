@@ -1,9 +1,10 @@
 //! Walks a trace record by record: parts from the container, state from metadata, rows for the caller to decode.
 //!
-//! Both faces read through this: generated code decodes a [`ContentRow`] into its structs, the universal reader into a
-//! tape. After an error nothing more comes.
+//! Both faces read through this: generated code decodes a [`ContentRow`] into its structs, the universal reader into an
+//! owned record. After an error nothing more comes.
 
 mod annotate;
+mod batch;
 mod columns;
 mod element;
 mod metadata;
@@ -33,7 +34,7 @@ use crate::state::State;
 use crate::streams::{Bytes, Piece, Streams, place};
 use columns::Filler;
 use std::collections::VecDeque;
-use views::Kinds;
+use views::Views;
 
 /// Where a record stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,7 +136,7 @@ pub struct RecordReader<'a> {
     /// For columns.
     filler: Option<Box<Filler>>,
     /// For records by their values.
-    kinds: Kinds,
+    views: Views,
 }
 
 /// Why a row stopped.
@@ -201,7 +202,7 @@ impl<'a> RecordReader<'a> {
             stopped: None,
             held: None,
             filler: None,
-            kinds: Kinds::default(),
+            views: Views::default(),
             format,
             container,
         };
@@ -252,7 +253,7 @@ impl<'a> RecordReader<'a> {
     /// # Errors
     /// The first thing that is wrong with the trace; nothing comes after it.
     pub fn next_event(&mut self) -> Result<Option<Event>> {
-        self.settle();
+        self.commit();
         if self.finished {
             return self.held.take().map_or(Ok(None), Err);
         }
@@ -266,7 +267,7 @@ impl<'a> RecordReader<'a> {
     /// Nothing more comes: for an error that is found after a record was decoded.
     #[cfg(feature = "dynamic")]
     pub(crate) fn stop(&mut self) {
-        self.settle();
+        self.commit();
         self.finished = true;
     }
 

@@ -5,6 +5,7 @@
 
 use super::RecordReader;
 use super::rows::LeafByLeaf;
+use super::views::Views;
 use crate::decode::{Run, tag};
 use crate::error::Error;
 use crate::format::METADATA;
@@ -126,6 +127,12 @@ impl RecordReader<'_> {
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn start_run(&mut self) -> Option<(Run<'_>, End<'_>)> {
+        self.start_views().map(|(run, end, _)| (run, end))
+    }
+
+    /// Starts a run, with the records that were decoded ahead.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(super) fn start_views(&mut self) -> Option<(Run<'_>, End<'_>, &mut Views)> {
         let word = self.word();
         let current = self.current.as_mut().filter(|current| !current.is_element)?;
         let section = current.section;
@@ -144,7 +151,8 @@ impl RecordReader<'_> {
             stopped: &mut self.stopped,
         };
         let (position, found) = (&mut current.position, &mut current.found);
-        Some((run, End { section, position, found, records: &mut self.records, finished: &mut self.finished }))
+        let (records, finished) = (&mut self.records, &mut self.finished);
+        Some((run, End { section, position, found, records, finished }, &mut self.views))
     }
 
     /// Why the last run stopped, if it was an error.

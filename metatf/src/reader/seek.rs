@@ -13,7 +13,7 @@ impl RecordReader<'_> {
     /// # Errors
     /// A record before the place in a stream; what is wrong with the trace on the way.
     pub fn seek(&mut self, n: u64) -> Result<()> {
-        self.settle();
+        self.commit();
         if self.salvage {
             return Err(Error::at(0, ErrorKind::Usage("salvage reads in file order")));
         }

@@ -1,13 +1,13 @@
 //! The records of a block: what is held until it is planned and written.
 
 use super::Options;
+use super::columns::SectionColumns;
 use super::pinned::pinned;
 use super::section_plans::SectionPlans;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Format, Interpretation};
 use crate::reader::RecordReader;
 use crate::record::Row;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Values and eighths of bytes that a block holds at most, whatever its records: a million of six values.
@@ -39,49 +39,38 @@ impl Block {
 
     /// Adds a record; true where the block is full.
     pub(super) fn push<'r>(&mut self, section: usize, record: u16, row: &mut impl Row<'r>) -> Result<bool> {
+        self.add(section, record, |columns, format, kind| columns.push(format, kind, row))
+    }
+
+    /// Adds the records that come next in a trace, up to anything else; true where the block is full. `step` is called for every
+    /// record.
+    pub(super) fn push_run(&mut self, reader: &mut RecordReader<'_>, step: &mut impl FnMut()) -> Result<bool> {
+        while let Some(record) = reader.plain_record()? {
+            step();
+            let add = |columns: &mut SectionColumns, format: &Format, kind| columns.push_view(format, kind, &record);
+            if self.add(record.section(), record.record(), add)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    #[inline]
+    fn add(
+        &mut self,
+        section: usize,
+        record: u16,
+        push: impl FnOnce(&mut SectionColumns, &Format, usize) -> Result<()>,
+    ) -> Result<bool> {
         let listed = self.format.sections.get(section).filter(|s| !s.stream).map(|s| &s.records);
         let kind = listed.and_then(|r| r.iter().position(|&r| r == record));
         let (Some(kind), Some(plans)) = (kind, self.sections.get_mut(section)) else {
             return Err(Error::at(0, ErrorKind::Usage("the section has no such record")));
         };
         let before = plans.columns.size;
-        plans.columns.push(&self.format, kind, row)?;
+        push(&mut plans.columns, &self.format, kind)?;
         let size = plans.columns.size - before;
         Ok(self.note(section, 1, size))
-    }
-
-    /// Adds the records that the reader can give [in a run](RecordReader::run); true where the block is full. `step` is called
-    /// for every record. What [`forget_recipes`](Self::forget_recipes) says is to be heeded.
-    pub(super) fn push_run(&mut self, reader: &mut RecordReader<'_>, step: &mut impl FnMut()) -> Result<bool> {
-        let most = self.most.saturating_sub(self.held);
-        let room = BLOCK_SIZE.saturating_sub(self.size);
-        let (format, sections) = (&self.format, &mut self.sections);
-        let added = reader.run(|section, run| {
-            let Some(columns) = sections.get_mut(section).map(|plans| &mut plans.columns) else {
-                return ControlFlow::Break((section, 0, 0));
-            };
-            let (before, size) = (columns.order.len(), columns.size);
-            run.rows(|kind, row| {
-                columns.push_row(format, kind.into(), row)?;
-                step();
-                let full = columns.order.len() - before >= most || columns.size - size >= room;
-                Ok(if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-            });
-            // Not on behind metadata, which changes the recipes.
-            ControlFlow::Break((section, columns.order.len() - before, columns.size - size))
-        });
-        if let Some(error) = reader.stopped() {
-            return Err(error);
-        }
-        let Some(ControlFlow::Break((section, count, size))) = added else { return Ok(false) };
-        Ok(count > 0 && self.note(section, count, size))
-    }
-
-    /// The trace may store records otherwise than those that came in runs before.
-    pub(super) fn forget_recipes(&mut self) {
-        for plans in &mut self.sections {
-            plans.columns.forget_recipes();
-        }
     }
 
     /// Records of a section were added, of this size; true where the block is full.

@@ -8,7 +8,7 @@ use super::rehearsal::Rehearsal;
 use super::section_plans::SectionPlans;
 use super::{Groups, Options, Plan};
 use crate::container::{Codec, Filter, Sink, WriteOptions};
-use crate::dynamic::{Line, Schema, Tape, Writer};
+use crate::dynamic::{Line, OwnedRecord, Schema, Writer};
 use crate::error::Result;
 use crate::format::Format;
 use crate::reader::Metadata;
@@ -58,23 +58,23 @@ impl<S: Sink> BlockWriter<S> {
     }
 
     /// Appends an element to a stream section: see [`PlannedWriter::element`](super::PlannedWriter::element). No record is held.
-    pub(super) fn element(&mut self, section: usize, shared: bool, tape: &Tape) -> Result<Option<u64>> {
+    pub(super) fn element(&mut self, section: usize, shared: bool, owned: &OwnedRecord) -> Result<Option<u64>> {
         if shared {
-            return self.writer.write(&Line::Element(section, true), tape).map(|()| None);
+            return self.writer.write(&Line::Element(section, true), owned).map(|()| None);
         }
         self.writer.settle()?;
-        self.writer.element(section, false, tape).map(Some)
+        self.writer.element(section, false, owned).map(Some)
     }
 
     /// Starts a group. No record is held.
     pub(super) fn start_group(&mut self) -> Result<()> {
         self.group_bytes = 0;
-        self.writer.write(&Line::Group, &Tape::default())
+        self.writer.write(&Line::Group, &OwnedRecord::default())
     }
 
     /// Resets the state of a stream section. No record is held.
     pub(super) fn reset_stream(&mut self, section: usize) -> Result<()> {
-        self.writer.write(&Line::Reset(section), &Tape::default())
+        self.writer.write(&Line::Reset(section), &OwnedRecord::default())
     }
 
     pub(super) fn user_metadata(&mut self, json: &str) -> Result<()> {
@@ -110,12 +110,9 @@ impl<S: Sink> BlockWriter<S> {
             && self.group_bytes >= most
         {
             self.group_bytes = 0;
-            self.writer.write(&Line::Group, &Tape::default())?;
+            self.writer.write(&Line::Group, &OwnedRecord::default())?;
         }
         self.writer.settle()?;
-        for plan in &mut block.sections {
-            plan.columns.settle();
-        }
         if self.is_to_be_rehearsed(block) {
             let writer = self.writer.inner();
             let rehearsal = Rehearsal::new(&self.format, writer);

@@ -1,11 +1,12 @@
 //! Records held as columns, a leaf's values one after the other: what planners look at, and what is encoded again.
 
-use super::fill::{self, Fill, Recipe};
+use super::fill::Fill;
+use super::item_row::ItemRow;
 use super::player::Player;
-use crate::decode::ContentRow;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Format, Interpretation, LeafKind, METADATA, SECTION, Step};
-use crate::record::{Row, Stopped};
+use crate::reader::RecordView;
+use crate::record::Row;
 
 /// The values of one leaf in a block.
 #[derive(Debug, Default)]
@@ -50,19 +51,6 @@ impl Column {
             self.same = (value, 1);
         } else {
             self.push(value);
-        }
-    }
-
-    /// Adds a number of which one comes alone, so many times.
-    pub(super) fn push_many(&mut self, value: u64, count: usize) {
-        if count == 0 {
-            return;
-        }
-        self.push_alone(value);
-        if self.same.1 > 0 {
-            self.same.1 += count - 1;
-        } else {
-            self.values.resize(self.values.len() + count - 1, value);
         }
     }
 
@@ -114,10 +102,6 @@ pub(crate) struct Traits {
     pub(crate) behind: bool,
     /// It stands in a repetition.
     pub(crate) repeated: bool,
-    /// It is a number.
-    number: bool,
-    /// Its last value is a count, or the base of another leaf.
-    pub(super) watched: bool,
     /// The plan index of the leaf its DTD takes the base from.
     pub(super) reference: Option<u32>,
 }
@@ -143,7 +127,6 @@ pub(crate) struct Records {
     pub(super) repeats: bool,
     /// Repeated items of the record that has most of them.
     pub(crate) most_items: usize,
-    pub(super) recipe: Recipe,
 }
 
 /// The records of one section in a block.
@@ -187,7 +170,6 @@ impl SectionColumns {
                 kinds.push(kind);
             }
         }
-        watch(&mut kinds);
         let mut columns = Self {
             section,
             kinds,
@@ -208,24 +190,11 @@ impl SectionColumns {
             self.cells.extend_from_slice(&s.initials);
         }
         self.last.fill(0);
-        self.empty();
+        self.clear();
     }
 
     /// Nothing is held, and state goes on.
     pub(crate) fn clear(&mut self) {
-        self.settle();
-        for kind in &self.kinds {
-            for (column, traits) in kind.columns.iter().zip(&kind.traits).filter(|(_, t)| t.number && t.alone()) {
-                let last = kind.rows.len().checked_sub(1).and_then(|at| column.get(at));
-                if let (Some(last), Some(cell)) = (last, self.cells.get_mut(traits.cell as usize)) {
-                    *cell = last;
-                }
-            }
-        }
-        self.empty();
-    }
-
-    fn empty(&mut self) {
         self.order.clear();
         self.size = 0;
         self.start_cells.clone_from(&self.cells);
@@ -235,7 +204,6 @@ impl SectionColumns {
             for column in &mut kind.columns {
                 column.clear();
             }
-            kind.recipe.forget();
         }
     }
 
@@ -243,60 +211,46 @@ impl SectionColumns {
     pub(crate) fn push<'r>(&mut self, format: &Format, kind: usize, row: &mut impl Row<'r>) -> Result<()> {
         let record = format.sections.get(self.section).and_then(|s| s.records.get(kind));
         let record = record.and_then(|&r| format.records.get(usize::from(r)));
-        let (Some(record), Some(records)) = (record, self.kinds.get_mut(kind)) else {
+        let (Some(record), Some(mut fill)) = (record, self.fill(kind)) else {
             return Err(Error::at(0, ErrorKind::Usage("the section has no such record")));
         };
-        records.recipe.settle(&mut records.columns);
-        let number = u32::try_from(self.order.len()).unwrap_or(u32::MAX);
-        let mut fill = Fill { records, cells: &mut self.cells, last: &mut self.last, size: 0, items: 0 };
         fill.record(record, row)?;
-        self.size += fill.size + 1;
-        let items = fill.items;
+        let Fill { size, items, .. } = fill;
+        self.added(kind, size, items);
+        Ok(())
+    }
+
+    /// Adds a record of a trace. The place of a value is its leaf, where nothing repeats.
+    pub(crate) fn push_view(&mut self, format: &Format, kind: usize, record: &RecordView<'_>) -> Result<()> {
+        let values = record.iter();
+        match self.fill(kind).filter(|fill| !fill.records.repeats) {
+            Some(mut fill) => {
+                values.enumerate().skip(1).for_each(|(leaf, value)| fill.value(leaf, value));
+                let size = fill.size;
+                self.added(kind, size, 0);
+                Ok(())
+            }
+            None => self.push(format, kind, &mut ItemRow::new(values.skip(1))),
+        }
+    }
+
+    fn fill(&mut self, kind: usize) -> Option<Fill<'_>> {
+        let records = self.kinds.get_mut(kind)?;
+        Some(Fill { records, cells: &mut self.cells, last: &mut self.last, size: 0, items: 0 })
+    }
+
+    /// A record was put into its columns.
+    fn added(&mut self, kind: usize, size: usize, items: usize) {
+        let Some(records) = self.kinds.get_mut(kind) else { return };
+        self.size += size + 1;
         records.most_items = records.most_items.max(items);
-        records.rows.push(number);
+        records.rows.push(u32::try_from(self.order.len()).unwrap_or(u32::MAX));
         if records.repeats {
-            for (column, traits) in records.columns.iter_mut().zip(&records.traits).filter(|(_, t)| t.repeated) {
-                debug_assert!(traits.repeated);
+            for (column, _) in records.columns.iter_mut().zip(&records.traits).filter(|(_, t)| t.repeated) {
                 column.ends.push(u32::try_from(column.values.len()).unwrap_or(u32::MAX));
             }
         }
         self.order.push(u16::try_from(kind).unwrap_or(u16::MAX));
-        Ok(())
-    }
-
-    /// As [`push`](Self::push), of a record where it stands in a trace: leaves that store nothing there cost nothing.
-    #[inline(always)]
-    pub(crate) fn push_row(
-        &mut self,
-        format: &Format,
-        kind: usize,
-        row: &mut ContentRow<'_, '_>,
-    ) -> Result<(), Stopped> {
-        let Some(records) = self.kinds.get_mut(kind).filter(|records| !records.repeats) else {
-            return self.push(format, kind, row).map_err(|error| fill::stop(row, error));
-        };
-        if !records.recipe.is_ready() {
-            records.recipe.make(&records.traits, row);
-        }
-        self.size += fill::straight(records, &mut self.cells, &mut self.last, row)?;
-        records.rows.push(u32::try_from(self.order.len()).unwrap_or(u32::MAX));
-        self.order.push(u16::try_from(kind).unwrap_or(u16::MAX));
-        Ok(())
-    }
-
-    /// The trace may store records otherwise from here on.
-    pub(crate) fn forget_recipes(&mut self) {
-        self.settle();
-        for kind in &mut self.kinds {
-            kind.recipe.forget();
-        }
-    }
-
-    /// All columns are as long as they should be.
-    pub(crate) fn settle(&mut self) {
-        for kind in &mut self.kinds {
-            kind.recipe.settle(&mut kind.columns);
-        }
     }
 
     /// Readers of the records held, from the first.
@@ -304,16 +258,6 @@ impl SectionColumns {
         let records = format.sections.get(self.section).map_or(&[][..], |s| &s.records);
         let of = |record: &u16| format.records.get(usize::from(*record)).map_or(&[][..], |r| &r.steps);
         self.kinds.iter().zip(records).map(|(kind, record)| Player::new(kind, of(record))).collect()
-    }
-}
-
-/// Notes which leaves others look at.
-fn watch(kinds: &mut [Records]) {
-    let references: Vec<u32> = kinds.iter().flat_map(|kind| &kind.traits).filter_map(|t| t.reference).collect();
-    for kind in kinds {
-        for (leaf, traits) in kind.traits.iter_mut().enumerate() {
-            traits.watched |= references.iter().any(|&of| of as usize == kind.first + leaf);
-        }
     }
 }
 
@@ -353,20 +297,13 @@ fn traits(format: &Format, section: usize, record: u16, first: usize, firsts: &[
             shared: users.get(cell as usize).is_some_and(|&n| n > 1),
             behind: (0..i).any(|j| numeric(j) && cells.get(j) == Some(&cell)),
             repeated: false,
-            number: numeric(i),
-            watched: false,
             reference,
         });
     }
     let mut end_of_repeat = 0;
     for (i, step) in r.steps.iter().enumerate() {
         match *step {
-            Step::Repeat { end, count } => {
-                end_of_repeat = end_of_repeat.max(usize::from(end));
-                if let Some(traits) = all.get_mut(usize::from(count)) {
-                    traits.watched = true;
-                }
-            }
+            Step::Repeat { end, .. } => end_of_repeat = end_of_repeat.max(usize::from(end)),
             Step::Number(leaf) | Step::Bytes(leaf) => {
                 if let Some(traits) = all.get_mut(usize::from(leaf)) {
                     traits.repeated = i < end_of_repeat;

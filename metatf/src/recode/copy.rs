@@ -4,7 +4,7 @@ use super::block::Block;
 use super::block_writer::{BlockWriter, Report};
 use super::{Groups, Options, pipeline, writer};
 use crate::container::{Sink, WriteOptions};
-use crate::dynamic::{Schema, Tape, Trace};
+use crate::dynamic::{OwnedRecord, Schema, Trace};
 use crate::error::{Error, ErrorKind};
 use crate::format::{Interpretation, LeafKind};
 use crate::reader::{At, Event, Metadata};
@@ -77,7 +77,7 @@ pub(super) trait Blocks {
     fn block(&mut self, block: &mut Block) -> Result<(), Failure>;
 
     /// An element, of a shared table or not, whose offset is to be this, if one is named.
-    fn element(&mut self, element: (usize, bool), offset: Option<u64>, tape: &Tape) -> Result<(), Failure>;
+    fn element(&mut self, element: (usize, bool), offset: Option<u64>, owned: &OwnedRecord) -> Result<(), Failure>;
 
     fn start_group(&mut self) -> Result<(), Failure>;
 
@@ -91,8 +91,13 @@ impl<S: Sink> Blocks for BlockWriter<S> {
         self.block(block).map_err(Failure::Write)
     }
 
-    fn element(&mut self, (section, shared): (usize, bool), offset: Option<u64>, tape: &Tape) -> Result<(), Failure> {
-        let found = self.element(section, shared, tape).map_err(Failure::Write)?;
+    fn element(
+        &mut self,
+        (section, shared): (usize, bool),
+        offset: Option<u64>,
+        owned: &OwnedRecord,
+    ) -> Result<(), Failure> {
+        let found = self.element(section, shared, owned).map_err(Failure::Write)?;
         if found.zip(offset).is_some_and(|(found, offset)| found != offset) {
             let why = "offsets into a stream section would not lead to its elements any more";
             return Err(Failure::Write(Error::at(0, ErrorKind::Usage(why))));
@@ -135,8 +140,6 @@ impl Copy {
             while self.block.push_run(trace.reader_mut(), step).map_err(Failure::Read)? {
                 to.block(&mut self.block)?;
             }
-            // Whatever comes now may change how records are stored.
-            self.block.forget_recipes();
             let Some(event) = trace.reader_mut().next_event().map_err(Failure::Read)? else { break };
             if std::mem::take(&mut first) {
                 self.user_metadata(trace, to)?;
@@ -193,7 +196,7 @@ impl Copy {
         to.block(&mut self.block)?;
         let chunks = self.version == 1 && trace.reader().container().header().version == 1;
         let kept = chunks && self.pointed_at.get(at.section) == Some(&true);
-        to.element((at.section, shared), kept.then_some(at.offset), trace.tape())
+        to.element((at.section, shared), kept.then_some(at.offset), trace.record())
     }
 
     /// Where a leaf begins or ends to be an offset or a stride, it does so in the copy.

@@ -13,7 +13,7 @@
 //! | --- | --- |
 //! | `names` | which plans there are |
 //! | `columns` | the records of a block, leaf by leaf |
-//! | `fill`, `tape_row` | how they get there |
+//! | `fill`, `item_row` | how they get there |
 //! | `player` | how they are encoded again |
 //! | `leaf` | what a leaf's steps need, and what metadata costs |
 //! | `leaves` | the leaves of a block, and the changes planned for each |
@@ -38,6 +38,7 @@ mod codes;
 mod columns;
 mod copy;
 mod fill;
+mod item_row;
 mod lanes;
 mod leaf;
 mod leaves;
@@ -54,7 +55,6 @@ mod player;
 mod profile;
 mod rehearsal;
 mod section_plans;
-mod tape_row;
 mod window;
 mod writer;
 

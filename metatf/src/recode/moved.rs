@@ -4,7 +4,7 @@ use super::writer::PlannedWriter;
 use super::{Failure, Groups, Options, Report};
 use crate::container::{Sink, WriteOptions};
 use crate::dynamic::moves::{MoveError, MoveTo, Moves};
-use crate::dynamic::{Tape, Trace};
+use crate::dynamic::{OwnedRecord, Trace};
 use crate::error::Result;
 
 /// Writes all of a trace again by the DTD that its fields are moved to, its encoding by a plan. Where groups are kept,
@@ -41,16 +41,16 @@ struct Planned<S: Sink> {
 }
 
 impl<S: Sink> MoveTo for Planned<S> {
-    fn record(&mut self, section: usize, record: u16, tape: &Tape) -> Result<()> {
-        self.writer.record(section, record, tape)
+    fn record(&mut self, section: usize, record: u16, owned: &OwnedRecord) -> Result<()> {
+        self.writer.record(section, record, owned)
     }
 
-    fn element(&mut self, section: usize, shared: bool, tape: &Tape) -> Result<()> {
-        self.writer.element(section, shared, tape).map(drop)
+    fn element(&mut self, section: usize, shared: bool, owned: &OwnedRecord) -> Result<()> {
+        self.writer.element(section, shared, owned).map(drop)
     }
 
-    fn intern(&mut self, section: usize, tape: &Tape) -> Result<u64> {
-        self.writer.beneath().intern(section, tape)
+    fn intern(&mut self, section: usize, owned: &OwnedRecord) -> Result<u64> {
+        self.writer.beneath().intern(section, owned)
     }
 
     fn next_offset(&mut self, section: usize) -> u64 {

@@ -8,7 +8,7 @@ use super::copy::Blocks;
 use super::{Failure, Options};
 use crate::container::Sink;
 use crate::container::pipeline::{Feed, beside, pipe};
-use crate::dynamic::Tape;
+use crate::dynamic::OwnedRecord;
 use crate::error::{Error, ErrorKind};
 
 /// Batches that may wait to be written.
@@ -42,7 +42,7 @@ pub(super) fn write_beside<S: Sink + Send>(
 #[derive(Default)]
 struct Batch {
     /// Behind the first `count` is memory for more.
-    steps: Vec<(Step, Tape)>,
+    steps: Vec<(Step, OwnedRecord)>,
     count: usize,
     block: Option<Block>,
 }
@@ -58,19 +58,19 @@ enum Step {
 
 impl Batch {
     /// Adds a step; its values are to be set by the caller.
-    fn push(&mut self, step: Step) -> Option<&mut Tape> {
+    fn push(&mut self, step: Step) -> Option<&mut OwnedRecord> {
         match self.steps.get_mut(self.count) {
             Some((place, _)) => *place = step,
-            None => self.steps.push((step, Tape::default())),
+            None => self.steps.push((step, OwnedRecord::default())),
         }
         self.count += 1;
-        self.steps.get_mut(self.count - 1).map(|(_, tape)| tape)
+        self.steps.get_mut(self.count - 1).map(|(_, owned)| owned)
     }
 
     fn write(&mut self, to: &mut impl Blocks) -> Result<(), Failure> {
-        for (step, tape) in self.steps.iter().take(self.count) {
+        for (step, owned) in self.steps.iter().take(self.count) {
             match step {
-                Step::Element(of, offset) => to.element(*of, *offset, tape)?,
+                Step::Element(of, offset) => to.element(*of, *offset, owned)?,
                 Step::Group => to.start_group()?,
                 Step::ResetStream(section) => to.reset_stream(*section)?,
                 Step::UserMetadata(json) => to.user_metadata(json)?,
@@ -136,9 +136,9 @@ impl Blocks for BlockFeed {
         self.hand_over()
     }
 
-    fn element(&mut self, of: (usize, bool), offset: Option<u64>, tape: &Tape) -> Result<(), Failure> {
+    fn element(&mut self, of: (usize, bool), offset: Option<u64>, owned: &OwnedRecord) -> Result<(), Failure> {
         if let Some(place) = self.batch.push(Step::Element(of, offset)) {
-            place.copy(tape);
+            place.copy(owned);
         }
         if self.batch.count < STEPS { Ok(()) } else { self.hand_over() }
     }

@@ -3,9 +3,9 @@
 use super::Options;
 use super::block::Block;
 use super::block_writer::{BlockWriter, Report};
-use super::tape_row::TapeRow;
+use super::item_row::ItemRow;
 use crate::container::{Sink, WriteOptions};
-use crate::dynamic::{Schema, Tape, Writer};
+use crate::dynamic::{OwnedRecord, Schema, Writer};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::Interpretation;
 use crate::record::Row;
@@ -47,12 +47,12 @@ impl<S: Sink> PlannedWriter<S> {
         if self.block.push(section, record, row)? { self.flush() } else { Ok(()) }
     }
 
-    /// Adds a record or comment from a tape.
+    /// Adds a record or comment from an owned record.
     ///
     /// # Errors
-    /// A tape that does not hold the record's values; the sink's.
-    pub fn record(&mut self, section: usize, record: u16, tape: &Tape) -> Result<()> {
-        self.row(section, record, &mut TapeRow::new(tape))
+    /// Values that are not those of the record; the sink's.
+    pub fn record(&mut self, section: usize, record: u16, owned: &OwnedRecord) -> Result<()> {
+        self.row(section, record, &mut ItemRow::new(owned.iter()))
     }
 
     /// From here on the leaf keeps this interpretation, if it is one that says more than how a number is stored
@@ -72,9 +72,9 @@ impl<S: Sink> PlannedWriter<S> {
     ///
     /// # Errors
     /// As [`Writer::element`].
-    pub fn element(&mut self, section: usize, shared: bool, tape: &Tape) -> Result<Option<u64>> {
+    pub fn element(&mut self, section: usize, shared: bool, owned: &OwnedRecord) -> Result<Option<u64>> {
         self.flush()?;
-        self.writer.element(section, shared, tape)
+        self.writer.element(section, shared, owned)
     }
 
     /// Starts a group (version 1).

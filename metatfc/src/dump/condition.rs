@@ -3,7 +3,7 @@
 use super::parse::{self, Expr, Op, Operand};
 use crate::failure::{Failure, Result, usage};
 use crate::fields;
-use metatf::dynamic::{Datum, Schema, Tape};
+use metatf::dynamic::{Item, OwnedRecord, Schema};
 use metatf::format::{Format, Record, Steps};
 use metatf::reader::At;
 use metatf_parser::schema;
@@ -19,7 +19,7 @@ pub(crate) struct Condition {
     names: Vec<Name>,
     format: Arc<Format>,
     schema: Arc<schema::Dtd>,
-    /// Which leaf each value on the tape is of.
+    /// Which leaf each value in the owned record is of.
     leaves: Vec<u8>,
 }
 
@@ -60,28 +60,28 @@ impl Condition {
         Ok(condition)
     }
 
-    /// Returns whether it holds for the record on the tape.
-    pub(crate) fn holds(&mut self, at: At, tape: &Tape) -> bool {
+    /// Returns whether it holds for the record of the owned record.
+    pub(crate) fn holds(&mut self, at: At, owned: &OwnedRecord) -> bool {
         let Some(record) = self.format.records.get(usize::from(at.record)) else { return false };
         self.leaves.clear();
-        order(record, tape, &mut self.leaves);
-        self.eval(&self.expr, at, tape)
+        order(record, owned, &mut self.leaves);
+        self.eval(&self.expr, at, owned)
     }
 
     /// Evaluates an expression. The parser bounds the depth.
-    fn eval(&self, expr: &Expr, at: At, tape: &Tape) -> bool {
+    fn eval(&self, expr: &Expr, at: At, owned: &OwnedRecord) -> bool {
         match expr {
-            Expr::Or(a, b) => self.eval(a, at, tape) || self.eval(b, at, tape),
-            Expr::And(a, b) => self.eval(a, at, tape) && self.eval(b, at, tape),
-            Expr::Not(a) => !self.eval(a, at, tape),
+            Expr::Or(a, b) => self.eval(a, at, owned) || self.eval(b, at, owned),
+            Expr::And(a, b) => self.eval(a, at, owned) && self.eval(b, at, owned),
+            Expr::Not(a) => !self.eval(a, at, owned),
             Expr::Compare(left, op, right) => {
-                self.any(left, at, tape, &mut |l| self.any(right, at, tape, &mut |r| compare(l, *op, r)))
+                self.any(left, at, owned, &mut |l| self.any(right, at, owned, &mut |r| compare(l, *op, r)))
             }
         }
     }
 
     /// Returns whether the test holds for one of the values of an operand.
-    fn any(&self, operand: &Operand, at: At, tape: &Tape, test: &mut dyn FnMut(Value<'_>) -> bool) -> bool {
+    fn any(&self, operand: &Operand, at: At, owned: &OwnedRecord, test: &mut dyn FnMut(Value<'_>) -> bool) -> bool {
         match operand {
             Operand::Integer(n) => test(Value::Integer(*n)),
             Operand::Float(f) => test(Value::Float(*f)),
@@ -99,11 +99,11 @@ impl Condition {
                 Some(Name::Leaves(records)) => {
                     let wanted = records.get(usize::from(at.record)).map_or(&[][..], Vec::as_slice);
                     let record = self.schema.records.get(usize::from(at.record));
-                    let mut values = self.leaves.iter().zip(tape.data()).filter(|(leaf, _)| wanted.contains(leaf));
+                    let mut values = self.leaves.iter().zip(owned.iter()).filter(|(leaf, _)| wanted.contains(leaf));
                     !wanted.is_empty()
-                        && values.any(|(leaf, datum)| {
+                        && values.any(|(leaf, item)| {
                             let leaf = record.and_then(|r| r.leaves.get(usize::from(*leaf)));
-                            test(value(leaf.map_or(schema::Format::Unset, |l| l.format), tape, datum))
+                            test(value(leaf.map_or(schema::Format::Unset, |l| l.format), item))
                         })
                 }
                 None => false,
@@ -204,13 +204,13 @@ fn unknown(schema: &Schema, name: &str) -> String {
     format!("no record has a field `{name}`; there are: {}", known.join(", "))
 }
 
-fn value<'v>(format: schema::Format, tape: &'v Tape, datum: &'v Datum) -> Value<'v> {
-    match datum {
-        Datum::Bytes(_) => Value::Bytes(tape.bytes(datum)),
-        Datum::Number(n) => match format {
+fn value(format: schema::Format, item: Item<'_>) -> Value<'_> {
+    match item {
+        Item::Bytes(bytes) => Value::Bytes(bytes),
+        Item::Number(n) => match format {
             schema::Format::Signed => Value::Integer(n.cast_signed().into()),
-            schema::Format::F64 => Value::Float(f64::from_bits(*n)),
-            _ => Value::Integer((*n).into()),
+            schema::Format::F64 => Value::Float(f64::from_bits(n)),
+            _ => Value::Integer(n.into()),
         },
     }
 }
@@ -238,16 +238,16 @@ fn compare(left: Value<'_>, op: Op, right: Value<'_>) -> bool {
     }
 }
 
-/// Which leaf each value on the tape is of.
-fn order(record: &Record, tape: &Tape, leaves: &mut Vec<u8>) {
+/// Which leaf each value in the owned record is of.
+fn order(record: &Record, owned: &OwnedRecord, leaves: &mut Vec<u8>) {
     let tagged = matches!(record.leaves.first().map(|l| &l.kind), Some(metatf::format::LeafKind::Tag));
     let first = usize::from(tagged);
-    let Ok(()) = record.walk(first, &mut Named { tape, leaves, last: [0; 256] });
+    let Ok(()) = record.walk(first, &mut Named { owned, leaves, last: [0; 256] });
 }
 
-/// A tape whose values are told by their leaves.
+/// An owned record whose values are told by their leaves.
 struct Named<'o> {
-    tape: &'o Tape,
+    owned: &'o OwnedRecord,
     leaves: &'o mut Vec<u8>,
     /// By leaf.
     last: [u64; 256],
@@ -257,8 +257,8 @@ impl Steps for Named<'_> {
     type Error = Infallible;
 
     fn number(&mut self, leaf: u8) -> Result<(), Infallible> {
-        if let Some(Datum::Number(n)) = self.tape.data().get(self.leaves.len()) {
-            self.last[usize::from(leaf)] = *n;
+        if let Some(Item::Number(n)) = self.owned.get(self.leaves.len()) {
+            self.last[usize::from(leaf)] = n;
         }
         self.bytes(leaf)
     }

@@ -4,7 +4,7 @@ use super::Printer;
 use super::select::Select;
 use super::text::resolve;
 use crate::fields::{self, Cursor};
-use metatf::dynamic::{Datum, Schema, Tape, Trace};
+use metatf::dynamic::{self, Schema, Trace};
 use metatf::reader::{At, Event};
 use metatf_parser::schema::{Format, Item, Leaf, LeafId, Record, Repeated};
 use serde_json::{Map, Value};
@@ -111,11 +111,11 @@ impl Printer for Csv {
         }
         let mut resolved = Vec::new();
         if self.resolve {
-            let tape = trace.tape().clone();
-            resolved = resolve(trace, at, &mut Cursor::new(record, &tape), &record.items)?;
+            let owned = trace.record().clone();
+            resolved = resolve(trace, at, &mut Cursor::new(record, &owned), &record.items)?;
         }
         let mut cells = Cells {
-            cursor: Cursor::new(record, trace.tape()),
+            cursor: Cursor::new(record, trace.record()),
             resolved: resolved.into_iter(),
             all: self.all,
             plan: self.plans.get(usize::from(index)).map_or(&[][..], Vec::as_slice).iter(),
@@ -228,36 +228,33 @@ impl Cells<'_> {
 
     /// Formats the next value, as in JSON lines, and returns whether it is to be shown.
     fn value(&mut self, id: LeafId) -> Option<(bool, Value)> {
-        let (leaf, datum) = self.cursor.take(id)?;
+        let (leaf, item) = self.cursor.take(id)?;
         let shown = self.all || !fields::hidden(leaf);
         if let Some(json) = self.resolved.next().flatten() {
             return Some((shown, serde_json::from_str(&json).unwrap_or(Value::String(json))));
         }
-        Some((shown, json(leaf, self.cursor.tape, &datum)))
+        Some((shown, json(leaf, item)))
     }
 }
 
-fn json(leaf: &Leaf, tape: &Tape, datum: &Datum) -> Value {
-    match datum {
-        Datum::Number(n) => match leaf.format {
+fn json(leaf: &Leaf, item: dynamic::Item<'_>) -> Value {
+    match item {
+        dynamic::Item::Number(n) => match leaf.format {
             Format::Signed => n.cast_signed().into(),
             Format::F64 => {
-                let float = f64::from_bits(*n);
+                let float = f64::from_bits(n);
                 serde_json::Number::from_f64(float).map_or_else(|| float.to_string().into(), Value::Number)
             }
-            _ => (*n).into(),
+            _ => n.into(),
         },
-        Datum::Bytes(_) => {
-            let bytes = tape.bytes(datum);
-            match std::str::from_utf8(bytes) {
-                Ok(text) if leaf.format == Format::Utf8 => text.into(),
-                _ => {
-                    let mut hex = String::new();
-                    fields::hex(&mut hex, bytes);
-                    hex.into()
-                }
+        dynamic::Item::Bytes(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) if leaf.format == Format::Utf8 => text.into(),
+            _ => {
+                let mut hex = String::new();
+                fields::hex(&mut hex, bytes);
+                hex.into()
             }
-        }
+        },
     }
 }
 

@@ -98,7 +98,7 @@ fn event(
     printer.note(group, event);
     if select.wants(event) {
         printer.decode(group, event)?;
-        if select.holds(event, printer.tape(group)) {
+        if select.holds(event, printer.owned(group)) {
             printer.print(group, event, out)?;
         }
     }

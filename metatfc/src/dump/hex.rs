@@ -3,7 +3,7 @@
 use super::Printer;
 use crate::fields;
 use metatf::container::Order;
-use metatf::dynamic::{Schema, Tape, Trace};
+use metatf::dynamic::{OwnedRecord, Schema, Trace};
 use metatf::format::Interpretation;
 use metatf::reader::{At, Event, Metadata};
 use metatf_parser::schema::{Format, Leaf, LeafId};
@@ -26,7 +26,7 @@ pub(crate) struct Hex {
     /// The fields of the record that was decoded: leaf, its range in `bytes`, value of a number.
     fields: Vec<(u8, Range<usize>, Option<u64>)>,
     bytes: Vec<u8>,
-    tape: Tape,
+    owned: OwnedRecord,
 }
 
 impl Hex {
@@ -46,7 +46,7 @@ impl Hex {
             set_at: HashMap::new(),
             fields: Vec::new(),
             bytes: Vec::new(),
-            tape: Tape::default(),
+            owned: OwnedRecord::default(),
         }
     }
 
@@ -153,24 +153,24 @@ impl Printer for Hex {
     fn decode(&mut self, trace: &mut Trace<'_>, event: Event) -> metatf::Result<()> {
         self.fields.clear();
         self.bytes.clear();
-        self.tape.clear();
+        self.owned.clear();
         let (Event::Record(_) | Event::Comment(_) | Event::Element(..)) = event else { return Ok(()) };
-        let (fields, all, tape) = (&mut self.fields, &mut self.bytes, &mut self.tape);
+        let (fields, all, owned) = (&mut self.fields, &mut self.bytes, &mut self.owned);
         trace.reader_mut().decode(|row| {
             row.walk_fields(&mut |leaf, bytes, number| {
                 let start = all.len();
                 all.extend_from_slice(bytes);
                 fields.push((leaf, start..all.len(), number));
                 match number {
-                    Some(n) => tape.push_number(n),
-                    None => tape.push_bytes(bytes),
+                    Some(n) => owned.push_number(n),
+                    None => owned.push_bytes(bytes),
                 }
             })
         })
     }
 
-    fn tape<'t>(&'t self, _: &'t Trace<'_>) -> &'t Tape {
-        &self.tape
+    fn owned<'t>(&'t self, _: &'t Trace<'_>) -> &'t OwnedRecord {
+        &self.owned
     }
 
     fn print(&mut self, trace: &mut Trace<'_>, event: Event, out: &mut Vec<u8>) -> metatf::Result<()> {

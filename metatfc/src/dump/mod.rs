@@ -16,7 +16,7 @@ use crate::options::{ThreadArgs, parse_class, parse_order};
 use crate::output::Output;
 use clap::ValueEnum;
 use metatf::container::{Class, Order, Reader};
-use metatf::dynamic::{JsonOptions, Schema, Tape, Trace};
+use metatf::dynamic::{JsonOptions, OwnedRecord, Schema, Trace};
 use metatf::reader::Event;
 use metatf_cli::Progress;
 use select::Select;
@@ -137,8 +137,8 @@ trait Printer {
     }
 
     /// Returns the values that were decoded.
-    fn tape<'t>(&'t self, trace: &'t Trace<'_>) -> &'t Tape {
-        trace.tape()
+    fn owned<'t>(&'t self, trace: &'t Trace<'_>) -> &'t OwnedRecord {
+        trace.record()
     }
 
     /// Has the spaces that make columns left out: their width depends on what was printed before.
@@ -319,7 +319,7 @@ impl Loop<'_> {
             return Ok(true);
         }
         self.printer.decode(trace, event)?;
-        if !self.select.holds(event, self.printer.tape(trace)) {
+        if !self.select.holds(event, self.printer.owned(trace)) {
             return Ok(true);
         }
         let data = matches!(event, Event::Record(_));

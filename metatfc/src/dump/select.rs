@@ -2,7 +2,7 @@
 
 use super::condition::Condition;
 use crate::failure::{Result, usage};
-use metatf::dynamic::{Schema, Tape};
+use metatf::dynamic::{OwnedRecord, Schema};
 use metatf::format::{COMMENT, METADATA, SECTION};
 use metatf::reader::{At, Event};
 
@@ -84,9 +84,9 @@ impl Select {
     }
 
     /// Returns whether the condition holds for a record.
-    pub(crate) fn holds(&mut self, event: Event, tape: &Tape) -> bool {
+    pub(crate) fn holds(&mut self, event: Event, owned: &OwnedRecord) -> bool {
         match (&mut self.condition, event) {
-            (Some(condition), Event::Record(at) | Event::Element(at, _)) => condition.holds(at, tape),
+            (Some(condition), Event::Record(at) | Event::Element(at, _)) => condition.holds(at, owned),
             _ => true,
         }
     }

@@ -3,7 +3,7 @@
 use super::Printer;
 use crate::fields::{self, Cursor};
 use crate::output;
-use metatf::dynamic::{Datum, Schema, Tape, Trace};
+use metatf::dynamic::{Item as Value, OwnedRecord, Schema, Trace};
 use metatf::reader::{At, Event, Metadata};
 use metatf_parser::schema::{Item, Leaf, LeafId, Repeated};
 use std::fmt::Write as _;
@@ -147,13 +147,13 @@ impl Text {
     fn record(&mut self, trace: &mut Trace<'_>, at: At, start: usize) -> metatf::Result<()> {
         let schema = Rc::clone(&self.schema);
         let Some(record) = schema.record(at.record) else { return Ok(()) };
-        let tape = if self.resolve { trace.tape().clone() } else { Tape::default() };
+        let owned = if self.resolve { trace.record().clone() } else { OwnedRecord::default() };
         let mut resolved = Vec::new();
         if self.resolve {
-            resolved = resolve(trace, at, &mut Cursor::new(record, &tape), &record.items)?;
+            resolved = resolve(trace, at, &mut Cursor::new(record, &owned), &record.items)?;
         }
         let mut values = Values {
-            cursor: Cursor::new(record, trace.tape()),
+            cursor: Cursor::new(record, trace.record()),
             resolved: resolved.into_iter(),
             resolve: self.resolve,
             all: self.all,
@@ -196,7 +196,7 @@ impl Printer for Text {
             }
             Event::Comment(at) => {
                 self.start(at);
-                let text = trace.tape().data().last().map_or(&[][..], |d| trace.tape().bytes(d));
+                let text = trace.record().iter().next_back().map_or(&[][..], Value::bytes);
                 let _ = write!(self.line, "  {:?}", String::from_utf8_lossy(text));
             }
             Event::Metadata(at, metadata) => {
@@ -233,10 +233,10 @@ pub(super) fn resolve(
     items: &[Item],
 ) -> metatf::Result<Vec<Option<String>>> {
     let mut found = Vec::new();
-    each(cursor, items, &mut |leaf, datum, id| {
+    each(cursor, items, &mut |leaf, value, id| {
         let mut json = Vec::new();
-        let is_offset = match datum {
-            Datum::Number(n) if !leaf.is_tag() => trace.resolve(at, id, *n, &mut json)?,
+        let is_offset = match value {
+            Value::Number(n) if !leaf.is_tag() => trace.resolve(at, id, n, &mut json)?,
             _ => false,
         };
         found.push(is_offset.then(|| String::from_utf8_lossy(&json).into_owned()));
@@ -245,15 +245,15 @@ pub(super) fn resolve(
     Ok(found)
 }
 
-type Each<'e> = &'e mut dyn FnMut(&Leaf, &Datum, LeafId) -> metatf::Result<()>;
+type Each<'e> = &'e mut dyn FnMut(&Leaf, Value<'_>, LeafId) -> metatf::Result<()>;
 
 /// Visits the values in order. Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
 fn each(cursor: &mut Cursor<'_>, items: &[Item], visit: Each<'_>) -> metatf::Result<()> {
     for item in items {
         match item {
             Item::Leaf(id) => {
-                if let Some((leaf, datum)) = cursor.take(*id) {
-                    visit(leaf, &datum, *id)?;
+                if let Some((leaf, value)) = cursor.take(*id) {
+                    visit(leaf, value, *id)?;
                 }
             }
             Item::Nested { items, .. } => each(cursor, items, visit)?,
@@ -261,8 +261,8 @@ fn each(cursor: &mut Cursor<'_>, items: &[Item], visit: Each<'_>) -> metatf::Res
                 for _ in 0..cursor.count(*count) {
                     match body {
                         Repeated::Leaf(id) => {
-                            if let Some((leaf, datum)) = cursor.take(*id) {
-                                visit(leaf, &datum, *id)?;
+                            if let Some((leaf, value)) = cursor.take(*id) {
+                                visit(leaf, value, *id)?;
                             }
                         }
                         Repeated::Group(items) | Repeated::Record { items, .. } => each(cursor, items, visit)?,
@@ -343,15 +343,14 @@ impl Values<'_> {
 
     /// Appends a value; gives the leaf's key, if it is to be shown.
     fn leaf(&mut self, id: LeafId, out: &mut String) -> Option<String> {
-        let tape = self.cursor.tape;
-        let (leaf, datum) = self.cursor.take(id)?;
+        let (leaf, value) = self.cursor.take(id)?;
         let resolved = if self.resolve { self.resolved.next().flatten() } else { None };
         if fields::hidden(leaf) && !self.all {
             return None;
         }
         match resolved {
             Some(json) => out.push_str(&json),
-            None => fields::text(out, leaf, tape, &datum),
+            None => fields::text(out, leaf, value),
         }
         Some(leaf.key.clone())
     }

@@ -1,7 +1,7 @@
 //! A number printed with `format = "f64"` was read back one unit in the last place off: the JSON reader took a short cut
 //! for floating point that is exact only most of the time.
 
-use metatf::dynamic::Tape;
+use metatf::dynamic::OwnedRecord;
 use metatf_tests::{Value, runtime};
 
 #[test]
@@ -10,7 +10,7 @@ fn every_bit_comes_back() {
         "section s 1 { t: (tag, n) { tag.value = 4; n.width = 8; n.interpretation = none; n.format = \"f64\"; } }",
     );
     let line = br#"{"@section":"s","@record":"t","n":-8.672128424441883e+64}"#;
-    let mut tape = Tape::default();
-    schema.read_json(line, &mut tape).unwrap();
-    assert_eq!(tape, runtime::tape(&[Value::Number(14_801_741_914_732_634_784)]));
+    let mut owned = OwnedRecord::default();
+    schema.read_json(line, &mut owned).unwrap();
+    assert_eq!(owned, runtime::owned(&[Value::Number(14_801_741_914_732_634_784)]));
 }

@@ -14,8 +14,8 @@ fn a_value_too_wide_is_refused() {
          section s 2 { t: (tag, at) { tag.value = 4; at.width = 4; at.interpretation = sectionOffset 1; } }",
     );
     let mut writer = Writer::new(Vec::new(), &schema, &WriteOptions::default()).unwrap();
-    let fits = runtime::tape(&[Value::Number(44)]);
-    let wide = runtime::tape(&[Value::Number(300)]);
+    let fits = runtime::owned(&[Value::Number(44)]);
+    let wide = runtime::owned(&[Value::Number(300)]);
     assert_eq!(writer.element(1, true, &fits), Ok(0));
     let error = writer.element(1, true, &wide).unwrap_err();
     assert_eq!(error.kind, ErrorKind::DoesNotFit { value: 300, width: 1 });

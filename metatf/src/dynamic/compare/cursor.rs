@@ -1,7 +1,7 @@
 //! One of the two traces, read for the records of a section.
 
 use super::Input;
-use crate::dynamic::{Tape, Trace};
+use crate::dynamic::{OwnedRecord, Trace};
 use crate::error::Result;
 use crate::reader::{At, Event};
 
@@ -43,7 +43,7 @@ impl<'t, 'a> Cursor<'t, 'a> {
         Ok(Self { trace, pass, kept, reached: [false; 256], counts, elements: 0 })
     }
 
-    /// Goes on to the next record of the pass, whose values [`tape`](Self::tape) has.
+    /// Goes on to the next record of the pass, whose values [`record`](Self::record) has.
     pub(super) fn next(&mut self, step: &mut dyn FnMut()) -> Result<Option<Spot>> {
         while let Some(event) = self.trace.next_entry()?.map(|entry| entry.event) {
             let (at, number) = match event {
@@ -83,7 +83,7 @@ impl<'t, 'a> Cursor<'t, 'a> {
         self.kept.get(at.section).and_then(|s| s.get(usize::from(at.record))).copied().unwrap_or(false)
     }
 
-    pub(super) fn tape(&self) -> &Tape {
-        self.trace.tape()
+    pub(super) fn record(&self) -> &OwnedRecord {
+        self.trace.record()
     }
 }

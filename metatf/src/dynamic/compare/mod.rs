@@ -15,10 +15,11 @@ pub use report::{CompareOptions, Comparison, Difference, Named, Only, Told, What
 
 use super::field_names::{FieldNames, name_at};
 use super::places::Places;
-use super::{Datum, Schema, Tape, json_print};
+use super::{OwnedRecord, Schema, json_print};
 use crate::container::Reader;
 use crate::error::{Error, Result};
 use crate::format::COMMENT;
+use crate::reader::Item;
 use cursor::{Cursor, Pass, Spot};
 use metatf_parser::schema::{Format, LeafId};
 use offsets::Offsets;
@@ -246,13 +247,13 @@ impl<'c, 'a> Comparer<'c, '_, 'a> {
             });
             return Ok(());
         };
-        if pair.whole && cursors[0].tape() == cursors[1].tape() {
+        if pair.whole && cursors[0].record() == cursors[1].record() {
             return Ok(());
         }
         let mut places = std::mem::take(&mut self.places);
         for (i, places) in places.iter_mut().enumerate() {
             if let Some(record) = self.inputs[i].schema.format.records.get(usize::from(spots[i].at.record)) {
-                places.fill(record, cursors[i].tape());
+                places.fill(record, cursors[i].record());
             }
         }
         for leaf in &pair.leaves {
@@ -281,7 +282,7 @@ impl<'c, 'a> Comparer<'c, '_, 'a> {
             for side in [1, 0] {
                 let Some(place) = at[side] else { continue };
                 let Some(record) = self.inputs[side].schema.record(spots[side].at.record) else { continue };
-                name = name_at(record, cursors[side].tape(), place);
+                name = name_at(record, cursors[side].record(), place);
                 let format = record.leaf(LeafId(leaves[side])).map_or(Format::Unset, |l| l.format);
                 let json = show(&mut cursors[side], spots[side], LeafId(leaves[side]), place, format, leaf.offsets);
                 told[side] = Some(Told { json, format });
@@ -303,26 +304,26 @@ impl<'c, 'a> Comparer<'c, '_, 'a> {
         at: [Option<usize>; 2],
     ) -> Result<bool, (Which, Error)> {
         let [Some(left), Some(right)] = at else { return Ok(true) };
-        let numbers = number(cursors[0].tape(), left).zip(number(cursors[1].tape(), right));
+        let numbers = number(cursors[0].record(), left).zip(number(cursors[1].record(), right));
         if let (Some(sections), Some((l, r))) = (leaf.offsets, numbers) {
             let [a, b] = cursors;
             return Ok(!self.offsets.same(self.pairs, [a, b], sections, [l, r])?);
         }
-        Ok(values_differ([cursors[0].tape(), cursors[1].tape()], [left, right]))
+        Ok(values_differ([cursors[0].record(), cursors[1].record()], [left, right]))
     }
 }
 
-fn number(tape: &Tape, place: usize) -> Option<u64> {
-    match tape.data().get(place) {
-        Some(Datum::Number(n)) => Some(*n),
+fn number(owned: &OwnedRecord, place: usize) -> Option<u64> {
+    match owned.get(place) {
+        Some(Item::Number(n)) => Some(n),
         _ => None,
     }
 }
 
-fn values_differ([left, right]: [&Tape; 2], [a, b]: [usize; 2]) -> bool {
-    match (left.data().get(a), right.data().get(b)) {
-        (Some(Datum::Number(a)), Some(Datum::Number(b))) => a != b,
-        (Some(a @ Datum::Bytes(_)), Some(b @ Datum::Bytes(_))) => left.bytes(a) != right.bytes(b),
+fn values_differ([left, right]: [&OwnedRecord; 2], [a, b]: [usize; 2]) -> bool {
+    match (left.get(a), right.get(b)) {
+        (Some(Item::Number(a)), Some(Item::Number(b))) => a != b,
+        (Some(Item::Bytes(a)), Some(Item::Bytes(b))) => a != b,
         _ => true,
     }
 }
@@ -338,15 +339,15 @@ fn show(
 ) -> String {
     let mut out = Vec::new();
     let format = if spot.at.record == COMMENT { Format::Utf8 } else { format };
-    match cursor.tape().data().get(place).cloned() {
-        Some(Datum::Number(n)) => {
+    match cursor.record().get(place) {
+        Some(Item::Number(n)) => {
             let resolved = offsets.is_some() && cursor.trace.resolve(spot.at, leaf, n, &mut out).unwrap_or(false);
             if !resolved {
                 out.clear();
                 json_print::number(&mut out, n, format);
             }
         }
-        Some(datum) => json_print::bytes(&mut out, cursor.tape().bytes(&datum), format),
+        Some(Item::Bytes(bytes)) => json_print::bytes(&mut out, bytes, format),
         None => {}
     }
     String::from_utf8_lossy(&out).into_owned()

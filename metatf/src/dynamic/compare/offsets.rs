@@ -2,7 +2,7 @@
 
 use super::pair::{LeafPair, Pairs};
 use super::{Cursor, values_differ};
-use crate::dynamic::Tape;
+use crate::dynamic::OwnedRecord;
 use crate::dynamic::places::Places;
 use crate::error::{ErrorKind, Result};
 use std::collections::{HashMap, HashSet};
@@ -74,7 +74,7 @@ impl Offsets {
         pairs: &Pairs,
         [left, right]: [&Cursor<'_, '_>; 2],
         key: Key,
-        [a, b]: [&Tape; 2],
+        [a, b]: [&OwnedRecord; 2],
     ) -> Option<Vec<Key>> {
         let element = |cursor: &Cursor<'_, '_>, section: usize| {
             let format = &cursor.trace.schema().format;
@@ -86,8 +86,8 @@ impl Offsets {
             return (a == b).then(Vec::new);
         };
         let mut places = [Places::default(), Places::default()];
-        for (places, (cursor, record, tape)) in places.iter_mut().zip([(left, l, a), (right, r, b)]) {
-            places.fill(cursor.trace.schema().format.records.get(usize::from(record))?, tape);
+        for (places, (cursor, record, owned)) in places.iter_mut().zip([(left, l, a), (right, r, b)]) {
+            places.fill(cursor.trace.schema().format.records.get(usize::from(record))?, owned);
         }
         let mut more = Vec::new();
         for &LeafPair { left, right, offsets } in &pair.leaves {
@@ -119,10 +119,10 @@ impl Offsets {
 
 /// The element at an offset; `None` where none starts. An offset that leads into the middle of an element gives that away
 /// by what cannot be decoded there, if at all.
-fn element(cursor: &mut Cursor<'_, '_>, (section, offset): (usize, u64)) -> Result<Option<Tape>> {
-    let mut tape = Tape::default();
-    match cursor.trace.reader_mut().element_at(section, offset, |row| Ok(row.walk(&mut tape)?)) {
-        Ok(()) => Ok(Some(tape)),
+fn element(cursor: &mut Cursor<'_, '_>, (section, offset): (usize, u64)) -> Result<Option<OwnedRecord>> {
+    let mut owned = OwnedRecord::default();
+    match cursor.trace.reader_mut().element_at(section, offset, |row| Ok(row.walk(&mut owned)?)) {
+        Ok(()) => Ok(Some(owned)),
         Err(error) if matches!(error.kind, ErrorKind::Io(_)) => Err(error),
         Err(_) => Ok(None),
     }

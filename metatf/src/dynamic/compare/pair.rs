@@ -22,7 +22,7 @@ pub(super) struct RecordPair {
     /// Index of the record on the right.
     pub(super) right: u16,
     pub(super) leaves: Vec<LeafPair>,
-    /// Every value is compared, in the same order: equal tapes are equal records.
+    /// Every value is compared, in the same order: equal owned records are equal records.
     pub(super) whole: bool,
 }
 
@@ -190,7 +190,7 @@ impl Pairs {
     }
 }
 
-/// Whether both records say in the same way how often what is repeated: then places on their tapes mean the same.
+/// Whether both records say in the same way how often what is repeated: then places on their owned records mean the same.
 fn layouts_agree([left, right]: [&Schema; 2], a: u16, b: u16) -> bool {
     let steps = |schema: &Schema, record: u16| {
         schema.format.records.get(usize::from(record)).map(|r| (r.steps.to_vec(), r.leaves.len()))

@@ -2,7 +2,7 @@
 
 use super::{MoveError, Moved, Moves};
 use crate::container::Sink;
-use crate::dynamic::{Tape, Trace, Writer};
+use crate::dynamic::{OwnedRecord, Trace, Writer};
 use crate::error::Result;
 use crate::reader::Event;
 
@@ -12,19 +12,19 @@ pub trait MoveTo {
     ///
     /// # Errors
     /// A value that cannot be written; the sink's.
-    fn record(&mut self, section: usize, record: u16, tape: &Tape) -> Result<()>;
+    fn record(&mut self, section: usize, record: u16, owned: &OwnedRecord) -> Result<()>;
 
     /// Takes an element of a stream section, whether of a shared table.
     ///
     /// # Errors
     /// A value that cannot be written.
-    fn element(&mut self, section: usize, shared: bool, tape: &Tape) -> Result<()>;
+    fn element(&mut self, section: usize, shared: bool, owned: &OwnedRecord) -> Result<()>;
 
     /// Puts an element into a table; equal elements once. Gives its offset.
     ///
     /// # Errors
     /// A value that cannot be written.
-    fn intern(&mut self, section: usize, tape: &Tape) -> Result<u64>;
+    fn intern(&mut self, section: usize, owned: &OwnedRecord) -> Result<u64>;
 
     /// The offset that the next new element of a table will have.
     fn next_offset(&mut self, section: usize) -> u64;
@@ -43,16 +43,16 @@ pub trait MoveTo {
 }
 
 impl<S: Sink> MoveTo for Writer<S> {
-    fn record(&mut self, section: usize, record: u16, tape: &Tape) -> Result<()> {
-        Self::record(self, section, record, tape)
+    fn record(&mut self, section: usize, record: u16, owned: &OwnedRecord) -> Result<()> {
+        Self::record(self, section, record, owned)
     }
 
-    fn element(&mut self, section: usize, shared: bool, tape: &Tape) -> Result<()> {
-        Self::element(self, section, shared, tape).map(drop)
+    fn element(&mut self, section: usize, shared: bool, owned: &OwnedRecord) -> Result<()> {
+        Self::element(self, section, shared, owned).map(drop)
     }
 
-    fn intern(&mut self, section: usize, tape: &Tape) -> Result<u64> {
-        Self::intern(self, section, tape)
+    fn intern(&mut self, section: usize, owned: &OwnedRecord) -> Result<u64> {
+        Self::intern(self, section, owned)
     }
 
     fn next_offset(&mut self, section: usize) -> u64 {
@@ -92,9 +92,9 @@ impl Moves {
             }
             let moved = self.apply(trace, event, to)?;
             let taken = match moved {
-                Some(Moved::Record(section, record)) => to.record(section, record, self.tape()),
-                Some(Moved::Element(section, shared)) => to.element(section, shared, self.tape()),
-                Some(Moved::Interned(section)) => to.intern(section, self.tape()).map(drop),
+                Some(Moved::Record(section, record)) => to.record(section, record, self.owned_record()),
+                Some(Moved::Element(section, shared)) => to.element(section, shared, self.owned_record()),
+                Some(Moved::Interned(section)) => to.intern(section, self.owned_record()).map(drop),
                 None => Ok(()),
             };
             taken.map_err(MoveError::Write)?;

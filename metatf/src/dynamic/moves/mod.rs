@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | `fields` | where each field of a target record takes its values from |
 //! | `records` | which record of the target a record becomes |
-//! | `tapes` | the values of one record, moved |
+//! | `values` | the values of one record, moved |
 //! | `copy` | all of a trace, from reader to writer |
 //!
 //! Records are matched by name: first in the target's section of the same name, then in any. Fields are matched by their
@@ -14,12 +14,12 @@
 mod copy;
 mod fields;
 mod records;
-mod tapes;
+mod values;
 
 pub use copy::MoveTo;
 
 use super::places::Places;
-use super::{Schema, Tape, Trace};
+use super::{OwnedRecord, Schema, Trace};
 use crate::error::{Error, ErrorKind};
 use crate::format::Record;
 use crate::reader::{At, Event};
@@ -27,7 +27,7 @@ use fields::FieldMoves;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
-use tapes::Seen;
+use values::Seen;
 
 /// What may get lost.
 #[derive(Clone, Debug, Default)]
@@ -81,7 +81,7 @@ pub enum MoveError {
     Write(Error),
 }
 
-/// What a record has become; its values are on the [tape](Moves::tape).
+/// What a record has become; its values are on the [owned record](Moves::owned_record).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moved {
     /// A record or comment: indices of the section and of the record.
@@ -140,10 +140,10 @@ pub struct Moves {
     offsets: HashMap<Key, u64>,
     /// Elements that are being moved, each led to by the one before it; whether it has an offset to itself.
     under_way: Vec<(Key, bool)>,
-    read: Tape,
+    read: OwnedRecord,
     places: Places,
     seen: Seen,
-    tape: Tape,
+    owned: OwnedRecord,
 }
 
 /// Section and offset of the source, section of the target.
@@ -178,7 +178,7 @@ impl Moves {
         trace.reader_mut().decode(|row| Ok(row.walk(read)?)).map_err(MoveError::Read)?;
         match shared {
             None if matches!(event, Event::Comment(_)) => {
-                std::mem::swap(&mut self.tape, &mut self.read);
+                std::mem::swap(&mut self.owned, &mut self.read);
                 Ok(self.comments.get(at.section).map(|&section| Moved::Record(section, at.record)))
             }
             None => self.record(trace, at, to),
@@ -194,8 +194,8 @@ impl Moves {
 
     /// The values of what was moved last.
     #[must_use]
-    pub fn tape(&self) -> &Tape {
-        &self.tape
+    pub fn owned_record(&self) -> &OwnedRecord {
+        &self.owned
     }
 
     fn record(&mut self, trace: &mut Trace<'_>, at: At, to: &mut impl MoveTo) -> Result<Option<Moved>, MoveError> {
@@ -257,7 +257,7 @@ impl Moves {
     ) -> Result<(), MoveError> {
         let mut places = std::mem::take(&mut self.places);
         let read = std::mem::take(&mut self.read);
-        let mut out = std::mem::take(&mut self.tape);
+        let mut out = std::mem::take(&mut self.owned);
         if let Some(source) = self.source.format.records.get(usize::from(at.record)).filter(|_| fields.fixed.is_none())
         {
             places.fill(source, &read);
@@ -267,7 +267,7 @@ impl Moves {
             Some(r) => {
                 let mut seen = std::mem::take(&mut self.seen);
                 let offset = &mut |trace: &mut Trace<'_>, key| self.offset(trace, at, key, to);
-                let filled = tapes::fill(
+                let filled = values::fill(
                     &mut out,
                     r,
                     fields,
@@ -281,7 +281,7 @@ impl Moves {
             }
             None => Ok(()),
         };
-        (self.places, self.read, self.tape) = (places, read, out);
+        (self.places, self.read, self.owned) = (places, read, out);
         moved.map_err(|problem| problem.at(trace, at))
     }
 
@@ -303,7 +303,7 @@ impl Moves {
             let why = "elements that lead to each other in a circle, or over 250 deep, cannot be moved";
             return Err(MoveError::Read(at_record(trace, at, ErrorKind::Limit(why))));
         }
-        let mut read = Tape::default();
+        let mut read = OwnedRecord::default();
         match trace.reader_mut().element_at(key.0, key.1, |row| Ok(row.walk(&mut read)?)) {
             Ok(()) => {}
             Err(error) if matches!(error.kind, ErrorKind::NoOffset { .. }) => return Ok(key.1),
@@ -331,11 +331,11 @@ impl Moves {
         trace: &mut Trace<'_>,
         at: At,
         (from, into): (usize, usize),
-        read: &Tape,
+        read: &OwnedRecord,
         to: &mut impl MoveTo,
-    ) -> Result<Tape, MoveError> {
+    ) -> Result<OwnedRecord, MoveError> {
         let (source, target) = (self.source.clone(), self.target.clone());
-        let mut moved = Tape::default();
+        let mut moved = OwnedRecord::default();
         let (Some(a), Some(b)) = (element_record(&source, from), element_record(&target, into)) else {
             return Ok(moved);
         };
@@ -343,7 +343,7 @@ impl Moves {
         let (mut places, mut seen) = (Places::default(), Seen::default());
         places.fill(a, read);
         let next = &mut |trace: &mut Trace<'_>, key| self.offset(trace, at, key, to);
-        let filled = tapes::fill(&mut moved, b, &fields, (read, &places), &mut seen, trace, next);
+        let filled = values::fill(&mut moved, b, &fields, (read, &places), &mut seen, trace, next);
         filled.map_err(|problem| problem.at(trace, at))?;
         Ok(moved)
     }

@@ -1,12 +1,12 @@
 //! Which record of the target a record of the source becomes.
 
 use super::fields::{self, FieldMoves, Side};
-use super::tapes::Seen;
+use super::values::Seen;
 use super::{Destination, Elements, GivenTo, MoveOptions, Moves, Unmoved, element_of};
 use crate::dynamic::field_names::FieldNames;
 use crate::dynamic::places::Places;
 use crate::dynamic::sections::{filled, reached};
-use crate::dynamic::{Schema, Tape};
+use crate::dynamic::{OwnedRecord, Schema};
 use crate::format::METADATA;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -39,10 +39,10 @@ pub(super) fn resolve(source: &Schema, target: &Schema, options: &MoveOptions) -
         tables: matcher.tables.into_iter().filter_map(|(key, moves)| Some((key, Arc::new(moves?)))).collect(),
         offsets: HashMap::new(),
         under_way: Vec::new(),
-        read: Tape::default(),
+        read: OwnedRecord::default(),
         places: Places::default(),
         seen: Seen::default(),
-        tape: Tape::default(),
+        owned: OwnedRecord::default(),
     })
 }
 

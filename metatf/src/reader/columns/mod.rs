@@ -1,30 +1,35 @@
 //! Filling columns.
 //!
-//! Where records lie is found first, by their tags and the lengths that follow from the plans; then the leaves are taken, type by
-//! type and leaf by leaf, each in a loop that has but one plan. Records whose leaves depend on others are read one by one.
+//! Where records lie is found first; then the leaves are taken, type by type and leaf by leaf, each in a loop that has but one plan.
+//! What was noted can wait while metadata changes the plans of others. Records whose leaves depend on others are read one by one.
 
 mod known;
-mod note;
 mod take;
 
-use super::{Event, Metadata, RecordReader};
-use crate::columns::{Columns, RECORDS};
+use super::batch::{Batch, Type, Types};
+use super::{Event, RecordReader};
+use crate::columns::{Columns, RECORDS, RecordColumns};
 use crate::container::Order;
 use crate::decode::Run;
 use crate::error::{Error, Result};
-use crate::format::{self, Format, METADATA, Record};
+use crate::format::METADATA;
 use crate::state::{COLUMNS, Listed, State};
-use note::{Entry, Section, What};
-use take::Type;
+use take::Progress;
 
 /// What is known of the records of all sections, and those that were found and not yet taken.
 #[derive(Debug, Default)]
 pub(super) struct Filler {
     sections: Vec<Section>,
-    /// Places are counted from here.
-    base: usize,
-    /// Metadata records that were read and not yet learnt from.
-    metadata: Vec<Metadata>,
+    /// Records of one section.
+    batch: Batch,
+}
+
+/// The types of records of a section.
+#[derive(Debug, Default)]
+struct Section {
+    types: Types,
+    /// By position.
+    progress: Vec<Progress>,
 }
 
 /// Why there are no more records to note.
@@ -101,7 +106,7 @@ impl RecordReader<'_> {
         if run.order == Order::Big {
             return Ok(End::Other);
         }
-        let why = filler.note(end.section(), &mut run, columns);
+        let why = filler.note(&mut run, columns);
         let (position, count) = (run.position, run.count);
         end.tell(position, count, why.is_err());
         match why {
@@ -115,10 +120,8 @@ impl RecordReader<'_> {
 
     /// Takes what was noted of the part in hand.
     fn take_noted(&mut self, columns: &mut Columns, filler: &mut Filler) {
-        let Some(current) = &self.current else { return };
-        let data = self.container.bytes(&current.content);
-        if let Some(state) = self.states.get_mut(current.section) {
-            filler.take(current.section, data, state, columns);
+        if let Some((mut run, _)) = self.start_run() {
+            filler.take(&mut run, columns);
         }
     }
 }
@@ -137,31 +140,40 @@ impl Run<'_> {
 
 impl Filler {
     /// Notes the records that come next, or reads them. Where one cannot be read, the run's row knows why.
-    fn note(&mut self, index: usize, run: &mut Run<'_>, columns: &mut Columns) -> Result<End, ()> {
+    fn note(&mut self, run: &mut Run<'_>, columns: &mut Columns) -> Result<End, ()> {
         if run.state.tiers.has_changed(COLUMNS) {
-            self.metadata.clear();
-            self.refresh(run.format, run.data, run.state, columns);
+            self.learn(run, columns);
         }
-        let width = usize::from(run.format.tag_width);
-        if self.sections.get(index).is_some_and(Section::is_taken) {
-            self.base = run.position;
-        }
+        let index = run.state.section;
         loop {
             let room = columns.room();
             if room == 0 {
                 return Ok(End::Full);
             }
-            let Some(section) = self.sections.get_mut(index) else { return Ok(End::Other) };
-            let entry = section.pass(run, self.base, width, room, columns.split(index));
-            match entry.map_or(What::Other, |entry| entry.what) {
-                What::Note => {}
-                What::Read => {
-                    let listed = run.next_listed().ok_or(())?;
-                    run.push(columns, index, listed).ok_or(())?;
+            let Self { sections, batch } = self;
+            let Some(Section { types, .. }) = sections.get_mut(index) else { return Ok(End::Other) };
+            let stopped_by = types.scan::<false>(batch, run, room);
+            let (first, _, order, weight) = columns.split(index);
+            #[allow(clippy::cast_possible_truncation, reason = "types are counted in 32 bits")]
+            order.extend(batch.order().iter().map(|position| first as u32 + position));
+            *weight += std::mem::take(&mut batch.bytes);
+            run.count += std::mem::take(&mut batch.len) as u64;
+            let Some(position) = stopped_by else {
+                if self.apply_metadata(run, columns) {
+                    continue;
                 }
-                // What was noted can wait: it is known by which plans it is taken.
-                What::Other if !self.apply_metadata(run, columns) => return Ok(End::Other),
-                What::Other => {}
+                return Ok(End::Other);
+            };
+            let known = types.types.get_mut(usize::from(position));
+            if let Some(known) = known.filter(|known| known.is_batched()) {
+                let first = batch.places.len();
+                if known.is_allotted() || known.allot(first, 1, RECORDS).is_none() {
+                    return Ok(End::Other);
+                }
+                batch.places.resize(first + RECORDS, 0);
+            } else {
+                let listed = run.next_listed().ok_or(())?;
+                run.push(columns, index, listed).ok_or(())?;
             }
         }
     }
@@ -171,131 +183,62 @@ impl Filler {
         if run.next_listed().is_none_or(|listed| listed.record != METADATA) {
             return false;
         }
-        if let Some(section) = self.sections.get_mut(run.state.section) {
-            section.types.iter_mut().for_each(|known| known.keep_previous(run.state));
+        self.each_met(run, columns, Progress::take_history);
+        let mut is_applied = false;
+        while run.apply_metadata().is_some() {
+            is_applied = true;
         }
-        self.metadata.clear();
-        // More than these need not be learnt from at once.
-        while self.metadata.len() < 64
-            && let Some(metadata) = run.apply_metadata()
-        {
-            self.metadata.push(metadata);
-        }
-        self.refresh(run.format, run.data, run.state, columns);
-        !self.metadata.is_empty()
+        self.learn(run, columns);
+        is_applied
     }
 
-    /// Learns the plans that have changed, by metadata records if some were right before.
+    /// Learns the plans that have changed.
     #[inline(never)]
-    fn refresh(&mut self, format: &Format, data: &[u8], state: &mut State, columns: &mut Columns) {
-        let index = state.section;
-        if self.sections.len() < format.sections.len() {
-            self.sections.resize_with(format.sections.len(), Section::default);
+    fn learn(&mut self, run: &mut Run<'_>, columns: &mut Columns) {
+        let index = run.state.section;
+        if self.sections.len() < run.format.sections.len() {
+            self.sections.resize_with(run.format.sections.len(), Section::default);
         }
-        let (Some(section), Some(listed)) = (self.sections.get_mut(index), format.sections.get(index)) else { return };
-        if section.types.is_empty() {
-            section.entries = vec![Entry::default(); 256];
-            section.types.extend(listed.records.iter().enumerate().map(|(at, &record)| Type::new(format, at, record)));
-            state.tiers.all_changed(COLUMNS);
+        let Some(Section { types, progress }) = self.sections.get_mut(index) else { return };
+        if types.types.is_empty() {
+            *types = Types::new(run.format, index);
+            progress.resize_with(types.types.len(), Progress::default);
+            run.state.tiers.all_changed(COLUMNS);
         }
-        let refresh = Refresh { format, data, metadata: &self.metadata, section: listed, base: self.base };
-        for position in state.tiers.take_changed(COLUMNS) {
-            refresh.one(section, state, columns, position);
-        }
-    }
-
-    fn take(&mut self, index: usize, data: &[u8], state: &mut State, columns: &mut Columns) {
-        let Some(section) = self.sections.get_mut(index) else { return };
         let (first, records, ..) = columns.split(index);
-        for (known, columns) in section.types.iter_mut().zip(records.get_mut(first..).unwrap_or_default()) {
-            known.take(&section.starts, data, self.base, state, columns);
-        }
-        section.rank();
-    }
-}
-
-/// What is needed to learn plans that have changed.
-struct Refresh<'f> {
-    format: &'f Format,
-    data: &'f [u8],
-    base: usize,
-    metadata: &'f [Metadata],
-    section: &'f format::Section,
-}
-
-impl Refresh<'_> {
-    /// Learns the plans of the record at a position.
-    fn one(&self, section: &mut Section, state: &mut State, columns: &mut Columns, position: usize) {
-        let Some(&number) = self.section.records.get(position).filter(|&&number| number > METADATA) else { return };
-        let found = section.types.get_mut(position).zip(self.format.records.get(usize::from(number)));
-        let Some((known, record)) = found else { return };
-        let plans = state.plans_of(position);
-        let entry = known.learn(record, state, plans, self.news(record));
-        if entry.what == What::Note && known.first == usize::MAX {
-            known.first = section.starts.len();
-            section.starts.resize(known.first + RECORDS, 0);
-        }
-        if let Some(slot) = section.entries.get_mut(record.tag as usize) {
-            *slot = entry;
-        }
-        if entry.what != What::Note && known.count > 0 {
-            let cells = state.cells.clone();
-            let (first, records, ..) = columns.split(state.section);
-            if let Some(columns) = records.get_mut(first + position) {
-                known.take(&section.starts, self.data, self.base, state, columns);
-            }
-            // What the metadata has set stays.
-            for leaf in (0..=u8::MAX).take(record.leaves.len()).filter(|&leaf| self.news(record).is_set(leaf)) {
-                let cell = state.plan(plans + usize::from(leaf)).map_or(0, |plan| plan.write as usize);
-                if let (Some(cell), Some(&set)) = (state.cells.get_mut(cell), cells.get(cell)) {
-                    *cell = set;
-                }
+        for position in run.state.tiers.take_changed(COLUMNS) {
+            if let Some(known) = types.types.get_mut(position)
+                && let Some(progress) = progress.get_mut(position)
+                && let Some(records) = records.get_mut(first + position)
+            {
+                progress.learn(known, &self.batch, run.data, run.state, (position, records));
             }
         }
     }
 
-    /// What is new of a record's leaves.
-    fn news<'n>(&'n self, record: &'n Record) -> News<'n> {
-        let is_whole = |metadata: &Metadata| metadata.all() || metadata.record != record.tag;
-        let is_whole = self.metadata.is_empty() || self.metadata.iter().any(is_whole);
-        News { format: self.format, section: self.section, metadata: self.metadata, record, is_whole }
-    }
-}
-
-/// What metadata records have changed of a record.
-#[derive(Clone, Copy)]
-struct News<'n> {
-    format: &'n Format,
-    section: &'n format::Section,
-    metadata: &'n [Metadata],
-    record: &'n Record,
-    /// Any of its leaves may have changed.
-    is_whole: bool,
-}
-
-impl News<'_> {
-    /// The first leaf that may have changed.
-    fn first(&self) -> usize {
-        if self.is_whole { 0 } else { self.metadata.iter().map(|metadata| metadata.field.into()).min().unwrap_or(0) }
+    /// Takes the records that were noted.
+    fn take(&mut self, run: &mut Run<'_>, columns: &mut Columns) {
+        self.each_met(run, columns, Progress::take);
+        self.batch.met.clear();
     }
 
-    /// Whether a leaf may have changed.
-    fn is_changed(&self, leaf: u8) -> bool {
-        self.is_whole || self.metadata.iter().any(|metadata| metadata.field == leaf)
-    }
-
-    /// Whether a leaf has been given another previous value: it was made `delta` or `stride` (spec 4.1).
-    fn is_set(&self, leaf: u8) -> bool {
-        self.metadata.iter().any(|metadata| matches!(metadata.property & 7, 3 | 6) && self.names(metadata, leaf))
-    }
-
-    fn names(&self, metadata: &Metadata, leaf: u8) -> bool {
-        if !metadata.all() {
-            return metadata.record == self.record.tag && metadata.field == leaf;
+    /// Does something for each type of which records were noted.
+    fn each_met(
+        &mut self,
+        run: &mut Run<'_>,
+        columns: &mut Columns,
+        each: fn(&mut Progress, &mut Type, &Batch, &[u8], &mut State, &mut RecordColumns),
+    ) {
+        let index = run.state.section;
+        let Some(Section { types, progress }) = self.sections.get_mut(index) else { return };
+        let (first, records, ..) = columns.split(index);
+        for position in self.batch.met.iter().map(|&position| usize::from(position)) {
+            if let Some(known) = types.types.get_mut(position)
+                && let Some(progress) = progress.get_mut(position)
+                && let Some(records) = records.get_mut(first + position)
+            {
+                each(progress, known, &self.batch, run.data, run.state, records);
+            }
         }
-        let mut listed = self.section.records.iter().filter_map(|&record| self.format.records.get(usize::from(record)));
-        let of = listed.find(|record| record.tag == metadata.record);
-        let of = of.and_then(|record| record.leaves.get(usize::from(metadata.field)));
-        of.zip(self.record.leaves.get(usize::from(leaf))).is_some_and(|(of, leaf)| of.field == leaf.field)
     }
 }

@@ -1,43 +1,39 @@
-//! Records are decoded ahead of those that are given: what comes next without ado, up to some dozens.
-//!
-//! What they note for records behind them is undone, should the reader go on in another way before all are given.
+//! Records are decoded ahead of those that are given: what comes next, up to some dozens, as long as all that their decoding changes are
+//! cells and the cursors of streams. Should the reader go on in another way before all are given, those are put back, and the records
+//! that were given are decoded again.
 
-use super::kind::{Kind, Way};
-use super::lane::{Lane, row_of};
-use super::spans::Span;
-use super::view::What;
-use super::{HEAD, Kinds};
+use super::rows::{HEAD, Head, ROWS, Rows, Span};
+use super::single::Singles;
+use super::view::RecordView;
 use crate::container::Order;
-use crate::decode::tag;
-use crate::format::{Format, METADATA, Section};
+use crate::decode::{ContentRow, Run};
+use crate::format::Format;
+use crate::reader::batch::{Batch, Mode, Types};
+use crate::record::Stopped;
 use crate::state::{State, VIEWS};
+use std::ops::ControlFlow;
 
-/// How many records are decoded ahead at least, where so many come, and at most.
+/// How many records are decoded ahead at least, where so many come.
 const FEW: usize = 16;
-const MANY: usize = 128;
 
-/// Of so many records of unusual types the last one's becomes usual.
-const OFTEN: u32 = 1024;
+/// Words of records that are decoded one by one, after which no more are decoded ahead.
+const WORDS: usize = 1 << 14;
 
-/// No position of a record in a section.
-const NONE: u16 = u16::MAX;
-
-/// Records that were decoded ahead.
+/// How the data records of all sections are decoded, and those that were decoded last.
 #[derive(Debug, Default)]
-pub(super) struct Ahead {
-    /// The row of each.
-    pub(super) entries: Vec<u64>,
-    /// Those of the records that are being decoded.
-    noted: Vec<u64>,
-    /// How many were given.
+pub(in crate::reader) struct Views {
+    batch: Batch,
+    /// How many of the batch were given.
     pub(super) next: usize,
-    /// Rows of all types: where the record begins in the part, what it is, and its numbers by place.
-    pub(super) values: Vec<u64>,
-    /// Where bytes lie that differ from record to record.
-    pub(super) spans: Vec<Span>,
-    /// Where the last ends.
+    sections: Vec<Section>,
+    /// Of the batch.
+    pub(super) section: usize,
+    singles: Singles,
+    /// Where rows of types end.
+    rows_end: usize,
+    /// Where the batch begins and ends in the part, and the cells before it, where it changes some.
+    pub(super) start: usize,
     end: usize,
-    /// The cells before the first, where some are noted in.
     cells: Vec<u64>,
     /// How many are decoded next, at most.
     limit: usize,
@@ -45,280 +41,254 @@ pub(super) struct Ahead {
 
 /// The types of records of a section.
 #[derive(Debug, Default)]
-pub(super) struct SectionKinds {
-    /// The position of a record in the section by its tag, for tags under 256.
-    by_tag: Vec<u16>,
+struct Section {
+    types: Types,
     /// By position.
-    pub(super) kinds: Vec<Kind>,
-    /// Positions of some that come often. Their tags are compared, where others are looked up: a branch can be foreseen, so that the
-    /// next record can be found before the tag of this one is there.
-    usual: [u16; 3],
-    /// How many records were of others.
-    others: u32,
-    /// Positions of others that were decoded ahead.
-    met: Vec<u16>,
-    /// The position of a type that has too few rows.
-    crowded: Option<u16>,
-    /// Some note values for records behind them.
-    has_notes: bool,
+    rows: Vec<Rows>,
+    /// Decoding records changes cells.
+    has_cells: bool,
 }
 
-impl Ahead {
+impl Views {
     /// The row of the next record, which is given.
     #[inline(always)]
-    pub(super) fn step(&mut self) -> Option<u64> {
-        let entry = self.entries.get(self.next).copied()?;
+    pub(super) fn step(&mut self) -> Option<u32> {
+        if self.next >= self.batch.len {
+            return None;
+        }
+        let entry = self.batch.order.get(self.next).copied()?;
         self.next += 1;
         Some(entry)
     }
 
     /// Where the last record that was given ends.
     pub(super) fn position(&self) -> usize {
-        let next = self.entries.get(self.next).and_then(|&entry| self.values.get(row_of(entry).0));
+        let next = self.batch.order().get(self.next).and_then(|&row| self.batch.places.get(row as usize));
         next.and_then(|&at| usize::try_from(at).ok()).unwrap_or(self.end)
     }
 
-    /// Forgets what was not given.
-    pub(super) fn clear(&mut self) {
-        self.entries.clear();
-        self.next = 0;
-    }
-}
-
-impl Kinds {
-    /// Decodes what comes next from a place in the part on. False where that is nothing that is decoded ahead. All that was decoded
-    /// before has been [settled](Self::settle).
+    /// Decodes the records that come next. False where there are none: at an error, which the run knows, at what is no data record,
+    /// and at the end. All that was decoded before has been [committed](Self::commit).
     #[inline(never)]
-    pub(super) fn look_ahead(
-        &mut self,
-        format: &Format,
-        data: &[u8],
-        position: usize,
-        state: &mut State,
-        order: Order,
-    ) -> bool {
-        if state.tiers.has_changed(VIEWS) {
-            self.refresh(format, state);
+    pub(super) fn fill(&mut self, run: &mut Run<'_>) -> bool {
+        let limit = self.limit.clamp(FEW, ROWS);
+        self.decode(run, limit);
+        if self.batch.len == limit {
+            self.limit = limit * 2;
         }
-        let Self { sections, section: index, ahead, .. } = self;
-        let Some(section) = sections.get_mut(state.section).filter(|_| order == Order::Little) else { return false };
-        *index = state.section;
-        let width = usize::from(format.tag_width);
-        let tag = tag(data, position, width, order);
-        let first = tag.and_then(|tag| section.kinds.get(usize::from(section.position(tag, state))));
-        if first.is_none_or(|kind| kind.way == Way::LeafByLeaf) {
-            return false;
-        }
-        if section.has_notes {
-            ahead.cells.clone_from(&state.cells);
-        }
-        ahead.spans.clear();
-        ahead.next = 0;
-        let limit = section.make_rows(ahead.limit.clamp(FEW, MANY), &mut ahead.values);
-        // Put together slow: what is used again need not be cleared.
-        ahead.noted.resize(MANY, 0);
-        let (count, end) = match width {
-            1 => section.pass::<1>(width, data, position, limit, state, ahead),
-            _ => section.pass::<0>(width, data, position, limit, state, ahead),
-        };
-        ahead.entries.clear();
-        ahead.entries.extend_from_slice(ahead.noted.get(..count).unwrap_or_default());
-        ahead.end = end;
-        if count == limit {
-            ahead.limit = limit * 2;
-        } else if count < limit / 4 {
-            ahead.limit = limit / 2;
-        }
-        count > 0
+        self.batch.len > 0
     }
 
-    /// Gives the place behind the last record that was given, and how many were. What others have noted is undone.
-    pub(super) fn settle(&mut self, state: &mut State) -> (usize, usize) {
-        let Self { sections, section, ahead, .. } = self;
-        let (count, position) = (ahead.next, ahead.position());
-        let Ahead { entries, values, cells, .. } = ahead;
-        if count < entries.len() {
-            if let Some(section) = sections.get(*section).filter(|section| section.has_notes) {
-                state.cells.clone_from(cells);
-                let given = entries.get(..count).unwrap_or_default();
-                given.iter().for_each(|&entry| section.note_again(entry, values, &mut state.cells));
-            }
-            ahead.limit = count;
+    fn decode(&mut self, run: &mut Run<'_>, limit: usize) {
+        self.clear();
+        if run.listed().is_none() {
+            return;
         }
-        ahead.clear();
-        (position, count)
+        if run.state.tiers.has_changed(VIEWS) {
+            self.learn(run.format, run.state);
+        }
+        self.section = run.state.section;
+        self.start = run.position;
+        if self.sections.get(self.section).is_some_and(|section| section.has_cells) {
+            self.cells.clone_from(&run.state.cells);
+        }
+        while self.batch.len < limit && self.batch.places.len() - self.rows_end < WORDS {
+            let room = limit - self.batch.len;
+            let section = self.sections.get_mut(self.section).filter(|_| run.order == Order::Little);
+            let stopped_by = section.and_then(|section| section.types.scan::<true>(&mut self.batch, run, room));
+            if self.batch.len == limit || !self.go_on(stopped_by, run) {
+                break;
+            }
+        }
+        if run.has_stopped() {
+            if self.batch.len > 0 {
+                // They are given before the error is found again.
+                *run.stopped = None;
+                self.decode_again(run, self.batch.len);
+            } else {
+                run.count += 1;
+            }
+            return;
+        }
+        if let Some(Section { types, rows, .. }) = self.sections.get_mut(self.section) {
+            for position in self.batch.met.iter().map(|&position| usize::from(position)) {
+                if let Some((known, rows)) = types.types.get(position).zip(rows.get_mut(position)) {
+                    rows.decode(known, run.data, &mut self.batch.places, &mut run.state.cells);
+                }
+            }
+        }
+        self.end = run.position;
+    }
+
+    /// Goes on with a record that is not noted, perhaps because of its type. False where that is not possible.
+    fn go_on(&mut self, stopped_by: Option<u16>, run: &mut Run<'_>) -> bool {
+        let section = self.sections.get_mut(self.section);
+        let found = stopped_by.map(usize::from).zip(section);
+        let found = found.and_then(|(at, section)| section.types.types.get_mut(at).zip(section.rows.get_mut(at)));
+        let mode = found.as_ref().map_or(Mode::General, |(known, _)| known.layout.mode);
+        match (mode, found) {
+            // Its rows would begin where single ones stand.
+            (Mode::Batched, Some((known, rows)))
+                if !known.is_allotted() && self.batch.places.len() == self.rows_end =>
+            {
+                let is_allotted = rows.allot(known, &mut self.batch).is_some();
+                self.rows_end = self.batch.places.len();
+                self.singles.clear(self.rows_end);
+                is_allotted
+            }
+            (Mode::Single, _) => self.read_single(run),
+            (Mode::General | Mode::Batched, _) if self.batch.len == 0 => {
+                self.read_single(run);
+                false
+            }
+            (Mode::General | Mode::Batched, _) => false,
+        }
+    }
+
+    /// Decodes the next record by itself. False where that is not possible; the run knows whether it is because of an error.
+    fn read_single(&mut self, run: &mut Run<'_>) -> bool {
+        let row = self.singles.read_next(run, &mut self.batch.places);
+        row.into_iter().for_each(|row| self.push(row));
+        row.is_some()
+    }
+
+    fn push(&mut self, row: u32) {
+        let Batch { order, len, .. } = &mut self.batch;
+        order.truncate(*len);
+        order.push(row);
+        *len += 1;
+    }
+
+    /// Decodes as many records from the batch's beginning on, with cells and streams as they were there.
+    #[cold]
+    fn decode_again(&mut self, run: &mut Run<'_>, count: usize) {
+        if let Some(section) = self.sections.get(self.section) {
+            let met = self.batch.met.iter().filter_map(|&position| section.types.types.get(usize::from(position)));
+            met.for_each(|known| known.give_back(run.streams));
+            if section.has_cells {
+                run.state.cells.clone_from(&self.cells);
+            }
+        }
+        run.position = self.start;
+        if count > 0 {
+            self.decode(run, count);
+        }
+    }
+
+    /// Goes to behind the last record that was given.
+    pub(super) fn commit(&mut self, run: &mut Run<'_>) {
+        let given = self.next;
+        if given < self.batch.len {
+            self.decode_again(run, given);
+            self.limit = given;
+        } else {
+            run.position = self.end;
+        }
+        run.count += given as u64;
+        self.clear();
+    }
+
+    /// Forgets what was decoded.
+    pub(super) fn clear(&mut self) {
+        if let Some(section) = self.sections.get_mut(self.section) {
+            for position in self.batch.met.drain(..) {
+                section.types.types.get_mut(usize::from(position)).into_iter().for_each(|known| known.clear());
+            }
+        }
+        self.batch.places.truncate(self.rows_end);
+        self.singles.clear(self.rows_end);
+        (self.batch.len, self.next) = (0, 0);
     }
 
     /// Learns the plans of a section that have changed.
     #[inline(never)]
-    fn refresh(&mut self, format: &Format, state: &mut State) {
+    fn learn(&mut self, format: &Format, state: &mut State) {
         if self.sections.len() < format.sections.len() {
-            self.sections.resize_with(format.sections.len(), SectionKinds::default);
+            self.sections.resize_with(format.sections.len(), Section::default);
         }
-        let index = state.section;
-        let (Some(kinds), Some(section)) = (self.sections.get_mut(index), format.sections.get(index)) else { return };
-        if kinds.kinds.is_empty() {
-            kinds.list(format, section);
+        let Some(Section { types, rows, has_cells }) = self.sections.get_mut(state.section) else { return };
+        if types.types.is_empty() {
+            *types = Types::new(format, state.section);
+            let listed = format.sections.get(state.section).map_or(&[][..], |section| &section.records);
+            let records = (0..)
+                .zip(listed)
+                .map(|(position, &index)| Rows::new(index, position, format.records.get(usize::from(index))));
+            *rows = records.collect();
             state.tiers.all_changed(VIEWS);
         }
         for position in state.tiers.take_changed(VIEWS) {
-            kinds.learn(format, section, state, position);
+            let Some((known, rows)) = types.types.get_mut(position).zip(rows.get_mut(position)) else { continue };
+            let first = state.plans_of(position);
+            let extent = known.layout.learn(state, first, |leaf, _, take| rows.change(leaf, take));
+            rows.has_cells = known.layout.mode == Mode::Single || known.layout.has_history;
+            known.set_extent(extent);
         }
-        kinds.has_notes = kinds.kinds.iter().any(|kind| !kind.notes.is_empty());
-    }
-}
-
-impl SectionKinds {
-    /// Takes the types of a section up.
-    #[cold]
-    fn list(&mut self, format: &Format, section: &Section) {
-        self.by_tag = vec![NONE; 256];
-        self.usual = [NONE; 3];
-        for (position, &index) in (0..NONE).zip(section.records.iter()) {
-            let Some(record) = format.records.get(usize::from(index)) else { return };
-            self.kinds.push(Kind::new(record, index, position, format.tag_width));
-            if let Some(slot) = self.by_tag.get_mut(record.tag as usize).filter(|_| index > METADATA) {
-                *slot = position;
-            }
-        }
+        *has_cells = rows.iter().any(|rows| rows.has_cells);
     }
 
-    /// Learns the plans of the type at a position.
-    fn learn(&mut self, format: &Format, section: &Section, state: &State, position: usize) {
-        let index = section.records.get(position).copied().filter(|&index| index > METADATA);
-        let record = index.and_then(|index| format.records.get(usize::from(index)));
-        if let Some((kind, record)) = self.kinds.get_mut(position).zip(record) {
-            kind.learn(record, state, state.plans_of(position));
-        }
-    }
-
-    /// Sees to rows for so many records of usual types. Gives for how many there are some.
-    fn make_rows(&mut self, limit: usize, values: &mut Vec<u64>) -> usize {
-        if let Some(kind) = self.crowded.take().and_then(|position| self.kinds.get_mut(usize::from(position))) {
-            let _ = kind.make_rows(kind.rows * 2, values);
-        }
-        let mut least = limit;
-        for position in self.usual {
-            let Some(kind) = self.kinds.get_mut(usize::from(position)) else { continue };
-            if kind.rows < limit {
-                let _ = kind.make_rows(limit, values);
-                least = least.min(kind.rows);
-            }
-        }
-        least
-    }
-
-    /// Decodes the records from a place on: `limit` of them, fewer where something else comes. Gives how many, and
-    /// where the last ends. `WIDTH` is that of a tag, where the compiler is to know it.
-    #[inline(never)]
-    fn pass<const WIDTH: usize>(
-        &mut self,
-        width: usize,
-        data: &[u8],
-        mut at: usize,
-        limit: usize,
-        state: &mut State,
-        ahead: &mut Ahead,
-    ) -> (usize, usize) {
-        let width = if WIDTH == 0 { width } else { WIDTH };
-        // What follows a record may be loaded eight bytes at a time.
-        let Some(end) = data.len().checked_sub(8) else { return (0, at) };
-        let Ahead { noted, values, spans, .. } = ahead;
-        let values = values.as_mut_slice();
-        let usual = self.usual;
-        let [mut a, mut b, mut c] = usual.map(|position| self.lane(position));
-        let mut count = 0;
-        for slot in noted.iter_mut().take(limit) {
-            let Some(tag) = tag(data, at, width, Order::Little) else { break };
-            let noted = if tag == a.tag {
-                a.note(data, end, at, values)
-            } else if tag == b.tag {
-                b.note(data, end, at, values)
-            } else if tag == c.tag {
-                c.note(data, end, at, values)
-            } else {
-                self.other(tag, (data, end, at, width), values, spans, state)
-            };
-            let Some((entry, next)) = noted else { break };
-            *slot = entry;
-            at = next;
-            count += 1;
-        }
-        for (position, lane) in usual.into_iter().zip([a, b, c]) {
-            if let Some(kind) = self.kinds.get_mut(usize::from(position)).filter(|_| lane.is_some()) {
-                kind.lane.entry = lane.entry;
-                kind.decode_rows(data, values, &mut state.cells);
-            }
-        }
-        for position in self.met.drain(..) {
-            if let Some(kind) = self.kinds.get_mut(usize::from(position)) {
-                kind.decode_rows(data, values, &mut state.cells);
-            }
-        }
-        (count, at)
-    }
-
-    /// The lane of a usual type.
-    fn lane(&self, position: u16) -> Lane {
-        let kind = self.kinds.get(usize::from(position)).filter(|kind| kind.way == Way::Rows && kind.rows > 0);
-        kind.map_or(Lane::NONE, |kind| kind.lane)
-    }
-
-    /// Decodes a record of another type.
-    #[inline(never)]
-    fn other(
-        &mut self,
-        tag: u32,
-        (data, end, at, width): (&[u8], usize, usize, usize),
-        values: &mut [u64],
-        spans: &mut Vec<Span>,
-        state: &mut State,
-    ) -> Option<(u64, usize)> {
-        let position = self.position(tag, state);
-        let kind = self.kinds.get_mut(usize::from(position)).filter(|kind| kind.way != Way::LeafByLeaf)?;
-        if kind.is_full() {
-            self.crowded = Some(position);
-            return None;
-        }
-        let is_first = kind.is_empty();
-        let noted = match kind.way {
-            Way::Rows => kind.lane.note(data, end, at, values)?,
-            _ => kind.decode(data, at, width, values, spans, &mut state.cells)?,
-        };
-        if is_first {
-            self.met.push(position);
-        }
-        self.others = self.others.wrapping_add(1);
-        let turn = (self.others / OFTEN) as usize % self.usual.len();
-        let free = self.usual.iter().position(|&usual| usual == NONE);
-        let slot = free.or(self.others.is_multiple_of(OFTEN).then_some(turn));
-        if kind.way == Way::Rows
-            && !self.usual.contains(&position)
-            && let Some(slot) = slot.and_then(|slot| self.usual.get_mut(slot))
-        {
-            *slot = position;
-        }
-        Some(noted)
-    }
-
-    /// The position of the data record with this tag; one where there is none.
+    /// Gives the records that come next to `each`. What stops it is known when the run ends.
     #[inline(always)]
-    fn position(&self, tag: u32, state: &State) -> u16 {
-        match self.by_tag.get(tag as usize) {
-            Some(&position) => position,
-            None => state.listed(tag).filter(|listed| listed.record > METADATA).map_or(NONE, |l| l.position),
+    pub(super) fn run<E>(
+        &mut self,
+        run: &mut Run<'_>,
+        each: &mut impl FnMut(RecordView<'_>) -> Result<(), E>,
+    ) -> ControlFlow<E> {
+        loop {
+            if !self.fill(run) {
+                if run.has_stopped() || run.apply_metadata().is_none() {
+                    return ControlFlow::Continue(());
+                }
+                while run.apply_metadata().is_some() {}
+                continue;
+            }
+            let mut result = Ok(());
+            let mut given = 0;
+            for &row in self.batch.order() {
+                given += 1;
+                result = each(self.view(row, run.data, run.base));
+                if result.is_err() {
+                    break;
+                }
+            }
+            self.next = given;
+            self.commit(run);
+            if let Err(error) = result {
+                return ControlFlow::Break(error);
+            }
         }
     }
 
-    /// Notes the values of a record that was decoded before.
-    fn note_again(&self, entry: u64, values: &[u64], cells: &mut [u64]) {
-        let (first, length) = row_of(entry);
-        let Some([_, what, numbers @ ..]) = values.get(first..first + HEAD + length) else { return };
-        let kind = self.kinds.get(usize::from(What(*what).position()));
-        for &(leaf, cell) in kind.map_or(&[][..], |kind| &kind.notes) {
-            if let (Some(cell), Some(&number)) = (cells.get_mut(cell as usize), numbers.get(usize::from(leaf))) {
-                *cell = number;
-            }
+    /// Takes the values of a record that was announced, as one that is given.
+    pub(super) fn read_announced(
+        &mut self,
+        section: usize,
+        record: u16,
+        row: &mut ContentRow<'_, '_>,
+    ) -> Result<(), Stopped> {
+        self.clear();
+        self.section = section;
+        let row = self.singles.read(record, row, &mut self.batch.places)?;
+        self.push(row);
+        Ok(())
+    }
+
+    /// The record in a row.
+    #[inline(always)]
+    pub(super) fn view<'t>(&'t self, row: u32, data: &'t [u8], base: u64) -> RecordView<'t> {
+        let (row, values) = (row as usize, self.batch.places.as_slice());
+        let word = |at: usize| values.get(row + at).copied().unwrap_or(0);
+        let (start, head) = (word(0), Head(word(1)));
+        let numbers = values.get(row + HEAD..row + HEAD + head.len()).unwrap_or_default();
+        RecordView { numbers, views: self, data, base, start, head, row }
+    }
+
+    /// Where the bytes of the record in a row lie, by place.
+    #[inline]
+    pub(super) fn spans(&self, head: Head, row: usize) -> &[Span] {
+        if head.position() == Head::SINGLE {
+            return self.singles.spans(row);
         }
+        let rows = self.sections.get(self.section).map_or(&[][..], |section| &section.rows);
+        rows.get(usize::from(head.position())).map_or(&[], |rows| &rows.spans)
     }
 }

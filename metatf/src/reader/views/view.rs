@@ -1,7 +1,7 @@
 //! A record by its values, as long as its reader does not go on.
 
-use super::Kinds;
-use super::spans::Span;
+use super::Views;
+use super::rows::{Head, Span};
 use crate::reader::At;
 use std::fmt;
 
@@ -12,59 +12,18 @@ use std::fmt;
 #[derive(Clone, Copy)]
 pub struct RecordView<'t> {
     pub(super) numbers: &'t [u64],
-    pub(super) kinds: &'t Kinds,
+    pub(super) views: &'t Views,
     pub(super) data: &'t [u8],
     /// What stands before the data in its section, or in the file.
     pub(super) base: u64,
-    pub(super) head: Head,
-}
-
-/// What a record is, beside its values.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Head {
     /// Where it begins in the data.
     pub(super) start: u64,
-    pub(super) what: What,
+    pub(super) head: Head,
+    /// The word that its row begins at.
+    pub(super) row: usize,
 }
 
-/// What a record is, in one number, as it stands before the values of a record that was decoded ahead.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct What(pub(super) u64);
-
-impl What {
-    /// The position of a record that was decoded leaf by leaf.
-    pub(super) const APART: u16 = u16::MAX;
-
-    /// A record by its index in the format, and its position in the section.
-    pub(super) fn new(record: u16, position: u16) -> Self {
-        Self(u64::from(record) | u64::from(position) << 16)
-    }
-
-    /// The same, where its first span lies among those that differ from record to record.
-    #[inline]
-    pub(super) fn with_spans(self, first: usize) -> Self {
-        Self(self.0 | (first as u64) << 32)
-    }
-
-    #[allow(clippy::cast_possible_truncation, reason = "the part of it that holds the record")]
-    #[inline(always)]
-    pub(super) fn record(self) -> u16 {
-        self.0 as u16
-    }
-
-    #[allow(clippy::cast_possible_truncation, reason = "the part of it that holds the position")]
-    #[inline(always)]
-    pub(super) fn position(self) -> u16 {
-        (self.0 >> 16) as u16
-    }
-
-    #[inline(always)]
-    pub(super) fn spans(self) -> usize {
-        (self.0 >> 32) as usize
-    }
-}
-
-/// What stands at a place of a [`RecordView`].
+/// A value of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item<'t> {
     /// Of a numeric leaf, or the tag.
@@ -73,26 +32,38 @@ pub enum Item<'t> {
     Bytes(&'t [u8]),
 }
 
+impl<'t> Item<'t> {
+    /// The bytes; none of a number.
+    #[inline]
+    #[must_use]
+    pub fn bytes(self) -> &'t [u8] {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Number(_) => &[],
+        }
+    }
+}
+
 impl<'t> RecordView<'t> {
     /// Index of its section in the format.
     #[inline]
     #[must_use]
     pub fn section(&self) -> usize {
-        self.kinds.section
+        self.views.section
     }
 
     /// Its index in the records of the format.
     #[inline]
     #[must_use]
     pub fn record(&self) -> u16 {
-        self.head.what.record()
+        self.head.record()
     }
 
     /// Where it stands.
     #[inline]
     #[must_use]
     pub fn at(&self) -> At {
-        At { section: self.section(), record: self.record(), offset: self.base + self.head.start }
+        At { section: self.section(), record: self.record(), offset: self.base + self.start }
     }
 
     /// How many places it has, the tag among them.
@@ -114,34 +85,47 @@ impl<'t> RecordView<'t> {
     #[inline]
     #[must_use]
     pub fn bytes(&self, place: usize) -> &'t [u8] {
-        self.kinds.spans(self.head.what).get(place).map_or(&[], |&span| self.bytes_of(span))
+        self.spans().get(place).map_or(&[], |&span| self.bytes_of(place, span))
+    }
+
+    /// Where the bytes of its places lie.
+    #[inline]
+    fn spans(&self) -> &'t [Span] {
+        self.views.spans(self.head, self.row).get(..self.numbers.len()).unwrap_or_default()
     }
 
     #[inline]
-    fn bytes_of(&self, span: Span) -> &'t [u8] {
-        let Some((distance, length)) = self.kinds.resolve(span, self.head.what, self.numbers) else { return &[] };
-        let start = usize::try_from(self.head.start).ok().and_then(|start| start.checked_add(distance));
-        start.and_then(|start| self.data.get(start..)?.get(..length)).unwrap_or_default()
+    fn bytes_of(&self, place: usize, span: Span) -> &'t [u8] {
+        let (distance, length) = match span {
+            Span::Number => return &[],
+            Span::At(distance, length) => (distance, Some(length)),
+            Span::Counted(distance) => {
+                let length = place.checked_sub(1).and_then(|before| self.numbers.get(before));
+                (distance, length.and_then(|&length| usize::try_from(length).ok()))
+            }
+        };
+        let start = usize::try_from(self.start).ok().and_then(|start| start.checked_add(distance));
+        start.zip(length).and_then(|(start, length)| self.data.get(start..)?.get(..length)).unwrap_or_default()
     }
 
     /// What stands at a place.
     #[inline]
     #[must_use]
     pub fn get(&self, place: usize) -> Option<Item<'t>> {
-        let number = *self.numbers.get(place)?;
-        let span = *self.kinds.spans(self.head.what).get(place)?;
-        Some(if span == Span::Number { Item::Number(number) } else { Item::Bytes(self.bytes_of(span)) })
+        Some(self.item(place, *self.numbers.get(place)?, *self.spans().get(place)?))
+    }
+
+    #[inline]
+    fn item(&self, place: usize, number: u64, span: Span) -> Item<'t> {
+        if span == Span::Number { Item::Number(number) } else { Item::Bytes(self.bytes_of(place, span)) }
     }
 
     /// What stands at each place, the tag first.
     #[inline]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Item<'t>> + use<'t> {
         let view = *self;
-        let places = view.numbers.iter().zip(view.kinds.spans(view.head.what));
-        places.map(move |(&number, &span)| match span {
-            Span::Number => Item::Number(number),
-            span => Item::Bytes(view.bytes_of(span)),
-        })
+        let places = view.numbers.iter().zip(view.spans()).enumerate();
+        places.map(move |(place, (&number, &span))| view.item(place, number, span))
     }
 }
 

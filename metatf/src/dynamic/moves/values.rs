@@ -3,11 +3,11 @@
 use super::fields::{FieldMoves, Origin};
 use super::{MoveError, at_record};
 use crate::dynamic::places::Places;
-use crate::dynamic::{Datum, Tape, Trace};
+use crate::dynamic::{OwnedRecord, Trace};
 use crate::error::ErrorKind;
 use crate::format::{LeafKind, Record, Steps};
 use crate::formula::evaluate;
-use crate::reader::At;
+use crate::reader::{At, Item};
 
 /// Bytes that a byte array without a source may have.
 const LONGEST: u64 = 64 << 20;
@@ -34,10 +34,10 @@ pub(super) type Offset<'o, 'a> = &'o mut dyn FnMut(&mut Trace<'a>, (usize, u64, 
 
 /// Fills `out` with the values of a record of the target, from the values of one of the source.
 pub(super) fn fill<'a>(
-    out: &mut Tape,
+    out: &mut OwnedRecord,
     record: &Record,
     fields: &FieldMoves,
-    (read, places): (&Tape, &Places),
+    (read, places): (&OwnedRecord, &Places),
     seen: &mut Seen,
     trace: &mut Trace<'a>,
     offset: Offset<'_, 'a>,
@@ -61,10 +61,10 @@ pub(super) struct Seen {
 }
 
 struct Filler<'f, 'a> {
-    out: &'f mut Tape,
+    out: &'f mut OwnedRecord,
     record: &'f Record,
     fields: &'f FieldMoves,
-    read: &'f Tape,
+    read: &'f OwnedRecord,
     places: &'f Places,
     seen: &'f mut Seen,
     trace: &'f mut Trace<'a>,
@@ -85,8 +85,8 @@ impl Steps for Filler<'_, '_> {
 
     fn bytes(&mut self, leaf: u8) -> Result<(), Problem> {
         if let Origin::Field(source) = self.origin(leaf) {
-            let datum = self.take(source)?;
-            self.out.push_bytes(self.read.bytes(datum));
+            let item = self.take(source)?;
+            self.out.push_bytes(item.bytes());
             return Ok(());
         }
         let length = match self.record.leaves.get(usize::from(leaf)).map(|l| &l.kind) {
@@ -126,8 +126,8 @@ impl<'f> Filler<'f, '_> {
             }
             Origin::LengthOf(source) => {
                 let place = self.seen.next.get(usize::from(source)).and_then(|&next| self.places.of(source).get(next));
-                let datum = place.and_then(|&place| self.read.data().get(place));
-                Ok(datum.map_or(0, |datum| self.read.bytes(datum).len() as u64))
+                let item = place.and_then(|&place| self.read.get(place));
+                Ok(item.map_or(0, |item| item.bytes().len() as u64))
             }
             Origin::Value(value) => Ok(value),
         }
@@ -135,18 +135,18 @@ impl<'f> Filler<'f, '_> {
 
     fn take_number(&mut self, source: u8) -> Result<u64, Problem> {
         match self.take(source)? {
-            Datum::Number(n) => Ok(*n),
-            Datum::Bytes(_) => Err(Problem::Values(ErrorKind::Usage("a byte array where a number is wanted"))),
+            Item::Number(n) => Ok(n),
+            Item::Bytes(_) => Err(Problem::Values(ErrorKind::Usage("a byte array where a number is wanted"))),
         }
     }
 
     /// The next value of a leaf of the source.
-    fn take(&mut self, source: u8) -> Result<&'f Datum, Problem> {
+    fn take(&mut self, source: u8) -> Result<Item<'f>, Problem> {
         let (places, read) = (self.places, self.read);
-        let datum = self.seen.next.get_mut(usize::from(source)).and_then(|next| {
+        let item = self.seen.next.get_mut(usize::from(source)).and_then(|next| {
             *next += 1;
-            places.of(source).get(*next - 1).and_then(|&place| read.data().get(place))
+            places.of(source).get(*next - 1).and_then(|&place| read.get(place))
         });
-        datum.ok_or(Problem::Values(ErrorKind::Usage("the target repeats a field more often than the record does")))
+        item.ok_or(Problem::Values(ErrorKind::Usage("the target repeats a field more often than the record does")))
     }
 }

@@ -1,0 +1,119 @@
+//! A record's values, owned.
+
+use crate::reader::{Item, RecordView};
+use crate::record::Visit;
+
+/// The values of a record in the order of its leaves, the tag apart, those of repeated leaves as often as they occur. The counts that
+/// tell how often are values like others. Memory is used again from record to record.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OwnedRecord {
+    values: Vec<Value>,
+    bytes: Vec<u8>,
+}
+
+/// One value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Value {
+    Number(u64),
+    /// Where its bytes begin and end.
+    Bytes(usize, usize),
+}
+
+impl OwnedRecord {
+    /// Empties it.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.values.clear();
+        self.bytes.clear();
+    }
+
+    /// How many values there are.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether there are none.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// The value at an index.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<Item<'_>> {
+        self.values.get(index).map(|&value| self.item(value))
+    }
+
+    /// The values, in order.
+    #[inline]
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Item<'_>> + DoubleEndedIterator {
+        self.values.iter().map(|&value| self.item(value))
+    }
+
+    #[inline]
+    fn item(&self, value: Value) -> Item<'_> {
+        match value {
+            Value::Number(number) => Item::Number(number),
+            Value::Bytes(start, end) => Item::Bytes(self.bytes.get(start..end).unwrap_or_default()),
+        }
+    }
+
+    /// Adds a number.
+    #[inline]
+    pub fn push_number(&mut self, value: u64) {
+        self.values.push(Value::Number(value));
+    }
+
+    /// Adds a byte array.
+    #[inline]
+    pub fn push_bytes(&mut self, bytes: &[u8]) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        self.values.push(Value::Bytes(start, self.bytes.len()));
+    }
+
+    /// Takes the values of another one.
+    pub(crate) fn copy(&mut self, other: &Self) {
+        self.values.clone_from(&other.values);
+        self.bytes.clone_from(&other.bytes);
+    }
+
+    /// Takes the values of a record.
+    pub(crate) fn take(&mut self, record: &RecordView<'_>) {
+        self.clear();
+        let Self { values, bytes: all } = self;
+        values.extend(record.iter().skip(1).map(|item| match item {
+            Item::Number(number) => Value::Number(number),
+            Item::Bytes(bytes) => {
+                let start = all.len();
+                if !bytes.is_empty() {
+                    all.extend_from_slice(bytes);
+                }
+                Value::Bytes(start, all.len())
+            }
+        }));
+    }
+
+    /// Sets the number at `index`, if one stands there.
+    pub(crate) fn set_number(&mut self, index: usize, value: u64) {
+        if let Some(known @ Value::Number(_)) = self.values.get_mut(index) {
+            *known = Value::Number(value);
+        }
+    }
+}
+
+impl Visit<'_> for OwnedRecord {
+    #[inline]
+    fn number(&mut self, _: u8, value: u64) {
+        self.push_number(value);
+    }
+
+    #[inline]
+    fn bytes(&mut self, _: u8, bytes: &[u8]) {
+        self.push_bytes(bytes);
+    }
+}

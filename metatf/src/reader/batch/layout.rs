@@ -1,0 +1,190 @@
+//! How the records of one type are stored, by the plans in force.
+
+use crate::format::{Floor, Record, floor};
+use crate::formula::{BYTES, HISTORY, LAST, PREVIOUS, Plan, REFERENCED, SPECIAL, STRIDED};
+use crate::state::State;
+
+/// Longer records, but for byte arrays whose length they tell, are not decoded in batches.
+const LONGEST: usize = 1 << 30;
+
+/// How records of a type are decoded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::reader) enum Mode {
+    /// Many at a time.
+    Batched,
+    /// One by one. All they change is cells: from the same cells they can be decoded again.
+    Single,
+    /// One by one.
+    #[default]
+    General,
+}
+
+/// How a leaf is decoded.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(in crate::reader) enum Take {
+    /// Not known yet.
+    #[default]
+    Unknown,
+    /// The same number, the tag's among them.
+    Number(u64),
+    /// From so many bytes on, by this plan.
+    Stored(usize, Plan),
+    /// The next element of a stream section, by the slot of its cursor.
+    Element(u64),
+    /// Bytes: from where, and how many.
+    Array(usize, usize),
+    /// The bytes at the end: from where; where the number before it is that tells how many, and its mask.
+    Rest(usize, usize, u64),
+}
+
+/// How long a record is.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::reader) struct Extent {
+    /// Bytes of a record but for a byte array at its end.
+    pub(super) fixed: usize,
+    /// Where the length of that byte array is, and the mask to read it by; 0 where there is none.
+    pub(super) length: usize,
+    pub(super) mask: u64,
+    /// Not 0: leaves take elements of stream sections.
+    pub(super) streamed: u64,
+}
+
+/// The leaves of a record type.
+#[derive(Debug)]
+pub(in crate::reader) struct Layout {
+    pub(in crate::reader) mode: Mode,
+    pub(in crate::reader) takes: Vec<Take>,
+    /// A leaf goes by the value before.
+    pub(in crate::reader) has_history: bool,
+    floors: Vec<Floor>,
+    tag: u32,
+    tag_width: usize,
+}
+
+impl Extent {
+    pub(super) const NONE: Self = Self { fixed: 0, length: 0, mask: 0, streamed: 0 };
+}
+
+impl Take {
+    /// The cell of the previous value, where that is added.
+    pub(in crate::reader) fn cell(&self) -> Option<usize> {
+        match self {
+            Self::Stored(_, plan) if plan.is(HISTORY) => Some(plan.write as usize),
+            _ => None,
+        }
+    }
+}
+
+impl Layout {
+    pub(super) fn new(record: &Record, tag_width: u8) -> Self {
+        let floors: Vec<_> = (0..record.leaves.len()).map(|leaf| floor(record, leaf)).collect();
+        let takes = vec![Take::Unknown; floors.len()];
+        Self { mode: Mode::General, takes, has_history: false, floors, tag: record.tag, tag_width: tag_width.into() }
+    }
+
+    /// Decodes by the plans in force from now on, the first of which is that of the tag. `changed` is given each leaf that is decoded
+    /// in another way than before, with the old way and the new one.
+    pub(in crate::reader) fn learn(
+        &mut self,
+        state: &State,
+        first: usize,
+        changed: impl FnMut(usize, Take, Take),
+    ) -> Option<Extent> {
+        let plans = first.checked_add(self.floors.len()).and_then(|end| state.plans.get(first..end));
+        let plans = plans.unwrap_or_default();
+        let extent = self.extent(state, first, plans, changed);
+        self.mode = match extent {
+            Some(_) => Mode::Batched,
+            None if plans.iter().all(|plan| !plan.is(SPECIAL) || plan.is(BYTES)) => Mode::Single,
+            None => Mode::General,
+        };
+        extent
+    }
+
+    /// The leaves that are elements of stream sections, with the slots of their cursors.
+    pub(super) fn streamed(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        self.takes.iter().enumerate().filter_map(|(leaf, take)| match take {
+            Take::Element(slot) => Some((leaf, *slot)),
+            _ => None,
+        })
+    }
+
+    /// None where records cannot be decoded many at a time.
+    fn extent(
+        &mut self,
+        state: &State,
+        first: usize,
+        plans: &[Plan],
+        mut changed: impl FnMut(usize, Take, Take),
+    ) -> Option<Extent> {
+        let mut extent = Extent { fixed: self.tag_width, ..Extent::NONE };
+        let mut length = plans.first()?;
+        self.has_history = false;
+        for (leaf, ((&floor, plan), slot)) in self.floors.iter().zip(plans).zip(&mut self.takes).enumerate() {
+            let take = match floor {
+                _ if leaf == 0 => Take::Number(self.tag.into()),
+                Floor::General => return None,
+                Floor::Array(length) => extent.array(usize::try_from(length).ok()?)?,
+                Floor::Counted => extent.counted(length)?,
+                Floor::Stored | Floor::Predicted | Floor::Fixed(_) => {
+                    extent.number(plan, || state.is_alone(first + leaf))?
+                }
+            };
+            length = plan;
+            self.has_history |= take.cell().is_some();
+            if *slot != take {
+                changed(leaf, std::mem::replace(slot, take), take);
+            }
+        }
+        (extent.fixed <= LONGEST).then_some(extent)
+    }
+}
+
+impl Extent {
+    /// A number. Its previous value must be its own, and no other record may look at it.
+    fn number(&mut self, plan: &Plan, is_alone: impl FnOnce() -> bool) -> Option<Take> {
+        if plan.flags & !LAST == 0 && plan.mask == 0 {
+            return Some(Take::Number(plan.base));
+        }
+        if plan.flags & !LAST == SPECIAL | STRIDED {
+            self.streamed = 1;
+            return Some(Take::Element(plan.base));
+        }
+        let is_own = plan.flags & (HISTORY | PREVIOUS) == 0 || plan.uses_previous() && is_alone();
+        if plan.is(SPECIAL | REFERENCED) || !is_own || !self.takes(plan.width.bytes()) {
+            return None;
+        }
+        let take = Take::Stored(self.fixed, *plan);
+        self.fixed += plan.width.bytes();
+        Some(take)
+    }
+
+    fn array(&mut self, length: usize) -> Option<Take> {
+        if !self.takes(length) {
+            return None;
+        }
+        let take = Take::Array(self.fixed, length);
+        self.fixed += length;
+        Some(take)
+    }
+
+    /// A byte array whose length is the number right before it.
+    fn counted(&mut self, length: &Plan) -> Option<Take> {
+        if length.flags & !LAST != 0 {
+            return None;
+        }
+        if length.mask == 0 {
+            return self.array(usize::try_from(length.base).ok().filter(|&length| length <= LONGEST)?);
+        }
+        if self.mask != 0 || length.sign | length.base != 0 {
+            return None;
+        }
+        (self.length, self.mask) = (self.fixed - length.width.bytes(), length.mask);
+        Some(Take::Rest(self.fixed, self.length, self.mask))
+    }
+
+    /// Whether so many bytes can come next: none behind a byte array whose length differs from record to record.
+    fn takes(&self, bytes: usize) -> bool {
+        bytes == 0 || self.mask == 0
+    }
+}

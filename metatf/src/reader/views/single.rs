@@ -1,0 +1,101 @@
+//! Records that are decoded one by one, leaf by leaf: each has a row of its own, behind those of all types.
+
+use super::rows::{HEAD, Head, Span};
+use crate::decode::{ContentRow, Run};
+use crate::format::Steps;
+use crate::record::{Row, Stopped};
+
+/// Where the bytes of such records lie.
+#[derive(Debug, Default)]
+pub(super) struct Singles {
+    /// By word of their rows.
+    spans: Vec<Span>,
+    /// The word that their rows begin at.
+    first: usize,
+}
+
+impl Singles {
+    /// Forgets all rows. Those of types end here.
+    pub(super) fn clear(&mut self, first: usize) {
+        self.spans.clear();
+        self.first = first;
+    }
+
+    /// By place, of the record whose row begins at a word.
+    #[inline]
+    pub(super) fn spans(&self, row: usize) -> &[Span] {
+        row.checked_sub(self.first).and_then(|row| self.spans.get(row + HEAD..)).unwrap_or_default()
+    }
+
+    /// Takes the values of the data record that comes next. Gives its row; none where there is no such record, or where it cannot be
+    /// decoded, which the run knows.
+    #[inline(never)]
+    pub(super) fn read_next(&mut self, run: &mut Run<'_>, places: &mut Vec<u64>) -> Option<u32> {
+        let (record, first) = run.listed()?;
+        let at = run.position + usize::from(run.format.tag_width);
+        let mut row = run.row((record, first), run.position, at)?;
+        let read = self.read(record, &mut row, places).and_then(|entry| row.finish().map(|()| entry));
+        run.position = row.position;
+        read.ok()
+    }
+
+    /// Takes the values of a record whose tag was read. Gives its row.
+    pub(super) fn read(
+        &mut self,
+        record: u16,
+        row: &mut ContentRow<'_, '_>,
+        places: &mut Vec<u64>,
+    ) -> Result<u32, Stopped> {
+        let entry = places.len();
+        let mut reading = Reading { places, spans: &mut self.spans, row };
+        for word in [reading.row.start as u64, 0, reading.row.record.tag.into()] {
+            reading.push(word, Span::Number);
+        }
+        let record_of_row = reading.row.record;
+        record_of_row.walk(1, &mut reading)?;
+        let len = places.len() - entry - HEAD;
+        if let Some(head) = places.get_mut(entry + 1) {
+            *head = Head::new(record, Head::SINGLE, len).0;
+        }
+        #[allow(clippy::cast_possible_truncation, reason = "of one record at a time")]
+        Ok(entry as u32)
+    }
+}
+
+/// A row whose values are taken.
+struct Reading<'w, 'r, 'd> {
+    places: &'w mut Vec<u64>,
+    spans: &'w mut Vec<Span>,
+    row: &'w mut ContentRow<'r, 'd>,
+}
+
+impl Reading<'_, '_, '_> {
+    #[inline]
+    fn push(&mut self, number: u64, span: Span) {
+        self.places.push(number);
+        self.spans.push(span);
+    }
+}
+
+impl Steps for Reading<'_, '_, '_> {
+    type Error = Stopped;
+
+    #[inline]
+    fn number(&mut self, leaf: u8) -> Result<(), Stopped> {
+        let number = self.row.number(leaf)?;
+        self.push(number, Span::Number);
+        Ok(())
+    }
+
+    #[inline]
+    fn bytes(&mut self, leaf: u8) -> Result<(), Stopped> {
+        let length = self.row.bytes(leaf)?.len();
+        self.push(0, Span::At(self.row.position - length - self.row.start, length));
+        Ok(())
+    }
+
+    #[inline]
+    fn items(&mut self, count: u8) -> Result<u64, Stopped> {
+        Ok(self.row.items(self.row.last(count))? as u64)
+    }
+}
