@@ -1,8 +1,9 @@
 //! The 48 bytes a chunk begins with, and the rules that hold for each chunk by itself (spec 5.2).
 
+use super::codec;
 use super::header::{Class, Header, Order};
+use super::part::MAX_RAW_LEN;
 use super::source::Source;
-use super::{MAX_RAW_LEN, codec};
 use crate::{Error, ErrorKind, Result};
 
 /// Bytes of a chunk header.

@@ -6,7 +6,8 @@
 //! chunks that no thread has begun are not compressed any more.
 
 use super::chunk::{self, ChunkHeader};
-use super::encode::{Encoded, Encoder, RawContent};
+use super::encode::{Encoded, Encoder};
+use super::raw_content::RawContent;
 use super::trial::{Found, How};
 use crate::{Error, ErrorKind, Result, memory};
 use rayon::{ThreadPool, ThreadPoolBuilder};

@@ -7,11 +7,11 @@ use super::decode::Decoder;
 use super::header::Header;
 use super::index::{self, ChunkInfo};
 use super::order::Sequence;
+use super::part::{Content, Part};
 use super::read::{Body, Reader};
 use super::read_v0::Extents;
 use super::read_v1::{self, Chunks};
 use super::source::Source;
-use super::{Content, Part};
 use crate::{Error, ErrorKind, Result};
 
 impl Reader<'_> {
@@ -100,7 +100,7 @@ impl Reader<'_> {
             let (_, start, content) = self.chunk(n)?;
             let text = self.bytes(&content).to_vec();
             total += text.len();
-            if total > super::MAX_RAW_LEN {
+            if total > super::part::MAX_RAW_LEN {
                 return Err(Error::at(start, ErrorKind::Limit("64 MiB of user metadata")));
             }
             texts.push(text);

@@ -7,31 +7,13 @@ use std::path::Path;
 use super::chunk::{self, Probe};
 use super::header::{Class, Header, Order};
 use super::loss::{LossCause, LossReport};
+use super::part::{Content, Part};
 use super::read_v0::{self, Extents};
 use super::read_v1::{self, Chunks};
 use super::salvage::{self, Salvage};
 use super::source::Source;
-use super::{Content, Part};
+use super::warning::Warning;
 use crate::{Error, ErrorKind, Result};
-
-/// Something that is not as it should be, and no error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Warning {
-    /// The chunks are whole, and there is no footer: the file was not closed, or came through a pipe that broke off
-    /// (spec 5.2).
-    NotClosed,
-}
-
-impl fmt::Display for Warning {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotClosed => {
-                write!(f, "the trace has no footer: it was not closed, records may be missing at its end")
-            }
-        }
-    }
-}
 
 /// Reads a trace's container: header, DTD, parts. It checks every rule of spec 5.1 and 5.2 that does not need the
 /// DTD's meaning, never panics, and holds one chunk in memory, and what its methods name.

@@ -1,7 +1,7 @@
 //! Reading version 0: extents by the section table, or the whole rest where there is none (spec 5.1).
 
 use super::header::{Header, SectionEntry};
-use super::{Content, Origin, Part};
+use super::part::{Content, Origin, Part};
 use crate::{Error, ErrorKind, Result};
 
 /// Where reading stands in a version 0 file.

@@ -7,8 +7,9 @@ use super::decode::Decoder;
 use super::header::Header;
 use super::index::{self, ChunkInfo};
 use super::order::Sequence;
+use super::part::{Content, MAX_RAW_LEN, Origin, Part};
 use super::source::Source;
-use super::{Content, MAX_RAW_LEN, Origin, Part, Warning};
+use super::warning::Warning;
 use crate::{Error, ErrorKind, Result};
 
 /// What has been read of a version 1 file, and where the next chunk is.

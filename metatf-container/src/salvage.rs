@@ -7,10 +7,11 @@ use super::chunk::{self, ChunkHeader, Frame, Probe};
 use super::header::{Class, Header, Order};
 use super::index;
 use super::loss::{Loss, LossCause, LossReport};
+use super::part::Part;
 use super::read_v1::{self, Chunks};
 use super::source::Source;
 use super::sums::Sums;
-use super::{Part, Warning};
+use super::warning::Warning;
 use crate::{Error, ErrorKind, Result};
 
 /// Bytes looked at at a time for the next sync bytes.

@@ -13,10 +13,11 @@ use super::decode::Decoder;
 use super::header::Header;
 use super::index::ChunkInfo;
 use super::order::Sequence;
+use super::part::MAX_RAW_LEN;
 use super::read::{Body, Reader};
 use super::read_v1::Chunks;
 use super::source::Source;
-use super::{MAX_RAW_LEN, Warning};
+use super::warning::Warning;
 
 /// The groups of a file. Any thread can make readers of them.
 #[derive(Clone, Debug)]

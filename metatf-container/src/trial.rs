@@ -2,8 +2,8 @@
 
 use super::chunk;
 use super::codec::Codec;
-use super::encode::RawContent;
 use super::options::{Filter, Trial};
+use super::raw_content::RawContent;
 
 /// Chunks of a section between two on which all is tried.
 const RETRY: u8 = 16;

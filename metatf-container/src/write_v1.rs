@@ -1,14 +1,15 @@
 //! Writing version 1: chunks, index, footer (spec 5.2).
 
-use super::MAX_RAW_LEN;
 use super::chunk::{self, ChunkHeader};
 #[cfg(feature = "parallel")]
 use super::chunk_pipeline::ChunkPipeline;
 use super::codec::Codec;
-use super::encode::{Encoded, Encoder, RawContent};
+use super::encode::{Encoded, Encoder};
 use super::header::{Class, Header, INTS_AT};
 use super::index::{self, ChunkInfo};
 use super::options::{Filter, WriteOptions, representable};
+use super::part::MAX_RAW_LEN;
+use super::raw_content::RawContent;
 use super::sink::Sink;
 use super::trial::{Found, How};
 use crate::{Error, ErrorKind, Result};

@@ -1,7 +1,7 @@
 //! Errors in the words of a format: the names of section, record and leaf in the place of numbers.
 
-use crate::error::Error;
 use crate::format::{Format, Record, Section};
+use metatf_container::Error;
 use std::fmt;
 
 /// An error with the names of a format. See [`explain`].
@@ -62,8 +62,8 @@ impl fmt::Display for Explained<'_> {
 #[cfg(test)]
 mod tests {
     use super::explain;
-    use crate::error::{Error, ErrorKind, Place};
     use crate::format::{Format, Leaf, LeafKind, Record, Section};
+    use metatf_container::{Error, ErrorKind, Place};
     use std::borrow::Cow;
 
     fn format() -> Format {

@@ -82,9 +82,6 @@ pub mod typed;
 mod writer;
 /// How the bytes of a trace lie in a file: headers, extents, chunks, codecs, index, salvage.
 pub use metatf_container as container;
-use metatf_container::error;
-#[cfg(feature = "dynamic")]
-use metatf_container::memory;
 pub use metatf_container::{Error, ErrorKind, MetadataRule, Place, Result, SizeRule};
 
 pub use decode::ContentRow;

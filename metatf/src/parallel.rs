@@ -9,9 +9,9 @@
 
 mod crew;
 
-use crate::error::{Error, Result};
 use crate::reader::{RecordReader, Spares, Summary};
 use crew::{Crew, pool, taking};
+use metatf_container::{Error, Result};
 use std::marker::PhantomData;
 
 /// A trace whose groups can be read slow: a generated module's, and the universal reader's.

@@ -1,8 +1,7 @@
 //! Stream sections as other sections see them: pieces of content, and the cursors that stride through them (spec 4).
 
-use crate::container::{Content, Order, Origin, Part};
-use crate::error::{Error, ErrorKind, Place, Result};
 use crate::format::{Format, streams};
+use metatf_container::{Content, Error, ErrorKind, Order, Origin, Part, Place, Result};
 
 use crate::formula::{PREVIOUS, Plan, eight, history, note, plain, stored, value};
 use crate::state::State;

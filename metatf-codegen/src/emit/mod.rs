@@ -63,7 +63,7 @@ fn lints() -> TokenStream {
         #[allow(
             non_camel_case_types, non_snake_case, variant_size_differences, missing_copy_implementations,
             clippy::empty_structs_with_brackets, clippy::enum_variant_names, clippy::exhaustive_enums,
-            clippy::exhaustive_structs, clippy::large_enum_variant, clippy::min_ident_chars,
+            clippy::exhaustive_structs, clippy::large_enum_variant, clippy::min_ident_chars, clippy::module_inception,
             clippy::module_name_repetitions, clippy::similar_names, clippy::struct_field_names,
             clippy::type_complexity, clippy::upper_case_acronyms,
             reason = "names and shapes are the DTD's"

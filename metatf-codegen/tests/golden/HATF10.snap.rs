@@ -22,6 +22,7 @@
     clippy::exhaustive_structs,
     clippy::large_enum_variant,
     clippy::min_ident_chars,
+    clippy::module_inception,
     clippy::module_name_repetitions,
     clippy::similar_names,
     clippy::struct_field_names,

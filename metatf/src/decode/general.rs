@@ -2,8 +2,6 @@
 //!
 //! Longer than other files: what is decoded in line and what is decoded slow from it are the two halves of one loop.
 
-use crate::container::{Order, Origin};
-use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Format, Interpretation, Leaf, LeafKind, Record};
 use crate::formula::{
     BYTES, HISTORY, PREDICTED, Plan, SPECIAL, STRIDED, cut, evaluate, history, note, plain, stored, value, with_cells,
@@ -11,6 +9,7 @@ use crate::formula::{
 use crate::record::{FREE_ITEMS, Row, Source, Stopped, Visit, Walk, walk};
 use crate::state::State;
 use crate::streams::{Bytes, Streams, place};
+use metatf_container::{Error, ErrorKind, Order, Origin, Result};
 
 /// Decodes a record straight from a part's content.
 pub struct ContentRow<'t, 'd> {

@@ -1,10 +1,10 @@
 //! Decoding a record whose shape is known when the program is compiled, but for the widths and bases of its leaves.
 
 use super::Placed;
-use crate::error::Error;
 use crate::format::Floor;
 use crate::formula::{Plan, eight, plain, taken};
 use crate::record::{Known, Row, Source, Stopped};
+use metatf_container::Error;
 use std::marker::PhantomData;
 
 /// The leaves of an `S` from a part's content, of a planned record. It stops where fewer than 8 bytes are left, without a reason:

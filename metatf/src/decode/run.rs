@@ -1,12 +1,11 @@
 //! The records of a part from its next on, and what decoding them needs.
 
 use super::ContentRow;
-use crate::container::{Order, Origin};
-use crate::error::Error;
 use crate::format::{Format, METADATA};
 use crate::record::{Row, Stopped};
 use crate::state::{Listed, State};
 use crate::streams::{Bytes, Streams};
+use metatf_container::{Error, Order, Origin};
 
 /// The records of a part from its next on.
 pub(crate) struct Run<'r> {

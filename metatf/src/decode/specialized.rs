@@ -5,10 +5,10 @@
 
 use super::Placed;
 use crate::decode::stops_silently;
-use crate::error::Error;
 use crate::format::Floor;
 use crate::formula::{plain, taken};
 use crate::record::{Known, Row, Source, Stopped};
+use metatf_container::Error;
 use std::hint::cold_path;
 use std::marker::PhantomData;
 

@@ -4,12 +4,12 @@
 //! It cannot begin again, since models have learnt by then. So the slow path of a leaf handles that leaf alone.
 
 use super::Run;
-use crate::error::{Error, ErrorKind};
 use crate::format::Floor;
 use crate::formula::{
     HISTORY, LAST, PREDICTED, PREVIOUS, Plan, REFERENCED, STRIDED, eight, history, note, plain, taken,
 };
 use crate::record::{Known, Row, Source, Stopped};
+use metatf_container::{Error, ErrorKind};
 use std::marker::PhantomData;
 
 /// The leaves of an `S` that is stateful.

@@ -2,9 +2,9 @@
 
 use super::json_print::print_members;
 use super::{OwnedRecord, Trace};
-use crate::error::{Error, ErrorKind, Result};
 use crate::format::Interpretation;
 use crate::reader::At;
+use metatf_container::{Error, ErrorKind, Result};
 use metatf_parser::schema::LeafId;
 
 impl Trace<'_> {

@@ -1,8 +1,8 @@
 //! A trace as JSON lines (spec 8).
 
 use super::{Entry, OwnedRecord, Schema, Trace};
-use crate::error::Result;
 use crate::reader::{Event, Item as Value, Metadata};
+use metatf_container::Result;
 use metatf_parser::schema::{Format as Print, Item, Leaf, LeafId, Record, Repeated};
 use std::io::Write as _;
 

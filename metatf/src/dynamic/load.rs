@@ -1,13 +1,12 @@
 //! The universal writer: records from a [`OwnedRecord`], or from JSON lines.
 
 use super::{Line, OwnedRecord, Schema};
-use crate::container::{Sink, WriteOptions};
 use crate::encode::RowWriter;
-use crate::error::{Error, ErrorKind, Result};
 use crate::format::{FormatRef, Steps};
 use crate::reader::Item;
 use crate::record::Put;
 use crate::writer::RecordWriter;
+use metatf_container::{Error, ErrorKind, Result, Sink, WriteOptions};
 use std::sync::Arc;
 
 /// Writes any trace by a [`Schema`].

@@ -23,11 +23,10 @@ pub use open::OpenError;
 pub use owned_record::OwnedRecord;
 
 use crate::columns::Columns;
-use crate::container::Reader;
-use crate::error::{Error, Result};
 use crate::format::Format;
 use crate::reader::{At, Event, FormatRef, RecordReader};
 pub use crate::reader::{Item, RecordView};
+use metatf_container::{Error, Reader, Result};
 use metatf_parser::schema::{Dtd, Record};
 use std::sync::Arc;
 

@@ -1,8 +1,7 @@
 //! From a DTD's text, or a trace that embeds one, to a schema.
 
 use super::{Schema, Trace};
-use crate::container::Reader;
-use crate::error::Error;
+use metatf_container::{Error, Reader};
 use metatf_parser::Diagnostic;
 use std::fmt;
 use std::io::Read;

@@ -1,12 +1,12 @@
 //! An attempt to encode a record: what did not fit, how to take the record back, and the values that models predict when all else
 //! fits.
 
-use crate::container::Order;
 use crate::encode::StreamWriters;
 use crate::format::Format;
 use crate::formula::{PREVIOUS, Plan, REFERENCED, Width, note, width_of};
 use crate::predict::Context;
 use crate::state::State;
+use metatf_container::Order;
 
 /// A value that the leaf's encoding cannot hold as it is.
 #[derive(Clone, Copy, Debug)]

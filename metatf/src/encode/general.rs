@@ -2,15 +2,14 @@
 //! base - (previous & history)`; it fits if decoding it gives the value again.
 
 use crate::buffer::Prefilled;
-use crate::container::Order;
 use crate::encode::{Attempt, Misfit, StreamWriters};
-use crate::error::{Error, ErrorKind, Place, Result};
 use crate::format::{Format, Interpretation, LeafKind, Record};
 use crate::formula::{
     BYTES, HISTORY, PREDICTED, Plan, SPECIAL, STRIDED, Width, bytes_for, bytes_of, evaluate, fits, history, note, raw,
 };
 use crate::record::{FREE_ITEMS, Put};
 use crate::state::State;
+use metatf_container::{Error, ErrorKind, Order, Place, Result};
 
 /// Encodes a record whatever the state of its section.
 pub struct RowWriter<'t> {

@@ -5,10 +5,10 @@
 
 use crate::buffer::{RawWriter, SpareCapacity};
 use crate::decode::stops_silently;
-use crate::error::{Error, Result};
 use crate::format::Floor;
 use crate::formula::{Plan, Width, plain};
 use crate::record::{Known, Put, Stopped, WriteFields};
+use metatf_container::{Error, Result};
 use std::marker::PhantomData;
 
 /// Encodes a record whose tier is planned. `None` where it does not fit; then nothing has happened.

@@ -6,14 +6,13 @@
 //! left out where no leaf needs it.
 
 use crate::buffer::SpareCapacity;
-use crate::container::Order;
 use crate::decode::stops_silently;
 use crate::encode::{Attempt, PlannedEncoder, StreamWriters};
-use crate::error::{Error, Result};
 use crate::format::Floor;
 use crate::formula::{HISTORY, PREDICTED, PREVIOUS, Plan, REFERENCED, STRIDED, fits, raw};
 use crate::record::{Known, Put, Stopped};
 use crate::state::State;
+use metatf_container::{Error, Order, Result};
 use std::marker::PhantomData;
 
 /// Flags of plans whose leaves need the second pass.

@@ -1,7 +1,7 @@
 //! The formula the other way round: what is stored for a value, and whether it fits.
 
 use super::{Plan, history};
-use crate::container::Order;
+use metatf_container::Order;
 
 /// The stored integer for a value under a plan, before it is cut to its width.
 #[inline]

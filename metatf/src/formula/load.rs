@@ -1,7 +1,7 @@
 //! Loads of stored integers and byte arrays.
 
 use super::Plan;
-use crate::container::Order;
+use metatf_container::Order;
 
 /// The eight bytes at a place.
 #[cfg_attr(not(debug_assertions), inline(always))]

@@ -1,8 +1,8 @@
 //! The threads that work on groups, and the caller's, which takes what they make of them.
 
 use super::{Grouped, Out};
-use crate::error::{Error, Result};
 use crate::reader::{Groups, Spares, Summary, Tables};
+use metatf_container::{Error, Result};
 use rayon::{Scope, ThreadPool, ThreadPoolBuilder};
 use std::collections::{BTreeMap, VecDeque};
 use std::marker::PhantomData;

@@ -3,9 +3,8 @@
 use super::heap::{Guess, Heap, Live};
 use super::values::{MOST_NUMBERS, ValueModel};
 use super::{CodedValue, NONE};
-use crate::container::SizeRule;
-use crate::error::{ErrorKind, Result};
 use crate::format::{Format, HeapRole, LeafRef, Model, ModelKind, Predictor};
+use metatf_container::{ErrorKind, Result, SizeRule};
 
 /// The cells that one model of the format goes by.
 #[derive(Clone, Debug)]

@@ -6,11 +6,11 @@ mod sections;
 mod trace;
 
 pub use crate::__metatf_records as records;
-use crate::error::{Error, ErrorKind};
 pub use crate::format::{
     ExpectedWidth, ExprOp, Format, HeapRole, Interpretation, Leaf, LeafKind, Model, ModelKind, Predictor,
     PredictorKind, Record, Section, Step,
 };
+use metatf_container::{Error, ErrorKind};
 
 /// Version of the contract between generated code and this crate.
 pub const CODEGEN_VERSION: u32 = 3;

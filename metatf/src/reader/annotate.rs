@@ -2,10 +2,10 @@
 
 use super::{At, RecordReader};
 use crate::decode::ContentRow;
-use crate::error::{Error, Place, Result};
 use crate::format::Steps;
 use crate::record::Row;
 use crate::streams::place;
+use metatf_container::{Error, Place, Result};
 
 /// Takes a leaf's index, the bytes it stores (none for `default`, `stride` and `sectionStride`), and its value where
 /// it is a number.

@@ -2,10 +2,10 @@
 
 use super::{At, RecordReader};
 use crate::decode::ContentRow;
-use crate::error::{Error, ErrorKind, Result};
 use crate::format::Interpretation;
 use crate::state::State;
 use crate::streams::{Piece, enter};
+use metatf_container::{Error, ErrorKind, Result};
 
 impl RecordReader<'_> {
     /// The interpretation now in force of a leaf of a record.

@@ -1,12 +1,11 @@
 //! Metadata records (spec 4.1) and `section` records (spec 5.1) as a reader meets them.
 
 use super::{At, Event, RecordReader};
-use crate::container::Origin;
 use crate::decode::{Run, tag};
-use crate::error::{Error, ErrorKind, MetadataRule, Result};
 use crate::format::METADATA;
 use crate::state::{Metadata, Parsed};
 use crate::streams::place;
+use metatf_container::{Error, ErrorKind, MetadataRule, Origin, Result};
 
 impl RecordReader<'_> {
     /// Reads and applies a metadata record (spec 4.1); errors are placed at the field at fault.

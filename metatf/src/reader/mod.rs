@@ -25,14 +25,13 @@ pub(crate) use rows::One;
 pub(crate) use split::{Groups, Spares, Summary, Tables};
 pub use views::{Item, RecordView};
 
-use crate::container::{self, Content, Order, Origin, Part};
 use crate::decode::ContentRow;
-use crate::error::{Error, ErrorKind, Result};
 use crate::format::{COMMENT, METADATA, SECTION};
 use crate::record::Stopped;
 use crate::state::State;
 use crate::streams::{Bytes, Piece, Streams, place};
 use columns::Filler;
+use metatf_container::{Content, Error, ErrorKind, Order, Origin, Part, Result};
 use std::collections::VecDeque;
 use views::Views;
 
@@ -96,7 +95,7 @@ pub(crate) struct Pending {
 /// Reads the records of a trace in order. See the module's head.
 pub struct RecordReader<'a> {
     format: FormatRef,
-    container: container::Reader<'a>,
+    container: metatf_container::Reader<'a>,
     order: Order,
     states: Vec<State>,
     streams: Streams,
@@ -152,9 +151,9 @@ struct End<'t> {
     finished: &'t mut bool,
 }
 
-impl Bytes for container::Reader<'_> {
+impl Bytes for metatf_container::Reader<'_> {
     fn bytes<'c>(&'c self, content: &'c Content) -> &'c [u8] {
-        container::Reader::bytes(self, content)
+        metatf_container::Reader::bytes(self, content)
     }
 }
 
@@ -163,12 +162,12 @@ impl<'a> RecordReader<'a> {
     ///
     /// # Errors
     /// A section table that does not hold (version 0).
-    pub fn new(format: FormatRef, container: container::Reader<'a>) -> Result<Self> {
+    pub fn new(format: FormatRef, container: metatf_container::Reader<'a>) -> Result<Self> {
         Self::with(format, container, Vec::new())
     }
 
     /// As [`new`](Self::new), with the states of a reader by the same format, or none, whose memory is used again.
-    fn with(format: FormatRef, mut container: container::Reader<'a>, mut states: Vec<State>) -> Result<Self> {
+    fn with(format: FormatRef, mut container: metatf_container::Reader<'a>, mut states: Vec<State>) -> Result<Self> {
         container.set_tag_width(format.tag_width);
         let sections = format.sections.len();
         if states.len() == sections {
@@ -238,7 +237,7 @@ impl<'a> RecordReader<'a> {
 
     /// The container: header, DTD, user metadata, losses.
     #[must_use]
-    pub fn container(&self) -> &container::Reader<'a> {
+    pub fn container(&self) -> &metatf_container::Reader<'a> {
         &self.container
     }
 
@@ -422,7 +421,7 @@ impl<'a> RecordReader<'a> {
             Some(declared) if u64::from(declared) != current.found => {
                 let kind = ErrorKind::RecordCount { declared: declared.into(), found: current.found };
                 let header = match current.origin {
-                    Origin::Stored(offset) => offset.saturating_sub(container::CHUNK_HEADER_LEN),
+                    Origin::Stored(offset) => offset.saturating_sub(metatf_container::CHUNK_HEADER_LEN),
                     Origin::Packed(offset) => offset,
                 };
                 let mut error = Error::at(header + 20, kind);

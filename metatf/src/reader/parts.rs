@@ -1,10 +1,9 @@
 //! Taking up the parts of a trace: groups, resets, stream sections, and which parts salvage may trust.
 
 use super::{At, Current, Event, RecordReader};
-use crate::container::{self, Origin, Part};
-use crate::error::{Error, ErrorKind, Result};
 use crate::format::SECTION;
 use crate::streams::{Piece, enter};
+use metatf_container::{Error, ErrorKind, Origin, Part, Result};
 
 impl RecordReader<'_> {
     /// The next part of the container, or of a version 0 file's table.
@@ -272,7 +271,7 @@ impl RecordReader<'_> {
     fn part_error(&self, part: &Part, field: u64, kind: ErrorKind) -> Error {
         let offset = match part.origin {
             Origin::Stored(offset) if self.version_0() => offset,
-            Origin::Stored(offset) => offset.saturating_sub(container::CHUNK_HEADER_LEN) + field,
+            Origin::Stored(offset) => offset.saturating_sub(metatf_container::CHUNK_HEADER_LEN) + field,
             Origin::Packed(offset) => offset + field,
         };
         let mut error = Error::at(offset, kind);

@@ -6,11 +6,11 @@
 //! Longer than other files: the loops differ in little, and are chosen from here.
 
 use super::RecordReader;
-use crate::container::Order;
 use crate::decode::{DecodedBy, Placed, PlannedRow, Run, SpecializedRow, StatefulRow, log, tag, window};
 use crate::formula::Plan;
 use crate::record::{Known, OneRow, ReadFields, Reads, ReadsOne, Rows, SectionFamily, Source};
 use crate::state::{State, bit};
+use metatf_container::Order;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 

@@ -7,9 +7,9 @@ use super::RecordReader;
 use super::rows::LeafByLeaf;
 use super::views::Views;
 use crate::decode::{Run, tag};
-use crate::error::Error;
 use crate::format::METADATA;
 use crate::state::Listed;
+use metatf_container::Error;
 use std::ops::ControlFlow;
 
 /// What has to be told of the end of a run.

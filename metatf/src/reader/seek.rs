@@ -1,9 +1,8 @@
 //! Going to the n-th data record, through the index where there is one.
 
 use super::{Event, RecordReader};
-use crate::container::ChunkInfo;
-use crate::error::{Error, ErrorKind, Result};
 use crate::state::State;
+use metatf_container::{ChunkInfo, Error, ErrorKind, Result};
 
 impl RecordReader<'_> {
     /// Goes to data record `n` (from 0, in file order): it is the next record that [`next_event`](Self::next_event)

@@ -1,9 +1,9 @@
 //! Going over a record that nobody decodes.
 
 use super::{Pending, RecordReader};
-use crate::error::Result;
 use crate::format::Floor;
 use crate::formula::{HISTORY, PREDICTED, PREVIOUS, REFERENCED, STRIDED, plain, stored};
+use metatf_container::Result;
 
 impl RecordReader<'_> {
     /// Goes over the record that was announced and not decoded, if there is one. Its leaves are decoded only where what comes

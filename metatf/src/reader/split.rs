@@ -1,9 +1,8 @@
 //! Readers of single groups of a trace (spec 5.2), for reading them in parallel.
 
 use super::{FormatRef, RecordReader};
-use crate::container::{Decoder, Part, Split, Warning};
-use crate::error::Result;
 use crate::state::State;
+use metatf_container::{Decoder, Part, Result, Split, Warning};
 use std::sync::{Arc, Mutex};
 
 /// The groups of a trace. Any thread can make readers of them.
@@ -38,7 +37,7 @@ pub(crate) struct Summary {
 }
 
 impl RecordReader<'_> {
-    /// The groups; `None` where the trace is read in one, see [`crate::container::Reader::split`].
+    /// The groups; `None` where the trace is read in one, see [`metatf_container::Reader::split`].
     pub(crate) fn groups(&self) -> Option<Groups<'_>> {
         let split = self.container.split().filter(|_| !self.salvage && !self.finished)?;
         Some(Groups { split, format: self.format.clone(), all: self.all })

@@ -4,10 +4,10 @@ use super::Options;
 use super::columns::SectionColumns;
 use super::pinned::pinned;
 use super::section_plans::SectionPlans;
-use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Format, Interpretation};
 use crate::reader::RecordReader;
 use crate::record::Row;
+use metatf_container::{Error, ErrorKind, Result};
 use std::sync::Arc;
 
 /// Values and eighths of bytes that a block holds at most, whatever its records: a million of six values.

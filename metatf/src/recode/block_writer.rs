@@ -7,11 +7,10 @@ use super::planners::Planners;
 use super::rehearsal::Rehearsal;
 use super::section_plans::SectionPlans;
 use super::{Groups, Options, Plan};
-use crate::container::{Codec, Filter, Sink, WriteOptions};
 use crate::dynamic::{Line, OwnedRecord, Schema, Writer};
-use crate::error::Result;
 use crate::format::Format;
 use crate::reader::Metadata;
+use metatf_container::{Codec, Filter, Result, Sink, WriteOptions};
 use std::sync::Arc;
 
 /// What was written.

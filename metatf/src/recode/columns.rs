@@ -3,10 +3,10 @@
 use super::fill::Fill;
 use super::item_row::ItemRow;
 use super::player::Player;
-use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Format, Interpretation, LeafKind, METADATA, SECTION, Step};
 use crate::reader::RecordView;
 use crate::record::Row;
+use metatf_container::{Error, ErrorKind, Result};
 
 /// The values of one leaf in a block.
 #[derive(Debug, Default)]

@@ -3,11 +3,10 @@
 use super::block::Block;
 use super::block_writer::{BlockWriter, Report};
 use super::{Groups, Options, pipeline, writer};
-use crate::container::{Sink, WriteOptions};
 use crate::dynamic::{OwnedRecord, Schema, Trace};
-use crate::error::{Error, ErrorKind};
 use crate::format::{Interpretation, LeafKind};
 use crate::reader::{At, Event, Metadata};
+use metatf_container::{Error, ErrorKind, Sink, WriteOptions};
 use std::fmt;
 
 /// Why a trace was not recoded.

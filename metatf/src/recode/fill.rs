@@ -1,10 +1,10 @@
 //! Puts the values of records into their columns.
 
 use super::columns::{Column, Records, Traits};
-use crate::error::{Error, Result};
 use crate::format::{Record, Steps};
 use crate::reader::Item;
 use crate::record::Row;
+use metatf_container::{Error, Result};
 use std::marker::PhantomData;
 
 /// Adds one record to its columns.

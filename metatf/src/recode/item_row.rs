@@ -1,8 +1,8 @@
 //! The values of a record as a row.
 
-use crate::error::{Error, ErrorKind, Result};
 use crate::reader::Item;
 use crate::record::{FREE_ITEMS, Row};
+use metatf_container::{Error, ErrorKind, Result};
 
 /// Gives the values of a record one after the other, whatever leaves are asked for.
 pub(crate) struct ItemRow<I> {

@@ -3,9 +3,9 @@
 use super::columns::{Column, Traits, Values};
 use crate::format::{Interpretation, Leaf, LeafKind};
 use crate::formula::bytes_for;
-use crate::memory;
 use crate::reader::Metadata;
 use crate::state::Change;
+use metatf_container::memory;
 
 /// A leaf's encoding: what metadata changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

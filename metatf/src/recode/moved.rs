@@ -2,10 +2,9 @@
 
 use super::writer::PlannedWriter;
 use super::{Failure, Groups, Options, Report};
-use crate::container::{Sink, WriteOptions};
 use crate::dynamic::moves::{MoveError, MoveTo, Moves};
 use crate::dynamic::{OwnedRecord, Trace};
-use crate::error::Result;
+use metatf_container::{Result, Sink, WriteOptions};
 
 /// Writes all of a trace again by the DTD that its fields are moved to, its encoding by a plan. Where groups are kept,
 /// the groups of the trace are. `step` is called for every record and element.

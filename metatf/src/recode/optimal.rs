@@ -18,7 +18,7 @@ use super::modes::{Family, Mode, Modes, families, widths};
 use super::planners::Scratch;
 use super::window::Windows;
 use crate::format::Interpretation;
-use crate::memory;
+use metatf_container::memory;
 
 /// Occurrences of a step that are counted, so that costs stay in their range. Runs are no longer, and records hardly.
 const MOST_ITEMS: u32 = super::leaf::LONGEST_RUN;

@@ -6,10 +6,9 @@ use super::block::Block;
 use super::block_writer::BlockWriter;
 use super::copy::Blocks;
 use super::{Failure, Options};
-use crate::container::Sink;
-use crate::container::pipeline::{Feed, beside, pipe};
 use crate::dynamic::OwnedRecord;
-use crate::error::{Error, ErrorKind};
+use metatf_container::pipeline::{Feed, beside, pipe};
+use metatf_container::{Error, ErrorKind, Sink};
 
 /// Batches that may wait to be written.
 const WAITING: usize = 8;

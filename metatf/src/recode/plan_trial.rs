@@ -8,9 +8,8 @@ use super::block::Block;
 use super::block_writer::{is_stored, put};
 use super::leaves::Due;
 use super::{Options, Plan};
-use crate::container::{Codec, Sink, WriteOptions};
 use crate::dynamic::{Schema, Writer};
-use crate::error::Result;
+use metatf_container::{Codec, Result, Sink, WriteOptions};
 use std::io::{self, Write};
 
 /// Blocks from one on which plans are tried to the next.

@@ -4,7 +4,7 @@
 use super::leaf::Step;
 use super::window::Begin;
 #[cfg(feature = "parallel")]
-use crate::memory;
+use metatf_container::memory;
 #[cfg(feature = "parallel")]
 use rayon::prelude::*;
 #[cfg(feature = "parallel")]

@@ -2,11 +2,11 @@
 
 use super::columns::{Column, Records, Values};
 use crate::encode::RowWriter;
-use crate::error::{Error, ErrorKind, Result};
 use crate::format::{ExprOp, LeafKind, Record, Step, Steps};
 use crate::formula::{BYTES, HISTORY, SPECIAL, plain};
 use crate::record::Put;
 use crate::state::State;
+use metatf_container::{Error, ErrorKind, Result};
 
 /// Gives the records of one kind again.
 #[derive(Debug)]

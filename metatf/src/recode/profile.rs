@@ -1,7 +1,7 @@
 //! Profiles: plan, codec, filter, chunks and groups together.
 
 use super::{Groups, Options, Plan};
-use crate::container::{Codec, Filter, Trial, WriteOptions};
+use metatf_container::{Codec, Filter, Trial, WriteOptions};
 use std::fmt;
 use std::str::FromStr;
 

@@ -10,13 +10,12 @@ use super::pinned::pinned;
 use super::player::Player;
 use super::section_plans::SectionPlans;
 use crate::buffer::Prefilled;
-use crate::container::{Order, Sink};
 use crate::encode::{Attempt, RowWriter, StreamWriters};
-use crate::error::Result;
 use crate::format::{Format, Interpretation};
 use crate::formula::width_of;
 use crate::state::{Change, State};
 use crate::writer::RecordWriter;
+use metatf_container::{Order, Result, Sink};
 
 /// A copy of what a writer knows when a block begins.
 pub(super) struct Rehearsal<'w> {

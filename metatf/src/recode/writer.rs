@@ -4,11 +4,10 @@ use super::Options;
 use super::block::Block;
 use super::block_writer::{BlockWriter, Report};
 use super::item_row::ItemRow;
-use crate::container::{Sink, WriteOptions};
 use crate::dynamic::{OwnedRecord, Schema, Writer};
-use crate::error::{Error, ErrorKind, Result};
 use crate::format::Interpretation;
 use crate::record::Row;
+use metatf_container::{Error, ErrorKind, Result, Sink, WriteOptions};
 
 /// Writes the records of a trace by a plan. What [`RecordWriter`](crate::RecordWriter) is without one.
 pub struct PlannedWriter<S: Sink> {

@@ -3,8 +3,8 @@
 //! Leaves are numbered from `base`, the first leaf of the record that lists the struct's fields, so that one struct
 //! serves wherever its record is nested.
 
-use crate::error::{Error, ErrorKind, Place, Result};
 use crate::record::{Put, Source};
+use metatf_container::{Error, ErrorKind, Place, Result};
 
 /// Reads a struct's fields in order.
 pub trait ReadFields<'a>: Sized {

@@ -1,8 +1,8 @@
 //! What a generated module is to the runtime: its format, and its types.
 
 use super::{Known, OneRow, Reads, ReadsOne, Rows, Source, WriteFields};
-use crate::error::Result;
 use crate::format::Format;
+use metatf_container::Result;
 use std::ops::ControlFlow;
 
 /// A generated module: the format of its DTD, and how records become its types.

@@ -1,6 +1,6 @@
 //! The leaves of one record, asked for or given in order.
 
-use crate::error::{Error, ErrorKind, Result};
+use metatf_container::{Error, ErrorKind, Result};
 
 /// How many repeated items a record may have beyond the bytes it stores (spec 3.3).
 pub(crate) const FREE_ITEMS: u64 = 65_536;

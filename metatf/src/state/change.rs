@@ -1,8 +1,8 @@
 //! What a metadata record may change (spec 4.1), and how a change takes effect.
 
 use super::State;
-use crate::error::{ErrorKind, MetadataRule};
 use crate::format::{Format, Interpretation, Leaf};
+use metatf_container::{ErrorKind, MetadataRule};
 
 /// A change of one leaf's encoding, as a metadata record makes it (spec 4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

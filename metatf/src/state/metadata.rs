@@ -1,9 +1,8 @@
 //! A metadata record (spec 4.1), and its bytes.
 
 use super::Change;
-use crate::container::Order;
-use crate::error::{ErrorKind, MetadataRule};
 use crate::format::Interpretation;
+use metatf_container::{ErrorKind, MetadataRule, Order};
 
 /// A metadata record (spec 4.1), as it stands in the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

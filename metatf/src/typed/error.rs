@@ -1,6 +1,6 @@
 //! Why a trace cannot be opened by a generated reader.
 
-use crate::error::{Error, ErrorKind};
+use metatf_container::{Error, ErrorKind};
 use std::fmt;
 
 /// An error of the container, or a DTD that does not fit; then the text names both sides.

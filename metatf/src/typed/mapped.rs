@@ -2,8 +2,8 @@
 
 use super::map::{From, RecordMap, ZEROS};
 use crate::decode::ContentRow;
-use crate::error::{Error, ErrorKind, Result};
 use crate::record::{FREE_ITEMS, Row, Source, Visit, Walk, walk};
+use metatf_container::{Error, ErrorKind, Result};
 
 #[derive(Clone, Copy, Debug)]
 enum Value<'a> {

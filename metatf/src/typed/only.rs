@@ -2,9 +2,9 @@
 
 use super::mapped::MappedRow;
 use super::trace::Trace;
-use crate::error::{Error, Result};
 use crate::reader::{At, Event};
 use crate::record::{Family, Protocol};
+use metatf_container::{Error, Result};
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 

@@ -2,9 +2,9 @@
 
 use super::resolve::{Choice, choose};
 use super::{OpenError, Trace};
-use crate::container::Reader;
 use crate::reader::RecordReader;
 use crate::record::Protocol;
+use metatf_container::Reader;
 use std::io::Read;
 use std::path::Path;
 

@@ -2,9 +2,9 @@
 
 use super::mapped::MappedRow;
 use super::trace::Trace;
-use crate::error::{Error, ErrorKind, Result};
 use crate::reader::{At, Event, One, RecordReader, why};
 use crate::record::{Family, Protocol, SectionFamily};
+use metatf_container::{Error, ErrorKind, Result};
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 

@@ -1,11 +1,10 @@
 //! Writing a trace from Rust types.
 
-use crate::container::{Sink, WriteOptions};
-use crate::error::{Error, ErrorKind, Result};
 use crate::format::FormatRef;
 use crate::record::{DataRecord, Family, Protocol, WriteFields};
 use crate::state::Change;
 use crate::writer::RecordWriter;
+use metatf_container::{Error, ErrorKind, Result, Sink, WriteOptions};
 use std::fmt;
 use std::fs::File;
 use std::io::BufWriter;

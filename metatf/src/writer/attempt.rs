@@ -1,12 +1,11 @@
 //! Writes a record whatever its plans are: metadata widens leaves until all of it fits.
 
 use super::{RecordWriter, no_such_record};
-use crate::container::Sink;
 use crate::encode::{Misfit, RowWriter, UNPREDICTED};
-use crate::error::{Error, ErrorKind, Place, Result};
 use crate::format::{COMMENT, Interpretation};
 use crate::formula::bytes_for;
 use crate::state::Change;
+use metatf_container::{Error, ErrorKind, Place, Result, Sink};
 
 impl<S: Sink> RecordWriter<S> {
     /// Writes a record of the section and record of these indices. `encode` fills the leaves after the tag, in order; it
@@ -87,7 +86,7 @@ impl<S: Sink> RecordWriter<S> {
             encoded = row.finish();
         }
         let end = row.at;
-        let too_long = end - start > crate::container::MAX_RAW_LEN;
+        let too_long = end - start > metatf_container::MAX_RAW_LEN;
         if encoded.is_ok() && self.attempt.misfits.is_empty() && !too_long {
             writer.out.keep(end);
             if !self.attempt.predicts() || self.predict(section) {

@@ -3,12 +3,11 @@
 
 use super::{RecordWriter, SectionWriter};
 use crate::buffer::SpareCapacity;
-use crate::container::Sink;
 use crate::encode::{put, put_specialized};
-use crate::error::Result;
 use crate::formula::Plan;
 use crate::record::{DataRecord, Known, Puts, WriteFields};
 use crate::state::bit;
+use metatf_container::{Result, Sink};
 use std::ops::ControlFlow;
 
 /// Records that are written by themselves at most before a loop is tried again.

@@ -5,12 +5,12 @@
 //! objects that were live were freed in it, the model runs once more and knows them. The new codes replace the old ones in the
 //! chunks, which still wait for the group's stream sections.
 
-use crate::container::{Order, Sink};
 use crate::encode::Prediction;
 use crate::formula::Width;
 use crate::predict::{Cells, Context, Live, Models};
 use crate::writer::RecordWriter;
 use hashbrown::HashSet;
+use metatf_container::{Order, Sink};
 use std::collections::BTreeMap;
 
 /// Addresses that are logged at most. No object is carried into a group with more.

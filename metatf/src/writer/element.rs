@@ -1,9 +1,8 @@
 //! Writes elements of stream sections that the caller gives: into a group, or into a table that grows over the whole trace.
 
 use super::RecordWriter;
-use crate::container::Sink;
 use crate::encode::{GivenElements, HELD_A_NUMBER, RowWriter};
-use crate::error::{Error, ErrorKind, Result};
+use metatf_container::{Error, ErrorKind, Result, Sink};
 
 impl<S: Sink> RecordWriter<S> {
     /// Appends an element to a stream section and returns its offset in the section's content. Shared: the section is a

@@ -1,12 +1,11 @@
 //! How the chunks of a group go into the file: shared tables, then stream sections, then what strides through them
 //! (spec 5.2).
 
-use crate::container::{ChunkSpec, MAX_RAW_LEN, Order, Sink};
 use crate::encode::{GivenElements, Numbers};
-use crate::error::{Error, ErrorKind, Result};
 use crate::formula::{Plan, bytes_for, bytes_of, fits, note, plain, raw};
 use crate::state::State;
 use crate::writer::{Layout, RecordWriter};
+use metatf_container::{ChunkSpec, Error, ErrorKind, MAX_RAW_LEN, Order, Result, Sink};
 
 /// A finished chunk of a tagged section.
 pub(crate) struct Chunk {

@@ -5,8 +5,7 @@
 //! in progress is moved into a buffer of its own.
 
 use super::{Layout, RecordWriter};
-use crate::container::{ChunkSpec, Sink};
-use crate::error::Result;
+use metatf_container::{ChunkSpec, Result, Sink};
 
 impl<S: Sink> RecordWriter<S> {
     /// Borrows the sink's memory for the next chunk of the section, where that is possible.

@@ -1,12 +1,11 @@
 //! Writes metadata records: as they are given, as changes of a leaf, or again after a reset.
 
 use super::RecordWriter;
-use crate::container::Sink;
-use crate::error::{Error, ErrorKind, MetadataRule, Result};
 use crate::format::Interpretation;
 use crate::formula::bytes_for;
 use crate::state::Change;
 use crate::state::Metadata;
+use metatf_container::{Error, ErrorKind, MetadataRule, Result, Sink};
 
 impl<S: Sink> RecordWriter<S> {
     /// Writes a metadata record as it is given.

@@ -15,13 +15,12 @@ mod section;
 mod typed;
 
 use crate::buffer::Buffer;
-use crate::container::{ChunkWriter, ExtentWriter, Order, Sink, SizeRule, WriteOptions};
 use crate::encode::{Attempt, GivenElements, StreamWriters};
-use crate::error::{Error, ErrorKind, Result};
 use crate::format::{COMMENT, FormatRef, METADATA, SECTION};
 use crate::record::Put;
 use crate::state::State;
 use group::{Chunk, ChunkPool};
+use metatf_container::{ChunkWriter, Error, ErrorKind, ExtentWriter, Order, Result, Sink, SizeRule, WriteOptions};
 pub(crate) use section::SectionWriter;
 use std::collections::HashMap;
 
@@ -106,7 +105,7 @@ impl<S: Sink> RecordWriter<S> {
             group_start: true,
             group_bytes: 0,
             interned: HashMap::new(),
-            chunk_size: options.chunk_size.clamp(1, crate::container::MAX_RAW_LEN / 2),
+            chunk_size: options.chunk_size.clamp(1, metatf_container::MAX_RAW_LEN / 2),
             group_size: if options.version == 0 { usize::MAX } else { options.group_size.max(1) },
             strict: false,
             keep_order: false,

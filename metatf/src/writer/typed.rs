@@ -2,11 +2,10 @@
 //! planned, two-pass or general.
 
 use super::{RecordWriter, SectionWriter};
-use crate::container::{Order, Sink};
 use crate::encode::{FirstPass, Omitted, RowWriter, SecondPass, put, put_specialized};
-use crate::error::Result;
 use crate::record::{Known, Puts, WriteFields};
 use crate::state::bit;
+use metatf_container::{Order, Result, Sink};
 
 impl<S: Sink> Puts for RecordWriter<S> {
     type Done = Result<()>;

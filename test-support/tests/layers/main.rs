@@ -106,7 +106,7 @@ fn every_crate_of_the_project_is_in_the_table() {
 #[test]
 fn the_picture_in_design_is_current() {
     let crates: Vec<_> = TABLE.iter().map(|layers| (layers, read(&root(), layers.folder, layers.within))).collect();
-    let lines = picture::draw(&crates);
+    let lines = picture::draw(&root(), &crates);
     if std::env::var_os("METATF_LAYERS").is_some_and(|mode| mode == "print") {
         println!("{}", lines.join("\n"));
     }

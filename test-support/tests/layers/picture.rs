@@ -1,28 +1,49 @@
-//! Draws the layers as a Mermaid flowchart: an arrow from a module to what it stands on, those apart that others imply.
+//! Draws the layers as a Mermaid flowchart: crates with their modules, lowest first, and, of the runtime, which module stands on
+//! which. Arrows that others imply are left out.
 
 use crate::crates::Crate;
 use crate::table::Layers;
 use std::collections::BTreeSet;
+use std::path::Path;
+
+/// The crate whose modules are drawn one by one.
+const IN_FULL: &str = "metatf";
 
 /// Returns the lines of the chart.
-pub(crate) fn draw(crates: &[(&Layers, Crate)]) -> Vec<String> {
+pub(crate) fn draw(root: &Path, crates: &[(&Layers, Crate)]) -> Vec<String> {
     let mut lines = vec!["flowchart TB".to_owned()];
-    for (layers, found) in crates {
-        lines.push(format!("    subgraph {}", layers.folder));
-        let node = |module: &str| format!("{}.{module}[{module}]", layers.folder);
-        let mut alone: BTreeSet<&str> = layers.modules.iter().copied().collect();
-        for (at, module) in layers.modules.iter().enumerate().rev() {
-            let below = direct(found, layers, at);
-            for to in &below {
-                lines.push(format!("        {} --> {}", node(module), node(to)));
-                alone.remove(module);
-                alone.remove(to);
-            }
+    let whole: Vec<_> = crates.iter().filter(|(layers, _)| layers.within.is_none()).collect();
+    for (layers, found) in &whole {
+        if layers.folder != IN_FULL {
+            lines.push(format!("    {0}[\"<b>{0}</b><br>{1}\"]", layers.folder, layers.modules.join(", ")));
+            continue;
         }
-        lines.extend(alone.iter().map(|module| format!("        {}", node(module))));
+        lines.push(format!("    subgraph {IN_FULL}"));
+        for (at, module) in layers.modules.iter().enumerate().rev() {
+            let node = |module: &str| format!("{IN_FULL}.{module}[{module}]");
+            let below: Vec<String> = direct(found, layers, at).into_iter().map(node).collect();
+            let to = if below.is_empty() { String::new() } else { format!(" --> {}", below.join(" & ")) };
+            lines.push(format!("        {}{to}", node(module)));
+        }
         lines.push("    end".to_owned());
     }
+    for (layers, _) in &whole {
+        let uses = dependencies(&root.join(layers.folder).join("Cargo.toml"));
+        let below = whole.iter().map(|(other, _)| other.folder).filter(|other| uses.iter().any(|name| name == other));
+        let below: Vec<&str> = below.collect();
+        if !below.is_empty() {
+            lines.push(format!("    {} --> {}", layers.folder, below.join(" & ")));
+        }
+    }
     lines
+}
+
+/// The dependencies of a crate that are not for tests or build scripts.
+fn dependencies(manifest: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(manifest).unwrap_or_default();
+    let section = text.split("\n[").find_map(|section| section.strip_prefix("dependencies]\n")).unwrap_or_default();
+    let name = |line: &str| line.split(['.', ' ', '=']).next().unwrap_or_default().to_owned();
+    section.lines().map(name).collect()
 }
 
 /// The modules that one names, without those that these stand on in turn; the highest first.

@@ -137,7 +137,9 @@ impl<'t> File<'t> {
         let begin = at + 1 + usize::from(inner);
         let end = self.matching(begin);
         let words: Vec<&str> = (begin + 1..end).map(|i| self.text(i)).collect();
-        let tests = words.starts_with(&["cfg"]) && words.contains(&"test") && !words.contains(&"not");
+        let tests = words.starts_with(&["cfg"])
+            && words.contains(&"test")
+            && !words.iter().any(|word| ["any", "not"].contains(word));
         if tests && inner {
             return self.tokens.len();
         }

@@ -2,8 +2,8 @@
 
 use super::Input;
 use crate::dynamic::{OwnedRecord, Trace};
-use crate::error::Result;
 use crate::reader::{At, Event};
+use metatf_container::Result;
 
 /// Which records a pass is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

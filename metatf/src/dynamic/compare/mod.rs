@@ -16,11 +16,10 @@ pub use report::{CompareOptions, Comparison, Difference, Named, Only, Told, What
 use super::field_names::{FieldNames, name_at};
 use super::places::Places;
 use super::{OwnedRecord, Schema, json_print};
-use crate::container::Reader;
-use crate::error::{Error, Result};
 use crate::format::COMMENT;
 use crate::reader::Item;
 use cursor::{Cursor, Pass, Spot};
+use metatf_container::{Error, Reader, Result};
 use metatf_parser::schema::{Format, LeafId};
 use offsets::Offsets;
 use pair::Pairs;

@@ -4,7 +4,7 @@ use super::pair::{LeafPair, Pairs};
 use super::{Cursor, values_differ};
 use crate::dynamic::OwnedRecord;
 use crate::dynamic::places::Places;
-use crate::error::{ErrorKind, Result};
+use metatf_container::{ErrorKind, Result};
 use std::collections::{HashMap, HashSet};
 
 /// Verdicts that are kept; more are found out again.
@@ -28,7 +28,7 @@ impl Offsets {
         cursors: [&mut Cursor<'_, '_>; 2],
         sections: [usize; 2],
         offsets: [u64; 2],
-    ) -> Result<bool, (super::Which, crate::Error)> {
+    ) -> Result<bool, (super::Which, metatf_container::Error)> {
         let key = [(sections[0], offsets[0]), (sections[1], offsets[1])];
         if let Some(&known) = self.known.get(&key) {
             return Ok(known);

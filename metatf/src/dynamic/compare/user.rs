@@ -1,7 +1,7 @@
 //! What `metadata` asks for: user metadata, key by key, and the text of the DTD.
 
 use super::{Comparer, Difference, Input, What, Which};
-use crate::error::{Error, Result};
+use metatf_container::{Error, Result};
 use serde_json::{Map, Value};
 
 impl Comparer<'_, '_, '_> {

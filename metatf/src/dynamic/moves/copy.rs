@@ -1,10 +1,9 @@
 //! From a trace to a writer, fields moved.
 
 use super::{MoveError, Moved, Moves};
-use crate::container::Sink;
 use crate::dynamic::{OwnedRecord, Trace, Writer};
-use crate::error::Result;
 use crate::reader::Event;
+use metatf_container::{Result, Sink};
 
 /// Takes what is moved. The writers of this crate are such.
 pub trait MoveTo {

@@ -20,10 +20,10 @@ pub use copy::MoveTo;
 
 use super::places::Places;
 use super::{OwnedRecord, Schema, Trace};
-use crate::error::{Error, ErrorKind};
 use crate::format::Record;
 use crate::reader::{At, Event};
 use fields::FieldMoves;
+use metatf_container::{Error, ErrorKind};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;

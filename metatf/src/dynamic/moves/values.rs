@@ -4,10 +4,10 @@ use super::fields::{FieldMoves, Origin};
 use super::{MoveError, at_record};
 use crate::dynamic::places::Places;
 use crate::dynamic::{OwnedRecord, Trace};
-use crate::error::ErrorKind;
 use crate::format::{LeafKind, Record, Steps};
 use crate::formula::evaluate;
 use crate::reader::{At, Item};
+use metatf_container::ErrorKind;
 
 /// Bytes that a byte array without a source may have.
 const LONGEST: u64 = 64 << 20;

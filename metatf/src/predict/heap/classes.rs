@@ -2,8 +2,8 @@
 
 use super::super::NONE;
 use super::clear;
-use crate::container::SizeRule;
 use hashbrown::HashMap;
+use metatf_container::SizeRule;
 
 /// What a rule makes of sizes.
 pub(super) trait Rounding: Sized {

@@ -1,8 +1,8 @@
 //! Guesses which rule of sizes an allocator goes by, from the places of its first objects.
 
 use super::classes::Rounding;
-use crate::container::SizeRule;
 use hashbrown::HashMap;
+use metatf_container::SizeRule;
 
 /// Allocations that are looked at.
 const ENOUGH: u32 = 4096;

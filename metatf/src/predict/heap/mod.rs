@@ -19,12 +19,11 @@ use classes::Rounding;
 pub(crate) use guess::Guess;
 
 use super::{CodedValue, NONE, fold, unfold};
-use crate::container::SizeRule;
-use crate::error::{ErrorKind, Result};
 use blocks::{HeapBlock, HeapBlocks};
 use classes::SizeClass;
 use context::{BUMPS, HeapContext, RECENT};
 use hashbrown::HashMap;
+use metatf_container::{ErrorKind, Result, SizeRule};
 use order::LiveOrder;
 
 /// Codes of an allocation.

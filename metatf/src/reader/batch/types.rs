@@ -3,11 +3,11 @@
 use super::Batch;
 use super::cursor::{Cursor, Rest};
 use super::layout::{Extent, Layout, Mode};
-use crate::container::Order;
 use crate::decode::{Run, tag};
 use crate::format::{Format, METADATA, Record};
 use crate::state::State;
 use crate::streams::Streams;
+use metatf_container::Order;
 
 /// No position of a type in a section.
 const NONE: u16 = u16::MAX;

@@ -2,14 +2,13 @@
 //! the way.
 
 use crate::columns::{Columns, Slots};
-use crate::container::Order;
 use crate::decode::{Run, WINDOW};
-use crate::error::{Error, Result};
 use crate::format::{Floor, METADATA};
 use crate::reader::rows::Sink;
 use crate::reader::{Event, RecordReader};
 use crate::record::{Known, ReadFields, Reads, Row, SectionFamily, Source};
 use crate::state::bit;
+use metatf_container::{Error, Order, Result};
 
 use std::marker::PhantomData;
 use std::ops::ControlFlow;

@@ -9,11 +9,10 @@ mod take;
 use super::batch::{Batch, Type, Types};
 use super::{Event, RecordReader};
 use crate::columns::{Columns, RECORDS, RecordColumns};
-use crate::container::Order;
 use crate::decode::Run;
-use crate::error::{Error, Result};
 use crate::format::METADATA;
 use crate::state::{COLUMNS, Listed, State};
+use metatf_container::{Error, Order, Result};
 use take::Progress;
 
 /// What is known of the records of all sections, and those that were found and not yet taken.

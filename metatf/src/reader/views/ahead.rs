@@ -5,12 +5,12 @@
 use super::rows::{HEAD, Head, ROWS, Rows, Span};
 use super::single::Singles;
 use super::view::RecordView;
-use crate::container::Order;
 use crate::decode::{ContentRow, Run};
 use crate::format::Format;
 use crate::reader::batch::{Batch, Mode, Types};
 use crate::record::Stopped;
 use crate::state::{State, VIEWS};
+use metatf_container::Order;
 use std::ops::ControlFlow;
 
 /// How many records are decoded ahead at least, where so many come.

@@ -9,7 +9,7 @@ pub(super) use ahead::Views;
 pub use view::{Item, RecordView};
 
 use super::{Event, Pending, RecordReader};
-use crate::error::{Error, ErrorKind, Result};
+use metatf_container::{Error, ErrorKind, Result};
 use std::ops::ControlFlow;
 
 impl RecordReader<'_> {
