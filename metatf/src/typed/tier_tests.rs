@@ -1,6 +1,8 @@
 //! Which tier decodes records of the formats that come with the project. A fast path that is not taken any more gives the
 //! same records, only later: nothing but this tells.
 
+#![allow(unused_variables, reason = "the last step of macros, which lints pass over only in other crates")]
+
 use crate::decode::logged;
 use crate::format::Interpretation;
 use crate::state::Change;
