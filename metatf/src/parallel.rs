@@ -7,12 +7,12 @@
 //! pipe, one group, salvage, a reader that has begun, a file whose chunks are wrong), the caller's thread reads all of it
 //! as one group: the same values come in the same order, and the same error.
 
-mod crew;
+mod worker_pool;
 
-use crate::reader::{RecordReader, Spares, Summary};
-use crew::{Crew, pool, taking};
+use crate::reader::{RecordReader, StatePool, Summary};
 use metatf_container::{Error, Result};
 use std::marker::PhantomData;
+use worker_pool::{WorkerPool, pool, taking};
 
 /// A trace whose groups can be read slow: a generated module's, and the universal reader's.
 pub trait Grouped<'t> {
@@ -95,7 +95,7 @@ impl<'p, 't, T: Grouped<'t>> ParGroups<'p, 't, T> {
         work: impl Fn(&mut T::Group<'_>) -> Result<V, E> + Sync,
         take: impl FnMut(V) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.run(handing_on::<T, _, _>(work), take, |crew, take| crew.ordered(take))
+        self.run(handing_on::<T, _, _>(work), take, |workers, take| workers.ordered(take))
     }
 
     /// As [`ordered`](Self::ordered), but values are taken as they come.
@@ -107,7 +107,7 @@ impl<'p, 't, T: Grouped<'t>> ParGroups<'p, 't, T> {
         work: impl Fn(&mut T::Group<'_>) -> Result<V, E> + Sync,
         take: impl FnMut(V) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.run(handing_on::<T, _, _>(work), take, |crew, take| crew.unordered(take))
+        self.run(handing_on::<T, _, _>(work), take, |workers, take| workers.unordered(take))
     }
 
     /// Each group by `work`, which may hand on any number of values; they go to `take` in the order of the groups, and in a
@@ -120,14 +120,14 @@ impl<'p, 't, T: Grouped<'t>> ParGroups<'p, 't, T> {
         work: impl Fn(&mut T::Group<'_>, &mut Out<'_, V>) -> Result<(), E> + Sync,
         take: impl FnMut(V) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.run(work, take, |crew, take| crew.ordered(take))
+        self.run(work, take, |workers, take| workers.ordered(take))
     }
 
     fn run<V: Send, E: From<Error> + Send, W, K>(
         self,
         work: W,
         mut take: K,
-        by_threads: impl FnOnce(&Crew<'_, '_, 't, T, W>, &mut K) -> (Summary, Result<(), E>),
+        by_threads: impl FnOnce(&WorkerPool<'_, '_, 't, T, W>, &mut K) -> (Summary, Result<(), E>),
     ) -> Result<(), E>
     where
         W: Fn(&mut T::Group<'_>, &mut Out<'_, V>) -> Result<(), E> + Sync,
@@ -141,18 +141,18 @@ impl<'p, 't, T: Grouped<'t>> ParGroups<'p, 't, T> {
         // At most as many threads as groups.
         let threads = if self.threads == 0 { cores() } else { self.threads }.min(groups.count());
         let pool = (threads > 1).then(|| pool(threads)).flatten();
-        let crew = Crew {
+        let workers = WorkerPool {
             groups,
             shared: &shared,
             work: &work,
             pool: pool.as_ref(),
-            spares: Spares::default(),
+            states: StatePool::default(),
             ahead: self.ahead,
             of: PhantomData,
         };
-        let (summary, result) = match crew.pool {
-            Some(_) => by_threads(&crew, &mut take),
-            None => crew.alone(&mut take),
+        let (summary, result) = match workers.pool {
+            Some(_) => by_threads(&workers, &mut take),
+            None => workers.alone(&mut take),
         };
         T::reader_of(self.trace.whole()).has_been_read(summary);
         result

@@ -100,7 +100,7 @@ impl<'c, const PLANS: usize> Slots<'c, PLANS> {
         }
     }
 
-    /// The bytes of a leaf, likewise.
+    /// Puts in the bytes of a leaf.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn put_bytes(&mut self, plan: usize, at: usize, bytes: &[u8]) {
         if let Some(Some(column)) = self.arrays.get_mut(plan)

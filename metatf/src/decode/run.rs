@@ -67,7 +67,7 @@ impl<'r> Run<'r> {
         Ok((value, row.position))
     }
 
-    /// A byte array, likewise.
+    /// A byte array of such a record, and where the leaf after it begins.
     #[cold]
     #[inline(never)]
     pub(crate) fn bytes(

@@ -22,7 +22,7 @@ pub use crate::state::Metadata;
 pub use annotate::VisitField;
 pub(crate) use rows::One;
 #[cfg(feature = "parallel")]
-pub(crate) use split::{Groups, Spares, Summary, Tables};
+pub(crate) use split::{Groups, StatePool, Summary, Tables};
 pub use views::{Item, RecordView};
 
 use crate::decode::ContentRow;

@@ -1,4 +1,4 @@
-//! Records that come one after the other without ado, decoded in one loop that keeps in registers where it is.
+//! Runs of records with nothing between them, decoded in one loop that keeps its place in registers.
 //!
 //! What is out of the ordinary (metadata, a comment, an unknown tag, the last bytes of a part) ends the run, before the
 //! record that it is about; the reader's other way takes it from there.
@@ -69,13 +69,13 @@ impl RecordReader<'_> {
         self.current.as_ref().map(|current| current.section)
     }
 
-    /// Whether a data record comes next without ado.
+    /// Returns whether a data record comes next, and nothing before it.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn is_plain(&self) -> bool {
         self.next_listed().is_some_and(|listed| listed.record > METADATA)
     }
 
-    /// The record that comes next without ado, data or not.
+    /// Returns the record that comes next, data or not, if nothing comes before it.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn next_listed(&self) -> Option<Listed> {
         let current = self.current.as_ref().filter(|current| !current.is_element && self.is_idle())?;

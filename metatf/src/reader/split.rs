@@ -19,7 +19,7 @@ pub(crate) struct Tables(Arc<Vec<(usize, Part)>>);
 
 /// What readers that have ended leave, for readers of other groups.
 #[derive(Default)]
-pub(crate) struct Spares(Mutex<Vec<Spare>>);
+pub(crate) struct StatePool(Mutex<Vec<Spare>>);
 
 /// What a reader leaves to a reader of another group: memory, above all that of models.
 #[derive(Default)]
@@ -67,7 +67,7 @@ impl RecordReader<'_> {
     }
 }
 
-impl Spares {
+impl StatePool {
     fn take(&self) -> Spare {
         self.0.lock().ok().and_then(|mut idle| idle.pop()).unwrap_or_default()
     }
@@ -120,8 +120,8 @@ impl<'s> Groups<'s> {
     ///
     /// # Errors
     /// None for version 1; for symmetry with [`RecordReader::new`].
-    pub(crate) fn reader(&self, n: usize, tables: &Tables, spares: &Spares) -> Result<RecordReader<'s>> {
-        let Spare { decoder, states } = spares.take();
+    pub(crate) fn reader(&self, n: usize, tables: &Tables, pool: &StatePool) -> Result<RecordReader<'s>> {
+        let Spare { decoder, states } = pool.take();
         let container = self.split.reader_with(n, decoder);
         let mut reader = RecordReader::with(self.format.clone(), container, states)?;
         reader.set_all(self.all);

@@ -1,7 +1,7 @@
 //! Costs of modes that differ in their width alone, side by side, so that an instruction works on all of them at once.
 //!
 //! A cost is a number of bytes times 256, relative to the cheapest mode's, with the number of the mode it comes from below: a
-//! *key*, of which the least says what is cheapest and whence. Where every mode can be entered at any step, no mode is worth more
+//! *key*, of which the least gives the cheapest mode and the one before it. Where every mode can be entered at any step, no mode is worth more
 //! than its metadata, and 16 bits hold all costs that matter; else it takes 32.
 
 use std::ops::{BitOr, Sub};

@@ -29,7 +29,7 @@ pub trait Protocol: 'static {
         row: &mut R,
     ) -> Result<Self::Record<B>, R::Error>;
 
-    /// Reads the data records of a section as long as they come without ado.
+    /// Reads the data records of a section until something else comes.
     fn run<'r, B: From<&'r [u8]>, C>(
         section: usize,
         run: &mut impl Reads<'r>,
@@ -72,7 +72,7 @@ pub trait SectionFamily {
     /// The row's.
     fn read<'a, B: From<&'a [u8]>, R: Source<'a>>(record: u16, row: &mut R) -> Result<Self::With<B>, R::Error>;
 
-    /// Reads data records of this section as long as they come without ado.
+    /// Reads data records of this section until something else comes.
     fn run<'r, B: From<&'r [u8]>, C>(
         reads: &mut impl Reads<'r>,
         each: impl FnMut(Self::With<B>) -> ControlFlow<C>,

@@ -26,7 +26,7 @@ impl RecordReader<'_> {
         Ok(row.map(|row| self.view_of(row)))
     }
 
-    /// The next data record, where it comes without ado: no comment, no metadata, no event.
+    /// The next data record, where no comment, no metadata and no event comes before it.
     #[cfg(feature = "dynamic")]
     #[inline]
     pub(crate) fn plain_record(&mut self) -> Result<Option<RecordView<'_>>> {

@@ -1,7 +1,7 @@
 //! The threads that work on groups, and the caller's, which takes what they make of them.
 
 use super::{Grouped, Out};
-use crate::reader::{Groups, Spares, Summary, Tables};
+use crate::reader::{Groups, StatePool, Summary, Tables};
 use metatf_container::{Error, Result};
 use rayon::{Scope, ThreadPool, ThreadPoolBuilder};
 use std::collections::{BTreeMap, VecDeque};
@@ -31,12 +31,12 @@ pub(super) fn taking<V, E>(
 }
 
 /// What the threads that work on groups share.
-pub(super) struct Crew<'c, 's, 't, T: Grouped<'t>, W> {
+pub(super) struct WorkerPool<'c, 's, 't, T: Grouped<'t>, W> {
     pub(super) groups: Groups<'s>,
     pub(super) shared: &'c T::Shared,
     pub(super) work: &'c W,
     pub(super) pool: Option<&'c ThreadPool>,
-    pub(super) spares: Spares,
+    pub(super) states: StatePool,
     pub(super) ahead: usize,
     pub(super) of: PhantomData<&'t ()>,
 }
@@ -48,7 +48,7 @@ enum Said<V, E> {
     End(Summary, Result<(), E>),
 }
 
-impl<'t, T: Grouped<'t>, W> Crew<'_, '_, 't, T, W> {
+impl<'t, T: Grouped<'t>, W> WorkerPool<'_, '_, 't, T, W> {
     /// Reads a group.
     fn group<V, E: From<Error>>(
         &self,
@@ -60,7 +60,7 @@ impl<'t, T: Grouped<'t>, W> Crew<'_, '_, 't, T, W> {
         W: Fn(&mut T::Group<'_>, &mut Out<'_, V>) -> Result<(), E>,
     {
         let reader = match tables {
-            Ok(tables) => self.groups.reader(n, tables, &self.spares),
+            Ok(tables) => self.groups.reader(n, tables, &self.states),
             Err(error) => Err(*error),
         };
         let reader = match reader {
@@ -72,7 +72,7 @@ impl<'t, T: Grouped<'t>, W> Crew<'_, '_, 't, T, W> {
         let reader = T::reader_of(&mut group);
         let (summary, spare) = (reader.summary(), reader.end());
         drop(group);
-        self.spares.put(spare);
+        self.states.put(spare);
         (summary, result)
     }
 
@@ -103,7 +103,7 @@ impl<'t, T: Grouped<'t>, W> Crew<'_, '_, 't, T, W> {
     }
 }
 
-impl<'t, T: Grouped<'t>, W: Sync> Crew<'_, '_, 't, T, W> {
+impl<'t, T: Grouped<'t>, W: Sync> WorkerPool<'_, '_, 't, T, W> {
     /// Several threads, values in order.
     pub(super) fn ordered<V: Send, E: From<Error> + Send>(
         &self,
