@@ -15,7 +15,7 @@ use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
 /// Observes or overrides decoding. Each default does nothing. `count` is how many records the run has read before.
-pub(super) trait Sink<'r> {
+pub(super) trait Observer<'r> {
     /// Whether there is room for one more.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn has_room(&self, _count: u64) -> bool {
@@ -43,7 +43,7 @@ pub(super) trait Sink<'r> {
 }
 
 /// Records are decoded, and that is all.
-impl Sink<'_> for () {}
+impl Observer<'_> for () {}
 
 impl<'r> Reads<'r> for Run<'r> {
     #[cfg_attr(not(debug_assertions), inline(always))]
@@ -75,13 +75,13 @@ impl<'r> Run<'r> {
 
     /// Records of a section that are all specialized.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(super) fn specialized<F: SectionFamily, B: From<&'r [u8]>, C, K: Sink<'r>>(
+    pub(super) fn specialized<F: SectionFamily, B: From<&'r [u8]>, C, K: Observer<'r>>(
         &mut self,
-        sink: &mut K,
+        observer: &mut K,
         each: impl FnMut(F::With<B>) -> ControlFlow<C>,
     ) -> ControlFlow<C> {
         let (data, position, count) = (self.data, self.position, self.count);
-        let mut rows = InLine { data, position, count, tier: Specialized, sink };
+        let mut rows = InLine { data, position, count, tier: Specialized, observer };
         let flow = F::rows(&mut rows, each);
         (self.position, self.count) = (rows.position, rows.count);
         flow
@@ -89,14 +89,14 @@ impl<'r> Run<'r> {
 
     /// Records of a section that are all planned.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn planned<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, C, K: Sink<'r>>(
+    fn planned<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, C, K: Observer<'r>>(
         &mut self,
-        sink: &mut K,
+        observer: &mut K,
         each: impl FnMut(F::With<B>) -> ControlFlow<C>,
     ) -> ControlFlow<C> {
         let Some(plans) = self.state.plans.first_chunk() else { return ControlFlow::Continue(()) };
         let (data, position, count, tier) = (self.data, self.position, self.count, Planned::<PLANS> { plans });
-        let mut rows = InLine { data, position, count, tier, sink };
+        let mut rows = InLine { data, position, count, tier, observer };
         let flow = F::rows(&mut rows, each);
         (self.position, self.count) = (rows.position, rows.count);
         flow
@@ -104,13 +104,13 @@ impl<'r> Run<'r> {
 
     /// Records of any tier.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(super) fn mixed<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, C, K: Sink<'r>>(
+    pub(super) fn mixed<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, C, K: Observer<'r>>(
         &mut self,
-        sink: &mut K,
+        observer: &mut K,
         each: impl FnMut(F::With<B>) -> ControlFlow<C>,
     ) -> ControlFlow<C> {
         let (data, position, count) = (self.data, self.position, self.count);
-        let mut rows = InLine { data, position, count, tier: Mixed::<PLANS>::new(self), sink };
+        let mut rows = InLine { data, position, count, tier: Mixed::<PLANS>::new(self), observer };
         let flow = F::rows(&mut rows, each);
         let InLine { position, count, .. } = rows;
         (self.position, self.count) = (position, count);
@@ -131,7 +131,7 @@ trait DecodeTier<'r> {
         &mut self,
         data: &'r [u8],
         position: &mut usize,
-        sink: &mut impl Sink<'r>,
+        observer: &mut impl Observer<'r>,
         count: u64,
     ) -> Option<T>;
 }
@@ -151,11 +151,11 @@ impl<'r> DecodeTier<'r> for Specialized {
         &mut self,
         data: &'r [u8],
         position: &mut usize,
-        sink: &mut impl Sink<'r>,
+        observer: &mut impl Observer<'r>,
         count: u64,
     ) -> Option<T> {
         let mut row = SpecializedRow::<S>::new(data, *position);
-        let fields = sink.read::<S, T, _, false>(&mut row, count).ok()?;
+        let fields = observer.read::<S, T, _, false>(&mut row, count).ok()?;
         *position = row.position();
         log(DecodedBy::Specialized);
         Some(fields)
@@ -173,11 +173,11 @@ impl<'r, const PLANS: usize> DecodeTier<'r> for Planned<'_, PLANS> {
         &mut self,
         data: &'r [u8],
         position: &mut usize,
-        sink: &mut impl Sink<'r>,
+        observer: &mut impl Observer<'r>,
         count: u64,
     ) -> Option<T> {
         let mut row = PlannedRow::<S, PLANS>::new(data, *position + S::TAG_WIDTH, self.plans);
-        let fields = sink.read::<S, T, _, false>(&mut row, count).ok()?;
+        let fields = observer.read::<S, T, _, false>(&mut row, count).ok()?;
         *position = row.position();
         log(DecodedBy::Planned);
         Some(fields)
@@ -217,12 +217,12 @@ impl<'r, const PLANS: usize> DecodeTier<'r> for Mixed<'_, 'r, PLANS> {
         &mut self,
         data: &'r [u8],
         position: &mut usize,
-        sink: &mut impl Sink<'r>,
+        observer: &mut impl Observer<'r>,
         count: u64,
     ) -> Option<T> {
         if self.planned & const { bit(S::POSITION) } != 0 {
             let plans = self.run.state.plans.first_chunk()?;
-            return Planned::<PLANS> { plans }.read::<S, T>(data, position, sink, count);
+            return Planned::<PLANS> { plans }.read::<S, T>(data, position, observer, count);
         }
         if S::STATEFUL && self.stateful & const { bit(S::POSITION) } != 0 {
             let at = *position + S::TAG_WIDTH;
@@ -230,12 +230,12 @@ impl<'r, const PLANS: usize> DecodeTier<'r> for Mixed<'_, 'r, PLANS> {
             let has_defaults = self.changed & const { bit(S::POSITION) } == 0;
             let place = (*position, at);
             let mut row = StatefulRow::<S, PLANS> { run, data, place, has_defaults, previous: 0, shape: PhantomData };
-            let fields = sink.read::<S, T, _, true>(&mut row, count).ok()?;
+            let fields = observer.read::<S, T, _, true>(&mut row, count).ok()?;
             *position = row.place.1;
             log(DecodedBy::Stateful);
             return Some(fields);
         }
-        general::<S, T>(self.run, position, sink, count)
+        general::<S, T>(self.run, position, observer, count)
     }
 }
 
@@ -244,11 +244,12 @@ impl<'r, const PLANS: usize> DecodeTier<'r> for Mixed<'_, 'r, PLANS> {
 fn general<'r, S: Known, T: ReadFields<'r>>(
     run: &mut Run<'r>,
     position: &mut usize,
-    sink: &mut impl Sink<'r>,
+    observer: &mut impl Observer<'r>,
     count: u64,
 ) -> Option<T> {
     let mut row = run.row((S::RECORD, S::FIRST), *position, *position + S::TAG_WIDTH)?;
-    let fields = sink.read::<S, T, _, true>(&mut row, count).and_then(|fields| row.finish().map(|()| fields)).ok()?;
+    let fields =
+        observer.read::<S, T, _, true>(&mut row, count).and_then(|fields| row.finish().map(|()| fields)).ok()?;
     *position = row.position;
     log(DecodedBy::General);
     Some(fields)
@@ -260,21 +261,21 @@ struct InLine<'k, 'r, D, K> {
     position: usize,
     count: u64,
     tier: D,
-    sink: &'k mut K,
+    observer: &'k mut K,
 }
 
-impl<'r, D: DecodeTier<'r>, K: Sink<'r>> Rows<'r> for InLine<'_, 'r, D, K> {
+impl<'r, D: DecodeTier<'r>, K: Observer<'r>> Rows<'r> for InLine<'_, 'r, D, K> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn tag(&self, width: usize) -> Option<u32> {
-        if self.sink.has_room(self.count) { self.tier.tag(self.data, self.position, width) } else { None }
+        if self.observer.has_room(self.count) { self.tier.tag(self.data, self.position, width) } else { None }
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
-        if !self.sink.takes::<S>() {
+        if !self.observer.takes::<S>() {
             return None;
         }
-        let fields = self.tier.read::<S, T>(self.data, &mut self.position, self.sink, self.count)?;
+        let fields = self.tier.read::<S, T>(self.data, &mut self.position, self.observer, self.count)?;
         self.count += 1;
         Some(fields)
     }

@@ -4,7 +4,7 @@
 use crate::columns::{Columns, Slots};
 use crate::decode::{Run, WINDOW};
 use crate::format::{Floor, METADATA};
-use crate::reader::rows::Sink;
+use crate::reader::rows::Observer;
 use crate::reader::{Event, RecordReader};
 use crate::record::{Known, ReadFields, Reads, Row, SectionFamily, Source};
 use crate::state::bit;
@@ -127,7 +127,7 @@ fn changed(run: &Run<'_>) -> u64 {
     !run.state.tiers.planned()
 }
 
-impl<'r, const PLANS: usize> Sink<'r> for Slots<'_, PLANS> {
+impl<'r, const PLANS: usize> Observer<'r> for Slots<'_, PLANS> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn has_room(&self, count: u64) -> bool {
         Slots::has_room(self, count)
