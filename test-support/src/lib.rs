@@ -6,8 +6,8 @@
 //! | [`folder`] | temporary folders, and where the repository and its vectors are |
 //! | [`golden`] | expected output that is part of a file of the project |
 //! | [`page`] | fenced blocks of Markdown pages |
-//! | [`run`] | programs run to their end, with what they printed |
-//! | [`skip`] | tests that cannot run on this machine |
+//! | [`run()`] | programs run to their end, with what they printed |
+//! | [`skip()`] | tests that cannot run on this machine |
 //!
 //! Expected output that is a file of its own is a snapshot of `insta`, which tests use directly.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that goes wrong has to panic")]

@@ -38,9 +38,9 @@ use views::Views;
 /// Where a record stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct At {
-    /// Index in [`Format::sections`].
+    /// Index in [`Format::sections`](crate::format::Format::sections).
     pub section: usize,
-    /// Index in [`Format::records`].
+    /// Index in [`Format::records`](crate::format::Format::records).
     pub record: u16,
     /// Spec 8's `@offset`: in the file (version 0), or in the section's logical content (version 1).
     pub offset: u64,
