@@ -14,7 +14,7 @@ use metatf_container::{Error, Result};
 use std::marker::PhantomData;
 use worker_pool::{WorkerPool, pool, taking};
 
-/// A trace whose groups can be read slow: a generated module's, and the universal reader's.
+/// A trace whose groups can be read each by itself: a generated module's, and the universal reader's.
 pub trait Grouped<'t> {
     /// The same of one group.
     type Group<'g>;

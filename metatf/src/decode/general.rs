@@ -1,6 +1,6 @@
 //! Decoding one record, leaf by leaf, in the order of its bytes.
 //!
-//! Longer than other files: what is decoded in line and what is decoded slow from it are the two halves of one loop.
+//! Longer than other files: what is decoded in line and what is decoded out of line are the two halves of one loop.
 
 use crate::format::{Format, Interpretation, Leaf, LeafKind, Record};
 use crate::formula::{
@@ -97,7 +97,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
         self.position += plan.width.bytes();
         let (format, source, order) = (self.format, self.source, self.order);
         let target = format.models.get(usize::from(model)).map_or(0, |m| m.section);
-        // A model has a cursor of its own, slow from that of leaves that stride.
+        // A model has a cursor of its own, besides that of leaves that stride.
         let reader = format.sections.len() + self.state.section;
         let streams = &mut *self.streams;
         let mut next = || streams.next(format, source, order, (reader, target), 1);

@@ -72,7 +72,7 @@ pub struct Trace<'a> {
 pub struct Entry<'t> {
     /// What it is.
     pub event: Event,
-    /// The values of a record, comment or element, in the order of its leaves, the tag slow; empty for others.
+    /// The values of a record, comment or element, in the order of its leaves, without the tag; empty for others.
     pub record: &'t OwnedRecord,
 }
 

@@ -5,9 +5,9 @@ use super::{ExprOp, Interpretation, LeafKind, Record, Step, borrowed};
 /// What a leaf of a record can be at best, by the DTD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Floor {
-    /// Tiered by its plan.
+    /// Its tier goes by its plan.
     Stored,
-    /// Tiered by its plan, and the only kind that a model may encode_hit.
+    /// Its tier goes by its plan; the only kind that a model may predict.
     Predicted,
     /// `default` with this value.
     Fixed(u64),

@@ -159,7 +159,7 @@ pub enum ModelKind {
     Heap {
         /// What happens to the address.
         role: HeapRole,
-        /// The leaf whose values tell models slow: one for each value.
+        /// The leaf whose values tell models apart: one for each value.
         by: Option<LeafRef>,
     },
 }

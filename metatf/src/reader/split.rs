@@ -58,7 +58,7 @@ impl RecordReader<'_> {
         Spare { decoder: self.container.end(), states: std::mem::take(&mut self.states) }
     }
 
-    /// The groups were read slow: nothing more comes, and what is known of the trace is what they found out.
+    /// The groups were read by others: nothing more comes, and what is known of the trace is what they found out.
     pub(crate) fn has_been_read(&mut self, summary: Summary) {
         self.forget_ahead();
         self.records = summary.records;

@@ -174,13 +174,13 @@ pub(crate) fn unsigned(raw: u64) -> u8 {
 
 impl Sequence {
     /// Of a leaf's column; `start` is the setting in force, `previous` the leaf's previous value, before the block. Not
-    /// `slow`: records that repeat a value may be taken together. `room` is taken for the steps.
+    /// Unless `one_by_one`, records that repeat a value may be taken together. `room` is taken for the steps.
     pub(crate) fn new(
         column: &Column,
         traits: &Traits,
         rows: &[u32],
         (start, previous): (Setting, u64),
-        (header, slow): (u32, bool),
+        (header, one_by_one): (u32, bool),
         room: &mut Vec<Step>,
     ) -> Self {
         let mut steps = std::mem::take(room);
@@ -191,7 +191,7 @@ impl Sequence {
             may_set_previous: !traits.behind,
             single: !traits.repeated,
             header,
-            mergeable: !slow && !traits.repeated && column.reference.is_empty(),
+            mergeable: !one_by_one && !traits.repeated && column.reference.is_empty(),
         };
         // At the start of a block nothing is "the last value"; `same` compares with the DTD's default.
         let mut last = match start.interpretation {

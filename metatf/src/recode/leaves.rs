@@ -64,12 +64,12 @@ impl LeafToPlan<'_> {
         if codes.is_none() && plans.stays() {
             return Vec::new();
         }
-        let slow = plans.pins.len() > 1 || codes.is_some();
+        let one_by_one = plans.pins.len() > 1 || codes.is_some();
         let start = (plans.start, previous);
-        let sequence = Sequence::new(column, traits, &records.rows, start, (header, slow), &mut scratch.steps);
+        let sequence = Sequence::new(column, traits, &records.rows, start, (header, one_by_one), &mut scratch.steps);
         // So many items need bytes that stand for them (spec 3.3).
         let many = traits.repeated && records.most_items as u64 > FREE_ITEMS;
-        let path = match many && pinned(plans.start.interpretation).is_none() && !slow {
+        let path = match many && pinned(plans.start.interpretation).is_none() && !one_by_one {
             true => pinned::path(&sequence, &vec![(0, None)], None),
             false => plans.path(&sequence, plan, codes.filter(|_| !many).as_ref(), scratch),
         };

@@ -2,7 +2,7 @@
 //!
 //! Records are held as columns until a *block* is full (a number of records, at most some tens of megabytes), every leaf is planned
 //! by itself, and the block is written with the metadata records of all plans. In version 1 each block starts from the DTD's
-//! state (a chunk that says reset), so that blocks are planned slow and the plan of one is exact; in version 0, which has no
+//! state (a chunk that says reset), so that blocks are planned by themselves and the plan of one is exact; in version 0, which has no
 //! resets, state goes on.
 //!
 //! What a record says is kept: values, order, comments, groups, stream elements, tables and user metadata. What a plan may

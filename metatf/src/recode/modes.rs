@@ -1,4 +1,4 @@
-//! The modes of a leaf: what the search for its cheapest path tells slow, how they are numbered, and what metadata leads from
+//! The modes of a leaf: what the search for its cheapest path tells apart, how they are numbered, and what metadata leads from
 //! one to another.
 
 use super::leaf::{Sequence, Setting, Step};

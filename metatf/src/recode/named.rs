@@ -255,7 +255,7 @@ impl<'s> Walk<'s> {
 
 const NONE: Change = Change::Interpretation(Interpretation::None);
 
-/// Half of what `width` bytes can tell slow.
+/// Half of what `width` bytes can tell apart.
 pub(crate) fn half(width: u8) -> u64 {
     1 << (8 * u32::from(width.clamp(1, 7)) - 1)
 }

@@ -1,4 +1,4 @@
-//! Who plans the leaves of a block: the caller's thread, or several where there is work for them. Leaves are planned slow, so
+//! Who plans the leaves of a block: the caller's thread, or several where there is work for them. Leaves are planned by themselves, so
 //! nothing depends on it.
 
 use super::leaf::Step;

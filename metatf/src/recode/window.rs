@@ -1,6 +1,6 @@
 //! Runs of `baseOffset`: of all places where such a run may have begun, which is cheapest now.
 //!
-//! A run is possible while its values lie within what its width can tell slow, whatever the base; so runs that end here may
+//! A run is possible while its values lie within what its width can tell apart, whatever the base; so runs that end here may
 //! begin as far back as a *window* reaches, which only moves on. What is cheapest in a window that moves is kept in a queue
 //! that ascends, as are the window's least and greatest values: each step enters and leaves each queue once. A window also
 //! has the number of bytes of its base, as a base takes as many in its metadata record.
@@ -16,11 +16,11 @@ const WIDEST: u8 = 3;
 /// Widths tried, and lanes that windows have: the first.
 pub(super) const LANES: usize = WIDEST as usize;
 
-/// How far back values lie within what a width can tell slow.
+/// How far back values lie within what a width can tell apart.
 #[derive(Debug)]
 struct Reach {
     width: u8,
-    /// One less than what the width can tell slow.
+    /// One less than what the width can tell apart.
     span: u64,
     /// All values there are lie within it.
     whole: bool,

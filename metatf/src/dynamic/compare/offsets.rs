@@ -21,7 +21,7 @@ pub(super) struct Offsets {
 
 impl Offsets {
     /// Whether two offsets, now, stand for the same: for equal elements, or, where no element starts at one of them, for
-    /// themselves. Elements that lead to others by offsets of their own are equal where no way down tells them slow.
+    /// themselves. Elements that lead to others by offsets of their own are equal where no way down tells them apart.
     pub(super) fn same(
         &mut self,
         pairs: &Pairs,
