@@ -9,7 +9,7 @@
 
 mod worker_pool;
 
-use crate::reader::{RecordReader, StatePool, Summary};
+use crate::reader::{GroupSummary, RecordReader, StatePool};
 use metatf_container::{Error, Result};
 use std::marker::PhantomData;
 use worker_pool::{WorkerPool, pool, taking};
@@ -127,7 +127,7 @@ impl<'p, 't, T: Grouped<'t>> ParGroups<'p, 't, T> {
         self,
         work: W,
         mut take: K,
-        by_threads: impl FnOnce(&WorkerPool<'_, '_, 't, T, W>, &mut K) -> (Summary, Result<(), E>),
+        by_threads: impl FnOnce(&WorkerPool<'_, '_, 't, T, W>, &mut K) -> (GroupSummary, Result<(), E>),
     ) -> Result<(), E>
     where
         W: Fn(&mut T::Group<'_>, &mut Out<'_, V>) -> Result<(), E> + Sync,

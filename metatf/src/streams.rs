@@ -70,12 +70,12 @@ struct Cursor {
     at: usize,
     /// Elements behind those that are gone over before the next is taken.
     skip: u64,
-    walk: Option<Box<Walk>>,
+    walk: Option<Box<StreamWalk>>,
 }
 
 /// Decodes the numbers of a stream one after the other.
 #[derive(Clone, Debug)]
-struct Walk {
+struct StreamWalk {
     /// Index of the stream section.
     stream: usize,
     state: State,
@@ -207,7 +207,7 @@ impl Cursor {
         index: usize,
         stream: &Stream,
     ) -> Result<bool> {
-        let walk = self.walk.get_or_insert_with(|| Box::new(Walk::new(format, index)));
+        let walk = self.walk.get_or_insert_with(|| Box::new(StreamWalk::new(format, index)));
         let most = (2 * self.ready.len()).clamp(FEW, MANY);
         loop {
             self.ready.clear();
@@ -225,7 +225,7 @@ impl Cursor {
     }
 }
 
-impl Walk {
+impl StreamWalk {
     fn new(format: &Format, stream: usize) -> Self {
         Self { stream, state: State::new(format, stream), piece: 0, entered: false, position: 0, next: 0 }
     }

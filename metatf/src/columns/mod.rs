@@ -303,7 +303,7 @@ impl RecordColumns {
             self.marks.clear();
             self.marks.extend(self.leaves.iter().map(Column::len));
         }
-        let mut filling = Filling { leaves: &mut self.leaves, weight: 0 };
+        let mut filling = RowOfColumns { leaves: &mut self.leaves, weight: 0 };
         // A row of a section with tags: the tag is read.
         let walked = walk(row, record, 1, &mut filling).and_then(|()| row.end());
         let weight = filling.weight;
@@ -356,12 +356,12 @@ impl Column {
 }
 
 /// Columns that take the values of a record.
-struct Filling<'c> {
+struct RowOfColumns<'c> {
     leaves: &'c mut [Column],
     weight: usize,
 }
 
-impl Visit<'_> for Filling<'_> {
+impl Visit<'_> for RowOfColumns<'_> {
     #[inline]
     fn number(&mut self, leaf: u8, value: u64) {
         if let Some(Column::Numbers(column)) = self.leaves.get_mut(usize::from(leaf)) {

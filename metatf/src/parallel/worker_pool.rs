@@ -1,7 +1,7 @@
 //! The threads that work on groups, and the caller's, which takes what they make of them.
 
 use super::{Grouped, Out};
-use crate::reader::{Groups, StatePool, Summary, Tables};
+use crate::reader::{GroupList, GroupSummary, StatePool, Tables};
 use metatf_container::{Error, Result};
 use rayon::{Scope, ThreadPool, ThreadPoolBuilder};
 use std::collections::{BTreeMap, VecDeque};
@@ -32,7 +32,7 @@ pub(super) fn taking<V, E>(
 
 /// What the threads that work on groups share.
 pub(super) struct WorkerPool<'c, 's, 't, T: Grouped<'t>, W> {
-    pub(super) groups: Groups<'s>,
+    pub(super) groups: GroupList<'s>,
     pub(super) shared: &'c T::Shared,
     pub(super) work: &'c W,
     pub(super) pool: Option<&'c ThreadPool>,
@@ -45,7 +45,7 @@ pub(super) struct WorkerPool<'c, 's, 't, T: Grouped<'t>, W> {
 enum Said<V, E> {
     Value(V),
     /// Nothing more comes of it.
-    End(Summary, Result<(), E>),
+    End(GroupSummary, Result<(), E>),
 }
 
 impl<'t, T: Grouped<'t>, W> WorkerPool<'_, '_, 't, T, W> {
@@ -55,7 +55,7 @@ impl<'t, T: Grouped<'t>, W> WorkerPool<'_, '_, 't, T, W> {
         n: usize,
         tables: &Result<Tables>,
         out: &mut Out<'_, V>,
-    ) -> (Summary, Result<(), E>)
+    ) -> (GroupSummary, Result<(), E>)
     where
         W: Fn(&mut T::Group<'_>, &mut Out<'_, V>) -> Result<(), E>,
     {
@@ -65,7 +65,7 @@ impl<'t, T: Grouped<'t>, W> WorkerPool<'_, '_, 't, T, W> {
         };
         let reader = match reader {
             Ok(reader) => reader,
-            Err(error) => return (Summary::default(), Err(error.into())),
+            Err(error) => return (GroupSummary::default(), Err(error.into())),
         };
         let mut group = T::group(self.shared, reader);
         let result = (self.work)(&mut group, out);
@@ -82,11 +82,14 @@ impl<'t, T: Grouped<'t>, W> WorkerPool<'_, '_, 't, T, W> {
     }
 
     /// Group by group in this thread.
-    pub(super) fn alone<V, E: From<Error>>(&self, take: &mut impl FnMut(V) -> Result<(), E>) -> (Summary, Result<(), E>)
+    pub(super) fn alone<V, E: From<Error>>(
+        &self,
+        take: &mut impl FnMut(V) -> Result<(), E>,
+    ) -> (GroupSummary, Result<(), E>)
     where
         W: Fn(&mut T::Group<'_>, &mut Out<'_, V>) -> Result<(), E>,
     {
-        let mut all = Summary::default();
+        let mut all = GroupSummary::default();
         let mut tables = Ok(Tables::default());
         for n in 0..self.groups.count() {
             let result = taking(take, |out| {
@@ -108,12 +111,12 @@ impl<'t, T: Grouped<'t>, W: Sync> WorkerPool<'_, '_, 't, T, W> {
     pub(super) fn ordered<V: Send, E: From<Error> + Send>(
         &self,
         take: &mut impl FnMut(V) -> Result<(), E>,
-    ) -> (Summary, Result<(), E>)
+    ) -> (GroupSummary, Result<(), E>)
     where
         W: Fn(&mut T::Group<'_>, &mut Out<'_, V>) -> Result<(), E>,
     {
         let given_up = AtomicBool::new(false);
-        let mut all = Summary::default();
+        let mut all = GroupSummary::default();
         let result = self.in_pool(|scope, most| {
             let mut tables = Ok(Tables::default());
             let mut open: VecDeque<Receiver<Said<V, E>>> = VecDeque::new();
@@ -152,7 +155,7 @@ impl<'t, T: Grouped<'t>, W: Sync> WorkerPool<'_, '_, 't, T, W> {
     pub(super) fn unordered<V: Send, E: From<Error> + Send>(
         &self,
         take: &mut impl FnMut(V) -> Result<(), E>,
-    ) -> (Summary, Result<(), E>)
+    ) -> (GroupSummary, Result<(), E>)
     where
         W: Fn(&mut T::Group<'_>, &mut Out<'_, V>) -> Result<(), E>,
     {
@@ -194,7 +197,7 @@ impl<'t, T: Grouped<'t>, W: Sync> WorkerPool<'_, '_, 't, T, W> {
                 }
             }
         });
-        let mut all = Summary::default();
+        let mut all = GroupSummary::default();
         summaries.into_values().for_each(|summary| all.add(summary));
         (all, result)
     }
@@ -245,7 +248,7 @@ impl<V, E> Ended<V, E> {
 impl<V, E> Drop for Ended<V, E> {
     fn drop(&mut self) {
         if !self.ended {
-            self.say(Said::End(Summary::default(), Ok(())));
+            self.say(Said::End(GroupSummary::default(), Ok(())));
         }
     }
 }

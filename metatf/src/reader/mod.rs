@@ -22,7 +22,7 @@ pub use crate::state::Metadata;
 pub use annotate::VisitField;
 pub(crate) use rows::One;
 #[cfg(feature = "parallel")]
-pub(crate) use split::{Groups, StatePool, Summary, Tables};
+pub(crate) use split::{GroupList, GroupSummary, StatePool, Tables};
 pub use views::{Item, RecordView};
 
 use crate::decode::ContentRow;
@@ -30,7 +30,7 @@ use crate::format::{COMMENT, METADATA, SECTION};
 use crate::record::Stopped;
 use crate::state::State;
 use crate::streams::{Bytes, Piece, Streams, place};
-use columns::Filler;
+use columns::ColumnFiller;
 use metatf_container::{Content, Error, ErrorKind, Order, Origin, Part, Result};
 use std::collections::VecDeque;
 use views::Views;
@@ -133,7 +133,7 @@ pub struct RecordReader<'a> {
     /// An error that is told when the records before it were given, after which nothing comes.
     held: Option<Error>,
     /// For columns.
-    filler: Option<Box<Filler>>,
+    filler: Option<Box<ColumnFiller>>,
     /// For records by their values.
     views: Views,
 }

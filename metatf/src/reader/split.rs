@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 /// The groups of a trace. Any thread can make readers of them.
 #[derive(Clone, Debug)]
-pub(crate) struct Groups<'s> {
+pub(crate) struct GroupList<'s> {
     split: Split<'s>,
     format: FormatRef,
     all: bool,
@@ -30,7 +30,7 @@ pub(crate) struct Spare {
 
 /// What is known of a group when it was read.
 #[derive(Debug, Default)]
-pub(crate) struct Summary {
+pub(crate) struct GroupSummary {
     pub(crate) records: u64,
     pub(crate) user: Vec<Vec<u8>>,
     pub(crate) warnings: Vec<Warning>,
@@ -38,14 +38,14 @@ pub(crate) struct Summary {
 
 impl RecordReader<'_> {
     /// The groups; `None` where the trace is read in one, see [`metatf_container::Reader::split`].
-    pub(crate) fn groups(&self) -> Option<Groups<'_>> {
+    pub(crate) fn groups(&self) -> Option<GroupList<'_>> {
         let split = self.container.split().filter(|_| !self.salvage && !self.finished)?;
-        Some(Groups { split, format: self.format.clone(), all: self.all })
+        Some(GroupList { split, format: self.format.clone(), all: self.all })
     }
 
     /// What reading has found out.
-    pub(crate) fn summary(&self) -> Summary {
-        Summary {
+    pub(crate) fn summary(&self) -> GroupSummary {
+        GroupSummary {
             records: self.records_read(),
             user: self.container.user_metadata().to_vec(),
             warnings: self.container.warnings().to_vec(),
@@ -59,7 +59,7 @@ impl RecordReader<'_> {
     }
 
     /// The groups were read by others: nothing more comes, and what is known of the trace is what they found out.
-    pub(crate) fn has_been_read(&mut self, summary: Summary) {
+    pub(crate) fn has_been_read(&mut self, summary: GroupSummary) {
         self.forget_ahead();
         self.records = summary.records;
         self.container.has_been_read(summary.user, summary.warnings);
@@ -80,7 +80,7 @@ impl StatePool {
     }
 }
 
-impl Summary {
+impl GroupSummary {
     /// Adds what the next group has found out.
     pub(crate) fn add(&mut self, next: Self) {
         self.records += next.records;
@@ -89,7 +89,7 @@ impl Summary {
     }
 }
 
-impl<'s> Groups<'s> {
+impl<'s> GroupList<'s> {
     pub(crate) fn count(&self) -> usize {
         self.split.groups()
     }

@@ -10,7 +10,7 @@ use metatf_container::{Error, ErrorKind, Result};
 
 /// The values of one leaf in a block.
 #[derive(Debug, Default)]
-pub(crate) struct Column {
+pub(crate) struct LeafColumn {
     /// A number for each occurrence, of a byte array its length; none where they are all `same`.
     values: Vec<u64>,
     /// The number that all occurrences were so far, and how many they are.
@@ -25,7 +25,7 @@ pub(crate) struct Column {
     pub(super) bytes: Vec<u8>,
 }
 
-impl Column {
+impl LeafColumn {
     /// All numbers.
     pub(crate) fn values(&self) -> Values<'_> {
         if self.same.1 > 0 { Values::Same(self.same.0, self.same.1) } else { Values::Each(&self.values) }
@@ -116,11 +116,11 @@ impl Traits {
 
 /// All records of one kind in a block.
 #[derive(Debug, Default)]
-pub(crate) struct Records {
+pub(crate) struct BlockRecords {
     /// Which of the section's records each is.
     pub(crate) rows: Vec<u32>,
     /// By leaf.
-    pub(crate) columns: Vec<Column>,
+    pub(crate) columns: Vec<LeafColumn>,
     pub(crate) traits: Vec<Traits>,
     /// Index of the first leaf among all of the section.
     pub(super) first: usize,
@@ -134,7 +134,7 @@ pub(crate) struct Records {
 pub(crate) struct SectionColumns {
     section: usize,
     /// Kinds of records, as the section lists them.
-    pub(crate) kinds: Vec<Records>,
+    pub(crate) kinds: Vec<BlockRecords>,
     /// Of each record, its kind.
     pub(crate) order: Vec<u16>,
     /// Previous values, by cell, and last values, by leaf, behind the records held.
@@ -160,9 +160,9 @@ impl SectionColumns {
             }
             for &record in s.records.iter() {
                 let Some(r) = format.records.get(usize::from(record)) else { continue };
-                let mut kind = Records { first: leaves, ..Records::default() };
+                let mut kind = BlockRecords { first: leaves, ..BlockRecords::default() };
                 if record != SECTION && record != METADATA {
-                    kind.columns.resize_with(r.leaves.len(), Column::default);
+                    kind.columns.resize_with(r.leaves.len(), LeafColumn::default);
                     kind.traits = traits(format, section, record, leaves, &firsts, &users);
                     kind.repeats = kind.traits.iter().any(|t| t.repeated);
                     leaves += r.leaves.len();

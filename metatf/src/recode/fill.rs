@@ -1,6 +1,6 @@
 //! Puts the values of records into their columns.
 
-use super::columns::{Column, Records, Traits};
+use super::columns::{BlockRecords, LeafColumn, Traits};
 use crate::format::{Record, Steps};
 use crate::reader::Item;
 use crate::record::Row;
@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 
 /// Adds one record to its columns.
 pub(super) struct Fill<'f> {
-    pub(super) records: &'f mut Records,
+    pub(super) records: &'f mut BlockRecords,
     /// Previous values, by cell, and last values, by leaf of the section.
     pub(super) cells: &'f mut [u64],
     pub(super) last: &'f mut [u64],
@@ -21,7 +21,7 @@ pub(super) struct Fill<'f> {
 impl Fill<'_> {
     /// Takes the values of a row, in the order of the bytes.
     pub(super) fn record<'r>(&mut self, record: &Record, row: &mut impl Row<'r>) -> Result<()> {
-        record.walk(1, &mut Filling { fill: self, row, data: PhantomData })
+        record.walk(1, &mut ColumnRow { fill: self, row, data: PhantomData })
     }
 
     /// Takes a value of a leaf.
@@ -35,7 +35,7 @@ impl Fill<'_> {
 
     #[inline(always)]
     fn number(&mut self, leaf: usize, value: u64) {
-        let Records { columns, traits, first, .. } = &mut *self.records;
+        let BlockRecords { columns, traits, first, .. } = &mut *self.records;
         if let (Some(column), Some(traits)) = (columns.get_mut(leaf), traits.get(leaf)) {
             number(column, traits, (value, *first + leaf), self.cells, self.last);
         }
@@ -51,13 +51,13 @@ impl Fill<'_> {
 }
 
 /// A row whose values go into columns.
-struct Filling<'w, 'f, 'r, R> {
+struct ColumnRow<'w, 'f, 'r, R> {
     fill: &'w mut Fill<'f>,
     row: &'w mut R,
     data: PhantomData<&'r [u8]>,
 }
 
-impl<'r, R: Row<'r>> Steps for Filling<'_, '_, 'r, R> {
+impl<'r, R: Row<'r>> Steps for ColumnRow<'_, '_, 'r, R> {
     type Error = Error;
 
     #[inline]
@@ -86,7 +86,7 @@ impl<'r, R: Row<'r>> Steps for Filling<'_, '_, 'r, R> {
 
 /// Adds a number to the column of the leaf of this index.
 #[inline(always)]
-fn number(column: &mut Column, traits: &Traits, (value, leaf): (u64, usize), cells: &mut [u64], last: &mut [u64]) {
+fn number(column: &mut LeafColumn, traits: &Traits, (value, leaf): (u64, usize), cells: &mut [u64], last: &mut [u64]) {
     if traits.alone() {
         column.push_alone(value);
     } else {
@@ -107,7 +107,7 @@ fn number(column: &mut Column, traits: &Traits, (value, leaf): (u64, usize), cel
 }
 
 #[inline(always)]
-fn bytes(column: &mut Column, traits: &Traits, array: &[u8]) {
+fn bytes(column: &mut LeafColumn, traits: &Traits, array: &[u8]) {
     column.bytes.extend_from_slice(array);
     if traits.repeated {
         column.push(array.len() as u64);

@@ -1,6 +1,6 @@
 //! One leaf's part of a block as planners see it: steps, what a step needs, and what metadata costs (spec 4, 4.1).
 
-use super::columns::{Column, Traits, Values};
+use super::columns::{LeafColumn, Traits, Values};
 use crate::format::{Interpretation, Leaf, LeafKind};
 use crate::formula::bytes_for;
 use crate::reader::Metadata;
@@ -64,7 +64,7 @@ pub(crate) fn change_cost(header: u32, change: Change) -> u32 {
 
 /// What one record stores of a leaf, or a run of records that say the same.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Step {
+pub(crate) struct PlanStep {
     /// The record, by its number in the section.
     pub(crate) row: u32,
     /// Occurrences: one, but for repeated leaves and runs.
@@ -90,7 +90,7 @@ pub(crate) struct Step {
     pub(crate) run: bool,
 }
 
-impl Step {
+impl PlanStep {
     /// Of one value; `previous` is the leaf's previous value, `last` the one that `same` compares with.
     #[inline(always)]
     fn of(value: u64, row: u32, (previous, last): (u64, u64)) -> Self {
@@ -135,7 +135,7 @@ impl Step {
 
 /// What all steps of a leaf say.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Summary {
+pub(crate) struct StepSummary {
     /// The least value and the greatest.
     pub(crate) extremes: (u64, u64),
     /// The bytes that some step needs in some way, as bits: 1 << 0 to 1 << 8.
@@ -144,8 +144,8 @@ pub(crate) struct Summary {
 
 /// All there is to know to plan a leaf's part of a block.
 #[derive(Debug)]
-pub(crate) struct Sequence {
-    pub(crate) steps: Vec<Step>,
+pub(crate) struct LeafSteps {
+    pub(crate) steps: Vec<PlanStep>,
     pub(crate) start: Setting,
     /// `delta` and `stride` may be set: the leaf is the first of its record to look at its previous value.
     pub(crate) may_set_previous: bool,
@@ -172,16 +172,16 @@ pub(crate) fn unsigned(raw: u64) -> u8 {
     if raw == 0 { 0 } else { bytes_for(raw, false) }
 }
 
-impl Sequence {
+impl LeafSteps {
     /// Of a leaf's column; `start` is the setting in force, `previous` the leaf's previous value, before the block. Not
     /// Unless `one_by_one`, records that repeat a value may be taken together. `room` is taken for the steps.
     pub(crate) fn new(
-        column: &Column,
+        column: &LeafColumn,
         traits: &Traits,
         rows: &[u32],
         (start, previous): (Setting, u64),
         (header, one_by_one): (u32, bool),
-        room: &mut Vec<Step>,
+        room: &mut Vec<PlanStep>,
     ) -> Self {
         let mut steps = std::mem::take(room);
         steps.clear();
@@ -234,7 +234,7 @@ impl Sequence {
         memory::reserve(&mut self.steps, values.len());
         let mut at = 0;
         while let (Some(&value), Some(&row)) = (values.get(at), rows.get(at)) {
-            let step = Step::of(value, row, (previous, last));
+            let step = PlanStep::of(value, row, (previous, last));
             self.steps.push(step);
             (previous, last) = (value, value);
             let rest = values.get(at + 1..).unwrap_or_default();
@@ -247,7 +247,7 @@ impl Sequence {
     /// The same for one value, so many times.
     fn repeated(&mut self, (value, count): (u64, usize), rows: &[u32], before: (u64, u64)) {
         if let Some((&first, rest)) = rows.get(..count).and_then(|rows| rows.split_first()) {
-            let step = Step::of(value, first, before);
+            let step = PlanStep::of(value, first, before);
             self.steps.push(step);
             self.again(step, rest);
         }
@@ -255,13 +255,13 @@ impl Sequence {
 
     /// Records that repeat a step's value: the first, those between, the last.
     #[inline(always)]
-    fn again(&mut self, step: Step, rows: &[u32]) {
-        let again = Step { difference: 0, delta: 0, same: true, ..step };
+    fn again(&mut self, step: PlanStep, rows: &[u32]) {
+        let again = PlanStep { difference: 0, delta: 0, same: true, ..step };
         let mut at = 0;
         while let Some(&row) = rows.get(at) {
             let left = u32::try_from(rows.len() - at).unwrap_or(u32::MAX);
             let run = if at == 0 || left == 1 { 1 } else { (left - 1).min(LONGEST_RUN) };
-            self.steps.push(Step { row, items: run, run: run > 1, ..again });
+            self.steps.push(PlanStep { row, items: run, run: run > 1, ..again });
             at += run as usize;
         }
     }
@@ -269,14 +269,14 @@ impl Sequence {
     #[inline]
     fn step(
         &self,
-        (column, all): (&Column, &[u64]),
+        (column, all): (&LeafColumn, &[u64]),
         range: std::ops::Range<usize>,
         row: u32,
         (previous, last): (u64, u64),
-    ) -> Step {
+    ) -> PlanStep {
         let values = all.get(range.clone()).unwrap_or_default();
         let first = values.first().copied().unwrap_or(0);
-        let mut step = Step { row, items: 0, first, last: first, least: first, most: first, ..Step::default() };
+        let mut step = PlanStep { row, items: 0, first, last: first, least: first, most: first, ..PlanStep::default() };
         step.uniform = true;
         for (i, &value) in range.clone().zip(values) {
             let before = match (column.previous.get(i), i.checked_sub(1)) {
@@ -312,7 +312,7 @@ impl Sequence {
 
     /// The stride that may begin at a step, if another follows: not 0, as `default` is as good and shorter.
     #[inline(always)]
-    pub(crate) fn stride(&self, step: &Step, next: Option<&Step>) -> Option<u64> {
+    pub(crate) fn stride(&self, step: &PlanStep, next: Option<&PlanStep>) -> Option<u64> {
         if !self.may_set_previous || !self.single || step.run {
             return None;
         }
@@ -334,13 +334,13 @@ impl Sequence {
     }
 
     /// One look at all steps.
-    pub(crate) fn summary(&self) -> Summary {
+    pub(crate) fn summary(&self) -> StepSummary {
         let referenced = matches!(self.start.interpretation, Interpretation::BaseOffsetOf(..));
         let base = match self.start.interpretation {
             Interpretation::BaseOffset(base) => Some(base),
             _ => None,
         };
-        let mut sum = Summary { extremes: (u64::MAX, 0), needs: 0 };
+        let mut sum = StepSummary { extremes: (u64::MAX, 0), needs: 0 };
         for step in &self.steps {
             sum.extremes = (sum.extremes.0.min(step.least), sum.extremes.1.max(step.most));
             sum.needs |= 1 << (step.none & 15) | 1 << (step.delta & 15) | 1 << (step.delta_entry & 15);
@@ -356,7 +356,7 @@ impl Sequence {
     /// Adds a step. Where three or more follow that are the same for every encoding, those between the first and the last
     /// of them are one run: an encoding that changes inside does as well to change at an end, as costs grow evenly.
     #[inline]
-    fn push(&mut self, step: Step) {
+    fn push(&mut self, step: PlanStep) {
         if !self.mergeable || !still(&step) {
             self.steps.push(step);
             return;
@@ -413,12 +413,12 @@ impl Sequence {
 }
 
 /// The same for every encoding as the step before it, which is alike.
-fn still(step: &Step) -> bool {
+fn still(step: &PlanStep) -> bool {
     step.same && step.difference == 0
 }
 
 /// Whether a step's values can be stored under a setting; `previous`: what metadata made the previous value.
-pub(crate) fn fits(step: &Step, setting: &Setting, previous: Option<u64>) -> bool {
+pub(crate) fn fits(step: &PlanStep, setting: &Setting, previous: Option<u64>) -> bool {
     let width = setting.width;
     let difference = previous.map_or(step.difference, |p| step.first.wrapping_sub(p));
     match setting.interpretation {

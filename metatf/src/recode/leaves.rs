@@ -1,8 +1,8 @@
 //! The leaves of a block: what each starts from and keeps, and its changes of encoding.
 
 use super::codes::Codes;
-use super::columns::{Column, Records, Traits, Values};
-use super::leaf::{Path, Sequence, Setting};
+use super::columns::{BlockRecords, LeafColumn, Traits, Values};
+use super::leaf::{LeafSteps, Path, Setting};
 use super::pinned::{self, Pins, pinned};
 use super::planners::Scratch;
 use super::{Plan, named, optimal};
@@ -38,8 +38,8 @@ pub(super) struct Due {
 pub(super) struct LeafToPlan<'b> {
     pub(super) kind: usize,
     pub(super) leaf: usize,
-    pub(super) records: &'b Records,
-    pub(super) column: &'b Column,
+    pub(super) records: &'b BlockRecords,
+    pub(super) column: &'b LeafColumn,
     pub(super) traits: &'b Traits,
     pub(super) plan: &'b mut LeafPlan,
 }
@@ -66,7 +66,7 @@ impl LeafToPlan<'_> {
         }
         let one_by_one = plans.pins.len() > 1 || codes.is_some();
         let start = (plans.start, previous);
-        let sequence = Sequence::new(column, traits, &records.rows, start, (header, one_by_one), &mut scratch.steps);
+        let sequence = LeafSteps::new(column, traits, &records.rows, start, (header, one_by_one), &mut scratch.steps);
         // So many items need bytes that stand for them (spec 3.3).
         let many = traits.repeated && records.most_items as u64 > FREE_ITEMS;
         let path = match many && pinned(plans.start.interpretation).is_none() && !one_by_one {
@@ -111,7 +111,7 @@ impl LeafPlan {
             && self.pins.iter().all(|(_, pin)| *pin == Some(start))
     }
 
-    fn path(&self, sequence: &Sequence, plan: Plan, codes: Option<&Codes>, scratch: &mut Scratch) -> Path {
+    fn path(&self, sequence: &LeafSteps, plan: Plan, codes: Option<&Codes>, scratch: &mut Scratch) -> Path {
         let plan = if self.chosen { plan } else { Plan::Naive };
         let start = pinned(self.start.interpretation);
         let pins = pinned::in_force(sequence, &self.pins);

@@ -1,7 +1,7 @@
 //! The modes of a leaf: what the search for its cheapest path tells apart, how they are numbered, and what metadata leads from
 //! one to another.
 
-use super::leaf::{Sequence, Setting, Step};
+use super::leaf::{LeafSteps, PlanStep, Setting};
 use super::named::base;
 use super::window::Windows;
 use crate::format::Interpretation;
@@ -10,7 +10,7 @@ use crate::state::Change;
 
 /// An interpretation that stores bytes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Family {
+pub(super) struct StoredAs {
     pub(super) interpretation: Interpretation,
     /// Metadata may set it.
     pub(super) settable: bool,
@@ -18,7 +18,7 @@ pub(super) struct Family {
 
 /// A mode, decoded from its number: its kind times the lanes, plus its lane; windows come last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(super) enum PathMode {
     /// A family, with this width.
     Stores(usize, u8),
     Default,
@@ -33,9 +33,9 @@ pub(super) enum Mode {
 /// All modes of a leaf. Kinds are, in this order: each family with a width, each with width 0, `default`, strides that go on,
 /// strides that begin.
 pub(super) struct Modes<'s, const N: usize, const F: usize> {
-    pub(super) sequence: &'s Sequence,
+    pub(super) sequence: &'s LeafSteps,
     /// Families beyond those there are can neither be set nor come from anywhere.
-    pub(super) families: [Family; F],
+    pub(super) families: [StoredAs; F],
     /// Widths that may be remembered, one in a lane: those of windows first, then ascending.
     pub(super) widths: Vec<u8>,
 }
@@ -44,8 +44,8 @@ impl<'s, const N: usize, const F: usize> Modes<'s, N, F> {
     /// Kinds of modes, but for windows.
     pub(super) const KINDS: usize = 2 * F + 3;
 
-    pub(super) fn new(sequence: &'s Sequence, families: &[Family], widths: Vec<u8>) -> Self {
-        let none = Family { interpretation: Interpretation::None, settable: false };
+    pub(super) fn new(sequence: &'s LeafSteps, families: &[StoredAs], widths: Vec<u8>) -> Self {
+        let none = StoredAs { interpretation: Interpretation::None, settable: false };
         let families = std::array::from_fn(|f| families.get(f).copied().unwrap_or(none));
         Self { sequence, families, widths }
     }
@@ -62,7 +62,7 @@ impl<'s, const N: usize, const F: usize> Modes<'s, N, F> {
             Interpretation::Stride(..) => 2 * F + 1,
             interpretation => {
                 let kind = std::mem::discriminant(&interpretation);
-                let same = |f: &Family| std::mem::discriminant(&f.interpretation) == kind;
+                let same = |f: &StoredAs| std::mem::discriminant(&f.interpretation) == kind;
                 let family = self.families.iter().position(same).unwrap_or(0);
                 if start.width == 0 { F + family } else { family }
             }
@@ -71,43 +71,49 @@ impl<'s, const N: usize, const F: usize> Modes<'s, N, F> {
     }
 
     /// A mode by its number, and the width it remembers.
-    pub(super) fn mode(&self, number: usize, windows: &Windows) -> (Mode, u8) {
+    pub(super) fn mode(&self, number: usize, windows: &Windows) -> (PathMode, u8) {
         if let Some(window) = number.checked_sub(Self::KINDS * N) {
-            return (Mode::Window(window), windows.get(window).map_or(0, |w| w.width));
+            return (PathMode::Window(window), windows.get(window).map_or(0, |w| w.width));
         }
         let width = self.widths.get(number % N).copied().unwrap_or(0);
         let mode = match number / N {
-            kind if kind < F => Mode::Stores(kind, width),
-            kind if kind < 2 * F => Mode::Stores(kind - F, 0),
-            kind if kind == 2 * F => Mode::Default,
-            kind if kind == 2 * F + 1 => Mode::Stride,
-            _ => Mode::StrideBegins,
+            kind if kind < F => PathMode::Stores(kind, width),
+            kind if kind < 2 * F => PathMode::Stores(kind - F, 0),
+            kind if kind == 2 * F => PathMode::Default,
+            kind if kind == 2 * F + 1 => PathMode::Stride,
+            _ => PathMode::StrideBegins,
         };
         (mode, width)
     }
 
     /// The metadata that leads from one mode to another, before the step `at`; a window's run lasts up to `end`.
-    pub(super) fn switch(&self, from: (Mode, u8), to: (Mode, u8), at: usize, end: usize) -> [Option<Change>; 2] {
+    pub(super) fn switch(
+        &self,
+        from: (PathMode, u8),
+        to: (PathMode, u8),
+        at: usize,
+        end: usize,
+    ) -> [Option<Change>; 2] {
         let Some(step) = self.sequence.steps.get(at) else { return [None; 2] };
         let widen = (from.1 != to.1).then_some(Change::Width(to.1));
         let set = |interpretation| Some(Change::Interpretation(interpretation));
         match to.0 {
-            Mode::Stores(f, width) => {
+            PathMode::Stores(f, width) => {
                 let Some(family) = self.families.get(f) else { return [None; 2] };
-                let same = matches!(from.0, Mode::Stores(g, _) if f == g) && family.need(step) <= width;
+                let same = matches!(from.0, PathMode::Stores(g, _) if f == g) && family.need(step) <= width;
                 match (same, width) {
                     (true, _) => [Some(Change::Width(width)), None],
                     (false, 0) => [set(family.at(step)), Some(Change::Width(0))],
                     (false, _) => [widen, set(family.at(step))],
                 }
             }
-            Mode::Default => [set(Interpretation::Default(step.first)), None],
-            Mode::Stride => [None; 2],
-            Mode::StrideBegins => {
+            PathMode::Default => [set(Interpretation::Default(step.first)), None],
+            PathMode::Stride => [None; 2],
+            PathMode::StrideBegins => {
                 let stride = self.sequence.stride_from(at).unwrap_or(0);
                 [set(Interpretation::Stride(step.first.wrapping_sub(stride), stride)), None]
             }
-            Mode::Window(_) => {
+            PathMode::Window(_) => {
                 let steps = self.sequence.steps.get(at..=end).unwrap_or_default();
                 let most = steps.iter().map(|s| s.most).max().unwrap_or(0);
                 [widen, set(Interpretation::BaseOffset(base(most, to.1)))]
@@ -116,10 +122,10 @@ impl<'s, const N: usize, const F: usize> Modes<'s, N, F> {
     }
 }
 
-impl Family {
+impl StoredAs {
     /// Bytes a step needs.
     #[inline(always)]
-    pub(super) fn need(&self, step: &Step) -> u8 {
+    pub(super) fn need(&self, step: &PlanStep) -> u8 {
         match self.interpretation {
             Interpretation::Delta(_) => step.delta,
             Interpretation::BaseOffset(base) => step.offset(base).unwrap_or(step.reference),
@@ -130,7 +136,7 @@ impl Family {
 
     /// Bytes a step needs where the interpretation is set right before it, and how many its value takes in the metadata.
     #[inline(always)]
-    pub(super) fn entry(&self, step: &Step) -> (u8, u32) {
+    pub(super) fn entry(&self, step: &PlanStep) -> (u8, u32) {
         match self.interpretation {
             Interpretation::Delta(_) => (step.delta_entry, bytes_for(step.first, false).into()),
             Interpretation::BaseOffset(base) => (self.need(step), bytes_for(base, false).into()),
@@ -139,7 +145,7 @@ impl Family {
     }
 
     /// As it is set before a step.
-    fn at(&self, step: &Step) -> Interpretation {
+    fn at(&self, step: &PlanStep) -> Interpretation {
         match self.interpretation {
             Interpretation::Delta(_) => Interpretation::Delta(step.first),
             other => other,
@@ -148,17 +154,17 @@ impl Family {
 }
 
 /// Families that a leaf can have: `none`, `delta`, the DTD's.
-pub(super) fn families(sequence: &Sequence) -> Vec<Family> {
-    let settable = |interpretation| Family { interpretation, settable: true };
+pub(super) fn families(sequence: &LeafSteps) -> Vec<StoredAs> {
+    let settable = |interpretation| StoredAs { interpretation, settable: true };
     let start = sequence.start.interpretation;
     let mut families = vec![settable(Interpretation::None)];
     if sequence.may_set_previous || matches!(start, Interpretation::Delta(_)) {
-        families.push(Family { interpretation: Interpretation::Delta(0), settable: sequence.may_set_previous });
+        families.push(StoredAs { interpretation: Interpretation::Delta(0), settable: sequence.may_set_previous });
     }
     match start {
         Interpretation::BaseOffset(_) => families.push(settable(start)),
-        Interpretation::BaseOffsetOf(..) => families.push(Family { interpretation: start, settable: false }),
-        Interpretation::SectionOffset(_) => return vec![Family { interpretation: start, settable: false }],
+        Interpretation::BaseOffsetOf(..) => families.push(StoredAs { interpretation: start, settable: false }),
+        Interpretation::SectionOffset(_) => return vec![StoredAs { interpretation: start, settable: false }],
         _ => {}
     }
     families

@@ -21,7 +21,7 @@ pub fn recode_moved<S: Sink>(
 ) -> Result<(S, Report), Failure> {
     let groups = options.groups;
     let writer = PlannedWriter::new(sink, moves.target(), write, options).map_err(Failure::Write)?;
-    let mut to = Planned { writer, groups };
+    let mut to = PlannedCopy { writer, groups };
     match moves.copy(trace, &mut to, write.version != 0, step) {
         Ok(()) => to.writer.finish().map_err(Failure::Write),
         Err(error) => {
@@ -34,12 +34,12 @@ pub fn recode_moved<S: Sink>(
     }
 }
 
-struct Planned<S: Sink> {
+struct PlannedCopy<S: Sink> {
     writer: PlannedWriter<S>,
     groups: Groups,
 }
 
-impl<S: Sink> MoveTo for Planned<S> {
+impl<S: Sink> MoveTo for PlannedCopy<S> {
     fn record(&mut self, section: usize, record: u16, owned: &OwnedRecord) -> Result<()> {
         self.writer.record(section, record, owned)
     }

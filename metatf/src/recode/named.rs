@@ -13,13 +13,13 @@
 //! | stride | while `none`: a run of values with one difference becomes `stride`, and `none` behind it |
 //! | best | of all these, for each leaf, the one with the fewest bytes |
 
-use super::leaf::{Path, Sequence, Setting, Step, change_cost, fits};
+use super::leaf::{LeafSteps, Path, PlanStep, Setting, change_cost, fits};
 use super::names::Plan;
 use crate::format::Interpretation;
 use crate::state::Change;
 
 /// The path of a named plan for a leaf.
-pub(crate) fn path(plan: Plan, sequence: &Sequence) -> Path {
+pub(crate) fn path(plan: Plan, sequence: &LeafSteps) -> Path {
     let single = [
         Plan::Naive,
         Plan::SmallSize,
@@ -32,16 +32,16 @@ pub(crate) fn path(plan: Plan, sequence: &Sequence) -> Path {
     ];
     match plan {
         Plan::Best | Plan::Optimal => {
-            let paths = single.map(|plan| Walk::new(plan, sequence).run());
+            let paths = single.map(|plan| PathWalk::new(plan, sequence).run());
             let cost = |path: &Path| sequence.cost(path).unwrap_or(u64::MAX);
             paths.into_iter().min_by_key(cost).unwrap_or_default()
         }
-        plan => Walk::new(plan, sequence).run(),
+        plan => PathWalk::new(plan, sequence).run(),
     }
 }
 
 /// A run that an encoding may be set for: from the present step up to `end`, and back behind it.
-struct Run {
+struct EncodingRun {
     end: usize,
     enter: [Option<Change>; 2],
     leave: [Option<Change>; 2],
@@ -49,8 +49,8 @@ struct Run {
     gain: i64,
 }
 
-struct Walk<'s> {
-    sequence: &'s Sequence,
+struct PathWalk<'s> {
+    sequence: &'s LeafSteps,
     setting: Setting,
     path: Path,
     narrows: bool,
@@ -65,8 +65,8 @@ struct Walk<'s> {
 
 const WIDTHS: [u8; 3] = [1, 2, 4];
 
-impl<'s> Walk<'s> {
-    fn new(plan: Plan, sequence: &'s Sequence) -> Self {
+impl<'s> PathWalk<'s> {
+    fn new(plan: Plan, sequence: &'s LeafSteps) -> Self {
         let offsets: &[u8] = match plan {
             Plan::BaseOffset1 => &[1],
             Plan::BaseOffset2 => &[2],
@@ -130,12 +130,12 @@ impl<'s> Walk<'s> {
     }
 
     /// Bytes a step needs under the interpretation in force, one of 1, 2, 4, 8.
-    fn need(&self, step: &Step) -> u8 {
+    fn need(&self, step: &PlanStep) -> u8 {
         need(step, self.setting.interpretation)
     }
 
     /// What a writer does where a value does not fit.
-    fn fit(&mut self, at: usize, step: &Step) {
+    fn fit(&mut self, at: usize, step: &PlanStep) {
         if fits(step, &self.setting, None) {
             return;
         }
@@ -153,7 +153,7 @@ impl<'s> Walk<'s> {
     }
 
     /// Takes a smaller width where that pays until the next value that needs more.
-    fn narrow(&mut self, at: usize, step: &Step) {
+    fn narrow(&mut self, at: usize, step: &PlanStep) {
         let needs = self.need(step);
         if !self.setting.interpretation.stores() || needs >= self.setting.width {
             return;
@@ -178,7 +178,7 @@ impl<'s> Walk<'s> {
     }
 
     /// The run that starts here and gains most, if one gains anything.
-    fn best_run(&self, at: usize, step: &Step) -> Option<Run> {
+    fn best_run(&self, at: usize, step: &PlanStep) -> Option<EncodingRun> {
         if self.setting.interpretation != Interpretation::None {
             return None;
         }
@@ -190,7 +190,7 @@ impl<'s> Walk<'s> {
     }
 
     /// What the steps of a run would take as `none`, of the width that is or must be.
-    fn stored(&self, at: usize, end: usize, step: &Step) -> i64 {
+    fn stored(&self, at: usize, end: usize, step: &PlanStep) -> i64 {
         let needs = need(step, Interpretation::None);
         let width = if self.narrows { needs } else { needs.max(self.setting.width) };
         i64::try_from(self.items_between(at, end)).unwrap_or(i64::MAX).saturating_mul(width.into())
@@ -200,7 +200,7 @@ impl<'s> Walk<'s> {
         if end < self.sequence.steps.len() { self.cost(NONE) } else { 0 }
     }
 
-    fn same_run(&self, at: usize, step: &Step) -> Option<Run> {
+    fn same_run(&self, at: usize, step: &PlanStep) -> Option<EncodingRun> {
         if !step.uniform {
             return None;
         }
@@ -208,10 +208,10 @@ impl<'s> Walk<'s> {
         let end = at + 1 + more;
         let enter = Change::Interpretation(Interpretation::Default(step.first));
         let gain = self.stored(at, end, step) - self.cost(enter) - self.leave(end);
-        Some(Run { end, enter: [Some(enter), None], leave: [Some(NONE), None], gain })
+        Some(EncodingRun { end, enter: [Some(enter), None], leave: [Some(NONE), None], gain })
     }
 
-    fn stride_run(&self, at: usize, step: &Step) -> Option<Run> {
+    fn stride_run(&self, at: usize, step: &PlanStep) -> Option<EncodingRun> {
         let next = self.sequence.steps.get(at + 1)?;
         let stride = next.difference;
         let steps = self.sequence.steps.get(at + 1..).unwrap_or_default().iter();
@@ -221,10 +221,10 @@ impl<'s> Walk<'s> {
         }
         let enter = Change::Interpretation(Interpretation::Stride(step.first.wrapping_sub(stride), stride));
         let gain = self.stored(at, end, step) - self.cost(enter) - self.leave(end);
-        Some(Run { end, enter: [Some(enter), None], leave: [Some(NONE), None], gain })
+        Some(EncodingRun { end, enter: [Some(enter), None], leave: [Some(NONE), None], gain })
     }
 
-    fn offset_run(&self, at: usize, step: &Step, width: u8) -> Option<Run> {
+    fn offset_run(&self, at: usize, step: &PlanStep, width: u8) -> Option<EncodingRun> {
         if need(step, Interpretation::None) <= width {
             return None;
         }
@@ -249,7 +249,7 @@ impl<'s> Walk<'s> {
         let kept = i64::try_from(self.items_between(at, end)).unwrap_or(i64::MAX).saturating_mul(width.into());
         let gain = self.stored(at, end, step) - kept - self.cost(base) - widths - leave;
         // The width first: a width that never was cannot be remembered.
-        Some(Run { end, enter: [narrow, Some(base)], leave: [widen, Some(NONE)], gain })
+        Some(EncodingRun { end, enter: [narrow, Some(base)], leave: [widen, Some(NONE)], gain })
     }
 }
 
@@ -266,7 +266,7 @@ pub(crate) fn base(most: u64, width: u8) -> u64 {
 }
 
 /// Bytes a step needs under an interpretation: 1, 2, 4 or 8, as in the paper.
-fn need(step: &Step, interpretation: Interpretation) -> u8 {
+fn need(step: &PlanStep, interpretation: Interpretation) -> u8 {
     let bytes = match interpretation {
         Interpretation::Delta(_) => step.delta,
         Interpretation::BaseOffset(base) => step.offset(base).unwrap_or(8),
@@ -277,7 +277,7 @@ fn need(step: &Step, interpretation: Interpretation) -> u8 {
 }
 
 /// For each step and each of the widths: the first step from there on that needs more.
-fn wider(sequence: &Sequence, interpretation: Interpretation) -> Vec<[u32; 3]> {
+fn wider(sequence: &LeafSteps, interpretation: Interpretation) -> Vec<[u32; 3]> {
     let n = u32::try_from(sequence.steps.len()).unwrap_or(u32::MAX);
     let mut ends = vec![[n; 3]; sequence.steps.len()];
     let mut next = [n; 3];

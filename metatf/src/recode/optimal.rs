@@ -13,8 +13,8 @@
 //! each is enough: the work is steps times modes. Modes that differ in their width alone lie side by side, see `lanes`.
 
 use super::lanes::{Any, Cost, Eight, Lanes};
-use super::leaf::{Path, Sequence, Step};
-use super::modes::{Family, Mode, Modes, families, widths};
+use super::leaf::{LeafSteps, Path, PlanStep};
+use super::modes::{Modes, PathMode, StoredAs, families, widths};
 use super::planners::Scratch;
 use super::window::Windows;
 use crate::format::Interpretation;
@@ -28,7 +28,7 @@ const MOST_ITEMS: u32 = super::leaf::LONGEST_RUN;
 const REBASE: u32 = 40;
 
 /// The cheapest path of a leaf.
-pub(super) fn path(sequence: &Sequence, scratch: &mut Scratch) -> Path {
+pub(super) fn path(sequence: &LeafSteps, scratch: &mut Scratch) -> Path {
     if sequence.steps.is_empty() {
         return Path::new();
     }
@@ -81,10 +81,10 @@ struct Sources<L: Lanes<N>, const N: usize, const F: usize> {
 }
 
 /// The modes that the modes behind a step come from: a row for each kind.
-type From<'f, const N: usize> = &'f mut [[u8; N]];
+type Origins<'f, const N: usize> = &'f mut [[u8; N]];
 
 impl<'s, L: Lanes<N>, const N: usize, const F: usize> Search<'s, L, N, F> {
-    fn new(sequence: &'s Sequence, families: &[Family], windows: Windows, widths: Vec<u8>) -> Self {
+    fn new(sequence: &'s LeafSteps, families: &[StoredAs], windows: Windows, widths: Vec<u8>) -> Self {
         let mut bytes = [0; N];
         for (lane, &width) in bytes.iter_mut().zip(&widths) {
             *lane = u32::from(width);
@@ -140,7 +140,7 @@ impl<'s, L: Lanes<N>, const N: usize, const F: usize> Search<'s, L, N, F> {
 
     /// Modes that store bytes, and the same with width 0.
     #[inline(always)]
-    fn store(&self, step: &Step, sources: &Sources<L, N, F>, costs: &mut Costs<L, N, F>, from: From<'_, N>) {
+    fn store(&self, step: &PlanStep, sources: &Sources<L, N, F>, costs: &mut Costs<L, N, F>, from: Origins<'_, N>) {
         let header = self.modes.sequence.header;
         let width_record = L::Cost::bytes(header + 1);
         let stored = match step.items {
@@ -174,10 +174,10 @@ impl<'s, L: Lanes<N>, const N: usize, const F: usize> Search<'s, L, N, F> {
     #[inline(always)]
     fn skip(
         &self,
-        step: &Step,
+        step: &PlanStep,
         sources: &Sources<L, N, F>,
         (costs, goes_on, begin): (&Costs<L, N, F>, bool, Option<u32>),
-        from: From<'_, N>,
+        from: Origins<'_, N>,
     ) -> (L, L, L) {
         let header = self.modes.sequence.header;
         let enter = L::Cost::bytes(header + step.value_bytes());
@@ -196,7 +196,7 @@ impl<'s, L: Lanes<N>, const N: usize, const F: usize> Search<'s, L, N, F> {
 
     /// Whether a stride in force gives this step's values, too.
     #[inline(always)]
-    fn goes_on(&self, before: Option<&Step>, step: &Step) -> bool {
+    fn goes_on(&self, before: Option<&PlanStep>, step: &PlanStep) -> bool {
         let stride = match (before, self.modes.sequence.start.interpretation) {
             (Some(before), _) => before.difference,
             (None, Interpretation::Stride(_, stride)) => stride,
@@ -207,7 +207,7 @@ impl<'s, L: Lanes<N>, const N: usize, const F: usize> Search<'s, L, N, F> {
 
     /// Bytes of the metadata's values where a stride begins.
     #[inline(always)]
-    fn begin(&self, step: &Step, next: Option<&Step>) -> Option<u32> {
+    fn begin(&self, step: &PlanStep, next: Option<&PlanStep>) -> Option<u32> {
         self.modes.sequence.stride(step, next).map(|stride| step.stride_bytes(stride))
     }
 
@@ -216,7 +216,7 @@ impl<'s, L: Lanes<N>, const N: usize, const F: usize> Search<'s, L, N, F> {
     #[inline(always)]
     fn offset(
         &mut self,
-        (at, step, next): (usize, &Step, Option<&Step>),
+        (at, step, next): (usize, &PlanStep, Option<&PlanStep>),
         sources: &Sources<L, N, F>,
         items: (i64, i64),
         total: i64,
@@ -251,7 +251,7 @@ impl<'s, L: Lanes<N>, const N: usize, const F: usize> Search<'s, L, N, F> {
             let at = behind - 1;
             let mode = self.modes.mode(number, &self.windows);
             let (begin, from) = match mode.0 {
-                Mode::Window(window) => self.windows.begin(window, at),
+                PathMode::Window(window) => self.windows.begin(window, at),
                 _ => (at, from.get(at * kinds + number / N).map_or(0, |row| row[number % N])),
             };
             behind = begin;
@@ -271,7 +271,7 @@ impl<'s, L: Lanes<N>, const N: usize, const F: usize> Search<'s, L, N, F> {
 
 /// Notes where the modes of a kind come from; gives their costs with their own numbers.
 #[inline(always)]
-fn settle<L: Lanes<N>, const N: usize>(kind: usize, keys: L, from: From<'_, N>) -> L {
+fn settle<L: Lanes<N>, const N: usize>(kind: usize, keys: L, from: Origins<'_, N>) -> L {
     if let Some(from) = from.get_mut(kind) {
         *from = keys.numbers();
     }

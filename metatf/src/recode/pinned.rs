@@ -2,7 +2,7 @@
 //! (which element), and models. They keep it, record for record; planners only choose widths, and what stands between.
 
 use super::codes::Codes;
-use super::leaf::{Path, Sequence};
+use super::leaf::{LeafSteps, Path};
 use crate::format::Interpretation;
 use crate::state::Change;
 
@@ -24,7 +24,7 @@ pub(crate) fn pinned(interpretation: Interpretation) -> Option<Interpretation> {
 pub(crate) type Pins = Vec<(u32, Option<Interpretation>)>;
 
 /// What the leaf's own records have to keep, and the step from which on: pins between which none of them stands say nothing.
-pub(crate) fn in_force(sequence: &Sequence, pins: &Pins) -> Pins {
+pub(crate) fn in_force(sequence: &LeafSteps, pins: &Pins) -> Pins {
     let mut used = Pins::new();
     for (i, &(from, pin)) in pins.iter().enumerate() {
         let until = pins.get(i + 1).map_or(u32::MAX, |p| p.0);
@@ -39,7 +39,7 @@ pub(crate) fn in_force(sequence: &Sequence, pins: &Pins) -> Pins {
 
 /// The path of a leaf that keeps an interpretation in part of the block; `pins` begin at steps. `codes`: what it is predicted
 /// by as long as it is from the start of the block on.
-pub(super) fn path(sequence: &Sequence, pins: &Pins, codes: Option<&Codes>) -> Path {
+pub(super) fn path(sequence: &LeafSteps, pins: &Pins, codes: Option<&Codes>) -> Path {
     let mut path = Path::new();
     let mut setting = sequence.start;
     for (i, &(first, pin)) in pins.iter().enumerate() {

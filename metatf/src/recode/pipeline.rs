@@ -25,9 +25,9 @@ pub(super) fn write_beside<S: Sink + Send>(
     let (feed, batches) = pipe(WAITING);
     let spare = Some(Block::new(writer.format(), options));
     let to = &mut writer;
-    let writing = move || batches.each(|batch: &mut Batch| batch.write(to));
+    let writing = move || batches.each(|batch: &mut Handover| batch.write(to));
     let reading = move || {
-        let mut blocks = BlockFeed { feed, batch: Batch::default(), spare, spent: Vec::new() };
+        let mut blocks = BlockFeed { feed, batch: Handover::default(), spare, spent: Vec::new() };
         read(&mut blocks).and_then(|()| blocks.hand_over())
     };
     let result = match beside("metatf-write", writing, reading) {
@@ -39,15 +39,15 @@ pub(super) fn write_beside<S: Sink + Send>(
 
 /// What goes from the thread that reads to the one that writes: steps, and the block behind them.
 #[derive(Default)]
-struct Batch {
+struct Handover {
     /// Behind the first `count` is memory for more.
-    steps: Vec<(Step, OwnedRecord)>,
+    steps: Vec<(Boundary, OwnedRecord)>,
     count: usize,
     block: Option<Block>,
 }
 
 /// What stands between blocks; the values of an element are beside it.
-enum Step {
+enum Boundary {
     /// The section, and whether it is of a shared table; the offset it is to have.
     Element((usize, bool), Option<u64>),
     Group,
@@ -55,9 +55,9 @@ enum Step {
     UserMetadata(String),
 }
 
-impl Batch {
+impl Handover {
     /// Adds a step; its values are to be set by the caller.
-    fn push(&mut self, step: Step) -> Option<&mut OwnedRecord> {
+    fn push(&mut self, step: Boundary) -> Option<&mut OwnedRecord> {
         match self.steps.get_mut(self.count) {
             Some((place, _)) => *place = step,
             None => self.steps.push((step, OwnedRecord::default())),
@@ -69,10 +69,10 @@ impl Batch {
     fn write(&mut self, to: &mut impl Blocks) -> Result<(), Failure> {
         for (step, owned) in self.steps.iter().take(self.count) {
             match step {
-                Step::Element(of, offset) => to.element(*of, *offset, owned)?,
-                Step::Group => to.start_group()?,
-                Step::ResetStream(section) => to.reset_stream(*section)?,
-                Step::UserMetadata(json) => to.user_metadata(json)?,
+                Boundary::Element(of, offset) => to.element(*of, *offset, owned)?,
+                Boundary::Group => to.start_group()?,
+                Boundary::ResetStream(section) => to.reset_stream(*section)?,
+                Boundary::UserMetadata(json) => to.user_metadata(json)?,
             }
         }
         self.count = 0;
@@ -82,13 +82,13 @@ impl Batch {
 
 /// Where blocks go that another thread writes.
 pub(super) struct BlockFeed {
-    feed: Feed<Batch>,
+    feed: Feed<Handover>,
     /// What is not handed over yet.
-    batch: Batch,
+    batch: Handover,
     /// The block that is neither filled nor written.
     spare: Option<Block>,
     /// Batches that were written.
-    spent: Vec<Batch>,
+    spent: Vec<Handover>,
 }
 
 /// The thread that writes has ended, with an error of its own.
@@ -107,12 +107,12 @@ impl BlockFeed {
         if self.feed.give(full) { Ok(()) } else { Err(ended()) }
     }
 
-    fn take_back(&mut self, mut batch: Batch) {
+    fn take_back(&mut self, mut batch: Handover) {
         self.spare = batch.block.take().or(self.spare.take());
         self.spent.push(batch);
     }
 
-    fn step(&mut self, step: Step) -> Result<(), Failure> {
+    fn step(&mut self, step: Boundary) -> Result<(), Failure> {
         self.batch.push(step);
         if self.batch.count < STEPS { Ok(()) } else { self.hand_over() }
     }
@@ -136,21 +136,21 @@ impl Blocks for BlockFeed {
     }
 
     fn element(&mut self, of: (usize, bool), offset: Option<u64>, owned: &OwnedRecord) -> Result<(), Failure> {
-        if let Some(place) = self.batch.push(Step::Element(of, offset)) {
+        if let Some(place) = self.batch.push(Boundary::Element(of, offset)) {
             place.copy(owned);
         }
         if self.batch.count < STEPS { Ok(()) } else { self.hand_over() }
     }
 
     fn start_group(&mut self) -> Result<(), Failure> {
-        self.step(Step::Group)
+        self.step(Boundary::Group)
     }
 
     fn reset_stream(&mut self, section: usize) -> Result<(), Failure> {
-        self.step(Step::ResetStream(section))
+        self.step(Boundary::ResetStream(section))
     }
 
     fn user_metadata(&mut self, json: &str) -> Result<(), Failure> {
-        self.step(Step::UserMetadata(json.to_owned()))
+        self.step(Boundary::UserMetadata(json.to_owned()))
     }
 }

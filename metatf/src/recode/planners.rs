@@ -1,7 +1,7 @@
 //! Who plans the leaves of a block: the caller's thread, or several where there is work for them. Leaves are planned by themselves, so
 //! nothing depends on it.
 
-use super::leaf::Step;
+use super::leaf::PlanStep;
 use super::window::Begin;
 #[cfg(feature = "parallel")]
 use metatf_container::memory;
@@ -13,7 +13,7 @@ use std::sync::Mutex;
 /// Room that is used again from leaf to leaf.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<PlanStep>,
     /// For each step and mode the mode before it.
     pub(super) from: Vec<u8>,
     pub(super) begins: Vec<Begin>,

@@ -1,6 +1,6 @@
 //! How records held as columns are encoded again, one after the other.
 
-use super::columns::{Column, Records, Values};
+use super::columns::{BlockRecords, LeafColumn, Values};
 use crate::encode::RowWriter;
 use crate::format::{ExprOp, LeafKind, Record, Step, Steps};
 use crate::formula::{BYTES, HISTORY, SPECIAL, plain};
@@ -34,7 +34,7 @@ enum Play {
 }
 
 impl Player {
-    pub(super) fn new(records: &Records, steps: &[Step]) -> Self {
+    pub(super) fn new(records: &BlockRecords, steps: &[Step]) -> Self {
         let leaves = records.columns.len();
         let empty = |leaf: u8| records.columns.get(usize::from(leaf)).is_none_or(|column| column.bytes.is_empty());
         let play = |step: &Step| match *step {
@@ -63,7 +63,7 @@ impl Player {
 
     /// Encodes the next record; [`advance`](Self::advance) moves on, as a writer may ask twice.
     #[inline(always)]
-    pub(crate) fn play(&mut self, records: &Records, row: &mut RowWriter<'_>) -> Result<()> {
+    pub(crate) fn play(&mut self, records: &BlockRecords, row: &mut RowWriter<'_>) -> Result<()> {
         if records.repeats {
             self.next.copy_from_slice(&self.cursors);
             return row.record.walk(1, &mut Playing { records, row, cursors: &mut self.next });
@@ -88,7 +88,7 @@ impl Player {
 
     /// The record is written. True behind the first one.
     #[inline(always)]
-    pub(crate) fn advance(&mut self, records: &Records) -> bool {
+    pub(crate) fn advance(&mut self, records: &BlockRecords) -> bool {
         for play in &self.plays {
             if let Play::Bytes(leaf) = *play
                 && let Some(column) = records.columns.get(usize::from(leaf))
@@ -104,7 +104,7 @@ impl Player {
 
     /// Behind the first record: leaves that store nothing, have one value in the block and are not changed any more, need not
     /// be encoded. `state` is the section's, with the record's first plan.
-    pub(super) fn narrow(&mut self, records: &Records, record: &Record, (state, first): (&State, usize)) {
+    pub(super) fn narrow(&mut self, records: &BlockRecords, record: &Record, (state, first): (&State, usize)) {
         let mut constant = vec![false; self.changes.len()];
         let narrowed = |play: &Play| match *play {
             Play::Number(leaf) => {
@@ -133,7 +133,7 @@ impl Player {
         self.plays = plays;
     }
 
-    fn is_constant(&self, records: &Records, leaf: usize, plan: Option<(u8, u8, u64)>) -> bool {
+    fn is_constant(&self, records: &BlockRecords, leaf: usize, plan: Option<(u8, u8, u64)>) -> bool {
         let (Some(column), Some(traits)) = (records.columns.get(leaf), records.traits.get(leaf)) else { return false };
         let Values::Same(value, _) = column.values() else { return false };
         let stored = plan
@@ -143,7 +143,7 @@ impl Player {
 }
 
 /// Of the byte array of this number.
-fn length(column: &Column, at: usize) -> Result<usize> {
+fn length(column: &LeafColumn, at: usize) -> Result<usize> {
     usize::try_from(column.get(at).ok_or(missing())?).map_err(|_| missing())
 }
 
@@ -153,7 +153,7 @@ fn missing() -> Error {
 
 /// Columns played to a row, item by item.
 struct Playing<'p, 'w> {
-    records: &'p Records,
+    records: &'p BlockRecords,
     row: &'p mut RowWriter<'w>,
     /// By leaf: where its next value is, and its next bytes.
     cursors: &'p mut [(usize, usize)],
@@ -161,7 +161,7 @@ struct Playing<'p, 'w> {
 
 impl<'p> Playing<'p, '_> {
     /// The column of a leaf, its next value, and where its next bytes are. The cursor moves on to the next value.
-    fn next(&mut self, leaf: u8) -> Option<(&'p Column, u64, &mut usize)> {
+    fn next(&mut self, leaf: u8) -> Option<(&'p LeafColumn, u64, &mut usize)> {
         let column = self.records.columns.get(usize::from(leaf))?;
         let (value, bytes) = self.cursors.get_mut(usize::from(leaf))?;
         *value += 1;

@@ -5,7 +5,7 @@
 //! that ascends, as are the window's least and greatest values: each step enters and leaves each queue once. A window also
 //! has the number of bytes of its base, as a base takes as many in its metadata record.
 
-use super::leaf::{Step, unsigned};
+use super::leaf::{PlanStep, unsigned};
 use super::named::{base, half};
 use crate::formula::bytes_for;
 use std::ops::Range;
@@ -112,7 +112,7 @@ impl Windows {
     #[inline(always)]
     pub(super) fn step(
         &mut self,
-        (at, step, next): (u32, &Step, Option<&Step>),
+        (at, step, next): (u32, &PlanStep, Option<&PlanStep>),
         enter: [(i64, u8); LANES],
         (before, behind): (i64, i64),
     ) -> [(i64, u8); LANES] {
@@ -183,7 +183,7 @@ impl Reach {
     /// Takes up a step's values. False where no run from here or to here is worth it: its values need more room, or it would be
     /// the only one; then `default` is no worse, as its value takes no more bytes than a base and an offset.
     #[inline(always)]
-    fn advance(&mut self, at: u32, step: &Step, next: Option<&Step>) -> bool {
+    fn advance(&mut self, at: u32, step: &PlanStep, next: Option<&PlanStep>) -> bool {
         if self.whole {
             return true;
         }

@@ -4,7 +4,7 @@ use crate::format::{Format, Interpretation, Leaf, LeafKind, METADATA, Record, Se
 
 /// Where a leaf of the reader gets its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum From {
+pub(crate) enum MappedFrom {
     /// This leaf of the trace's record.
     Leaf(u8),
     /// The trace has no such leaf: always this number.
@@ -20,7 +20,7 @@ pub(crate) struct RecordMap {
     pub(crate) section: usize,
     pub(crate) record: u16,
     /// For each of the reader's leaves.
-    pub(crate) leaves: Vec<From>,
+    pub(crate) leaves: Vec<MappedFrom>,
 }
 
 /// Section by section of the trace's format, record by record.
@@ -78,7 +78,7 @@ impl Map {
     }
 }
 
-fn leaves(section: &str, ours: &Record, theirs: &Record) -> Result<Vec<From>, String> {
+fn leaves(section: &str, ours: &Record, theirs: &Record) -> Result<Vec<MappedFrom>, String> {
     let (our_counts, their_counts) = (counts(ours), counts(theirs));
     let mut map = Vec::with_capacity(ours.leaves.len());
     for (i, leaf) in ours.leaves.iter().enumerate() {
@@ -102,7 +102,7 @@ fn leaves(section: &str, ours: &Record, theirs: &Record) -> Result<Vec<From>, St
             let (ours, theirs) = (how(our_counts.get(i)), how(their_counts.get(j)));
             return Err(format!("{place} is {ours} in the reader's, {theirs} in the trace's"));
         }
-        map.push(From::Leaf(u8::try_from(j).unwrap_or(u8::MAX)));
+        map.push(MappedFrom::Leaf(u8::try_from(j).unwrap_or(u8::MAX)));
     }
     Ok(map)
 }
@@ -118,12 +118,12 @@ fn describe(kind: &LeafKind) -> String {
 }
 
 /// What stands for a leaf that the trace lacks: the reader's default value, or 0.
-fn missing(leaf: &Leaf) -> Option<From> {
+fn missing(leaf: &Leaf) -> Option<MappedFrom> {
     Some(match leaf.kind {
-        LeafKind::Number { interpretation: Interpretation::Default(value), .. } => From::Number(value),
-        LeafKind::Number { .. } | LeafKind::Tag => From::Number(leaf.constant.unwrap_or(0)),
-        LeafKind::Array(n) => From::Zeros((n as usize <= ZEROS.len()).then_some(n)?),
-        LeafKind::Variable(_) => From::Zeros(0),
+        LeafKind::Number { interpretation: Interpretation::Default(value), .. } => MappedFrom::Number(value),
+        LeafKind::Number { .. } | LeafKind::Tag => MappedFrom::Number(leaf.constant.unwrap_or(0)),
+        LeafKind::Array(n) => MappedFrom::Zeros((n as usize <= ZEROS.len()).then_some(n)?),
+        LeafKind::Variable(_) => MappedFrom::Zeros(0),
     })
 }
 

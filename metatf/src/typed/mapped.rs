@@ -1,12 +1,12 @@
 //! A record of the trace, read by the trace's format and handed out leaf by leaf as the reader's.
 
-use super::map::{From, RecordMap, ZEROS};
+use super::map::{MappedFrom, RecordMap, ZEROS};
 use crate::decode::ContentRow;
 use crate::record::{FREE_ITEMS, Row, Source, Visit, Walk, walk};
 use metatf_container::{Error, ErrorKind, Result};
 
 #[derive(Clone, Copy, Debug)]
-enum Value<'a> {
+enum MappedValue<'a> {
     Number(u64),
     Bytes(&'a [u8]),
 }
@@ -14,7 +14,7 @@ enum Value<'a> {
 /// The values of a record, in the order of the trace's bytes.
 pub(crate) struct MappedRow<'a, 'm> {
     map: &'m RecordMap,
-    values: Vec<(u8, Value<'a>)>,
+    values: Vec<(u8, MappedValue<'a>)>,
     /// For each of the reader's leaves: where in `values` its next value is looked for.
     next: Vec<usize>,
     /// For each of the reader's leaves: the value last handed out.
@@ -32,12 +32,12 @@ impl<'a, 'm> MappedRow<'a, 'm> {
     }
 
     /// The next value of a leaf of the reader.
-    fn take(&mut self, leaf: u8) -> Option<Value<'a>> {
+    fn take(&mut self, leaf: u8) -> Option<MappedValue<'a>> {
         let index = usize::from(leaf);
         let from = match *self.map.leaves.get(index)? {
-            From::Leaf(from) => from,
-            From::Number(value) => return Some(Value::Number(value)),
-            From::Zeros(n) => return ZEROS.get(..n as usize).map(Value::Bytes),
+            MappedFrom::Leaf(from) => from,
+            MappedFrom::Number(value) => return Some(MappedValue::Number(value)),
+            MappedFrom::Zeros(n) => return ZEROS.get(..n as usize).map(MappedValue::Bytes),
         };
         let next = self.next.get_mut(index)?;
         let found = self.values.get(*next..)?.iter().position(|(l, _)| *l == from)?;
@@ -48,13 +48,13 @@ impl<'a, 'm> MappedRow<'a, 'm> {
 }
 
 /// The values in the order of the bytes.
-impl<'a> Visit<'a> for Vec<(u8, Value<'a>)> {
+impl<'a> Visit<'a> for Vec<(u8, MappedValue<'a>)> {
     fn number(&mut self, leaf: u8, value: u64) {
-        self.push((leaf, Value::Number(value)));
+        self.push((leaf, MappedValue::Number(value)));
     }
 
     fn bytes(&mut self, leaf: u8, bytes: &'a [u8]) {
-        self.push((leaf, Value::Bytes(bytes)));
+        self.push((leaf, MappedValue::Bytes(bytes)));
     }
 }
 
@@ -70,7 +70,7 @@ impl<'a> Row<'a> for MappedRow<'a, '_> {
     }
 
     fn number(&mut self, leaf: u8) -> Result<u64> {
-        let Some(Value::Number(value)) = self.take(leaf) else { return Err(lost()) };
+        let Some(MappedValue::Number(value)) = self.take(leaf) else { return Err(lost()) };
         if let Some(last) = self.last.get_mut(usize::from(leaf)) {
             *last = value;
         }
@@ -78,7 +78,7 @@ impl<'a> Row<'a> for MappedRow<'a, '_> {
     }
 
     fn bytes(&mut self, leaf: u8) -> Result<&'a [u8]> {
-        let Some(Value::Bytes(bytes)) = self.take(leaf) else { return Err(lost()) };
+        let Some(MappedValue::Bytes(bytes)) = self.take(leaf) else { return Err(lost()) };
         Ok(bytes)
     }
 

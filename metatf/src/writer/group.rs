@@ -4,7 +4,7 @@
 use crate::encode::{GivenElements, Numbers};
 use crate::formula::{Plan, bytes_for, bytes_of, fits, note, plain, raw};
 use crate::state::State;
-use crate::writer::{Layout, RecordWriter};
+use crate::writer::{FileWriter, RecordWriter};
 use metatf_container::{ChunkSpec, Error, ErrorKind, MAX_RAW_LEN, Order, Result, Sink};
 
 /// A finished chunk of a tagged section.
@@ -77,8 +77,8 @@ impl<S: Sink> RecordWriter<S> {
         self.end_in_place();
         let group_start = !spec.shared && std::mem::take(&mut self.group_start);
         match &mut self.layout {
-            Some(Layout::Chunks(chunks)) => chunks.data_records(ChunkSpec { group_start, ..spec }, raw, ends),
-            Some(Layout::Extents(extents)) => extents.extent(spec.section, raw),
+            Some(FileWriter::Chunks(chunks)) => chunks.data_records(ChunkSpec { group_start, ..spec }, raw, ends),
+            Some(FileWriter::Extents(extents)) => extents.extent(spec.section, raw),
             None => Ok(()),
         }
     }
@@ -219,7 +219,7 @@ impl<S: Sink> RecordWriter<S> {
         let record = format.sections.get(section).and_then(|s| s.records.first()).copied().unwrap_or(0);
         let leaf = format.records.get(usize::from(record)).and_then(|r| r.single_number());
         let (Some(leaf), Some(writer)) = (leaf, self.sections.get_mut(section)) else { return Ok(()) };
-        let fixed = matches!(self.layout, Some(Layout::Extents(_))).then_some(leaf.width());
+        let fixed = matches!(self.layout, Some(FileWriter::Extents(_))).then_some(leaf.width());
         let number = format.sections.get(section).map_or(0, |s| s.number);
         writer.state.reset(&format);
         let mut reset = true;
@@ -264,8 +264,8 @@ impl<S: Sink> RecordWriter<S> {
         let layout = self.layout.take();
         ended?;
         match layout {
-            Some(Layout::Chunks(chunks)) => chunks.finish(self.records),
-            Some(Layout::Extents(extents)) => extents.finish(self.records),
+            Some(FileWriter::Chunks(chunks)) => chunks.finish(self.records),
+            Some(FileWriter::Extents(extents)) => extents.finish(self.records),
             None => Err(Error::at(0, ErrorKind::Usage("the writer is finished already"))),
         }
     }

@@ -4,7 +4,7 @@
 //! One section at a time borrows the sink's memory. Before anything else goes to the sink, its memory is given back, and the chunk
 //! in progress is moved into a buffer of its own.
 
-use super::{Layout, RecordWriter};
+use super::{FileWriter, RecordWriter};
 use metatf_container::{ChunkSpec, Result, Sink};
 
 impl<S: Sink> RecordWriter<S> {
@@ -19,12 +19,14 @@ impl<S: Sink> RecordWriter<S> {
         }
         let number = self.format.sections.get(section).map_or(0, |s| s.number);
         let memory = match &mut self.layout {
-            Some(Layout::Chunks(chunks)) => chunks.borrow_memory(number),
+            Some(FileWriter::Chunks(chunks)) => chunks.borrow_memory(number),
             // With several sections there will be more than one extent.
-            Some(Layout::Extents(extents)) if self.format.sections.iter().filter(|s| s.number != 0).count() == 1 => {
+            Some(FileWriter::Extents(extents))
+                if self.format.sections.iter().filter(|s| s.number != 0).count() == 1 =>
+            {
                 extents.borrow_memory(number)?
             }
-            Some(Layout::Extents(_)) | None => None,
+            Some(FileWriter::Extents(_)) | None => None,
         };
         if let Some(memory) = memory {
             writer.out.continue_in(memory);
@@ -42,8 +44,8 @@ impl<S: Sink> RecordWriter<S> {
         writer.out.append(&content);
         // Without content nothing can be wrong with it.
         let _ = match &mut self.layout {
-            Some(Layout::Chunks(chunks)) => chunks.return_memory(None, memory, start),
-            Some(Layout::Extents(extents)) => {
+            Some(FileWriter::Chunks(chunks)) => chunks.return_memory(None, memory, start),
+            Some(FileWriter::Extents(extents)) => {
                 memory.truncate(start);
                 extents.return_memory(memory, start)
             }
@@ -58,8 +60,8 @@ impl<S: Sink> RecordWriter<S> {
         let start = writer.out.start();
         let memory = writer.out.take();
         match &mut self.layout {
-            Some(Layout::Chunks(chunks)) => chunks.return_memory(Some(spec), memory, start),
-            Some(Layout::Extents(extents)) => extents.return_memory(memory, start),
+            Some(FileWriter::Chunks(chunks)) => chunks.return_memory(Some(spec), memory, start),
+            Some(FileWriter::Extents(extents)) => extents.return_memory(memory, start),
             None => Ok(()),
         }
     }

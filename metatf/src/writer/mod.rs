@@ -25,7 +25,7 @@ pub(crate) use section::SectionWriter;
 use std::collections::HashMap;
 
 /// The container that takes the chunks.
-pub(crate) enum Layout<S: Sink> {
+pub(crate) enum FileWriter<S: Sink> {
     /// Version 1.
     Chunks(Box<ChunkWriter<S>>),
     /// Version 0.
@@ -36,7 +36,7 @@ pub(crate) enum Layout<S: Sink> {
 /// standard error.
 pub struct RecordWriter<S: Sink> {
     pub(crate) format: FormatRef,
-    pub(crate) layout: Option<Layout<S>>,
+    pub(crate) layout: Option<FileWriter<S>>,
     pub(crate) order: Order,
     /// Bytes of a metadata value of default width.
     int_size: usize,
@@ -75,8 +75,8 @@ impl<S: Sink> RecordWriter<S> {
     /// The sink's.
     pub fn new(sink: S, format: FormatRef, options: &WriteOptions) -> Result<Self> {
         let layout = match options.version {
-            0 => Layout::Extents(Box::new(ExtentWriter::new(sink, options, format.tag_width)?)),
-            1 => Layout::Chunks(Box::new(ChunkWriter::new(sink, options, format.dtd.as_bytes())?)),
+            0 => FileWriter::Extents(Box::new(ExtentWriter::new(sink, options, format.tag_width)?)),
+            1 => FileWriter::Chunks(Box::new(ChunkWriter::new(sink, options, format.dtd.as_bytes())?)),
             n => {
                 let what = ErrorKind::Invalid { what: "the version to write", found: n.into(), expected: "0 or 1" };
                 return Err(Error::at(0, what));
@@ -182,7 +182,7 @@ impl<S: Sink> RecordWriter<S> {
     pub fn user_metadata(&mut self, json: &str) -> Result<()> {
         self.end_in_place();
         match &mut self.layout {
-            Some(Layout::Chunks(chunks)) => chunks.user_metadata(json),
+            Some(FileWriter::Chunks(chunks)) => chunks.user_metadata(json),
             _ => Err(Error::at(0, ErrorKind::Usage("a version 0 file has no place for user metadata"))),
         }
     }
@@ -231,7 +231,7 @@ impl<S: Sink> RecordWriter<S> {
     /// The sink's.
     pub fn flush(&mut self) -> Result<()> {
         match &mut self.layout {
-            Some(Layout::Chunks(chunks)) => chunks.flush(),
+            Some(FileWriter::Chunks(chunks)) => chunks.flush(),
             _ => Ok(()),
         }
     }
@@ -245,8 +245,8 @@ impl<S: Sink> RecordWriter<S> {
     fn give_up(&mut self) -> bool {
         self.end_in_place();
         match self.layout.take() {
-            Some(Layout::Extents(extents)) => extents.abandon(),
-            Some(Layout::Chunks(_)) => {}
+            Some(FileWriter::Extents(extents)) => extents.abandon(),
+            Some(FileWriter::Chunks(_)) => {}
             None => return false,
         }
         true

@@ -15,7 +15,7 @@ pub(super) enum Pass {
 }
 
 /// Reads what a pass is about, record by record.
-pub(super) struct Cursor<'t, 'a> {
+pub(super) struct PassCursor<'t, 'a> {
     pub(super) trace: Trace<'a>,
     pass: Pass,
     /// By section and record: whether it is compared.
@@ -35,7 +35,7 @@ pub(super) struct Spot {
     pub(super) number: u64,
 }
 
-impl<'t, 'a> Cursor<'t, 'a> {
+impl<'t, 'a> PassCursor<'t, 'a> {
     pub(super) fn open(input: &mut Input<'_, 'a>, pass: Pass, stream: bool, kept: &'t [Vec<bool>]) -> Result<Self> {
         let mut trace = Trace::new(input.schema.clone(), (input.open)()?)?;
         trace.reader_mut().set_all(stream);

@@ -11,14 +11,14 @@ mod pair;
 mod report;
 mod user;
 
-pub use report::{CompareOptions, Comparison, Difference, Named, Only, Told, What, Which};
+pub use report::{CompareOptions, Comparison, Difference, Named, OneSided, Told, What, Which};
 
 use super::field_names::{FieldNames, name_at};
 use super::places::Places;
 use super::{OwnedRecord, Schema, json_print};
 use crate::format::COMMENT;
 use crate::reader::Item;
-use cursor::{Cursor, Pass, Spot};
+use cursor::{Pass, PassCursor, Spot};
 use metatf_container::{Error, Reader, Result};
 use metatf_parser::schema::{Format, LeafId};
 use offsets::Offsets;
@@ -91,7 +91,7 @@ struct Comparer<'c, 'i, 'a> {
     reached: [bool; 256],
 }
 
-type Cursors<'t, 'a> = [Cursor<'t, 'a>; 2];
+type Cursors<'t, 'a> = [PassCursor<'t, 'a>; 2];
 
 impl<'c, 'a> Comparer<'c, '_, 'a> {
     fn is_full(&self) -> bool {
@@ -168,8 +168,8 @@ impl<'c, 'a> Comparer<'c, '_, 'a> {
         let pairs = self.pairs;
         let [a, b] = &mut self.inputs;
         let mut cursors = [
-            Cursor::open(a, left, stream, &pairs.kept[0]).map_err(|e| (Which::Left, e))?,
-            Cursor::open(b, right, stream, &pairs.kept[1]).map_err(|e| (Which::Right, e))?,
+            PassCursor::open(a, left, stream, &pairs.kept[0]).map_err(|e| (Which::Left, e))?,
+            PassCursor::open(b, right, stream, &pairs.kept[1]).map_err(|e| (Which::Right, e))?,
         ];
         loop {
             let [l, r] = &mut cursors;
@@ -329,7 +329,7 @@ fn values_differ([left, right]: [&OwnedRecord; 2], [a, b]: [usize; 2]) -> bool {
 
 /// A value as JSON, an offset with what stands there.
 fn show(
-    cursor: &mut Cursor<'_, '_>,
+    cursor: &mut PassCursor<'_, '_>,
     spot: Spot,
     leaf: LeafId,
     place: usize,

@@ -1,7 +1,7 @@
 //! Whether two offsets stand for the same thing: for elements with the same values.
 
 use super::pair::{LeafPair, Pairs};
-use super::{Cursor, values_differ};
+use super::{PassCursor, values_differ};
 use crate::dynamic::OwnedRecord;
 use crate::dynamic::places::Places;
 use metatf_container::{ErrorKind, Result};
@@ -11,12 +11,12 @@ use std::collections::{HashMap, HashSet};
 const KEPT: usize = 1 << 20;
 
 /// Two offsets: index of the section and offset, left and right.
-type Key = [(usize, u64); 2];
+type OffsetPair = [(usize, u64); 2];
 
 /// What was found out about pairs of offsets.
 #[derive(Debug, Default)]
 pub(super) struct Offsets {
-    known: HashMap<Key, bool>,
+    known: HashMap<OffsetPair, bool>,
 }
 
 impl Offsets {
@@ -25,7 +25,7 @@ impl Offsets {
     pub(super) fn same(
         &mut self,
         pairs: &Pairs,
-        cursors: [&mut Cursor<'_, '_>; 2],
+        cursors: [&mut PassCursor<'_, '_>; 2],
         sections: [usize; 2],
         offsets: [u64; 2],
     ) -> Result<bool, (super::Which, metatf_container::Error)> {
@@ -72,11 +72,11 @@ impl Offsets {
     fn elements(
         &mut self,
         pairs: &Pairs,
-        [left, right]: [&Cursor<'_, '_>; 2],
-        key: Key,
+        [left, right]: [&PassCursor<'_, '_>; 2],
+        key: OffsetPair,
         [a, b]: [&OwnedRecord; 2],
-    ) -> Option<Vec<Key>> {
-        let element = |cursor: &Cursor<'_, '_>, section: usize| {
+    ) -> Option<Vec<OffsetPair>> {
+        let element = |cursor: &PassCursor<'_, '_>, section: usize| {
             let format = &cursor.trace.schema().format;
             format.sections.get(section).and_then(|s| s.records.first()).copied()
         };
@@ -119,7 +119,7 @@ impl Offsets {
 
 /// The element at an offset; `None` where none starts. An offset that leads into the middle of an element gives that away
 /// by what cannot be decoded there, if at all.
-fn element(cursor: &mut Cursor<'_, '_>, (section, offset): (usize, u64)) -> Result<Option<OwnedRecord>> {
+fn element(cursor: &mut PassCursor<'_, '_>, (section, offset): (usize, u64)) -> Result<Option<OwnedRecord>> {
     let mut owned = OwnedRecord::default();
     match cursor.trace.reader_mut().element_at(section, offset, |row| Ok(row.walk(&mut owned)?)) {
         Ok(()) => Ok(Some(owned)),

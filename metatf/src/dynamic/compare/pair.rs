@@ -1,6 +1,6 @@
 //! What two formats have in common: sections, records and fields of the same name.
 
-use super::{Only, Which};
+use super::{OneSided, Which};
 use crate::dynamic::Schema;
 use crate::dynamic::field_names::FieldNames;
 use crate::dynamic::sections::{offset_into, reached};
@@ -36,7 +36,7 @@ pub(super) struct Pairs {
     /// By side, index of the section and of the record: whether it is compared.
     pub(super) kept: [Vec<Vec<bool>>; 2],
     /// What only one of them has.
-    pub(super) only: Vec<Only>,
+    pub(super) only: Vec<OneSided>,
     /// Records of the formats' own that were paired, and that there are.
     pub(super) common: usize,
     pub(super) total: usize,
@@ -81,7 +81,7 @@ impl Pairs {
         let Some(section) = schema.dtd.sections.get(index) else { return };
         if section.stream.is_none() || !reached(schema)[usize::from(section.number)] {
             let name = section.name.as_deref().unwrap_or("(global)");
-            self.only.push(Only { which, what: format!("section {name}") });
+            self.only.push(OneSided { which, what: format!("section {name}") });
         }
     }
 
@@ -132,7 +132,7 @@ impl Pairs {
 
     fn lone_record(&mut self, schemas: [&Schema; 2], which: Which, section: usize, record: &Record) {
         let name = qualified(schemas[which as usize], section, &record.name);
-        self.only.push(Only { which, what: format!("record {name}") });
+        self.only.push(OneSided { which, what: format!("record {name}") });
     }
 
     /// Pairs the leaves of two records by path. The length of a `vfield` is its data's.
@@ -186,7 +186,7 @@ impl Pairs {
     fn lone_leaf(&mut self, which: Which, record: &Record, path: &[String], other_kind: bool) {
         let kind = if other_kind { " (in the other it is of another kind: a number there, bytes here)" } else { "" };
         let what = format!("field {}.{}{kind}", record.name, path.join("."));
-        self.only.push(Only { which, what });
+        self.only.push(OneSided { which, what });
     }
 }
 

@@ -32,7 +32,7 @@ pub struct Comparison {
     /// Differences, in the order of the records of each section.
     pub differences: Vec<Difference>,
     /// What only one of the DTDs has; it was not compared.
-    pub only: Vec<Only>,
+    pub only: Vec<OneSided>,
     /// Records and elements that were compared.
     pub compared: u64,
     /// There may be more differences.
@@ -43,7 +43,7 @@ pub struct Comparison {
 
 /// A section, record or field that only one of the DTDs has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Only {
+pub struct OneSided {
     /// Which one has it.
     pub which: Which,
     /// What it is: `field alloc.time`.

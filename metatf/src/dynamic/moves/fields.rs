@@ -102,7 +102,7 @@ impl<'s> Side<'s> {
 /// Matches the fields of two records by path. `dropped` are left out.
 pub(super) fn resolve(source: Side<'_>, target: Side<'_>, dropped: &FieldNames) -> Matched {
     let (Some(from), Some(to)) = (source.record(), target.record()) else { return Matched::default() };
-    let mut matcher = Matcher {
+    let mut matcher = FieldMatcher {
         source,
         target,
         from,
@@ -128,7 +128,7 @@ fn name(record: &Record, leaf: &Leaf) -> String {
     format!("{}.{}", record.name, leaf.path.join("."))
 }
 
-struct Matcher<'s> {
+struct FieldMatcher<'s> {
     source: Side<'s>,
     target: Side<'s>,
     from: &'s Record,
@@ -140,7 +140,7 @@ struct Matcher<'s> {
     out: Matched,
 }
 
-impl Matcher<'_> {
+impl FieldMatcher<'_> {
     /// Leaves of the same path; of several, the first with the first.
     fn pair(&mut self, left_out: &[bool]) {
         let mut taken = vec![false; self.from.leaves.len()];

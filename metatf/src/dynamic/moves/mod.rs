@@ -105,7 +105,7 @@ enum Destination {
 
 /// What becomes of the elements of a stream section.
 #[derive(Clone, Debug)]
-enum Elements {
+enum ElementMoves {
     /// Nothing: records took them, or they are dropped.
     Dropped,
     /// They are elements of this section.
@@ -133,13 +133,13 @@ pub struct Moves {
     /// By index of the source's section: the section its comments go to.
     comments: Vec<usize>,
     /// By index of the source's section.
-    elements: Vec<Elements>,
+    elements: Vec<ElementMoves>,
     /// The elements of tables: section of the source, of the target.
     tables: HashMap<(usize, usize), Arc<FieldMoves>>,
     /// Offsets that are known.
-    offsets: HashMap<Key, u64>,
+    offsets: HashMap<ElementKey, u64>,
     /// Elements that are being moved, each led to by the one before it; whether it has an offset to itself.
-    under_way: Vec<(Key, bool)>,
+    under_way: Vec<(ElementKey, bool)>,
     read: OwnedRecord,
     places: Places,
     seen: Seen,
@@ -147,7 +147,7 @@ pub struct Moves {
 }
 
 /// Section and offset of the source, section of the target.
-type Key = (usize, u64, usize);
+type ElementKey = (usize, u64, usize);
 
 impl Moves {
     /// Matches the records of two DTDs.
@@ -229,13 +229,13 @@ impl Moves {
     ) -> Result<Option<Moved>, MoveError> {
         let Some(elements) = self.elements.get(at.section).cloned() else { return Ok(None) };
         match elements {
-            Elements::Dropped => Ok(None),
-            Elements::Given(given) => {
+            ElementMoves::Dropped => Ok(None),
+            ElementMoves::Given(given) => {
                 self.move_values(trace, at, &given.fields, given.element, to)?;
                 let section = given.section;
                 Ok(Some(if given.table { Moved::Interned(section) } else { Moved::Element(section, shared) }))
             }
-            Elements::Tables(sections) => {
+            ElementMoves::Tables(sections) => {
                 let read = std::mem::take(&mut self.read);
                 let moved = sections.iter().try_for_each(|&section| {
                     let element = self.table_element(trace, at, (at.section, section), &read, to)?;
@@ -287,7 +287,13 @@ impl Moves {
 
     /// The offset in the target of the element at an offset of the source. Where there is no element the number stays: as a
     /// rule it is a 0 that says so.
-    fn offset(&mut self, trace: &mut Trace<'_>, at: At, key: Key, to: &mut impl MoveTo) -> Result<u64, MoveError> {
+    fn offset(
+        &mut self,
+        trace: &mut Trace<'_>,
+        at: At,
+        key: ElementKey,
+        to: &mut impl MoveTo,
+    ) -> Result<u64, MoveError> {
         /// Offsets that are kept; others are found again.
         const KEPT: usize = 1 << 20;
         /// Elements that lead to elements.

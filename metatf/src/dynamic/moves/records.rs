@@ -2,7 +2,7 @@
 
 use super::fields::{self, FieldMoves, Side};
 use super::values::Seen;
-use super::{Destination, Elements, GivenTo, MoveOptions, Moves, Unmoved, element_of};
+use super::{Destination, ElementMoves, GivenTo, MoveOptions, Moves, Unmoved, element_of};
 use crate::dynamic::field_names::FieldNames;
 use crate::dynamic::places::Places;
 use crate::dynamic::sections::{filled, reached};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Matches all records of two DTDs.
 pub(super) fn resolve(source: &Schema, target: &Schema, options: &MoveOptions) -> Result<Moves, Unmoved> {
     let dropped = FieldNames::new(&options.drop);
-    let mut matcher = Matcher {
+    let mut matcher = RecordMatcher {
         source,
         target,
         drop_records: &options.drop_records,
@@ -54,7 +54,7 @@ fn unknown(source: &Schema, dropped: &FieldNames, options: &MoveOptions) -> Vec<
     fields.chain(records).collect()
 }
 
-struct Matcher<'m> {
+struct RecordMatcher<'m> {
     source: &'m Schema,
     target: &'m Schema,
     drop_records: &'m [String],
@@ -64,7 +64,7 @@ struct Matcher<'m> {
     tables: HashMap<(usize, usize), Option<FieldMoves>>,
 }
 
-impl Matcher<'_> {
+impl RecordMatcher<'_> {
     /// What becomes of each record of a section, by the record's index.
     fn records(&mut self, section: usize) -> Vec<Destination> {
         let mut all = vec![Destination::Dropped; self.source.dtd.records.len()];
@@ -138,12 +138,12 @@ impl Matcher<'_> {
     }
 
     /// What becomes of the elements of a stream section. Tables are not known yet.
-    fn elements(&mut self, section: usize) -> Elements {
-        let Some(element) = element_of(self.source, section) else { return Elements::Dropped };
+    fn elements(&mut self, section: usize) -> ElementMoves {
+        let Some(element) = element_of(self.source, section) else { return ElementMoves::Dropped };
         let number = self.source.format.sections.get(section).map_or(0, |s| usize::from(s.number));
-        let Some(record) = self.source.record(element) else { return Elements::Dropped };
+        let Some(record) = self.source.record(element) else { return ElementMoves::Dropped };
         if reached(self.source)[number] || self.drop_records.contains(&record.name) {
-            return Elements::Dropped;
+            return ElementMoves::Dropped;
         }
         let name = self.source.section(section).and_then(|s| s.name.as_deref());
         let streams = || (0..self.target.dtd.sections.len()).filter_map(|s| Some((s, element_of(self.target, s)?)));
@@ -151,17 +151,17 @@ impl Matcher<'_> {
         let by_record = || streams().find(|(_, r)| self.target.record(*r).is_some_and(|r| r.name == record.name));
         let Some((to, twin)) = by_section.or_else(by_record) else {
             note(&mut self.wrong.records, record.name.clone());
-            return Elements::Dropped;
+            return ElementMoves::Dropped;
         };
         let target_number = self.target.format.sections.get(to).map_or(0, |s| usize::from(s.number));
         if filled(self.target)[target_number] {
             let what =
                 format!("records of the target fill the section that the elements `{}` would go to", record.name);
             note(&mut self.wrong.others, what);
-            return Elements::Dropped;
+            return ElementMoves::Dropped;
         }
         let table = reached(self.target)[target_number];
-        Elements::Given(Arc::new(GivenTo { section: to, element: twin, table, fields: self.fields(element, twin) }))
+        ElementMoves::Given(Arc::new(GivenTo { section: to, element: twin, table, fields: self.fields(element, twin) }))
     }
 
     /// The elements of tables may lead to tables of their own.
@@ -176,7 +176,7 @@ impl Matcher<'_> {
     }
 
     /// All elements of a table go along, pointed at or not.
-    fn with_tables(&self, elements: Vec<Elements>) -> Vec<Elements> {
+    fn with_tables(&self, elements: Vec<ElementMoves>) -> Vec<ElementMoves> {
         let tables = |section: usize| {
             let mut to: Vec<usize> =
                 self.tables.keys().filter(|(from, _)| *from == section).map(|(_, to)| *to).collect();
@@ -185,7 +185,7 @@ impl Matcher<'_> {
         };
         let all = elements.into_iter().enumerate();
         all.map(|(section, elements)| match (elements, tables(section)) {
-            (Elements::Dropped, to) if !to.is_empty() => Elements::Tables(to.into()),
+            (ElementMoves::Dropped, to) if !to.is_empty() => ElementMoves::Tables(to.into()),
             (elements, _) => elements,
         })
         .collect()

@@ -48,7 +48,7 @@ pub(super) fn fill<'a>(
     seen.last.clear();
     seen.last.resize(record.leaves.len(), 0);
     let first = usize::from(matches!(record.leaves.first().map(|l| &l.kind), Some(LeafKind::Tag)));
-    record.walk(first, &mut Filler { out, record, fields, read, places, seen, trace, offset })
+    record.walk(first, &mut FieldFiller { out, record, fields, read, places, seen, trace, offset })
 }
 
 /// How far a record is. Used again from record to record.
@@ -60,7 +60,7 @@ pub(super) struct Seen {
     last: Vec<u64>,
 }
 
-struct Filler<'f, 'a> {
+struct FieldFiller<'f, 'a> {
     out: &'f mut OwnedRecord,
     record: &'f Record,
     fields: &'f FieldMoves,
@@ -71,7 +71,7 @@ struct Filler<'f, 'a> {
     offset: Offset<'f, 'a>,
 }
 
-impl Steps for Filler<'_, '_> {
+impl Steps for FieldFiller<'_, '_> {
     type Error = Problem;
 
     fn number(&mut self, leaf: u8) -> Result<(), Problem> {
@@ -107,7 +107,7 @@ impl Steps for Filler<'_, '_> {
     }
 }
 
-impl<'f> Filler<'f, '_> {
+impl<'f> FieldFiller<'f, '_> {
     /// The last value of a leaf of the target.
     fn last(&self, leaf: u8) -> u64 {
         self.seen.last.get(usize::from(leaf)).copied().unwrap_or(0)

@@ -7,7 +7,7 @@ use crate::streams::Streams;
 
 /// What is needed to note a record and to find the one behind it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cursor {
+pub(super) struct TypeCursor {
     pub(super) tag: u32,
     pub(super) position: u16,
     pub(super) extent: Extent,
@@ -28,7 +28,7 @@ pub(super) struct Rest<'s> {
     pub(super) stopped_by: Option<u16>,
 }
 
-impl Cursor {
+impl TypeCursor {
     /// Meets no record: no tag is so large, and should one be, no record is so long.
     pub(super) const NONE: Self = Self {
         tag: u32::MAX,

@@ -1,7 +1,7 @@
 //! The record types of a section, and the loop that finds their records.
 
 use super::Batch;
-use super::cursor::{Cursor, Rest};
+use super::cursor::{Rest, TypeCursor};
 use super::layout::{Extent, Layout, Mode};
 use crate::decode::{Run, tag};
 use crate::format::{Format, METADATA, Record};
@@ -33,7 +33,7 @@ pub(in crate::reader) struct Types {
 #[derive(Debug)]
 pub(in crate::reader) struct Type {
     pub(in crate::reader) layout: Layout,
-    pub(super) cursor: Cursor,
+    pub(super) cursor: TypeCursor,
     /// Its first slot in the places, and how many there are.
     first: usize,
     capacity: usize,
@@ -91,7 +91,8 @@ impl Types {
         // What follows a record may be loaded eight bytes at a time.
         let end = data.len().checked_sub(8)?;
         let common = self.common;
-        let cursors = common.map(|position| self.types.get(usize::from(position)).map_or(Cursor::NONE, Type::cursor));
+        let cursors =
+            common.map(|position| self.types.get(usize::from(position)).map_or(TypeCursor::NONE, Type::cursor));
         let free = common.iter().filter_map(|&position| self.types.get(usize::from(position)));
         let limit = free.filter(|known| known.is_batched()).map(Type::free).fold(limit, usize::min);
         let Batch { order, len, places, met, bytes } = batch;
@@ -176,7 +177,7 @@ impl Rest<'_> {
     }
 
     /// Records were noted with a cursor.
-    fn go_to(&mut self, cursor: Cursor) {
+    fn go_to(&mut self, cursor: TypeCursor) {
         let Some(known) = self.types.get_mut(usize::from(cursor.position)) else { return };
         let count = (cursor.next - known.cursor.next) / cursor.step;
         if known.cursor.next == known.first && count > 0 {
@@ -191,7 +192,7 @@ impl Type {
     fn new(record: &Record, position: u16, tag_width: u8) -> Self {
         Self {
             layout: Layout::new(record, tag_width),
-            cursor: Cursor { tag: record.tag, position, ..Cursor::NONE },
+            cursor: TypeCursor { tag: record.tag, position, ..TypeCursor::NONE },
             first: 0,
             capacity: 0,
             total: 0,
@@ -220,7 +221,7 @@ impl Type {
 
     /// Goes by this extent from now on, if it has one.
     pub(in crate::reader) fn set_extent(&mut self, extent: Option<Extent>) {
-        self.cursor.extent = extent.unwrap_or(Cursor::NONE.extent);
+        self.cursor.extent = extent.unwrap_or(TypeCursor::NONE.extent);
     }
 
     /// The slots of the records that were noted.
@@ -239,8 +240,8 @@ impl Type {
     }
 
     /// Its cursor, while records are noted with it.
-    fn cursor(&self) -> Cursor {
-        if self.is_batched() { self.cursor } else { Cursor::NONE }
+    fn cursor(&self) -> TypeCursor {
+        if self.is_batched() { self.cursor } else { TypeCursor::NONE }
     }
 
     /// Forgets the records that were noted.

@@ -19,7 +19,7 @@ impl RecordReader<'_> {
     pub(crate) fn next_columns_known(
         &mut self,
         columns: &mut Columns,
-        read: impl FnMut(usize, &mut Filling<'_, '_>),
+        read: impl FnMut(usize, &mut ColumnSink<'_, '_>),
     ) -> Result<bool> {
         columns.begin(&self.format, self.records);
         let filled = self.fill_known(columns, read);
@@ -27,13 +27,17 @@ impl RecordReader<'_> {
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn fill_known(&mut self, columns: &mut Columns, mut read: impl FnMut(usize, &mut Filling<'_, '_>)) -> Result<()> {
+    fn fill_known(
+        &mut self,
+        columns: &mut Columns,
+        mut read: impl FnMut(usize, &mut ColumnSink<'_, '_>),
+    ) -> Result<()> {
         while columns.room() > 0 {
             if self.is_idle()
                 && self.order == Order::Little
                 && let Some((run, mut end)) = self.start_run()
             {
-                let mut filling = Filling { run, columns };
+                let mut filling = ColumnSink { run, columns };
                 read(end.section(), &mut filling);
                 let run = filling.run;
                 end.tell(run.position, run.count, run.has_stopped());
@@ -55,12 +59,12 @@ impl RecordReader<'_> {
 }
 
 /// Fills columns with the records of a run, until there is no more room, or something else comes.
-pub(crate) struct Filling<'c, 'r> {
+pub(crate) struct ColumnSink<'c, 'r> {
     run: Run<'r>,
     columns: &'c mut Columns,
 }
 
-impl<'r> Reads<'r> for Filling<'_, 'r> {
+impl<'r> Reads<'r> for ColumnSink<'_, 'r> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn section<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, C>(
         &mut self,
@@ -97,7 +101,7 @@ impl<'r> Reads<'r> for Filling<'_, 'r> {
     }
 }
 
-impl Filling<'_, '_> {
+impl ColumnSink<'_, '_> {
     /// Reads the records that come next as long as they are of types that slots do not take, or near the end of the part; the first
     /// in any case, if that is said. Whether there were some.
     #[inline(never)]

@@ -17,22 +17,22 @@ use take::Progress;
 
 /// What is known of the records of all sections, and those that were found and not yet taken.
 #[derive(Debug, Default)]
-pub(super) struct Filler {
-    sections: Vec<Section>,
+pub(super) struct ColumnFiller {
+    sections: Vec<NotedSection>,
     /// Records of one section.
     batch: Batch,
 }
 
 /// The types of records of a section.
 #[derive(Debug, Default)]
-struct Section {
+struct NotedSection {
     types: Types,
     /// By position.
     progress: Vec<Progress>,
 }
 
 /// Why there are no more records to note.
-enum End {
+enum NoteEnd {
     /// The columns are full.
     Full,
     /// Something else.
@@ -72,11 +72,11 @@ impl RecordReader<'_> {
         self.held = Some(error);
     }
 
-    fn fill(&mut self, columns: &mut Columns, filler: &mut Filler) -> Result<()> {
+    fn fill(&mut self, columns: &mut Columns, filler: &mut ColumnFiller) -> Result<()> {
         while columns.room() > 0 {
             match self.note(columns, filler)? {
-                End::Full => continue,
-                End::Other => self.take_noted(columns, filler),
+                NoteEnd::Full => continue,
+                NoteEnd::Other => self.take_noted(columns, filler),
             }
             match self.next_event()? {
                 Some(Event::Record(at)) => self.add(columns, at.section, at.record)?,
@@ -97,13 +97,13 @@ impl RecordReader<'_> {
     }
 
     /// Notes the records that come next.
-    fn note(&mut self, columns: &mut Columns, filler: &mut Filler) -> Result<End> {
+    fn note(&mut self, columns: &mut Columns, filler: &mut ColumnFiller) -> Result<NoteEnd> {
         if !self.is_idle() {
-            return Ok(End::Other);
+            return Ok(NoteEnd::Other);
         }
-        let Some((mut run, mut end)) = self.start_run() else { return Ok(End::Other) };
+        let Some((mut run, mut end)) = self.start_run() else { return Ok(NoteEnd::Other) };
         if run.order == Order::Big {
-            return Ok(End::Other);
+            return Ok(NoteEnd::Other);
         }
         let why = filler.note(&mut run, columns);
         let (position, count) = (run.position, run.count);
@@ -112,13 +112,13 @@ impl RecordReader<'_> {
             Ok(why) => Ok(why),
             Err(()) => {
                 self.take_noted(columns, filler);
-                self.stopped().map_or(Ok(End::Other), Err)
+                self.stopped().map_or(Ok(NoteEnd::Other), Err)
             }
         }
     }
 
     /// Takes what was noted of the part in hand.
-    fn take_noted(&mut self, columns: &mut Columns, filler: &mut Filler) {
+    fn take_noted(&mut self, columns: &mut Columns, filler: &mut ColumnFiller) {
         if let Some((mut run, _)) = self.start_run() {
             filler.take(&mut run, columns);
         }
@@ -137,9 +137,9 @@ impl Run<'_> {
     }
 }
 
-impl Filler {
+impl ColumnFiller {
     /// Notes the records that come next, or reads them. Where one cannot be read, the run's row knows why.
-    fn note(&mut self, run: &mut Run<'_>, columns: &mut Columns) -> Result<End, ()> {
+    fn note(&mut self, run: &mut Run<'_>, columns: &mut Columns) -> Result<NoteEnd, ()> {
         if run.state.tiers.has_changed(COLUMNS) {
             self.learn(run, columns);
         }
@@ -147,10 +147,10 @@ impl Filler {
         loop {
             let room = columns.room();
             if room == 0 {
-                return Ok(End::Full);
+                return Ok(NoteEnd::Full);
             }
             let Self { sections, batch } = self;
-            let Some(Section { types, .. }) = sections.get_mut(index) else { return Ok(End::Other) };
+            let Some(NotedSection { types, .. }) = sections.get_mut(index) else { return Ok(NoteEnd::Other) };
             let stopped_by = types.scan::<false>(batch, run, room);
             let (first, _, order, weight) = columns.split(index);
             #[allow(clippy::cast_possible_truncation, reason = "types are counted in 32 bits")]
@@ -161,13 +161,13 @@ impl Filler {
                 if self.apply_metadata(run, columns) {
                     continue;
                 }
-                return Ok(End::Other);
+                return Ok(NoteEnd::Other);
             };
             let known = types.types.get_mut(usize::from(position));
             if let Some(known) = known.filter(|known| known.is_batched()) {
                 let first = batch.places.len();
                 if known.is_allotted() || known.allot(first, 1, RECORDS).is_none() {
-                    return Ok(End::Other);
+                    return Ok(NoteEnd::Other);
                 }
                 batch.places.resize(first + RECORDS, 0);
             } else {
@@ -196,9 +196,9 @@ impl Filler {
     fn learn(&mut self, run: &mut Run<'_>, columns: &mut Columns) {
         let index = run.state.section;
         if self.sections.len() < run.format.sections.len() {
-            self.sections.resize_with(run.format.sections.len(), Section::default);
+            self.sections.resize_with(run.format.sections.len(), NotedSection::default);
         }
-        let Some(Section { types, progress }) = self.sections.get_mut(index) else { return };
+        let Some(NotedSection { types, progress }) = self.sections.get_mut(index) else { return };
         if types.types.is_empty() {
             *types = Types::new(run.format, index);
             progress.resize_with(types.types.len(), Progress::default);
@@ -229,7 +229,7 @@ impl Filler {
         each: fn(&mut Progress, &mut Type, &Batch, &[u8], &mut State, &mut RecordColumns),
     ) {
         let index = run.state.section;
-        let Some(Section { types, progress }) = self.sections.get_mut(index) else { return };
+        let Some(NotedSection { types, progress }) = self.sections.get_mut(index) else { return };
         let (first, records, ..) = columns.split(index);
         for position in self.batch.met.iter().map(|&position| usize::from(position)) {
             if let Some(known) = types.types.get_mut(position)

@@ -2,7 +2,7 @@
 //! cells and the cursors of streams. Should the reader go on in another way before all are given, those are put back, and the records
 //! that were given are decoded again.
 
-use super::rows::{HEAD, Head, ROWS, Rows, Span};
+use super::rows::{HEAD, Head, ROWS, Span, TypeRows};
 use super::single::Singles;
 use super::view::RecordView;
 use crate::decode::{ContentRow, Run};
@@ -25,7 +25,7 @@ pub(in crate::reader) struct Views {
     batch: Batch,
     /// How many of the batch were given.
     pub(super) next: usize,
-    sections: Vec<Section>,
+    sections: Vec<SectionRows>,
     /// Of the batch.
     pub(super) section: usize,
     singles: Singles,
@@ -41,10 +41,10 @@ pub(in crate::reader) struct Views {
 
 /// The types of records of a section.
 #[derive(Debug, Default)]
-struct Section {
+struct SectionRows {
     types: Types,
     /// By position.
-    rows: Vec<Rows>,
+    rows: Vec<TypeRows>,
     /// Decoding records changes cells.
     has_cells: bool,
 }
@@ -110,7 +110,7 @@ impl Views {
             }
             return;
         }
-        if let Some(Section { types, rows, .. }) = self.sections.get_mut(self.section) {
+        if let Some(SectionRows { types, rows, .. }) = self.sections.get_mut(self.section) {
             for position in self.batch.met.iter().map(|&position| usize::from(position)) {
                 if let Some((known, rows)) = types.types.get(position).zip(rows.get_mut(position)) {
                     rows.decode(known, run.data, &mut self.batch.places, &mut run.state.cells);
@@ -204,15 +204,15 @@ impl Views {
     #[inline(never)]
     fn learn(&mut self, format: &Format, state: &mut State) {
         if self.sections.len() < format.sections.len() {
-            self.sections.resize_with(format.sections.len(), Section::default);
+            self.sections.resize_with(format.sections.len(), SectionRows::default);
         }
-        let Some(Section { types, rows, has_cells }) = self.sections.get_mut(state.section) else { return };
+        let Some(SectionRows { types, rows, has_cells }) = self.sections.get_mut(state.section) else { return };
         if types.types.is_empty() {
             *types = Types::new(format, state.section);
             let listed = format.sections.get(state.section).map_or(&[][..], |section| &section.records);
             let records = (0..)
                 .zip(listed)
-                .map(|(position, &index)| Rows::new(index, position, format.records.get(usize::from(index))));
+                .map(|(position, &index)| TypeRows::new(index, position, format.records.get(usize::from(index))));
             *rows = records.collect();
             state.tiers.all_changed(VIEWS);
         }

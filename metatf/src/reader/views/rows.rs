@@ -29,7 +29,7 @@ pub(super) enum Span {
 
 /// The rows of one type.
 #[derive(Debug)]
-pub(super) struct Rows {
+pub(super) struct TypeRows {
     head: Head,
     /// By leaf.
     pub(super) spans: Vec<Span>,
@@ -71,7 +71,7 @@ impl Head {
     }
 }
 
-impl Rows {
+impl TypeRows {
     pub(super) fn new(index: u16, position: u16, record: Option<&Record>) -> Self {
         let len = record.map_or(0, |record| record.leaves.len());
         let (head, spans) = (Head::new(index, position, len), vec![Span::Number; len]);
