@@ -45,7 +45,11 @@ fn a_recorder_that_is_killed_leaves_what_it_flushed() {
         .spawn()
         .unwrap();
     let begun = Instant::now();
-    while std::fs::metadata(&path).map_or(0, |m| m.len()) == 0 && begun.elapsed() < Duration::from_secs(60) {
+    // The header is there at once.
+    let length = || std::fs::metadata(&path).map_or(0, |m| m.len());
+    let mut header = 0;
+    while (header == 0 || length() == header) && begun.elapsed() < Duration::from_secs(60) {
+        header = if header == 0 { length() } else { header };
         std::thread::sleep(Duration::from_millis(20));
     }
     recorder.kill().unwrap();

@@ -71,10 +71,16 @@ fn program() -> &'static Path {
     PROGRAM.get_or_init(|| {
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/heap.rs");
         let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("heap");
+        // Where each test has a process of its own, several do this at once.
+        let folder = out.with_extension(std::process::id().to_string());
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let own = folder.join("heap");
         let rustc = Path::new(env!("CARGO")).with_file_name("rustc");
         let mut command = Command::new(if rustc.exists() { rustc } else { "rustc".into() });
-        command.args(["--edition=2024", "-o"]).arg(&out).arg(source);
+        command.args(["--edition=2024", "-o"]).arg(&own).arg(source);
         assert!(command.status().expect("rustc").success());
+        std::fs::rename(own, &out).expect("the program");
+        let _ = std::fs::remove_dir_all(folder);
         out
     })
 }

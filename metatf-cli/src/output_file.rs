@@ -45,6 +45,12 @@ impl OutputFile {
         Ok((output, Box::new(BufWriter::with_capacity(BUFFER, file))))
     }
 
+    /// Whether the file appears once it is whole. Nobody reads it before, so that nothing has to be flushed.
+    #[must_use]
+    pub fn appears_whole(&self) -> bool {
+        self.temporary.is_some()
+    }
+
     /// Flushes the sink and gives the file its name. Dropped without this, the file is removed.
     ///
     /// # Errors
@@ -82,7 +88,7 @@ mod tests {
         let entries = || fs::read_dir(folder.path()).unwrap().count();
         let (output, mut sink) = OutputFile::create(&path).unwrap();
         sink.write_all(b"first").unwrap();
-        assert!(!path.exists());
+        assert!(!path.exists() && output.appears_whole());
         output.keep(sink).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"first");
         // One that is given up leaves what was there.

@@ -54,6 +54,7 @@ const WRITER_METHODS: &[&str] = &[
     "metadata",
     "user_metadata",
     "set",
+    "flush",
     "start_group",
     "inner",
     "records_written",

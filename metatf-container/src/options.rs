@@ -1,6 +1,7 @@
 //! How a trace is to be written.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::codec::Codec;
 use super::header::{Class, Header, Order};
@@ -50,6 +51,43 @@ pub enum SizeRule {
     Classes,
 }
 
+/// When a writer of records hands what it holds to its sink, and flushes that, without being asked: how much a program
+/// loses at most when it dies.
+///
+/// Each flush ends a chunk, and in formats with stream sections a group. So the trace is larger the more often it is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlushEvery {
+    /// When so many bytes of content (before compression) are held. `None`: any number may be.
+    pub bytes: Option<usize>,
+    /// With the first record that is written when so much time has passed since the last such flush. `None`: time does not
+    /// matter.
+    pub time: Option<Duration>,
+}
+
+impl FlushEvery {
+    /// Only when the writer is asked, and at the end: for files that count for nothing until they are whole.
+    pub const NEVER: Self = Self { bytes: None, time: None };
+}
+
+impl Default for FlushEvery {
+    /// 1 MiB or one second, whichever comes first.
+    fn default() -> Self {
+        Self { bytes: Some(1 << 20), time: Some(Duration::from_secs(1)) }
+    }
+}
+
+impl From<Duration> for FlushEvery {
+    fn from(time: Duration) -> Self {
+        Self { bytes: None, time: Some(time) }
+    }
+}
+
+impl From<usize> for FlushEvery {
+    fn from(bytes: usize) -> Self {
+        Self { bytes: Some(bytes), time: None }
+    }
+}
+
 /// How a trace is to be written.
 #[derive(Clone, Debug)]
 pub struct WriteOptions {
@@ -77,6 +115,8 @@ pub struct WriteOptions {
     pub chunk_size: usize,
     /// Bytes of content after which a group is closed, at the end of a chunk; those of a stream section count at once.
     pub group_size: usize,
+    /// When the writer flushes by itself. A version 0 trace, and one that is written to memory, is never flushed.
+    pub flush: FlushEvery,
     /// Threads that compress chunks, and plan; with 0 or 1, the default, the caller's does (and without the feature
     /// `parallel`). What is written is the same with any number. Each thread has some chunks in memory.
     pub threads: usize,
@@ -97,12 +137,19 @@ impl Default for WriteOptions {
             size_rule: None,
             chunk_size: 1 << 20,
             group_size: 16 << 20,
+            flush: FlushEvery::default(),
             threads: 1,
         }
     }
 }
 
 impl WriteOptions {
+    /// Sets when the writer flushes by itself: a number of bytes, a [`Duration`], or [`FlushEvery::NEVER`].
+    #[must_use]
+    pub fn flush_every(self, flush: impl Into<FlushEvery>) -> Self {
+        Self { flush: flush.into(), ..self }
+    }
+
     /// Codec and filter of a section.
     #[must_use]
     pub fn of_section(&self, number: u8) -> (Codec, Filter) {

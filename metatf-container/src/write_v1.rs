@@ -59,7 +59,7 @@ pub struct ChunkWriter<S: Sink> {
 }
 
 impl<S: Sink> ChunkWriter<S> {
-    /// Begins a trace: header, and the DTD if it is to be embedded.
+    /// Begins a trace: header, and the DTD if it is to be embedded. Both are handed on to where the sink takes them.
     ///
     /// # Errors
     /// Writing failed; the URL or the DTD is too long; a codec was not built in.
@@ -87,6 +87,8 @@ impl<S: Sink> ChunkWriter<S> {
             let header = ChunkHeader { kind: chunk::DTD, ..ChunkHeader::default() };
             writer.chunk(header, &How::of_text(codec), &RawContent { raw: dtd, element: 0, ends: &[] })?;
         }
+        // From here on a trace is there, whatever becomes of the program.
+        writer.flush()?;
         Ok(writer)
     }
 
@@ -217,6 +219,16 @@ impl<S: Sink> ChunkWriter<S> {
     /// Writing failed.
     pub fn flush(&mut self) -> Result<()> {
         self.drain()?;
+        Ok(self.sink.flush()?)
+    }
+
+    /// Hands what is written on to where it goes, but for chunks that threads still compress.
+    ///
+    /// # Errors
+    /// Writing failed.
+    pub fn flush_written(&mut self) -> Result<()> {
+        #[cfg(feature = "parallel")]
+        while self.lay_first(false)? {}
         Ok(self.sink.flush()?)
     }
 

@@ -75,6 +75,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let options = options(args)?;
     let input = input::lines(&args.input)?;
     let (target, sink) = Target::create(&args.output)?;
+    let options = options.flush_every(target.flush());
     let problem = |e: &metatf::Error| failure(&schema, target.name(), e);
     let mut writer = Writer::new(sink, &schema, &options).map_err(|e| problem(&e))?;
     writer.inner().set_strict(args.strict);

@@ -1,7 +1,7 @@
 //! A trace to be written: standard output, or a file that appears only once it is whole.
 
 use crate::failure::{Failure, Result};
-use metatf::container::Sink;
+use metatf::container::{FlushEvery, Sink};
 use metatf_cli::OutputFile;
 use std::path::Path;
 
@@ -22,6 +22,11 @@ impl Target {
     /// Finishes the target: a file gets its name. Dropped without this, it is removed.
     pub(crate) fn keep(self, sink: Box<dyn Sink + Send>) -> Result<()> {
         self.file.keep(sink).map_err(|e| Failure::io(&self.name, &e))
+    }
+
+    /// Returns when a writer to it flushes by itself: never, where the file appears once it is whole.
+    pub(crate) fn flush(&self) -> FlushEvery {
+        if self.file.appears_whole() { FlushEvery::NEVER } else { FlushEvery::default() }
     }
 
     /// Returns its name in messages.

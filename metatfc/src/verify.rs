@@ -7,7 +7,7 @@ use crate::input::{self, Reopenable};
 use crate::options::ThreadArgs;
 use crate::output;
 use crate::target::Target;
-use metatf::container::{Sink, WriteOptions};
+use metatf::container::{FlushEvery, Sink, WriteOptions};
 use metatf::dynamic::{Line, Schema, Trace, Writer};
 use metatf::parallel::Out;
 use metatf::reader::Event;
@@ -180,6 +180,7 @@ fn salvage(args: &Args, name: &str, file: &Reopenable, report: bool) -> Result<(
         order: reader.header().order,
         dtd_url: reader.header().dtd_url.clone(),
         threads: args.threads.number(),
+        flush: FlushEvery::NEVER,
         ..WriteOptions::default()
     };
     let fail = |e: &metatf::Error| Failure::Failed(format!("{name}: {}", explain(&schema.format, e)));

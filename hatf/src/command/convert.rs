@@ -4,7 +4,7 @@ use std::path::Path;
 
 use hatf::convert::{Form, Input, Options as Convert};
 use hatf::{Error, Result};
-use metatf::container::WriteOptions;
+use metatf::container::{FlushEvery, WriteOptions};
 use metatf_cli::{OutputFile, ProgressSink};
 
 use super::Convert as Options;
@@ -17,10 +17,13 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     };
     let mut write = WriteOptions::default();
     options.profile.apply(&mut write);
-    let convert = Convert { from: options.from, write, resolution: options.clock, group_records: options.group };
     let path = options.output.as_deref().unwrap_or(Path::new("-"));
     let problem = || Error::system(path.display().to_string());
     let (output, sink) = OutputFile::create(path).map_err(problem())?;
+    if output.appears_whole() {
+        write.flush = FlushEvery::NEVER;
+    }
+    let convert = Convert { from: options.from, write, resolution: options.clock, group_records: options.group };
     let sink = Box::new(ProgressSink::new(sink, path == Path::new("-")));
     let (sink, losses) = hatf::convert::convert(input, to, &convert, sink)?;
     output.keep(sink).map_err(problem())?;

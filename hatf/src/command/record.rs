@@ -12,7 +12,7 @@ use hatf::hatf10::Hatf10Writer;
 use hatf::heap::{HeapOptions, HeapWriter};
 use hatf::record::Outcome;
 use hatf::{Event, EventSink, Result, trace};
-use metatf::container::WriteOptions;
+use metatf::container::{FlushEvery, WriteOptions};
 
 use super::{Record as Options, TraceFormat};
 
@@ -46,7 +46,8 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
 
 fn to_file(options: &Options, path: &Path, analysis: Option<&mut Analysis>) -> Result<Outcome> {
     let mut file = trace::create(path)?;
-    let mut write = WriteOptions::default();
+    // The recorder says when.
+    let mut write = WriteOptions::default().flush_every(FlushEvery::NEVER);
     options.profile.apply(&mut write);
     let (recorded, finished) = match options.format {
         TraceFormat::Heap => {

@@ -101,6 +101,10 @@ impl EventSink for Hatf10Writer<'_> {
         self.writer.comment(SECTION, text).map_err(failed)
     }
 
+    fn flush(&mut self) -> Result<()> {
+        self.writer.flush().map_err(failed)
+    }
+
     /// Writes it as comments, a line each: HATF 1.0 has no other place for it.
     fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
         user_metadata_lines(user_metadata).iter().try_for_each(|line| self.comment(line.as_bytes()))

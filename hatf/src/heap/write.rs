@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use metatf::Change;
-use metatf::container::{Sink, WriteOptions};
+use metatf::container::{FlushEvery, Sink, WriteOptions};
 use metatf::format::Interpretation;
 use serde_json::{Value, json};
 
@@ -64,7 +64,9 @@ impl<'w> HeapWriter<'w> {
     /// # Errors
     /// The sink's.
     pub fn new(sink: &'w mut dyn Sink, options: &HeapOptions) -> Result<Self> {
-        let mut writer = Writer::with_options(sink, &options.write).map_err(failed)?;
+        // Each group is flushed, and groups end between records of one thread.
+        let write = options.write.clone().flush_every(FlushEvery::NEVER);
+        let mut writer = Writer::with_options(sink, &write).map_err(failed)?;
         // Offset 0: the stack is not known.
         writer.stacks().push(super::format::StackItem::default()).map_err(failed)?;
         Ok(Self {

@@ -8,6 +8,8 @@ mod spare;
 
 use spare::RESERVE;
 pub(crate) use spare::{RawWriter, SpareCapacity};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bytes filled ahead at a time. Miri fills byte by byte.
 const AHEAD: usize = if cfg!(miri) { 64 } else { 16 << 10 };
@@ -22,8 +24,30 @@ pub(crate) struct Buffer {
     start: usize,
     /// Where they end. Never over the capacity, and all bytes before it are initialized.
     used: usize,
-    /// Up to where records may begin, see [`open`](Self::open). It is 0, or `until + RESERVE` is at most the capacity.
-    until: usize,
+    /// Up to where records may begin, see [`open`](Self::open).
+    until: Until,
+}
+
+/// Up to where records may begin in a buffer. It is 0, or `until + RESERVE` is at most the buffer's capacity.
+///
+/// Only the buffer sets it. Any thread that has a clone may close it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Until(Arc<AtomicUsize>);
+
+impl Until {
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn get(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn set(&self, until: usize) {
+        self.0.store(until, Ordering::Relaxed);
+    }
+
+    /// Lets no record begin until the buffer is opened again.
+    pub(crate) fn close(&self) {
+        self.set(0);
+    }
 }
 
 impl Buffer {
@@ -65,7 +89,7 @@ impl Buffer {
         if self.used >= self.limit() {
             self.vec().reserve(RESERVE + AHEAD);
         }
-        self.until = self.start.saturating_add(most).min(self.limit());
+        self.until.set(self.start.saturating_add(most).min(self.limit()));
     }
 
     /// Gives the place before which a record may begin as far as memory goes.
@@ -77,13 +101,18 @@ impl Buffer {
     /// Lets no record begin in spare capacity until the buffer is opened.
     #[inline]
     pub(crate) fn close(&mut self) {
-        self.until = 0;
+        self.until.close();
+    }
+
+    /// Gives a handle by which another thread may close the buffer.
+    pub(crate) fn until(&self) -> Until {
+        self.until.clone()
     }
 
     /// Gives the memory behind the bytes in use, none where the buffer is closed.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn spare(&mut self) -> SpareCapacity<'_> {
-        SpareCapacity::new(self, self.until)
+        SpareCapacity::new(self)
     }
 
     /// Gives memory that is filled ahead, and where bytes in use end. The buffer is closed.
@@ -113,18 +142,22 @@ impl Buffer {
     pub(crate) fn take(&mut self) -> Vec<u8> {
         let end = self.used;
         self.vec().truncate(end);
-        std::mem::take(self).bytes
+        let bytes = std::mem::take(&mut self.bytes);
+        self.reuse(Vec::new());
+        bytes
     }
 
     /// Takes over a vector's memory, empty.
     pub(crate) fn reuse(&mut self, bytes: Vec<u8>) {
-        *self = Self { bytes, ..Self::default() };
+        self.close();
+        (self.bytes, self.start, self.used) = (bytes, 0, 0);
     }
 
     /// Takes over a vector's memory, behind what is in it.
     pub(crate) fn continue_in(&mut self, bytes: Vec<u8>) {
+        self.close();
         let start = bytes.len();
-        *self = Self { bytes, start, used: start, until: 0 };
+        (self.bytes, self.start, self.used) = (bytes, start, start);
     }
 }
 

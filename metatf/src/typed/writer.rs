@@ -18,7 +18,7 @@ pub struct Writer<W: Sink, P: Protocol> {
 }
 
 impl<P: Protocol> Writer<BufWriter<File>, P> {
-    /// Creates a file.
+    /// Creates a file. Its header is there at once; records follow as [`WriteOptions::flush`] says.
     ///
     /// # Errors
     /// The file system's.
@@ -125,6 +125,24 @@ impl<W: Sink, P: Protocol> Writer<W, P> {
     /// Keeps the order of records over sections, at the cost of a new chunk at every change of section.
     pub fn set_keep_order(&mut self, keep_order: bool) {
         self.inner.set_keep_order(keep_order);
+    }
+
+    /// Hands all records that were written on to the sink, and flushes that: they are safe then, whatever becomes of the
+    /// program. The writer does so by itself as [`WriteOptions::flush`] says. A version 0 trace cannot be flushed.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub fn flush(&mut self) -> Result<()> {
+        self.inner.flush()
+    }
+
+    /// Ends the group in progress and starts another: what follows can be read without what precedes. Nothing happens in a
+    /// version 0 trace, which has one group.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub fn start_group(&mut self) -> Result<()> {
+        self.inner.next_group()
     }
 
     /// Adds user metadata, a JSON object.

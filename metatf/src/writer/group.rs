@@ -85,7 +85,7 @@ impl<S: Sink> RecordWriter<S> {
 
     /// Ends the group in progress.
     pub(crate) fn next_group(&mut self) -> Result<()> {
-        if self.group_is_empty() {
+        if self.streams.fixed || self.group_is_empty() {
             return Ok(());
         }
         self.end_group()?;

@@ -13,7 +13,7 @@ impl<S: Sink> RecordWriter<S> {
     /// # Errors
     /// A change that spec 4.1 does not allow.
     pub fn metadata(&mut self, section: usize, metadata: &Metadata) -> Result<()> {
-        self.group_size = usize::MAX;
+        self.stop_grouping();
         self.close_full(section)?;
         self.put_metadata(section, metadata)
     }

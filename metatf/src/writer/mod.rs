@@ -7,7 +7,9 @@
 mod attempt;
 mod batch;
 mod carry_over;
+mod clock;
 mod element;
+mod flush;
 mod group;
 mod in_place;
 mod metadata;
@@ -19,6 +21,7 @@ use crate::encode::{Attempt, GivenElements, StreamWriters};
 use crate::format::{COMMENT, FormatRef, METADATA, SECTION};
 use crate::record::Put;
 use crate::state::State;
+use flush::FlushLimit;
 use group::{Chunk, ChunkPool};
 use metatf_container::{ChunkWriter, Error, ErrorKind, ExtentWriter, Order, Result, Sink, SizeRule, WriteOptions};
 pub(crate) use section::SectionWriter;
@@ -59,6 +62,7 @@ pub struct RecordWriter<S: Sink> {
     pub(crate) chunk_size: usize,
     /// Raw bytes after which a group ends. Unlimited where the caller ends groups, and in version 0.
     group_size: usize,
+    flush_limit: FlushLimit,
     strict: bool,
     keep_order: bool,
     last_section: Option<usize>,
@@ -73,7 +77,8 @@ impl<S: Sink> RecordWriter<S> {
     ///
     /// # Errors
     /// The sink's.
-    pub fn new(sink: S, format: FormatRef, options: &WriteOptions) -> Result<Self> {
+    pub fn new(mut sink: S, format: FormatRef, options: &WriteOptions) -> Result<Self> {
+        let is_memory = sink.memory().is_some();
         let layout = match options.version {
             0 => FileWriter::Extents(Box::new(ExtentWriter::new(sink, options, format.tag_width)?)),
             1 => FileWriter::Chunks(Box::new(ChunkWriter::new(sink, options, format.dtd.as_bytes())?)),
@@ -90,7 +95,8 @@ impl<S: Sink> RecordWriter<S> {
             let number = format.sections.get(i).map_or(0, |s| s.number);
             SectionWriter::new(state, options.wants_ends(number))
         };
-        let sections = (0..format.sections.len()).map(section).collect();
+        let sections: Vec<_> = (0..format.sections.len()).map(section).collect();
+        let flush_limit = FlushLimit::new(options, is_memory, &sections);
         Ok(Self {
             order: options.order,
             int_size: options.class.int_size(),
@@ -107,6 +113,7 @@ impl<S: Sink> RecordWriter<S> {
             interned: HashMap::new(),
             chunk_size: options.chunk_size.clamp(1, metatf_container::MAX_RAW_LEN / 2),
             group_size: if options.version == 0 { usize::MAX } else { options.group_size.max(1) },
+            flush_limit,
             strict: false,
             keep_order: false,
             last_section: None,
@@ -154,7 +161,14 @@ impl<S: Sink> RecordWriter<S> {
             && writer.out.len() < self.chunk_size
             && !writer.fresh
             && !writer.state.models.is_outdated()
-            && self.group_bytes + self.streams.held < self.group_size
+            && self.group_has_place(writer.out.len())
+    }
+
+    /// Whether a record may come into the group, and need not wait until others are flushed. `open`: bytes in the open section.
+    #[inline]
+    fn group_has_place(&self, open: usize) -> bool {
+        let closed = self.group_bytes + self.streams.held;
+        closed < self.group_size && self.flush_limit.allows(closed + open)
     }
 
     #[inline(never)]
@@ -196,7 +210,7 @@ impl<S: Sink> RecordWriter<S> {
         if self.streams.fixed {
             return Ok(());
         }
-        self.group_size = usize::MAX;
+        self.stop_grouping();
         self.next_group()
     }
 
@@ -208,7 +222,7 @@ impl<S: Sink> RecordWriter<S> {
         if self.streams.fixed {
             return Ok(());
         }
-        self.group_size = usize::MAX;
+        self.stop_grouping();
         if self.format.sections.get(section).is_some_and(|s| s.stream) {
             // Where nothing was given since the last reset there is nothing to reset.
             if let Some(writer) = self.streams.streams.get_mut(section)
@@ -223,17 +237,6 @@ impl<S: Sink> RecordWriter<S> {
             writer.restart(&self.format);
         }
         Ok(())
-    }
-
-    /// Flushes the sink. Records of the group in progress are not in it yet (version 1), see [`start_group`](Self::start_group).
-    ///
-    /// # Errors
-    /// The sink's.
-    pub fn flush(&mut self) -> Result<()> {
-        match &mut self.layout {
-            Some(FileWriter::Chunks(chunks)) => chunks.flush(),
-            _ => Ok(()),
-        }
     }
 
     /// Drops the writer without a message: what is in the sink is no whole trace.
@@ -266,6 +269,7 @@ impl<S: Sink> RecordWriter<S> {
             self.close_chunk(self.last_section.unwrap_or(section))?;
         }
         self.last_section = Some(section);
+        self.flush_due(section)?;
         let length = self.sections.get(section).map_or(0, |s| s.out.len());
         if length >= self.chunk_size {
             self.close_chunk(section)?;

@@ -76,8 +76,9 @@ impl<S: Sink> RecordWriter<S> {
         writer.note_end();
         writer.records += 1;
         let models_outdated = K::MODELS && writer.state.models.is_outdated();
-        if self.group_bytes + self.streams.held >= self.group_size || models_outdated {
-            writer.out.close();
+        let length = writer.out.len();
+        if models_outdated || !self.group_has_place(length) {
+            self.close_open_section();
         }
         Ok(())
     }
@@ -128,8 +129,9 @@ impl<S: Sink> RecordWriter<S> {
     /// Finds out up to where records of the section can be written without asking for more than their tier.
     pub(super) fn open(&mut self, section: usize) {
         let ready = self.order == Order::Little && self.is_ready(section);
+        let most = self.flush_limit.of_section(self.group_bytes + self.streams.held).min(self.chunk_size);
         if let Some(writer) = self.sections.get_mut(section) {
-            writer.out.open(if ready { self.chunk_size } else { 0 });
+            writer.out.open(if ready { most } else { 0 });
         }
     }
 }
