@@ -10,7 +10,9 @@ use metatf::typed::{Event, TraceOptions};
 use metatf::{Change, ErrorKind};
 use requests::{Log, Message, Record, Request, Trace, Writer};
 use std::collections::BTreeMap;
-use std::io::Cursor;
+use std::fs::File;
+use std::io::{BufWriter, Cursor};
+use std::time::Duration;
 
 type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
@@ -18,6 +20,7 @@ fn main() -> Result<()> {
     let bytes = write()?;
     read(&bytes)?;
     read_events(&bytes)?;
+    write_rarely()?;
     salvage(&bytes)?;
     strict()?;
     println!("four records in {} bytes, written and read", bytes.len());
@@ -55,6 +58,22 @@ fn write() -> Result<Vec<u8>> {
     trace.set("log", "request", "status", Change::Interpretation(Interpretation::Default(200)))?;
     // endregion
     Ok(trace.finish()?.into_inner())
+}
+
+/// A program that has little to say, but must not lose it.
+fn write_rarely() -> Result<()> {
+    let path = std::env::temp_dir().join(format!("own-format-{}.mtf", std::process::id()));
+    // region: flush
+    let options = WriteOptions::default().flush_every(Duration::from_secs(10));
+    let mut trace = Writer::with_options(BufWriter::new(File::create(&path)?), &options)?;
+    trace.message(&Message { time: 100, level: 1, vfield: b"ready".as_slice() })?;
+    // Nothing happens for a while.
+    trace.flush()?;
+    // endregion
+    assert_eq!(Trace::open(&path)?.records().filter(|record| record.is_ok()).count(), 1);
+    trace.finish()?;
+    std::fs::remove_file(path)?;
+    Ok(())
 }
 
 fn read(bytes: &[u8]) -> Result<()> {
