@@ -117,4 +117,8 @@ impl<S: Sink> Sink for ProgressSink<S> {
     fn overwrite(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
         self.sink.overwrite(at, bytes)
     }
+
+    fn is_volatile(&self) -> bool {
+        self.sink.is_volatile()
+    }
 }

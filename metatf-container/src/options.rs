@@ -115,7 +115,7 @@ pub struct WriteOptions {
     pub chunk_size: usize,
     /// Bytes of content after which a group is closed, at the end of a chunk; those of a stream section count at once.
     pub group_size: usize,
-    /// When the writer flushes by itself. A version 0 trace, and one that is written to memory, is never flushed.
+    /// When the writer flushes by itself. A version 0 trace is not flushed, nor a sink that is volatile.
     pub flush: FlushEvery,
     /// Threads that compress chunks, and plan; with 0 or 1, the default, the caller's does (and without the feature
     /// `parallel`). What is written is the same with any number. Each thread has some chunks in memory.

@@ -28,6 +28,11 @@ pub trait Sink: Write {
     fn memory(&mut self) -> Option<&mut Vec<u8>> {
         None
     }
+
+    /// Whether what was written is gone when the program is. A writer does not flush such a sink by itself.
+    fn is_volatile(&self) -> bool {
+        false
+    }
 }
 
 /// Any writer that can seek, as a sink that can be overwritten.
@@ -70,9 +75,9 @@ impl<W: Write + Seek> Sink for Seekable<W> {
 
 impl<W: Write> Sink for Forward<W> {}
 
-/// Sinks that seek. A pipe opened as a file has no position.
+/// Sinks that seek, and whether they are volatile. A pipe opened as a file has no position.
 macro_rules! seeking {
-    ($($sink:ty $(where $param:ident)?),+) => {$(
+    ($($sink:ty, $volatile:literal $(where $param:ident)?);+) => {$(
         impl $(<$param: Write + Seek>)? Sink for $sink {
             fn mark(&mut self) -> Option<u64> {
                 self.stream_position().ok()
@@ -81,11 +86,15 @@ macro_rules! seeking {
             fn overwrite(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
                 seek_and_write(self, at, bytes)
             }
+
+            fn is_volatile(&self) -> bool {
+                $volatile
+            }
         }
     )+};
 }
 
-seeking!(File, BufWriter<W> where W, Cursor<Vec<u8>>, tempfile::SpooledTempFile);
+seeking!(File, false; BufWriter<W>, false where W; Cursor<Vec<u8>>, true; tempfile::SpooledTempFile, true);
 
 impl Sink for Vec<u8> {
     fn mark(&mut self) -> Option<u64> {
@@ -102,6 +111,10 @@ impl Sink for Vec<u8> {
     fn memory(&mut self) -> Option<&mut Vec<u8>> {
         Some(self)
     }
+
+    fn is_volatile(&self) -> bool {
+        true
+    }
 }
 
 impl<S: Sink + ?Sized> Sink for &mut S {
@@ -115,6 +128,10 @@ impl<S: Sink + ?Sized> Sink for &mut S {
 
     fn memory(&mut self) -> Option<&mut Vec<u8>> {
         (**self).memory()
+    }
+
+    fn is_volatile(&self) -> bool {
+        (**self).is_volatile()
     }
 }
 
@@ -131,6 +148,10 @@ macro_rules! boxed {
 
             fn memory(&mut self) -> Option<&mut Vec<u8>> {
                 (**self).memory()
+            }
+
+            fn is_volatile(&self) -> bool {
+                (**self).is_volatile()
             }
         }
     )+};

@@ -7,7 +7,7 @@ use crate::input;
 use crate::options::ThreadArgs;
 use crate::pack::{PROFILES, PackArgs, parse_size};
 use crate::target::Target;
-use metatf::container::{FlushEvery, WriteOptions};
+use metatf::container::WriteOptions;
 use metatf::dynamic::moves::{MoveOptions, Moves, Unmoved};
 use metatf::dynamic::{Schema, Trace};
 use metatf::recode::{self, Groups, Options, Plan, Profile};
@@ -200,8 +200,6 @@ fn write_options(args: &Args, reader: &metatf::container::Reader<'_>) -> Result<
         dtd_url: dtd_url.to_owned(),
         embed_dtd: !args.no_embed_dtd,
         threads: args.threads.number(),
-        // Groups come whole, and the bytes are the same each time.
-        flush: FlushEvery::NEVER,
         ..WriteOptions::default()
     };
     args.pack.apply(&mut write);

@@ -4,10 +4,10 @@
 mod common;
 
 use common::config;
+use metatf::Change;
 use metatf::container::{Reader, WriteOptions};
 use metatf::dynamic::Writer;
 use metatf::format::Interpretation;
-use metatf::{Change, Put};
 use metatf_tests::random::{Choices, options};
 use metatf_tests::{Value, What, runtime};
 use proptest::collection::vec;
@@ -45,11 +45,8 @@ proptest! {
                 0..4 => {
                     let length = c.below(300);
                     let text = vec![c.byte() % 3; length];
-                    let offset = writer.inner().intern(names, &mut |row| {
-                        row.number(0, text.len() as u64)?;
-                        row.bytes(1, &text)
-                    });
-                    let offset = offset.unwrap();
+                    let name = runtime::owned(&[Value::Number(length as u64), Value::Bytes(text.clone())]);
+                    let offset = writer.intern(names, &name).unwrap();
                     prop_assert_eq!(*known.entry(text.clone()).or_insert(offset), offset);
                     strings.push(text);
                     expected.push(vec![offset, c.number(), c.number()]);

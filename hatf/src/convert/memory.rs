@@ -35,4 +35,8 @@ impl Write for Shared {
     }
 }
 
-impl Sink for Shared {}
+impl Sink for Shared {
+    fn is_volatile(&self) -> bool {
+        true
+    }
+}

@@ -5,7 +5,7 @@ use crate::encode::RowWriter;
 use crate::format::{FormatRef, Steps};
 use crate::reader::Item;
 use crate::record::Put;
-use crate::writer::RecordWriter;
+use crate::writer::{ElementKey, RecordWriter};
 use metatf_container::{Error, ErrorKind, Result, Sink, WriteOptions};
 use std::sync::Arc;
 
@@ -88,9 +88,20 @@ impl<S: Sink> Writer<S> {
     /// Puts an element into a table, equal ones once; gives its offset.
     ///
     /// # Errors
-    /// As [`RecordWriter::intern`].
+    /// As [`RecordWriter::element`].
     pub fn intern(&mut self, section: usize, owned: &OwnedRecord) -> Result<u64> {
-        self.inner.intern(section, &mut |row| put(row, 0, owned))
+        let key = |key: &mut ElementKey| {
+            owned.iter().try_for_each(|item| match item {
+                Item::Number(number) => key.bytes(0, b"n").and_then(|()| key.number(0, number)),
+                // Whoever filled the record need not have given the right length before.
+                Item::Bytes(bytes) => {
+                    key.bytes(0, b"b")?;
+                    key.number(0, bytes.len() as u64)?;
+                    key.bytes(0, bytes)
+                }
+            })
+        };
+        self.inner.intern(section, key, |row| put(row, 0, owned))
     }
 
     /// As [`RecordWriter::next_offset`].

@@ -10,7 +10,7 @@ use super::{Groups, Options, Plan};
 use crate::dynamic::{Line, OwnedRecord, Schema, Writer};
 use crate::format::Format;
 use crate::reader::Metadata;
-use metatf_container::{Codec, Filter, Result, Sink, WriteOptions};
+use metatf_container::{Codec, Filter, FlushEvery, Result, Sink, WriteOptions};
 use std::sync::Arc;
 
 /// What was written.
@@ -39,6 +39,8 @@ pub(super) struct BlockWriter<S: Sink> {
 
 impl<S: Sink> BlockWriter<S> {
     pub(super) fn new(sink: S, schema: &Schema, write: &WriteOptions, options: &Options) -> Result<Self> {
+        // Groups come whole, and the bytes are the same each time.
+        let write = &write.clone().flush_every(FlushEvery::NEVER);
         Ok(Self {
             writer: Writer::new(sink, schema, write)?,
             format: Arc::clone(&schema.format),

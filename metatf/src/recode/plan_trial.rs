@@ -93,4 +93,8 @@ impl Write for Length {
     }
 }
 
-impl Sink for Length {}
+impl Sink for Length {
+    fn is_volatile(&self) -> bool {
+        true
+    }
+}

@@ -207,7 +207,7 @@ impl<W: Sink, E: Family> Table<'_, W, E> {
         E::With<&'b [u8]>: WriteFields,
     {
         let element = element.into();
-        self.inner.intern(self.section, &mut |row| element.write_fields(row, 0))
+        self.inner.intern(self.section, |key| element.write_fields(key, 0), |row| element.write_fields(row, 0))
     }
 
     /// Appends an element to the table and gives its offset.

@@ -70,31 +70,6 @@ impl<S: Sink> RecordWriter<S> {
         writer.next_local(record.and_then(|r| r.single_number()).map_or(0, |l| l.width()))
     }
 
-    /// Like [`element`](Self::element) of a shared table, but equal elements are stored once.
-    ///
-    /// # Errors
-    /// As [`element`](Self::element).
-    pub fn intern(&mut self, section: usize, encode: &mut dyn FnMut(&mut RowWriter<'_>) -> Result<()>) -> Result<u64> {
-        let record = self.element_record(section)?;
-        // The key is the element's bytes at the DTD's state, whatever the state of the table is.
-        let Some(saved) = self.sections.get(section).map(|s| s.state.clone()) else { return Ok(0) };
-        if let Some(writer) = self.sections.get_mut(section) {
-            writer.state.reset(&self.format);
-        }
-        let encoded = self.encode_element(section, record, false, encode);
-        if let Some(writer) = self.sections.get_mut(section) {
-            writer.state = saved;
-        }
-        encoded?;
-        let key = self.element.in_use().to_vec();
-        if let Some(&offset) = self.interned.get(&(section, key.clone())) {
-            return Ok(offset);
-        }
-        let offset = self.element(section, true, encode)?;
-        self.interned.insert((section, key), offset);
-        Ok(offset)
-    }
-
     fn element_record(&self, section: usize) -> Result<u16> {
         let stream = self.format.sections.get(section).filter(|s| s.stream);
         let record = stream.and_then(|s| s.records.first()).copied();

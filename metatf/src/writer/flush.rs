@@ -21,8 +21,8 @@ pub(super) struct FlushLimit {
 
 impl FlushLimit {
     /// What is written to memory, or with version 0, is not flushed.
-    pub(super) fn new(options: &WriteOptions, is_memory: bool, sections: &[SectionWriter]) -> Self {
-        let never = is_memory || options.version == 0;
+    pub(super) fn new(options: &WriteOptions, is_volatile: bool, sections: &[SectionWriter]) -> Self {
+        let never = is_volatile || options.version == 0;
         let FlushEvery { bytes, time } = if never { FlushEvery::NEVER } else { options.flush };
         let buffers = || sections.iter().map(|section| section.out.until()).collect();
         let clock = time.map(|period| Ringing::new(Arc::new(Alarm::new(buffers())), period));

@@ -12,6 +12,7 @@ mod element;
 mod flush;
 mod group;
 mod in_place;
+mod intern;
 mod metadata;
 mod section;
 mod typed;
@@ -23,9 +24,10 @@ use crate::record::Put;
 use crate::state::State;
 use flush::FlushLimit;
 use group::{Chunk, ChunkPool};
+pub(crate) use intern::ElementKey;
+use intern::Interned;
 use metatf_container::{ChunkWriter, Error, ErrorKind, ExtentWriter, Order, Result, Sink, SizeRule, WriteOptions};
 pub(crate) use section::SectionWriter;
-use std::collections::HashMap;
 
 /// The container that takes the chunks.
 pub(crate) enum FileWriter<S: Sink> {
@@ -58,7 +60,7 @@ pub struct RecordWriter<S: Sink> {
     pub(crate) group_start: bool,
     /// Raw bytes in the group so far.
     pub(crate) group_bytes: usize,
-    interned: HashMap<(usize, Vec<u8>), u64>,
+    interned: Interned,
     pub(crate) chunk_size: usize,
     /// Raw bytes after which a group ends. Unlimited where the caller ends groups, and in version 0.
     group_size: usize,
@@ -77,8 +79,8 @@ impl<S: Sink> RecordWriter<S> {
     ///
     /// # Errors
     /// The sink's.
-    pub fn new(mut sink: S, format: FormatRef, options: &WriteOptions) -> Result<Self> {
-        let is_memory = sink.memory().is_some();
+    pub fn new(sink: S, format: FormatRef, options: &WriteOptions) -> Result<Self> {
+        let is_volatile = sink.is_volatile();
         let layout = match options.version {
             0 => FileWriter::Extents(Box::new(ExtentWriter::new(sink, options, format.tag_width)?)),
             1 => FileWriter::Chunks(Box::new(ChunkWriter::new(sink, options, format.dtd.as_bytes())?)),
@@ -96,7 +98,7 @@ impl<S: Sink> RecordWriter<S> {
             SectionWriter::new(state, options.wants_ends(number))
         };
         let sections: Vec<_> = (0..format.sections.len()).map(section).collect();
-        let flush_limit = FlushLimit::new(options, is_memory, &sections);
+        let flush_limit = FlushLimit::new(options, is_volatile, &sections);
         Ok(Self {
             order: options.order,
             int_size: options.class.int_size(),
@@ -110,7 +112,7 @@ impl<S: Sink> RecordWriter<S> {
             group: 0,
             group_start: true,
             group_bytes: 0,
-            interned: HashMap::new(),
+            interned: Interned::default(),
             chunk_size: options.chunk_size.clamp(1, metatf_container::MAX_RAW_LEN / 2),
             group_size: if options.version == 0 { usize::MAX } else { options.group_size.max(1) },
             flush_limit,

@@ -2,9 +2,9 @@
 //! it are given out before the chunk is written; there a value too wide was cut to its lower bytes, and two numbers
 //! with equal lower bytes were interned as one.
 
+use metatf::ErrorKind;
 use metatf::container::WriteOptions;
 use metatf::dynamic::Writer;
-use metatf::{ErrorKind, Put};
 use metatf_tests::{Value, runtime};
 
 #[test]
@@ -19,7 +19,7 @@ fn a_value_too_wide_is_refused() {
     assert_eq!(writer.element(1, true, &fits), Ok(0));
     let error = writer.element(1, true, &wide).unwrap_err();
     assert_eq!(error.kind, ErrorKind::DoesNotFit { value: 300, width: 1 });
-    let interned = writer.inner().intern(1, &mut |row| row.number(0, 300));
+    let interned = writer.intern(1, &wide);
     assert_eq!(interned.unwrap_err().kind, ErrorKind::DoesNotFit { value: 300, width: 1 });
     assert_eq!(writer.element(1, true, &fits), Ok(1));
     writer.finish().unwrap();
