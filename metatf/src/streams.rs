@@ -254,7 +254,9 @@ impl StreamWalk {
                 continue;
             }
             let rest = data.get(self.position..).unwrap_or_default();
-            let Some(plan) = self.state.plans.first().filter(|plan| !plan.width.is_zero()) else { return Ok(false) };
+            let Some(plan) = self.state.encoding.plans.first().filter(|plan| !plan.width.is_zero()) else {
+                return Ok(false);
+            };
             let whole = (rest.len() / plan.width.bytes()).min(most);
             if whole == 0 {
                 let mut place = place(piece.origin, self.position);
@@ -262,7 +264,7 @@ impl StreamWalk {
                 place.leaf = Some(0);
                 return Err(Error { kind: ErrorKind::Truncated("an element"), place });
             }
-            numbers(rest, plan, order, whole, &mut self.state.cells, elements);
+            numbers(rest, plan, order, whole, &mut self.state.history.cells, elements);
             self.position += whole * plan.width.bytes();
             self.next += whole as u64;
             return Ok(true);
@@ -298,7 +300,7 @@ pub(crate) fn enter(state: &mut State, format: &Format, piece: &Piece) {
     if piece.reset {
         state.reset(format);
     }
-    let record = format.sections.get(state.section).and_then(|s| s.records.first());
+    let record = format.sections.get(state.encoding.section).and_then(|s| s.records.first());
     let record = record.and_then(|&r| format.records.get(usize::from(r)));
     if let Some(leaf) = record.and_then(|r| r.single_number()) {
         let width = if piece.width == 0 { leaf.width() } else { piece.width };

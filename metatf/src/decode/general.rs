@@ -2,45 +2,38 @@
 //!
 //! Longer than other files: what is decoded in line and what is decoded out of line are the two halves of one loop.
 
-use crate::format::{Format, Interpretation, Leaf, LeafKind, Record};
+use super::Decoding;
+use crate::format::{Interpretation, Leaf, LeafKind, Record};
 use crate::formula::{
     BYTES, HISTORY, PREDICTED, Plan, SPECIAL, STRIDED, cut, evaluate, history, note, plain, stored, value, with_cells,
 };
 use crate::record::{FREE_ITEMS, Row, Source, Stopped, Visit, Walk, walk};
-use crate::state::State;
-use crate::streams::{Bytes, Streams, place};
-use metatf_container::{Error, ErrorKind, Order, Origin, Result};
+use crate::state::History;
+use crate::streams::place;
+use metatf_container::{Error, ErrorKind, Origin, Result};
 
 /// Decodes a record straight from a part's content.
 pub struct ContentRow<'t, 'd> {
-    pub(crate) format: &'t Format,
+    pub(crate) decoding: Decoding<'t, 'd>,
     pub(crate) record: &'t Record,
-    pub(crate) data: &'d [u8],
     /// Next byte to read.
     pub(crate) position: usize,
     pub(crate) start: usize,
-    pub(crate) origin: Origin,
-    pub(crate) order: Order,
-    pub(crate) state: &'t mut State,
     /// Index of the record's first plan.
     pub(crate) first: usize,
-    pub(crate) streams: &'t mut Streams,
-    pub(crate) source: &'t dyn Bytes,
     pub(crate) items: u64,
-    /// Why the row stopped.
-    pub(crate) stopped: &'t mut Option<Error>,
 }
 
 impl<'t, 'd> ContentRow<'t, 'd> {
     /// An error about the byte at `position` (the first byte of `leaf`).
     #[cold]
     pub(crate) fn fail(&self, position: usize, leaf: Option<u8>, kind: ErrorKind) -> Error {
-        let mut place = place(self.origin, position);
-        let section = self.format.sections.get(self.state.section);
+        let mut place = place(self.decoding.origin, position);
+        let section = self.decoding.format.sections.get(self.decoding.encoding.section);
         place.section = section.map(|s| s.number);
         place.tag = section.filter(|s| !s.stream).map(|_| self.record.tag);
         place.leaf = leaf;
-        place.record_start = Some(match self.origin {
+        place.record_start = Some(match self.decoding.origin {
             Origin::Stored(offset) => offset + self.start as u64,
             Origin::Packed(_) => self.start as u64,
         });
@@ -50,21 +43,8 @@ impl<'t, 'd> ContentRow<'t, 'd> {
     /// Goes on with a row of its own, so that this one, whose address nobody else takes, is kept in registers.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn slow<T>(&mut self, go_on: impl FnOnce(&mut ContentRow<'_, 'd>) -> T) -> T {
-        let mut row = ContentRow {
-            format: self.format,
-            record: self.record,
-            data: self.data,
-            position: self.position,
-            start: self.start,
-            origin: self.origin,
-            order: self.order,
-            state: self.state,
-            first: self.first,
-            streams: self.streams,
-            source: self.source,
-            items: self.items,
-            stopped: self.stopped,
-        };
+        let Self { record, position, start, first, items, .. } = *self;
+        let mut row = ContentRow { decoding: self.decoding.reborrow(), record, position, start, first, items };
         let result = go_on(&mut row);
         self.position = row.position;
         self.items = row.items;
@@ -80,7 +60,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
 
     fn number_of(&mut self, leaf: u8) -> Result<u64> {
         let index = self.first + usize::from(leaf);
-        match self.state.plan(index).copied() {
+        match self.decoding.encoding.plan(index).copied() {
             Some(plan) if plan.is(BYTES) => Err(self.fail(self.position, Some(leaf), ErrorKind::Usage("not a number"))),
             Some(plan) if plan.is(SPECIAL) => self.special(leaf, &plan),
             Some(plan) => self.inline(leaf, &plan),
@@ -91,20 +71,20 @@ impl<'t, 'd> ContentRow<'t, 'd> {
     /// The value behind the code of a predicted leaf.
     fn predicted(&mut self, leaf: u8, plan: &Plan, model: u16) -> Result<u64> {
         let at = self.position;
-        let Some(code) = stored(self.data, at, plan, self.order) else {
+        let Some(code) = stored(self.decoding.data, at, plan, self.decoding.order) else {
             return Err(self.fail(at, Some(leaf), ErrorKind::Truncated("a record")));
         };
         self.position += plan.width.bytes();
-        let (format, source, order) = (self.format, self.source, self.order);
+        let Decoding { format, encoding, source, order, .. } = self.decoding;
         let target = format.models.get(usize::from(model)).map_or(0, |m| m.section);
         // A model has a cursor of its own, besides that of leaves that stride.
-        let reader = format.sections.len() + self.state.section;
-        let streams = &mut *self.streams;
+        let reader = format.sections.len() + encoding.section;
+        let streams = &mut *self.decoding.streams;
         let mut next = || streams.next(format, source, order, (reader, target), 1);
-        let State { models, model_cells, cells, .. } = &mut *self.state;
-        match models.decode(model_cells, model, cells, code, &mut next) {
+        let History { cells, models } = &mut *self.decoding.history;
+        match models.decode(&encoding.model_cells, model, cells, code, &mut next) {
             Ok(Ok(value)) => {
-                note(value, plan, &mut self.state.cells);
+                note(value, plan, &mut self.decoding.history.cells);
                 Ok(value)
             }
             Ok(Err(kind)) => Err(self.fail(at, Some(leaf), kind)),
@@ -116,15 +96,21 @@ impl<'t, 'd> ContentRow<'t, 'd> {
     fn special(&mut self, leaf: u8, plan: &Plan) -> Result<u64> {
         let at = self.position;
         let index = self.first + usize::from(leaf);
-        let value = match self.state.interpretation(index) {
+        let value = match self.decoding.encoding.interpretation(index) {
             Interpretation::SectionStride(target, stride) => {
-                let (order, reader) = (self.order, self.state.section);
-                let element = self.streams.next(self.format, self.source, order, (reader, target), stride);
+                let (order, reader) = (self.decoding.order, self.decoding.encoding.section);
+                let element = self.decoding.streams.next(
+                    self.decoding.format,
+                    self.decoding.source,
+                    order,
+                    (reader, target),
+                    stride,
+                );
                 let value = element.map_err(|e| match e.kind {
                     ErrorKind::NoElement { .. } => self.fail(at, Some(leaf), e.kind),
                     _ => e,
                 })?;
-                note(value, plan, &mut self.state.cells);
+                note(value, plan, &mut self.decoding.history.cells);
                 value
             }
             Interpretation::Predicted(model) => self.predicted(leaf, plan, model)?,
@@ -139,10 +125,10 @@ impl<'t, 'd> ContentRow<'t, 'd> {
     }
 
     fn inline(&mut self, leaf: u8, plan: &Plan) -> Result<u64> {
-        match stored(self.data, self.position, plan, self.order) {
+        match stored(self.decoding.data, self.position, plan, self.decoding.order) {
             Some(raw) => {
                 self.position += plan.width.bytes();
-                Ok(value(raw, plan, &mut self.state.cells))
+                Ok(value(raw, plan, &mut self.decoding.history.cells))
             }
             None => Err(self.fail(self.position, Some(leaf), ErrorKind::Truncated("a record"))),
         }
@@ -168,7 +154,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn take(&mut self, leaf: u8, length: u64) -> Result<&'d [u8], Stopped> {
-        let rest = self.data.get(self.position..).unwrap_or_default();
+        let rest = self.decoding.data.get(self.position..).unwrap_or_default();
         match usize::try_from(length).ok().and_then(|n| rest.get(..n)) {
             Some(bytes) => {
                 self.position += bytes.len();
@@ -184,8 +170,8 @@ impl<'t, 'd> ContentRow<'t, 'd> {
 
     /// The last value read for a leaf of this record.
     pub(crate) fn last(&self, leaf: u8) -> u64 {
-        let plan = self.state.plan(self.first + usize::from(leaf));
-        plan.and_then(|p| self.state.cells.get(p.last as usize)).copied().unwrap_or(0)
+        let plan = self.decoding.encoding.plan(self.first + usize::from(leaf));
+        plan.and_then(|p| self.decoding.history.cells.get(p.last as usize)).copied().unwrap_or(0)
     }
 
     /// The end of the record: the limit on items, now that its size is known (spec 3.3).
@@ -201,7 +187,8 @@ impl<'t, 'd> ContentRow<'t, 'd> {
     /// Visits all leaves in order: what the universal reader, skipping and checking do.
     #[inline]
     pub(crate) fn walk(&mut self, visit: &mut impl Visit<'d>) -> Result<(), Stopped> {
-        let first = usize::from(!self.format.sections.get(self.state.section).is_some_and(|s| s.stream));
+        let first =
+            usize::from(!self.decoding.format.sections.get(self.decoding.encoding.section).is_some_and(|s| s.stream));
         walk(self, self.record, first, visit)
     }
 }
@@ -218,35 +205,34 @@ impl<'d> Row<'d> for ContentRow<'_, 'd> {
 
     #[cold]
     fn stop(&mut self, error: Error) -> Stopped {
-        *self.stopped = Some(error);
-        Stopped(())
+        self.decoding.stop(error)
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn number(&mut self, leaf: u8) -> Result<u64, Stopped> {
         let index = self.first + usize::from(leaf);
-        let eight = self.data.get(self.position..).and_then(|rest| rest.first_chunk());
-        match (self.state.plans.get(index), eight) {
+        let eight = self.decoding.data.get(self.position..).and_then(|rest| rest.first_chunk());
+        match (self.decoding.encoding.plans.get(index), eight) {
             (Some(plan), Some(eight)) if plan.flags & (SPECIAL | BYTES) == 0 => {
                 self.position += plan.width.bytes();
-                let plain = plain(cut(*eight, plan, self.order), plan);
-                Ok(if plan.flags == 0 { plain } else { with_cells(plain, plan, &mut self.state.cells) })
+                let plain = plain(cut(*eight, plan, self.decoding.order), plan);
+                Ok(if plan.flags == 0 { plain } else { with_cells(plain, plan, &mut self.decoding.history.cells) })
             }
             (Some(plan), Some(eight)) if plan.flags & PREDICTED != 0 => {
-                let (plan, code) = (*plan, cut(*eight, plan, self.order));
+                let (plan, code) = (*plan, cut(*eight, plan, self.decoding.order));
                 #[allow(clippy::cast_possible_truncation, reason = "the index of a model")]
-                match self.state.decode_hit(plan.base as u16, code) {
+                match self.decoding.history.decode_hit(&self.decoding.encoding.model_cells, plan.base as u16, code) {
                     Some(value) => {
                         self.position += plan.width.bytes();
-                        note(value, &plan, &mut self.state.cells);
+                        note(value, &plan, &mut self.decoding.history.cells);
                         Ok(value)
                     }
                     None => self.slow(|row| row.number_slow(leaf)),
                 }
             }
-            (Some(plan), _) if plan.flags & STRIDED != 0 => match self.streams.ready(plan.base) {
+            (Some(plan), _) if plan.flags & STRIDED != 0 => match self.decoding.streams.ready(plan.base) {
                 Some(value) => {
-                    note(value, plan, &mut self.state.cells);
+                    note(value, plan, &mut self.decoding.history.cells);
                     Ok(value)
                 }
                 None => self.slow(|row| row.number_slow(leaf)),
@@ -257,9 +243,9 @@ impl<'d> Row<'d> for ContentRow<'_, 'd> {
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn bytes(&mut self, leaf: u8) -> Result<&'d [u8], Stopped> {
-        let plan = self.state.plans.get(self.first + usize::from(leaf));
+        let plan = self.decoding.encoding.plans.get(self.first + usize::from(leaf));
         let length = match plan.filter(|plan| plan.flags & !HISTORY == BYTES) {
-            Some(plan) => plan.base.wrapping_add(history(plan, &self.state.cells)),
+            Some(plan) => plan.base.wrapping_add(history(plan, &self.decoding.history.cells)),
             None => self.slow(|row| row.length_slow(leaf))?,
         };
         self.take(leaf, length)
@@ -267,7 +253,7 @@ impl<'d> Row<'d> for ContentRow<'_, 'd> {
 
     fn items(&mut self, count: u64) -> Result<usize, Stopped> {
         self.items = self.items.saturating_add(count);
-        let most = (self.data.len() - self.start) as u64 + FREE_ITEMS;
+        let most = (self.decoding.data.len() - self.start) as u64 + FREE_ITEMS;
         match usize::try_from(count) {
             Ok(n) if self.items <= most => Ok(n),
             _ => Err(self.slow(|row| row.stop_at(None, ErrorKind::TooManyItems(row.items)))),

@@ -1,6 +1,7 @@
 //! Decoding one record: a row for each tier, from the one that knows most when the program is compiled to the one that takes
 //! every record as it comes.
 
+mod decoding;
 mod general;
 mod log;
 mod planned;
@@ -8,6 +9,7 @@ mod run;
 mod specialized;
 mod stateful;
 
+pub(crate) use decoding::Decoding;
 pub use general::ContentRow;
 #[cfg(test)]
 pub(crate) use log::logged;

@@ -1,8 +1,7 @@
 //! The records of a part from its next on, and what decoding them needs.
 
-use super::ContentRow;
+use super::{ContentRow, Decoding};
 use crate::format::{Format, METADATA};
-use crate::record::{Row, Stopped};
 use crate::state::{Listed, State};
 use crate::streams::{Bytes, Streams};
 use metatf_container::{Error, Order, Origin};
@@ -33,65 +32,35 @@ impl<'r> Run<'r> {
         Some((listed.record, listed.first as usize))
     }
 
-    /// The rest of the record that begins at `start`, from the byte at `at` on. It is given by its index and that of its first plan.
+    /// What decoding its records needs.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn row(&mut self, (record, first): (u16, usize), start: usize, at: usize) -> Option<ContentRow<'_, 'r>> {
-        Some(ContentRow {
-            format: self.format,
-            record: self.format.records.get(usize::from(record))?,
-            data: self.data,
-            position: at,
-            start,
-            origin: self.origin,
-            order: self.order,
-            first,
-            state: self.state,
+    pub(crate) fn decoding(&mut self) -> Decoding<'_, 'r> {
+        let Self { format, data, origin, order, source, .. } = *self;
+        let State { encoding, history } = &mut *self.state;
+        Decoding {
+            format,
+            data,
+            origin,
+            order,
+            encoding,
+            history,
             streams: self.streams,
-            source: self.source,
-            items: 0,
+            source,
             stopped: self.stopped,
-        })
+        }
     }
 
-    /// A numeric leaf of such a record, whatever it takes: its value, and where the leaf after it begins.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn number(
-        &mut self,
-        record: (u16, usize),
-        (start, at): (usize, usize),
-        leaf: u8,
-    ) -> Result<(u64, usize), Stopped> {
-        let mut row = self.row(record, start, at).ok_or(Stopped(()))?;
-        let value = row.number(leaf)?;
-        Ok((value, row.position))
-    }
-
-    /// A byte array of such a record, and where the leaf after it begins.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn bytes(
-        &mut self,
-        record: (u16, usize),
-        (start, at): (usize, usize),
-        leaf: u8,
-    ) -> Result<(&'r [u8], usize), Stopped> {
-        let mut row = self.row(record, start, at).ok_or(Stopped(()))?;
-        let bytes = row.bytes(leaf)?;
-        Ok((bytes, row.position))
-    }
-
-    /// Stops with an error of the caller's.
-    #[cold]
-    pub(crate) fn stop(&mut self, error: Error) -> Stopped {
-        *self.stopped = Some(error);
-        Stopped(())
+    /// The rest of the record that begins at the run's position, from the byte at `at` on; see [`Decoding::row`].
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn row(&mut self, record: (u16, usize), at: usize) -> Option<ContentRow<'_, 'r>> {
+        let start = self.position;
+        self.decoding().row(record, (start, at))
     }
 
     /// The record that comes next, data or not.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn next_listed(&self) -> Option<Listed> {
-        self.state.listed(tag(self.data, self.position, usize::from(self.format.tag_width), self.order)?)
+        self.state.encoding.listed(tag(self.data, self.position, usize::from(self.format.tag_width), self.order)?)
     }
 
     /// It has an error to tell.

@@ -3,18 +3,18 @@
 //!
 //! It cannot begin again, since models have learnt by then. So the slow path of a leaf handles that leaf alone.
 
-use super::Run;
+use super::Decoding;
 use crate::format::Floor;
-use crate::formula::{
-    HISTORY, LAST, PREDICTED, PREVIOUS, Plan, REFERENCED, STRIDED, eight, history, note, plain, taken,
-};
+use crate::formula::{self, HISTORY, LAST, PREDICTED, PREVIOUS, Plan, REFERENCED, STRIDED, eight, note, plain, taken};
 use crate::record::{Known, Row, Source, Stopped};
 use metatf_container::{Error, ErrorKind};
 use std::marker::PhantomData;
 
 /// The leaves of an `S` that is stateful.
-pub(crate) struct StatefulRow<'p, 'r, S, const PLANS: usize> {
-    pub(crate) run: &'p mut Run<'r>,
+pub(crate) struct StatefulRow<'p, 't, 'r, S, const PLANS: usize> {
+    pub(crate) decoding: &'p mut Decoding<'t, 'r>,
+    /// Of the whole section, beside what stores to the history may reach.
+    pub(crate) plans: &'t [Plan; PLANS],
     pub(crate) data: &'r [u8],
     /// Where the record begins, and the next byte to read.
     pub(crate) place: (usize, usize),
@@ -25,22 +25,22 @@ pub(crate) struct StatefulRow<'p, 'r, S, const PLANS: usize> {
     pub(crate) shape: PhantomData<S>,
 }
 
-impl<S: Known, const PLANS: usize> StatefulRow<'_, '_, S, PLANS> {
+impl<S: Known, const PLANS: usize> StatefulRow<'_, '_, '_, S, PLANS> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn slow(&mut self, leaf: u8) -> Result<u64, Stopped> {
-        let (value, at) = self.run.number((S::RECORD, S::FIRST), self.place, leaf)?;
+        let (value, at) = self.decoding.number((S::RECORD, S::FIRST), self.place, leaf)?;
         self.place.1 = at;
         self.previous = value;
         Ok(value)
     }
 }
 
-impl<'r, S: Known, const PLANS: usize> Row<'r> for StatefulRow<'_, 'r, S, PLANS> {
+impl<'r, S: Known, const PLANS: usize> Row<'r> for StatefulRow<'_, '_, 'r, S, PLANS> {
     type Error = Stopped;
 
     #[cold]
     fn stop(&mut self, error: Error) -> Stopped {
-        self.run.stop(error)
+        self.decoding.stop(error)
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
@@ -52,44 +52,39 @@ impl<'r, S: Known, const PLANS: usize> Row<'r> for StatefulRow<'_, 'r, S, PLANS>
             self.previous = value;
             return Ok(value);
         }
-        let state = &mut *self.run.state;
-        let plans = state.plans.first_chunk::<PLANS>();
-        let Some(plan) = plans.and_then(|plans| plans.get(S::FIRST + usize::from(leaf))) else {
-            return self.slow(leaf);
-        };
+        let Some(plan) = self.plans.get(S::FIRST + usize::from(leaf)) else { return self.slow(leaf) };
         let (width, flags) = (plan.width.bytes(), plan.flags);
         if matches!(floor, Floor::Fixed(_)) && width == 0 && flags == 0 {
             self.previous = plan.base;
             return Ok(plan.base);
         }
-        let value = if matches!(floor, Floor::Predicted) && flags & PREDICTED != 0 {
-            let Some(eight) = eight(self.data, self.place.1) else { return self.slow(leaf) };
-            let (code, model) = (u64::from_le_bytes(eight) & plan.mask, plan.base);
-            #[allow(clippy::cast_possible_truncation, reason = "the index of a model")]
-            let Some(value) = state.decode_hit(model as u16, code) else { return self.slow(leaf) };
-            if flags & (PREVIOUS | REFERENCED) != 0
-                && let Some(plan) = state.plans.get(S::FIRST + usize::from(leaf))
-            {
-                note(value, plan, &mut state.cells);
-            }
-            value
-        } else if flags & STRIDED != 0 {
-            let Some(value) = self.run.streams.ready(plan.base) else { return self.slow(leaf) };
-            if flags & (PREVIOUS | REFERENCED) != 0 {
-                note(value, plan, &mut state.cells);
-            }
+        let value = if flags & STRIDED != 0 {
+            let Some(value) = self.decoding.streams.ready(plan.base) else { return self.slow(leaf) };
             value
         } else {
             let Some(eight) = eight(self.data, self.place.1) else { return self.slow(leaf) };
-            let mut value = plain(u64::from_le_bytes(eight) & plan.mask, plan);
-            if flags & !LAST != 0 {
-                if flags & HISTORY != 0 {
-                    value = value.wrapping_add(history(plan, &state.cells));
-                }
-                note(value, plan, &mut state.cells);
+            let raw = u64::from_le_bytes(eight) & plan.mask;
+            // Most leaves are nothing else.
+            if flags & !LAST == 0 {
+                self.place.1 += width;
+                self.previous = plain(raw, plan);
+                return Ok(self.previous);
             }
-            value
+            let Decoding { encoding, history, .. } = &mut *self.decoding;
+            if matches!(floor, Floor::Predicted) && flags & PREDICTED != 0 {
+                #[allow(clippy::cast_possible_truncation, reason = "the index of a model")]
+                let value = history.decode_hit(&encoding.model_cells, plan.base as u16, raw);
+                let Some(value) = value else { return self.slow(leaf) };
+                value
+            } else if flags & HISTORY != 0 {
+                plain(raw, plan).wrapping_add(formula::history(plan, &history.cells))
+            } else {
+                plain(raw, plan)
+            }
         };
+        if flags & (PREVIOUS | REFERENCED) != 0 {
+            note(value, plan, &mut self.decoding.history.cells);
+        }
         self.place.1 += width;
         self.previous = value;
         Ok(value)
@@ -98,14 +93,17 @@ impl<'r, S: Known, const PLANS: usize> Row<'r> for StatefulRow<'_, 'r, S, PLANS>
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn bytes(&mut self, leaf: u8) -> Result<&'r [u8], Stopped> {
         let length = S::FLOORS[usize::from(leaf)].length(self.previous);
+        if length == 0 {
+            return Ok(&[]);
+        }
         let (bytes, at) = match taken(self.data, self.place.1, length) {
             Some(bytes) => (bytes, self.place.1 + bytes.len()),
             None => {
                 // The length is right before.
-                if let Some(plan) = self.run.state.plans.get(S::FIRST + usize::from(leaf.saturating_sub(1))) {
-                    note(self.previous, &Plan { flags: LAST, ..*plan }, &mut self.run.state.cells);
+                if let Some(plan) = self.plans.get(S::FIRST + usize::from(leaf.saturating_sub(1))) {
+                    note(self.previous, &Plan { flags: LAST, ..*plan }, &mut self.decoding.history.cells);
                 }
-                self.run.bytes((S::RECORD, S::FIRST), self.place, leaf)?
+                self.decoding.bytes((S::RECORD, S::FIRST), self.place, leaf)?
             }
         };
         self.place.1 = at;
@@ -113,11 +111,11 @@ impl<'r, S: Known, const PLANS: usize> Row<'r> for StatefulRow<'_, 'r, S, PLANS>
     }
 
     fn items(&mut self, _: u64) -> Result<usize, Stopped> {
-        Err(self.run.stop(Error::at(0, ErrorKind::Usage("a record with items is decoded leaf by leaf"))))
+        Err(self.decoding.stop(Error::at(0, ErrorKind::Usage("a record with items is decoded leaf by leaf"))))
     }
 }
 
-impl<'r, S: Known, const PLANS: usize> Source<'r> for StatefulRow<'_, 'r, S, PLANS> {
+impl<'r, S: Known, const PLANS: usize> Source<'r> for StatefulRow<'_, '_, 'r, S, PLANS> {
     fn last(&self, _: u8) -> u64 {
         self.previous
     }

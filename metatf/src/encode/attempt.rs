@@ -5,7 +5,7 @@ use crate::encode::StreamWriters;
 use crate::format::Format;
 use crate::formula::{PREVIOUS, Plan, REFERENCED, Width, note, width_of};
 use crate::predict::Context;
-use crate::state::State;
+use crate::state::{Encoding, History, State};
 use metatf_container::Order;
 
 /// A value that the leaf's encoding cannot hold as it is.
@@ -96,7 +96,7 @@ impl Attempt {
     pub(crate) fn add_prediction(&mut self, state: &State, plan: &Plan, leaf: u8, value: u64, at: usize) {
         #[allow(clippy::cast_possible_truncation, reason = "the index of a model")]
         let model = plan.base as u16;
-        let context = state.model_cells.context(model, &state.cells, &mut self.numbers);
+        let context = state.encoding.model_cells.context(model, &state.history.cells, &mut self.numbers);
         self.predictions.push(Prediction { leaf, model, value, context, at, width: plan.width });
     }
 
@@ -118,10 +118,10 @@ impl Attempt {
     /// Adds a predicted leaf, by the index of its plan, and notes its value. Its model runs when all else of the record fits.
     #[inline(never)]
     pub(crate) fn predict_later(&mut self, state: &mut State, plan: usize, leaf: u8, value: u64, at: usize) {
-        let Some(&plan) = state.plans.get(plan) else { return };
+        let Some(&plan) = state.encoding.plans.get(plan) else { return };
         self.add_prediction(state, &plan, leaf, value, at);
-        self.save_cells(&plan, &state.cells);
-        note(value, &plan, &mut state.cells);
+        self.save_cells(&plan, &state.history.cells);
+        note(value, &plan, &mut state.history.cells);
     }
 
     /// Runs the models of the record's predicted leaves, and stores their codes. There are misfits afterwards in two cases. A code
@@ -135,7 +135,7 @@ impl Attempt {
         (order, strict): (Order, bool),
         out: &mut [u8],
     ) {
-        let State { section, models, model_cells, .. } = state;
+        let State { encoding: Encoding { section, model_cells, .. }, history: History { models, .. } } = state;
         let reader = format.sections.len() + *section;
         let target = |model: u16| format.models.get(usize::from(model)).map_or(0, |m| m.section);
         // One leaf alone is looked at before it is learnt. Of several, all but the first may fail when others are learnt.

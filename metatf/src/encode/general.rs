@@ -72,7 +72,7 @@ impl RowWriter<'_> {
     /// Encodes a numeric leaf that is not encoded in line: the formula is not all, or the value does not fit.
     #[inline(never)]
     fn number_slow(&mut self, leaf: u8, value: u64) -> Result<()> {
-        let plan = match self.state.plan(self.first + usize::from(leaf)).copied() {
+        let plan = match self.state.encoding.plan(self.first + usize::from(leaf)).copied() {
             Some(plan) if !plan.is(BYTES) => plan,
             Some(_) => return Err(self.fail(Some(leaf), ErrorKind::Usage("not a number"))),
             None => return Err(self.fail(Some(leaf), ErrorKind::Usage("no such leaf"))),
@@ -82,14 +82,14 @@ impl RowWriter<'_> {
             self.store([0; 8], plan.width);
             return Ok(());
         } else if !plan.is(SPECIAL) || !self.special(leaf, value)? {
-            let raw = raw(value, &plan, &self.state.cells);
+            let raw = raw(value, &plan, &self.state.history.cells);
             if !fits(raw, &plan) {
                 self.misfit(leaf, value, raw);
             }
             self.store(bytes_of(raw, &plan, self.order), plan.width);
         }
-        self.attempt.save_cells(&plan, &self.state.cells);
-        note(value, &plan, &mut self.state.cells);
+        self.attempt.save_cells(&plan, &self.state.history.cells);
+        note(value, &plan, &mut self.state.history.cells);
         Ok(())
     }
 
@@ -113,13 +113,13 @@ impl RowWriter<'_> {
     #[cold]
     fn misfit(&mut self, leaf: u8, value: u64, raw: u64) {
         // Leaves that store nothing will store the value as it is.
-        let stores = self.state.interpretation(self.first + usize::from(leaf)).stores();
+        let stores = self.state.encoding.interpretation(self.first + usize::from(leaf)).stores();
         let needs = if stores { bytes_for(raw, self.signed(leaf)) } else { bytes_for(value, false) };
         self.attempt.misfits.push(Misfit { leaf, value, needs });
     }
 
     fn signed(&self, leaf: u8) -> bool {
-        let interpretation = self.state.interpretation(self.first + usize::from(leaf));
+        let interpretation = self.state.encoding.interpretation(self.first + usize::from(leaf));
         !matches!(interpretation, Interpretation::None | Interpretation::SectionOffset(_))
     }
 
@@ -130,9 +130,9 @@ impl RowWriter<'_> {
         {
             return Err(self.fail(Some(leaf), ErrorKind::NotConstant { found: value, expected }));
         }
-        let interpretation = self.state.interpretation(self.first + usize::from(leaf));
+        let interpretation = self.state.encoding.interpretation(self.first + usize::from(leaf));
         let Interpretation::SectionStride(target, stride) = interpretation else { return Ok(false) };
-        if !self.streams.put(self.format, (self.state.section, target), stride, value) {
+        if !self.streams.put(self.format, (self.state.encoding.section, target), stride, value) {
             self.attempt.misfits.push(Misfit { leaf, value, needs: bytes_for(value, false) });
         }
         Ok(true)
@@ -159,7 +159,7 @@ impl RowWriter<'_> {
 
     #[cold]
     pub(crate) fn fail(&self, leaf: Option<u8>, kind: ErrorKind) -> Error {
-        let section = self.format.sections.get(self.state.section);
+        let section = self.format.sections.get(self.state.encoding.section);
         let place = Place {
             section: section.map(|s| s.number),
             tag: section.filter(|s| !s.stream).map(|_| self.record.tag),
@@ -180,19 +180,20 @@ impl Put for RowWriter<'_> {
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn number(&mut self, leaf: u8, value: u64) -> Result<()> {
-        let plan = self.state.plans.get(self.first + usize::from(leaf));
+        let plan = self.state.encoding.plans.get(self.first + usize::from(leaf));
         let place = self.out.tail(self.at).and_then(|tail| tail.first_chunk_mut());
         if let (Some(plan), Some(place)) = (plan, place) {
             if plan.flags & (SPECIAL | BYTES) == 0 {
                 let plain = value.wrapping_sub(plan.base);
-                let raw = if plan.flags == 0 { plain } else { plain.wrapping_sub(history(plan, &self.state.cells)) };
+                let raw =
+                    if plan.flags == 0 { plain } else { plain.wrapping_sub(history(plan, &self.state.history.cells)) };
                 if fits(raw, plan) {
                     // All eight bytes; the next leaf overwrites those that this one does not store.
                     *place = bytes_of(raw, plan, self.order);
                     self.at += plan.width.bytes();
                     if plan.flags != 0 {
-                        self.attempt.save_cells(plan, &self.state.cells);
-                        note(value, plan, &mut self.state.cells);
+                        self.attempt.save_cells(plan, &self.state.history.cells);
+                        note(value, plan, &mut self.state.history.cells);
                     }
                     return Ok(());
                 }
@@ -203,8 +204,8 @@ impl Put for RowWriter<'_> {
                 self.attempt.predict_later(self.state, self.first + usize::from(leaf), leaf, value, at);
                 return Ok(());
             } else if plan.flags & STRIDED != 0 && self.streams.append(plan.base, value) {
-                self.attempt.save_cells(plan, &self.state.cells);
-                note(value, plan, &mut self.state.cells);
+                self.attempt.save_cells(plan, &self.state.history.cells);
+                note(value, plan, &mut self.state.history.cells);
                 return Ok(());
             }
         }
@@ -213,9 +214,9 @@ impl Put for RowWriter<'_> {
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn bytes(&mut self, leaf: u8, bytes: &[u8]) -> Result<()> {
-        let plan = self.state.plans.get(self.first + usize::from(leaf));
+        let plan = self.state.encoding.plans.get(self.first + usize::from(leaf));
         let length = match plan.filter(|plan| plan.flags & !HISTORY == BYTES) {
-            Some(plan) => plan.base.wrapping_add(history(plan, &self.state.cells)),
+            Some(plan) => plan.base.wrapping_add(history(plan, &self.state.history.cells)),
             None => self.slow(|row| row.length_slow(leaf))?,
         };
         if length != bytes.len() as u64 {
@@ -237,7 +238,7 @@ impl Put for RowWriter<'_> {
     }
 
     fn last(&self, leaf: u8) -> u64 {
-        let plan = self.state.plan(self.first + usize::from(leaf));
-        plan.and_then(|p| self.state.cells.get(p.last as usize)).copied().unwrap_or(0)
+        let plan = self.state.encoding.plan(self.first + usize::from(leaf));
+        plan.and_then(|p| self.state.history.cells.get(p.last as usize)).copied().unwrap_or(0)
     }
 }

@@ -151,7 +151,7 @@ impl<S: Known, const PLANS: usize> Put for SecondPass<'_, S, PLANS> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn number(&mut self, leaf: u8, value: u64) -> Result<(), Stopped> {
         let index = S::FIRST + usize::from(leaf);
-        let plans = self.state.plans.first_chunk::<PLANS>();
+        let plans = self.state.encoding.plans.first_chunk::<PLANS>();
         let Some(plan) = plans.and_then(|plans| plans.get(index)) else { return Err(Stopped(())) };
         let (flags, previous, last, at) = (plan.flags, plan.write, plan.last, self.at);
         self.at += plan.width.bytes();
@@ -164,7 +164,8 @@ impl<S: Known, const PLANS: usize> Put for SecondPass<'_, S, PLANS> {
             if self.logged {
                 self.attempt.add_prediction(self.state, plan, leaf, value, at);
             }
-            let code = self.state.encode_hit(model, value).ok_or(Stopped(()))?;
+            let State { encoding, history } = &mut *self.state;
+            let code = history.encode_hit(&encoding.model_cells, model, value).ok_or(Stopped(()))?;
             self.codes -= 1;
             // Should the record stop, then at a later leaf.
             if self.codes > 0 || self.mixes_history {
@@ -176,20 +177,20 @@ impl<S: Known, const PLANS: usize> Put for SecondPass<'_, S, PLANS> {
                 *byte = code as u8;
             }
         } else if flags & HISTORY != 0 {
-            let raw = raw(value, plan, &self.state.cells);
+            let raw = raw(value, plan, &self.state.history.cells);
             if !fits(raw, plan) {
                 return Err(Stopped(()));
             }
             Order::Little.store(raw, self.out.get_mut(at..self.at).unwrap_or_default());
         }
         if flags & PREVIOUS != 0
-            && let Some(cell) = self.state.cells.get_mut(previous as usize)
+            && let Some(cell) = self.state.history.cells.get_mut(previous as usize)
         {
             self.attempt.save_cell(previous, *cell);
             *cell = value;
         }
         if flags & REFERENCED != 0
-            && let Some(cell) = self.state.cells.get_mut(last as usize)
+            && let Some(cell) = self.state.history.cells.get_mut(last as usize)
         {
             self.attempt.save_cell(last, *cell);
             *cell = value;

@@ -31,7 +31,8 @@ impl<'t> ContentRow<'t, 't> {
     /// # Errors
     /// As [`Row::number`] and [`Row::bytes`].
     pub fn walk_fields(&mut self, visit: VisitField<'_, 't>) -> Result<()> {
-        let first = usize::from(!self.format.sections.get(self.state.section).is_some_and(|s| s.stream));
+        let first =
+            usize::from(!self.decoding.format.sections.get(self.decoding.encoding.section).is_some_and(|s| s.stream));
         self.record.walk(first, &mut Annotating { row: self, visit })
     }
 }
@@ -48,7 +49,7 @@ impl Steps for Annotating<'_, '_, '_> {
     fn number(&mut self, leaf: u8) -> Result<()> {
         let start = self.row.position;
         let value = self.row.number(leaf)?;
-        (self.visit)(leaf, self.row.data.get(start..self.row.position).unwrap_or_default(), Some(value));
+        (self.visit)(leaf, self.row.decoding.data.get(start..self.row.position).unwrap_or_default(), Some(value));
         Ok(())
     }
 

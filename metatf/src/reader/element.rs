@@ -1,7 +1,7 @@
 //! Looking an element up by its offset: what `sectionOffset` leaves point at (spec 4).
 
 use super::{At, RecordReader};
-use crate::decode::ContentRow;
+use crate::decode::{ContentRow, Decoding};
 use crate::format::Interpretation;
 use crate::state::State;
 use crate::streams::{Piece, enter};
@@ -13,7 +13,7 @@ impl RecordReader<'_> {
     pub fn interpretation(&self, at: At, leaf: u8) -> Option<Interpretation> {
         let position = self.format.sections.get(at.section)?.records.iter().position(|&r| r == at.record)?;
         let state = self.states.get(at.section)?;
-        Some(state.interpretation(state.plans_of(position) + usize::from(leaf)))
+        Some(state.encoding.interpretation(state.encoding.plans_of(position) + usize::from(leaf)))
     }
 
     /// Decodes the element at an offset into the content of a stream section (spec 4, sectionOffset): of the group in
@@ -49,25 +49,22 @@ impl RecordReader<'_> {
             let mut position = if last && record.is_stateless() { wanted } else { 0 };
             while position < data.len() && !(last && position > wanted) {
                 let found = last && position == wanted;
-                let mut row = ContentRow {
+                let decoding = Decoding {
                     format: &self.format,
-                    record,
                     data,
-                    start: position,
-                    position,
                     origin: piece.origin,
                     order: self.order,
-                    first: 0,
-                    state: &mut state,
+                    encoding: &state.encoding,
+                    history: &mut state.history,
                     streams: &mut self.streams,
                     source: &self.container,
-                    items: 0,
                     stopped: &mut self.stopped,
                 };
+                let mut row = ContentRow { decoding, record, start: position, position, first: 0, items: 0 };
                 if let Some(decode) = decode.take_if(|_| found) {
-                    return decode(&mut row).map_err(|error| row.stopped.take().unwrap_or(error));
+                    return decode(&mut row).map_err(|error| row.decoding.stopped.take().unwrap_or(error));
                 }
-                row.walk(&mut ()).map_err(|stopped| row.stopped.take().unwrap_or(stopped.into()))?;
+                row.walk(&mut ()).map_err(|stopped| row.decoding.stopped.take().unwrap_or(stopped.into()))?;
                 position = row.position;
             }
         }

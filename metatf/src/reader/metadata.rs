@@ -24,7 +24,7 @@ impl RecordReader<'_> {
             Err(kind) => return Err(self.tagged(record_at + values, start, kind)),
         };
         let section = at.section;
-        let Some(position) = self.states.get(section).and_then(|s| s.position(metadata.record)) else {
+        let Some(position) = self.states.get(section).and_then(|s| s.encoding.position(metadata.record)) else {
             return Err(self.tagged(record_at, start, ErrorKind::Metadata(MetadataRule::UnknownTag)));
         };
         let Some(state) = self.states.get_mut(section) else { return Err(self.fail(start, ErrorKind::Usage(""))) };
@@ -92,13 +92,13 @@ impl Run<'_> {
     #[inline(never)]
     pub(super) fn apply_metadata(&mut self) -> Option<Metadata> {
         let width = usize::from(self.format.tag_width);
-        let listed = tag(self.data, self.position, width, self.order).and_then(|tag| self.state.listed(tag));
+        let listed = tag(self.data, self.position, width, self.order).and_then(|tag| self.state.encoding.listed(tag));
         if listed.is_none_or(|listed| listed.record != METADATA) {
             return None;
         }
         let bytes = self.data.get(self.position + width..).unwrap_or_default();
         let Parsed { metadata, length, .. } = Parsed::new(bytes, width, self.word, self.order).ok()?;
-        let (change, position) = (metadata.change().ok()?, self.state.position(metadata.record)?);
+        let (change, position) = (metadata.change().ok()?, self.state.encoding.position(metadata.record)?);
         self.state.apply(self.format, position, metadata.field, metadata.all(), change).ok()?;
         self.position += width + length;
         Some(metadata)

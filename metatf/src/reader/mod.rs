@@ -25,7 +25,7 @@ pub(crate) use rows::One;
 pub(crate) use split::{GroupList, GroupSummary, StatePool, Tables};
 pub use views::{Item, RecordView};
 
-use crate::decode::ContentRow;
+use crate::decode::{ContentRow, Decoding};
 use crate::format::{COMMENT, METADATA, SECTION};
 use crate::record::Stopped;
 use crate::state::State;
@@ -285,30 +285,27 @@ impl<'a> RecordReader<'a> {
         *end.position = row.position;
         decoded.map_err(|error| {
             *end.finished = true;
-            row.stopped.take().unwrap_or(error)
+            row.decoding.stopped.take().unwrap_or(error)
         })
     }
 
     /// The row of a record, and what has to be told of its end.
     #[inline(always)]
     fn row(&mut self, pending: Pending) -> Option<(ContentRow<'_, '_>, End<'_>)> {
-        let record = self.format.records.get(usize::from(pending.record))?;
         let current = self.current.as_mut()?;
-        let row = ContentRow {
+        let State { encoding, history } = self.states.get_mut(pending.section)?;
+        let decoding = Decoding {
             format: &self.format,
-            record,
             data: self.container.bytes(&current.content),
-            position: current.position,
-            start: pending.start,
             origin: current.origin,
             order: self.order,
-            first: pending.first,
-            state: self.states.get_mut(pending.section)?,
+            encoding,
+            history,
             streams: &mut self.streams,
             source: &self.container,
-            items: 0,
             stopped: &mut self.stopped,
         };
+        let row = decoding.row((pending.record, pending.first), (pending.start, current.position))?;
         Some((row, End { position: &mut current.position, finished: &mut self.finished }))
     }
 
@@ -364,7 +361,7 @@ impl<'a> RecordReader<'a> {
         };
         #[allow(clippy::cast_possible_truncation, reason = "at most 4 bytes")]
         let tag = self.order.read(bytes) as u32;
-        let Some(listed) = self.states.get(section).and_then(|s| s.listed(tag)) else {
+        let Some(listed) = self.states.get(section).and_then(|s| s.encoding.listed(tag)) else {
             return Err(self.fail(start, ErrorKind::UnknownTag(tag)));
         };
         let record = listed.record;

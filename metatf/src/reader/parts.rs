@@ -118,7 +118,7 @@ impl RecordReader<'_> {
             .states
             .iter()
             .enumerate()
-            .any(|(i, s)| strided(i) && s.strides(&self.format).any(|n| n == part.section));
+            .any(|(i, s)| strided(i) && s.encoding.strides(&self.format).any(|n| n == part.section));
         if late {
             let expected = "its chunks before those of the sections that stride through it, and not a shared table";
             let what = ErrorKind::Invalid { what: "the section", found: part.section.into(), expected };
@@ -184,7 +184,8 @@ impl RecordReader<'_> {
         self.forget_part();
         (self.states, self.streams, self.records) = saved;
         // A part that strides fails where elements are missing: that is no fault of its own.
-        let strides = strided || self.states.get(section).is_some_and(|s| s.strides(&self.format).next().is_some());
+        let strides =
+            strided || self.states.get(section).is_some_and(|s| s.encoding.strides(&self.format).next().is_some());
         if strides && part.group_damaged {
             self.container.report_lost(part);
             return Ok(false);

@@ -6,7 +6,7 @@
 //! Longer than other files: the loops differ in little, and are chosen from here.
 
 use super::RecordReader;
-use crate::decode::{DecodedBy, Placed, PlannedRow, Run, SpecializedRow, StatefulRow, log, tag, window};
+use crate::decode::{DecodedBy, Decoding, Placed, PlannedRow, Run, SpecializedRow, StatefulRow, log, tag, window};
 use crate::formula::Plan;
 use crate::record::{Known, OneRow, ReadFields, Reads, ReadsOne, Rows, SectionFamily, Source};
 use crate::state::{State, bit};
@@ -65,12 +65,12 @@ impl<'r> Run<'r> {
     /// Whether all data records are stored as generated code is specialized for.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn are_specialized(&self) -> bool {
-        self.state.tiers.are_specialized() && self.order == Order::Little
+        self.state.encoding.tiers.are_specialized() && self.order == Order::Little
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn are_planned(&self) -> bool {
-        self.state.tiers.are_planned() && self.order == Order::Little
+        self.state.encoding.tiers.are_planned() && self.order == Order::Little
     }
 
     /// Records of a section that are all specialized.
@@ -94,7 +94,7 @@ impl<'r> Run<'r> {
         observer: &mut K,
         each: impl FnMut(F::With<B>) -> ControlFlow<C>,
     ) -> ControlFlow<C> {
-        let Some(plans) = self.state.plans.first_chunk() else { return ControlFlow::Continue(()) };
+        let Some(plans) = self.state.encoding.plans.first_chunk() else { return ControlFlow::Continue(()) };
         let (data, position, count, tier) = (self.data, self.position, self.count, Planned::<PLANS> { plans });
         let mut rows = InLine { data, position, count, tier, observer };
         let flow = F::rows(&mut rows, each);
@@ -110,7 +110,10 @@ impl<'r> Run<'r> {
         each: impl FnMut(F::With<B>) -> ControlFlow<C>,
     ) -> ControlFlow<C> {
         let (data, position, count) = (self.data, self.position, self.count);
-        let mut rows = InLine { data, position, count, tier: Mixed::<PLANS>::new(self), observer };
+        // Out of the loop's own struct, as its address is given to what is not in line.
+        let mut decoding = self.decoding();
+        let Some(tier) = Mixed::<PLANS>::new(&mut decoding) else { return ControlFlow::Continue(()) };
+        let mut rows = InLine { data, position, count, tier, observer };
         let flow = F::rows(&mut rows, each);
         let InLine { position, count, .. } = rows;
         (self.position, self.count) = (position, count);
@@ -126,14 +129,15 @@ trait DecodeTier<'r> {
         tag(data, position, width, Order::Little)
     }
 
-    /// The fields of the record at a position, which moves on.
+    /// The fields of the record at a position, and where the next begins. Places are no references: their address would be known
+    /// outside of the loop, which then keeps them in memory.
     fn read<S: Known, T: ReadFields<'r>>(
         &mut self,
         data: &'r [u8],
-        position: &mut usize,
+        position: usize,
         observer: &mut impl Observer<'r>,
         count: u64,
-    ) -> Option<T>;
+    ) -> Option<(T, usize)>;
 }
 
 /// See [`Run::specialized`].
@@ -150,15 +154,14 @@ impl<'r> DecodeTier<'r> for Specialized {
     fn read<S: Known, T: ReadFields<'r>>(
         &mut self,
         data: &'r [u8],
-        position: &mut usize,
+        position: usize,
         observer: &mut impl Observer<'r>,
         count: u64,
-    ) -> Option<T> {
-        let mut row = SpecializedRow::<S>::new(data, *position);
+    ) -> Option<(T, usize)> {
+        let mut row = SpecializedRow::<S>::new(data, position);
         let fields = observer.read::<S, T, _, false>(&mut row, count).ok()?;
-        *position = row.position();
         log(DecodedBy::Specialized);
-        Some(fields)
+        Some((fields, row.position()))
     }
 }
 
@@ -172,87 +175,85 @@ impl<'r, const PLANS: usize> DecodeTier<'r> for Planned<'_, PLANS> {
     fn read<S: Known, T: ReadFields<'r>>(
         &mut self,
         data: &'r [u8],
-        position: &mut usize,
+        position: usize,
         observer: &mut impl Observer<'r>,
         count: u64,
-    ) -> Option<T> {
-        let mut row = PlannedRow::<S, PLANS>::new(data, *position + S::TAG_WIDTH, self.plans);
+    ) -> Option<(T, usize)> {
+        let mut row = PlannedRow::<S, PLANS>::new(data, position + S::TAG_WIDTH, self.plans);
         let fields = observer.read::<S, T, _, false>(&mut row, count).ok()?;
-        *position = row.position();
         log(DecodedBy::Planned);
-        Some(fields)
+        Some((fields, row.position()))
     }
 }
 
 /// Records each of its own tier.
-struct Mixed<'a, 'r, const PLANS: usize> {
-    run: &'a mut Run<'r>,
+struct Mixed<'a, 't, 'r, const PLANS: usize> {
+    decoding: &'a mut Decoding<'t, 'r>,
+    plans: &'t [Plan; PLANS],
     /// By position in the section.
     planned: u64,
     stateful: u64,
     changed: u64,
 }
 
-impl<'a, 'r, const PLANS: usize> Mixed<'a, 'r, PLANS> {
+impl<'a, 't, 'r, const PLANS: usize> Mixed<'a, 't, 'r, PLANS> {
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn new(run: &'a mut Run<'r>) -> Self {
-        let tiers = &run.state.tiers;
-        let (planned, stateful) = match run.order {
+    fn new(decoding: &'a mut Decoding<'t, 'r>) -> Option<Self> {
+        let (plans, tiers) = (decoding.encoding.plans.first_chunk()?, &decoding.encoding.tiers);
+        let (planned, stateful) = match decoding.order {
             Order::Little => (tiers.planned(), tiers.stateful()),
             Order::Big => (0, 0),
         };
-        let changed = tiers.changed_defaults();
-        Self { run, planned, stateful, changed }
+        Some(Self { decoding, plans, planned, stateful, changed: tiers.changed_defaults() })
     }
 }
 
-impl<'r, const PLANS: usize> DecodeTier<'r> for Mixed<'_, 'r, PLANS> {
+impl<'r, const PLANS: usize> DecodeTier<'r> for Mixed<'_, '_, 'r, PLANS> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn tag(&self, data: &[u8], position: usize, width: usize) -> Option<u32> {
-        tag(data, position, width, self.run.order)
+        tag(data, position, width, self.decoding.order)
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn read<S: Known, T: ReadFields<'r>>(
         &mut self,
         data: &'r [u8],
-        position: &mut usize,
+        position: usize,
         observer: &mut impl Observer<'r>,
         count: u64,
-    ) -> Option<T> {
-        if self.planned & const { bit(S::POSITION) } != 0 {
-            let plans = self.run.state.plans.first_chunk()?;
-            return Planned::<PLANS> { plans }.read::<S, T>(data, position, observer, count);
-        }
+    ) -> Option<(T, usize)> {
         if S::STATEFUL && self.stateful & const { bit(S::POSITION) } != 0 {
-            let at = *position + S::TAG_WIDTH;
-            let run = &mut *self.run;
             let has_defaults = self.changed & const { bit(S::POSITION) } == 0;
-            let place = (*position, at);
-            let mut row = StatefulRow::<S, PLANS> { run, data, place, has_defaults, previous: 0, shape: PhantomData };
+            let (plans, place) = (self.plans, (position, position + S::TAG_WIDTH));
+            let decoding = &mut *self.decoding;
+            let mut row =
+                StatefulRow { decoding, plans, data, place, has_defaults, previous: 0, shape: PhantomData::<S> };
             let fields = observer.read::<S, T, _, true>(&mut row, count).ok()?;
-            *position = row.place.1;
             log(DecodedBy::Stateful);
-            return Some(fields);
+            return Some((fields, row.place.1));
         }
-        general::<S, T>(self.run, position, observer, count)
+        if self.planned & const { bit(S::POSITION) } != 0 {
+            return Planned::<PLANS> { plans: self.plans }.read::<S, T>(data, position, observer, count);
+        }
+        // Taken apart, so that what the other tiers give is not put where this gives its own, in memory.
+        let (fields, position) = general::<S, T>(self.decoding, position, observer, count)?;
+        Some((fields, position))
     }
 }
 
 /// The fields of a record, leaf by leaf. Not in line: it would take registers from the loop.
 #[inline(never)]
 fn general<'r, S: Known, T: ReadFields<'r>>(
-    run: &mut Run<'r>,
-    position: &mut usize,
+    decoding: &mut Decoding<'_, 'r>,
+    position: usize,
     observer: &mut impl Observer<'r>,
     count: u64,
-) -> Option<T> {
-    let mut row = run.row((S::RECORD, S::FIRST), *position, *position + S::TAG_WIDTH)?;
+) -> Option<(T, usize)> {
+    let mut row = decoding.reborrow().row((S::RECORD, S::FIRST), (position, position + S::TAG_WIDTH))?;
     let fields =
         observer.read::<S, T, _, true>(&mut row, count).and_then(|fields| row.finish().map(|()| fields)).ok()?;
-    *position = row.position;
     log(DecodedBy::General);
-    Some(fields)
+    Some((fields, row.position))
 }
 
 /// The loop over records: it has in registers where it is.
@@ -275,7 +276,8 @@ impl<'r, D: DecodeTier<'r>, K: Observer<'r>> Rows<'r> for InLine<'_, 'r, D, K> {
         if !self.observer.takes::<S>() {
             return None;
         }
-        let fields = self.tier.read::<S, T>(self.data, &mut self.position, self.observer, self.count)?;
+        let (fields, position) = self.tier.read::<S, T>(self.data, self.position, self.observer, self.count)?;
+        self.position = position;
         self.count += 1;
         Some(fields)
     }
@@ -322,19 +324,20 @@ impl<'r, const PLANS: usize> OneRow<'r> for Single<'r, '_, PLANS> {
         // SAFETY: `self` is used up, so this is the only user of the reader.
         let record = unsafe { &mut *reader };
         match record.next_planned::<S, PLANS>() {
-            Some(NextPlanned { data, state, mut position, at, found: count, records, is_specialized }) => {
+            Some(NextPlanned { data, state, position, at, found: count, records, is_specialized }) => {
                 let mut tell = |position| {
                     *at = position;
                     *count += 1;
                     *records += 1;
                 };
                 if S::CAN_SPECIALIZE && is_specialized {
-                    if let Some(fields) = Specialized.read::<S, T>(data, &mut position, &mut (), 0) {
+                    if let Some((fields, position)) = Specialized.read::<S, T>(data, position, &mut (), 0) {
                         tell(position);
                         return found(fields);
                     }
-                } else if let Some(plans) = state.plans.first_chunk()
-                    && let Some(fields) = (Planned::<PLANS> { plans }).read::<S, T>(data, &mut position, &mut (), 0)
+                } else if let Some(plans) = state.encoding.plans.first_chunk()
+                    && let Some((fields, position)) =
+                        (Planned::<PLANS> { plans }).read::<S, T>(data, position, &mut (), 0)
                 {
                     tell(position);
                     return found(fields);
@@ -369,7 +372,7 @@ impl RecordReader<'_> {
     fn next_planned<S: Known, const PLANS: usize>(&mut self) -> Option<NextPlanned<'_>> {
         let current = self.current.as_mut()?;
         let state = self.states.get(current.section)?;
-        if state.tiers.planned() & const { bit(S::POSITION) } == 0 || self.order != Order::Little {
+        if state.encoding.tiers.planned() & const { bit(S::POSITION) } == 0 || self.order != Order::Little {
             return None;
         }
         Some(NextPlanned {
@@ -379,7 +382,7 @@ impl RecordReader<'_> {
             at: &mut current.position,
             found: &mut current.found,
             records: &mut self.records,
-            is_specialized: state.tiers.are_specialized(),
+            is_specialized: state.encoding.tiers.are_specialized(),
         })
     }
 
@@ -388,15 +391,15 @@ impl RecordReader<'_> {
     #[inline(never)]
     fn next_unplanned<'r, S: Known, T: ReadFields<'r>, const PLANS: usize>(&'r mut self) -> Option<T> {
         let (mut run, mut end) = self.start_run()?;
-        let (data, mut position) = (run.data, run.position);
-        let fields = Mixed::<PLANS>::new(&mut run).read::<S, T>(data, &mut position, &mut (), 0);
-        if fields.is_some() {
-            end.tell(position, 1, false);
-        } else if run.has_stopped() {
+        let (data, position) = (run.data, run.position);
+        let read = Mixed::<PLANS>::new(&mut run.decoding())?.read::<S, T>(data, position, &mut (), 0);
+        match read {
+            Some((_, position)) => end.tell(position, 1, false),
             // A record whose state has changed cannot be begun again.
-            end.finish();
+            None if run.has_stopped() => end.finish(),
+            None => {}
         }
-        fields
+        read.map(|(fields, _)| fields)
     }
 }
 
@@ -418,9 +421,9 @@ impl<'r> Rows<'r> for LeafByLeaf<'_, 'r> {
     }
 
     fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T> {
-        let mut position = self.0.position;
-        let fields = general::<S, T>(self.0, &mut position, &mut (), 0);
+        let position = self.0.position;
+        let (fields, position) = general::<S, T>(&mut self.0.decoding(), position, &mut (), 0)?;
         self.0.position = position;
-        fields
+        Some(fields)
     }
 }

@@ -81,7 +81,7 @@ impl RecordReader<'_> {
         let current = self.current.as_ref().filter(|current| !current.is_element && self.is_idle())?;
         let data = self.container.bytes(&current.content);
         let tag = tag(data, current.position, usize::from(self.format.tag_width), self.order);
-        self.states.get(current.section)?.listed(tag?)
+        self.states.get(current.section)?.encoding.listed(tag?)
     }
 
     /// Decodes the record that [`is_plain`](Self::is_plain) found, leaf by leaf. Should it stop, it gives the place where the

@@ -28,10 +28,10 @@ impl RecordReader<'_> {
         // The tag, which comes first, is read.
         let leaves = self.format.records.get(usize::from(pending.record))?.leaves.len();
         let behind_tag = pending.first + 1..pending.first + leaves.max(1);
-        let plans = state.plans.get(behind_tag.clone())?;
+        let plans = state.encoding.plans.get(behind_tag.clone())?;
         let data = self.container.bytes(&current.content);
         let (mut at, mut before) = (current.position, None);
-        for (plan, leaf) in plans.iter().zip(state.tiers.leaves(behind_tag)?) {
+        for (plan, leaf) in plans.iter().zip(state.encoding.tiers.leaves(behind_tag)?) {
             match leaf.floor {
                 Floor::Array(length) => at = at.checked_add(usize::try_from(length).ok()?)?,
                 Floor::Counted => {

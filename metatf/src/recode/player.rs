@@ -112,7 +112,7 @@ impl Player {
                 let is = self.is_constant(
                     records,
                     index,
-                    state.plans.get(first + index).map(|p| (p.width.get(), p.flags, plain(0, p))),
+                    state.encoding.plans.get(first + index).map(|p| (p.width.get(), p.flags, plain(0, p))),
                 );
                 if let Some(constant) = constant.get_mut(index) {
                     *constant = is;

@@ -85,14 +85,14 @@ impl<'w> Rehearsal<'w> {
     fn record(&mut self, stage: &mut Stage<'_>) -> Result<()> {
         let row = stage.at.0;
         stage.at.0 += 1;
-        if stage.state.models.is_outdated() {
+        if stage.state.history.models.is_outdated() {
             stage.restart(self.format, row);
         }
         stage.keep(self.format, row);
-        let section = self.format.sections.get(stage.state.section);
+        let section = self.format.sections.get(stage.state.encoding.section);
         let kind = stage.plans.columns.order.get(row).map_or(0, |&kind| usize::from(kind));
         let record = section.and_then(|s| s.records.get(kind)).copied();
-        let (Some(record), Some(first)) = (record, record.and_then(|r| stage.state.plans_of_record(r))) else {
+        let (Some(record), Some(first)) = (record, record.and_then(|r| stage.state.encoding.plans_of_record(r))) else {
             return Ok(());
         };
         let Some(r) = self.format.records.get(usize::from(record)) else { return Ok(()) };
@@ -129,7 +129,7 @@ impl<'w> Rehearsal<'w> {
         }
         let fits = self.attempt.misfits.is_empty();
         if !fits {
-            self.attempt.roll_back(&mut stage.state.cells);
+            self.attempt.roll_back(&mut stage.state.history.cells);
             self.streams.roll_back();
         }
         Ok(fits)
@@ -172,8 +172,8 @@ impl<'b> Stage<'b> {
 
     /// What a leaf is now.
     fn interpretation(&self, (kind, leaf): (usize, usize)) -> Option<Interpretation> {
-        let first = self.state.plans_of(kind);
-        self.state.plan(first.checked_add(leaf)?).map(|_| self.state.interpretation(first + leaf))
+        let first = self.state.encoding.plans_of(kind);
+        self.state.encoding.plan(first.checked_add(leaf)?).map(|_| self.state.encoding.interpretation(first + leaf))
     }
 
     fn change(&mut self, format: &Format, (kind, leaf): (usize, usize), change: Change) {

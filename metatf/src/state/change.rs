@@ -30,15 +30,15 @@ impl State {
             self.set(format, index, named, change);
             return Ok(());
         }
-        let records = format.sections.get(self.section).map_or(&[][..], |section| &section.records);
+        let records = format.sections.get(self.encoding.section).map_or(&[][..], |section| &section.records);
         for (position, &record) in records.iter().enumerate() {
-            let Some(first) = self.first_plan(position) else { continue };
+            let Some(first) = self.encoding.first_plan(position) else { continue };
             for (leaf, _) in leaves_of_field(format, record, &named.field) {
                 self.check(format, first + leaf, change)?;
             }
         }
         for (position, &record) in records.iter().enumerate() {
-            let Some(first) = self.first_plan(position) else { continue };
+            let Some(first) = self.encoding.first_plan(position) else { continue };
             for (leaf, named) in leaves_of_field(format, record, &named.field) {
                 self.set(format, first + leaf, named, change);
             }
@@ -49,9 +49,9 @@ impl State {
     /// The plan of the leaf that a metadata record names, and the leaf.
     fn target<'f>(&self, format: &'f Format, position: usize, leaf: u8) -> Result<(usize, &'f Leaf), ErrorKind> {
         let unknown = ErrorKind::Metadata(MetadataRule::NoField);
-        let section = format.sections.get(self.section).ok_or(unknown)?;
+        let section = format.sections.get(self.encoding.section).ok_or(unknown)?;
         let record = section.records.get(position).and_then(|&r| format.records.get(usize::from(r)));
-        let first = self.first_plan(position).ok_or(ErrorKind::Metadata(MetadataRule::NotChangeable))?;
+        let first = self.encoding.first_plan(position).ok_or(ErrorKind::Metadata(MetadataRule::NotChangeable))?;
         let named = record.and_then(|r| r.leaves.get(usize::from(leaf))).ok_or(unknown)?;
         if !named.is_settable() {
             return Err(ErrorKind::Metadata(MetadataRule::NotSettable));
@@ -84,14 +84,14 @@ impl State {
             }
             _ => {}
         }
-        if interpretation.stores() && self.remembered(index) == 0 {
+        if interpretation.stores() && self.encoding.remembered(index) == 0 {
             return Err(ErrorKind::Metadata(MetadataRule::NoWidth));
         }
         Ok(())
     }
 
     fn set(&mut self, format: &Format, index: usize, leaf: &Leaf, change: Change) {
-        let Some(setting) = self.settings.get_mut(index) else { return };
+        let Some(setting) = self.encoding.settings.get_mut(index) else { return };
         match change {
             Change::Width(0) if !setting.interpretation.stores() => {}
             Change::Width(width) => {
@@ -108,14 +108,14 @@ impl State {
                     setting.width = setting.remembered;
                 }
                 if let Interpretation::Delta(initial) | Interpretation::Stride(initial, _) = interpretation {
-                    let cell = self.plans.get(index).map_or(0, |p| p.write as usize);
-                    if let Some(cell) = self.cells.get_mut(cell) {
+                    let cell = self.encoding.plans.get(index).map_or(0, |p| p.write as usize);
+                    if let Some(cell) = self.history.cells.get_mut(cell) {
                         *cell = initial;
                     }
                 }
             }
         }
-        self.rebuild(format, index, leaf);
+        self.encoding.rebuild(format, index, leaf);
     }
 }
 

@@ -71,7 +71,7 @@ impl<S: Sink> RecordWriter<S> {
     ) -> Result<bool> {
         let writer = self.sections.get_mut(section);
         let Some(((r, writer), first)) = self.format.records.get(usize::from(record)).zip(writer).and_then(|found| {
-            let first = found.1.state.plans_of_record(record)?;
+            let first = found.1.state.encoding.plans_of_record(record)?;
             Some((found, first))
         }) else {
             return Err(no_such_record());
@@ -119,7 +119,7 @@ impl<S: Sink> RecordWriter<S> {
     fn take_back(&mut self, section: usize, start: usize, encoded: Result<()>, too_long: bool) -> Result<bool> {
         if let Some(writer) = self.sections.get_mut(section) {
             writer.out.keep(start);
-            self.attempt.roll_back(&mut writer.state.cells);
+            self.attempt.roll_back(&mut writer.state.history.cells);
         }
         self.streams.roll_back();
         encoded?;
@@ -132,9 +132,9 @@ impl<S: Sink> RecordWriter<S> {
     /// Writes the metadata record that makes a value fit.
     fn widen(&mut self, section: usize, record: u16, position: usize, misfit: Misfit) -> Result<()> {
         let Some(writer) = self.sections.get(section) else { return Ok(()) };
-        let index = writer.state.plans_of(position) + usize::from(misfit.leaf);
-        let interpretation = writer.state.interpretation(index);
-        let width = writer.state.plan(index).map_or(0, |p| p.width.get());
+        let index = writer.state.encoding.plans_of(position) + usize::from(misfit.leaf);
+        let interpretation = writer.state.encoding.interpretation(index);
+        let width = writer.state.encoding.plan(index).map_or(0, |p| p.width.get());
         if self.strict {
             let mut error = Error::at(0, ErrorKind::DoesNotFit { value: misfit.value, width });
             error.place = Place { section: self.number(section), leaf: Some(misfit.leaf), ..Place::default() };
@@ -154,7 +154,7 @@ impl<S: Sink> RecordWriter<S> {
             }
             return Ok(());
         }
-        if writer.state.remembered(index) < wanted {
+        if writer.state.encoding.remembered(index) < wanted {
             self.put_change(section, record, misfit.leaf, false, Change::Width(wanted))?;
         }
         self.put_change(section, record, misfit.leaf, false, Change::Interpretation(Interpretation::None))

@@ -131,14 +131,17 @@ impl<S: Sink> RecordWriter<S> {
         let SectionWriter { out, ends, state, wants_ends, records: written, .. } = writer;
         let batch =
             WriteBatch { section, spare: out.spare(), records: written, ends: wants_ends.then_some(ends), count: 0 };
-        if state.tiers.are_specialized() && !*wants_ends {
+        if state.encoding.tiers.are_specialized() && !*wants_ends {
             if R::SECTION.is_some() {
                 put_while(records, &mut SpecializedWrites::<true>(batch))
             } else {
                 put_while(records, &mut SpecializedWrites::<false>(batch))
             }
         } else {
-            put_while(records, &mut PlannedWrites { batch, plans: &state.plans, planned: state.tiers.planned() })
+            put_while(
+                records,
+                &mut PlannedWrites { batch, plans: &state.encoding.plans, planned: state.encoding.tiers.planned() },
+            )
         }
     }
 

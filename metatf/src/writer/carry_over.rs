@@ -104,20 +104,20 @@ impl<S: Sink> RecordWriter<S> {
     pub(crate) fn carry_live_set(&mut self, section: usize) {
         let Some(writer) = self.sections.get_mut(section) else { return };
         let Some(log) = writer.log.take() else { return };
-        let cells = &writer.state.model_cells;
+        let cells = &writer.state.encoding.model_cells;
         let before: usize = log.before.iter().map(|(_, objects)| objects.len()).sum();
         if log.full || log.survivors(cells).1 * PAYS <= before {
             writer.log = Some(log);
             return;
         }
-        let mut models = writer.state.models.with_live(log.before.clone());
+        let mut models = writer.state.history.models.with_live(log.before.clone());
         let rerun = rerun(&self.format, cells, &mut models, &log.entries);
         let reader = self.format.sections.len() + section;
         let Some((codes, _)) = rerun.filter(|(_, e)| self.streams.replace(&self.format, reader, e)) else {
             writer.log = Some(log);
             return;
         };
-        writer.state.models.replace(models);
+        writer.state.history.models.replace(models);
         let mut parts: Vec<&mut Vec<u8>> = Vec::new();
         for chunk in self.waiting.iter_mut().filter(|chunk| chunk.section == section) {
             parts.push(&mut chunk.raw);

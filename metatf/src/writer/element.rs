@@ -33,8 +33,8 @@ impl<S: Sink> RecordWriter<S> {
         }
         let single = self.format.records.get(usize::from(record)).is_some_and(|r| r.single_number().is_some());
         let value = self.sections.get(section).and_then(|s| {
-            let last = s.state.plan(0).map(|p| p.last as usize)?;
-            s.state.cells.get(last).copied()
+            let last = s.state.encoding.plan(0).map(|p| p.last as usize)?;
+            s.state.history.cells.get(last).copied()
         });
         if writer.given.is_empty() {
             writer.given.push(GivenElements::default());
@@ -100,10 +100,10 @@ impl<S: Sink> RecordWriter<S> {
         if encoded.is_ok() && misfit.is_none() {
             return Ok(());
         }
-        self.attempt.roll_back(&mut writer.state.cells);
+        self.attempt.roll_back(&mut writer.state.history.cells);
         encoded?;
         let Some(misfit) = misfit else { return Ok(()) };
-        let width = writer.state.plan(usize::from(misfit.leaf)).map_or(0, |p| p.width.get());
+        let width = writer.state.encoding.plan(usize::from(misfit.leaf)).map_or(0, |p| p.width.get());
         let mut error = Error::at(0, ErrorKind::DoesNotFit { value: misfit.value, width });
         error.place.section = self.number(section);
         error.place.leaf = Some(misfit.leaf);

@@ -273,8 +273,8 @@ impl<S: Sink> RecordWriter<S> {
 
 /// Computes the least width that holds all of `values` under the section's interpretation. The state stays as it is.
 fn least_width(writer: &crate::writer::SectionWriter, values: &[u64]) -> u8 {
-    let mut cells = writer.state.cells.clone();
-    let Some(plan) = writer.state.plan(0) else { return 8 };
+    let mut cells = writer.state.history.cells.clone();
+    let Some(plan) = writer.state.encoding.plan(0) else { return 8 };
     let mut bits = 0;
     each_raw(plan, &mut cells, values, |raw, _| {
         // As `bytes_for` folds negative numbers.
@@ -286,7 +286,7 @@ fn least_width(writer: &crate::writer::SectionWriter, values: &[u64]) -> u8 {
 /// Encodes the numbers of one chunk into `out` by the plan of their leaf. The error is one that does not fit.
 fn encode(state: &mut State, values: &[u64], order: Order, out: &mut Vec<u8>) -> Result<(), u64> {
     out.clear();
-    let Some(plan) = state.plans.first().copied() else { return Ok(()) };
+    let Some(plan) = state.encoding.plans.first().copied() else { return Ok(()) };
     let width = plan.width.bytes();
     // All eight bytes of each; the next overwrites those that are not its own.
     out.resize(values.len() * width + 8, 0);
@@ -309,10 +309,10 @@ fn encode(state: &mut State, values: &[u64], order: Order, out: &mut Vec<u8>) ->
                 misfit = values.iter().copied().find(|&value| !fits(raw(value, &plan, &[]), &plan));
             }
             if let Some(&last) = values.last() {
-                note(last, &plan, &mut state.cells);
+                note(last, &plan, &mut state.history.cells);
             }
         }
-        _ => each_raw(&plan, &mut state.cells, values, |raw, value| {
+        _ => each_raw(&plan, &mut state.history.cells, values, |raw, value| {
             if !fits(raw, &plan) && misfit.is_none() {
                 misfit = Some(value);
             }

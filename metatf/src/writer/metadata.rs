@@ -64,7 +64,7 @@ impl<S: Sink> RecordWriter<S> {
         let int_size = self.int_size;
         let Some(writer) = self.sections.get_mut(section) else { return Ok(()) };
         let unknown = ErrorKind::Metadata(MetadataRule::UnknownTag);
-        let position = writer.state.position(metadata.record).ok_or(at(unknown))?;
+        let position = writer.state.encoding.position(metadata.record).ok_or(at(unknown))?;
         let width = match metadata.property >> 4 {
             0 => int_size,
             n @ 1..=8 => usize::from(n),

@@ -93,7 +93,7 @@ impl<S: Sink> RecordWriter<S> {
             let mut state = State::new(&format, i);
             // Version 0 has no way to reset a model.
             let unknown = (options.version == 0).then(SizeRule::default);
-            state.models.set_rule(options.size_rule.or(unknown));
+            state.history.models.set_rule(options.size_rule.or(unknown));
             let number = format.sections.get(i).map_or(0, |s| s.number);
             SectionWriter::new(state, options.wants_ends(number))
         };
@@ -152,7 +152,7 @@ impl<S: Sink> RecordWriter<S> {
     #[cfg(feature = "dynamic")]
     pub(crate) fn state(&self, section: usize, record: u16) -> Option<(&State, usize)> {
         let state = &self.sections.get(section)?.state;
-        Some((state, state.plans_of_record(record)?))
+        Some((state, state.encoding.plans_of_record(record)?))
     }
 
     /// Whether a record of the section can be encoded right away: its chunk and group are not full, no change is due.
@@ -162,7 +162,7 @@ impl<S: Sink> RecordWriter<S> {
         self.last_section == Some(section)
             && writer.out.len() < self.chunk_size
             && !writer.fresh
-            && !writer.state.models.is_outdated()
+            && !writer.state.history.models.is_outdated()
             && self.group_has_place(writer.out.len())
     }
 
@@ -276,7 +276,7 @@ impl<S: Sink> RecordWriter<S> {
         if length >= self.chunk_size {
             self.close_chunk(section)?;
         }
-        if self.sections.get(section).is_some_and(|s| s.state.models.is_outdated()) {
+        if self.sections.get(section).is_some_and(|s| s.state.history.models.is_outdated()) {
             self.close_chunk(section)?;
             if let Some(writer) = self.sections.get_mut(section) {
                 writer.restart(&self.format);

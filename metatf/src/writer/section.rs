@@ -73,10 +73,10 @@ impl SectionWriter {
 
     /// Starts a group, and a log where objects are live that its heap's model may have to know.
     pub(crate) fn restart_group(&mut self, format: &Format) {
-        let new = self.state.models.live();
+        let new = self.state.history.models.live();
         let live = match self.log.take() {
             Some(log) => {
-                let live = log.live_after(&self.state.model_cells, new);
+                let live = log.live_after(&self.state.encoding.model_cells, new);
                 self.log_memory = log.into_memory();
                 live
             }

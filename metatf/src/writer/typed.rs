@@ -49,11 +49,11 @@ impl<S: Sink> RecordWriter<S> {
         fields: &T,
     ) -> Result<(), bool> {
         let writer = self.sections.get_mut(section).ok_or(false)?;
-        if writer.state.tiers.stateful() & const { bit(K::POSITION) } == 0 {
+        if writer.state.encoding.tiers.stateful() & const { bit(K::POSITION) } == 0 {
             return Err(false);
         }
         let start = writer.out.end();
-        let plans = writer.state.plans.first_chunk::<PLANS>().ok_or(false)?;
+        let plans = writer.state.encoding.plans.first_chunk::<PLANS>().ok_or(false)?;
         let mut spare = writer.out.spare();
         self.streams.start_record();
         let mut row = FirstPass::<K, PLANS>::new(&mut spare, plans, &mut self.streams).ok_or(false)?;
@@ -75,7 +75,7 @@ impl<S: Sink> RecordWriter<S> {
         let writer = self.sections.get_mut(section).ok_or(false)?;
         writer.note_end();
         writer.records += 1;
-        let models_outdated = K::MODELS && writer.state.models.is_outdated();
+        let models_outdated = K::MODELS && writer.state.history.models.is_outdated();
         let length = writer.out.len();
         if models_outdated || !self.group_has_place(length) {
             self.close_open_section();
@@ -104,7 +104,7 @@ impl<S: Sink> RecordWriter<S> {
         let out = (out.written(), start);
         let mut row = SecondPass::<K, PLANS>::new(out, state, &mut self.attempt, log.is_some(), omitted);
         if fields.write_fields(&mut row, 0).is_err() {
-            self.attempt.roll_back(&mut state.cells);
+            self.attempt.roll_back(&mut state.history.cells);
             return Err(omitted.codes > 0);
         }
         if let Some(log) = log {
@@ -140,12 +140,12 @@ impl SectionWriter {
     /// Encodes a record of the planned tier, if the buffer is open. `None` where that cannot be; then nothing has happened.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn put_planned<K: Known, T: WriteFields, const PLANS: usize>(&mut self, fields: &T) -> Option<()> {
-        let tiers = &self.state.tiers;
+        let tiers = &self.state.encoding.tiers;
         let mut spare = self.out.spare();
         if K::CAN_SPECIALIZE && tiers.are_specialized() {
             put_specialized::<K, T>(&mut spare, fields)?;
         } else if tiers.planned() & const { bit(K::POSITION) } != 0 {
-            put::<K, T, PLANS>(&mut spare, self.state.plans.first_chunk()?, fields)?;
+            put::<K, T, PLANS>(&mut spare, self.state.encoding.plans.first_chunk()?, fields)?;
         } else {
             return None;
         }

@@ -90,7 +90,7 @@ impl Layout {
         first: usize,
         changed: impl FnMut(usize, Take, Take),
     ) -> Option<Extent> {
-        let plans = first.checked_add(self.floors.len()).and_then(|end| state.plans.get(first..end));
+        let plans = first.checked_add(self.floors.len()).and_then(|end| state.encoding.plans.get(first..end));
         let plans = plans.unwrap_or_default();
         let extent = self.extent(state, first, plans, changed);
         self.mode = match extent {
@@ -127,7 +127,7 @@ impl Layout {
                 Floor::Array(length) => extent.array(usize::try_from(length).ok()?)?,
                 Floor::Counted => extent.counted(length)?,
                 Floor::Stored | Floor::Predicted | Floor::Fixed(_) => {
-                    extent.number(plan, || state.is_alone(first + leaf))?
+                    extent.number(plan, || state.encoding.is_alone(first + leaf))?
                 }
             };
             length = plan;

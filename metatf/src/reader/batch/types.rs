@@ -151,7 +151,7 @@ impl Types {
 /// The position of the data record with this tag.
 #[cold]
 fn position_of(tag: u32, state: &State) -> u16 {
-    state.listed(tag).filter(|listed| listed.record > METADATA).map_or(NONE, |listed| listed.position)
+    state.encoding.listed(tag).filter(|listed| listed.record > METADATA).map_or(NONE, |listed| listed.position)
 }
 
 impl Rest<'_> {

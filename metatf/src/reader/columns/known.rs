@@ -128,7 +128,7 @@ impl ColumnSink<'_, '_> {
 /// Positions of records of which values may not be what by the DTD they always are, by bit.
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn changed(run: &Run<'_>) -> u64 {
-    !run.state.tiers.planned()
+    !run.state.encoding.tiers.planned()
 }
 
 impl<'r, const PLANS: usize> Observer<'r> for Slots<'_, PLANS> {

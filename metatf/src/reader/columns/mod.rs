@@ -129,7 +129,7 @@ impl Run<'_> {
     /// Reads the data record that comes next, and is listed so, leaf by leaf. None where it cannot be read; the run knows why.
     fn push(&mut self, columns: &mut Columns, section: usize, listed: Listed) -> Option<()> {
         let (format, at) = (self.format, self.position + usize::from(self.format.tag_width));
-        let mut row = self.row((listed.record, listed.first as usize), self.position, at)?;
+        let mut row = self.row((listed.record, listed.first as usize), at)?;
         let pushed = columns.push(format, section, listed.position.into(), &mut row);
         self.position = row.position;
         self.count += 1;
@@ -140,10 +140,10 @@ impl Run<'_> {
 impl ColumnFiller {
     /// Notes the records that come next, or reads them. Where one cannot be read, the run's row knows why.
     fn note(&mut self, run: &mut Run<'_>, columns: &mut Columns) -> Result<NoteEnd, ()> {
-        if run.state.tiers.has_changed(COLUMNS) {
+        if run.state.encoding.tiers.has_changed(COLUMNS) {
             self.learn(run, columns);
         }
-        let index = run.state.section;
+        let index = run.state.encoding.section;
         loop {
             let room = columns.room();
             if room == 0 {
@@ -194,7 +194,7 @@ impl ColumnFiller {
     /// Learns the plans that have changed.
     #[inline(never)]
     fn learn(&mut self, run: &mut Run<'_>, columns: &mut Columns) {
-        let index = run.state.section;
+        let index = run.state.encoding.section;
         if self.sections.len() < run.format.sections.len() {
             self.sections.resize_with(run.format.sections.len(), NotedSection::default);
         }
@@ -202,10 +202,10 @@ impl ColumnFiller {
         if types.types.is_empty() {
             *types = Types::new(run.format, index);
             progress.resize_with(types.types.len(), Progress::default);
-            run.state.tiers.all_changed(COLUMNS);
+            run.state.encoding.tiers.all_changed(COLUMNS);
         }
         let (first, records, ..) = columns.split(index);
-        for position in run.state.tiers.take_changed(COLUMNS) {
+        for position in run.state.encoding.tiers.take_changed(COLUMNS) {
             if let Some(known) = types.types.get_mut(position)
                 && let Some(progress) = progress.get_mut(position)
                 && let Some(records) = records.get_mut(first + position)
@@ -228,7 +228,7 @@ impl ColumnFiller {
         columns: &mut Columns,
         each: fn(&mut Progress, &mut Type, &Batch, &[u8], &mut State, &mut RecordColumns),
     ) {
-        let index = run.state.section;
+        let index = run.state.encoding.section;
         let Some(NotedSection { types, progress }) = self.sections.get_mut(index) else { return };
         let (first, records, ..) = columns.split(index);
         for position in self.batch.met.iter().map(|&position| usize::from(position)) {

@@ -40,7 +40,7 @@ impl Progress {
         let noted = Noted::new(known, batch, data);
         let Type { layout, elements, .. } = known;
         self.taken.resize(layout.takes.len(), 0);
-        let extent = layout.learn(state, state.plans_of(position), |leaf, before, _| {
+        let extent = layout.learn(state, state.encoding.plans_of(position), |leaf, before, _| {
             // Nothing is left of a leaf that goes by the value before.
             self.take_leaf(leaf, before, noted, elements, &mut 0, columns);
         });
@@ -95,7 +95,7 @@ impl Progress {
         let Type { layout, elements, .. } = known;
         for (leaf, &take) in layout.takes.iter().enumerate().filter(|(_, take)| wanted(take)) {
             let mut none = 0;
-            let previous = take.cell().and_then(|cell| state.cells.get_mut(cell)).unwrap_or(&mut none);
+            let previous = take.cell().and_then(|cell| state.history.cells.get_mut(cell)).unwrap_or(&mut none);
             self.take_leaf(leaf, take, noted, elements, previous, columns);
         }
     }

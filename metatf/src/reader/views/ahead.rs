@@ -84,13 +84,13 @@ impl Views {
         if run.listed().is_none() {
             return;
         }
-        if run.state.tiers.has_changed(VIEWS) {
+        if run.state.encoding.tiers.has_changed(VIEWS) {
             self.learn(run.format, run.state);
         }
-        self.section = run.state.section;
+        self.section = run.state.encoding.section;
         self.start = run.position;
         if self.sections.get(self.section).is_some_and(|section| section.has_cells) {
-            self.cells.clone_from(&run.state.cells);
+            self.cells.clone_from(&run.state.history.cells);
         }
         while self.batch.len < limit && self.batch.places.len() - self.rows_end < WORDS {
             let room = limit - self.batch.len;
@@ -113,7 +113,7 @@ impl Views {
         if let Some(SectionRows { types, rows, .. }) = self.sections.get_mut(self.section) {
             for position in self.batch.met.iter().map(|&position| usize::from(position)) {
                 if let Some((known, rows)) = types.types.get(position).zip(rows.get_mut(position)) {
-                    rows.decode(known, run.data, &mut self.batch.places, &mut run.state.cells);
+                    rows.decode(known, run.data, &mut self.batch.places, &mut run.state.history.cells);
                 }
             }
         }
@@ -166,7 +166,7 @@ impl Views {
             let met = self.batch.met.iter().filter_map(|&position| section.types.types.get(usize::from(position)));
             met.for_each(|known| known.give_back(run.streams));
             if section.has_cells {
-                run.state.cells.clone_from(&self.cells);
+                run.state.history.cells.clone_from(&self.cells);
             }
         }
         run.position = self.start;
@@ -206,19 +206,21 @@ impl Views {
         if self.sections.len() < format.sections.len() {
             self.sections.resize_with(format.sections.len(), SectionRows::default);
         }
-        let Some(SectionRows { types, rows, has_cells }) = self.sections.get_mut(state.section) else { return };
+        let Some(SectionRows { types, rows, has_cells }) = self.sections.get_mut(state.encoding.section) else {
+            return;
+        };
         if types.types.is_empty() {
-            *types = Types::new(format, state.section);
-            let listed = format.sections.get(state.section).map_or(&[][..], |section| &section.records);
+            *types = Types::new(format, state.encoding.section);
+            let listed = format.sections.get(state.encoding.section).map_or(&[][..], |section| &section.records);
             let records = (0..)
                 .zip(listed)
                 .map(|(position, &index)| TypeRows::new(index, position, format.records.get(usize::from(index))));
             *rows = records.collect();
-            state.tiers.all_changed(VIEWS);
+            state.encoding.tiers.all_changed(VIEWS);
         }
-        for position in state.tiers.take_changed(VIEWS) {
+        for position in state.encoding.tiers.take_changed(VIEWS) {
             let Some((known, rows)) = types.types.get_mut(position).zip(rows.get_mut(position)) else { continue };
-            let first = state.plans_of(position);
+            let first = state.encoding.plans_of(position);
             let extent = known.layout.learn(state, first, |leaf, _, take| rows.change(leaf, take));
             rows.has_cells = known.layout.mode == Mode::Single || known.layout.has_history;
             known.set_extent(extent);

@@ -33,7 +33,7 @@ impl Singles {
     pub(super) fn read_next(&mut self, run: &mut Run<'_>, places: &mut Vec<u64>) -> Option<u32> {
         let (record, first) = run.listed()?;
         let at = run.position + usize::from(run.format.tag_width);
-        let mut row = run.row((record, first), run.position, at)?;
+        let mut row = run.row((record, first), at)?;
         let read = self.read(record, &mut row, places).and_then(|entry| row.finish().map(|()| entry));
         run.position = row.position;
         read.ok()

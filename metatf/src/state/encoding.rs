@@ -1,0 +1,308 @@
+//! How the leaves of a section's records are stored now. Only metadata and resets change it, records that are decoded do not.
+//!
+//! A plan is rebuilt only when a metadata record changes it. It says, too, which of its cells anybody looks at (`Keeps`):
+//! the previous value while a leaf that shares it is `delta` or `stride` (setting either by metadata gives the previous
+//! value anew, so that older ones are never asked for), the last value where a width, a count or a reference names it.
+
+use super::liveness::Liveness;
+use super::tier::Tiers;
+use crate::format::{ExprOp, Format, Interpretation, Leaf, LeafKind, METADATA, SECTION, slot};
+use crate::formula::{BYTES, HISTORY, PREDICTED, PREVIOUS, Plan, SPECIAL, STRIDED, Width};
+use crate::predict::Cells;
+use std::collections::HashMap;
+
+/// What a plan was made from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Setting {
+    pub(super) interpretation: Interpretation,
+    /// Width while bytes are stored; the last non-zero width is kept beside.
+    pub(super) width: u8,
+    /// Last non-zero width; 0 where there never was one.
+    pub(super) remembered: u8,
+}
+
+/// How the leaves of a section's records are stored now.
+#[derive(Clone, Debug)]
+pub(crate) struct Encoding {
+    /// Index in `format.sections`.
+    pub(crate) section: usize,
+    pub(crate) plans: Vec<Plan>,
+    pub(super) settings: Vec<Setting>,
+    liveness: Liveness,
+    pub(crate) tiers: Tiers,
+    /// For each record of the section: index of its first plan, or `NONE` for `section` and `metadata`.
+    first: Vec<u32>,
+    /// Records of the section by tag, for tags under 256; the others in `tags`.
+    small: Vec<Listed>,
+    tags: HashMap<u32, Listed>,
+    /// What predicted leaves go by.
+    pub(crate) model_cells: Cells,
+    /// Index of the first plan by record, or `NONE`.
+    by_record: Vec<u32>,
+}
+
+/// A record of a section.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Listed {
+    /// Position in the section's records.
+    pub(crate) position: u16,
+    /// Index in `format.records`.
+    pub(crate) record: u16,
+    /// Index of its first plan; `NONE` for `section` and `metadata`.
+    pub(crate) first: u32,
+}
+
+const NONE: u32 = u32::MAX;
+const NO_RECORD: Listed = Listed { position: u16::MAX, record: u16::MAX, first: NONE };
+
+impl Encoding {
+    /// The records that a section lists, before the first reset.
+    pub(super) fn new(format: &Format, section: usize) -> Self {
+        let mut encoding = Self {
+            section,
+            plans: Vec::new(),
+            settings: Vec::new(),
+            liveness: Liveness::default(),
+            tiers: Tiers::default(),
+            first: Vec::new(),
+            small: vec![NO_RECORD; 256],
+            tags: HashMap::new(),
+            model_cells: Cells::default(),
+            by_record: Vec::new(),
+        };
+        let Some(s) = format.sections.get(section) else { return encoding };
+        for (position, &record) in s.records.iter().enumerate() {
+            encoding.list(format, position, record);
+        }
+        encoding.liveness = Liveness::new(format, s, |position| encoding.first_plan(position), encoding.plans.len());
+        encoding.tiers = Tiers::new(format, s, |position| encoding.first_plan(position));
+        encoding
+    }
+
+    /// Learns the cells that models go by, where there are models; plans say which.
+    pub(super) fn find_model_cells(&mut self, format: &Format) {
+        if !format.models.is_empty() {
+            let last = |(record, leaf)| self.last_cell(format, record, leaf);
+            self.model_cells = Cells::new(format, last, |model| self.predicted_cell(format, model));
+        }
+    }
+
+    /// The cell of the previous value of the leaf that a model predicts.
+    fn predicted_cell(&self, format: &Format, model: usize) -> Option<u32> {
+        let section = format.sections.get(self.section)?;
+        let leaf = |&record: &u16| {
+            let leaves = format.records.get(usize::from(record)).map_or(&[][..], |r| &r.leaves);
+            leaves.iter().map(|leaf| match leaf.kind {
+                LeafKind::Number { interpretation: Interpretation::Predicted(m), .. } => usize::from(m) == model,
+                _ => false,
+            })
+        };
+        let listed = section.records.iter().filter(|&&r| r != SECTION && r != METADATA);
+        let index = listed.flat_map(leaf).position(|predicted| predicted)?;
+        section.cells.get(index).copied()
+    }
+
+    fn list(&mut self, format: &Format, position: usize, record: u16) {
+        let Some(r) = format.records.get(usize::from(record)) else { return };
+        let changes = record != SECTION && record != METADATA;
+        let first = u32::try_from(self.plans.len()).ok().filter(|_| changes).unwrap_or(NONE);
+        let listed = Listed { position: u16::try_from(position).unwrap_or(u16::MAX), record, first };
+        match usize::try_from(r.tag).ok().and_then(|tag| self.small.get_mut(tag)) {
+            Some(entry) => *entry = listed,
+            None => drop(self.tags.insert(r.tag, listed)),
+        }
+        self.first.push(first);
+        if !format.sections.get(self.section).is_some_and(|s| s.stream) {
+            let length = self.by_record.len().max(usize::from(record) + 1);
+            self.by_record.resize(length, NONE);
+            if let Some(slot) = self.by_record.get_mut(usize::from(record)) {
+                *slot = first;
+            }
+        }
+        if changes {
+            self.plans.resize(self.plans.len() + r.leaves.len(), Plan::default());
+        }
+    }
+
+    /// Widths and interpretations as the DTD gives them. Cells of last values begin at `last_cells`.
+    pub(super) fn reset(&mut self, format: &Format, last_cells: usize) {
+        let Some(section) = format.sections.get(self.section) else { return };
+        self.settings.clear();
+        for &record in section.records.iter().filter(|&&r| r != SECTION && r != METADATA) {
+            for leaf in format.records.get(usize::from(record)).map_or(&[][..], |r| &r.leaves) {
+                let (width, interpretation) = match leaf.kind {
+                    LeafKind::Number { width, interpretation } => (width, interpretation),
+                    LeafKind::Tag => (format.tag_width, Interpretation::None),
+                    LeafKind::Array(_) | LeafKind::Variable(_) => (0, Interpretation::None),
+                };
+                self.settings.push(Setting { interpretation, width, remembered: width });
+            }
+        }
+        for i in 0..self.plans.len() {
+            let cell = section.cells.get(i).copied().unwrap_or(0);
+            let last = u32::try_from(last_cells + i).unwrap_or(0);
+            if let Some(plan) = self.plans.get_mut(i) {
+                *plan = Plan { write: cell, last, ..Plan::default() };
+            }
+        }
+        self.liveness.reset(last_cells);
+        for (position, &record) in section.records.iter().enumerate() {
+            let leaves = format.records.get(usize::from(record)).map_or(&[][..], |r| &r.leaves);
+            let Some(first) = self.first_plan(position) else { continue };
+            for (i, leaf) in leaves.iter().enumerate() {
+                match &leaf.kind {
+                    LeafKind::Array(length) => self.make_length(first, first + i, &[ExprOp::Push((*length).into())]),
+                    LeafKind::Variable(program) => self.make_length(first, first + i, program),
+                    LeafKind::Tag | LeafKind::Number { .. } => drop(self.make(format, first + i, leaf)),
+                }
+            }
+        }
+        for (index, plan) in self.plans.iter_mut().enumerate() {
+            plan.set(PREVIOUS, self.liveness.is_used(plan.write));
+            self.tiers.update(index, plan);
+        }
+    }
+
+    /// Whether no other leaf has the previous value of this plan's leaf for its own.
+    pub(crate) fn is_alone(&self, index: usize) -> bool {
+        self.liveness.sharer(index) == index
+    }
+
+    pub(super) fn first_plan(&self, position: usize) -> Option<usize> {
+        self.first.get(position).copied().filter(|&f| f != NONE).map(|f| f as usize)
+    }
+
+    /// The record of the section with this tag.
+    #[inline]
+    pub(crate) fn listed(&self, tag: u32) -> Option<Listed> {
+        let listed = match self.small.get(tag as usize) {
+            Some(&listed) => listed,
+            None => self.tags.get(&tag).copied().unwrap_or(NO_RECORD),
+        };
+        (listed.position != u16::MAX).then_some(listed)
+    }
+
+    /// Index of the first plan of a data record or comment that the section lists, by its index in `format.records`; none
+    /// in a stream section.
+    #[inline]
+    pub(crate) fn plans_of_record(&self, record: u16) -> Option<usize> {
+        let &first = self.by_record.get(usize::from(record))?;
+        (first != NONE).then_some(first as usize)
+    }
+
+    /// Position in the section's records of the record with this tag.
+    pub(crate) fn position(&self, tag: u32) -> Option<usize> {
+        self.listed(tag).map(|listed| usize::from(listed.position))
+    }
+
+    /// Index of the first plan of the record at this position.
+    #[inline]
+    pub(crate) fn plans_of(&self, position: usize) -> usize {
+        self.first.get(position).map_or(NONE as usize, |&f| f as usize)
+    }
+
+    #[inline]
+    pub(crate) fn plan(&self, index: usize) -> Option<&Plan> {
+        self.plans.get(index)
+    }
+
+    /// The interpretation in force.
+    pub(crate) fn interpretation(&self, index: usize) -> Interpretation {
+        self.settings.get(index).map_or(Interpretation::None, |s| s.interpretation)
+    }
+
+    /// The last non-zero width.
+    pub(crate) fn remembered(&self, index: usize) -> u8 {
+        self.settings.get(index).map_or(0, |s| s.remembered)
+    }
+
+    /// The stream sections that leaves in force take values from.
+    pub(crate) fn strides<'s>(&'s self, format: &'s Format) -> impl Iterator<Item = u8> + 's {
+        self.settings.iter().filter_map(|s| match s.interpretation {
+            Interpretation::SectionStride(n, _) => Some(n),
+            Interpretation::Predicted(model) => format.models.get(usize::from(model)).map(|m| m.section),
+            _ => None,
+        })
+    }
+
+    /// The plan of a leaf whose setting has changed, and whether its previous value and those it shares it with are
+    /// looked at.
+    pub(super) fn rebuild(&mut self, format: &Format, index: usize, leaf: &Leaf) {
+        let news = self.make(format, index, leaf);
+        let Some(cell) = self.plans.get(index).map(|p| p.write) else { return };
+        let used = self.liveness.is_used(cell);
+        let mut at = index;
+        while let Some(plan) = self.plans.get_mut(at) {
+            plan.set(PREVIOUS, used);
+            self.tiers.update(at, plan);
+            at = self.liveness.sharer(at);
+            if !news || at == index {
+                break;
+            }
+        }
+    }
+
+    /// The plan of a numeric leaf by its setting. True where that is news for those it shares its previous value with.
+    fn make(&mut self, format: &Format, index: usize, leaf: &Leaf) -> bool {
+        let Some(setting) = self.settings.get(index).copied() else { return false };
+        let width = Width::saturating(if setting.interpretation.stores() { setting.width.into() } else { 0 });
+        let mask = width.mask();
+        let top = mask ^ (mask >> 1);
+        let reference = match setting.interpretation {
+            Interpretation::BaseOffsetOf(record, leaf) => self.last_cell(format, record, leaf),
+            _ => None,
+        };
+        let slot = match setting.interpretation {
+            Interpretation::SectionStride(target, 1) if leaf.constant.is_none() => slot(format, self.section, target),
+            _ => None,
+        };
+        let Some(plan) = self.plans.get_mut(index) else { return false };
+        let (sign, base, history) = match setting.interpretation {
+            Interpretation::None | Interpretation::SectionOffset(_) => (0, 0, 0),
+            Interpretation::SectionStride(..) => (0, slot.unwrap_or(0) as u64, 0),
+            Interpretation::BaseOffset(base) => (top, base, 0),
+            Interpretation::BaseOffsetOf(..) | Interpretation::Delta(_) => (top, 0, u64::MAX),
+            Interpretation::Default(value) => (0, value, 0),
+            Interpretation::Stride(_, stride) => (0, stride, u64::MAX),
+            Interpretation::Predicted(model) => (0, model.into(), 0),
+        };
+        let used = plan.uses_previous();
+        plan.mask = mask;
+        plan.sign = sign;
+        plan.base = base;
+        plan.history = history;
+        plan.width = width;
+        plan.read = reference.unwrap_or(plan.write);
+        plan.flags = self.liveness.last(index);
+        let special = leaf.constant.is_some()
+            || matches!(setting.interpretation, Interpretation::SectionStride(..) | Interpretation::Predicted(_));
+        plan.set(SPECIAL, special);
+        plan.set(PREDICTED, matches!(setting.interpretation, Interpretation::Predicted(_)));
+        plan.set(STRIDED, slot.is_some());
+        plan.set(HISTORY, history != 0);
+        let (uses, cell) = (plan.uses_previous(), plan.write);
+        used != uses && self.liveness.change(cell, uses)
+    }
+
+    /// The plan of a byte array: its length is a number, or the last value of a leaf of the record, or `SPECIAL`.
+    fn make_length(&mut self, first: usize, index: usize, program: &[ExprOp]) {
+        let last = |leaf: u8| self.plans.get(first + usize::from(leaf)).map(|p| p.last);
+        let (base, read, flags) = match *program {
+            [ExprOp::Push(length)] => (length, None, BYTES),
+            [ExprOp::Leaf(leaf)] => (0, last(leaf), BYTES | HISTORY),
+            _ => (0, None, BYTES | SPECIAL),
+        };
+        let Some(plan) = self.plans.get_mut(index) else { return };
+        plan.base = base;
+        plan.read = read.unwrap_or(plan.write);
+        plan.history = if read.is_some() { u64::MAX } else { 0 };
+        plan.flags = flags;
+    }
+
+    fn last_cell(&self, format: &Format, record: u16, leaf: u8) -> Option<u32> {
+        let section = format.sections.get(self.section)?;
+        let position = section.records.iter().position(|&r| r == record)?;
+        let first = self.first_plan(position)?;
+        self.plans.get(first + usize::from(leaf)).map(|p| p.last)
+    }
+}
