@@ -282,6 +282,14 @@ impl<'a> Reader<'a> {
     #[inline]
     #[must_use]
     pub fn bytes<'s>(&'s self, content: &'s Content) -> &'s [u8] {
+        self.bytes_of(content).unwrap_or_default()
+    }
+
+    /// Returns the [`bytes`](Self::bytes), or none where they lie outside of this reader's input. To ask that once for a record is
+    /// faster than to put nothing in their place.
+    #[inline]
+    #[must_use]
+    pub fn bytes_of<'s>(&'s self, content: &'s Content) -> Option<&'s [u8]> {
         read_v1::bytes(&self.source, content)
     }
 

@@ -109,9 +109,9 @@ impl Chunks {
         };
         match header.kind {
             chunk::DATA => return Ok(Some(part(header, start, content))),
-            chunk::DTD => self.dtd = Some(Arc::from(bytes(source, &content))),
+            chunk::DTD => self.dtd = bytes(source, &content).map(Arc::from),
             _ => {
-                let text = bytes(source, &content).to_vec();
+                let text = bytes(source, &content).unwrap_or_default().to_vec();
                 self.user_len += text.len();
                 self.user.push(text);
             }
@@ -192,10 +192,10 @@ pub(crate) fn content(
 
 /// The bytes of some content; none where it is not of this source.
 #[inline]
-pub(crate) fn bytes<'s>(source: &'s Source<'_>, content: &'s Content) -> &'s [u8] {
+pub(crate) fn bytes<'s>(source: &'s Source<'_>, content: &'s Content) -> Option<&'s [u8]> {
     match content {
-        Content::Owned(bytes) => bytes,
-        Content::Mapped(range) => source.all().and_then(|all| all.get(range.clone())).unwrap_or(&[]),
+        Content::Owned(bytes) => Some(bytes),
+        Content::Mapped(range) => source.all()?.get(range.clone()),
     }
 }
 

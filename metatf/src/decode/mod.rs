@@ -16,7 +16,7 @@ pub(crate) use log::logged;
 pub(crate) use log::{DecodedBy, log};
 pub(crate) use planned::{PlannedRow, stops_silently};
 pub(crate) use run::{Run, tag};
-pub(crate) use specialized::{SpecializedRow, WINDOW, window};
+pub(crate) use specialized::{SpecializedRow, WINDOW};
 pub(crate) use stateful::StatefulRow;
 
 /// A row that knows where the leaf after those that were read begins.

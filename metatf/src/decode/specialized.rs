@@ -6,7 +6,7 @@
 use super::Placed;
 use crate::decode::stops_silently;
 use crate::format::Floor;
-use crate::formula::{plain, taken};
+use crate::formula::{plain, taken, window};
 use crate::record::{Known, Row, Source, Stopped};
 use metatf_container::Error;
 use std::hint::cold_path;
@@ -14,12 +14,6 @@ use std::marker::PhantomData;
 
 /// Bytes of a window: of a shape that stores more, it is moved on.
 pub(crate) const WINDOW: usize = 64;
-
-/// The window at a place.
-#[cfg_attr(not(debug_assertions), inline(always))]
-pub(crate) fn window(data: &[u8], at: usize) -> Option<&[u8; WINDOW]> {
-    data.get(at..).and_then(|rest| rest.first_chunk())
-}
 
 /// The leaves of an `S` from a part's content, all of them stored as [`Known::EXPECTED`] says. It stops where less than a window
 /// is left, and says nothing of why: nothing has happened, the record can be read in another way.

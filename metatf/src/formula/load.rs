@@ -6,12 +6,18 @@ use metatf_container::Order;
 /// The eight bytes at a place.
 #[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn eight(data: &[u8], at: usize) -> Option<[u8; 8]> {
+    window(data, at).copied()
+}
+
+/// So many bytes at a place, one at least.
+#[cfg_attr(not(debug_assertions), inline(always))]
+pub(crate) fn window<const N: usize>(data: &[u8], at: usize) -> Option<&[u8; N]> {
     // One comparison, as the right side does not change in the loop.
-    if at >= data.len().saturating_sub(7) {
+    if at >= data.len().saturating_sub(N - 1) {
         return None;
     }
-    // SAFETY: `at < data.len() - 7`, so `at + 8 <= data.len()`.
-    Some(unsafe { data.as_ptr().add(at).cast::<[u8; 8]>().read() })
+    // SAFETY: `at < data.len() - (N - 1)`, so `at + N <= data.len()`.
+    Some(unsafe { &*data.as_ptr().add(at).cast::<[u8; N]>() })
 }
 
 /// So many bytes from a place on.

@@ -15,7 +15,7 @@ mod width;
 
 pub(crate) use expression::evaluate;
 pub(crate) use fit::{bytes_for, bytes_of, fits, raw, width_of};
-pub(crate) use load::{cut, eight, stored, taken};
+pub(crate) use load::{cut, eight, stored, taken, window};
 pub(crate) use plan::Plan;
 pub(crate) use plan::{BYTES, HISTORY, LAST, PREDICTED, PREVIOUS, REFERENCED, SPECIAL, STRIDED};
 pub(crate) use width::Width;

@@ -79,6 +79,19 @@ struct Current {
     shared: bool,
 }
 
+/// What is known of what comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    Unknown,
+    /// A record of a section that is no stream, in little endian, or the end of its part. What was found once holds until
+    /// something else than a record is asked for: that is all that is tested for a record.
+    Plain,
+    /// Records were decoded ahead of those that were given.
+    Ahead,
+    /// Nothing.
+    Finished,
+}
+
 /// A record that was announced and not yet decoded.
 #[derive(Clone, Copy)]
 pub(crate) struct Pending {
@@ -114,9 +127,8 @@ pub struct RecordReader<'a> {
     /// Deliver elements, too.
     all: bool,
     salvage: bool,
-    finished: bool,
-    /// Records were decoded ahead of those that were given.
-    is_ahead: bool,
+    next: Next,
+    /// Data records in the parts before the current one.
     records: u64,
     /// An error that is due after what stands before it.
     deferred: Option<Error>,
@@ -148,7 +160,7 @@ pub(crate) fn why<T>(stopped: Option<&mut Option<Error>>) -> Result<T> {
 /// What has to be told when a record was decoded.
 struct End<'t> {
     position: &'t mut usize,
-    finished: &'t mut bool,
+    next: &'t mut Next,
 }
 
 impl Bytes for metatf_container::Reader<'_> {
@@ -190,8 +202,7 @@ impl<'a> RecordReader<'a> {
             last_section: 0,
             all: false,
             salvage: false,
-            finished: false,
-            is_ahead: false,
+            next: Next::Unknown,
             records: 0,
             deferred: None,
             group_open: false,
@@ -244,7 +255,8 @@ impl<'a> RecordReader<'a> {
     /// Data records announced so far.
     #[must_use]
     pub fn records_read(&self) -> u64 {
-        self.records + self.given_ahead()
+        let here = self.current.as_ref().filter(|current| !current.is_element).map_or(0, |current| current.found);
+        self.records + here + self.given_ahead()
     }
 
     /// What comes next; `None` at the end, and after an error.
@@ -253,12 +265,12 @@ impl<'a> RecordReader<'a> {
     /// The first thing that is wrong with the trace; nothing comes after it.
     pub fn next_event(&mut self) -> Result<Option<Event>> {
         self.commit();
-        if self.finished {
+        if self.next == Next::Finished {
             return self.held.take().map_or(Ok(None), Err);
         }
         let event = self.advance();
         if !matches!(event, Ok(Some(_))) {
-            self.finished = true;
+            self.next = Next::Finished;
         }
         event
     }
@@ -267,7 +279,7 @@ impl<'a> RecordReader<'a> {
     #[cfg(feature = "dynamic")]
     pub(crate) fn stop(&mut self) {
         self.commit();
-        self.finished = true;
+        self.next = Next::Finished;
     }
 
     /// Decodes the record that was announced last. The row borrows from the reader, so that byte arrays need no copy.
@@ -284,7 +296,7 @@ impl<'a> RecordReader<'a> {
         let decoded = decode(&mut row).and_then(|value| Ok(row.finish().map(|()| value)?));
         *end.position = row.position;
         decoded.map_err(|error| {
-            *end.finished = true;
+            *end.next = Next::Finished;
             row.decoding.stopped.take().unwrap_or(error)
         })
     }
@@ -306,7 +318,7 @@ impl<'a> RecordReader<'a> {
             stopped: &mut self.stopped,
         };
         let row = decoding.row((pending.record, pending.first), (pending.start, current.position))?;
-        Some((row, End { position: &mut current.position, finished: &mut self.finished }))
+        Some((row, End { position: &mut current.position, next: &mut self.next }))
     }
 
     fn advance(&mut self) -> Result<Option<Event>> {
@@ -378,7 +390,6 @@ impl<'a> RecordReader<'a> {
                 if let Some(current) = self.current.as_mut() {
                     current.found += 1;
                 }
-                self.records += 1;
                 Ok(Some(Event::Record(at)))
             }
         }
@@ -413,6 +424,7 @@ impl<'a> RecordReader<'a> {
 
     /// The part is read to its end.
     fn close_part(&mut self) -> Result<()> {
+        self.records = self.records_read();
         let Some(current) = self.current.take() else { return Ok(()) };
         match current.declared {
             Some(declared) if u64::from(declared) != current.found => {

@@ -1,6 +1,6 @@
 //! Taking up the parts of a trace: groups, resets, stream sections, and which parts salvage may trust.
 
-use super::{At, Current, Event, RecordReader};
+use super::{At, Current, Event, Next, RecordReader};
 use crate::format::SECTION;
 use crate::streams::{Piece, enter};
 use metatf_container::{Error, ErrorKind, Origin, Part, Result};
@@ -208,7 +208,7 @@ impl RecordReader<'_> {
     fn forget_part(&mut self) {
         self.current = None;
         self.pending = None;
-        self.finished = false;
+        self.next = Next::Unknown;
     }
 
     fn read_part(&mut self) -> Result<()> {

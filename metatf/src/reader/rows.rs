@@ -6,10 +6,10 @@
 //! Longer than other files: the loops differ in little, and are chosen from here.
 
 use super::RecordReader;
-use crate::decode::{DecodedBy, Decoding, Placed, PlannedRow, Run, SpecializedRow, StatefulRow, log, tag, window};
-use crate::formula::Plan;
+use crate::decode::{DecodedBy, Decoding, Placed, PlannedRow, Run, SpecializedRow, StatefulRow, WINDOW, log, tag};
+use crate::formula::{Plan, window};
 use crate::record::{Known, OneRow, ReadFields, Reads, ReadsOne, Rows, SectionFamily, Source};
-use crate::state::{State, bit};
+use crate::state::bit;
 use metatf_container::Order;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
@@ -147,7 +147,7 @@ impl<'r> DecodeTier<'r> for Specialized {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn tag(&self, data: &[u8], position: usize, width: usize) -> Option<u32> {
         // The one comparison with the end: what is asked again for the fields, the compiler knows.
-        tag(window(data, position)?, 0, width, Order::Little)
+        tag(window::<WINDOW>(data, position)?, 0, width, Order::Little)
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
@@ -285,14 +285,14 @@ impl<'r, D: DecodeTier<'r>, K: Observer<'r>> Rows<'r> for InLine<'_, 'r, D, K> {
 
 /// The record that comes next, decoded by its tier.
 pub(crate) struct One<'r, 'c> {
-    /// Nothing comes before the record.
+    /// It [has one](RecordReader::has_one).
     pub(crate) reader: &'r mut RecordReader<'c>,
 }
 
 impl<'r> ReadsOne<'r> for One<'r, '_> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn section(&self) -> usize {
-        self.reader.current.as_ref().map_or(usize::MAX, |current| current.section)
+        self.reader.section().unwrap_or(usize::MAX)
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
@@ -301,89 +301,80 @@ impl<'r> ReadsOne<'r> for One<'r, '_> {
         found: impl FnOnce(F::With<B>) -> T,
         none: impl FnOnce(Self) -> T,
     ) -> T {
-        F::row(Single::<PLANS> { one: self }, found, |single| none(single.one))
+        let Some(data) = self.reader.content().map(std::ptr::from_ref) else { return none(self) };
+        let single = Single::<PLANS> { one: self, section: F::SECTION, data };
+        F::row(single, found, |single| none(single.one))
     }
 }
 
 /// See [`One`].
 struct Single<'r, 'c, const PLANS: usize> {
     one: One<'r, 'c>,
+    section: usize,
+    /// The content of the part, which is found once for a record. No reference: that would be one beside a reader that moves on.
+    data: *const [u8],
+}
+
+impl<'r, const PLANS: usize> Single<'r, '_, PLANS> {
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn data(&self) -> &'r [u8] {
+        // SAFETY: it is borrowed from the reader, which is borrowed for as long and has not moved on: who makes it do so has used
+        // `self` up.
+        unsafe { &*self.data }
+    }
 }
 
 impl<'r, const PLANS: usize> OneRow<'r> for Single<'r, '_, PLANS> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn tag(&self, width: usize) -> Option<u32> {
-        let reader = &*self.one.reader;
-        let current = reader.current.as_ref()?;
-        tag(reader.container.bytes(&current.content), current.position, width, reader.order)
+        // For records of all tiers: the last bytes of a part are read in another way.
+        Specialized.tag(self.data(), self.one.reader.current.as_ref()?.position, width)
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn read<S: Known, T: ReadFields<'r>, R>(self, found: impl FnOnce(T) -> R, none: impl FnOnce(Self) -> R) -> R {
+        let (data, section) = (self.data(), self.section);
         let reader = std::ptr::from_mut(self.one.reader);
         // SAFETY: `self` is used up, so this is the only user of the reader.
-        let record = unsafe { &mut *reader };
-        match record.next_planned::<S, PLANS>() {
-            Some(NextPlanned { data, state, position, at, found: count, records, is_specialized }) => {
-                let mut tell = |position| {
-                    *at = position;
-                    *count += 1;
-                    *records += 1;
-                };
-                if S::CAN_SPECIALIZE && is_specialized {
-                    if let Some((fields, position)) = Specialized.read::<S, T>(data, position, &mut (), 0) {
-                        tell(position);
-                        return found(fields);
-                    }
-                } else if let Some(plans) = state.encoding.plans.first_chunk()
-                    && let Some((fields, position)) =
-                        (Planned::<PLANS> { plans }).read::<S, T>(data, position, &mut (), 0)
-                {
-                    tell(position);
-                    return found(fields);
-                }
-            }
-            None => {
-                // SAFETY: nothing is left of the try before.
-                if let Some(fields) = unsafe { &mut *reader }.next_unplanned::<S, T, PLANS>() {
-                    return found(fields);
-                }
-            }
+        if let Some(fields) = unsafe { &mut *reader }.next_known::<S, T, PLANS>(section, data) {
+            return found(fields);
         }
-        // SAFETY: the borrow checker does not see that nothing is left of tries that gave nothing.
-        none(Self { one: One { reader: unsafe { &mut *reader } } })
+        // SAFETY: nothing is left of a try that gave nothing, which the borrow checker does not see.
+        if let Some(fields) = unsafe { &mut *reader }.next_unplanned::<S, T, PLANS>() {
+            return found(fields);
+        }
+        // SAFETY: as before.
+        none(Self { one: One { reader: unsafe { &mut *reader } }, section, data })
     }
 }
 
-/// What decoding the next record needs that is planned, and what has to be told of it.
-struct NextPlanned<'r> {
-    data: &'r [u8],
-    state: &'r State,
-    position: usize,
-    at: &'r mut usize,
-    found: &'r mut u64,
-    records: &'r mut u64,
-    is_specialized: bool,
-}
-
 impl RecordReader<'_> {
-    /// The record that comes next, which is an `S`, if that is planned.
+    /// The content of the part in hand.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn next_planned<S: Known, const PLANS: usize>(&mut self) -> Option<NextPlanned<'_>> {
+    fn content(&self) -> Option<&[u8]> {
+        self.container.bytes_of(&self.current.as_ref()?.content)
+    }
+
+    /// The fields of the record that comes next in the section's content, which is an `S`, if that is specialized or planned.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn next_known<'r, S: Known, T: ReadFields<'r>, const PLANS: usize>(
+        &'r mut self,
+        section: usize,
+        data: &'r [u8],
+    ) -> Option<T> {
         let current = self.current.as_mut()?;
-        let state = self.states.get(current.section)?;
-        if state.encoding.tiers.planned() & const { bit(S::POSITION) } == 0 || self.order != Order::Little {
+        let encoding = &self.states.get(section)?.encoding;
+        let (fields, position) = if S::CAN_SPECIALIZE && encoding.tiers.are_specialized() {
+            Specialized.read::<S, T>(data, current.position, &mut (), 0)?
+        } else if encoding.tiers.planned() & const { bit(S::POSITION) } != 0 {
+            let plans = encoding.plans.first_chunk()?;
+            Planned::<PLANS> { plans }.read::<S, T>(data, current.position, &mut (), 0)?
+        } else {
             return None;
-        }
-        Some(NextPlanned {
-            data: self.container.bytes(&current.content),
-            state,
-            position: current.position,
-            at: &mut current.position,
-            found: &mut current.found,
-            records: &mut self.records,
-            is_specialized: state.encoding.tiers.are_specialized(),
-        })
+        };
+        current.position = position;
+        current.found += 1;
+        Some(fields)
     }
 
     /// The fields of the record that comes next, which is an `S` and not planned. None where it is not decoded here: nothing

@@ -3,13 +3,13 @@
 //! What is out of the ordinary (metadata, a comment, an unknown tag, the last bytes of a part) ends the run, before the
 //! record that it is about; the reader's other way takes it from there.
 
-use super::RecordReader;
 use super::rows::LeafByLeaf;
 use super::views::Views;
+use super::{Next, RecordReader};
 use crate::decode::{Run, tag};
 use crate::format::METADATA;
 use crate::state::Listed;
-use metatf_container::Error;
+use metatf_container::{Error, Order};
 use std::ops::ControlFlow;
 
 /// What has to be told of the end of a run.
@@ -17,8 +17,7 @@ pub(crate) struct End<'t> {
     section: usize,
     position: &'t mut usize,
     found: &'t mut u64,
-    records: &'t mut u64,
-    finished: &'t mut bool,
+    next: &'t mut Next,
 }
 
 impl End<'_> {
@@ -31,14 +30,15 @@ impl End<'_> {
     pub(super) fn tell(&mut self, position: usize, count: u64, stopped: bool) {
         *self.position = position;
         *self.found += count;
-        *self.records += count;
-        *self.finished = stopped;
+        if stopped {
+            self.finish();
+        }
     }
 
     /// Nothing comes after an error.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn finish(&mut self) {
-        *self.finished = true;
+        *self.next = Next::Finished;
     }
 }
 
@@ -97,7 +97,7 @@ impl RecordReader<'_> {
                 Ok(record)
             }
             ControlFlow::Continue(()) => {
-                *end.finished = true;
+                end.finish();
                 Err(Some(run.stopped))
             }
         }
@@ -116,13 +116,27 @@ impl RecordReader<'_> {
     /// Nothing was announced, and nothing waits.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn is_idle(&self) -> bool {
-        !(self.finished | self.is_ahead) && self.pending.is_none() && self.found.is_none() && self.queue.is_empty()
+        matches!(self.next, Next::Unknown | Next::Plain)
+            && self.pending.is_none()
+            && self.found.is_none()
+            && self.queue.is_empty()
     }
 
-    /// Whether a record comes next, and nothing before it.
+    /// Whether [`Next::Plain`] is known to come next.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn has_one(&self) -> bool {
-        self.is_idle() && self.current.as_ref().is_some_and(|current| !current.is_element)
+        self.next == Next::Plain
+    }
+
+    /// Finds out whether it does.
+    #[inline(never)]
+    pub(crate) fn find_one(&mut self) -> bool {
+        let is_element = self.current.as_ref().is_none_or(|current| current.is_element);
+        let is_plain = !is_element && self.is_idle() && self.order == Order::Little;
+        if is_plain {
+            self.next = Next::Plain;
+        }
+        is_plain
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
@@ -151,8 +165,7 @@ impl RecordReader<'_> {
             stopped: &mut self.stopped,
         };
         let (position, found) = (&mut current.position, &mut current.found);
-        let (records, finished) = (&mut self.records, &mut self.finished);
-        Some((run, End { section, position, found, records, finished }, &mut self.views))
+        Some((run, End { section, position, found, next: &mut self.next }, &mut self.views))
     }
 
     /// Why the last run stopped, if it was an error.

@@ -1,6 +1,6 @@
 //! Going to the n-th data record, through the index where there is one.
 
-use super::{Event, RecordReader};
+use super::{Event, Next, RecordReader};
 use crate::state::State;
 use metatf_container::{ChunkInfo, Error, ErrorKind, Result};
 
@@ -21,13 +21,13 @@ impl RecordReader<'_> {
         } else {
             match self.container.chunks().map(<[ChunkInfo]>::to_vec) {
                 Ok(chunks) => self.enter_group(&chunks, n)?,
-                Err(error) if self.records > n => return Err(error),
+                Err(error) if self.records_read() > n => return Err(error),
                 Err(_) => {}
             }
         }
         while self.found.is_none() {
             match self.next_event()? {
-                Some(event @ Event::Record(_)) if self.records > n => self.found = Some(event),
+                Some(event @ Event::Record(_)) if self.records_read() > n => self.found = Some(event),
                 Some(_) => {}
                 None => return Ok(()),
             }
@@ -57,7 +57,7 @@ impl RecordReader<'_> {
         self.seen.fill(false);
         self.group_open = false;
         self.flushed = false;
-        self.finished = false;
+        self.next = Next::Unknown;
         self.states = (0..self.format.sections.len()).map(|i| State::new(&self.format, i)).collect();
     }
 

@@ -1,6 +1,6 @@
 //! Readers of single groups of a trace (spec 5.2), for reading them in parallel.
 
-use super::{FormatRef, RecordReader};
+use super::{FormatRef, Next, RecordReader};
 use crate::state::State;
 use metatf_container::{Decoder, Part, Result, Split, Warning};
 use std::sync::{Arc, Mutex};
@@ -39,7 +39,7 @@ pub(crate) struct GroupSummary {
 impl RecordReader<'_> {
     /// The groups; `None` where the trace is read in one, see [`metatf_container::Reader::split`].
     pub(crate) fn groups(&self) -> Option<GroupList<'_>> {
-        let split = self.container.split().filter(|_| !self.salvage && !self.finished)?;
+        let split = self.container.split().filter(|_| !self.salvage && self.next != Next::Finished)?;
         Some(GroupList { split, format: self.format.clone(), all: self.all })
     }
 
@@ -54,16 +54,17 @@ impl RecordReader<'_> {
 
     /// Nothing more comes.
     pub(crate) fn end(&mut self) -> Spare {
-        self.finished = true;
+        self.next = Next::Finished;
         Spare { decoder: self.container.end(), states: std::mem::take(&mut self.states) }
     }
 
     /// The groups were read by others: nothing more comes, and what is known of the trace is what they found out.
     pub(crate) fn has_been_read(&mut self, summary: GroupSummary) {
         self.forget_ahead();
+        self.current = None;
         self.records = summary.records;
         self.container.has_been_read(summary.user, summary.warnings);
-        self.finished = true;
+        self.next = Next::Finished;
     }
 }
 

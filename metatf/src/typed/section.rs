@@ -47,11 +47,11 @@ impl<P: Protocol, S: SectionFamily> Iterator for Section<'_, '_, P, S> {
 fn next<'s, P: Protocol, S: SectionFamily, B: From<&'s [u8]>>(
     trace: &'s mut Trace<'_, P>,
 ) -> Result<Option<S::With<B>>> {
-    if trace.map.is_some() {
-        return next_mapped::<P, S, B>(trace);
+    if !trace.has_one() {
+        return if trace.map.is_some() { next_mapped::<P, S, B>(trace) } else { next_slow::<S, B>(&mut trace.reader) };
     }
     let reader = &mut trace.reader;
-    if reader.section() != Some(S::SECTION) || !reader.has_one() {
+    if reader.section() != Some(S::SECTION) {
         return next_slow::<S, B>(reader);
     }
     S::one::<B, _, _>(One { reader }, |record| Ok(Some(record)), |one| next_slow::<S, B>(one.reader))

@@ -66,14 +66,17 @@ impl<'t, P: Protocol> Trace<'t, P> {
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn next_of<'s, B: From<&'s [u8]>>(&'s mut self) -> Result<Option<P::Record<B>>> {
-        if self.map.is_some() {
-            return self.next_mapped();
+        if !self.has_one() {
+            return if self.map.is_some() { self.next_mapped() } else { next_slow::<P, B>(&mut self.reader) };
         }
         let reader = &mut self.reader;
-        if !reader.has_one() {
-            return next_slow::<P, B>(reader);
-        }
         P::one::<B, _, _>(One { reader }, |record| Ok(Some(record)), |one| next_slow::<P, B>(one.reader))
+    }
+
+    /// Whether a record comes next that is the reader's own, and nothing before it. What was found out is all that is tested.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn has_one(&mut self) -> bool {
+        self.reader.has_one() || self.map.is_none() && self.reader.find_one()
     }
 
     #[inline(never)]

@@ -21,7 +21,7 @@ impl RecordReader<'_> {
         columns: &mut Columns,
         read: impl FnMut(usize, &mut ColumnSink<'_, '_>),
     ) -> Result<bool> {
-        columns.begin(&self.format, self.records);
+        columns.begin(&self.format, self.records_read());
         let filled = self.fill_known(columns, read);
         self.filled(columns, filled)
     }

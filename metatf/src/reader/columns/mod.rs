@@ -7,7 +7,7 @@ mod known;
 mod take;
 
 use super::batch::{Batch, Type, Types};
-use super::{Event, RecordReader};
+use super::{Event, Next, RecordReader};
 use crate::columns::{Columns, RECORDS, RecordColumns};
 use crate::decode::Run;
 use crate::format::METADATA;
@@ -68,7 +68,7 @@ impl RecordReader<'_> {
 
     /// An error that is told next, after which nothing comes.
     pub(crate) fn hold(&mut self, error: Error) {
-        self.finished = true;
+        self.next = Next::Finished;
         self.held = Some(error);
     }
 

@@ -8,7 +8,7 @@ mod view;
 pub(super) use ahead::Views;
 pub use view::{Item, RecordView};
 
-use super::{Event, Pending, RecordReader};
+use super::{Event, Next, Pending, RecordReader};
 use metatf_container::{Error, ErrorKind, Result};
 use std::ops::ControlFlow;
 
@@ -101,16 +101,19 @@ impl RecordReader<'_> {
         }
     }
 
-    /// Goes back to behind the last record that was given, where others were decoded ahead.
+    /// Goes back to behind the last record that was given, where others were decoded ahead, to go on in any way.
     #[inline]
     pub(super) fn commit(&mut self) {
-        if std::mem::take(&mut self.is_ahead) {
-            self.commit_ahead();
+        match self.next {
+            Next::Unknown | Next::Finished => {}
+            Next::Plain => self.next = Next::Unknown,
+            Next::Ahead => self.commit_ahead(),
         }
     }
 
     #[inline(never)]
     fn commit_ahead(&mut self) {
+        self.next = Next::Unknown;
         if let Some((mut run, mut end, views)) = self.start_views() {
             views.commit(&mut run);
             end.tell(run.position, run.count, false);
@@ -119,18 +122,18 @@ impl RecordReader<'_> {
 
     /// Forgets what was decoded ahead.
     pub(super) fn forget_ahead(&mut self) {
-        self.is_ahead = false;
+        self.next = Next::Unknown;
         self.views.clear();
     }
 
     /// How many of the records that were decoded ahead were given.
     pub(super) fn given_ahead(&self) -> u64 {
-        if self.is_ahead { self.views.next as u64 } else { 0 }
+        if self.next == Next::Ahead { self.views.next as u64 } else { 0 }
     }
 
     /// Where the last record that was given ends, if others were decoded ahead.
     pub(super) fn position_ahead(&self) -> Option<usize> {
-        self.is_ahead.then(|| self.views.position())
+        (self.next == Next::Ahead).then(|| self.views.position())
     }
 
     /// The row of the next data record, metadata and all gone over, where none is left that was decoded ahead.
@@ -164,8 +167,8 @@ impl RecordReader<'_> {
         // Nothing was given yet.
         let position = if is_filled { views.start } else { run.position };
         end.tell(position, run.count, run.has_stopped());
-        self.is_ahead = is_filled;
         if is_filled {
+            self.next = Next::Ahead;
             return Ok(self.views.step());
         }
         self.stopped().map_or(Ok(None), Err)
