@@ -2,10 +2,10 @@
 
 use super::{At, RecordReader};
 use crate::decode::{ContentRow, Decoding};
-use crate::format::Interpretation;
+use crate::format::{Format, Interpretation};
 use crate::state::State;
-use crate::streams::{Piece, enter};
-use metatf_container::{Error, ErrorKind, Result};
+use crate::streams::enter;
+use metatf_container::{Error, ErrorKind, Origin, Result};
 
 impl RecordReader<'_> {
     /// The interpretation now in force of a leaf of a record.
@@ -18,6 +18,9 @@ impl RecordReader<'_> {
 
     /// Decodes the element at an offset into the content of a stream section (spec 4, sectionOffset): of the group in
     /// progress, or of a shared table as far as it was read.
+    ///
+    /// Where elements do not depend on others this is a jump. Else those before it are decoded, too: from the one that was found
+    /// last, if that is among them.
     ///
     /// # Errors
     /// [`ErrorKind::NoOffset`] where no element starts; what `decode` returns.
@@ -35,18 +38,34 @@ impl RecordReader<'_> {
         // Pieces lie in ascending order; an element may depend on those before it in its piece, and in earlier ones
         // back to a reset.
         let at = pieces.partition_point(|p| p.logical <= offset).checked_sub(1).ok_or(none)?;
-        let piece = pieces.get(at).cloned().ok_or(none)?;
-        let wanted = usize::try_from(offset - piece.logical).map_err(|_| none)?;
-        let from =
-            if record.is_stateless() { at } else { pieces.iter().take(at + 1).rposition(|p| p.reset).unwrap_or(0) };
-        let pieces: Vec<Piece> = pieces.get(from..=at).unwrap_or_default().to_vec();
-        let mut state = State::new(&self.format, section);
+        let wanted_piece = pieces.get(at).cloned().ok_or(none)?;
+        let wanted = usize::try_from(offset - wanted_piece.logical).map_err(|_| none)?;
+        let is_stateless = record.is_stateless();
+        if self.places.len() <= section {
+            self.places.resize_with(section + 1, || None);
+        }
+        let place = self.places.get_mut(section).ok_or(none)?;
+        let place = place.get_or_insert_with(|| Box::new(ElementPlace::new(&self.format, section)));
+        let piece_id = Some((wanted_piece.logical, wanted_piece.origin));
+        // Until the element is found.
+        let goes_on = std::mem::take(&mut place.piece) == piece_id && (is_stateless || place.next <= wanted);
+        let mut before = Vec::new();
+        if !goes_on {
+            place.next = 0;
+            place.state.reset(&self.format);
+            if !is_stateless {
+                let from = pieces.iter().take(at + 1).rposition(|p| p.reset).unwrap_or(0);
+                before.extend_from_slice(pieces.get(from..at).unwrap_or_default());
+            }
+        }
         let mut decode = Some(decode);
-        for (i, piece) in pieces.iter().enumerate() {
-            enter(&mut state, &self.format, piece);
-            let last = i + 1 == pieces.len();
+        for piece in before.iter().chain([&wanted_piece]) {
+            if !goes_on {
+                enter(&mut place.state, &self.format, piece);
+            }
+            let last = std::ptr::eq(piece, &raw const wanted_piece);
             let data = self.container.bytes(&piece.content);
-            let mut position = if last && record.is_stateless() { wanted } else { 0 };
+            let mut position = if is_stateless { wanted } else { place.next };
             while position < data.len() && !(last && position > wanted) {
                 let found = last && position == wanted;
                 let decoding = Decoding {
@@ -54,20 +73,45 @@ impl RecordReader<'_> {
                     data,
                     origin: piece.origin,
                     order: self.order,
-                    encoding: &state.encoding,
-                    history: &mut state.history,
+                    encoding: &place.state.encoding,
+                    history: &mut place.state.history,
                     streams: &mut self.streams,
                     source: &self.container,
                     stopped: &mut self.stopped,
                 };
                 let mut row = ContentRow { decoding, record, start: position, position, first: 0, items: 0 };
                 if let Some(decode) = decode.take_if(|_| found) {
-                    return decode(&mut row).map_err(|error| row.decoding.stopped.take().unwrap_or(error));
+                    // Whoever decodes it need not do so to its end: the next search begins with it again.
+                    let cells = if is_stateless { Vec::new() } else { row.decoding.history.cells.clone() };
+                    let decoded = decode(&mut row).map_err(|error| row.decoding.stopped.take().unwrap_or(error));
+                    if !is_stateless {
+                        place.state.history.cells = cells;
+                    }
+                    (place.piece, place.next) = (piece_id, position);
+                    return decoded;
                 }
                 row.walk(&mut ()).map_err(|stopped| row.decoding.stopped.take().unwrap_or(stopped.into()))?;
                 position = row.position;
             }
+            place.next = 0;
         }
         Err(none)
+    }
+}
+
+/// Where an element of a stream section was found, for the next that is looked for.
+#[derive(Debug)]
+pub(super) struct ElementPlace {
+    /// Before the element at `next`.
+    state: State,
+    /// Where the piece begins in the section and in the file; `None` where nothing was found.
+    piece: Option<(u64, Origin)>,
+    /// Where the element begins in the piece.
+    next: usize,
+}
+
+impl ElementPlace {
+    fn new(format: &Format, section: usize) -> Self {
+        Self { state: State::new(format, section), piece: None, next: 0 }
     }
 }

@@ -31,6 +31,7 @@ use crate::record::Stopped;
 use crate::state::State;
 use crate::streams::{Bytes, Piece, Streams, place};
 use columns::ColumnFiller;
+use element::ElementPlace;
 use metatf_container::{Content, Error, ErrorKind, Order, Origin, Part, Result};
 use std::collections::VecDeque;
 use views::Views;
@@ -146,6 +147,8 @@ pub struct RecordReader<'a> {
     held: Option<Error>,
     /// For columns.
     filler: Option<Box<ColumnFiller>>,
+    /// By section: where an element was found.
+    places: Vec<Option<Box<ElementPlace>>>,
     /// For records by their values.
     views: Views,
 }
@@ -212,6 +215,7 @@ impl<'a> RecordReader<'a> {
             stopped: None,
             held: None,
             filler: None,
+            places: Vec::new(),
             views: Views::default(),
             format,
             container,
