@@ -255,6 +255,17 @@ codes! {
     SignedNarrow = "W0103", "2",
         "`signed` is the two's complement of the 64-bit value: a field of under 8 bytes that is `none` is never negative. Use `baseOffset 0`, which extends the sign.",
         r#"a.width = 1; a.interpretation = none; a.format = "signed";"#;
+    MisspeltProperty = "W0104", "2",
+        "A property whose name is nearly that of a known one is probably meant to be that one. The name of an annotation that is meant stands in quotes.",
+        "time.widht = 8;";
+    LargeArray = "W0105", "5.2",
+        "A byte array fits into a chunk, whose content has at most 64 MiB.",
+        "a.width = 3000000000;";
+    NoRecords = "W0106", "2",
+        "A DTD declares records.",
+        "time.width = 8;";
+    MisleadingText = "W0107", "2",
+        "A text reads as it looks: it holds no characters that change the direction of writing, and no carriage return but at the end of a line.";
 }
 
 impl Code {
@@ -272,9 +283,9 @@ impl Code {
     /// Checks whether a definition that could not be parsed may be the cause: kept only where the whole text was parsed.
     pub(crate) fn needs_whole_text(self) -> bool {
         use Code::{
-            BaseUnknown, EmptyElement, ForwardReference, NoInterpretation, NoNumberStream, NoStream, NoWidth,
-            NotANumber, PredictorField, TagValue, TagWithoutValue, UnknownField, UnknownReference, UnusedProperty,
-            UnusedRecord,
+            BaseUnknown, EmptyElement, ForwardReference, NoInterpretation, NoNumberStream, NoRecords, NoStream,
+            NoWidth, NotANumber, PredictorField, TagValue, TagWithoutValue, UnknownField, UnknownReference,
+            UnusedProperty, UnusedRecord,
         };
         matches!(
             self,
@@ -293,6 +304,7 @@ impl Code {
                 | PredictorField
                 | UnusedProperty
                 | UnusedRecord
+                | NoRecords
         )
     }
 }

@@ -12,8 +12,8 @@ use std::fmt::Write as _;
 const MORE: &str = "\
 For every leaf: its index (what metadata records name it by), its name, its
 width and interpretation with the place in the DTD that set them (block of a
-record, section, global), what it shares its previous value with, and its
-documentation.
+record, section, global), what it shares its previous value with, its
+annotations and its documentation.
 
 Examples:
   metatfc show spans.dtd
@@ -101,7 +101,7 @@ fn text(dtd: &Dtd) -> String {
                 None => writeln!(out, "\n  {}, without a tag", record.name),
             };
             doc(&mut out, record.doc.as_deref(), "    ");
-            let rows: Vec<[String; 7]> = leaves(dtd, section, position, record).map(LeafRow::row).collect();
+            let rows: Vec<[String; 8]> = leaves(dtd, section, position, record).map(LeafRow::row).collect();
             table(&mut out, &rows);
         }
     }
@@ -114,17 +114,18 @@ fn doc(out: &mut String, doc: Option<&str>, indent: &str) {
     }
 }
 
-const HEADINGS: [&str; 7] = [
+const HEADINGS: [&str; 8] = [
     "#",
     "field",
     Property::Width.name(),
     Property::Interpretation.name(),
     Property::Previous.name(),
     Property::Format.name(),
+    "annotations",
     Property::Doc.name(),
 ];
 
-fn table(out: &mut String, rows: &[[String; 7]]) {
+fn table(out: &mut String, rows: &[[String; 8]]) {
     let used = |column: usize| column < 4 || rows.iter().any(|row| !row[column].is_empty());
     let columns: Vec<usize> = (0..HEADINGS.len()).filter(|&c| used(c)).collect();
     let headings = HEADINGS.map(str::to_owned);
@@ -178,7 +179,7 @@ fn leaves<'d>(
 }
 
 impl LeafRow<'_> {
-    fn row(self) -> [String; 7] {
+    fn row(self) -> [String; 8] {
         let from = |text: String, origin: Option<String>| match origin {
             Some(origin) if origin != "tag" => format!("{text} ({origin})"),
             _ => text,
@@ -187,6 +188,7 @@ impl LeafRow<'_> {
         if let Some(unit) = &self.leaf.unit {
             format = format!("{format} [{unit}]").trim_start().to_owned();
         }
+        let annotations: Vec<String> = self.leaf.annotations.iter().map(|(k, v)| format!("{k} = {v}")).collect();
         let shares = if self.shares.is_empty() { String::new() } else { format!("with {}", self.shares.join(", ")) };
         [
             self.index.to_string(),
@@ -195,6 +197,7 @@ impl LeafRow<'_> {
             from(self.interpretation, Some(self.interpretation_origin)),
             shares,
             format,
+            annotations.join(", "),
             self.leaf.doc.as_deref().unwrap_or_default().replace('\n', " "),
         ]
     }

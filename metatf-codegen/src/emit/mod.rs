@@ -10,6 +10,7 @@ use metatf_parser::schema::Dtd;
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::quote;
 
+use crate::docs;
 use crate::expect::expected;
 use crate::model::{Model, Ty};
 use crate::names::ident;
@@ -27,7 +28,8 @@ pub(crate) fn emit(dtd: &Dtd, model: &Model, options: &Options) -> Result<TokenS
     let text = literal(&dtd.text);
     let version = Literal::u32_unsuffixed(CODEGEN_VERSION);
     let (source, module) = (&options.source, options.module.as_deref());
-    let doc = format!(" Reader and writer of the trace format `{source}`. Generated: edit the DTD instead.");
+    let doc =
+        format!(" Reader and writer of the trace format `{}`. Generated: edit the DTD instead.", docs::plain(source));
     let (visibility, name) = match module {
         Some(module) => (quote!(pub), ident(module)),
         None => (quote!(), ident("generated")),

@@ -30,6 +30,11 @@ pub mod string_table {
     include!("../golden/string_table.snap.rs");
 }
 
+/// Comments and units that no comment of Rust can hold.
+pub mod text {
+    include!("../golden/text.snap.rs");
+}
+
 /// The tables in the code are those of the DTD's own text.
 #[test]
 fn tables_are_the_parsers() {
@@ -41,6 +46,7 @@ fn tables_are_the_parsers() {
         &predicted::FORMAT,
         &shapes::FORMAT,
         &string_table::FORMAT,
+        &text::FORMAT,
     ];
     for format in formats {
         let parsed = metatf_parser::parse("", format.dtd.as_bytes());

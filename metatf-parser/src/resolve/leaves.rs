@@ -14,6 +14,9 @@ use crate::schema::{Argument, Format, Interpretation, Leaf, Origin, Width};
 use crate::span::Span;
 use crate::vocabulary::Property;
 
+/// Bytes of content of a chunk (spec 5.2). A record never spans chunks.
+const MOST_IN_A_CHUNK: u32 = 64 << 20;
+
 /// A record with its leaves resolved.
 pub(super) struct Resolved<'a> {
     pub(super) layout: Layout<'a>,
@@ -214,7 +217,10 @@ impl<'a> Looker<'_, 'a> {
             Computed::Variable(expr) => Some(Width::Variable(expr)),
             Computed::Constant(n) => match (u8::try_from(n), u32::try_from(n)) {
                 (Ok(small), _) if small <= 8 => Some(Width::Number(small)),
-                (_, Ok(array)) => Some(Width::Array(array)),
+                (_, Ok(array)) => {
+                    self.large(array, place, report);
+                    Some(Width::Array(array))
+                }
                 _ => {
                     report.add(
                         Draft::new(Code::WidthRange, place, "a byte array has at most 4294967295 bytes")
@@ -223,6 +229,24 @@ impl<'a> Looker<'_, 'a> {
                     None
                 }
             },
+        }
+    }
+
+    /// Warns of an array that no chunk holds (spec 5.2).
+    fn large(&self, bytes: u32, place: Span, report: &mut Reporter) {
+        if bytes > MOST_IN_A_CHUNK {
+            let name = self.raw.name;
+            report.add(
+                Draft::new(
+                    Code::LargeArray,
+                    place,
+                    format!("`{name}` is a byte array of {bytes} bytes in every record"),
+                )
+                .label("a chunk holds at most 67108864 bytes")
+                .help(format!(
+                    "0 to 8 makes a number; an array as long as a field says is `{name}.width = length.value;`"
+                )),
+            );
         }
     }
 
@@ -283,18 +307,26 @@ impl<'a> Looker<'_, 'a> {
         let name = self.raw.name;
         let (nor, width) =
             if nor_width { ("width and no ", format!("{name}.width = 4; ")) } else { ("", String::new()) };
-        report.add(
-            Draft::new(Code::NoInterpretation, self.raw.site, format!("field `{name}` has no {nor}interpretation"))
-                .help(format!("add `{width}{name}.interpretation = none;`, or another interpretation")),
-        );
+        let message = format!("field `{name}` has no {nor}interpretation");
+        report.add(self.misspelt(Code::NoInterpretation, Property::Interpretation, &message).unwrap_or_else(|| {
+            Draft::new(Code::NoInterpretation, self.raw.site, message)
+                .help(format!("add `{width}{name}.interpretation = none;`, or another interpretation"))
+        }));
+    }
+
+    /// Reports a property that a leaf lacks where it is misspelt.
+    fn misspelt(&self, code: Code, property: Property, message: &str) -> Option<Draft> {
+        let setting = self.lookup.misspelt(property)?;
+        Some(setting.misspelt(code, message.to_owned()).also(self.raw.site, "the field"))
     }
 
     fn no_width(&self, report: &mut Reporter) {
         let name = self.raw.name;
-        report.add(
-            Draft::new(Code::NoWidth, self.raw.site, format!("field `{name}` has no width"))
-                .help(format!("add `{name}.width = 4;`, or another number of bytes")),
-        );
+        let message = format!("field `{name}` has no width");
+        report.add(self.misspelt(Code::NoWidth, Property::Width, &message).unwrap_or_else(|| {
+            Draft::new(Code::NoWidth, self.raw.site, message)
+                .help(format!("add `{name}.width = 4;`, or another number of bytes"))
+        }));
     }
 
     fn array_not_none(&self, place: Span, width: Option<&Found>, report: &mut Reporter) {

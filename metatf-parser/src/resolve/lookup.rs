@@ -62,6 +62,12 @@ impl<'m, 'a> Lookup<'m, 'a> {
         })
     }
 
+    /// Finds the annotation that is this property but for its spelling.
+    pub(super) fn misspelt(&self, property: Property) -> Option<&'a Setting> {
+        let mut settings = self.chain.iter().flat_map(|(slot, ..)| slot.settings.values().copied());
+        settings.find(|setting| setting.misspells() == Some(property))
+    }
+
     pub(super) fn format(&self) -> Format {
         self.text(Property::Format).and_then(|name| Format::named(&name)).unwrap_or_default()
     }
@@ -84,7 +90,7 @@ impl<'m, 'a> Lookup<'m, 'a> {
     /// Returns properties that the tools do not know (spec 2).
     pub(super) fn annotations(&self) -> BTreeMap<String, String> {
         let mut out = BTreeMap::new();
-        for (name, setting) in self.chain.iter().flat_map(|(slot, ..)| &slot.settings) {
+        for ((_, name), setting) in self.chain.iter().flat_map(|(slot, ..)| &slot.settings) {
             if let Some(text) = setting.annotation.as_ref().filter(|_| !out.contains_key(*name)) {
                 out.insert((*name).to_owned(), text.clone());
             }

@@ -58,6 +58,7 @@ pub(crate) fn resolve(ast: &Ast, source: &str, report: &mut Reporter) -> Option<
         layouts.into_iter().zip(all).map(|(layout, (tag, leaves))| leaves::Resolved { layout, leaves, tag }).collect();
     bases::numbers(&resolved, report);
     predictors::numbers(&resolved, report);
+    streams::counts(&resolved, report);
     streams::references(&model, &resolved, report);
     streams::element_sizes(&model, &resolved, report);
     unused::check(&model, report);

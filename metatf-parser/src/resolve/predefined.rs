@@ -13,6 +13,7 @@ fn name(text: &str) -> Name {
 
 fn setting(path: &str, property: Property, value: Value) -> Setting {
     Setting {
+        quoted: false,
         path: vec![name(path)],
         name: name(property.name()),
         property: Some(property),

@@ -147,7 +147,7 @@ fn insert<'a>(slots: &mut Slots<'a>, setting: &'a Setting, report: &mut Reporter
     if slot.doc.is_none() {
         slot.doc = setting.doc.as_deref();
     }
-    if let Some(first) = slot.settings.get(setting.name.text.as_str()) {
+    if let Some(first) = slot.settings.get(&(setting.quoted, setting.name.text.as_str())) {
         let message = format!("`{}.{}` is set twice", setting.path_text(), setting.name.text);
         report.add(
             Draft::new(Code::PropertyTwice, setting.target(), message)
@@ -155,7 +155,7 @@ fn insert<'a>(slots: &mut Slots<'a>, setting: &'a Setting, report: &mut Reporter
                 .help("keep one of them"),
         );
     } else {
-        slot.settings.insert(&setting.name.text, setting);
+        slot.settings.insert((setting.quoted, &setting.name.text), setting);
     }
 }
 

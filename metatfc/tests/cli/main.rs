@@ -155,6 +155,14 @@ fn show() {
     assert_eq!((&leaf["path"], &leaf["unit"], &leaf["width"]), (&"size".into(), &"bytes".into(), &"2".into()));
 }
 
+#[test]
+fn show_annotations() {
+    let folder = folder();
+    folder.write("noted.dtd", format!("time.owner = \"ops\"; time.\"widht\" = 3 + 4;\n{DTD}"));
+    let text = metatfc(&folder, &["show", "noted.dtd"]).exits(0).prints("annotations").text();
+    assert!(text.contains("owner = \"ops\", widht = 3 + 4"), "{text}");
+}
+
 /// A model is shown as it is written, with the record of what it goes by where that is another.
 #[test]
 fn show_predicted_fields() {
