@@ -160,6 +160,12 @@ codes! {
     UnknownPrevious = "E0405", "2",
         "`previous` is `own` or `shared`.",
         "time.previous = mine;";
+    NameList = "E0406", "2",
+        "`values` and `flags` list numbers and names. No number and no name stands twice; the numbers of `flags` are those of bits, 0 to 63; a name is not a number and holds no comma, that of a bit no `|`.",
+        r#"state.values = "0 running, 1";"#;
+    NamedField = "E0407", "2",
+        "An integer has either `values` or `flags`; a byte array or a floating-point number has neither.",
+        r#"a.width = 16; a.interpretation = none; a.values = "0 none";"#;
     // Widths, interpretations, constants.
     NoWidth = "E0501", "3.2",
         "A field has a width, unless its interpretation stores no bytes.",

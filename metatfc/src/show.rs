@@ -5,7 +5,7 @@ use crate::failure::Result;
 use crate::{fields, input, output};
 use clap::ValueEnum;
 use metatf_parser::Property;
-use metatf_parser::schema::{Dtd, Leaf, Origin, Record, Section};
+use metatf_parser::schema::{Dtd, Format, Leaf, Names, Origin, Record, Section};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -188,6 +188,9 @@ impl LeafRow<'_> {
         if let Some(unit) = &self.leaf.unit {
             format = format!("{format} [{unit}]").trim_start().to_owned();
         }
+        if let Some(names) = names(self.leaf) {
+            format = format!("{format} {names}").trim_start().to_owned();
+        }
         let annotations: Vec<String> = self.leaf.annotations.iter().map(|(k, v)| format!("{k} = {v}")).collect();
         let shares = if self.shares.is_empty() { String::new() } else { format!("with {}", self.shares.join(", ")) };
         [
@@ -217,11 +220,31 @@ impl LeafRow<'_> {
             "repeated": leaf.repeated,
             "shares_previous_with": self.shares,
             "format": Some(leaf.format.name()).filter(|f| !f.is_empty()),
+            "values": names_json(&leaf.names, true),
+            "flags": names_json(&leaf.names, false),
             "unit": leaf.unit,
             "doc": leaf.doc,
             "annotations": leaf.annotations,
         })
     }
+}
+
+/// Writes names as a DTD has them.
+fn names(leaf: &Leaf) -> Option<String> {
+    let property = match &leaf.names {
+        Names::None => return None,
+        Names::Values(_) => Property::Values,
+        Names::Flags(_) => Property::Flags,
+    };
+    let signed = leaf.format == Format::Signed;
+    let number = |n: u64| if signed { n.cast_signed().to_string() } else { n.to_string() };
+    let list: Vec<String> = leaf.names.list().iter().map(|(n, name)| format!("{} {name}", number(*n))).collect();
+    Some(format!("{}: {}", property.name(), list.join(", ")))
+}
+
+fn names_json(names: &Names, values: bool) -> Option<Vec<(u64, &str)>> {
+    let wanted = if values { matches!(names, Names::Values(_)) } else { matches!(names, Names::Flags(_)) };
+    wanted.then(|| names.list().iter().map(|(n, name)| (*n, name.as_str())).collect())
 }
 
 fn json(dtd: &Dtd) -> Value {

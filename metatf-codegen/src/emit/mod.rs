@@ -2,6 +2,7 @@
 
 mod enums;
 mod layouts;
+mod names;
 mod records;
 mod structs;
 mod table;
@@ -17,11 +18,12 @@ use crate::names::ident;
 use crate::options::{OptionError, Options};
 
 /// Version of the contract with the runtime: what the runtime's `check_codegen` asks for.
-const CODEGEN_VERSION: u32 = 3;
+const CODEGEN_VERSION: u32 = 4;
 
 /// Emits the whole output: a module, in the order in which one would read it.
 pub(crate) fn emit(dtd: &Dtd, model: &Model, options: &Options) -> Result<TokenStream, OptionError> {
     let runtime: TokenStream = options.runtime.parse().map_err(|_| OptionError(options.runtime.clone()))?;
+    let named = names::emit(model)?;
     let structs = structs::emit(model)?;
     let enums = enums::emit(model);
     let table = table::emit(dtd, model, &expected(dtd, options)?, options, &runtime);
@@ -49,6 +51,7 @@ pub(crate) fn emit(dtd: &Dtd, model: &Model, options: &Options) -> Result<TokenS
             const _: () = #runtime::private::check_codegen(#version);
             /// The text of the DTD.
             pub const DTD: &str = #text;
+            #named
             #structs
             #enums
             #table
@@ -115,6 +118,7 @@ fn field_type(model: &Model, ty: &Ty) -> TokenStream {
         Ty::U64 => quote!(u64),
         Ty::I64 => quote!(i64),
         Ty::F64 => quote!(f64),
+        Ty::Named(index) => model.named.get(*index).map_or(quote!(u64), |named| generic(&named.name, false)),
         Ty::Unit => quote!(()),
         Ty::Bytes => quote!(Bytes),
         Ty::Array(n) => {

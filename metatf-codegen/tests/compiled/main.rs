@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
 
 mod evolution;
+mod names;
 mod round_trip;
 
 /// HATF 1.0.
@@ -12,6 +13,10 @@ pub mod hatf10 {
 /// Names that are hard to write in Rust.
 pub mod hostile {
     include!("../golden/hostile.snap.rs");
+}
+/// Values and bits with names.
+pub mod named {
+    include!("../golden/named.snap.rs");
 }
 /// Nested records.
 pub mod nested {
@@ -42,6 +47,7 @@ fn tables_are_the_parsers() {
     let formats = [
         &hatf10::FORMAT,
         &hostile::FORMAT,
+        &named::FORMAT,
         &nested::FORMAT,
         &predicted::FORMAT,
         &shapes::FORMAT,

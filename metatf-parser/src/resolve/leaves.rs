@@ -10,7 +10,7 @@ use super::predictors::{self, Place, Predicted};
 use crate::ast::{self, Setting, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
-use crate::schema::{Argument, Format, Interpretation, Leaf, Origin, Width};
+use crate::schema::{Argument, Format, Interpretation, Leaf, Names, Origin, Width};
 use crate::span::Span;
 use crate::vocabulary::Property;
 
@@ -88,6 +88,7 @@ fn charge(model: &mut Model, layout: &Layout, bytes: &mut usize, report: &mut Re
 fn size(leaf: &Leaf) -> usize {
     let expression = if let Width::Variable(e) = &leaf.width { e.0.len() * 16 } else { 0 };
     let annotations = leaf.annotations.iter().map(|(k, v)| k.len() + v.len() + 64).sum::<usize>();
+    // Lists of names are shared by all that have them.
     expression + annotations + leaf.doc.as_ref().map_or(0, String::len) + leaf.unit.as_ref().map_or(0, String::len)
 }
 
@@ -111,6 +112,7 @@ impl<'a> Looker<'_, 'a> {
             interpretation: Interpretation::None,
             constant: None,
             format: self.lookup.format(),
+            names: self.lookup.names(&self.model.lists).map_or(Names::None, |(_, names)| names),
             unit: self.lookup.text(Property::Unit),
             doc: self.lookup.doc(),
             annotations: self.lookup.annotations(),
@@ -165,6 +167,7 @@ impl<'a> Looker<'_, 'a> {
         if !broken {
             leaf.constant = self.constant(&leaf, report);
             self.signed(&leaf, report);
+            self.names(&leaf, report);
         }
         let predicted = found_interpretation.as_ref().and_then(|f| self.predicted(f, report));
         broken |= predicted.is_none() && matches!(leaf.interpretation, Interpretation::Predicted(_));
@@ -301,6 +304,23 @@ impl<'a> Looker<'_, 'a> {
                     .help("`baseOffset 0` in place of `none` extends the sign"),
             );
         }
+    }
+
+    /// Checks that names are those of an integer.
+    fn names(&self, leaf: &Leaf, report: &mut Reporter) {
+        let Some((setting, _)) = self.lookup.names(&self.model.lists) else { return };
+        let name = self.raw.name;
+        let why = match leaf.format {
+            _ if !leaf.is_numeric() => "is a byte array",
+            Format::F64 => "is a floating-point number",
+            _ if self.lookup.has_both_names() => "has names of values and of bits",
+            _ => return,
+        };
+        report.add(
+            Draft::new(Code::NamedField, setting.target().or(self.raw.site), format!("`{name}` {why}"))
+                .also(self.raw.site, "the field")
+                .help("an integer has either `values` or `flags`"),
+        );
     }
 
     fn no_interpretation(&self, nor_width: bool, report: &mut Reporter) {

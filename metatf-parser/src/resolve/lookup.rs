@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use super::layout::{Layout, RawLeaf};
 use super::model::{Model, Slot, VFIELD};
+use super::properties::NameLists;
 use crate::ast::{Setting, Value};
-use crate::schema::{Format, Origin, SectionId};
+use crate::schema::{Format, Names, Origin, SectionId};
 use crate::vocabulary::Property;
 
 /// A property found for a leaf.
@@ -70,6 +71,21 @@ impl<'m, 'a> Lookup<'m, 'a> {
 
     pub(super) fn format(&self) -> Format {
         self.text(Property::Format).and_then(|name| Format::named(&name)).unwrap_or_default()
+    }
+
+    /// Returns the setting of `values` or `flags`, the nearer one, with the names that it lists.
+    pub(super) fn names(&self, lists: &NameLists) -> Option<(&'a Setting, Names)> {
+        let set = |slot: &Slot<'a>| slot.get(Property::Values).or_else(|| slot.get(Property::Flags));
+        let setting = self.chain.iter().find_map(|(slot, ..)| set(slot))?;
+        let list = lists.get(&setting.value_span)?.clone();
+        let names = if setting.property == Some(Property::Flags) { Names::Flags(list) } else { Names::Values(list) };
+        Some((setting, names))
+    }
+
+    /// Checks whether the scope that names values names bits as well.
+    pub(super) fn has_both_names(&self) -> bool {
+        let has = |slot: &Slot, property| slot.get(property).is_some();
+        self.chain.iter().any(|(slot, ..)| has(slot, Property::Values) && has(slot, Property::Flags))
     }
 
     pub(super) fn text(&self, property: Property) -> Option<String> {

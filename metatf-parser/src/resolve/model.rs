@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::properties::NameLists;
 use crate::ast;
 use crate::vocabulary::Property;
 
@@ -93,6 +94,7 @@ pub(super) struct Model<'a> {
     /// `None` where it is set to something wrong.
     pub(super) tag_width: Option<u8>,
     pub(super) budget: Budget,
+    pub(super) lists: NameLists,
 }
 
 impl<'a> Model<'a> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::ast::{self, Aspect, Expression, FieldItem, Int, Interpretation, Name, Reference, Setting, Step, Value};
-use crate::schema::{self, Expr, ExprOp, Format, InterpretationWord, Item, Leaf, LeafId, Origin, Width};
+use crate::schema::{self, Expr, ExprOp, Format, InterpretationWord, Item, Leaf, LeafId, Names, Origin, Width};
 use crate::span::Span;
 use crate::vocabulary::Property;
 
@@ -64,6 +64,7 @@ fn leaf(record: &str, path: &[&str], width: Width) -> Leaf {
         interpretation: schema::Interpretation::None,
         constant: None,
         format: Format::Unset,
+        names: Names::None,
         unit: None,
         doc: None,
         annotations: BTreeMap::new(),

@@ -5,12 +5,15 @@
 
 mod interpretation;
 mod meaning;
+mod names;
 mod text;
 
 use std::collections::BTreeMap;
 
 pub(crate) use interpretation::listed_words;
 pub use interpretation::{Argument, Interpretation, InterpretationWord, Parts};
+pub(crate) use names::{ListError, parse as parse_names};
+pub use names::{NameList, Names};
 
 /// Index of a section in [`Dtd::sections`]. Index 0 is the global section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -146,6 +149,8 @@ pub struct Leaf {
     pub constant: Option<u64>,
     /// How tools print it.
     pub format: Format,
+    /// Names of its values or bits.
+    pub names: Names,
     /// Unit for docs and exports.
     pub unit: Option<String>,
     /// `doc` property or comment.

@@ -16,6 +16,8 @@ pub struct JsonOptions {
     /// With `all`: a line `{"@reset":..}` where state is reset inside a group. Spec 8 has it; the conformance vectors
     /// leave it out, so it is a choice of its own.
     pub resets: bool,
+    /// Names of values and flags in place of their numbers, where they have one.
+    pub names: bool,
 }
 
 /// Appends an entry as one line. Nothing where the entry appears only with `all` and `all` is not asked for. Offsets
@@ -228,12 +230,11 @@ impl<'p> Printer<'p> {
     fn value(&mut self, id: LeafId, leaf: &Leaf) -> Result<()> {
         match self.take(id, leaf) {
             Value::Bytes(value) => bytes(self.out, value, leaf.format),
-            Value::Number(n) if self.options.resolve && !leaf.is_tag() => {
-                if !(self.resolve)(id, n, self.out)? {
-                    number(self.out, n, leaf.format);
-                }
-            }
-            Value::Number(n) => number(self.out, n, leaf.format),
+            Value::Number(n) if self.options.resolve && !leaf.is_tag() && (self.resolve)(id, n, self.out)? => {}
+            Value::Number(n) => match leaf.names.text(n).filter(|_| self.options.names) {
+                Some(name) => text(self.out, Some(&name)),
+                None => number(self.out, n, leaf.format),
+            },
         }
         Ok(())
     }

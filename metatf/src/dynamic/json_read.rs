@@ -3,7 +3,7 @@
 use super::{OwnedRecord, Schema};
 use crate::format::{COMMENT, METADATA};
 use crate::reader::{self, Metadata};
-use metatf_parser::schema::{Format as Print, Item, Leaf, LeafId, Record, Repeated};
+use metatf_parser::schema::{Format as Print, Item, Leaf, LeafId, Names, Record, Repeated};
 use serde_json::{Map, Value};
 use std::fmt;
 
@@ -241,7 +241,11 @@ impl Loader<'_> {
     fn value(&mut self, id: LeafId, leaf: &Leaf, value: &Value) -> std::result::Result<(), String> {
         if leaf.is_numeric() {
             self.at[usize::from(id.0)] = Some((self.owned.len(), true));
-            self.owned.push_number(number(value, leaf.format)?);
+            let named = value.as_str().filter(|_| leaf.names != Names::None);
+            self.owned.push_number(match named {
+                Some(name) => leaf.names.value(name).ok_or_else(|| format!("there is no name {name:?}"))?,
+                None => number(value, leaf.format)?,
+            });
         } else {
             self.owned.push_bytes(&bytes(value, leaf.format)?);
         }

@@ -2,6 +2,7 @@
 
 mod columns;
 mod layout;
+mod names;
 mod sections;
 mod trace;
 
@@ -13,7 +14,7 @@ pub use crate::format::{
 use metatf_container::{Error, ErrorKind};
 
 /// Version of the contract between generated code and this crate.
-pub const CODEGEN_VERSION: u32 = 3;
+pub const CODEGEN_VERSION: u32 = 4;
 
 /// Fails to compile where code was generated for another version of this crate.
 pub const fn check_codegen(version: u32) {
@@ -55,7 +56,8 @@ pub const fn flat<const N: usize>(leaves: &[Leaf]) -> [Step; N] {
 /// it: section, variant of `Record`, enum, variant, method of `Writer`, method of `Columns`; then its leaves, each with what it
 /// stores and, behind an arrow, its column), `model` (what a leaf is predicted by). Rows of the module: `enum` (the records of a
 /// section, in groups whose tags are compared together), `elements` (of a stream section), `struct` (its fields, then the leaves
-/// by which they are read and written, numbered from the struct's first).
+/// by which they are read and written, numbered from the struct's first), `values` and `flags` (of an enum or of flags: numbers,
+/// their variants or constants, and their names).
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_records {
@@ -69,6 +71,8 @@ macro_rules! __metatf_records {
         $(enum $enum_section:literal $variant:ident $enum:tt $enum_body:tt)*
         $(elements $stream:literal $stream_variant:ident $element:tt $element_body:tt)*
         $(struct $struct:ident $generics:tt $fields:tt $layout:tt)*
+        $(values $values:ident $values_body:tt)*
+        $(flags $flags:ident $flags_body:tt)*
     ) => {
         /// The format's tables.
         pub static FORMAT: $crate::private::Format = $crate::private::Format {
@@ -115,6 +119,8 @@ macro_rules! __metatf_records {
         }
         $($crate::__metatf_places! { $index $of })*
         $($crate::__metatf_struct! { $struct $generics $fields $layout })*
+        $($crate::__metatf_values! { $values $values_body })*
+        $($crate::__metatf_flags! { $flags $flags_body })*
     };
 }
 

@@ -3,6 +3,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod names;
 mod prints;
 
 use common::{metatfc, run};

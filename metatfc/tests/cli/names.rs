@@ -1,0 +1,111 @@
+//! Names of values and flags: shown, printed, read again, asked for.
+
+use crate::common::metatfc;
+use insta::assert_snapshot;
+use metatf_test::Folder;
+
+const DTD: &str = "\
+state.values = \"0 running, 1 sleeping, 7 not found, -1 gone\";
+mode.flags = \"0 read, 1 write, 63 top\";
+section s 1 {
+    task: (state, mode, n*hold) {
+        tag.value = 4;
+        state.width = 1; state.interpretation = baseOffset 0; state.format = \"signed\";
+        mode.width = 1; mode.interpretation = none;
+        n.width = 1; n.interpretation = none;
+        hold.width = 1; hold.interpretation = none; hold.flags = \"0 a lock\";
+    }
+    // Another enumeration of this name.
+    file: (state, name) {
+        tag.value = 5;
+        state.width = 1; state.interpretation = none; state.values = \"0 open, 1 closed\";
+        name.width = 9; name.interpretation = none; name.format = \"utf8\";
+    }
+}
+";
+
+const LINES: &str = r#"{"@section":"s","@record":"task","state":"running","mode":"read|write","hold":[]}
+{"@section":"s","@record":"task","state":7,"mode":0,"hold":["a lock",3]}
+{"@section":"s","@record":"task","state":-1,"mode":"write|top|0x10","hold":[0]}
+{"@section":"s","@record":"task","state":100,"mode":8,"hold":[]}
+{"@section":"s","@record":"file","state":1,"name":"sleeping!"}
+{"@section":"s","@record":"file","state":"open","name":"not found"}
+"#;
+
+fn folder() -> Folder {
+    let folder = Folder::new();
+    folder.write("named.dtd", DTD);
+    folder.write("named.jsonl", LINES);
+    metatfc(&folder, &["check", "--deny-warnings", "named.dtd"]).exits(0);
+    metatfc(&folder, &["encode", "--dtd", "named.dtd", "named.jsonl", "named.mtf"]).exits(0);
+    folder
+}
+
+#[test]
+fn names_are_printed() {
+    let folder = &folder();
+    let printed = |args: &[&str]| metatfc(folder, args).exits(0).text();
+    assert_snapshot!("names-show", printed(&["show", "named.dtd"]));
+    assert_snapshot!("names-text", printed(&["dump", "named.mtf"]));
+    assert_snapshot!("names-csv", printed(&["dump", "--format", "csv", "--names", "named.mtf"]));
+    assert_snapshot!("names-jsonl", printed(&["dump", "--format", "jsonl", "--names", "named.mtf"]));
+    assert!(printed(&["dump", "--format", "hex", "named.mtf"]).contains("\"not found\""));
+    assert!(
+        !printed(&["dump", "--format", "jsonl", "named.mtf"]).contains("running"),
+        "numbers, where no names are asked for"
+    );
+    let json: serde_json::Value =
+        serde_json::from_str(&printed(&["show", "--format", "json", "named.dtd"])).expect("JSON");
+    let leaf = &json["sections"][1]["records"][0]["leaves"][1];
+    assert_eq!((&leaf["values"][0][1], &leaf["flags"]), (&"running".into(), &serde_json::Value::Null));
+}
+
+/// With names or without, a trace that is written again is the same.
+#[test]
+fn names_are_read() {
+    let folder = &folder();
+    for names in [&["--names"][..], &[]] {
+        let args = [&["dump", "--all", "--format", "jsonl", "named.mtf"], names].concat();
+        folder.write("again.jsonl", metatfc(folder, &args).exits(0).text());
+        metatfc(folder, &["encode", "--dtd", "named.dtd", "again.jsonl", "again.mtf"]).exits(0);
+        metatfc(folder, &["diff", "named.mtf", "again.mtf"]).exits(0);
+    }
+    folder.write("wrong.jsonl", LINES.replace("\"running\"", "\"runing\""));
+    metatfc(folder, &["encode", "--dtd", "named.dtd", "wrong.jsonl", "again.mtf"]).exits(1).says("no name \"runing\"");
+}
+
+#[test]
+fn conditions_go_by_names() {
+    let folder = &folder();
+    let count = |condition: &str| {
+        metatfc(folder, &["dump", "--format", "jsonl", "--where", condition, "named.mtf"])
+            .exits(0)
+            .text()
+            .lines()
+            .count()
+    };
+    for (condition, records) in [
+        ("state == running", 1),
+        ("running == state", 1),
+        ("state == \"not found\"", 1),
+        ("state != running", 5),
+        ("state < running", 1),
+        ("state == closed", 1),
+        ("state == 1", 1),
+        ("state >= 0", 5),
+        ("mode & write", 2),
+        ("mode & \"read|top\"", 2),
+        ("mode & 0x18 && state == gone", 1),
+        ("mode == \"read|write\"", 1),
+        ("hold & \"a lock\"", 1),
+        ("name == \"sleeping!\"", 1),
+    ] {
+        assert_eq!(count(condition), records, "{condition}");
+    }
+    metatfc(folder, &["dump", "--where", "state == asleep", "named.mtf"])
+        .exits(2)
+        .says("no record has a field `asleep`");
+    metatfc(folder, &["dump", "--where", "name == running", "named.mtf"])
+        .exits(2)
+        .says("no record has a field `running`");
+}
