@@ -154,9 +154,6 @@ codes! {
     UnknownInterpretation = "E0403", "2",
         concat!("The interpretations are ", listed_words!(" and "), "."),
         "size.interpretation = plain;";
-    UnknownFormat = "E0404", "2",
-        r#"The formats are "dec", "hex", "signed", "f64", "utf8", "bytes" and "time_ns"."#,
-        r#"size.format = "octal";"#;
     UnknownPrevious = "E0405", "2",
         "`previous` is `own` or `shared`.",
         "time.previous = mine;";
@@ -272,6 +269,12 @@ codes! {
         "time.width = 8;";
     MisleadingText = "W0107", "2",
         "A text reads as it looks: it holds no characters that change the direction of writing, and no carriage return but at the end of a line.";
+    FormatWidth = "W0108", "2",
+        "A format fits its field: `utf8` and `bytes` are for byte arrays, `ipv6` and `uuid` for those of 16 bytes, `ipv4` and `char` for numbers of up to 4 bytes, `f64` for numbers of 8, all others for numbers.",
+        r#"a.width = 8; a.interpretation = none; a.format = "uuid";"#;
+    UnknownFormat = "W0109", "2",
+        r#"The formats are "dec", "hex", "signed", "f64", "utf8", "bytes", "time_ns", "time_us", "time_s", "duration_ns", "bool", "char", "ipv4", "ipv6" and "uuid". A value with another one is shown without."#,
+        r#"a.width = 1; a.interpretation = none; a.format = "octal";"#;
 }
 
 impl Code {

@@ -113,14 +113,9 @@ pub(crate) fn number(out: &mut String, leaf: &Leaf, n: u64) {
         let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '|');
         return if name.contains(|c| !plain(c)) { quoted(out, &name) } else { out.push_str(&name) };
     }
-    let _ = match leaf.format {
-        Format::Hex => write!(out, "{n:#x}"),
-        Format::Signed => write!(out, "{}", n.cast_signed()),
-        Format::F64 => write!(out, "{:?}", f64::from_bits(n)),
-        Format::TimeNs => write!(out, "{}.{:09}s", n / 1_000_000_000, n % 1_000_000_000),
-        _ => write!(out, "{n}"),
-    };
-    if let (Some(unit), false) = (&leaf.unit, leaf.format == Format::TimeNs) {
+    leaf.format.write_number(out, n);
+    let has_unit = matches!(leaf.format, Format::TimeNs | Format::TimeUs | Format::TimeS | Format::DurationNs);
+    if let (Some(unit), false) = (&leaf.unit, has_unit) {
         let _ = write!(out, " {unit}");
     }
 }
@@ -130,7 +125,10 @@ fn bytes(out: &mut String, format: Format, bytes: &[u8]) {
     match (format, std::str::from_utf8(bytes)) {
         (Format::Utf8, Ok(text)) => quoted(out, text),
         _ if bytes.is_empty() => out.push('-'),
-        _ => hex(out, bytes),
+        _ => match format.word_of_bytes(bytes) {
+            Some(word) => out.push_str(&word),
+            None => hex(out, bytes),
+        },
     }
 }
 

@@ -7,10 +7,11 @@ use super::layout::{Layout, RawLeaf};
 use super::lookup::{Found, Lookup};
 use super::model::Model;
 use super::predictors::{self, Place, Predicted};
+use super::shown;
 use crate::ast::{self, Setting, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
-use crate::schema::{Argument, Format, Interpretation, Leaf, Names, Origin, Width};
+use crate::schema::{Argument, Interpretation, Leaf, Names, Origin, Width};
 use crate::span::Span;
 use crate::vocabulary::Property;
 
@@ -166,8 +167,7 @@ impl<'a> Looker<'_, 'a> {
         }
         if !broken {
             leaf.constant = self.constant(&leaf, report);
-            self.signed(&leaf, report);
-            self.names(&leaf, report);
+            shown::check(self.model, &self.lookup, self.raw, &leaf, report);
         }
         let predicted = found_interpretation.as_ref().and_then(|f| self.predicted(f, report));
         broken |= predicted.is_none() && matches!(leaf.interpretation, Interpretation::Predicted(_));
@@ -290,37 +290,6 @@ impl<'a> Looker<'_, 'a> {
             return None;
         };
         constants::check(leaf, value, place, report).then_some(value)
-    }
-
-    /// Warns of `signed` where the 64-bit value is never negative (spec 2).
-    fn signed(&self, leaf: &Leaf, report: &mut Reporter) {
-        let narrow = matches!(leaf.width, Width::Number(w) if w < 8);
-        if leaf.format == Format::Signed && leaf.interpretation == Interpretation::None && narrow {
-            let place =
-                self.lookup.find(Property::Format).map_or(self.raw.site, |f| f.setting.value_span.or(self.raw.site));
-            let message = format!("`{}` is zero-extended and so never negative", self.raw.name);
-            report.add(
-                Draft::new(Code::SignedNarrow, place, message)
-                    .help("`baseOffset 0` in place of `none` extends the sign"),
-            );
-        }
-    }
-
-    /// Checks that names are those of an integer.
-    fn names(&self, leaf: &Leaf, report: &mut Reporter) {
-        let Some((setting, _)) = self.lookup.names(&self.model.lists) else { return };
-        let name = self.raw.name;
-        let why = match leaf.format {
-            _ if !leaf.is_numeric() => "is a byte array",
-            Format::F64 => "is a floating-point number",
-            _ if self.lookup.has_both_names() => "has names of values and of bits",
-            _ => return,
-        };
-        report.add(
-            Draft::new(Code::NamedField, setting.target().or(self.raw.site), format!("`{name}` {why}"))
-                .also(self.raw.site, "the field")
-                .help("an integer has either `values` or `flags`"),
-        );
     }
 
     fn no_interpretation(&self, nor_width: bool, report: &mut Reporter) {

@@ -16,6 +16,7 @@ mod predictors;
 mod previous;
 mod properties;
 mod scopes;
+mod shown;
 mod streams;
 mod tags;
 mod unused;

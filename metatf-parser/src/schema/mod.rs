@@ -6,6 +6,7 @@
 mod interpretation;
 mod meaning;
 mod names;
+mod printed;
 mod text;
 
 use std::collections::BTreeMap;
@@ -319,7 +320,15 @@ formats! {
     F64 = "f64", "The bits of an IEEE 754 double.";
     Utf8 = "utf8", "Text.";
     Bytes = "bytes", "Hex string.";
-    TimeNs = "time_ns", "Nanoseconds.";
+    TimeNs = "time_ns", "A time in nanoseconds, shown in seconds.";
+    TimeUs = "time_us", "A time in microseconds, shown in seconds.";
+    TimeS = "time_s", "A time in seconds.";
+    DurationNs = "duration_ns", "A duration in nanoseconds, shown in the unit that fits.";
+    Bool = "bool", "False for 0, true for 1.";
+    Char = "char", "A Unicode character.";
+    Ipv4 = "ipv4", "An IPv4 address.";
+    Ipv6 = "ipv6", "An IPv6 address.";
+    Uuid = "uuid", "A UUID.";
 }
 
 impl Format {

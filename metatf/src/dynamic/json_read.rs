@@ -3,7 +3,7 @@
 use super::{OwnedRecord, Schema};
 use crate::format::{COMMENT, METADATA};
 use crate::reader::{self, Metadata};
-use metatf_parser::schema::{Format as Print, Item, Leaf, LeafId, Names, Record, Repeated};
+use metatf_parser::schema::{Format as Print, Item, Leaf, LeafId, Record, Repeated};
 use serde_json::{Map, Value};
 use std::fmt;
 
@@ -241,10 +241,11 @@ impl Loader<'_> {
     fn value(&mut self, id: LeafId, leaf: &Leaf, value: &Value) -> std::result::Result<(), String> {
         if leaf.is_numeric() {
             self.at[usize::from(id.0)] = Some((self.owned.len(), true));
-            let named = value.as_str().filter(|_| leaf.names != Names::None);
-            self.owned.push_number(match named {
-                Some(name) => leaf.names.value(name).ok_or_else(|| format!("there is no name {name:?}"))?,
-                None => number(value, leaf.format)?,
+            let word = |word: &str| leaf.names.value(word).or_else(|| leaf.format.number_of_word(word));
+            self.owned.push_number(match value {
+                Value::Bool(value) if leaf.format == Print::Bool => u64::from(*value),
+                Value::String(text) => word(text).ok_or_else(|| format!("{text:?} is no name of a value"))?,
+                _ => number(value, leaf.format)?,
             });
         } else {
             self.owned.push_bytes(&bytes(value, leaf.format)?);
@@ -286,6 +287,9 @@ fn bytes(value: &Value, format: Print) -> std::result::Result<Vec<u8>, String> {
     let hex = |text: &str| unhex(text).ok_or_else(|| format!("{text:?} is not a hex string"));
     match (value, format) {
         (Value::String(text), Print::Utf8) => Ok(text.clone().into_bytes()),
+        (Value::String(text), _) if format.bytes_of_word(text).is_some() => {
+            Ok(format.bytes_of_word(text).map(Vec::from).unwrap_or_default())
+        }
         (Value::String(text), _) => hex(text),
         (Value::Object(object), Print::Utf8) => match object.get("hex") {
             Some(Value::String(text)) if object.len() == 1 => hex(text),

@@ -113,7 +113,7 @@ impl Condition {
                         && values.any(|(leaf, item)| {
                             let leaf = record.and_then(|r| r.leaves.get(usize::from(*leaf)));
                             test(match (leaf, item) {
-                                (Some(leaf), Item::Number(n)) if leaf.names != schema::Names::None => {
+                                (Some(leaf), Item::Number(n)) if leaf.format != schema::Format::F64 => {
                                     Value::Named(n, leaf)
                                 }
                                 _ => value(leaf.map_or(schema::Format::Unset, |l| l.format), item),
@@ -191,7 +191,7 @@ fn name_values(schema: &Schema, left: &mut Operand, right: &mut Operand) {
             .iter()
             .zip(&schema.dtd.records)
             .flat_map(|(ids, record)| ids.iter().filter_map(|&id| record.leaves.get(usize::from(id))));
-        leaves.any(|leaf| leaf.names.value(text).is_some()).then(|| text.to_owned())
+        leaves.any(|leaf| number_of(leaf, text).is_some()).then(|| text.to_owned())
     };
     match (named(left, right), named(right, left)) {
         (Some(name), _) => *left = Operand::Name(name),
@@ -245,6 +245,11 @@ fn value(format: schema::Format, item: Item<'_>) -> Value<'_> {
     }
 }
 
+/// Returns the number that a name or a word stands for: `zombie`, `true`, `10.0.0.1`.
+fn number_of(leaf: &schema::Leaf, text: &str) -> Option<u64> {
+    leaf.names.value(text).or_else(|| leaf.format.number_of_word(text))
+}
+
 fn integer(format: schema::Format, n: u64) -> Value<'static> {
     Value::Integer(if format == schema::Format::Signed { n.cast_signed().into() } else { n.into() })
 }
@@ -253,7 +258,7 @@ fn integer(format: schema::Format, n: u64) -> Value<'static> {
 fn without_names<'v>(value: Value<'v>, other: Value<'v>) -> Option<Value<'v>> {
     match (value, other) {
         (Value::Named(n, leaf), _) => Some(integer(leaf.format, n)),
-        (Value::Name(name), Value::Named(_, leaf)) => Some(integer(leaf.format, leaf.names.value(name)?)),
+        (Value::Name(name), Value::Named(_, leaf)) => Some(integer(leaf.format, number_of(leaf, name)?)),
         (Value::Name(name), Value::Bytes(_)) => Some(Value::Bytes(name.as_bytes())),
         (Value::Name(_), _) => None,
         (value, _) => Some(value),

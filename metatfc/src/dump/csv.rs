@@ -238,9 +238,12 @@ impl Cells<'_> {
         if let Some(json) = self.resolved.next().flatten() {
             return Some((shown, serde_json::from_str(&json).unwrap_or(Value::String(json))));
         }
-        if let (true, dynamic::Item::Number(n)) = (self.named, item)
-            && let Some(name) = leaf.names.text(n)
-        {
+        let named = match item {
+            _ if !self.named => None,
+            dynamic::Item::Number(n) => leaf.names.text(n).map(Into::into).or_else(|| leaf.format.word(n)),
+            dynamic::Item::Bytes(bytes) => leaf.format.word_of_bytes(bytes),
+        };
+        if let Some(name) = named {
             return Some((shown, name.into()));
         }
         Some((shown, json(leaf, item)))

@@ -72,7 +72,8 @@ pub(crate) struct Args {
     /// With --all and jsonl: a line {"@reset":NAME} where the state of a section is reset inside a group
     #[arg(long, requires = "all")]
     resets: bool,
-    /// With jsonl and csv: names of values and flags in place of their numbers. Text has them always
+    /// With jsonl and csv: names of values and flags in place of their numbers, and the words of formats such as
+    /// `bool` and `uuid`. Text has them always
     #[arg(long)]
     names: bool,
     /// Only this section: its name, or its number (0: the global one); may be repeated. With --raw, the section that

@@ -71,7 +71,9 @@ fn names_are_read() {
         metatfc(folder, &["diff", "named.mtf", "again.mtf"]).exits(0);
     }
     folder.write("wrong.jsonl", LINES.replace("\"running\"", "\"runing\""));
-    metatfc(folder, &["encode", "--dtd", "named.dtd", "wrong.jsonl", "again.mtf"]).exits(1).says("no name \"runing\"");
+    metatfc(folder, &["encode", "--dtd", "named.dtd", "wrong.jsonl", "again.mtf"])
+        .exits(1)
+        .says("\"runing\" is no name");
 }
 
 #[test]
@@ -108,4 +110,49 @@ fn conditions_go_by_names() {
     metatfc(folder, &["dump", "--where", "name == running", "named.mtf"])
         .exits(2)
         .says("no record has a field `running`");
+}
+
+const FORMATS: &str = "\
+section s 1 {
+    r: (ok, c, v4, v6, id, ns, us, s, d) {
+        tag.value = 4;
+        ok.width = 1; ok.interpretation = none; ok.format = \"bool\";
+        c.width = 4; c.interpretation = none; c.format = \"char\";
+        v4.width = 4; v4.interpretation = none; v4.format = \"ipv4\";
+        v6.width = 16; v6.interpretation = none; v6.format = \"ipv6\";
+        id.width = 16; id.interpretation = none; id.format = \"uuid\";
+        ns.width = 8; ns.interpretation = none; ns.format = \"time_ns\"; ns.unit = \"ns\";
+        us.width = 8; us.interpretation = none; us.format = \"time_us\";
+        s.width = 8; s.interpretation = none; s.format = \"time_s\";
+        d.width = 8; d.interpretation = none; d.format = \"duration_ns\";
+    }
+}
+";
+
+const FORMATTED: &str = r#"{"@section":"s","@record":"r","ok":true,"c":"a","v4":"10.0.0.1","v6":"2001:db8::1","id":"00112233-4455-6677-8899-aabbccddeeff","ns":1500000000,"us":1500000,"s":5,"d":1500}
+{"@section":"s","@record":"r","ok":2,"c":55296,"v4":2130706433,"v6":"00000000000000000000000000000001","id":"ffffffffffffffffffffffffffffffff","ns":0,"us":1,"s":0,"d":2000000000}
+"#;
+
+/// Every format, as text and as words, and back.
+#[test]
+fn formats_have_words() {
+    let folder = &Folder::new();
+    folder.write("f.dtd", FORMATS);
+    folder.write("f.jsonl", FORMATTED);
+    metatfc(folder, &["check", "--deny-warnings", "f.dtd"]).exits(0);
+    metatfc(folder, &["encode", "--dtd", "f.dtd", "f.jsonl", "f.mtf"]).exits(0);
+    let printed = |args: &[&str]| metatfc(folder, &[&["dump", "f.mtf"], args].concat()).exits(0).text();
+    assert_snapshot!("formats-text", printed(&[]));
+    assert_snapshot!("formats-jsonl", printed(&["--format", "jsonl"]));
+    let words = printed(&["--format", "jsonl", "--names"]);
+    assert_snapshot!("formats-words", words);
+    assert_snapshot!("formats-csv", printed(&["--format", "csv", "--names"]));
+    folder.write("words.jsonl", words);
+    metatfc(folder, &["encode", "--dtd", "f.dtd", "words.jsonl", "again.mtf"]).exits(0);
+    metatfc(folder, &["diff", "f.mtf", "again.mtf"]).exits(0);
+    for condition in ["ok == true", "ok != true", "v4 == \"10.0.0.1\"", "c == a", "v4 & 0x75000000", "d < 2000"] {
+        assert_eq!(printed(&["--where", condition]).lines().count(), 1, "{condition}");
+    }
+    folder.write("wrong.jsonl", FORMATTED.replace("10.0.0.1", "10.0.0"));
+    metatfc(folder, &["encode", "--dtd", "f.dtd", "wrong.jsonl", "again.mtf"]).exits(1).says("\"10.0.0\" is no name");
 }
