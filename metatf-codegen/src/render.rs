@@ -204,7 +204,7 @@ fn spaced(trees: &[TokenTree]) -> Vec<String> {
             TokenTree::Punct(p) => {
                 // `a -> b`, `= 1`, but `Alloc<Bytes>`, `a, b;`, `::a::b`.
                 let arrow = p.as_char() == '>' && words.last().is_some_and(|w| w == "-");
-                let spaced = matches!(p.as_char(), '-' | '=');
+                let spaced = matches!(p.as_char(), '-' | '=' | '~');
                 append(&mut words, p.to_string(), arrow || !spaced);
                 glue = if spaced { p.spacing() == Spacing::Joint } else { matches!(p.as_char(), ':' | '<') };
             }

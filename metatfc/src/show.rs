@@ -2,7 +2,7 @@
 
 use crate::dtd::{self, DtdArgs};
 use crate::failure::Result;
-use crate::{fields, input, output};
+use crate::{fields, output};
 use clap::ValueEnum;
 use metatf_parser::Property;
 use metatf_parser::schema::{Dtd, Format, Leaf, Names, Origin, Record, Section};
@@ -46,27 +46,12 @@ enum OutputFormat {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let dtd = if is_trace(&args.file) {
-        let reader = input::trace(&args.file, false)?;
-        dtd::find(&reader, &args.file, &args.dtd, false)?.dtd
-    } else {
-        std::sync::Arc::new(dtd::load(&args.file)?)
-    };
+    let dtd = dtd::of(&args.file, &args.dtd)?;
     match args.format {
         OutputFormat::Text => output::print(&text(&dtd)),
         OutputFormat::Dtd => output::print(&dtd.text),
         OutputFormat::Json => output::print(&format!("{:#}\n", json(&dtd))),
     }
-}
-
-/// Returns whether a file begins like a trace.
-fn is_trace(path: &str) -> bool {
-    use std::io::Read as _;
-    let mut magic = [0; 4];
-    path != "-"
-        && std::fs::metadata(path).is_ok_and(|m| m.is_file())
-        && std::fs::File::open(path).is_ok_and(|mut f| f.read_exact(&mut magic).is_ok())
-        && magic == *b"\x7fMTF"
 }
 
 /// Returns the records that a section is shown with: its own, and in the global section the global ones.
@@ -96,8 +81,9 @@ fn text(dtd: &Dtd) -> String {
         out.push_str(if section.stream.is_some() { ", a stream\n" } else { "\n" });
         doc(&mut out, section.doc.as_deref(), "  ");
         for (position, record) in records {
+            let was = if record.was.is_empty() { String::new() } else { format!(", was {}", record.was.join(", ")) };
             let _ = match record.tag {
-                Some(tag) => writeln!(out, "\n  {}, tag {tag}", record.name),
+                Some(tag) => writeln!(out, "\n  {}, tag {tag}{was}", record.name),
                 None => writeln!(out, "\n  {}, without a tag", record.name),
             };
             doc(&mut out, record.doc.as_deref(), "    ");
@@ -188,6 +174,9 @@ impl LeafRow<'_> {
         if let Some(unit) = &self.leaf.unit {
             format = format!("{format} [{unit}]").trim_start().to_owned();
         }
+        if !self.leaf.was.is_empty() {
+            format = format!("{format} was {}", self.leaf.was.join(", ")).trim_start().to_owned();
+        }
         if let Some(names) = names(self.leaf) {
             format = format!("{format} {names}").trim_start().to_owned();
         }
@@ -223,6 +212,7 @@ impl LeafRow<'_> {
             "values": names_json(&leaf.names, true),
             "flags": names_json(&leaf.names, false),
             "unit": leaf.unit,
+            "was": leaf.was,
             "doc": leaf.doc,
             "annotations": leaf.annotations,
         })
@@ -253,6 +243,7 @@ fn json(dtd: &Dtd) -> Value {
             json!({
                 "name": record.name,
                 "tag": record.tag,
+                "was": record.was,
                 "doc": record.doc,
                 "leaves": leaves(dtd, section, position, record).map(|l| l.json()).collect::<Vec<_>>(),
             })

@@ -4,6 +4,8 @@
 
 mod evolution;
 mod names;
+#[path = "renamed.rs"]
+mod renamed_fields;
 mod round_trip;
 
 /// HATF 1.0.
@@ -25,6 +27,10 @@ pub mod nested {
 /// Predicted fields.
 pub mod predicted {
     include!("../golden/predicted.snap.rs");
+}
+/// Fields and records that had other names.
+pub mod renamed {
+    include!("../golden/renamed.snap.rs");
 }
 /// Every shape.
 pub mod shapes {
@@ -50,6 +56,7 @@ fn tables_are_the_parsers() {
         &named::FORMAT,
         &nested::FORMAT,
         &predicted::FORMAT,
+        &renamed::FORMAT,
         &shapes::FORMAT,
         &string_table::FORMAT,
         &text::FORMAT,

@@ -88,9 +88,14 @@ fn charge(model: &mut Model, layout: &Layout, bytes: &mut usize, report: &mut Re
 
 fn size(leaf: &Leaf) -> usize {
     let expression = if let Width::Variable(e) = &leaf.width { e.0.len() * 16 } else { 0 };
+    let was = leaf.was.iter().map(|name| name.len() + 24).sum::<usize>();
     let annotations = leaf.annotations.iter().map(|(k, v)| k.len() + v.len() + 64).sum::<usize>();
     // Lists of names are shared by all that have them.
-    expression + annotations + leaf.doc.as_ref().map_or(0, String::len) + leaf.unit.as_ref().map_or(0, String::len)
+    expression
+        + was
+        + annotations
+        + leaf.doc.as_ref().map_or(0, String::len)
+        + leaf.unit.as_ref().map_or(0, String::len)
 }
 
 /// Looks at one leaf.
@@ -114,6 +119,8 @@ impl<'a> Looker<'_, 'a> {
             constant: None,
             format: self.lookup.format(),
             names: self.lookup.names(&self.model.lists).map_or(Names::None, |(_, names)| names),
+            // Of the tag they are the record's.
+            was: if self.raw.is_tag { Vec::new() } else { self.lookup.was() },
             unit: self.lookup.text(Property::Unit),
             doc: self.lookup.doc(),
             annotations: self.lookup.annotations(),

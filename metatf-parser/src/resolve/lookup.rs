@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::layout::{Layout, RawLeaf};
 use super::model::{Model, Slot, VFIELD};
-use super::properties::NameLists;
+use super::properties::{NameLists, earlier};
 use crate::ast::{Setting, Value};
 use crate::schema::{Format, Names, Origin, SectionId};
 use crate::vocabulary::Property;
@@ -80,6 +80,11 @@ impl<'m, 'a> Lookup<'m, 'a> {
         let list = lists.get(&setting.value_span)?.clone();
         let names = if setting.property == Some(Property::Flags) { Names::Flags(list) } else { Names::Values(list) };
         Some((setting, names))
+    }
+
+    /// Returns earlier names.
+    pub(super) fn was(&self) -> Vec<String> {
+        self.text(Property::Was).and_then(|text| earlier(&text)).unwrap_or_default()
     }
 
     /// Checks whether the scope that names values names bits as well.

@@ -50,7 +50,7 @@ pub(super) fn tagged(tag_width: u8) -> [schema::Record; 3] {
 }
 
 fn record(name: &str, tag: u32, items: Vec<Item>, leaves: Vec<Leaf>) -> schema::Record {
-    schema::Record { name: name.to_owned(), section: None, tag: Some(tag), doc: None, items, leaves }
+    schema::Record { name: name.to_owned(), section: None, tag: Some(tag), was: Vec::new(), doc: None, items, leaves }
 }
 
 fn leaf(record: &str, path: &[&str], width: Width) -> Leaf {
@@ -65,6 +65,7 @@ fn leaf(record: &str, path: &[&str], width: Width) -> Leaf {
         constant: None,
         format: Format::Unset,
         names: Names::None,
+        was: Vec::new(),
         unit: None,
         doc: None,
         annotations: BTreeMap::new(),

@@ -30,6 +30,7 @@ pub(super) fn check(setting: &Setting, lists: &mut NameLists, report: &mut Repor
             }
             Err(error) => wrong_names(setting, property, text, error),
         },
+        (Takes::Earlier, Value::Text(text)) if earlier(text).is_some() => return,
         (Takes::Sharing, Value::Word(word)) if word == "own" || word == "shared" => return,
         (Takes::Interpretation, Value::Word(word)) => unknown_interpretation(setting.value_span, word),
         (Takes::Format, Value::Text(text)) => unknown_format(setting, text),
@@ -40,6 +41,16 @@ pub(super) fn check(setting: &Setting, lists: &mut NameLists, report: &mut Repor
         _ => wrong_kind(setting, property),
     };
     report.add(draft);
+}
+
+/// Reads up to 16 names with commas between, as fields and records have them.
+pub(super) fn earlier(text: &str) -> Option<Vec<String>> {
+    if text.bytes().filter(|b| *b == b',').count() > 15 {
+        return None;
+    }
+    let letter = |c: char| c.is_ascii_alphabetic() || c == '_';
+    let name = |name: &&str| name.starts_with(letter) && name.chars().all(|c| letter(c) || c.is_ascii_digit());
+    text.split(',').map(|part| Some(part.trim()).filter(name).map(str::to_owned)).collect()
 }
 
 fn wrong_kind(setting: &Setting, property: Property) -> Draft {

@@ -47,7 +47,7 @@ const NEVER_ON_TAG: &str = "take it out: a tag has a width and a value, and its 
 fn tag_in_scope(scope: ScopeIndex, setting: &Setting, report: &mut Reporter) {
     let help = match setting.property.map(Property::on_tag) {
         Some(OnTag::TopLevel) if scope != 0 => "move it to the top level: all tags of a trace have one width",
-        Some(OnTag::Block) => "each record sets its own `tag.value` in its block",
+        Some(OnTag::Block) => "each record sets its own in its block",
         Some(OnTag::Never) => NEVER_ON_TAG,
         Some(OnTag::TopLevel | OnTag::Anywhere) | None => return,
     };

@@ -3,6 +3,7 @@
 //! Names are looked up, properties are inherited, records are flattened into leaves; no spans, no syntax. All text
 //! positions of a DTD stay inside this crate (diagnostics).
 
+mod earlier;
 mod interpretation;
 mod meaning;
 mod names;
@@ -80,6 +81,8 @@ pub struct Record {
     pub section: Option<SectionId>,
     /// Tag value; `None` for a stream element.
     pub tag: Option<u32>,
+    /// Names that the record had in earlier versions of the DTD.
+    pub was: Vec<String>,
     /// Doc comment.
     pub doc: Option<String>,
     /// The layout, in the order of the bytes. A tagged record starts with its tag (leaf 0).
@@ -152,6 +155,8 @@ pub struct Leaf {
     pub format: Format,
     /// Names of its values or bits.
     pub names: Names,
+    /// Names that the field had in earlier versions of the DTD.
+    pub was: Vec<String>,
     /// Unit for docs and exports.
     pub unit: Option<String>,
     /// `doc` property or comment.

@@ -90,8 +90,8 @@ impl Format {
 fn duration(out: &mut String, n: u64) -> std::fmt::Result {
     let (unit, name, digits) = match n {
         0..1_000 => return write!(out, "{n}ns"),
-        0..1_000_000 => (1_000, "us", 3),
-        0..1_000_000_000 => (1_000_000, "ms", 6),
+        1_000..1_000_000 => (1_000, "us", 3),
+        1_000_000..1_000_000_000 => (1_000_000, "ms", 6),
         _ => (1_000_000_000, "s", 9),
     };
     let rest = format!("{:0digits$}", n % unit);

@@ -18,6 +18,7 @@ mod section;
 #[cfg(test)]
 mod tier_tests;
 mod trace;
+mod unmatched;
 mod writer;
 
 pub use crate::record::{
@@ -32,6 +33,9 @@ pub use crate::record::{
 pub use error::OpenError;
 pub use only::{Only, RecordType};
 pub use options::TraceOptions;
+#[cfg(feature = "dynamic")]
+pub use resolve::unmatched;
 pub use section::{Elements, Section};
 pub use trace::{Event, Records, Trace};
+pub use unmatched::Unmatched;
 pub use writer::{Table, Writer};

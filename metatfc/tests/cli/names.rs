@@ -1,4 +1,4 @@
-//! Names of values and flags: shown, printed, read again, asked for.
+//! Names of values and flags: shown, printed, read again, asked for; earlier names of fields.
 
 use crate::common::metatfc;
 use insta::assert_snapshot;
@@ -155,4 +155,41 @@ fn formats_have_words() {
     }
     folder.write("wrong.jsonl", FORMATTED.replace("10.0.0.1", "10.0.0"));
     metatfc(folder, &["encode", "--dtd", "f.dtd", "wrong.jsonl", "again.mtf"]).exits(1).says("\"10.0.0\" is no name");
+}
+
+const OLD: &str = "section s 1 {
+    hop: (vector, note) { tag.value = 4; vector.width = 1; vector.interpretation = none;
+        note.width = 1; note.interpretation = none; }
+}
+";
+
+/// A rename is told by its warnings, and `was` heals it.
+#[test]
+fn earlier_names() {
+    let folder = &Folder::new();
+    let new = OLD.replace("hop", "jump").replace("vector", "line");
+    folder.write("old.dtd", OLD);
+    folder.write("new.dtd", &new);
+    folder.write(
+        "healed.dtd",
+        new.replace("tag.value = 4;", "tag.value = 4; tag.was = \"hop\"; line.was = \"vec, vector\";"),
+    );
+    folder.write("old.jsonl", "{\"@section\":\"s\",\"@record\":\"hop\",\"vector\":7,\"note\":1}\n");
+    metatfc(folder, &["encode", "--dtd", "old.dtd", "old.jsonl", "old.mtf"]).exits(0);
+    for old in ["old.dtd", "old.mtf"] {
+        let check = |args: &[&str]| metatfc(folder, &[&["check", "--reads", old], args].concat());
+        check(&["new.dtd"])
+            .exits(0)
+            .says("the trace has s.hop, which")
+            .says("the reader has s.jump, which")
+            .says("2 warnings");
+        check(&["--deny-warnings", "new.dtd"]).exits(1);
+        assert!(!check(&["--deny-warnings", "healed.dtd"]).exits(0).text().contains("warning"));
+    }
+    folder.write("wrong.dtd", OLD.replace("note.width = 1", "note.width = 9"));
+    metatfc(folder, &["check", "--reads", "old.mtf", "wrong.dtd"]).exits(1).says("`s.hop.note` is an array of 9 bytes");
+    metatfc(folder, &["recode", "old.mtf", "new.mtf", "--dtd", "new.dtd"]).exits(1).says("has no record hop");
+    metatfc(folder, &["recode", "old.mtf", "new.mtf", "--dtd", "healed.dtd"]).exits(0);
+    metatfc(folder, &["dump", "new.mtf"]).exits(0).prints("s jump  line=7  note=1");
+    metatfc(folder, &["show", "healed.dtd"]).exits(0).prints("was vec, vector");
 }
