@@ -58,3 +58,12 @@ fn the_same_every_time() {
         assert_eq!(generate(&name, "x.dtd"), generate(&name, "x.dtd"));
     }
 }
+
+/// A record of the most leaves that there may be, its tag counted.
+#[test]
+fn the_longest_record() {
+    let fields = vec!["x"; 254].join(", ");
+    let text = format!("x.width = 1; x.interpretation = none; section s 1 {{ r: ({fields}) {{ tag.value = 4; }} }}");
+    let generated = generate_source(text.as_bytes(), &Options::new("x.dtd")).unwrap_or_else(|e| panic!("{e}"));
+    assert!(generated.source.contains("pub x_254: u64"));
+}
