@@ -9,8 +9,8 @@ use std::path::Path;
 #[allow(unreachable_pub, reason = "the library has it, too")]
 mod fuzzed;
 
-/// DTDs whose records take values from stream sections, by what they say or by metadata.
-const MORE: [&str; 2] = [fuzzed::MORE, "../dtds/HATF10-split.dtd"];
+/// DTDs whose records take values from stream sections, by what they say or by metadata; one whose values have names.
+const MORE: [&str; 3] = [fuzzed::MORE, "../dtds/HATF10-split.dtd", "../metatf-codegen/tests/golden/named.dtd"];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let vectors = Path::new("vectors/good");

@@ -5,6 +5,7 @@ use std::io::{self, BufWriter};
 use std::path::Path;
 
 use metatf::container::Reader;
+use metatf::typed::Unmatched;
 
 use crate::event::{EventSink, EventSource, Item, UserMetadata};
 use crate::hatf10::Hatf10Reader;
@@ -48,6 +49,17 @@ impl<'t> TraceReader<'t> {
             Some(Dtd::Hatf10) => Hatf10Reader::of(container).map(Self::Hatf10),
             Some(Dtd::Heap) => HeapReader::of(container).map(Self::Heap),
             None => Err(Error::Trace("no heap trace: its DTD is neither heap.dtd nor HATF10.dtd".into())),
+        }
+    }
+}
+
+impl TraceReader<'_> {
+    /// What the trace has and this reader does not, and the other way, where the trace is of another version of its DTD.
+    #[must_use]
+    pub fn unmatched(&self) -> Option<&Unmatched> {
+        match self {
+            Self::Heap(reader) => reader.unmatched(),
+            Self::Hatf10(reader) => reader.unmatched(),
         }
     }
 }

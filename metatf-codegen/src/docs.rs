@@ -7,7 +7,7 @@ use quote::quote;
 /// Returns the lines of a DTD's comment. Indentation and fences go: rustdoc would take what they mark for code to be tested.
 pub(crate) fn lines(doc: Option<&str>) -> Vec<String> {
     let text = doc.unwrap_or_default().replace("```", "'''").replace("~~~", "---");
-    let mut lines: Vec<String> = text.lines().map(|line| line.trim().to_owned()).collect();
+    let mut lines: Vec<String> = text.split(['\n', '\r']).map(|line| line.trim().to_owned()).collect();
     while lines.last().is_some_and(String::is_empty) {
         lines.pop();
     }
@@ -76,6 +76,14 @@ pub(crate) fn or(lines: Vec<String>, line: impl FnOnce() -> String) -> Vec<Strin
 
 /// Makes one attribute a line, as `///` comments are.
 pub(crate) fn attributes(lines: &[String]) -> TokenStream {
-    let lines = lines.iter().map(|line| if line.is_empty() { String::new() } else { format!(" {line}") });
+    let lines = lines.iter().map(|line| if line.is_empty() { String::new() } else { format!(" {}", plain(line)) });
     quote!(#(#[doc = #lines])*)
+}
+
+/// Escapes what a comment cannot hold: control characters, and those that change the direction of writing, which the compiler
+/// refuses. Line ends within a line are among them, so that nothing gets out of its comment.
+pub(crate) fn plain(line: &str) -> String {
+    let turns = |c: char| matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
+    let is_plain = |c: char| c == '\t' || !(c.is_control() || turns(c));
+    line.chars().map(|c| if is_plain(c) { c.to_string() } else { c.escape_unicode().to_string() }).collect()
 }

@@ -32,6 +32,7 @@ mod emit;
 mod expect;
 mod generate;
 mod model;
+mod named;
 mod names;
 mod options;
 mod plan;

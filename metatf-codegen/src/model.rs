@@ -33,6 +33,8 @@ pub(crate) enum Ty {
     U64,
     I64,
     F64,
+    /// Index in [`Model::named`].
+    Named(usize),
     /// An item that holds nothing but constants.
     Unit,
     /// A byte array of at most [`LARGEST_ARRAY`] bytes.
@@ -71,6 +73,8 @@ pub(crate) enum Kind {
     Number,
     Signed,
     Float,
+    /// A number whose values or bits have names.
+    Named,
     Bytes,
     Array,
 }
@@ -94,6 +98,30 @@ pub(crate) enum Body {
     Nested {
         base: u8,
     },
+}
+
+/// The type of a number whose values or bits have names.
+#[derive(Clone, Debug)]
+pub(crate) struct NamedType {
+    pub(crate) name: String,
+    /// The field's name in the DTD.
+    pub(crate) field: String,
+    /// Bits, else values.
+    pub(crate) flags: bool,
+    pub(crate) docs: Vec<String>,
+    pub(crate) attributes: Vec<String>,
+    pub(crate) items: Vec<NamedItem>,
+}
+
+/// A value or bit with a name.
+#[derive(Clone, Debug)]
+pub(crate) struct NamedItem {
+    pub(crate) number: u64,
+    /// The variant, or the constant.
+    pub(crate) name: String,
+    /// The name in the DTD.
+    pub(crate) text: String,
+    pub(crate) docs: String,
 }
 
 /// A section that holds tagged data records.
@@ -174,6 +202,7 @@ pub(crate) enum ColumnKind {
 /// Everything, in the order of output.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Model {
+    pub(crate) named: Vec<NamedType>,
     pub(crate) structs: Vec<Struct>,
     pub(crate) tagged: Vec<Tagged>,
     pub(crate) streams: Vec<Stream>,
@@ -187,7 +216,7 @@ impl Model {
             Ty::Bytes => true,
             Ty::Struct(index) => self.structs.get(*index).is_some_and(|s| s.shape.bytes),
             Ty::List(item) => self.has_bytes(item),
-            Ty::U64 | Ty::I64 | Ty::F64 | Ty::Unit | Ty::Array(_) => false,
+            Ty::U64 | Ty::I64 | Ty::F64 | Ty::Named(_) | Ty::Unit | Ty::Array(_) => false,
         }
     }
 

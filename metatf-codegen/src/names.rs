@@ -42,7 +42,7 @@ pub(crate) fn snake(name: &str) -> String {
 }
 
 /// Makes a converted name legal: case conversion drops underscores, so what is left may be nothing, or begin with a digit.
-fn legal(converted: String, prefix: &str, name: &str) -> String {
+pub(crate) fn legal(converted: String, prefix: &str, name: &str) -> String {
     match converted.chars().next() {
         None => format!("{prefix}{}", name.len()),
         Some(c) if c.is_ascii_digit() => format!("{prefix}{converted}"),

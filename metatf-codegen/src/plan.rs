@@ -42,6 +42,7 @@ const TRACE_METHODS: &[&str] = &[
     "warnings",
     "loss_report",
     "explain",
+    "unmatched",
     "set",
 ];
 /// Methods that every `Writer` has.

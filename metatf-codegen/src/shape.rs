@@ -1,9 +1,10 @@
 //! From a record's items to a struct: which fields it has, and how they lie in the bytes.
 
-use metatf_parser::schema::{Dtd, Format, Item, Leaf, LeafId, Record, Repeated, Width};
+use metatf_parser::schema::{Dtd, Format, Item, Leaf, LeafId, Names, Record, Repeated, Width};
 
 use crate::docs;
 use crate::model::{Body, Field, Kind, LARGEST_ARRAY, Model, Piece, Shape, Struct, Ty};
+use crate::named::named;
 use crate::names::{Scope, camel, ident, snake};
 use crate::options::Lookup;
 use crate::uses::{Uses, leaf, vfield};
@@ -65,13 +66,13 @@ impl Shaper<'_, '_> {
                 if l.is_tag() || l.constant.is_some() || derived {
                     return None;
                 }
-                (&l.key, self.leaf_type(*id, l), docs::of_leaf(self.dtd, record, l, false))
+                (&l.key, self.leaf_type(draft, *id, l), docs::of_leaf(self.dtd, record, l, false))
             }
             Item::Nested { key, record: name, doc, items } => {
                 if let Some((length, data)) = vfield(record, &self.uses, name, items) {
                     let l = leaf(record, data)?;
                     let docs = docs::of_vfield(key, l.doc.as_deref().or(doc.as_deref()), leaf(record, length)?, false);
-                    (key, self.leaf_type(data, l), docs)
+                    (key, self.leaf_type(draft, data, l), docs)
                 } else {
                     let index = self.nested(name, doc.as_deref(), items, first_leaf(items)?);
                     (key, Ty::Struct(index), docs::under(doc.as_deref(), format!("The nested record `{name}`.")))
@@ -95,7 +96,7 @@ impl Shaper<'_, '_> {
         Some(match body {
             Repeated::Leaf(id) => {
                 let l = leaf(record, *id)?;
-                let ty = if l.constant.is_some() { Ty::Unit } else { self.leaf_type(*id, l) };
+                let ty = if l.constant.is_some() { Ty::Unit } else { self.leaf_type(draft, *id, l) };
                 (ty, docs::of_leaf(self.dtd, record, l, true))
             }
             Repeated::Record { record: name, doc, items } => match self.vfield_item(name, items) {
@@ -160,8 +161,9 @@ impl Shaper<'_, '_> {
     }
 
     /// Returns the type of a leaf's field. A count or length is a plain number however tools print it.
-    fn leaf_type(&self, id: LeafId, l: &Leaf) -> Ty {
+    fn leaf_type(&mut self, draft: &Draft, id: LeafId, l: &Leaf) -> Ty {
         match self.kind(id, l) {
+            Kind::Named => named(self.model, self.types, self.lookup, &draft.owner, l).map_or(Ty::U64, Ty::Named),
             Kind::Number => Ty::U64,
             Kind::Signed => Ty::I64,
             Kind::Float => Ty::F64,
@@ -178,6 +180,7 @@ impl Shaper<'_, '_> {
             (Width::Array(n), _) if *n <= LARGEST_ARRAY => Kind::Array,
             (Width::Array(_) | Width::Variable(_), _) => Kind::Bytes,
             _ if self.uses.any(id) => Kind::Number,
+            _ if l.names != Names::None => Kind::Named,
             (_, Format::Signed) => Kind::Signed,
             (_, Format::F64) => Kind::Float,
             _ => Kind::Number,

@@ -58,3 +58,30 @@ fn the_same_every_time() {
         assert_eq!(generate(&name, "x.dtd"), generate(&name, "x.dtd"));
     }
 }
+
+/// A record of the most leaves that there may be, its tag counted.
+#[test]
+fn the_longest_record() {
+    let fields = vec!["x"; 254].join(", ");
+    let text = format!("x.width = 1; x.interpretation = none; section s 1 {{ r: ({fields}) {{ tag.value = 4; }} }}");
+    let generated = generate_source(text.as_bytes(), &Options::new("x.dtd")).unwrap_or_else(|e| panic!("{e}"));
+    assert!(generated.source.contains("pub x_254: u64"));
+}
+
+/// The types of named values go by the path of their property; an attribute for all structs is for them, too.
+#[test]
+fn options_reach_named_types() {
+    let text = std::fs::read(folder().join("named.dtd")).unwrap();
+    let mut options = Options::new("named.dtd");
+    options.renames.push(("odd.values".to_owned(), "Strange".to_owned()));
+    options.record_attributes.push(("bits.flags".to_owned(), "#[must_use]".to_owned()));
+    options.record_attributes.push((".".to_owned(), "#[non_exhaustive]".to_owned()));
+    let source = generate_source(&text, &options).unwrap_or_else(|e| panic!("{e}")).source;
+    for found in [
+        "#[non_exhaustive]\n    pub enum Strange {",
+        "pub odd: Strange,",
+        "#[must_use]\n    #[non_exhaustive]\n    pub struct Bits(",
+    ] {
+        assert!(source.contains(found), "{found} is not in\n{source}");
+    }
+}

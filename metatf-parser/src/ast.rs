@@ -1,7 +1,10 @@
 //! The syntax tree, with places. Its depth is at most 32 (the lexer sees to that), so recursion over it is safe.
 
+use crate::codes::Code;
+use crate::diagnostic::Draft;
 use crate::schema::InterpretationWord;
 use crate::span::Span;
+use crate::suggest::near_property;
 use crate::vocabulary::Property;
 
 /// A name where it stands.
@@ -63,6 +66,8 @@ pub(crate) struct Setting {
     pub(crate) path: Vec<Name>,
     /// The property's name.
     pub(crate) name: Name,
+    /// The name is in quotes: an annotation that is meant, whatever it looks like.
+    pub(crate) quoted: bool,
     /// The property; `None` for an annotation.
     pub(crate) property: Option<Property>,
     pub(crate) value: Value,
@@ -83,9 +88,23 @@ impl Setting {
         self.path.iter().map(|n| n.text.as_str()).collect::<Vec<_>>().join(".")
     }
 
-    /// Checks whether this sets a property of `field`.
+    /// Returns the property whose name this is nearly: an annotation that is probably none.
+    pub(crate) fn misspells(&self) -> Option<Property> {
+        if self.property.is_some() || self.quoted { None } else { near_property(&self.name.text) }
+    }
+
+    /// Reports what is missing because of the misspelt name.
+    pub(crate) fn misspelt(&self, code: Code, message: String) -> Draft {
+        let meant = self.misspells().map_or("", Property::name);
+        Draft::new(code, self.name.span, message)
+            .label(format!("`{}` is no property", self.name.text))
+            .help(format!("did you mean `{meant}`?"))
+    }
+
+    /// Checks whether this sets a property of `field`, or would but for the property's spelling.
     pub(crate) fn is(&self, field: &str, property: Property) -> bool {
-        self.property == Some(property) && matches!(self.path.as_slice(), [only] if only.text == field)
+        (self.property == Some(property) || self.misspells() == Some(property))
+            && matches!(self.path.as_slice(), [only] if only.text == field)
     }
 }
 

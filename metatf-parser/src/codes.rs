@@ -154,12 +154,15 @@ codes! {
     UnknownInterpretation = "E0403", "2",
         concat!("The interpretations are ", listed_words!(" and "), "."),
         "size.interpretation = plain;";
-    UnknownFormat = "E0404", "2",
-        r#"The formats are "dec", "hex", "signed", "f64", "utf8", "bytes" and "time_ns"."#,
-        r#"size.format = "octal";"#;
     UnknownPrevious = "E0405", "2",
         "`previous` is `own` or `shared`.",
         "time.previous = mine;";
+    NameList = "E0406", "2",
+        "`values` and `flags` list numbers and names. No number and no name stands twice; the numbers of `flags` are those of bits, 0 to 63; a name is not a number and holds no comma, that of a bit no `|`.",
+        r#"state.values = "0 running, 1";"#;
+    NamedField = "E0407", "2",
+        "An integer has either `values` or `flags`; a byte array or a floating-point number has neither.",
+        r#"a.width = 16; a.interpretation = none; a.values = "0 none";"#;
     // Widths, interpretations, constants.
     NoWidth = "E0501", "3.2",
         "A field has a width, unless its interpretation stores no bytes.",
@@ -255,6 +258,23 @@ codes! {
     SignedNarrow = "W0103", "2",
         "`signed` is the two's complement of the 64-bit value: a field of under 8 bytes that is `none` is never negative. Use `baseOffset 0`, which extends the sign.",
         r#"a.width = 1; a.interpretation = none; a.format = "signed";"#;
+    MisspeltProperty = "W0104", "2",
+        "A property whose name is nearly that of a known one is probably meant to be that one. The name of an annotation that is meant stands in quotes.",
+        "time.widht = 8;";
+    LargeArray = "W0105", "5.2",
+        "A byte array fits into a chunk, whose content has at most 64 MiB.",
+        "a.width = 3000000000;";
+    NoRecords = "W0106", "2",
+        "A DTD declares records.",
+        "time.width = 8;";
+    MisleadingText = "W0107", "2",
+        "A text reads as it looks: it holds no characters that change the direction of writing, and no carriage return but at the end of a line.";
+    FormatWidth = "W0108", "2",
+        "A format fits its field: `utf8` and `bytes` are for byte arrays, `ipv6` and `uuid` for those of 16 bytes, `ipv4` and `char` for numbers of up to 4 bytes, `f64` for numbers of 8, all others for numbers.",
+        r#"a.width = 8; a.interpretation = none; a.format = "uuid";"#;
+    UnknownFormat = "W0109", "2",
+        r#"The formats are "dec", "hex", "signed", "f64", "utf8", "bytes", "time_ns", "time_us", "time_s", "duration_ns", "bool", "char", "ipv4", "ipv6" and "uuid". A value with another one is shown without."#,
+        r#"a.width = 1; a.interpretation = none; a.format = "octal";"#;
 }
 
 impl Code {
@@ -272,9 +292,9 @@ impl Code {
     /// Checks whether a definition that could not be parsed may be the cause: kept only where the whole text was parsed.
     pub(crate) fn needs_whole_text(self) -> bool {
         use Code::{
-            BaseUnknown, EmptyElement, ForwardReference, NoInterpretation, NoNumberStream, NoStream, NoWidth,
-            NotANumber, PredictorField, TagValue, TagWithoutValue, UnknownField, UnknownReference, UnusedProperty,
-            UnusedRecord,
+            BaseUnknown, EmptyElement, ForwardReference, NoInterpretation, NoNumberStream, NoRecords, NoStream,
+            NoWidth, NotANumber, PredictorField, TagValue, TagWithoutValue, UnknownField, UnknownReference,
+            UnusedProperty, UnusedRecord,
         };
         matches!(
             self,
@@ -293,6 +313,7 @@ impl Code {
                 | PredictorField
                 | UnusedProperty
                 | UnusedRecord
+                | NoRecords
         )
     }
 }

@@ -86,6 +86,7 @@ pub fn parse(name: &str, text: &[u8]) -> Parsed {
     let source = Source::new(text);
     let mut report = Reporter::new(&source);
     let dtd = text::decode(text, &mut report).and_then(|text| {
+        text::misleading(text, &mut report);
         let lexed = lexer::lex(text, source.start, &mut report);
         let ast = syntax::parse(text, &lexed, &mut report);
         resolve::resolve(&ast, text, &mut report)

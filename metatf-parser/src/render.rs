@@ -52,6 +52,10 @@ impl<'a> Text<'a> {
         if excerpt.lines().any(|l| l.len() > MOST_COLUMNS) {
             return None;
         }
+        if excerpt.contains('\r') {
+            // Shown as a space, which keeps the places: a control picture would be no part of the line.
+            excerpt = excerpt.replace('\r', " ").into();
+        }
         if excerpt.is_empty() || excerpt.ends_with('\n') {
             // An empty last line, which would not be shown: the end of the text.
             excerpt.to_mut().push(' ');
@@ -124,7 +128,7 @@ impl<'a> Text<'a> {
         let (head, tail) = (if from > line.start { "... " } else { "" }, if to < line.end { " ..." } else { "" });
         let start = head.len() + before.len();
         let range = start..start + marked.len();
-        (format!("{head}{before}{marked}{after}{tail}").into(), range)
+        (format!("{head}{before}{marked}{after}{tail}").replace('\r', " ").into(), range)
     }
 
     /// Returns the start of the character that holds a byte.

@@ -4,7 +4,7 @@ use crate::codes::Code;
 use crate::diagnostic::Draft;
 use crate::schema::InterpretationWord;
 use crate::span::Span;
-use crate::vocabulary::{PREDICTORS, ROLES};
+use crate::vocabulary::{PREDICTORS, Property, ROLES};
 
 /// Makes a help line that names the candidate nearest to `name`, if one is near.
 pub(crate) fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
@@ -17,6 +17,18 @@ pub(crate) fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = 
         .filter(|(d, _)| *d <= limit)
         .min()
         .map(|(_, c)| format!("did you mean `{c}`?"))
+}
+
+/// Returns the property whose name is at most two letters off, of a short one half of its letters.
+pub(crate) fn near_property(name: &str) -> Option<Property> {
+    let off = |property: Property| {
+        let known = property.name();
+        let limit = (known.len() / 2).min(2);
+        (known.len().abs_diff(name.len()) <= limit)
+            .then(|| (distance(name, known), property))
+            .filter(|(off, _)| *off <= limit)
+    };
+    Property::ALL.iter().filter_map(|property| off(*property)).min().map(|(_, property)| property)
 }
 
 /// Returns the optimal string alignment distance, case aside: insertions, deletions, replacements, swaps of neighbours.

@@ -7,6 +7,27 @@ use crate::span::Span;
 /// The longest text that is read (spec 7: hostile input costs little). The DTDs in use have a few KiB.
 pub const MOST_BYTES: usize = 4 << 20;
 
+/// Warns of characters that make a text look like another one, once for each kind. Comments and strings may hold any.
+pub(crate) fn misleading(text: &str, report: &mut Reporter) {
+    let is_direction =
+        |c: char| matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
+    if let Some((at, c)) = text.char_indices().find(|(_, c)| is_direction(*c)) {
+        let message = format!("U+{:04X} changes the direction in which text is shown", u32::from(c));
+        report.add(
+            Draft::new(Code::MisleadingText, Span::new(at, at + c.len_utf8()), message)
+                .help("take it out: the text may read otherwise than it looks"),
+        );
+    }
+    let bare = |(at, _): &(usize, _)| !text.get(at + 1..).is_some_and(|rest| rest.starts_with('\n'));
+    if let Some((at, _)) = text.match_indices('\r').find(bare) {
+        report.add(
+            Draft::new(Code::MisleadingText, Span::new(at, at + 1), "a carriage return without a line feed")
+                .label("a comment goes on behind it")
+                .help("end lines with `\\n` or `\\r\\n`"),
+        );
+    }
+}
+
 /// Takes the bytes for text if they are UTF-8 and not too long; reports it if they are not.
 pub(crate) fn decode<'t>(text: &'t [u8], report: &mut Reporter) -> Option<&'t str> {
     if text.len() > MOST_BYTES {

@@ -77,6 +77,12 @@ properties! {
         "size.unit = \"bytes\";", "The unit of the value, for people.";
     Format = "format", Format, Anywhere, false,
         "flags.format = \"hex\";", "How tools print the value.";
+    Values = "values", Names, Never, false,
+        "state.values = \"0 running, 1 sleeping\";", "Names of values.";
+    Flags = "flags", Names, Never, false,
+        "mode.flags = \"0 read, 1 write\";", "Names of bits, numbered from the least significant one.";
+    Was = "was", Earlier, Block, false,
+        "line.was = \"vector\";", "Earlier names of the field, of `tag` those of the record: what a trace has by such a name is read as this.";
     Previous = "previous", Sharing, Never, false,
         "time.previous = shared;", "Whether fields of this name share their previous value.";
 }
@@ -97,6 +103,8 @@ pub(crate) enum Takes {
     Interpretation,
     Text,
     Format,
+    Names,
+    Earlier,
     Sharing,
 }
 
@@ -108,6 +116,8 @@ impl Takes {
             Takes::Constant => "an integer",
             Takes::Interpretation => "an interpretation",
             Takes::Text | Takes::Format => "a string",
+            Takes::Earlier => "a string of names, with commas between",
+            Takes::Names => "a string of numbers and names",
             Takes::Sharing => "the word `own` or `shared`",
         }
     }

@@ -67,10 +67,16 @@ mod tests {
     use std::borrow::Cow;
 
     fn format() -> Format {
-        let leaf =
-            |path| Leaf { field: Cow::Borrowed(path), path: Cow::Borrowed(path), kind: LeafKind::Tag, constant: None };
+        let leaf = |path| Leaf {
+            field: Cow::Borrowed(path),
+            path: Cow::Borrowed(path),
+            was: Cow::default(),
+            kind: LeafKind::Tag,
+            constant: None,
+        };
         let record = |name, tag| Record {
             name: Cow::Borrowed(name),
+            was: Cow::default(),
             tag,
             leaves: vec![leaf("tag"), leaf("box.x")].into(),
             steps: Cow::Borrowed(&[]),

@@ -1,8 +1,11 @@
 //! `check`: what is wrong with DTDs.
 
+use crate::dtd::{self, DtdArgs};
 use crate::failure::{Failure, Result, failed, print_message, usage};
-use crate::{dtd, input, output};
+use crate::{input, output};
 use clap::ValueEnum;
+use metatf::format::Format;
+use metatf::typed::unmatched;
 use metatf_parser::{Diagnostic, Label, Parsed, Severity};
 use serde_json::{Value, json};
 
@@ -17,6 +20,7 @@ other places that matter. Lines and columns (in code points) count from 1.
 Examples:
   metatfc check spans.dtd
   metatfc check --explain E0104
+  metatfc check --reads old.mtf spans.dtd   does it read an older trace?
   metatfc check --message-format json dtds/*.dtd | jq -r .message";
 
 /// Check DTDs: every mistake, with its place and what would be right
@@ -32,6 +36,10 @@ pub(crate) struct Args {
     /// Exit with status 1 for warnings, too
     #[arg(long)]
     deny_warnings: bool,
+    /// Warn of what a reader made from the DTDs does not find in traces of this DTD, or in this trace, and of what it
+    /// passes over; may be repeated
+    #[arg(long, value_name = "FILE")]
+    reads: Vec<String>,
     /// Explain a code like E0104, with an example
     #[arg(long, value_name = "CODE", conflicts_with = "files")]
     explain: Option<String>,
@@ -51,6 +59,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             None => usage(format!("there is no code `{code}`; codes look like E0104 or W0101")),
         };
     }
+    let formats = args
+        .reads
+        .iter()
+        .map(|path| Ok((path, Format::from_dtd(&*dtd::of(path, &DtdArgs::default())?))))
+        .collect::<Result<Vec<_>>>()?;
     let (mut errors, mut warnings, mut unread) = (0, 0, false);
     for path in &args.files {
         let text = match input::read(path) {
@@ -70,6 +83,22 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         match args.message_format {
             MessageFormat::Human => dtd::print(&parsed.diagnostics, name, &text),
             MessageFormat::Json => print_json(&parsed)?,
+        }
+        for (old, format) in &formats {
+            let Some(dtd) = &parsed.dtd else { continue };
+            match unmatched(&Format::from_dtd(dtd), format) {
+                Ok(unmatched) if unmatched.is_empty() => {}
+                Ok(unmatched) => {
+                    for line in unmatched.to_string().lines() {
+                        warnings += 1;
+                        print_message(&format!("{name} reads {old}: warning: {line}"));
+                    }
+                }
+                Err(error) => {
+                    errors += 1;
+                    print_message(&format!("{name} does not read {old}: {error}"));
+                }
+            }
         }
     }
     if args.message_format == MessageFormat::Human && errors + warnings > 0 {

@@ -8,6 +8,7 @@ use metatf_parser::schema::Dtd;
 use metatf_parser::{Diagnostic, Severity};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The DTDs that come with the program: file name and text.
 const BUILT_IN: &[(&str, &str)] = &[
@@ -71,6 +72,25 @@ pub(crate) fn print<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>, n
         let shown = metatf_parser::render(diagnostic, name, text, output::colours_err());
         let _ = writeln!(err, "{}", shown.trim_end());
     }
+}
+
+/// Finds the DTD of a file that is a DTD, or a trace.
+pub(crate) fn of(path: &str, args: &DtdArgs) -> Result<Arc<Dtd>> {
+    if !is_trace(path) {
+        return load(path).map(Arc::new);
+    }
+    let reader = input::trace(path, false)?;
+    Ok(find(&reader, path, args, false)?.dtd)
+}
+
+/// Returns whether a file begins like a trace.
+fn is_trace(path: &str) -> bool {
+    use std::io::Read as _;
+    let mut magic = [0; 4];
+    path != "-"
+        && std::fs::metadata(path).is_ok_and(|m| m.is_file())
+        && std::fs::File::open(path).is_ok_and(|mut f| f.read_exact(&mut magic).is_ok())
+        && magic == *b"\x7fMTF"
 }
 
 /// Finds the DTD to read an opened trace by, in the order of spec 5.3.

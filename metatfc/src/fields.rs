@@ -106,16 +106,16 @@ pub(crate) fn text(out: &mut String, leaf: &Leaf, value: Value<'_>) {
     }
 }
 
-/// Formats a number by its `format`, with its `unit`.
+/// Formats a number by its name, or by its `format` with its `unit`.
 pub(crate) fn number(out: &mut String, leaf: &Leaf, n: u64) {
-    let _ = match leaf.format {
-        Format::Hex => write!(out, "{n:#x}"),
-        Format::Signed => write!(out, "{}", n.cast_signed()),
-        Format::F64 => write!(out, "{:?}", f64::from_bits(n)),
-        Format::TimeNs => write!(out, "{}.{:09}s", n / 1_000_000_000, n % 1_000_000_000),
-        _ => write!(out, "{n}"),
-    };
-    if let (Some(unit), false) = (&leaf.unit, leaf.format == Format::TimeNs) {
+    if let Some(name) = leaf.names.text(n) {
+        // A word goes without quotes, so that it reads like one.
+        let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '|');
+        return if name.contains(|c| !plain(c)) { quoted(out, &name) } else { out.push_str(&name) };
+    }
+    leaf.format.write_number(out, n);
+    let has_unit = matches!(leaf.format, Format::TimeNs | Format::TimeUs | Format::TimeS | Format::DurationNs);
+    if let (Some(unit), false) = (&leaf.unit, has_unit) {
         let _ = write!(out, " {unit}");
     }
 }
@@ -123,21 +123,26 @@ pub(crate) fn number(out: &mut String, leaf: &Leaf, n: u64) {
 /// Formats bytes: text in quotes if that is the `format` and the bytes are text, else hex; `-` for no bytes.
 fn bytes(out: &mut String, format: Format, bytes: &[u8]) {
     match (format, std::str::from_utf8(bytes)) {
-        (Format::Utf8, Ok(text)) => {
-            out.push('"');
-            for c in text.chars() {
-                match c {
-                    // Not escape_debug: it escapes quotes of the other kind, too.
-                    '"' | '\\' => out.extend(['\\', c]),
-                    _ if c.is_control() => out.extend(c.escape_debug()),
-                    _ => out.push(c),
-                }
-            }
-            out.push('"');
-        }
+        (Format::Utf8, Ok(text)) => quoted(out, text),
         _ if bytes.is_empty() => out.push('-'),
-        _ => hex(out, bytes),
+        _ => match format.word_of_bytes(bytes) {
+            Some(word) => out.push_str(&word),
+            None => hex(out, bytes),
+        },
     }
+}
+
+fn quoted(out: &mut String, text: &str) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            // Not escape_debug: it escapes quotes of the other kind, too.
+            '"' | '\\' => out.extend(['\\', c]),
+            _ if c.is_control() => out.extend(c.escape_debug()),
+            _ => out.push(c),
+        }
+    }
+    out.push('"');
 }
 
 pub(crate) fn hex(out: &mut String, bytes: &[u8]) {

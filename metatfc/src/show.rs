@@ -2,18 +2,18 @@
 
 use crate::dtd::{self, DtdArgs};
 use crate::failure::Result;
-use crate::{fields, input, output};
+use crate::{fields, output};
 use clap::ValueEnum;
 use metatf_parser::Property;
-use metatf_parser::schema::{Dtd, Leaf, Origin, Record, Section};
+use metatf_parser::schema::{Dtd, Format, Leaf, Names, Origin, Record, Section};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
 const MORE: &str = "\
 For every leaf: its index (what metadata records name it by), its name, its
 width and interpretation with the place in the DTD that set them (block of a
-record, section, global), what it shares its previous value with, and its
-documentation.
+record, section, global), what it shares its previous value with, its
+annotations and its documentation.
 
 Examples:
   metatfc show spans.dtd
@@ -46,27 +46,12 @@ enum OutputFormat {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let dtd = if is_trace(&args.file) {
-        let reader = input::trace(&args.file, false)?;
-        dtd::find(&reader, &args.file, &args.dtd, false)?.dtd
-    } else {
-        std::sync::Arc::new(dtd::load(&args.file)?)
-    };
+    let dtd = dtd::of(&args.file, &args.dtd)?;
     match args.format {
         OutputFormat::Text => output::print(&text(&dtd)),
         OutputFormat::Dtd => output::print(&dtd.text),
         OutputFormat::Json => output::print(&format!("{:#}\n", json(&dtd))),
     }
-}
-
-/// Returns whether a file begins like a trace.
-fn is_trace(path: &str) -> bool {
-    use std::io::Read as _;
-    let mut magic = [0; 4];
-    path != "-"
-        && std::fs::metadata(path).is_ok_and(|m| m.is_file())
-        && std::fs::File::open(path).is_ok_and(|mut f| f.read_exact(&mut magic).is_ok())
-        && magic == *b"\x7fMTF"
 }
 
 /// Returns the records that a section is shown with: its own, and in the global section the global ones.
@@ -96,12 +81,13 @@ fn text(dtd: &Dtd) -> String {
         out.push_str(if section.stream.is_some() { ", a stream\n" } else { "\n" });
         doc(&mut out, section.doc.as_deref(), "  ");
         for (position, record) in records {
+            let was = if record.was.is_empty() { String::new() } else { format!(", was {}", record.was.join(", ")) };
             let _ = match record.tag {
-                Some(tag) => writeln!(out, "\n  {}, tag {tag}", record.name),
+                Some(tag) => writeln!(out, "\n  {}, tag {tag}{was}", record.name),
                 None => writeln!(out, "\n  {}, without a tag", record.name),
             };
             doc(&mut out, record.doc.as_deref(), "    ");
-            let rows: Vec<[String; 7]> = leaves(dtd, section, position, record).map(LeafRow::row).collect();
+            let rows: Vec<[String; 8]> = leaves(dtd, section, position, record).map(LeafRow::row).collect();
             table(&mut out, &rows);
         }
     }
@@ -114,17 +100,18 @@ fn doc(out: &mut String, doc: Option<&str>, indent: &str) {
     }
 }
 
-const HEADINGS: [&str; 7] = [
+const HEADINGS: [&str; 8] = [
     "#",
     "field",
     Property::Width.name(),
     Property::Interpretation.name(),
     Property::Previous.name(),
     Property::Format.name(),
+    "annotations",
     Property::Doc.name(),
 ];
 
-fn table(out: &mut String, rows: &[[String; 7]]) {
+fn table(out: &mut String, rows: &[[String; 8]]) {
     let used = |column: usize| column < 4 || rows.iter().any(|row| !row[column].is_empty());
     let columns: Vec<usize> = (0..HEADINGS.len()).filter(|&c| used(c)).collect();
     let headings = HEADINGS.map(str::to_owned);
@@ -178,7 +165,7 @@ fn leaves<'d>(
 }
 
 impl LeafRow<'_> {
-    fn row(self) -> [String; 7] {
+    fn row(self) -> [String; 8] {
         let from = |text: String, origin: Option<String>| match origin {
             Some(origin) if origin != "tag" => format!("{text} ({origin})"),
             _ => text,
@@ -187,6 +174,13 @@ impl LeafRow<'_> {
         if let Some(unit) = &self.leaf.unit {
             format = format!("{format} [{unit}]").trim_start().to_owned();
         }
+        if !self.leaf.was.is_empty() {
+            format = format!("{format} was {}", self.leaf.was.join(", ")).trim_start().to_owned();
+        }
+        if let Some(names) = names(self.leaf) {
+            format = format!("{format} {names}").trim_start().to_owned();
+        }
+        let annotations: Vec<String> = self.leaf.annotations.iter().map(|(k, v)| format!("{k} = {v}")).collect();
         let shares = if self.shares.is_empty() { String::new() } else { format!("with {}", self.shares.join(", ")) };
         [
             self.index.to_string(),
@@ -195,6 +189,7 @@ impl LeafRow<'_> {
             from(self.interpretation, Some(self.interpretation_origin)),
             shares,
             format,
+            annotations.join(", "),
             self.leaf.doc.as_deref().unwrap_or_default().replace('\n', " "),
         ]
     }
@@ -214,11 +209,32 @@ impl LeafRow<'_> {
             "repeated": leaf.repeated,
             "shares_previous_with": self.shares,
             "format": Some(leaf.format.name()).filter(|f| !f.is_empty()),
+            "values": names_json(&leaf.names, true),
+            "flags": names_json(&leaf.names, false),
             "unit": leaf.unit,
+            "was": leaf.was,
             "doc": leaf.doc,
             "annotations": leaf.annotations,
         })
     }
+}
+
+/// Writes names as a DTD has them.
+fn names(leaf: &Leaf) -> Option<String> {
+    let property = match &leaf.names {
+        Names::None => return None,
+        Names::Values(_) => Property::Values,
+        Names::Flags(_) => Property::Flags,
+    };
+    let signed = leaf.format == Format::Signed;
+    let number = |n: u64| if signed { n.cast_signed().to_string() } else { n.to_string() };
+    let list: Vec<String> = leaf.names.list().iter().map(|(n, name)| format!("{} {name}", number(*n))).collect();
+    Some(format!("{}: {}", property.name(), list.join(", ")))
+}
+
+fn names_json(names: &Names, values: bool) -> Option<Vec<(u64, &str)>> {
+    let wanted = if values { matches!(names, Names::Values(_)) } else { matches!(names, Names::Flags(_)) };
+    wanted.then(|| names.list().iter().map(|(n, name)| (*n, name.as_str())).collect())
 }
 
 fn json(dtd: &Dtd) -> Value {
@@ -227,6 +243,7 @@ fn json(dtd: &Dtd) -> Value {
             json!({
                 "name": record.name,
                 "tag": record.tag,
+                "was": record.was,
                 "doc": record.doc,
                 "leaves": leaves(dtd, section, position, record).map(|l| l.json()).collect::<Vec<_>>(),
             })

@@ -130,7 +130,7 @@ pub fn read_trace(input: &[u8]) {
     let Ok(mut reader) = Trace::new(schema.clone(), container) else { return };
     reader.reader_mut().set_salvage(on(0));
     reader.reader_mut().set_all(on(1));
-    let options = JsonOptions { all: on(1), resolve: on(2), resets: true };
+    let options = JsonOptions { all: on(1), resolve: on(2), resets: true, names: on(4) };
     let mut lines = Vec::new();
     let end = loop {
         lines.clear();
@@ -258,7 +258,7 @@ pub fn round_trip(input: &[u8]) {
     let seed = Seed::from_bytes(input);
     let example = Example::new(&seed, true);
     example.check();
-    let all = JsonOptions { all: true, resolve: false, resets: true };
+    let all = JsonOptions { all: true, resolve: false, resets: true, names: false };
     let lines = runtime::json(&example.schema, &example.trace, all).expect("it was read before");
     if runtime::ends_with_a_table(&lines) {
         return;

@@ -11,8 +11,9 @@ use metatf_tests::runtime;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-const ALL: JsonOptions = JsonOptions { all: true, resolve: false, resets: true };
-const DATA: JsonOptions = JsonOptions { all: false, resolve: false, resets: false };
+const ALL: JsonOptions = JsonOptions { all: true, resolve: false, resets: true, names: false };
+const NAMED: JsonOptions = JsonOptions { all: true, resolve: false, resets: true, names: true };
+const DATA: JsonOptions = JsonOptions { all: false, resolve: false, resets: false, names: false };
 
 /// Panics with the first line that differs.
 fn same(left: &str, right: &str, example: &Example) {
@@ -42,6 +43,21 @@ proptest! {
         let again = again.unwrap_or_else(|e| panic!("{e}\n{}", example.about()));
         let printed = runtime::json(&example.schema, &again, ALL).unwrap();
         same(&lines, &printed, &example);
+    }
+
+    /// Names of values and flags stand for their numbers.
+    #[test]
+    fn names_printed_are_written_again(seed in seed(400, 500)) {
+        let example = Example::new(&seed, true);
+        let named = runtime::json(&example.schema, &example.trace, NAMED).unwrap();
+        if runtime::ends_with_a_table(&named) {
+            return Ok(());
+        }
+        let options = WriteOptions { group_size: usize::MAX, ..example.options.clone() };
+        let again = runtime::from_json(&example.schema, &named, &options);
+        let again = again.unwrap_or_else(|e| panic!("{e}\n{}", example.about()));
+        let lines = |trace: &[u8]| runtime::json(&example.schema, trace, ALL).unwrap();
+        same(&lines(&example.trace), &lines(&again), &example);
     }
 
     /// Records alone are the same records in any container.

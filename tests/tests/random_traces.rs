@@ -26,7 +26,7 @@ proptest! {
     /// With predicted fields, too.
     #[test]
     fn a_dtd_with_predicted_fields_is_accepted(bytes in vec(any::<u8>(), 0..600)) {
-        accepted(&dtd_with(&mut Choices::new(&bytes), Features { predicted: true }));
+        accepted(&dtd_with(&mut Choices::new(&bytes), Features { predicted: true, names: true }));
     }
 }
 
@@ -70,7 +70,10 @@ fn every_kind_of_model_is_drawn() {
     let mut rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[3; 32]);
     for _ in 0..300 {
         let bytes: Vec<u8> = (0..600).map(|_| rng.next_u32().to_le_bytes()[0]).collect();
-        accepted(&dtd_with(&mut Choices::new(&bytes), Features { predicted: true })).models.iter().for_each(&mut note);
+        accepted(&dtd_with(&mut Choices::new(&bytes), Features { predicted: true, names: true }))
+            .models
+            .iter()
+            .for_each(&mut note);
         let plain = accepted(&dtd(&mut Choices::new(&bytes)));
         assert!(plain.models.is_empty());
     }

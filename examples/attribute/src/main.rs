@@ -7,6 +7,10 @@ use metatf_derive::metatf;
 mod jobs {}
 // endregion
 
+/// A format whose values and flags have names.
+#[metatf(dtd = "../../docs/samples/tasks.dtd")]
+mod tasks {}
+
 use jobs::{Columns, Done, Queue, Record, Submit, Trace, Writer};
 use std::io::Cursor;
 
@@ -88,6 +92,28 @@ fn main() -> metatf::Result<()> {
     let submit = Submit { time: 1000, job: 1, vfield: b"compress".to_vec() };
     let done = Done { time: 9000, job: 1, status: 0 };
     assert_eq!(records, [Record::Queue(Queue::Submit(submit)), Record::Queue(Queue::Done(done))]);
+    names()?;
     println!("two records written and read");
+    Ok(())
+}
+
+fn names() -> metatf::Result<()> {
+    // region: names
+    use tasks::{Change, Mode, Open, State, Tasks};
+
+    let mut trace = tasks::Writer::new(Cursor::new(Vec::new()))?;
+    trace.change(&Change { time: 190, task: 1, state: State::Zombie })?;
+    trace.change(&Change { time: 230, task: 2, state: State::from_number(4) })?;
+    trace.open(&Open { time: 240, task: 2, mode: Mode::READ | Mode::APPEND })?;
+    let bytes = trace.finish()?.into_inner();
+
+    let mut states = Vec::new();
+    tasks::Trace::from_slice(&bytes)?.for_each(|record| match record {
+        tasks::Record::Tasks(Tasks::Change(change)) => states.push(change.state),
+        tasks::Record::Tasks(Tasks::Open(open)) => assert!(open.mode.contains(Mode::READ)),
+    })?;
+    assert_eq!(states, [State::Zombie, State::Unknown(4)]);
+    assert_eq!((states[0].to_string(), states[1].to_string()), ("zombie".to_owned(), "4".to_owned()));
+    // endregion
     Ok(())
 }

@@ -11,6 +11,7 @@ use std::io::Cursor;
 
 fn main() -> metatf::Result<()> {
     new_reader_old_trace()?;
+    what_is_lost()?;
     old_reader_new_trace()?;
     println!("both versions read each other's traces");
     Ok(())
@@ -33,6 +34,23 @@ fn new_reader_old_trace() -> metatf::Result<()> {
     Ok(())
 }
 // endregion
+
+/// What the trace has and the reader does not, and the other way.
+fn what_is_lost() -> metatf::Result<()> {
+    let mut trace = v1::Writer::new(Cursor::new(Vec::new()))?;
+    trace.pause(&v1::Pause { player: 1 })?;
+    let bytes = trace.finish()?.into_inner();
+
+    // region: unmatched
+    let trace = v2::Trace::from_slice(&bytes)?;
+    if let Some(unmatched) = trace.unmatched().filter(|unmatched| !unmatched.is_empty()) {
+        eprintln!("warning: {unmatched}");
+    }
+    // endregion
+    let lost = trace.unmatched().map(|unmatched| unmatched.unread.join(", "));
+    assert_eq!(lost.as_deref(), Some("game.pause"));
+    Ok(())
+}
 
 // region: new
 fn old_reader_new_trace() -> metatf::Result<()> {

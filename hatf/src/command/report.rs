@@ -33,10 +33,18 @@ pub(crate) fn analyse(path: &Path, threads: Option<usize>) -> Result<Report> {
     let mut analysis = Analysis::new();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     match threads.unwrap_or(cores) {
-        1 => hatf::copy(&mut TraceReader::open(path)?, &mut analysis)?,
-        _ => read_beside(|sink| hatf::copy(&mut TraceReader::open(path)?, sink), &mut analysis)?,
+        1 => hatf::copy(&mut open(path)?, &mut analysis)?,
+        _ => read_beside(|sink| hatf::copy(&mut open(path)?, sink), &mut analysis)?,
     }
     Ok(analysis.finish())
+}
+
+/// Opens a trace, and warns of what it and this version of its DTD do not share.
+fn open(path: &Path) -> Result<TraceReader<'static>> {
+    let trace = TraceReader::open(path)?;
+    let lines = trace.unmatched().map(ToString::to_string).unwrap_or_default();
+    lines.lines().for_each(|line| eprintln!("hatf: {}: warning: {line}", path.display()));
+    Ok(trace)
 }
 
 fn draw(report: &Report, path: &Path) -> io::Result<()> {

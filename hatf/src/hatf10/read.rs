@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use metatf::container::Reader;
-use metatf::typed::{Event as TraceEvent, TraceOptions};
+use metatf::typed::{Event as TraceEvent, TraceOptions, Unmatched};
 
 use super::format::{
     Alloc, CreateHeap, CreateThread, DestroyHeap, DestroyThread, Free, Heap, Protocol, Realloc, Record as Read, Trace,
@@ -47,6 +47,12 @@ impl<'t> Hatf10Reader<'t> {
         let trace = TraceOptions::new().read::<Protocol>(container);
         let trace = trace.map_err(|error| Error::Trace(error.to_string().into()))?;
         Ok(Self { trace: Trace::with_options(trace), bytes: Vec::new(), words: Vec::new() })
+    }
+
+    /// What the trace and this reader do not share; see [`metatf::typed::Trace::unmatched`].
+    #[must_use]
+    pub fn unmatched(&self) -> Option<&Unmatched> {
+        self.trace.unmatched()
     }
 
     fn advance(&mut self) -> Result<Option<Next>> {

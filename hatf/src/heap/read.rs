@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use metatf::container::Reader;
-use metatf::typed::{Event as TraceEvent, TraceOptions};
+use metatf::typed::{Event as TraceEvent, TraceOptions, Unmatched};
 use serde_json::Value;
 
 use super::format::{Free, Heap, Malloc, Protocol, Realloc, Record, Trace};
@@ -86,6 +86,12 @@ impl<'t> HeapReader<'t> {
             reader.resolution = clock.as_u64().unwrap_or(1).max(1);
         }
         reader
+    }
+
+    /// What the trace and this reader do not share; see [`metatf::typed::Trace::unmatched`].
+    #[must_use]
+    pub fn unmatched(&self) -> Option<&Unmatched> {
+        self.trace.unmatched()
     }
 
     /// Returns the nanoseconds in a tick of the trace's clock.

@@ -112,6 +112,7 @@ fn kind_name(kind: Kind) -> TokenStream {
         Kind::Number => quote!(numbers),
         Kind::Signed => quote!(signed),
         Kind::Float => quote!(float),
+        Kind::Named => quote!(named),
         Kind::Bytes => quote!(bytes),
         Kind::Array => quote!(array),
     }

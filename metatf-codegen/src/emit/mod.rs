@@ -2,6 +2,7 @@
 
 mod enums;
 mod layouts;
+mod names;
 mod records;
 mod structs;
 mod table;
@@ -10,24 +11,27 @@ use metatf_parser::schema::Dtd;
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::quote;
 
+use crate::docs;
 use crate::expect::expected;
 use crate::model::{Model, Ty};
 use crate::names::ident;
 use crate::options::{OptionError, Options};
 
 /// Version of the contract with the runtime: what the runtime's `check_codegen` asks for.
-const CODEGEN_VERSION: u32 = 3;
+const CODEGEN_VERSION: u32 = 4;
 
 /// Emits the whole output: a module, in the order in which one would read it.
 pub(crate) fn emit(dtd: &Dtd, model: &Model, options: &Options) -> Result<TokenStream, OptionError> {
     let runtime: TokenStream = options.runtime.parse().map_err(|_| OptionError(options.runtime.clone()))?;
+    let named = names::emit(model)?;
     let structs = structs::emit(model)?;
     let enums = enums::emit(model);
     let table = table::emit(dtd, model, &expected(dtd, options)?, options, &runtime);
     let text = literal(&dtd.text);
     let version = Literal::u32_unsuffixed(CODEGEN_VERSION);
     let (source, module) = (&options.source, options.module.as_deref());
-    let doc = format!(" Reader and writer of the trace format `{source}`. Generated: edit the DTD instead.");
+    let doc =
+        format!(" Reader and writer of the trace format `{}`. Generated: edit the DTD instead.", docs::plain(source));
     let (visibility, name) = match module {
         Some(module) => (quote!(pub), ident(module)),
         None => (quote!(), ident("generated")),
@@ -47,6 +51,7 @@ pub(crate) fn emit(dtd: &Dtd, model: &Model, options: &Options) -> Result<TokenS
             const _: () = #runtime::private::check_codegen(#version);
             /// The text of the DTD.
             pub const DTD: &str = #text;
+            #named
             #structs
             #enums
             #table
@@ -113,6 +118,7 @@ fn field_type(model: &Model, ty: &Ty) -> TokenStream {
         Ty::U64 => quote!(u64),
         Ty::I64 => quote!(i64),
         Ty::F64 => quote!(f64),
+        Ty::Named(index) => model.named.get(*index).map_or(quote!(u64), |named| generic(&named.name, false)),
         Ty::Unit => quote!(()),
         Ty::Bytes => quote!(Bytes),
         Ty::Array(n) => {

@@ -24,12 +24,16 @@ fn row(index: usize, record: &Record, columns: Option<&RecordColumns>, model: &M
     let (index, name, tag) = (number(index as u64), &record.name, number(record.tag.unwrap_or(0)));
     let types = columns.map(|columns| types(columns, model));
     let column = |leaf: u8| columns?.columns.iter().find(|column| column.leaf == leaf);
-    let leaves = (0..=u8::MAX).zip(&record.leaves).map(|(id, l)| leaf(l, column(id)));
+    let earlier: BTreeMap<u8, Vec<String>> =
+        record.earlier_paths().into_iter().map(|(id, paths)| (id.0, paths)).collect();
+    let was = |id: u8| earlier.get(&id).map_or(&[][..], Vec::as_slice);
+    let leaves = (0..=u8::MAX).zip(&record.leaves).map(|(id, l)| leaf(l, was(id), column(id)));
+    let names = &record.was;
     let mut steps = Vec::new();
     layout(record, &record.items, &mut steps);
     let repeats = record.leaves.iter().any(|l| l.repeated) || steps.len() != record.leaves.len();
     let steps = repeats.then(|| quote!(; #(#steps)*));
-    quote!(record #index #name #tag (#types) { #(#leaves),* #steps })
+    quote!(record #index #name #(~ #names)* #tag (#types) { #(#leaves),* #steps })
 }
 
 /// Writes the structs of a record, and where it is listed.
@@ -47,8 +51,8 @@ fn types(columns: &RecordColumns, model: &Model) -> TokenStream {
     quote!(#of(#bytes) #name [#(#places),*])
 }
 
-/// Writes a leaf: its name, what it stores, its column.
-fn leaf(leaf: &Leaf, column: Option<&Column>) -> TokenStream {
+/// Writes a leaf: its name, what it stores, its earlier paths, its column.
+fn leaf(leaf: &Leaf, was: &[String], column: Option<&Column>) -> TokenStream {
     let path = leaf.path.join(".");
     let field = (path != leaf.name).then(|| {
         let name = &leaf.name;
@@ -81,7 +85,7 @@ fn leaf(leaf: &Leaf, column: Option<&Column>) -> TokenStream {
         };
         quote!(-> #leaf #name #ty)
     });
-    quote!(#path #field #kind #constant #column)
+    quote!(#path #field #kind #constant #(~ #was)* #column)
 }
 
 fn numeric(width: u8, interpretation: Interpretation) -> TokenStream {

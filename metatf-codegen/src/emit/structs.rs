@@ -34,7 +34,7 @@ fn field(model: &Model, field: &Field) -> Result<TokenStream, OptionError> {
 }
 
 /// Parses attributes as the user wrote them.
-fn attributes(texts: &[String]) -> Result<TokenStream, OptionError> {
+pub(super) fn attributes(texts: &[String]) -> Result<TokenStream, OptionError> {
     let parse = |text: &String| {
         let tokens: TokenStream = text.parse().map_err(|e| OptionError(format!("the attribute `{text}`: {e}")))?;
         syn::parse::Parser::parse2(syn::Attribute::parse_outer, tokens.clone())

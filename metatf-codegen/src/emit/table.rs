@@ -5,7 +5,7 @@ use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
 use super::enums::{any_bytes, element_bytes, item_type};
-use super::{generic, layouts, number, raw, records};
+use super::{generic, layouts, names, number, raw, records};
 use crate::docs;
 use crate::expect::Expected;
 use crate::model::{Model, Stream, Tagged, Ty};
@@ -37,6 +37,7 @@ pub(super) fn emit(
     let enums = model.tagged.iter().map(enum_row);
     let elements = model.streams.iter().map(|stream| elements(model, stream));
     let structs = model.structs.iter().map(layouts::row);
+    let named = names::rows(model);
     quote! {
         #runtime::private::records! {
             format #source #fingerprint #tag_width;
@@ -48,6 +49,7 @@ pub(super) fn emit(
             #(#enums)*
             #(#elements)*
             #(#structs)*
+            #(#named)*
         }
     }
 }

@@ -5,7 +5,7 @@ use metatf::container::{Sink, WriteOptions};
 use metatf::dynamic::{Schema, Writer};
 use metatf::typed::TraceOptions;
 
-fn write(dtd: &str, lines: &[&str]) -> Vec<u8> {
+pub(crate) fn write(dtd: &str, lines: &[&str]) -> Vec<u8> {
     let parsed = metatf_parser::parse("test.dtd", dtd.as_bytes());
     let schema = Schema::new(parsed.dtd.unwrap());
     let mut writer = Writer::new(Vec::new(), &schema, &WriteOptions::default()).unwrap();

@@ -3,6 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
 
 mod evolution;
+mod names;
+#[path = "renamed.rs"]
+mod renamed_fields;
 mod round_trip;
 
 /// HATF 1.0.
@@ -13,6 +16,10 @@ pub mod hatf10 {
 pub mod hostile {
     include!("../golden/hostile.snap.rs");
 }
+/// Values and bits with names.
+pub mod named {
+    include!("../golden/named.snap.rs");
+}
 /// Nested records.
 pub mod nested {
     include!("../golden/nested.snap.rs");
@@ -20,6 +27,10 @@ pub mod nested {
 /// Predicted fields.
 pub mod predicted {
     include!("../golden/predicted.snap.rs");
+}
+/// Fields and records that had other names.
+pub mod renamed {
+    include!("../golden/renamed.snap.rs");
 }
 /// Every shape.
 pub mod shapes {
@@ -30,6 +41,11 @@ pub mod string_table {
     include!("../golden/string_table.snap.rs");
 }
 
+/// Comments and units that no comment of Rust can hold.
+pub mod text {
+    include!("../golden/text.snap.rs");
+}
+
 /// The tables in the code are those of the DTD's own text.
 #[test]
 fn tables_are_the_parsers() {
@@ -37,10 +53,13 @@ fn tables_are_the_parsers() {
     let formats = [
         &hatf10::FORMAT,
         &hostile::FORMAT,
+        &named::FORMAT,
         &nested::FORMAT,
         &predicted::FORMAT,
+        &renamed::FORMAT,
         &shapes::FORMAT,
         &string_table::FORMAT,
+        &text::FORMAT,
     ];
     for format in formats {
         let parsed = metatf_parser::parse("", format.dtd.as_bytes());

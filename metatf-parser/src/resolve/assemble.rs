@@ -4,14 +4,16 @@ use std::collections::HashMap;
 
 use super::bases::PREDEFINED_RECORDS;
 use super::leaves::{Resolved, ResolvedLeaf};
-use super::model::{Model, RecordIndex, ScopeIndex};
+use super::model::{Model, RecordIndex, RecordModel, ScopeIndex};
+use super::properties::earlier;
 use super::{predefined, previous, too_large};
-use crate::ast::Ast;
+use crate::ast::{Ast, Value};
 use crate::diagnostic::Reporter;
 use crate::schema::{
     self, COMMENT, Dtd, Interpretation, Leaf, METADATA, ModelId, Record, RecordId, SECTION, Section, SectionId,
 };
 use crate::span::Span;
+use crate::vocabulary::Property;
 
 /// Returns the schema, unless something has been or is reported.
 pub(super) fn dtd(
@@ -95,10 +97,20 @@ fn record(model: &Model, resolved: Resolved, models: &mut Vec<schema::Model>) ->
         name: record.map_or_else(String::new, |r| r.name().to_owned()),
         section,
         tag,
+        was: record.map(was).unwrap_or_default(),
         doc: record.and_then(|r| r.ast.doc.clone()),
         items: layout.items,
         leaves: leaves.into_iter().map(|leaf| numbered(leaf, models)).collect::<Option<_>>()?,
     })
+}
+
+/// Returns the earlier names of a record: its block has them for `tag`.
+fn was(record: &RecordModel) -> Vec<String> {
+    let setting = record.slots.get("tag").and_then(|slot| slot.get(Property::Was));
+    match setting.map(|setting| &setting.value) {
+        Some(Value::Text(text)) => earlier(text).unwrap_or_default(),
+        _ => Vec::new(),
+    }
 }
 
 /// Returns the leaf; its model gets a number.

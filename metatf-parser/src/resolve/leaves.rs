@@ -7,12 +7,16 @@ use super::layout::{Layout, RawLeaf};
 use super::lookup::{Found, Lookup};
 use super::model::Model;
 use super::predictors::{self, Place, Predicted};
+use super::shown;
 use crate::ast::{self, Setting, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
-use crate::schema::{Argument, Format, Interpretation, Leaf, Origin, Width};
+use crate::schema::{Argument, Interpretation, Leaf, Names, Origin, Width};
 use crate::span::Span;
 use crate::vocabulary::Property;
+
+/// Bytes of content of a chunk (spec 5.2). A record never spans chunks.
+const MOST_IN_A_CHUNK: u32 = 64 << 20;
 
 /// A record with its leaves resolved.
 pub(super) struct Resolved<'a> {
@@ -84,8 +88,14 @@ fn charge(model: &mut Model, layout: &Layout, bytes: &mut usize, report: &mut Re
 
 fn size(leaf: &Leaf) -> usize {
     let expression = if let Width::Variable(e) = &leaf.width { e.0.len() * 16 } else { 0 };
+    let was = leaf.was.iter().map(|name| name.len() + 24).sum::<usize>();
     let annotations = leaf.annotations.iter().map(|(k, v)| k.len() + v.len() + 64).sum::<usize>();
-    expression + annotations + leaf.doc.as_ref().map_or(0, String::len) + leaf.unit.as_ref().map_or(0, String::len)
+    // Lists of names are shared by all that have them.
+    expression
+        + was
+        + annotations
+        + leaf.doc.as_ref().map_or(0, String::len)
+        + leaf.unit.as_ref().map_or(0, String::len)
 }
 
 /// Looks at one leaf.
@@ -108,6 +118,9 @@ impl<'a> Looker<'_, 'a> {
             interpretation: Interpretation::None,
             constant: None,
             format: self.lookup.format(),
+            names: self.lookup.names(&self.model.lists).map_or(Names::None, |(_, names)| names),
+            // Of the tag they are the record's.
+            was: if self.raw.is_tag { Vec::new() } else { self.lookup.was() },
             unit: self.lookup.text(Property::Unit),
             doc: self.lookup.doc(),
             annotations: self.lookup.annotations(),
@@ -161,7 +174,7 @@ impl<'a> Looker<'_, 'a> {
         }
         if !broken {
             leaf.constant = self.constant(&leaf, report);
-            self.signed(&leaf, report);
+            shown::check(self.model, &self.lookup, self.raw, &leaf, report);
         }
         let predicted = found_interpretation.as_ref().and_then(|f| self.predicted(f, report));
         broken |= predicted.is_none() && matches!(leaf.interpretation, Interpretation::Predicted(_));
@@ -214,7 +227,10 @@ impl<'a> Looker<'_, 'a> {
             Computed::Variable(expr) => Some(Width::Variable(expr)),
             Computed::Constant(n) => match (u8::try_from(n), u32::try_from(n)) {
                 (Ok(small), _) if small <= 8 => Some(Width::Number(small)),
-                (_, Ok(array)) => Some(Width::Array(array)),
+                (_, Ok(array)) => {
+                    self.large(array, place, report);
+                    Some(Width::Array(array))
+                }
                 _ => {
                     report.add(
                         Draft::new(Code::WidthRange, place, "a byte array has at most 4294967295 bytes")
@@ -223,6 +239,24 @@ impl<'a> Looker<'_, 'a> {
                     None
                 }
             },
+        }
+    }
+
+    /// Warns of an array that no chunk holds (spec 5.2).
+    fn large(&self, bytes: u32, place: Span, report: &mut Reporter) {
+        if bytes > MOST_IN_A_CHUNK {
+            let name = self.raw.name;
+            report.add(
+                Draft::new(
+                    Code::LargeArray,
+                    place,
+                    format!("`{name}` is a byte array of {bytes} bytes in every record"),
+                )
+                .label("a chunk holds at most 67108864 bytes")
+                .help(format!(
+                    "0 to 8 makes a number; an array as long as a field says is `{name}.width = length.value;`"
+                )),
+            );
         }
     }
 
@@ -265,36 +299,30 @@ impl<'a> Looker<'_, 'a> {
         constants::check(leaf, value, place, report).then_some(value)
     }
 
-    /// Warns of `signed` where the 64-bit value is never negative (spec 2).
-    fn signed(&self, leaf: &Leaf, report: &mut Reporter) {
-        let narrow = matches!(leaf.width, Width::Number(w) if w < 8);
-        if leaf.format == Format::Signed && leaf.interpretation == Interpretation::None && narrow {
-            let place =
-                self.lookup.find(Property::Format).map_or(self.raw.site, |f| f.setting.value_span.or(self.raw.site));
-            let message = format!("`{}` is zero-extended and so never negative", self.raw.name);
-            report.add(
-                Draft::new(Code::SignedNarrow, place, message)
-                    .help("`baseOffset 0` in place of `none` extends the sign"),
-            );
-        }
-    }
-
     fn no_interpretation(&self, nor_width: bool, report: &mut Reporter) {
         let name = self.raw.name;
         let (nor, width) =
             if nor_width { ("width and no ", format!("{name}.width = 4; ")) } else { ("", String::new()) };
-        report.add(
-            Draft::new(Code::NoInterpretation, self.raw.site, format!("field `{name}` has no {nor}interpretation"))
-                .help(format!("add `{width}{name}.interpretation = none;`, or another interpretation")),
-        );
+        let message = format!("field `{name}` has no {nor}interpretation");
+        report.add(self.misspelt(Code::NoInterpretation, Property::Interpretation, &message).unwrap_or_else(|| {
+            Draft::new(Code::NoInterpretation, self.raw.site, message)
+                .help(format!("add `{width}{name}.interpretation = none;`, or another interpretation"))
+        }));
+    }
+
+    /// Reports a property that a leaf lacks where it is misspelt.
+    fn misspelt(&self, code: Code, property: Property, message: &str) -> Option<Draft> {
+        let setting = self.lookup.misspelt(property)?;
+        Some(setting.misspelt(code, message.to_owned()).also(self.raw.site, "the field"))
     }
 
     fn no_width(&self, report: &mut Reporter) {
         let name = self.raw.name;
-        report.add(
-            Draft::new(Code::NoWidth, self.raw.site, format!("field `{name}` has no width"))
-                .help(format!("add `{name}.width = 4;`, or another number of bytes")),
-        );
+        let message = format!("field `{name}` has no width");
+        report.add(self.misspelt(Code::NoWidth, Property::Width, &message).unwrap_or_else(|| {
+            Draft::new(Code::NoWidth, self.raw.site, message)
+                .help(format!("add `{name}.width = 4;`, or another number of bytes"))
+        }));
     }
 
     fn array_not_none(&self, place: Span, width: Option<&Found>, report: &mut Reporter) {

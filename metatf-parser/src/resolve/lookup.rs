@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use super::layout::{Layout, RawLeaf};
 use super::model::{Model, Slot, VFIELD};
+use super::properties::{NameLists, earlier};
 use crate::ast::{Setting, Value};
-use crate::schema::{Format, Origin, SectionId};
+use crate::schema::{Format, Names, Origin, SectionId};
 use crate::vocabulary::Property;
 
 /// A property found for a leaf.
@@ -62,8 +63,34 @@ impl<'m, 'a> Lookup<'m, 'a> {
         })
     }
 
+    /// Finds the annotation that is this property but for its spelling.
+    pub(super) fn misspelt(&self, property: Property) -> Option<&'a Setting> {
+        let mut settings = self.chain.iter().flat_map(|(slot, ..)| slot.settings.values().copied());
+        settings.find(|setting| setting.misspells() == Some(property))
+    }
+
     pub(super) fn format(&self) -> Format {
         self.text(Property::Format).and_then(|name| Format::named(&name)).unwrap_or_default()
+    }
+
+    /// Returns the setting of `values` or `flags`, the nearer one, with the names that it lists.
+    pub(super) fn names(&self, lists: &NameLists) -> Option<(&'a Setting, Names)> {
+        let set = |slot: &Slot<'a>| slot.get(Property::Values).or_else(|| slot.get(Property::Flags));
+        let setting = self.chain.iter().find_map(|(slot, ..)| set(slot))?;
+        let list = lists.get(&setting.value_span)?.clone();
+        let names = if setting.property == Some(Property::Flags) { Names::Flags(list) } else { Names::Values(list) };
+        Some((setting, names))
+    }
+
+    /// Returns earlier names.
+    pub(super) fn was(&self) -> Vec<String> {
+        self.text(Property::Was).and_then(|text| earlier(&text)).unwrap_or_default()
+    }
+
+    /// Checks whether the scope that names values names bits as well.
+    pub(super) fn has_both_names(&self) -> bool {
+        let has = |slot: &Slot, property| slot.get(property).is_some();
+        self.chain.iter().any(|(slot, ..)| has(slot, Property::Values) && has(slot, Property::Flags))
     }
 
     pub(super) fn text(&self, property: Property) -> Option<String> {
@@ -84,7 +111,7 @@ impl<'m, 'a> Lookup<'m, 'a> {
     /// Returns properties that the tools do not know (spec 2).
     pub(super) fn annotations(&self) -> BTreeMap<String, String> {
         let mut out = BTreeMap::new();
-        for (name, setting) in self.chain.iter().flat_map(|(slot, ..)| &slot.settings) {
+        for ((_, name), setting) in self.chain.iter().flat_map(|(slot, ..)| &slot.settings) {
             if let Some(text) = setting.annotation.as_ref().filter(|_| !out.contains_key(*name)) {
                 out.insert((*name).to_owned(), text.clone());
             }

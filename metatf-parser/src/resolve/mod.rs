@@ -16,6 +16,7 @@ mod predictors;
 mod previous;
 mod properties;
 mod scopes;
+mod shown;
 mod streams;
 mod tags;
 mod unused;
@@ -58,6 +59,7 @@ pub(crate) fn resolve(ast: &Ast, source: &str, report: &mut Reporter) -> Option<
         layouts.into_iter().zip(all).map(|(layout, (tag, leaves))| leaves::Resolved { layout, leaves, tag }).collect();
     bases::numbers(&resolved, report);
     predictors::numbers(&resolved, report);
+    streams::counts(&resolved, report);
     streams::references(&model, &resolved, report);
     streams::element_sizes(&model, &resolved, report);
     unused::check(&model, report);

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::properties::NameLists;
 use crate::ast;
 use crate::vocabulary::Property;
 
@@ -16,11 +17,11 @@ pub(super) const VFIELD: RecordIndex = 0;
 /// The predefined tagged records: visible everywhere, changed nowhere (spec 3.1).
 pub(super) const PREDEFINED_TAGGED: [&str; 3] = ["comment", "section", "metadata"];
 
-/// The properties that one scope sets for one field path, by property name.
+/// The properties that one scope sets for one field path.
 #[derive(Default)]
 pub(super) struct Slot<'a> {
-    /// Annotations, too.
-    pub(super) settings: BTreeMap<&'a str, &'a ast::Setting>,
+    /// Annotations, too; by whether the name is quoted, and the name.
+    pub(super) settings: BTreeMap<(bool, &'a str), &'a ast::Setting>,
     /// Doc comment above the first property that has one.
     pub(super) doc: Option<&'a str>,
 }
@@ -28,7 +29,7 @@ pub(super) struct Slot<'a> {
 impl<'a> Slot<'a> {
     /// Finds the setting of a property.
     pub(super) fn get(&self, property: Property) -> Option<&'a ast::Setting> {
-        self.settings.get(property.name()).copied()
+        self.settings.get(&(false, property.name())).copied()
     }
 }
 
@@ -93,6 +94,7 @@ pub(super) struct Model<'a> {
     /// `None` where it is set to something wrong.
     pub(super) tag_width: Option<u8>,
     pub(super) budget: Budget,
+    pub(super) lists: NameLists,
 }
 
 impl<'a> Model<'a> {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::model::{Budget, Model, PREDEFINED_TAGGED, RecordModel, ScopeModel, VFIELD};
+use super::properties::NameLists;
 use crate::ast::{self, Ast, Name};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
@@ -10,7 +11,13 @@ use crate::vocabulary::Property;
 
 /// Returns the model with every scope and record in it, fields and properties still empty.
 pub(super) fn collect<'a>(ast: &'a Ast, vfield: &'a ast::Record, report: &mut Reporter) -> Model<'a> {
-    let mut model = Model { scopes: Vec::new(), records: Vec::new(), tag_width: Some(1), budget: Budget::new() };
+    let mut model = Model {
+        scopes: Vec::new(),
+        records: Vec::new(),
+        tag_width: Some(1),
+        budget: Budget::new(),
+        lists: NameLists::new(),
+    };
     model.records.push(record(vfield, 0));
     for (index, scope) in ast.scopes.iter().enumerate() {
         let number = if index == 0 { Some(0) } else { section_number(scope, report) };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::ast::{self, Aspect, Expression, FieldItem, Int, Interpretation, Name, Reference, Setting, Step, Value};
-use crate::schema::{self, Expr, ExprOp, Format, InterpretationWord, Item, Leaf, LeafId, Origin, Width};
+use crate::schema::{self, Expr, ExprOp, Format, InterpretationWord, Item, Leaf, LeafId, Names, Origin, Width};
 use crate::span::Span;
 use crate::vocabulary::Property;
 
@@ -13,6 +13,7 @@ fn name(text: &str) -> Name {
 
 fn setting(path: &str, property: Property, value: Value) -> Setting {
     Setting {
+        quoted: false,
         path: vec![name(path)],
         name: name(property.name()),
         property: Some(property),
@@ -49,7 +50,7 @@ pub(super) fn tagged(tag_width: u8) -> [schema::Record; 3] {
 }
 
 fn record(name: &str, tag: u32, items: Vec<Item>, leaves: Vec<Leaf>) -> schema::Record {
-    schema::Record { name: name.to_owned(), section: None, tag: Some(tag), doc: None, items, leaves }
+    schema::Record { name: name.to_owned(), section: None, tag: Some(tag), was: Vec::new(), doc: None, items, leaves }
 }
 
 fn leaf(record: &str, path: &[&str], width: Width) -> Leaf {
@@ -63,6 +64,8 @@ fn leaf(record: &str, path: &[&str], width: Width) -> Leaf {
         interpretation: schema::Interpretation::None,
         constant: None,
         format: Format::Unset,
+        names: Names::None,
+        was: Vec::new(),
         unit: None,
         doc: None,
         annotations: BTreeMap::new(),

@@ -1,15 +1,21 @@
 //! The kind of value that each property takes (spec 2).
 
+use std::collections::HashMap;
+
 use crate::ast::{Setting, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
-use crate::schema::Format;
+use crate::schema::{Format, ListError, NameList, parse_names};
+use crate::span::Span;
 use crate::suggest::{did_you_mean, unknown_interpretation};
 use crate::vocabulary::{Property, Takes};
 
-/// Reports a value of the wrong kind. Whoever uses such a property later finds the wrong variant of [`Value`] and goes on in
-/// silence.
-pub(super) fn check(setting: &Setting, report: &mut Reporter) {
+/// Names that properties list, by the place of the list.
+pub(super) type NameLists = HashMap<Span, NameList>;
+
+/// Reports a value of the wrong kind, and reads lists of names. Whoever uses a wrong property later finds the wrong variant of
+/// [`Value`], or no list, and goes on in silence.
+pub(super) fn check(setting: &Setting, lists: &mut NameLists, report: &mut Reporter) {
     let Some(property) = setting.property else { return };
     let draft = match (property.takes(), &setting.value) {
         (_, Value::Broken)
@@ -17,6 +23,14 @@ pub(super) fn check(setting: &Setting, report: &mut Reporter) {
         | (Takes::Interpretation, Value::Interpretation(_))
         | (Takes::Text, Value::Text(_)) => return,
         (Takes::Format, Value::Text(text)) if Format::named(text).is_some() => return,
+        (Takes::Names, Value::Text(text)) => match parse_names(text, property == Property::Flags) {
+            Ok(list) => {
+                lists.insert(setting.value_span, list);
+                return;
+            }
+            Err(error) => wrong_names(setting, property, text, error),
+        },
+        (Takes::Earlier, Value::Text(text)) if earlier(text).is_some() => return,
         (Takes::Sharing, Value::Word(word)) if word == "own" || word == "shared" => return,
         (Takes::Interpretation, Value::Word(word)) => unknown_interpretation(setting.value_span, word),
         (Takes::Format, Value::Text(text)) => unknown_format(setting, text),
@@ -29,11 +43,29 @@ pub(super) fn check(setting: &Setting, report: &mut Reporter) {
     report.add(draft);
 }
 
+/// Reads up to 16 names with commas between, as fields and records have them.
+pub(super) fn earlier(text: &str) -> Option<Vec<String>> {
+    if text.bytes().filter(|b| *b == b',').count() > 15 {
+        return None;
+    }
+    let letter = |c: char| c.is_ascii_alphabetic() || c == '_';
+    let name = |name: &&str| name.starts_with(letter) && name.chars().all(|c| letter(c) || c.is_ascii_digit());
+    text.split(',').map(|part| Some(part.trim()).filter(name).map(str::to_owned)).collect()
+}
+
 fn wrong_kind(setting: &Setting, property: Property) -> Draft {
     let (name, takes) = (property.name(), property.takes().describe());
     Draft::new(Code::ValueKind, setting.value_span, format!("the value of `{name}` is {takes}"))
         .label(format!("expected {takes}"))
         .help(format!("write it like `{}`", property.example()))
+}
+
+fn wrong_names(setting: &Setting, property: Property, text: &str, (at, message): ListError) -> Draft {
+    let span = setting.value_span;
+    // In a string with escapes places are others: then all of it is marked.
+    let plain = span.end - span.start == text.len() + 2;
+    let place = if plain { Span::new(span.start + 1 + at.start, span.start + 1 + at.end) } else { span };
+    Draft::new(Code::NameList, place, message).help(format!("write it like `{}`", property.example()))
 }
 
 fn unknown_format(setting: &Setting, text: &str) -> Draft {

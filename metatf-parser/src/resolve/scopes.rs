@@ -21,7 +21,7 @@ pub(super) fn fill(model: &mut Model, report: &mut Reporter) {
 fn scope(model: &mut Model, index: ScopeIndex, report: &mut Reporter) {
     let Some(scope) = model.scopes.get_mut(index) else { return };
     for setting in &scope.ast.properties {
-        properties::check(setting, report);
+        properties::check(setting, &mut model.lists, report);
         match setting.path.as_slice() {
             [name] if name.text == "tag" => tag_in_scope(index, setting, report),
             [_] => {}
@@ -41,12 +41,14 @@ fn scope(model: &mut Model, index: ScopeIndex, report: &mut Reporter) {
     }
 }
 
+const NEVER_ON_TAG: &str = "take it out: a tag has a width and a value, and its interpretation is always `none`";
+
 /// Checks a property of `tag`: it has only a width, set globally (spec 3.2).
 fn tag_in_scope(scope: ScopeIndex, setting: &Setting, report: &mut Reporter) {
     let help = match setting.property.map(Property::on_tag) {
         Some(OnTag::TopLevel) if scope != 0 => "move it to the top level: all tags of a trace have one width",
-        Some(OnTag::Block) => "each record sets its own `tag.value` in its block",
-        Some(OnTag::Never) => "take it out: the interpretation of `tag` is always `none`",
+        Some(OnTag::Block) => "each record sets its own in its block",
+        Some(OnTag::Never) => NEVER_ON_TAG,
         Some(OnTag::TopLevel | OnTag::Anywhere) | None => return,
     };
     tag_property(setting, help, report);
@@ -58,10 +60,10 @@ fn tag_property(setting: &Setting, help: &str, report: &mut Reporter) {
 }
 
 fn block(model: &mut Model, index: RecordIndex, report: &mut Reporter) {
-    let Some(record) = model.records.get(index) else { return };
+    let Some(ast) = model.records.get(index).map(|record| record.ast) else { return };
     let mut slots = Slots::new();
-    for setting in &record.ast.block {
-        properties::check(setting, report);
+    for setting in &ast.block {
+        properties::check(setting, &mut model.lists, report);
         if path_fits(model, index, setting, report) {
             insert(&mut slots, setting, report);
         }
@@ -100,7 +102,7 @@ fn path_fits(model: &Model, index: RecordIndex, setting: &Setting, report: &mut 
         (Field::Leaf, Some(property)) if is_tag(setting) => {
             let help = match property.on_tag() {
                 OnTag::TopLevel => "set `tag.width` once, at the top level",
-                OnTag::Never => "take it out: the interpretation of `tag` is always `none`",
+                OnTag::Never => NEVER_ON_TAG,
                 OnTag::Block | OnTag::Anywhere => return true,
             };
             tag_property(setting, help, report);
@@ -147,7 +149,7 @@ fn insert<'a>(slots: &mut Slots<'a>, setting: &'a Setting, report: &mut Reporter
     if slot.doc.is_none() {
         slot.doc = setting.doc.as_deref();
     }
-    if let Some(first) = slot.settings.get(setting.name.text.as_str()) {
+    if let Some(first) = slot.settings.get(&(setting.quoted, setting.name.text.as_str())) {
         let message = format!("`{}.{}` is set twice", setting.path_text(), setting.name.text);
         report.add(
             Draft::new(Code::PropertyTwice, setting.target(), message)
@@ -155,7 +157,7 @@ fn insert<'a>(slots: &mut Slots<'a>, setting: &'a Setting, report: &mut Reporter
                 .help("keep one of them"),
         );
     } else {
-        slot.settings.insert(&setting.name.text, setting);
+        slot.settings.insert((setting.quoted, &setting.name.text), setting);
     }
 }
 

@@ -7,7 +7,7 @@ use super::predictors;
 use crate::ast::{self, Int, Setting, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
-use crate::schema::{Argument, Item, Width};
+use crate::schema::{Argument, Item, Repeated, Width};
 use crate::vocabulary::Property;
 
 /// Finds stream sections (spec 3.4): exactly one untagged record that no other of the section nests, and no tagged record.
@@ -22,6 +22,37 @@ pub(super) fn find(model: &mut Model) {
             _ => None,
         };
         model.scopes.get_mut(index).into_iter().for_each(|s| s.stream = stream);
+    }
+}
+
+/// Checks that what counts a repetition is a number (spec 3.3).
+pub(super) fn counts(resolved: &[Resolved], report: &mut Reporter) {
+    for record in resolved {
+        count(record, &record.layout.items, report);
+    }
+}
+
+/// Items nest at most 32 deep (spec 3.5).
+fn count(record: &Resolved, items: &[Item], report: &mut Reporter) {
+    for item in items {
+        match item {
+            Item::Leaf(_) => {}
+            Item::Nested { items, .. } => count(record, items, report),
+            Item::Repeat { count: counter, body, .. } => {
+                let index = usize::from(counter.0);
+                let (leaf, raw) = (record.leaves.get(index), record.layout.leaves.get(index));
+                if let (Some(leaf), Some(raw)) = (leaf.filter(|l| !l.broken && !l.leaf.is_numeric()), raw) {
+                    let message = format!("`{}` counts a repetition and is a byte array", leaf.leaf.name);
+                    report.add(
+                        Draft::new(Code::NotANumber, raw.site, message).help("a count has a width of 0 to 8 bytes"),
+                    );
+                }
+                match body {
+                    Repeated::Leaf(_) => {}
+                    Repeated::Group(items) | Repeated::Record { items, .. } => count(record, items, report),
+                }
+            }
+        }
     }
 }
 

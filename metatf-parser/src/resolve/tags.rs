@@ -14,15 +14,18 @@ use crate::vocabulary::Property;
 pub(super) fn value(model: &Model, index: RecordIndex, report: &mut Reporter) -> Option<u32> {
     let record = model.records.get(index).filter(|r| r.tagged)?;
     let Some(property) = property(model, index) else {
-        let at = tag_field(&record.ast.fields).unwrap_or(record.ast.name.span);
-        report.add(
-            Draft::new(
+        let misspelt = record.ast.block.iter().find(|setting| setting.is("tag", Property::Value));
+        report.add(match misspelt {
+            Some(setting) => {
+                setting.misspelt(Code::TagWithoutValue, format!("record `{}` has no tag value", record.name()))
+            }
+            None => Draft::new(
                 Code::TagWithoutValue,
-                at,
+                tag_field(&record.ast.fields).unwrap_or(record.ast.name.span),
                 format!("record `{}` lists `tag` but sets no `tag.value`", record.name()),
             )
             .help("add `tag.value = 4;` (or another number) to its block"),
-        );
+        });
         return None;
     };
     let Value::Expression(expression) = &property.value else { return None };

@@ -5,10 +5,18 @@ use std::collections::HashSet;
 use super::model::{Field, Model, RecordIndex, ScopeIndex, VFIELD};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
+use crate::span::Span;
 use crate::suggest::did_you_mean;
 
 pub(super) fn check(model: &Model, report: &mut Reporter) {
     records(model, report);
+    misspelt(model, report);
+    if model.records.len() == VFIELD + 1 && !report.failed() {
+        report.add(
+            Draft::new(Code::NoRecords, Span::at(report.source.start), "this DTD declares no record")
+                .help("a record is written `section log 1 { event: (time) { tag.value = 4; } }`"),
+        );
+    }
     for scope in 0..model.scopes.len() {
         properties(model, scope, report);
     }
@@ -26,6 +34,22 @@ fn records(model: &Model, report: &mut Reporter) {
                     format!("nothing uses the untagged record `{}`", record.name()),
                 )
                 .help("list it as a field of another record, or set `tag.value` in its block"),
+            );
+        }
+    }
+}
+
+/// Reports annotations whose names are nearly those of properties, but for those that an error has named.
+fn misspelt(model: &Model, report: &mut Reporter) {
+    let scopes = model.scopes.iter().flat_map(|s| &s.ast.properties);
+    for setting in scopes.chain(model.records.iter().flat_map(|r| &r.ast.block)) {
+        let (Some(meant), name) = (setting.misspells(), &setting.name) else { continue };
+        if !report.has_reported(&[Code::NoWidth, Code::NoInterpretation, Code::TagWithoutValue], name.span) {
+            let (meant, path) = (meant.name(), setting.path_text());
+            report.add(
+                Draft::new(Code::MisspeltProperty, name.span, format!("`{}` is no property", name.text))
+                    .label(format!("did you mean `{meant}`?"))
+                    .help(format!("write `{path}.{meant}`, or `{path}.\"{}\"` for an annotation", name.text)),
             );
         }
     }

@@ -3,14 +3,19 @@
 //! Names are looked up, properties are inherited, records are flattened into leaves; no spans, no syntax. All text
 //! positions of a DTD stay inside this crate (diagnostics).
 
+mod earlier;
 mod interpretation;
 mod meaning;
+mod names;
+mod printed;
 mod text;
 
 use std::collections::BTreeMap;
 
 pub(crate) use interpretation::listed_words;
 pub use interpretation::{Argument, Interpretation, InterpretationWord, Parts};
+pub(crate) use names::{ListError, parse as parse_names};
+pub use names::{NameList, Names};
 
 /// Index of a section in [`Dtd::sections`]. Index 0 is the global section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -76,6 +81,8 @@ pub struct Record {
     pub section: Option<SectionId>,
     /// Tag value; `None` for a stream element.
     pub tag: Option<u32>,
+    /// Names that the record had in earlier versions of the DTD.
+    pub was: Vec<String>,
     /// Doc comment.
     pub doc: Option<String>,
     /// The layout, in the order of the bytes. A tagged record starts with its tag (leaf 0).
@@ -146,6 +153,10 @@ pub struct Leaf {
     pub constant: Option<u64>,
     /// How tools print it.
     pub format: Format,
+    /// Names of its values or bits.
+    pub names: Names,
+    /// Names that the field had in earlier versions of the DTD.
+    pub was: Vec<String>,
     /// Unit for docs and exports.
     pub unit: Option<String>,
     /// `doc` property or comment.
@@ -314,7 +325,15 @@ formats! {
     F64 = "f64", "The bits of an IEEE 754 double.";
     Utf8 = "utf8", "Text.";
     Bytes = "bytes", "Hex string.";
-    TimeNs = "time_ns", "Nanoseconds.";
+    TimeNs = "time_ns", "A time in nanoseconds, shown in seconds.";
+    TimeUs = "time_us", "A time in microseconds, shown in seconds.";
+    TimeS = "time_s", "A time in seconds.";
+    DurationNs = "duration_ns", "A duration in nanoseconds, shown in the unit that fits.";
+    Bool = "bool", "False for 0, true for 1.";
+    Char = "char", "A Unicode character.";
+    Ipv4 = "ipv4", "An IPv4 address.";
+    Ipv6 = "ipv6", "An IPv6 address.";
+    Uuid = "uuid", "A UUID.";
 }
 
 impl Format {

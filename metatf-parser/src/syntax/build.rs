@@ -21,6 +21,7 @@ const MOST_STEPS: usize = 1000;
 pub(super) struct RawProperty {
     pub(super) path: Vec<Name>,
     pub(super) name: Name,
+    pub(super) quoted: bool,
     pub(super) value: Value,
     pub(super) value_span: Span,
 }
@@ -77,8 +78,12 @@ impl Builder<'_, '_> {
 
     pub(super) fn property(&mut self, pair: &Pair<Rule>) -> Option<RawProperty> {
         let target = Self::find(pair, Rule::target)?;
-        let mut path = self.names(target.into_inner());
-        let name = path.pop()?;
+        let mut path = self.names(target.clone().into_inner());
+        let quoted = Self::find(&target, Rule::quoted);
+        let name = match &quoted {
+            Some(quoted) => Name { text: unescape(quoted.as_str()), span: self.span(quoted) },
+            None => path.pop()?,
+        };
         let value = Self::find(pair, Rule::value)?;
         let inner = value.clone().into_inner().next();
         let (value, value_span) = match inner {
@@ -89,7 +94,7 @@ impl Builder<'_, '_> {
             }
             _ => (self.value(&value).unwrap_or(Value::Broken), self.span(&value)),
         };
-        Some(RawProperty { path, name, value, value_span })
+        Some(RawProperty { path, name, quoted: quoted.is_some(), value, value_span })
     }
 
     fn names(&self, pairs: Pairs<Rule>) -> Vec<Name> {

@@ -313,12 +313,12 @@ impl<'a, 's> Driver<'a, '_, 's> {
 
     /// Makes a property of a pair. `first` is the property's first token; its last, the `;`, has just been read.
     fn property(&mut self, base: usize, pair: &Pair<Rule>, first: usize, doc: Option<String>) -> Option<Setting> {
-        let RawProperty { path, name, value, mut value_span } = self.builder(base).property(pair)?;
+        let RawProperty { path, name, quoted, value, mut value_span } = self.builder(base).property(pair)?;
         let last = self.at.saturating_sub(2);
         // pest's place goes on to the `;`.
         value_span.end = self.lexed.tokens.get(last).map_or(value_span.end, |t| t.span.end);
-        let property = Property::named(&name.text);
+        let property = Property::named(&name.text).filter(|_| !quoted);
         let annotation = property.is_none().then(|| value_text(self.text, self.lexed, first, last));
-        Some(Setting { path, name, property, value, value_span, annotation, doc })
+        Some(Setting { path, name, quoted, property, value, value_span, annotation, doc })
     }
 }

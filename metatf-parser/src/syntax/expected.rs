@@ -51,7 +51,7 @@ pub(super) fn explain(
             .label(format!("expected {expected}"))
             .help("call it something else: the interpretation words are reserved");
     }
-    if let Some(draft) = missing_semicolon(rules, source, lexed, index) {
+    if let Some(draft) = missing_semicolon(rules, source, lexed, index).or_else(|| missing_comma(rules, lexed, index)) {
         return draft;
     }
     let place = token_place(token, text);
@@ -70,6 +70,19 @@ fn missing_semicolon(rules: &[Rule], source: &Source, lexed: &Lexed, index: usiz
         Draft::new(Code::Syntax, Span::at(before.span.end), "expected `;` after the property's value")
             .label("expected `;`")
             .help("every property ends with `;`")
+    })
+}
+
+/// Reports two fields side by side where the first ends.
+fn missing_comma(rules: &[Rule], lexed: &Lexed, index: usize) -> Option<Draft> {
+    let token = lexed.tokens.get(index)?;
+    let before = lexed.tokens.get(index.checked_sub(1)?)?;
+    let field = matches!(token.kind, Kind::Name | Kind::Mark(b'('));
+    (field && rules.contains(&Rule::comma) && rules.contains(&Rule::close_paren)).then(|| {
+        Draft::new(Code::Syntax, Span::at(before.span.end), "expected `,` between two fields")
+            .label("expected `,`")
+            .also(token.span, "the next field")
+            .help("fields are listed like this: `(tag, size, n*item, (a, b))`")
     })
 }
 
@@ -149,7 +162,7 @@ fn words_for(rule: Rule) -> &'static str {
         Rule::reference => "a field's path",
         Rule::operator => "`+`, `-`, `*`",
         Rule::int => "a number",
-        Rule::string => "a string",
+        Rule::string | Rule::quoted => "a string",
         Rule::word => "a word",
         Rule::open_brace => "`{`",
         Rule::close_paren => "`)`",

@@ -16,6 +16,9 @@ pub struct JsonOptions {
     /// With `all`: a line `{"@reset":..}` where state is reset inside a group. Spec 8 has it; the conformance vectors
     /// leave it out, so it is a choice of its own.
     pub resets: bool,
+    /// Names of values and flags in place of their numbers, and what formats like `bool` and `uuid` make of values, where there
+    /// is such a word.
+    pub names: bool,
 }
 
 /// Appends an entry as one line. Nothing where the entry appears only with `all` and `all` is not asked for. Offsets
@@ -227,15 +230,25 @@ impl<'p> Printer<'p> {
 
     fn value(&mut self, id: LeafId, leaf: &Leaf) -> Result<()> {
         match self.take(id, leaf) {
-            Value::Bytes(value) => bytes(self.out, value, leaf.format),
-            Value::Number(n) if self.options.resolve && !leaf.is_tag() => {
-                if !(self.resolve)(id, n, self.out)? {
-                    number(self.out, n, leaf.format);
-                }
-            }
+            Value::Bytes(value) => match leaf.format.word_of_bytes(value).filter(|_| self.options.names) {
+                Some(word) => text(self.out, Some(&word)),
+                None => bytes(self.out, value, leaf.format),
+            },
+            Value::Number(n) if self.options.resolve && !leaf.is_tag() && (self.resolve)(id, n, self.out)? => {}
+            Value::Number(n) if self.options.names => named(self.out, n, leaf),
             Value::Number(n) => number(self.out, n, leaf.format),
         }
         Ok(())
+    }
+}
+
+/// A number by its name, or by the word that its format has for it.
+fn named(out: &mut Vec<u8>, value: u64, leaf: &Leaf) {
+    match (leaf.names.text(value), leaf.format.word(value)) {
+        (Some(name), _) => text(out, Some(&name)),
+        (None, Some(word)) if leaf.format == Print::Bool => out.extend_from_slice(word.as_bytes()),
+        (None, Some(word)) => text(out, Some(&word)),
+        (None, None) => number(out, value, leaf.format),
     }
 }
 

@@ -241,7 +241,12 @@ impl Loader<'_> {
     fn value(&mut self, id: LeafId, leaf: &Leaf, value: &Value) -> std::result::Result<(), String> {
         if leaf.is_numeric() {
             self.at[usize::from(id.0)] = Some((self.owned.len(), true));
-            self.owned.push_number(number(value, leaf.format)?);
+            let word = |word: &str| leaf.names.value(word).or_else(|| leaf.format.number_of_word(word));
+            self.owned.push_number(match value {
+                Value::Bool(value) if leaf.format == Print::Bool => u64::from(*value),
+                Value::String(text) => word(text).ok_or_else(|| format!("{text:?} is no name of a value"))?,
+                _ => number(value, leaf.format)?,
+            });
         } else {
             self.owned.push_bytes(&bytes(value, leaf.format)?);
         }
@@ -282,6 +287,9 @@ fn bytes(value: &Value, format: Print) -> std::result::Result<Vec<u8>, String> {
     let hex = |text: &str| unhex(text).ok_or_else(|| format!("{text:?} is not a hex string"));
     match (value, format) {
         (Value::String(text), Print::Utf8) => Ok(text.clone().into_bytes()),
+        (Value::String(text), _) if format.bytes_of_word(text).is_some() => {
+            Ok(format.bytes_of_word(text).map(Vec::from).unwrap_or_default())
+        }
         (Value::String(text), _) => hex(text),
         (Value::Object(object), Print::Utf8) => match object.get("hex") {
             Some(Value::String(text)) if object.len() == 1 => hex(text),

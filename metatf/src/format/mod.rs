@@ -67,6 +67,8 @@ pub struct Section {
 pub struct Record {
     /// Name in the DTD.
     pub name: Cow<'static, str>,
+    /// Names that it had in earlier versions of the DTD.
+    pub was: Cow<'static, [Cow<'static, str>]>,
     /// Tag value; 0 for a stream element.
     pub tag: u32,
     /// In the order of the bytes; the tag is leaf 0 of a tagged record.
@@ -82,6 +84,8 @@ pub struct Leaf {
     pub field: Cow<'static, str>,
     /// Name outside the DTD, from the record down: `box.point_2.x`.
     pub path: Cow<'static, str>,
+    /// Paths that it had in earlier versions of the DTD.
+    pub was: Cow<'static, [Cow<'static, str>]>,
     /// Number or byte array.
     pub kind: LeafKind,
     /// The value all records must have.
@@ -380,15 +384,22 @@ mod from_dtd {
     fn record(r: &schema::Record) -> Record {
         let mut steps = Vec::new();
         layout(&r.items, &r.leaves, &mut steps);
+        let earlier = r.earlier_paths();
+        let was = |id: usize| earlier.iter().find(|(leaf, _)| usize::from(leaf.0) == id).map(|(_, paths)| &**paths);
         Record {
             name: Cow::Owned(r.name.clone()),
+            was: owned(&r.was),
             tag: r.tag.unwrap_or(0),
-            leaves: r.leaves.iter().map(leaf).collect(),
+            leaves: r.leaves.iter().enumerate().map(|(id, l)| leaf(l, was(id).unwrap_or_default())).collect(),
             steps: Cow::Owned(steps),
         }
     }
 
-    fn leaf(l: &schema::Leaf) -> Leaf {
+    fn owned(names: &[String]) -> Cow<'static, [Cow<'static, str>]> {
+        names.iter().map(|name| Cow::Owned(name.clone())).collect()
+    }
+
+    fn leaf(l: &schema::Leaf, was: &[String]) -> Leaf {
         use schema::Width;
         let kind = match &l.width {
             _ if l.is_tag() => LeafKind::Tag,
@@ -402,6 +413,7 @@ mod from_dtd {
         Leaf {
             field: Cow::Owned(l.name.clone()),
             path: Cow::Owned(l.path.join(".")),
+            was: owned(was),
             kind,
             constant: if l.is_tag() { None } else { l.constant },
         }

@@ -51,7 +51,7 @@ macro_rules! __metatf_columns {
 macro_rules! __metatf_record_columns {
     ($record:literal () $leaves:tt) => {};
     ($record:literal ($of:ident $generics:tt $name:ident $places:tt) {
-        $($path:literal $(($in:literal))? $kind:ident($($arg:tt)*) $(= $constant:literal)?
+        $($path:literal $(($in:literal))? $kind:ident($($arg:tt)*) $(= $constant:literal)? $(~ $was:literal)*
             $(-> $leaf:literal $field:ident $type:tt)?),* $(; $($steps:tt)*)?
     }) => {
         #[doc = ::core::concat!("Records [`", ::core::stringify!($of), "`] in columns: all values of a field side by side.")]

@@ -102,6 +102,9 @@ macro_rules! __metatf_read {
     ($row:ident $base:ident float $leaf:literal $field:ident) => {
         let $field = $crate::typed::float($crate::Row::number($row, $base + $leaf)?);
     };
+    ($row:ident $base:ident named $leaf:literal $field:ident) => {
+        let $field = ::core::convert::From::<u64>::from($crate::Row::number($row, $base + $leaf)?);
+    };
     ($row:ident $base:ident bytes $leaf:literal $field:ident) => {
         let $field = ::core::convert::From::from($crate::Row::bytes($row, $base + $leaf)?);
     };
@@ -134,6 +137,9 @@ macro_rules! __metatf_read_item {
     };
     ($row:ident $base:ident float $leaf:literal) => {
         $crate::Row::number($row, $base + $leaf).map($crate::typed::float)
+    };
+    ($row:ident $base:ident named $leaf:literal) => {
+        $crate::Row::number($row, $base + $leaf).map(::core::convert::From::<u64>::from)
     };
     ($row:ident $base:ident constant $leaf:literal $value:literal) => {
         $crate::Row::number($row, $base + $leaf).map(::core::mem::drop)
@@ -169,6 +175,9 @@ macro_rules! __metatf_write {
     };
     ($this:ident $row:ident $base:ident float $leaf:literal $field:ident) => {
         $crate::Put::number($row, $base + $leaf, $crate::typed::float_bits($this.$field))?;
+    };
+    ($this:ident $row:ident $base:ident named $leaf:literal $field:ident) => {
+        $crate::Put::number($row, $base + $leaf, ::core::convert::Into::<u64>::into($this.$field))?;
     };
     ($this:ident $row:ident $base:ident constant $leaf:literal $value:literal) => {
         $crate::Put::number($row, $base + $leaf, $value)?;
@@ -206,6 +215,9 @@ macro_rules! __metatf_write_item {
     ($item:ident $row:ident $base:ident float $leaf:literal) => {
         $crate::Put::number($row, $base + $leaf, $crate::typed::float_bits(*$item))
     };
+    ($item:ident $row:ident $base:ident named $leaf:literal) => {
+        $crate::Put::number($row, $base + $leaf, ::core::convert::Into::<u64>::into(*$item))
+    };
     ($item:ident $row:ident $base:ident constant $leaf:literal $value:literal) => {{
         let () = $item;
         $crate::Put::number($row, $base + $leaf, $value)
@@ -230,6 +242,7 @@ macro_rules! __metatf_rebytes {
     ($this:ident $bytes:ident numbers $leaf:literal $($field:ident)+) => { $(let $field = $this.$field;)+ };
     ($this:ident $bytes:ident signed $leaf:literal $field:ident) => { let $field = $this.$field; };
     ($this:ident $bytes:ident float $leaf:literal $field:ident) => { let $field = $this.$field; };
+    ($this:ident $bytes:ident named $leaf:literal $field:ident) => { let $field = $this.$field; };
     ($this:ident $bytes:ident array $leaf:literal $field:ident) => { let $field = $this.$field; };
     ($this:ident $bytes:ident bytes $leaf:literal $field:ident) => {
         let $field = $bytes(::core::convert::AsRef::<[u8]>::as_ref(&$this.$field));

@@ -2,6 +2,7 @@
 
 mod columns;
 mod layout;
+mod names;
 mod sections;
 mod trace;
 
@@ -13,7 +14,7 @@ pub use crate::format::{
 use metatf_container::{Error, ErrorKind};
 
 /// Version of the contract between generated code and this crate.
-pub const CODEGEN_VERSION: u32 = 3;
+pub const CODEGEN_VERSION: u32 = 4;
 
 /// Fails to compile where code was generated for another version of this crate.
 pub const fn check_codegen(version: u32) {
@@ -51,11 +52,12 @@ pub const fn flat<const N: usize>(leaves: &[Leaf]) -> [Step; N] {
 /// Takes the table of a generated module, and makes of its rows all that is no struct or enum.
 ///
 /// Rows of the file: `section` (number, name, kind; the records that it lists, the cells of their leaves' previous values, and
-/// what these begin with), `record` (index, name, tag; the struct and the struct of columns, and for each section that lists
+/// what these begin with), `record` (index, name, behind `~` earlier names, tag; the struct and the struct of columns, and for each section that lists
 /// it: section, variant of `Record`, enum, variant, method of `Writer`, method of `Columns`; then its leaves, each with what it
-/// stores and, behind an arrow, its column), `model` (what a leaf is predicted by). Rows of the module: `enum` (the records of a
+/// stores, behind `~` its earlier paths and, behind an arrow, its column), `model` (what a leaf is predicted by). Rows of the module: `enum` (the records of a
 /// section, in groups whose tags are compared together), `elements` (of a stream section), `struct` (its fields, then the leaves
-/// by which they are read and written, numbered from the struct's first).
+/// by which they are read and written, numbered from the struct's first), `values` and `flags` (of an enum or of flags: numbers,
+/// their variants or constants, and their names).
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_records {
@@ -64,11 +66,13 @@ macro_rules! __metatf_records {
         types $($type:ident $(<$bytes:ident>)?),*;
         $(expected $expected_record:literal $expected_leaf:literal $expected_width:literal;)*
         $(section $number:literal $section:literal $section_kind:ident $section_tables:tt)*
-        $(record $index:literal $name:literal $tag:literal $of:tt $leaves:tt)*
+        $(record $index:literal $name:literal $(~ $was:literal)* $tag:literal $of:tt $leaves:tt)*
         $(model $model_section:literal $model:ident($($predictor:tt)*);)*
         $(enum $enum_section:literal $variant:ident $enum:tt $enum_body:tt)*
         $(elements $stream:literal $stream_variant:ident $element:tt $element_body:tt)*
         $(struct $struct:ident $generics:tt $fields:tt $layout:tt)*
+        $(values $values:ident $values_body:tt)*
+        $(flags $flags:ident $flags_body:tt)*
     ) => {
         /// The format's tables.
         pub static FORMAT: $crate::private::Format = $crate::private::Format {
@@ -85,7 +89,7 @@ macro_rules! __metatf_records {
             sections: ::std::borrow::Cow::Borrowed(
                 &[$($crate::__metatf_section_tables!($number $section $section_kind $section_tables)),*],
             ),
-            records: ::std::borrow::Cow::Borrowed(&[$($crate::__metatf_record_tables!($name $tag $leaves)),*]),
+            records: ::std::borrow::Cow::Borrowed(&[$($crate::__metatf_record_tables!($name $(~ $was)* $tag $leaves)),*]),
             models: ::std::borrow::Cow::Borrowed(&[$(
                 $crate::private::Model {
                     section: $model_section,
@@ -115,6 +119,8 @@ macro_rules! __metatf_records {
         }
         $($crate::__metatf_places! { $index $of })*
         $($crate::__metatf_struct! { $struct $generics $fields $layout })*
+        $($crate::__metatf_values! { $values $values_body })*
+        $($crate::__metatf_flags! { $flags $flags_body })*
     };
 }
 
@@ -151,14 +157,15 @@ macro_rules! __metatf_is_stream {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_record_tables {
-    ($name:literal $tag:literal {
-        $($path:literal $(($field:literal))? $kind:ident($($arg:tt)*) $(= $constant:literal)?
+    ($name:literal $(~ $was:literal)* $tag:literal {
+        $($path:literal $(($field:literal))? $kind:ident($($arg:tt)*) $(= $constant:literal)? $(~ $earlier:literal)*
             $(-> $leaf:literal $column:ident $type:tt)?),* $(; $($step:ident($($at:literal),*))*)?
     }) => {{
         const LEAVES: &[$crate::private::Leaf] = &[$(
             $crate::private::Leaf {
                 field: ::std::borrow::Cow::Borrowed($crate::__metatf_field!($path $($field)?)),
                 path: ::std::borrow::Cow::Borrowed($path),
+                was: ::std::borrow::Cow::Borrowed(&[$(::std::borrow::Cow::Borrowed($earlier)),*]),
                 kind: $crate::__metatf_kind!($kind $($arg)*),
                 constant: $crate::__metatf_constant!($($constant)?),
             }
@@ -166,6 +173,7 @@ macro_rules! __metatf_record_tables {
         const STEPS: &[$crate::private::Step] = $crate::__metatf_steps!($([$($step($($at),*))*])?);
         $crate::private::Record {
             name: ::std::borrow::Cow::Borrowed($name),
+            was: ::std::borrow::Cow::Borrowed(&[$(::std::borrow::Cow::Borrowed($was)),*]),
             tag: $tag,
             leaves: ::std::borrow::Cow::Borrowed(LEAVES),
             steps: ::std::borrow::Cow::Borrowed(STEPS),

@@ -5,6 +5,7 @@
 
 use crate::record::{Put, Source};
 use metatf_container::{Error, ErrorKind, Place, Result};
+use std::fmt;
 
 /// Reads a struct's fields in order.
 pub trait ReadFields<'a>: Sized {
@@ -71,6 +72,25 @@ pub fn float(bits: u64) -> f64 {
 #[inline]
 pub fn float_bits(value: f64) -> u64 {
     value.to_bits()
+}
+
+/// The names of the flags that are set, with `|` between; the bits without a name as one number.
+///
+/// # Errors
+/// The formatter's.
+pub fn fmt_flags(f: &mut fmt::Formatter<'_>, value: u64, names: &[(u8, &str)]) -> fmt::Result {
+    let mut rest = value;
+    let mut between = "";
+    for (bit, name) in names.iter().filter(|(bit, _)| value >> bit & 1 == 1) {
+        rest &= !(1 << bit);
+        write!(f, "{between}{name}")?;
+        between = "|";
+    }
+    match (rest, between) {
+        (0, "|") => Ok(()),
+        (rest, "|") => write!(f, "|{rest:#x}"),
+        (rest, _) => write!(f, "{rest}"),
+    }
 }
 
 /// A byte array of fixed length.

@@ -1,5 +1,6 @@
 //! How the records of a trace's format become those of a reader's: by name (spec 5.3).
 
+use super::unmatched::Unmatched;
 use crate::format::{Format, Interpretation, Leaf, LeafKind, METADATA, Record, Section, Step};
 
 /// Where a leaf of the reader gets its values.
@@ -29,6 +30,7 @@ pub(crate) struct Map {
     records: Vec<Vec<(u16, RecordMap)>>,
     /// The trace's section for each of the reader's.
     sections: Vec<Option<usize>>,
+    pub(crate) unmatched: Unmatched,
 }
 
 /// Byte arrays that a trace lacks are zeros, up to this many.
@@ -37,12 +39,19 @@ pub(crate) static ZEROS: [u8; 4096] = [0; 4096];
 impl Map {
     /// Maps `theirs`, the trace's format, to `ours`.
     pub(crate) fn new(ours: &Format, theirs: &Format) -> Result<Self, String> {
-        let mut map =
-            Self { records: vec![Vec::new(); theirs.sections.len()], sections: vec![None; ours.sections.len()] };
+        let mut map = Self {
+            records: vec![Vec::new(); theirs.sections.len()],
+            sections: vec![None; ours.sections.len()],
+            unmatched: Unmatched::default(),
+        };
         for (i, section) in ours.sections.iter().enumerate() {
             let same = |s: &Section| s.name == section.name && (s.number == 0) == (section.number == 0);
-            let Some(j) = theirs.sections.iter().position(same) else { continue };
-            let Some(other) = theirs.sections.get(j) else { continue };
+            let found = theirs.sections.iter().position(same);
+            let Some((j, other)) = found.and_then(|j| Some((j, theirs.sections.get(j)?))) else {
+                let absent = own(ours, section, i).map(|(_, record)| place(section, &record.name, None));
+                map.unmatched.absent.extend(absent);
+                continue;
+            };
             if section.stream != other.stream {
                 let kind = |stream| if stream { "a stream section" } else { "a section of tagged records" };
                 let (ours, theirs) = (kind(section.stream), kind(other.stream));
@@ -51,18 +60,23 @@ impl Map {
             if let Some(slot) = map.sections.get_mut(i) {
                 *slot = Some(j);
             }
-            let records = section.records.iter().filter(|&&r| r > METADATA);
-            for (index, record) in records.filter_map(|&r| Some((r, ours.records.get(usize::from(r))?))) {
-                let twin = other.records.iter().filter(|&&r| r > METADATA).find_map(|&r| {
-                    let twin = theirs.records.get(usize::from(r))?;
-                    (section.stream || twin.name == record.name).then_some((r, twin))
-                });
-                let Some((theirs, twin)) = twin else { continue };
-                let leaves = leaves(&section.name, record, twin)?;
+            for (index, record) in data_records(ours, section) {
+                let Some((their_index, twin)) = twin(ours, section, record, theirs, other) else {
+                    if is_own(ours, i, index) {
+                        map.unmatched.absent.push(place(section, &record.name, None));
+                    }
+                    continue;
+                };
+                let counted = is_own(ours, i, index).then_some(&mut map.unmatched);
+                let leaves = TwinRecords { section, ours: record, theirs: twin }.leaves(counted)?;
                 if let Some(records) = map.records.get_mut(j) {
-                    records.push((theirs, RecordMap { section: i, record: index, leaves }));
+                    records.push((their_index, RecordMap { section: i, record: index, leaves }));
                 }
             }
+        }
+        for (j, (section, records)) in theirs.sections.iter().zip(&map.records).enumerate() {
+            let unread = own(theirs, section, j).filter(|(index, _)| !records.iter().any(|(known, _)| known == index));
+            map.unmatched.unread.extend(unread.map(|(_, record)| place(section, &record.name, None)));
         }
         Ok(map)
     }
@@ -78,33 +92,112 @@ impl Map {
     }
 }
 
-fn leaves(section: &str, ours: &Record, theirs: &Record) -> Result<Vec<MappedFrom>, String> {
-    let (our_counts, their_counts) = (counts(ours), counts(theirs));
-    let mut map = Vec::with_capacity(ours.leaves.len());
-    for (i, leaf) in ours.leaves.iter().enumerate() {
-        let place = format!("`{section}.{}.{}`", ours.name, leaf.path);
-        let Some(j) = theirs.leaves.iter().position(|l| l.path == leaf.path) else {
-            map.push(
-                missing(leaf)
-                    .ok_or_else(|| format!("{place} has no place in the trace's, and is too long to be made up"))?,
-            );
-            continue;
-        };
-        let kinds = (describe(&leaf.kind), theirs.leaves.get(j).map(|l| describe(&l.kind)).unwrap_or_default());
-        if kinds.0 != kinds.1 {
-            return Err(format!("{place} is {} in the reader's, {} in the trace's", kinds.0, kinds.1));
-        }
-        if our_counts.get(i) != their_counts.get(j) {
-            let how = |counts: Option<&Vec<String>>| match counts.map(|c| c.join("*")) {
-                Some(counts) if !counts.is_empty() => format!("repeated by `{counts}`"),
-                _ => "not repeated".to_owned(),
+/// The records of a section that carry data.
+fn data_records<'f>(format: &'f Format, section: &'f Section) -> impl Iterator<Item = (u16, &'f Record)> {
+    let records = section.records.iter().filter(|&&record| record > METADATA);
+    records.filter_map(|&record| Some((record, format.records.get(usize::from(record))?)))
+}
+
+/// Whether a section is where a record is named: every section lists the global records, too.
+fn is_own(format: &Format, section: usize, record: u16) -> bool {
+    section == 0 || !format.sections.first().is_some_and(|global| global.records.contains(&record))
+}
+
+fn own<'f>(format: &'f Format, section: &'f Section, index: usize) -> impl Iterator<Item = (u16, &'f Record)> {
+    data_records(format, section).filter(move |(record, _)| is_own(format, index, *record))
+}
+
+/// The record of the trace that is this one of the reader: by its name, or by an earlier one that no record of the reader has.
+fn twin<'f>(
+    ours: &Format,
+    section: &Section,
+    record: &Record,
+    theirs: &'f Format,
+    other: &'f Section,
+) -> Option<(u16, &'f Record)> {
+    let taken = |name: &str| data_records(ours, section).any(|(_, record)| record.name == name);
+    let named = |name: &str| data_records(theirs, other).find(|(_, twin)| section.stream || twin.name == name);
+    named(&record.name).or_else(|| record.was.iter().filter(|was| !taken(was)).find_map(|was| named(was)))
+}
+
+/// `section.record` or `section.record.path`, as people name it.
+fn place(section: &Section, record: &str, path: Option<&str>) -> String {
+    let parts = [Some(&*section.name).filter(|name| !name.is_empty()), Some(record), path];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(".")
+}
+
+/// A record of the reader and that of the trace.
+struct TwinRecords<'f> {
+    section: &'f Section,
+    ours: &'f Record,
+    theirs: &'f Record,
+}
+
+impl TwinRecords<'_> {
+    /// Where the reader's leaves get their values, by names. What has no twin is noted.
+    fn leaves(&self, unmatched: Option<&mut Unmatched>) -> Result<Vec<MappedFrom>, String> {
+        let twins = self.twins();
+        let (our_counts, their_counts) = (counts(self.ours), counts(self.theirs));
+        let mut map = Vec::with_capacity(self.ours.leaves.len());
+        let mut absent = Vec::new();
+        for (i, leaf) in self.ours.leaves.iter().enumerate() {
+            let place = place(self.section, &self.ours.name, Some(&leaf.path));
+            let Some((j, twin)) = twins.get(i).copied().flatten().and_then(|j| Some((j, self.theirs.leaves.get(j)?)))
+            else {
+                map.push(
+                    missing(leaf).ok_or_else(|| {
+                        format!("`{place}` has no place in the trace's, and is too long to be made up")
+                    })?,
+                );
+                let declared = matches!(
+                    leaf.kind,
+                    LeafKind::Tag | LeafKind::Number { interpretation: Interpretation::Default(_), .. }
+                );
+                if !declared && leaf.constant.is_none() {
+                    absent.push(place);
+                }
+                continue;
             };
-            let (ours, theirs) = (how(our_counts.get(i)), how(their_counts.get(j)));
-            return Err(format!("{place} is {ours} in the reader's, {theirs} in the trace's"));
+            let kinds = (describe(&leaf.kind), describe(&twin.kind));
+            if kinds.0 != kinds.1 {
+                return Err(format!("`{place}` is {} in the reader's, {} in the trace's", kinds.0, kinds.1));
+            }
+            let (own, other) = (our_counts.get(i), their_counts.get(j));
+            // A count may have had another name.
+            let same = own.map(|counts| counts.iter().map(|count| twins.get(*count).copied().flatten()).collect())
+                == other.map(|counts| counts.iter().copied().map(Some).collect::<Vec<_>>());
+            if !same {
+                let how = |record: &Record, counts: Option<&Vec<usize>>| match counts {
+                    Some(counts) if !counts.is_empty() => {
+                        let paths = counts.iter().filter_map(|count| record.leaves.get(*count)).map(|l| &*l.path);
+                        format!("repeated by `{}`", paths.collect::<Vec<_>>().join("*"))
+                    }
+                    _ => "not repeated".to_owned(),
+                };
+                let (ours, theirs) = (how(self.ours, own), how(self.theirs, other));
+                return Err(format!("`{place}` is {ours} in the reader's, {theirs} in the trace's"));
+            }
+            map.push(MappedFrom::Leaf(u8::try_from(j).unwrap_or(u8::MAX)));
         }
-        map.push(MappedFrom::Leaf(u8::try_from(j).unwrap_or(u8::MAX)));
+        if let Some(unmatched) = unmatched {
+            let unread = self.theirs.leaves.iter().enumerate().filter(|(j, _)| !twins.contains(&Some(*j)));
+            let unread = unread.filter(|(_, leaf)| leaf.constant.is_none() && !matches!(leaf.kind, LeafKind::Tag));
+            unmatched.unread.extend(unread.map(|(_, leaf)| place(self.section, &self.theirs.name, Some(&leaf.path))));
+            unmatched.absent.append(&mut absent);
+        }
+        Ok(map)
     }
-    Ok(map)
+
+    /// For each of the reader's leaves the trace's: that of its path, or of an earlier path that no leaf of the reader has.
+    fn twins(&self) -> Vec<Option<usize>> {
+        let position = |path: &str| self.theirs.leaves.iter().position(|leaf| leaf.path == path);
+        let taken = |path: &str| self.ours.leaves.iter().any(|leaf| leaf.path == path);
+        let twin = |leaf: &Leaf| {
+            let earlier = || leaf.was.iter().filter(|was| !taken(was)).find_map(|was| position(was));
+            position(&leaf.path).or_else(earlier)
+        };
+        self.ours.leaves.iter().map(twin).collect()
+    }
 }
 
 /// What a leaf is, in words that are equal where two leaves are of one kind.
@@ -127,20 +220,17 @@ fn missing(leaf: &Leaf) -> Option<MappedFrom> {
     })
 }
 
-/// For each leaf: the paths of the counts it is repeated by, from outside in.
-fn counts(record: &Record) -> Vec<Vec<String>> {
+/// For each leaf: the counts it is repeated by, from outside in.
+fn counts(record: &Record) -> Vec<Vec<usize>> {
     let mut counts = vec![Vec::new(); record.leaves.len()];
-    let mut open: Vec<(usize, String)> = Vec::new();
+    let mut open: Vec<(usize, usize)> = Vec::new();
     for (at, step) in record.steps.iter().enumerate() {
         open.retain(|(end, _)| *end > at);
         match *step {
-            Step::Repeat { count, end } => {
-                let path = record.leaves.get(usize::from(count)).map(|l| l.path.to_string());
-                open.push((usize::from(end), path.unwrap_or_default()));
-            }
+            Step::Repeat { count, end } => open.push((usize::from(end), usize::from(count))),
             Step::Number(leaf) | Step::Bytes(leaf) => {
                 if let Some(slot) = counts.get_mut(usize::from(leaf)) {
-                    *slot = open.iter().map(|(_, path)| path.clone()).collect();
+                    *slot = open.iter().map(|(_, count)| *count).collect();
                 }
             }
         }

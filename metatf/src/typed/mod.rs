@@ -18,6 +18,7 @@ mod section;
 #[cfg(test)]
 mod tier_tests;
 mod trace;
+mod unmatched;
 mod writer;
 
 pub use crate::record::{
@@ -26,12 +27,15 @@ pub use crate::record::{
 };
 #[doc(hidden)]
 pub use crate::record::{
-    Known, Shape, among, array, can_specialize, each, float, float_bits, has_streamed, only_section, plans, put_each,
-    put_length, read_vfield, signed, unsigned,
+    Known, Shape, among, array, can_specialize, each, float, float_bits, fmt_flags, has_streamed, only_section, plans,
+    put_each, put_length, read_vfield, signed, unsigned,
 };
 pub use error::OpenError;
 pub use only::{Only, RecordType};
 pub use options::TraceOptions;
+#[cfg(feature = "dynamic")]
+pub use resolve::unmatched;
 pub use section::{Elements, Section};
 pub use trace::{Event, Records, Trace};
+pub use unmatched::Unmatched;
 pub use writer::{Table, Writer};

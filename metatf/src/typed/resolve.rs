@@ -3,6 +3,10 @@
 use super::OpenError;
 use super::map::Map;
 use super::same::same_text;
+#[cfg(feature = "dynamic")]
+use super::unmatched::Unmatched;
+#[cfg(feature = "dynamic")]
+use crate::format::Format;
 use crate::format::FormatRef;
 use crate::record::Protocol;
 
@@ -45,9 +49,22 @@ fn other<P: Protocol>(text: &str, direct: Choice) -> Result<Choice, OpenError> {
     if dtd.fingerprint() == own.fingerprint {
         return Ok(direct);
     }
-    let theirs = crate::format::Format::from_dtd(dtd);
+    let theirs = Format::from_dtd(dtd);
     let map = Map::new(own, &theirs).map_err(OpenError::mismatch)?;
     Ok(Choice { format: FormatRef::Shared(std::sync::Arc::new(theirs)), map: Some(Box::new(map)) })
+}
+
+/// What a trace of one format and a generated reader of another do not share: what [`Trace::unmatched`](super::Trace::unmatched)
+/// says once such a trace is open.
+///
+/// # Errors
+/// What cannot be resolved, which is named: a reader would not open the trace.
+#[cfg(feature = "dynamic")]
+pub fn unmatched(reader: &Format, trace: &Format) -> Result<Unmatched, String> {
+    if reader.fingerprint == trace.fingerprint {
+        return Ok(Unmatched::default());
+    }
+    Map::new(reader, trace).map(|map| map.unmatched)
 }
 
 #[cfg(not(feature = "dynamic"))]

@@ -4,6 +4,7 @@ use super::map::Map;
 use super::mapped::MappedRow;
 use super::only::{Only, RecordType};
 use super::section::{Elements, Section};
+use super::unmatched::Unmatched;
 use crate::columns::Columns;
 use crate::decode::ContentRow;
 use crate::reader::{At, Event as RawEvent, Metadata, One, RecordReader, why};
@@ -262,6 +263,18 @@ impl<'t, P: Protocol> Trace<'t, P> {
     #[must_use]
     pub fn user_metadata(&self) -> &[Vec<u8>] {
         self.reader.container().user_metadata()
+    }
+
+    /// What the trace and the reader do not share, where their DTDs differ; `None` where they mean the same.
+    ///
+    /// ```text
+    /// if let Some(unmatched) = trace.unmatched().filter(|unmatched| !unmatched.is_empty()) {
+    ///     eprintln!("warning: {unmatched}");
+    /// }
+    /// ```
+    #[must_use]
+    pub fn unmatched(&self) -> Option<&Unmatched> {
+        self.map.as_deref().map(|map| &map.unmatched)
     }
 
     /// What is not as it should be, and no error.

@@ -39,6 +39,9 @@ enum Value<'v> {
     Integer(i128),
     Float(f64),
     Bytes(&'v [u8]),
+    /// A number whose values have names.
+    Named(u64, &'v schema::Leaf),
+    Name(&'v str),
 }
 
 impl Condition {
@@ -49,10 +52,15 @@ impl Condition {
         };
         let mut expr = parse::parse(text).map_err(|e| fail(e.at, &e.message))?;
         let mut names = Vec::new();
-        resolve(&mut expr, &mut |name, at| {
-            let found = look_up(schema, name).ok_or_else(|| fail(at, &unknown(schema, name)))?;
-            names.push(found);
-            Ok(names.len() - 1)
+        resolve(&mut expr, &mut |[left, right]| {
+            name_values(schema, left, right);
+            for operand in [left, right] {
+                if let Operand::Field(name, at) = operand {
+                    names.push(look_up(schema, name).ok_or_else(|| fail(*at, &unknown(schema, name)))?);
+                    *at = names.len() - 1;
+                }
+            }
+            Ok(())
         })?;
         let (format, schema) = (Arc::clone(&schema.format), Arc::clone(&schema.dtd));
         let condition = Self { expr, names, format, schema, leaves: Vec::new() };
@@ -86,6 +94,7 @@ impl Condition {
             Operand::Integer(n) => test(Value::Integer(*n)),
             Operand::Float(f) => test(Value::Float(*f)),
             Operand::Bytes(bytes) => test(Value::Bytes(bytes)),
+            Operand::Name(name) => test(Value::Name(name)),
             Operand::Field(_, index) => match self.names.get(*index) {
                 Some(Name::Offset) => test(Value::Integer(at.offset.into())),
                 Some(Name::Section) => {
@@ -103,7 +112,12 @@ impl Condition {
                     !wanted.is_empty()
                         && values.any(|(leaf, item)| {
                             let leaf = record.and_then(|r| r.leaves.get(usize::from(*leaf)));
-                            test(value(leaf.map_or(schema::Format::Unset, |l| l.format), item))
+                            test(match (leaf, item) {
+                                (Some(leaf), Item::Number(n)) if leaf.format != schema::Format::F64 => {
+                                    Value::Named(n, leaf)
+                                }
+                                _ => value(leaf.map_or(schema::Format::Unset, |l| l.format), item),
+                            })
                         })
                 }
                 None => false,
@@ -128,7 +142,7 @@ impl Condition {
                     }
                     Operand::Integer(n) => format!("{n}"),
                     Operand::Float(f) => format!("{f}"),
-                    Operand::Bytes(_) => "a string".to_owned(),
+                    Operand::Bytes(_) | Operand::Name(_) => "a string".to_owned(),
                 };
                 usage(format!("--where: {} cannot be compared with {}", name(a), name(b)))
             }
@@ -140,6 +154,7 @@ impl Condition {
         match operand {
             Operand::Integer(_) | Operand::Float(_) => vec![true],
             Operand::Bytes(_) => vec![false],
+            Operand::Name(_) => vec![true, false],
             Operand::Field(_, index) => match self.names.get(*index) {
                 Some(Name::Offset) => vec![true],
                 Some(Name::Leaves(records)) => {
@@ -153,19 +168,35 @@ impl Condition {
     }
 }
 
-/// Replaces the place of every field by the index of its meaning.
-fn resolve(expr: &mut Expr, find: &mut dyn FnMut(&str, usize) -> Result<usize>) -> Result<()> {
+/// Resolves the operands of every comparison.
+fn resolve(expr: &mut Expr, find: &mut dyn FnMut([&mut Operand; 2]) -> Result<()>) -> Result<()> {
     match expr {
         Expr::Or(a, b) | Expr::And(a, b) => resolve(a, find).and_then(|()| resolve(b, find)),
         Expr::Not(a) => resolve(a, find),
-        Expr::Compare(a, _, b) => {
-            for operand in [a, b] {
-                if let Operand::Field(name, at) = operand {
-                    *at = find(name, *at)?;
-                }
-            }
-            Ok(())
-        }
+        Expr::Compare(a, _, b) => find([a, b]),
+    }
+}
+
+/// Replaces what is no field, or a string, by the name of a value where the field on the other side has such a name.
+fn name_values(schema: &Schema, left: &mut Operand, right: &mut Operand) {
+    let named = |operand: &Operand, other: &Operand| -> Option<String> {
+        let text = match operand {
+            Operand::Field(name, _) if look_up(schema, name).is_none() => name,
+            Operand::Bytes(bytes) => std::str::from_utf8(bytes).ok()?,
+            _ => return None,
+        };
+        let Operand::Field(field, _) = other else { return None };
+        let Some(Name::Leaves(records)) = look_up(schema, field) else { return None };
+        let mut leaves = records
+            .iter()
+            .zip(&schema.dtd.records)
+            .flat_map(|(ids, record)| ids.iter().filter_map(|&id| record.leaves.get(usize::from(id))));
+        leaves.any(|leaf| number_of(leaf, text).is_some()).then(|| text.to_owned())
+    };
+    match (named(left, right), named(right, left)) {
+        (Some(name), _) => *left = Operand::Name(name),
+        (_, Some(name)) => *right = Operand::Name(name),
+        (None, None) => {}
     }
 }
 
@@ -208,15 +239,40 @@ fn value(format: schema::Format, item: Item<'_>) -> Value<'_> {
     match item {
         Item::Bytes(bytes) => Value::Bytes(bytes),
         Item::Number(n) => match format {
-            schema::Format::Signed => Value::Integer(n.cast_signed().into()),
             schema::Format::F64 => Value::Float(f64::from_bits(n)),
-            _ => Value::Integer(n.into()),
+            _ => integer(format, n),
         },
+    }
+}
+
+/// Returns the number that a name or a word stands for: `zombie`, `true`, `10.0.0.1`.
+fn number_of(leaf: &schema::Leaf, text: &str) -> Option<u64> {
+    leaf.names.value(text).or_else(|| leaf.format.number_of_word(text))
+}
+
+fn integer(format: schema::Format, n: u64) -> Value<'static> {
+    Value::Integer(if format == schema::Format::Signed { n.cast_signed().into() } else { n.into() })
+}
+
+/// Puts numbers in the place of names: both sides are then compared as they are. `None` where the field knows no such name.
+fn without_names<'v>(value: Value<'v>, other: Value<'v>) -> Option<Value<'v>> {
+    match (value, other) {
+        (Value::Named(n, leaf), _) => Some(integer(leaf.format, n)),
+        (Value::Name(name), Value::Named(_, leaf)) => Some(integer(leaf.format, number_of(leaf, name)?)),
+        (Value::Name(name), Value::Bytes(_)) => Some(Value::Bytes(name.as_bytes())),
+        (Value::Name(_), _) => None,
+        (value, _) => Some(value),
     }
 }
 
 /// Numbers of different kinds are compared as floating point; numbers and bytes are never anything to each other.
 fn compare(left: Value<'_>, op: Op, right: Value<'_>) -> bool {
+    let (Some(left), Some(right)) = (without_names(left, right), without_names(right, left)) else {
+        return op == Op::NotEqual;
+    };
+    if let (Op::Bits, Value::Integer(a), Value::Integer(b)) = (op, left, right) {
+        return a & b != 0;
+    }
     #[allow(clippy::cast_precision_loss, reason = "a comparison with a floating point number")]
     let ordering = match (left, right) {
         (Value::Bytes(a), Value::Integer(_)) if op == Op::Set => return !a.is_empty(),
@@ -235,6 +291,7 @@ fn compare(left: Value<'_>, op: Op, right: Value<'_>) -> bool {
         Op::LessEqual => matches!(ordering, Some(Ordering::Less | Ordering::Equal)),
         Op::Greater => ordering == Some(Ordering::Greater),
         Op::GreaterEqual => matches!(ordering, Some(Ordering::Greater | Ordering::Equal)),
+        Op::Bits => false,
     }
 }
 

@@ -1,8 +1,8 @@
 //! `--format csv`: one table (RFC 4180, lines end in a line feed).
 
-use super::Printer;
 use super::select::Select;
 use super::text::resolve;
+use super::{Args, Printer};
 use crate::fields::{self, Cursor};
 use metatf::dynamic::{self, Schema, Trace};
 use metatf::reader::{At, Event};
@@ -23,12 +23,15 @@ pub(crate) struct Csv {
     several: bool,
     all: bool,
     resolve: bool,
+    /// Names in place of numbers.
+    named: bool,
     /// The cells of a line, used again.
     row: Vec<String>,
 }
 
 impl Csv {
-    pub(crate) fn new(schema: &Schema, select: &Select, all: bool, resolve: bool) -> Self {
+    pub(crate) fn new(schema: &Schema, select: &Select, args: &Args) -> Self {
+        let Args { all, resolve, names: named, .. } = *args;
         let kinds = select.kinds(schema);
         let several = kinds.len() != 1;
         let mut columns: Vec<String> = Vec::new();
@@ -53,7 +56,7 @@ impl Csv {
             plans[usize::from(index)] = plan.collect();
         }
         let row = vec![String::new(); columns.len()];
-        Self { schema: Rc::new(schema.clone()), columns, plans, lead, several, all, resolve, row }
+        Self { schema: Rc::new(schema.clone()), columns, plans, lead, several, all, resolve, named, row }
     }
 }
 
@@ -118,6 +121,7 @@ impl Printer for Csv {
             cursor: Cursor::new(record, trace.record()),
             resolved: resolved.into_iter(),
             all: self.all,
+            named: self.named,
             plan: self.plans.get(usize::from(index)).map_or(&[][..], Vec::as_slice).iter(),
             row: &mut self.row,
         };
@@ -146,6 +150,7 @@ struct Cells<'t> {
     cursor: Cursor<'t>,
     resolved: std::vec::IntoIter<Option<String>>,
     all: bool,
+    named: bool,
     plan: std::slice::Iter<'t, usize>,
     row: &'t mut Vec<String>,
 }
@@ -232,6 +237,14 @@ impl Cells<'_> {
         let shown = self.all || !fields::hidden(leaf);
         if let Some(json) = self.resolved.next().flatten() {
             return Some((shown, serde_json::from_str(&json).unwrap_or(Value::String(json))));
+        }
+        let named = match item {
+            _ if !self.named => None,
+            dynamic::Item::Number(n) => leaf.names.text(n).map(Into::into).or_else(|| leaf.format.word(n)),
+            dynamic::Item::Bytes(bytes) => leaf.format.word_of_bytes(bytes),
+        };
+        if let Some(name) = named {
+            return Some((shown, name.into()));
         }
         Some((shown, json(leaf, item)))
     }

@@ -25,11 +25,13 @@ use std::collections::VecDeque;
 const MORE: &str = "\
 Conditions (--where):
   A condition compares fields with values, or with each other:
-    ==  !=  <  <=  >  >=
+    ==  !=  <  <=  >  >=  &
   and combines comparisons: &&  ||  !  ( )
   A field is named as in JSON: size, box.point.x, address_2. The end of a name
   will do: x. The name of a `vfield` stands for its bytes. A field alone means:
   not zero, not empty. @section, @record and @offset can be compared, too.
+  A value goes by its name, too: state == zombie, state != \"not found\". `&`
+  asks for any of some bits: mode & write, mode & \"read|write\", mode & 0x6.
   Numbers: 4096, 4_096, 0x1000, -1, 1.5. Strings: \"text\"; bytes: x\"00ff\".
   Where a field is repeated, a comparison holds if it holds for one of the
   values; where a record lacks the field, it does not hold. Comments, metadata
@@ -70,6 +72,10 @@ pub(crate) struct Args {
     /// With --all and jsonl: a line {"@reset":NAME} where the state of a section is reset inside a group
     #[arg(long, requires = "all")]
     resets: bool,
+    /// With jsonl and csv: names of values and flags in place of their numbers, and the words of formats such as
+    /// `bool` and `uuid`. Text has them always
+    #[arg(long)]
+    names: bool,
     /// Only this section: its name, or its number (0: the global one); may be repeated. With --raw, the section that
     /// the file is the content of
     #[arg(long, value_name = "NAME")]
@@ -199,8 +205,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 fn printer(args: &Args, schema: &Schema, select: &Select) -> Box<dyn Printer> {
     match args.format {
         Format::Text => Box::new(text::Text::new(schema, args.all, args.resolve)),
-        Format::Jsonl => Box::new(Json(JsonOptions { all: args.all, resolve: args.resolve, resets: args.resets })),
-        Format::Csv => Box::new(csv::Csv::new(schema, select, args.all, args.resolve)),
+        Format::Jsonl => {
+            Box::new(Json(JsonOptions { all: args.all, resolve: args.resolve, resets: args.resets, names: args.names }))
+        }
+        Format::Csv => Box::new(csv::Csv::new(schema, select, args)),
         Format::Hex => Box::new(hex::Hex::new(schema)),
     }
 }

@@ -4,7 +4,7 @@
 //! or         = and { "||" and } ;
 //! and        = not { "&&" not } ;
 //! not        = "!" not | "(" or ")" | comparison ;
-//! comparison = operand [ ( "==" | "!=" | "<" | "<=" | ">" | ">=" ) operand ] ;   (* alone: not zero, not empty *)
+//! comparison = operand [ ( "==" | "!=" | "<" | "<=" | ">" | ">=" | "&" ) operand ] ;   (* alone: not zero, not empty *)
 //! operand    = field | number | string ;
 //! ```
 
@@ -25,6 +25,8 @@ pub(super) enum Operand {
     Integer(i128),
     Float(f64),
     Bytes(Vec<u8>),
+    /// The name of a value of the field on the other side. The parser takes it for a field, or for a string.
+    Name(String),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +37,8 @@ pub(super) enum Op {
     LessEqual,
     Greater,
     GreaterEqual,
+    /// Some of these bits are set.
+    Bits,
     /// A field alone: not zero, not empty.
     Set,
 }
@@ -140,16 +144,19 @@ impl<'t> Parser<'t> {
             return self.fail(format!("more than {MOST} comparisons"));
         }
         let left = self.operand()?;
-        const OPS: [(&str, Op); 6] = [
+        const OPS: [(&str, Op); 7] = [
             ("==", Op::Equal),
             ("!=", Op::NotEqual),
             ("<=", Op::LessEqual),
             (">=", Op::GreaterEqual),
             ("<", Op::Less),
             (">", Op::Greater),
+            ("&", Op::Bits),
         ];
+        self.space();
+        let ends = self.rest().starts_with("&&");
         for (text, op) in OPS {
-            if self.accept(text) {
+            if !ends && self.accept(text) {
                 return Ok(Expr::Compare(left, op, self.operand()?));
             }
         }
@@ -158,7 +165,7 @@ impl<'t> Parser<'t> {
         }
         match left {
             Operand::Field(..) => Ok(Expr::Compare(left, Op::Set, Operand::Integer(0))),
-            _ => self.fail("expected a comparison: `==`, `!=`, `<`, `<=`, `>` or `>=`"),
+            _ => self.fail("expected a comparison: `==`, `!=`, `<`, `<=`, `>`, `>=` or `&`"),
         }
     }
 
@@ -260,6 +267,14 @@ mod tests {
         let Expr::And(b, c) = *right else { panic!() };
         assert_eq!(*b, Expr::Compare(Operand::Field("b".into(), 10), Op::Less, Operand::Integer(16)));
         assert!(matches!(*c, Expr::Not(c) if matches!(*c, Expr::Compare(_, Op::GreaterEqual, Operand::Float(_)))));
+    }
+
+    #[test]
+    fn bits_are_not_conjunctions() {
+        let Ok(Expr::And(left, right)) = parse("a & 3 && b&c") else { panic!("{:?}", parse("a & 3 && b&c")) };
+        assert_eq!(*left, Expr::Compare(Operand::Field("a".into(), 0), Op::Bits, Operand::Integer(3)));
+        assert!(matches!(*right, Expr::Compare(Operand::Field(..), Op::Bits, Operand::Field(..))));
+        assert!(matches!(parse("a&&b"), Ok(Expr::And(..))));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod names;
 mod prints;
 
 use common::{metatfc, run};
@@ -153,6 +154,14 @@ fn show() {
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     let leaf = &json["sections"][1]["records"][0]["leaves"][2];
     assert_eq!((&leaf["path"], &leaf["unit"], &leaf["width"]), (&"size".into(), &"bytes".into(), &"2".into()));
+}
+
+#[test]
+fn show_annotations() {
+    let folder = folder();
+    folder.write("noted.dtd", format!("time.owner = \"ops\"; time.\"widht\" = 3 + 4;\n{DTD}"));
+    let text = metatfc(&folder, &["show", "noted.dtd"]).exits(0).prints("annotations").text();
+    assert!(text.contains("owner = \"ops\", widht = 3 + 4"), "{text}");
 }
 
 /// A model is shown as it is written, with the record of what it goes by where that is another.

@@ -14,6 +14,8 @@ use std::fmt::Write as _;
 pub struct Features {
     /// Predicted fields.
     pub predicted: bool,
+    /// Names of values and bits.
+    pub names: bool,
 }
 
 /// A random DTD that a right parser accepts.
@@ -262,6 +264,36 @@ impl Maker {
             for record in 0..self.sections[section].records.len() {
                 self.record(c, section, record);
             }
+        }
+        if self.features.names {
+            self.names(c);
+        }
+    }
+
+    /// Names for the values or bits of numbers, in the whole DTD and in sections, and formats that have words for values. A
+    /// floating-point number has no names.
+    fn names(&mut self, c: &mut Choices<'_>) {
+        const VALUES: [&str; 3] = ["0 zero, 1 one, 0xff all of it", "-1 less, 3 \\\"three\\\", 4 four,", "0 none"];
+        const FLAGS: [&str; 3] = ["0 read, 1 write", "7 top, 0 a b, 63 last", "3 ☃"];
+        const WORDS: [&str; 8] = ["bool", "char", "ipv4", "ipv6", "uuid", "time_us", "time_s", "duration_ns"];
+        for section in 0..self.sections.len() {
+            for name in [*c.pick(&NUMBERS), *c.pick(&ARRAYS)] {
+                let format = quoted(WORDS[c.below(WORDS.len())]);
+                self.sections[section].properties.insert((name.to_owned(), "format"), format);
+            }
+            let name = (*c.pick(&NUMBERS)).to_owned();
+            let (property, lists) = if c.chance(50) { ("values", VALUES) } else { ("flags", FLAGS) };
+            let is_float = |path: &str, property: &str, value: &str| {
+                path.rsplit('.').next() == Some(&*name) && property == "format" && value == quoted("f64")
+            };
+            for section in &mut self.sections {
+                let blocks = section.records.iter_mut().map(|record| &mut record.block);
+                for block in blocks.chain([&mut section.properties]) {
+                    block.retain(|(path, property), value| !is_float(path, property, value));
+                }
+            }
+            let list: &str = lists[c.below(lists.len())];
+            self.sections[section].properties.insert((name, property), quoted(list));
         }
     }
 

@@ -37,7 +37,8 @@ impl Seed {
     /// What the DTD may have.
     #[must_use]
     pub fn features(&self) -> Features {
-        Features { predicted: self.options.get(8).is_some_and(|byte| *byte >= 0x80) }
+        let byte = self.options.get(8).copied().unwrap_or(0);
+        Features { predicted: byte >= 0x80, names: byte & 1 == 1 }
     }
 }
 

@@ -15,7 +15,7 @@ fn everything_printed_is_written_again() {
             address.width = 1; address.interpretation = predicted heap allocated size by size 2;
          } }",
     );
-    let everything = JsonOptions { all: true, resolve: false, resets: true };
+    let everything = JsonOptions { all: true, resolve: false, resets: true, names: false };
     let record = Action::Record(2, 4, [0, 3].map(Value::Number).into());
     let options = WriteOptions { group_size: 1, ..WriteOptions::default() };
     let (trace, _) = runtime::write(&schema, &[record.clone(), record], &options);

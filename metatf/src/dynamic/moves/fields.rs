@@ -144,10 +144,17 @@ impl FieldMatcher<'_> {
     /// Leaves of the same path; of several, the first with the first.
     fn pair(&mut self, left_out: &[bool]) {
         let mut taken = vec![false; self.from.leaves.len()];
+        let names: Vec<String> = self.to.leaves.iter().map(|leaf| leaf.path.join(".")).collect();
+        let earlier = self.to.earlier_paths();
         for (j, leaf) in self.to.leaves.iter().enumerate().filter(|(_, leaf)| !leaf.is_tag()) {
-            let mut candidates = (0..=u8::MAX).zip(&self.from.leaves);
-            let twin = candidates
-                .find(|(i, l)| !l.is_tag() && l.path == leaf.path && taken.get(usize::from(*i)) == Some(&false));
+            let candidate = |is: &dyn Fn(&Leaf) -> bool| {
+                let mut candidates = (0..=u8::MAX).zip(&self.from.leaves);
+                candidates.find(|(i, l)| !l.is_tag() && is(l) && taken.get(usize::from(*i)) == Some(&false))
+            };
+            let was = earlier.iter().find(|(id, _)| usize::from(id.0) == j).map_or(&[][..], |(_, paths)| paths);
+            let mut was = was.iter().filter(|was| !names.contains(was));
+            let twin = candidate(&|l| l.path == leaf.path)
+                .or_else(|| was.find_map(|was| candidate(&|l| l.path.join(".") == *was)));
             let Some((i, from)) = twin else { continue };
             if let Some(taken) = taken.get_mut(usize::from(i)) {
                 *taken = true;

@@ -8,6 +8,7 @@ use crate::dynamic::places::Places;
 use crate::dynamic::sections::{filled, reached};
 use crate::dynamic::{OwnedRecord, Schema};
 use crate::format::METADATA;
+use metatf_parser::schema::Record;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -102,8 +103,10 @@ impl RecordMatcher<'_> {
         let mut found = Vec::new();
         for (index, s) in self.target.dtd.sections.iter().enumerate().filter(|(_, s)| s.stream.is_none()) {
             let records = self.target.format.sections.get(index).map_or(&[][..], |s| &s.records);
-            let same = |r: &&u16| **r > METADATA && self.target.record(**r).is_some_and(|r| r.name == *name);
-            if let Some(&twin) = records.iter().find(same) {
+            let data = || records.iter().filter(|r| **r > METADATA);
+            let is = |r: &&u16, is: &dyn Fn(&Record) -> bool| self.target.record(**r).is_some_and(is);
+            let same = data().find(|r| is(r, &|record| record.name == *name));
+            if let Some(&twin) = same.or_else(|| data().find(|r| is(r, &|record| record.was.contains(name)))) {
                 if s.name.as_deref() == section_name {
                     return vec![(index, twin)];
                 }

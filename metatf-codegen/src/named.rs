@@ -1,0 +1,63 @@
+//! The types of numbers whose values or bits have names: what they and their variants are called.
+
+use heck::{ToShoutySnakeCase, ToUpperCamelCase};
+use metatf_parser::schema::{Format, Leaf, Names};
+
+use crate::docs;
+use crate::model::{Model, NamedItem, NamedType};
+use crate::names::{Scope, camel, ident, legal};
+use crate::options::Lookup;
+
+/// Finds the type of a leaf's values, or makes it: leaves of one name with the same names share a type. `owner` is the struct with
+/// the field.
+pub(crate) fn named(
+    model: &mut Model,
+    types: &mut Scope,
+    lookup: &Lookup<'_>,
+    owner: &str,
+    leaf: &Leaf,
+) -> Option<usize> {
+    let flags = match leaf.names {
+        Names::None => return None,
+        Names::Values(_) => false,
+        Names::Flags(_) => true,
+    };
+    let list = leaf.names.list();
+    let same = |named: &NamedType| {
+        let items = named.items.iter().map(|item| (item.number, item.text.as_str()));
+        named.field == leaf.name && named.flags == flags && items.eq(list.iter().map(|(n, name)| (*n, name.as_str())))
+    };
+    if let Some(index) = model.named.iter().position(same) {
+        return Some(index);
+    }
+    let property = if flags { "flags" } else { "values" };
+    let paths = [format!("{}.{property}", leaf.name)];
+    let own = camel(&leaf.name);
+    let wanted = lookup.rename(&paths).map(|name| vec![name]);
+    let candidates = wanted.unwrap_or_else(|| vec![own.clone(), format!("{}{own}", owner), format!("{own}Value")]);
+    let name = types.take(&candidates);
+    let mut scope = if flags { Scope::default() } else { Scope::with(&["Unknown"]) };
+    let items = list.iter().map(|(number, text)| {
+        let name = scope.take(&[ident(&item_name(text, *number, flags)).to_string()]);
+        let signed = leaf.format == Format::Signed;
+        let shown = if signed { number.cast_signed().to_string() } else { number.to_string() };
+        NamedItem { number: *number, name, text: text.clone(), docs: format!("`{text}`, {shown}.") }
+    });
+    let items = items.collect();
+    let docs = docs::under(leaf.doc.as_deref(), format!("The {property} of `{}`.", leaf.name));
+    let attributes = lookup.record_attributes(&paths);
+    model.named.push(NamedType { name, field: leaf.name.clone(), flags, docs, attributes, items });
+    Some(model.named.len() - 1)
+}
+
+/// Makes a name of what may be any text: what no name holds separates its words.
+fn item_name(text: &str, number: u64, flags: bool) -> String {
+    let words: String = text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    if words.chars().all(|c| c == '_') {
+        return if flags { format!("BIT{number}") } else { format!("Value{number}") };
+    }
+    match flags {
+        true => legal(words.to_shouty_snake_case(), "BIT", text),
+        false => legal(words.to_upper_camel_case(), "Value", text),
+    }
+}

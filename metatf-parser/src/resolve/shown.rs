@@ -1,0 +1,69 @@
+//! Whether a leaf can be shown as its DTD asks: `format`, `values`, `flags` (spec 2). None of them changes a stored byte.
+
+use super::layout::RawLeaf;
+use super::lookup::Lookup;
+use super::model::Model;
+use crate::codes::Code;
+use crate::diagnostic::{Draft, Reporter};
+use crate::schema::{Format, Interpretation, Leaf, Width};
+use crate::span::Span;
+use crate::vocabulary::Property;
+
+/// Checks a leaf with its width and interpretation.
+pub(super) fn check(model: &Model, lookup: &Lookup, raw: &RawLeaf, leaf: &Leaf, report: &mut Reporter) {
+    let place = lookup.find(Property::Format).map_or(raw.site, |f| f.setting.value_span.or(raw.site));
+    signed(leaf, place, report);
+    format(leaf, place, report);
+    names(model, lookup, raw, leaf, report);
+}
+
+/// Warns of `signed` where the 64-bit value is never negative.
+fn signed(leaf: &Leaf, place: Span, report: &mut Reporter) {
+    let narrow = matches!(leaf.width, Width::Number(w) if w < 8);
+    if leaf.format == Format::Signed && leaf.interpretation == Interpretation::None && narrow {
+        let message = format!("`{}` is zero-extended and so never negative", leaf.name);
+        report.add(
+            Draft::new(Code::SignedNarrow, place, message).help("`baseOffset 0` in place of `none` extends the sign"),
+        );
+    }
+}
+
+/// Warns of a format that says nothing of such a field.
+fn format(leaf: &Leaf, place: Span, report: &mut Reporter) {
+    let number = |most: u8| matches!(leaf.width, Width::Unset) || matches!(leaf.width, Width::Number(w) if w <= most);
+    let plain = leaf.interpretation == Interpretation::None;
+    let (fits, wanted) = match leaf.format {
+        Format::Unset => return,
+        Format::Utf8 | Format::Bytes => (!leaf.is_numeric(), "a byte array"),
+        Format::Ipv6 | Format::Uuid => {
+            (matches!(leaf.width, Width::Array(16) | Width::Variable(_)), "a byte array of 16 bytes")
+        }
+        Format::Ipv4 | Format::Char => (number(4), "a number of up to 4 bytes"),
+        Format::F64 => (number(8) && (!plain || !number(7) || number(0)), "a number of 8 bytes"),
+        _ => (leaf.is_numeric(), "a number"),
+    };
+    if !fits {
+        let message = format!("format \"{}\" is for {wanted}", leaf.format.name());
+        report.add(
+            Draft::new(Code::FormatWidth, place, message)
+                .label(format!("`{}` is not", leaf.name))
+                .help("give the field another format, or another width"),
+        );
+    }
+}
+
+/// Checks that names are those of an integer.
+fn names(model: &Model, lookup: &Lookup, raw: &RawLeaf, leaf: &Leaf, report: &mut Reporter) {
+    let Some((setting, _)) = lookup.names(&model.lists) else { return };
+    let why = match leaf.format {
+        _ if !leaf.is_numeric() => "is a byte array",
+        Format::F64 => "is a floating-point number",
+        _ if lookup.has_both_names() => "has names of values and of bits",
+        _ => return,
+    };
+    report.add(
+        Draft::new(Code::NamedField, setting.target().or(raw.site), format!("`{}` {why}", leaf.name))
+            .also(raw.site, "the field")
+            .help("an integer has either `values` or `flags`"),
+    );
+}

@@ -1,0 +1,167 @@
+//! How a value reads, by its leaf's `format` (spec 2).
+
+use std::fmt::Write as _;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use super::Format;
+
+impl Format {
+    /// Appends a number for people.
+    pub fn write_number(self, out: &mut String, n: u64) {
+        // Writing to a string does not fail.
+        let _ = match self {
+            Format::Hex => write!(out, "{n:#x}"),
+            Format::Signed => write!(out, "{}", n.cast_signed()),
+            Format::F64 => write!(out, "{:?}", f64::from_bits(n)),
+            Format::TimeNs => write!(out, "{}.{:09}s", n / 1_000_000_000, n % 1_000_000_000),
+            Format::TimeUs => write!(out, "{}.{:06}s", n / 1_000_000, n % 1_000_000),
+            Format::TimeS => write!(out, "{n}s"),
+            Format::DurationNs => duration(out, n),
+            _ => match self.word(n) {
+                // A space or a quote is told from what stands around it.
+                Some(word) if self == Format::Char => write!(out, "'{}'", word.escape_debug()),
+                Some(word) => write!(out, "{word}"),
+                None => write!(out, "{n}"),
+            },
+        };
+    }
+
+    /// Returns what stands for a number as a whole, `true` or `127.0.0.1`; `None` where the format has no such words, or this
+    /// number none.
+    #[must_use]
+    pub fn word(self, n: u64) -> Option<String> {
+        match self {
+            Format::Bool => ["false", "true"].get(usize::try_from(n).ok()?).map(|word| (*word).to_owned()),
+            Format::Ipv4 => u32::try_from(n).ok().map(|n| Ipv4Addr::from_bits(n).to_string()),
+            Format::Char => u32::try_from(n).ok().and_then(char::from_u32).map(String::from),
+            _ => None,
+        }
+    }
+
+    /// Returns the number of a [`word`](Self::word).
+    #[must_use]
+    pub fn number_of_word(self, word: &str) -> Option<u64> {
+        match self {
+            Format::Bool => ["false", "true"].iter().position(|w| *w == word).and_then(|n| u64::try_from(n).ok()),
+            Format::Ipv4 => word.parse::<Ipv4Addr>().ok().map(|address| address.to_bits().into()),
+            Format::Char => {
+                let mut chars = word.chars();
+                let c = chars.next().filter(|_| chars.as_str().is_empty())?;
+                Some(u32::from(c).into())
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns what stands for bytes: an address or a UUID; `None` where the format or the length is another.
+    #[must_use]
+    pub fn word_of_bytes(self, bytes: &[u8]) -> Option<String> {
+        let number = u128::from_be_bytes(bytes.try_into().ok()?);
+        match self {
+            Format::Ipv6 => Some(Ipv6Addr::from_bits(number).to_string()),
+            Format::Uuid => {
+                let hex = format!("{number:032x}");
+                let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
+                Some([part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)].join("-"))
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the bytes of a [`word_of_bytes`](Self::word_of_bytes).
+    #[must_use]
+    pub fn bytes_of_word(self, word: &str) -> Option<[u8; 16]> {
+        let number = match self {
+            Format::Ipv6 => word.parse::<Ipv6Addr>().ok()?.to_bits(),
+            Format::Uuid => {
+                let parts: Vec<&str> = word.split('-').collect();
+                let is_hex = word.bytes().all(|b| b == b'-' || b.is_ascii_hexdigit());
+                let lengths = parts.iter().map(|part| part.len());
+                let fits = is_hex && lengths.eq([8, 4, 4, 4, 12]);
+                fits.then(|| u128::from_str_radix(&parts.concat(), 16).ok()).flatten()?
+            }
+            _ => return None,
+        };
+        Some(number.to_be_bytes())
+    }
+}
+
+/// Appends nanoseconds in the largest unit of which there is one: `1.5ms`.
+fn duration(out: &mut String, n: u64) -> std::fmt::Result {
+    let (unit, name, digits) = match n {
+        0..1_000 => return write!(out, "{n}ns"),
+        1_000..1_000_000 => (1_000, "us", 3),
+        1_000_000..1_000_000_000 => (1_000_000, "ms", 6),
+        _ => (1_000_000_000, "s", 9),
+    };
+    let rest = format!("{:0digits$}", n % unit);
+    let rest = rest.trim_end_matches('0');
+    let point = if rest.is_empty() { "" } else { "." };
+    write!(out, "{}{point}{rest}{name}", n / unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(format: Format, n: u64) -> String {
+        let mut out = String::new();
+        format.write_number(&mut out, n);
+        out
+    }
+
+    #[test]
+    fn numbers_read_by_their_format() {
+        for (format, n, expected) in [
+            (Format::Hex, 255, "0xff"),
+            (Format::Signed, u64::MAX, "-1"),
+            (Format::F64, 1.5_f64.to_bits(), "1.5"),
+            (Format::TimeNs, 1_000_000_001, "1.000000001s"),
+            (Format::TimeUs, 2_000_003, "2.000003s"),
+            (Format::TimeS, 7, "7s"),
+            (Format::DurationNs, 0, "0ns"),
+            (Format::DurationNs, 999, "999ns"),
+            (Format::DurationNs, 1_500, "1.5us"),
+            (Format::DurationNs, 1_000_000, "1ms"),
+            (Format::DurationNs, u64::MAX, "18446744073.709551615s"),
+            (Format::Bool, 1, "true"),
+            (Format::Bool, 2, "2"),
+            (Format::Ipv4, 0x7f00_0001, "127.0.0.1"),
+            (Format::Ipv4, 1 << 32, "4294967296"),
+            (Format::Char, 0x61, "'a'"),
+            (Format::Char, 10, "'\\n'"),
+            (Format::Char, 0xd800, "55296"),
+            (Format::Uuid, 5, "5"),
+        ] {
+            assert_eq!(text(format, n), expected);
+        }
+    }
+
+    #[test]
+    fn words_are_read_again() {
+        for c in (0..0x300).chain([0x202e, 0x1_f600, 0x10_ffff]) {
+            let word = Format::Char.word(c).unwrap_or_default();
+            assert_eq!(Format::Char.number_of_word(&word), Some(c), "{word}");
+        }
+        for n in [0, 1, 0xffff_ffff, 0x0a00_0001] {
+            assert_eq!(Format::Ipv4.word(n).and_then(|w| Format::Ipv4.number_of_word(&w)), Some(n));
+        }
+        for word in ["yes", "", "ab", "\u{301}a", "1.2.3"] {
+            let read = [Format::Bool, Format::Char, Format::Ipv4].map(|format| format.number_of_word(word));
+            assert_eq!(read, [None; 3], "{word}");
+        }
+        let bytes: [u8; 16] = std::array::from_fn(|i| u8::try_from(i).unwrap_or(0));
+        for (format, word) in
+            [(Format::Uuid, "00010203-0405-0607-0809-0a0b0c0d0e0f"), (Format::Ipv6, "1:203:405:607:809:a0b:c0d:e0f")]
+        {
+            assert_eq!(
+                (format.word_of_bytes(&bytes).as_deref(), format.bytes_of_word(word)),
+                (Some(word), Some(bytes))
+            );
+        }
+        assert_eq!((Format::Uuid.word_of_bytes(b"short"), Format::Hex.word_of_bytes(&bytes)), (None, None));
+        for word in ["+0010203-0405-0607-0809-0a0b0c0d0e0f", "00010203040506070809-0a0b0c0d0e0f", ""] {
+            assert_eq!(Format::Uuid.bytes_of_word(word), None);
+        }
+    }
+}

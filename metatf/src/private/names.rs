@@ -1,0 +1,170 @@
+//! Rows `values` and `flags`: types for numbers whose values or bits have names.
+//!
+//! They change no stored byte, and no loop knows them: a record's number becomes such a value where its field is made.
+
+/// Makes of an enum and its rows, a number and a variant and a name each, what generated code promises of it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_values {
+    ($type:ident { $($value:literal $variant:ident $name:literal),* }) => {
+        impl $type {
+            /// The value of a number.
+            #[must_use]
+            #[inline]
+            pub const fn from_number(number: u64) -> Self {
+                match number {
+                    $($value => Self::$variant,)*
+                    number => Self::Unknown(number),
+                }
+            }
+
+            /// The number that is stored.
+            #[must_use]
+            #[inline]
+            pub const fn number(self) -> u64 {
+                match self {
+                    $(Self::$variant => $value,)*
+                    Self::Unknown(number) => number,
+                }
+            }
+
+            /// The name in the DTD, where the value has one.
+            #[must_use]
+            pub const fn name(self) -> ::core::option::Option<&'static str> {
+                match self.number() {
+                    $($value => ::core::option::Option::Some($name),)*
+                    _ => ::core::option::Option::None,
+                }
+            }
+        }
+
+        // `Unknown` of a number that has a name is the value of that name.
+        impl ::core::cmp::PartialEq for $type {
+            fn eq(&self, other: &Self) -> bool {
+                self.number() == other.number()
+            }
+        }
+
+        impl ::core::cmp::Eq for $type {}
+
+        impl ::core::cmp::PartialOrd for $type {
+            fn partial_cmp(&self, other: &Self) -> ::core::option::Option<::core::cmp::Ordering> {
+                ::core::option::Option::Some(::core::cmp::Ord::cmp(self, other))
+            }
+        }
+
+        impl ::core::cmp::Ord for $type {
+            fn cmp(&self, other: &Self) -> ::core::cmp::Ordering {
+                ::core::cmp::Ord::cmp(&self.number(), &other.number())
+            }
+        }
+
+        impl ::core::hash::Hash for $type {
+            fn hash<__H: ::core::hash::Hasher>(&self, state: &mut __H) {
+                ::core::hash::Hash::hash(&self.number(), state);
+            }
+        }
+
+        impl ::core::default::Default for $type {
+            fn default() -> Self {
+                Self::from_number(0)
+            }
+        }
+
+        impl ::core::fmt::Display for $type {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                match self.name() {
+                    ::core::option::Option::Some(name) => f.pad(name),
+                    ::core::option::Option::None => ::core::fmt::Display::fmt(&self.number(), f),
+                }
+            }
+        }
+
+        $crate::__metatf_named_numbers! { $type }
+    };
+}
+
+/// Makes of a struct of a number and its rows, a bit and a constant and a name each, what generated code promises of it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_flags {
+    ($type:ident { $($bit:literal $flag:ident $name:literal),* }) => {
+        impl $type {
+            $(
+                #[doc = ::core::concat!("Bit ", $bit, ".")]
+                pub const $flag: Self = Self(1 << $bit);
+            )*
+
+            /// The flags of a number.
+            #[must_use]
+            #[inline]
+            pub const fn from_number(number: u64) -> Self {
+                Self(number)
+            }
+
+            /// The number that is stored.
+            #[must_use]
+            #[inline]
+            pub const fn number(self) -> u64 {
+                self.0
+            }
+
+            /// Checks whether all of these flags are set.
+            #[must_use]
+            #[inline]
+            pub const fn contains(self, flags: Self) -> bool {
+                self.0 & flags.0 == flags.0
+            }
+
+            /// Checks whether some of these flags are set.
+            #[must_use]
+            #[inline]
+            pub const fn intersects(self, flags: Self) -> bool {
+                self.0 & flags.0 != 0
+            }
+        }
+
+        impl ::core::ops::BitOr for $type {
+            type Output = Self;
+
+            fn bitor(self, other: Self) -> Self {
+                Self(self.0 | other.0)
+            }
+        }
+
+        impl ::core::ops::BitOrAssign for $type {
+            fn bitor_assign(&mut self, other: Self) {
+                self.0 |= other.0;
+            }
+        }
+
+        impl ::core::fmt::Display for $type {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                $crate::typed::fmt_flags(f, self.0, &[$(($bit, $name)),*])
+            }
+        }
+
+        $crate::__metatf_named_numbers! { $type }
+    };
+}
+
+/// Conversions from numbers and to them: what reads and writes fields goes by them.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_named_numbers {
+    ($type:ident) => {
+        impl ::core::convert::From<u64> for $type {
+            #[inline]
+            fn from(number: u64) -> Self {
+                Self::from_number(number)
+            }
+        }
+
+        impl ::core::convert::From<$type> for u64 {
+            #[inline]
+            fn from(value: $type) -> Self {
+                value.number()
+            }
+        }
+    };
+}
