@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::layout::{Layout, RawLeaf};
-use super::model::{Model, Slot, VFIELD};
+use super::model::{Model, VFIELD};
+use super::slots::Slot;
 use crate::ast::{Setting, Value};
 use crate::schema::{Format, Origin, SectionId};
 use crate::vocabulary::Property;
@@ -11,7 +12,7 @@ use crate::vocabulary::Property;
 /// A property found for a leaf.
 #[derive(Clone)]
 pub(super) struct Found<'a> {
-    pub(super) setting: &'a Setting,
+    pub(super) setting: &'a Setting<'a>,
     pub(super) origin: Origin,
     /// The frame whose record's block sets it; `None` for a section's or the global scope.
     pub(super) frame: Option<usize>,
@@ -20,7 +21,7 @@ pub(super) struct Found<'a> {
 /// The scopes that a leaf's properties come from, nearest first: what each sets for it, the scope, and the frame
 /// whose record's block it is.
 pub(super) struct Lookup<'m, 'a> {
-    chain: Vec<(&'m Slot<'a>, Origin, Option<usize>)>,
+    chain: Vec<(Slot<'m, 'a>, Origin, Option<usize>)>,
 }
 
 impl<'m, 'a> Lookup<'m, 'a> {
@@ -77,16 +78,17 @@ impl<'m, 'a> Lookup<'m, 'a> {
     pub(super) fn doc(&self) -> Option<String> {
         self.chain.iter().find_map(|(slot, ..)| match slot.get(Property::Doc).map(|p| &p.value) {
             Some(Value::Text(text)) => Some(text.clone()),
-            _ => slot.doc.map(str::to_owned),
+            _ => slot.doc().map(str::to_owned),
         })
     }
 
     /// Returns properties that the tools do not know (spec 2).
     pub(super) fn annotations(&self) -> BTreeMap<String, String> {
         let mut out = BTreeMap::new();
-        for (name, setting) in self.chain.iter().flat_map(|(slot, ..)| &slot.settings) {
-            if let Some(text) = setting.annotation.as_ref().filter(|_| !out.contains_key(*name)) {
-                out.insert((*name).to_owned(), text.clone());
+        for setting in self.chain.iter().flat_map(|(slot, ..)| slot.settings()) {
+            let name = setting.name.text;
+            if let Some(text) = setting.annotation.as_ref().filter(|_| !out.contains_key(name)) {
+                out.insert(name.to_owned(), text.to_string());
             }
         }
         out

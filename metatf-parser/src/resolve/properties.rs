@@ -17,7 +17,7 @@ pub(super) fn check(setting: &Setting, report: &mut Reporter) {
         | (Takes::Interpretation, Value::Interpretation(_))
         | (Takes::Text, Value::Text(_)) => return,
         (Takes::Format, Value::Text(text)) if Format::named(text).is_some() => return,
-        (Takes::Sharing, Value::Word(word)) if word == "own" || word == "shared" => return,
+        (Takes::Sharing, Value::Word(word)) if matches!(*word, "own" | "shared") => return,
         (Takes::Interpretation, Value::Word(word)) => unknown_interpretation(setting.value_span, word),
         (Takes::Format, Value::Text(text)) => unknown_format(setting, text),
         (Takes::Sharing, Value::Word(_)) => {
