@@ -1,4 +1,5 @@
-//! The syntax tree, with places. Its depth is at most 32 (the lexer sees to that), so recursion over it is safe.
+//! The syntax tree, with places; names are borrowed from the text. Its depth is at most 32 (the lexer sees to that), so recursion
+//! over it is safe.
 
 use crate::codes::Code;
 use crate::diagnostic::Draft;
@@ -8,76 +9,76 @@ use crate::suggest::near_property;
 use crate::vocabulary::Property;
 
 /// A name where it stands.
-#[derive(Clone, Debug)]
-pub(crate) struct Name {
-    pub(crate) text: String,
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Name<'t> {
+    pub(crate) text: &'t str,
     pub(crate) span: Span,
 }
 
 /// A DTD: scope 0 is the global one, the others are the sections.
 #[derive(Debug, Default)]
-pub(crate) struct Ast {
+pub(crate) struct Ast<'t> {
     pub(crate) doc: Option<String>,
-    pub(crate) scopes: Vec<Scope>,
+    pub(crate) scopes: Vec<Scope<'t>>,
 }
 
 /// The definitions of a section, or the global ones.
 #[derive(Debug, Default)]
-pub(crate) struct Scope {
+pub(crate) struct Scope<'t> {
     /// Name and number; `None` for the global scope and where the head could not be parsed.
-    pub(crate) head: Option<SectionHead>,
-    pub(crate) doc: Option<String>,
-    pub(crate) records: Vec<Record>,
-    pub(crate) properties: Vec<Setting>,
+    pub(crate) head: Option<SectionHead<'t>>,
+    pub(crate) doc: Option<Box<str>>,
+    pub(crate) records: Vec<Record<'t>>,
+    pub(crate) properties: Vec<Setting<'t>>,
 }
 
 /// `section name number`.
 #[derive(Debug)]
-pub(crate) struct SectionHead {
-    pub(crate) name: Name,
+pub(crate) struct SectionHead<'t> {
+    pub(crate) name: Name<'t>,
     /// `None` where the number is over 64 bits, which has been reported.
     pub(crate) number: Option<Int>,
 }
 
 /// A record's definition.
 #[derive(Debug)]
-pub(crate) struct Record {
-    pub(crate) name: Name,
-    pub(crate) fields: FieldItem,
-    pub(crate) block: Vec<Setting>,
-    pub(crate) doc: Option<String>,
+pub(crate) struct Record<'t> {
+    pub(crate) name: Name<'t>,
+    pub(crate) fields: FieldItem<'t>,
+    pub(crate) block: Vec<Setting<'t>>,
+    pub(crate) doc: Option<Box<str>>,
 }
 
 /// A piece of a record's field list.
 #[derive(Debug)]
-pub(crate) enum FieldItem {
+pub(crate) enum FieldItem<'t> {
     /// A leaf or a nested record.
-    Name(Name),
+    Name(Name<'t>),
     /// `count * body`; the body is a name or a group.
-    Repeat { count: Name, body: Box<FieldItem> },
+    Repeat { count: Name<'t>, body: Box<FieldItem<'t>> },
     /// A composite.
-    Group(Vec<FieldItem>),
+    Group(Vec<FieldItem<'t>>),
 }
 
 /// `path.name = value;`
 #[derive(Debug)]
-pub(crate) struct Setting {
+pub(crate) struct Setting<'t> {
     /// The field's path, at least one name.
-    pub(crate) path: Vec<Name>,
+    pub(crate) path: Vec<Name<'t>>,
     /// The property's name.
-    pub(crate) name: Name,
+    pub(crate) name: Name<'t>,
     /// The name is in quotes: an annotation that is meant, whatever it looks like.
     pub(crate) quoted: bool,
     /// The property; `None` for an annotation.
     pub(crate) property: Option<Property>,
-    pub(crate) value: Value,
+    pub(crate) value: Value<'t>,
     pub(crate) value_span: Span,
     /// Of an annotation: its value as written, comments aside, with white space as the formatter puts it.
-    pub(crate) annotation: Option<String>,
-    pub(crate) doc: Option<String>,
+    pub(crate) annotation: Option<Box<str>>,
+    pub(crate) doc: Option<Box<str>>,
 }
 
-impl Setting {
+impl Setting<'_> {
     /// Returns the place of path and property name.
     pub(crate) fn target(&self) -> Span {
         self.path.first().map_or(self.name.span, |first| first.span.to(self.name.span))
@@ -85,12 +86,12 @@ impl Setting {
 
     /// Returns the path as it is written, without white space.
     pub(crate) fn path_text(&self) -> String {
-        self.path.iter().map(|n| n.text.as_str()).collect::<Vec<_>>().join(".")
+        self.path.iter().map(|n| n.text).collect::<Vec<_>>().join(".")
     }
 
     /// Returns the property whose name this is nearly: an annotation that is probably none.
     pub(crate) fn misspells(&self) -> Option<Property> {
-        if self.property.is_some() || self.quoted { None } else { near_property(&self.name.text) }
+        if self.property.is_some() || self.quoted { None } else { near_property(self.name.text) }
     }
 
     /// Reports what is missing because of the misspelt name.
@@ -110,61 +111,61 @@ impl Setting {
 
 /// A property's value.
 #[derive(Debug)]
-pub(crate) enum Value {
-    Interpretation(Interpretation),
+pub(crate) enum Value<'t> {
+    Interpretation(Interpretation<'t>),
     Text(String),
-    Word(String),
-    Expression(Expression),
+    Word(&'t str),
+    Expression(Expression<'t>),
     /// Has a mistake that has been reported.
     Broken,
 }
 
 /// An interpretation with its arguments.
 #[derive(Debug)]
-pub(crate) struct Interpretation {
+pub(crate) struct Interpretation<'t> {
     pub(crate) word: InterpretationWord,
     /// As many as the word's [arguments](InterpretationWord::arguments), in their order.
-    pub(crate) arguments: Vec<Argument>,
+    pub(crate) arguments: Vec<Argument<'t>>,
 }
 
 /// What stands behind the word of an interpretation.
 #[derive(Debug)]
-pub(crate) enum Argument {
+pub(crate) enum Argument<'t> {
     Number(Int),
     /// A base that is a field.
-    Base(Reference),
-    Model(Model),
+    Base(Reference<'t>),
+    Model(Model<'t>),
 }
 
 /// What a leaf is predicted by.
 #[derive(Debug)]
-pub(crate) struct Model {
+pub(crate) struct Model<'t> {
     /// At least one.
-    pub(crate) predictors: Vec<Predictor>,
+    pub(crate) predictors: Vec<Predictor<'t>>,
     pub(crate) span: Span,
 }
 
 /// A predictor of a model.
 #[derive(Debug)]
-pub(crate) struct Predictor {
-    pub(crate) kind: PredictorKind,
-    pub(crate) by: Option<FieldPath>,
+pub(crate) struct Predictor<'t> {
+    pub(crate) kind: PredictorKind<'t>,
+    pub(crate) by: Option<FieldPath<'t>>,
     pub(crate) span: Span,
 }
 
 /// What a predictor goes on.
 #[derive(Debug)]
-pub(crate) enum PredictorKind {
+pub(crate) enum PredictorKind<'t> {
     LastValue(Int),
     Stride,
     Fcm(Int),
     Dfcm(Int),
-    Allocated(FieldPath),
+    Allocated(FieldPath<'t>),
     Freed,
     Used,
 }
 
-impl PredictorKind {
+impl PredictorKind<'_> {
     /// Checks whether it is the model of a heap.
     pub(crate) fn is_heap(&self) -> bool {
         matches!(self, PredictorKind::Allocated(_) | PredictorKind::Freed | PredictorKind::Used)
@@ -173,16 +174,16 @@ impl PredictorKind {
 
 /// A leaf of the same record, or a record and its leaf.
 #[derive(Debug)]
-pub(crate) struct FieldPath {
+pub(crate) struct FieldPath<'t> {
     /// At least one.
-    pub(crate) names: Vec<Name>,
+    pub(crate) names: Vec<Name<'t>>,
     pub(crate) span: Span,
 }
 
-impl FieldPath {
+impl FieldPath<'_> {
     /// Returns the path as it is written, without white space.
     pub(crate) fn text(&self) -> String {
-        self.names.iter().map(|n| n.text.as_str()).collect::<Vec<_>>().join(".")
+        self.names.iter().map(|n| n.text).collect::<Vec<_>>().join(".")
     }
 }
 
@@ -208,11 +209,11 @@ impl Int {
 
 /// An expression in postfix form.
 #[derive(Debug)]
-pub(crate) struct Expression {
-    pub(crate) steps: Vec<Step>,
+pub(crate) struct Expression<'t> {
+    pub(crate) steps: Vec<Step<'t>>,
 }
 
-impl Expression {
+impl Expression<'_> {
     /// Returns the integer, where the expression is just that.
     pub(crate) fn as_int(&self) -> Option<Int> {
         match self.steps.as_slice() {
@@ -224,9 +225,9 @@ impl Expression {
 
 /// A step of an expression.
 #[derive(Debug)]
-pub(crate) enum Step {
+pub(crate) enum Step<'t> {
     Int(Int),
-    Reference(Reference),
+    Reference(Reference<'t>),
     Operator(Operator),
 }
 
@@ -240,8 +241,8 @@ pub(crate) enum Operator {
 
 /// `path.value` or `path.width`.
 #[derive(Debug)]
-pub(crate) struct Reference {
-    pub(crate) path: Vec<Name>,
+pub(crate) struct Reference<'t> {
+    pub(crate) path: Vec<Name<'t>>,
     pub(crate) of: Aspect,
     pub(crate) span: Span,
 }

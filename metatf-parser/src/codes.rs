@@ -56,7 +56,7 @@ codes! {
         "A DTD is UTF-8 text.",
         r#"// caf\xE9"#;
     TooLarge = "E0002", "7",
-        "A DTD is at most 4 MiB long.";
+        "A DTD is at most 4 MiB long, and holds at most 262,144 names, numbers, strings, marks and comments.";
     OpenComment = "E0003", "2",
         "A `/*` comment ends with `*/`.",
         "/* size in bytes";
@@ -228,7 +228,7 @@ codes! {
     ManyLeaves = "E0901", "3.5",
         "A record has at most 255 fields, nested ones and `tag` included.";
     LargeSchema = "E0902", "7",
-        "What a DTD resolves to takes at most 64 MiB of memory: fields, expressions, and the leaves of records nested many times.";
+        "What a DTD resolves to takes at most 16 MiB of memory: fields, expressions, and the leaves of records nested many times.";
     // Predicted fields.
     PredictorWord = "E1001", "2",
         "The predictors are `lastValue`, `stride`, `fcm`, `dfcm` and `heap`; each may go `by` a field; in a heap an address is `allocated`, `freed` or `used`.",

@@ -78,7 +78,7 @@ impl Draft {
     }
 }
 
-/// More diagnostics than this help nobody, and cost time on hostile input.
+/// More diagnostics than this help nobody, and cost time on hostile input. Errors go before warnings.
 const MOST_DIAGNOSTICS: usize = 100;
 
 /// Collects diagnostics: one for each rule and place.
@@ -87,20 +87,21 @@ pub(crate) struct Reporter<'a> {
     list: Vec<Diagnostic>,
     seen: HashSet<(Code, Span)>,
     errors: usize,
+    warnings: usize,
 }
 
 impl<'a> Reporter<'a> {
     pub(crate) fn new(source: &'a Source<'a>) -> Reporter<'a> {
-        Reporter { source, list: Vec::new(), seen: HashSet::new(), errors: 0 }
+        Reporter { source, list: Vec::new(), seen: HashSet::new(), errors: 0, warnings: 0 }
     }
 
     pub(crate) fn add(&mut self, draft: Draft) {
         let severity = draft.code.severity();
-        // Counted even where it is not kept: a DTD with an error is never accepted.
-        self.errors += usize::from(severity == Severity::Error);
-        if self.is_full() || !self.seen.insert((draft.code, draft.span)) {
+        let count = if severity == Severity::Error { &mut self.errors } else { &mut self.warnings };
+        if *count >= MOST_DIAGNOSTICS || !self.seen.insert((draft.code, draft.span)) {
             return;
         }
+        *count += 1;
         let secondary = draft.secondary.into_iter().map(|(span, text)| self.place(span, text)).collect();
         let primary = self.place(draft.span, draft.label);
         self.list.push(Diagnostic {
@@ -114,7 +115,7 @@ impl<'a> Reporter<'a> {
     }
 
     fn place(&self, span: Span, text: String) -> Label {
-        let (line, column) = self.source.position(span.start);
+        let (line, column) = self.source.position(span.start());
         Label { span: span.range(), line, column, text }
     }
 
@@ -128,9 +129,9 @@ impl<'a> Reporter<'a> {
         self.errors > 0
     }
 
-    /// Checks whether nothing more is kept.
+    /// Checks whether there are so many errors that the rest of the text need not be looked at.
     pub(crate) fn is_full(&self) -> bool {
-        self.list.len() >= MOST_DIAGNOSTICS
+        self.errors >= MOST_DIAGNOSTICS
     }
 
     /// Returns the diagnostics in the order of the text. After a syntax error only those are kept that cannot be its consequence.
@@ -138,6 +139,8 @@ impl<'a> Reporter<'a> {
         if self.list.iter().any(|d| d.code.is_syntax()) {
             self.list.retain(|d| !d.code.needs_whole_text());
         }
+        self.list.sort_by_key(|d| (d.severity == Severity::Warning, d.primary.span.start, d.code));
+        self.list.truncate(MOST_DIAGNOSTICS);
         self.list.sort_by_key(|d| (d.primary.span.start, d.code));
         self.list
     }

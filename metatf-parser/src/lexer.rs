@@ -1,4 +1,4 @@
-//! A first pass over the text that pest does not need but the driver does: tokens and comments with their places, and
+//! A first pass over the text: tokens and comments with their places, and
 //! the mistakes that would make parsing deep or blind (spec 2, 3.5). Linear, no recursion.
 
 use crate::codes::Code;
@@ -7,6 +7,9 @@ use crate::span::Span;
 
 /// Parentheses and records nest at most this deep (spec 3.5).
 pub(crate) const MOST_NESTING: usize = 32;
+
+/// Texts in use have a few hundred tokens; each takes memory many times its bytes (spec 7: hostile input costs little).
+const MOST_TOKENS: usize = 1 << 18;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -29,7 +32,7 @@ pub(crate) struct Token {
 pub(crate) struct Comment {
     pub(crate) span: Span,
     /// Index of the token that follows.
-    pub(crate) before: usize,
+    before: u32,
     /// Whether nothing but white space precedes it on its line.
     pub(crate) starts_line: bool,
 }
@@ -54,11 +57,22 @@ pub(crate) struct Lexed {
     pub(crate) open_comment: bool,
 }
 
-pub(crate) fn lex(text: &str, start: usize, report: &mut Reporter) -> Lexed {
+/// Returns the tokens and comments; `None`, and reported, where there are too many.
+pub(crate) fn lex(text: &str, start: usize, report: &mut Reporter) -> Option<Lexed> {
     let mut lexer =
         Lexer { text, bytes: text.as_bytes(), at: start, depth: 0, statement: 0, report, out: Lexed::default() };
     lexer.run();
-    lexer.out
+    if lexer.at < text.len() {
+        let place = Span::at(lexer.at);
+        lexer.report.add(
+            Draft::new(Code::TooLarge, place, "a DTD has too many names, numbers, strings, marks and comments")
+                .label("there are too many up to here")
+                .help(format!("at most {MOST_TOKENS}")),
+        );
+        return None;
+    }
+    lexer.out.tokens.shrink_to_fit();
+    Some(lexer.out)
 }
 
 struct Lexer<'a, 'r, 's> {
@@ -74,6 +88,19 @@ struct Lexer<'a, 'r, 's> {
 }
 
 impl Lexed {
+    /// Returns the comments between token `index` and the one before it.
+    pub(crate) fn comments_before(&self, index: usize) -> &[Comment] {
+        let start = self.comments.partition_point(|c| (c.before as usize) < index);
+        let end = self.comments.partition_point(|c| c.before as usize <= index);
+        self.comments.get(start..end).unwrap_or_default()
+    }
+
+    /// Checks whether a comment stands behind token `first` and before token `last`.
+    pub(crate) fn has_comments(&self, first: usize, last: usize) -> bool {
+        let start = self.comments.partition_point(|c| c.before as usize <= first);
+        self.comments.get(start).is_some_and(|c| c.before as usize <= last)
+    }
+
     /// Checks whether the statement that goes on at token `index` holds a mistake there or later.
     pub(crate) fn statement_is_bad(&self, index: usize) -> bool {
         let next = self.bad.partition_point(|bad| bad.token < index);
@@ -88,6 +115,7 @@ impl Lexer<'_, '_, '_> {
             match byte {
                 b'\n' => fresh_line = true,
                 b' ' | b'\t' | b'\r' | 0x0B | 0x0C => {}
+                _ if self.out.tokens.len() + self.out.comments.len() == MOST_TOKENS => return,
                 b'/' if matches!(self.peek(1), Some(b'/' | b'*')) => {
                     self.comment(fresh_line);
                     fresh_line = false;
@@ -128,7 +156,8 @@ impl Lexer<'_, '_, '_> {
             );
             self.bytes.len()
         };
-        self.out.comments.push(Comment { span: Span::new(start, end), before: self.out.tokens.len(), starts_line });
+        let before = u32::try_from(self.out.tokens.len()).unwrap_or(u32::MAX);
+        self.out.comments.push(Comment { span: Span::new(start, end), before, starts_line });
         self.at = end;
     }
 

@@ -2,19 +2,30 @@
 
 use std::ops::Range;
 
-/// A range of bytes of the text.
+/// A range of bytes of the text. There is one for every token, and a text is at most 4 MiB long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Span {
-    pub(crate) start: usize,
-    pub(crate) end: usize,
+    start: u32,
+    end: u32,
 }
 
 impl Span {
     /// The place of what no text defines: the predefined records (spec 3.6). Never shown; see [`Span::or`].
-    pub(crate) const PREDEFINED: Span = Span { start: usize::MAX, end: usize::MAX };
+    pub(crate) const PREDEFINED: Span = Span { start: u32::MAX, end: u32::MAX };
 
     pub(crate) fn new(start: usize, end: usize) -> Span {
-        Span { start, end }
+        let offset = |at| u32::try_from(at).unwrap_or(u32::MAX);
+        Span { start: offset(start), end: offset(end) }
+    }
+
+    /// Returns the offset of the first byte.
+    pub(crate) fn start(self) -> usize {
+        self.start as usize
+    }
+
+    /// Returns the offset behind the last byte.
+    pub(crate) fn end(self) -> usize {
+        self.end as usize
     }
 
     /// Makes an empty place.
@@ -24,7 +35,7 @@ impl Span {
 
     /// Returns the place from the start of this to the end of `other`.
     pub(crate) fn to(self, other: Span) -> Span {
-        Span::new(self.start, other.end)
+        Span { start: self.start, end: other.end }
     }
 
     pub(crate) fn is_predefined(self) -> bool {
@@ -37,14 +48,14 @@ impl Span {
     }
 
     pub(crate) fn range(self) -> Range<usize> {
-        self.start..self.end
+        self.start()..self.end()
     }
 }
 
 /// A text with the starts of its lines, to turn offsets into lines and columns.
 pub(crate) struct Source<'a> {
     bytes: &'a [u8],
-    line_starts: Vec<usize>,
+    line_starts: Vec<u32>,
     /// Where the text starts: after the byte-order mark, if there is one (spec 2).
     pub(crate) start: usize,
 }
@@ -54,21 +65,21 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 impl<'a> Source<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Source<'a> {
         let start = if bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
-        let after_newlines = bytes.iter().enumerate().filter(|(_, b)| **b == b'\n').map(|(i, _)| i + 1);
-        let line_starts = std::iter::once(start).chain(after_newlines).collect();
+        let after_newlines = (1..).zip(bytes).filter(|(_, b)| **b == b'\n').map(|(i, _)| i);
+        let line_starts = std::iter::once(u32::try_from(start).unwrap_or(0)).chain(after_newlines).collect();
         Source { bytes, line_starts, start }
     }
 
     /// Returns the index of the line (from 0) that holds an offset.
     pub(crate) fn line_of(&self, offset: usize) -> usize {
-        self.line_starts.partition_point(|start| *start <= offset).saturating_sub(1)
+        self.line_starts.partition_point(|start| *start as usize <= offset).saturating_sub(1)
     }
 
     /// Returns line and column, from 1; columns count Unicode code points (spec 3.5).
     pub(crate) fn position(&self, offset: usize) -> (u32, u32) {
         let offset = offset.min(self.bytes.len());
         let line = self.line_of(offset);
-        let start = self.line_starts.get(line).copied().unwrap_or(0).min(offset);
+        let start = self.line_starts.get(line).map_or(0, |start| *start as usize).min(offset);
         let before = self.bytes.get(start..offset).unwrap_or_default();
         // Continuation bytes are not counted, so this is right for UTF-8 and harmless for anything else.
         let column = before.iter().filter(|b| **b & 0xC0 != 0x80).count() + 1;

@@ -51,8 +51,7 @@ fn drops(lexed: &Lexed, index: usize) -> bool {
 
 /// Returns the comments between a token and the one before it.
 fn comments<'a>(text: &'a str, lexed: &'a Lexed, index: usize) -> impl Iterator<Item = Word> + 'a {
-    let start = lexed.comments.partition_point(|c| c.before < index);
-    lexed.comments.iter().skip(start).take_while(move |c| c.before == index).map(|c| {
+    lexed.comments_before(index).iter().map(|c| {
         let comment = comment_text(text.get(c.span.range()).unwrap_or_default());
         Word { ends_line: comment.starts_with("//"), text: comment }
     })

@@ -100,7 +100,7 @@ fn large_models() {
     };
     let many = leaves(&vec!["stride"; 100_000].join(", "), 100);
     assert!(has(&survives("many predictors", many.as_bytes()), Code::ManyCandidates));
-    let unknown = leaves(&vec!["stride by zzz"; 64].join(", "), 250);
+    let unknown = leaves(&vec!["stride by zzz"; 64].join(", "), 100);
     assert!(has(&survives("fields that are not there", unknown.as_bytes()), Code::PredictorField));
     let full = leaves(&vec!["stride by y"; 64].join(", "), 250);
     assert!(has(&survives("many references", full.as_bytes()), Code::LargeSchema));
@@ -141,5 +141,29 @@ fn near_misses() {
             changed[end] = byte;
             survives("a change", &changed);
         }
+    }
+}
+
+/// Warnings do not crowd out an error, and nothing after the hundredth error is looked at.
+#[test]
+fn at_most_a_hundred() {
+    let warnings: String = (0..500).map(|i| format!("a{i}.width = 1;\n")).collect();
+    let parsed = parse("warnings.dtd", warnings.as_bytes());
+    assert_eq!((parsed.diagnostics.len(), parsed.errors(), parsed.dtd.is_some()), (100, 0, true));
+    let parsed = parse("one.dtd", format!("{warnings} r: (tag) {{ tag.value = 1; }}").as_bytes());
+    assert_eq!((parsed.diagnostics.len(), parsed.dtd.is_none()), (100, true));
+    assert!(has(&parsed, Code::TagReserved), "the error is shown");
+    assert_eq!(parse("errors.dtd", "a.;\n".repeat(500).as_bytes()).errors(), 100);
+}
+
+/// Comments and strings may make a text long, small pieces may not.
+#[test]
+fn many_pieces() {
+    survives("lines of comments", ("//\n".repeat(200_000) + "a: b;").as_bytes());
+    let comment = format!("// {}\n", "a".repeat(3 << 20));
+    assert!(parse("comment.dtd", comment.as_bytes()).dtd.is_some());
+    for piece in ["a.b = 1;", "r: a;", "(", "/**/", "//\n", "\"\" "] {
+        let parsed = survives(piece, piece.repeat(300_000).as_bytes());
+        assert!(has(&parsed, Code::TooLarge), "{piece}");
     }
 }

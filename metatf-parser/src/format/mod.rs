@@ -20,12 +20,12 @@ use crate::{lexer, syntax, text};
 pub fn format(_name: &str, text: &[u8]) -> Result<String, Vec<Diagnostic>> {
     let source = Source::new(text);
     let mut report = Reporter::new(&source);
-    let Some(text) = text::decode(text, &mut report) else { return Err(report.finish()) };
-    let lexed = lexer::lex(text, source.start, &mut report);
-    syntax::parse(text, &lexed, &mut report);
-    if report.failed() {
-        return Err(report.finish());
+    let text = text::decode(text, &mut report);
+    let lexed = text.and_then(|text| Some((text, lexer::lex(text, source.start, &mut report)?)));
+    if let Some((text, lexed)) = &lexed {
+        syntax::parse(text, lexed, &mut report);
     }
+    let Some((text, lexed)) = lexed.filter(|_| !report.failed()) else { return Err(report.finish()) };
     let tree = nodes::tree(&lexed);
     Ok(print::print(text, &source, &lexed, &tree))
 }

@@ -2,7 +2,7 @@
 
 use super::nodes::{Block, Node};
 
-use crate::lexer::{Comment, Kind, Lexed};
+use crate::lexer::{Kind, Lexed};
 use crate::span::Source;
 use crate::words::{Word, comment_text, words};
 
@@ -52,19 +52,14 @@ impl Printer<'_> {
     }
 
     fn start_of(&self, token: usize) -> usize {
-        self.lexed.tokens.get(token).map_or(self.text.len(), |t| t.span.start)
-    }
-
-    fn comments_before(&self, token: usize) -> Vec<Comment> {
-        let start = self.lexed.comments.partition_point(|c| c.before < token);
-        self.lexed.comments.iter().skip(start).take_while(|c| c.before == token).copied().collect()
+        self.lexed.tokens.get(token).map_or(self.text.len(), |t| t.span.start())
     }
 
     /// Prints comments between definitions: at the end of a line, or on lines of their own.
     fn comments(&mut self, token: usize) {
-        for comment in self.comments_before(token) {
+        for comment in self.lexed.comments_before(token) {
             if comment.starts_line || !self.line_open {
-                self.new_line(comment.span.start, token);
+                self.new_line(comment.span.start(), token);
             } else {
                 self.out.push(' ');
             }
@@ -94,8 +89,10 @@ impl Printer<'_> {
 
     /// Checks whether a blank line precedes an offset in the text.
     fn follows_blank_line(&self, offset: usize, token: usize) -> bool {
-        let comment = self.comments_before(token).iter().map(|c| c.span.end).rfind(|end| *end <= offset);
-        let token = token.checked_sub(1).and_then(|t| self.lexed.tokens.get(t)).map(|t| t.span.end);
+        let comments = self.lexed.comments_before(token);
+        let earlier = comments.partition_point(|c| c.span.end() <= offset);
+        let comment = earlier.checked_sub(1).and_then(|last| comments.get(last)).map(|c| c.span.end());
+        let token = token.checked_sub(1).and_then(|t| self.lexed.tokens.get(t)).map(|t| t.span.end());
         let before = comment.or(token).unwrap_or(0);
         self.source.line_of(offset) > self.source.line_of(before) + 1
     }
@@ -175,12 +172,7 @@ impl Printer<'_> {
     fn stays_on_one_line(&self, node: &Node) -> bool {
         let line_of = |token: usize| self.source.line_of(self.start_of(token));
         let stood = node.block.is_none() || line_of(node.first) == line_of(node.last);
-        stood && !self.has_comments(node.first, node.last) && self.fits(node, self.level * INDENT)
-    }
-
-    fn has_comments(&self, first: usize, last: usize) -> bool {
-        let start = self.lexed.comments.partition_point(|c| c.before <= first);
-        self.lexed.comments.get(start).is_some_and(|c| c.before <= last)
+        stood && !self.lexed.has_comments(node.first, node.last) && self.fits(node, self.level * INDENT)
     }
 
     fn fits(&self, node: &Node, column: usize) -> bool {
@@ -194,9 +186,9 @@ impl Printer<'_> {
         let column = self.out.rsplit('\n').next().map_or(0, |line| line.chars().count());
         !before.is_definition
             && !node.is_definition
-            && self.comments_before(node.first).is_empty()
-            && !self.has_comments(before.first, before.last)
-            && !self.has_comments(node.first, node.last)
+            && self.lexed.comments_before(node.first).is_empty()
+            && !self.lexed.has_comments(before.first, before.last)
+            && !self.lexed.has_comments(node.first, node.last)
             && !self.follows_blank_line(self.start_of(node.first), node.first)
             && self.path(before) == self.path(node)
             && self.fits(node, column + 1)

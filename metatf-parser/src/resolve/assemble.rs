@@ -67,8 +67,8 @@ fn section(
     let scope = model.scopes.get(index)?;
     let mut section = Section {
         number: scope.number.unwrap_or(0),
-        name: scope.ast.head.as_ref().map(|h| h.name.text.clone()),
-        doc: scope.ast.doc.clone(),
+        name: scope.ast.head.as_ref().map(|h| h.name.text.to_owned()),
+        doc: scope.ast.doc.as_deref().map(str::to_owned),
         stream: None,
         records: Vec::new(),
         cells: Vec::new(),
@@ -93,14 +93,16 @@ fn record(model: &Model, resolved: Resolved, models: &mut Vec<schema::Model>) ->
     let Resolved { layout, leaves, tag } = resolved;
     let record = model.records.get(layout.record);
     let section = record.and_then(|r| u16::try_from(r.scope).ok()).filter(|s| *s != 0).map(SectionId);
+    let mut leaves = leaves.into_iter().map(|leaf| numbered(leaf, models)).collect::<Option<Vec<_>>>()?;
+    leaves.shrink_to_fit();
     Some(Record {
         name: record.map_or_else(String::new, |r| r.name().to_owned()),
         section,
         tag,
         was: record.map(was).unwrap_or_default(),
-        doc: record.and_then(|r| r.ast.doc.clone()),
+        doc: record.and_then(|r| r.ast.doc.as_deref()).map(str::to_owned),
         items: layout.items,
-        leaves: leaves.into_iter().map(|leaf| numbered(leaf, models)).collect::<Option<_>>()?,
+        leaves,
     })
 }
 

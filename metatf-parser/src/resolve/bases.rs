@@ -22,13 +22,13 @@ pub(super) fn resolve(
     report: &mut Reporter,
 ) -> Option<Interpretation> {
     let (record, path) = reference.path.split_first()?;
-    let target = match model.visible(scope, &record.text) {
+    let target = match model.visible(scope, record.text) {
         Visible::Record(index) if index != VFIELD => layouts.iter().position(|l| l.record == index),
         _ => None,
     };
     let Some(target) = target else {
         // A record that is there but could not be laid out has been reported.
-        if !matches!(model.visible(scope, &record.text), Visible::Record(i) if model.records.get(i).is_some_and(|r| r.tagged))
+        if !matches!(model.visible(scope, record.text), Visible::Record(i) if model.records.get(i).is_some_and(|r| r.tagged))
         {
             unknown_record(model, scope, reference, report);
         }
@@ -48,7 +48,7 @@ pub(super) fn resolve(
                 format!("record `{}` has no number field `{}` to be a base", record.text, name.text),
             )
             .help("write `baseOffset RECORD.FIELD.value`; the tag does not count")
-            .maybe_help(did_you_mean(&name.text, layout.leaves.iter().map(|l| l.name))),
+            .maybe_help(did_you_mean(name.text, layout.leaves.iter().map(|l| l.name))),
         );
         return None;
     };
@@ -59,7 +59,7 @@ pub(super) fn resolve(
 fn unknown_record(model: &Model, scope: ScopeIndex, reference: &Reference, report: &mut Reporter) {
     let Some(record) = reference.path.first() else { return };
     let tops = model.top_records(scope);
-    let names = tops.iter().filter_map(|r| model.records.get(*r)).map(|r| r.ast.name.text.as_str());
+    let names = tops.iter().filter_map(|r| model.records.get(*r)).map(|r| r.ast.name.text);
     report.add(
         Draft::new(
             Code::BaseUnknown,
@@ -67,7 +67,7 @@ fn unknown_record(model: &Model, scope: ScopeIndex, reference: &Reference, repor
             format!("this section has no record `{}` whose field could be a base", record.text),
         )
         .help("the record is one of the same section, or a global one")
-        .maybe_help(did_you_mean(&record.text, names)),
+        .maybe_help(did_you_mean(record.text, names)),
     );
 }
 

@@ -176,7 +176,7 @@ impl Context<'_, '_> {
     }
 
     fn not_found(&self, code: Code, reference: &Reference, at: Span) -> Draft {
-        let path = reference.path.iter().map(|n| n.text.as_str()).collect::<Vec<_>>().join(".");
+        let path = reference.path.iter().map(|n| n.text).collect::<Vec<_>>().join(".");
         match code {
             Code::ForwardReference => Draft::new(code, at, format!("`{path}` does not stand before this field"))
                 .help("a width is computed from fields that have been read: list it earlier"),
@@ -187,7 +187,7 @@ impl Context<'_, '_> {
             }
             _ => {
                 let known = self.layout.leaves.iter().take(self.leaf).map(|l| l.name);
-                let name = reference.path.last().map_or("", |n| n.text.as_str());
+                let name = reference.path.last().map_or("", |n| n.text);
                 Draft::new(code, at, format!("this record has no field `{path}` before this one"))
                     .help("a width is computed from earlier fields of the same record")
                     .maybe_help(did_you_mean(name, known))

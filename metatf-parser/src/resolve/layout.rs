@@ -101,8 +101,12 @@ pub(super) fn expand<'a>(model: &mut Model<'a>, record: RecordIndex, report: &mu
     let items = expander.top(ast);
     expander.key_clashes();
     let full = expander.full;
-    expander.layout.items = items;
-    (!full).then_some(expander.layout)
+    let mut layout = expander.layout;
+    layout.items = items;
+    // There may be very many small records.
+    layout.items.shrink_to_fit();
+    layout.leaves.shrink_to_fit();
+    (!full).then_some(layout)
 }
 
 /// The names in one JSON object (spec 8): how often each was used, and the keys given out.
@@ -138,7 +142,7 @@ struct Expander<'m, 'a, 'r, 's> {
 }
 
 impl<'a> Expander<'_, 'a, '_, '_> {
-    fn top(&mut self, record: &'a ast::Record) -> Vec<Item> {
+    fn top(&mut self, record: &'a ast::Record<'a>) -> Vec<Item> {
         self.objects.push(Object::default());
         let place = Place { frame: 0, object: 0, repeats: Vec::new(), path: Vec::new(), site: record.name.span };
         let mut items = Vec::new();
@@ -152,7 +156,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
 
     /// Adds what a field item stands for. A group that is not repeated is flat (spec 3.1, 8). Depth: at most 32 levels,
     /// checked before.
-    fn list(&mut self, item: &'a FieldItem, place: &Place, out: &mut Vec<Item>) {
+    fn list(&mut self, item: &'a FieldItem<'a>, place: &Place, out: &mut Vec<Item>) {
         if self.full {
             return;
         }
@@ -163,24 +167,24 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         }
     }
 
-    fn name(&mut self, name: &'a Name, place: &Place, out: &mut Vec<Item>) {
+    fn name(&mut self, name: &'a Name<'a>, place: &Place, out: &mut Vec<Item>) {
         let nested = match self.field(name, place) {
             Some(Field::Record(nested)) => nested,
             Some(Field::Wrong) => return,
             _ => return self.plain(name, place, out),
         };
         let Some(ast) = self.model.records.get(nested).map(|r| r.ast) else { return };
-        let key = self.key(name.text.as_str(), name.span.or(place.site), place.object);
+        let key = self.key(name.text, name.span.or(place.site), place.object);
         let items = self.nested_items(ast, nested, name, key.clone(), place);
-        out.push(Item::Nested { key, record: name.text.clone(), doc: self.nested_doc(place, ast, name), items });
+        out.push(Item::Nested { key, record: name.text.to_owned(), doc: self.nested_doc(place, ast, name), items });
     }
 
-    fn plain(&mut self, name: &'a Name, place: &Place, out: &mut Vec<Item>) {
+    fn plain(&mut self, name: &'a Name<'a>, place: &Place, out: &mut Vec<Item>) {
         if name.text == "tag" && (place.frame != 0 || !self.layout.leaves.is_empty()) {
             // Not the first field: reported.
             return;
         }
-        if let Some(first) = self.in_place.get(&(place.frame, name.text.as_str())) {
+        if let Some(first) = self.in_place.get(&(place.frame, name.text)) {
             self.report.add(
                 Draft::new(Code::CountLater, *first, format!("the count `{}` is listed again later", name.text))
                     .label("encoded here, before what it counts")
@@ -188,35 +192,35 @@ impl<'a> Expander<'_, 'a, '_, '_> {
                     .help("list the count before the repetition, or only in the repetition"),
             );
         }
-        out.extend(self.leaf(&name.text, name.span, place).map(Item::Leaf));
+        out.extend(self.leaf(name.text, name.span, place).map(Item::Leaf));
     }
 
     /// Returns the doc of a nested record here: that of the field, else the record's own.
     fn nested_doc(&self, place: &Place, ast: &ast::Record, name: &Name) -> Option<String> {
         let frame = self.layout.frames.get(place.frame)?;
-        let slot = self.model.records.get(frame.record)?.slots.get(&name.text);
+        let slot = self.model.records.get(frame.record)?.slots.get(name.text);
         let property = slot.and_then(|s| s.get(Property::Doc)).map(|p| &p.value);
-        match (property, slot.and_then(|s| s.doc)) {
+        match (property, slot.and_then(|s| s.doc())) {
             (Some(ast::Value::Text(text)), _) => Some(text.clone()),
             (_, Some(doc)) => Some(doc.to_owned()),
-            _ => ast.doc.clone(),
+            _ => ast.doc.as_deref().map(str::to_owned),
         }
     }
 
     fn field(&self, name: &Name, place: &Place) -> Option<Field> {
         let frame = self.layout.frames.get(place.frame)?;
-        self.model.records.get(frame.record)?.fields.get(name.text.as_str()).copied()
+        self.model.records.get(frame.record)?.field(name.text)
     }
 
     fn nested_items(
         &mut self,
-        ast: &'a ast::Record,
+        ast: &'a ast::Record<'a>,
         record: RecordIndex,
-        name: &'a Name,
+        name: &'a Name<'a>,
         key: String,
         place: &Place,
     ) -> Vec<Item> {
-        self.layout.frames.push(Frame { record, parent: Some((place.frame, &name.text)) });
+        self.layout.frames.push(Frame { record, parent: Some((place.frame, name.text)) });
         self.objects.push(Object::default());
         let mut path = place.path.clone();
         path.push(key);
@@ -233,7 +237,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
     }
 
     /// Expands a repetition (spec 3.3).
-    fn repetition(&mut self, count: &'a Name, body: &'a FieldItem, place: &Place, out: &mut Vec<Item>) {
+    fn repetition(&mut self, count: &'a Name<'a>, body: &'a FieldItem<'a>, place: &Place, out: &mut Vec<Item>) {
         let wrong = |name: &Name| name.text == "tag" || self.field(name, place) != Some(Field::Leaf);
         let wrong_body = |name: &Name| name.text == "tag" || self.field(name, place) == Some(Field::Wrong);
         if wrong(count) || matches!(body, FieldItem::Name(name) if wrong_body(name)) {
@@ -251,10 +255,10 @@ impl<'a> Expander<'_, 'a, '_, '_> {
                     let key = self.items_key(count, place);
                     let doc = self.nested_doc(place, ast, name);
                     let items = self.nested_items(ast, record, name, key.clone(), &inner);
-                    (key, Repeated::Record { record: name.text.clone(), doc, items })
+                    (key, Repeated::Record { record: name.text.to_owned(), doc, items })
                 }
                 _ => {
-                    let Some(leaf) = self.leaf(&name.text, name.span, &inner) else { return };
+                    let Some(leaf) = self.leaf(name.text, name.span, &inner) else { return };
                     let key = self.layout.leaves.last().map(|l| l.key.clone()).unwrap_or_default();
                     (key, Repeated::Leaf(leaf))
                 }
@@ -273,7 +277,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
     }
 
     /// Returns the leaf that counts: an earlier one of the same record, else one in place. Of several the nearest counts.
-    fn counter(&mut self, count: &'a Name, place: &Place, out: &mut Vec<Item>) -> Option<LeafId> {
+    fn counter(&mut self, count: &'a Name<'a>, place: &Place, out: &mut Vec<Item>) -> Option<LeafId> {
         let mut over = false;
         for (index, leaf) in self.layout.leaves.iter().enumerate().rev() {
             if leaf.frame == place.frame && leaf.name == count.text {
@@ -294,16 +298,16 @@ impl<'a> Expander<'_, 'a, '_, '_> {
             );
             return None;
         }
-        let leaf = self.leaf(&count.text, count.span, place)?;
-        self.in_place.insert((place.frame, &count.text), count.span.or(place.site));
+        let leaf = self.leaf(count.text, count.span, place)?;
+        self.in_place.insert((place.frame, count.text), count.span.or(place.site));
         out.push(Item::Leaf(leaf));
         Some(leaf)
     }
 
     /// Makes the key `n_items`, or `n_items_2` and so on where repetitions by the same count stand in one object.
-    fn items_key(&mut self, count: &'a Name, place: &Place) -> String {
+    fn items_key(&mut self, count: &'a Name<'a>, place: &Place) -> String {
         let uses = self.objects.get_mut(place.object).map_or(1, |o| {
-            let uses = o.repetitions.entry(count.text.as_str()).or_insert(0);
+            let uses = o.repetitions.entry(count.text).or_insert(0);
             *uses += 1;
             *uses
         });
@@ -332,7 +336,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
 
     fn leaf(&mut self, name: &'a str, span: Span, place: &Place) -> Option<LeafId> {
         let site = span.or(place.site);
-        let bytes = 256 + name.len() * 3 + place.path.iter().map(|p| p.len() + 24).sum::<usize>();
+        let bytes = 512 + name.len() * 3 + place.path.iter().map(|p| p.len() + 24).sum::<usize>();
         let id = u8::try_from(self.layout.leaves.len()).ok().filter(|id| usize::from(*id) < MOST_LEAVES);
         let (Some(id), true) = (id, self.model.budget.charge(bytes)) else {
             self.too_many(id.is_some());

@@ -60,7 +60,7 @@ pub(super) fn resolve<'a>(
     report: &mut Reporter,
 ) -> Vec<ResolvedLeaf> {
     let Some(layout) = layouts.get(index) else { return Vec::new() };
-    let mut out: Vec<ResolvedLeaf> = Vec::new();
+    let mut out: Vec<ResolvedLeaf> = Vec::with_capacity(layout.leaves.len());
     let mut widths = Vec::new();
     let mut bytes = 0;
     for (index, raw) in layout.leaves.iter().enumerate() {
@@ -340,7 +340,7 @@ impl<'a> Looker<'_, 'a> {
         let property = interpretation.filter(|f| uses_previous && f.frame.is_none()).map(|f| f.setting.target());
         let previous = self.lookup.find(Property::Previous);
         let word = match previous.as_ref().map(|f| &f.setting.value) {
-            Some(Value::Word(word)) => Some(word.as_str()),
+            Some(Value::Word(word)) => Some(*word),
             _ => None,
         };
         match (word, property) {

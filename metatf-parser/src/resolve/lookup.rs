@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::layout::{Layout, RawLeaf};
-use super::model::{Model, Slot, VFIELD};
+use super::model::{Model, VFIELD};
 use super::properties::{NameLists, earlier};
+use super::slots::Slot;
 use crate::ast::{Setting, Value};
 use crate::schema::{Format, Names, Origin, SectionId};
 use crate::vocabulary::Property;
@@ -12,7 +13,7 @@ use crate::vocabulary::Property;
 /// A property found for a leaf.
 #[derive(Clone)]
 pub(super) struct Found<'a> {
-    pub(super) setting: &'a Setting,
+    pub(super) setting: &'a Setting<'a>,
     pub(super) origin: Origin,
     /// The frame whose record's block sets it; `None` for a section's or the global scope.
     pub(super) frame: Option<usize>,
@@ -21,7 +22,7 @@ pub(super) struct Found<'a> {
 /// The scopes that a leaf's properties come from, nearest first: what each sets for it, the scope, and the frame
 /// whose record's block it is.
 pub(super) struct Lookup<'m, 'a> {
-    chain: Vec<(&'m Slot<'a>, Origin, Option<usize>)>,
+    chain: Vec<(Slot<'m, 'a>, Origin, Option<usize>)>,
 }
 
 impl<'m, 'a> Lookup<'m, 'a> {
@@ -64,8 +65,8 @@ impl<'m, 'a> Lookup<'m, 'a> {
     }
 
     /// Finds the annotation that is this property but for its spelling.
-    pub(super) fn misspelt(&self, property: Property) -> Option<&'a Setting> {
-        let mut settings = self.chain.iter().flat_map(|(slot, ..)| slot.settings.values().copied());
+    pub(super) fn misspelt(&self, property: Property) -> Option<&'a Setting<'a>> {
+        let mut settings = self.chain.iter().flat_map(|(slot, ..)| slot.settings());
         settings.find(|setting| setting.misspells() == Some(property))
     }
 
@@ -74,8 +75,8 @@ impl<'m, 'a> Lookup<'m, 'a> {
     }
 
     /// Returns the setting of `values` or `flags`, the nearer one, with the names that it lists.
-    pub(super) fn names(&self, lists: &NameLists) -> Option<(&'a Setting, Names)> {
-        let set = |slot: &Slot<'a>| slot.get(Property::Values).or_else(|| slot.get(Property::Flags));
+    pub(super) fn names(&self, lists: &NameLists) -> Option<(&'a Setting<'a>, Names)> {
+        let set = |slot: &Slot<'m, 'a>| slot.get(Property::Values).or_else(|| slot.get(Property::Flags));
         let setting = self.chain.iter().find_map(|(slot, ..)| set(slot))?;
         let list = lists.get(&setting.value_span)?.clone();
         let names = if setting.property == Some(Property::Flags) { Names::Flags(list) } else { Names::Values(list) };
@@ -104,16 +105,17 @@ impl<'m, 'a> Lookup<'m, 'a> {
     pub(super) fn doc(&self) -> Option<String> {
         self.chain.iter().find_map(|(slot, ..)| match slot.get(Property::Doc).map(|p| &p.value) {
             Some(Value::Text(text)) => Some(text.clone()),
-            _ => slot.doc.map(str::to_owned),
+            _ => slot.doc().map(str::to_owned),
         })
     }
 
     /// Returns properties that the tools do not know (spec 2).
     pub(super) fn annotations(&self) -> BTreeMap<String, String> {
         let mut out = BTreeMap::new();
-        for ((_, name), setting) in self.chain.iter().flat_map(|(slot, ..)| &slot.settings) {
-            if let Some(text) = setting.annotation.as_ref().filter(|_| !out.contains_key(*name)) {
-                out.insert((*name).to_owned(), text.clone());
+        for setting in self.chain.iter().flat_map(|(slot, ..)| slot.settings()) {
+            let name = setting.name.text;
+            if let Some(text) = setting.annotation.as_ref().filter(|_| !out.contains_key(name)) {
+                out.insert(name.to_owned(), text.to_string());
             }
         }
         out

@@ -17,6 +17,7 @@ mod previous;
 mod properties;
 mod scopes;
 mod shown;
+mod slots;
 mod streams;
 mod tags;
 mod unused;
@@ -33,6 +34,9 @@ use crate::span::Span;
 pub(crate) fn resolve(ast: &Ast, source: &str, report: &mut Reporter) -> Option<Dtd> {
     let vfield = predefined::vfield();
     let mut model = names::collect(ast, &vfield, report);
+    if report.is_full() {
+        return None;
+    }
     nesting::check(&mut model, report);
     scopes::fill(&mut model, report);
     model.tag_width = scopes::tag_width(&model, report);
@@ -40,7 +44,13 @@ pub(crate) fn resolve(ast: &Ast, source: &str, report: &mut Reporter) -> Option<
     let tops = model.all_tops();
     let tags: HashMap<_, _> = tops.iter().filter_map(|t| Some((*t, tags::value(&model, *t, report)?))).collect();
     tags::unique(&model, &tags, report);
-    let layouts: Vec<_> = tops.iter().filter_map(|t| layout::expand(&mut model, *t, report)).collect();
+    let mut layouts = Vec::new();
+    for top in &tops {
+        layouts.extend(layout::expand(&mut model, *top, report));
+        if model.budget.is_spent() {
+            return None;
+        }
+    }
     let all: Vec<_> = (0..layouts.len())
         .map(|index| {
             let tag = layouts.get(index).and_then(|l| tags.get(&l.record)).copied();

@@ -1,10 +1,10 @@
 //! What the resolver knows about scopes and records while it works.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use super::properties::NameLists;
+use super::slots::Slots;
 use crate::ast;
-use crate::vocabulary::Property;
 
 /// Index in [`Model::records`].
 pub(super) type RecordIndex = usize;
@@ -16,25 +16,6 @@ pub(super) const VFIELD: RecordIndex = 0;
 
 /// The predefined tagged records: visible everywhere, changed nowhere (spec 3.1).
 pub(super) const PREDEFINED_TAGGED: [&str; 3] = ["comment", "section", "metadata"];
-
-/// The properties that one scope sets for one field path.
-#[derive(Default)]
-pub(super) struct Slot<'a> {
-    /// Annotations, too; by whether the name is quoted, and the name.
-    pub(super) settings: BTreeMap<(bool, &'a str), &'a ast::Setting>,
-    /// Doc comment above the first property that has one.
-    pub(super) doc: Option<&'a str>,
-}
-
-impl<'a> Slot<'a> {
-    /// Finds the setting of a property.
-    pub(super) fn get(&self, property: Property) -> Option<&'a ast::Setting> {
-        self.settings.get(&(false, property.name())).copied()
-    }
-}
-
-/// The properties of one scope, by field path (`vfield.length`).
-pub(super) type Slots<'a> = BTreeMap<String, Slot<'a>>;
 
 /// What a name in a record's field list is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +35,7 @@ pub(super) enum Visible {
 }
 
 pub(super) struct ScopeModel<'a> {
-    pub(super) ast: &'a ast::Scope,
+    pub(super) ast: &'a ast::Scope<'a>,
     /// 0 for the global scope; `None` where the number is wrong.
     pub(super) number: Option<u8>,
     pub(super) names: HashMap<&'a str, RecordIndex>,
@@ -66,7 +47,7 @@ pub(super) struct ScopeModel<'a> {
 }
 
 pub(super) struct RecordModel<'a> {
-    pub(super) ast: &'a ast::Record,
+    pub(super) ast: &'a ast::Record<'a>,
     pub(super) scope: ScopeIndex,
     /// Lists `tag` or sets `tag.value`.
     pub(super) tagged: bool,
@@ -78,13 +59,19 @@ pub(super) struct RecordModel<'a> {
     pub(super) sound: bool,
     /// Some record lists it.
     pub(super) nested: bool,
-    pub(super) fields: HashMap<&'a str, Field>,
+    /// What the names in its list are, sorted by name.
+    pub(super) fields: Vec<(&'a str, Field)>,
     pub(super) slots: Slots<'a>,
 }
 
 impl RecordModel<'_> {
+    pub(super) fn field(&self, name: &str) -> Option<Field> {
+        let found = self.fields.binary_search_by(|(field, _)| (*field).cmp(name)).ok()?;
+        self.fields.get(found).map(|(_, field)| *field)
+    }
+
     pub(super) fn name(&self) -> &str {
-        &self.ast.name.text
+        self.ast.name.text
     }
 }
 
@@ -136,7 +123,7 @@ impl<'a> Model<'a> {
 
 /// Bytes that the resolved schema may take: nesting multiplies the fields of a short text (spec 7: memory stays a small
 /// multiple of the input; a schema of the largest DTDs in use takes a few hundred KiB).
-const MOST_BYTES: usize = 64 << 20;
+const MOST_BYTES: usize = 16 << 20;
 
 /// What is left of [`MOST_BYTES`].
 pub(super) struct Budget(usize);

@@ -10,7 +10,7 @@ use crate::diagnostic::{Draft, Reporter};
 use crate::vocabulary::Property;
 
 /// Returns the model with every scope and record in it, fields and properties still empty.
-pub(super) fn collect<'a>(ast: &'a Ast, vfield: &'a ast::Record, report: &mut Reporter) -> Model<'a> {
+pub(super) fn collect<'a>(ast: &'a Ast<'a>, vfield: &'a ast::Record<'a>, report: &mut Reporter) -> Model<'a> {
     let mut model = Model {
         scopes: Vec::new(),
         records: Vec::new(),
@@ -41,7 +41,7 @@ pub(super) fn collect<'a>(ast: &'a Ast, vfield: &'a ast::Record, report: &mut Re
     model
 }
 
-fn record(ast: &ast::Record, scope: usize) -> RecordModel<'_> {
+fn record<'a>(ast: &'a ast::Record<'a>, scope: usize) -> RecordModel<'a> {
     RecordModel {
         ast,
         scope,
@@ -50,7 +50,7 @@ fn record(ast: &ast::Record, scope: usize) -> RecordModel<'_> {
         named: true,
         sound: true,
         nested: false,
-        fields: HashMap::new(),
+        fields: Vec::new(),
         slots: Default::default(),
     }
 }
@@ -72,7 +72,7 @@ fn unique_sections(model: &mut Model, report: &mut Reporter) {
     let mut numbers = HashMap::new();
     for scope in &mut model.scopes {
         let Some(head) = &scope.ast.head else { continue };
-        if let Some(first) = names.get(head.name.text.as_str()) {
+        if let Some(first) = names.get(head.name.text) {
             let message = format!("there are two sections `{}`", head.name.text);
             report.add(
                 Draft::new(Code::SectionNameTwice, head.name.span, message)
@@ -80,7 +80,7 @@ fn unique_sections(model: &mut Model, report: &mut Reporter) {
                     .help("give one of them another name"),
             );
         } else {
-            names.insert(&head.name.text, &head.name);
+            names.insert(head.name.text, &head.name);
         }
         let (Some(number), Some(place)) = (scope.number, head.number.map(|n| n.span)) else { continue };
         if let Some(first) = numbers.get(&number) {
@@ -101,17 +101,17 @@ fn unique_records(model: &mut Model, report: &mut Reporter) {
     for index in 1..model.records.len() {
         let Some(record) = model.records.get(index) else { continue };
         let name = &record.ast.name;
-        if PREDEFINED_TAGGED.contains(&name.text.as_str()) || name.text == "vfield" {
+        if PREDEFINED_TAGGED.contains(&name.text) || name.text == "vfield" {
             report.add(
                 Draft::new(Code::ReservedRecord, name.span, format!("`{}` is a predefined record", name.text))
                     .help("give this record another name"),
             );
             unname(model, index);
-        } else if let Some(first) = model.scopes.get(record.scope).and_then(|s| s.names.get(name.text.as_str())) {
+        } else if let Some(first) = model.scopes.get(record.scope).and_then(|s| s.names.get(name.text)) {
             duplicate(model, *first, index, report);
         } else {
             let scope = record.scope;
-            let key = name.text.as_str();
+            let key = name.text;
             if let Some(scope) = model.scopes.get_mut(scope) {
                 scope.names.insert(key, index);
             }
@@ -152,7 +152,7 @@ fn duplicate(model: &mut Model, one: usize, other: usize, report: &mut Reporter)
 fn unname(model: &mut Model, index: usize) {
     let Some(record) = model.records.get_mut(index) else { return };
     record.named = false;
-    let (scope, name) = (record.scope, record.ast.name.text.as_str());
+    let (scope, name) = (record.scope, record.ast.name.text);
     if let Some(scope) = model.scopes.get_mut(scope)
         && scope.names.get(name) == Some(&index)
     {

@@ -31,7 +31,7 @@ pub(super) fn check(model: &mut Model, report: &mut Reporter) {
 }
 
 /// Visits every name in a field list, with whether it is a count or repeated and how many groups it stands in.
-fn walk<'a>(item: &'a FieldItem, groups: usize, visit: &mut dyn FnMut(&'a Name, Place)) {
+fn walk<'a>(item: &'a FieldItem<'a>, groups: usize, visit: &mut dyn FnMut(&'a Name<'a>, Place)) {
     match item {
         FieldItem::Name(name) => visit(name, Place { groups, count: false, repeated: false }),
         FieldItem::Group(items) => items.iter().for_each(|i| walk(i, groups + 1, visit)),
@@ -73,15 +73,15 @@ fn find_tag(model: &mut Model, index: RecordIndex, report: &mut Reporter) {
 /// Resolves the names in a record's list; returns the records it nests.
 fn fields(model: &mut Model, index: RecordIndex, report: &mut Reporter) -> Vec<Child> {
     let mut children = Vec::new();
-    let mut found = std::collections::HashMap::new();
+    let mut found = std::collections::BTreeMap::new();
     let Some(record) = model.records.get(index) else { return children };
     walk(&record.ast.fields, 0, &mut |name, place| {
-        let meaning = model.visible(record.scope, &name.text);
+        let meaning = model.visible(record.scope, name.text);
         if place.count {
             let untagged = matches!(meaning, Visible::Record(r) if model.records.get(r).is_some_and(|r| !r.tagged));
             count_name(name, untagged, report);
             let wrong = name.text == "tag" || untagged;
-            found.entry(name.text.as_str()).or_insert(if wrong { Field::Wrong } else { Field::Leaf });
+            found.entry(name.text).or_insert(if wrong { Field::Wrong } else { Field::Leaf });
             return;
         }
         let field = match meaning {
@@ -99,13 +99,13 @@ fn fields(model: &mut Model, index: RecordIndex, report: &mut Reporter) -> Vec<C
                 Field::Wrong
             }
         };
-        found.insert(name.text.as_str(), field);
+        found.insert(name.text, field);
     });
     if record.tagged {
         found.insert("tag", Field::Leaf);
     }
     if let Some(record) = model.records.get_mut(index) {
-        record.fields = found;
+        record.fields = found.into_iter().collect();
     }
     for child in &children {
         model.records.get_mut(child.record).into_iter().for_each(|r| r.nested = true);

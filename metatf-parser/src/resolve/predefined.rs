@@ -7,11 +7,11 @@ use crate::schema::{self, Expr, ExprOp, Format, InterpretationWord, Item, Leaf, 
 use crate::span::Span;
 use crate::vocabulary::Property;
 
-fn name(text: &str) -> Name {
-    Name { text: text.to_owned(), span: Span::PREDEFINED }
+fn name(text: &'static str) -> Name<'static> {
+    Name { text, span: Span::PREDEFINED }
 }
 
-fn setting(path: &str, property: Property, value: Value) -> Setting {
+fn setting(path: &'static str, property: Property, value: Value<'static>) -> Setting<'static> {
     Setting {
         quoted: false,
         path: vec![name(path)],
@@ -26,7 +26,7 @@ fn setting(path: &str, property: Property, value: Value) -> Setting {
 
 /// `vfield: (length, data) { length.width = 1; length.interpretation = none; data.width = length.value;
 /// data.interpretation = none; }`
-pub(super) fn vfield() -> ast::Record {
+pub(super) fn vfield() -> ast::Record<'static> {
     let one = Step::Int(Int { negative: false, magnitude: 1, span: Span::PREDEFINED });
     let length = Reference { path: vec![name("length")], of: Aspect::Value, span: Span::PREDEFINED };
     let none = || Value::Interpretation(Interpretation { word: InterpretationWord::None, arguments: Vec::new() });

@@ -197,7 +197,7 @@ impl Place<'_, '_> {
             return unknown;
         };
         let scope = self.model.records.get(self.layout.record).map_or(0, |r| r.scope);
-        let Visible::Record(record) = self.model.visible(scope, &record.text) else { return unknown };
+        let Visible::Record(record) = self.model.visible(scope, record.text) else { return unknown };
         let exact = |layout: &Layout, leaf: &RawLeaf| layout.has_path(leaf, 0, path);
         let named = |leaf: &RawLeaf| matches!(path, [only] if only.text == leaf.name);
         if record == self.layout.record {
@@ -228,14 +228,14 @@ impl Place<'_, '_> {
             }
             _ => {
                 let known = self.layout.leaves.iter().take(self.leaf).map(|l| l.name);
-                let name = path.names.last().map_or("", |n| n.text.as_str());
+                let name = path.names.last().map_or("", |n| n.text);
                 let message = match path.names.as_slice() {
                     [_] => format!("this record has no field `{text}` before the one that is predicted"),
                     _ => format!("no record of this section has a field `{text}`"),
                 };
                 let suggestion = match path.names.as_slice() {
                     [_] => did_you_mean(name, known),
-                    [record, ..] => self.similar_field(&record.text, name),
+                    [record, ..] => self.similar_field(record.text, name),
                     [] => None,
                 };
                 Draft::new(code, path.span, message)
@@ -254,7 +254,7 @@ impl Place<'_, '_> {
         };
         let Some(layout) = layout else {
             let tops = self.model.top_records(scope);
-            let names = tops.iter().filter_map(|r| self.model.records.get(*r)).map(|r| r.ast.name.text.as_str());
+            let names = tops.iter().filter_map(|r| self.model.records.get(*r)).map(|r| r.ast.name.text);
             return did_you_mean(record, names);
         };
         did_you_mean(name, layout.leaves.iter().map(|l| l.name))

@@ -31,7 +31,7 @@ pub(super) fn check(setting: &Setting, lists: &mut NameLists, report: &mut Repor
             Err(error) => wrong_names(setting, property, text, error),
         },
         (Takes::Earlier, Value::Text(text)) if earlier(text).is_some() => return,
-        (Takes::Sharing, Value::Word(word)) if word == "own" || word == "shared" => return,
+        (Takes::Sharing, Value::Word(word)) if matches!(*word, "own" | "shared") => return,
         (Takes::Interpretation, Value::Word(word)) => unknown_interpretation(setting.value_span, word),
         (Takes::Format, Value::Text(text)) => unknown_format(setting, text),
         (Takes::Sharing, Value::Word(_)) => {
@@ -63,8 +63,8 @@ fn wrong_kind(setting: &Setting, property: Property) -> Draft {
 fn wrong_names(setting: &Setting, property: Property, text: &str, (at, message): ListError) -> Draft {
     let span = setting.value_span;
     // In a string with escapes places are others: then all of it is marked.
-    let plain = span.end - span.start == text.len() + 2;
-    let place = if plain { Span::new(span.start + 1 + at.start, span.start + 1 + at.end) } else { span };
+    let plain = span.end() - span.start() == text.len() + 2;
+    let place = if plain { Span::new(span.start() + 1 + at.start, span.start() + 1 + at.end) } else { span };
     Draft::new(Code::NameList, place, message).help(format!("write it like `{}`", property.example()))
 }
 

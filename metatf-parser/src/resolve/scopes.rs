@@ -1,7 +1,8 @@
 //! Properties to their scopes (spec 3.1): in a record's block a path from one of its fields, elsewhere one field name.
 
-use super::model::{Field, Model, RecordIndex, ScopeIndex, Slots};
+use super::model::{Field, Model, RecordIndex, ScopeIndex};
 use super::properties;
+use super::slots::Slots;
 use crate::ast::{Name, Setting, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
@@ -20,6 +21,7 @@ pub(super) fn fill(model: &mut Model, report: &mut Reporter) {
 
 fn scope(model: &mut Model, index: ScopeIndex, report: &mut Reporter) {
     let Some(scope) = model.scopes.get_mut(index) else { return };
+    let mut settings = Vec::new();
     for setting in &scope.ast.properties {
         properties::check(setting, &mut model.lists, report);
         match setting.path.as_slice() {
@@ -37,8 +39,9 @@ fn scope(model: &mut Model, index: ScopeIndex, report: &mut Reporter) {
                 continue;
             }
         }
-        insert(&mut scope.slots, setting, report);
+        settings.push(setting);
     }
+    scope.slots = Slots::new(settings, report);
 }
 
 const NEVER_ON_TAG: &str = "take it out: a tag has a width and a value, and its interpretation is always `none`";
@@ -61,14 +64,17 @@ fn tag_property(setting: &Setting, help: &str, report: &mut Reporter) {
 
 fn block(model: &mut Model, index: RecordIndex, report: &mut Reporter) {
     let Some(ast) = model.records.get(index).map(|record| record.ast) else { return };
-    let mut slots = Slots::new();
+    let mut settings = Vec::new();
     for setting in &ast.block {
         properties::check(setting, &mut model.lists, report);
         if path_fits(model, index, setting, report) {
-            insert(&mut slots, setting, report);
+            settings.push(setting);
         }
     }
-    model.records.get_mut(index).into_iter().for_each(|r| r.slots = std::mem::take(&mut slots));
+    let slots = Slots::new(settings, report);
+    if let Some(record) = model.records.get_mut(index) {
+        record.slots = slots;
+    }
 }
 
 /// Checks a path (spec 3.1): it starts at a field of the record and descends through nested records.
@@ -81,9 +87,9 @@ fn path_fits(model: &Model, index: RecordIndex, setting: &Setting, report: &mut 
             return false;
         };
         let Some(record) = model.records.get(record) else { return false };
-        let Some(field) = record.fields.get(name.text.as_str()) else {
+        let Some(field) = record.field(name.text) else {
             let message = format!("record `{}` has no field `{}`", record.name(), name.text);
-            let help = did_you_mean(&name.text, record.fields.keys().copied());
+            let help = did_you_mean(name.text, record.fields.iter().map(|(name, _)| *name));
             report.add(
                 Draft::new(Code::UnknownField, name.span, message)
                     .also(record.ast.name.span, "the record")
@@ -92,10 +98,10 @@ fn path_fits(model: &Model, index: RecordIndex, setting: &Setting, report: &mut 
             );
             return false;
         };
-        if *field == Field::Wrong {
+        if field == Field::Wrong {
             return false;
         }
-        at = *field;
+        at = field;
         before = Some(name);
     }
     match (at, setting.property) {
@@ -121,7 +127,7 @@ fn is_tag(setting: &Setting) -> bool {
 }
 
 fn through_leaf(name: &Name, before: Option<&Name>, report: &mut Reporter) {
-    let before = before.map_or("", |n| n.text.as_str());
+    let before = before.map_or("", |n| n.text);
     report.add(
         Draft::new(
             Code::PathEnd,
@@ -135,30 +141,12 @@ fn through_leaf(name: &Name, before: Option<&Name>, report: &mut Reporter) {
 fn ends_at_record(model: &Model, nested: RecordIndex, setting: &Setting, report: &mut Reporter) {
     let path = setting.path_text();
     let record = model.records.get(nested);
-    let example = record.and_then(|r| r.fields.keys().min()).copied().unwrap_or("field");
-    let name = &setting.name.text;
+    let example = record.and_then(|r| r.fields.first()).map_or("field", |(name, _)| *name);
+    let name = setting.name.text;
     report.add(
         Draft::new(Code::PathEnd, setting.target(), format!("`{path}` is a nested record and has no {name}"))
             .help(format!("name one of its fields, like `{path}.{example}.{name}`")),
     );
-}
-
-/// Adds a setting to its scope; a property set twice in one scope is an error (spec 3.1).
-fn insert<'a>(slots: &mut Slots<'a>, setting: &'a Setting, report: &mut Reporter) {
-    let slot = slots.entry(setting.path_text()).or_default();
-    if slot.doc.is_none() {
-        slot.doc = setting.doc.as_deref();
-    }
-    if let Some(first) = slot.settings.get(&(setting.quoted, setting.name.text.as_str())) {
-        let message = format!("`{}.{}` is set twice", setting.path_text(), setting.name.text);
-        report.add(
-            Draft::new(Code::PropertyTwice, setting.target(), message)
-                .also(first.target(), "first set here")
-                .help("keep one of them"),
-        );
-    } else {
-        slot.settings.insert((setting.quoted, &setting.name.text), setting);
-    }
 }
 
 /// Returns the width of tags: 1, 2 or 4, by default 1 (spec 3.2); `None` if it is wrong, which is reported.

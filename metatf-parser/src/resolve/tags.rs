@@ -54,7 +54,7 @@ pub(super) fn value(model: &Model, index: RecordIndex, report: &mut Reporter) ->
     value
 }
 
-fn property<'a>(model: &Model<'a>, index: RecordIndex) -> Option<&'a Setting> {
+fn property<'a>(model: &Model<'a>, index: RecordIndex) -> Option<&'a Setting<'a>> {
     model.records.get(index)?.slots.get("tag")?.get(Property::Value)
 }
 
@@ -100,7 +100,7 @@ fn twice(model: &Model, tag: u32, one: RecordIndex, other: RecordIndex, report: 
     let place = |index| property(model, index).map(|p| (p.value_span, index));
     let (Some(one), Some(other)) = (place(one), place(other)) else { return };
     let (first, second) = (one.min(other), one.max(other));
-    let name = |index: RecordIndex| model.records.get(index).map_or("", |r| r.ast.name.text.as_str());
+    let name = |index: RecordIndex| model.records.get(index).map_or("", |r| r.ast.name.text);
     report.add(
         Draft::new(
             Code::TagTwice,

@@ -58,14 +58,15 @@ fn misspelt(model: &Model, report: &mut Reporter) {
 /// Reports properties of a section or the top level for a field name that no record has there. One warning for each name.
 fn properties(model: &Model, scope: ScopeIndex, report: &mut Reporter) {
     let Some(slots) = model.scopes.get(scope).map(|s| &s.slots) else { return };
-    if slots.is_empty() {
+    if slots.iter().next().is_none() {
         return;
     }
     let used = names(model, scope);
-    for (name, slot) in slots {
-        let unused = name != "tag" && !used.contains(name.as_str());
-        let first = slot.settings.values().min_by_key(|p| p.target());
-        let Some(first) = first.filter(|_| unused) else { continue };
+    for first in slots.iter().filter_map(|slot| slot.first()) {
+        let Some(name) = first.path.first().map(|n| n.text) else { continue };
+        if name == "tag" || used.contains(name) {
+            continue;
+        }
         report.add(
             Draft::new(Code::UnusedProperty, first.target(), format!("no record here has a field `{name}`"))
                 .help("take the properties out, or list the field")

@@ -6,11 +6,11 @@ use crate::span::Source;
 /// Returns the doc of the item that starts with token `index`.
 pub(super) fn doc_above(text: &str, source: &Source, lexed: &Lexed, index: usize) -> Option<String> {
     let token = lexed.tokens.get(index)?;
-    let mut line = source.line_of(token.span.start);
-    let mut block = comments_before(lexed, index);
+    let mut line = source.line_of(token.span.start());
+    let mut block = lexed.comments_before(index);
     let first_kept = block.iter().rposition(|comment| {
-        let near = comment.starts_line && source.line_of(comment.span.end) + 1 >= line;
-        line = source.line_of(comment.span.start);
+        let near = comment.starts_line && source.line_of(comment.span.end()) + 1 >= line;
+        line = source.line_of(comment.span.start());
         !near
     });
     block = block.get(first_kept.map_or(0, |i| i + 1)..)?;
@@ -20,26 +20,21 @@ pub(super) fn doc_above(text: &str, source: &Source, lexed: &Lexed, index: usize
 /// Returns the comment at the head of the DTD: the first block of comments, unless it is directly above a section or record,
 /// whose doc it is then.
 pub(super) fn head_doc(text: &str, source: &Source, lexed: &Lexed, item_has_doc: bool) -> Option<String> {
-    let all = comments_before(lexed, 0);
+    let all = lexed.comments_before(0);
     let mut end = 1;
     while let (Some(last), Some(next)) = (all.get(end - 1), all.get(end)) {
-        if source.line_of(next.span.start) > source.line_of(last.span.end) + 1 {
+        if source.line_of(next.span.start()) > source.line_of(last.span.end()) + 1 {
             break;
         }
         end += 1;
     }
     let head = all.get(..end)?;
     let last = head.last()?;
-    let touches =
-        lexed.tokens.first().is_some_and(|token| source.line_of(last.span.end) + 1 >= source.line_of(token.span.start));
+    let touches = lexed
+        .tokens
+        .first()
+        .is_some_and(|token| source.line_of(last.span.end()) + 1 >= source.line_of(token.span.start()));
     if touches && item_has_doc { None } else { join(text, head) }
-}
-
-/// Returns the comments between token `index` and the one before it.
-fn comments_before(lexed: &Lexed, index: usize) -> &[Comment] {
-    let start = lexed.comments.partition_point(|c| c.before < index);
-    let end = lexed.comments.partition_point(|c| c.before <= index);
-    lexed.comments.get(start..end).unwrap_or_default()
 }
 
 fn join(text: &str, comments: &[Comment]) -> Option<String> {

@@ -3,12 +3,10 @@
 
 use std::collections::HashSet;
 
-use pest::Parser as _;
-use pest::iterators::Pair;
-
-use super::build::{Builder, RawProperty};
-use super::{Grammar, Rule, docs, expected};
-use crate::ast::{Ast, Record, Scope, SectionHead, Setting};
+use super::cursor::Cursor;
+use super::items::{Item, RawProperty};
+use super::{docs, expected};
+use crate::ast::{Ast, FieldItem, Name, Record, Scope, SectionHead, Setting};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::lexer::{Kind, Lexed, Token};
@@ -17,7 +15,7 @@ use crate::vocabulary::Property;
 use crate::words::value_text;
 
 /// Parses what it can; mistakes go to the reporter.
-pub(crate) fn parse(text: &str, lexed: &Lexed, report: &mut Reporter) -> Ast {
+pub(crate) fn parse<'t>(text: &'t str, lexed: &Lexed, report: &mut Reporter) -> Ast<'t> {
     let mut driver = Driver {
         text,
         lexed,
@@ -34,30 +32,30 @@ pub(crate) fn parse(text: &str, lexed: &Lexed, report: &mut Reporter) -> Ast {
     driver.ast
 }
 
-impl Scope {
+impl Scope<'_> {
     /// Checks whether the first token of the text starts this section or a record of this scope.
     fn starts_with_doc(&self, lexed: &Lexed) -> bool {
-        let first = lexed.tokens.first().map(|t| t.span.start);
-        let section = self.head.is_some() && lexed.tokens.get(1).map(|t| t.span.start) == self.head_start();
-        section || self.records.first().is_some_and(|r| Some(r.name.span.start) == first)
+        let first = lexed.tokens.first().map(|t| t.span.start());
+        let section = self.head.is_some() && lexed.tokens.get(1).map(|t| t.span.start()) == self.head_start();
+        section || self.records.first().is_some_and(|r| Some(r.name.span.start()) == first)
     }
 
     fn head_start(&self) -> Option<usize> {
-        self.head.as_ref().map(|h| h.name.span.start)
+        self.head.as_ref().map(|h| h.name.span.start())
     }
 }
 
-struct Driver<'a, 'r, 's> {
-    text: &'a str,
-    lexed: &'a Lexed,
+struct Driver<'t, 'l, 'r, 's> {
+    text: &'t str,
+    lexed: &'l Lexed,
     report: &'r mut Reporter<'s>,
     /// Index of the next token.
     at: usize,
     /// Whether the end of the text has been reported as a mistake.
     ended: bool,
     /// Interpretation words that have been reported as names.
-    reserved: HashSet<&'a str>,
-    ast: Ast,
+    reserved: HashSet<&'t str>,
+    ast: Ast<'t>,
     /// The scope whose definitions are being parsed.
     scope: usize,
 }
@@ -68,7 +66,7 @@ struct Open {
     brace: Span,
 }
 
-impl<'a, 's> Driver<'a, '_, 's> {
+impl<'t, 'l> Driver<'t, 'l, '_, '_> {
     fn token(&self, ahead: usize) -> Option<Token> {
         self.lexed.tokens.get(self.at + ahead).copied()
     }
@@ -112,9 +110,9 @@ impl<'a, 's> Driver<'a, '_, 's> {
     }
 
     /// Parses the properties of a record's block.
-    fn block(&mut self, open: &Open) -> Vec<Setting> {
+    fn block(&mut self, open: &Open) -> Vec<Setting<'t>> {
         let mut properties = Vec::new();
-        while let Some(token) = self.token(0) {
+        while let Some(token) = self.token(0).filter(|_| !self.report.is_full()) {
             if self.is_mark(0, b'}') {
                 self.at += 1;
                 return properties;
@@ -155,32 +153,26 @@ impl<'a, 's> Driver<'a, '_, 's> {
         }
     }
 
-    /// Parses the item at the next token with a rule of the grammar; reports and recovers where it cannot.
-    fn pest(&mut self, rule: Rule) -> Option<Pair<'a, Rule>> {
-        let start = self.token(0)?.span.start;
+    /// Parses the item at the next token by a rule of the grammar; reports and recovers where it cannot.
+    fn parse<T>(&mut self, rule: impl FnOnce(&mut Cursor<'t, 'l>) -> Option<T>) -> Option<T> {
         if self.lexed.statement_is_bad(self.at) {
             self.recover(self.at);
             return None;
         }
-        let text = self.text;
-        match Grammar::parse(rule, text.get(start..)?) {
-            Ok(mut pairs) => {
-                let pair = pairs.next()?;
-                let end = start + pair.as_span().end();
-                self.at += self.tokens_until(end);
-                Some(pair)
-            }
-            Err(error) => {
-                let place = expected::offset(&error, start);
-                let index = self.at + self.tokens_until(place);
-                self.syntax_error(&error, index);
-                self.recover(index);
-                None
-            }
+        let mut cursor = Cursor::new(self.text, self.lexed, self.at);
+        let parsed = rule(&mut cursor);
+        if parsed.is_some() {
+            self.at = cursor.at;
+            cursor.drafts.into_iter().for_each(|draft| self.report.add(draft));
+        } else {
+            cursor.expected.sort_unstable();
+            self.syntax_error(&cursor.expected, cursor.farthest);
+            self.recover(cursor.farthest);
         }
+        parsed
     }
 
-    fn syntax_error(&mut self, error: &pest::error::Error<Rule>, index: usize) {
+    fn syntax_error(&mut self, rules: &[expected::Rule], index: usize) {
         let at_end = index >= self.lexed.tokens.len();
         if at_end && std::mem::replace(&mut self.ended, true) {
             return;
@@ -190,14 +182,8 @@ impl<'a, 's> Driver<'a, '_, 's> {
         if expected::is_reserved(word) && !self.reserved.insert(word) {
             return;
         }
-        let draft = expected::explain(error, self.text, self.report.source, self.lexed, index);
+        let draft = expected::explain(rules, self.text, self.report.source, self.lexed, index);
         self.report.add(draft);
-    }
-
-    /// How many of the next tokens start before an offset.
-    fn tokens_until(&self, offset: usize) -> usize {
-        let rest = self.lexed.tokens.get(self.at..).unwrap_or_default();
-        rest.iter().take_while(|t| t.span.start < offset).count()
     }
 
     /// Skips from token `index` to where something new starts: after a `;`, before a `}`, into a `{` (whose content is
@@ -232,7 +218,7 @@ impl<'a, 's> Driver<'a, '_, 's> {
         let (Some(token), Some(before)) = (self.token(0), self.lexed.tokens.get(self.at.wrapping_sub(1))) else {
             return true;
         };
-        self.report.source.line_of(before.span.end) < self.report.source.line_of(token.span.start)
+        self.report.source.line_of(before.span.end()) < self.report.source.line_of(token.span.start())
     }
 
     /// Parses, and drops, the content of a scope whose head has a mistake.
@@ -244,54 +230,37 @@ impl<'a, 's> Driver<'a, '_, 's> {
         }
     }
 
-    fn doc(&self) -> Option<String> {
-        docs::doc_above(self.text, self.report.source, self.lexed, self.at)
+    fn doc(&self) -> Option<Box<str>> {
+        docs::doc_above(self.text, self.report.source, self.lexed, self.at).map(String::into_boxed_str)
     }
 
     /// Parses a section, record or property.
     fn item(&mut self) {
         let (doc, first) = (self.doc(), self.at);
-        let base = self.token(0).map_or(0, |t| t.span.start);
-        let Some(pair) = self.pest(Rule::item).and_then(|p| p.into_inner().next()) else { return };
-        match pair.as_rule() {
-            Rule::section_head => self.section(base, &pair, doc),
-            Rule::record_head => self.record(base, &pair, doc),
-            _ => {
-                let property = self.property(base, &pair, first, doc);
+        match self.parse(Cursor::item) {
+            Some(Item::Section { name, number, brace }) => {
+                let open = Open { what: format!("section `{}`", name.text), brace };
+                self.section_body(Scope { head: Some(SectionHead { name, number }), doc, ..Scope::default() }, &open);
+            }
+            Some(Item::Record { name, fields, brace }) => self.record(name, fields, brace, doc),
+            Some(Item::Property(raw)) => {
+                let property = self.property(raw, first, doc);
                 if let Some(scope) = self.ast.scopes.get_mut(self.scope) {
-                    scope.properties.extend(property);
+                    scope.properties.push(property);
                 }
             }
+            None => {}
         }
     }
 
-    fn builder(&mut self, base: usize) -> Builder<'_, 's> {
-        Builder { base, report: self.report }
-    }
-
-    fn section(&mut self, base: usize, pair: &Pair<Rule>, doc: Option<String>) {
-        let mut builder = self.builder(base);
-        let name = Builder::find(pair, Rule::name).map(|p| builder.name(&p));
-        let number = Builder::find(pair, Rule::int).and_then(|p| builder.int(&p));
-        let brace = Builder::find(pair, Rule::open_brace).map(|p| builder.span(&p));
-        let (Some(name), Some(brace)) = (name, brace) else { return };
-        let open = Open { what: format!("section `{}`", name.text), brace };
-        self.section_body(Scope { head: Some(SectionHead { name, number }), doc, ..Scope::default() }, &open);
-    }
-
-    fn section_body(&mut self, scope: Scope, open: &Open) {
+    fn section_body(&mut self, scope: Scope<'t>, open: &Open) {
         self.ast.scopes.push(scope);
         self.scope = self.ast.scopes.len() - 1;
         self.definitions(Some(open));
         self.scope = 0;
     }
 
-    fn record(&mut self, base: usize, pair: &Pair<Rule>, doc: Option<String>) {
-        let builder = self.builder(base);
-        let name = Builder::find(pair, Rule::name).map(|p| builder.name(&p));
-        let fields = Builder::find(pair, Rule::field_item).map(|p| builder.fields(&p));
-        let brace = Builder::find(pair, Rule::open_brace).map(|p| builder.span(&p));
-        let (Some(name), Some(fields)) = (name, fields) else { return };
+    fn record(&mut self, name: Name<'t>, fields: FieldItem<'t>, brace: Option<Span>, doc: Option<Box<str>>) {
         let mut block = Vec::new();
         if let Some(brace) = brace {
             block = self.block(&Open { what: format!("the block of record `{}`", name.text), brace });
@@ -304,21 +273,18 @@ impl<'a, 's> Driver<'a, '_, 's> {
         }
     }
 
-    fn block_property(&mut self) -> Option<Setting> {
+    fn block_property(&mut self) -> Option<Setting<'t>> {
         let (doc, first) = (self.doc(), self.at);
-        let base = self.token(0)?.span.start;
-        let pair = self.pest(Rule::block_item)?.into_inner().next()?;
-        self.property(base, &pair, first, doc)
+        let raw = self.parse(Cursor::block_item)?;
+        Some(self.property(raw, first, doc))
     }
 
-    /// Makes a property of a pair. `first` is the property's first token; its last, the `;`, has just been read.
-    fn property(&mut self, base: usize, pair: &Pair<Rule>, first: usize, doc: Option<String>) -> Option<Setting> {
-        let RawProperty { path, name, quoted, value, mut value_span } = self.builder(base).property(pair)?;
+    /// Makes a property. `first` is its first token; its last, the `;`, has just been read.
+    fn property(&self, raw: RawProperty<'t>, first: usize, doc: Option<Box<str>>) -> Setting<'t> {
+        let RawProperty { path, name, quoted, value, value_span } = raw;
+        let property = Property::named(name.text).filter(|_| !quoted);
         let last = self.at.saturating_sub(2);
-        // pest's place goes on to the `;`.
-        value_span.end = self.lexed.tokens.get(last).map_or(value_span.end, |t| t.span.end);
-        let property = Property::named(&name.text).filter(|_| !quoted);
-        let annotation = property.is_none().then(|| value_text(self.text, self.lexed, first, last));
-        Some(Setting { path, name, quoted, property, value, value_span, annotation, doc })
+        let annotation = property.is_none().then(|| value_text(self.text, self.lexed, first, last).into());
+        Setting { path, name, quoted, property, value, value_span, annotation, doc }
     }
 }

@@ -1,38 +1,70 @@
-//! A pest error in plain words.
+//! A syntax error in plain words.
 
-use pest::error::{ErrorVariant, InputLocation};
-
-use super::Rule;
 use crate::codes::Code;
 use crate::diagnostic::Draft;
 use crate::lexer::{Kind, Lexed, Token};
 use crate::schema::InterpretationWord;
 use crate::span::{Source, Span};
 
+/// A piece of the grammar, in the order in which messages list what was expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Rule {
+    Item,
+    BlockItem,
+    SectionHead,
+    RecordHead,
+    FieldItem,
+    Repetition,
+    Group,
+    Property,
+    Target,
+    Value,
+    Word,
+    Misspelt,
+    Lookalike,
+    Interpretation,
+    Model,
+    Predictor,
+    Role,
+    By,
+    FieldPath,
+    MisspeltModel,
+    HeapStart,
+    WrongPredictor,
+    WrongRole,
+    WrongBy,
+    Expression,
+    Parenthesis,
+    Reference,
+    Operator,
+    Int,
+    String,
+    Name,
+    SectionWord,
+    WordAndModel,
+    AllocatedWord,
+    FreedWord,
+    UsedWord,
+    ByWord,
+    OpenBrace,
+    OpenParen,
+    CloseParen,
+    Colon,
+    Semicolon,
+    Comma,
+    Dot,
+    Star,
+    Equals,
+}
+
 /// Checks whether this word is an interpretation and so no name (spec 2).
 pub(super) fn is_reserved(word: &str) -> bool {
     InterpretationWord::named(word).is_some()
 }
 
-/// Finds where pest stopped, in the whole text.
-pub(super) fn offset(error: &pest::error::Error<Rule>, base: usize) -> usize {
-    base + match error.location {
-        InputLocation::Pos(at) | InputLocation::Span((at, _)) => at,
-    }
-}
-
-/// Returns the diagnostic for a pest error at `at`. `index`: the token there, or the number of tokens at the end of the text.
-pub(super) fn explain(
-    error: &pest::error::Error<Rule>,
-    text: &str,
-    source: &Source,
-    lexed: &Lexed,
-    index: usize,
-) -> Draft {
-    let rules: &[Rule] = match &error.variant {
-        ErrorVariant::ParsingError { positives, .. } => positives,
-        ErrorVariant::CustomError { .. } => &[],
-    };
+/// Returns the diagnostic for token `index` where one of `rules` was expected. At the end of the text `index` is the number of
+/// tokens.
+pub(super) fn explain(rules: &[Rule], text: &str, source: &Source, lexed: &Lexed, index: usize) -> Draft {
     let expected = list(rules);
     let Some(token) = lexed.tokens.get(index) else {
         let place = Span::at(text.len());
@@ -46,7 +78,7 @@ pub(super) fn explain(
             .label(format!("expected {expected}"))
             .help("outside of comments and strings a DTD holds names, numbers and `{ } ( ) : ; , . * + - =`");
     }
-    if is_reserved(found) && !rules.contains(&Rule::value) && !rules.contains(&Rule::int) {
+    if is_reserved(found) && !rules.contains(&Rule::Value) && !rules.contains(&Rule::Int) {
         return Draft::new(Code::ReservedWord, token.span, format!("`{found}` is an interpretation, not a name"))
             .label(format!("expected {expected}"))
             .help("call it something else: the interpretation words are reserved");
@@ -64,10 +96,10 @@ pub(super) fn explain(
 fn missing_semicolon(rules: &[Rule], source: &Source, lexed: &Lexed, index: usize) -> Option<Draft> {
     let token = lexed.tokens.get(index)?;
     let before = lexed.tokens.get(index.checked_sub(1)?)?;
-    let ends_line = source.line_of(before.span.end) < source.line_of(token.span.start);
+    let ends_line = source.line_of(before.span.end()) < source.line_of(token.span.start());
     let closes = token.kind == Kind::Mark(b'}');
-    (rules.contains(&Rule::semicolon) && !rules.contains(&Rule::open_brace) && (ends_line || closes)).then(|| {
-        Draft::new(Code::Syntax, Span::at(before.span.end), "expected `;` after the property's value")
+    (rules.contains(&Rule::Semicolon) && !rules.contains(&Rule::OpenBrace) && (ends_line || closes)).then(|| {
+        Draft::new(Code::Syntax, Span::at(before.span.end()), "expected `;` after the property's value")
             .label("expected `;`")
             .help("every property ends with `;`")
     })
@@ -78,8 +110,8 @@ fn missing_comma(rules: &[Rule], lexed: &Lexed, index: usize) -> Option<Draft> {
     let token = lexed.tokens.get(index)?;
     let before = lexed.tokens.get(index.checked_sub(1)?)?;
     let field = matches!(token.kind, Kind::Name | Kind::Mark(b'('));
-    (field && rules.contains(&Rule::comma) && rules.contains(&Rule::close_paren)).then(|| {
-        Draft::new(Code::Syntax, Span::at(before.span.end), "expected `,` between two fields")
+    (field && rules.contains(&Rule::Comma) && rules.contains(&Rule::CloseParen)).then(|| {
+        Draft::new(Code::Syntax, Span::at(before.span.end()), "expected `,` between two fields")
             .label("expected `,`")
             .also(token.span, "the next field")
             .help("fields are listed like this: `(tag, size, n*item, (a, b))`")
@@ -87,25 +119,25 @@ fn missing_comma(rules: &[Rule], lexed: &Lexed, index: usize) -> Option<Draft> {
 }
 
 fn help(rules: &[Rule], found: &str) -> &'static str {
-    if [Rule::model, Rule::predictor, Rule::role, Rule::by, Rule::by_word].iter().any(|rule| rules.contains(rule)) {
+    if [Rule::Model, Rule::Predictor, Rule::Role, Rule::By, Rule::ByWord].iter().any(|rule| rules.contains(rule)) {
         "write `predicted PREDICTOR n` or `predicted (PREDICTOR, PREDICTOR) n`, n a stream section, or `predicted heap freed n`"
-    } else if rules.contains(&Rule::section_head) || rules.contains(&Rule::item) {
+    } else if rules.contains(&Rule::SectionHead) || rules.contains(&Rule::Item) {
         "write `section NAME NUMBER { ... }`, `record: (field, ...) { ... }` or `field.property = value;`"
-    } else if rules.contains(&Rule::block_item) || rules.contains(&Rule::property) {
+    } else if rules.contains(&Rule::BlockItem) || rules.contains(&Rule::Property) {
         "a record's block holds properties: `field.property = value;`"
-    } else if rules.contains(&Rule::value) {
+    } else if rules.contains(&Rule::Value) {
         "a value is an interpretation (`none`, `delta 0`, ...), a number, an expression, a string or a word"
-    } else if rules.contains(&Rule::field_item) {
+    } else if rules.contains(&Rule::FieldItem) {
         "fields are listed like this: `(tag, size, n*item, (a, b))`"
-    } else if rules.contains(&Rule::equals) || rules.contains(&Rule::dot) {
+    } else if rules.contains(&Rule::Equals) || rules.contains(&Rule::Dot) {
         "a property is written `field.property = value;`"
-    } else if found == "-" && rules.contains(&Rule::int) {
+    } else if found == "-" && rules.contains(&Rule::Int) {
         "a sign stands directly before its digits"
-    } else if rules.contains(&Rule::int) {
+    } else if rules.contains(&Rule::Int) {
         "numbers are decimal or hexadecimal: 42, 0x2a, 1_000; a section's name is followed by its number"
-    } else if rules.contains(&Rule::semicolon) {
+    } else if rules.contains(&Rule::Semicolon) {
         "every property ends with `;`"
-    } else if rules.contains(&Rule::colon) {
+    } else if rules.contains(&Rule::Colon) {
         "a record is written `record: (field, ...) { ... }`, a property `field.property = value;`"
     } else {
         "the grammar is in section 2 of the language's specification"
@@ -114,8 +146,8 @@ fn help(rules: &[Rule], found: &str) -> &'static str {
 
 /// Returns a token's place; of a long one its start.
 fn token_place(token: &Token, text: &str) -> Span {
-    let end = text.get(token.span.range()).and_then(|t| t.char_indices().nth(40)).map(|(i, _)| token.span.start + i);
-    Span::new(token.span.start, end.unwrap_or(token.span.end))
+    let end = text.get(token.span.range()).and_then(|t| t.char_indices().nth(40)).map(|(i, _)| token.span.start() + i);
+    Span::new(token.span.start(), end.unwrap_or(token.span.end()))
 }
 
 fn shorten(found: &str) -> String {
@@ -146,60 +178,40 @@ fn list(rules: &[Rule]) -> String {
 
 /// Checks for a rule that is tried for the sake of its message only and is never what should stand there.
 fn is_lookalike(rule: Rule) -> bool {
-    matches!(rule, Rule::lookalike | Rule::heap_start | Rule::wrong_predictor | Rule::wrong_role | Rule::wrong_by)
+    matches!(rule, Rule::Lookalike | Rule::HeapStart | Rule::WrongPredictor | Rule::WrongRole | Rule::WrongBy)
 }
 
 fn words_for(rule: Rule) -> &'static str {
     match rule {
-        Rule::item | Rule::section_head | Rule::record_head => "a section, a record or a property",
-        Rule::block_item | Rule::property | Rule::target => "a property",
-        Rule::field_item => "a field",
-        Rule::repetition | Rule::name => "a name",
-        Rule::group | Rule::open_paren | Rule::parenthesis => "`(`",
-        Rule::value => "a value",
-        Rule::interpretation => "an interpretation",
-        Rule::expression => "an expression",
-        Rule::reference => "a field's path",
-        Rule::operator => "`+`, `-`, `*`",
-        Rule::int => "a number",
-        Rule::string | Rule::quoted => "a string",
-        Rule::word => "a word",
-        Rule::open_brace => "`{`",
-        Rule::close_paren => "`)`",
-        Rule::colon => "`:`",
-        Rule::semicolon => "`;`",
-        Rule::comma => "`,`",
-        Rule::dot => "`.`",
-        Rule::star => "`*`",
-        Rule::equals => "`=`",
-        Rule::section_word => "`section`",
-        Rule::word_alone
-        | Rule::word_and_number
-        | Rule::word_and_two_numbers
-        | Rule::word_and_base
-        | Rule::word_and_model
-        | Rule::misspelt
-        | Rule::misspelt_model => "an interpretation",
-        Rule::model | Rule::predictor | Rule::wrong_predictor | Rule::heap_start => "a predictor",
-        Rule::role | Rule::wrong_role => "`allocated`, `freed` or `used`",
-        Rule::by | Rule::by_word | Rule::wrong_by => "`by`",
-        Rule::field_path => "a field",
-        Rule::last_value_word => "`lastValue`",
-        Rule::stride_word => "`stride`",
-        Rule::fcm_word => "`fcm`",
-        Rule::dfcm_word => "`dfcm`",
-        Rule::heap_word => "`heap`",
-        Rule::allocated_word => "`allocated`",
-        Rule::freed_word => "`freed`",
-        Rule::used_word => "`used`",
-        Rule::WHITESPACE
-        | Rule::COMMENT
-        | Rule::atom
-        | Rule::tail
-        | Rule::reserved
-        | Rule::lookalike
-        | Rule::predictor_word
-        | Rule::role_word
-        | Rule::model_token => "white space",
+        Rule::Item | Rule::SectionHead | Rule::RecordHead => "a section, a record or a property",
+        Rule::BlockItem | Rule::Property | Rule::Target => "a property",
+        Rule::FieldItem => "a field",
+        Rule::Repetition | Rule::Name => "a name",
+        Rule::Group | Rule::OpenParen | Rule::Parenthesis => "`(`",
+        Rule::Value => "a value",
+        Rule::Interpretation => "an interpretation",
+        Rule::Expression => "an expression",
+        Rule::Reference => "a field's path",
+        Rule::Operator => "`+`, `-`, `*`",
+        Rule::Int => "a number",
+        Rule::String => "a string",
+        Rule::Word => "a word",
+        Rule::OpenBrace => "`{`",
+        Rule::CloseParen => "`)`",
+        Rule::Colon => "`:`",
+        Rule::Semicolon => "`;`",
+        Rule::Comma => "`,`",
+        Rule::Dot => "`.`",
+        Rule::Star => "`*`",
+        Rule::Equals => "`=`",
+        Rule::SectionWord => "`section`",
+        Rule::WordAndModel | Rule::Lookalike | Rule::Misspelt | Rule::MisspeltModel => "an interpretation",
+        Rule::Model | Rule::Predictor | Rule::WrongPredictor | Rule::HeapStart => "a predictor",
+        Rule::Role | Rule::WrongRole => "`allocated`, `freed` or `used`",
+        Rule::By | Rule::ByWord | Rule::WrongBy => "`by`",
+        Rule::FieldPath => "a field",
+        Rule::AllocatedWord => "`allocated`",
+        Rule::FreedWord => "`freed`",
+        Rule::UsedWord => "`used`",
     }
 }

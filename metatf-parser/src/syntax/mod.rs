@@ -1,16 +1,12 @@
-//! Text to syntax tree (spec 2): [`driver`] goes from item to item, pest parses each, [`build`] makes the tree.
+//! Text to syntax tree (spec 2): [`driver`] goes from item to item, [`items`], [`values`] and [`model`] are the grammar, by
+//! recursive descent on a [`cursor`] over the tokens, and [`expected`] puts an error into words.
 
-mod build;
+mod cursor;
 mod docs;
 mod driver;
 mod expected;
+mod items;
 mod model;
-
-use pest_derive::Parser;
+mod values;
 
 pub(crate) use driver::parse;
-
-/// pest's parser for `metatf.pest`.
-#[derive(Parser)]
-#[grammar = "metatf.pest"]
-struct Grammar;
