@@ -55,6 +55,16 @@ pub enum Content {
     Owned(Owned),
 }
 
+impl Content {
+    /// Keeps the first bytes only.
+    pub fn truncate(&mut self, length: usize) {
+        match self {
+            Content::Mapped(range) => range.end = range.end.min(range.start.saturating_add(length)),
+            Content::Owned(owned) => owned.truncate(length),
+        }
+    }
+}
+
 /// How a position in a part's content is named (spec 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {

@@ -306,6 +306,14 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Salvage: the content of this part is wrong from some place on, and what stands before it was delivered; `part.records` is how
+    /// many records that leaves out. Later parts of its section are dropped until a reset.
+    pub fn report_bad_end(&mut self, part: &Part, error: Error) {
+        if let (Body::Chunks(chunks), Some(salvage)) = (&self.body, &mut self.salvage) {
+            salvage.bad_end(part, error, chunks.sequence.group());
+        }
+    }
+
     /// Salvage: this part was not delivered, though it is whole: it needs what is lost.
     pub fn report_lost(&mut self, part: &Part) {
         if let Some(salvage) = &mut self.salvage {

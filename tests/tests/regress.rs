@@ -18,6 +18,8 @@ mod models_and_their_elements;
 mod offset_into_nothing;
 #[path = "regress/reset_of_nothing.rs"]
 mod reset_of_nothing;
+#[path = "regress/salvage_gives_what_dump_gives.rs"]
+mod salvage_gives_what_dump_gives;
 #[path = "regress/shared_table_of_numbers.rs"]
 mod shared_table_of_numbers;
 #[path = "regress/shared_value_in_items.rs"]

@@ -126,7 +126,7 @@ impl<'s> GroupList<'s> {
         let mut reader = RecordReader::with(self.format.clone(), container, states)?;
         reader.set_all(self.all);
         for (section, part) in tables.0.iter() {
-            reader.add_piece(*section, part);
+            reader.add_piece(*section, part, false);
         }
         // So that the start of a later group is told.
         reader.group_open = n > 0;
