@@ -51,7 +51,7 @@ pub use format::format;
 pub use render::render;
 pub use schema::Dtd;
 use span::Source;
-pub use text::MOST_BYTES;
+pub use text::{MOST_BYTES, MOST_EMBEDDED_BYTES};
 pub use vocabulary::Property;
 
 /// What became of a DTD's text.

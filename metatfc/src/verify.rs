@@ -70,8 +70,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 fn verify(args: &Args, path: &str) -> Result<()> {
     let name = input::name(path);
-    let file = Reopenable::new(path)?;
-    let whole = read_all(args, name, &file);
+    let file = Reopenable::new(path, args.salvage.is_none())?;
+    let mut schema = None;
+    let whole = read_all(args, name, &file, &mut schema);
     if let Ok(message) = &whole
         && !args.quiet
         && args.salvage.as_deref() != Some("-")
@@ -83,7 +84,7 @@ fn verify(args: &Args, path: &str) -> Result<()> {
         if let Err(Failure::Failed(message)) = &whole {
             print_message(message);
         }
-        salvage(args, name, &file, whole.is_err())?;
+        salvage(args, name, &file, schema, whole.is_err())?;
     }
     whole.map(drop).map_err(|failure| match failure {
         Failure::Failed(_) => Failure::Printed,
@@ -91,10 +92,10 @@ fn verify(args: &Args, path: &str) -> Result<()> {
     })
 }
 
-/// Reads the trace as any reader does, stream elements included.
-fn read_all(args: &Args, name: &str, file: &Reopenable) -> Result<String> {
+/// Reads the trace as any reader does, stream elements included. `found` gets the schema as soon as that is known.
+fn read_all(args: &Args, name: &str, file: &Reopenable, found: &mut Option<Schema>) -> Result<String> {
     let reader = file.open(false)?;
-    let schema = dtd::find(&reader, name, &args.dtd, false)?;
+    let schema = found.insert(dtd::find(&reader, name, &args.dtd, false)?).clone();
     let fail = |e: &metatf::Error| failed(format!("{name}: {}", explain(&schema.format, e)));
     let mut trace = match Trace::new(schema.clone(), reader) {
         Ok(trace) => trace,
@@ -173,13 +174,16 @@ fn count_events(group: &mut Trace<'_>, out: &mut Out<'_, Counts>) -> std::result
 }
 
 /// Reads what is whole, writes it if that is asked for, and reports what is lost.
-fn salvage(args: &Args, name: &str, file: &Reopenable, report: bool) -> Result<()> {
+fn salvage(args: &Args, name: &str, file: &Reopenable, schema: Option<Schema>, report: bool) -> Result<()> {
     let reader = file.open(true).map_err(|f| match f {
         // The first reading printed the same.
         Failure::Failed(_) => Failure::Printed,
         other => other,
     })?;
-    let schema = dtd::find(&reader, name, &args.dtd, true)?;
+    let schema = match schema {
+        Some(schema) => schema,
+        None => dtd::find(&reader, name, &args.dtd, true)?,
+    };
     let options = WriteOptions {
         class: reader.header().class,
         order: reader.header().order,

@@ -3,6 +3,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod hostile;
 mod prints;
 mod salvage;
 
