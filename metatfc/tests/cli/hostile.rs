@@ -113,3 +113,34 @@ fn a_pipe_that_stays_open() {
     drop(pipe);
     assert!(!child.wait().expect("it ends").success());
 }
+
+/// Tables of very many rows, and rows with very long cells: neither time nor output grows with their product.
+#[test]
+fn tables_of_any_size() {
+    let folder = folder();
+    let here = &folder;
+    let records: String = (0..2000).map(|i| format!("r{i}: (tag, time) {{ tag.value = {}; }}\n", i + 4)).collect();
+    let dtd = format!("tag.width = 4; time.width = 1; time.interpretation = delta 0; section s 1 {{ {records} }}");
+    here.write("many.dtd", dtd);
+    for format in ["text", "json"] {
+        let shown = metatfc(here, &["show", "--format", format, "many.dtd"]).exits(0).prints("1935 more");
+        assert!(shown.out.len() < 20 << 20, "{} bytes", shown.out.len());
+    }
+    let long = "x".repeat(70_000);
+    here.write(
+        "long.dtd",
+        format!(
+            "section s 1 {{ {long}: (tag, x, y) {{ tag.value = 4; x.width = 1; x.interpretation = none; \
+             x.unit = \"{long}\"; x.doc = \"{long}\"; y.width = 1; y.interpretation = none; }} \
+             t: (tag) {{ tag.value = 5; }} }}"
+        ),
+    );
+    let shown = metatfc(here, &["show", "long.dtd"]).exits(0);
+    assert!(shown.out.len() < 600_000, "{} bytes", shown.out.len());
+    let line = "{\"@section\":\"s\",\"@record\":\"t\"}\n".repeat(100);
+    run(here, &["encode", "--dtd", "long.dtd", "-", "long.mtf"], line.as_bytes()).exits(0);
+    let dumped = metatfc(here, &["dump", "long.mtf"]).exits(0);
+    assert!(dumped.out.len() < 100_000, "{} bytes", dumped.out.len());
+    let condition = format!("{}(", " ".repeat(70_000));
+    metatfc(here, &["dump", "--where", &condition, "long.mtf"]).exits(2).says("--where");
+}
