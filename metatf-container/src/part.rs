@@ -29,6 +29,8 @@ pub struct Part {
     /// Where there is a filter, it is the element size, and only a stream section of one numeric leaf reads it as
     /// the leaf's width; that such a section's chunk has 1 to 8 is for whoever knows the DTD to check.
     pub width: u8,
+    /// The content was transposed: `width` is the size of its elements, whatever the section.
+    pub transposed: bool,
     /// Data records or stream elements the chunk header declares; `None` in version 0.
     pub records: Option<u32>,
     /// Version 0 without a section table: this part is the rest of the file, and its reader follows the `section`

@@ -40,12 +40,20 @@ impl<'a> Reader<'a> {
     ///
     /// A mapped file should not change while it is read. If another process writes to it, the reader meets old bytes and new
     /// ones, and returns wrong records or an error, as from a damaged file. If another process truncates it, reading what
-    /// is gone ends this process with SIGBUS (on Unix). Read a file that others write with [`Reader::from_read`].
+    /// is gone ends this process with SIGBUS (on Unix). Read a file that others write with [`Reader::read`].
     ///
     /// # Errors
     /// What [`Reader::from_read`] reports.
     pub fn open(path: impl AsRef<Path>) -> Result<Reader<'static>> {
         Reader::start(Source::open(path.as_ref())?, false)
+    }
+
+    /// Reads a file that may change meanwhile: it is not mapped, so that one who truncates it causes an error and no signal.
+    ///
+    /// # Errors
+    /// The system's, and what [`Reader::from_read`] reports.
+    pub fn read(path: impl AsRef<Path>) -> Result<Reader<'static>> {
+        Reader::from_read(std::fs::File::open(path)?)
     }
 
     /// Reads a trace that is in memory.

@@ -78,12 +78,21 @@ impl Schema {
 }
 
 impl<'a> Trace<'a> {
-    /// Opens a trace that embeds its DTD; the file is mapped. [`Reader::open`] says what happens if it changes meanwhile.
+    /// Opens a trace that embeds its DTD; the file is mapped. If another process truncates it meanwhile, this one may end with
+    /// SIGBUS: see [`Reader::open`], and [`Trace::read`].
     ///
     /// # Errors
     /// The file, its header, or its DTD.
     pub fn open(path: impl AsRef<Path>) -> Result<Trace<'static>, OpenError> {
         Trace::embedded(Reader::open(path)?)
+    }
+
+    /// Reads a trace that embeds its DTD, in a file that may change meanwhile: it is not mapped.
+    ///
+    /// # Errors
+    /// The file, its header, or its DTD.
+    pub fn read(path: impl AsRef<Path>) -> Result<Trace<'static>, OpenError> {
+        Trace::embedded(Reader::read(path)?)
     }
 
     /// Reads a trace that embeds its DTD from memory.

@@ -138,7 +138,9 @@ impl RecordReader<'_> {
         }
         let element = self.format.sections.get(section).and_then(|s| s.records.first());
         let element = element.and_then(|&r| self.format.records.get(usize::from(r)));
-        if element.is_some_and(|r| r.single_number().is_some_and(|l| l.width() > 0)) {
+        if element.is_none_or(|r| r.single_number().is_none_or(|l| l.width() == 0)) {
+            self.check_no_width(part)?;
+        } else {
             if !(1..=8).contains(&part.width) {
                 let expected = "1 to 8, the width of the section's leaf in this chunk";
                 let what = ErrorKind::Invalid { what: "width", found: part.width.into(), expected };
@@ -153,6 +155,16 @@ impl RecordReader<'_> {
             }
         }
         Ok(())
+    }
+
+    /// A width is that of the single leaf of a stream section, or of what was transposed (spec 5.2).
+    fn check_no_width(&self, part: &Part) -> Result<()> {
+        if part.width == 0 || part.transposed {
+            return Ok(());
+        }
+        let expected = "0: neither a stream section of one number nor transposed";
+        let what = ErrorKind::Invalid { what: "width", found: part.width.into(), expected };
+        Err(self.part_error(part, 9, what))
     }
 
     pub(super) fn add_piece(&mut self, section: usize, part: &Part, cut: bool) {
@@ -170,6 +182,7 @@ impl RecordReader<'_> {
     }
 
     fn open_tagged(&mut self, section: usize, part: Part) -> Result<()> {
+        self.check_no_width(&part)?;
         let before = self.mark_seen(section);
         if let Some(state) = self.states.get_mut(section).filter(|_| part.reset) {
             state.reset(&self.format);

@@ -144,3 +144,22 @@ fn tables_of_any_size() {
     let condition = format!("{}(", " ".repeat(70_000));
     metatfc(here, &["dump", "--where", &condition, "long.mtf"]).exits(2).says("--where");
 }
+
+/// A file without a header that holds a stream section has nothing but elements.
+#[test]
+fn raw_stream_sections() {
+    let folder = folder();
+    let here = &folder;
+    here.write(
+        "x.dtd",
+        "section x 1 { e: (n) { n.width = 1; n.interpretation = none; } } section s 2 { r: (tag) { tag.value = 4; } }",
+    );
+    here.write("x.raw", [1, 2]);
+    let raw = ["dump", "--raw", "--class", "2", "--byteorder", "little", "--dtd", "x.dtd", "--section", "x"];
+    for (format, expected) in [("text", "x e  n=1\nx e  n=2\n"), ("csv", "@section,@record,n\nx,e,1\nx,e,2\n")] {
+        let args = [&raw[..], &["--format", format, "x.raw"]].concat();
+        assert_eq!(metatfc(here, &args).exits(0).text(), expected);
+    }
+    let args = [&raw[..], &["--format", "jsonl", "x.raw"]].concat();
+    metatfc(here, &args).exits(0).prints(r#"{"@section":"x","@record":"e","@offset":1,"n":2}"#);
+}
