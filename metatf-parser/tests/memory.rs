@@ -38,7 +38,10 @@ fn memory_is_bounded() {
         ("properties twice", lines(43_000, |t, _| write!(t, "a.b=1;"))),
         ("annotations", lines(43_000, |t, i| write!(t, "a.z{i}=b;"))),
         ("docs", lines(37_000, |t, i| writeln!(t, "//a\na{i}.b=1;"))),
-        ("fields", format!("r:({}a);", "a,".repeat(130_000))),
+        ("fields", format!("r:({}a);", "a,".repeat(130_990))),
+        ("groups", format!("r:({}a);", "(a),".repeat(65_000))),
+        ("a sum", format!("a.width={}1;", "1+".repeat(130_990))),
+        ("a model", format!("a.interpretation=predicted({}stride)1;", "stride,".repeat(130_000))),
         ("sections", lines(50_000, |t, i| write!(t, "section s{i} {i}{{}}"))),
         (
             "records of all sections",
