@@ -1,6 +1,6 @@
 //! Standard output, or a file that appears only once it is whole.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -10,71 +10,131 @@ use tempfile::{NamedTempFile, TempPath};
 /// Bytes that are written at once.
 const BUFFER: usize = 1 << 18;
 
+/// How temporary files begin.
+const PREFIX: &str = ".metatf-";
+
 /// An output that is being written.
 #[derive(Debug)]
 pub struct OutputFile {
-    /// The temporary file beside the one that is asked for, and the name that it gets.
-    temporary: Option<(TempPath, PathBuf)>,
+    pending: Option<Pending>,
+}
+
+/// A file that is not in its place yet.
+#[derive(Debug)]
+struct Pending {
+    file: File,
+    /// Its name until then. `None`: it has none, and is gone when the process ends, by whatever signal.
+    temporary: Option<TempPath>,
+    place: PathBuf,
 }
 
 impl OutputFile {
-    /// Opens an output; `-` is standard output. A file is written under another name in the same folder. What is no plain
-    /// file (a pipe, `/dev/null`) is written as it is.
+    /// Opens an output; `-` is standard output. A file gets its name when it is whole: until then it has none, or, where the
+    /// file system needs one, another in the same folder. What is no plain file (a pipe, `/dev/null`) is written as it is.
     ///
     /// # Errors
     /// The system's.
     pub fn create(path: &Path) -> io::Result<(Self, Box<dyn Sink + Send>)> {
         if path == Path::new("-") {
             let sink = Forward(BufWriter::with_capacity(BUFFER, io::stdout()));
-            return Ok((Self { temporary: None }, Box::new(sink)));
+            return Ok((Self { pending: None }, Box::new(sink)));
         }
         // The file behind a link is replaced, not the link.
         let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         if fs::metadata(&place).is_ok_and(|m| !m.is_file()) {
             let file = OpenOptions::new().write(true).open(&place)?;
-            return Ok((Self { temporary: None }, Box::new(Forward(BufWriter::with_capacity(BUFFER, file)))));
+            return Ok((Self { pending: None }, Box::new(Forward(BufWriter::with_capacity(BUFFER, file)))));
         }
-        let folder = place.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // The system's error for a folder that is not there.
-        fs::metadata(folder)?;
-        let (file, temporary) = temporary(folder)?.into_parts();
+        fs::metadata(folder(&place))?;
+        let (file, temporary) = match unnamed(folder(&place)) {
+            Some(file) => (file, None),
+            None => named(folder(&place)).map(|(file, path)| (file, Some(path)))?,
+        };
         if let Ok(old) = fs::metadata(&place) {
-            fs::set_permissions(&temporary, old.permissions())?;
+            file.set_permissions(old.permissions())?;
         }
-        let output = Self { temporary: Some((temporary, place)) };
-        Ok((output, Box::new(BufWriter::with_capacity(BUFFER, file))))
+        let sink = BufWriter::with_capacity(BUFFER, file.try_clone()?);
+        Ok((Self { pending: Some(Pending { file, temporary, place }) }, Box::new(sink)))
     }
 
     /// Whether the file appears once it is whole. Nobody reads it before, so that nothing has to be flushed.
     #[must_use]
     pub fn appears_whole(&self) -> bool {
-        self.temporary.is_some()
+        self.pending.is_some()
     }
 
-    /// Flushes the sink and gives the file its name. Dropped without this, the file is removed.
+    /// Flushes the sink, waits until the file is on the disk, and gives it its name. Dropped without this, the file is removed.
     ///
     /// # Errors
     /// The system's.
     pub fn keep(self, mut sink: Box<dyn Sink + '_>) -> io::Result<()> {
         sink.flush()?;
         drop(sink);
-        match self.temporary {
-            Some((temporary, place)) => temporary.persist(place).map_err(|error| error.error),
-            None => Ok(()),
-        }
+        let Some(Pending { file, temporary, place }) = self.pending else { return Ok(()) };
+        file.sync_all()?;
+        let temporary = match temporary {
+            Some(temporary) => temporary,
+            None if link(&file, &place).is_ok() => return Ok(()),
+            // There is a file already: a link cannot take its place, a rename can.
+            None => {
+                let mut builder = tempfile::Builder::new();
+                builder.prefix(PREFIX).make_in(folder(&place), |path| link(&file, path))?.into_temp_path()
+            }
+        };
+        temporary.persist(place).map_err(|error| error.error)
     }
 }
 
+/// Returns the folder of a file.
+fn folder(place: &Path) -> &Path {
+    place.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Makes a file without a name; `None` where the system or the file system cannot, or cannot name it later.
+#[cfg(target_os = "linux")]
+fn unnamed(folder: &Path) -> Option<File> {
+    use rustix::fs::{Mode, OFlags};
+    let mode = Mode::from_raw_mode(0o666);
+    let file = rustix::fs::open(folder, OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC, mode).ok()?;
+    let file = File::from(file);
+    fs::exists(descriptor(&file)).is_ok_and(|exists| exists).then_some(file)
+}
+
+/// Gives a file without a name one that nobody has.
+#[cfg(target_os = "linux")]
+fn link(file: &File, place: &Path) -> io::Result<()> {
+    use rustix::fs::{AtFlags, CWD};
+    Ok(rustix::fs::linkat(CWD, descriptor(file), CWD, place, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+/// Returns the path by which a file without a name is found.
+#[cfg(target_os = "linux")]
+fn descriptor(file: &File) -> PathBuf {
+    use std::os::fd::AsRawFd as _;
+    format!("/proc/self/fd/{}", file.as_raw_fd()).into()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn unnamed(_: &Path) -> Option<File> {
+    None
+}
+
+#[cfg(not(target_os = "linux"))]
+fn link(_: &File, _: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// Makes a temporary file with the rights that a new file has.
-fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
+fn named(folder: &Path) -> io::Result<(File, TempPath)> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".metatf-");
+    builder.prefix(PREFIX);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    builder.tempfile_in(folder)
+    builder.tempfile_in(folder).map(NamedTempFile::into_parts)
 }
 
 #[cfg(test)]
@@ -96,6 +156,35 @@ mod tests {
         sink.write_all(b"second").unwrap();
         drop((output, sink));
         assert_eq!((fs::read(&path).unwrap().as_slice(), entries()), (&b"first"[..], 1));
+        let (output, mut sink) = OutputFile::create(&path).unwrap();
+        sink.write_all(b"third").unwrap();
+        output.keep(sink).unwrap();
+        assert_eq!((fs::read(&path).unwrap().as_slice(), entries()), (&b"third"[..], 1));
         assert!(OutputFile::create(&folder.path().join("no/such")).is_err());
+    }
+
+    /// The way of file systems where every file has a name.
+    #[test]
+    fn a_file_with_a_name_takes_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("out");
+        let (file, temporary) = named(folder.path()).unwrap();
+        (&file).write_all(b"all").unwrap();
+        let output = OutputFile { pending: Some(Pending { file, temporary: Some(temporary), place: place.clone() }) };
+        output.keep(Box::new(io::Cursor::new(Vec::new()))).unwrap();
+        assert_eq!(fs::read(&place).unwrap(), b"all");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_without_a_name_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let (_output, mut sink) = OutputFile::create(&folder.path().join("out")).unwrap();
+        sink.write_all(b"part").unwrap();
+        sink.flush().unwrap();
+        if unnamed(folder.path()).is_some() {
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        }
     }
 }

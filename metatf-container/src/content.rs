@@ -14,6 +14,13 @@ pub struct Owned {
     length: usize,
 }
 
+impl Owned {
+    /// Keeps the first bytes only.
+    pub(super) fn truncate(&mut self, length: usize) {
+        self.length = self.length.min(length);
+    }
+}
+
 impl Deref for Owned {
     type Target = [u8];
 

@@ -51,6 +51,8 @@ pub enum ErrorKind {
         /// What would be right.
         expected: &'static str,
     },
+    /// The file is no trace: it begins with these bytes in place of the magic, of which there are so many.
+    NotATrace([u8; 4], u8),
     /// The input ends inside this thing.
     Truncated(&'static str),
     /// A tag that the section does not know.
@@ -194,6 +196,11 @@ impl fmt::Display for ErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Io(kind) => write!(f, "{kind}"),
+            Self::NotATrace(_, 0) => write!(f, "not a Meta-TF trace (it is empty)"),
+            Self::NotATrace(bytes, length) => {
+                let bytes = bytes.get(..usize::from(length)).unwrap_or_default();
+                write!(f, "not a Meta-TF trace (it begins with `{}`)", bytes.escape_ascii())
+            }
             Self::Invalid { what, found, expected } => write!(f, "{what} is {found}, expected {expected}"),
             Self::Truncated(what) => write!(f, "the input ends inside {what}"),
             Self::UnknownTag(tag) => write!(f, "tag {tag} is not declared in this section"),
@@ -238,6 +245,12 @@ impl fmt::Display for Place {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Neither is about a place.
+        if matches!(self.kind, ErrorKind::NotATrace(..))
+            || matches!(self.kind, ErrorKind::Io(_)) && self.place == Place::default()
+        {
+            return write!(f, "{}", self.kind);
+        }
         write!(f, "{}: {}", self.place, self.kind)?;
         if let Some(section) = self.place.section {
             write!(f, " (section {section}")?;

@@ -168,7 +168,7 @@ impl Header {
     pub(crate) fn parse(bytes: &[u8]) -> Result<(Self, u64)> {
         let cut = |at: usize, what| Error::at(at as u64, ErrorKind::Truncated(what));
         let Some(magic) = bytes.get(..4) else {
-            let agrees = MAGIC.starts_with(bytes);
+            let agrees = !bytes.is_empty() && MAGIC.starts_with(bytes);
             return Err(if agrees { cut(0, "the header") } else { wrong_magic(bytes) });
         };
         if magic != MAGIC {
@@ -272,5 +272,7 @@ impl Header {
 }
 
 fn wrong_magic(found: &[u8]) -> Error {
-    invalid(0, "magic", Order::Big.read(found), "0x7F 'M' 'T' 'F' (2135774278)")
+    let mut bytes = [0; 4];
+    bytes.iter_mut().zip(found).for_each(|(byte, found)| *byte = *found);
+    Error::at(0, ErrorKind::NotATrace(bytes, u8::try_from(found.len()).unwrap_or(4)))
 }

@@ -29,6 +29,8 @@ pub struct Part {
     /// Where there is a filter, it is the element size, and only a stream section of one numeric leaf reads it as
     /// the leaf's width; that such a section's chunk has 1 to 8 is for whoever knows the DTD to check.
     pub width: u8,
+    /// The content was transposed: `width` is the size of its elements, whatever the section.
+    pub transposed: bool,
     /// Data records or stream elements the chunk header declares; `None` in version 0.
     pub records: Option<u32>,
     /// Version 0 without a section table: this part is the rest of the file, and its reader follows the `section`
@@ -53,6 +55,16 @@ pub enum Content {
     Mapped(std::ops::Range<usize>),
     /// Decompressed, or read from a stream.
     Owned(Owned),
+}
+
+impl Content {
+    /// Keeps the first bytes only.
+    pub fn truncate(&mut self, length: usize) {
+        match self {
+            Content::Mapped(range) => range.end = range.end.min(range.start.saturating_add(length)),
+            Content::Owned(owned) => owned.truncate(length),
+        }
+    }
 }
 
 /// How a position in a part's content is named (spec 7).

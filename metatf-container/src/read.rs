@@ -40,12 +40,20 @@ impl<'a> Reader<'a> {
     ///
     /// A mapped file should not change while it is read. If another process writes to it, the reader meets old bytes and new
     /// ones, and returns wrong records or an error, as from a damaged file. If another process truncates it, reading what
-    /// is gone ends this process with SIGBUS (on Unix). Read a file that others write with [`Reader::from_read`].
+    /// is gone ends this process with SIGBUS (on Unix). Read a file that others write with [`Reader::read`].
     ///
     /// # Errors
     /// What [`Reader::from_read`] reports.
     pub fn open(path: impl AsRef<Path>) -> Result<Reader<'static>> {
         Reader::start(Source::open(path.as_ref())?, false)
+    }
+
+    /// Reads a file that may change meanwhile: it is not mapped, so that one who truncates it causes an error and no signal.
+    ///
+    /// # Errors
+    /// The system's, and what [`Reader::from_read`] reports.
+    pub fn read(path: impl AsRef<Path>) -> Result<Reader<'static>> {
+        Reader::from_read(std::fs::File::open(path)?)
     }
 
     /// Reads a trace that is in memory.
@@ -311,6 +319,14 @@ impl<'a> Reader<'a> {
     pub fn report_bad_content(&mut self, part: &Part, error: Error) {
         if let (Body::Chunks(chunks), Some(salvage)) = (&self.body, &mut self.salvage) {
             salvage.bad_content(part, error, chunks.sequence.group());
+        }
+    }
+
+    /// Salvage: the content of this part is wrong from some place on, and what stands before it was delivered; `part.records` is how
+    /// many records that leaves out. Later parts of its section are dropped until a reset.
+    pub fn report_bad_end(&mut self, part: &Part, error: Error) {
+        if let (Body::Chunks(chunks), Some(salvage)) = (&self.body, &mut self.salvage) {
+            salvage.bad_end(part, error, chunks.sequence.group());
         }
     }
 

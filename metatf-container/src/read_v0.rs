@@ -128,6 +128,7 @@ pub(crate) fn whole(section: u8, range: std::ops::Range<usize>, reset: bool) -> 
         shared: false,
         group: 0,
         width: 0,
+        transposed: false,
         records: None,
         follow: false,
         place,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::chunk::{self, ChunkHeader, GROUP, Probe, RESET, SHARED};
+use super::chunk::{self, ChunkHeader, GROUP, Probe, RESET, SHARED, TRANSPOSE};
 use super::decode::Decoder;
 use super::header::Header;
 use super::index::{self, ChunkInfo};
@@ -212,6 +212,7 @@ pub(crate) fn part(header: &ChunkHeader, start: u64, content: Content) -> Part {
         shared: header.has(SHARED),
         group: header.group,
         width: header.width,
+        transposed: header.filter == TRANSPOSE,
         records: Some(header.nrecords),
         follow: false,
         place: start..start + header.total_len(),

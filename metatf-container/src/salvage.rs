@@ -160,10 +160,15 @@ impl Salvage {
 
     /// A part's records are wrong: its section's state is lost, and the cursors of the group with it.
     pub(crate) fn bad_content(&mut self, part: &Part, error: Error, group: Option<u32>) {
+        self.bad_end(part, error, group);
+        self.group_damaged |= !part.shared && group == Some(part.group);
+    }
+
+    /// A part's end is wrong: its section's state is lost, but no element before it.
+    pub(crate) fn bad_end(&mut self, part: &Part, error: Error, group: Option<u32>) {
         self.drop_part(part, LossCause::Content(error));
         if !part.shared && group == Some(part.group) {
             self.tainted[usize::from(part.section)] = true;
-            self.group_damaged = true;
         }
     }
 

@@ -95,6 +95,13 @@ impl<'s> Split<'s> {
         start(n)..start(n + 1)
     }
 
+    /// Bytes of content of group `n`, by the headers of its chunks.
+    #[must_use]
+    pub fn content_len(&self, n: usize) -> u64 {
+        let chunks = self.chunks.get(self.chunks_of(n)).unwrap_or_default();
+        chunks.iter().map(|chunk| u64::from(chunk.raw_len)).sum()
+    }
+
     /// The chunks of shared tables that stand among the chunks of group `n`: by their numbers. They serve the groups behind
     /// it; [`Reader::read_chunk`] reads one.
     pub fn tables_of(&self, n: usize) -> impl Iterator<Item = usize> + '_ {

@@ -56,7 +56,7 @@ codes! {
         "A DTD is UTF-8 text.",
         r#"// caf\xE9"#;
     TooLarge = "E0002", "7",
-        "A DTD is at most 4 MiB long, and holds at most 262,144 names, numbers, strings, marks and comments.";
+        "A DTD is at most 4 MiB long, and holds at most 262,000 names, numbers, strings, marks and comments.";
     OpenComment = "E0003", "2",
         "A `/*` comment ends with `*/`.",
         "/* size in bytes";

@@ -114,6 +114,11 @@ impl<'a> Reporter<'a> {
         });
     }
 
+    /// Counts an error that is not shown, because one like it is.
+    pub(crate) fn add_again(&mut self) {
+        self.errors += 1;
+    }
+
     fn place(&self, span: Span, text: String) -> Label {
         let (line, column) = self.source.position(span.start());
         Label { span: span.range(), line, column, text }

@@ -8,8 +8,9 @@ use crate::span::Span;
 /// Parentheses and records nest at most this deep (spec 3.5).
 pub(crate) const MOST_NESTING: usize = 32;
 
-/// Texts in use have a few hundred tokens; each takes memory many times its bytes (spec 7: hostile input costs little).
-const MOST_TOKENS: usize = 1 << 18;
+/// Texts in use have a few hundred tokens; each takes memory many times its bytes (spec 7: hostile input costs little). pest makes
+/// about a pair for each, of two entries in a list that doubles: so many tokens in one item stay below 2^19 entries.
+const MOST_TOKENS: usize = 262_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {

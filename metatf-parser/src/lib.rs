@@ -21,7 +21,7 @@
 //! assert!(shown.contains("heap.dtd:1:56") && shown.contains("did you mean `address`?"));
 //! ```
 //!
-//! The stages: `text` (UTF-8) -> `lexer` (tokens, comments, depth) -> `syntax` (recursive descent, item by item, to a syntax tree) ->
+//! The stages: `text` (UTF-8) -> `lexer` (tokens, comments, depth) -> `syntax` (pest, item by item, to a syntax tree) ->
 //! `resolve` (names, look-up, checks, one file for each family of rules) -> [`schema`]. Modules import downwards only, in the order
 //! `schema`, `vocabulary`, `span`, `codes`, `diagnostic`, `suggest`, `render`, `text`, `lexer`, `words`, `ast`, `syntax`, `format`,
 //! `resolve`. [`Code`] lists the rules, with the section
@@ -51,7 +51,7 @@ pub use format::format;
 pub use render::render;
 pub use schema::Dtd;
 use span::Source;
-pub use text::MOST_BYTES;
+pub use text::{MOST_BYTES, MOST_EMBEDDED_BYTES};
 pub use vocabulary::Property;
 
 /// What became of a DTD's text.

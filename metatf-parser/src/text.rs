@@ -7,6 +7,10 @@ use crate::span::Span;
 /// The longest text that is read (spec 7: hostile input costs little). The DTDs in use have a few KiB.
 pub const MOST_BYTES: usize = 4 << 20;
 
+/// The longest text that readers take from a trace without being asked to: a trace of a few hundred bytes may hold megabytes
+/// of it, compressed.
+pub const MOST_EMBEDDED_BYTES: usize = 256 << 10;
+
 /// Warns of characters that make a text look like another one, once for each kind. Comments and strings may hold any.
 pub(crate) fn misleading(text: &str, report: &mut Reporter) {
     let is_direction =
@@ -31,8 +35,9 @@ pub(crate) fn misleading(text: &str, report: &mut Reporter) {
 /// Takes the bytes for text if they are UTF-8 and not too long; reports it if they are not.
 pub(crate) fn decode<'t>(text: &'t [u8], report: &mut Reporter) -> Option<&'t str> {
     if text.len() > MOST_BYTES {
-        let message = format!("a DTD of {} bytes is too long", text.len());
-        report.add(Draft::new(Code::TooLarge, Span::at(0), message).help(format!("at most {MOST_BYTES} bytes")));
+        report.add(
+            Draft::new(Code::TooLarge, Span::at(0), "the DTD is too long").help(format!("at most {MOST_BYTES} bytes")),
+        );
         return None;
     }
     match std::str::from_utf8(text) {

@@ -82,6 +82,7 @@ fn many_of_everything() {
     survives("duplicates", "r: (tag) { tag.value = 4; }\n".repeat(5_000).as_bytes());
     survives("properties", "a.width = 1;\n".repeat(10_000).as_bytes());
     survives("errors", "# ".repeat(10_000).as_bytes());
+    survives("one mistake again and again", "none.\n".repeat(80_000).as_bytes());
     survives("errors in lines", "a.\n".repeat(100_000).as_bytes());
     survives("strings", "a.doc = \"\n".repeat(10_000).as_bytes());
 }

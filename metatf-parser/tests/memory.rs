@@ -2,41 +2,17 @@
 //! so each run gives the same.
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests, which may
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt::Write as _;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use metatf_parser::parse;
-
-static LIVE: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-struct Counting;
-
-// SAFETY: the system's allocator does the work.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        PEAK.fetch_max(LIVE.fetch_add(layout.size(), Relaxed) + layout.size(), Relaxed);
-        // SAFETY: as the caller promises.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: as the caller promises.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
+use metatf_test::Counting;
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: Counting = Counting::new();
 
 /// How many bytes parsing a text takes at most at one time.
 fn peak(text: &str) -> usize {
-    let before = LIVE.load(Relaxed);
-    PEAK.store(before, Relaxed);
-    drop(parse("memory.dtd", text.as_bytes()));
-    PEAK.load(Relaxed) - before
+    ALLOCATOR.peak(|| drop(parse("memory.dtd", text.as_bytes())))
 }
 
 fn lines(count: usize, line: impl Fn(&mut String, usize) -> std::fmt::Result) -> String {
@@ -62,7 +38,10 @@ fn memory_is_bounded() {
         ("properties twice", lines(43_000, |t, _| write!(t, "a.b=1;"))),
         ("annotations", lines(43_000, |t, i| write!(t, "a.z{i}=b;"))),
         ("docs", lines(37_000, |t, i| writeln!(t, "//a\na{i}.b=1;"))),
-        ("fields", format!("r:({}a);", "a,".repeat(130_000))),
+        ("fields", format!("r:({}a);", "a,".repeat(130_990))),
+        ("groups", format!("r:({}a);", "(a),".repeat(65_000))),
+        ("a sum", format!("a.width={}1;", "1+".repeat(130_990))),
+        ("a model", format!("a.interpretation=predicted({}stride)1;", "stride,".repeat(130_000))),
         ("sections", lines(50_000, |t, i| write!(t, "section s{i} {i}{{}}"))),
         (
             "records of all sections",

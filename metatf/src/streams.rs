@@ -22,6 +22,8 @@ pub(crate) struct Piece {
     pub(crate) width: u8,
     /// Elements the chunk declares.
     pub(crate) records: Option<u32>,
+    /// Salvage: elements are lost behind it. No cursor goes on to the next piece.
+    pub(crate) cut: bool,
 }
 
 impl Piece {
@@ -35,6 +37,7 @@ impl Piece {
             first: false,
             width: part.width,
             records: part.records,
+            cut: false,
         }
     }
 }
@@ -248,6 +251,9 @@ impl StreamWalk {
             }
             let data = source.bytes(&piece.content);
             if self.position >= data.len() {
+                if piece.cut {
+                    return Ok(false);
+                }
                 self.piece += 1;
                 self.position = 0;
                 self.entered = false;

@@ -88,7 +88,7 @@ struct Side {
 impl Side {
     fn new(path: &str, args: &DtdArgs) -> Result<Self> {
         let name = input::name(path).to_owned();
-        let file = Reopenable::new(path)?;
+        let file = Reopenable::new(path, true)?;
         let schema = dtd::find(&file.open(false)?, &name, args, false)?;
         Ok(Self { name, file, schema })
     }

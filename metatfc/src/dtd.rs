@@ -5,7 +5,7 @@ use crate::{input, output};
 use metatf::container::Reader;
 use metatf::dynamic::Schema;
 use metatf_parser::schema::Dtd;
-use metatf_parser::{Diagnostic, Severity};
+use metatf_parser::{Diagnostic, MOST_EMBEDDED_BYTES, Severity};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,6 +28,9 @@ pub(crate) struct DtdArgs {
     /// Read by this DTD, whatever the trace carries
     #[arg(long, value_name = "FILE", conflicts_with = "dtd")]
     pub(crate) force_dtd: Option<String>,
+    /// Read by the DTD that the trace carries even if it has over 256 KiB
+    #[arg(long)]
+    pub(crate) large_dtd: bool,
 }
 
 /// Reads and parses a DTD that was named on the command line: a file, or a built-in DTD's name.
@@ -103,6 +106,12 @@ fn search(reader: &Reader<'_>, trace: &str, args: &DtdArgs, salvage: bool) -> Re
         return load(path);
     }
     if let Some(text) = reader.dtd_text() {
+        if text.len() > MOST_EMBEDDED_BYTES && !args.large_dtd {
+            return failed(format!(
+                "{trace}: it embeds a DTD of {} KiB: --large-dtd reads it by that, --force-dtd FILE by another",
+                text.len() >> 10
+            ));
+        }
         let parsed = parse(&format!("{trace} (its embedded DTD)"), text);
         return parsed.inspect_err(|_| {
             print_message(&format!("{trace}: the DTD it embeds has errors; --force-dtd FILE reads it by another"));

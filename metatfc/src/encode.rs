@@ -9,7 +9,10 @@ use crate::target::Target;
 use metatf::container::{Class, Order, Sink, WriteOptions};
 use metatf::dynamic::{OwnedRecord, Schema, Writer};
 use metatf_cli::Progress;
-use std::io::BufRead as _;
+use std::io::{BufRead as _, Read as _};
+
+/// A line is in memory as a whole, and its values are several times as long.
+const MOST_LINE: u64 = 64 << 20;
 
 const MORE: &str = "\
 The input is what `metatfc dump --format jsonl` prints, one object a line:
@@ -71,6 +74,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if args.no_embed_dtd && args.url.as_ref().is_some_and(String::is_empty) {
         return usage("a trace with neither a DTD nor its URL cannot be read");
     }
+    if args.version == 0 && url(args).is_empty() {
+        return usage("--version 0 cannot carry the DTD: name it with --url");
+    }
     let schema = Schema::new(dtd::load(&args.dtd)?);
     let options = options(args)?;
     let input = input::lines(&args.input)?;
@@ -88,8 +94,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     target.keep(sink)
 }
 
+/// Returns the name of the DTD for the header.
+fn url(args: &Args) -> &str {
+    args.url.as_deref().unwrap_or_else(|| dtd::source_name(&args.dtd))
+}
+
 fn options(args: &Args) -> Result<WriteOptions> {
-    let dtd_url = args.url.clone().unwrap_or_else(|| dtd::source_name(&args.dtd).to_owned());
+    let dtd_url = url(args).to_owned();
     if dtd_url.len() > 255 {
         return usage("--url: at most 255 bytes");
     }
@@ -117,8 +128,12 @@ fn copy(
     let (mut line, mut owned) = (Vec::new(), OwnedRecord::default());
     for number in 1_u64.. {
         line.clear();
-        if input.read_until(b'\n', &mut line).map_err(|e| Failure::io(name, &e))? == 0 {
+        let most = MOST_LINE + 1;
+        if input.by_ref().take(most).read_until(b'\n', &mut line).map_err(|e| Failure::io(name, &e))? == 0 {
             break;
+        }
+        if line.len() as u64 == most {
+            return failed(format!("{name}:{number}: the line is too long: at most {} MiB", MOST_LINE >> 20));
         }
         if line.trim_ascii().is_empty() {
             continue;

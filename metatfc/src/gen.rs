@@ -86,7 +86,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 /// Writes the file, unless it has this content: then it keeps its time.
 fn write(path: &str, source: &str) -> Result<()> {
-    if std::fs::read(path).is_ok_and(|old| old == source.as_bytes()) {
+    // Of a pipe or a device nothing is read.
+    let may_be_same = std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.len() == source.len() as u64);
+    if may_be_same && std::fs::read(path).is_ok_and(|old| old == source.as_bytes()) {
         return Ok(());
     }
     target::replace(path, source.as_bytes())

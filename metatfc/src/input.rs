@@ -1,9 +1,10 @@
 //! Opens inputs: files, mapped, or standard input.
 
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, failed};
+use metatf::ErrorKind;
 use metatf::container::{Class, Order, Reader};
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read as _};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 /// Returns the name of an input in messages.
@@ -11,12 +12,13 @@ pub(crate) fn name(path: &str) -> &str {
     if path == "-" { "standard input" } else { path }
 }
 
-/// Reads a small text, a DTD, as a whole.
+/// Reads a DTD: a little more at most than a parser takes, so that nothing without an end is read.
 pub(crate) fn read(path: &str) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
+    let most = metatf_parser::MOST_BYTES as u64 + 1;
     let read = match path {
-        "-" => std::io::stdin().lock().read_to_end(&mut bytes),
-        _ => File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)),
+        "-" => std::io::stdin().lock().take(most).read_to_end(&mut bytes),
+        _ => File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes)),
     };
     read.map_err(|e| Failure::io(name(path), &e))?;
     Ok(bytes)
@@ -69,19 +71,28 @@ pub(crate) struct Reopenable {
 }
 
 impl Reopenable {
-    pub(crate) fn new(path: &str) -> Result<Self> {
+    /// `judge`: what does not begin as a trace does fails before it is copied.
+    pub(crate) fn new(path: &str, judge: bool) -> Result<Self> {
         check(path)?;
         // A pipe with a name can be read once only, too.
         if path != "-" && std::fs::metadata(path).is_ok_and(|m| m.is_file()) {
             return Ok(Self { path: path.to_owned(), name: path.to_owned(), _spooled: None });
         }
         let problem = |e: std::io::Error| Failure::io(name(path), &e);
-        let mut file = tempfile::NamedTempFile::new().map_err(problem)?;
-        match path {
-            "-" => std::io::copy(&mut std::io::stdin().lock(), &mut file),
-            _ => File::open(path).and_then(|mut pipe| std::io::copy(&mut pipe, &mut file)),
+        let mut pipe: Box<dyn Read> = match path {
+            "-" => Box::new(std::io::stdin().lock()),
+            _ => Box::new(File::open(path).map_err(problem)?),
+        };
+        let mut magic = Vec::new();
+        pipe.by_ref().take(4).read_to_end(&mut magic).map_err(problem)?;
+        if let Err(error) = Reader::from_slice(&magic)
+            && judge
+            && matches!(error.kind, ErrorKind::NotATrace(..))
+        {
+            return failed(format!("{}: {error}", name(path)));
         }
-        .map_err(problem)?;
+        let mut file = tempfile::NamedTempFile::new().map_err(problem)?;
+        std::io::copy(&mut magic.as_slice().chain(pipe), &mut file).map_err(problem)?;
         let spooled = file.into_temp_path();
         let (path, name) = (spooled.to_string_lossy().into_owned(), name(path).to_owned());
         Ok(Self { path, name, _spooled: Some(spooled) })

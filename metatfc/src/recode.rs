@@ -105,6 +105,9 @@ pub(crate) struct Args {
     /// Read by this DTD, whatever the trace carries
     #[arg(long, value_name = "FILE", conflicts_with = "source_dtd")]
     force_dtd: Option<String>,
+    /// Read by the DTD that the trace carries even if it has over 256 KiB
+    #[arg(long)]
+    large_dtd: bool,
 }
 
 fn parse_block(text: &str) -> Result<usize, String> {
@@ -118,7 +121,7 @@ fn parse_group(text: &str) -> Result<usize, String> {
 pub(crate) fn run(args: &Args) -> Result<()> {
     let name = input::name(&args.input);
     let reader = input::trace(&args.input, false)?;
-    let source = DtdArgs { dtd: args.source_dtd.clone(), force_dtd: args.force_dtd.clone() };
+    let source = DtdArgs { dtd: args.source_dtd.clone(), force_dtd: args.force_dtd.clone(), large_dtd: args.large_dtd };
     let schema = dtd::find(&reader, name, &source, false)?;
     let moves = moves(args, name, &schema)?;
     let target_schema = moves.as_ref().map_or(&schema, Moves::target).clone();
@@ -192,6 +195,12 @@ fn write_options(args: &Args, reader: &metatf::container::Reader<'_>) -> Result<
     let dtd_url = args.dtd.as_deref().map_or(header.dtd_url.as_str(), dtd::source_name);
     if args.no_embed_dtd && dtd_url.is_empty() {
         return failed("--no-embed-dtd: the DTD has no name for the header, so the new trace could not be read");
+    }
+    if args.version == 0 && dtd_url.is_empty() {
+        return failed(
+            "--version 0 cannot carry the DTD, and the header names none: `metatfc show --format dtd` writes it to a file, \
+             and --dtd FILE names that",
+        );
     }
     let mut write = WriteOptions {
         version: args.version,

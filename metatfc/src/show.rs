@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use metatf_parser::Property;
 use metatf_parser::schema::{Dtd, Format, Leaf, Names, Origin, Record, Section};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 const MORE: &str = "\
@@ -80,6 +81,7 @@ fn text(dtd: &Dtd) -> String {
         };
         out.push_str(if section.stream.is_some() { ", a stream\n" } else { "\n" });
         doc(&mut out, section.doc.as_deref(), "  ");
+        let sharing = sharing(section);
         for (position, record) in records {
             let was = if record.was.is_empty() { String::new() } else { format!(", was {}", record.was.join(", ")) };
             let _ = match record.tag {
@@ -87,7 +89,7 @@ fn text(dtd: &Dtd) -> String {
                 None => writeln!(out, "\n  {}, without a tag", record.name),
             };
             doc(&mut out, record.doc.as_deref(), "    ");
-            let rows: Vec<[String; 8]> = leaves(dtd, section, position, record).map(LeafRow::row).collect();
+            let rows: Vec<[String; 8]> = leaves(dtd, section, &sharing, position, record).map(LeafRow::row).collect();
             table(&mut out, &rows);
         }
     }
@@ -111,16 +113,26 @@ const HEADINGS: [&str; 8] = [
     Property::Doc.name(),
 ];
 
+/// Other cells are not filled up to one that is longer.
+const MOST_WIDTH: usize = 200;
+
+/// Names of fields that share a previous value, at most: very many fields may.
+const MOST_SHARING: usize = 64;
+
 fn table(out: &mut String, rows: &[[String; 8]]) {
     let used = |column: usize| column < 4 || rows.iter().any(|row| !row[column].is_empty());
-    let columns: Vec<usize> = (0..HEADINGS.len()).filter(|&c| used(c)).collect();
     let headings = HEADINGS.map(str::to_owned);
+    let width = |column: usize| {
+        let lengths = rows.iter().chain([&headings]).map(|row| row[column].chars().count());
+        lengths.filter(|length| *length <= MOST_WIDTH).max().unwrap_or(0)
+    };
+    let columns: Vec<(usize, usize)> = (0..HEADINGS.len()).filter(|&c| used(c)).map(|c| (c, width(c))).collect();
     for row in std::iter::once(&headings).chain(rows) {
         let mut line = String::from("   ");
-        for &column in &columns {
-            let lengths = rows.iter().map(|row| row[column].chars().count());
-            let width = lengths.max().unwrap_or(0).max(HEADINGS[column].len());
-            let _ = write!(line, " {:<width$} ", row[column]);
+        for &(column, width) in &columns {
+            let cell = &row[column];
+            let fill = width.saturating_sub(cell.chars().count());
+            let _ = write!(line, " {cell}{} ", " ".repeat(fill));
         }
         let _ = writeln!(out, "{}", line.trim_end());
     }
@@ -141,6 +153,7 @@ struct LeafRow<'d> {
 fn leaves<'d>(
     dtd: &'d Dtd,
     section: &'d Section,
+    sharing: &'d Sharing,
     position: usize,
     record: &'d Record,
 ) -> impl Iterator<Item = LeafRow<'d>> {
@@ -159,7 +172,7 @@ fn leaves<'d>(
             width_origin: leaf.width_origin.as_ref().map(|o| origin(dtd, o)),
             interpretation,
             interpretation_origin: origin(dtd, &leaf.interpretation_origin),
-            shares: shares(dtd, section, position, index),
+            shares: shares(dtd, section, sharing, (position, index)),
         }
     })
 }
@@ -239,13 +252,14 @@ fn names_json(names: &Names, values: bool) -> Option<Vec<(u64, &str)>> {
 
 fn json(dtd: &Dtd) -> Value {
     let section = |(index, section): (usize, &Section)| {
+        let sharing = sharing(section);
         let record = |(position, record): (usize, &Record)| {
             json!({
                 "name": record.name,
                 "tag": record.tag,
                 "was": record.was,
                 "doc": record.doc,
-                "leaves": leaves(dtd, section, position, record).map(|l| l.json()).collect::<Vec<_>>(),
+                "leaves": leaves(dtd, section, &sharing, position, record).map(|l| l.json()).collect::<Vec<_>>(),
             })
         };
         json!({
@@ -264,19 +278,31 @@ fn json(dtd: &Dtd) -> Value {
     })
 }
 
-/// Returns the other leaves that hold their previous value in the same cell.
-fn shares(dtd: &Dtd, section: &Section, position: usize, index: usize) -> Vec<String> {
-    let cell = |p: usize, i: usize| section.cells.get(p).and_then(|c| c.get(i));
-    let Some(own) = cell(position, index) else { return Vec::new() };
-    let mut names = Vec::new();
-    for (p, &id) in section.records.iter().enumerate() {
-        let Some(record) = dtd.record(id) else { continue };
-        for (i, leaf) in record.leaves.iter().enumerate() {
-            if (p, i) != (position, index) && cell(p, i) == Some(own) {
-                names.push(format!("{}.{}", record.name, leaf.path.join(".")));
-            }
+/// The leaves of a section by the cell that holds their previous value: position of the record, index of the leaf.
+type Sharing = BTreeMap<u32, Vec<(usize, usize)>>;
+
+fn sharing(section: &Section) -> Sharing {
+    let mut sharing = Sharing::new();
+    for (position, cells) in section.cells.iter().enumerate() {
+        for (index, cell) in cells.iter().enumerate() {
+            sharing.entry(*cell).or_default().push((position, index));
         }
     }
+    sharing
+}
+
+/// Returns the other leaves that hold their previous value in the same cell.
+fn shares(dtd: &Dtd, section: &Section, sharing: &Sharing, own: (usize, usize)) -> Vec<String> {
+    let cell = section.cells.get(own.0).and_then(|cells| cells.get(own.1));
+    let all = cell.and_then(|cell| sharing.get(cell)).map_or(&[][..], Vec::as_slice);
+    let name = |&(position, index): &(usize, usize)| {
+        let record = section.records.get(position).and_then(|&id| dtd.record(id))?;
+        Some(format!("{}.{}", record.name, record.leaves.get(index)?.path.join(".")))
+    };
+    let others = all.iter().filter(|other| **other != own);
+    let mut names: Vec<String> = others.take(MOST_SHARING).filter_map(name).collect();
+    let more = all.len().saturating_sub(MOST_SHARING + 1);
+    names.extend((more > 0).then(|| format!("{more} more")));
     names
 }
 

@@ -7,11 +7,15 @@ use crate::input::{self, Reopenable};
 use crate::options::ThreadArgs;
 use crate::output;
 use crate::target::Target;
+use metatf::Change;
 use metatf::container::{FlushEvery, Sink, WriteOptions};
 use metatf::dynamic::{Line, Schema, Trace, Writer};
+use metatf::format::Interpretation::SectionOffset;
 use metatf::parallel::Out;
 use metatf::reader::Event;
 use metatf_cli::Progress;
+use metatf_parser::schema::Leaf;
+use std::collections::BTreeSet;
 
 const MORE: &str = "\
 Every byte is read and every rule checked: checksums, index and footer,
@@ -66,8 +70,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 fn verify(args: &Args, path: &str) -> Result<()> {
     let name = input::name(path);
-    let file = Reopenable::new(path)?;
-    let whole = read_all(args, name, &file);
+    let file = Reopenable::new(path, args.salvage.is_none())?;
+    let mut schema = None;
+    let whole = read_all(args, name, &file, &mut schema);
     if let Ok(message) = &whole
         && !args.quiet
         && args.salvage.as_deref() != Some("-")
@@ -79,7 +84,7 @@ fn verify(args: &Args, path: &str) -> Result<()> {
         if let Err(Failure::Failed(message)) = &whole {
             print_message(message);
         }
-        salvage(args, name, &file, whole.is_err())?;
+        salvage(args, name, &file, schema, whole.is_err())?;
     }
     whole.map(drop).map_err(|failure| match failure {
         Failure::Failed(_) => Failure::Printed,
@@ -87,10 +92,10 @@ fn verify(args: &Args, path: &str) -> Result<()> {
     })
 }
 
-/// Reads the trace as any reader does, stream elements included.
-fn read_all(args: &Args, name: &str, file: &Reopenable) -> Result<String> {
+/// Reads the trace as any reader does, stream elements included. `found` gets the schema as soon as that is known.
+fn read_all(args: &Args, name: &str, file: &Reopenable, found: &mut Option<Schema>) -> Result<String> {
     let reader = file.open(false)?;
-    let schema = dtd::find(&reader, name, &args.dtd, false)?;
+    let schema = found.insert(dtd::find(&reader, name, &args.dtd, false)?).clone();
     let fail = |e: &metatf::Error| failed(format!("{name}: {}", explain(&schema.format, e)));
     let mut trace = match Trace::new(schema.clone(), reader) {
         Ok(trace) => trace,
@@ -115,7 +120,8 @@ fn read_all(args: &Args, name: &str, file: &Reopenable) -> Result<String> {
     }
     let (declared, found) = (container.header().nrecords, trace.reader().records_read());
     if declared != 0 && declared != found {
-        print_message(&format!("{name}: warning: the header says {declared} records, there are {found}"));
+        // A header has a count only where the trace was finished, when all of its records were there.
+        return failed(format!("{name}: the header says {declared} records, there are {found}"));
     }
     let records = usize::try_from(found).unwrap_or(usize::MAX);
     Ok(format!(
@@ -168,13 +174,16 @@ fn count_events(group: &mut Trace<'_>, out: &mut Out<'_, Counts>) -> std::result
 }
 
 /// Reads what is whole, writes it if that is asked for, and reports what is lost.
-fn salvage(args: &Args, name: &str, file: &Reopenable, report: bool) -> Result<()> {
+fn salvage(args: &Args, name: &str, file: &Reopenable, schema: Option<Schema>, report: bool) -> Result<()> {
     let reader = file.open(true).map_err(|f| match f {
         // The first reading printed the same.
         Failure::Failed(_) => Failure::Printed,
         other => other,
     })?;
-    let schema = dtd::find(&reader, name, &args.dtd, true)?;
+    let schema = match schema {
+        Some(schema) => schema,
+        None => dtd::find(&reader, name, &args.dtd, true)?,
+    };
     let options = WriteOptions {
         class: reader.header().class,
         order: reader.header().order,
@@ -221,7 +230,7 @@ fn salvage(args: &Args, name: &str, file: &Reopenable, report: bool) -> Result<(
 }
 
 fn report_loss(name: &str, trace: &Trace<'_>, ended_early: bool) {
-    let found = trace.reader().records_read();
+    let (declared, found) = (trace.reader().container().header().nrecords, trace.reader().records_read());
     match trace.reader().container().loss_report() {
         Some(report) if !report.is_empty() => {
             for line in report.to_string().lines() {
@@ -229,6 +238,9 @@ fn report_loss(name: &str, trace: &Trace<'_>, ended_early: bool) {
             }
         }
         _ if ended_early => print_message(&format!("{name}: lost: all that follows the error")),
+        _ if declared > found => {
+            print_message(&format!("{name}: lost: {} records, by the header's count", declared - found))
+        }
         _ => print_message(&format!("{name}: no record is lost")),
     }
     print_message(&format!("{name}: {found} records can be salvaged"));
@@ -239,8 +251,10 @@ struct Copy {
     target: Target,
     writer: Writer<Box<dyn Sink + Send>>,
     user: usize,
-    /// The first stream section whose elements did not keep their offsets.
-    moved: Option<usize>,
+    /// Numbers of the stream sections whose offsets records hold.
+    pointed_at: BTreeSet<u8>,
+    /// Numbers of the stream sections whose elements did not keep their offsets.
+    moved: BTreeSet<u8>,
 }
 
 impl Copy {
@@ -248,25 +262,32 @@ impl Copy {
         let (target, sink) = Target::create(path)?;
         let problem = |e| Failure::Failed(format!("{path}: {}", explain(&schema.format, &e)));
         let writer = Writer::new(sink, schema, options).map_err(problem)?;
-        Ok(Self { target, writer, user: 0, moved: None })
+        Ok(Self { target, writer, user: 0, pointed_at: pointed_at(schema), moved: BTreeSet::new() })
     }
 
     fn write(&mut self, trace: &Trace<'_>, event: Event, schema: &Schema) -> Result<()> {
-        self.copy_user(trace).and_then(|()| self.copy(trace, event)).map_err(|error| self.failure(schema, &error))
+        self.copy_user(trace)
+            .and_then(|()| self.copy(trace, event, schema))
+            .map_err(|error| self.failure(schema, &error))
     }
 
-    fn copy(&mut self, trace: &Trace<'_>, event: Event) -> metatf::Result<()> {
+    fn copy(&mut self, trace: &Trace<'_>, event: Event, schema: &Schema) -> metatf::Result<()> {
         let owned = trace.record();
         match event {
             Event::Record(at) | Event::Comment(at) => self.writer.record(at.section, at.record, owned),
             Event::Element(at, shared) => {
                 let offset = self.writer.element(at.section, shared, owned)?;
                 if trace.reader().container().header().version == 1 && offset != at.offset {
-                    self.moved.get_or_insert(at.section);
+                    self.moved.extend(schema.section(at.section).map(|s| s.number));
                 }
                 Ok(())
             }
-            Event::Metadata(at, metadata) => self.writer.write(&Line::Metadata(at.section, metadata), owned),
+            Event::Metadata(at, metadata) => {
+                if let Ok(Change::Interpretation(SectionOffset(number))) = metadata.change() {
+                    self.pointed_at.insert(number);
+                }
+                self.writer.write(&Line::Metadata(at.section, metadata), owned)
+            }
             Event::Group(_) => self.writer.write(&Line::Group, owned),
             Event::Reset(section) => self.writer.write(&Line::Reset(section), owned),
             Event::Section(..) => Ok(()),
@@ -294,20 +315,25 @@ impl Copy {
         let name = self.target.name().to_owned();
         let problem = |e| Failure::Failed(format!("{name}: {}", explain(&schema.format, &e)));
         let sink = self.writer.finish().map_err(problem)?;
-        if let Some(section) = self.moved.filter(|_| uses_offsets(schema)) {
-            let section = schema.section(section).and_then(|s| s.name.as_deref()).unwrap_or_default();
+        if let Some(number) = self.moved.intersection(&self.pointed_at).next() {
+            let section = schema.dtd.sections.iter().find(|s| s.number == *number).and_then(|s| s.name.as_deref());
             return failed(format!(
-                "{name}: not written: part of section {section} is lost, and offsets into what follows would no longer \
-                 hold; `metatfc dump --salvage --resolve` shows what is whole"
+                "{name}: not written: records hold offsets into section {}, whose elements would get others; \
+                 `metatfc dump --salvage --resolve` shows what is whole",
+                section.unwrap_or_default()
             ));
         }
         self.target.keep(sink)
     }
 }
 
-/// Returns whether a leaf may hold an offset into a stream section.
-fn uses_offsets(schema: &Schema) -> bool {
+/// Returns the numbers of the stream sections into which leaves may hold offsets.
+fn pointed_at(schema: &Schema) -> BTreeSet<u8> {
     use metatf_parser::schema::Interpretation;
-    let mut leaves = schema.dtd.records.iter().flat_map(|r| &r.leaves);
-    leaves.any(|l| matches!(l.interpretation, Interpretation::SectionOffset(_)))
+    let leaves = schema.dtd.records.iter().flat_map(|r| &r.leaves);
+    let number = |leaf: &Leaf| match leaf.interpretation {
+        Interpretation::SectionOffset(number) => Some(number),
+        _ => None,
+    };
+    leaves.filter_map(number).collect()
 }

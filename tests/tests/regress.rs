@@ -18,6 +18,8 @@ mod models_and_their_elements;
 mod offset_into_nothing;
 #[path = "regress/reset_of_nothing.rs"]
 mod reset_of_nothing;
+#[path = "regress/salvage_gives_what_dump_gives.rs"]
+mod salvage_gives_what_dump_gives;
 #[path = "regress/shared_table_of_numbers.rs"]
 mod shared_table_of_numbers;
 #[path = "regress/shared_value_in_items.rs"]
@@ -40,3 +42,5 @@ mod values_around_a_base;
 mod version_0_given_up;
 #[path = "regress/version_0_has_no_resets.rs"]
 mod version_0_has_no_resets;
+#[path = "regress/width_of_no_leaf.rs"]
+mod width_of_no_leaf;

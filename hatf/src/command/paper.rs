@@ -1,7 +1,6 @@
 //! `hatf paper`
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Write as _};
 use std::path::Path;
 use std::time::Duration;
@@ -10,6 +9,7 @@ use hatf::convert::{Input, raw32};
 use hatf::paper::{Measured, Options, Step, Style, chart, measure, print};
 use hatf::{Error, Result};
 use indicatif::{ProgressBar, ProgressStyle};
+use metatf_cli::OutputFile;
 
 use super::{Paper, PaperFormat};
 
@@ -27,9 +27,9 @@ pub(crate) fn run(options: &Paper) -> Result<u8> {
     let measured = measured?;
     if let Some(path) = &options.svg {
         let draw = || -> io::Result<()> {
-            let mut out = BufWriter::new(File::create(path)?);
+            let (file, mut out) = OutputFile::create(path)?;
             chart(&measured, &mut out)?;
-            out.flush()
+            file.keep(out)
         };
         draw().map_err(Error::system(path.display().to_string()))?;
     }

@@ -1,6 +1,5 @@
 //! `hatf report`
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 
@@ -8,6 +7,7 @@ use hatf::analysis::{Analysis, Report};
 use hatf::pipeline::read_beside;
 use hatf::trace::TraceReader;
 use hatf::{Error, Result};
+use metatf_cli::OutputFile;
 
 use super::{Format, Report as Options};
 
@@ -48,7 +48,7 @@ fn open(path: &Path) -> Result<TraceReader<'static>> {
 }
 
 fn draw(report: &Report, path: &Path) -> io::Result<()> {
-    let mut out = BufWriter::new(File::create(path)?);
+    let (file, mut out) = OutputFile::create(path)?;
     hatf::report::svg(report, &mut out)?;
-    out.flush()
+    file.keep(out)
 }

@@ -3,10 +3,11 @@
 
 use std::collections::HashSet;
 
-use super::cursor::Cursor;
-use super::items::{Item, RawProperty};
-use super::{docs, expected};
-use crate::ast::{Ast, FieldItem, Name, Record, Scope, SectionHead, Setting};
+use pest::Parser as _;
+
+use super::build::{Builder, Item, RawProperty};
+use super::{Grammar, Rule, docs, expected};
+use crate::ast::{Ast, FieldItem, Name, Record, Scope, Setting};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::lexer::{Kind, Lexed, Token};
@@ -21,6 +22,7 @@ pub(crate) fn parse<'t>(text: &'t str, lexed: &Lexed, report: &mut Reporter) -> 
         lexed,
         report,
         at: 0,
+        piece_end: 0,
         ended: lexed.open_comment,
         reserved: HashSet::new(),
         ast: Ast { doc: None, scopes: vec![Scope::default()] },
@@ -51,6 +53,8 @@ struct Driver<'t, 'l, 'r, 's> {
     report: &'r mut Reporter<'s>,
     /// Index of the next token.
     at: usize,
+    /// Index of the token that ends the piece that pest got last, or the number of tokens.
+    piece_end: usize,
     /// Whether the end of the text has been reported as a mistake.
     ended: bool,
     /// Interpretation words that have been reported as names.
@@ -66,7 +70,7 @@ struct Open {
     brace: Span,
 }
 
-impl<'t, 'l> Driver<'t, 'l, '_, '_> {
+impl<'t> Driver<'t, '_, '_, '_> {
     fn token(&self, ahead: usize) -> Option<Token> {
         self.lexed.tokens.get(self.at + ahead).copied()
     }
@@ -153,26 +157,54 @@ impl<'t, 'l> Driver<'t, 'l, '_, '_> {
         }
     }
 
-    /// Parses the item at the next token by a rule of the grammar; reports and recovers where it cannot.
-    fn parse<T>(&mut self, rule: impl FnOnce(&mut Cursor<'t, 'l>) -> Option<T>) -> Option<T> {
+    /// Parses the item at the next token by a rule of the grammar; reports and recovers where it cannot. The pairs live while
+    /// the node is made of them.
+    fn pest(&mut self, rule: Rule) -> Option<Item<'t>> {
+        let base = self.token(0)?.span.start();
         if self.lexed.statement_is_bad(self.at) {
             self.recover(self.at);
             return None;
         }
-        let mut cursor = Cursor::new(self.text, self.lexed, self.at);
-        let parsed = rule(&mut cursor);
-        if parsed.is_some() {
-            self.at = cursor.at;
-            cursor.drafts.into_iter().for_each(|draft| self.report.add(draft));
-        } else {
-            cursor.expected.sort_unstable();
-            self.syntax_error(&cursor.expected, cursor.farthest);
-            self.recover(cursor.farthest);
+        match Grammar::parse(rule, self.piece(base)?) {
+            Ok(mut pairs) => {
+                let pair = pairs.next()?;
+                self.at += self.tokens_until(base + pair.as_span().end());
+                let mut builder = Builder { base, lexed: self.lexed, report: self.report, broken: false };
+                builder.item(pair.into_inner().next()?)
+            }
+            Err(error) => {
+                let index = self.at + self.tokens_until(base + expected::offset(&error));
+                self.syntax_error(expected::rules(&error), index);
+                self.recover(index);
+                None
+            }
         }
-        parsed
     }
 
-    fn syntax_error(&mut self, rules: &[expected::Rule], index: usize) {
+    /// Returns the text from `base`, where the next token starts, to where its item ends at the latest: to a `;` or a brace, or to
+    /// the `:` of another record. pest takes time in proportion to what it gets.
+    fn piece(&mut self, base: usize) -> Option<&'t str> {
+        if self.piece_end <= self.at + 1 {
+            let colon = self.at + 1;
+            let ends = |(index, token): &(usize, &Token)| match token.kind {
+                Kind::Mark(b';' | b'{' | b'}') => true,
+                Kind::Mark(b':') => *index != colon,
+                _ => false,
+            };
+            let end = self.lexed.tokens.iter().enumerate().skip(self.at).find(ends);
+            self.piece_end = end.map_or(self.lexed.tokens.len(), |(index, _)| index);
+        }
+        let end = self.lexed.tokens.get(self.piece_end).map_or(self.text.len(), |token| token.span.end());
+        self.text.get(base..end)
+    }
+
+    /// How many of the next tokens start before an offset.
+    fn tokens_until(&self, offset: usize) -> usize {
+        let rest = self.lexed.tokens.get(self.at..).unwrap_or_default();
+        rest.iter().take_while(|token| token.span.start() < offset).count()
+    }
+
+    fn syntax_error(&mut self, rules: &[Rule], index: usize) {
         let at_end = index >= self.lexed.tokens.len();
         if at_end && std::mem::replace(&mut self.ended, true) {
             return;
@@ -180,7 +212,7 @@ impl<'t, 'l> Driver<'t, 'l, '_, '_> {
         // A field that is called like an interpretation is one mistake, however often it is named.
         let word = self.lexed.tokens.get(index).and_then(|t| self.text.get(t.span.range())).unwrap_or_default();
         if expected::is_reserved(word) && !self.reserved.insert(word) {
-            return;
+            return self.report.add_again();
         }
         let draft = expected::explain(rules, self.text, self.report.source, self.lexed, index);
         self.report.add(draft);
@@ -237,10 +269,10 @@ impl<'t, 'l> Driver<'t, 'l, '_, '_> {
     /// Parses a section, record or property.
     fn item(&mut self) {
         let (doc, first) = (self.doc(), self.at);
-        match self.parse(Cursor::item) {
-            Some(Item::Section { name, number, brace }) => {
-                let open = Open { what: format!("section `{}`", name.text), brace };
-                self.section_body(Scope { head: Some(SectionHead { name, number }), doc, ..Scope::default() }, &open);
+        match self.pest(Rule::item) {
+            Some(Item::Section { head, brace }) => {
+                let open = Open { what: format!("section `{}`", head.name.text), brace };
+                self.section_body(Scope { head: Some(head), doc, ..Scope::default() }, &open);
             }
             Some(Item::Record { name, fields, brace }) => self.record(name, fields, brace, doc),
             Some(Item::Property(raw)) => {
@@ -275,7 +307,7 @@ impl<'t, 'l> Driver<'t, 'l, '_, '_> {
 
     fn block_property(&mut self) -> Option<Setting<'t>> {
         let (doc, first) = (self.doc(), self.at);
-        let raw = self.parse(Cursor::block_item)?;
+        let Some(Item::Property(raw)) = self.pest(Rule::block_item) else { return None };
         Some(self.property(raw, first, doc))
     }
 

@@ -1,65 +1,32 @@
-//! A syntax error in plain words.
+//! A pest error in plain words.
 
+use pest::error::{Error, ErrorVariant, InputLocation};
+
+use super::Rule;
 use crate::codes::Code;
 use crate::diagnostic::Draft;
 use crate::lexer::{Kind, Lexed, Token};
 use crate::schema::InterpretationWord;
 use crate::span::{Source, Span};
 
-/// A piece of the grammar, in the order in which messages list what was expected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Rule {
-    Item,
-    BlockItem,
-    SectionHead,
-    RecordHead,
-    FieldItem,
-    Repetition,
-    Group,
-    Property,
-    Target,
-    Value,
-    Word,
-    Misspelt,
-    Lookalike,
-    Interpretation,
-    Model,
-    Predictor,
-    Role,
-    By,
-    FieldPath,
-    MisspeltModel,
-    HeapStart,
-    WrongPredictor,
-    WrongRole,
-    WrongBy,
-    Expression,
-    Parenthesis,
-    Reference,
-    Operator,
-    Int,
-    String,
-    Name,
-    SectionWord,
-    WordAndModel,
-    AllocatedWord,
-    FreedWord,
-    UsedWord,
-    ByWord,
-    OpenBrace,
-    OpenParen,
-    CloseParen,
-    Colon,
-    Semicolon,
-    Comma,
-    Dot,
-    Star,
-    Equals,
-}
-
 /// Checks whether this word is an interpretation and so no name (spec 2).
 pub(super) fn is_reserved(word: &str) -> bool {
     InterpretationWord::named(word).is_some()
+}
+
+/// Returns where pest stopped, in the text that it was given.
+pub(super) fn offset(error: &Error<Rule>) -> usize {
+    match error.location {
+        InputLocation::Pos(at) | InputLocation::Span((at, _)) => at,
+    }
+}
+
+/// Returns the rules that would have gone on there.
+pub(super) fn rules(error: &Error<Rule>) -> &[Rule] {
+    match &error.variant {
+        ErrorVariant::ParsingError { positives, .. } => positives,
+        ErrorVariant::CustomError { .. } => &[],
+    }
 }
 
 /// Returns the diagnostic for token `index` where one of `rules` was expected. At the end of the text `index` is the number of
@@ -78,7 +45,7 @@ pub(super) fn explain(rules: &[Rule], text: &str, source: &Source, lexed: &Lexed
             .label(format!("expected {expected}"))
             .help("outside of comments and strings a DTD holds names, numbers and `{ } ( ) : ; , . * + - =`");
     }
-    if is_reserved(found) && !rules.contains(&Rule::Value) && !rules.contains(&Rule::Int) {
+    if is_reserved(found) && !rules.contains(&Rule::value) && !rules.contains(&Rule::int) {
         return Draft::new(Code::ReservedWord, token.span, format!("`{found}` is an interpretation, not a name"))
             .label(format!("expected {expected}"))
             .help("call it something else: the interpretation words are reserved");
@@ -98,11 +65,13 @@ fn missing_semicolon(rules: &[Rule], source: &Source, lexed: &Lexed, index: usiz
     let before = lexed.tokens.get(index.checked_sub(1)?)?;
     let ends_line = source.line_of(before.span.end()) < source.line_of(token.span.start());
     let closes = token.kind == Kind::Mark(b'}');
-    (rules.contains(&Rule::Semicolon) && !rules.contains(&Rule::OpenBrace) && (ends_line || closes)).then(|| {
-        Draft::new(Code::Syntax, Span::at(before.span.end()), "expected `;` after the property's value")
-            .label("expected `;`")
-            .help("every property ends with `;`")
-    })
+    (rules.contains(&Rule::missing_semicolon) && !rules.contains(&Rule::open_brace) && (ends_line || closes)).then(
+        || {
+            Draft::new(Code::Syntax, Span::at(before.span.end()), "expected `;` after the property's value")
+                .label("expected `;`")
+                .help("every property ends with `;`")
+        },
+    )
 }
 
 /// Reports two fields side by side where the first ends.
@@ -110,7 +79,7 @@ fn missing_comma(rules: &[Rule], lexed: &Lexed, index: usize) -> Option<Draft> {
     let token = lexed.tokens.get(index)?;
     let before = lexed.tokens.get(index.checked_sub(1)?)?;
     let field = matches!(token.kind, Kind::Name | Kind::Mark(b'('));
-    (field && rules.contains(&Rule::Comma) && rules.contains(&Rule::CloseParen)).then(|| {
+    (field && rules.contains(&Rule::missing_comma) && rules.contains(&Rule::missing_close_paren)).then(|| {
         Draft::new(Code::Syntax, Span::at(before.span.end()), "expected `,` between two fields")
             .label("expected `,`")
             .also(token.span, "the next field")
@@ -119,25 +88,25 @@ fn missing_comma(rules: &[Rule], lexed: &Lexed, index: usize) -> Option<Draft> {
 }
 
 fn help(rules: &[Rule], found: &str) -> &'static str {
-    if [Rule::Model, Rule::Predictor, Rule::Role, Rule::By, Rule::ByWord].iter().any(|rule| rules.contains(rule)) {
+    if [Rule::model, Rule::predictor, Rule::allocated_word, Rule::by_word].iter().any(|rule| rules.contains(rule)) {
         "write `predicted PREDICTOR n` or `predicted (PREDICTOR, PREDICTOR) n`, n a stream section, or `predicted heap freed n`"
-    } else if rules.contains(&Rule::SectionHead) || rules.contains(&Rule::Item) {
+    } else if rules.contains(&Rule::section_head) || rules.contains(&Rule::item) {
         "write `section NAME NUMBER { ... }`, `record: (field, ...) { ... }` or `field.property = value;`"
-    } else if rules.contains(&Rule::BlockItem) || rules.contains(&Rule::Property) {
+    } else if rules.contains(&Rule::block_item) || rules.contains(&Rule::property) {
         "a record's block holds properties: `field.property = value;`"
-    } else if rules.contains(&Rule::Value) {
+    } else if rules.contains(&Rule::value) {
         "a value is an interpretation (`none`, `delta 0`, ...), a number, an expression, a string or a word"
-    } else if rules.contains(&Rule::FieldItem) {
+    } else if rules.contains(&Rule::field_item) {
         "fields are listed like this: `(tag, size, n*item, (a, b))`"
-    } else if rules.contains(&Rule::Equals) || rules.contains(&Rule::Dot) {
+    } else if rules.contains(&Rule::missing_equals) || rules.contains(&Rule::missing_dot) {
         "a property is written `field.property = value;`"
-    } else if found == "-" && rules.contains(&Rule::Int) {
+    } else if found == "-" && rules.contains(&Rule::int) {
         "a sign stands directly before its digits"
-    } else if rules.contains(&Rule::Int) {
+    } else if rules.contains(&Rule::int) {
         "numbers are decimal or hexadecimal: 42, 0x2a, 1_000; a section's name is followed by its number"
-    } else if rules.contains(&Rule::Semicolon) {
+    } else if rules.contains(&Rule::missing_semicolon) {
         "every property ends with `;`"
-    } else if rules.contains(&Rule::Colon) {
+    } else if rules.contains(&Rule::missing_colon) {
         "a record is written `record: (field, ...) { ... }`, a property `field.property = value;`"
     } else {
         "the grammar is in section 2 of the language's specification"
@@ -178,40 +147,75 @@ fn list(rules: &[Rule]) -> String {
 
 /// Checks for a rule that is tried for the sake of its message only and is never what should stand there.
 fn is_lookalike(rule: Rule) -> bool {
-    matches!(rule, Rule::Lookalike | Rule::HeapStart | Rule::WrongPredictor | Rule::WrongRole | Rule::WrongBy)
+    matches!(rule, Rule::lookalike | Rule::heap_start | Rule::wrong_predictor | Rule::wrong_role | Rule::wrong_by)
 }
 
 fn words_for(rule: Rule) -> &'static str {
     match rule {
-        Rule::Item | Rule::SectionHead | Rule::RecordHead => "a section, a record or a property",
-        Rule::BlockItem | Rule::Property | Rule::Target => "a property",
-        Rule::FieldItem => "a field",
-        Rule::Repetition | Rule::Name => "a name",
-        Rule::Group | Rule::OpenParen | Rule::Parenthesis => "`(`",
-        Rule::Value => "a value",
-        Rule::Interpretation => "an interpretation",
-        Rule::Expression => "an expression",
-        Rule::Reference => "a field's path",
-        Rule::Operator => "`+`, `-`, `*`",
-        Rule::Int => "a number",
-        Rule::String => "a string",
-        Rule::Word => "a word",
-        Rule::OpenBrace => "`{`",
-        Rule::CloseParen => "`)`",
-        Rule::Colon => "`:`",
-        Rule::Semicolon => "`;`",
-        Rule::Comma => "`,`",
-        Rule::Dot => "`.`",
-        Rule::Star => "`*`",
-        Rule::Equals => "`=`",
-        Rule::SectionWord => "`section`",
-        Rule::WordAndModel | Rule::Lookalike | Rule::Misspelt | Rule::MisspeltModel => "an interpretation",
-        Rule::Model | Rule::Predictor | Rule::WrongPredictor | Rule::HeapStart => "a predictor",
-        Rule::Role | Rule::WrongRole => "`allocated`, `freed` or `used`",
-        Rule::By | Rule::ByWord | Rule::WrongBy => "`by`",
-        Rule::FieldPath => "a field",
-        Rule::AllocatedWord => "`allocated`",
-        Rule::FreedWord => "`freed`",
-        Rule::UsedWord => "`used`",
+        Rule::item | Rule::section_head | Rule::record_head => "a section, a record or a property",
+        Rule::block_item | Rule::property => "a property",
+        Rule::field_item => "a field",
+        Rule::name => "a name",
+        Rule::group | Rule::missing_open_paren | Rule::parenthesis => "`(`",
+        Rule::value => "a value",
+        Rule::interpretation => "an interpretation",
+        Rule::expression => "an expression",
+        Rule::reference => "a field's path",
+        Rule::operator => "`+`, `-`, `*`",
+        Rule::int => "a number",
+        Rule::string => "a string",
+        Rule::word => "a word",
+        Rule::open_brace => "`{`",
+        Rule::missing_close_paren => "`)`",
+        Rule::missing_colon => "`:`",
+        Rule::missing_semicolon => "`;`",
+        Rule::missing_comma => "`,`",
+        Rule::missing_dot => "`.`",
+        Rule::missing_star => "`*`",
+        Rule::missing_equals => "`=`",
+        Rule::section_word => "`section`",
+        Rule::word_alone
+        | Rule::word_and_number
+        | Rule::word_and_two_numbers
+        | Rule::word_and_base
+        | Rule::word_and_model
+        | Rule::misspelt
+        | Rule::misspelt_model => "an interpretation",
+        Rule::model | Rule::predictor | Rule::wrong_predictor | Rule::heap_start => "a predictor",
+        Rule::last_value_word => "`lastValue`",
+        Rule::stride_word => "`stride`",
+        Rule::fcm_word => "`fcm`",
+        Rule::dfcm_word => "`dfcm`",
+        Rule::heap_word => "`heap`",
+        Rule::wrong_role => "`allocated`, `freed` or `used`",
+        Rule::allocated_word => "`allocated`",
+        Rule::freed_word => "`freed`",
+        Rule::used_word => "`used`",
+        Rule::by_word | Rule::wrong_by => "`by`",
+        // No token, or silent: pest does not report them.
+        Rule::WHITESPACE
+        | Rule::COMMENT
+        | Rule::line_comment
+        | Rule::block_comment
+        | Rule::target
+        | Rule::atom
+        | Rule::role
+        | Rule::by
+        | Rule::field_path
+        | Rule::lookalike
+        | Rule::predictor_word
+        | Rule::role_word
+        | Rule::rest
+        | Rule::plain
+        | Rule::tail
+        | Rule::reserved
+        | Rule::open_paren
+        | Rule::close_paren
+        | Rule::colon
+        | Rule::semicolon
+        | Rule::comma
+        | Rule::dot
+        | Rule::star
+        | Rule::equals => "white space",
     }
 }

@@ -1,12 +1,18 @@
-//! Text to syntax tree (spec 2): [`driver`] goes from item to item, [`items`], [`values`] and [`model`] are the grammar, by
-//! recursive descent on a [`cursor`] over the tokens, and [`expected`] puts an error into words.
+//! Text to syntax tree (spec 2): [`driver`] goes from item to item, pest parses each by the grammar `metatf.pest`, [`build`],
+//! [`values`] and [`model`] make the tree of its pairs, and [`expected`] puts an error into words.
 
-mod cursor;
+mod build;
 mod docs;
 mod driver;
 mod expected;
-mod items;
 mod model;
 mod values;
 
+use pest_derive::Parser;
+
 pub(crate) use driver::parse;
+
+/// pest's parser for `metatf.pest`.
+#[derive(Parser)]
+#[grammar = "metatf.pest"]
+struct Grammar;

@@ -1,12 +1,11 @@
-//! The grammar of a property's value (spec 2). Recursion follows parentheses, at most 32 deep.
+//! The pairs of a property's value to its node of the syntax tree. Recursion follows parentheses, at most 32 deep.
 
-use super::cursor::Cursor;
-use super::expected::Rule;
+use super::Rule;
+use super::build::{Builder, Pair};
 use crate::ast::{Argument, Aspect, Expression, Interpretation, Name, Operator, Reference, Step, Value};
 use crate::codes::Code;
 use crate::diagnostic::Draft;
-use crate::lexer::Kind;
-use crate::schema::{self, InterpretationWord};
+use crate::schema::InterpretationWord;
 use crate::suggest::unknown_interpretation;
 use crate::vocabulary::Property;
 
@@ -14,52 +13,44 @@ use crate::vocabulary::Property;
 /// as deep as it is long.
 const MOST_STEPS: usize = 1000;
 
-impl<'t> Cursor<'t, '_> {
-    /// Reads a value; one with a mistake inside is [`Value::Broken`].
-    pub(super) fn value(&mut self, property: &Name) -> Option<Value<'t>> {
-        let drafts = self.drafts.len();
-        let value = self.rule(Rule::Value, |c| {
-            (c.interpretation().map(Value::Interpretation))
-                .or_else(|| c.misspelt_model())
-                .or_else(|| c.string())
-                .or_else(|| c.expression().map(Value::Expression))
-                .or_else(|| c.misspelt(property))
-                .or_else(|| c.rule(Rule::Word, Self::name).map(|word| Value::Word(word.text)))
-        })?;
-        Some(if self.drafts.len() > drafts { Value::Broken } else { value })
-    }
-
-    fn string(&mut self) -> Option<Value<'t>> {
-        let Some(literal) = self.peek(Kind::Text) else { return self.miss(Rule::String) };
-        self.at += 1;
-        Some(Value::Text(unescape(literal)))
-    }
-
-    fn interpretation(&mut self) -> Option<Interpretation<'t>> {
-        self.rule(Rule::Interpretation, |c| {
-            let Some(word) = c.peek(Kind::Name).and_then(InterpretationWord::named) else {
-                return c.miss(Rule::Interpretation);
-            };
-            c.at += 1;
-            let mut arguments = Vec::new();
-            for argument in word.arguments() {
-                arguments.push(match argument {
-                    schema::Argument::Base => match c.int() {
-                        Some(number) => Argument::Number(number),
-                        None => Argument::Base(c.base_reference()?),
-                    },
-                    schema::Argument::Model => Argument::Model(c.model()?),
-                    _ => Argument::Number(c.int()?),
-                });
+impl Builder<'_, '_, '_> {
+    /// Makes a value; one with a mistake, which is reported, is [`Value::Broken`].
+    pub(super) fn value<'t>(&mut self, property: &Name, pair: Pair<'t>) -> Option<Value<'t>> {
+        let inner = pair.into_inner().next()?;
+        let value = match inner.as_rule() {
+            Rule::interpretation => Value::Interpretation(self.interpretation(inner)?),
+            Rule::string => Value::Text(unescape(inner.as_str())),
+            Rule::expression => Value::Expression(self.expression(inner)),
+            Rule::misspelt => {
+                self.misspelt(property, inner)?;
+                Value::Broken
             }
-            Some(Interpretation { word, arguments })
-        })
+            Rule::misspelt_model => {
+                self.misspelt_model(inner);
+                Value::Broken
+            }
+            _ => Value::Word(inner.as_str()),
+        };
+        Some(if self.broken { Value::Broken } else { value })
     }
 
-    fn base_reference(&mut self) -> Option<Reference<'t>> {
-        let reference = self.reference()?;
+    fn interpretation<'t>(&mut self, pair: Pair<'t>) -> Option<Interpretation<'t>> {
+        let mut parts = pair.into_inner();
+        let word = InterpretationWord::named(parts.next()?.as_str())?;
+        let argument = |part: Pair<'t>| {
+            Some(match part.as_rule() {
+                Rule::model => Argument::Model(self.model(part)),
+                Rule::reference => Argument::Base(self.base_reference(part)?),
+                _ => Argument::Number(self.int(&part)),
+            })
+        };
+        Some(Interpretation { word, arguments: parts.filter_map(argument).collect() })
+    }
+
+    fn base_reference<'t>(&mut self, pair: Pair<'t>) -> Option<Reference<'t>> {
+        let reference = self.reference(pair)?;
         if reference.of != Aspect::Value || reference.path.len() < 2 {
-            self.drafts.push(
+            self.mistake(
                 Draft::new(Code::BadReference, reference.span, "a base is the value of a record's field")
                     .help("write `baseOffset RECORD.FIELD.value`"),
             );
@@ -67,14 +58,14 @@ impl<'t> Cursor<'t, '_> {
         Some(reference)
     }
 
-    /// Reads a path that ends in `.value` or `.width`.
-    fn reference(&mut self) -> Option<Reference<'t>> {
-        let first = self.at;
-        let mut path = self.rule(Rule::Reference, |c| c.path(2))?;
+    /// Makes a reference, which ends in `.value` or `.width`.
+    fn reference<'t>(&mut self, pair: Pair<'t>) -> Option<Reference<'t>> {
+        let mut path: Vec<Name> = pair.into_inner().map(|part| self.name(&part)).collect();
         let last = path.pop()?;
+        let span = path.first()?.span.to(last.span);
         let of = if last.text == "width" { Aspect::Width } else { Aspect::Value };
         if !matches!(last.text, "value" | "width") {
-            self.drafts.push(
+            self.mistake(
                 Draft::new(
                     Code::BadReference,
                     last.span,
@@ -83,89 +74,70 @@ impl<'t> Cursor<'t, '_> {
                 .help("a reference ends in `.value` or `.width`"),
             );
         }
-        Some(Reference { path, of, span: self.span_from(first) })
+        Some(Reference { path, of, span })
     }
 
-    fn expression(&mut self) -> Option<Expression<'t>> {
-        let first = self.at;
+    fn expression<'t>(&mut self, pair: Pair<'t>) -> Expression<'t> {
+        let span = self.tight(&pair);
         let mut steps = Steps::default();
-        self.rule(Rule::Expression, |c| c.operands(&mut steps))?;
+        self.postfix(pair, &mut steps);
         if steps.count > MOST_STEPS {
-            let span = self.span_from(first);
-            self.drafts.push(
+            self.mistake(
                 Draft::new(Code::LongExpression, span, "an expression is too long")
                     .help(format!("at most {MOST_STEPS} operands and operators")),
             );
         }
-        Some(Expression { steps: steps.list })
+        Expression { steps: steps.list }
     }
 
-    /// Reads operands and operators, and makes them postfix (spec 2 `expr`, `mul`): `*` before `+` and `-`, left to right. A `-`
-    /// behind an operand is an operator.
-    fn operands(&mut self, steps: &mut Steps<'t>) -> Option<()> {
+    /// Makes operands and operators postfix (spec 2 `expr`, `mul`): `*` before `+` and `-`, left to right.
+    fn postfix<'t>(&mut self, pair: Pair<'t>, steps: &mut Steps<'t>) {
         let mut waiting: Vec<Operator> = Vec::new();
-        self.operand(steps)?;
-        while let Some(operator) = self.maybe(|c| {
-            let operator = c.operator()?;
-            let binds = |w: &Operator| *w == Operator::Mul || operator != Operator::Mul;
-            while waiting.last().is_some_and(binds) {
-                steps.extend(waiting.pop());
+        for part in pair.into_inner() {
+            match part.as_rule() {
+                Rule::int => steps.push(Step::Int(self.int(&part))),
+                Rule::reference => steps.extend(self.reference(part).map(Step::Reference)),
+                Rule::parenthesis => part.into_inner().for_each(|inner| self.postfix(inner, steps)),
+                _ => {
+                    let operator = operator(part.as_str());
+                    while waiting.last().is_some_and(|w| *w == Operator::Mul || operator != Operator::Mul) {
+                        steps.extend(waiting.pop().map(Step::Operator));
+                    }
+                    waiting.push(operator);
+                }
             }
-            c.operand(steps)?;
-            Some(operator)
-        }) {
-            waiting.push(operator);
         }
-        steps.extend(waiting.into_iter().rev());
-        Some(())
+        steps.extend(waiting.into_iter().rev().map(Step::Operator));
     }
 
-    fn operand(&mut self, steps: &mut Steps<'t>) -> Option<()> {
-        if let Some(int) = self.int() {
-            steps.push(Step::Int(int));
-        } else if let Some(reference) = self.reference() {
-            steps.push(Step::Reference(reference));
+    /// Reports a word with numbers behind it: an interpretation that does not exist, or numbers where the property ends.
+    fn misspelt(&mut self, property: &Name, pair: Pair) -> Option<()> {
+        let mut parts = pair.clone().into_inner();
+        let (word, number) = (parts.next()?, parts.next()?);
+        self.mistake(if property.text == Property::Interpretation.name() {
+            unknown_interpretation(self.span(&word), word.as_str())
         } else {
-            self.rule(Rule::Parenthesis, |c| {
-                c.mark(b'(', Rule::OpenParen)?;
-                c.rule(Rule::Expression, |c| c.operands(steps))?;
-                c.mark(b')', Rule::CloseParen)
-            })?;
-        }
-        Some(())
-    }
-
-    fn operator(&mut self) -> Option<Operator> {
-        let (mark, operator) = match self.lexed.tokens.get(self.at).map(|t| t.kind) {
-            Some(Kind::Mark(b'+')) => (b'+', Operator::Add),
-            Some(Kind::Mark(b'-')) => (b'-', Operator::Sub),
-            _ => (b'*', Operator::Mul),
-        };
-        self.mark(mark, Rule::Operator).map(|_| operator)
-    }
-
-    /// Reads, and reports, a word with numbers behind it: an interpretation that does not exist, or numbers where the property
-    /// ends.
-    fn misspelt(&mut self, property: &Name) -> Option<Value<'t>> {
-        let (word, place, found) = self.rule(Rule::Misspelt, |c| {
-            let word = c.name()?;
-            let first = c.at;
-            if c.int().is_some() {
-                let place = c.span_from(first);
-                while c.int().is_some() {}
-                return Some((word, place, first));
-            }
-            c.rule(Rule::Lookalike, |c| c.model().map(|_| c.rest_of_model()))?;
-            Some((word, c.span_from(first), first))
-        })?;
-        self.drafts.push(if property.text == Property::Interpretation.name() {
-            unknown_interpretation(word.span, word.text)
-        } else {
-            let found = self.lexed.tokens.get(found).and_then(|t| self.text.get(t.span.range())).unwrap_or_default();
-            Draft::new(Code::Syntax, place, format!("expected `;`, found `{found}`"))
+            let found = self.first_token(&number);
+            Draft::new(Code::Syntax, self.tight(&number), format!("expected `;`, found `{found}`"))
                 .help("a property is written `field.property = value;`")
         });
-        Some(Value::Broken)
+        self.wide_numbers(pair);
+        Some(())
+    }
+
+    /// Reports numbers that do not fit 64 bits, in a value that is dropped.
+    pub(super) fn wide_numbers(&mut self, pair: Pair) {
+        for number in pair.into_inner().flatten().filter(|part| part.as_rule() == Rule::int) {
+            self.int(&number);
+        }
+    }
+}
+
+fn operator(text: &str) -> Operator {
+    match text {
+        "+" => Operator::Add,
+        "-" => Operator::Sub,
+        _ => Operator::Mul,
     }
 }
 
@@ -187,8 +159,8 @@ impl<'t> Steps<'t> {
         }
     }
 
-    fn extend(&mut self, operators: impl IntoIterator<Item = Operator>) {
-        operators.into_iter().for_each(|operator| self.push(Step::Operator(operator)));
+    fn extend(&mut self, steps: impl IntoIterator<Item = Step<'t>>) {
+        steps.into_iter().for_each(|step| self.push(step));
     }
 }
 

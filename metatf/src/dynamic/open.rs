@@ -2,7 +2,7 @@
 
 use super::{Schema, Trace};
 use metatf_container::{Error, Reader};
-use metatf_parser::Diagnostic;
+use metatf_parser::{Diagnostic, MOST_EMBEDDED_BYTES};
 use std::fmt;
 use std::io::Read;
 use std::path::Path;
@@ -14,6 +14,8 @@ pub enum OpenError {
     Trace(Error),
     /// The trace embeds no DTD; its header names this URL.
     NoDtd(String),
+    /// The trace embeds a DTD of so many bytes, more than [`MOST_EMBEDDED_BYTES`]; [`Schema::parse`] takes it.
+    LargeDtd(usize),
     /// The DTD has errors: its name, and what is wrong with it.
     Dtd(String, Vec<Diagnostic>),
 }
@@ -29,6 +31,12 @@ impl fmt::Display for OpenError {
         match self {
             Self::Trace(error) => error.fmt(f),
             Self::NoDtd(url) => write!(f, "the trace embeds no DTD (its header names {url:?}); a DTD has to be given"),
+            Self::LargeDtd(bytes) => {
+                write!(
+                    f,
+                    "the trace embeds a DTD of {bytes} bytes; more than {MOST_EMBEDDED_BYTES} are read on request only"
+                )
+            }
             Self::Dtd(name, diagnostics) => {
                 write!(f, "{name} has {} errors", diagnostics.len())?;
                 match diagnostics.first() {
@@ -58,10 +66,11 @@ impl Schema {
     /// The schema of the DTD that a trace embeds.
     ///
     /// # Errors
-    /// None is embedded, or it has errors.
+    /// None is embedded, it is longer than [`MOST_EMBEDDED_BYTES`], or it has errors.
     pub fn embedded(container: &Reader<'_>) -> Result<Self, OpenError> {
         let url = &container.header().dtd_url;
         match container.dtd_text() {
+            Some(text) if text.len() > MOST_EMBEDDED_BYTES => Err(OpenError::LargeDtd(text.len())),
             Some(text) => Self::parse(if url.is_empty() { "the embedded DTD" } else { url }, text),
             None => Err(OpenError::NoDtd(url.clone())),
         }
@@ -69,12 +78,21 @@ impl Schema {
 }
 
 impl<'a> Trace<'a> {
-    /// Opens a trace that embeds its DTD; the file is mapped. [`Reader::open`] says what happens if it changes meanwhile.
+    /// Opens a trace that embeds its DTD; the file is mapped. If another process truncates it meanwhile, this one may end with
+    /// SIGBUS: see [`Reader::open`], and [`Trace::read`].
     ///
     /// # Errors
     /// The file, its header, or its DTD.
     pub fn open(path: impl AsRef<Path>) -> Result<Trace<'static>, OpenError> {
         Trace::embedded(Reader::open(path)?)
+    }
+
+    /// Reads a trace that embeds its DTD, in a file that may change meanwhile: it is not mapped.
+    ///
+    /// # Errors
+    /// The file, its header, or its DTD.
+    pub fn read(path: impl AsRef<Path>) -> Result<Trace<'static>, OpenError> {
+        Trace::embedded(Reader::read(path)?)
     }
 
     /// Reads a trace that embeds its DTD from memory.

@@ -41,9 +41,15 @@ pub(super) struct WorkerPool<'c, 's, 't, T: Grouped<'t>, W> {
     pub(super) of: PhantomData<&'t ()>,
 }
 
-/// What a thread says of a group.
+/// Groups that a thread reads one after the other, with the tables before each.
+struct Batch {
+    first: usize,
+    tables: Vec<Result<Tables>>,
+}
+
+/// What a thread says of its groups.
 enum Said<V, E> {
-    Value(V),
+    Values(Vec<V>),
     /// Nothing more comes of it.
     End(GroupSummary, Result<(), E>),
 }
@@ -79,6 +85,15 @@ impl<'t, T: Grouped<'t>, W> WorkerPool<'_, '_, 't, T, W> {
     /// The tables before the group behind `n`.
     fn tables_behind(&self, n: usize, tables: Result<Tables>) -> Result<Tables> {
         tables.and_then(|tables| self.groups.tables_behind(n, &tables))
+    }
+
+    /// The groups from `next` on that a thread takes; `tables` are those before them, and then those behind them.
+    fn batch(&self, next: usize, tables: &mut Result<Tables>) -> Batch {
+        let behind = |n| {
+            let behind = self.tables_behind(n, tables.clone());
+            std::mem::replace(tables, behind)
+        };
+        Batch { first: next, tables: self.groups.batch(next).map(behind).collect() }
     }
 
     /// Group by group in this thread.
@@ -123,19 +138,22 @@ impl<'t, T: Grouped<'t>, W: Sync> WorkerPool<'_, '_, 't, T, W> {
             let mut next = 0;
             loop {
                 while next < self.groups.count() && open.len() < most {
-                    let (sender, receiver) = sync_channel(self.ahead);
-                    self.spawn(scope, next, tables.clone(), &given_up, move |said| {
-                        SyncSender::send(&sender, said).is_ok()
-                    });
+                    let batch = self.batch(next, &mut tables);
+                    next += batch.tables.len();
+                    // Of several groups, half of what may be held back is collected and sent at once.
+                    let (together, waiting) = match batch.tables.len() {
+                        1 => (1, self.ahead),
+                        _ => (self.ahead.div_ceil(2), 1),
+                    };
+                    let (sender, receiver) = sync_channel(waiting);
+                    self.spawn(scope, batch, together, &given_up, move |said| SyncSender::send(&sender, said).is_ok());
                     open.push_back(receiver);
-                    tables = self.tables_behind(next, tables);
-                    next += 1;
                 }
                 let Some(first) = open.pop_front() else { return Ok(()) };
                 // A thread that panics ends its group so; the panic goes on when all threads have ended.
                 for said in first {
                     let result = match said {
-                        Said::Value(value) => take(value),
+                        Said::Values(values) => values.into_iter().try_for_each(&mut *take),
                         Said::End(summary, result) => {
                             all.add(summary);
                             result
@@ -168,18 +186,18 @@ impl<'t, T: Grouped<'t>, W: Sync> WorkerPool<'_, '_, 't, T, W> {
             let (mut next, mut open) = (0, 0);
             loop {
                 while next < self.groups.count() && open < most && first_error.is_none() {
+                    let batch = self.batch(next, &mut tables);
                     let mut end = Ended { n: next, sender: sender.clone(), ended: false };
-                    self.spawn(scope, next, tables.clone(), &given_up, move |said| end.say(said));
-                    tables = self.tables_behind(next, tables);
-                    (next, open) = (next + 1, open + 1);
+                    (next, open) = (next + batch.tables.len(), open + 1);
+                    self.spawn(scope, batch, self.ahead, &given_up, move |said| end.say(said));
                 }
                 if open == 0 {
                     return first_error.map_or(Ok(()), |(_, error)| Err(error));
                 }
                 let Ok((n, said)) = receiver.recv() else { return Ok(()) };
                 match said {
-                    Said::Value(value) => {
-                        let taken = take(value);
+                    Said::Values(values) => {
+                        let taken = values.into_iter().try_for_each(&mut *take);
                         if taken.is_err() {
                             given_up.store(true, Ordering::Relaxed);
                             return taken;
@@ -210,12 +228,13 @@ impl<'t, T: Grouped<'t>, W: Sync> WorkerPool<'_, '_, 't, T, W> {
         }
     }
 
-    /// A thread works on group `n`, and says what it makes of it; `say` is false where nobody listens any more.
+    /// A thread works on groups, and says what it makes of them, so many values `together`; `say` is false where nobody listens
+    /// any more.
     fn spawn<'scope, V: Send, E: From<Error> + Send>(
         &'scope self,
         scope: &Scope<'scope>,
-        n: usize,
-        tables: Result<Tables>,
+        batch: Batch,
+        together: usize,
         given_up: &'scope AtomicBool,
         mut say: impl FnMut(Said<V, E>) -> bool + Send + 'scope,
     ) where
@@ -225,8 +244,29 @@ impl<'t, T: Grouped<'t>, W: Sync> WorkerPool<'_, '_, 't, T, W> {
             if given_up.load(Ordering::Relaxed) {
                 return;
             }
-            let (summary, result) = self.group(n, &tables, &mut Out(&mut |value| say(Said::Value(value))));
-            say(Said::End(summary, result));
+            let (mut all, mut last) = (GroupSummary::default(), Ok(()));
+            let (mut values, mut listening) = (Vec::new(), true);
+            for (n, tables) in (batch.first..).zip(&batch.tables) {
+                let mut hand = |value| {
+                    values.push(value);
+                    if values.len() >= together {
+                        listening = say(Said::Values(std::mem::take(&mut values)));
+                    }
+                    listening
+                };
+                let (summary, result) = self.group(n, tables, &mut Out(&mut hand));
+                if !listening || given_up.load(Ordering::Relaxed) {
+                    return;
+                }
+                all.add(summary);
+                last = result;
+                if last.is_err() {
+                    break;
+                }
+            }
+            if values.is_empty() || say(Said::Values(values)) {
+                say(Said::End(all, last));
+            }
         });
     }
 }

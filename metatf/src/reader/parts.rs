@@ -5,6 +5,16 @@ use crate::format::SECTION;
 use crate::streams::{Piece, enter};
 use metatf_container::{Error, ErrorKind, Origin, Part, Result};
 
+/// Where a part goes wrong.
+#[derive(Clone, Copy)]
+struct Torn {
+    /// Where the record or element at fault begins in the part's content.
+    position: usize,
+    /// Records and elements before it.
+    found: u64,
+    error: Error,
+}
+
 impl RecordReader<'_> {
     /// The next part of the container, or of a version 0 file's table.
     pub(super) fn next_part(&mut self) -> Result<Option<Part>> {
@@ -24,7 +34,7 @@ impl RecordReader<'_> {
             match self.container.next_part() {
                 Ok(Some(part)) => {
                     if let Some(index) = self.format.section_index(part.section).filter(|&i| self.is_stream(i)) {
-                        self.add_piece(index, &part);
+                        self.add_piece(index, &part, false);
                     }
                     self.table.push(part.clone());
                     self.parts.push_back(part);
@@ -97,10 +107,12 @@ impl RecordReader<'_> {
         }
         if !self.version_0() {
             self.check_stream(section, &part)?;
-            if self.salvage {
-                self.check_elements(section, &part)?;
-            }
-            self.add_piece(section, &part);
+            let torn = if self.salvage { self.check_elements(section, &part).err() } else { None };
+            let part = match torn {
+                Some(torn) => self.tear(part, torn),
+                None => part,
+            };
+            self.add_piece(section, &part, torn.is_some());
             if part.shared && self.all {
                 let piece = self.streams.streams.get(section).and_then(|s| s.pieces.last().cloned());
                 self.shared.extend(piece.map(|piece| (section, piece, true)));
@@ -126,7 +138,9 @@ impl RecordReader<'_> {
         }
         let element = self.format.sections.get(section).and_then(|s| s.records.first());
         let element = element.and_then(|&r| self.format.records.get(usize::from(r)));
-        if element.is_some_and(|r| r.single_number().is_some_and(|l| l.width() > 0)) {
+        if element.is_none_or(|r| r.single_number().is_none_or(|l| l.width() == 0)) {
+            self.check_no_width(part)?;
+        } else {
             if !(1..=8).contains(&part.width) {
                 let expected = "1 to 8, the width of the section's leaf in this chunk";
                 let what = ErrorKind::Invalid { what: "width", found: part.width.into(), expected };
@@ -143,14 +157,24 @@ impl RecordReader<'_> {
         Ok(())
     }
 
-    pub(super) fn add_piece(&mut self, section: usize, part: &Part) {
+    /// A width is that of the single leaf of a stream section, or of what was transposed (spec 5.2).
+    fn check_no_width(&self, part: &Part) -> Result<()> {
+        if part.width == 0 || part.transposed {
+            return Ok(());
+        }
+        let expected = "0: neither a stream section of one number nor transposed";
+        let what = ErrorKind::Invalid { what: "width", found: part.width.into(), expected };
+        Err(self.part_error(part, 9, what))
+    }
+
+    pub(super) fn add_piece(&mut self, section: usize, part: &Part, cut: bool) {
         let length = self.container.bytes(&part.content).len() as u64;
         let version_0 = self.version_0();
         let Some(stream) = self.streams.streams.get_mut(section) else { return };
         let logical = if version_0 { stream.length } else { part.base };
         stream.length = logical + length;
         stream.shared = part.shared;
-        stream.pieces.push(Piece::new(part, logical));
+        stream.pieces.push(Piece { cut, ..Piece::new(part, logical) });
     }
 
     fn mark_seen(&mut self, section: usize) -> bool {
@@ -158,11 +182,13 @@ impl RecordReader<'_> {
     }
 
     fn open_tagged(&mut self, section: usize, part: Part) -> Result<()> {
+        self.check_no_width(&part)?;
         let before = self.mark_seen(section);
         if let Some(state) = self.states.get_mut(section).filter(|_| part.reset) {
             state.reset(&self.format);
         }
-        if !self.salvage || self.whole(section, &part)? {
+        let part = if self.salvage { self.salvaged(section, part) } else { Some(part) };
+        if let Some(part) = part {
             if part.reset && before && !self.version_0() {
                 self.queue.push_back(Event::Reset(section));
             }
@@ -171,12 +197,12 @@ impl RecordReader<'_> {
         Ok(())
     }
 
-    /// Salvage: reads a part once for its errors and puts the state back, so that nothing of a bad part is delivered.
-    /// False for a part that strides while a chunk of its group before it is missing (spec 5.2); the container has
-    /// dropped those whose state was not reset since the damage.
-    fn whole(&mut self, section: usize, part: &Part) -> Result<bool> {
+    /// Salvage: reads a part once for its errors and puts the state back. Returns what precedes the first error. Nothing of
+    /// a part that strides while a chunk of its group before it is missing (spec 5.2); the container has dropped those whose
+    /// state was not reset since the damage.
+    fn salvaged(&mut self, section: usize, part: Part) -> Option<Part> {
         let saved = (self.states.clone(), self.streams.clone(), self.records);
-        self.current = Some(Current::new(section, part, false));
+        self.current = Some(Current::new(section, &part, false));
         let queue = std::mem::take(&mut self.queue);
         let result = self.read_part();
         let strided = self.streams.taken() != saved.1.taken();
@@ -187,14 +213,32 @@ impl RecordReader<'_> {
         let strides =
             strided || self.states.get(section).is_some_and(|s| s.encoding.strides(&self.format).next().is_some());
         if strides && part.group_damaged {
-            self.container.report_lost(part);
-            return Ok(false);
+            self.container.report_lost(&part);
+            return None;
         }
-        result.map(|()| true)
+        Some(match result {
+            Ok(()) => part,
+            Err(torn) => self.tear(part, torn),
+        })
+    }
+
+    /// Reports what follows an error in a part, and returns what precedes it.
+    fn tear(&mut self, mut part: Part, torn: Torn) -> Part {
+        let found = u32::try_from(torn.found).unwrap_or(u32::MAX);
+        let mut lost = part.clone();
+        lost.records = lost.records.map(|declared| declared.saturating_sub(found));
+        if self.format.section_index(part.section).is_some_and(|section| self.is_stream(section)) {
+            self.container.report_bad_end(&lost, torn.error);
+        } else {
+            self.container.report_bad_content(&lost, torn.error);
+        }
+        part.content.truncate(torn.position);
+        part.records = part.records.map(|_| found);
+        part
     }
 
     /// Salvage: reads the elements of a part of a stream section for their errors.
-    fn check_elements(&mut self, section: usize, part: &Part) -> Result<()> {
+    fn check_elements(&mut self, section: usize, part: &Part) -> std::result::Result<(), Torn> {
         let piece = Piece::new(part, part.base);
         if let Some(state) = self.states.get_mut(section) {
             enter(state, &self.format, &piece);
@@ -211,11 +255,19 @@ impl RecordReader<'_> {
         self.next = Next::Unknown;
     }
 
-    fn read_part(&mut self) -> Result<()> {
-        while self.current.is_some() {
-            if self.next_in_part()?.is_some() && self.pending.is_some() {
-                self.decode(|row| Ok(row.walk(&mut ())?))?;
-            }
+    /// Reads the current part to its end, or to an error.
+    fn read_part(&mut self) -> std::result::Result<(), Torn> {
+        while let Some(current) = &self.current {
+            let (position, found) = (current.position, current.found);
+            self.read_record().map_err(|error| Torn { position, found, error })?;
+        }
+        Ok(())
+    }
+
+    /// Reads a record of the current part, or ends it.
+    fn read_record(&mut self) -> Result<()> {
+        if self.next_in_part()?.is_some() && self.pending.is_some() {
+            self.decode(|row| Ok(row.walk(&mut ())?))?;
         }
         Ok(())
     }

@@ -86,7 +86,7 @@ impl RecordReader<'_> {
         for i in tables {
             let part = self.container.read_chunk(i)?;
             if let Some(section) = self.format.section_index(part.section).filter(|&i| self.is_stream(i)) {
-                self.add_piece(section, &part);
+                self.add_piece(section, &part, false);
             }
         }
         self.records = before;

@@ -3,6 +3,7 @@
 use super::{FormatRef, Next, RecordReader};
 use crate::state::State;
 use metatf_container::{Decoder, Part, Result, Split, Warning};
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 /// The groups of a trace. Any thread can make readers of them.
@@ -35,6 +36,12 @@ pub(crate) struct GroupSummary {
     pub(crate) user: Vec<Vec<u8>>,
     pub(crate) warnings: Vec<Warning>,
 }
+
+/// Bytes of content that are worth a thread's while.
+const BATCH: u64 = 256 << 10;
+
+/// What a group costs beside its content, in bytes of content that take as long.
+const GROUP: u64 = 4 << 10;
 
 impl RecordReader<'_> {
     /// The groups; `None` where the trace is read in one, see [`metatf_container::Reader::split`].
@@ -95,6 +102,16 @@ impl<'s> GroupList<'s> {
         self.split.groups()
     }
 
+    /// The groups from `first` on that are worth handing to a thread together: one, or several small ones.
+    pub(crate) fn batch(&self, first: usize) -> Range<usize> {
+        let (mut end, mut bytes) = (first, 0);
+        while end < self.count() && bytes < BATCH {
+            bytes += self.split.content_len(end) + GROUP;
+            end += 1;
+        }
+        first..end
+    }
+
     /// The tables before group `n + 1`, given those before group `n`.
     ///
     /// # Errors
@@ -127,10 +144,51 @@ impl<'s> GroupList<'s> {
         let mut reader = RecordReader::with(self.format.clone(), container, states)?;
         reader.set_all(self.all);
         for (section, part) in tables.0.iter() {
-            reader.add_piece(*section, part);
+            reader.add_piece(*section, part, false);
         }
         // So that the start of a later group is told.
         reader.group_open = n > 0;
         Ok(reader)
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "dynamic")]
+mod tests {
+    use crate::dynamic::{Line, OwnedRecord, Schema, Trace, Writer};
+    use metatf_container::{Codec, WriteOptions};
+
+    const DTD: &str = "section s 1 { r: vfield { tag.value = 4; } }";
+
+    /// A trace of groups, each of one record of so many bytes.
+    fn trace(schema: &Schema, groups: usize, bytes: usize) -> Vec<u8> {
+        let options = WriteOptions { codec: Codec::Stored, trial: None, ..WriteOptions::default() };
+        let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), schema, &options).unwrap();
+        let mut owned = OwnedRecord::default();
+        for group in 0..groups {
+            if group > 0 {
+                writer.write(&Line::Group, &owned).unwrap();
+            }
+            let text = "00".repeat(bytes);
+            let line = format!(r#"{{"@section":"s","@record":"r","vfield":"{text}"}}"#);
+            let line = schema.read_json(line.as_bytes(), &mut owned).unwrap();
+            writer.write(&line, &owned).unwrap();
+        }
+        writer.finish().unwrap().into_inner()
+    }
+
+    #[test]
+    fn small_groups_go_together() {
+        let schema =
+            Schema::parse("s.dtd", DTD.replace("vfield {", "(tag, vfield) { vfield.length.width = 4;").as_bytes());
+        let schema = schema.unwrap();
+        for (bytes, together, all) in [(10, 64, 100), (50_000, 5, 8), (300_000, 1, 3)] {
+            let bytes = trace(&schema, all, bytes);
+            let trace = Trace::from_slice(&bytes).unwrap();
+            let groups = trace.reader().groups().unwrap();
+            assert_eq!(groups.batch(1), 1..1 + together);
+            assert_eq!(groups.batch(all - 1), all - 1..all);
+            drop(groups);
+        }
     }
 }

@@ -76,13 +76,12 @@ impl TraceOptions {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn read<P: Protocol>(self, reader: Reader<'_>) -> Result<Trace<'_, P>, OpenError> {
-        let text = match (&self.forced, reader.dtd_text(), &self.given) {
-            (Some(forced), _, _) => Some(forced.as_bytes()),
-            (None, Some(embedded), _) => Some(embedded),
-            (None, None, Some(given)) => Some(given.as_bytes()),
-            (None, None, None) => None,
+        let (text, trusted) = match (&self.forced, reader.dtd_text(), &self.given) {
+            (Some(forced), _, _) => (Some(forced.as_bytes()), true),
+            (None, Some(embedded), _) => (Some(embedded), false),
+            (None, None, given) => (given.as_ref().map(String::as_bytes), true),
         };
-        let Choice { format, map } = choose::<P>(text, &reader.header().dtd_url)?;
+        let Choice { format, map } = choose::<P>(text, trusted, &reader.header().dtd_url)?;
         let mut reader = RecordReader::new(format, reader)?;
         reader.set_salvage(self.salvage);
         Ok(Trace::new(reader, map))

@@ -17,7 +17,8 @@ pub(crate) struct Choice {
 }
 
 /// By the text of the trace's DTD; where there is none, by the URL in its header.
-pub(crate) fn choose<P: Protocol>(text: Option<&[u8]>, url: &str) -> Result<Choice, OpenError> {
+/// `trusted`: the caller gave the text, so that it may be long.
+pub(crate) fn choose<P: Protocol>(text: Option<&[u8]>, trusted: bool, url: &str) -> Result<Choice, OpenError> {
     let own = P::FORMAT;
     let direct = Choice { format: FormatRef::Static(own), map: None };
     let Some(text) = text else {
@@ -35,11 +36,17 @@ pub(crate) fn choose<P: Protocol>(text: Option<&[u8]>, url: &str) -> Result<Choi
     if same_text(text, &own.dtd) {
         return Ok(direct);
     }
-    other::<P>(text, direct)
+    other::<P>(text, trusted, direct)
 }
 
 #[cfg(feature = "dynamic")]
-fn other<P: Protocol>(text: &str, direct: Choice) -> Result<Choice, OpenError> {
+fn other<P: Protocol>(text: &str, trusted: bool, direct: Choice) -> Result<Choice, OpenError> {
+    if text.len() > metatf_parser::MOST_EMBEDDED_BYTES && !trusted {
+        let bytes = text.len();
+        return Err(OpenError::dtd(format!(
+            "it has {bytes} bytes; give its text with `TraceOptions::force_dtd` to read it"
+        )));
+    }
     let own = P::FORMAT;
     let parsed = metatf_parser::parse("trace.dtd", text.as_bytes());
     let Some(dtd) = &parsed.dtd else {
@@ -68,7 +75,7 @@ pub fn unmatched(reader: &Format, trace: &Format) -> Result<Unmatched, String> {
 }
 
 #[cfg(not(feature = "dynamic"))]
-fn other<P: Protocol>(_: &str, _: Choice) -> Result<Choice, OpenError> {
+fn other<P: Protocol>(_: &str, _: bool, _: Choice) -> Result<Choice, OpenError> {
     Err(OpenError::mismatch(format!(
         "the trace carries another DTD than `{}`; to read it by names, enable the feature `dynamic` of `metatf`",
         P::SOURCE

@@ -48,7 +48,7 @@ impl Condition {
     pub(crate) fn new(schema: &Schema, text: &str) -> Result<Self> {
         let fail = |at: usize, message: &str| {
             let column = text.get(..at).map_or(0, |t| t.chars().count());
-            Failure::Usage(format!("--where: {message}\n    {text}\n    {:column$}^", ""))
+            Failure::Usage(format!("--where: {message}\n    {text}\n    {}^", " ".repeat(column)))
         };
         let mut expr = parse::parse(text).map_err(|e| fail(e.at, &e.message))?;
         let mut names = Vec::new();

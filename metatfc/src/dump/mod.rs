@@ -172,10 +172,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let name = input::name(&args.trace);
     let (schema, reader) = if args.raw { open_raw(args)? } else { open(args, name)? };
     let sections = if args.raw { &[][..] } else { &args.section };
-    let select = Select::new(&schema, sections, &args.record, args.condition.as_deref(), args.all)?;
+    // Of a raw stream section there are only elements.
+    let stream = |section: usize| schema.section(section).is_some_and(|s| s.stream.is_some());
+    let all = args.all || args.raw && raw_section(&schema, args).is_ok_and(stream);
+    let select = Select::new(&schema, sections, &args.record, args.condition.as_deref(), all)?;
     let mut printer = printer(args, &schema, &select);
     let mut trace = Trace::new(schema, reader).map_err(|e| Failure::Failed(format!("{name}: {e}")))?;
-    trace.reader_mut().set_all(args.all);
+    trace.reader_mut().set_all(all);
     if args.salvage {
         trace.reader_mut().set_salvage(true);
     }
@@ -206,7 +209,8 @@ fn printer(args: &Args, schema: &Schema, select: &Select) -> Box<dyn Printer> {
     match args.format {
         Format::Text => Box::new(text::Text::new(schema, args.all, args.resolve)),
         Format::Jsonl => {
-            Box::new(Json(JsonOptions { all: args.all, resolve: args.resolve, resets: args.resets, names: args.names }))
+            let all = args.all || args.raw;
+            Box::new(Json(JsonOptions { all, resolve: args.resolve, resets: args.resets, names: args.names }))
         }
         Format::Csv => Box::new(csv::Csv::new(schema, select, args)),
         Format::Hex => Box::new(hex::Hex::new(schema)),
@@ -254,21 +258,25 @@ fn open_raw(args: &Args) -> Result<(Schema, Reader<'static>)> {
         return usage("--raw needs a DTD: give one with --dtd FILE");
     };
     let schema = Schema::new(dtd::load(path)?);
+    let number = raw_section(&schema, args).map(|index| schema.section(index).map_or(0, |s| s.number))?;
+    Ok((schema, input::raw(&args.trace, class, order, number)?))
+}
+
+/// Returns the index of the section that a file without a header holds.
+fn raw_section(schema: &Schema, args: &Args) -> Result<usize> {
     let named: Vec<&String> = args.section.iter().filter(|s| !s.is_empty()).collect();
-    let number = match named.as_slice() {
-        [name] => select::section(&schema, name)?,
+    match named.as_slice() {
+        [name] => select::section(schema, name),
         [] => match schema.dtd.sections.as_slice() {
-            [_] => 0,
-            [_, _] => 1,
+            [_] => Ok(0),
+            [_, _] => Ok(1),
             all => {
                 let names: Vec<&str> = all.iter().filter_map(|s| s.name.as_deref()).collect();
-                return usage(format!("--raw needs --section, one of: {}", names.join(", ")));
+                usage(format!("--raw needs --section, one of: {}", names.join(", ")))
             }
         },
-        _ => return usage("with --raw, --section is given once"),
-    };
-    let number = schema.section(number).map_or(0, |s| s.number);
-    Ok((schema, input::raw(&args.trace, class, order, number)?))
+        _ => usage("with --raw, --section is given once"),
+    }
 }
 
 /// The loop over the trace, and what it carries along.

@@ -13,6 +13,9 @@ use std::rc::Rc;
 /// A column does not get wider than this for one long value.
 const WIDEST: usize = 28;
 
+/// Other labels are not filled up to one that is longer.
+const MOST_LABEL: usize = 64;
+
 /// A place in a line where a column ends, which is to be filled up to the column's width.
 #[derive(Clone, Copy)]
 pub(crate) struct Gap {
@@ -90,7 +93,7 @@ impl Text {
         for (section, s) in schema.format.sections.iter().enumerate().filter(|(_, s)| all || !s.stream) {
             for &record in s.records.iter().filter(|&&r| all || r > 2) {
                 let label = text.label(At { section, record, offset: 0 });
-                text.label = text.label.max(label.len());
+                text.label = text.label.max(label.len().min(MOST_LABEL));
             }
         }
         text
@@ -113,7 +116,8 @@ impl Text {
         let label = self.label(at);
         let width = self.label;
         let (on, off) = if self.colours { ("\x1b[1;36m", "\x1b[0m") } else { ("", "") };
-        let _ = write!(self.line, "{on}{label}{off}{:1$}", "", width.saturating_sub(label.len()));
+        let fill = " ".repeat(width.saturating_sub(label.len()));
+        let _ = write!(self.line, "{on}{label}{off}{fill}");
     }
 
     /// Prints a metadata record as a DTD writes it.
@@ -171,7 +175,7 @@ impl Text {
                 Some(gaps) => gaps.push(gap),
                 None => {
                     let fill = self.widths.fill(&gap);
-                    let _ = write!(self.line, "{:1$}", "", fill);
+                    self.line.extend(std::iter::repeat_n(' ', fill));
                 }
             }
         }

@@ -73,7 +73,7 @@ struct Stat {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let name = input::name(&args.trace);
-    let file = Reopenable::new(&args.trace)?;
+    let file = Reopenable::new(&args.trace, true)?;
     let reader = file.open(false)?;
     let schema = dtd::find(&reader, name, &args.dtd, false)?;
     let fail = |e: &metatf::Error| Failure::Failed(format!("{name}: {}", explain(&schema.format, e)));

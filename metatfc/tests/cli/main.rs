@@ -3,8 +3,10 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod hostile;
 mod names;
 mod prints;
+mod salvage;
 
 use common::{metatfc, run};
 use metatf_test::{Folder, vectors};
@@ -386,7 +388,7 @@ fn salvage_does_not_move_offsets() {
     here.write("t.mtf", &bytes);
     let resolved = metatfc(here, &["dump", "--salvage", "--resolve", "--format", "jsonl", "t.mtf"]).exits(0);
     resolved.prints(r#"{"offset":0,"element":null}"#).prints(r#"{"offset":4,"element":{"vfield":"two"}}"#);
-    metatfc(here, &["verify", "--salvage", "u.mtf", "t.mtf"]).exits(1).says("section names is lost");
+    metatfc(here, &["verify", "--salvage", "u.mtf", "t.mtf"]).exits(1).says("offsets into section names");
     assert!(!here.join("u.mtf").exists());
 }
 

@@ -1,0 +1,143 @@
+//! The pairs of one item to its node of the syntax tree. Recursion follows parentheses, at most 32 deep.
+
+use super::Rule;
+use crate::ast::{FieldItem, Int, Name, SectionHead, Value};
+use crate::codes::Code;
+use crate::diagnostic::{Draft, Reporter};
+use crate::lexer::Lexed;
+use crate::span::Span;
+
+pub(super) type Pair<'t> = pest::iterators::Pair<'t, Rule>;
+
+/// An item, without what stands in its braces.
+pub(super) enum Item<'t> {
+    Section { head: SectionHead<'t>, brace: Span },
+    Record { name: Name<'t>, fields: FieldItem<'t>, brace: Option<Span> },
+    Property(RawProperty<'t>),
+}
+
+/// A property before its doc is known.
+pub(super) struct RawProperty<'t> {
+    pub(super) path: Vec<Name<'t>>,
+    pub(super) name: Name<'t>,
+    pub(super) quoted: bool,
+    pub(super) value: Value<'t>,
+    pub(super) value_span: Span,
+}
+
+/// Makes nodes of the pairs of one item. A rule's parts are known to be there: `None` is for a grammar that has changed.
+pub(super) struct Builder<'l, 'r, 's> {
+    /// Where in the text the item starts: pest counts from there.
+    pub(super) base: usize,
+    pub(super) lexed: &'l Lexed,
+    pub(super) report: &'r mut Reporter<'s>,
+    /// Whether the item has a mistake that pest does not see.
+    pub(super) broken: bool,
+}
+
+impl Builder<'_, '_, '_> {
+    pub(super) fn span(&self, pair: &Pair) -> Span {
+        let span = pair.as_span();
+        Span::new(self.base + span.start(), self.base + span.end())
+    }
+
+    /// Returns the place of a pair without the white space that an absent optional part leaves at its end.
+    pub(super) fn tight(&self, pair: &Pair) -> Span {
+        let span = self.span(pair);
+        let next = self.lexed.tokens.partition_point(|token| token.span.start() < span.end());
+        next.checked_sub(1).and_then(|last| self.lexed.tokens.get(last)).map_or(span, |last| span.to(last.span))
+    }
+
+    /// Returns the text of a pair's first token.
+    pub(super) fn first_token<'t>(&self, pair: &Pair<'t>) -> &'t str {
+        let start = self.span(pair).start();
+        let index = self.lexed.tokens.partition_point(|token| token.span.start() < start);
+        let end = self.lexed.tokens.get(index).map_or(start, |token| token.span.end());
+        pair.as_str().get(..end.saturating_sub(start)).unwrap_or_default()
+    }
+
+    /// Reports a mistake.
+    pub(super) fn mistake(&mut self, draft: Draft) {
+        self.broken = true;
+        self.report.add(draft);
+    }
+
+    pub(super) fn name<'t>(&self, pair: &Pair<'t>) -> Name<'t> {
+        Name { text: pair.as_str(), span: self.span(pair) }
+    }
+
+    pub(super) fn item<'t>(&mut self, pair: Pair<'t>) -> Option<Item<'t>> {
+        let rule = pair.as_rule();
+        if rule == Rule::property {
+            return self.property(pair).map(Item::Property);
+        }
+        let mut parts = pair.into_inner();
+        if rule == Rule::section_head {
+            let (_word, name) = (parts.next()?, self.name(&parts.next()?));
+            let number = self.int(&parts.next()?);
+            let head = SectionHead { name, number: (!self.broken).then_some(number) };
+            return Some(Item::Section { head, brace: self.span(&parts.next()?) });
+        }
+        let (name, fields) = (self.name(&parts.next()?), self.field_item(parts.next()?)?);
+        Some(Item::Record { name, fields, brace: parts.next().map(|brace| self.span(&brace)) })
+    }
+
+    fn field_item<'t>(&self, pair: Pair<'t>) -> Option<FieldItem<'t>> {
+        let mut parts = pair.into_inner();
+        let (first, body) = (parts.next()?, parts.next());
+        let Some(body) = body else { return Some(self.field(first)) };
+        Some(FieldItem::Repeat { count: self.name(&first), body: Box::new(self.field(body)) })
+    }
+
+    /// Makes a leaf or nested record, or a composite.
+    fn field<'t>(&self, pair: Pair<'t>) -> FieldItem<'t> {
+        match pair.as_rule() {
+            Rule::group => FieldItem::Group(pair.into_inner().filter_map(|part| self.field_item(part)).collect()),
+            _ => FieldItem::Name(self.name(&pair)),
+        }
+    }
+
+    fn property<'t>(&mut self, pair: Pair<'t>) -> Option<RawProperty<'t>> {
+        let mut path = Vec::with_capacity(2); // most have a field and a property
+        let (mut quoted, mut value) = (false, None);
+        for part in pair.into_inner() {
+            match part.as_rule() {
+                Rule::name => path.push(self.name(&part)),
+                // What stands between the quotes, as it is written.
+                Rule::string => {
+                    let text = part.as_str();
+                    path.push(Name { text: text.get(1..text.len() - 1)?, span: self.span(&part) });
+                    quoted = true;
+                }
+                _ => value = Some(part),
+            }
+        }
+        let (name, value) = (path.pop()?, value?);
+        let value_span = self.tight(&value);
+        Some(RawProperty { path, name, quoted, value: self.value(&name, value)?, value_span })
+    }
+
+    /// Makes a number; one that does not fit 64 bits is reported.
+    pub(super) fn int(&mut self, pair: &Pair) -> Int {
+        let span = self.span(pair);
+        let (negative, digits) =
+            pair.as_str().strip_prefix('-').map_or((false, pair.as_str()), |digits| (true, digits));
+        let magnitude = magnitude(digits).filter(|magnitude| !negative || *magnitude <= 1 << 63);
+        if magnitude.is_none() {
+            self.mistake(
+                Draft::new(Code::WideNumber, span, "a number does not fit 64 bits")
+                    .help("numbers go from -9223372036854775808 to 18446744073709551615"),
+            );
+        }
+        Int { negative, magnitude: magnitude.unwrap_or(0), span }
+    }
+}
+
+/// Computes a number; `None` where it does not fit 64 bits.
+fn magnitude(text: &str) -> Option<u64> {
+    let (radix, digits) = text.strip_prefix("0x").map_or((10, text), |digits| (16, digits));
+    digits
+        .chars()
+        .filter_map(|c| c.to_digit(radix))
+        .try_fold(0_u64, |number, digit| number.checked_mul(u64::from(radix))?.checked_add(u64::from(digit)))
+}
