@@ -246,7 +246,7 @@ impl fmt::Display for Place {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Neither is about a place.
-        if matches!(self.kind, ErrorKind::NotATrace(..))
+        if matches!(self.kind, ErrorKind::NotATrace(_, 0))
             || matches!(self.kind, ErrorKind::Io(_)) && self.place == Place::default()
         {
             return write!(f, "{}", self.kind);

@@ -5,9 +5,8 @@
 //! zeros first would write every byte twice. That is why this file has `unsafe` code. It relies on the invariants of the fields of
 //! [`Buffer`], [`SpareCapacity`] and [`RawWriter`], which nothing outside `buffer/` can set, and on [`Width`].
 
-use super::Buffer;
+use super::{Buffer, Until};
 use crate::formula::Width;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Numbers that a record writes at most behind its start or a byte array: its tag, and 255 leaves.
 const MOST_NUMBERS: u32 = 256;
@@ -39,7 +38,7 @@ pub(crate) struct SpareCapacity<'o> {
     at: usize,
     /// Records begin before this. It is 0, or `until + RESERVE <= capacity`: the buffer, which is borrowed, does not set it
     /// meanwhile, and others can only set it to 0.
-    until: &'o AtomicUsize,
+    until: &'o Until,
 }
 
 impl<'o> SpareCapacity<'o> {
@@ -47,15 +46,15 @@ impl<'o> SpareCapacity<'o> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn new(buffer: &'o mut Buffer) -> Self {
         let (capacity, memory) = (buffer.bytes.capacity(), buffer.bytes.as_mut_ptr());
-        let until = &*buffer.until.0;
-        debug_assert!(buffer.until.get() == 0 || buffer.until.get() + RESERVE <= capacity, "the buffer's limit");
+        let until = &buffer.until;
+        debug_assert!(until.get() == 0 || until.get() + RESERVE <= capacity, "the buffer's limit");
         Self { memory, capacity, at: buffer.used, until, used: &mut buffer.used }
     }
 
     /// Begins the next record; `None` where it may not fit.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn record(&mut self) -> Option<RawWriter<'_>> {
-        if self.at >= self.until.load(Ordering::Relaxed) {
+        if self.at >= self.until.get() {
             return None;
         }
         let (memory, capacity, at) = (self.memory, self.capacity, self.at);

@@ -24,6 +24,7 @@ use crate::record::Put;
 use crate::state::State;
 use flush::FlushLimit;
 use group::{Chunk, ChunkPool};
+#[cfg(feature = "dynamic")]
 pub(crate) use intern::ElementKey;
 use intern::Interned;
 use metatf_container::{ChunkWriter, Error, ErrorKind, ExtentWriter, Order, Result, Sink, SizeRule, WriteOptions};

@@ -71,7 +71,7 @@ pub(super) fn run(
 /// Prints a group.
 fn print(args: &Args, select: &Select, group: &mut Trace<'_>, out: &mut Out<'_, Block>) -> Result<(), Stop> {
     let mut select = select.clone();
-    let mut printer = printer(args, group.schema(), &select);
+    let mut printer = printer(args, group.schema(), &select, args.all);
     printer.leave_gaps();
     let mut block = Block::default();
     loop {

@@ -176,7 +176,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let stream = |section: usize| schema.section(section).is_some_and(|s| s.stream.is_some());
     let all = args.all || args.raw && raw_section(&schema, args).is_ok_and(stream);
     let select = Select::new(&schema, sections, &args.record, args.condition.as_deref(), all)?;
-    let mut printer = printer(args, &schema, &select);
+    let mut printer = printer(args, &schema, &select, all);
     let mut trace = Trace::new(schema, reader).map_err(|e| Failure::Failed(format!("{name}: {e}")))?;
     trace.reader_mut().set_all(all);
     if args.salvage {
@@ -205,11 +205,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     report(args, name, &trace, error, delivered)
 }
 
-fn printer(args: &Args, schema: &Schema, select: &Select) -> Box<dyn Printer> {
+fn printer(args: &Args, schema: &Schema, select: &Select, all: bool) -> Box<dyn Printer> {
     match args.format {
         Format::Text => Box::new(text::Text::new(schema, args.all, args.resolve)),
         Format::Jsonl => {
-            let all = args.all || args.raw;
             Box::new(Json(JsonOptions { all, resolve: args.resolve, resets: args.resets, names: args.names }))
         }
         Format::Csv => Box::new(csv::Csv::new(schema, select, args)),

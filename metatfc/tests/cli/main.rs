@@ -287,6 +287,9 @@ fn raw() {
     let bytes = [4, 10, 0, 64, 0, 0, 16, 0, 0, 0];
     let dump = ["dump", "--raw", "--class", "1", "--order", "little", "--dtd", "a.dtd"];
     run(here, &[&dump[..], &["--section", "heap", "-"]].concat(), &bytes).exits(0).prints("address=0x1000");
+    let json =
+        run(here, &[&dump[..], &["--section", "heap", "--format", "jsonl", "-"]].concat(), &bytes).exits(0).text();
+    assert!(json.contains("address") && !json.contains("@offset"), "only --all prints offsets: {json}");
     run(here, &[&dump[..], &["-"]].concat(), &bytes).exits(2).says("heap, names");
     run(here, &["dump", "--raw", "-"], &bytes).exits(2).says("--class");
     let cut = run(here, &[&dump[..], &["--section", "heap", "-"]].concat(), &bytes[..7]).exits(1);
