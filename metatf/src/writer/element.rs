@@ -59,7 +59,7 @@ impl<S: Sink> RecordWriter<S> {
         Ok(offset)
     }
 
-    /// Gives the offset that the next new element of a table will get by [`intern`](Self::intern).
+    /// Gives the offset that the next new element of a table will get.
     #[must_use]
     pub fn next_offset(&self, section: usize) -> u64 {
         let Some(writer) = self.streams.streams.get(section) else { return 0 };
