@@ -91,6 +91,8 @@ fn a_killed_writer_loses_what_it_may_hold_at_most() {
         seed ^= seed << 5;
         let longest = if pace == Pace::Fast { 300 } else { 1500 };
         let (trace, log) = (folder.path().join("trace"), folder.path().join("log"));
+        // That of the kill before says nothing of this writer.
+        let _ = std::fs::remove_file(&log);
         let mut child = Command::new(env!("CARGO_BIN_EXE_endless_writer"))
             .args([trace.as_os_str(), log.as_os_str(), format.as_ref(), pace.name().as_ref()])
             .arg(threads.to_string())

@@ -78,7 +78,8 @@ fn a_command_that_is_killed() {
     let folder = folder();
     let here = &folder;
     let before = std::fs::read_dir(&**here).expect("a folder").count();
-    for signal in ["INT", "TERM", "KILL"] {
+    // SIGINT does what SIGTERM does, but is ignored in programs that a shell starts in the background.
+    for signal in ["TERM", "KILL"] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_metatfc"))
             .args(["encode", "--dtd", "a.dtd", "--chunk", "1K", "-", "killed.mtf"])
             .current_dir(here)
@@ -94,6 +95,7 @@ fn a_command_that_is_killed() {
         let kill = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status();
         assert!(kill.expect("kill runs").success());
         assert!(!child.wait().expect("it ends").success());
+        drop(lines);
         assert_eq!(std::fs::read_dir(&**here).expect("a folder").count(), before, "SIG{signal} left a file");
     }
 }
