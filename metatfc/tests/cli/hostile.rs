@@ -94,8 +94,8 @@ fn a_command_that_is_killed() {
         }
         let kill = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status();
         assert!(kill.expect("kill runs").success());
-        assert!(!child.wait().expect("it ends").success());
         drop(lines);
+        assert!(!child.wait().expect("it ends").success());
         assert_eq!(std::fs::read_dir(&**here).expect("a folder").count(), before, "SIG{signal} left a file");
     }
 }
