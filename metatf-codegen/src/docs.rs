@@ -1,6 +1,6 @@
 //! Doc comments of the generated code, from the DTD's.
 
-use metatf_parser::schema::{Dtd, Format, Leaf, Record, Width};
+use metatf_parser::schema::{Dtd, Format, Leaf, Record, Width, changes_direction};
 use proc_macro2::TokenStream;
 use quote::quote;
 
@@ -80,10 +80,9 @@ pub(crate) fn attributes(lines: &[String]) -> TokenStream {
     quote!(#(#[doc = #lines])*)
 }
 
-/// Escapes what a comment cannot hold: control characters, and those that change the direction of writing, which the compiler
+/// Escapes what a comment cannot hold: control characters, and those that change the direction of writing, most of which the compiler
 /// refuses. Line ends within a line are among them, so that nothing gets out of its comment.
 pub(crate) fn plain(line: &str) -> String {
-    let turns = |c: char| matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
-    let is_plain = |c: char| c == '\t' || !(c.is_control() || turns(c));
+    let is_plain = |c: char| c == '\t' || !(c.is_control() || changes_direction(c));
     line.chars().map(|c| if is_plain(c) { c.to_string() } else { c.escape_unicode().to_string() }).collect()
 }

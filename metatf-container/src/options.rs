@@ -54,7 +54,7 @@ pub enum SizeRule {
 /// When a writer of records hands what it holds to its sink, and flushes that, without being asked: how much a program
 /// loses at most when it dies.
 ///
-/// Each flush ends a chunk, and in formats with stream sections a group. So the trace is larger the more often it is done.
+/// Where time matters, one thread of the program tells all writers when it has passed. Each flush ends a chunk, and in formats with stream sections a group. So the trace is larger the more often it is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlushEvery {
     /// When so many bytes of content (before compression) are held. `None`: any number may be.

@@ -2,6 +2,7 @@
 
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
+use crate::schema::changes_direction;
 use crate::span::Span;
 
 /// The longest text that is read (spec 7: hostile input costs little). The DTDs in use have a few KiB.
@@ -13,9 +14,7 @@ pub const MOST_EMBEDDED_BYTES: usize = 256 << 10;
 
 /// Warns of characters that make a text look like another one, once for each kind. Comments and strings may hold any.
 pub(crate) fn misleading(text: &str, report: &mut Reporter) {
-    let is_direction =
-        |c: char| matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
-    if let Some((at, c)) = text.char_indices().find(|(_, c)| is_direction(*c)) {
+    if let Some((at, c)) = text.char_indices().find(|(_, c)| changes_direction(*c)) {
         let message = format!("U+{:04X} changes the direction in which text is shown", u32::from(c));
         report.add(
             Draft::new(Code::MisleadingText, Span::new(at, at + c.len_utf8()), message)

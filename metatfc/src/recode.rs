@@ -16,7 +16,7 @@ use metatf_cli::Progress;
 const MORE: &str = "\
 Values, order, comments, groups, stream elements, tables, user metadata and the
 DTD stay. Only the encoding changes: the metadata records that set width and
-interpretation of fields are dropped, and planned anew.
+interpretation of fields are dropped, and planned again.
 
 Plans (the named ones are those of the paper's section 3.3):
   naive             as the DTD says; a field is widened where a value needs it

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 pub(crate) use interpretation::listed_words;
 pub use interpretation::{Argument, Interpretation, InterpretationWord, Parts};
 pub(crate) use names::{ListError, parse as parse_names};
-pub use names::{NameList, Names};
+pub use names::{NameList, Names, changes_direction};
 
 /// Index of a section in [`Dtd::sections`]. Index 0 is the global section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -97,7 +97,7 @@ pub(crate) fn parse(text: &str, flags: bool) -> Result<NameList, ListError> {
                 false => format!("`{number}` is not a number of 64 bits"),
             });
         };
-        let strange = |c: char| c.is_control() || matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
+        let strange = |c: char| c.is_control() || changes_direction(c);
         if name.contains(strange) || (flags && name.contains('|')) || number_of(name).is_some() {
             return fail(format!("`{}` is not a name", name.escape_debug()));
         }
@@ -113,6 +113,12 @@ pub(crate) fn parse(text: &str, flags: bool) -> Result<NameList, ListError> {
         list.push((value, name.to_owned()));
     }
     Ok(list.into())
+}
+
+/// Returns whether a character changes the direction in which text is shown, so that it may read otherwise than it looks.
+#[must_use]
+pub fn changes_direction(c: char) -> bool {
+    matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Reads a decimal or hexadecimal number; a negative one is two's complement.

@@ -1,4 +1,4 @@
-//! Recoding: the same records in another encoding. The metadata records of a trace are dropped, and planned anew.
+//! Recoding: the same records in another encoding. The metadata records of a trace are dropped, and planned again.
 //!
 //! Records are held as columns until a *block* is full (a number of records, at most some tens of megabytes), every leaf is planned
 //! by itself, and the block is written with the metadata records of all plans. In version 1 each block starts from the DTD's

@@ -2,7 +2,7 @@
 //!
 //! A plan is rebuilt only when a metadata record changes it. It says, too, which of its cells anybody looks at (`Keeps`):
 //! the previous value while a leaf that shares it is `delta` or `stride` (setting either by metadata gives the previous
-//! value anew, so that older ones are never asked for), the last value where a width, a count or a reference names it.
+//! value again, so that older ones are never asked for), the last value where a width, a count or a reference names it.
 
 use super::liveness::Liveness;
 use super::tier::Tiers;

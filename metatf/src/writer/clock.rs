@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Rings for a writer.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Alarm {
     due: AtomicBool,
     /// The buffers that are closed when the alarm rings.
@@ -17,10 +17,6 @@ pub(super) struct Alarm {
 }
 
 impl Alarm {
-    pub(super) fn new(buffers: Vec<Until>) -> Self {
-        Self { due: AtomicBool::new(false), buffers }
-    }
-
     #[inline]
     pub(super) fn is_due(&self) -> bool {
         self.due.load(Ordering::Relaxed)
@@ -42,9 +38,10 @@ impl Alarm {
 pub(super) struct Ringing(Arc<Alarm>);
 
 impl Ringing {
-    /// Rings so often that a record is at most `period` old when the next one is written. Where the system has no threads to give
+    /// Rings, and closes the buffers, so often that a record is at most `period` old when the next one is written. Where the system has no threads to give
     /// it never rings; nor under Miri, which wants all threads to have ended before the program does.
-    pub(super) fn new(alarm: Arc<Alarm>, period: Duration) -> Self {
+    pub(super) fn new(buffers: Vec<Until>, period: Duration) -> Self {
+        let alarm = Arc::new(Alarm { due: AtomicBool::new(false), buffers });
         // A buffer may be opened just when it is closed; the next time is in time for that, too.
         let period = (period / 2).max(Duration::from_millis(1));
         let mut clock = lock(&CLOCK);
@@ -114,7 +111,7 @@ mod tests {
     #[cfg_attr(miri, ignore = "no alarm rings under Miri")]
     fn alarms_ring_again_and_again() {
         let begun = Instant::now();
-        let ringing = [1, 30].map(|ms| Ringing::new(Arc::default(), Duration::from_millis(ms)));
+        let ringing = [1, 30].map(|ms| Ringing::new(Vec::new(), Duration::from_millis(ms)));
         for _ in 0..3 {
             for one in &ringing {
                 while !one.alarm().is_due() {
@@ -126,7 +123,7 @@ mod tests {
         }
         drop(ringing);
         // The thread has ended, or will find that it is not needed; the next alarm rings all the same.
-        let again = Ringing::new(Arc::default(), Duration::from_millis(1));
+        let again = Ringing::new(Vec::new(), Duration::from_millis(1));
         while !again.alarm().is_due() {
             assert!(begun.elapsed() < Duration::from_secs(60), "no alarm rang");
             std::thread::yield_now();

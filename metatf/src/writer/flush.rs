@@ -4,13 +4,12 @@
 //! them, until their group is full. [`FlushEvery`] bounds what is held, by bytes and by time. The loops that write know
 //! nothing of it: the end of what is allowed is one more limit of the open buffer, and the clock closes that buffer.
 
-use super::clock::{Alarm, Ringing};
+use super::clock::Ringing;
 use super::{FileWriter, RecordWriter, SectionWriter};
 use metatf_container::{FlushEvery, Result, Sink, WriteOptions};
-use std::sync::Arc;
 
 /// What a writer may hold.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct FlushLimit {
     /// Bytes of content; `None`: any number, and the writer is not flushed by itself.
     bytes: Option<usize>,
@@ -20,13 +19,16 @@ pub(super) struct FlushLimit {
 }
 
 impl FlushLimit {
+    /// No writer is flushed by itself.
+    const NEVER: Self = Self { bytes: None, group: usize::MAX, clock: None };
+
     /// What is written to memory, or with version 0, is not flushed.
     pub(super) fn new(options: &WriteOptions, is_volatile: bool, sections: &[SectionWriter]) -> Self {
         let never = is_volatile || options.version == 0;
         let FlushEvery { bytes, time } = if never { FlushEvery::NEVER } else { options.flush };
         let buffers = || sections.iter().map(|section| section.out.until()).collect();
-        let clock = time.map(|period| Ringing::new(Arc::new(Alarm::new(buffers())), period));
-        Self { bytes: bytes.or(time.map(|_| usize::MAX)).map(|bytes| bytes.max(1)), group: usize::MAX, clock }
+        let clock = time.map(|period| Ringing::new(buffers(), period));
+        Self { bytes: bytes.or(time.map(|_| usize::MAX)).map(|bytes| bytes.max(1)), clock, ..Self::NEVER }
     }
 
     /// Whether a record may be written before anything is flushed, where the group has so many bytes.
@@ -104,7 +106,7 @@ impl<S: Sink> RecordWriter<S> {
     pub(crate) fn stop_grouping(&mut self) {
         self.group_size = usize::MAX;
         if self.waits {
-            self.flush_limit = FlushLimit { group: usize::MAX, ..FlushLimit::default() };
+            self.flush_limit = FlushLimit::NEVER;
         }
     }
 }
