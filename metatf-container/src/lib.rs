@@ -54,7 +54,7 @@ pub use header::{Class, Header, Order, SectionEntry};
 pub use index::ChunkInfo;
 pub use loss::{Loss, LossCause, LossReport};
 pub use options::{Filter, FlushEvery, SizeRule, Trial, WriteOptions};
-pub use part::{Content, MAX_RAW_LEN, Origin, Part};
+pub use part::{Content, ContentBytes, MAX_RAW_LEN, Origin, Part};
 pub use read::Reader;
 pub use sink::{Forward, Seekable, Sink};
 pub use split::Split;

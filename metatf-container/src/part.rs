@@ -1,6 +1,10 @@
 //! A run of content, as a container gives it to whoever reads records.
 
 use super::content::Owned;
+use super::source::Source;
+use memmap2::Mmap;
+use std::ops::{Deref, Range};
+use std::sync::Arc;
 
 /// The largest `raw_len` of a chunk other than the index (spec 5.2).
 pub const MAX_RAW_LEN: usize = 64 << 20;
@@ -52,7 +56,7 @@ pub struct Part {
 #[derive(Clone, Debug)]
 pub enum Content {
     /// A range of the mapped file or caller's slice.
-    Mapped(std::ops::Range<usize>),
+    Mapped(Range<usize>),
     /// Decompressed, or read from a stream.
     Owned(Owned),
 }
@@ -63,6 +67,44 @@ impl Content {
         match self {
             Content::Mapped(range) => range.end = range.end.min(range.start.saturating_add(length)),
             Content::Owned(owned) => owned.truncate(length),
+        }
+    }
+}
+
+/// Content that is held apart from the reader that it came from.
+#[derive(Clone, Debug)]
+pub struct ContentBytes<'a>(Held<'a>);
+
+#[derive(Clone, Debug)]
+enum Held<'a> {
+    Owned(Owned),
+    Slice(&'a [u8]),
+    Map(Arc<Mmap>, Range<usize>),
+}
+
+impl<'a> ContentBytes<'a> {
+    /// Empty where the content is not of this source.
+    pub(crate) fn new(source: &Source<'a>, content: &Content) -> Self {
+        Self(match (content, source) {
+            (Content::Owned(owned), _) => Held::Owned(owned.clone()),
+            (Content::Mapped(range), Source::Map(map)) => Held::Map(Arc::clone(map), range.clone()),
+            (Content::Mapped(range), Source::Slice { bytes, .. }) => {
+                Held::Slice(bytes.get(range.clone()).unwrap_or_default())
+            }
+            (Content::Mapped(_), Source::Stream(_)) => Held::Slice(&[]),
+        })
+    }
+}
+
+impl Deref for ContentBytes<'_> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Held::Owned(owned) => owned,
+            Held::Slice(bytes) => bytes,
+            Held::Map(map, range) => map.get(range.clone()).unwrap_or_default(),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::chunk::{self, Probe};
 use super::header::{Class, Header, Order};
 use super::loss::{LossCause, LossReport};
-use super::part::{Content, Part};
+use super::part::{Content, ContentBytes, Part};
 use super::read_v0::{self, Extents};
 use super::read_v1::{self, Chunks};
 use super::salvage::{self, Salvage};
@@ -299,6 +299,12 @@ impl<'a> Reader<'a> {
     #[must_use]
     pub fn bytes_of<'s>(&'s self, content: &'s Content) -> Option<&'s [u8]> {
         read_v1::bytes(&self.source, content)
+    }
+
+    /// Returns the bytes of content that this reader has returned, to be kept beside it. They are not copied.
+    #[must_use]
+    pub fn keep(&self, content: &Content) -> ContentBytes<'a> {
+        ContentBytes::new(&self.source, content)
     }
 
     /// The whole input, where it is at hand: mapped, in memory, or spooled.

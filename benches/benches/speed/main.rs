@@ -8,6 +8,7 @@ mod clock;
 mod containers;
 mod limits;
 mod machine;
+mod names;
 mod peers;
 mod reading;
 mod report;
@@ -35,6 +36,7 @@ fn main() -> Result<()> {
     reading::run(&mut suite, &input)?;
     writing::run(&mut suite, &input)?;
     containers::run(&mut suite, &input)?;
+    names::run(&mut suite, input.events.len())?;
     peers::run(&mut suite, &input)?;
     suite.finish(&what)
 }

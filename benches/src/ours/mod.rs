@@ -58,4 +58,5 @@ macro_rules! loops {
 
 pub mod hatf10;
 pub mod heap;
+pub mod names;
 pub mod universal;

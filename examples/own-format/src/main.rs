@@ -79,19 +79,23 @@ fn write_rarely() -> Result<()> {
 fn read(bytes: &[u8]) -> Result<()> {
     let mut trace = Trace::from_slice(bytes)?;
     let mut requests = Vec::new();
+    let mut names = Vec::new();
+    // region: get
+    let paths = trace.paths();
     while let Some(record) = trace.next()? {
         match record {
             Record::Log(Log::Message(message)) => assert_eq!(message.vfield, b"ready"),
-            Record::Log(Log::Request(request)) => requests.push(request),
+            Record::Log(Log::Request(request)) => {
+                names.push(paths.get(request.path)?.vfield);
+                requests.push(request);
+            }
         }
     }
+    // endregion
+    assert_eq!(names, [b"/index.html".as_slice(), b"/style.css", b"/index.html"]);
     let found: Vec<_> = requests.iter().map(|r| (r.time, r.status, r.took)).collect();
     assert_eq!(found, [(2000, 200, 180), (2010, 200, 179), (2020, 200, 178)]);
     assert_eq!(requests[0].path, requests[2].path);
-    // region: get
-    let path = trace.paths().get(requests[1].path)?;
-    assert_eq!(path.vfield, b"/style.css");
-    // endregion
     Ok(())
 }
 

@@ -32,6 +32,18 @@ macro_rules! __metatf_trace {
             ) -> ::core::result::Result<Self, $crate::typed::OpenError> {
                 $crate::typed::TraceOptions::new().open(path).map(Self)
             }
+
+            /// Reads a trace in a file that may change meanwhile: it is not mapped, so that one who truncates it causes an
+            /// error and no signal.
+            ///
+            /// # Errors
+            /// As [`open`](Self::open).
+            pub fn read(
+                path: impl ::core::convert::AsRef<::std::path::Path>,
+            ) -> ::core::result::Result<Self, $crate::typed::OpenError> {
+                let reader = $crate::container::Reader::read(path)?;
+                $crate::typed::TraceOptions::new().read(reader).map(Self)
+            }
         }
 
         impl<'t> $trace<'t> {
@@ -71,7 +83,7 @@ macro_rules! __metatf_trace {
             $(
                 $(#[$sdoc])*
                 pub fn $smethod(&mut self) -> $crate::typed::Elements<
-                    '_, 't, $protocol, $kind $(<$crate::__metatf_second!($sb, ::std::vec::Vec<u8>)>)?,
+                    't, $protocol, $kind $(<$crate::__metatf_second!($sb, ::std::vec::Vec<u8>)>)?,
                 > {
                     self.0.elements($stream)
                 }

@@ -6,7 +6,7 @@
 mod annotate;
 mod batch;
 mod columns;
-mod element;
+mod element_table;
 mod metadata;
 mod parts;
 mod rows;
@@ -20,6 +20,7 @@ mod views;
 pub use crate::format::FormatRef;
 pub use crate::state::Metadata;
 pub use annotate::VisitField;
+pub(crate) use element_table::{SharedTable, lock};
 pub(crate) use rows::One;
 #[cfg(feature = "parallel")]
 pub(crate) use split::{GroupList, GroupSummary, StatePool, Tables};
@@ -31,7 +32,6 @@ use crate::record::Stopped;
 use crate::state::State;
 use crate::streams::{Bytes, Piece, Streams, place};
 use columns::ColumnFiller;
-use element::ElementPlace;
 use metatf_container::{Content, Error, ErrorKind, Order, Origin, Part, Result};
 use std::collections::VecDeque;
 use views::Views;
@@ -147,8 +147,8 @@ pub struct RecordReader<'a> {
     held: Option<Error>,
     /// For columns.
     filler: Option<Box<ColumnFiller>>,
-    /// By section: where an element was found.
-    places: Vec<Option<Box<ElementPlace>>>,
+    /// By section: what elements are found in, where that was asked for.
+    tables: Vec<Option<SharedTable<'a>>>,
     /// For records by their values.
     views: Views,
 }
@@ -215,7 +215,7 @@ impl<'a> RecordReader<'a> {
             stopped: None,
             held: None,
             filler: None,
-            places: Vec::new(),
+            tables: Vec::new(),
             views: Views::default(),
             format,
             container,

@@ -98,6 +98,7 @@ impl RecordReader<'_> {
         self.group_open = true;
         self.group = part.group;
         self.streams.start_group();
+        self.clear_tables(|section| self.streams.streams.get(section).is_none_or(|stream| !stream.shared));
         self.seen.fill(false);
     }
 
@@ -174,7 +175,9 @@ impl RecordReader<'_> {
         let logical = if version_0 { stream.length } else { part.base };
         stream.length = logical + length;
         stream.shared = part.shared;
-        stream.pieces.push(Piece { cut, ..Piece::new(part, logical) });
+        let piece = Piece { cut, ..Piece::new(part, logical) };
+        stream.pieces.push(piece.clone());
+        self.add_to_table(section, piece);
     }
 
     fn mark_seen(&mut self, section: usize) -> bool {

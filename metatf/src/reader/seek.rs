@@ -83,6 +83,7 @@ impl RecordReader<'_> {
         let tables: Vec<usize> = (0..group).filter(|&i| chunks.get(i).is_some_and(ChunkInfo::is_shared)).collect();
         self.forget();
         self.streams = crate::streams::Streams::new(&self.format);
+        self.clear_tables(|_| true);
         for i in tables {
             let part = self.container.read_chunk(i)?;
             if let Some(section) = self.format.section_index(part.section).filter(|&i| self.is_stream(i)) {

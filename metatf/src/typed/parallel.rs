@@ -5,11 +5,12 @@ use super::map::Map;
 use crate::parallel::{Grouped, ParGroups};
 use crate::reader::RecordReader;
 use crate::record::Protocol;
+use std::sync::Arc;
 
 /// How records of the trace's format become those of the reader's, where they differ.
 #[doc(hidden)]
 #[derive(Clone, Debug)]
-pub struct SharedMap(Option<Box<Map>>);
+pub struct SharedMap(Option<Arc<Map>>);
 
 impl<'t, P: Protocol> Grouped<'t> for Trace<'t, P> {
     type Group<'g> = Trace<'g, P>;

@@ -9,11 +9,12 @@ use super::unmatched::Unmatched;
 use crate::format::Format;
 use crate::format::FormatRef;
 use crate::record::Protocol;
+use std::sync::Arc;
 
 /// The format of the trace, and how it maps to the reader's where the two differ.
 pub(crate) struct Choice {
     pub(crate) format: FormatRef,
-    pub(crate) map: Option<Box<Map>>,
+    pub(crate) map: Option<Arc<Map>>,
 }
 
 /// By the text of the trace's DTD; where there is none, by the URL in its header.
@@ -58,7 +59,7 @@ fn other<P: Protocol>(text: &str, trusted: bool, direct: Choice) -> Result<Choic
     }
     let theirs = Format::from_dtd(dtd);
     let map = Map::new(own, &theirs).map_err(OpenError::mismatch)?;
-    Ok(Choice { format: FormatRef::Shared(std::sync::Arc::new(theirs)), map: Some(Box::new(map)) })
+    Ok(Choice { format: FormatRef::Shared(Arc::new(theirs)), map: Some(Arc::new(map)) })
 }
 
 /// What a trace of one format and a generated reader of another do not share: what [`Trace::unmatched`](super::Trace::unmatched)

@@ -1,12 +1,14 @@
 //! One section of a trace: its records alone, or the elements of a stream section by their offsets.
 
+use super::map::Map;
 use super::mapped::MappedRow;
 use super::trace::Trace;
-use crate::reader::{At, Event, One, RecordReader, why};
+use crate::reader::{At, Event, One, RecordReader, SharedTable, lock, why};
 use crate::record::{Family, Protocol, SectionFamily};
 use metatf_container::{Error, ErrorKind, Result};
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// Reads the data records of one section, and skips those of others.
 #[derive(Debug)]
@@ -98,35 +100,42 @@ fn decode<'s, P: Protocol, S: SectionFamily, B: From<&'s [u8]>>(
 }
 
 /// Elements of a stream section, found by the offsets that `sectionOffset` fields hold.
-#[derive(Debug)]
-pub struct Elements<'s, 't, P: Protocol, E> {
-    trace: &'s mut Trace<'t, P>,
-    section: usize,
-    element: PhantomData<fn() -> E>,
+///
+/// It is apart from the trace that it came from: elements can be looked up while a record borrows from the trace. It follows
+/// what the trace reads, and clones of it share what they know.
+#[derive(Clone, Debug)]
+pub struct Elements<'t, P: Protocol, E> {
+    /// None where the trace has no such elements.
+    table: Option<SharedTable<'t>>,
+    map: Option<Arc<Map>>,
+    /// Section and record in the trace's format.
+    place: (usize, u16),
+    of: PhantomData<fn() -> (P, E)>,
 }
 
-impl<'s, 't, P: Protocol, E> Elements<'s, 't, P, E> {
-    pub(crate) fn new(trace: &'s mut Trace<'t, P>, section: usize) -> Self {
-        Self { trace, section, element: PhantomData }
+impl<'t, P: Protocol, E> Elements<'t, P, E> {
+    pub(crate) fn new(trace: &mut Trace<'t, P>, section: usize) -> Self {
+        let section = trace.map.as_ref().map_or(Some(section), |map| map.section(section));
+        let record = section.and_then(|s| trace.reader.format().sections.get(s)?.records.first().copied());
+        let place = (section.unwrap_or_default(), record.unwrap_or_default());
+        let table = section.map(|section| trace.reader.table(section));
+        Self { table, map: trace.map.clone(), place, of: PhantomData }
     }
 }
 
-impl<P: Protocol, E: Family> Elements<'_, '_, P, E> {
+impl<P: Protocol, E: Family> Elements<'_, P, E> {
     /// The element at a byte offset of the section's content. Its chunk must have been read, which is so for offsets in
     /// records that were.
     ///
     /// # Errors
     /// No element begins there.
-    pub fn get(&mut self, offset: u64) -> Result<E::With<Vec<u8>>> {
-        let Trace { reader, map, .. } = &mut *self.trace;
-        let Some(map) = map.as_deref() else {
-            return reader.element_at(self.section, offset, |row| Ok(E::read::<Vec<u8>, _>(row)?));
-        };
-        let section = map.section(self.section);
-        let section = section.ok_or(Error::at(0, ErrorKind::Mismatch("the trace has no section of that name")))?;
-        let record = reader.format().sections.get(section).and_then(|s| s.records.first()).copied();
-        let record = record.and_then(|record| map.record(section, record));
+    pub fn get(&self, offset: u64) -> Result<E::With<Vec<u8>>> {
+        let table = self.table.as_ref();
+        let table = table.ok_or(Error::at(0, ErrorKind::Mismatch("the trace has no section of that name")))?;
+        let mut table = lock(table);
+        let Some(map) = &self.map else { return table.find(offset, |row| Ok(E::read::<Vec<u8>, _>(row)?)) };
+        let record = map.record(self.place.0, self.place.1);
         let record = record.ok_or(Error::at(0, ErrorKind::Mismatch("the trace has no such elements")))?;
-        reader.element_at(section, offset, |row| E::read::<Vec<u8>, _>(&mut MappedRow::read(row, record, false)?))
+        table.find(offset, |row| E::read::<Vec<u8>, _>(&mut MappedRow::read(row, record, false)?))
     }
 }

@@ -13,12 +13,13 @@ use metatf_container::{Error, Header, LossReport, Result, Warning};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// A trace, read record by record. Generated modules wrap it in a `Trace` of their own.
 pub struct Trace<'t, P: Protocol> {
     pub(crate) reader: RecordReader<'t>,
     /// Where the trace's format is not the reader's.
-    pub(crate) map: Option<Box<Map>>,
+    pub(crate) map: Option<Arc<Map>>,
     protocol: PhantomData<fn() -> P>,
 }
 
@@ -42,7 +43,7 @@ pub enum Event<R, E, B> {
 }
 
 impl<'t, P: Protocol> Trace<'t, P> {
-    pub(crate) fn new(reader: RecordReader<'t>, map: Option<Box<Map>>) -> Self {
+    pub(crate) fn new(reader: RecordReader<'t>, map: Option<Arc<Map>>) -> Self {
         Self { reader, map, protocol: PhantomData }
     }
 
@@ -209,8 +210,8 @@ impl<'t, P: Protocol> Trace<'t, P> {
         Only::new(self)
     }
 
-    /// The elements of a stream section, by the index of the reader's format.
-    pub fn elements<E>(&mut self, section: usize) -> Elements<'_, 't, P, E> {
+    /// The elements of a stream section, by the index of the reader's format: a handle that may be kept beside records.
+    pub fn elements<E>(&mut self, section: usize) -> Elements<'t, P, E> {
         Elements::new(self, section)
     }
 

@@ -1,0 +1,87 @@
+//! A table of strings and records that refer to them: `benches/schemas/names.dtd`.
+
+use crate::Result;
+use metatf_derive::metatf;
+
+#[metatf(dtd = "schemas/names.dtd")]
+mod format {}
+
+use format::{Trace, UseOf, Writer};
+
+/// Distinct names.
+const DISTINCT: usize = 20_000;
+
+/// So many paths of files, drawn from 20,000 of 20 to 60 bytes: some often, most seldom.
+#[must_use]
+pub fn uses(count: usize) -> Vec<String> {
+    const FOLDERS: [&str; 8] = ["src", "include", "lib", "tests", "build", "generated", "third_party", "tools"];
+    let mut state = 1_u64;
+    let mut below = |n: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % n
+    };
+    let distinct: Vec<String> = (0..DISTINCT)
+        .map(|n| {
+            let (a, b) = (FOLDERS[below(8)], FOLDERS[below(8)]);
+            format!("/home/project/{a}/{b}/{:0>width$}.c", n, width = 1 + below(24))
+        })
+        .collect();
+    // The product of two draws comes near 0 more often than near the end.
+    (0..count).map(|_| distinct[below(DISTINCT) * below(DISTINCT) / DISTINCT].clone()).collect()
+}
+
+/// A writer whose table has all the names.
+///
+/// # Errors
+/// None: it writes to memory.
+pub fn filled(names: &[String]) -> Result<Names> {
+    let mut names_writer = Names(Writer::new(Vec::new())?);
+    names_writer.intern(names)?;
+    Ok(names_writer)
+}
+
+/// Writes names.
+#[derive(Debug)]
+pub struct Names(Writer<Vec<u8>>);
+
+impl Names {
+    /// Interns each name. Returns the sum of their offsets.
+    ///
+    /// # Errors
+    /// None: it writes to memory.
+    pub fn intern(&mut self, names: &[String]) -> Result<u64> {
+        let mut sum = 0;
+        for name in names {
+            sum += self.0.names().intern(name.as_bytes())?;
+        }
+        Ok(sum)
+    }
+}
+
+/// A trace of a record for each name.
+///
+/// # Errors
+/// None: it writes to memory.
+pub fn trace(names: &[String]) -> Result<Vec<u8>> {
+    let mut writer = Writer::new(Vec::new())?;
+    for name in names {
+        let name = writer.names().intern(name.as_bytes())?;
+        writer.use_of(&UseOf { name })?;
+    }
+    Ok(writer.finish()?)
+}
+
+/// Looks up the name of each record. Returns the sum of their lengths.
+///
+/// # Errors
+/// Those of reading.
+pub fn lengths(trace: &[u8]) -> Result<u64> {
+    let mut trace = Trace::from_slice(trace)?;
+    let names = trace.names();
+    let mut sum = 0;
+    while let Some(record) = trace.next()? {
+        let format::Record::Uses(format::Uses::UseOf(record)) = record;
+        sum += names.get(record.name)?.vfield.len() as u64;
+    }
+    Ok(sum)
+}

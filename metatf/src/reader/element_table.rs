@@ -1,0 +1,339 @@
+//! Looking an element up by its offset: what `sectionOffset` leaves point at (spec 4).
+//!
+//! A table holds the contents that were read of a stream section, apart from the reader: elements are looked up while a
+//! record borrows from it. Where elements depend on those before them, the state is kept at some places to go on from.
+
+use super::{At, RecordReader};
+use crate::decode::{ContentRow, Decoding};
+use crate::format::{Format, FormatRef, Interpretation, Record};
+use crate::state::State;
+use crate::streams::{Bytes, Piece, Streams, enter};
+use metatf_container::{Content, ContentBytes, Error, ErrorKind, Order, Result};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The table of a stream section, which its reader and those who look elements up share.
+pub(crate) type SharedTable<'a> = Arc<Mutex<ElementTable<'a>>>;
+
+/// The elements of a stream section that can be found: those of the group in progress, or of a shared table as far as it was read.
+#[derive(Debug)]
+pub(crate) struct ElementTable<'a> {
+    format: FormatRef,
+    order: Order,
+    section: usize,
+    /// In ascending order of their offsets.
+    pieces: Vec<(Piece, ContentBytes<'a>)>,
+    /// Before the element at `place`.
+    state: State,
+    place: Place,
+    /// The cells of `state` while an element is decoded.
+    saved: Vec<u64>,
+    checkpoints: Checkpoints,
+    /// Elements take no values from other sections.
+    streams: Streams,
+}
+
+/// Where an element begins: index of its piece, position in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    piece: usize,
+    position: usize,
+}
+
+/// What history was at some places, to go on from.
+#[derive(Debug)]
+struct Checkpoints {
+    /// In ascending order of places.
+    kept: Vec<(Place, Box<[u64]>)>,
+    /// Elements from one to the next.
+    spacing: usize,
+    /// Elements gone over since the last was kept.
+    behind: usize,
+}
+
+/// Checkpoints that are kept at most.
+const MOST: usize = 1 << 14;
+
+/// Elements from a checkpoint to the next, while all of them are kept.
+const SPACING: usize = 8;
+
+impl<'a> RecordReader<'a> {
+    /// The interpretation now in force of a leaf of a record.
+    #[must_use]
+    pub fn interpretation(&self, at: At, leaf: u8) -> Option<Interpretation> {
+        let position = self.format.sections.get(at.section)?.records.iter().position(|&r| r == at.record)?;
+        let state = self.states.get(at.section)?;
+        Some(state.encoding.interpretation(state.encoding.plans_of(position) + usize::from(leaf)))
+    }
+
+    /// Decodes the element at an offset into the content of a stream section (spec 4, sectionOffset): of the group in
+    /// progress, or of a shared table as far as it was read.
+    ///
+    /// Where elements do not depend on others this is a jump. Else a few of those before it are decoded, too.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoOffset`] where no element starts; what `decode` returns.
+    pub fn element_at<T>(
+        &mut self,
+        section: usize,
+        offset: u64,
+        decode: impl FnOnce(&mut ContentRow<'_, '_>) -> Result<T>,
+    ) -> Result<T> {
+        lock(&self.table(section)).find(offset, decode)
+    }
+
+    /// The table of a section, which follows what is read.
+    pub(crate) fn table(&mut self, section: usize) -> SharedTable<'a> {
+        if self.tables.len() <= section {
+            self.tables.resize_with(section + 1, || None);
+        }
+        let made = self.tables.get(section).and_then(Option::clone);
+        made.unwrap_or_else(|| {
+            let mut table = ElementTable::new(self.format.clone(), self.order, section);
+            for piece in self.streams.streams.get(section).map_or(&[][..], |stream| &stream.pieces) {
+                table.add(piece.clone(), self.container.keep(&piece.content));
+            }
+            let table = Arc::new(Mutex::new(table));
+            if let Some(slot) = self.tables.get_mut(section) {
+                *slot = Some(Arc::clone(&table));
+            }
+            table
+        })
+    }
+
+    /// Adds a piece that was read to the section's table, if anybody has asked for that.
+    pub(super) fn add_to_table(&self, section: usize, piece: Piece) {
+        if let Some(table) = self.tables.get(section).and_then(Option::as_ref) {
+            let bytes = self.container.keep(&piece.content);
+            lock(table).add(piece, bytes);
+        }
+    }
+
+    /// Empties the tables of sections for which `ends` holds.
+    pub(super) fn clear_tables(&self, ends: impl Fn(usize) -> bool) {
+        for (_, table) in self.tables.iter().enumerate().filter(|&(section, _)| ends(section)) {
+            table.as_deref().into_iter().for_each(|table| lock(table).clear());
+        }
+    }
+}
+
+/// Locks a table. One whose last use panicked is as whole as any: what a search leaves is only where to go on from.
+pub(crate) fn lock<'l, 'a>(table: &'l Mutex<ElementTable<'a>>) -> std::sync::MutexGuard<'l, ElementTable<'a>> {
+    table.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<'a> ElementTable<'a> {
+    fn new(format: FormatRef, order: Order, section: usize) -> Self {
+        Self {
+            state: State::new(&format, section),
+            streams: Streams::new(&format),
+            format,
+            order,
+            section,
+            pieces: Vec::new(),
+            place: Place::NONE,
+            saved: Vec::new(),
+            checkpoints: Checkpoints::new(),
+        }
+    }
+
+    fn add(&mut self, piece: Piece, bytes: ContentBytes<'a>) {
+        self.pieces.push((piece, bytes));
+    }
+
+    fn clear(&mut self) {
+        self.pieces.clear();
+        self.place = Place::NONE;
+        self.checkpoints = Checkpoints::new();
+    }
+
+    /// Decodes the element at an offset. See [`RecordReader::element_at`].
+    pub(crate) fn find<T>(
+        &mut self,
+        offset: u64,
+        decode: impl FnOnce(&mut ContentRow<'_, '_>) -> Result<T>,
+    ) -> Result<T> {
+        let format = self.format.clone();
+        let section = format.sections.get(self.section);
+        let none = Error::at(0, ErrorKind::NoOffset { section: section.map_or(0, |s| s.number), offset });
+        let record = section.filter(|s| s.stream).and_then(|s| s.records.first());
+        let record = record.and_then(|&r| format.records.get(usize::from(r))).ok_or(none)?;
+        let piece = self.pieces.partition_point(|(p, _)| p.logical <= offset).checked_sub(1).ok_or(none)?;
+        let (found, bytes) = self.pieces.get(piece).ok_or(none)?;
+        let wanted = Place { piece, position: usize::try_from(offset - found.logical).map_err(|_| none)? };
+        if wanted.position >= bytes.len() {
+            return Err(none);
+        }
+        if record.is_stateless() {
+            if self.place.piece != piece {
+                enter(&mut self.state, &format, found);
+            }
+            self.place = wanted;
+            return self.element(&format, record, decode).0;
+        }
+        if !self.walk_to(&format, record, wanted)? {
+            return Err(none);
+        }
+        // Whoever decodes it need not do so to its end: the next search begins with it again.
+        self.saved.clone_from(&self.state.history.cells);
+        let (element, _) = self.element(&format, record, decode);
+        std::mem::swap(&mut self.saved, &mut self.state.history.cells);
+        element
+    }
+
+    /// Goes to the element at a place; false where none begins there.
+    fn walk_to(&mut self, format: &Format, record: &Record, wanted: Place) -> Result<bool> {
+        // An element may depend on those before it in its piece, and in earlier ones back to a reset.
+        let before = self.pieces.get(..=wanted.piece).unwrap_or_default();
+        let reset = Place { piece: before.iter().rposition(|(p, _)| p.reset).unwrap_or(0), position: 0 };
+        let kept = self.checkpoints.before(wanted).filter(|(place, _)| *place > reset);
+        let from = kept.map_or(reset, |(place, _)| *place);
+        // From where the last search has come to, if that is nearer.
+        if self.place > wanted || self.place < from {
+            self.state.reset(format);
+            if let Some((piece, _)) = self.pieces.get(from.piece) {
+                enter(&mut self.state, format, piece);
+            }
+            if let Some((_, cells)) = kept {
+                self.state.history.cells.clone_from_slice(cells);
+            }
+            self.place = from;
+        }
+        while self.place < wanted {
+            let position = self.place.position;
+            if self.pieces.get(self.place.piece).is_none_or(|(_, bytes)| position >= bytes.len()) {
+                self.place = Place { piece: self.place.piece + 1, position: 0 };
+                if let Some((piece, _)) = self.pieces.get(self.place.piece) {
+                    enter(&mut self.state, format, piece);
+                }
+                continue;
+            }
+            self.checkpoints.pass(self.place, &self.state.history.cells);
+            let (walked, end) = self.element(format, record, |row| Ok(row.walk(&mut ())?));
+            if let Err(error) = walked {
+                self.place = Place::NONE;
+                return Err(error);
+            }
+            self.place.position = end;
+        }
+        Ok(self.place == wanted)
+    }
+
+    /// Decodes the element at the place. Returns where `decode` has come to, too.
+    fn element<T>(
+        &mut self,
+        format: &Format,
+        record: &Record,
+        decode: impl FnOnce(&mut ContentRow<'_, '_>) -> Result<T>,
+    ) -> (Result<T>, usize) {
+        let none = Error::at(0, ErrorKind::Usage("no element"));
+        let Some((piece, bytes)) = self.pieces.get(self.place.piece) else { return (Err(none), 0) };
+        let mut stopped = None;
+        let position = self.place.position;
+        let decoding = Decoding {
+            format,
+            data: bytes,
+            origin: piece.origin,
+            order: self.order,
+            encoding: &self.state.encoding,
+            history: &mut self.state.history,
+            streams: &mut self.streams,
+            source: &NoStreams,
+            stopped: &mut stopped,
+        };
+        let mut row = ContentRow { decoding, record, start: position, position, first: 0, items: 0 };
+        let decoded = decode(&mut row);
+        let end = row.position;
+        (decoded.map_err(|error| stopped.unwrap_or(error)), end)
+    }
+}
+
+impl Place {
+    /// Behind all others.
+    const NONE: Self = Self { piece: usize::MAX, position: 0 };
+}
+
+impl Checkpoints {
+    fn new() -> Self {
+        Self { kept: Vec::new(), spacing: SPACING, behind: 0 }
+    }
+
+    /// The last one that is not behind a place.
+    fn before(&self, place: Place) -> Option<&(Place, Box<[u64]>)> {
+        self.kept.get(self.kept.partition_point(|(kept, _)| *kept <= place).checked_sub(1)?)
+    }
+
+    /// Takes note of an element that is gone over. Where there are too many checkpoints every other one goes.
+    fn pass(&mut self, place: Place, cells: &[u64]) {
+        if self.kept.last().is_some_and(|(last, _)| place <= *last) {
+            return;
+        }
+        self.behind += 1;
+        if self.behind < self.spacing {
+            return;
+        }
+        self.behind = 0;
+        if self.kept.len() >= MOST {
+            let mut keep = false;
+            self.kept.retain(|_| {
+                keep = !keep;
+                keep
+            });
+            self.spacing *= 2;
+        }
+        self.kept.push((place, cells.into()));
+    }
+}
+
+/// The contents of other streams: none.
+struct NoStreams;
+
+impl Bytes for NoStreams {
+    fn bytes<'c>(&'c self, _: &'c Content) -> &'c [u8] {
+        &[]
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "dynamic")]
+mod tests {
+    use super::{MOST, SPACING, lock};
+    use crate::dynamic::{OwnedRecord, Schema, Trace, Writer};
+    use crate::record::Row as _;
+    use metatf_container::WriteOptions;
+
+    /// The n-th element of a table whose elements depend on each other, wherever the search before has come to.
+    #[test]
+    fn elements_that_depend_on_others_are_found_in_any_order() {
+        const COUNT: u64 = 140_000;
+        let dtd = "section s 1 { r: (at) { tag.value = 4; at.width = 4; at.interpretation = sectionOffset 2; } }
+            section t 2 { e: (x) { x.width = 2; x.interpretation = delta 0; } }";
+        let schema = Schema::parse("t.dtd", dtd.as_bytes()).unwrap();
+        let options = WriteOptions { flush: metatf_container::FlushEvery::NEVER, ..WriteOptions::default() };
+        let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), &schema, &options).unwrap();
+        let mut owned = OwnedRecord::default();
+        for n in 0..COUNT {
+            let line = format!(r#"{{"@section":"t","@record":"e","x":{}}}"#, n * n % 30_011);
+            let line = schema.read_json(line.as_bytes(), &mut owned).unwrap();
+            writer.write(&line, &owned).unwrap();
+        }
+        let line = schema.read_json(br#"{"@section":"s","@record":"r","at":0}"#, &mut owned).unwrap();
+        writer.write(&line, &owned).unwrap();
+        let bytes = writer.finish().unwrap().into_inner();
+        let mut trace = Trace::from_slice(&bytes).unwrap();
+        assert!(trace.reader_mut().next_event().unwrap().is_some());
+        let section = schema.dtd.sections.iter().position(|s| s.number == 2).unwrap();
+        let table = trace.reader_mut().table(section);
+        let mut table = lock(&table);
+        let mut n = 1;
+        for _ in 0..3_000 {
+            n = n * 48_271 % 0x7fff_ffff;
+            let at = n % COUNT;
+            let found = table.find(2 * at, |row| Ok(row.number(0)?)).unwrap();
+            assert_eq!(found, at * at % 30_011, "element {at}");
+            assert!(at == 0 || table.find(2 * at - 1, |row| Ok(row.number(0)?)).is_err());
+        }
+        assert!(table.checkpoints.kept.len() <= MOST);
+        assert!(table.checkpoints.spacing > SPACING, "thinned out");
+        assert!(table.find(2 * COUNT, |row| Ok(row.number(0)?)).is_err());
+    }
+}
