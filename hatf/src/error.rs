@@ -7,7 +7,6 @@ use std::io;
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// An error of this library.
-#[derive(Debug)]
 pub enum Error {
     /// A system call failed: what was tried, and the system's error.
     System(String, io::Error),
@@ -33,9 +32,19 @@ impl Error {
     }
 }
 
+/// Prints as `Display`, so that a `main` that returns the error prints a sentence.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::System(context, error) if error.kind() == io::ErrorKind::IsADirectory => {
+                write!(f, "{context} is a directory, not a file")
+            }
             Self::System(context, error) => write!(f, "{context}: {error}"),
             Self::Start(program, error) => write!(f, "cannot run {program}: {error}"),
             Self::Usage(message) => f.write_str(message),
@@ -56,6 +65,6 @@ impl std::error::Error for Error {
 
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
-        Self::System("output".to_owned(), error)
+        Self::System("standard output".to_owned(), error)
     }
 }

@@ -13,12 +13,13 @@ fn main() -> ExitCode {
         command::Command::Convert(options) => command::convert::run(&options),
         command::Command::Paper(options) => command::paper::run(&options),
         command::Command::Tour(options) => command::tour::run(&options),
+        command::Command::Completions(options) => command::completions::run(&options),
     };
     match result {
         Ok(code) => ExitCode::from(code),
         Err(error) if error.is_closed_pipe() => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("hatf: {error}");
+            command::print_message(&error.to_string());
             ExitCode::from(command::exit_code(&error))
         }
     }

@@ -31,7 +31,10 @@ impl TraceReader<'static> {
             Reader::from_read(io::stdin().lock())
         } else {
             // The system's own words for a file that is not there.
-            std::fs::metadata(path).map_err(Error::system(name.clone()))?;
+            let found = std::fs::metadata(path).map_err(Error::system(name.clone()))?;
+            if found.is_dir() {
+                return Err(Error::System(name, io::ErrorKind::IsADirectory.into()));
+            }
             Reader::open(path)
         };
         let container = container.map_err(|error| Error::Trace(format!("{name}: {error}").into()))?;
@@ -48,7 +51,7 @@ impl<'t> TraceReader<'t> {
         match dtd(&container) {
             Some(Dtd::Hatf10) => Hatf10Reader::of(container).map(Self::Hatf10),
             Some(Dtd::Heap) => HeapReader::of(container).map(Self::Heap),
-            None => Err(Error::Trace("no heap trace: its DTD is neither heap.dtd nor HATF10.dtd".into())),
+            None => Err(Error::Trace("not a heap trace: its DTD is neither heap.dtd nor HATF10.dtd".into())),
         }
     }
 }
@@ -61,6 +64,13 @@ impl TraceReader<'_> {
             Self::Heap(reader) => reader.unmatched(),
             Self::Hatf10(reader) => reader.unmatched(),
         }
+    }
+
+    /// Formats [`unmatched`](Self::unmatched) as warnings about a trace of this name.
+    #[must_use]
+    pub fn warnings(&self, name: &str) -> Vec<String> {
+        let text = self.unmatched().map(ToString::to_string).unwrap_or_default();
+        text.lines().map(|line| format!("{name}: warning: {line}")).collect()
     }
 }
 

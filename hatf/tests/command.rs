@@ -4,6 +4,8 @@ mod common;
 
 use common::hatf;
 use insta::assert_snapshot;
+use metatf::container::WriteOptions;
+use metatf::dynamic::{Schema, Trace, Writer};
 use metatf_test::{Folder, Run, vectors};
 use std::io::Read as _;
 use std::process::{Command, Stdio};
@@ -83,7 +85,7 @@ fn a_termination_signal_is_passed_on() {
 fn help_teaches() {
     hatf(["convert", "--help"]).exits(0).prints("Examples:");
     assert_snapshot!("help", hatf(["--help"]).exits(0).prints("Examples:").text());
-    for command in ["record", "report", "paper", "tour"] {
+    for command in ["record", "report", "paper", "tour", "completions"] {
         assert_snapshot!(format!("help-{command}"), hatf([command, "--help"]).exits(0).text());
     }
 }
@@ -137,6 +139,35 @@ fn converting() {
     run(&["--from", "raw32", &heap, &less], 1);
     assert!(std::fs::read(&less).unwrap() == before);
     run(&["/no/such/trace", &less], 1);
+}
+
+/// A trace of another version of `heap.dtd`: the commands warn of what it and they do not share.
+#[test]
+fn a_trace_of_another_version() {
+    let folder = Folder::new();
+    let (now, older, lines) = (folder.path("now.mtf"), folder.path("older.mtf"), folder.path("out.jsonl"));
+    hatf(["convert", &(DATA.to_owned() + "python_threads.raw64.zst"), &now]).exits(0);
+    let text = Trace::open(&now).unwrap().schema().dtd.text.replace("creator", "parent");
+    let schema = Schema::parse("heap.dtd", text.as_bytes()).unwrap();
+    let options = WriteOptions { dtd_url: "heap.dtd".to_owned(), ..WriteOptions::default() };
+    std::fs::write(&older, Writer::new(Vec::new(), &schema, &options).unwrap().finish().unwrap()).unwrap();
+    for run in [hatf(["convert", &older, &lines]), hatf(["report", &older])] {
+        run.exits(0)
+            .says("older.mtf: warning: the trace has heap.thread_start.parent, which the reader does not know")
+            .says("older.mtf: warning: the reader has heap.thread_start.creator, which the trace lacks");
+    }
+}
+
+#[test]
+fn an_output_that_cannot_be_written() {
+    let folder = Folder::new();
+    let heap = folder.path("a.mtf");
+    hatf(["convert", &(DATA.to_owned() + "python_threads.raw64.zst"), &heap]).exits(0);
+    for form in ["heap", "jsonl", "hatf1", "hatf10", "raw32", "raw64", "malloclab"] {
+        let run = hatf(["convert", "--to", form, &heap, "/dev/full"]).exits(1);
+        assert_eq!(run.err, "hatf: /dev/full: No space left on device (os error 28)\n", "{form}");
+    }
+    hatf(["record", "-o", "/dev/full", "--", "/bin/true"]).exits(125).says("hatf: /dev/full: ");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use metatf::container::{Forward, Sink};
 use tempfile::{NamedTempFile, TempPath};
@@ -17,6 +18,13 @@ const PREFIX: &str = ".metatf-";
 #[derive(Debug)]
 pub struct OutputFile {
     pending: Option<Pending>,
+    error: Arc<OnceLock<io::Error>>,
+}
+
+/// A sink that remembers its first error, so that a failed write is reported with the name of the file it was for.
+struct Watched<S> {
+    sink: S,
+    error: Arc<OnceLock<io::Error>>,
 }
 
 /// A file that is not in its place yet.
@@ -36,14 +44,13 @@ impl OutputFile {
     /// The system's.
     pub fn create(path: &Path) -> io::Result<(Self, Box<dyn Sink + Send>)> {
         if path == Path::new("-") {
-            let sink = Forward(BufWriter::with_capacity(BUFFER, io::stdout()));
-            return Ok((Self { pending: None }, Box::new(sink)));
+            return Ok(Self::watched(None, Forward(BufWriter::with_capacity(BUFFER, io::stdout()))));
         }
         // The file behind a link is replaced, not the link.
         let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         if fs::metadata(&place).is_ok_and(|m| !m.is_file()) {
             let file = OpenOptions::new().write(true).open(&place)?;
-            return Ok((Self { pending: None }, Box::new(Forward(BufWriter::with_capacity(BUFFER, file)))));
+            return Ok(Self::watched(None, Forward(BufWriter::with_capacity(BUFFER, file))));
         }
         // The system's error for a folder that is not there.
         fs::metadata(folder(&place))?;
@@ -55,7 +62,18 @@ impl OutputFile {
             file.set_permissions(old.permissions())?;
         }
         let sink = BufWriter::with_capacity(BUFFER, file.try_clone()?);
-        Ok((Self { pending: Some(Pending { file, temporary, place }) }, Box::new(sink)))
+        Ok(Self::watched(Some(Pending { file, temporary, place }), sink))
+    }
+
+    fn watched(pending: Option<Pending>, sink: impl Sink + Send + 'static) -> (Self, Box<dyn Sink + Send>) {
+        let error = Arc::new(OnceLock::new());
+        (Self { pending, error: Arc::clone(&error) }, Box::new(Watched { sink, error }))
+    }
+
+    /// Returns the first error of the sink, however its writer reported it.
+    #[must_use]
+    pub fn error(&self) -> Option<io::Error> {
+        self.error.get().map(copy)
     }
 
     /// Whether the file appears once it is whole. Nobody reads it before, so that nothing has to be flushed.
@@ -83,6 +101,44 @@ impl OutputFile {
             }
         };
         temporary.persist(place).map_err(|error| error.error)
+    }
+}
+
+impl<S> Watched<S> {
+    fn note<T>(&self, result: io::Result<T>) -> io::Result<T> {
+        result.inspect_err(|error| {
+            // Writers try again after an interrupt. Of other errors the first is the cause.
+            if error.kind() != io::ErrorKind::Interrupted {
+                let _ = self.error.set(copy(error));
+            }
+        })
+    }
+}
+
+fn copy(error: &io::Error) -> io::Error {
+    error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
+}
+
+impl<S: Sink> Write for Watched<S> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.sink.write(bytes);
+        self.note(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.sink.flush();
+        self.note(flushed)
+    }
+}
+
+impl<S: Sink> Sink for Watched<S> {
+    fn mark(&mut self) -> Option<u64> {
+        self.sink.mark()
+    }
+
+    fn overwrite(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        let written = self.sink.overwrite(at, bytes);
+        self.note(written)
     }
 }
 
@@ -170,10 +226,20 @@ mod tests {
         let place = folder.path().join("out");
         let (file, temporary) = named(folder.path()).unwrap();
         (&file).write_all(b"all").unwrap();
-        let output = OutputFile { pending: Some(Pending { file, temporary: Some(temporary), place: place.clone() }) };
+        let pending = Some(Pending { file, temporary: Some(temporary), place: place.clone() });
+        let output = OutputFile { pending, error: Arc::default() };
         output.keep(Box::new(io::Cursor::new(Vec::new()))).unwrap();
         assert_eq!(fs::read(&place).unwrap(), b"all");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_first_error_is_remembered() {
+        let (output, mut sink) = OutputFile::create(Path::new("/dev/full")).unwrap();
+        assert!(output.error().is_none());
+        sink.write_all(&[0; 2 * BUFFER]).unwrap_err();
+        assert_eq!(output.error().map(|error| error.kind()), Some(io::ErrorKind::StorageFull));
     }
 
     #[cfg(target_os = "linux")]

@@ -19,7 +19,7 @@ use crate::options::{OptionError, Options};
 ///
 /// Options name records as the DTD does, `alloc` or, with the section, `heap.alloc`; fields `alloc.size`; nested records
 /// by their own name, `point.x`; the items of a repeated group by the record and the group's key, `draw.n_items`. A path
-/// of `.` means all. A path that nothing goes by is an error.
+/// of `.` means all. Unused paths are errors.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct Config {
@@ -104,20 +104,12 @@ impl Config {
         self
     }
 
-    /// Generates the code of all DTDs. Tells cargo to run the build script again when one of them changes. Warnings
-    /// about a DTD are shown by cargo; its errors go to standard error, line by line of the DTD, and fail the build.
+    /// Generates the code of all DTDs. Tells cargo to run the build script again when one of them changes. Cargo shows warnings
+    /// about a DTD. Its errors are in the returned error, each with its line of the DTD; a `main` that returns that prints them.
     ///
     /// # Errors
     /// A DTD that cannot be read or has errors, options that do not fit, a file that cannot be written.
     pub fn compile(self) -> Result<(), Error> {
-        let result = self.run();
-        if let Err(Error::Dtd(diagnostics)) = &result {
-            eprintln!("{diagnostics}");
-        }
-        result
-    }
-
-    fn run(&self) -> Result<(), Error> {
         if self.dtds.len() != 1 && (self.file_name.is_some() || self.module.is_some()) {
             let what = "`file_name` and `module` are for one DTD; make a configuration for each";
             return Err(Error::Options(OptionError(what.to_owned())));

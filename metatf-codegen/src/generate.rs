@@ -70,7 +70,6 @@ impl fmt::Display for Diagnostics {
 }
 
 /// Why no code was generated.
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// The DTD has errors.
@@ -86,6 +85,13 @@ pub enum Error {
 impl From<OptionError> for Error {
     fn from(error: OptionError) -> Self {
         Self::Options(error)
+    }
+}
+
+/// Prints as `Display`, so that a `main` that returns the error prints a sentence.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

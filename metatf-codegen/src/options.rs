@@ -53,8 +53,15 @@ impl Options {
 }
 
 /// A mistake in the options: they name what the DTD does not have, or hold text that is no Rust.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct OptionError(pub(crate) String);
+
+/// Prints as `Display`, so that a `main` that returns the error prints a sentence.
+impl std::fmt::Debug for OptionError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
+}
 
 impl std::fmt::Display for OptionError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -101,6 +101,32 @@ fn what_cannot_be_is_refused() {
     assert!(message(hatf().dtd(dtd("shapes.dtd"))).contains("for one DTD"));
 }
 
+/// Where the next test finds the DTD that it is to compile.
+const BAD_DTD: &str = "METATF_TEST_BAD_DTD";
+
+/// Ends as a build script does. By itself it has nothing to compile.
+#[test]
+fn as_a_build_script() -> Result<(), Error> {
+    match std::env::var_os(BAD_DTD) {
+        Some(dtd) => Config::new().dtd(dtd).out_dir("unused").compile(),
+        None => Ok(()),
+    }
+}
+
+#[test]
+fn a_build_script_prints_each_diagnostic_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let dtd = folder.path().join("bad.dtd");
+    std::fs::write(&dtd, "section s 1 { r: (tag, x, y) { tag.value = 4; } }").unwrap();
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "as_a_build_script", "--nocapture"]).env(BAD_DTD, &dtd);
+    let output = command.output().unwrap();
+    let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    assert!(!output.status.success());
+    assert_eq!(text.matches("E0502").count(), 2, "{text}");
+    assert!(text.contains("Error: the DTD has errors (2)\nerror[E0502]: field `x`"), "{text}");
+}
+
 #[test]
 fn a_bad_dtd_is_shown() {
     let error =

@@ -10,7 +10,7 @@ use std::fmt;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What is wrong, and where.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Error {
     /// What is wrong.
     pub kind: ErrorKind,
@@ -184,6 +184,20 @@ impl Error {
     pub fn at(offset: u64, kind: ErrorKind) -> Self {
         Self { kind, place: Place { offset, ..Place::default() } }
     }
+
+    /// Checks whether bytes of a trace are at fault. They are not where the system, a limit, or a value on its way into a trace
+    /// is, and no offset is given.
+    #[must_use]
+    pub fn has_offset(&self) -> bool {
+        use ErrorKind as E;
+        match self.kind {
+            E::NotATrace(_, length) => length > 0,
+            E::Io(_) | E::Usage(_) | E::Limit(_) | E::DoesNotFit { .. } | E::Mismatch(_) | E::Dtd(_) => {
+                self.place.offset > 0
+            }
+            _ => true,
+        }
+    }
 }
 
 impl From<std::io::Error> for Error {
@@ -243,15 +257,19 @@ impl fmt::Display for Place {
     }
 }
 
+/// Prints as `Display`, so that a `main` that returns the error prints a sentence.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Neither is about a place.
-        if matches!(self.kind, ErrorKind::NotATrace(_, 0))
-            || matches!(self.kind, ErrorKind::Io(_)) && self.place == Place::default()
-        {
-            return write!(f, "{}", self.kind);
+        if self.has_offset() {
+            write!(f, "{}: ", self.place)?;
         }
-        write!(f, "{}: {}", self.place, self.kind)?;
+        write!(f, "{}", self.kind)?;
         if let Some(section) = self.place.section {
             write!(f, " (section {section}")?;
             if let Some(tag) = self.place.tag {
@@ -270,3 +288,23 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::{Error, ErrorKind};
+
+    /// `fn main() -> Result<()>` prints errors by `Debug`.
+    #[test]
+    fn debug_is_a_sentence() {
+        let error = Error::at(52, ErrorKind::Checksum);
+        assert_eq!(format!("{error:?}"), "offset 52: the CRC-32C does not hold");
+    }
+
+    #[test]
+    fn what_is_no_place_is_not_shown() {
+        let usage = ErrorKind::Usage("not a stream section");
+        assert_eq!(Error::at(0, usage).to_string(), "not a stream section");
+        assert_eq!(Error::at(9, usage).to_string(), "offset 9: not a stream section");
+        assert_eq!(Error::at(0, ErrorKind::Checksum).to_string(), "offset 0: the CRC-32C does not hold");
+    }
+}

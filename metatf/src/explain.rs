@@ -35,7 +35,10 @@ impl Explained<'_> {
 impl fmt::Display for Explained<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = &self.error.place;
-        write!(f, "{place}: {}", self.error.kind)?;
+        if self.error.has_offset() {
+            write!(f, "{place}: ")?;
+        }
+        write!(f, "{}", self.error.kind)?;
         let Some(section) = self.section() else { return Ok(()) };
         match (section.number, &*section.name) {
             (0, _) => write!(f, " (global section")?,

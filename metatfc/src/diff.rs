@@ -1,7 +1,6 @@
 //! `diff`: compares the values of two traces, however they are encoded.
 
 use crate::dtd::{self, DtdArgs};
-use crate::explain::explain;
 use crate::failure::{Failure, Result, usage};
 use crate::input::{self, Reopenable};
 use crate::output;
@@ -9,7 +8,7 @@ use clap::ValueEnum;
 use metatf::container::Reader;
 use metatf::dynamic::Schema;
 use metatf::dynamic::compare::{self, CompareOptions, Comparison, Difference, Input, Named, Told, What, Which};
-use metatf_cli::Progress;
+use metatf_cli::{Progress, number};
 use metatf_parser::schema::Format;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -47,7 +46,7 @@ pub(crate) struct Args {
     /// The second trace; `-` is standard input
     right: String,
     /// Stop after this many differences (0: print all)
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = 10, allow_negative_numbers = true, value_parser = number(0..=usize::MAX))]
     max: usize,
     /// How to print
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
@@ -128,7 +127,7 @@ fn run_compare(sides: &[Side; 2], options: &CompareOptions) -> Result<Comparison
     let right = Input { schema: sides[1].schema.clone(), open: &mut open_right };
     compare::compare(left, right, options, &mut || progress.step()).map_err(|(which, error)| {
         let side = &sides[which as usize];
-        Failure::Failed(format!("{}: {}", side.name, explain(&side.schema.format, &error)))
+        Failure::Failed(format!("{}: {}", side.name, metatf::explain(&side.schema.format, &error)))
     })
 }
 

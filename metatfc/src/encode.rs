@@ -82,15 +82,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let input = input::lines(&args.input)?;
     let (target, sink) = Target::create(&args.output)?;
     let options = options.flush_every(target.flush());
-    let problem = |e: &metatf::Error| failure(&schema, target.name(), e);
-    let mut writer = Writer::new(sink, &schema, &options).map_err(|e| problem(&e))?;
+    let problem = |e| target.failure(&schema.format, &e);
+    let mut writer = Writer::new(sink, &schema, &options).map_err(problem)?;
     writer.inner().set_strict(args.strict);
     if let Err(failure) = copy(args, input, &schema, &mut writer) {
         // The trace is given up, and its temporary file removed with `target`; there is nothing to be finished.
         std::mem::forget(writer);
-        return Err(failure);
+        return Err(target.cause(failure));
     }
-    let sink = writer.finish().map_err(|e| problem(&e))?;
+    let sink = writer.finish().map_err(problem)?;
     target.keep(sink)
 }
 
@@ -142,16 +142,9 @@ fn copy(
             Ok(read) => read,
             Err(error) => return failed(format!("{name}:{number}: {error}")),
         };
-        writer.write(&read, &owned).map_err(|e| failure(schema, &format!("{name}:{number}"), &e))?;
+        let problem = |e| Failure::Failed(format!("{name}:{number}: {}", metatf::explain(&schema.format, &e)));
+        writer.write(&read, &owned).map_err(problem)?;
         progress.step();
     }
     Ok(())
-}
-
-/// Converts an error of the writer. The reader of the trace may have closed it.
-fn failure(schema: &Schema, name: &str, error: &metatf::Error) -> Failure {
-    match error.kind {
-        metatf::ErrorKind::Io(std::io::ErrorKind::BrokenPipe) => Failure::Closed,
-        _ => Failure::Failed(format!("{name}: {}", crate::explain::explain(&schema.format, error))),
-    }
 }

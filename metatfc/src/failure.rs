@@ -33,6 +33,7 @@ impl Failure {
     pub(crate) fn io(name: &str, error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::Closed,
+            io::ErrorKind::IsADirectory => Self::Failed(format!("{name} is a directory, not a file")),
             _ => Self::Failed(format!("{name}: {error}")),
         }
     }

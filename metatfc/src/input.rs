@@ -55,10 +55,13 @@ pub(crate) fn raw(path: &str, class: Class, order: Order, section: u8) -> Result
     reader.map_err(|e| Failure::Failed(format!("{}: {e}", name(path))))
 }
 
-/// Fails with the operating system's error for a file that is not there.
+/// Fails with the operating system's error for a file that is not there, or is a directory.
 fn check(path: &str) -> Result<()> {
     if path != "-" {
-        std::fs::metadata(path).map_err(|e| Failure::io(path, &e))?;
+        let found = std::fs::metadata(path).map_err(|e| Failure::io(path, &e))?;
+        if found.is_dir() {
+            return Err(Failure::io(path, &std::io::ErrorKind::IsADirectory.into()));
+        }
     }
     Ok(())
 }

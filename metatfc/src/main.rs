@@ -1,7 +1,7 @@
 //! `metatfc`, the Meta-TF command line: makes, checks and formats DTDs, and reads, writes and checks traces of any DTD.
 //!
 //! One file per command. What they share: [`dtd`] finds the DTD of a trace, [`input`] opens files and standard input,
-//! [`output`] writes, [`failure`] ends a command, [`explain`] puts names to errors of the runtime.
+//! [`output`] writes, [`failure`] ends a command.
 
 mod check;
 mod completions;
@@ -9,7 +9,6 @@ mod diff;
 mod dtd;
 mod dump;
 mod encode;
-mod explain;
 mod failure;
 mod fields;
 mod fmt;

@@ -1,12 +1,11 @@
 //! Options that several commands have: `--threads`, `--class`, `--order`.
 
-use clap::builder::RangedU64ValueParser;
 use metatf::container::{Class, Order};
 
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub(crate) struct ThreadArgs {
     /// Threads that work at once; the output is the same for any number [default: as many as there are cores]
-    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=1024))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = metatf_cli::number(1..=1024_usize))]
     threads: Option<usize>,
 }
 
@@ -19,7 +18,7 @@ impl ThreadArgs {
 
 /// Parses `--class`.
 pub(crate) fn parse_class(text: &str) -> Result<Class, String> {
-    text.parse().ok().and_then(Class::from_number).ok_or_else(|| "1 (32-bit) or 2 (64-bit)".to_owned())
+    text.parse().ok().and_then(Class::from_number).ok_or_else(|| "expected 1 (32-bit) or 2 (64-bit)".to_owned())
 }
 
 /// Parses `--order`.
@@ -27,6 +26,6 @@ pub(crate) fn parse_order(text: &str) -> Result<Order, String> {
     match text {
         "little" => Ok(Order::Little),
         "big" => Ok(Order::Big),
-        _ => Err("little or big".to_owned()),
+        _ => Err("expected little or big".to_owned()),
     }
 }

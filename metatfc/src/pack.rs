@@ -29,7 +29,7 @@ pub(crate) struct PackArgs {
     #[arg(long, value_enum, value_name = "FILTER")]
     filter: Option<FilterArg>,
     /// Close a chunk at this many bytes of content (K and M may follow the number) [default: the profile's]
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true, value_parser = parse_size)]
     chunk: Option<usize>,
 }
 
@@ -85,10 +85,10 @@ pub(crate) fn parse_size(text: &str) -> Result<usize, String> {
         "" => 1,
         "K" | "k" | "KiB" => 1 << 10,
         "M" | "m" | "MiB" => 1 << 20,
-        _ => return Err("a number, K or M may follow".to_owned()),
+        _ => return Err("expected a size such as 4096, 256K or 4M".to_owned()),
     };
     let size = digits.replace('_', "").parse::<usize>().ok().and_then(|n| n.checked_mul(unit));
-    size.filter(|n| (1..=32 << 20).contains(n)).ok_or_else(|| "1 to 32M".to_owned())
+    size.filter(|n| (1..=32 << 20).contains(n)).ok_or_else(|| "expected a size from 1 to 32M".to_owned())
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! `recode`: the same records in another encoding.
 
 use crate::dtd::{self, DtdArgs};
-use crate::explain::explain;
 use crate::failure::{Failure, Result, failed, usage};
 use crate::input;
 use crate::options::ThreadArgs;
@@ -79,10 +78,10 @@ pub(crate) struct Args {
     threads: ThreadArgs,
     /// Start a group when this many values were written (K and M may follow), at the end of a block; 0: one group
     /// [default: the groups of the trace]
-    #[arg(long, value_name = "SIZE", value_parser = parse_group)]
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true, value_parser = parse_group)]
     group: Option<usize>,
     /// Plan this many records at a time (K and M may follow) [default: the profile's]
-    #[arg(long, value_name = "RECORDS", value_parser = parse_block)]
+    #[arg(long, value_name = "RECORDS", allow_negative_numbers = true, value_parser = parse_block)]
     block: Option<usize>,
     /// Move the records to this DTD, by name (a file, or the name of a built-in one)
     #[arg(long, value_name = "TARGET")]
@@ -111,7 +110,7 @@ pub(crate) struct Args {
 }
 
 fn parse_block(text: &str) -> Result<usize, String> {
-    parse_size(text).ok().filter(|n| *n <= 1 << 20).ok_or_else(|| "1 to 1M".to_owned())
+    parse_size(text).ok().filter(|n| *n <= 1 << 20).ok_or_else(|| "expected a number from 1 to 1M".to_owned())
 }
 
 fn parse_group(text: &str) -> Result<usize, String> {
@@ -130,11 +129,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         return usage(format!("--fields: {dtd_name} has no numeric field `{field}`; `metatfc show` lists its fields"));
     }
     let write = write_options(args, &reader)?;
-    let problem = |name: &str, schema: &Schema, e: &metatf::Error| match e.kind {
-        metatf::ErrorKind::Io(std::io::ErrorKind::BrokenPipe) => Failure::Closed,
-        _ => Failure::Failed(format!("{name}: {}", explain(&schema.format, e))),
-    };
-    let mut trace = Trace::new(schema.clone(), reader).map_err(|e| problem(name, &schema, &e))?;
+    let problem = |e: &metatf::Error| Failure::Failed(format!("{name}: {}", metatf::explain(&schema.format, e)));
+    let mut trace = Trace::new(schema.clone(), reader).map_err(|e| problem(&e))?;
     let (target, sink) = Target::create(&args.output)?;
     let mut progress = Progress::new("records");
     let options = plan_options(args, &target_schema);
@@ -145,8 +141,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     drop(progress);
     match recoded {
         Ok((sink, _)) => target.keep(sink),
-        Err(recode::Failure::Read(error)) => Err(problem(name, &schema, &error)),
-        Err(recode::Failure::Write(error)) => Err(problem(target.name(), &target_schema, &error)),
+        Err(recode::Failure::Read(error)) => Err(problem(&error)),
+        Err(recode::Failure::Write(error)) => Err(target.failure(&target_schema.format, &error)),
     }
 }
 

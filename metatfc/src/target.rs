@@ -2,6 +2,7 @@
 
 use crate::failure::{Failure, Result};
 use metatf::container::{FlushEvery, Sink};
+use metatf::format::Format;
 use metatf_cli::OutputFile;
 use std::path::Path;
 
@@ -32,6 +33,16 @@ impl Target {
     /// Returns its name in messages.
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Converts an error of the writer to it.
+    pub(crate) fn failure(&self, format: &Format, error: &metatf::Error) -> Failure {
+        self.cause(Failure::Failed(format!("{}: {}", self.name, metatf::explain(format, error))))
+    }
+
+    /// Returns the failure to report: the output's own, with its name, if that could not be written.
+    pub(crate) fn cause(&self, failure: Failure) -> Failure {
+        self.file.error().map_or(failure, |error| Failure::io(&self.name, &error))
     }
 }
 

@@ -1,7 +1,6 @@
 //! `verify`: reads all of a trace, and reports what is lost if it is damaged.
 
 use crate::dtd::{self, DtdArgs};
-use crate::explain::explain;
 use crate::failure::{Failure, Result, failed, print_message, usage};
 use crate::input::{self, Reopenable};
 use crate::options::ThreadArgs;
@@ -96,7 +95,7 @@ fn verify(args: &Args, path: &str) -> Result<()> {
 fn read_all(args: &Args, name: &str, file: &Reopenable, found: &mut Option<Schema>) -> Result<String> {
     let reader = file.open(false)?;
     let schema = found.insert(dtd::find(&reader, name, &args.dtd, false)?).clone();
-    let fail = |e: &metatf::Error| failed(format!("{name}: {}", explain(&schema.format, e)));
+    let fail = |e: &metatf::Error| failed(format!("{name}: {}", metatf::explain(&schema.format, e)));
     let mut trace = match Trace::new(schema.clone(), reader) {
         Ok(trace) => trace,
         Err(error) => return fail(&error),
@@ -192,7 +191,7 @@ fn salvage(args: &Args, name: &str, file: &Reopenable, schema: Option<Schema>, r
         flush: FlushEvery::NEVER,
         ..WriteOptions::default()
     };
-    let fail = |e: &metatf::Error| Failure::Failed(format!("{name}: {}", explain(&schema.format, e)));
+    let fail = |e: &metatf::Error| Failure::Failed(format!("{name}: {}", metatf::explain(&schema.format, e)));
     let mut trace = Trace::new(schema.clone(), reader).map_err(|e| fail(&e))?;
     trace.reader_mut().set_all(true);
     trace.reader_mut().set_salvage(true);
@@ -260,15 +259,14 @@ struct Copy {
 impl Copy {
     fn new(path: &str, schema: &Schema, options: &WriteOptions) -> Result<Self> {
         let (target, sink) = Target::create(path)?;
-        let problem = |e| Failure::Failed(format!("{path}: {}", explain(&schema.format, &e)));
-        let writer = Writer::new(sink, schema, options).map_err(problem)?;
+        let writer = Writer::new(sink, schema, options).map_err(|e| target.failure(&schema.format, &e))?;
         Ok(Self { target, writer, user: 0, pointed_at: pointed_at(schema), moved: BTreeSet::new() })
     }
 
     fn write(&mut self, trace: &Trace<'_>, event: Event, schema: &Schema) -> Result<()> {
         self.copy_user(trace)
             .and_then(|()| self.copy(trace, event, schema))
-            .map_err(|error| self.failure(schema, &error))
+            .map_err(|error| self.target.failure(&schema.format, &error))
     }
 
     fn copy(&mut self, trace: &Trace<'_>, event: Event, schema: &Schema) -> metatf::Result<()> {
@@ -306,20 +304,15 @@ impl Copy {
         Ok(())
     }
 
-    fn failure(&self, schema: &Schema, error: &metatf::Error) -> Failure {
-        Failure::Failed(format!("{}: {}", self.target.name(), explain(&schema.format, error)))
-    }
-
     fn finish(mut self, trace: &Trace<'_>, schema: &Schema) -> Result<()> {
-        self.copy_user(trace).map_err(|error| self.failure(schema, &error))?;
-        let name = self.target.name().to_owned();
-        let problem = |e| Failure::Failed(format!("{name}: {}", explain(&schema.format, &e)));
-        let sink = self.writer.finish().map_err(problem)?;
+        self.copy_user(trace).map_err(|error| self.target.failure(&schema.format, &error))?;
+        let sink = self.writer.finish().map_err(|error| self.target.failure(&schema.format, &error))?;
         if let Some(number) = self.moved.intersection(&self.pointed_at).next() {
             let section = schema.dtd.sections.iter().find(|s| s.number == *number).and_then(|s| s.name.as_deref());
             return failed(format!(
-                "{name}: not written: records hold offsets into section {}, whose elements would get others; \
+                "{}: not written: records hold offsets into section {}, whose elements would get others; \
                  `metatfc dump --salvage --resolve` shows what is whole",
+                self.target.name(),
                 section.unwrap_or_default()
             ));
         }

@@ -9,6 +9,9 @@
 //! snapshot of `insta`, which is a file of its own.
 
 pub mod prose;
+mod shell;
+
+pub use shell::{commands, run, sandbox};
 
 use metatf_test::root;
 use std::path::{Path, PathBuf};

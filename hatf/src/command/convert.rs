@@ -7,7 +7,7 @@ use hatf::{Error, Result};
 use metatf::container::{FlushEvery, WriteOptions};
 use metatf_cli::{OutputFile, ProgressSink};
 
-use super::Convert as Options;
+use super::{Convert as Options, about, print_message};
 
 pub(crate) fn run(options: &Options) -> Result<u8> {
     let input = Input::open(&options.input)?;
@@ -18,17 +18,29 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     let mut write = WriteOptions::default();
     options.profile.apply(&mut write);
     let path = options.output.as_deref().unwrap_or(Path::new("-"));
-    let problem = || Error::system(path.display().to_string());
+    let name = if path == Path::new("-") { "standard output".to_owned() } else { path.display().to_string() };
+    let problem = || Error::system(name.clone());
     let (output, sink) = OutputFile::create(path).map_err(problem())?;
     if output.appears_whole() {
         write.flush = FlushEvery::NEVER;
     }
-    let convert = Convert { from: options.from, write, resolution: options.clock, group_records: options.group };
+    let convert = Convert {
+        from: options.from,
+        write,
+        resolution: options.clock,
+        group_records: options.group,
+        warn: Some(print_message),
+    };
     let sink = Box::new(ProgressSink::new(sink, path == Path::new("-")));
-    let (sink, losses) = hatf::convert::convert(input, to, &convert, sink)?;
+    let converted = hatf::convert::convert(input, to, &convert, sink);
+    // Where the output failed, that is the cause, whatever became of it on the way.
+    if let Some(error) = output.error() {
+        return Err(problem()(error));
+    }
+    let (sink, losses) = converted.map_err(|error| about(&options.input, error))?;
     output.keep(sink).map_err(problem())?;
     for (loss, count) in losses.iter() {
-        eprintln!("hatf: {} cannot hold {}: {count}", to.name(), loss.text());
+        print_message(&format!("{} cannot hold {}: {count}", to.name(), loss.text()));
     }
     Ok(u8::from(options.strict && !losses.is_empty()))
 }

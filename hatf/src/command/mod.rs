@@ -1,5 +1,6 @@
 //! The subcommands and their options.
 
+pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod paper;
 pub(crate) mod record;
@@ -7,14 +8,15 @@ pub(crate) mod report;
 pub(crate) mod tour;
 
 use std::ffi::OsString;
-use std::io;
-use std::path::PathBuf;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 
 use hatf::Error;
 use hatf::convert::Form;
 use hatf::heap::GROUP_RECORDS;
 use hatf::paper::Column;
 use metatf::recode::Profile;
+use metatf_cli::number;
 
 /// Heap allocation traces: record, report, convert and read them.
 #[derive(clap::Parser)]
@@ -41,6 +43,7 @@ pub(crate) enum Command {
     Convert(Convert),
     Paper(Paper),
     Tour(Tour),
+    Completions(Completions),
 }
 
 /// Run a program and write a trace of its heap.
@@ -86,12 +89,12 @@ pub(crate) struct Record {
 
     /// Approximate number of records in a group. A full group is safe on disk, and can be read without the groups before
     /// it; small groups make a large trace.
-    #[arg(long, value_name = "RECORDS", default_value_t = GROUP_RECORDS, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "RECORDS", default_value_t = GROUP_RECORDS, allow_negative_numbers = true, value_parser = number(1..=u64::MAX))]
     pub(crate) group: u64,
 
     /// Also end the group every SECONDS, so that a recorder that is killed loses at most that much. Traces of programs
     /// with fewer than a million events in that time get larger. For heap traces.
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "no_trace")]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = number(1..=u64::MAX), conflicts_with = "no_trace")]
     pub(crate) flush: Option<u64>,
 
     /// Print only errors and warnings to standard error.
@@ -124,7 +127,7 @@ pub(crate) struct Report {
 
     /// Threads that work at once. With two or more, one reads while another counts; the report is the same [default: as
     /// many as there are cores].
-    #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number(1..=1024_usize))]
     pub(crate) threads: Option<usize>,
 }
 
@@ -158,7 +161,7 @@ pub(crate) struct Convert {
 
     /// Approximate number of records in a group of a heap trace [default: a million]. A group can be read without those
     /// before it, and in parallel; small groups make a large trace.
-    #[arg(long, value_name = "RECORDS", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "RECORDS", allow_negative_numbers = true, value_parser = number(1..=u64::MAX))]
     pub(crate) group: Option<u64>,
 
     /// Exit with status 1 if something was lost.
@@ -207,12 +210,12 @@ pub(crate) struct Paper {
     pub(crate) only: Vec<Column>,
 
     /// Also measure times: medians of RUNS runs.
-    #[arg(long, value_name = "RUNS")]
+    #[arg(long, value_name = "RUNS", allow_negative_numbers = true, value_parser = number(1..=usize::MAX))]
     pub(crate) times: Option<usize>,
 
     /// Threads that measure sizes: each holds one encoding of the trace. Without it, one for each processor. Times are
     /// measured when all sizes are known, by one thread.
-    #[arg(long, value_name = "THREADS", default_value_t = 0, hide_default_value = true)]
+    #[arg(long, value_name = "THREADS", default_value_t = 0, hide_default_value = true, allow_negative_numbers = true, value_parser = number(0..=1024_usize))]
     pub(crate) threads: usize,
 
     /// Compare with another tool's file of the same run, such as heaptrack's. Of several with one name the first is for the
@@ -278,6 +281,18 @@ pub(crate) struct Tour {
     pub(crate) output: PathBuf,
 }
 
+/// Print a completion script for a shell.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hatf completions bash > ~/.local/share/bash-completion/completions/hatf
+  hatf completions zsh > ~/.zfunc/_hatf
+  hatf completions fish > ~/.config/fish/completions/hatf.fish")]
+pub(crate) struct Completions {
+    /// Which shell.
+    pub(crate) shell: clap_complete::Shell,
+}
+
 /// Forms of a report.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Format {
@@ -285,6 +300,20 @@ pub(crate) enum Format {
     Text,
     /// One JSON object.
     Json,
+}
+
+/// Prints a message to standard error. A message that cannot be printed is no reason to fail.
+pub(crate) fn print_message(message: &str) {
+    let _ = writeln!(io::stderr().lock(), "hatf: {message}");
+}
+
+/// Names the input in an error about it that does not.
+pub(crate) fn about(input: &Path, error: Error) -> Error {
+    let name = if input == Path::new("-") { "standard input".to_owned() } else { input.display().to_string() };
+    match error {
+        Error::Trace(error) if !error.to_string().starts_with(&name) => Error::Trace(format!("{name}: {error}").into()),
+        other => other,
+    }
 }
 
 /// Returns the exit status for an error.

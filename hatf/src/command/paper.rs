@@ -11,7 +11,7 @@ use hatf::{Error, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use metatf_cli::OutputFile;
 
-use super::{Paper, PaperFormat};
+use super::{Paper, PaperFormat, about, print_message};
 
 pub(crate) fn run(options: &Paper) -> Result<u8> {
     let settings = Options { only: options.only.clone(), runs: options.times, threads: options.threads };
@@ -63,9 +63,9 @@ fn peers(options: &Paper) -> Result<Vec<BTreeMap<String, u64>>> {
 fn one(path: &Path, settings: &Options, bar: &ProgressBar) -> Result<Measured> {
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
     let name = name.split('.').next().filter(|name| !name.is_empty()).unwrap_or("-").to_owned();
-    let (raw, losses) = raw32(Input::open(path)?)?;
+    let (raw, losses) = raw32(Input::open(path)?).map_err(|error| about(path, error))?;
     for (loss, count) in losses.iter() {
-        bar.suspend(|| eprintln!("hatf: {}: left out: {}: {count}", path.display(), loss.text()));
+        bar.suspend(|| print_message(&format!("{}: left out: {}: {count}", path.display(), loss.text())));
     }
     measure(&name, &raw, settings, &|step| match step {
         Step::Begins(step) => bar.set_message(step.to_owned()),

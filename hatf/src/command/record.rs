@@ -11,34 +11,47 @@ use hatf::event::{Tee, UserMetadata};
 use hatf::hatf10::Hatf10Writer;
 use hatf::heap::{HeapOptions, HeapWriter};
 use hatf::record::Outcome;
-use hatf::{Event, EventSink, Result, trace};
+use hatf::{Error, Event, EventSink, Result, trace};
 use metatf::container::{FlushEvery, WriteOptions};
 
-use super::{Record as Options, TraceFormat};
+use super::{Record as Options, TraceFormat, print_message};
 
 /// The exit status where recording failed.
 const FAILED: u8 = 125;
 
+/// Runs the command. What is no error of the program to run gets a status of its own, as that of the program is passed on.
 pub(crate) fn run(options: &Options) -> Result<u8> {
+    match run_program(options) {
+        Err(error @ (Error::System(..) | Error::Trace(_))) => {
+            print_message(&error.to_string());
+            Ok(FAILED)
+        }
+        result => result,
+    }
+}
+
+fn run_program(options: &Options) -> Result<u8> {
     let mut analysis = options.report.then(Analysis::new);
-    let outcome = if options.no_trace {
-        let mut nothing = NullSink;
-        let outcome = record(options, &mut nothing, analysis.as_mut())?;
-        print_summary(options, &outcome, None);
-        outcome
-    } else {
-        let path = match &options.output {
-            Some(path) => path.clone(),
-            None => free_name(&options.command),
-        };
-        to_file(options, &path, analysis.as_mut())?
+    let named = || options.output.clone().unwrap_or_else(|| free_name(&options.command));
+    let output = (!options.no_trace).then(named);
+    let outcome = match &output {
+        Some(path) => to_file(options, path, analysis.as_mut())?,
+        None => {
+            let outcome = record(options, &mut NullSink, analysis.as_mut())?;
+            print_summary(options, &outcome, None);
+            outcome
+        }
     };
     if let Some(analysis) = analysis {
         hatf::report::text(&analysis.finish(), &mut io::stderr().lock())?;
     }
     let code = outcome.exit_code();
     if let Some(error) = outcome.sink_error {
-        eprintln!("hatf: the trace is not complete: {error}");
+        let error = match &output {
+            Some(path) => error_of_output(path, error),
+            None => error,
+        };
+        print_message(&format!("the trace is not complete: {error}"));
         return Ok(if code == 0 { FAILED } else { code });
     }
     Ok(code)
@@ -46,26 +59,35 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
 
 fn to_file(options: &Options, path: &Path, analysis: Option<&mut Analysis>) -> Result<Outcome> {
     let mut file = trace::create(path)?;
+    let named = |error| error_of_output(path, error);
     // The recorder says when.
     let mut write = WriteOptions::default().flush_every(FlushEvery::NEVER);
     options.profile.apply(&mut write);
     let (recorded, finished) = match options.format {
         TraceFormat::Heap => {
             let heap = HeapOptions { write, resolution: options.clock, group_records: options.group };
-            let mut trace = HeapWriter::new(&mut file, &heap)?;
+            let mut trace = HeapWriter::new(&mut file, &heap).map_err(named)?;
             (record(options, &mut trace, analysis), trace.finish())
         }
         TraceFormat::Hatf10 => {
-            let mut trace = Hatf10Writer::new(&mut file, &write)?;
+            let mut trace = Hatf10Writer::new(&mut file, &write).map_err(named)?;
             (record(options, &mut trace, analysis), trace.finish())
         }
     };
     // Where the program never ran, an empty trace helps nobody.
     let outcome = recorded.inspect_err(|_| drop(std::fs::remove_file(path)))?;
-    finished?;
+    finished.map_err(named)?;
     let bytes = trace::written(file, path)?;
     print_summary(options, &outcome, Some((path, bytes)));
     Ok(outcome)
+}
+
+/// Gives an error of a trace's writer the trace's name.
+fn error_of_output(path: &Path, error: Error) -> Error {
+    match error {
+        Error::System(_, error) => Error::System(path.display().to_string(), error),
+        other => Error::Trace(format!("{}: {other}", path.display()).into()),
+    }
 }
 
 fn record(options: &Options, sink: &mut dyn EventSink, analysis: Option<&mut Analysis>) -> Result<Outcome> {
@@ -79,12 +101,12 @@ fn record(options: &Options, sink: &mut dyn EventSink, analysis: Option<&mut Ana
 /// Prints the summary line, and warnings.
 fn print_summary(options: &Options, outcome: &Outcome, file: Option<(&Path, u64)>) {
     if let Some(warning) = outcome.warning() {
-        eprintln!("hatf: {warning}");
+        print_message(&format!("{warning}"));
     }
     if options.quiet {
         return;
     }
-    let mut line = format!("hatf: {} events", outcome.events);
+    let mut line = format!("{} events", outcome.events);
     if let Some((path, bytes)) = file {
         line += &format!(", {bytes} bytes in {}", path.display());
     }
@@ -95,7 +117,7 @@ fn print_summary(options: &Options, outcome: &Outcome, file: Option<(&Path, u64)
     if let Some(signal) = outcome.status.signal() {
         line += &format!("; the program was ended by signal {signal}");
     }
-    eprintln!("{line}");
+    print_message(&line);
 }
 
 /// `PROGRAM.mtf`, or with a number if that is there: a trace is not overwritten unasked.

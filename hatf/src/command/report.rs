@@ -9,7 +9,7 @@ use hatf::trace::TraceReader;
 use hatf::{Error, Result};
 use metatf_cli::OutputFile;
 
-use super::{Format, Report as Options};
+use super::{Format, Report as Options, about, print_message};
 
 pub(crate) fn run(options: &Options) -> Result<u8> {
     let report = analyse(&options.trace, options.threads)?;
@@ -32,18 +32,18 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
 pub(crate) fn analyse(path: &Path, threads: Option<usize>) -> Result<Report> {
     let mut analysis = Analysis::new();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    match threads.unwrap_or(cores) {
-        1 => hatf::copy(&mut open(path)?, &mut analysis)?,
-        _ => read_beside(|sink| hatf::copy(&mut open(path)?, sink), &mut analysis)?,
-    }
+    let read = match threads.unwrap_or(cores) {
+        1 => open(path).and_then(|mut trace| hatf::copy(&mut trace, &mut analysis)),
+        _ => read_beside(|sink| hatf::copy(&mut open(path)?, sink), &mut analysis),
+    };
+    read.map_err(|error| about(path, error))?;
     Ok(analysis.finish())
 }
 
 /// Opens a trace, and warns of what it and this version of its DTD do not share.
 fn open(path: &Path) -> Result<TraceReader<'static>> {
     let trace = TraceReader::open(path)?;
-    let lines = trace.unmatched().map(ToString::to_string).unwrap_or_default();
-    lines.lines().for_each(|line| eprintln!("hatf: {}: warning: {line}", path.display()));
+    trace.warnings(&path.display().to_string()).iter().for_each(|warning| print_message(warning));
     Ok(trace)
 }
 

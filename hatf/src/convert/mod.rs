@@ -41,6 +41,8 @@ pub struct Options {
     pub resolution: Option<u64>,
     /// Records in a group of a `heap` trace; without, [`GROUP_RECORDS`].
     pub group_records: Option<u64>,
+    /// Called with each warning: what a trace of another version of its DTD and this reader do not share.
+    pub warn: Option<fn(&str)>,
 }
 
 /// A source of any form. Forms that have to be fast have variants of their own.
@@ -67,7 +69,10 @@ pub fn convert(mut input: Input, to: Form, options: &Options, mut output: Box<dy
         // HATF 1.0's own lines: nothing is lost.
         return Ok((print_native(input.into_read(), output)?, Losses::default()));
     }
-    let source = open(from, options.from.is_some(), input)?;
+    let (source, warnings) = open(from, options.from.is_some(), input)?;
+    if let Some(warn) = options.warn {
+        warnings.iter().for_each(|warning| warn(warning));
+    }
     match to {
         Form::Heap => {
             let (resolution, write) = (resolution(&source, options), options.write.clone());
@@ -78,9 +83,14 @@ pub fn convert(mut input: Input, to: Form, options: &Options, mut output: Box<dy
         Form::Jsonl => into_json(source, output),
         Form::Hatf10 => {
             let mut sink = Hatf10Writer::new(&mut *output, &options.write)?;
-            let losses = source.pour(&mut sink)?;
-            let lost = sink.finish()?;
-            finished((output, lost), &losses)
+            let lost = match source.pour(&mut sink) {
+                Ok(losses) => finished(((), sink.finish()?), &losses)?.1,
+                Err(error) => {
+                    sink.abandon();
+                    return Err(error);
+                }
+            };
+            Ok((output, lost))
         }
         Form::Hatf1 => {
             let mut sink = NativeSink::new(output);
@@ -103,7 +113,7 @@ pub fn convert(mut input: Input, to: Form, options: &Options, mut output: Box<dy
 /// The input is damaged, or its form cannot be guessed.
 pub fn raw32(mut input: Input) -> Result<(Vec<u8>, Losses)> {
     let form = input.guess()?;
-    into_raw(open(form, false, input)?, RawSink::<_, 32>::new(Vec::new()))
+    into_raw(open(form, false, input)?.0, RawSink::<_, 32>::new(Vec::new()))
 }
 
 fn finished<W>((output, mut losses): (W, Losses), more: &Losses) -> Result<(W, Losses)> {
@@ -130,7 +140,14 @@ fn into_heap(source: Source<'_>, options: &HeapOptions, output: &mut dyn Sink) -
         Source::Raw64(mut source) => copy(&mut source, &mut sink).map(|()| source.losses()),
         Source::Heap(mut source) => copy(&mut *source, &mut sink).map(|()| source.losses()),
         source @ Source::Other(_) => source.pour(&mut sink),
-    }?;
+    };
+    let losses = match losses {
+        Ok(losses) => losses,
+        Err(error) => {
+            sink.abandon();
+            return Err(error);
+        }
+    };
     let mut lost = sink.finish()?;
     lost.merge(&losses);
     Ok(lost)
@@ -162,17 +179,24 @@ fn resolution(source: &Source<'_>, options: &Options) -> u64 {
     options.resolution.unwrap_or(own)
 }
 
-/// `explicit`: the user named the form. A guess cannot always distinguish the two DTDs.
-fn open(from: Form, explicit: bool, input: Input) -> Result<Source<'static>> {
+/// Opens the input, and returns warnings about it. `explicit`: the user named the form. A guess cannot always distinguish the two
+/// DTDs.
+fn open(from: Form, explicit: bool, input: Input) -> Result<(Source<'static>, Vec<String>)> {
     let name = input.name().to_owned();
     let named = |error: Error| match error {
         Error::Trace(error) => Error::Trace(format!("{name}: {error}").into()),
         other => other,
     };
-    Ok(match from {
+    let mut warnings = Vec::new();
+    let mut trace = |input: Input| -> Result<TraceReader<'static>> {
+        let trace = TraceReader::of(input.into_container()?).map_err(named)?;
+        warnings = trace.warnings(&name);
+        Ok(trace)
+    };
+    let source = match from {
         Form::Raw32 => Source::Raw32(RawSource::new(input.into_read())),
         Form::Raw64 => Source::Raw64(RawSource::new(input.into_read())),
-        Form::Heap | Form::Hatf10 => match (TraceReader::of(input.into_container()?).map_err(named)?, from) {
+        Form::Heap | Form::Hatf10 => match (trace(input)?, from) {
             (TraceReader::Heap(reader), form) if form == Form::Heap || !explicit => Source::Heap(Box::new(reader)),
             (TraceReader::Hatf10(reader), form) if form == Form::Hatf10 || !explicit => Source::Other(Box::new(reader)),
             (TraceReader::Heap(_), _) => return Err(wrong(&name, "a trace of heap.dtd: --from heap")),
@@ -181,7 +205,8 @@ fn open(from: Form, explicit: bool, input: Input) -> Result<Source<'static>> {
         Form::Hatf1 => Source::Other(Box::new(NativeSource::new(input.into_read()))),
         Form::Malloclab => Source::Other(Box::new(MalloclabSource::new(input.into_read())?)),
         Form::Jsonl => Source::Other(Box::new(JsonSource::new(input.into_read()))),
-    })
+    };
+    Ok((source, warnings))
 }
 
 fn wrong(name: &str, problem: &str) -> Error {

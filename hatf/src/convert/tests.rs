@@ -188,7 +188,7 @@ fn heap_of(events: &[Event<'_>], options: &HeapOptions) -> (Vec<u8>, Losses) {
 
 fn read(form: Form, bytes: &[u8]) -> Text {
     let mut text = Text::default();
-    open(form, true, input(bytes)).unwrap().pour(&mut text).unwrap();
+    open(form, true, input(bytes)).unwrap().0.pour(&mut text).unwrap();
     text
 }
 
@@ -366,7 +366,7 @@ fn cut_input() {
         for cut in (0..bytes.len()).step_by(bytes.len() / 60 + 1) {
             let mut text = Text::default();
             if let Ok(source) = open(form, true, input(&bytes[..cut])) {
-                let _ = source.pour(&mut text);
+                let _ = source.0.pour(&mut text);
             }
         }
     }

@@ -7,7 +7,6 @@ use std::{fmt, io};
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// An error in a stream, and its place.
-#[derive(Debug)]
 pub struct Error {
     /// The kind of the error.
     pub kind: ErrorKind,
@@ -44,6 +43,13 @@ pub enum ErrorKind {
         /// Their length.
         length: u64,
     },
+}
+
+/// Prints as `Display`, so that a `main` that returns the error prints a sentence.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl fmt::Display for Error {

@@ -70,6 +70,12 @@ impl<'w> Hatf10Writer<'w> {
         self.writer.finish().map_err(failed)?;
         Ok(self.encoder.losses)
     }
+
+    /// Gives the trace up, without the warning about a writer that is dropped: what is in the sink is no whole trace.
+    pub(crate) fn abandon(self) {
+        // There is nothing to be finished. Its memory is lost.
+        std::mem::forget(self.writer);
+    }
 }
 
 fn put(writer: &mut Writer<&mut dyn Sink>, record: &Record<'_>) -> Result<()> {

@@ -91,6 +91,12 @@ impl<'w> HeapWriter<'w> {
         Ok(self.losses)
     }
 
+    /// Gives the trace up, without the warning about a writer that is dropped: what is in the sink is no whole trace.
+    pub(crate) fn abandon(self) {
+        // There is nothing to be finished. Its memory is lost.
+        std::mem::forget(self.writer);
+    }
+
     /// Converts a time to ticks. From the first that is not 0 on, times are stored.
     #[inline]
     fn time(&mut self, time: u64) -> Result<u64> {

@@ -25,8 +25,15 @@ pub enum Line {
 }
 
 /// What is wrong with a line, in words: which key, and what was expected.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct LineError(pub String);
+
+/// Prints as `Display`, so that a `main` that returns the error prints a sentence.
+impl fmt::Debug for LineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
 
 impl fmt::Display for LineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -51,7 +58,7 @@ impl Schema {
     /// value of another kind.
     pub fn read_json(&self, line: &[u8], owned: &mut OwnedRecord) -> Result<Line> {
         owned.clear();
-        let value: Value = serde_json::from_slice(line).map_err(|e| LineError(format!("not a JSON object: {e}")))?;
+        let value: Value = serde_json::from_slice(line).map_err(|e| LineError(not_json(&e)))?;
         let Value::Object(object) = value else { return error("not a JSON object") };
         if object.contains_key("@group") {
             return Ok(Line::Group);
@@ -101,6 +108,13 @@ impl Schema {
         let found = found.find(|(_, r)| r.name == name);
         found.ok_or_else(|| LineError(format!("the section has no record `{name}`")))
     }
+}
+
+/// Describes a syntax error. There is one line, whose number is the caller's to know.
+fn not_json(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
+    format!("not a JSON object: {what} (column {})", error.column())
 }
 
 fn metadata(object: &Map<String, Value>) -> Result<Metadata> {
@@ -244,7 +258,11 @@ impl Loader<'_> {
             let word = |word: &str| leaf.names.value(word).or_else(|| leaf.format.number_of_word(word));
             self.owned.push_number(match value {
                 Value::Bool(value) if leaf.format == Print::Bool => u64::from(*value),
-                Value::String(text) => word(text).ok_or_else(|| format!("{text:?} is no name of a value"))?,
+                Value::String(text) => match word(text) {
+                    Some(number) => number,
+                    None if !has_words(leaf) => number(value, leaf.format)?,
+                    None => return Err(format!("{text:?} is no name of a value")),
+                },
                 _ => number(value, leaf.format)?,
             });
         } else {
@@ -252,6 +270,11 @@ impl Loader<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether values of a leaf are written as words, too.
+fn has_words(leaf: &Leaf) -> bool {
+    !leaf.names.list().is_empty() || matches!(leaf.format, Print::Bool | Print::Ipv4 | Print::Char)
 }
 
 fn has_key(items: &[Item], record: &Record, wanted: &str) -> bool {
@@ -284,7 +307,10 @@ fn number(value: &Value, format: Print) -> std::result::Result<u64, String> {
 
 /// A byte array as spec 8 prints it.
 fn bytes(value: &Value, format: Print) -> std::result::Result<Vec<u8>, String> {
-    let hex = |text: &str| unhex(text).ok_or_else(|| format!("{text:?} is not a hex string"));
+    let hex = |text: &str| {
+        unhex(text)
+            .ok_or_else(|| format!("{text:?} is not a string of hex digits, two for each byte, such as \"00ff\""))
+    };
     match (value, format) {
         (Value::String(text), Print::Utf8) => Ok(text.clone().into_bytes()),
         (Value::String(text), _) if format.bytes_of_word(text).is_some() => {
@@ -295,7 +321,26 @@ fn bytes(value: &Value, format: Print) -> std::result::Result<Vec<u8>, String> {
             Some(Value::String(text)) if object.len() == 1 => hex(text),
             _ => Err("an object here has one member, \"hex\"".to_owned()),
         },
-        _ => Err(format!("{value} is not a string")),
+        (Value::Array(items), _) => {
+            let byte = |item: &Value| item.as_u64().and_then(|byte| u8::try_from(byte).ok());
+            let bytes: Option<Vec<u8>> = items.iter().take(8).map(byte).collect();
+            let digits: String = bytes.iter().flatten().map(|byte| format!("{byte:02x}")).collect();
+            let more = if items.len() > 8 { ".." } else { "" };
+            let hex = match (bytes, format) {
+                (None, _) => return Err(format!("an array is not {}", expected_bytes(format))),
+                (Some(_), Print::Utf8) => format!("{{\"hex\":\"{digits}{more}\"}}"),
+                (Some(_), _) => format!("\"{digits}{more}\""),
+            };
+            Err(format!("bytes are written in hex, two digits each: {hex} in place of an array of numbers"))
+        }
+        _ => Err(format!("{value} is not {}", expected_bytes(format))),
+    }
+}
+
+fn expected_bytes(format: Print) -> &'static str {
+    match format {
+        Print::Utf8 => "a string, or {\"hex\":\"00ff\"} for bytes that are no text",
+        _ => "a string of hex digits, two for each byte, such as \"00ff\"",
     }
 }
 

@@ -8,7 +8,6 @@ use std::io::Read;
 use std::path::Path;
 
 /// Why a trace cannot be read by the universal reader.
-#[derive(Debug)]
 pub enum OpenError {
     /// The file or the trace.
     Trace(Error),
@@ -23,6 +22,13 @@ pub enum OpenError {
 impl From<Error> for OpenError {
     fn from(error: Error) -> Self {
         Self::Trace(error)
+    }
+}
+
+/// Prints as `Display`, so that a `main` that returns the error prints a sentence.
+impl fmt::Debug for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

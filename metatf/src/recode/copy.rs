@@ -10,12 +10,19 @@ use metatf_container::{Error, ErrorKind, Sink, WriteOptions};
 use std::fmt;
 
 /// Why a trace was not recoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
     /// The trace.
     Read(Error),
     /// What was to be written.
     Write(Error),
+}
+
+/// Prints as `Display`, so that a `main` that returns the error prints a sentence.
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl fmt::Display for Failure {

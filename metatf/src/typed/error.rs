@@ -4,7 +4,7 @@ use metatf_container::{Error, ErrorKind};
 use std::fmt;
 
 /// An error of the container, or a DTD that does not fit; then the text names both sides.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct OpenError {
     error: Error,
     detail: Option<Box<str>>,
@@ -36,6 +36,13 @@ impl From<Error> for OpenError {
 impl From<OpenError> for Error {
     fn from(error: OpenError) -> Self {
         error.error
+    }
+}
+
+/// Prints as `Display`, so that a `main` that returns the error prints a sentence.
+impl fmt::Debug for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

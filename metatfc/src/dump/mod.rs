@@ -9,7 +9,6 @@ mod select;
 mod text;
 
 use crate::dtd::{self, DtdArgs};
-use crate::explain::explain;
 use crate::failure::{Failure, Result, failed, print_message, usage};
 use crate::input;
 use crate::options::{ThreadArgs, parse_class, parse_order};
@@ -18,7 +17,7 @@ use clap::ValueEnum;
 use metatf::container::{Class, Order, Reader};
 use metatf::dynamic::{JsonOptions, OwnedRecord, Schema, Trace};
 use metatf::reader::Event;
-use metatf_cli::Progress;
+use metatf_cli::{Progress, number};
 use select::Select;
 use std::collections::VecDeque;
 
@@ -87,13 +86,13 @@ pub(crate) struct Args {
     #[arg(long = "where", value_name = "CONDITION")]
     condition: Option<String>,
     /// Leave out the first N of the data records that would be printed
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = number(0..=u64::MAX))]
     skip: u64,
     /// Only the first N data records
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number(0..=u64::MAX))]
     head: Option<u64>,
     /// Only the last N data records
-    #[arg(long, value_name = "N", conflicts_with = "head")]
+    #[arg(long, value_name = "N", conflicts_with = "head", allow_negative_numbers = true, value_parser = number(0..=usize::MAX))]
     tail: Option<usize>,
     #[command(flatten)]
     dtd: DtdArgs,
@@ -222,7 +221,7 @@ fn report(args: &Args, name: &str, trace: &Trace<'_>, error: Option<metatf::Erro
     for warning in container.warnings() {
         print_message(&format!("{name}: warning: {warning}"));
     }
-    let error = error.map(|e| format!("{name}: {}", explain(&trace.schema().format, &e)));
+    let error = error.map(|e| format!("{name}: {}", metatf::explain(&trace.schema().format, &e)));
     if !args.salvage {
         return error.map_or(Ok(()), failed);
     }

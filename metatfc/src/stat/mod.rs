@@ -3,7 +3,6 @@
 mod content;
 
 use crate::dtd::{self, DtdArgs};
-use crate::explain::explain;
 use crate::failure::{Failure, Result};
 use crate::input::{self, Reopenable};
 use crate::options::ThreadArgs;
@@ -76,7 +75,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let file = Reopenable::new(&args.trace, true)?;
     let reader = file.open(false)?;
     let schema = dtd::find(&reader, name, &args.dtd, false)?;
-    let fail = |e: &metatf::Error| Failure::Failed(format!("{name}: {}", explain(&schema.format, e)));
+    let fail = |e: &metatf::Error| Failure::Failed(format!("{name}: {}", metatf::explain(&schema.format, e)));
     let mut stat = Stat {
         content: Content::first(&schema),
         chunks: BTreeMap::new(),

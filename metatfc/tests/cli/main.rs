@@ -94,6 +94,62 @@ fn new_makes_a_format_that_works() {
     metatfc(here, &["new", ""]).exits(2);
 }
 
+/// What a number or a file should have been is said in words.
+#[test]
+fn arguments_that_are_no_numbers_or_no_files() {
+    let folder = folder();
+    let here = &folder;
+    metatfc(here, &["dump", "a.mtf", "--head", "-1"])
+        .exits(2)
+        .says("'--head <N>': expected a number that is at least 0");
+    metatfc(here, &["dump", "a.mtf", "--tail", "x"]).exits(2).says("expected a number");
+    metatfc(here, &["stat", "a.mtf", "--threads", "0"]).exits(2).says("expected a number from 1 to 1024");
+    metatfc(here, &["recode", "a.mtf", "b.mtf", "--chunk", "-1"]).exits(2).says("expected a size from 1 to 32M");
+    for command in ["dump", "stat", "verify", "check", "fmt", "show", "gen"] {
+        metatfc(here, &[command, "."]).exits(1).says(". is a directory, not a file");
+    }
+    metatfc(here, &["encode", "--dtd", "a.dtd", "a.jsonl", "."]).exits(1).says(". is a directory, not a file");
+}
+
+#[test]
+fn bytes_that_are_written_as_numbers() {
+    let folder = folder();
+    let here = &folder;
+    let dtd = "section s 1 { r: (tag, a, b) { tag.value = 4; a.width = 12; a.interpretation = none; \
+               b.width = 10; b.interpretation = none; b.format = \"utf8\"; } }";
+    here.write("bytes.dtd", dtd);
+    let wrong = |a: &str, b: &str| {
+        let line = format!(r#"{{"@section":"s","@record":"r","a":{a},"b":{b}}}"#);
+        run(here, &["encode", "--dtd", "bytes.dtd", "-", "-"], line.as_bytes()).exits(1)
+    };
+    wrong("[1,2,255]", "\"hi\"").says("`a`: bytes are written in hex, two digits each: \"0102ff\"");
+    wrong("[1,2,3,4,5,6,7,8,9,10,11,12]", "\"hi\"").says("\"0102030405060708..\"");
+    wrong("5", "\"hi\"").says("`a`: 5 is not a string of hex digits");
+    wrong("\"0x\"", "\"hi\"").says("`a`: \"0x\" is not a string of hex digits");
+    wrong("\"000102030405060708090a0b\"", "[104,105]")
+        .says("`b`: bytes are written in hex, two digits each: {\"hex\":\"6869\"}");
+    run(here, &["encode", "--dtd", "bytes.dtd", "-", "-"], b"{\"a\":}")
+        .exits(1)
+        .says("not a JSON object: expected value (column 6)");
+}
+
+/// The file that could not be written is named, in the system's words, without an offset in the input.
+#[test]
+fn outputs_that_cannot_be_written() {
+    let folder = folder();
+    let here = &folder;
+    let commands: &[&[&str]] = &[
+        &["encode", "--dtd", "a.dtd", "a.jsonl", "/dev/full"],
+        &["recode", "a.mtf", "/dev/full"],
+        &["verify", "--salvage", "/dev/full", "a.mtf"],
+        &["gen", "a.dtd", "-o", "/dev/full"],
+    ];
+    for args in commands {
+        let run = metatfc(here, args).exits(1);
+        assert_eq!(run.err, "metatfc: /dev/full: No space left on device (os error 28)\n", "{args:?}");
+    }
+}
+
 #[test]
 fn check() {
     let folder = folder();

@@ -39,7 +39,7 @@ pub struct MoveOptions {
 }
 
 /// Why the records of one DTD do not fit into another. Everything that is wrong.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Unmoved {
     /// Fields that the target lacks: `alloc.time`.
     pub fields: Vec<String>,
@@ -54,6 +54,13 @@ pub struct Unmoved {
 impl Unmoved {
     fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+}
+
+/// Prints as `Display`, so that a `main` that returns the error prints a sentence.
+impl fmt::Debug for Unmoved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -1,0 +1,57 @@
+//! Runs the commands that pages show.
+#![allow(clippy::unwrap_used, reason = "for tests")]
+
+use metatf_test::{Folder, root};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Makes a folder for a page's commands, which sees the project's DTDs and the book's samples.
+#[must_use]
+pub fn sandbox() -> Folder {
+    let folder = Folder::new();
+    for (name, target) in [("dtds", "dtds"), ("samples", "docs/samples"), ("examples", "examples")] {
+        let target = root().join(target).canonicalize().unwrap();
+        std::os::unix::fs::symlink(target, folder.join(name)).unwrap();
+    }
+    folder
+}
+
+/// The folder with the project's commands: where cargo put this test's, built now if they are not there.
+#[must_use]
+pub fn commands() -> PathBuf {
+    let mut folder = std::env::current_exe().unwrap();
+    folder.pop();
+    folder.pop();
+    for package in ["metatfc", "hatf"] {
+        if !folder.join(package).exists() {
+            let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+            let mut build = Command::new(cargo);
+            build.args(["build", "--quiet", "--package", package, "--bin", package]).current_dir(root());
+            if folder.ends_with("release") {
+                build.arg("--release");
+            }
+            assert!(build.status().unwrap().success(), "{package} does not build");
+        }
+    }
+    folder
+}
+
+/// Runs a line of a `console` block; what it printed, and `[exit status N]` where that is not 0.
+#[must_use]
+pub fn run(line: &str, folder: &Path, commands: &Path) -> Vec<String> {
+    let mut path = commands.as_os_str().to_owned();
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap_or_default());
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("exec 2>&1\n{line}")]).current_dir(folder).env("PATH", path);
+    for name in ["METATF_PATH", "RUST_BACKTRACE", "COLUMNS", "CLICOLOR_FORCE", "METATF_BLESS"] {
+        shell.env_remove(name);
+    }
+    let output = shell.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mut lines: Vec<String> = text.lines().map(|line| line.trim_end().to_owned()).collect();
+    if !output.status.success() {
+        lines.push(format!("[exit status {}]", output.status.code().unwrap_or(-1)));
+    }
+    lines
+}

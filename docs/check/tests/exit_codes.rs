@@ -1,0 +1,134 @@
+//! The commands end with the exit codes that `docs/errors.md` lists.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
+
+use metatf_docs_check::{commands, run, sandbox};
+use metatf_test::root;
+use std::collections::BTreeSet;
+
+/// Makes the files that the commands below name: `good.mtf`, `slow.mtf` (one value differs), `torn.mtf`, `heap.mtf`, `cut.mtf`.
+const FILES: &str = "\
+metatfc encode --dtd samples/requests.dtd --codec stored samples/requests.jsonl good.mtf
+sed 's/\"took\":180/\"took\":190/' samples/requests.jsonl | metatfc encode --dtd samples/requests.dtd - slow.mtf
+head -c 1330 good.mtf > torn.mtf
+hatf convert samples/short.rep heap.mtf
+head -c 200 heap.mtf > cut.mtf
+metatfc new - > fresh.dtd
+echo 'a: (' > bad.dtd
+printf 'section s 1 {\\nr: (tag) { tag.value = 4; }\\n}\\n' > ugly.dtd
+echo '{' > bad.jsonl";
+
+/// A row of the tables without its backquotes, a command line, and the code it ends with.
+const CASES: &[(&str, &str, u8)] = &[
+    ("metatfc new", "metatfc new spans", 0),
+    ("metatfc new", "metatfc new spans", 1),
+    ("metatfc new", "metatfc new ''", 2),
+    ("metatfc check", "metatfc check samples/tasks.dtd", 0),
+    ("metatfc check", "metatfc check bad.dtd", 1),
+    ("metatfc check", "metatfc check --deny-warnings /dev/null", 1),
+    ("metatfc check", "metatfc check", 2),
+    ("metatfc fmt", "metatfc fmt - < samples/tasks.dtd", 0),
+    ("metatfc fmt", "metatfc fmt bad.dtd", 1),
+    ("metatfc fmt", "metatfc fmt", 2),
+    ("metatfc fmt --check", "metatfc fmt --check fresh.dtd", 0),
+    ("metatfc fmt --check", "metatfc fmt --check ugly.dtd", 1),
+    ("metatfc fmt --check", "metatfc fmt --check", 2),
+    ("metatfc gen", "metatfc gen samples/tasks.dtd", 0),
+    ("metatfc gen", "metatfc gen bad.dtd", 1),
+    ("metatfc gen", "metatfc gen --rename nothing=x samples/tasks.dtd", 2),
+    ("metatfc show", "metatfc show samples/tasks.dtd", 0),
+    ("metatfc show", "metatfc show bad.dtd", 1),
+    ("metatfc show", "metatfc show", 2),
+    ("metatfc dump", "metatfc dump good.mtf", 0),
+    ("metatfc dump", "metatfc dump good.mtf | true", 0),
+    ("metatfc dump", "metatfc dump torn.mtf", 1),
+    ("metatfc dump", "metatfc dump .", 1),
+    ("metatfc dump", "metatfc dump good.mtf > /dev/full", 1),
+    ("metatfc dump", "metatfc dump good.mtf --head -1", 2),
+    ("metatfc dump --salvage", "metatfc dump --salvage good.mtf", 0),
+    ("metatfc dump --salvage", "metatfc dump --salvage torn.mtf", 1),
+    ("metatfc dump --salvage", "metatfc dump --salvage --raw good.mtf", 2),
+    ("metatfc encode", "metatfc encode --dtd samples/requests.dtd samples/requests.jsonl out.mtf", 0),
+    ("metatfc encode", "metatfc encode --dtd samples/requests.dtd bad.jsonl out.mtf", 1),
+    ("metatfc encode", "metatfc encode --dtd samples/requests.dtd samples/requests.jsonl /dev/full", 1),
+    ("metatfc encode", "metatfc encode samples/requests.jsonl out.mtf", 2),
+    ("metatfc recode", "metatfc recode good.mtf out.mtf", 0),
+    ("metatfc recode", "metatfc recode torn.mtf out.mtf", 1),
+    ("metatfc recode", "metatfc recode good.mtf out.mtf --dtd heap", 1),
+    ("metatfc recode", "metatfc recode good.mtf out.mtf --fields nothing", 2),
+    ("metatfc diff", "metatfc diff good.mtf good.mtf", 0),
+    ("metatfc diff", "metatfc diff good.mtf slow.mtf", 1),
+    ("metatfc diff", "metatfc diff good.mtf torn.mtf", 1),
+    ("metatfc diff", "metatfc diff good.mtf", 2),
+    ("metatfc stat", "metatfc stat good.mtf", 0),
+    ("metatfc stat", "metatfc stat torn.mtf", 1),
+    ("metatfc stat", "metatfc stat", 2),
+    ("metatfc verify", "metatfc verify good.mtf slow.mtf", 0),
+    ("metatfc verify", "metatfc verify good.mtf torn.mtf", 1),
+    ("metatfc verify", "metatfc verify --salvage out.mtf good.mtf torn.mtf", 2),
+    ("metatfc completions", "metatfc completions bash", 0),
+    ("metatfc completions", "metatfc completions bash > /dev/full", 1),
+    ("metatfc completions", "metatfc completions nothing", 2),
+    ("hatf report", "hatf report heap.mtf", 0),
+    ("hatf report", "hatf report heap.mtf | true", 0),
+    ("hatf report", "hatf report cut.mtf", 1),
+    ("hatf report", "hatf report", 2),
+    ("hatf convert", "hatf convert heap.mtf heap.jsonl", 0),
+    ("hatf convert", "hatf convert --to heap heap.mtf - | true", 0),
+    ("hatf convert", "hatf convert cut.mtf heap.jsonl", 1),
+    ("hatf convert", "hatf convert --strict heap.mtf heap.raw32", 1),
+    ("hatf convert", "hatf convert --to heap heap.mtf /dev/full", 1),
+    ("hatf convert", "hatf convert heap.mtf heap.unknown", 2),
+    ("hatf paper", "hatf paper --only heap heap.mtf", 0),
+    ("hatf paper", "hatf paper --only heap cut.mtf", 1),
+    ("hatf paper", "hatf paper --only nothing heap.mtf", 2),
+    ("hatf tour", "hatf tour -o /nothing/tour.mtf", 1),
+    ("hatf tour", "hatf tour nothing", 2),
+    ("hatf completions", "hatf completions bash", 0),
+    ("hatf completions", "hatf completions bash > /dev/full", 1),
+    ("hatf completions", "hatf completions nothing", 2),
+    ("that of the program", "hatf record --no-trace --report sh -c 'exit 42'", 42),
+    ("128 + N", "hatf record --no-trace --report sh -c 'kill -9 $$'", 137),
+    ("125", "hatf record -o /nothing/trace.mtf true", 125),
+    ("125", "hatf record -o /dev/full true", 125),
+    ("126", "hatf record --no-trace --report ./bad.dtd", 126),
+    ("127", "hatf record --no-trace --report ./nothing", 127),
+];
+
+/// Rows that no case can show: a machine without any of the tour's programs, or with one of them, which `hatf` has a test for.
+const ELSEWHERE: &[(&str, u8)] = &[("hatf tour", 0)];
+
+#[test]
+fn commands_end_as_the_tables_say() {
+    let (folder, commands) = (sandbox(), commands());
+    assert_eq!(run(FILES, &folder, &commands), [""; 0]);
+    let mut wrong = Vec::new();
+    for (_, line, code) in CASES {
+        // Of a pipe it is the code of the first command.
+        let ended = match line.strip_suffix(" | true") {
+            Some(first) => run(&format!("{{ {first}; echo \"code $?\" >&2; }} | true"), &folder, &commands),
+            None => run(&format!("({line}); echo \"code $?\""), &folder, &commands),
+        };
+        if !ended.contains(&format!("code {code}")) {
+            wrong.push(format!("{line}: expected {code}\n{}", ended.join("\n")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn each_row_has_its_cases() {
+    let page = std::fs::read_to_string(root().join("docs/errors.md")).unwrap();
+    let (_, section) = page.split_once("## Exit codes").unwrap();
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
+    let rows: BTreeSet<String> = rows.map(|row| row.trim_matches('`').to_owned()).collect();
+    let cases = |row: &str| -> BTreeSet<u8> {
+        let shown = CASES.iter().filter(|case| case.0 == row).map(|case| case.2);
+        shown.chain(ELSEWHERE.iter().filter(|case| case.0 == row).map(|case| case.1)).collect()
+    };
+    for row in rows.iter().filter(|row| row.contains("metatfc ") || row.starts_with("hatf ")) {
+        assert_eq!(cases(row), BTreeSet::from([0, 1, 2]), "{row}");
+    }
+    for (row, _, _) in CASES {
+        assert!(rows.contains(*row), "docs/errors.md has no row for `{row}`");
+    }
+}
