@@ -65,6 +65,7 @@ fn colours_allowed() -> bool {
 }
 
 /// Formats a count with its noun: `1 record`, `2 records`.
-pub(crate) fn count(n: usize, noun: &str) -> String {
+pub(crate) fn count(n: impl TryInto<u64>, noun: &str) -> String {
+    let n = n.try_into().unwrap_or(u64::MAX);
     format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }

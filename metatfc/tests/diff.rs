@@ -127,8 +127,8 @@ fn a_changed_value_is_told() {
     ];
     for (from, to, told) in cases {
         encode_changed(here, from, to);
-        let run = metatfc(here, &["diff", "a.mtf", "b.mtf"]).exits(1);
-        assert_eq!(run.text(), told, "{from}");
+        let run = metatfc(here, &["diff", "--details", "a.mtf", "b.mtf"]).exits(1);
+        assert!(run.text().ends_with(told), "{from}: {}", run.text());
         metatfc(here, &["diff", "--quiet", "a.mtf", "b.mtf"]).exits(1);
     }
     let json = metatfc(here, &["diff", "--format", "json", "a.mtf", "b.mtf"]).exits(1).text();
@@ -191,9 +191,125 @@ fn only_the_first_are_told() {
     let lines: Vec<String> = LINES.iter().map(|l| l.replace("\"time\":", "\"time\":1")).collect();
     encode(here, &lines.iter().map(String::as_str).collect::<Vec<_>>(), "b.mtf", &[]);
     let told = |max: &str| metatfc(here, &["diff", "--max", max, "a.mtf", "b.mtf"]).exits(1).text();
-    assert_eq!(told("1"), "heap alloc 0: time: 10 != 110\nstopped after 1 difference (--max)\n");
-    assert_eq!(told("0").lines().count(), 4);
+    let ends = "heap alloc 0: time: 10 != 110\nthere are more differences: --max lists them\n";
+    assert!(told("1").ends_with(ends), "{}", told("1"));
+    assert_eq!(told("0").lines().filter(|line| line.contains("time: ")).count(), 4);
     assert_eq!(told("9"), told("0"));
+}
+
+/// What differs is said by type of record first.
+#[test]
+fn a_summary_comes_first() {
+    let folder = folder();
+    let here = &folder;
+    let diff = |options: &[&str]| metatfc(here, &[&["diff"], options, &["a.mtf", "b.mtf"]].concat()).exits(1).text();
+    encode_changed(here, "[1,5]", "[2,6]");
+    assert_eq!(
+        diff(&[]),
+        "heap list: 1 of 1 record differs: value in 1\n\
+         the same: 6 records of 4 types\n\
+         first: heap list 3: value[0]: 1 != 2\n\
+         there are more differences: --details lists them\n"
+    );
+    encode(here, &LINES[..8], "b.mtf", &[]);
+    assert_eq!(
+        diff(&[]),
+        "heap list: 1 record in a.mtf, 0 in b.mtf\n\
+         the same: 6 records of 4 types\n\
+         first: heap list 3: a.mtf has 1 more from here, b.mtf has no more\n"
+    );
+    // Behind two records that do not go together, records are counted.
+    let mut lines = LINES.iter().map(|line| line.replace("\"size\":64", "\"size\":65")).collect::<Vec<_>>();
+    lines.swap(7, 8);
+    encode(here, &lines.iter().map(String::as_str).collect::<Vec<_>>(), "b.mtf", &[]);
+    assert_eq!(
+        diff(&[]),
+        "heap alloc: 2 records; of 1 compared, 1 differs: size in 1\n\
+         heap list: 1 record\n\
+         the same: 4 records of 3 types\n\
+         heap is out of step from alloc 2 on, which meets list 2: from there on records are only counted\n\
+         first: heap alloc 0: size: 64 != 65\n\
+         there are more differences: --details lists them\n"
+    );
+    let json: Value = serde_json::from_str(&diff(&["--format", "json"])).expect("JSON");
+    let alloc = json["records"].as_array().expect("records").iter().find(|record| record["record"] == "alloc");
+    let expected = serde_json::json!({
+        "section": "heap", "record": "alloc", "left": 2, "right": 2, "compared": 1, "differ": 1, "fields": { "size": 1 },
+    });
+    assert_eq!(alloc, Some(&expected));
+    assert_eq!(json["out_of_step"][0]["right"]["record"], "list");
+    assert_eq!(json["differences"].as_array().map(Vec::len), Some(3));
+}
+
+const RUN: &str = "\
+section heap 1 {
+    alloc: (tag, when, size, address) {
+        tag.value = 4;
+        when.width = 8;     when.interpretation = none;     when.format = \"time_ns\";
+        size.width = 2;     size.interpretation = none;
+        address.width = 8;  address.interpretation = none;
+    }
+    free: (tag, when, block) {
+        tag.value = 5;
+        when.width = 8;     when.interpretation = none;     when.format = \"time_ns\";
+        block.width = 8;    block.interpretation = none;    block.format = \"hex\";
+    }
+}
+";
+
+/// Two runs of a program begin at other times, and have other addresses.
+#[test]
+fn two_recordings() {
+    let folder = Folder::new();
+    let here = &folder;
+    here.write("run.dtd", RUN);
+    let run_of = |out: &str, start: u64, addresses: [u64; 3]| {
+        let [a, b, freed] = addresses;
+        let lines = format!(
+            r#"{{"@section":"heap","@record":"alloc","when":{start},"size":16,"address":{a}}}
+            {{"@section":"heap","@record":"alloc","when":{},"size":32,"address":{b}}}
+            {{"@section":"heap","@record":"free","when":{},"block":{freed}}}"#,
+            start + 5,
+            start + 7
+        );
+        run(here, &["encode", "--dtd", "run.dtd", "-", out], lines.as_bytes()).exits(0);
+    };
+    run_of("a.mtf", 100, [0x1000, 0x2000, 0x1000]);
+    run_of("b.mtf", 900, [0x51000, 0x92000, 0x51000]);
+    // This one frees the other block.
+    run_of("c.mtf", 900, [0x51000, 0x92000, 0x92000]);
+    let all = metatfc(here, &["diff", "a.mtf", "b.mtf"]).exits(1).text();
+    assert!(all.contains("heap alloc: 2 of 2 records differ: when in 2, address in 2\n"), "{all}");
+    metatfc(here, &["diff", "--ignore", "time", "a.mtf", "b.mtf"]).exits(1).prints("differ: address in 2\n");
+    metatfc(here, &["diff", "--ignore", "address-base", "a.mtf", "b.mtf"]).exits(1).prints("differ: when in 2\n");
+    let both = |other: &str| metatfc(here, &["diff", "--ignore", "time,address-base", "a.mtf", other]);
+    assert_eq!(both("b.mtf").exits(0).text(), "");
+    both("c.mtf").exits(1).prints("heap free 2: block: 0x1000 != 0x92000\n");
+    // What is no time and no address is no word.
+    metatfc(here, &["diff", "--ignore", "time-base", "a.mtf", "b.mtf"]).exits(2).says("`time-base`");
+}
+
+/// Values have the names that the DTD gives them, as in a dump.
+#[test]
+fn names_of_values() {
+    let folder = Folder::new();
+    let here = &folder;
+    here.write(
+        "a.dtd",
+        "section s 1 { r: (tag, state, mode, ok, host) { tag.value = 4; \
+         state.width = 1; state.interpretation = none; state.values = \"0 running, 7 zombie\"; \
+         mode.width = 1; mode.interpretation = none; mode.flags = \"0 read, 1 write\"; \
+         ok.width = 1; ok.interpretation = none; ok.format = \"bool\"; \
+         host.width = 4; host.interpretation = none; host.format = \"ipv4\"; } }",
+    );
+    encode(here, &[r#"{"@section":"s","@record":"r","state":0,"mode":1,"ok":false,"host":"127.0.0.1"}"#], "a.mtf", &[]);
+    encode(here, &[r#"{"@section":"s","@record":"r","state":7,"mode":3,"ok":true,"host":"10.0.0.1"}"#], "b.mtf", &[]);
+    let told = metatfc(here, &["diff", "--details", "a.mtf", "b.mtf"]).exits(1).text();
+    for told_value in
+        ["state: running != zombie", "mode: read != read|write", "ok: false != true", "host: 127.0.0.1 != 10.0.0.1"]
+    {
+        assert!(told.contains(told_value), "{told}");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use metatf::dynamic::{Schema, Trace};
 use metatf::format::Interpretation;
 use metatf::reader::{At, Event};
+use metatf_parser::schema::Format as PrintFormat;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
@@ -19,7 +20,12 @@ pub(super) struct Kind {
     pub(super) leaves: Vec<(u64, u64)>,
     /// Of each predicted leaf: values that a code alone encodes, and those that take elements.
     pub(super) predicted_counts: BTreeMap<u8, (u64, u64)>,
+    /// Of each leaf whose values have names: how often each value occurs. Values beyond the first [`MOST_VALUES`] are left out.
+    pub(super) value_counts: BTreeMap<u8, BTreeMap<u64, u64>>,
 }
+
+/// Values of a leaf that are counted.
+const MOST_VALUES: usize = 1000;
 
 impl Kind {
     fn add(&mut self, other: Self) {
@@ -33,6 +39,18 @@ impl Kind {
             let counts = self.predicted_counts.entry(leaf).or_default();
             counts.0 += codes;
             counts.1 += elements;
+        }
+        for (leaf, values) in other.value_counts {
+            for (value, count) in values {
+                self.count_value(leaf, value, count);
+            }
+        }
+    }
+
+    fn count_value(&mut self, leaf: u8, value: u64, count: u64) {
+        let values = self.value_counts.entry(leaf).or_default();
+        if values.len() < MOST_VALUES || values.contains_key(&value) {
+            *values.entry(value).or_default() += count;
         }
     }
 }
@@ -107,7 +125,10 @@ impl Content {
                     kind.count += 1;
                     kind.bytes += tag;
                     trace.reader_mut().decode(|row| {
-                        row.walk_fields(&mut |leaf, bytes, _| {
+                        row.walk_fields(&mut |leaf, bytes, value| {
+                            if let (Some(value), true) = (value, kind.value_counts.contains_key(&leaf)) {
+                                kind.count_value(leaf, value, 1);
+                            }
                             kind.bytes += bytes.len() as u64;
                             let model = predicted.iter().find(|(predicted, _)| *predicted == leaf);
                             if let Some(model) = model.and_then(|(_, model)| format.models.get(usize::from(*model))) {
@@ -163,7 +184,12 @@ impl Content {
 
     fn kind(&mut self, at: At) -> &mut Kind {
         let leaves = self.schema.record(at.record).map_or(0, |r| r.leaves.len());
-        let new = || Kind { leaves: vec![(0, 0); leaves], ..Kind::default() };
+        let named = || {
+            let leaves = (0_u8..=u8::MAX).zip(self.schema.record(at.record).map_or(&[][..], |r| &r.leaves));
+            let named = leaves.filter(|(_, leaf)| !leaf.names.list().is_empty() || leaf.format == PrintFormat::Bool);
+            named.map(|(id, _)| (id, BTreeMap::new())).collect()
+        };
+        let new = || Kind { leaves: vec![(0, 0); leaves], value_counts: named(), ..Kind::default() };
         self.kinds.entry((at.section, at.record)).or_insert_with(new)
     }
 }

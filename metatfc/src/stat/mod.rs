@@ -13,20 +13,22 @@ use metatf::container::{Codec, Filter, Header, Order, Reader};
 use metatf::dynamic::{Schema, Trace};
 use metatf::parallel::Out;
 use metatf_cli::Progress;
+use metatf_parser::schema::Leaf;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 const MORE: &str = "\
-Bytes of leaves are what records store before compression; a leaf that stores
-none (default, stride, sectionStride) has 0. `metadata` is what changes of
-encoding cost.
+The bytes of a leaf are those that records store before compression: 0 for
+default, stride and sectionStride. `metadata` counts the records that change
+widths and interpretations. A leaf whose values have names (`values`, `flags`,
+format `bool`) has a line with the count of each.
 
 Examples:
   metatfc stat T.mtf
   metatfc stat --format json T.mtf | jq '.sections[] | {name, stored_bytes}'";
 
-/// Tell what a trace is made of: records by type, bytes by leaf, compression by section
+/// Print what a trace holds: records by type, bytes by leaf, compression by section
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
@@ -153,7 +155,9 @@ impl Stat {
         let counts = |(id, name): (metatf_parser::schema::LeafId, String)| {
             let &(bytes, values) = kind.leaves.get(usize::from(id.0))?;
             let predicted_counts = kind.predicted_counts.get(&id.0).copied();
-            (values > 0).then_some(Counts { name, bytes, values, predicted_counts })
+            let value_counts = kind.value_counts.get(&id.0).zip(r.leaf(id));
+            let names = value_counts.map_or_else(Vec::new, |(counts, leaf)| named_counts(counts, leaf));
+            (values > 0).then_some(Counts { name, bytes, values, predicted_counts, names })
         };
         names.filter_map(counts).collect()
     }
@@ -191,7 +195,7 @@ impl Stat {
                 kind.bytes,
                 percent(kind.bytes, total)
             );
-            for Counts { name: leaf, bytes, values, predicted_counts } in self.leaves(record, kind) {
+            for Counts { name: leaf, bytes, values, predicted_counts, names } in self.leaves(record, kind) {
                 #[allow(clippy::cast_precision_loss, reason = "an average to be read")]
                 let each = bytes as f64 / values as f64;
                 let _ = writeln!(
@@ -202,6 +206,12 @@ impl Stat {
                         format!(", {} by a code alone, {elements} with elements", percent(codes, codes + elements))
                     })
                 );
+                if !names.is_empty() {
+                    let shown = names.iter().take(MOST_NAMES).map(|(name, count)| format!("{name} {count}"));
+                    let more = names.len().saturating_sub(MOST_NAMES);
+                    let more = if more > 0 { format!(", and {more} more values") } else { String::new() };
+                    let _ = writeln!(out, "  {:<26} {}{more}", "", shown.collect::<Vec<_>>().join(", "));
+                }
             }
         }
         out
@@ -303,11 +313,33 @@ struct Counts {
     values: u64,
     /// Of a predicted one: values that a code alone encodes, and those that take elements.
     predicted_counts: Option<(u64, u64)>,
+    /// Of one whose values have names: how often each occurs, the most frequent first.
+    names: Vec<(String, u64)>,
+}
+
+/// Names of values that are printed as text.
+const MOST_NAMES: usize = 12;
+
+/// Gives the counts of values their names, as `dump` prints them.
+fn named_counts(counts: &BTreeMap<u64, u64>, leaf: &Leaf) -> Vec<(String, u64)> {
+    let name = |value: u64| {
+        let mut text = String::new();
+        fields::number(&mut text, leaf, value);
+        text
+    };
+    let mut named: Vec<(String, u64)> = counts.iter().map(|(&value, &count)| (name(value), count)).collect();
+    named.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    named
 }
 
 impl Counts {
     fn json(self) -> Value {
         let mut json = json!({ "path": self.name, "bytes": self.bytes, "values": self.values });
+        if let (false, Some(object)) = (self.names.is_empty(), json.as_object_mut()) {
+            let names: serde_json::Map<String, Value> =
+                self.names.into_iter().map(|(name, n)| (name, n.into())).collect();
+            object.insert("names".to_owned(), names.into());
+        }
         if let (Some((codes, elements)), Some(object)) = (self.predicted_counts, json.as_object_mut()) {
             object.insert("by_code_alone".to_owned(), codes.into());
             object.insert("with_elements".to_owned(), elements.into());

@@ -49,6 +49,15 @@ fn names_are_printed() {
     assert_snapshot!("names-text", printed(&["dump", "named.mtf"]));
     assert_snapshot!("names-csv", printed(&["dump", "--format", "csv", "--names", "named.mtf"]));
     assert_snapshot!("names-jsonl", printed(&["dump", "--format", "jsonl", "--names", "named.mtf"]));
+    let stat = printed(&["stat", "named.mtf"]);
+    for counts in ["running 1, \"not found\" 1, 100 1, gone 1\n", "read|write 1, ", "open 1, closed 1\n"] {
+        assert!(stat.contains(counts), "{stat}");
+    }
+    let json: serde_json::Value =
+        serde_json::from_str(&printed(&["stat", "--format", "json", "named.mtf"])).expect("JSON");
+    let kinds = json["kinds"].as_array().expect("kinds");
+    let file = kinds.iter().find(|kind| kind["record"] == "file").expect("file");
+    assert_eq!(file["leaves"][1]["names"], serde_json::json!({ "open": 1, "closed": 1 }));
     assert!(printed(&["dump", "--format", "hex", "named.mtf"]).contains("\"not found\""));
     assert!(
         !printed(&["dump", "--format", "jsonl", "named.mtf"]).contains("running"),

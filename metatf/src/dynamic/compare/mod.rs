@@ -6,23 +6,27 @@
 //! or point into is compared through those leaves, any other element by element. An offset is what stands there.
 
 mod cursor;
+mod ignored;
 mod offsets;
 mod pair;
 mod report;
+mod summary;
 mod user;
 
-pub use report::{CompareOptions, Comparison, Difference, Named, OneSided, Told, What, Which};
+pub use report::{CompareOptions, Comparison, Difference, Named, OneSided, RecordSummary, Shown, What, Which};
 
-use super::field_names::{FieldNames, name_at};
+use super::field_names::name_at;
 use super::places::Places;
 use super::{OwnedRecord, Schema, json_print};
 use crate::format::COMMENT;
 use crate::reader::Item;
 use cursor::{Pass, PassCursor, Spot};
+use ignored::Ignored;
 use metatf_container::{Error, Reader, Result};
-use metatf_parser::schema::{Format, LeafId};
+use metatf_parser::schema::{Format, LeafId, Names};
 use offsets::Offsets;
 use pair::Pairs;
+use summary::{Tally, key_of_right};
 
 /// A trace to be compared: its schema, and how to open it (again).
 pub struct Input<'i, 'a> {
@@ -37,7 +41,7 @@ pub struct Input<'i, 'a> {
 pub fn unknown_names(left: &Schema, right: &Schema, options: &CompareOptions) -> Vec<String> {
     let known = |name: &&String| [left, right].iter().any(|s| section_named(s, name).is_some());
     let sections = options.sections.iter().filter(|name| !known(name)).cloned();
-    sections.chain(FieldNames::new(&options.ignore).unknown(&[left, right])).collect()
+    sections.chain(Ignored::new(&options.ignore).unknown(&[left, right])).collect()
 }
 
 fn section_named(schema: &Schema, name: &str) -> Option<usize> {
@@ -54,12 +58,15 @@ pub fn compare<'i, 'a>(
     options: &CompareOptions,
     step: &mut dyn FnMut(),
 ) -> Result<Comparison, (Which, Error)> {
-    let ignored = FieldNames::new(&options.ignore);
+    let ignored = Ignored::new(&options.ignore);
     let mut pairs = Pairs::new(&left.schema, &right.schema, &ignored);
     let mut out = Comparison { only: std::mem::take(&mut pairs.only), ..Comparison::default() };
     out.nothing_in_common = pairs.common == 0 && pairs.total > 0;
+    let left_schema = left.schema.clone();
     let mut comparer = Comparer {
         inputs: [left, right],
+        tally: Tally::new(&left_schema),
+        in_step: true,
         pairs: &pairs,
         options,
         step,
@@ -74,7 +81,9 @@ pub fn compare<'i, 'a>(
     if options.metadata {
         comparer.metadata()?;
     }
-    Ok(comparer.out)
+    let Comparer { mut out, tally, .. } = comparer;
+    out.records = tally.finish(&left_schema);
+    Ok(out)
 }
 
 struct Comparer<'c, 'i, 'a> {
@@ -83,6 +92,9 @@ struct Comparer<'c, 'i, 'a> {
     options: &'c CompareOptions,
     step: &'c mut dyn FnMut(),
     out: Comparison,
+    tally: Tally,
+    /// Records of the same type stood at each place of the pass until now.
+    in_step: bool,
     offsets: Offsets,
     places: [Places; 2],
     /// Records of each section, once they are counted.
@@ -94,16 +106,22 @@ struct Comparer<'c, 'i, 'a> {
 type Cursors<'t, 'a> = [PassCursor<'t, 'a>; 2];
 
 impl<'c, 'a> Comparer<'c, '_, 'a> {
+    /// Whether no more has to be compared.
     fn is_full(&self) -> bool {
-        self.options.max > 0 && self.out.differences.len() >= self.options.max
+        self.options.stop && !self.has_room()
     }
 
-    /// Notes a difference.
-    fn tell(&mut self, difference: Difference) {
-        if self.is_full() {
-            self.out.stopped = true;
-        } else {
+    /// Whether another difference is to be listed.
+    fn has_room(&self) -> bool {
+        self.options.max == 0 || self.out.differences.len() < self.options.max
+    }
+
+    /// Lists a difference.
+    fn list(&mut self, difference: Difference) {
+        if self.has_room() {
             self.out.differences.push(difference);
+        } else {
+            self.out.stopped = true;
         }
     }
 
@@ -166,6 +184,7 @@ impl<'c, 'a> Comparer<'c, '_, 'a> {
     /// Reads both traces once.
     fn pass(&mut self, left: Pass, right: Pass, stream: bool) -> Result<(), (Which, Error)> {
         let pairs = self.pairs;
+        self.in_step = true;
         let [a, b] = &mut self.inputs;
         let mut cursors = [
             PassCursor::open(a, left, stream, &pairs.kept[0]).map_err(|e| (Which::Left, e))?,
@@ -218,12 +237,15 @@ impl<'c, 'a> Comparer<'c, '_, 'a> {
 
     /// One trace has nothing any more.
     fn rest(&mut self, cursors: &mut Cursors<'_, '_>, which: Which, first: Spot) -> Result<(), (Which, Error)> {
-        let mut more = 1;
-        while cursors[which as usize].next(self.step).map_err(|e| (which, e))?.is_some() {
+        let mut more = 0;
+        let mut next = Some(first);
+        while let Some(spot) = next {
             more += 1;
+            self.tally.one(which, self.key(which, spot));
+            next = cursors[which as usize].next(self.step).map_err(|e| (which, e))?;
         }
         let named = Some(self.named(which, first));
-        self.tell(Difference {
+        self.list(Difference {
             section: self.section_name(which, first.at.section),
             records: if which == Which::Left { [named, None] } else { [None, named] },
             what: What::More(which, more),
@@ -239,13 +261,21 @@ impl<'c, 'a> Comparer<'c, '_, 'a> {
         let pair = pairs.record(l.at.section, l.at.record);
         let together = pairs.sections.contains(&[l.at.section, r.at.section]);
         let Some(pair) = pair.filter(|pair| pair.right == r.at.record && together) else {
-            self.tell(Difference {
+            let difference = Difference {
                 section: self.section_name(Which::Left, l.at.section),
                 records: [Some(self.named(Which::Left, l)), Some(self.named(Which::Right, r))],
                 what: What::Record,
-            });
+            };
+            self.tally.one(Which::Left, self.key(Which::Left, l));
+            self.tally.one(Which::Right, self.key(Which::Right, r));
+            if std::mem::replace(&mut self.in_step, false) {
+                self.out.out_of_step.push(difference.clone());
+            }
+            self.list(difference);
             return Ok(());
         };
+        let key = (l.at.section, l.at.record);
+        self.tally.both(key, self.in_step);
         if pair.whole && cursors[0].record() == cursors[1].record() {
             return Ok(());
         }
@@ -255,44 +285,84 @@ impl<'c, 'a> Comparer<'c, '_, 'a> {
                 places.fill(record, cursors[i].record());
             }
         }
+        let mut differs = false;
         for leaf in &pair.leaves {
-            self.leaf(cursors, spots, *leaf, &places)?;
+            differs |= self.leaf(cursors, spots, *leaf, &places)?;
+        }
+        if differs && self.in_step {
+            self.tally.differ(key);
         }
         self.places = places;
         Ok(())
     }
 
+    /// The type of a record on the left, or of what it is paired with.
+    fn key(&self, which: Which, spot: Spot) -> Option<summary::Key> {
+        let key = (spot.at.section, spot.at.record);
+        if which == Which::Left { Some(key) } else { key_of_right(self.pairs, key) }
+    }
+
+    /// Compares the values of a leaf; whether any differs.
     fn leaf(
         &mut self,
         cursors: &mut Cursors<'_, '_>,
         spots: [Spot; 2],
         leaf: pair::LeafPair,
         places: &[Places; 2],
-    ) -> Result<(), (Which, Error)> {
+    ) -> Result<bool, (Which, Error)> {
         let (left, right) = (places[0].of(leaf.left), places[1].of(leaf.right));
+        let mut differs = false;
         for i in 0..left.len().max(right.len()) {
             let at = [left.get(i).copied(), right.get(i).copied()];
             if self.is_full() || !self.differ(cursors, leaf, at)? {
                 continue;
             }
+            if !differs && self.in_step {
+                self.count_field(cursors, spots, leaf, at);
+            }
+            differs = true;
+            if !self.has_room() {
+                self.out.stopped = true;
+                continue;
+            }
             let leaves = [leaf.left, leaf.right];
             let mut name = String::new();
-            let mut told = [None, None];
+            let mut values = [None, None];
             for side in [1, 0] {
                 let Some(place) = at[side] else { continue };
                 let Some(record) = self.inputs[side].schema.record(spots[side].at.record) else { continue };
                 name = name_at(record, cursors[side].record(), place);
-                let format = record.leaf(LeafId(leaves[side])).map_or(Format::Unset, |l| l.format);
-                let json = show(&mut cursors[side], spots[side], LeafId(leaves[side]), place, format, leaf.offsets);
-                told[side] = Some(Told { json, format });
+                let id = LeafId(leaves[side]);
+                let (format, names) = record.leaf(id).map_or((Format::Unset, &Names::None), |l| (l.format, &l.names));
+                let shown = show(&mut cursors[side], spots[side], id, place, (format, names), leaf.offsets);
+                values[side] = Some(shown);
             }
-            self.tell(Difference {
+            self.list(Difference {
                 section: self.section_name(Which::Left, spots[0].at.section),
                 records: [Some(self.named(Which::Left, spots[0])), Some(self.named(Which::Right, spots[1]))],
-                what: What::Field(name, told),
+                what: What::Field(name, values),
             });
         }
-        Ok(())
+        Ok(differs)
+    }
+
+    /// Counts a field that differs, by its name without the numbers of repeated items.
+    fn count_field(
+        &mut self,
+        cursors: &Cursors<'_, '_>,
+        spots: [Spot; 2],
+        leaf: pair::LeafPair,
+        at: [Option<usize>; 2],
+    ) {
+        let name = || {
+            let side = usize::from(at[0].is_none());
+            let record = self.inputs[side].schema.record(spots[side].at.record);
+            let full = record.zip(at[side]).map(|(record, place)| name_at(record, cursors[side].record(), place));
+            let full = full.unwrap_or_default();
+            let parts = full.split('[').map(|part| part.split_once(']').map_or(part, |(_, rest)| rest));
+            parts.collect()
+        };
+        self.tally.field((spots[0].at.section, spots[0].at.record), leaf.left, name);
     }
 
     /// Whether two values differ.
@@ -307,6 +377,9 @@ impl<'c, 'a> Comparer<'c, '_, 'a> {
         if let (Some(sections), Some((l, r))) = (leaf.offsets, numbers) {
             let [a, b] = cursors;
             return Ok(!self.offsets.same(self.pairs, [a, b], sections, [l, r])?);
+        }
+        if let (true, Some((l, r))) = (leaf.address, numbers) {
+            return Ok(!self.offsets.addresses.same(l, r));
         }
         Ok(values_differ([cursors[0].record(), cursors[1].record()], [left, right]))
     }
@@ -327,16 +400,17 @@ fn values_differ([left, right]: [&OwnedRecord; 2], [a, b]: [usize; 2]) -> bool {
     }
 }
 
-/// A value as JSON, an offset with what stands there.
+/// Shows a value, an offset with what stands there.
 fn show(
     cursor: &mut PassCursor<'_, '_>,
     spot: Spot,
     leaf: LeafId,
     place: usize,
-    format: Format,
+    (format, names): (Format, &Names),
     offsets: Option<[usize; 2]>,
-) -> String {
+) -> Shown {
     let mut out = Vec::new();
+    let mut text = None;
     let format = if spot.at.record == COMMENT { Format::Utf8 } else { format };
     match cursor.record().get(place) {
         Some(Item::Number(n)) => {
@@ -344,10 +418,22 @@ fn show(
             if !resolved {
                 out.clear();
                 json_print::number(&mut out, n, format);
+                text = Some(names.text(n).map_or_else(
+                    || {
+                        let mut text = String::new();
+                        format.write_number(&mut text, n);
+                        text
+                    },
+                    Into::into,
+                ));
             }
         }
-        Some(Item::Bytes(bytes)) => json_print::bytes(&mut out, bytes, format),
+        Some(Item::Bytes(bytes)) => {
+            json_print::bytes(&mut out, bytes, format);
+            text = format.word_of_bytes(bytes);
+        }
         None => {}
     }
-    String::from_utf8_lossy(&out).into_owned()
+    let json = String::from_utf8_lossy(&out).into_owned();
+    Shown { text: text.unwrap_or_else(|| json.clone()), json }
 }

@@ -1,5 +1,6 @@
 //! Whether two offsets stand for the same thing: for elements with the same values.
 
+use super::ignored::Addresses;
 use super::pair::{LeafPair, Pairs};
 use super::{PassCursor, values_differ};
 use crate::dynamic::OwnedRecord;
@@ -17,6 +18,8 @@ type OffsetPair = [(usize, u64); 2];
 #[derive(Debug, Default)]
 pub(super) struct Offsets {
     known: HashMap<OffsetPair, bool>,
+    /// Addresses are like offsets: numbers that stand for something.
+    pub(super) addresses: Addresses,
 }
 
 impl Offsets {
@@ -90,7 +93,7 @@ impl Offsets {
             places.fill(cursor.trace.schema().format.records.get(usize::from(record))?, owned);
         }
         let mut more = Vec::new();
-        for &LeafPair { left, right, offsets } in &pair.leaves {
+        for &LeafPair { left, right, offsets, address } in &pair.leaves {
             let (x, y) = (places[0].of(left), places[1].of(right));
             if x.len() != y.len() {
                 return None;
@@ -106,6 +109,11 @@ impl Offsets {
                                 self.known.insert(key, true);
                                 more.push(key);
                             }
+                        }
+                    }
+                    (_, Some(x), Some(y)) if address => {
+                        if !self.addresses.same(x, y) {
+                            return None;
                         }
                     }
                     _ if values_differ([a, b], [x, y]) => return None,

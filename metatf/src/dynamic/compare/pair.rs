@@ -1,8 +1,8 @@
 //! What two formats have in common: sections, records and fields of the same name.
 
+use super::ignored::Ignored;
 use super::{OneSided, Which};
 use crate::dynamic::Schema;
-use crate::dynamic::field_names::FieldNames;
 use crate::dynamic::sections::{offset_into, reached};
 use crate::format::{COMMENT, METADATA, SECTION};
 use metatf_parser::schema::{Item, LeafId, Record, Repeated};
@@ -14,6 +14,8 @@ pub(super) struct LeafPair {
     pub(super) right: u8,
     /// Both are offsets: into these sections, by index.
     pub(super) offsets: Option<[usize; 2]>,
+    /// Both are addresses, which are compared as names.
+    pub(super) address: bool,
 }
 
 /// A record that both formats have.
@@ -44,7 +46,7 @@ pub(super) struct Pairs {
 
 impl Pairs {
     /// Pairs two formats; `ignored` fields and records are left out.
-    pub(super) fn new(left: &Schema, right: &Schema, ignored: &FieldNames) -> Self {
+    pub(super) fn new(left: &Schema, right: &Schema, ignored: &Ignored) -> Self {
         let table = |s: &Schema| vec![vec![false; s.dtd.records.len()]; s.dtd.sections.len()];
         let mut pairs = Self {
             sections: Vec::new(),
@@ -74,6 +76,12 @@ impl Pairs {
         self.records.get(section)?.get(usize::from(record))?.as_ref()
     }
 
+    /// Returns the record of a section on the left that is paired with one on the right.
+    pub(super) fn left_of(&self, section: usize, right: u16) -> Option<u16> {
+        let mut records = (0_u16..).zip(self.records.get(section)?);
+        records.find(|(_, pair)| pair.as_ref().is_some_and(|pair| pair.right == right)).map(|(left, _)| left)
+    }
+
     fn lone_section(&mut self, schemas: [&Schema; 2], which: Which, index: usize) {
         let schema = schemas[which as usize];
         self.total += own_records(schema, index).into_iter().filter(|&r| r != COMMENT).count();
@@ -85,13 +93,13 @@ impl Pairs {
         }
     }
 
-    fn section(&mut self, schemas: [&Schema; 2], [l, r]: [usize; 2], ignored: &FieldNames) {
+    fn section(&mut self, schemas: [&Schema; 2], [l, r]: [usize; 2], ignored: &Ignored) {
         self.sections.push([l, r]);
         let [left, right] = schemas;
         let mut found = Vec::new();
         for a in own_records(left, l) {
             let Some(left_record) = left.record(a) else { continue };
-            if ignored.mean_record(left_record) {
+            if ignored.record(left_record) {
                 continue;
             }
             let own = a != COMMENT;
@@ -111,7 +119,7 @@ impl Pairs {
             }
         }
         for b in own_records(right, r) {
-            if let Some(record) = right.record(b).filter(|record| !found.contains(&b) && !ignored.mean_record(record)) {
+            if let Some(record) = right.record(b).filter(|record| !found.contains(&b) && !ignored.record(record)) {
                 self.total += 1;
                 self.lone_record(schemas, Which::Right, r, record);
             }
@@ -141,7 +149,7 @@ impl Pairs {
         schemas: [&Schema; 2],
         (a, left): (u16, &Record),
         (b, right): (u16, &Record),
-        ignored: &FieldNames,
+        ignored: &Ignored,
     ) -> RecordPair {
         let mut lengths = Vec::new();
         vfield_lengths(&left.items, &mut lengths);
@@ -153,7 +161,7 @@ impl Pairs {
             if let Some((j, _)) = twin {
                 taken[usize::from(j)] = true;
             }
-            if ignored.mean(left, a, &leaf.path) {
+            if ignored.leaf(left, a, leaf) {
                 pair.whole = false;
                 continue;
             }
@@ -162,9 +170,10 @@ impl Pairs {
                     let offsets = offset_into(schemas[0], leaf.interpretation)
                         .zip(offset_into(schemas[1], other.interpretation))
                         .map(|(l, r)| [l, r]);
-                    pair.whole &= offsets.is_none() && i == j;
+                    let address = ignored.address(leaf);
+                    pair.whole &= offsets.is_none() && !address && i == j;
                     if !lengths.contains(&LeafId(i)) {
-                        pair.leaves.push(LeafPair { left: i, right: j, offsets });
+                        pair.leaves.push(LeafPair { left: i, right: j, offsets, address });
                     }
                 }
                 twin => {
@@ -175,7 +184,7 @@ impl Pairs {
         }
         for (taken, leaf) in taken.iter().zip(&right.leaves).filter(|(taken, leaf)| !**taken && !leaf.is_tag()) {
             pair.whole &= taken;
-            if !ignored.mean(right, b, &leaf.path) {
+            if !ignored.leaf(right, b, leaf) {
                 self.lone_leaf(Which::Right, right, &leaf.path, false);
             }
         }

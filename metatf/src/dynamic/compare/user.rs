@@ -15,11 +15,11 @@ impl Comparer<'_, '_, '_> {
             let values = [left.user.get(key), right.user.get(key)];
             if values[0] != values[1] {
                 let what = What::User(key.clone(), values.map(|v| v.map(Value::to_string)));
-                self.tell(Difference { section: None, records: [None, None], what });
+                self.out.differences.push(Difference { section: None, records: [None, None], what });
             }
         }
         if left.dtd != right.dtd {
-            self.tell(Difference { section: None, records: [None, None], what: What::Dtd });
+            self.out.differences.push(Difference { section: None, records: [None, None], what: What::Dtd });
         }
         Ok(())
     }

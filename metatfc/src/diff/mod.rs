@@ -1,0 +1,152 @@
+//! `diff`: compares the values of two traces, however they are encoded.
+
+mod print;
+
+use crate::dtd::{self, DtdArgs};
+use crate::failure::{Failure, Result, usage};
+use crate::input::{self, Reopenable};
+use crate::output;
+use clap::ValueEnum;
+use metatf::container::Reader;
+use metatf::dynamic::Schema;
+use metatf::dynamic::compare::{self, CompareOptions, Comparison, Input};
+use metatf_cli::{Progress, number};
+
+const MORE: &str = "\
+The output counts, for each type of record, how many records each trace has,
+how many differ, and in which fields. --details lists single differences. A
+record is named by the number of data records before it, so that
+`metatfc dump --skip NUMBER --head 1` shows it.
+
+Values of records, comments and stream elements are compared. How they are
+encoded makes no difference: metadata, widths, interpretations, chunks, groups,
+codecs, class, byte order, version of the file. For an offset into a table, the
+element there is compared.
+
+The first record of a section is compared with the first of that section in the
+other trace, the second with the second, and so on. Where two records of
+different types meet, the section is out of step: from there on, records are
+only counted. Order between sections counts only with --order. A stream section
+that records stride through or point into is compared through them; --section
+compares it element by element. If the DTDs differ, sections, records and
+fields of the same name are compared. What only one trace has is listed, and is
+not a difference.
+
+Two recordings of one program:
+  --ignore time          leaves out fields of the name `time`, and fields whose
+                         `format` is time_ns, time_us or time_s
+  --ignore address-base  two addresses are the same if each always stands for
+                         the other. Addresses are numbers whose `format` is hex
+                         or whose name is `address`. Takes memory for each.
+
+Exit status: 0 the same, 1 different (or a trace cannot be read), 2 the
+command line is wrong.
+
+Examples:
+  metatfc diff a.mtf b.mtf && echo the same
+  metatfc diff --ignore time,address-base run1.mtf run2.mtf
+  metatfc diff --ignore free.heap --details a.mtf b.mtf
+  metatfc dump --format jsonl --all a.mtf | metatfc encode --dtd a.dtd - - | metatfc diff a.mtf -";
+
+/// Compare the values of two traces: what differs, by type of record
+#[derive(clap::Args)]
+#[command(after_help = MORE)]
+pub(crate) struct Args {
+    /// The first trace; `-` is standard input
+    left: String,
+    /// The second trace; `-` is standard input
+    right: String,
+    /// List single differences, too
+    #[arg(long)]
+    details: bool,
+    /// List at most this many differences; 0 lists all. Implies --details [default: 10]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number(0..=usize::MAX))]
+    max: Option<usize>,
+    /// How to print
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    format: OutputFormat,
+    /// Leave out fields (`size`, `alloc.size`) and records (`free`, `comment`), or times and where addresses begin: see below
+    #[arg(long, value_name = "FIELD,..", value_delimiter = ',')]
+    ignore: Vec<String>,
+    /// Only these sections (0: the global one)
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+    section: Vec<String>,
+    /// Compare the order of records of different sections, too
+    #[arg(long)]
+    order: bool,
+    /// Compare user metadata and the DTDs' texts, too
+    #[arg(long)]
+    metadata: bool,
+    /// Print nothing, and stop at the first difference: the exit status is the result
+    #[arg(long, short)]
+    quiet: bool,
+    #[command(flatten)]
+    dtd: DtdArgs,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum OutputFormat {
+    #[default]
+    Text,
+    Json,
+}
+
+/// Differences that --details lists.
+const MOST: usize = 10;
+
+/// One of the traces.
+struct Side {
+    name: String,
+    file: Reopenable,
+    schema: Schema,
+}
+
+impl Side {
+    fn new(path: &str, args: &DtdArgs) -> Result<Self> {
+        let name = input::name(path).to_owned();
+        let file = Reopenable::new(path, true)?;
+        let schema = dtd::find(&file.open(false)?, &name, args, false)?;
+        Ok(Self { name, file, schema })
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    if args.left == "-" && args.right == "-" {
+        return usage("only one of the traces can come from standard input");
+    }
+    let sides = [Side::new(&args.left, &args.dtd)?, Side::new(&args.right, &args.dtd)?];
+    let details = args.details || args.max.is_some() || args.format == OutputFormat::Json;
+    let options = CompareOptions {
+        // The first is shown in any case.
+        max: if details { args.max.unwrap_or(MOST) } else { 1 },
+        stop: args.quiet,
+        order: args.order,
+        ignore: args.ignore.clone(),
+        sections: args.section.clone(),
+        metadata: args.metadata,
+    };
+    let unknown = compare::unknown_names(&sides[0].schema, &sides[1].schema, &options);
+    if !unknown.is_empty() {
+        let names: Vec<String> = unknown.iter().map(|name| format!("`{name}`")).collect();
+        return usage(format!("neither DTD has a section, record or field {}", names.join(", ")));
+    }
+    let result = run_compare(&sides, &options)?;
+    match args.format {
+        _ if args.quiet => {}
+        OutputFormat::Text => output::print(&print::text(&sides, &result, details))?,
+        OutputFormat::Json => output::print(&format!("{:#}\n", print::json(&sides, &result)))?,
+    }
+    if result.is_same() { Ok(()) } else { Err(Failure::Printed) }
+}
+
+fn run_compare(sides: &[Side; 2], options: &CompareOptions) -> Result<Comparison> {
+    let mut progress = Progress::new("records");
+    let mut open_left = || Reader::open(sides[0].file.path());
+    let mut open_right = || Reader::open(sides[1].file.path());
+    let left = Input { schema: sides[0].schema.clone(), open: &mut open_left };
+    let right = Input { schema: sides[1].schema.clone(), open: &mut open_right };
+    compare::compare(left, right, options, &mut || progress.step()).map_err(|(which, error)| {
+        let side = &sides[which as usize];
+        Failure::Failed(format!("{}: {}", side.name, metatf::explain(&side.schema.format, &error)))
+    })
+}
