@@ -132,6 +132,11 @@ fn converting() {
     // What cannot be told from the names.
     run(&[&heap], 2);
     run(&["--clock", "2s", &heap, &coarse], 2);
+    // Another command writes CSV.
+    for arguments in [&["--to", "csv", &heap][..], &[&heap, &path("a.csv")]] {
+        let (_, messages) = run(arguments, 2);
+        assert!(messages.contains("metatfc dump --format csv --thread-column"), "{messages}");
+    }
     let (_, messages) = run(&["--from", "hatf10", &heap, &less], 1);
     assert!(messages.contains("--from heap"), "{messages}");
     // What was there stays where the input is bad.

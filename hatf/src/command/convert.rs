@@ -7,7 +7,7 @@ use hatf::{Error, Result};
 use metatf::container::{FlushEvery, WriteOptions};
 use metatf_cli::{OutputFile, ProgressSink};
 
-use super::{Convert as Options, about, print_message};
+use super::{CSV, Convert as Options, about, print_message};
 
 pub(crate) fn run(options: &Options) -> Result<u8> {
     let input = Input::open(&options.input)?;
@@ -56,6 +56,9 @@ fn of_name(output: Option<&Path>) -> Result<Form> {
         (".rep", Form::Malloclab),
         (".jsonl", Form::Jsonl),
     ];
+    if name.ends_with(".csv") {
+        return Err(Error::Usage(CSV.to_owned()));
+    }
     let found = ends.iter().find(|(end, _)| name.ends_with(end));
     let unknown = || Error::Usage("the name of the output does not show its form: give it with --to".to_owned());
     found.map(|(_, form)| *form).ok_or_else(unknown)

@@ -11,6 +11,8 @@ use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
+use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
 use hatf::Error;
 use hatf::convert::Form;
 use hatf::heap::GROUP_RECORDS;
@@ -147,8 +149,8 @@ pub(crate) struct Convert {
     #[arg(long, value_enum, value_name = "FORM")]
     pub(crate) from: Option<Form>,
 
-    /// The form of the output [default: guessed from its name; .mtf is heap].
-    #[arg(long, value_enum, value_name = "FORM")]
+    /// The form of the output [default: guessed from its name; .mtf is heap]. For CSV see `metatfc dump --format csv`.
+    #[arg(long, value_name = "FORM", value_parser = FormParser)]
     pub(crate) to: Option<Form>,
 
     /// How small against how fast, for traces in Meta-TF: fast, default or archive.
@@ -175,6 +177,34 @@ pub(crate) struct Convert {
     /// The output [default: standard output, as for `-`].
     #[arg(value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
+}
+
+/// Where CSV comes from.
+pub(crate) const CSV: &str = "CSV is written by another command: \
+    metatfc dump --format csv --thread-column --record malloc TRACE > malloc.csv";
+
+/// Parses a form of the output. One that has a command of its own is an error that names it.
+#[derive(Clone)]
+struct FormParser;
+
+impl TypedValueParser for FormParser {
+    type Value = Form;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<Form, clap::Error> {
+        if value.eq_ignore_ascii_case("csv") {
+            return Err(clap::Error::raw(clap::error::ErrorKind::InvalidValue, format!("{CSV}\n")).with_cmd(command));
+        }
+        EnumValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(Form::value_variants().iter().filter_map(ValueEnum::to_possible_value)))
+    }
 }
 
 /// Measure how small and how fast traces are in every encoding: the tables of the paper, and what came after it.

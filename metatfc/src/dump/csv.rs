@@ -3,6 +3,7 @@
 use super::select::Select;
 use super::text::resolve;
 use super::{Args, Printer};
+use crate::failure::{Result, usage};
 use crate::fields::{self, Cursor};
 use metatf::dynamic::{self, Schema, Trace};
 use metatf::reader::{At, Event};
@@ -25,14 +26,16 @@ pub(crate) struct Csv {
     resolve: bool,
     /// Names in place of numbers.
     named: bool,
+    thread: Option<ThreadColumn>,
     /// The cells of a line, used again.
     row: Vec<String>,
 }
 
 impl Csv {
-    pub(crate) fn new(schema: &Schema, select: &Select, args: &Args) -> Self {
-        let Args { all, resolve, names: named, .. } = *args;
+    pub(crate) fn new(schema: &Schema, select: &Select, args: &Args) -> Result<Self> {
+        let Args { all, resolve, names: named, units, .. } = *args;
         let kinds = select.kinds(schema);
+        let thread = args.thread_column.as_ref().map(|name| ThreadColumn::new(schema, name, &kinds)).transpose()?;
         let several = kinds.len() != 1;
         let mut columns: Vec<String> = Vec::new();
         if several {
@@ -41,12 +44,15 @@ impl Csv {
         if all {
             columns.push("@offset".to_owned());
         }
+        if thread.is_some() {
+            columns.push(THREAD.to_owned());
+        }
         let lead = columns.len();
         let mut plans = vec![Vec::new(); schema.dtd.records.len()];
         for &(_, index) in &kinds {
             let Some(record) = schema.record(index) else { continue };
             let mut names = Vec::new();
-            headings(record, &record.items, "", all, &mut names);
+            headings(record, &record.items, "", (all, units), &mut names);
             let plan = names.into_iter().map(|name| {
                 columns.iter().position(|c| *c == name).unwrap_or_else(|| {
                     columns.push(name);
@@ -56,43 +62,90 @@ impl Csv {
             plans[usize::from(index)] = plan.collect();
         }
         let row = vec![String::new(); columns.len()];
-        Self { schema: Rc::new(schema.clone()), columns, plans, lead, several, all, resolve, named, row }
+        let schema = Rc::new(schema.clone());
+        Ok(Self { schema, columns, plans, lead, several, all, resolve, named, thread, row })
     }
 }
 
-/// Collects the names of a record's cells, with their units. Items nest at most 32 deep (spec 3.5).
-fn headings(record: &Record, items: &[Item], prefix: &str, all: bool, names: &mut Vec<String>) {
+/// The column of `--thread-column`.
+const THREAD: &str = "thread";
+
+/// The thread that a record belongs to: what the last record that names one says.
+pub(crate) struct ThreadColumn {
+    /// Index of the record that names a thread, and where among its values the number stands.
+    record: u16,
+    place: usize,
+    number: u64,
+}
+
+impl ThreadColumn {
+    /// Finds the field by its name, `thread.id`. Before the first such record the thread is 1, as in `heap.dtd`.
+    pub(crate) fn new(schema: &Schema, name: &str, kinds: &[(usize, u16)]) -> Result<Self> {
+        let (record_name, field) = name.split_once('.').unwrap_or((name, ""));
+        let records = (0_u16..).zip(&schema.dtd.records);
+        // The tag is not among the values.
+        let found = records.filter(|(_, record)| record.name == record_name).find_map(|(index, record)| {
+            let plain = |item: &Item| matches!(item, Item::Leaf(_));
+            let leaves = record.leaves.iter().filter(|leaf| !leaf.is_tag());
+            let place = leaves.clone().position(|leaf| leaf.key == field && leaf.is_numeric())?;
+            record.items.iter().all(plain).then_some((index, place))
+        });
+        let Some((record, place)) = found else {
+            return usage(format!(
+                "--thread-column: the DTD has no record `{record_name}` with a number `{field}`; name the field that tells the \
+                 thread: --thread-column=RECORD.FIELD"
+            ));
+        };
+        let clash = kinds.iter().filter_map(|&(_, index)| schema.record(index));
+        if clash.flat_map(|record| &record.leaves).any(|leaf| leaf.key == THREAD) {
+            return usage(format!("--thread-column: records have a field `{THREAD}` already"));
+        }
+        Ok(Self { record, place, number: 1 })
+    }
+}
+
+/// Collects the names of a record's cells, with their units if those are asked for. Items nest at most 32 deep (spec 3.5).
+fn headings(record: &Record, items: &[Item], prefix: &str, (all, units): (bool, bool), names: &mut Vec<String>) {
+    let heading = |key: &str, leaf: Option<&Leaf>| match leaf.and_then(|l| l.unit.as_deref()).filter(|_| units) {
+        Some(unit) => format!("{prefix}{key} ({unit})"),
+        None => format!("{prefix}{key}"),
+    };
     for item in items {
         match item {
             Item::Leaf(id) => {
                 let Some(leaf) = fields::leaf(record, *id).filter(|l| all || !fields::hidden(l)) else { continue };
-                names.push(heading(prefix, &leaf.key, Some(leaf)));
+                names.push(heading(&leaf.key, Some(leaf)));
             }
             Item::Nested { key, record: nested, items, .. } => match fields::vfield(nested, items) {
-                Some((_, data)) => names.push(heading(prefix, key, fields::leaf(record, data))),
-                None => headings(record, items, &format!("{prefix}{key}."), all, names),
+                Some((_, data)) => names.push(heading(key, fields::leaf(record, data))),
+                None => headings(record, items, &format!("{prefix}{key}."), (all, units), names),
             },
             Item::Repeat { key, body, .. } => {
                 let leaf = match body {
                     Repeated::Leaf(id) => fields::leaf(record, *id),
                     _ => None,
                 };
-                names.push(heading(prefix, key, leaf));
+                names.push(heading(key, leaf));
             }
         }
-    }
-}
-
-fn heading(prefix: &str, key: &str, leaf: Option<&Leaf>) -> String {
-    match leaf.and_then(|l| l.unit.as_deref()) {
-        Some(unit) => format!("{prefix}{key} ({unit})"),
-        None => format!("{prefix}{key}"),
     }
 }
 
 impl Printer for Csv {
     fn head(&mut self, out: &mut Vec<u8>) {
         line(out, &self.columns);
+    }
+
+    fn needs(&self, event: Event) -> bool {
+        matches!((&self.thread, event), (Some(thread), Event::Record(at)) if at.record == thread.record)
+    }
+
+    fn take(&mut self, trace: &Trace<'_>, event: Event) {
+        if let (true, Some(thread)) = (self.needs(event), &mut self.thread)
+            && let Some(dynamic::Item::Number(number)) = trace.record().get(thread.place)
+        {
+            thread.number = number;
+        }
     }
 
     fn print(&mut self, trace: &mut Trace<'_>, event: Event, out: &mut Vec<u8>) -> metatf::Result<()> {
@@ -108,6 +161,9 @@ impl Printer for Csv {
         }
         if self.all {
             lead.push(offset.to_string());
+        }
+        if let Some(thread) = &self.thread {
+            lead.push(thread.number.to_string());
         }
         for (cell, value) in self.row.iter_mut().take(self.lead).zip(lead) {
             *cell = value;

@@ -36,7 +36,7 @@ impl From<metatf::Error> for Stop {
 
 /// Returns whether groups can be printed apart: what is printed does not depend on how many records came before.
 pub(super) fn can(args: &Args, trace: &Trace<'_>) -> bool {
-    let counts = args.head.is_some() || args.tail.is_some() || args.skip > 0;
+    let counts = args.head.is_some() || args.tail.is_some() || args.skip > 0 || args.thread_column.is_some();
     args.threads.number() > 1 && !counts && !args.salvage && trace.reader().container().split().is_some()
 }
 
@@ -71,7 +71,8 @@ pub(super) fn run(
 /// Prints a group.
 fn print(args: &Args, select: &Select, group: &mut Trace<'_>, out: &mut Out<'_, Block>) -> Result<(), Stop> {
     let mut select = select.clone();
-    let mut printer = printer(args, group.schema(), &select, args.all);
+    // What is wrong with the arguments was found before.
+    let Ok(mut printer) = printer(args, group.schema(), &select, args.all) else { return Ok(()) };
     printer.leave_gaps();
     let mut block = Block::default();
     loop {

@@ -39,10 +39,10 @@ Conditions (--where):
 Formats (--format):
   text   a line a record, values by the DTD's `format` and `unit`
   jsonl  a JSON object a line; `metatfc encode` makes a trace of it again
-  csv    one table. If only one kind of record can appear (see --record), its
-         fields; else @section, @record, and a column for every field's name.
-         Repetitions are cells of JSON; comments, metadata and group marks
-         have no line
+  csv    one table. With one --record, its fields are the columns; else the
+         columns are @section, @record and one for each name of a field, and
+         cells of fields that a record lacks are empty. Repetitions are cells
+         of JSON; comments, metadata and group marks have no line
   hex    every field with its offset, bytes and value, and, where metadata has
          set its encoding, the offset of that metadata record. Offsets are of
          the file; of compressed chunks, of the chunk's content
@@ -50,6 +50,7 @@ Formats (--format):
 Examples:
   metatfc dump T.mtf | head
   metatfc dump --format csv --record alloc T.mtf > alloc.csv
+  metatfc dump --format csv --thread-column heap.mtf > heap.csv
   metatfc dump --where 'size >= 0x1000 && thread != 1' --tail 20 T.mtf
   metatfc dump --format jsonl --all T.mtf |
     metatfc encode --dtd D.dtd - copy.mtf
@@ -75,6 +76,19 @@ pub(crate) struct Args {
     /// `bool` and `uuid`. Text has them always
     #[arg(long)]
     names: bool,
+    /// With csv: units in the names of columns: `took (us)`
+    #[arg(long)]
+    units: bool,
+    /// With csv: a column `thread`, for formats such as heap.dtd in which a record says to which thread the records after
+    /// it belong. RECORD.FIELD is that record and its field
+    #[arg(
+        long,
+        value_name = "RECORD.FIELD",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "thread.id"
+    )]
+    thread_column: Option<String>,
     /// Only this section: its name, or its number (0: the global one); may be repeated. With --raw, the section that
     /// the file is the content of
     #[arg(long, value_name = "NAME")]
@@ -136,6 +150,17 @@ trait Printer {
         let _ = (trace, event);
     }
 
+    /// Returns whether it takes note of the values of an event, whether that is printed or not.
+    fn needs(&self, event: Event) -> bool {
+        let _ = event;
+        false
+    }
+
+    /// Takes note of values that it [`needs`](Self::needs).
+    fn take(&mut self, trace: &Trace<'_>, event: Event) {
+        let _ = (trace, event);
+    }
+
     /// Decodes the event that was announced last.
     fn decode(&mut self, trace: &mut Trace<'_>, event: Event) -> metatf::Result<()> {
         trace.decode(event)
@@ -168,6 +193,9 @@ impl Printer for Json {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
+    if args.format != Format::Csv && (args.units || args.thread_column.is_some()) {
+        return usage("--units and --thread-column are for --format csv");
+    }
     let name = input::name(&args.trace);
     let (schema, reader) = if args.raw { open_raw(args)? } else { open(args, name)? };
     let sections = if args.raw { &[][..] } else { &args.section };
@@ -175,7 +203,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let stream = |section: usize| schema.section(section).is_some_and(|s| s.stream.is_some());
     let all = args.all || args.raw && raw_section(&schema, args).is_ok_and(stream);
     let select = Select::new(&schema, sections, &args.record, args.condition.as_deref(), all)?;
-    let mut printer = printer(args, &schema, &select, all);
+    let mut printer = printer(args, &schema, &select, all)?;
     let mut trace = Trace::new(schema, reader).map_err(|e| Failure::Failed(format!("{name}: {e}")))?;
     trace.reader_mut().set_all(all);
     if args.salvage {
@@ -204,15 +232,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     report(args, name, &trace, error, delivered)
 }
 
-fn printer(args: &Args, schema: &Schema, select: &Select, all: bool) -> Box<dyn Printer> {
-    match args.format {
+fn printer(args: &Args, schema: &Schema, select: &Select, all: bool) -> Result<Box<dyn Printer>> {
+    Ok(match args.format {
         Format::Text => Box::new(text::Text::new(schema, args.all, args.resolve)),
         Format::Jsonl => {
             Box::new(Json(JsonOptions { all, resolve: args.resolve, resets: args.resets, names: args.names }))
         }
-        Format::Csv => Box::new(csv::Csv::new(schema, select, args)),
+        Format::Csv => Box::new(csv::Csv::new(schema, select, args)?),
         Format::Hex => Box::new(hex::Hex::new(schema)),
-    }
+    })
 }
 
 /// Prints warnings, the error and the loss at the end.
@@ -317,8 +345,9 @@ impl Loop<'_> {
     /// Where every data record counts, those to be skipped need not be read.
     fn seek(&mut self, trace: &mut Trace<'static>) -> metatf::Result<()> {
         let Args { skip, all, salvage, .. } = *self.args;
-        // Annotations need the metadata records before.
-        if skip > 0 && !all && !salvage && self.select.is_everything() && self.args.format != Format::Hex {
+        // Annotations need the metadata records before; the column of threads needs the records that name them.
+        let past = all || self.args.thread_column.is_some();
+        if skip > 0 && !past && !salvage && self.select.is_everything() && self.args.format != Format::Hex {
             trace.reader_mut().seek(skip)?;
             self.seen = trace.reader().records_read().min(skip);
         }
@@ -329,11 +358,13 @@ impl Loop<'_> {
     fn next(&mut self, trace: &mut Trace<'static>) -> metatf::Result<bool> {
         let Some(event) = trace.reader_mut().next_event()? else { return Ok(false) };
         self.printer.note(trace, event);
-        if !self.select.wants(event) {
+        let wanted = self.select.wants(event);
+        if !wanted && !self.printer.needs(event) {
             return Ok(true);
         }
         self.printer.decode(trace, event)?;
-        if !self.select.holds(event, self.printer.owned(trace)) {
+        self.printer.take(trace, event);
+        if !wanted || !self.select.holds(event, self.printer.owned(trace)) {
             return Ok(true);
         }
         let data = matches!(event, Event::Record(_));

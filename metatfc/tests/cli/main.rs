@@ -133,6 +133,46 @@ fn bytes_that_are_written_as_numbers() {
         .says("not a JSON object: expected value (column 6)");
 }
 
+/// Columns have no units unasked, and a thread where that is asked for: the same by whatever records are printed.
+#[test]
+fn csv_for_data_frames() {
+    let folder = folder();
+    let here = &folder;
+    let csv = |options: &[&str], trace: &str| {
+        metatfc(here, &[&["dump", "--format", "csv"], options, &[trace]].concat()).exits(0).text()
+    };
+    assert!(csv(&["--record", "alloc"], "a.mtf").starts_with("time,size,address,name\n"));
+    assert!(csv(&["--record", "alloc", "--units"], "a.mtf").starts_with("time,size (bytes),address,name\n"));
+    let line = |record: &str, rest: &str| format!(r#"{{"@section":"heap","@record":"{record}",{rest}}}"#);
+    let malloc = |size: u64| {
+        line("malloc", &format!(r#""time":0,"stack":0,"size":{size},"usable":0,"address":{}"#, size * 4096))
+    };
+    let thread = |id: u64| line("thread", &format!(r#""id":{id}"#));
+    let group = r#"{"@group":true}"#.to_owned();
+    let lines = [malloc(1), thread(7), malloc(2), malloc(3), group, thread(9), malloc(4), thread(7), malloc(5)];
+    run(here, &["encode", "--dtd", "heap", "-", "heap.mtf"], lines.join("\n").as_bytes()).exits(0);
+    let threads = |options: &[&str]| {
+        let text = csv(&[&["--thread-column"], options].concat(), "heap.mtf");
+        let cells = |line: &str| line.split(',').map(str::to_owned).collect::<Vec<_>>();
+        let heading = cells(text.lines().next().expect("a line"));
+        let place = |name: &str| heading.iter().position(|column| column == name).expect("the column");
+        let (thread, size) = (place("thread"), place("size"));
+        text.lines()
+            .skip(1)
+            .map(|line| format!("{}:{}", cells(line)[size], cells(line)[thread]))
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    assert_eq!(threads(&["--record", "malloc"]), "1:1 2:7 3:7 4:9 5:7");
+    assert_eq!(threads(&["--record", "malloc", "--skip", "2"]), "3:7 4:9 5:7");
+    assert_eq!(threads(&["--where", "size > 3"]), "4:9 5:7");
+    assert_eq!(threads(&[]), "1:1 :7 2:7 3:7 :9 4:9 :7 5:7");
+    assert_eq!(threads(&["--threads", "4", "--record", "malloc"]), threads(&["--threads", "1", "--record", "malloc"]));
+    metatfc(here, &["dump", "--thread-column", "heap.mtf"]).exits(2).says("--format csv");
+    metatfc(here, &["dump", "--format", "csv", "--thread-column", "a.mtf"]).exits(2).says("no record `thread`");
+    metatfc(here, &["dump", "--format", "csv", "--thread-column=alloc.nothing", "a.mtf"]).exits(2).says("RECORD.FIELD");
+}
+
 /// The file that could not be written is named, in the system's words, without an offset in the input.
 #[test]
 fn outputs_that_cannot_be_written() {

@@ -1,0 +1,34 @@
+//! The Python of `docs/pandas.md` prints what the page says, where there is pandas. Its CSV is in `console` blocks, which are
+//! checked everywhere. `METATF_PYTHON` names another interpreter than `python3`.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use metatf_docs_check::{commands, run, sandbox};
+use metatf_test::page::blocks;
+use metatf_test::root;
+
+/// Words of lines: versions of pandas differ in the spaces between.
+fn words<'l>(lines: impl IntoIterator<Item = &'l String>) -> Vec<Vec<&'l str>> {
+    lines.into_iter().map(|line| line.split_whitespace().collect()).collect()
+}
+
+#[test]
+fn python_prints_what_the_page_says() {
+    let page = std::fs::read_to_string(root().join("docs/pandas.md")).unwrap();
+    let blocks = blocks(&page);
+    let (folder, commands) = (sandbox(), commands());
+    let lines = blocks.iter().filter(|block| block.info == "console").flat_map(|block| &block.lines);
+    for line in lines.filter_map(|line| line.strip_prefix("$ ")).filter(|line| !line.starts_with("cat ")) {
+        assert_eq!(run(line, &folder, &commands), [""; 0], "{line}");
+    }
+    for file in ["request.csv", "log.csv", "malloc.csv"] {
+        assert!(std::fs::read_to_string(folder.join(file)).unwrap().lines().count() > 2, "{file}");
+    }
+    let python = std::env::var("METATF_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    if !run(&format!("{python} -c 'import pandas'"), &folder, &commands).is_empty() {
+        eprintln!("{python} has no pandas: only the CSV was checked");
+        return;
+    }
+    let printed = run(&format!("{python} samples/trace.py"), &folder, &commands);
+    let shown = blocks.iter().filter(|block| block.info == "text").flat_map(|block| &block.lines);
+    assert_eq!(words(&printed), words(shown));
+}
