@@ -1,4 +1,4 @@
-//! A line on standard error that says how far the work is: only on a terminal, and only after a second.
+//! A line on standard error that shows how far the work is: only on a terminal, and only if it takes more than a second.
 
 use std::io::{self, IsTerminal as _, Write};
 use std::time::{Duration, Instant};
@@ -9,11 +9,19 @@ use metatf::container::Sink;
 /// Steps between two looks at the clock.
 const STEPS: u64 = 1 << 14;
 
+/// Work that takes less shows nothing.
+const QUICK: Duration = Duration::from_secs(1);
+
+/// The spinner turns this often, whether there are steps or not.
+const TICK: Duration = Duration::from_millis(200);
+
 /// Counts steps, and shows them.
 #[derive(Debug)]
 pub struct Progress {
     started: Instant,
     steps: u64,
+    /// Steps in all; 0: not known.
+    total: u64,
     template: &'static str,
     unit: &'static str,
     bar: Option<ProgressBar>,
@@ -30,7 +38,27 @@ impl Progress {
 
     fn with_template(unit: &'static str, template: &'static str) -> Self {
         let (started, enabled) = (Instant::now(), io::stderr().is_terminal());
-        Self { started, steps: 0, template, unit, bar: None, enabled }
+        Self { started, steps: 0, total: 0, template, unit, bar: None, enabled }
+    }
+
+    /// Sets how many steps there are in all; 0: that is not known.
+    #[must_use]
+    pub fn of(mut self, total: u64) -> Self {
+        self.total = total;
+        if total > 0 {
+            self.template = "{spinner} {human_pos} of {human_len} {msg} in {elapsed} ({per_sec})";
+        }
+        self
+    }
+
+    /// Prints a line that says why the work is slow, and shows progress from the start. On a terminal only.
+    #[must_use]
+    pub fn slow(mut self, why: &str) -> Self {
+        if self.enabled {
+            let _ = writeln!(io::stderr().lock(), "{why}");
+            self.bar();
+        }
+        self
     }
 
     /// Says that the work prints to standard output as it goes: nothing is shown where that is the terminal.
@@ -58,20 +86,26 @@ impl Progress {
 
     #[cold]
     fn show(&mut self) {
-        let elapsed = self.started.elapsed();
-        if elapsed < Duration::from_secs(1) {
-            return;
+        if self.bar.is_some() || self.started.elapsed() >= QUICK {
+            let steps = self.steps;
+            self.bar().set_position(steps);
         }
-        let bar = self.bar.get_or_insert_with(|| {
-            let bar = ProgressBar::new_spinner().with_elapsed(elapsed);
+    }
+
+    fn bar(&mut self) -> &ProgressBar {
+        self.bar.get_or_insert_with(|| {
+            let bar = ProgressBar::new_spinner().with_elapsed(self.started.elapsed());
             bar.set_draw_target(ProgressDrawTarget::stderr());
+            if self.total > 0 {
+                bar.set_length(self.total);
+            }
             if let Ok(style) = ProgressStyle::with_template(self.template) {
                 bar.set_style(style);
             }
             bar.set_message(self.unit);
+            bar.enable_steady_tick(TICK);
             bar
-        });
-        bar.set_position(self.steps);
+        })
     }
 }
 

@@ -9,13 +9,17 @@ pub(crate) const PROFILES: &str = "\
 Profiles (--codec, --filter, --chunk and others override them):
   fast      for a trace that is read right away: LZ4 if it saves a tenth, else
             no compression; no filter; chunks of 256K; plan naive
-  default   zstd:3; LZ4 or no compression instead if the result is less than
-            2 % larger; the filter with the shortest chunks; chunks of 4M;
+  default   zstd level 3; LZ4 or no compression instead if the result is less
+            than 2 % larger; the filter with the shortest chunks; chunks of 4M;
             plan optimal or naive
-  archive   the smaller of zstd:19 and zlib:9; the filter with the shortest
-            chunks; chunks of 16M; plan optimal or naive
+  archive   for a trace to send or store; takes four times as long as default,
+            or more: the smaller of zstd level 19 and zlib level 9; the filter
+            with the shortest chunks; chunks of 16M; plan optimal or naive
 Codec and filter are chosen for each section: all are tried on its first chunk,
 and on every 16th after it. `metatfc stat` shows the choice.";
+
+/// Said before work by the profile `archive` begins.
+pub(crate) const SLOW: &str = "metatfc: --profile archive is slow: it takes four times as long as the default, or more";
 
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct PackArgs {

@@ -4,7 +4,7 @@ use crate::dtd::{self, DtdArgs};
 use crate::failure::{Failure, Result, failed, usage};
 use crate::input;
 use crate::options::ThreadArgs;
-use crate::pack::{PROFILES, PackArgs, parse_size};
+use crate::pack::{PROFILES, PackArgs, SLOW, parse_size};
 use crate::target::Target;
 use metatf::container::WriteOptions;
 use metatf::dynamic::moves::{MoveOptions, Moves, Unmoved};
@@ -130,9 +130,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     let write = write_options(args, &reader)?;
     let problem = |e: &metatf::Error| Failure::Failed(format!("{name}: {}", metatf::explain(&schema.format, e)));
+    let records = reader.header().nrecords;
     let mut trace = Trace::new(schema.clone(), reader).map_err(|e| problem(&e))?;
     let (target, sink) = Target::create(&args.output)?;
-    let mut progress = Progress::new("records");
+    let mut progress = Progress::new("records").of(records);
+    if args.pack.profile == Profile::Archive {
+        progress = progress.slow(SLOW);
+    }
     let options = plan_options(args, &target_schema);
     let recoded = match moves {
         None => recode::recode(&mut trace, sink, &write, options, || progress.step()),

@@ -1,11 +1,18 @@
-//! Counts by powers of two.
+//! Counts of values in classes: powers of two to be printed, and finer ones for quantiles.
 
 use serde::Serialize;
 
-/// Values counted in classes `0`, `1`, `2..3`, `4..7`, and so on.
+/// Values are counted exactly below this, and above in as many classes for each power of two.
+const FINE: u64 = 1 << FINE_BITS;
+const FINE_BITS: u32 = 7;
+
+/// Values counted in classes `0`, `1`, `2..3`, `4..7`, and so on, and in classes of which the greatest value is less than
+/// 1/128 (0.8 %) above the least.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     classes: [(u64, u64); 65],
+    fine: Vec<u64>,
+    greatest: u64,
 }
 
 /// One class of a histogram.
@@ -23,7 +30,8 @@ pub struct Bucket {
 
 impl Default for Histogram {
     fn default() -> Self {
-        Self { classes: [(0, 0); 65] }
+        let powers = (u64::BITS - FINE_BITS + 1) as usize;
+        Self { classes: [(0, 0); 65], fine: vec![0; powers << FINE_BITS], greatest: 0 }
     }
 }
 
@@ -35,6 +43,10 @@ impl Histogram {
             *count += 1;
             *sum = sum.saturating_add(bytes);
         }
+        if let Some(count) = self.fine.get_mut(fine_class(value)) {
+            *count += 1;
+        }
+        self.greatest = self.greatest.max(value);
     }
 
     /// Returns the classes that hold something, ascending.
@@ -53,17 +65,33 @@ impl Histogram {
         self.classes.iter().map(|(count, _)| count).sum()
     }
 
-    /// Returns the greatest value of the class in which the `permille`-th value of 1000 lies.
+    /// Returns the least value that at least so many of 1000 values do not exceed; at most 0.8 % more than that. 0 if there are no
+    /// values.
     #[must_use]
     pub fn quantile(&self, permille: u64) -> u64 {
-        let rank = u128::from(self.count()) * u128::from(permille) / 1000;
+        let rank = (u128::from(self.count()) * u128::from(permille)).div_ceil(1000).max(1);
         let mut seen = 0;
-        let class = self.buckets().find(|bucket| {
-            seen += u128::from(bucket.count);
-            seen > rank
+        let class = self.fine.iter().position(|count| {
+            seen += u128::from(*count);
+            seen >= rank
         });
-        class.or_else(|| self.buckets().last()).map_or(0, |bucket| bucket.to)
+        class.map_or(self.greatest, greatest_of).min(self.greatest)
     }
+}
+
+/// Returns the fine class of a value: below [`FINE`] the value, above it the power of two and the seven bits behind the first.
+fn fine_class(value: u64) -> usize {
+    let power = (u64::BITS - FINE_BITS - 1).saturating_sub(value.leading_zeros());
+    // Below twice `FINE` the power is 0, and nothing is cut off.
+    usize::try_from(u64::from(power) * FINE + (value >> power)).unwrap_or(usize::MAX)
+}
+
+/// Returns the greatest value of a fine class.
+fn greatest_of(class: usize) -> u64 {
+    let class = class as u64;
+    let power = (class / FINE).saturating_sub(1);
+    let next = u128::from(class - power * FINE + 1) << power;
+    u64::try_from(next - 1).unwrap_or(u64::MAX)
 }
 
 impl Serialize for Histogram {
@@ -85,8 +113,47 @@ mod tests {
         let classes: Vec<_> = histogram.buckets().map(|b| (b.from, b.to, b.count)).collect();
         let top = 1 << 63;
         assert_eq!(classes, [(0, 0, 1), (1, 1, 1), (2, 3, 2), (4, 7, 1), (top, u64::MAX, 1)]);
-        assert_eq!(histogram.quantile(500), 3);
+        assert_eq!(histogram.quantile(500), 2);
         assert_eq!(histogram.quantile(1000), u64::MAX);
         assert_eq!(Histogram::default().quantile(500), 0);
+    }
+
+    #[test]
+    fn fine_classes_follow_each_other() {
+        let mut values: Vec<u64> = (0..4096).collect();
+        values
+            .extend((12..64).flat_map(|bit| [(1 << bit) - 1, 1 << bit, (1 << bit) + 1, (1 << bit) | (1 << (bit - 1))]));
+        values.push(u64::MAX);
+        values.sort_unstable();
+        for pair in values.windows(2) {
+            let (a, b) = (fine_class(pair[0]), fine_class(pair[1]));
+            assert!(a <= b && b < Histogram::default().fine.len(), "{pair:?}");
+        }
+        for value in values {
+            let greatest = greatest_of(fine_class(value));
+            assert!(greatest >= value && greatest - value <= value / 128, "{value}: {greatest}");
+        }
+    }
+
+    /// Compared with the sorted values.
+    #[test]
+    fn quantiles_are_quantiles() {
+        let mut histogram = Histogram::default();
+        let mut state = 1_u64;
+        let mut values = Vec::new();
+        for n in 0..10_007_u64 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            // Of all magnitudes, some often.
+            let value = if n % 3 == 0 { 1500 } else { state >> (state % 60) };
+            histogram.add(value, 0);
+            values.push(value);
+        }
+        values.sort_unstable();
+        for permille in [1_usize, 100, 333, 500, 900, 990, 999, 1000] {
+            let exact = values[(values.len() * permille).div_ceil(1000) - 1];
+            let found = histogram.quantile(permille as u64);
+            assert!(found >= exact && found - exact <= exact / 128, "{permille}: {found}, exactly {exact}");
+        }
+        assert_eq!(histogram.quantile(1000), values[values.len() - 1]);
     }
 }

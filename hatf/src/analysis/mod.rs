@@ -12,7 +12,7 @@ mod timeline;
 
 pub use histogram::{Bucket, Histogram};
 pub use phases::{MarkReport, PhaseReport};
-pub use report::{Calls, LargestBlock, Peak, Report, StillLive, Totals};
+pub use report::{Calls, LargestBlock, Peak, Quantiles, Report, StillLive, Totals};
 pub use threads::ThreadReport;
 pub use timeline::{Point, Timeline};
 
@@ -64,6 +64,8 @@ impl Analysis {
             calls: self.calls,
             peak: self.peak,
             sizes: self.sizes,
+            lifetime_quantiles: Quantiles::of(&self.lifetimes),
+            lifetime_in_bytes_quantiles: Quantiles::of(&self.lifetimes_in_bytes),
             lifetimes: self.lifetimes,
             lifetimes_in_bytes: self.lifetimes_in_bytes,
             threads: self.threads.finish(),

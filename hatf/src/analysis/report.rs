@@ -22,6 +22,10 @@ pub struct Report {
     pub lifetimes: Histogram,
     /// Blocks freed, by the bytes allocated while they lived.
     pub lifetimes_in_bytes: Histogram,
+    /// Quantiles of `lifetimes`, at most 0.8 % too high.
+    pub lifetime_quantiles: Quantiles,
+    /// Quantiles of `lifetimes_in_bytes`, at most 0.8 % too high.
+    pub lifetime_in_bytes_quantiles: Quantiles,
     /// By thread.
     pub threads: Vec<ThreadReport>,
     /// Marks, by name, in the order of the first of each name.
@@ -36,6 +40,23 @@ pub struct Report {
     pub timeline: Timeline,
     /// The last time in the trace.
     pub duration: u64,
+}
+
+/// The values that 50 %, 90 % and 99 % of all values do not exceed.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Quantiles {
+    /// The median.
+    pub p50: u64,
+    /// 90 % are no greater.
+    pub p90: u64,
+    /// 99 % are no greater.
+    pub p99: u64,
+}
+
+impl Quantiles {
+    pub(super) fn of(histogram: &Histogram) -> Self {
+        Self { p50: histogram.quantile(500), p90: histogram.quantile(900), p99: histogram.quantile(990) }
+    }
 }
 
 /// Sums. A realloc of a block is an alloc and a free, as valgrind counts them.
