@@ -1,5 +1,5 @@
 //! Generates a reader and writer for the DTD of every good vector, one for all vectors with the same text, and a list that has
-//! the one of each vector; and likewise for DTDs with stream sections.
+//! the one of each vector; and so for DTDs with stream sections.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! Reading and writing allocate nothing for a record: twice the records take no more allocations, but for what a chunk, a group or
+//! Reading and writing allocate nothing for a record: twice the records take no more allocations, except for what a chunk, a group or
 //! a table that has to grow takes.
 
 use metatf::dynamic::{self, OwnedRecord, Schema, Writer};

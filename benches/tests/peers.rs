@@ -24,7 +24,7 @@ fn check(
     assert!(bytes.len() > calls.len() * 7);
     assert_eq!((all(&bytes)?, count(&bytes)?), (sum, counts));
     assert!(all(&bytes[..bytes.len() - 1]).is_err(), "cut off");
-    // Memory that was written before is written anew.
+    // Memory that was written before is written again.
     encode(&calls[..3], &mut bytes)?;
     assert_eq!(count(&bytes)?.iter().sum::<u64>(), 3);
     Ok(())

@@ -3,7 +3,7 @@
 use crate::event::Words;
 use crate::ring::{Ring, Taken};
 
-/// Events that are taken before producers are told that slots are free. They look at that word at each event; a smaller number
+/// Events that are taken before producers hear that slots are free. They look at that word at each event; a smaller number
 /// would take its cache line away from them more often.
 const BATCH: u64 = 512;
 
@@ -93,7 +93,7 @@ impl<'m> Consumer<'m> {
         true
     }
 
-    /// Returns whether a producer waits on the futex [`crate::Header::wakeups`], and forgets it: whoever asks wakes them.
+    /// Returns whether a producer waits on the futex [`crate::Header::wakeups`], and forgets it: the caller wakes them.
     pub fn take_wake(&mut self) -> bool {
         core::mem::take(&mut self.wake)
     }

@@ -10,7 +10,7 @@
 //! address is seen allocated again before it is seen freed, whatever the threads do. `realloc` does
 //! both, and is two events where a second thread exists: see [`Kind::ReallocBegin`].
 //!
-//! Nothing here allocates, takes a lock or waits, but for a full ring.
+//! Nothing here allocates, takes a lock or waits, except for a full ring.
 // The shared object goes into other people's programs: it takes nothing along that it does not use.
 // `panic = "abort"` marks that build; with the feature alone (as under `--all-features`) std stays.
 #![cfg_attr(all(feature = "preload", panic = "abort"), no_std)]

@@ -211,7 +211,7 @@ impl<'m> Ring<'m> {
         if state == lap | FREE || state == lap | WRITING {
             return Taken::Pending;
         }
-        // Published too late, or overwritten: whoever wrote it is done with it.
+        // Published too late, or overwritten: its writer is done with it.
         if state & 3 != WRITING {
             slot.state.store(lap.wrapping_add(LAP), Ordering::Release);
         }

@@ -16,7 +16,7 @@ const WAITING: usize = 4;
 /// Runs `give` in a thread of its own, and gives `sink` in this one what it gives.
 ///
 /// # Errors
-/// What `sink` returns, and then `give` is told to stop; else what `give` returns; the system has no thread.
+/// What `sink` returns, and then `give` has to stop; else what `give` returns; the system has no thread.
 pub fn read_beside(give: impl FnOnce(&mut EventFeed) -> Result<()> + Send, sink: &mut impl EventSink) -> Result<()> {
     let (feed, batches) = pipe(WAITING);
     let giving = move || {

@@ -35,7 +35,7 @@ fn statuses_of_programs_that_do_not_end_well() {
     hatf(["report", &other]).exits(1).says("neither heap.dtd nor HATF10.dtd");
 }
 
-/// What the recorder was told to make safe is there when it was killed.
+/// What the recorder had to make safe is there when it was killed.
 #[test]
 fn a_recorder_that_is_killed_leaves_what_it_flushed() {
     let folder = Folder::new();
@@ -119,7 +119,7 @@ fn converting() {
     assert_eq!(run(&["--strict", "--profile", "archive", &heap, &back], 0).1, "");
     // The sink is standard output where no other is named.
     assert!(run(&["--to", "raw64", &heap], 0).0 == std::fs::read(&back).unwrap());
-    // Losses are told, once for each kind, and are an error only where that is asked for.
+    // Losses are reported, once for each kind, and are an error only where that is asked for.
     let (_, messages) = run(&[&heap, &less], 0);
     assert!(messages.contains("hatf: raw32 cannot hold times: 2000\n") && messages.lines().count() == 3, "{messages}");
     run(&["--strict", &heap, &less], 1);
@@ -129,7 +129,7 @@ fn converting() {
     assert!(messages.contains("between two ticks"), "{messages}");
     let length = |path: &str| std::fs::metadata(path).unwrap().len();
     assert!(length(&coarse) < length(&heap));
-    // What cannot be told from the names.
+    // Names that do not show a form.
     run(&[&heap], 2);
     run(&["--clock", "2s", &heap, &coarse], 2);
     // Another command writes CSV.

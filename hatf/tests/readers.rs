@@ -88,7 +88,7 @@ fn readers_agree_on_a_recorded_heap_trace() {
         let by_generated = String::from_utf8(command.unwrap().stdout).unwrap();
         assert!(by_generated.lines().count() > 100, "ls allocates");
         let by_universal = universal(&std::fs::read(&path).unwrap());
-        // Names are told in full by the one, and by their offsets by the other.
+        // One gives names in full, the other their offsets.
         let whole = |lines: &str| -> Vec<String> {
             lines.lines().filter(|line| !line.contains("\"@record\":\"image\"")).map(str::to_owned).collect()
         };

@@ -9,7 +9,7 @@ pub(crate) struct Struct {
     pub(crate) shape: Shape,
 }
 
-/// What makes two structs the same but for their names and docs.
+/// What makes two structs the same except for their names and docs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shape {
     pub(crate) fields: Vec<Field>,

@@ -42,7 +42,7 @@ fn name(i: usize) -> String {
     format!("__metatf_call_{i}_")
 }
 
-/// Puts a name, or a call of a macro without a body, in the place of what is taken out.
+/// Puts a name, or a call of a macro without a body, in place of what is taken out.
 fn replace(tokens: TokenStream, calls: &mut Vec<Taken>) -> TokenStream {
     let mut out: Vec<TokenTree> = Vec::new();
     for tree in tokens {
@@ -150,7 +150,7 @@ fn braces(tree: Option<&TokenTree>) -> Option<TokenStream> {
     }
 }
 
-/// Lays out a row that ends with braces: on one line if it has no rows in its turn, and fits.
+/// Lays out a row that ends with braces: on one line if it has no rows itself, and fits.
 fn row_with_block(row: &[TokenTree], content: TokenStream, indent: usize) -> String {
     let mut text = String::new();
     let words = spaced(row);

@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Content that was decompressed, or read from a stream; whoever holds a part shares it.
+/// Content that was decompressed, or read from a stream; anyone who holds a part shares it.
 #[derive(Clone)]
 pub struct Owned {
     /// The content, and what is left of another behind it.

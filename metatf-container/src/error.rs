@@ -118,7 +118,7 @@ pub enum ErrorKind {
     Limit(&'static str),
     /// The caller asked for something out of order.
     Usage(&'static str),
-    /// No DTD, or one with errors (details are reported by whoever parsed it).
+    /// No DTD, or one with errors (details are reported by its parser).
     Dtd(&'static str),
 }
 

@@ -1,7 +1,7 @@
 //! Containers: how the bytes of a trace lie in a file (spec 5). Knows headers, extents, chunks, codecs, the index and
 //! salvage; knows nothing of records.
 //!
-//! This is the ground of the crate `metatf`, which re-exports it as `metatf::container`: whoever reads and writes records
+//! This is the ground of the crate `metatf`, which re-exports it as `metatf::container`: anyone who reads and writes records
 //! depends on that one. It also holds what both fail with, the [`Error`].
 //!
 //! A reader turns a source into [`Part`]s: runs of one section's content, in file order. A writer takes finished runs

@@ -16,7 +16,7 @@ pub enum Filter {
     Transpose,
     /// 2: records that stand in a chunk more than once become a byte or two, in sections of tagged records.
     RecordDictionary,
-    /// 3: as 2, but for the last byte of each record; these bytes are sorted by what is before them.
+    /// 3: as 2, except for the last byte of each record; these bytes are sorted by what is before them.
     SplitSuffix,
     /// All that can be done are tried on a section's first chunk, and now and then on later ones; the shortest is kept.
     Auto,
@@ -65,7 +65,7 @@ pub struct FlushEvery {
 }
 
 impl FlushEvery {
-    /// Only when the writer is asked, and at the end: for files that count for nothing until they are whole.
+    /// Only when the writer is asked, and at the end: for files that are of no use until they are whole.
     pub const NEVER: Self = Self { bytes: None, time: None };
 }
 
@@ -103,7 +103,7 @@ pub struct WriteOptions {
     pub embed_dtd: bool,
     /// How chunks are compressed.
     pub codec: Codec,
-    /// Codecs that are tried on the chunks of data, in the place of `codec`. Sections of `section_options` have theirs.
+    /// Codecs that are tried on the chunks of data, in place of `codec`. Sections of `section_options` have theirs.
     pub trial: Option<Trial>,
     /// What is done before.
     pub filter: Filter,

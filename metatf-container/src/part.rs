@@ -1,4 +1,4 @@
-//! A run of content, as a container gives it to whoever reads records.
+//! A run of content, as a container gives it to anyone who reads records.
 
 use super::content::Owned;
 use super::source::Source;
@@ -31,7 +31,7 @@ pub struct Part {
     pub group: u32,
     /// The stored width of the single leaf of a stream section in this chunk, in place of the DTD's; 0: the DTD's.
     /// Where there is a filter, it is the element size, and only a stream section of one numeric leaf reads it as
-    /// the leaf's width; that such a section's chunk has 1 to 8 is for whoever knows the DTD to check.
+    /// the leaf's width; that such a section's chunk has 1 to 8 is for anyone who knows the DTD to check.
     pub width: u8,
     /// The content was transposed: `width` is the size of its elements, whatever the section.
     pub transposed: bool,

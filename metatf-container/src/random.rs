@@ -190,7 +190,7 @@ fn listed(source: &mut Source<'_>, file: &Header) -> Result<Option<Vec<ChunkInfo
     Ok((at == start).then_some(entries))
 }
 
-/// The chunks by their headers. Payloads are not looked at, so CRCs are left to whoever follows an entry.
+/// The chunks by their headers. Payloads are not looked at, so CRCs are left to those who follow an entry.
 fn walked(source: &mut Source<'_>, file: &Header) -> Result<Vec<ChunkInfo>> {
     let mut chunks = Vec::new();
     let mut at = file.start;

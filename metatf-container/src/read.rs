@@ -255,7 +255,7 @@ impl<'a> Reader<'a> {
     /// The next part; `None` at the end of the file, when index, footer and what else ends it are checked.
     ///
     /// In salvage, damage is skipped, and so are parts whose section's state was not reset since; only a failing
-    /// source is an error. Of the parts that come, whoever knows the DTD drops those that are
+    /// source is an error. Of the parts that come, anyone who knows the DTD drops those that are
     /// [`Part::group_damaged`] and whose section strides through a stream section.
     ///
     /// # Errors

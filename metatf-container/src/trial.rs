@@ -17,7 +17,7 @@ const CLOSE: usize = 10;
 pub(crate) struct How {
     pub(crate) codec: Codec,
     pub(crate) filter: Filter,
-    /// Codecs to be tried in the place of `codec`.
+    /// Codecs to be tried in place of `codec`.
     pub(crate) trial: Option<Trial>,
 }
 

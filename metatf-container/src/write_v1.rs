@@ -222,7 +222,7 @@ impl<S: Sink> ChunkWriter<S> {
         Ok(self.sink.flush()?)
     }
 
-    /// Hands what is written on to where it goes, but for chunks that threads still compress.
+    /// Hands what is written on to where it goes, except for chunks that threads still compress.
     ///
     /// # Errors
     /// Writing failed.

@@ -1,4 +1,4 @@
-//! The attribute says what is wrong where it is written. What it gives is tested in `metatf`: trybuild builds anew whatever this
+//! The attribute says what is wrong where it is written. What it gives is tested in `metatf`: trybuild builds again whatever this
 //! crate's tests depend on.
 #![allow(clippy::unwrap_used, reason = "a test that goes wrong has to panic")]
 

@@ -102,7 +102,7 @@ impl Setting<'_> {
             .help(format!("did you mean `{meant}`?"))
     }
 
-    /// Checks whether this sets a property of `field`, or would but for the property's spelling.
+    /// Checks whether this sets a property of `field`, or would except for the property's spelling.
     pub(crate) fn is(&self, field: &str, property: Property) -> bool {
         (self.property == Some(property) || self.misspells() == Some(property))
             && matches!(self.path.as_slice(), [only] if only.text == field)

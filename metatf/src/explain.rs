@@ -1,4 +1,4 @@
-//! Errors in the words of a format: the names of section, record and leaf in the place of numbers.
+//! Errors in the words of a format: the names of section, record and leaf in place of numbers.
 
 use crate::format::{Format, Record, Section};
 use metatf_container::Error;

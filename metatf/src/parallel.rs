@@ -1,7 +1,7 @@
 //! The groups of a trace, read by several threads (feature `parallel`): `par_groups` of generated modules' traces
 //! ([`crate::typed::Trace`]) and of the universal reader's.
 //!
-//! A group can be read without any other but for shared tables (spec 5.2), which each reader of a group is given. Threads
+//! A group can be read without any other except for shared tables (spec 5.2), which each reader of a group is given. Threads
 //! take groups in their order. What they make of them is taken by the caller's thread, in the order of the groups (then
 //! those behind wait, at most one more than there are threads) or as it comes. Where a trace cannot be cut (version 0, a
 //! pipe, one group, salvage, a reader that has begun, a file whose chunks are wrong), the caller's thread reads all of it

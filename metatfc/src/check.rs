@@ -10,12 +10,12 @@ use metatf_parser::{Diagnostic, Label, Parsed, Severity};
 use serde_json::{Value, json};
 
 const MORE: &str = "\
-Exit status: 0 no errors (warnings do not count, unless --deny-warnings is
-given), 1 errors, 2 the command line is wrong.
+Exit status: 0 no errors, 1 errors (with --deny-warnings: or warnings), 2 the
+command line is wrong.
 
-JSON messages are one object a line on standard output: file, severity, code,
-message, line, column, start and end (bytes), text, help, and `labels`, the
-other places that matter. Lines and columns (in code points) count from 1.
+JSON messages go to standard output, one object a line: file, severity, code,
+message, line, column, start and end (bytes), text, help, and `labels` (related
+places). Lines and columns (in code points) count from 1.
 
 Examples:
   metatfc check spans.dtd
@@ -23,7 +23,7 @@ Examples:
   metatfc check --reads old.mtf spans.dtd   does it read an older trace?
   metatfc check --message-format json dtds/*.dtd | jq -r .message";
 
-/// Check DTDs: every mistake, with its place and what would be right
+/// Check DTDs: report all mistakes, each with its place and a correction
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
@@ -33,11 +33,11 @@ pub(crate) struct Args {
     /// How to print what is found
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     message_format: MessageFormat,
-    /// Exit with status 1 for warnings, too
+    /// Exit with status 1 also for warnings
     #[arg(long)]
     deny_warnings: bool,
-    /// Warn of what a reader made from the DTDs does not find in traces of this DTD, or in this trace, and of what it
-    /// passes over; may be repeated
+    /// Compare with this DTD, or the DTD of this trace: warn of fields and records that only one of them has; may be
+    /// repeated
     #[arg(long, value_name = "FILE")]
     reads: Vec<String>,
     /// Explain a code like E0104, with an example

@@ -22,13 +22,13 @@ const BUILT_IN: &[(&str, &str)] = &[
 /// Which DTD to read a trace by.
 #[derive(clap::Args, Debug, Clone, Default)]
 pub(crate) struct DtdArgs {
-    /// The DTD of a trace that does not carry its own (a file, or the name of a built-in one)
+    /// The DTD of a trace that embeds none (a file, or the name of a built-in one)
     #[arg(long, value_name = "FILE")]
     pub(crate) dtd: Option<String>,
-    /// Read by this DTD, whatever the trace carries
+    /// Read by this DTD, even if the trace embeds another
     #[arg(long, value_name = "FILE", conflicts_with = "dtd")]
     pub(crate) force_dtd: Option<String>,
-    /// Read by the DTD that the trace carries even if it has over 256 KiB
+    /// Allow an embedded DTD of more than 256 KiB
     #[arg(long)]
     pub(crate) large_dtd: bool,
 }

@@ -15,15 +15,14 @@ use std::io::{BufRead as _, Read as _};
 const MOST_LINE: u64 = 64 << 20;
 
 const MORE: &str = "\
-The input is what `metatfc dump --format jsonl` prints, one object a line:
-`@section`, `@record`, then the fields. Counts, constants and tags may be left
-out. With the lines of `dump --all` the trace gets the same comments,
-metadata, groups and stream elements. Where a value does not fit its field,
-the metadata record that makes it fit is written before it, unless --strict is
-given.
+The input has the form that `metatfc dump --format jsonl` prints, one object a
+line: `@section`, `@record`, then the fields. Counts, constants and tags may be
+left out. Lines of `dump --all` also give comments, metadata, groups and stream
+elements. If a value does not fit its field, encode writes a metadata record
+that makes it fit; with --strict that is an error.
 
-OUT appears when it is whole; on an error, which names the line of the input,
-there is none.
+The output file appears when it is complete. An error names the line of the
+input, and leaves no output file.
 
 Examples:
   metatfc encode --dtd spans.dtd in.jsonl out.mtf
@@ -56,7 +55,7 @@ pub(crate) struct Args {
     pack: PackArgs,
     #[command(flatten)]
     threads: ThreadArgs,
-    /// A value that does not fit its field is an error
+    /// Fail if a value does not fit its field
     #[arg(long)]
     strict: bool,
     /// Leave the DTD out of the trace

@@ -9,9 +9,8 @@ The code is the same as that of a build script (crate `metatf-codegen`) and of
 the attribute `#[metatf(dtd = ..)]` (crate `metatf-derive`). It needs the
 crate `metatf` to run.
 
-In --attribute, --field-attribute and --rename, a record goes by its name
-(alloc, or heap.alloc), a field by record and field (alloc.size), and `.`
-means all.
+--attribute, --field-attribute and --rename name a record (alloc, or heap.alloc)
+or a field (alloc.size); `.` means all. Unused paths are errors.
 
 Examples:
   metatfc gen spans.dtd -o src/spans.rs
@@ -29,7 +28,7 @@ pub(crate) struct Args {
     /// Put the code into a public module
     #[arg(long, value_name = "NAME")]
     module: Option<String>,
-    /// Path of the runtime crate, where it goes by another name than ::metatf
+    /// Path of the runtime crate, if it is not ::metatf
     #[arg(long, value_name = "PATH")]
     runtime: Option<String>,
     /// An attribute for the struct of a record; may be repeated
@@ -41,8 +40,8 @@ pub(crate) struct Args {
     /// Another name in Rust for a section, a record or a field; may be repeated
     #[arg(long, value_name = "PATH=NAME", value_parser = pair)]
     rename: Vec<(String, String)>,
-    /// Width in bytes that a field is expected to have, if not that of the DTD; may be repeated. Such traces are read and
-    /// written faster; all others are still read and written
+    /// Width in bytes that traces usually give a field, if not the DTD's; may be repeated. Traces with these widths are
+    /// read and written faster; other traces still work
     #[arg(long, value_name = "FIELD=BYTES", value_parser = width)]
     expect_width: Vec<(String, u8)>,
 }

@@ -30,22 +30,21 @@ use std::process::ExitCode;
 const EXAMPLES: &str = "\
 Examples:
   metatfc new spans                          a DTD to start from: spans.dtd
-  metatfc check spans.dtd                    every mistake in it, with its place
-  metatfc gen spans.dtd -o spans.rs          a Rust reader and writer for it
+  metatfc check spans.dtd                    report all mistakes in it
+  metatfc gen spans.dtd -o spans.rs          a Rust reader and writer
   metatfc encode --dtd spans.dtd in.jsonl out.mtf
-  metatfc recode out.mtf small.mtf           the same records, encoded smaller
-  metatfc dump out.mtf | head                what a trace holds, a line a record
+  metatfc recode out.mtf small.mtf           the same records in fewer bytes
+  metatfc dump out.mtf | head                print a trace, one line for each record
   metatfc dump --format jsonl --where 'size > 4096' out.mtf
   metatfc verify out.mtf                     is it whole?
   metatfc diff out.mtf other.mtf             do they hold the same values?
 
-`-` stands for standard input or output wherever a file is named. Where a
-trace does not carry its DTD, it is looked for in the order: --dtd, the
-built-in DTDs (HATF10, HATF10-split, heap, heap-split, heap-values), the files and
-folders on METATF_PATH.
+A file named `-` is standard input or output. If a trace does not embed its DTD,
+metatfc uses the first of these that fits: --dtd, a built-in DTD (HATF10,
+HATF10-split, heap, heap-split, heap-values), a file or folder on METATF_PATH.
 
-Exit status: 0 all is well, 1 something is wrong with a DTD or a trace, 2 the
-command line is wrong.";
+Exit status: 0 success, 1 a file is missing, damaged or wrong, 2 the command line
+is wrong.";
 
 /// Meta-TF: binary trace formats, declared in a page of text.
 #[derive(Parser)]

@@ -4,7 +4,7 @@ use metatf::container::{Class, Order};
 
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub(crate) struct ThreadArgs {
-    /// Threads that work at once; the output is the same for any number [default: as many as there are cores]
+    /// Number of threads; the output does not depend on it [default: the number of cores]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = metatf_cli::number(1..=1024_usize))]
     threads: Option<usize>,
 }

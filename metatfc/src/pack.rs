@@ -15,7 +15,7 @@ Profiles (--codec, --filter, --chunk and others override them):
   archive   for a trace to send or store; takes four times as long as default,
             or more: the smaller of zstd level 19 and zlib level 9; the filter
             with the shortest chunks; chunks of 16M; plan optimal or naive
-Codec and filter are chosen for each section: all are tried on its first chunk,
+Each section gets its own codec and filter: all are tried on its first chunk,
 and on every 16th after it. `metatfc stat` shows the choice.";
 
 /// Said before work by the profile `archive` begins.
@@ -23,13 +23,13 @@ pub(crate) const SLOW: &str = "metatfc: --profile archive is slow: it takes four
 
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct PackArgs {
-    /// How small against how fast: fast, default or archive
+    /// Trade size for speed: fast, default or archive
     #[arg(long, value_name = "PROFILE", default_value_t = Profile::Default)]
     pub(crate) profile: Profile,
-    /// stored, lz4, zstd or zlib, with a level if wanted (zstd:19, zlib:9) [default: the profile's]
+    /// stored, lz4, zstd or zlib; zstd:19 and zlib:9 also set the level [default: the profile's]
     #[arg(long, value_name = "CODEC")]
     codec: Option<Codec>,
-    /// How chunks are filtered before they are compressed [default: the profile's]
+    /// Filter chunks before compression [default: the profile's]
     #[arg(long, value_enum, value_name = "FILTER")]
     filter: Option<FilterArg>,
     /// Close a chunk at this many bytes of content (K and M may follow the number) [default: the profile's]

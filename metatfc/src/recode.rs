@@ -13,14 +13,14 @@ use metatf::recode::{self, Groups, Options, Plan, Profile};
 use metatf_cli::Progress;
 
 const MORE: &str = "\
-Values, order, comments, groups, stream elements, tables, user metadata and the
-DTD stay. Only the encoding changes: the metadata records that set width and
-interpretation of fields are dropped, and planned again.
+The new trace has the same values, order, comments, groups, stream elements,
+tables, user metadata and DTD. Only the encoding changes: recode plans the
+metadata records, which set width and interpretation of fields, again.
 
 Plans (the named ones are those of the paper's section 3.3):
-  naive             as the DTD says; a field is widened where a value needs it
-  small-size        widths 1, 2, 4, 8: narrow where that pays until the next
-                    wide value
+  naive             as in the DTD; a field gets wider when a value needs it
+  small-size        widths 1, 2, 4, 8: narrow if that saves bytes before the
+                    next wide value
   same-size         a run of one value becomes `default`
   combined-size     both
   base-offset-1     a run of values near one another becomes `baseOffset`, one
@@ -32,22 +32,21 @@ Plans (the named ones are those of the paper's section 3.3):
   optimal           for each field the cheapest path through widths 0 to 8, none,
                     delta, stride, default and baseOffset
 
-The fewest bytes are not always the fewest compressed bytes, as metadata between
-records disturbs a compressor. So without --plan, if content is compressed, both
-naive and optimal are tried on the first block and on every 16th after it, and
-the shorter result is kept.
+Metadata between records makes compression worse, so the fewest bytes are not
+always the fewest compressed bytes. Without --plan, compressed content is
+encoded by both naive and optimal, on the first block and on every 16th after
+it; the shorter result decides.
 
-A run is encoded where it saves more than its metadata records take. A field
-that is a section offset or a section stride stays one; constants, the tag and
-byte arrays have no encoding to plan.
+A run is encoded if it saves more bytes than its metadata records take. Section
+offsets and section strides are kept. Constants, tags and byte arrays have no
+encoding to plan.
 
-With --dtd the records move to another DTD. A record becomes the record of its
-name, in the section of the same name or else in any; a field the one of its
-path in the record, wherever that stands: in its record, or, where it is a
-section stride, in a stream section. A field that is an offset into a table
-becomes one to the same element in the target's table. Fields that only the
-target has take their default or constant, else 0. Fields missing from the
-target are an error that lists them all; --drop drops them.
+--dtd moves the records to another DTD. Records are matched by name, first in
+the section of the same name; fields are matched by their path in the record.
+Section strides may be stored in another section. An offset into a table becomes
+the offset of the same element in the target's table. Fields that only the
+target has get their default or constant, or 0. Fields missing from the target
+are an error that lists them all; --drop drops them.
 
 Examples:
   metatfc recode in.mtf out.mtf                      by the default profile
@@ -58,7 +57,7 @@ Examples:
   metatfc recode split.mtf small.mtf --dtd HATF10 --drop time,thread
   metatfc recode in.mtf - --codec zstd:19 | metatfc verify -";
 
-/// Write a trace again in another encoding: the same records, smaller
+/// Rewrite a trace in another encoding: the same records in fewer bytes
 #[derive(clap::Args)]
 #[command(after_help = format!("{MORE}\n\n{PROFILES}"))]
 pub(crate) struct Args {
@@ -66,7 +65,7 @@ pub(crate) struct Args {
     input: String,
     /// The new trace; `-` is standard output
     output: String,
-    /// How the encoding is chosen [default: the profile's]
+    /// How to choose the encoding [default: the profile's]
     #[arg(long, value_name = "PLAN")]
     plan: Option<Plan>,
     /// Plan these fields only: names, paths, or RECORD.PATH; others are naive [default: every field]
@@ -76,8 +75,8 @@ pub(crate) struct Args {
     pack: PackArgs,
     #[command(flatten)]
     threads: ThreadArgs,
-    /// Start a group when this many values were written (K and M may follow), at the end of a block; 0: one group
-    /// [default: the groups of the trace]
+    /// Start a group at the end of a block, after this many values (K and M may follow); 0: one group [default: the groups
+    /// of the trace]
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true, value_parser = parse_group)]
     group: Option<usize>,
     /// Plan this many records at a time (K and M may follow) [default: the profile's]
@@ -86,10 +85,10 @@ pub(crate) struct Args {
     /// Move the records to this DTD, by name (a file, or the name of a built-in one)
     #[arg(long, value_name = "TARGET")]
     dtd: Option<String>,
-    /// Fields that are not moved (`time`, `alloc.time`): the target's take their default
+    /// Do not move these fields (`time`, `alloc.time`): the target's get their default
     #[arg(long, value_name = "FIELD,..", value_delimiter = ',', requires = "dtd")]
     drop: Vec<String>,
-    /// Records that are not moved
+    /// Do not move these records
     #[arg(long, value_name = "RECORD,..", value_delimiter = ',', requires = "dtd")]
     drop_record: Vec<String>,
     /// 1: chunks, with the DTD, checksums and compression. 0: the paper's layout
@@ -98,13 +97,13 @@ pub(crate) struct Args {
     /// Leave the DTD out of the trace
     #[arg(long)]
     no_embed_dtd: bool,
-    /// The DTD of a trace that does not carry its own (a file, or the name of a built-in one)
+    /// The DTD of a trace that embeds none (a file, or the name of a built-in one)
     #[arg(long, value_name = "FILE")]
     source_dtd: Option<String>,
-    /// Read by this DTD, whatever the trace carries
+    /// Read by this DTD, even if the trace embeds another
     #[arg(long, value_name = "FILE", conflicts_with = "source_dtd")]
     force_dtd: Option<String>,
-    /// Read by the DTD that the trace carries even if it has over 256 KiB
+    /// Allow an embedded DTD of more than 256 KiB
     #[arg(long)]
     large_dtd: bool,
 }

@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 const MORE: &str = "\
-For every leaf: its index (what metadata records name it by), its name, its
-width and interpretation with the place in the DTD that set them (block of a
-record, section, global), what it shares its previous value with, its
+The table has a row for each leaf: its index (which metadata records use), its
+name, its width and interpretation and where the DTD sets them (block of a
+record, section, global), the leaves that share its previous value, its
 annotations and its documentation.
 
 Examples:
@@ -22,7 +22,7 @@ Examples:
   metatfc show --format dtd T.mtf > T.dtd  the DTD of a trace
   metatfc show --format json spans.dtd | jq '.sections[].records[].name'";
 
-/// Show every field of every record, resolved, and where each property came from
+/// Show the fields of all records: width, interpretation, and where the DTD sets them
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {

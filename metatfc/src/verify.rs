@@ -17,12 +17,13 @@ use metatf_parser::schema::Leaf;
 use std::collections::BTreeSet;
 
 const MORE: &str = "\
-Every byte is read and every rule checked: checksums, index and footer,
-counts, every field of every record and of every stream element.
+verify reads all bytes and checks all rules: checksums, index and footer,
+counts, every field of every record and of every stream element. For a damaged
+trace it prints the first error and what is lost: ranges of bytes, and numbers
+of records if they are known.
 
-Exit status: 0 all traces are whole (a trace that was not closed is whole,
-with a warning), 1 one is not; then the first error is reported, and what is lost,
-as ranges of bytes and numbers of records where they are known.
+Exit status: 0 all traces are whole (one that was not closed is whole, with a
+warning), 1 a trace is damaged, 2 the command line is wrong.
 
 Examples:
   metatfc verify *.mtf
@@ -36,10 +37,10 @@ pub(crate) struct Args {
     /// The traces; `-` is standard input
     #[arg(required = true)]
     traces: Vec<String>,
-    /// Write what is whole as a new trace (of one TRACE); the exit status still shows damage
+    /// Write the whole records of one TRACE to a new trace; the exit status still reports damage
     #[arg(long, value_name = "OUT")]
     salvage: Option<String>,
-    /// Print nothing for traces that are whole
+    /// Print nothing for whole traces
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]

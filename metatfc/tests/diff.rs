@@ -60,7 +60,7 @@ fn encode(here: &Path, lines: &[&str], out: &str, options: &[&str]) {
     run(here, &args, lines.join("\n").as_bytes()).exits(0);
 }
 
-/// The lines, one of them with a text in the place of another.
+/// The lines, one of them with a text in place of another.
 fn changed(from: &str, to: &str) -> Vec<String> {
     assert_eq!(LINES.iter().filter(|l| l.contains(from)).count(), 1, "{from}");
     LINES.iter().map(|l| l.replace(from, to)).collect()

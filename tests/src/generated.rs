@@ -250,7 +250,7 @@ fn refused(written: metatf::Result<()>) -> bool {
     written.is_err()
 }
 
-/// The records by `write`, but for those that are refused.
+/// The records by `write`, except for those that are refused.
 fn one_by_one<P: Protocol>(records: &[P::Record<Vec<u8>>], options: &WriteOptions, strict: bool) -> Vec<u8>
 where
     P::Record<Vec<u8>>: DataRecord,
@@ -266,7 +266,7 @@ where
     trace.into_inner()
 }
 
-/// The records by `write_all`, begun anew behind those that are refused.
+/// The records by `write_all`, begun again behind those that are refused.
 fn at_once<P: Protocol>(records: &[P::Record<Vec<u8>>], options: &WriteOptions, strict: bool) -> Vec<u8>
 where
     P::Record<Vec<u8>>: DataRecord,

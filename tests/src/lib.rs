@@ -38,7 +38,7 @@ impl std::fmt::Debug for Value {
     }
 }
 
-/// One thing read from a trace, the same whoever read it.
+/// One thing read from a trace, the same for every reader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// What it is.

@@ -1,6 +1,6 @@
 //! A reference decoder: what spec sections 3.3, 3.4, 4 and 5 say, written down as plainly as it goes.
 //!
-//! It is slow and holds everything in memory. It shares no code with the runtime but for the container, which gives it
+//! It is slow and holds everything in memory. It shares no code with the runtime except for the container, which gives it
 //! the parts of a file; and it knows a format only as the parser's schema. Over 400 lines, as the table of spec 4 and
 //! what stands around it are one thing; models have files of their own.
 

@@ -114,7 +114,7 @@ pub fn content(schema: &Schema, trace: &[u8]) -> usize {
 }
 
 /// What is the same whatever the encoding: records, comments and elements in their order, with their values. Groups, too,
-/// but for those that held nothing but metadata: what tables gained with them they gain with the next, table by table. What
+/// except for those that held nothing but metadata: what tables gained with them they gain with the next, table by table. What
 /// models leave in stream sections is encoding.
 fn kept(schema: &Schema, seen: Vec<Seen>) -> Vec<Seen> {
     let missed = |section: u8| schema.format.models.iter().any(|m| m.section == section);

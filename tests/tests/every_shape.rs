@@ -10,7 +10,7 @@ use metatf_tests::fuzzed;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// What is told apart, in words.
+/// What is distinguished, in words.
 type Shapes = BTreeSet<String>;
 
 #[test]

@@ -46,7 +46,7 @@ proptest! {
         generated::agree(number, &trace(number, &seed, changes, &options));
     }
 
-    /// What is changed is told in the same place.
+    /// What is changed is reported in the same place.
     #[test]
     fn damaged_streams_agree(
         number in any::<Index>(),

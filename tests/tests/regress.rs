@@ -1,4 +1,4 @@
-//! One file for each defect that was found, told in prose.
+//! One file for each defect that was found, described in prose.
 
 #[path = "regress/array_before_a_number.rs"]
 mod array_before_a_number;

@@ -1,4 +1,4 @@
-//! What the figures were made with, for whoever reads them.
+//! What the figures were made with, for anyone who reads them.
 
 use std::process::Command;
 

@@ -111,7 +111,7 @@ fn least(trace: &[u8], read: Read, threads: &[usize], mut others: Others) -> Res
     Ok((times, apart))
 }
 
-/// Processes that read a trace whenever they are told to.
+/// Processes that read a trace whenever they are asked to.
 struct Others {
     all: Vec<(Child, ChildStdin, BufReader<ChildStdout>)>,
     _file: tempfile::NamedTempFile,

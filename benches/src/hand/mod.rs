@@ -1,4 +1,4 @@
-//! Loops as one would write them for the very bytes at hand, and for nothing else: what general code is compared with.
+//! Loops as one would write them for the very bytes at hand, and for no others: what general code is compared with.
 //! They are safe Rust, know at compile time what they can, and take the content of a trace's chunks laid end to end: no
 //! header to read, no check sum, no chunk that ends. [`stored`] alone takes a trace as it is, and verifies its check sums.
 

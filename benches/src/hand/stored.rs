@@ -10,7 +10,7 @@ const CHUNK: usize = 1 << 20;
 const DATA: u8 = 0;
 const INDEX: u8 = 2;
 
-/// The contents of the data chunks of a little-endian trace of 64-bit class, in order. `None` in the place of one that is damaged.
+/// The contents of the data chunks of a little-endian trace of 64-bit class, in order. `None` in place of one that is damaged.
 fn contents(trace: &[u8]) -> impl Iterator<Item = Option<&[u8]>> {
     let start = trace.get(24..).and_then(<[u8]>::first_chunk).map(|start| u64::from_le_bytes(*start));
     chunks(start.and_then(|start| trace.get(usize::try_from(start).ok()?..)).unwrap_or_default())

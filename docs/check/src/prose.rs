@@ -6,9 +6,9 @@
 use crate::root;
 use std::path::{Path, PathBuf};
 
-/// The files whose prose is checked, by path from the root. `*` stands for any part of a name, `**` for any folders.
-/// Rust sources can be added, such as `metatf/src/**/*.rs`.
-pub const SOURCES: &[&str] = &["*.md", "docs/**/*.md"];
+/// The files whose prose is checked, by path from the root: pages, and the comments of Rust sources. `*` stands for any part of
+/// a name, `**` for any folders.
+pub const SOURCES: &[&str] = &["*.md", "docs/**/*.md", "**/*.rs"];
 
 /// The most characters of a line of prose. Tables are as long as they need.
 pub const LONGEST: usize = 240;
@@ -50,9 +50,20 @@ pub const WORDS: &[(&str, &str)] = &[
     ("likewise", "too, also"),
     ("no heap trace", "not a heap trace"),
     ("thereof", "of it"),
+    ("thereto", "to it"),
+    ("wherefore", "why"),
+    ("wherein", "in which"),
+    ("whither", "to where"),
     ("whence", "from where"),
     ("whereby", "by which"),
     ("whoever", "anyone who"),
+];
+
+/// Words that are used all the same in some files, where they mean something else.
+pub const ALLOWED: &[(&str, &str)] = &[
+    // Of a vector, whose parts everybody calls so.
+    ("lane", "metatf/src/recode/*.rs"),
+    ("lanes", "metatf/src/recode/*.rs"),
 ];
 
 /// A line of prose.
@@ -162,6 +173,12 @@ fn plain(line: &str) -> String {
         text.push_str(part.split_once(')').map_or(part, |(_, rest)| rest));
     }
     text
+}
+
+/// Whether a file may use a word.
+#[must_use]
+pub fn is_allowed(word: &str, path: &Path) -> bool {
+    ALLOWED.iter().any(|(allowed, pattern)| *allowed == word && is_match(pattern, path))
 }
 
 /// The words of [`WORDS`] that stand in a line, each with what to use instead.

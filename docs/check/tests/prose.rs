@@ -1,18 +1,22 @@
 //! Prose uses the words of the field, a sentence a line.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
-use metatf_docs_check::prose::{LONGEST, Line, SOURCES, files, prose, unused_words};
+use metatf_docs_check::prose::{LONGEST, Line, SOURCES, files, is_allowed, prose, unused_words};
+use metatf_docs_check::{commands, run, sandbox};
 use metatf_test::root;
+use std::path::Path;
 
 /// What is wrong with the lines of all files, each with its place.
-fn wrong(check: impl Fn(&Line) -> Vec<String>) -> Vec<String> {
+fn wrong(check: impl Fn(&Path, &Line) -> Vec<String>) -> Vec<String> {
     let files = files(SOURCES).unwrap();
     assert!(!files.is_empty());
     let mut wrong = Vec::new();
     for path in files {
         let text = std::fs::read_to_string(root().join(&path)).unwrap();
         for line in prose(&path, &text) {
-            wrong.extend(check(&line).into_iter().map(|what| format!("{}:{}: {what}", path.display(), line.number)));
+            wrong.extend(
+                check(&path, &line).into_iter().map(|what| format!("{}:{}: {what}", path.display(), line.number)),
+            );
         }
     }
     wrong
@@ -20,8 +24,8 @@ fn wrong(check: impl Fn(&Line) -> Vec<String>) -> Vec<String> {
 
 #[test]
 fn prose_uses_the_terms_of_the_glossary() {
-    let wrong = wrong(|line| {
-        let found = unused_words(&line.text);
+    let wrong = wrong(|path, line| {
+        let found = unused_words(&line.text).filter(|(word, _)| !is_allowed(word, path));
         found.map(|(word, instead)| format!("not \"{word}\" but: {instead}")).collect()
     });
     assert!(wrong.is_empty(), "{}\nThe list is in docs/check/src/prose.rs", wrong.join("\n"));
@@ -29,10 +33,32 @@ fn prose_uses_the_terms_of_the_glossary() {
 
 #[test]
 fn lines_of_prose_are_short() {
-    let wrong = wrong(|line| {
+    let wrong = wrong(|_, line| {
         let length = line.text.chars().count();
         let long = !line.table && length > LONGEST;
         long.then(|| format!("{length} characters: make it several sentences, a line each")).into_iter().collect()
     });
     assert!(wrong.is_empty(), "{}\nA line may have {LONGEST} characters", wrong.join("\n"));
+}
+
+/// Help is prose that the pages show as code.
+#[test]
+fn help_uses_the_terms_of_the_glossary() {
+    let (folder, commands) = (sandbox(), commands());
+    let mut wrong = Vec::new();
+    for command in ["metatfc", "hatf"] {
+        let overview = run(&format!("{command} --help"), &folder, &commands);
+        let listed =
+            overview.iter().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+        let names: Vec<&str> =
+            listed.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").collect();
+        assert!(names.len() > 5, "{command}: {names:?}");
+        for name in names.into_iter().chain([""]) {
+            let help = run(&format!("{command} {name} --help"), &folder, &commands);
+            let found = unused_words(&help.join(" ")).collect::<Vec<_>>();
+            wrong
+                .extend(found.iter().map(|(word, instead)| format!("{command} {name}: not \"{word}\" but: {instead}")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

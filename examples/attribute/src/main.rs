@@ -26,7 +26,7 @@ fn main() -> metatf::Result<()> {
     // endregion
 
     // region: own
-    // What `next` lends becomes a record of one's own.
+    // What `next` gives becomes a record of one's own.
     let mut trace = Trace::from_slice(&bytes)?;
     let first: Option<Record> = trace.next()?.map(|record| record.to_owned());
     // endregion

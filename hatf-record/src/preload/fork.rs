@@ -1,7 +1,7 @@
 //! Forks: the child is not recorded, whatever the thread that forked was in the middle of.
 //!
 //! A signal handler may fork while its thread puts an event into the ring. Parent and child both return to that push, and
-//! the slot is the parent's. So the child's first act, before its handler returns, is to put private memory in the place of
+//! the slot is the parent's. So the child's first act, before its handler returns, is to put private memory in place of
 //! the ring: what is left of the push then reaches nobody, and a push that waits finds out that its session ended.
 //!
 //! This holds for `fork`, and for `_Fork`, which is the one of the two that may be called in a handler. A child made by a raw

@@ -74,7 +74,7 @@ pub(crate) fn current() -> &'static ThreadState {
 }
 
 /// Returns the calling thread's state. On other machines than the two above it is the language's own:
-/// correct, but for a program that allocates between a `dlopen` of a module with thread-local
+/// correct, except for a program that allocates between a `dlopen` of a module with thread-local
 /// storage and the growth of its thread's table.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[inline]

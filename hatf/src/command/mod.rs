@@ -35,9 +35,9 @@ Examples:
   hatf convert perl.mtf perl.jsonl             the trace in another form
   hatf paper perl.mtf                          how small it is in every encoding
 
-Exit status: 0 success; 1 a trace could not be read or written; 2 wrong usage. `hatf record` ends as
-the program does: with its status, 128 + N if signal N ended it, 125 if recording failed, 126 if
-the program could not be run, 127 if it was not found."
+Exit status: 0 success, 1 a file is missing, damaged or wrong, 2 the command line is wrong. `hatf
+record` ends with the program's status: 128 + N if signal N ended it. It ends with 125 if recording
+failed, 126 if the program could not be run, 127 if it was not found."
 )]
 pub(crate) enum Command {
     Record(Record),
@@ -50,10 +50,9 @@ pub(crate) enum Command {
 
 /// Run a program and write a trace of its heap.
 ///
-/// Every malloc, calloc, realloc, reallocarray, free, memalign, posix_memalign, aligned_alloc, valloc
-/// and pvalloc of all threads, with thread and time. The program is not changed: a recorder is
-/// preloaded into it. It must be dynamically linked. Its child processes are not recorded; a
-/// program that it turns into (exec) is.
+/// Records every malloc, calloc, realloc, reallocarray, free, memalign, posix_memalign, aligned_alloc, valloc and pvalloc of all
+/// threads, with thread and time. A recorder is preloaded into the program, which stays as it is but must be dynamically linked.
+/// Child processes are not recorded. If the program calls exec, the new program is recorded, too.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -63,11 +62,11 @@ Examples:
   hatf record --clock 100us -o big.mtf PROGRAM       coarser times, a smaller trace
   LD_PRELOAD=libjemalloc.so.2 hatf record PROGRAM    record it with another allocator")]
 pub(crate) struct Record {
-    /// The trace to write; without it PROGRAM.mtf, or PROGRAM.1.mtf and so on, here.
+    /// The trace to write [default: PROGRAM.mtf, or PROGRAM.1.mtf and so on].
     #[arg(short, long, value_name = "TRACE")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Also report on standard error when the program has ended.
+    /// Also print a report to standard error when the program has ended.
     #[arg(long)]
     pub(crate) report: bool,
 
@@ -84,8 +83,8 @@ pub(crate) struct Record {
     #[arg(long, value_name = "TICK", default_value = "1us", value_parser = clock)]
     pub(crate) clock: u64,
 
-    /// How small against how fast: fast, default or archive. (`hatf convert --profile archive` makes a trace smaller
-    /// afterwards, and does not slow the program down.)
+    /// Trade size for speed: fast, default or archive. `hatf convert --profile archive` makes a trace smaller afterwards,
+    /// and does not slow the program down.
     #[arg(long, value_name = "PROFILE", default_value_t = Profile::Default, conflicts_with = "no_trace")]
     pub(crate) profile: Profile,
 
@@ -127,16 +126,16 @@ pub(crate) struct Report {
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
 
-    /// Threads that work at once. With two or more, one reads while another counts; the report is the same [default: as
-    /// many as there are cores].
+    /// Number of threads: with two or more, one reads while another counts. The report does not depend on it [default: the
+    /// number of cores].
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number(1..=1024_usize))]
     pub(crate) threads: Option<usize>,
 }
 
 /// Convert a trace from one form to another.
 ///
-/// Nothing is dropped silently: a line on standard error reports each kind of value that the new form cannot hold.
-/// Input that is compressed by zstd or gzip is decompressed.
+/// A line on standard error reports each kind of value that the new form cannot hold. Input compressed by zstd or gzip is
+/// decompressed.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -153,7 +152,7 @@ pub(crate) struct Convert {
     #[arg(long, value_name = "FORM", value_parser = FormParser)]
     pub(crate) to: Option<Form>,
 
-    /// How small against how fast, for traces in Meta-TF: fast, default or archive.
+    /// Trade size for speed, for traces in Meta-TF: fast, default or archive.
     #[arg(long, value_name = "PROFILE", default_value_t = Profile::Default)]
     pub(crate) profile: Profile,
 
@@ -161,8 +160,8 @@ pub(crate) struct Convert {
     #[arg(long, value_name = "TICK", value_parser = clock)]
     pub(crate) clock: Option<u64>,
 
-    /// Approximate number of records in a group of a heap trace [default: a million]. A group can be read without those
-    /// before it, and in parallel; small groups make a large trace.
+    /// Approximate number of records in a group of a heap trace [default: a million]. Groups can be read in parallel, and
+    /// without each other; small groups make a large trace.
     #[arg(long, value_name = "RECORDS", allow_negative_numbers = true, value_parser = number(1..=u64::MAX))]
     pub(crate) group: Option<u64>,
 
@@ -209,11 +208,11 @@ impl TypedValueParser for FormParser {
 
 /// Measure how small and how fast traces are in every encoding: the tables of the paper, and what came after it.
 ///
-/// Of a trace its calls are taken, with function, size and addresses, as raw records of 32 bytes, and written in every
-/// encoding: the paper's (tables 3, 4, 7 and 8; with --times 5 and 6), and this project's. Sizes are those of whole files,
-/// with headers, index and DTD, and exact; every file is read back and compared. Traces are held in memory, 32 bytes a
-/// record. Times are of the processor, medians of runs in memory, the universal reader and writer's but for heap, which is generated
-/// code; writing takes in planning.
+/// Takes the calls of each trace, with function, size and addresses, as raw records of 32 bytes, and writes them in every
+/// encoding: the paper's (tables 3, 4, 7 and 8; with --times 5 and 6), and this project's. Sizes are exact sizes of whole files,
+/// with headers, index and DTD; every file is read back and compared. Traces are held in memory, 32 bytes a
+/// record. Times are medians of processor time, of runs in memory; those of
+/// heap are of generated code, all others of the universal reader and writer. Writing includes planning.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -225,7 +224,7 @@ Examples:
 
 Columns: simple, parquet, ascii, naive, small-size, same-size, combined-size, base-offset-1,
 base-offset-2, best-base-offset, stride, best, split-stream, split-addr, optimal, split, values,
-heap. Parquet is there where python3 has pyarrow, xz where the command is there.")]
+heap. Parquet needs python3 with pyarrow; xz needs the command xz.")]
 pub(crate) struct Paper {
     /// Traces, in any form that hatf convert reads.
     #[arg(required = true, value_name = "TRACE")]
@@ -243,13 +242,13 @@ pub(crate) struct Paper {
     #[arg(long, value_name = "RUNS", allow_negative_numbers = true, value_parser = number(1..=usize::MAX))]
     pub(crate) times: Option<usize>,
 
-    /// Threads that measure sizes: each holds one encoding of the trace. Without it, one for each processor. Times are
-    /// measured when all sizes are known, by one thread.
+    /// Number of threads that measure sizes, each of one encoding [default: the number of processors]. Times are measured
+    /// afterwards, by one thread.
     #[arg(long, value_name = "THREADS", default_value_t = 0, hide_default_value = true, allow_negative_numbers = true, value_parser = number(0..=1024_usize))]
     pub(crate) threads: usize,
 
-    /// Compare with another tool's file of the same run, such as heaptrack's. Of several with one name the first is for the
-    /// first trace, and so on.
+    /// Compare with another tool's file of the same run, such as heaptrack's. If a name is repeated, its first file is for the
+    /// first trace, its second for the second, and so on.
     #[arg(long = "peer", value_name = "NAME=FILE", value_parser = peer)]
     pub(crate) peers: Vec<(String, PathBuf)>,
 
@@ -306,7 +305,7 @@ fn peer(text: &str) -> Result<(String, PathBuf), String> {
 /// Record a program of this machine, report on it, and show what to try next.
 #[derive(clap::Args)]
 pub(crate) struct Tour {
-    /// Where the trace is put.
+    /// The trace to write.
     #[arg(short, long, value_name = "TRACE", default_value = "tour.mtf")]
     pub(crate) output: PathBuf,
 }

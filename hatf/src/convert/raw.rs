@@ -18,7 +18,7 @@ const FULL: usize = 1 << 18;
 /// Reads raw records of `N` bytes, 32 or 64.
 pub struct RawSource<R, const N: usize> {
     read: R,
-    /// Bytes read, all of whole records but for the end.
+    /// Bytes read, all of whole records except for the end.
     buffer: Vec<u8>,
     at: usize,
     /// The offset of `buffer[at]` in the input.
@@ -250,7 +250,7 @@ impl<W: Write, const N: usize> EventSink for RawSink<W, N> {
     }
 }
 
-/// Counts user metadata as lost, but for what describes its form only.
+/// Counts user metadata as lost, except for what describes its form only.
 pub(super) fn note_user_metadata(losses: &mut Losses, user_metadata: &UserMetadata) {
     let own = |key: &str| matches!(key, "format" | "clock" | "converted");
     losses.add(Loss::UserMetadata, user_metadata.keys().filter(|key| !own(key)).count() as u64);

@@ -7,7 +7,7 @@ use super::format::{
 use crate::Result;
 use crate::event::{Call, EventKind, Function};
 
-/// A record as an event, but for what it shares with other records: its name, its stack, and the thread of calls.
+/// A record as an event, except for what it shares with other records: its name, its stack, and the thread of calls.
 pub(crate) struct Decoded {
     /// Without its name.
     pub(crate) kind: EventKind<'static>,

@@ -39,7 +39,7 @@ pub(super) struct Forwarding {
 }
 
 impl Forwarding {
-    /// Takes the signals over, but for those that are ignored (as under `nohup`).
+    /// Takes the signals over, except for those that are ignored (as under `nohup`).
     pub(super) fn begin() -> Self {
         if TAKEN.swap(true, Ordering::SeqCst) {
             return Self { before: None };

@@ -64,7 +64,7 @@ impl<'m, 'a> Lookup<'m, 'a> {
         })
     }
 
-    /// Finds the annotation that is this property but for its spelling.
+    /// Finds the annotation that is this property except for its spelling.
     pub(super) fn misspelt(&self, property: Property) -> Option<&'a Setting<'a>> {
         let mut settings = self.chain.iter().flat_map(|(slot, ..)| slot.settings());
         settings.find(|setting| setting.misspells() == Some(property))

@@ -13,7 +13,7 @@ use crate::vocabulary::{Property, Takes};
 /// Names that properties list, by the place of the list.
 pub(super) type NameLists = HashMap<Span, NameList>;
 
-/// Reports a value of the wrong kind, and reads lists of names. Whoever uses a wrong property later finds the wrong variant of
+/// Reports a value of the wrong kind, and reads lists of names. Later uses of a wrong property find the wrong variant of
 /// [`Value`], or no list, and goes on in silence.
 pub(super) fn check(setting: &Setting, lists: &mut NameLists, report: &mut Reporter) {
     let Some(property) = setting.property else { return };

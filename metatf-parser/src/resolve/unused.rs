@@ -39,7 +39,7 @@ fn records(model: &Model, report: &mut Reporter) {
     }
 }
 
-/// Reports annotations whose names are nearly those of properties, but for those that an error has named.
+/// Reports annotations whose names are nearly those of properties, except for those that an error has named.
 fn misspelt(model: &Model, report: &mut Reporter) {
     let scopes = model.scopes.iter().flat_map(|s| &s.ast.properties);
     for setting in scopes.chain(model.records.iter().flat_map(|r| &r.ast.block)) {

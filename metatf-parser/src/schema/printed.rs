@@ -18,7 +18,7 @@ impl Format {
             Format::TimeS => write!(out, "{n}s"),
             Format::DurationNs => duration(out, n),
             _ => match self.word(n) {
-                // A space or a quote is told from what stands around it.
+                // A space or a quote is clear from what stands around it.
                 Some(word) if self == Format::Char => write!(out, "'{}'", word.escape_debug()),
                 Some(word) => write!(out, "{word}"),
                 None => write!(out, "{n}"),

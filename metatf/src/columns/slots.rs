@@ -163,7 +163,7 @@ impl RecordColumns {
         self.came && !self.repeats
     }
 
-    /// There are this many now, whose values are there, but for empty arrays and, perhaps, what is always the same.
+    /// There are this many now, whose values are there, except for empty arrays and, perhaps, what is always the same.
     fn go_to(&mut self, count: usize, with_fixed: bool) {
         for leaf in &mut self.leaves {
             match leaf {

@@ -1,4 +1,4 @@
-//! What decoding the records of a part needs, but for where it is.
+//! What decoding the records of a part needs, except for where it is.
 
 use super::ContentRow;
 use crate::format::Format;
@@ -7,7 +7,7 @@ use crate::state::{Encoding, History};
 use crate::streams::{Bytes, Streams};
 use metatf_container::{Error, Order, Origin};
 
-/// What decoding the records of a part needs, but for where it is. Records change the history and take from streams.
+/// What decoding the records of a part needs, except for where it is. Records change the history and take from streams.
 pub(crate) struct Decoding<'t, 'd> {
     pub(crate) format: &'t Format,
     pub(crate) data: &'d [u8],

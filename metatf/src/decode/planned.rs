@@ -1,4 +1,4 @@
-//! Decoding a record whose shape is known when the program is compiled, but for the widths and bases of its leaves.
+//! Decoding a record whose shape is known when the program is compiled, except for the widths and bases of its leaves.
 
 use super::Placed;
 use crate::format::Floor;

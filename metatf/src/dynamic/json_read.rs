@@ -234,7 +234,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Whether a leaf counts a repetition, so that it can be told from the items.
+    /// Whether a leaf counts a repetition, so that the items give it.
     fn counts(&self, id: LeafId) -> bool {
         fn within(items: &[Item], id: LeafId) -> bool {
             items.iter().any(|item| match item {

@@ -93,7 +93,7 @@ impl<S: Sink> Writer<S> {
         let key = |key: &mut ElementKey| {
             owned.iter().try_for_each(|item| match item {
                 Item::Number(number) => key.bytes(0, b"n").and_then(|()| key.number(0, number)),
-                // Whoever filled the record need not have given the right length before.
+                // The caller need not have given the right length before.
                 Item::Bytes(bytes) => {
                     key.bytes(0, b"b")?;
                     key.number(0, bytes.len() as u64)?;

@@ -220,7 +220,7 @@ impl<'t, T: Grouped<'t>, W: Sync> WorkerPool<'_, '_, 't, T, W> {
         (all, result)
     }
 
-    /// Runs the caller's part beside the pool; it is told how many groups may be open.
+    /// Runs the caller's part beside the pool; it gets the number of groups that may be open.
     fn in_pool<'scope, E>(&'scope self, part: impl FnOnce(&Scope<'scope>, usize) -> Result<(), E>) -> Result<(), E> {
         match self.pool {
             Some(pool) => pool.in_place_scope(|scope| part(scope, pool.current_num_threads() + 1)),

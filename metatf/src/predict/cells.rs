@@ -375,7 +375,7 @@ impl Models {
         Self { rule: self.rule, carried, spare, budget: MOST_NUMBERS, ..Self::default() }
     }
 
-    /// Puts others in the place of these, and keeps the memory.
+    /// Puts others in place of these, and keeps the memory.
     pub(crate) fn replace(&mut self, mut others: Self) {
         others.spare.put(self.heap.take());
         *self = others;

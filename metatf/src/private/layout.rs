@@ -1,7 +1,7 @@
 //! Row `struct`: how a generated struct is read and written. The macros are repetitions, never recursive on a record's length, so a record of 255
 //! leaves stays far from the compiler's limits. All names are written in full: generated types may be called `Option`.
 
-/// Another type parameter in the place of one that is only there to be counted.
+/// Another type parameter in place of one that is only there to be counted.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_second {

@@ -212,7 +212,7 @@ macro_rules! __metatf_constant {
     };
 }
 
-/// Steps in so many words, or, in a record without repetitions, its leaves in order (`LEAVES` is in scope).
+/// Steps as they are written, or, in a record without repetitions, its leaves in order (`LEAVES` is in scope).
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_steps {

@@ -143,7 +143,7 @@ pub struct RecordReader<'a> {
     found: Option<Event>,
     /// Why the last row stopped.
     stopped: Option<Error>,
-    /// An error that is told when the records before it were given, after which nothing comes.
+    /// An error that is reported when the records before it were given, after which nothing comes.
     held: Option<Error>,
     /// For columns.
     filler: Option<Box<ColumnFiller>>,
@@ -160,7 +160,7 @@ pub(crate) fn why<T>(stopped: Option<&mut Option<Error>>) -> Result<T> {
     Err(stopped.and_then(Option::take).unwrap_or(Stopped(()).into()))
 }
 
-/// What has to be told when a record was decoded.
+/// What has to be reported when a record was decoded.
 struct End<'t> {
     position: &'t mut usize,
     next: &'t mut Next,
@@ -305,7 +305,7 @@ impl<'a> RecordReader<'a> {
         })
     }
 
-    /// The row of a record, and what has to be told of its end.
+    /// The row of a record, and what has to be reported at its end.
     #[inline(always)]
     fn row(&mut self, pending: Pending) -> Option<(ContentRow<'_, '_>, End<'_>)> {
         let current = self.current.as_mut()?;

@@ -12,7 +12,7 @@ use crate::state::Listed;
 use metatf_container::{Error, Order};
 use std::ops::ControlFlow;
 
-/// What has to be told of the end of a run.
+/// What has to be reported at the end of a run.
 pub(crate) struct End<'t> {
     section: usize,
     position: &'t mut usize,

@@ -146,7 +146,7 @@ impl<'s> GroupList<'s> {
         for (section, part) in tables.0.iter() {
             reader.add_piece(*section, part, false);
         }
-        // So that the start of a later group is told.
+        // So that the start of a later group is reported.
         reader.group_open = n > 0;
         Ok(reader)
     }

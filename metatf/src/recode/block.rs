@@ -111,7 +111,7 @@ impl Block {
         }
     }
 
-    /// Nothing is held any more; state goes on, or begins anew.
+    /// Nothing is held any more; state goes on, or begins again.
     pub(super) fn clear(&mut self, resets: bool) {
         for plan in &mut self.sections {
             plan.next_block(&self.format, resets);
@@ -121,7 +121,7 @@ impl Block {
         self.size = 0;
     }
 
-    /// The block behind another, where state begins anew: its leaves keep what theirs do. Nothing is held.
+    /// The block behind another, where state begins again: its leaves keep what theirs do. Nothing is held.
     pub(super) fn go_on(&mut self, before: &Self) {
         let leaves = |block: &Self| block.sections.iter().map(|s| s.leaves.len()).sum::<usize>();
         debug_assert_eq!(leaves(self), leaves(before), "blocks of one format");

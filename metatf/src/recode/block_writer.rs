@@ -87,7 +87,7 @@ impl<S: Sink> BlockWriter<S> {
         &mut self.writer
     }
 
-    /// Gives up: what is in the sink is no whole trace, and nobody is told.
+    /// Gives up: what is in the sink is no whole trace, and there is no message.
     pub(super) fn abandon(self) {
         self.writer.abandon();
     }
@@ -141,14 +141,14 @@ impl<S: Sink> BlockWriter<S> {
         block.sections.iter_mut().map(of).collect()
     }
 
-    /// Those of the plan by which the block is shortest in the file, the first where none can be told from others. The block begins
+    /// Those of the plan by which the block is shortest in the file, the first of those that are equal. The block begins
     /// as the DTD says.
     fn plan_by_trial(&mut self, block: &mut Block) -> Vec<Vec<Due>> {
         let mut best: Option<(u64, Plan, Vec<Vec<Due>>)> = None;
         for plan in self.trial.plans() {
             block.sections.iter_mut().for_each(SectionPlans::begin_again);
             let dues = self.plan(block, plan);
-            // What encoding takes comes in the place of what planning took.
+            // What encoding takes comes in place of what planning took.
             self.planners.give_up();
             let length = self.trial.length(block, &dues).unwrap_or(u64::MAX);
             if best.as_ref().is_none_or(|best| length < best.0) {
@@ -170,7 +170,7 @@ impl<S: Sink> BlockWriter<S> {
     }
 }
 
-/// Encodes a block's records, with the changes of each section (by `plans`) before them; `resets`: each section begins anew.
+/// Encodes a block's records, with the changes of each section (by `plans`) before them; `resets`: each section begins again.
 /// Gives what was written.
 pub(super) fn put<S: Sink>(
     writer: &mut Writer<S>,
@@ -184,7 +184,7 @@ pub(super) fn put<S: Sink>(
     let mut report = Report::default();
     let mut players: Vec<_> = sections.iter().zip(plans).map(|(s, dues)| s.players(format, dues)).collect();
     let mut at = vec![(0_usize, 0_usize); sections.len()];
-    // A section with models may begin anew, as its DTD says, wherever they are too large.
+    // A section with models may begin again, as its DTD says, wherever they are too large.
     let narrows = format.models.is_empty();
     for &(section, count) in order.iter() {
         let (Some(plan), Some(players), Some(at), Some(dues), Some(s)) = (

@@ -13,7 +13,7 @@ pub(super) trait Cost: Copy + Ord + BitOr<Output = Self> + Sub<Output = Self> {
     const ZERO: Self;
     /// No path leads here. Put on a cost by `|` it makes it as much.
     const NEVER: Self;
-    /// In the place of a mode's number: the mode is kept.
+    /// In place of a mode's number: the mode is kept.
     const STAY: Self;
 
     /// A cost of so many bytes.
@@ -187,7 +187,7 @@ impl Lanes<8> for Eight {
 
     #[inline(always)]
     fn alone(self) -> Self {
-        // The greatest number is `NEVER` but for its number.
+        // The greatest number is `NEVER` except for its number.
         Self(self.0 & i16x8::splat(!255))
     }
 

@@ -67,7 +67,7 @@ pub(crate) fn change_cost(header: u32, change: Change) -> u32 {
 pub(crate) struct PlanStep {
     /// The record, by its number in the section.
     pub(crate) row: u32,
-    /// Occurrences: one, but for repeated leaves and runs.
+    /// Occurrences: one, except for repeated leaves and runs.
     pub(crate) items: u32,
     /// First value and last value.
     pub(crate) first: u64,

@@ -41,7 +41,7 @@ pub(super) struct Modes<'s, const N: usize, const F: usize> {
 }
 
 impl<'s, const N: usize, const F: usize> Modes<'s, N, F> {
-    /// Kinds of modes, but for windows.
+    /// Kinds of modes, except for windows.
     pub(super) const KINDS: usize = 2 * F + 3;
 
     pub(super) fn new(sequence: &'s LeafSteps, families: &[StoredAs], widths: Vec<u8>) -> Self {

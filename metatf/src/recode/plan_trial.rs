@@ -1,7 +1,7 @@
 //! Which plan a block takes, found by trying: the fewest bytes are not always the fewest compressed bytes, as metadata in the
 //! middle of regular records disturbs a compressor.
 //!
-//! A block is encoded by each plan and compressed, for nothing; the shortest is taken for it and for some blocks behind it. What a
+//! A block is encoded by each plan and compressed, as a trial; the shortest is taken for it and for some blocks behind it. What a
 //! block comes to depends on the block alone, so the same records always take the same plans.
 
 use super::block::Block;

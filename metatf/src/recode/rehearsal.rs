@@ -1,7 +1,7 @@
 //! What models will make of a block, found out before it is planned: the code of every predicted value, and which leaves have
 //! to be stored as they are since a stream section has no room for what they leave there.
 //!
-//! The block is encoded once for nothing: every leaf has eight bytes, so that nothing but that can fail, and what models learn
+//! The block is encoded once as a trial: every leaf has eight bytes, so that nothing but that can fail, and what models learn
 //! depends on values alone. The copy of the writer's state is thrown away afterwards.
 
 use super::codes::Codes;
@@ -52,7 +52,7 @@ impl<'w> Rehearsal<'w> {
     }
 
     /// Notes in the plans of predicted leaves which codes their values have, and in all plans where a leaf cannot keep what it
-    /// had. `order`: the block's records by section; `resets`: a block begins anew; `codes`: they are asked for.
+    /// had. `order`: the block's records by section; `resets`: a block begins again; `codes`: they are asked for.
     ///
     /// # Errors
     /// What encoding the block will end in, too.
@@ -232,7 +232,7 @@ impl<'b> Stage<'b> {
         }
     }
 
-    /// The section begins anew before a record, as the DTD says.
+    /// The section begins again before a record, as the DTD says.
     fn restart(&mut self, format: &Format, row: usize) {
         self.state.reset(format);
         self.widen(format);

@@ -76,7 +76,7 @@ impl SectionPlans {
         players
     }
 
-    /// The block is planned anew, from the DTD's state.
+    /// The block is planned again, from the DTD's state.
     pub(super) fn begin_again(&mut self) {
         for leaf in self.leaves.iter_mut().flatten() {
             leaf.start = leaf.declared;

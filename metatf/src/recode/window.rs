@@ -105,7 +105,7 @@ impl Windows {
         self.windows.get(window)
     }
 
-    /// Takes up the values of a step, and is told of the next. Gives for each lane the least cost behind it in a run of that
+    /// Takes up the values of a step, and gets those of the next. Gives for each lane the least cost behind it in a run of that
     /// width, and the window; where none is possible or worth it the cost is `i64::MAX`. `enter`: what it costs to begin a
     /// run here, without the bytes of its base, and the mode that comes from; `before` and `behind` count the occurrences up
     /// to the step.
@@ -189,7 +189,7 @@ impl Reach {
         }
         let last = self.last;
         self.last = (step.least, step.most);
-        // Far from the value before: the window begins anew.
+        // Far from the value before: the window begins again.
         if last.1.max(step.most) - last.0.min(step.least) > self.span {
             self.start = at;
             if step.most - step.least > self.span {

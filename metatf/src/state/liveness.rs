@@ -1,7 +1,7 @@
 //! Who looks at the cells of a section's leaves, so that values nobody asks for are not noted.
 //!
 //! A *previous* value is looked at while a leaf that shares the cell is `delta` or `stride`. When a metadata record makes
-//! a leaf so, it gives the previous value anew (spec 4.1), and a reset does, too: what the cell missed before is never
+//! a leaf so, it gives the previous value again (spec 4.1), and a reset does, too: what the cell missed before is never
 //! asked for. A *last* value is looked at where the DTD names it in a width, a count, a reference or a model; metadata
 //! cannot add to these.
 

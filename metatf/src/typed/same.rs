@@ -1,4 +1,4 @@
-//! Whether two DTD texts are the same but for white space and comments.
+//! Whether two DTD texts are the same except for white space and comments.
 
 /// Compares token by token.
 pub(crate) fn same_text(a: &str, b: &str) -> bool {

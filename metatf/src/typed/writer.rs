@@ -49,7 +49,7 @@ impl<W: Sink, P: Protocol> Writer<W, P> {
         Ok(Self { inner, protocol: PhantomData })
     }
 
-    /// Writes a record of any section, whoever holds its bytes.
+    /// Writes a record of any section, borrowed or owned.
     ///
     /// # Errors
     /// The sink's, and what cannot be written as it is.
@@ -58,7 +58,7 @@ impl<W: Sink, P: Protocol> Writer<W, P> {
         record.put(&mut self.inner)
     }
 
-    /// Writes records of any sections, one after the other, whoever holds their bytes. What comes of it is what
+    /// Writes records of any sections, one after the other, borrowed or owned. What comes of it is what
     /// [`write`](Self::write) makes of each. Where records are stored in a straight line it is quicker, as what that
     /// depends on is asked once for many.
     ///

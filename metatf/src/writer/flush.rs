@@ -48,7 +48,7 @@ impl FlushLimit {
 }
 
 impl<S: Sink> RecordWriter<S> {
-    /// Bytes of content that are held, but for those of one section.
+    /// Bytes of content that are held, except for those of one section.
     fn held_beside(&self, section: usize) -> usize {
         let others = self.sections.iter().enumerate().filter(|&(i, _)| i != section);
         let tables = self.streams.streams.iter().map(|stream| stream.table.len());

@@ -254,7 +254,7 @@ fn integer(format: schema::Format, n: u64) -> Value<'static> {
     Value::Integer(if format == schema::Format::Signed { n.cast_signed().into() } else { n.into() })
 }
 
-/// Puts numbers in the place of names: both sides are then compared as they are. `None` where the field knows no such name.
+/// Puts numbers in place of names: both sides are then compared as they are. `None` where the field knows no such name.
 fn without_names<'v>(value: Value<'v>, other: Value<'v>) -> Option<Value<'v>> {
     match (value, other) {
         (Value::Named(n, leaf), _) => Some(integer(leaf.format, n)),
@@ -302,7 +302,7 @@ fn order(record: &Record, owned: &OwnedRecord, leaves: &mut Vec<u8>) {
     let Ok(()) = record.walk(first, &mut Named { owned, leaves, last: [0; 256] });
 }
 
-/// An owned record whose values are told by their leaves.
+/// An owned record whose values are found by their leaves.
 struct Named<'o> {
     owned: &'o OwnedRecord,
     leaves: &'o mut Vec<u8>,

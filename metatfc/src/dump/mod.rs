@@ -26,26 +26,26 @@ Conditions (--where):
   A condition compares fields with values, or with each other:
     ==  !=  <  <=  >  >=  &
   and combines comparisons: &&  ||  !  ( )
-  A field is named as in JSON: size, box.point.x, address_2. The end of a name
-  will do: x. The name of a `vfield` stands for its bytes. A field alone means:
-  not zero, not empty. @section, @record and @offset can be compared, too.
-  A value goes by its name, too: state == zombie, state != \"not found\". `&`
-  asks for any of some bits: mode & write, mode & \"read|write\", mode & 0x6.
+  Fields are named as in JSON: size, box.point.x, address_2. The end of a name
+  is enough: x. A `vfield` is its bytes. A field alone means: not zero, not
+  empty. @section, @record and @offset are fields, too.
+  Values may be named: state == zombie, state != \"not found\". `&` is true if
+  any of the bits is set: mode & write, mode & \"read|write\", mode & 0x6.
   Numbers: 4096, 4_096, 0x1000, -1, 1.5. Strings: \"text\"; bytes: x\"00ff\".
-  Where a field is repeated, a comparison holds if it holds for one of the
-  values; where a record lacks the field, it does not hold. Comments, metadata
-  and group marks are left out where there is a condition.
+  A comparison of a repeated field holds if it holds for one of the values. It
+  does not hold for a record without the field. A condition leaves out
+  comments, metadata and group marks.
 
 Formats (--format):
-  text   a line a record, values by the DTD's `format` and `unit`
-  jsonl  a JSON object a line; `metatfc encode` makes a trace of it again
+  text   a line for each record, values by the DTD's `format` and `unit`
+  jsonl  a JSON object for each record; `metatfc encode` reads it back
   csv    one table. With one --record, its fields are the columns; else the
          columns are @section, @record and one for each name of a field, and
          cells of fields that a record lacks are empty. Repetitions are cells
          of JSON; comments, metadata and group marks have no line
-  hex    every field with its offset, bytes and value, and, where metadata has
-         set its encoding, the offset of that metadata record. Offsets are of
-         the file; of compressed chunks, of the chunk's content
+  hex    each field with its offset, bytes and value, and the offset of the
+         metadata record that set its encoding, if one did. Offsets are in the
+         file, or, for compressed chunks, in the chunk's content
 
 Examples:
   metatfc dump T.mtf | head
@@ -66,14 +66,14 @@ pub(crate) struct Args {
     /// How to print
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: Format,
-    /// Comments, metadata, tags, constants, offsets and stream elements, too
+    /// Also print comments, metadata, tags, constants, offsets and stream elements
     #[arg(long)]
     all: bool,
-    /// With --all and jsonl: a line {"@reset":NAME} where the state of a section is reset inside a group
+    /// With --all and jsonl: print {"@reset":NAME} where the state of a section is reset inside a group
     #[arg(long, requires = "all")]
     resets: bool,
-    /// With jsonl and csv: names of values and flags in place of their numbers, and the words of formats such as
-    /// `bool` and `uuid`. Text has them always
+    /// With jsonl and csv: print names of values and flags instead of numbers, and words of formats such as `bool` and
+    /// `uuid`. Text always has them
     #[arg(long)]
     names: bool,
     /// With csv: units in the names of columns: `took (us)`
@@ -99,7 +99,7 @@ pub(crate) struct Args {
     /// Only records for which this holds, such as 'size > 4096' (see below)
     #[arg(long = "where", value_name = "CONDITION")]
     condition: Option<String>,
-    /// Leave out the first N of the data records that would be printed
+    /// Skip the first N data records that would be printed
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = number(0..=u64::MAX))]
     skip: u64,
     /// Only the first N data records
@@ -110,13 +110,13 @@ pub(crate) struct Args {
     tail: Option<usize>,
     #[command(flatten)]
     dtd: DtdArgs,
-    /// Read on after damage: print all that is whole, and report on standard error what is lost
+    /// Continue after damage: print what is whole, and report what is lost on standard error
     #[arg(long)]
     salvage: bool,
-    /// For a `sectionOffset` field print the element it points to as well
+    /// Also print the element that a `sectionOffset` field points to
     #[arg(long)]
     resolve: bool,
-    /// The file has no header: its content is all of one section (needs --class, --order and a DTD)
+    /// Read a file without a header, which holds one section (needs --class, --order and a DTD)
     #[arg(long, requires_all = ["class", "order"], conflicts_with = "salvage")]
     raw: bool,
     /// With --raw: 1 for 32-bit, 2 for 64-bit
@@ -255,7 +255,7 @@ fn report(args: &Args, name: &str, trace: &Trace<'_>, error: Option<metatf::Erro
     }
     let loss = container.loss_report();
     match loss {
-        // Nothing was lost, but for what an error ended.
+        // Nothing was lost, except for what an error ended.
         Some(loss) if error.is_none() || !loss.is_empty() => {
             for line in loss.to_string().lines() {
                 print_message(&format!("{name}: salvage: {line}"));

@@ -59,7 +59,7 @@ fn a_long_embedded_dtd() {
     metatfc(here, &["dump", "--force-dtd", "a.dtd", "long.mtf"]).exits(0);
 }
 
-/// Version 0 holds no DTD: whoever writes it has to name one.
+/// Version 0 holds no DTD: its writer has to name one.
 #[test]
 fn version_0_without_a_dtd() {
     let folder = folder();

@@ -511,7 +511,7 @@ fn completions() {
     metatfc(Path::new("."), &["completions", "cobol"]).exits(2);
 }
 
-/// `| head`: whoever reads has had enough, which is no error.
+/// `| head`: the reader has had enough, which is no error.
 #[test]
 fn a_closed_pipe_is_quiet() {
     let folder = folder();

@@ -172,7 +172,7 @@ const OLD: &str = "section s 1 {
 }
 ";
 
-/// A rename is told by its warnings, and `was` heals it.
+/// A rename shows in its warnings, and `was` heals it.
 #[test]
 fn earlier_names() {
     let folder = &Folder::new();

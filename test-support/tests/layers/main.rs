@@ -1,6 +1,6 @@
 //! Layers: within a crate, modules name only modules below them. `table.rs` says which are below.
 //!
-//! The table is drawn in DESIGN.md, in the block after `<!-- layers -->`; `METATF_BLESS=1` draws it anew, and `METATF_LAYERS=print` prints it.
+//! The table is drawn in DESIGN.md, in the block after `<!-- layers -->`; `METATF_BLESS=1` draws it again, and `METATF_LAYERS=print` prints it.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
 
 mod crates;

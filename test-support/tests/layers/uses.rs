@@ -1,7 +1,7 @@
 //! Finds which modules a file of Rust names: the arrows of the picture.
 //!
 //! Counted are paths that begin with `crate::`, `$crate::` or `super::`, wherever they stand. Not counted is what
-//! only tests have (`#[cfg(test)]`), and an exported macro, whose paths belong to whoever calls it.
+//! only tests have (`#[cfg(test)]`), and an exported macro, whose paths belong to its caller.
 
 use crate::tokens::{Token, tokens};
 

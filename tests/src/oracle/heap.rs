@@ -165,7 +165,7 @@ impl Heap {
         self.stay_in_bounds();
     }
 
-    /// A heap that knows too much begins anew.
+    /// A heap that knows too much begins again.
     fn stay_in_bounds(&mut self) {
         let known = self.entries.len() - self.forgotten.len();
         if self.contexts.len() >= 4096 || known >= 1 << 21 {

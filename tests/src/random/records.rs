@@ -7,7 +7,7 @@ use metatf::reader::Metadata;
 use metatf_parser::schema::{COMMENT, Dtd, ExprOp, Item, LeafId, Record, RecordId, Repeated, SECTION, Width};
 use std::collections::HashSet;
 
-/// What a writer is told.
+/// What a writer is asked to do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Write a data record or comment: index of the section, of the record, and its values, the tag apart.

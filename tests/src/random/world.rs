@@ -1,4 +1,4 @@
-//! Values that models foretell, more or less: what an allocator and a program do, and numbers that come again.
+//! Values that models predict, more or less: what an allocator and a program do, and numbers that come again.
 
 use super::Choices;
 use metatf_parser::schema::{Dtd, HeapRole, Interpretation, Leaf, ModelKind};

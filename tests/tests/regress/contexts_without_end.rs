@@ -1,5 +1,5 @@
 //! A heap had a context for every value that its leaves went by, about a kilobyte each, and forgot none: a few bytes of
-//! hostile trace made it large. Now it begins anew when it has 4096.
+//! hostile trace made it large. Now it begins again when it has 4096.
 
 use metatf::container::WriteOptions;
 use metatf_tests::random::Action;

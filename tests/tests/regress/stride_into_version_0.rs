@@ -1,5 +1,5 @@
 //! In version 0 a stream section of one number has the DTD's width for good. A leaf that strides through it gave it
-//! values that need more, and only `finish` found out, which left no trace at all. Now the leaf is told at once, and
+//! values that need more, and only `finish` found out, which left no trace at all. Now the leaf gets them at once, and
 //! stores its value itself from there on.
 
 use metatf::container::WriteOptions;

@@ -1,4 +1,4 @@
-//! Columns of a record that cannot be read went on with the next one, and told what was wrong with that.
+//! Columns of a record that cannot be read went on with the next one, and reported what was wrong with that.
 
 use metatf::container::WriteOptions;
 use metatf_tests::random::Action;

@@ -70,7 +70,7 @@ impl Offsets {
         Ok(true)
     }
 
-    /// Compares two elements but for their offsets; gives the pairs of offsets that are not known yet. `None`: they
+    /// Compares two elements except for their offsets; gives the pairs of offsets that are not known yet. `None`: they
     /// differ.
     fn elements(
         &mut self,

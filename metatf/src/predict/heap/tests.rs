@@ -72,7 +72,7 @@ fn contexts() {
     heap.allocate(2, 24, 0x9000);
     assert_eq!(heap.allocate(1, 24, 0x1020), allocated::BUMP);
     assert_eq!(heap.free(2, 0x1000), freed::FOREIGN);
-    // Whoever freed it uses it again.
+    // The thread that freed it uses it again.
     assert_eq!(heap.allocate(2, 24, 0x1000), allocated::NEWEST);
     assert_eq!(heap.free(2, 0x1000), freed::NEWEST);
     assert_eq!(heap.allocate(1, 24, 0x1000), allocated::MISS);

@@ -4,7 +4,7 @@ use crate::format::{Floor, Record, floor};
 use crate::formula::{BYTES, HISTORY, LAST, PREVIOUS, Plan, REFERENCED, SPECIAL, STRIDED};
 use crate::state::State;
 
-/// Longer records, but for byte arrays whose length they tell, are not decoded in batches.
+/// Longer records, except for byte arrays whose length they tell, are not decoded in batches.
 const LONGEST: usize = 1 << 30;
 
 /// How records of a type are decoded.
@@ -40,7 +40,7 @@ pub(in crate::reader) enum Take {
 /// How long a record is.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::reader) struct Extent {
-    /// Bytes of a record but for a byte array at its end.
+    /// Bytes of a record except for a byte array at its end.
     pub(super) fixed: usize,
     /// Where the length of that byte array is, and the mask to read it by; 0 where there is none.
     pub(super) length: usize,

@@ -66,7 +66,7 @@ impl RecordReader<'_> {
         }
     }
 
-    /// An error that is told next, after which nothing comes.
+    /// An error that is reported next, after which nothing comes.
     pub(crate) fn hold(&mut self, error: Error) {
         self.next = Next::Finished;
         self.held = Some(error);

@@ -151,7 +151,7 @@ impl RecordReader<'_> {
         }
     }
 
-    /// The same, where nothing else comes before it, but for metadata if that is to be gone over.
+    /// The same, where nothing else comes before it, except for metadata if that is to be gone over.
     #[inline(never)]
     fn look_ahead(&mut self, over_metadata: bool) -> Result<Option<u32>> {
         self.commit();

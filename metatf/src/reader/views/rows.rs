@@ -35,7 +35,7 @@ pub(super) struct TypeRows {
     pub(super) spans: Vec<Span>,
     /// Leaves that are decoded for each record. What others are stands in the rows already,
     numbers: Vec<usize>,
-    /// but for constants that have changed: leaves, and in how many rows they stand.
+    /// except for constants that have changed: leaves, and in how many rows they stand.
     fresh: Vec<(usize, usize)>,
     /// In how many rows all constants stand.
     filled: usize,
