@@ -101,7 +101,7 @@ fn record(options: &Options, sink: &mut dyn EventSink, analysis: Option<&mut Ana
 /// Prints the summary line, and warnings.
 fn print_summary(options: &Options, outcome: &Outcome, file: Option<(&Path, u64)>) {
     if let Some(warning) = outcome.warning() {
-        print_message(&format!("{warning}"));
+        print_message(&warning);
     }
     if options.quiet {
         return;

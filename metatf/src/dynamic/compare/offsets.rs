@@ -111,11 +111,8 @@ impl Offsets {
                             }
                         }
                     }
-                    (_, Some(x), Some(y)) if address => {
-                        if !self.addresses.same(x, y) {
-                            return None;
-                        }
-                    }
+                    (_, Some(x), Some(y)) if address && !self.addresses.same(x, y) => return None,
+                    (_, Some(_), Some(_)) if address => {}
                     _ if values_differ([a, b], [x, y]) => return None,
                     _ => {}
                 }
