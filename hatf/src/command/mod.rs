@@ -4,7 +4,10 @@ pub(crate) mod convert;
 pub(crate) mod paper;
 pub(crate) mod record;
 pub(crate) mod report;
+pub(crate) mod simulate;
 pub(crate) mod tour;
+
+mod lab;
 
 use std::ffi::OsString;
 use std::io;
@@ -30,6 +33,7 @@ Examples:
   hatf report perl.mtf --svg live.svg          live bytes over time, as a picture
   hatf convert perl.mtf perl.jsonl             the trace in another form
   hatf paper perl.mtf                          how small it is in every encoding
+  hatf simulate perl.mtf                       what other allocators would make of it
 
 Exit status: 0 success; 1 a trace could not be read or written; 2 wrong usage. `hatf record` ends as
 the program does: with its status, 128 + N if signal N ended it, 125 if recording failed, 126 if
@@ -40,6 +44,7 @@ pub(crate) enum Command {
     Report(Report),
     Convert(Convert),
     Paper(Paper),
+    Simulate(simulate::Simulate),
     Tour(Tour),
 }
 

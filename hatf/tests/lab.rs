@@ -1,0 +1,48 @@
+//! The commands of the laboratory.
+
+mod common;
+
+use common::hatf;
+use insta::assert_snapshot;
+use metatf_test::Folder;
+
+/// Traces of programs: raw records, packed.
+const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/");
+
+/// What the four allocators make of the first calls of real programs, invariants checked.
+#[test]
+fn simulate() {
+    for name in ["gawk.raw32.zst", "perl_hash.raw32.zst", "python_threads.raw64.zst"] {
+        let path = DATA.to_owned() + name;
+        let text = hatf(["simulate", "--invariants=100", &path]).exits(0).text();
+        assert_snapshot!(format!("simulate-{name}"), text.replace(DATA, ""));
+        let alone = hatf(["simulate", "--threads", "1", &path]).exits(0).text();
+        assert_eq!(text, alone, "{name}");
+    }
+    assert_snapshot!("help-simulate", hatf(["simulate", "--help"]).exits(0).text());
+}
+
+#[test]
+fn simulate_as_data_and_as_a_picture() {
+    let folder = Folder::new();
+    let (trace, svg) = (DATA.to_owned() + "gawk.raw32.zst", folder.path("heap.svg"));
+    let options = ["--allocator", "bsd,first:grow=64", "--weight", "examined=3", "--svg", &svg, "--format", "json"];
+    let text = hatf([&["simulate", &trace], &options[..]].concat()).exits(0).text();
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let [bsd, first] = &json["allocators"].as_array().unwrap()[..] else { panic!("{text}") };
+    assert_eq!((&bsd["name"], &first["name"]), (&"bsd".into(), &"first:grow=64".into()));
+    assert_eq!(first["allocator"], "first:word=8:least=32:grow=64");
+    assert_eq!((&first["weights"]["examined"], &first["weights"]["split"]), (&3.into(), &1.into()));
+    assert_eq!((&json["trace"]["events"], &bsd["events"]), (&bsd["events"], &first["events"]));
+    let picture = std::fs::read_to_string(svg).unwrap();
+    assert!(picture.contains(">first:grow=64<") && picture.ends_with("</svg>\n"), "{picture}");
+}
+
+#[test]
+fn simulate_by_mistake() {
+    let trace = DATA.to_owned() + "gawk.raw32.zst";
+    hatf(["simulate", &trace, "-a", "buddy"]).exits(2).says("`buddy` is none of bsd, first, best, cache");
+    hatf(["simulate", &trace, "--weight", "x=1"]).exits(2).says("acts are examined, ");
+    hatf(["simulate", "/no/such/trace"]).exits(1).says("/no/such/trace");
+    hatf(["simulate", "/dev/null"]).exits(1).says("give it with --from");
+}
