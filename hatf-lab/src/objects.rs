@@ -62,6 +62,35 @@ pub trait Observer {
     fn event(&mut self, event: &Event) -> Result<()>;
 }
 
+/// Stops after an event, with [`Error::Stopped`](crate::Error::Stopped): the objects are then those that were live at it.
+#[derive(Clone, Copy, Debug)]
+pub struct Until {
+    tick: u64,
+    reached: bool,
+}
+
+impl Until {
+    /// Stops after event `tick`.
+    #[must_use]
+    pub fn new(tick: u64) -> Self {
+        Self { tick, reached: false }
+    }
+
+    /// Returns whether there was such an event.
+    #[must_use]
+    pub fn reached(&self) -> bool {
+        self.reached
+    }
+}
+
+impl Observer for Until {
+    #[inline]
+    fn event(&mut self, event: &Event) -> Result<()> {
+        self.reached = event.tick >= self.tick;
+        if self.reached { Err(Error::Stopped) } else { Ok(()) }
+    }
+}
+
 /// A call that allocates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allocation {

@@ -13,6 +13,7 @@ fn main() -> ExitCode {
         command::Command::Convert(options) => command::convert::run(&options),
         command::Command::Paper(options) => command::paper::run(&options),
         command::Command::Simulate(options) => command::simulate::run(&options),
+        command::Command::Fragmentation(options) => command::fragmentation::run(&options),
         command::Command::Tour(options) => command::tour::run(&options),
     };
     match result {

@@ -1,6 +1,7 @@
 //! The subcommands and their options.
 
 pub(crate) mod convert;
+pub(crate) mod fragmentation;
 pub(crate) mod paper;
 pub(crate) mod record;
 pub(crate) mod report;
@@ -34,6 +35,7 @@ Examples:
   hatf convert perl.mtf perl.jsonl             the trace in another form
   hatf paper perl.mtf                          how small it is in every encoding
   hatf simulate perl.mtf                       what other allocators would make of it
+  hatf fragmentation perl.mtf                  which blocks keep pages from being free
 
 Exit status: 0 success; 1 a trace could not be read or written; 2 wrong usage. `hatf record` ends as
 the program does: with its status, 128 + N if signal N ended it, 125 if recording failed, 126 if
@@ -45,6 +47,7 @@ pub(crate) enum Command {
     Convert(Convert),
     Paper(Paper),
     Simulate(simulate::Simulate),
+    Fragmentation(fragmentation::Fragmentation),
     Tour(Tour),
 }
 

@@ -140,7 +140,7 @@ pub(crate) const TABLE: &[Layers] = &[
     Layers {
         folder: "hatf-lab",
         within: None,
-        modules: &["error", "address", "units", "totals", "objects", "curve", "chart", "allocator", "simulate"],
+        modules: &["error", "address", "units", "totals", "objects", "curve", "chart", "allocator", "simulate", "fragmentation"],
     },
     Layers {
         folder: "hatf",
