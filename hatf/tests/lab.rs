@@ -45,6 +45,7 @@ fn simulate_by_mistake() {
     hatf(["simulate", &trace, "--weight", "x=1"]).exits(2).says("acts are examined, ");
     hatf(["simulate", "/no/such/trace"]).exits(1).says("/no/such/trace");
     hatf(["simulate", "/dev/null"]).exits(1).says("give it with --from");
+    hatf(["simulate", "/dev/null", "--from", "raw32"]).exits(0).prints("0 events");
 }
 
 /// What keeps pages of real programs, by site, thread and size.
@@ -88,6 +89,7 @@ fn fragmentation_by_mistake() {
     let trace = DATA.to_owned() + "gawk.raw32.zst";
     hatf(["fragmentation", &trace, "--at", "1000000"]).exits(2).says("and 1000000 is none of them");
     hatf(["fragmentation", &trace, "--at", "noon"]).exits(2).says("expected peak, end or the number of an event");
+    hatf(["fragmentation", "-"]).exits(2).says("- is no file");
     hatf(["fragmentation", "/dev/null"]).exits(2).says("is read more than once");
     hatf(["fragmentation", "/no/such/trace"]).exits(1).says("/no/such/trace");
 }

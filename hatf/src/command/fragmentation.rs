@@ -1,7 +1,7 @@
 //! `hatf fragmentation`
 
 use std::io::{self, BufWriter, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use hatf::lab::{Calls, Stacks};
@@ -105,7 +105,8 @@ struct Titled {
 
 pub(crate) fn run(options: &Fragmentation) -> Result<u8> {
     let path = &options.source.trace;
-    if !std::fs::metadata(path).map_err(Error::system(path.display().to_string()))?.is_file() {
+    let is_file = || std::fs::metadata(path).map(|metadata| metadata.is_file());
+    if path == Path::new("-") || !is_file().map_err(Error::system(path.display().to_string()))? {
         return Err(Error::Usage(format!("{} is no file, and the trace is read more than once", path.display())));
     }
     let mut calls = Calls::new(Shown::new(Held::new()));

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use hatf::convert::{Input, read};
+use hatf::convert::{Form, Input, read};
 use hatf::lab::Calls;
 use hatf::loss::Losses;
 use hatf::pipeline::{EventFeed, read_beside};
@@ -17,6 +17,10 @@ pub(crate) struct Source {
     /// The trace, in any form that hatf convert reads; `-` is standard input.
     pub(crate) trace: PathBuf,
 
+    /// The form of the trace [default: guessed from its first bytes or its name].
+    #[arg(long, value_enum, value_name = "FORM")]
+    from: Option<Form>,
+
     /// Threads that work at once; the result is the same [default: as many as there are cores].
     #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
     threads: Option<usize>,
@@ -29,13 +33,13 @@ impl Source {
 
     /// Gives an observer all events of the trace, which is read in a thread of its own if there may be two.
     pub(crate) fn observe<O: Observer>(&self, calls: &mut Calls<Shown<O>>) -> Result<()> {
-        let path = &self.trace;
+        let (path, from) = (&self.trace, self.from);
         let mut losses = Losses::default();
         if self.threads() == 1 {
-            losses = read(Input::open(path)?, calls)?;
+            losses = read(Input::open(path)?, from, calls)?;
         } else {
             let give = |sink: &mut EventFeed| {
-                losses = read(Input::open(path)?, sink)?;
+                losses = read(Input::open(path)?, from, sink)?;
                 Ok(())
             };
             read_beside(give, calls)?;

@@ -97,13 +97,13 @@ pub fn convert(mut input: Input, to: Form, options: &Options, mut output: Box<dy
     }
 }
 
-/// Gives a sink the events of a trace in any form; returns what events could not hold of it.
+/// Gives a sink the events of a trace in any form, which is guessed without `from`; returns what events could not hold of it.
 ///
 /// # Errors
-/// The input is damaged, or its form cannot be guessed; the sink's.
-pub fn read(mut input: Input, sink: &mut impl EventSink) -> Result<Losses> {
-    let form = input.guess()?;
-    match open(form, false, input)? {
+/// The input is damaged or of another form, or its form cannot be guessed; the sink's.
+pub fn read(mut input: Input, from: Option<Form>, sink: &mut impl EventSink) -> Result<Losses> {
+    let form = from.map_or_else(|| input.guess(), Ok)?;
+    match open(form, from.is_some(), input)? {
         Source::Raw32(mut source) => copy(&mut source, sink).map(|()| source.losses()),
         Source::Heap(mut source) => copy(&mut *source, sink).map(|()| source.losses()),
         source => source.pour(sink),
