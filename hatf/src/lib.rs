@@ -10,6 +10,7 @@
 //! - [`convert`] takes a trace from one form to another, and [`loss`] counts what did not fit.
 //! - [`paper`] measures how small and how fast a trace is in every encoding, the paper's tables.
 //! - [`pipeline`] gives a sink in this thread what another reads.
+//! - [`lab`] gives a trace to the experiments of the crate `hatf-lab`.
 //! - [`analysis`] is a sink that makes a [`analysis::Report`]; [`report`] prints one.
 //!
 //! All of them work event by event, in memory bounded by the blocks alive.
@@ -21,6 +22,7 @@ pub mod event;
 pub mod hatf1;
 pub mod hatf10;
 pub mod heap;
+pub mod lab;
 pub mod loss;
 pub mod paper;
 pub mod pipeline;

@@ -12,6 +12,8 @@ fn main() -> ExitCode {
         command::Command::Report(options) => command::report::run(&options),
         command::Command::Convert(options) => command::convert::run(&options),
         command::Command::Paper(options) => command::paper::run(&options),
+        command::Command::Simulate(options) => command::simulate::run(&options),
+        command::Command::Fragmentation(options) => command::fragmentation::run(&options),
         command::Command::Tour(options) => command::tour::run(&options),
         command::Command::Completions(options) => command::completions::run(&options),
     };

@@ -10,6 +10,7 @@
 
 pub mod columns;
 pub mod example;
+pub mod experiments;
 pub mod fuzzed;
 pub mod generated;
 pub mod heap_forms;

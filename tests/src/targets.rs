@@ -2,7 +2,7 @@
 
 use crate::example::{Example, same};
 use crate::random::{Choices, Seed, options};
-use crate::{generated, heap_forms, oracle, recoding, runtime};
+use crate::{experiments, generated, heap_forms, oracle, recoding, runtime};
 use metatf::container::{Class, Order, Reader, WriteOptions};
 use metatf::dynamic::{JsonOptions, Schema, Trace};
 use metatf::format::Format;
@@ -23,6 +23,11 @@ pub struct Target {
 /// All targets.
 pub const TARGETS: &[Target] = &[
     Target { name: "convert_heap", run: heap_forms::convert_heap, seeds: heap_forms::seeds },
+    Target {
+        name: "experiment",
+        run: experiments::experiment,
+        seeds: |path, bytes| only("mtf", path, || vec![bytes.to_vec()]),
+    },
     Target { name: "parse_dtd", run: parse_dtd, seeds: |path, bytes| only("dtd", path, || vec![bytes.to_vec()]) },
     Target { name: "read_hatf", run: read_hatf, seeds: hatf_seeds },
     Target { name: "read_json", run: read_json, seeds: json_seeds },

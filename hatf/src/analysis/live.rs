@@ -1,7 +1,6 @@
 //! The blocks that are alive.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use hatf_lab::address::AddressMap;
 
 /// A live block.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +16,7 @@ pub(super) struct Block {
 /// Live blocks by address, and their sum.
 #[derive(Debug, Default)]
 pub(super) struct Live {
-    blocks: HashMap<u64, Block, BuildHasherDefault<AddressHasher>>,
+    blocks: AddressMap<Block>,
     bytes: u64,
 }
 
@@ -58,29 +57,5 @@ impl Live {
         let bytes = taken.iter().fold(0, |sum: u64, (_, block)| sum.wrapping_add(block.size));
         self.bytes = self.bytes.wrapping_sub(bytes);
         taken
-    }
-}
-
-/// Spreads addresses, whose low bits are zero. They come from a program under study, not from an
-/// adversary; one who makes them collide slows down his own report.
-#[derive(Debug, Default)]
-pub(super) struct AddressHasher(u64);
-
-impl Hasher for AddressHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(u64::from(*byte));
-        }
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "the fold is meant")]
-    fn write_u64(&mut self, value: u64) {
-        let mixed = u128::from(self.0 ^ value) * 0x9e37_79b9_7f4a_7c15;
-        // Both halves of the product, folded.
-        self.0 = (mixed ^ (mixed >> 64)) as u64;
     }
 }

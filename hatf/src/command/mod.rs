@@ -2,10 +2,14 @@
 
 pub(crate) mod completions;
 pub(crate) mod convert;
+pub(crate) mod fragmentation;
 pub(crate) mod paper;
 pub(crate) mod record;
 pub(crate) mod report;
+pub(crate) mod simulate;
 pub(crate) mod tour;
+
+mod lab;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -34,6 +38,8 @@ Examples:
   hatf report perl.mtf --svg live.svg          live bytes over time, as a picture
   hatf convert perl.mtf perl.jsonl             the trace in another form
   hatf paper perl.mtf                          how small it is in every encoding
+  hatf simulate perl.mtf                       what other allocators would make of it
+  hatf fragmentation perl.mtf                  which blocks keep pages from being free
 
 Exit status: 0 success, 1 a file is missing, damaged or wrong, 2 the command line is wrong. `hatf
 record` ends with the program's status: 128 + N if signal N ended it. It ends with 125 if recording
@@ -44,6 +50,8 @@ pub(crate) enum Command {
     Report(Report),
     Convert(Convert),
     Paper(Paper),
+    Simulate(simulate::Simulate),
+    Fragmentation(fragmentation::Fragmentation),
     Tour(Tour),
     Completions(Completions),
 }

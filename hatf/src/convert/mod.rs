@@ -107,6 +107,27 @@ pub fn convert(mut input: Input, to: Form, options: &Options, mut output: Box<dy
     }
 }
 
+/// Gives a sink the events of a trace in any form, which is guessed without `from`, and `warn` what the trace and its reader do
+/// not share. Returns what events could not hold of the trace.
+///
+/// # Errors
+/// The input is damaged or of another form, or its form cannot be guessed; the sink's.
+pub fn read(
+    mut input: Input,
+    from: Option<Form>,
+    warn: fn(&str),
+    sink: &mut impl EventSink,
+) -> Result<Losses> {
+    let form = from.map_or_else(|| input.guess(), Ok)?;
+    let (source, warnings) = open(form, from.is_some(), input)?;
+    warnings.iter().for_each(|warning| warn(warning));
+    match source {
+        Source::Raw32(mut source) => copy(&mut source, sink).map(|()| source.losses()),
+        Source::Heap(mut source) => copy(&mut *source, sink).map(|()| source.losses()),
+        source => source.pour(sink),
+    }
+}
+
 /// Converts a trace to raw records of 32 bytes, in memory.
 ///
 /// # Errors

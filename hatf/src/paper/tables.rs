@@ -7,7 +7,7 @@ use metatf::recode::Plan;
 
 use super::column::{Column, Packing};
 use super::measure::{Measured, Times, ratio};
-use crate::report::count;
+use hatf_lab::units::count;
 
 /// How tables are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

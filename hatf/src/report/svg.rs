@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use super::units::{bytes, nanoseconds};
 use crate::analysis::Report;
+use hatf_lab::units::{bytes, nanoseconds};
 
 const WIDTH: u64 = 860;
 const HEIGHT: u64 = 300;

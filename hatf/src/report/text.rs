@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::units::{bar, bytes, count, nanoseconds, percent};
 use crate::analysis::{MarkReport, PhaseReport, Quantiles, Report};
+use hatf_lab::units::{bar, bytes, count, nanoseconds, percent};
 
 /// Columns of the picture of live bytes.
 const COLUMNS: usize = 72;

@@ -138,6 +138,11 @@ pub(crate) const TABLE: &[Layers] = &[
         ],
     },
     Layers {
+        folder: "hatf-lab",
+        within: None,
+        modules: &["error", "address", "units", "totals", "objects", "curve", "chart", "allocator", "simulate", "fragmentation"],
+    },
+    Layers {
         folder: "hatf",
         within: None,
         modules: &[
@@ -150,6 +155,7 @@ pub(crate) const TABLE: &[Layers] = &[
             "heap",
             "trace",
             "convert",
+            "lab",
             "analysis",
             "report",
             "pipeline",

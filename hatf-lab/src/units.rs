@@ -1,7 +1,7 @@
 //! Numbers for people.
 
 /// Formats a count with separators: `1,234,567`.
-pub(crate) fn count(value: u64) -> String {
+pub fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::new();
     for (n, digit) in digits.chars().enumerate() {
@@ -14,12 +14,12 @@ pub(crate) fn count(value: u64) -> String {
 }
 
 /// Bytes in binary units: `1.5 MiB`.
-pub(super) fn bytes(value: u64) -> String {
+pub fn bytes(value: u64) -> String {
     scaled(value, 1024, &["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"])
 }
 
 /// Nanoseconds: `1.5 ms`.
-pub(super) fn nanoseconds(value: u64) -> String {
+pub fn nanoseconds(value: u64) -> String {
     scaled(value, 1000, &["ns", "us", "ms", "s", "ks", "Ms", "Gs"])
 }
 
@@ -43,7 +43,7 @@ fn scaled(value: u64, base: u64, units: &[&str]) -> String {
 }
 
 /// `part` of `whole` in percent.
-pub(super) fn percent(part: u64, whole: u64) -> String {
+pub fn percent(part: u64, whole: u64) -> String {
     if whole == 0 {
         return "-".to_owned();
     }
@@ -52,7 +52,7 @@ pub(super) fn percent(part: u64, whole: u64) -> String {
 }
 
 /// Formats a bar of up to `width` characters.
-pub(super) fn bar(part: u64, most: u64, width: u64) -> String {
+pub fn bar(part: u64, most: u64, width: u64) -> String {
     if most == 0 {
         return String::new();
     }

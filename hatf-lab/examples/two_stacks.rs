@@ -1,0 +1,87 @@
+//! An allocator of one's own, beside first fit: blocks up to 256 bytes are taken from one stack of equal slots, larger ones
+//! from the end of the heap, and never used again.
+//!
+//! `cargo run -p hatf-lab --example two_stacks`
+
+use hatf_lab::allocator::{Act, Acts, Allocator, First, Place, TagSettings};
+use hatf_lab::simulate::{Grid, Simulation, text};
+use hatf_lab::{Allocation, Objects};
+
+/// Bytes of a slot.
+const SLOT: u64 = 256;
+
+#[derive(Default)]
+struct TwoStacks {
+    /// Slots that are free.
+    slots: Vec<u64>,
+    /// Slots in use.
+    used: u64,
+    /// Bytes of large blocks.
+    large: u64,
+    heap: u64,
+}
+
+impl Allocator for TwoStacks {
+    fn name(&self) -> String {
+        "two-stacks".to_owned()
+    }
+
+    fn allocate(&mut self, size: u64, acts: &mut Acts) -> Option<Place> {
+        if size <= SLOT {
+            self.used += 1;
+            if let Some(address) = self.slots.pop() {
+                acts.note(Act::Unlinked);
+                return Some(Place { address, block: 0 });
+            }
+        } else {
+            self.large += size;
+        }
+        acts.note(Act::Sbrk);
+        let address = self.heap;
+        self.heap = self.heap.checked_add(size.max(SLOT))?;
+        Some(Place { address, block: 0 })
+    }
+
+    fn free(&mut self, place: Place, size: u64, acts: &mut Acts) {
+        if size <= SLOT {
+            self.used -= 1;
+            self.slots.push(place.address);
+            acts.note(Act::Inserted);
+        }
+    }
+
+    fn heap(&self) -> u64 {
+        self.heap
+    }
+
+    fn check_touched(&self) -> Result<(), String> {
+        if self.slots.last().is_some_and(|slot| slot + SLOT > self.heap) {
+            Err("a slot above the heap".into())
+        } else {
+            Ok(())
+        }
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let slots = (self.slots.len() as u64 + self.used) * SLOT;
+        if slots + self.large == self.heap { Ok(()) } else { Err(format!("{slots} + {} bytes", self.large)) }
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let first = Simulation::new("first", Box::new(First::new(TagSettings::default())));
+    let own = Simulation::new("two-stacks", Box::new(TwoStacks::default()));
+    let mut grid = Grid::new(vec![first.with_invariants(100), own.with_invariants(100)], 2)?;
+    // Objects of 8 to 400 bytes; each is freed when 50 more were allocated. `hatf::lab::Calls` reads a trace instead.
+    let mut objects = Objects::new();
+    for n in 0..10_000_u64 {
+        let size = Some(8 + n * n % 393);
+        objects.allocate(&Allocation { address: n, size, ..Allocation::default() }, &mut grid)?;
+        if n >= 50 {
+            objects.free(n - 50, 0, &mut grid)?;
+        }
+    }
+    let outcomes = grid.finish()?;
+    text(&outcomes, &mut std::io::stdout())?;
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! BEST: "the FIRST algorithm modified for best-fit", which "scans the entire list" (4.4).
+
+use std::collections::BTreeSet;
+
+use super::blocks::{Block, Blocks};
+use super::tagged::{FreeList, TagSettings, Tagged, tagged};
+use super::{Act, Acts, Allocator, Place};
+
+tagged! {
+    /// Best fit: the least block that is large enough, of equal ones the lowest.
+    Best(Index) = "best"
+}
+
+/// Free blocks by size and address. It stands for a list that is scanned: each search counts as many steps as it has blocks.
+#[derive(Debug, Default)]
+pub(super) struct Index(BTreeSet<(u64, u64, u32)>);
+
+impl FreeList for Index {
+    fn find(&mut self, _: &Blocks, need: u64, acts: &mut Acts) -> Option<u32> {
+        acts.add(Act::Examined, self.0.len() as u64);
+        self.0.range((need, 0, 0)..).next().map(|(.., id)| *id)
+    }
+
+    fn insert(&mut self, blocks: &mut Blocks, id: u32) {
+        let Block { size, address, .. } = blocks.get(id);
+        self.0.insert((size, address, id));
+    }
+
+    fn remove(&mut self, blocks: &mut Blocks, id: u32) {
+        let Block { size, address, .. } = blocks.get(id);
+        self.0.remove(&(size, address, id));
+    }
+
+    fn changed(&mut self, blocks: &Blocks, id: u32, before: &Block) {
+        self.0.remove(&(before.size, before.address, id));
+        let Block { size, address, .. } = blocks.get(id);
+        self.0.insert((size, address, id));
+    }
+
+    fn check(&self, blocks: &Blocks, free: &[u32]) -> Result<(), String> {
+        if self.0.len() != free.len() {
+            return Err(format!("the list has {} blocks, {} are free", self.0.len(), free.len()));
+        }
+        free.iter().try_for_each(|id| self.check_one(blocks, *id))
+    }
+
+    fn check_one(&self, blocks: &Blocks, id: u32) -> Result<(), String> {
+        let Block { size, address, .. } = blocks.get(id);
+        if self.0.contains(&(size, address, id)) {
+            Ok(())
+        } else {
+            Err(format!("the free block at {address} is not listed"))
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! BSD: Kingsley's allocator of 4.2BSD. A bucket for each power of two; nothing is split or merged.
+//!
+//! (The paper's Table 6 calls it "buddy-based", its section 4.4 says rightly that it "does not coalesce items".)
+
+use super::{ADDRESS_SPACE, Act, Acts, Allocator, Place};
+
+/// What the paper leaves open. On a VAX 4.2BSD had a header of 4 and blocks of at least 8 bytes; 4.3BSD refilled by pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BsdSettings {
+    /// Bytes before each block.
+    pub header: u64,
+    /// The least block, in bytes: a power of two.
+    pub least: u64,
+    /// Bytes that an empty bucket takes from the system, if its block is no larger.
+    pub refill: u64,
+}
+
+impl Default for BsdSettings {
+    fn default() -> Self {
+        Self { header: 8, least: 16, refill: 2048 }
+    }
+}
+
+/// A power-of-two allocator.
+#[derive(Debug)]
+pub struct Bsd {
+    settings: BsdSettings,
+    /// By the power of two: the free blocks, of which the last is taken first, and how many are in use.
+    buckets: Vec<(Vec<u64>, u64)>,
+    heap: u64,
+    touched: usize,
+}
+
+impl Bsd {
+    /// Makes an empty heap. `least` and `refill` should be powers of two.
+    #[must_use]
+    pub fn new(settings: BsdSettings) -> Self {
+        let buckets = (0..64).map(|_| (Vec::new(), 0)).collect();
+        Self { settings, buckets, heap: 0, touched: 0 }
+    }
+
+    /// Returns the bucket of a request, and its block's size.
+    fn bucket(&self, size: u64) -> Option<(usize, u64)> {
+        let block = size.checked_add(self.settings.header)?.checked_next_power_of_two()?.max(self.settings.least);
+        Some((block.trailing_zeros() as usize, block))
+    }
+
+    /// Takes memory from the system for an empty bucket. Blocks are used from the lowest address.
+    #[cold]
+    fn refill(&mut self, bucket: usize, block: u64, acts: &mut Acts) -> Option<()> {
+        let bytes = self.settings.refill.max(block);
+        let end = self.heap.checked_add(bytes).filter(|end| *end <= ADDRESS_SPACE)?;
+        let (free, _) = self.buckets.get_mut(bucket)?;
+        free.extend((0..bytes / block).rev().map(|n| self.heap + n * block));
+        acts.add(Act::Cut, free.len() as u64);
+        acts.note(Act::Sbrk);
+        self.heap = end;
+        Some(())
+    }
+}
+
+impl Allocator for Bsd {
+    fn name(&self) -> String {
+        let BsdSettings { header, least, refill } = self.settings;
+        format!("bsd:header={header}:least={least}:refill={refill}")
+    }
+
+    fn allocate(&mut self, size: u64, acts: &mut Acts) -> Option<Place> {
+        let (bucket, block) = self.bucket(size)?;
+        if self.buckets.get(bucket)?.0.is_empty() {
+            self.refill(bucket, block, acts)?;
+        }
+        let (free, used) = self.buckets.get_mut(bucket)?;
+        let address = free.pop()? + self.settings.header;
+        *used += 1;
+        acts.add(Act::Doubled, u64::from(block.trailing_zeros() - self.settings.least.trailing_zeros()));
+        acts.note(Act::Unlinked);
+        self.touched = bucket;
+        Some(Place { address, block: 0 })
+    }
+
+    fn free(&mut self, place: Place, size: u64, acts: &mut Acts) {
+        let bucket = self.bucket(size).map_or(0, |(bucket, _)| bucket);
+        if let Some((free, used)) = self.buckets.get_mut(bucket) {
+            free.push(place.address - self.settings.header);
+            *used -= 1;
+        }
+        acts.note(Act::Inserted);
+        self.touched = bucket;
+    }
+
+    fn heap(&self) -> u64 {
+        self.heap
+    }
+
+    fn check_touched(&self) -> Result<(), String> {
+        let (free, _) = self.buckets.get(self.touched).ok_or("no such bucket")?;
+        match free.last() {
+            Some(top) if top + (1 << self.touched) > self.heap => {
+                Err(format!("free block at {top} ends above the heap"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Blocks, free and used, sum to the heap; no free block overlaps another.
+    fn check(&self) -> Result<(), String> {
+        let sizes = (0..).map(|power| 1_u64 << power);
+        let sum: u64 =
+            self.buckets.iter().zip(sizes.clone()).map(|((free, used), size)| (free.len() as u64 + used) * size).sum();
+        if sum != self.heap {
+            return Err(format!("blocks have {sum} bytes, the heap {}", self.heap));
+        }
+        let mut free: Vec<(u64, u64)> = self
+            .buckets
+            .iter()
+            .zip(sizes)
+            .flat_map(|((free, _), size)| free.iter().map(move |at| (*at, at + size)))
+            .collect();
+        free.sort_unstable();
+        match free.windows(2).find(|pair| matches!(pair, [first, second] if first.1 > second.0)) {
+            Some(pair) => Err(format!("free blocks overlap: {pair:?}")),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! CACHE: FIRST below a small list of free items of the sizes freed last.
+
+use super::rover::Rover;
+use super::tagged::{TagSettings, Tagged};
+use super::{Act, Acts, Allocator, Place};
+
+/// What the paper names (5 entries, a rounding factor of 32), and what FIRST leaves open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheSettings {
+    /// Sizes cached.
+    pub entries: usize,
+    /// The rounding factor R, in bytes.
+    pub round: u64,
+    /// FIRST's.
+    pub first: TagSettings,
+}
+
+impl Default for CacheSettings {
+    fn default() -> Self {
+        Self { entries: 5, round: 32, first: TagSettings::default() }
+    }
+}
+
+/// The adaptive cache of Table 6.
+///
+/// An item is of size S' = (B + R - 1) / R, where B is the size asked for. A miss asks FIRST for R S' bytes: otherwise an
+/// item of 33 bytes could not serve 64, which has the same S'. Only `free` makes entries. Cached items are not merged.
+#[derive(Debug)]
+pub struct Cache {
+    settings: CacheSettings,
+    /// Sizes and their free items, the entry used last first.
+    entries: Vec<(u64, Vec<Place>)>,
+    first: Tagged<Rover>,
+}
+
+impl Cache {
+    /// Makes an empty heap.
+    #[must_use]
+    pub fn new(settings: CacheSettings) -> Self {
+        Self { settings, entries: Vec::new(), first: Tagged::new(settings.first, Rover::default()) }
+    }
+
+    /// Finds a size's entry and moves it to the front; false if there is none.
+    fn access(&mut self, size: u64, acts: &mut Acts) -> bool {
+        let found = self.entries.iter().position(|(cached, _)| *cached == size);
+        acts.add(Act::Compared, found.map_or(self.entries.len(), |at| at + 1) as u64);
+        if let Some(at) = found
+            && let Some(front) = self.entries.get_mut(..=at)
+        {
+            front.rotate_right(1);
+        }
+        found.is_some()
+    }
+}
+
+impl Allocator for Cache {
+    fn name(&self) -> String {
+        let CacheSettings { entries, round, first } = self.settings;
+        format!("cache:entries={entries}:round={round}:{}", first.text())
+    }
+
+    fn allocate(&mut self, size: u64, acts: &mut Acts) -> Option<Place> {
+        let units = size.div_ceil(self.settings.round);
+        if self.access(units, acts)
+            && let Some(item) = self.entries.first_mut().and_then(|(_, items)| items.pop())
+        {
+            acts.note(Act::Unlinked);
+            return Some(item);
+        }
+        self.first.allocate(units.checked_mul(self.settings.round)?, acts)
+    }
+
+    fn free(&mut self, place: Place, size: u64, acts: &mut Acts) {
+        let units = size.div_ceil(self.settings.round);
+        if !self.access(units, acts) {
+            let mut items = Vec::new();
+            if self.entries.len() == self.settings.entries {
+                // The entry used longest ago, from the item freed last.
+                items = self.entries.pop().map(|(_, items)| items).unwrap_or_default();
+                acts.add(Act::Flushed, items.len() as u64);
+                while let Some(item) = items.pop() {
+                    self.first.free(item, acts);
+                }
+            }
+            self.entries.insert(0, (units, items));
+        }
+        if let Some((_, items)) = self.entries.first_mut() {
+            items.push(place);
+        }
+        acts.note(Act::Inserted);
+    }
+
+    fn heap(&self) -> u64 {
+        self.first.heap()
+    }
+
+    fn check_touched(&self) -> Result<(), String> {
+        let sizes = self.entries.iter().enumerate();
+        let twice =
+            sizes.clone().any(|(at, (size, _))| self.entries.iter().skip(at + 1).any(|(other, _)| other == size));
+        if twice || self.entries.len() > self.settings.entries {
+            return Err("the cache has a size twice, or too many".to_owned());
+        }
+        self.first.check_touched()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        for (size, items) in &self.entries {
+            if items.iter().any(|item| self.first.usable(*item) < size * self.settings.round) {
+                return Err(format!("a cached item of size {size} is too small, or free below"));
+            }
+        }
+        self.first.check()
+    }
+}

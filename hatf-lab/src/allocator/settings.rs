@@ -1,0 +1,112 @@
+//! Allocators by name: `bsd`, `first:grow=4096`, `cache:entries=8:round=16`.
+
+use super::{Allocator, Best, Bsd, BsdSettings, Cache, CacheSettings, First, TagSettings};
+use crate::{Error, Result};
+
+/// The names of the allocators.
+pub const NAMES: &[&str] = &["bsd", "first", "best", "cache"];
+
+/// Makes an allocator by its name and settings, such as `first:grow=4096`.
+///
+/// # Errors
+/// The name or a setting is unknown, or a value is out of range.
+pub fn by_name(text: &str) -> Result<Box<dyn Allocator>> {
+    let mut parts = text.split(':');
+    let name = parts.next().unwrap_or_default();
+    let mut settings = Settings { text, given: Vec::new() };
+    for part in parts {
+        let number = part.split_once('=').and_then(|(key, value)| Some((key, value.parse().ok()?)));
+        settings.given.push(number.ok_or_else(|| settings.wrong(&format!("`{part}` is not of the form NAME=NUMBER")))?);
+    }
+    let allocator: Box<dyn Allocator> = match name {
+        "bsd" => {
+            let default = BsdSettings::default();
+            let header = settings.take("header", default.header, |header| header <= 4096)?;
+            let least = settings.take("least", default.least, power)?;
+            let refill = settings.take("refill", default.refill, power)?;
+            Box::new(Bsd::new(BsdSettings { header, least, refill }))
+        }
+        "first" => Box::new(First::new(settings.tags()?)),
+        "best" => Box::new(Best::new(settings.tags()?)),
+        "cache" => {
+            let default = CacheSettings::default();
+            let entries = settings.take("entries", default.entries as u64, |entries| (1..=4096).contains(&entries))?;
+            let entries = usize::try_from(entries).unwrap_or(default.entries);
+            let round = settings.take("round", default.round, |round| (1..=1 << 20).contains(&round))?;
+            Box::new(Cache::new(CacheSettings { entries, round, first: settings.tags()? }))
+        }
+        _ => {
+            let names = NAMES.join(", ");
+            return Err(Error::Usage(format!("allocator `{text}`: `{name}` is none of {names}")));
+        }
+    };
+    match settings.given.first() {
+        None => Ok(allocator),
+        Some((key, _)) => Err(settings.wrong(&format!("{name} has no setting `{key}`"))),
+    }
+}
+
+fn power(value: u64) -> bool {
+    value.is_power_of_two() && (8..=1 << 30).contains(&value)
+}
+
+/// The settings that were given and not used yet.
+struct Settings<'t> {
+    text: &'t str,
+    given: Vec<(&'t str, u64)>,
+}
+
+impl Settings<'_> {
+    fn wrong(&self, problem: &str) -> Error {
+        Error::Usage(format!("allocator `{}`: {problem}", self.text))
+    }
+
+    fn take(&mut self, key: &str, default: u64, valid: impl Fn(u64) -> bool) -> Result<u64> {
+        let Some(at) = self.given.iter().position(|(given, _)| *given == key) else { return Ok(default) };
+        let (_, value) = self.given.remove(at);
+        if valid(value) { Ok(value) } else { Err(self.wrong(&format!("{key} cannot be {value}"))) }
+    }
+
+    fn tags(&mut self) -> Result<TagSettings> {
+        let default = TagSettings::default();
+        let word = self.take("word", default.word, |word| word.is_power_of_two() && (1..=64).contains(&word))?;
+        // Two tags and two links.
+        let room = |least: u64| least >= 4 * word && least.is_multiple_of(word) && least <= 1 << 20;
+        let least = self.take("least", 4 * word, room)?;
+        let grow = self.take("grow", default.grow, power)?;
+        if !grow.is_multiple_of(word) {
+            return Err(self.wrong("grow is no multiple of word"));
+        }
+        Ok(TagSettings { word, least, grow })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back() {
+        for name in NAMES {
+            let allocator = by_name(name).unwrap();
+            assert_eq!(by_name(&allocator.name()).unwrap().name(), allocator.name());
+        }
+        let name = by_name("cache:round=16:grow=4096:word=4").unwrap().name();
+        assert_eq!(name, "cache:entries=5:round=16:word=4:least=16:grow=4096");
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (text, message) in [
+            ("buddy", "`buddy` is none of bsd, first, best, cache"),
+            ("bsd:grow=1", "bsd has no setting `grow`"),
+            ("bsd:least=17", "least cannot be 17"),
+            ("first:grow", "`grow` is not of the form NAME=NUMBER"),
+            ("first:least=8", "least cannot be 8"),
+            ("cache:entries=0", "entries cannot be 0"),
+        ] {
+            let error = by_name(text).err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(error.contains(message), "{text}: {error}");
+        }
+    }
+}

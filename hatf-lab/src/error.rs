@@ -1,0 +1,42 @@
+//! The library's errors.
+
+use std::{fmt, io};
+
+/// The result of this library's functions.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// An error of this library.
+#[derive(Debug)]
+pub enum Error {
+    /// A setting is unknown or out of range.
+    Usage(String),
+    /// An allocator broke one of its invariants: a bug in the simulation, not in the trace.
+    Invariant(String),
+    /// More than this library counts: 2^32 objects live at once, for example.
+    Limit(&'static str),
+    /// The thread that takes events has stopped; its own error is returned by `finish`.
+    Stopped,
+    /// A system call failed: what was tried, and the system's error.
+    System(&'static str, io::Error),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(message) => f.write_str(message),
+            Self::Invariant(message) => write!(f, "invariant broken: {message}"),
+            Self::Limit(limit) => write!(f, "too large: {limit}"),
+            Self::Stopped => f.write_str("the thread that takes events has stopped"),
+            Self::System(tried, error) => write!(f, "{tried}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::System(_, error) => Some(error),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Pages held over time.
+
+use serde::Serialize;
+
+use super::{PAGES, extent};
+use crate::Result;
+use crate::address::AddressMap;
+use crate::curve::{Curve, Curves};
+use crate::objects::{Change, Event, Object, Observer};
+
+/// Counts the pages held after every event, for each size of pages.
+///
+/// Memory is bounded by the live blocks: pages that lie whole in a block are counted, not listed.
+#[derive(Debug)]
+pub struct Held {
+    sizes: [Counts; PAGES.len()],
+    live: u64,
+    curve: Curve<4>,
+    last: Moments,
+    peaks: [Peak; PAGES.len()],
+}
+
+/// When something was, in events and nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Moments {
+    tick: u64,
+    time: u64,
+}
+
+/// The first event after which the most pages were held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Peak {
+    /// Bytes in a page.
+    pub page: u64,
+    /// The event; 0: there was none.
+    pub tick: u64,
+    /// Nanoseconds since the start.
+    pub time: u64,
+    /// Pages held.
+    pub pages: u64,
+    /// Bytes live then.
+    pub live: u64,
+}
+
+/// Pages held over time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HeldReport {
+    /// The last event.
+    pub tick: u64,
+    /// Its time, in nanoseconds.
+    pub time: u64,
+    /// The peak for each size of pages.
+    pub peaks: Vec<Peak>,
+    /// Live bytes, and bytes of pages held, over events.
+    pub curves: Curves,
+}
+
+/// Pages of one size.
+#[derive(Debug)]
+struct Counts {
+    shift: u32,
+    /// By page: the blocks that begin or end on it.
+    blocks: AddressMap<u32>,
+    /// Pages between the first and the last one of a block. No other block is on them.
+    inner: u64,
+}
+
+impl Counts {
+    fn held(&self) -> u64 {
+        self.blocks.len() as u64 + self.inner
+    }
+
+    #[inline]
+    fn add(&mut self, (first, last): (u64, u64)) {
+        let (first, last) = (first >> self.shift, last >> self.shift);
+        *self.blocks.entry(first).or_default() += 1;
+        if last > first {
+            *self.blocks.entry(last).or_default() += 1;
+            self.inner += last - first - 1;
+        }
+    }
+
+    #[inline]
+    fn remove(&mut self, (first, last): (u64, u64)) {
+        let (first, last) = (first >> self.shift, last >> self.shift);
+        self.leave(first);
+        if last > first {
+            self.leave(last);
+            self.inner -= last - first - 1;
+        }
+    }
+
+    #[inline]
+    fn leave(&mut self, page: u64) {
+        if let std::collections::hash_map::Entry::Occupied(mut count) = self.blocks.entry(page) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+    }
+}
+
+impl Default for Held {
+    fn default() -> Self {
+        Self {
+            sizes: PAGES.map(|page| Counts { shift: page.trailing_zeros(), blocks: AddressMap::default(), inner: 0 }),
+            live: 0,
+            curve: Curve::default(),
+            last: Moments::default(),
+            peaks: PAGES.map(|page| Peak { page, ..Peak::default() }),
+        }
+    }
+}
+
+impl Held {
+    /// Starts with nothing held.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns what was held.
+    #[must_use]
+    pub fn finish(self) -> HeldReport {
+        let Moments { tick, time } = self.last;
+        let names = ["live bytes", "4 KiB pages held", "64 KiB pages held", "2 MiB pages held"];
+        HeldReport { tick, time, peaks: self.peaks.to_vec(), curves: self.curve.finish(names) }
+    }
+
+    fn change(&mut self, change: Change, object: &Object) {
+        let extent = extent(object);
+        match change {
+            Change::Allocated => {
+                self.live = self.live.saturating_add(object.size);
+                self.sizes.iter_mut().for_each(|counts| counts.add(extent));
+            }
+            Change::Freed => {
+                self.live = self.live.saturating_sub(object.size);
+                self.sizes.iter_mut().for_each(|counts| counts.remove(extent));
+            }
+        }
+    }
+}
+
+impl Observer for Held {
+    #[inline]
+    fn event(&mut self, event: &Event) -> Result<()> {
+        self.change(event.change, &event.object);
+        self.last = Moments { tick: event.tick, time: self.last.time.max(event.time) };
+        let Moments { tick, time } = self.last;
+        let mut values = [self.live; PAGES.len() + 1];
+        for ((counts, peak), value) in self.sizes.iter().zip(&mut self.peaks).zip(values.iter_mut().skip(1)) {
+            let pages = counts.held();
+            *value = pages.saturating_mul(peak.page);
+            if pages > peak.pages {
+                *peak = Peak { page: peak.page, tick, time, pages, live: self.live };
+            }
+        }
+        self.curve.note(values);
+        Ok(())
+    }
+}

@@ -1,0 +1,179 @@
+//! The heap at one moment: pages, and whose fault it is that they are not free.
+
+use serde::Serialize;
+
+use super::share::{Part, Share, shares};
+use super::{PAGES, extent};
+use crate::objects::Object;
+use crate::units::count;
+
+/// What to look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Bytes in a page: a power of two. Waste is attributed for pages of this size.
+    pub page: u64,
+    /// A page with at most so many live bytes is *pinned*; `None`: a sixteenth of a page.
+    pub pin: Option<u64>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { page: PAGES[0], pin: None }
+    }
+}
+
+/// The heap at one moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Moment {
+    /// Events up to then.
+    pub tick: u64,
+    /// Live blocks.
+    pub blocks: u64,
+    /// Bytes that they asked for.
+    pub live: u64,
+    /// Pages of each size; those whose waste is attributed first.
+    pub pages: Vec<Pages>,
+    /// Waste by the stack that allocated; empty where the trace has no stacks.
+    pub sites: Vec<Share>,
+    /// Waste by the thread that allocated.
+    pub threads: Vec<Share>,
+    /// Waste by the size asked for.
+    pub sizes: Vec<Share>,
+    /// What the map is drawn from.
+    #[serde(skip)]
+    pub(super) runs: Vec<Run>,
+}
+
+/// Equal pages, one behind the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Run {
+    /// The number of the first.
+    pub(super) page: u64,
+    pub(super) pages: u64,
+    /// Live bytes on each.
+    pub(super) live: u64,
+}
+
+/// Pages of one size that hold live blocks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Pages {
+    /// Bytes in a page.
+    pub page: u64,
+    /// Pages held.
+    pub held: u64,
+    /// Bytes of them that no live block asked for.
+    pub wasted: u64,
+    /// Pages held by the live bytes on them: none to a tenth of the page, up to two tenths, and so on.
+    pub by_live_bytes: [u64; 10],
+    /// A page is pinned with at most so many live bytes.
+    pub pin: u64,
+    /// Pinned pages.
+    pub pinned: u64,
+    /// Live bytes on them.
+    pub live_on_pinned: u64,
+    /// Bytes wasted on them.
+    pub wasted_on_pinned: u64,
+    /// Pages on which live blocks overlap: the trace is wrong, or misses frees.
+    pub overlapping: u64,
+}
+
+impl Moment {
+    /// Looks at the blocks that are live after event `tick`. `site` names a stack by its number.
+    #[must_use]
+    pub fn new(live: Vec<Object>, tick: u64, settings: Settings, site: &dyn Fn(u64) -> String) -> Self {
+        let mut live = live;
+        live.sort_unstable_by_key(|object| object.address);
+        let mut parts: Vec<Part> = live
+            .iter()
+            .map(|object| Part { bytes: object.size, age: tick.saturating_sub(object.tick), ..Part::default() })
+            .collect();
+        let mut runs = Vec::new();
+        let mut pages = vec![sweep(&live, settings.page, settings.pin, &mut parts, &mut runs)];
+        for page in PAGES.into_iter().filter(|page| *page != settings.page) {
+            pages.push(sweep(&live, page, None, &mut [], &mut Vec::new()));
+        }
+        let by = |key: fn(&Object) -> u64| live.iter().map(key).zip(parts.iter().copied());
+        let has_sites = live.iter().any(|object| object.site != 0);
+        Self {
+            tick,
+            blocks: live.len() as u64,
+            live: live.iter().fold(0, |sum, object| sum.saturating_add(object.size)),
+            pages,
+            sites: if has_sites { shares(by(|object| object.site), site) } else { Vec::new() },
+            threads: shares(by(|object| object.thread), |thread| format!("thread {thread}")),
+            sizes: shares(by(|object| object.size), |size| format!("{} bytes", count(size))),
+            runs,
+        }
+    }
+}
+
+/// A block on a page on which it begins or ends. Where it begins *and* ends elsewhere it has the page for itself.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Touch {
+    page: u64,
+    /// In the order of addresses.
+    block: usize,
+    bytes: u64,
+}
+
+/// Goes through the pages in order, and gives each block its part of their waste.
+fn sweep(live: &[Object], page: u64, pin: Option<u64>, parts: &mut [Part], runs: &mut Vec<Run>) -> Pages {
+    let shift = page.trailing_zeros();
+    let mut touches = Vec::new();
+    let mut pages = Pages { page, pin: pin.unwrap_or(page / 16), ..Pages::default() };
+    for (block, object) in live.iter().enumerate() {
+        let (start, last) = extent(object);
+        let (first_page, last_page) = (start >> shift, last >> shift);
+        // Of a block of no bytes `last` is its address, which holds the page with no byte.
+        let size = if object.size == 0 { 0 } else { last - start + 1 };
+        let on_first = size.min(page - (start & (page - 1)));
+        touches.push(Touch { page: first_page, block, bytes: on_first });
+        if last_page > first_page {
+            touches.push(Touch { page: last_page, block, bytes: (last & (page - 1)) + 1 });
+            let inner = last_page - first_page - 1;
+            pages.held += inner;
+            if let Some(full) = pages.by_live_bytes.last_mut() {
+                *full += inner;
+            }
+            if inner > 0 {
+                runs.push(Run { page: first_page + 1, pages: inner, live: page });
+            }
+        }
+    }
+    touches.sort_unstable();
+    for group in touches.chunk_by(|one, other| one.page == other.page) {
+        let live: u64 = group.iter().map(|touch| touch.bytes).sum();
+        pages.overlapping += u64::from(live > page);
+        let live = live.min(page);
+        pages.count(live);
+        let (wasted, blocks) = (page - live, group.len() as u64);
+        for (rank, touch) in (0..).zip(group) {
+            if let Some(part) = parts.get_mut(touch.block) {
+                let share = wasted / blocks + u64::from(rank < wasted % blocks);
+                part.wasted += share;
+                part.wasted_on_pinned += if live <= pages.pin { share } else { 0 };
+            }
+        }
+        runs.extend(group.first().map(|touch| Run { page: touch.page, pages: 1, live }));
+    }
+    runs.sort_unstable_by_key(|run| run.page);
+    pages
+}
+
+impl Pages {
+    /// Counts one page.
+    fn count(&mut self, live: u64) {
+        let wasted = self.page - live;
+        self.held += 1;
+        self.wasted += wasted;
+        let tenth = usize::try_from((live * 10).div_ceil(self.page).max(1) - 1).unwrap_or(0);
+        if let Some(count) = self.by_live_bytes.get_mut(tenth) {
+            *count += 1;
+        }
+        if live <= self.pin {
+            self.pinned += 1;
+            self.live_on_pinned += live;
+            self.wasted_on_pinned += wasted;
+        }
+    }
+}

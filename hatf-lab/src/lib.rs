@@ -1,0 +1,23 @@
+//! Experiments on heap traces.
+//!
+//! - [`objects`] turns calls into events of objects, which everything else observes.
+//! - [`allocator`] simulates allocators, and [`simulate`] runs a trace through them.
+//! - [`fragmentation`] finds the blocks that keep pages from being free.
+//!
+//! This crate reads no traces: `hatf` gives it the calls of a trace in any form. All work is done in one pass (where it is not,
+//! the function says so), in memory bounded by the objects live at once.
+
+pub mod address;
+pub mod allocator;
+pub mod chart;
+pub mod curve;
+mod error;
+pub mod fragmentation;
+pub mod objects;
+pub mod simulate;
+pub mod totals;
+pub mod units;
+
+pub use error::{Error, Result};
+pub use objects::{Allocation, Change, Event, Object, Objects, Observer};
+pub use totals::Totals;

@@ -1,0 +1,291 @@
+//! Turns calls into events of objects: the clock of Zorn and Grunwald's models (CU-CS-603-92, 5.4.3), in which each malloc
+//! and each free is one tick.
+//!
+//! The paper knows malloc and free only. Here every function that allocates counts as malloc, and `realloc` as a free of the
+//! old block and then a malloc of the new. Calls that no correct program makes are counted (see [`Oddities`](crate::totals::Oddities)).
+
+use crate::address::AddressMap;
+use crate::totals::Totals;
+use crate::{Error, Result};
+
+/// An object, from its allocation to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Object {
+    /// A number below the most objects live at once. It is used again after the object's end.
+    pub slot: u32,
+    /// Objects allocated before it.
+    pub number: u64,
+    /// Where it lies.
+    pub address: u64,
+    /// Bytes asked for.
+    pub size: u64,
+    /// The tick of its allocation.
+    pub tick: u64,
+    /// When it was allocated, in nanoseconds; 0 where the trace has no times.
+    pub time: u64,
+    /// The thread that allocated it.
+    pub thread: u64,
+    /// Which stack allocated it, as the source numbers stacks; 0: not known.
+    pub site: u64,
+    /// The heap that it lies in.
+    pub heap: u64,
+}
+
+/// What happened to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It was allocated.
+    Allocated,
+    /// It was freed.
+    Freed,
+}
+
+/// One tick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// The clock: 1 for the first event, 2 for the next.
+    pub tick: u64,
+    /// Nanoseconds since the start of the recording; 0 where the trace has no times.
+    pub time: u64,
+    /// What happened.
+    pub change: Change,
+    /// The object it happened to.
+    pub object: Object,
+}
+
+/// Receives events, in order.
+pub trait Observer {
+    /// Receives an event.
+    ///
+    /// # Errors
+    /// No more should be given.
+    fn event(&mut self, event: &Event) -> Result<()>;
+}
+
+/// Stops after an event, with [`Error::Stopped`](crate::Error::Stopped): the objects are then those that were live at it.
+#[derive(Clone, Copy, Debug)]
+pub struct Until {
+    tick: u64,
+    reached: bool,
+}
+
+impl Until {
+    /// Stops after event `tick`.
+    #[must_use]
+    pub fn new(tick: u64) -> Self {
+        Self { tick, reached: false }
+    }
+
+    /// Returns whether there was such an event.
+    #[must_use]
+    pub fn reached(&self) -> bool {
+        self.reached
+    }
+}
+
+impl Observer for Until {
+    #[inline]
+    fn event(&mut self, event: &Event) -> Result<()> {
+        self.reached = event.tick >= self.tick;
+        if self.reached { Err(Error::Stopped) } else { Ok(()) }
+    }
+}
+
+/// A call that allocates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Allocation {
+    /// The block that it returned.
+    pub address: u64,
+    /// Bytes asked for; `None`: as many as the block that a realloc was given had.
+    pub size: Option<u64>,
+    /// Nanoseconds since the start.
+    pub time: u64,
+    /// The thread.
+    pub thread: u64,
+    /// The number of the call's stack; 0: not known.
+    pub site: u64,
+    /// The heap.
+    pub heap: u64,
+}
+
+/// The live objects. Memory is bounded by the most that were live at once.
+#[derive(Debug, Default)]
+pub struct Objects {
+    by_address: AddressMap<u32>,
+    objects: Vec<Object>,
+    spare: Vec<u32>,
+    live_bytes: u64,
+    totals: Totals,
+}
+
+impl Objects {
+    /// Starts with an empty heap, at tick 0.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns the totals so far.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        Totals { never_freed: self.by_address.len() as u64, ..self.totals }
+    }
+
+    /// Returns the live objects, in no order.
+    pub fn live(&self) -> impl Iterator<Item = &Object> {
+        self.by_address.values().filter_map(|slot| self.objects.get(*slot as usize))
+    }
+
+    /// Returns the bytes that are live.
+    #[must_use]
+    pub fn live_bytes(&self) -> u64 {
+        self.live_bytes
+    }
+
+    /// Begins an object.
+    ///
+    /// # Errors
+    /// The observer's; 2^32 objects are live.
+    pub fn allocate(&mut self, call: &Allocation, observer: &mut impl Observer) -> Result<()> {
+        if self.by_address.contains_key(&call.address) {
+            self.totals.oddities.allocations_at_live_addresses += 1;
+            self.end(call.address, call.time, observer)?;
+        }
+        let size = call.size.unwrap_or_else(|| {
+            self.totals.oddities.unknown_sizes += 1;
+            0
+        });
+        let slot = match self.spare.pop() {
+            Some(slot) => slot,
+            None => u32::try_from(self.objects.len()).map_err(|_| Error::Limit("2^32 live objects"))?,
+        };
+        self.totals.events += 1;
+        let Allocation { address, time, thread, site, heap, .. } = *call;
+        let (number, tick) = (self.totals.objects, self.totals.events);
+        let object = Object { slot, number, address, size, tick, time, thread, site, heap };
+        match self.objects.get_mut(slot as usize) {
+            Some(place) => *place = object,
+            None => self.objects.push(object),
+        }
+        self.by_address.insert(address, slot);
+        self.live_bytes = self.live_bytes.saturating_add(size);
+        self.totals.objects += 1;
+        self.totals.bytes = self.totals.bytes.saturating_add(size);
+        self.totals.max_bytes = self.totals.max_bytes.max(self.live_bytes);
+        self.totals.max_objects = self.totals.max_objects.max(self.by_address.len() as u64);
+        observer.event(&Event { tick, time, change: Change::Allocated, object })
+    }
+
+    /// Ends the object at an address; an unknown one is counted.
+    ///
+    /// # Errors
+    /// The observer's.
+    pub fn free(&mut self, address: u64, time: u64, observer: &mut impl Observer) -> Result<()> {
+        if self.end(address, time, observer)?.is_none() {
+            self.totals.oddities.unknown_frees += 1;
+        }
+        Ok(())
+    }
+
+    /// Ends the object at `old` and begins another, which has its size if the call has none.
+    ///
+    /// # Errors
+    /// The observer's; 2^32 objects are live.
+    pub fn reallocate(&mut self, old: u64, call: &Allocation, observer: &mut impl Observer) -> Result<()> {
+        let ended = self.end(old, call.time, observer)?;
+        self.totals.oddities.unknown_frees += u64::from(ended.is_none());
+        self.allocate(&Allocation { size: call.size.or(ended), ..*call }, observer)
+    }
+
+    /// Ends all objects of a heap, or of all heaps, in the order of their allocation.
+    ///
+    /// # Errors
+    /// The observer's.
+    pub fn end_heap(&mut self, heap: Option<u64>, time: u64, observer: &mut impl Observer) -> Result<()> {
+        let of = |object: &&Object| heap.is_none_or(|heap| object.heap == heap);
+        let mut ended: Vec<(u64, u64)> = self.live().filter(of).map(|object| (object.number, object.address)).collect();
+        ended.sort_unstable();
+        self.totals.oddities.ended_with_heap += ended.len() as u64;
+        ended.into_iter().try_for_each(|(_, address)| self.end(address, time, observer).map(|_| ()))
+    }
+
+    /// Ends an object; returns its size.
+    fn end(&mut self, address: u64, time: u64, observer: &mut impl Observer) -> Result<Option<u64>> {
+        let Some(slot) = self.by_address.remove(&address) else { return Ok(None) };
+        let Some(&object) = self.objects.get(slot as usize) else { return Ok(None) };
+        self.spare.push(slot);
+        self.totals.events += 1;
+        self.live_bytes = self.live_bytes.saturating_sub(object.size);
+        observer.event(&Event { tick: self.totals.events, time, change: Change::Freed, object })?;
+        Ok(Some(object.size))
+    }
+}
+
+impl<F: FnMut(&Event) -> Result<()>> Observer for F {
+    fn event(&mut self, event: &Event) -> Result<()> {
+        self(event)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::totals::Oddities;
+
+    fn at(address: u64, size: u64) -> Allocation {
+        Allocation { address, size: Some(size), ..Allocation::default() }
+    }
+
+    #[test]
+    fn calls_become_ticks() {
+        let mut seen = Vec::new();
+        let mut note = |event: &Event| {
+            seen.push((event.tick, event.change, event.object.number, event.object.size));
+            Ok(())
+        };
+        let mut objects = Objects::new();
+        objects.allocate(&at(16, 5), &mut note).unwrap();
+        objects.reallocate(16, &at(16, 7), &mut note).unwrap();
+        objects.free(32, 0, &mut note).unwrap();
+        objects.reallocate(16, &Allocation { address: 64, ..Allocation::default() }, &mut note).unwrap();
+        objects.allocate(&at(64, 1), &mut note).unwrap();
+        objects.reallocate(8, &Allocation { address: 96, ..Allocation::default() }, &mut note).unwrap();
+        objects.end_heap(Some(0), 0, &mut note).unwrap();
+        let (a, f) = (Change::Allocated, Change::Freed);
+        let expected = [
+            (1, a, 0, 5),
+            (2, f, 0, 5),
+            (3, a, 1, 7),
+            (4, f, 1, 7),
+            (5, a, 2, 7),
+            (6, f, 2, 7),
+            (7, a, 3, 1),
+            (8, a, 4, 0),
+            (9, f, 3, 1),
+            (10, f, 4, 0),
+        ];
+        assert_eq!(seen, expected);
+        let oddities =
+            Oddities { unknown_frees: 2, allocations_at_live_addresses: 1, ended_with_heap: 2, unknown_sizes: 1 };
+        let totals = objects.totals();
+        assert_eq!((totals.oddities, totals.events, totals.objects, totals.never_freed), (oddities, 10, 5, 0));
+        assert_eq!((totals.bytes, totals.max_bytes, totals.max_objects, objects.live_bytes()), (20, 7, 2, 0));
+    }
+
+    #[test]
+    fn slots_are_used_again() {
+        let mut objects = Objects::new();
+        let mut most = 0;
+        for n in 0..1000_u64 {
+            let mut note = |event: &Event| {
+                most = most.max(event.object.slot);
+                Ok(())
+            };
+            objects.allocate(&at(n * 16, 1), &mut note).unwrap();
+            if n >= 10 {
+                objects.free((n - 10) * 16, 0, &mut note).unwrap();
+            }
+        }
+        assert_eq!(most, 10);
+    }
+}

@@ -1,0 +1,113 @@
+//! Several simulations from one pass over a trace, by several threads.
+
+use std::mem;
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use super::{Outcome, Simulation, Step};
+use crate::objects::{Event, Observer};
+use crate::{Error, Result};
+
+/// Events in a batch: they stay in the cache while one simulation after the other takes them.
+const BATCH: usize = 4096;
+/// Batches that may wait for a worker.
+const WAITING: usize = 4;
+
+/// Simulations that all get the same events.
+pub struct Grid {
+    batch: Vec<Step>,
+    /// Those of this thread.
+    own: Vec<Simulation>,
+    workers: Vec<Worker>,
+    /// Where the simulation of each outcome is: worker by worker, its own first.
+    order: Vec<usize>,
+}
+
+/// A thread with simulations of its own.
+struct Worker {
+    batches: SyncSender<Arc<[Step]>>,
+    thread: JoinHandle<Result<Vec<Outcome>>>,
+}
+
+impl Grid {
+    /// Distributes simulations over up to `threads` threads. With one, this thread does the work.
+    ///
+    /// # Errors
+    /// The system has no thread.
+    pub fn new(simulations: Vec<Simulation>, threads: usize) -> Result<Self> {
+        let count = threads.min(simulations.len());
+        let mut grid = Self { batch: Vec::new(), own: Vec::new(), workers: Vec::new(), order: Vec::new() };
+        if count < 2 {
+            grid.order = (0..simulations.len()).collect();
+            grid.own = simulations;
+            return Ok(grid);
+        }
+        let mut shares: Vec<Vec<(usize, Simulation)>> = (0..count).map(|_| Vec::new()).collect();
+        for (n, simulation) in simulations.into_iter().enumerate() {
+            if let Some(share) = shares.get_mut(n % count) {
+                share.push((n, simulation));
+            }
+        }
+        for share in shares {
+            let (order, simulations): (Vec<_>, Vec<_>) = share.into_iter().unzip();
+            grid.order.extend(order);
+            grid.workers.push(Worker::start(simulations)?);
+        }
+        Ok(grid)
+    }
+
+    fn send(&mut self) -> Result<()> {
+        let batch = mem::take(&mut self.batch);
+        run(&mut self.own, &batch)?;
+        if !self.workers.is_empty() {
+            let batch: Arc<[Step]> = batch.as_slice().into();
+            let sent = |worker: &Worker| worker.batches.send(Arc::clone(&batch)).map_err(|_| Error::Stopped);
+            self.workers.iter().try_for_each(sent)?;
+        }
+        self.batch = batch;
+        self.batch.clear();
+        Ok(())
+    }
+
+    /// Returns the outcomes, in the order of the simulations.
+    ///
+    /// # Errors
+    /// An invariant does not hold; this is the error to show if an event returned [`Error::Stopped`].
+    pub fn finish(mut self) -> Result<Vec<Outcome>> {
+        let sent = self.send();
+        let mut outcomes = self.own.into_iter().map(Simulation::finish).collect::<Result<Vec<_>>>()?;
+        for Worker { batches, thread } in self.workers {
+            drop(batches);
+            outcomes.extend(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+        }
+        sent?;
+        let mut outcomes: Vec<_> = self.order.into_iter().zip(outcomes).collect();
+        outcomes.sort_by_key(|(n, _)| *n);
+        Ok(outcomes.into_iter().map(|(_, outcome)| outcome).collect())
+    }
+}
+
+impl Worker {
+    fn start(mut simulations: Vec<Simulation>) -> Result<Self> {
+        let (batches, taken) = sync_channel::<Arc<[Step]>>(WAITING);
+        let work = move || {
+            taken.iter().try_for_each(|batch| run(&mut simulations, &batch))?;
+            simulations.into_iter().map(Simulation::finish).collect()
+        };
+        let thread = std::thread::Builder::new().name("hatf-simulate".to_owned()).spawn(work);
+        Ok(Self { batches, thread: thread.map_err(|error| Error::System("a thread", error))? })
+    }
+}
+
+fn run(simulations: &mut [Simulation], batch: &[Step]) -> Result<()> {
+    simulations.iter_mut().try_for_each(|simulation| batch.iter().try_for_each(|step| simulation.step(*step)))
+}
+
+impl Observer for Grid {
+    #[inline]
+    fn event(&mut self, event: &Event) -> Result<()> {
+        self.batch.push(event.into());
+        if self.batch.len() < BATCH { Ok(()) } else { self.send() }
+    }
+}

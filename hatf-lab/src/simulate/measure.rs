@@ -1,0 +1,103 @@
+//! What is measured after every event of a simulation.
+
+use super::outcome::{Fragmentation, Outcome};
+use crate::allocator::{Act, Acts};
+use crate::curve::Curve;
+use crate::objects::Change;
+
+/// Live bytes and heap at one moment.
+#[derive(Clone, Copy, Debug, Default)]
+struct Moment {
+    live: u64,
+    heap: u64,
+}
+
+impl Moment {
+    fn ratio(self) -> Option<f64> {
+        ratio(self.heap.into(), self.live.into())
+    }
+}
+
+/// Sums and peaks.
+#[derive(Debug, Default)]
+pub(super) struct Measure {
+    events: u64,
+    objects: u64,
+    now: Moment,
+    live: u128,
+    heap: u128,
+    /// The sum of heap / live, over the events after which something was live.
+    ratios: f64,
+    with_live: u64,
+    /// The first moments of most live bytes, and of the largest heap.
+    most_live: Moment,
+    most_heap: Moment,
+    curve: Curve<2>,
+}
+
+/// Returns a quotient; `None` without a divisor.
+#[expect(clippy::cast_precision_loss, reason = "a ratio of sums far below 2^53 parts is what is shown")]
+pub(super) fn ratio(of: u128, by: u128) -> Option<f64> {
+    (by != 0).then(|| of as f64 / by as f64)
+}
+
+impl Measure {
+    pub(super) fn events(&self) -> u64 {
+        self.events
+    }
+
+    #[inline]
+    pub(super) fn note(&mut self, change: Change, size: u64, heap: u64) {
+        self.events += 1;
+        match change {
+            Change::Allocated => {
+                self.objects += 1;
+                self.now.live += size;
+            }
+            Change::Freed => self.now.live -= size,
+        }
+        self.now.heap = heap;
+        let Moment { live, .. } = self.now;
+        self.live += u128::from(live);
+        self.heap += u128::from(heap);
+        if let Some(ratio) = self.now.ratio() {
+            self.ratios += ratio;
+            self.with_live += 1;
+        }
+        if live > self.most_live.live {
+            self.most_live = self.now;
+        }
+        if heap > self.most_heap.heap {
+            self.most_heap = self.now;
+        }
+        self.curve.note([live, heap]);
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a mean is what is shown")]
+    pub(super) fn finish(self, name: String, allocator: String, acts: Acts, refused: u64) -> Outcome {
+        let fragmentation = Fragmentation {
+            mean: (self.with_live > 0).then(|| self.ratios / self.with_live as f64),
+            at_most_live: self.most_live.ratio(),
+            at_most_heap: self.most_heap.ratio(),
+            most_heap_to_most_live: ratio(self.most_heap.heap.into(), self.most_live.live.into()),
+        };
+        Outcome {
+            name,
+            allocator,
+            events: self.events,
+            objects: self.objects,
+            heap: self.now.heap,
+            most_live: self.most_live.live,
+            live_sum: self.live,
+            heap_sum: self.heap,
+            memory_efficiency: ratio(self.live, self.heap),
+            fragmentation,
+            steps: acts.of(Act::Examined),
+            ops: ratio(acts.weighted(&Acts::ones()), self.objects.into()),
+            weights: Acts::ones(),
+            acts,
+            refused,
+            curves: self.curve.finish(["live bytes", "heap"]),
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Runs the events of a trace through simulated allocators.
+
+mod grid;
+mod measure;
+mod outcome;
+mod text;
+
+pub use grid::Grid;
+pub use outcome::{Fragmentation, Outcome};
+pub use text::text;
+
+use std::collections::BTreeMap;
+
+use crate::allocator::{Acts, Allocator, Place};
+use crate::objects::{Change, Event, Observer};
+use crate::{Error, Result};
+use measure::Measure;
+
+/// An event as allocators need it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step {
+    slot: u32,
+    change: Change,
+    size: u64,
+}
+
+impl From<&Event> for Step {
+    fn from(event: &Event) -> Self {
+        Self { slot: event.object.slot, change: event.change, size: event.object.size }
+    }
+}
+
+/// An allocator at work.
+pub struct Simulation {
+    name: String,
+    allocator: Box<dyn Allocator>,
+    acts: Acts,
+    /// Where objects are, by slot; `None`: refused.
+    places: Vec<Option<Place>>,
+    refused: u64,
+    measure: Measure,
+    invariants: Option<Invariants>,
+}
+
+/// What is checked beside the allocator's own invariants: live objects do not overlap, and lie in the heap.
+struct Invariants {
+    /// The whole heap is checked every so many events.
+    every: u64,
+    ends: BTreeMap<u64, u64>,
+}
+
+impl Simulation {
+    /// Starts with an allocator's empty heap. The name is for people.
+    #[must_use]
+    pub fn new(name: impl Into<String>, allocator: Box<dyn Allocator>) -> Self {
+        Self {
+            name: name.into(),
+            allocator,
+            acts: Acts::default(),
+            places: Vec::new(),
+            refused: 0,
+            measure: Measure::default(),
+            invariants: None,
+        }
+    }
+
+    /// Checks after every event what it touched, and every so many events the whole heap.
+    #[must_use]
+    pub fn with_invariants(mut self, every: u64) -> Self {
+        self.invariants = Some(Invariants { every: every.max(1), ends: BTreeMap::new() });
+        self
+    }
+
+    /// Returns what came out.
+    ///
+    /// # Errors
+    /// An invariant does not hold.
+    pub fn finish(self) -> Result<Outcome> {
+        if self.invariants.is_some() {
+            self.allocator.check().map_err(|broken| self.broken(&broken))?;
+        }
+        let Self { name, allocator, acts, refused, measure, .. } = self;
+        Ok(measure.finish(name, allocator.name(), acts, refused))
+    }
+
+    #[inline]
+    pub(crate) fn step(&mut self, step: Step) -> Result<()> {
+        let Step { slot, change, size } = step;
+        let place = match change {
+            Change::Allocated => {
+                let place = self.allocator.allocate(size, &mut self.acts);
+                match self.places.get_mut(slot as usize) {
+                    Some(free) => *free = place,
+                    None => self.places.push(place),
+                }
+                self.refused += u64::from(place.is_none());
+                place
+            }
+            Change::Freed => {
+                let place = self.places.get(slot as usize).copied().flatten();
+                if let Some(place) = place {
+                    self.allocator.free(place, size, &mut self.acts);
+                }
+                place
+            }
+        };
+        self.measure.note(change, if place.is_some() { size } else { 0 }, self.allocator.heap());
+        if self.invariants.is_some() { self.check(change, place, size) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn check(&mut self, change: Change, place: Option<Place>, size: u64) -> Result<()> {
+        let (heap, events) = (self.allocator.heap(), self.measure.events());
+        let Some(invariants) = &mut self.invariants else { return Ok(()) };
+        let mut result = self.allocator.check_touched();
+        if let Some(Place { address, .. }) = place {
+            match change {
+                Change::Allocated => {
+                    // An object of no bytes still has an address of its own.
+                    let end = address + size.max(1);
+                    let before = invariants.ends.range(..end).next_back();
+                    if before.is_some_and(|(_, end)| *end > address) {
+                        result = Err(format!("objects overlap at {address}"));
+                    } else if address + size > heap {
+                        result = Err(format!("an object at {address} of {size} bytes ends above the heap, {heap}"));
+                    }
+                    invariants.ends.insert(address, end);
+                }
+                Change::Freed => drop(invariants.ends.remove(&address)),
+            }
+        }
+        if events.is_multiple_of(invariants.every) {
+            result = result.and_then(|()| self.allocator.check());
+        }
+        result.map_err(|broken| self.broken(&broken))
+    }
+
+    fn broken(&self, what: &str) -> Error {
+        Error::Invariant(format!("{}, event {}: {what}", self.allocator.name(), self.measure.events()))
+    }
+}
+
+impl Observer for Simulation {
+    fn event(&mut self, event: &Event) -> Result<()> {
+        self.step(event.into())
+    }
+}

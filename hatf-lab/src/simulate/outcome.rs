@@ -1,0 +1,71 @@
+//! What came out of a simulation.
+
+use serde::Serialize;
+
+use super::measure::ratio;
+use crate::allocator::Acts;
+use crate::curve::Curves;
+
+/// What came out of a simulation. Ratios are `None` where there is nothing to divide by.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Outcome {
+    /// The simulation's name.
+    pub name: String,
+    /// The allocator, with all its settings.
+    pub allocator: String,
+    /// Allocations and frees.
+    pub events: u64,
+    /// Objects allocated.
+    pub objects: u64,
+    /// Bytes had from the system at the end. No allocator of the four gives any back.
+    pub heap: u64,
+    /// The most bytes live at once, of those asked for.
+    pub most_live: u64,
+    /// Live bytes after each event, summed.
+    pub live_sum: u128,
+    /// Bytes had from the system after each event, summed.
+    pub heap_sum: u128,
+    /// Mean live bytes divided by mean bytes had from the system, both over events (Zorn and Grunwald, Table 7).
+    pub memory_efficiency: Option<f64>,
+    /// Johnstone's four measures.
+    pub fragmentation: Fragmentation,
+    /// Free blocks examined.
+    pub steps: u64,
+    /// The weighted sum of acts for each object allocated.
+    pub ops: Option<f64>,
+    /// The weights of acts in `ops`.
+    pub weights: Acts,
+    /// How often each elementary act was done.
+    pub acts: Acts,
+    /// Objects that did not fit into the simulated address space (2^47 bytes); they count as 0 bytes.
+    pub refused: u64,
+    /// Live bytes and heap over events.
+    pub curves: Curves,
+}
+
+/// Johnstone's four measures of fragmentation (Johnstone and Wilson, "The Memory Fragmentation Problem: Solved?", ISMM 1998).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Fragmentation {
+    /// Heap / live, averaged over the events after which something is live.
+    pub mean: Option<f64>,
+    /// Heap / live where live is greatest for the first time.
+    pub at_most_live: Option<f64>,
+    /// Heap / live where the heap is greatest for the first time.
+    pub at_most_heap: Option<f64>,
+    /// Greatest heap / greatest live.
+    pub most_heap_to_most_live: Option<f64>,
+}
+
+impl Outcome {
+    /// Replaces the weights of acts, and `ops` with them.
+    pub fn weigh(&mut self, weights: Acts) {
+        self.ops = ratio(self.acts.weighted(&weights), self.objects.into());
+        self.weights = weights;
+    }
+
+    /// Returns the blocks examined for each object allocated.
+    #[must_use]
+    pub fn steps_an_object(&self) -> Option<f64> {
+        ratio(self.steps.into(), self.objects.into())
+    }
+}

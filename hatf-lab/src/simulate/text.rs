@@ -1,0 +1,63 @@
+//! Outcomes as tables for people.
+
+use std::io::{self, Write};
+
+use super::Outcome;
+use crate::allocator::{Act, Acts};
+use crate::units::count;
+
+/// Prints outcomes of one trace: memory, then cost.
+///
+/// # Errors
+/// The output's.
+pub fn text(outcomes: &[Outcome], out: &mut dyn Write) -> io::Result<()> {
+    let width = outcomes.iter().map(|outcome| outcome.name.len()).max().unwrap_or(0).max(9);
+    writeln!(out, "\nMEMORY (fragmentation: heap / live; mean, at most live, at most heap, most / most)")?;
+    writeln!(
+        out,
+        "  {:width$} {:>16} {:>16} {:>10} {:>7} {:>7} {:>7} {:>7}",
+        "allocator", "heap", "most live", "efficiency", "(1)", "(2)", "(3)", "(4)"
+    )?;
+    for outcome in outcomes {
+        let of = &outcome.fragmentation;
+        writeln!(
+            out,
+            "  {:width$} {:>16} {:>16} {:>10} {:>7} {:>7} {:>7} {:>7}",
+            outcome.name,
+            count(outcome.heap),
+            count(outcome.most_live),
+            decimal(outcome.memory_efficiency),
+            decimal(of.mean),
+            decimal(of.at_most_live),
+            decimal(of.at_most_heap),
+            decimal(of.most_heap_to_most_live)
+        )?;
+    }
+    let weights = outcomes.first().map(|outcome| outcome.weights).unwrap_or_default();
+    writeln!(out, "\nCOST (ops: acts an object, {})", weighing(&weights))?;
+    let acts: Vec<Act> = Act::ALL.iter().copied().filter(|act| outcomes.iter().any(|o| o.acts.of(*act) > 0)).collect();
+    write!(out, "  {:width$} {:>9} {:>9}", "allocator", "ops", "steps")?;
+    acts.iter().try_for_each(|act| write!(out, " {:>13}", act.name()))?;
+    writeln!(out)?;
+    for outcome in outcomes {
+        let (ops, steps) = (decimal(outcome.ops), decimal(outcome.steps_an_object()));
+        write!(out, "  {:width$} {ops:>9} {steps:>9}", outcome.name)?;
+        acts.iter().try_for_each(|act| write!(out, " {:>13}", count(outcome.acts.of(*act))))?;
+        writeln!(out)?;
+    }
+    let refused = outcomes.iter().filter(|outcome| outcome.refused > 0);
+    for outcome in refused {
+        writeln!(out, "  {}: {} objects did not fit into 2^47 bytes", outcome.name, count(outcome.refused))?;
+    }
+    Ok(())
+}
+
+fn decimal(value: Option<f64>) -> String {
+    value.map_or("-".to_owned(), |value| format!("{value:.3}"))
+}
+
+fn weighing(weights: &Acts) -> String {
+    let other = Act::ALL.iter().filter(|act| weights.of(**act) != 1);
+    let other: Vec<String> = other.map(|act| format!("{} {}", act.name(), weights.of(*act))).collect();
+    if other.is_empty() { "each with weight 1".to_owned() } else { format!("weights 1, but {}", other.join(", ")) }
+}

@@ -1,0 +1,198 @@
+//! The four allocators: by hand, against a naive second implementation, and with all invariants on any sequence of calls.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
+
+mod naive;
+
+use hatf_lab::allocator::{Act, Acts, Allocator, Place, by_name};
+use hatf_lab::simulate::{Grid, Outcome, Simulation};
+use hatf_lab::{Allocation, Objects};
+use naive::Naive;
+use proptest::prelude::*;
+
+/// A call: allocates so many bytes, or frees one of the live objects.
+#[derive(Clone, Copy, Debug)]
+enum Call {
+    Allocate(u64),
+    Free(usize),
+}
+
+fn calls() -> impl Strategy<Value = Vec<Call>> {
+    let size = prop_oneof![8 => 0..200_u64, 3 => 0..5000_u64, 1 => 0..100_000_u64];
+    let call = prop_oneof![5 => size.prop_map(Call::Allocate), 4 => any::<usize>().prop_map(Call::Free)];
+    prop::collection::vec(call, 0..300)
+}
+
+/// Gives calls to an observer.
+fn give(calls: &[Call], grid: &mut Grid) {
+    let (mut objects, mut live) = (Objects::new(), Vec::new());
+    for (address, call) in (0..).zip(calls) {
+        match *call {
+            Call::Allocate(size) => {
+                live.push(address);
+                let call = Allocation { address, size: Some(size), ..Allocation::default() };
+                objects.allocate(&call, grid).unwrap();
+            }
+            Call::Free(which) if !live.is_empty() => {
+                objects.free(live.swap_remove(which % live.len()), 0, grid).unwrap();
+            }
+            Call::Free(_) => {}
+        }
+    }
+}
+
+fn simulated(calls: &[Call], names: &[&str], threads: usize) -> Vec<Outcome> {
+    let simulation = |name: &&str| Simulation::new(*name, by_name(name).unwrap()).with_invariants(16);
+    let mut grid = Grid::new(names.iter().map(simulation).collect(), threads).unwrap();
+    give(calls, &mut grid);
+    grid.finish().unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn invariants_hold(calls in calls()) {
+        let names = ["bsd", "bsd:header=4:least=8:refill=4096", "first", "first:word=4:grow=64", "best", "best:least=128",
+            "cache", "cache:entries=1:round=1", "cache:entries=40:round=8:grow=32"];
+        let outcomes = simulated(&calls, &names, 1);
+        let again = simulated(&calls, &names, 4);
+        prop_assert_eq!(&outcomes, &again);
+        for outcome in outcomes {
+            prop_assert!(outcome.memory_efficiency.unwrap_or(0.0) <= 1.0);
+            prop_assert!(outcome.heap >= outcome.most_live);
+        }
+    }
+
+    /// FIRST and BEST place every object where a list of intervals, searched and merged naively, places it.
+    #[test]
+    fn first_and_best_are_as_written(calls in calls(), best: bool) {
+        let mut allocator = by_name(if best { "best" } else { "first" }).unwrap();
+        let (mut naive, mut acts, mut live) = (Naive::new(best), Acts::default(), Vec::new());
+        for call in calls {
+            match call {
+                Call::Allocate(size) => {
+                    let place = allocator.allocate(size, &mut acts).unwrap();
+                    prop_assert_eq!(place.address, naive.allocate(size));
+                    live.push((place, size));
+                }
+                Call::Free(which) if !live.is_empty() => {
+                    let (place, size) = live.swap_remove(which % live.len());
+                    allocator.free(place, size, &mut acts);
+                    naive.free(place.address);
+                }
+                Call::Free(_) => {}
+            }
+            prop_assert_eq!(allocator.heap(), naive.heap);
+            prop_assert_eq!(acts.of(Act::Examined), naive.examined);
+        }
+    }
+}
+
+/// What an allocator did since the last look, without zeros.
+struct Bench {
+    allocator: Box<dyn Allocator>,
+    acts: Acts,
+}
+
+impl Bench {
+    fn new(name: &str) -> Self {
+        Self { allocator: by_name(name).unwrap(), acts: Acts::default() }
+    }
+
+    fn allocate(&mut self, size: u64) -> Place {
+        self.allocator.allocate(size, &mut self.acts).unwrap()
+    }
+
+    fn acts(&mut self) -> Vec<(&'static str, u64)> {
+        self.allocator.check().unwrap();
+        let acts = std::mem::take(&mut self.acts);
+        let counts = Act::ALL.iter().map(|act| (act.name(), acts.of(*act)));
+        counts.filter(|(_, count)| *count > 0).collect()
+    }
+}
+
+#[test]
+fn bsd_by_hand() {
+    let mut bsd = Bench::new("bsd");
+    // 8 and 8 of header: 16, the least block; 2,048 bytes are cut into 128 of them.
+    assert_eq!(bsd.allocate(8).address, 8);
+    assert_eq!(bsd.acts(), [("unlinked", 1), ("cut", 128), ("sbrk", 1)]);
+    let second = bsd.allocate(0);
+    assert_eq!((second.address, bsd.acts()), (24, vec![("unlinked", 1)]));
+    bsd.allocator.free(second, 0, &mut bsd.acts);
+    assert_eq!((bsd.allocate(5), bsd.acts()), (second, vec![("unlinked", 1), ("inserted", 1)]));
+    // 9 and 8: 32, one doubling. A block of 4,096 is taken alone.
+    assert_eq!((bsd.allocate(9).address, bsd.allocate(2041).address), (2048 + 8, 4096 + 8));
+    assert_eq!(bsd.acts(), [("unlinked", 2), ("doubled", 1 + 8), ("cut", 64 + 1), ("sbrk", 2)]);
+    assert_eq!(bsd.allocator.heap(), 8192);
+}
+
+#[test]
+fn first_by_hand() {
+    let mut first = Bench::new("first");
+    // 1 byte: the least block, 32; the rest of 8,192 stays free.
+    let [a, b, c] = [1, 16, 17].map(|size| first.allocate(size));
+    assert_eq!([a, b, c].map(|place| place.address), [8, 40, 72]);
+    assert_eq!(first.acts(), [("examined", 2), ("tagged", 3), ("split", 3), ("sbrk", 1)]);
+    // Freed between used ones: before the rover, which is there now. The next search begins with it.
+    first.allocator.free(b, 16, &mut first.acts);
+    assert_eq!(first.acts(), [("tagged", 1), ("inserted", 1)]);
+    assert_eq!(first.allocate(16), b);
+    assert_eq!(first.acts(), [("examined", 1), ("tagged", 1), ("unlinked", 1)]);
+    // With a free block on both sides.
+    first.allocator.free(a, 1, &mut first.acts);
+    first.allocator.free(c, 17, &mut first.acts);
+    first.allocator.free(b, 16, &mut first.acts);
+    assert_eq!(first.acts(), [("tagged", 3), ("merged", 1 + 2), ("inserted", 1)]);
+    // One free block, of 8,192: too small. The free top grows by the whole need, not by what is missing.
+    assert_eq!((first.allocate(8192).address, first.allocator.heap()), (8, 8192 + 16384));
+    assert_eq!(first.acts(), [("examined", 1), ("tagged", 1), ("split", 1), ("sbrk", 1)]);
+    assert_eq!(first.allocator.allocate(u64::MAX, &mut first.acts), None);
+    assert_eq!(first.allocator.allocate(1 << 47, &mut first.acts), None);
+}
+
+#[test]
+fn cache_by_hand() {
+    let mut cache = Bench::new("cache");
+    // 33 bytes are of size 2: 64 are asked of FIRST. Nothing is cached before a free.
+    let a = cache.allocate(33);
+    assert_eq!(cache.acts(), [("tagged", 1), ("split", 1), ("sbrk", 1)]);
+    cache.allocator.free(a, 33, &mut cache.acts);
+    assert_eq!(cache.acts(), [("inserted", 1)]);
+    assert_eq!(cache.allocate(64), a);
+    assert_eq!(cache.acts(), [("unlinked", 1), ("compared", 1)]);
+    // Sizes 3 to 6 fill the list; an access to size 2, though it has no item, makes it the most recent.
+    let items = [65, 97, 129, 161].map(|size| (cache.allocate(size), size));
+    items.iter().for_each(|(place, size)| cache.allocator.free(*place, *size, &mut cache.acts));
+    cache.acts();
+    let b = cache.allocate(40);
+    assert_eq!(cache.acts(), [("examined", 1), ("tagged", 1), ("split", 1), ("compared", 5)]);
+    // Size 1 has no entry: that of size 3, used longest ago, goes, and its item back to FIRST.
+    let c = cache.allocate(1);
+    cache.acts();
+    cache.allocator.free(c, 1, &mut cache.acts);
+    assert_eq!(cache.acts(), [("tagged", 1), ("inserted", 2), ("compared", 5), ("flushed", 1)]);
+    // Size 2 is still there, third after 1 and 6: its own access is older than those.
+    cache.allocator.free(b, 40, &mut cache.acts);
+    assert_eq!(cache.acts(), [("inserted", 1), ("compared", 2)]);
+}
+
+/// Live 10, 30, 20, 0 bytes; the heap of `first` is 8,192 throughout.
+#[test]
+fn measures_by_hand() {
+    let calls = [Call::Allocate(10), Call::Allocate(20), Call::Free(0), Call::Free(0)];
+    let [outcome] = &simulated(&calls, &["first"], 1)[..] else { panic!("one simulation has one outcome") };
+    assert_eq!((outcome.events, outcome.objects, outcome.live_sum, outcome.heap_sum), (4, 2, 60, 4 * 8192));
+    let close = |value: Option<f64>, expected: f64| assert!((value.unwrap() - expected).abs() < 1e-12 * expected);
+    close(outcome.memory_efficiency, 60.0 / (4.0 * 8192.0));
+    let of = &outcome.fragmentation;
+    close(of.mean, (8192.0 / 10.0 + 8192.0 / 30.0 + 8192.0 / 20.0) / 3.0);
+    close(of.at_most_live, 8192.0 / 30.0);
+    close(of.at_most_heap, 8192.0 / 10.0);
+    close(of.most_heap_to_most_live, 8192.0 / 30.0);
+    // Two mallocs: 2 each, a block examined (the second), an sbrk; two frees: 2 each at least, 2 merges of the last.
+    close(outcome.ops, f64::from(2 * 2 + 1 + 1 + 2 + 3) / 2.0);
+    let empty = &simulated(&[], &["bsd"], 1)[0];
+    assert_eq!((empty.memory_efficiency, empty.ops, empty.fragmentation.mean), (None, None, None));
+}

@@ -1,0 +1,183 @@
+//! Waste and its attribution, against brute force over every byte.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
+
+use hatf_lab::fragmentation::{Held, Moment, PAGES, Pages, Settings, map, text};
+use hatf_lab::{Allocation, Change, Event, Object, Objects, Observer};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Bytes of a page in the brute force, which looks at each.
+const PAGE: u64 = 64;
+
+/// Blocks that do not overlap: gaps and sizes.
+fn blocks() -> impl Strategy<Value = Vec<Object>> {
+    let size = prop_oneof![4 => 0..40_u64, 2 => 0..300_u64];
+    prop::collection::vec((0..80_u64, size, 1..4_u64, 0..3_u64), 0..60).prop_map(|parts| {
+        let mut address = 0x1000;
+        let mut objects = Vec::new();
+        for (slot, (gap, size, thread, site)) in (0..).zip(parts) {
+            address += gap;
+            let tick = u64::from(slot) + 1;
+            objects.push(Object { slot, number: tick - 1, address, size, tick, time: 0, thread, site, heap: 0 });
+            address += size.max(1);
+        }
+        objects
+    })
+}
+
+/// What each block wastes, byte by byte: who holds a page, and who is given the next of its free bytes.
+fn brute(objects: &[Object], page: u64) -> (Vec<u64>, Pages) {
+    let mut pages = BTreeMap::<u64, (BTreeSet<u64>, BTreeSet<usize>)>::new();
+    for (block, object) in objects.iter().enumerate() {
+        for byte in object.address..object.address + object.size.max(1) {
+            let (bytes, holders) = pages.entry(byte / page).or_default();
+            if object.size > 0 {
+                bytes.insert(byte);
+            }
+            holders.insert(block);
+        }
+    }
+    let (mut wasted, mut sum) = (vec![0; objects.len()], Pages { page, pin: page / 16, ..Pages::default() });
+    for (bytes, holders) in pages.values() {
+        let live = bytes.len() as u64;
+        let free = page - live;
+        holders.iter().cycle().take(usize::try_from(free).unwrap()).for_each(|block| wasted[*block] += 1);
+        sum.held += 1;
+        sum.wasted += free;
+        let tenth = (1..10).zip(0..).find(|(n, _)| live * 10 <= n * page).map_or(9, |(_, at)| at);
+        sum.by_live_bytes[tenth] += 1;
+        if live <= sum.pin {
+            sum.pinned += 1;
+            sum.live_on_pinned += live;
+            sum.wasted_on_pinned += free;
+        }
+    }
+    (wasted, sum)
+}
+
+/// The pages that blocks hold, byte by byte.
+fn holds(objects: &[Object], page: u64) -> u64 {
+    let bytes = objects.iter().flat_map(|object| object.address..object.address + object.size.max(1));
+    bytes.map(|byte| byte / page).collect::<BTreeSet<u64>>().len() as u64
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn attribution_is_that_of_brute_force(objects in blocks()) {
+        let (wasted, sum) = brute(&objects, PAGE);
+        let shuffled: Vec<Object> = objects.iter().rev().copied().collect();
+        let settings = Settings { page: PAGE, pin: None };
+        let moment = Moment::new(shuffled, 1000, settings, &|site| site.to_string());
+        prop_assert_eq!(&moment.pages[0], &sum);
+        for (shares, key) in [(&moment.sites, (|o| o.site) as fn(&Object) -> u64), (&moment.threads, |o| o.thread), (&moment.sizes, |o| o.size)] {
+            if objects.iter().all(|object| object.site == 0) && std::ptr::eq(shares, &moment.sites) {
+                prop_assert!(shares.is_empty());
+                continue;
+            }
+            let mut by_key = BTreeMap::<u64, (u64, u64)>::new();
+            for (object, wasted) in objects.iter().zip(&wasted) {
+                let sum = by_key.entry(key(object)).or_default();
+                *sum = (sum.0 + wasted, sum.1 + 1);
+            }
+            let mut expected: Vec<_> = by_key.into_values().collect();
+            expected.sort_unstable();
+            let mut found: Vec<_> = shares.iter().map(|share| (share.wasted, share.blocks)).collect();
+            found.sort_unstable();
+            prop_assert_eq!(found, expected);
+            // The shares sum to the total exactly.
+            prop_assert_eq!(shares.iter().map(|share| share.wasted).sum::<u64>(), sum.wasted);
+            prop_assert_eq!(shares.iter().map(|share| share.wasted_on_pinned).sum::<u64>(), sum.wasted_on_pinned);
+        }
+        for pages in &moment.pages[1..] {
+            prop_assert_eq!(pages.held, holds(&objects, pages.page));
+        }
+        let mut out = Vec::new();
+        text("now", &moment, &mut out).unwrap();
+        map("now", &moment, &mut out).unwrap();
+        prop_assert!(!String::from_utf8(out).unwrap().contains("NaN"));
+    }
+
+    /// The pages held after each event are those that the blocks live then hold.
+    #[test]
+    fn pages_held_over_time(blocks in prop::collection::vec((0..400_u64, 1..20_000_u64), 1..12), frees in any::<u64>()) {
+        let mut objects = Objects::new();
+        let (mut held, mut live, mut peak) = (Held::new(), BTreeMap::new(), [0; PAGES.len()]);
+        let mut observer = |event: &Event| {
+            match event.change {
+                Change::Allocated => drop(live.insert(event.object.address, event.object)),
+                Change::Freed => drop(live.remove(&event.object.address)),
+            }
+            let now: Vec<Object> = live.values().copied().collect();
+            for (page, peak) in PAGES.into_iter().zip(&mut peak) {
+                *peak = holds(&now, page).max(*peak);
+            }
+            held.event(event)
+        };
+        for (n, (place, size)) in (0..).zip(blocks) {
+            let address = place * 20_000;
+            objects.allocate(&Allocation { address, size: Some(size), ..Allocation::default() }, &mut observer).unwrap();
+            if frees >> n & 1 == 1 {
+                objects.free(address, 0, &mut observer).unwrap();
+            }
+        }
+        let found: Vec<u64> = held.finish().peaks.iter().map(|peak| peak.pages).collect();
+        prop_assert_eq!(found, peak.to_vec());
+    }
+}
+
+/// A block of 24 bytes at the start of each of eight pages, whose other blocks were freed.
+#[test]
+fn a_planted_pin() {
+    let mut objects = Objects::new();
+    let mut held = Held::new();
+    for page in 0..8 {
+        for (offset, size) in [(0, 24), (64, 1000), (1100, 2000)] {
+            let call = Allocation { address: page * 4096 + offset, size: Some(size), ..Allocation::default() };
+            objects.allocate(&call, &mut held).unwrap();
+        }
+    }
+    for page in 0..8 {
+        objects.free(page * 4096 + 64, 0, &mut held).unwrap();
+        objects.free(page * 4096 + 1100, 0, &mut held).unwrap();
+    }
+    let held = held.finish();
+    assert_eq!(held.peaks.iter().map(|peak| (peak.pages, peak.tick)).collect::<Vec<_>>(), [(8, 22), (1, 1), (1, 1)]);
+    let moment = Moment::new(objects.live().copied().collect(), held.tick, Settings::default(), &|_| String::new());
+    let [small, middle, _] = &moment.pages[..] else { panic!("{moment:?}") };
+    assert_eq!((small.held, small.wasted, small.pinned, small.live_on_pinned), (8, 8 * (4096 - 24), 8, 8 * 24));
+    assert_eq!((middle.held, middle.wasted, middle.pinned), (1, 65536 - 8 * 24, 1));
+    let [size] = &moment.sizes[..] else { panic!("{moment:?}") };
+    assert_eq!((size.name.as_str(), size.wasted, size.oldest), ("24 bytes", small.wasted, 39));
+}
+
+/// Blocks on top of each other, at the end of the address space, and larger than it.
+#[test]
+fn wrong_blocks_are_counted() {
+    let at = |slot: u32, address, size| Object {
+        slot,
+        number: slot.into(),
+        address,
+        size,
+        tick: 1,
+        time: 0,
+        thread: 1,
+        site: 0,
+        heap: 0,
+    };
+    let objects = vec![at(0, 0, 4000), at(1, 8, 4000), at(2, u64::MAX, 9), at(3, 1 << 63, u64::MAX), at(4, 1 << 62, 0)];
+    let mut held = Held::new();
+    for change in [Change::Allocated, Change::Freed] {
+        for object in &objects {
+            held.event(&Event { tick: 1, time: 0, change, object: *object }).unwrap();
+        }
+    }
+    let moment = Moment::new(objects, 1, Settings::default(), &|_| String::new());
+    assert_eq!(moment.pages[0].overlapping, 1);
+    assert_eq!(moment.sizes.iter().map(|share| share.wasted).sum::<u64>(), moment.pages[0].wasted);
+    let mut out = Vec::new();
+    map("wrong", &moment, &mut out).unwrap();
+    text("wrong", &moment, &mut out).unwrap();
+    assert!(String::from_utf8(out).unwrap().contains("1 of them have blocks that overlap"));
+}

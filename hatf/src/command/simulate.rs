@@ -1,0 +1,125 @@
+//! `hatf simulate`
+
+use std::io::{self, BufWriter, Write as _};
+use std::path::PathBuf;
+
+use hatf::Result;
+use hatf::lab::Calls;
+use hatf_lab::allocator::{Act, Acts, NAMES, by_name};
+use hatf_lab::curve::{Curves, Line};
+use hatf_lab::simulate::{Grid, Outcome, Simulation, text};
+use hatf_lab::{Totals, chart};
+use serde::Serialize;
+
+use super::Format;
+use super::lab::{Shown, Source, draw};
+
+/// Run a trace through simulated allocators: the heap they would need, and what they would do for it.
+///
+/// An allocator is bsd, first, best or cache, with settings if not the defaults: first:grow=4096. All are those of Zorn
+/// and Grunwald's paper (CU-CS-603-92, Table 6). Sizes and acts are exact; no time is measured.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hatf simulate perl.mtf
+  hatf simulate perl.mtf --allocator bsd,bsd:header=4:least=8,first:grow=4096
+  hatf simulate perl.mtf --svg heap.svg --format json > heap.json
+
+Settings (bytes, but for entries):
+  bsd     header=8 least=16 refill=2048
+  first   word=8 least=32 grow=8192
+  best    word=8 least=32 grow=8192
+  cache   entries=5 round=32, and those of first")]
+pub(crate) struct Simulate {
+    #[command(flatten)]
+    source: Source,
+
+    /// Allocators, each with its settings behind colons.
+    #[arg(short, long = "allocator", value_name = "NAME[:SETTING=N]..", value_delimiter = ',', default_values = NAMES)]
+    allocators: Vec<String>,
+
+    /// How much one act counts in ops, such as examined=3 [default: 1 each].
+    #[arg(long = "weight", value_name = "ACT=N", value_parser = weight)]
+    weights: Vec<(Act, u64)>,
+
+    /// Check each allocator's invariants: after every event what it touched, every N events the whole heap.
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "4096")]
+    invariants: Option<u64>,
+
+    /// How to print the outcome.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+
+    /// Also draw live bytes and heaps over events into this file.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+#[derive(Serialize)]
+struct Report<'r> {
+    trace: Totals,
+    allocators: &'r [Outcome],
+}
+
+pub(crate) fn run(options: &Simulate) -> Result<u8> {
+    let simulations = options.allocators.iter().map(|name| {
+        let simulation = Simulation::new(name, by_name(name)?);
+        Ok(match options.invariants {
+            Some(every) => simulation.with_invariants(every),
+            None => simulation,
+        })
+    });
+    let grid = Grid::new(simulations.collect::<Result<_>>()?, options.source.threads())?;
+    let mut calls = Calls::new(Shown::new(grid));
+    let read = options.source.observe(&mut calls);
+    let totals = calls.totals();
+    let (.., shown) = calls.into_parts();
+    // A simulation that failed has stopped the reading: its error is the one to show.
+    let mut outcomes = shown.into_inner().finish()?;
+    read?;
+    let mut weights = Acts::ones();
+    options.weights.iter().for_each(|(act, weight)| weights.set(*act, *weight));
+    outcomes.iter_mut().for_each(|outcome| outcome.weigh(weights));
+
+    let name = options.source.trace.display().to_string();
+    if let Some(path) = &options.svg {
+        draw(path, |out| {
+            chart::lines(&format!("{name}: live bytes, and the heaps they need"), &curves(&outcomes), out)
+        })?;
+    }
+    let mut out = BufWriter::new(io::stdout().lock());
+    match options.format {
+        Format::Text => {
+            writeln!(out, "{name}")?;
+            totals.text(&mut out)?;
+            text(&outcomes, &mut out)?;
+        }
+        Format::Json => {
+            let report = Report { trace: totals, allocators: &outcomes };
+            serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
+            writeln!(out)?;
+        }
+    }
+    out.flush()?;
+    Ok(0)
+}
+
+/// Puts all heaps into one picture, with the live bytes once.
+fn curves(outcomes: &[Outcome]) -> Curves {
+    let heap = |outcome: &Outcome| {
+        let heap = outcome.curves.lines.last()?;
+        Some(Line { name: outcome.name.clone(), most: heap.most.clone() })
+    };
+    let live = outcomes.first().and_then(|outcome| outcome.curves.lines.first().cloned());
+    let step = outcomes.first().map_or(1, |outcome| outcome.curves.step);
+    Curves { step, lines: live.into_iter().chain(outcomes.iter().filter_map(heap)).collect() }
+}
+
+/// Parses an act and its weight.
+fn weight(text: &str) -> std::result::Result<(Act, u64), String> {
+    let names = || Act::ALL.iter().map(|act| act.name()).collect::<Vec<_>>().join(", ");
+    let (name, number) = text.split_once('=').ok_or("expected ACT=N, such as examined=3")?;
+    let act = Act::ALL.iter().find(|act| act.name() == name).ok_or_else(|| format!("acts are {}", names()))?;
+    let number = number.parse::<u32>().map_err(|_| format!("`{number}` is no number below 2^32"))?;
+    Ok((*act, number.into()))
+}

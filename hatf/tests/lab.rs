@@ -1,0 +1,95 @@
+//! The commands of the laboratory.
+
+mod common;
+
+use common::hatf;
+use insta::assert_snapshot;
+use metatf_test::Folder;
+
+/// Traces of programs: raw records, packed.
+const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/");
+
+/// What the four allocators make of the first calls of real programs, invariants checked.
+#[test]
+fn simulate() {
+    for name in ["gawk.raw32.zst", "perl_hash.raw32.zst", "python_threads.raw64.zst"] {
+        let path = DATA.to_owned() + name;
+        let text = hatf(["simulate", "--invariants=100", &path]).exits(0).text();
+        assert_snapshot!(format!("simulate-{name}"), text.replace(DATA, ""));
+        let alone = hatf(["simulate", "--threads", "1", &path]).exits(0).text();
+        assert_eq!(text, alone, "{name}");
+    }
+    assert_snapshot!("help-simulate", hatf(["simulate", "--help"]).exits(0).text());
+}
+
+#[test]
+fn simulate_as_data_and_as_a_picture() {
+    let folder = Folder::new();
+    let (trace, svg) = (DATA.to_owned() + "gawk.raw32.zst", folder.path("heap.svg"));
+    let options = ["--allocator", "bsd,first:grow=64", "--weight", "examined=3", "--svg", &svg, "--format", "json"];
+    let text = hatf([&["simulate", &trace], &options[..]].concat()).exits(0).text();
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let [bsd, first] = &json["allocators"].as_array().unwrap()[..] else { panic!("{text}") };
+    assert_eq!((&bsd["name"], &first["name"]), (&"bsd".into(), &"first:grow=64".into()));
+    assert_eq!(first["allocator"], "first:word=8:least=32:grow=64");
+    assert_eq!((&first["weights"]["examined"], &first["weights"]["split"]), (&3.into(), &1.into()));
+    assert_eq!((&json["trace"]["events"], &bsd["events"]), (&bsd["events"], &first["events"]));
+    let picture = std::fs::read_to_string(svg).unwrap();
+    assert!(picture.contains(">first:grow=64<") && picture.ends_with("</svg>\n"), "{picture}");
+}
+
+#[test]
+fn simulate_by_mistake() {
+    let trace = DATA.to_owned() + "gawk.raw32.zst";
+    hatf(["simulate", &trace, "-a", "buddy"]).exits(2).says("`buddy` is none of bsd, first, best, cache");
+    hatf(["simulate", &trace, "--weight", "x=1"]).exits(2).says("acts are examined, ");
+    hatf(["simulate", "/no/such/trace"]).exits(1).says("/no/such/trace");
+    hatf(["simulate", "/dev/null"]).exits(1).says("give it with --from");
+    hatf(["simulate", "/dev/null", "--from", "raw32"]).exits(0).prints("0 events");
+}
+
+/// What keeps pages of real programs, by site, thread and size.
+#[test]
+fn fragmentation() {
+    for name in ["perl_hash.raw32.zst", "python_threads.raw64.zst"] {
+        let path = DATA.to_owned() + name;
+        let text = hatf(["fragmentation", &path]).exits(0).text();
+        assert_snapshot!(format!("fragmentation-{name}"), text.replace(DATA, ""));
+        assert_eq!(text, hatf(["fragmentation", "--threads", "1", &path]).exits(0).text(), "{name}");
+    }
+    assert_snapshot!("help-fragmentation", hatf(["fragmentation", "--help"]).exits(0).text());
+}
+
+#[test]
+fn fragmentation_as_data_and_as_pictures() {
+    let folder = Folder::new();
+    let (trace, svg, map) =
+        (DATA.to_owned() + "python_threads.raw64.zst", folder.path("held.svg"), folder.path("map.svg"));
+    let options = ["--at", "100,end", "--page", "64k", "--pin", "9", "--format", "json", "--svg", &svg, "--map", &map];
+    let text = hatf([&["fragmentation", &trace], &options[..]].concat()).exits(0).text();
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let [early, end] = &json["moments"].as_array().unwrap()[..] else { panic!("{text}") };
+    assert_eq!((&early["tick"], &end["tick"]), (&100.into(), &json["trace"]["events"]));
+    assert_eq!((&end["pages"][0]["page"], &end["pages"][0]["pin"]), (&65536.into(), &9.into()));
+    for moment in [early, end] {
+        for of in ["sites", "threads", "sizes"] {
+            let shares = moment[of].as_array().unwrap();
+            let sum: u64 = shares.iter().map(|share| share["wasted"].as_u64().unwrap()).sum();
+            assert_eq!(sum, moment["pages"][0]["wasted"].as_u64().unwrap(), "{of}");
+        }
+    }
+    for (picture, part) in [(svg, ">64 KiB pages held<"), (map, "EVENT 100, event 100<")] {
+        let picture = std::fs::read_to_string(picture).unwrap();
+        assert!(picture.contains(part) && picture.ends_with("</svg>\n"), "{picture}");
+    }
+}
+
+#[test]
+fn fragmentation_by_mistake() {
+    let trace = DATA.to_owned() + "gawk.raw32.zst";
+    hatf(["fragmentation", &trace, "--at", "1000000"]).exits(2).says("and 1000000 is none of them");
+    hatf(["fragmentation", &trace, "--at", "noon"]).exits(2).says("expected peak, end or the number of an event");
+    hatf(["fragmentation", "-"]).exits(2).says("- is no file");
+    hatf(["fragmentation", "/dev/null"]).exits(2).says("is read more than once");
+    hatf(["fragmentation", "/no/such/trace"]).exits(1).says("/no/such/trace");
+}

@@ -1,0 +1,13 @@
+//! The experiments on heap traces, on any calls: the vectors, which are the other inputs of the fuzz target here, hold few.
+
+use metatf_tests::experiments::experiment;
+use proptest::prelude::*;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn any_calls(input in prop::collection::vec(any::<u8>(), 0..1200)) {
+        experiment(&input);
+    }
+}
