@@ -173,7 +173,7 @@ impl<'a> ElementTable<'a> {
         if !self.walk_to(&format, record, wanted)? {
             return Err(none);
         }
-        // Whoever decodes it need not do so to its end: the next search begins with it again.
+        // The caller need not decode it to its end: the next search begins with it again.
         self.saved.clone_from(&self.state.history.cells);
         let (element, _) = self.element(&format, record, decode);
         std::mem::swap(&mut self.saved, &mut self.state.history.cells);
