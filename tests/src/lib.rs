@@ -13,6 +13,7 @@ pub mod example;
 pub mod fuzzed;
 pub mod generated;
 pub mod heap_forms;
+pub mod models;
 pub mod oracle;
 pub mod random;
 pub mod recoding;
