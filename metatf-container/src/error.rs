@@ -51,6 +51,8 @@ pub enum ErrorKind {
         /// What would be right.
         expected: &'static str,
     },
+    /// The trace needs the feature of this number (spec 5.2), which this version of the program does not have.
+    UnknownFeature(u8),
     /// The file is no trace: it begins with these bytes in place of the magic, of which there are so many.
     NotATrace([u8; 4], u8),
     /// The input ends inside this thing.
@@ -216,6 +218,9 @@ impl fmt::Display for ErrorKind {
                 write!(f, "not a Meta-TF trace (it begins with `{}`)", bytes.escape_ascii())
             }
             Self::Invalid { what, found, expected } => write!(f, "{what} is {found}, expected {expected}"),
+            Self::UnknownFeature(n) => {
+                write!(f, "the trace needs feature {n}, which this version of the program does not have")
+            }
             Self::Truncated(what) => write!(f, "the input ends inside {what}"),
             Self::UnknownTag(tag) => write!(f, "tag {tag} is not declared in this section"),
             Self::UnknownSection(n) => write!(f, "the format has no section {n}"),

@@ -186,10 +186,14 @@ impl Header {
         if version > 1 {
             return Err(invalid(7, "version (pad[0])", version.into(), "0 or 1"));
         }
-        for at in 8..INTS_AT {
+        for (at, first) in (8..INTS_AT).zip((0_u8..).step_by(8)) {
             let pad = byte(at, "the header's pad")?;
-            if pad != 0 {
+            if pad != 0 && version == 0 {
                 return Err(invalid(at, "pad", pad.into(), "0"));
+            } else if pad != 0 {
+                #[allow(clippy::cast_possible_truncation, reason = "under 8")]
+                let feature = first + pad.trailing_zeros() as u8;
+                return Err(Error::at(at as u64, ErrorKind::UnknownFeature(feature)));
             }
         }
 

@@ -14,6 +14,7 @@ pub mod experiments;
 pub mod fuzzed;
 pub mod generated;
 pub mod heap_forms;
+pub mod models;
 pub mod oracle;
 pub mod random;
 pub mod recoding;

@@ -4,7 +4,8 @@
 //! the parts of a file; and it knows a format only as the parser's schema. Over 400 lines, as the table of spec 4 and
 //! what stands around it are one thing; models have files of their own.
 
-mod heap;
+pub(crate) mod heap;
+mod rules;
 mod values;
 
 use crate::{Seen, Value, What};
@@ -14,15 +15,21 @@ use metatf_parser::schema::{
     Dtd, ExprOp, HeapRole, Interpretation as I, Item, LeafId, METADATA, Model, ModelKind, PredictorKind, Record,
     RecordId, Repeated, SECTION, Width,
 };
+pub use rules::Rule;
 use std::collections::HashMap;
-use values::Values;
+use values::{Kinds, Values, most_lines};
 
 /// Something is wrong with the trace: what, in words.
 pub type Wrong = String;
 
 /// Everything in a trace, as `--all` would show it, up to the first error.
 pub fn read(dtd: &Dtd, bytes: &[u8]) -> (Vec<Seen>, Result<(), Wrong>) {
-    let mut oracle = Oracle::default();
+    read_broken(dtd, bytes, None)
+}
+
+/// Does what [`read`] does, with one rule of the models broken.
+pub fn read_broken(dtd: &Dtd, bytes: &[u8], broken: Option<Rule>) -> (Vec<Seen>, Result<(), Wrong>) {
+    let mut oracle = Oracle { broken, ..Oracle::default() };
     let result = oracle.read(dtd, bytes);
     (oracle.out, result)
 }
@@ -30,6 +37,7 @@ pub fn read(dtd: &Dtd, bytes: &[u8]) -> (Vec<Seen>, Result<(), Wrong>) {
 #[derive(Default)]
 struct Oracle {
     out: Vec<Seen>,
+    broken: Option<Rule>,
 }
 
 impl Oracle {
@@ -44,6 +52,7 @@ impl Oracle {
         }
         let mut decoder = Decoder {
             dtd,
+            broken: self.broken,
             order: header.order,
             int: header.class.int_size(),
             version: header.version,
@@ -264,7 +273,7 @@ struct State {
     /// Models of values, by that cell and their predictors.
     values: Vec<(Shared, Values)>,
     /// Numbers that their tables may still have.
-    room: usize,
+    most_lines: usize,
     heap: Option<Heap>,
 }
 
@@ -276,6 +285,7 @@ impl State {
 
 struct Decoder<'d> {
     dtd: &'d Dtd,
+    broken: Option<Rule>,
     order: Order,
     int: usize,
     version: u8,
@@ -296,7 +306,8 @@ impl Decoder<'_> {
     /// As the DTD says.
     fn reset(&mut self, number: u8) {
         let Some(section) = self.dtd.section(number) else { return };
-        let mut state = State { room: 1 << 22, ..State::default() };
+        let mut state = State::default();
+        let mut models = Vec::new();
         for (&id, cells) in section.records.iter().zip(&section.cells) {
             for (i, leaf) in self.dtd.record(id).map_or(&[][..], |r| &r.leaves).iter().enumerate() {
                 let width = if let Width::Number(n) = leaf.width { n } else { 0 };
@@ -308,9 +319,22 @@ impl Decoder<'_> {
                 {
                     state.previous.insert(cell, initial);
                 }
+                if let I::Predicted(model) = interpretation
+                    && let (Some(&cell), Some(kinds)) = (cells.get(i), self.kinds(usize::from(model.0)))
+                    && !models.contains(&(cell, kinds.clone()))
+                {
+                    models.push((cell, kinds));
+                }
             }
         }
+        state.most_lines = most_lines(models.iter().map(|(_, kinds)| kinds), self.broken);
         self.sections.insert(number, state);
+    }
+
+    /// The predictors of a model of values.
+    fn kinds(&self, model: usize) -> Option<Kinds> {
+        let ModelKind::Values(predictors) = &self.dtd.models.get(model)?.kind else { return None };
+        Some(predictors.iter().map(|p| (p.kind, p.by.is_some())).collect())
     }
 
     fn cell(&self, section: u8, record: RecordId, leaf: LeafId) -> u32 {
@@ -446,7 +470,7 @@ impl Decoder<'_> {
             ModelKind::Heap { by, .. } => vec![*by],
         };
         let by: Vec<u64> = by.into_iter().map(|by| by.map_or(0, |leaf| self.goes_by(section, leaf))).collect();
-        let elements = self.streams.get(&model.section).cloned().unwrap_or_default();
+        let elements = self.streams.get(&model.section).map_or(&[][..], |elements| elements);
         let cursor = self.model_cursors.entry((section, model.section)).or_default();
         let mut element = || {
             *cursor += 1;
@@ -459,15 +483,15 @@ impl Decoder<'_> {
                 let key = (cell, kinds);
                 let known = state.values.iter().position(|(k, _)| *k == key);
                 let at = known.unwrap_or_else(|| {
-                    let values = Values::new(&key.1, &mut state.room);
+                    let values = Values::new(&key.1, state.most_lines, self.broken);
                     state.values.push((key, values));
                     state.values.len() - 1
                 });
-                state.values[at].1.decode(&by, code, &mut state.room, element)
+                state.values[at].1.decode(&by, code, element)
             }
             ModelKind::Heap { role, .. } => {
                 if state.heap.is_none() {
-                    state.heap = Some(Heap::open(&mut element)?);
+                    state.heap = Some(Heap::open(self.broken, &mut element)?);
                 }
                 let heap = state.heap.as_mut().ok_or("it was opened")?;
                 match role {

@@ -163,7 +163,7 @@ impl Attempt {
                 }
                 None => {
                     let start = self.elements.len();
-                    let (is_new, budget) = (!models.is_known(model_cells, prediction.model), models.budget());
+                    let is_new = !models.is_known(model_cells, prediction.model);
                     let found =
                         models.find(model_cells, prediction.model, context, prediction.value, &mut self.elements);
                     self.elements.extend_from_slice(found.elements());
@@ -178,7 +178,7 @@ impl Attempt {
                         self.misfits.push(Misfit { leaf: prediction.leaf, value: prediction.value, needs });
                         match saved {
                             Some(saved) => *models = saved,
-                            None if is_new => models.drop_new(model_cells, prediction.model, budget),
+                            None if is_new => models.drop_new(model_cells, prediction.model),
                             None => {}
                         }
                         self.start_record();

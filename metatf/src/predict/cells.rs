@@ -1,7 +1,7 @@
 //! The models of one section: the cells that each goes by, and what each has learnt.
 
 use super::heap::{Guess, Heap, Live};
-use super::values::{MOST_NUMBERS, ValueModel};
+use super::values::{ValueModel, most_lines};
 use super::{CodedValue, NONE};
 use crate::format::{Format, HeapRole, LeafRef, Model, ModelKind, Predictor};
 use metatf_container::{ErrorKind, Result, SizeRule};
@@ -39,6 +39,8 @@ pub(crate) struct Cells {
     sources: Vec<Inputs>,
     /// For each value model the cell whose leaves share it, and its predictors.
     shared: Vec<(u32, Vec<Predictor>)>,
+    /// Lines that a table of a value model has at most.
+    most_lines: usize,
 }
 
 /// The inputs of a predicted leaf's model. Of a heap: the number that distinguishes contexts, and the size. Of values: which part
@@ -62,6 +64,7 @@ impl Cells {
             let source = previous(index).map(|previous| cells.source(model, &last, previous));
             cells.sources.push(source.unwrap_or(Inputs::Absent));
         }
+        cells.most_lines = most_lines(cells.shared.iter().flat_map(|(_, predictors)| predictors));
         cells
     }
 
@@ -123,8 +126,6 @@ pub(crate) struct Models {
     heap: Option<Box<Heap>>,
     spare: HeapPool,
     values: Vec<Option<ValueModel>>,
-    /// Numbers that the tables of value models may still take.
-    budget: usize,
     /// Space for what a value model goes by.
     numbers: Vec<u64>,
     /// For writers: the rule that a heap begins with.
@@ -194,20 +195,17 @@ impl Models {
         self.outdated = false;
         self.spare.put(self.heap.take());
         self.values.clear();
-        self.budget = MOST_NUMBERS;
         self.carried.clear();
     }
 
-    /// Gives a value model, and the budget of the section's tables.
-    fn values(&mut self, sources: &Cells, model: u16) -> Option<(&mut ValueModel, &mut usize)> {
+    /// Gives a value model.
+    fn values(&mut self, sources: &Cells, model: u16) -> Option<&mut ValueModel> {
         let Some(&Inputs::Values { shared, .. }) = sources.sources.get(usize::from(model)) else { return None };
         if shared >= self.values.len() {
             self.values.resize(shared + 1, None);
         }
         let predictors = &sources.shared.get(shared)?.1;
-        let budget = &mut self.budget;
-        let values = self.values.get_mut(shared)?.get_or_insert_with(|| ValueModel::new(predictors, budget));
-        Some((values, budget))
+        Some(self.values.get_mut(shared)?.get_or_insert_with(|| ValueModel::new(predictors, sources.most_lines)))
     }
 
     /// The value behind a code, learnt, where that needs no element of the stream section and goes the usual way of a
@@ -241,10 +239,10 @@ impl Models {
         numbers.clear();
         let context = sources.context(model, cells, &mut numbers);
         let Context::Heap { by, size } = context else {
-            let value = self.values(sources, model).map(|(values, budget)| {
+            let value = self.values(sources, model).map(|values| {
                 let value = values.value(&numbers, code, next);
                 if let Ok(Some(value)) = value {
-                    values.learn(&numbers, value, budget);
+                    values.learn(&numbers, value);
                 }
                 value
             });
@@ -322,7 +320,7 @@ impl Models {
                 let numbers = numbers.get(start..end).unwrap_or_default();
                 return self
                     .values(sources, model)
-                    .map_or(CodedValue::miss(0, value), |(values, _)| values.find(numbers, value));
+                    .map_or(CodedValue::miss(0, value), |values| values.find(numbers, value));
             }
         };
         let heap = match &mut self.heap {
@@ -340,18 +338,11 @@ impl Models {
         }
     }
 
-    /// Gives the budget of the section's tables: numbers that they may still take.
-    pub(crate) fn budget(&self) -> usize {
-        self.budget
-    }
-
-    /// Drops a model that [`find`](Self::find) made and that has learnt nothing yet: a reader will not know of it. `budget`: as it was
-    /// before.
-    pub(crate) fn drop_new(&mut self, sources: &Cells, model: u16, budget: usize) {
+    /// Drops a model that [`find`](Self::find) made and that has learnt nothing yet: a reader will not know of it.
+    pub(crate) fn drop_new(&mut self, sources: &Cells, model: u16) {
         match sources.sources.get(usize::from(model)) {
             Some(Inputs::Heap { .. }) => self.spare.put(self.heap.take()),
             Some(&Inputs::Values { shared, .. }) => {
-                self.budget = budget;
                 if let Some(values) = self.values.get_mut(shared) {
                     *values = None;
                 }
@@ -372,7 +363,7 @@ impl Models {
     /// Makes models that have learnt nothing but that these objects are live.
     pub(crate) fn with_live(&mut self, carried: Vec<Live>) -> Self {
         let spare = std::mem::take(&mut self.spare);
-        Self { rule: self.rule, carried, spare, budget: MOST_NUMBERS, ..Self::default() }
+        Self { rule: self.rule, carried, spare, ..Self::default() }
     }
 
     /// Puts others in place of these, and keeps the memory.
@@ -405,8 +396,8 @@ impl Models {
             }
             Context::Values { start, end } => {
                 let numbers = numbers.get(start..end).unwrap_or_default();
-                if let Some((values, budget)) = self.values(sources, model) {
-                    values.learn(numbers, value, budget);
+                if let Some(values) = self.values(sources, model) {
+                    values.learn(numbers, value);
                 }
             }
         }

@@ -13,8 +13,8 @@ const HISTORY: usize = 3;
 /// Lines of a table with a context, at first and at most.
 const FIRST_LINES: usize = 1 << 6;
 const MOST_LINES: usize = 1 << 16;
-/// Numbers that all tables of a section hold at most: one that would go beyond does not grow.
-pub(crate) const MOST_NUMBERS: usize = 1 << 22;
+/// Numbers that all tables of a section hold at most, those of one line apart.
+const MOST_NUMBERS: usize = 1 << 22;
 /// Candidates of a finite context.
 const FOLLOWERS: usize = 2;
 
@@ -22,6 +22,8 @@ const FOLLOWERS: usize = 2;
 #[derive(Clone, Debug)]
 pub(crate) struct ValueModel {
     predictors: Vec<PredictorTable>,
+    /// Lines that a table has at most.
+    most_lines: usize,
     /// The last values, the latest first.
     values: [u64; HISTORY],
     /// The differences between them.
@@ -42,10 +44,11 @@ struct PredictorTable {
 }
 
 impl ValueModel {
-    /// `budget`: how many numbers the section's tables may still take.
-    pub(crate) fn new(predictors: &[Predictor], budget: &mut usize) -> Self {
-        let predictors = predictors.iter().map(|predictor| PredictorTable::new(predictor, budget)).collect();
-        Self { predictors, values: [0; HISTORY], steps: [0; HISTORY], seen: 0 }
+    /// `most_lines`: of each table of the [section](most_lines).
+    pub(crate) fn new(predictors: &[Predictor], most_lines: usize) -> Self {
+        let first_lines = FIRST_LINES.min(most_lines);
+        let predictors = predictors.iter().map(|predictor| PredictorTable::new(predictor, first_lines)).collect();
+        Self { predictors, most_lines, values: [0; HISTORY], steps: [0; HISTORY], seen: 0 }
     }
 
     /// How a value is coded. `contexts`: for every predictor, the value of the leaf it goes by.
@@ -84,7 +87,7 @@ impl ValueModel {
     }
 
     /// Learns a value.
-    pub(crate) fn learn(&mut self, contexts: &[u64], value: u64, budget: &mut usize) {
+    pub(crate) fn learn(&mut self, contexts: &[u64], value: u64) {
         let step = value.wrapping_sub(self.values[0]);
         let lines: [usize; 64] = {
             let mut lines = [0; 64];
@@ -106,7 +109,7 @@ impl ValueModel {
                     }
                 }
             }
-            table.grow(self.seen, budget);
+            table.grow(self.seen, self.most_lines);
         }
         self.values.rotate_right(1);
         self.values[0] = value;
@@ -142,16 +145,9 @@ impl ValueModel {
 }
 
 impl PredictorTable {
-    fn new(predictor: &Predictor, budget: &mut usize) -> Self {
-        let width = match predictor.kind {
-            PredictorKind::LastValue(n) => usize::from(n).max(1),
-            PredictorKind::Stride => 2,
-            PredictorKind::Fcm(_) | PredictorKind::Dfcm(_) => FOLLOWERS,
-        };
-        let by_history = matches!(predictor.kind, PredictorKind::Fcm(_) | PredictorKind::Dfcm(_));
-        let single = predictor.by.is_none() && !by_history;
-        let lines = if single || *budget < FIRST_LINES * width { 1 } else { FIRST_LINES };
-        *budget = budget.saturating_sub(lines * width);
+    fn new(predictor: &Predictor, first_lines: usize) -> Self {
+        let (width, single) = (width(predictor.kind), is_single(predictor));
+        let lines = if single { 1 } else { first_lines };
         Self { kind: predictor.kind, single, width, cells: vec![0; lines * width] }
     }
 
@@ -163,14 +159,33 @@ impl PredictorTable {
     }
 
     /// Doubles the table when as many values were seen as it has lines.
-    fn grow(&mut self, seen: usize, budget: &mut usize) {
+    fn grow(&mut self, seen: usize, most_lines: usize) {
         let lines = self.cells.len() / self.width.max(1);
-        let fits = self.cells.len() <= *budget;
-        if !self.single && seen >= lines && lines < MOST_LINES && fits {
-            *budget -= self.cells.len();
+        if !self.single && seen >= lines && lines < most_lines {
             self.cells.extend_from_within(..);
         }
     }
+}
+
+/// Numbers in a line.
+fn width(kind: PredictorKind) -> usize {
+    match kind {
+        PredictorKind::LastValue(n) => usize::from(n).max(1),
+        PredictorKind::Stride => 2,
+        PredictorKind::Fcm(_) | PredictorKind::Dfcm(_) => FOLLOWERS,
+    }
+}
+
+/// Whether a table has one line for good.
+fn is_single(predictor: &Predictor) -> bool {
+    predictor.by.is_none() && matches!(predictor.kind, PredictorKind::LastValue(_) | PredictorKind::Stride)
+}
+
+/// How many lines a table of a section has at most (a power of two), given the predictors of all models of the section.
+pub(crate) fn most_lines<'p>(predictors: impl Iterator<Item = &'p Predictor>) -> usize {
+    let numbers: usize = predictors.filter(|p| !is_single(p)).map(|p| width(p.kind)).sum();
+    let lines = (MOST_NUMBERS / numbers.max(1)).clamp(1, MOST_LINES);
+    1 << lines.ilog2()
 }
 
 /// Puts a value first; what was before it moves back, or out.
@@ -196,7 +211,7 @@ mod tests {
 
     fn model(kinds: &[PredictorKind]) -> ValueModel {
         let predictors: Vec<_> = kinds.iter().map(|&kind| Predictor { kind, by: None }).collect();
-        ValueModel::new(&predictors, &mut { MOST_NUMBERS })
+        ValueModel::new(&predictors, most_lines(predictors.iter()))
     }
 
     /// Codes of a sequence, after decoding it again.
@@ -209,8 +224,8 @@ mod tests {
             let mut elements = found.elements().iter().copied();
             let back = reader.value(&contexts, found.code, &mut || elements.next().ok_or(()));
             assert_eq!(back, Ok(Some(value)));
-            writer.learn(&contexts, value, &mut { MOST_NUMBERS });
-            reader.learn(&contexts, value, &mut { MOST_NUMBERS });
+            writer.learn(&contexts, value);
+            reader.learn(&contexts, value);
             codes.push(found.code);
         }
         codes

@@ -1,55 +1,57 @@
 //! The model of a heap, after the specification's section 4.2.2: lists are lists, and what is looked for is searched.
+//!
+//! Any of its [rules](Rule) can be broken: `holds` asks for that.
 
-use super::Wrong;
+use super::{Rule, Wrong};
+use std::collections::{HashMap, HashSet};
 
-/// Where an entry is.
-#[derive(Clone, Copy, PartialEq)]
-enum Is {
-    Live,
-    Freed,
-    Forgotten,
-}
-
-struct Entry {
-    address: u64,
-    is: Is,
+/// An address that the heap knows.
+#[derive(Clone, Copy)]
+struct Known {
+    live: bool,
     context: usize,
     /// The rounded size of its class.
     class: u64,
-    /// Frees before its own.
+    /// Frees before its own last one.
     stamp: usize,
 }
 
-/// The freed entries of a rounded size, from the oldest to the newest.
+/// The freed addresses of a rounded size, from the oldest to the newest.
+#[derive(Clone)]
 struct Class {
-    round: u64,
-    list: Vec<usize>,
-    older: Option<usize>,
-    newer: Option<usize>,
+    list: Vec<u64>,
+    older: Option<u64>,
+    newer: Option<u64>,
     fresh: u64,
-    step: u64,
 }
 
+#[derive(Clone)]
 struct Context {
-    by: u64,
-    order: Vec<Option<usize>>,
+    order: Vec<Option<u64>>,
+    /// Slots in use.
+    used: usize,
     mark: usize,
-    last_freed: Option<usize>,
-    recent: Vec<usize>,
+    last_freed: Option<u64>,
+    recent: Vec<u64>,
     bumps: Vec<u64>,
     last_miss: u64,
-    classes: Vec<Class>,
+    classes: HashMap<u64, Class>,
 }
 
-pub(super) struct Heap {
+#[derive(Clone)]
+pub(crate) struct Heap {
+    broken: Option<Rule>,
     rule: u64,
-    entries: Vec<Entry>,
-    /// Forgotten entries, the one forgotten last at the end.
-    forgotten: Vec<usize>,
+    known: HashMap<u64, Known>,
+    /// Addresses that were forgotten and are candidates all the same, where that rule is broken.
+    forgotten: HashSet<u64>,
+    live: usize,
+    most_live: usize,
     /// Frees so far.
     frees: usize,
-    most_live: usize,
     contexts: Vec<Context>,
+    /// By what leaves go `by`.
+    by: HashMap<u64, usize>,
 }
 
 type Element<'e> = &'e mut dyn FnMut() -> Result<u64, Wrong>;
@@ -57,18 +59,22 @@ type Element<'e> = &'e mut dyn FnMut() -> Result<u64, Wrong>;
 const NO_CANDIDATE: &str = "a code without a candidate";
 
 impl Heap {
-    fn new(rule: u64) -> Self {
-        let (entries, forgotten, contexts) = (Vec::new(), Vec::new(), Vec::new());
-        Self { rule, entries, forgotten, frees: 0, most_live: 0, contexts }
+    fn new(rule: u64, broken: Option<Rule>) -> Self {
+        let (known, forgotten, contexts, by) = (HashMap::new(), HashSet::new(), Vec::new(), HashMap::new());
+        Self { broken, rule, known, forgotten, live: 0, most_live: 0, frees: 0, contexts, by }
+    }
+
+    fn holds(&self, rule: Rule) -> bool {
+        self.broken != Some(rule)
     }
 
     /// Reads how a heap begins.
-    pub(super) fn open(element: Element<'_>) -> Result<Self, Wrong> {
+    pub(crate) fn open(broken: Option<Rule>, element: Element<'_>) -> Result<Self, Wrong> {
         let rule = element()?;
         if rule > 1 {
             return Err("an unknown size rule".into());
         }
-        let mut heap = Self::new(rule);
+        let mut heap = Self::new(rule, broken);
         for _ in 0..element()? {
             let by = element()?;
             let mut end = 0_u64;
@@ -82,8 +88,11 @@ impl Heap {
     }
 
     fn round(&self, size: u64) -> u64 {
+        let add = |more: u64, rule| {
+            if self.holds(rule) { size.saturating_add(more) } else { size.wrapping_add(more) }
+        };
         if self.rule == 0 {
-            return (size.saturating_add(23) / 16 * 16).max(32);
+            return (add(23, Rule::SizeCutOfRule0) / 16 * 16).max(32);
         }
         if size <= 128 {
             return size.max(1).div_ceil(16) * 16;
@@ -93,34 +102,38 @@ impl Heap {
             power *= 2;
         }
         let unit = power / 4;
-        size.saturating_add(unit - 1) / unit * unit
+        add(unit - 1, Rule::SizeCutOfRule1) / unit * unit
     }
 
-    /// The context of a value.
-    fn find(&self, by: u64) -> Option<usize> {
-        self.contexts.iter().position(|c| c.by == by)
+    /// The context of a value, made where there is none.
+    fn context(&mut self, by: u64) -> usize {
+        let next = self.contexts.len();
+        let k = *self.by.entry(by).or_insert(next);
+        if k == next {
+            self.contexts.push(Context::new());
+        }
+        k
     }
 
-    fn find_or_make(&mut self, by: u64) -> usize {
-        self.find(by).unwrap_or_else(|| {
-            self.contexts.push(Context::new(by));
-            self.contexts.len() - 1
-        })
+    /// How many objects are live.
+    pub(crate) fn live(&self) -> usize {
+        self.live
     }
 
-    fn address_of(&self, entry: usize) -> Result<u64, Wrong> {
-        Ok(self.entries[entry].address)
+    /// The address of a new object by a code without elements; nothing is learnt.
+    pub(crate) fn peek(&self, by: u64, size: u64, code: u64) -> Option<u64> {
+        self.allocated_at(by, size, code, &mut || Err("no element".into())).ok()
     }
 
     /// The address of a new object by its code, learnt.
-    pub(super) fn allocated(&mut self, by: u64, size: u64, code: u64, element: Element<'_>) -> Result<u64, Wrong> {
+    pub(crate) fn allocated(&mut self, by: u64, size: u64, code: u64, element: Element<'_>) -> Result<u64, Wrong> {
         let address = self.allocated_at(by, size, code, element)?;
         self.allocate(by, size, address, code);
         Ok(address)
     }
 
     fn allocated_at(&self, by: u64, size: u64, code: u64, element: Element<'_>) -> Result<u64, Wrong> {
-        let context = self.find(by).map(|k| &self.contexts[k]);
+        let context = self.by.get(&by).map(|k| &self.contexts[*k]);
         if code == 46 {
             return Ok(0);
         }
@@ -128,21 +141,24 @@ impl Heap {
             return Ok(context.map_or(0, |c| c.last_miss).wrapping_add(unfold(element()?)));
         }
         let context = context.ok_or(NO_CANDIDATE)?;
-        let class = context.classes.iter().find(|c| c.round == self.round(size)).ok_or(NO_CANDIDATE);
-        let entry = match code {
+        let class = context.classes.get(&self.round(size)).ok_or(NO_CANDIDATE);
+        let address = match code {
             0 => class?.list.last().copied(),
             1 => context.last_freed,
             2 => class?.older,
             3 => class?.newer,
-            4 => return class.map(|c| c.fresh.wrapping_add(c.step)).map_err(Wrong::from),
+            4 => return class.map(|class| class.fresh).map_err(Wrong::from),
             5..=12 => return Ok(context.bumps[code as usize - 5]),
             13..=36 => class?.list.iter().rev().nth(code as usize - 13).copied(),
             37..=44 => class?.list.get(code as usize - 37).copied(),
             47..=174 => context.recent.get(code as usize - 47).copied(),
             _ => None,
         };
-        let entry = entry.filter(|&e| self.entries[e].is == Is::Freed).ok_or(NO_CANDIDATE)?;
-        self.address_of(entry)
+        let freed = |address: &u64| match self.known.get(address) {
+            Some(known) => !known.live,
+            None => self.forgotten.contains(address),
+        };
+        Ok(address.filter(freed).ok_or(NO_CANDIDATE)?)
     }
 
     fn allocate(&mut self, by: u64, size: u64, address: u64, code: u64) {
@@ -150,68 +166,95 @@ impl Heap {
             return;
         }
         let round = self.round(size);
-        let k = self.find_or_make(by);
-        let entry = self.entry_at(address);
+        let k = self.context(by);
+        self.take(address);
         self.contexts[k].class(round);
         self.learn_of_fresh_memory(k, round, address, code);
-        if self.contexts[k].last_freed == Some(entry) {
-            self.contexts[k].last_freed = None;
+        let all = !self.holds(Rule::LastFreedOfOwn);
+        let (cleared, keeps) = (self.holds(Rule::LastFreedCleared), self.holds(Rule::RecentKeeps));
+        for (i, context) in self.contexts.iter_mut().enumerate() {
+            if (i == k || all) && cleared && context.last_freed == Some(address) {
+                context.last_freed = None;
+            }
+            if !keeps {
+                context.recent.retain(|a| *a != address);
+            }
         }
-        self.entries[entry] = Entry { address, is: Is::Live, context: k, class: round, stamp: 0 };
-        self.contexts[k].order.push(Some(entry));
-        let live = self.entries.iter().filter(|e| e.is == Is::Live).count();
-        self.most_live = self.most_live.max(live);
-        self.contexts[k].close_up();
+        self.known.insert(address, Known { live: true, context: k, class: round, stamp: 0 });
+        self.live += 1;
+        self.most_live = if self.holds(Rule::ForgetsByMostLive) { self.most_live.max(self.live) } else { self.live };
+        let broken = self.broken;
+        self.contexts[k].order.push(Some(address));
+        self.contexts[k].used += 1;
+        self.contexts[k].close_up(broken);
         self.stay_in_bounds();
     }
 
     /// A heap that knows too much begins again.
     fn stay_in_bounds(&mut self) {
-        let known = self.entries.len() - self.forgotten.len();
-        if self.contexts.len() >= 4096 || known >= 1 << 21 {
-            *self = Self::new(self.rule);
+        let addresses = if self.holds(Rule::EmptiedByAddresses) { self.known.len() } else { 0 };
+        let contexts = if self.holds(Rule::EmptiedByContexts) { 512 * self.contexts.len() } else { 0 };
+        if addresses + contexts >= 1 << 21 {
+            let rule = if self.holds(Rule::EmptiedKeepsRule) { self.rule } else { 0 };
+            let most = if self.holds(Rule::EmptiedForgetsMost) { 0 } else { self.most_live };
+            *self = Self { most_live: most, ..Self::new(rule, self.broken) };
         }
     }
 
-    /// The entry of an address, taken out of what it is in; or a new one.
-    fn entry_at(&mut self, address: u64) -> usize {
-        let known = self.entries.iter().position(|e| e.is != Is::Forgotten && e.address == address);
-        let Some(entry) = known else {
-            return self.forgotten.pop().unwrap_or_else(|| {
-                self.entries.push(Entry { address, is: Is::Forgotten, context: 0, class: 0, stamp: 0 });
-                self.entries.len() - 1
-            });
-        };
-        let Entry { is, context, class, .. } = self.entries[entry];
+    /// An address that is known leaves what it is in.
+    fn take(&mut self, address: u64) {
+        let Some(&Known { live, context, class, .. }) = self.known.get(&address) else { return };
+        let (older, newer) = (self.holds(Rule::Older), self.holds(Rule::Newer));
+        let (leaves, no_mark) = (self.holds(Rule::LiveAgainLeaves), self.holds(Rule::LiveAgainNoMark));
+        let broken = self.broken;
         let context = &mut self.contexts[context];
-        if is == Is::Freed {
+        if !live {
             let class = context.class(class);
-            let at = class.list.iter().position(|e| *e == entry).expect("a freed entry is in its class");
+            let at = class.list.iter().position(|a| *a == address).expect("what is freed is in its class");
             class.list.remove(at);
-            class.older = at.checked_sub(1).map(|at| class.list[at]);
-            class.newer = class.list.get(at).copied();
-        } else {
-            context.take_from_order(entry);
+            if older {
+                class.older = at.checked_sub(1).map(|at| class.list[at]);
+            }
+            if newer {
+                class.newer = class.list.get(at).copied();
+            }
+            return;
         }
-        entry
+        self.live -= 1;
+        if leaves {
+            let slot = context.take_from_order(address, broken);
+            if !no_mark {
+                context.mark = slot;
+            }
+        }
     }
 
     fn learn_of_fresh_memory(&mut self, k: usize, round: u64, address: u64, code: u64) {
+        let holds = |rule| self.broken != Some(rule);
         let context = &mut self.contexts[k];
         let out = match code {
             5..=12 => Some(code as usize - 5),
-            45 | 47..=174 => Some(7),
+            4 if !holds(Rule::BumpsNotByFresh) => Some(7),
+            45 if holds(Rule::BumpsByMiss) => Some(7),
+            46 if !holds(Rule::BumpsNotByCarried) => Some(7),
+            47..=174 if holds(Rule::BumpsByRecent) => Some(7),
             _ => None,
         };
         if let Some(out) = out {
             context.bumps.remove(out);
-            context.bumps.insert(0, address.wrapping_add(round));
+            let to = if holds(Rule::BumpsToFront) || out == 7 { 0 } else { out };
+            context.bumps.insert(to, address.wrapping_add(round));
         }
-        if matches!(code, 4 | 45 | 47..=174) {
-            let class = context.class(round);
-            let step = address.wrapping_sub(class.fresh);
-            class.step = if class.fresh != 0 && step <= 1 << 20 { step } else { round };
-            class.fresh = address;
+        let fresh = match code {
+            4 => true,
+            5..=12 => !holds(Rule::FreshNotByBump),
+            45 => holds(Rule::FreshByMiss),
+            46 => !holds(Rule::FreshNotByCarried),
+            47..=174 => holds(Rule::FreshByRecent),
+            _ => false,
+        };
+        if fresh {
+            context.class(round).fresh = address.wrapping_add(round);
         }
         if code == 45 {
             context.last_miss = address;
@@ -219,114 +262,141 @@ impl Heap {
     }
 
     /// The address of an object that is freed or used; what is freed is learnt.
-    pub(super) fn ended(&mut self, by: u64, code: u64, frees: bool, element: Element<'_>) -> Result<u64, Wrong> {
-        let k = self.find(by);
+    pub(crate) fn ended(&mut self, by: u64, code: u64, frees: bool, element: Element<'_>) -> Result<u64, Wrong> {
+        let k = self.by.get(&by).copied();
         if code == 51 {
             return Ok(0);
         }
         if code == 50 {
-            return Ok(k.map_or(0, |k| self.contexts[k].last_miss).wrapping_add(unfold(element()?)));
+            let address = k.map_or(0, |k| self.contexts[k].last_miss).wrapping_add(unfold(element()?));
+            if let Some(k) = k.filter(|_| !self.holds(Rule::LastMissOfAllocations)) {
+                self.contexts[k].last_miss = address;
+            }
+            return Ok(address);
         }
-        let entry = if code == 49 {
+        let address = if code == 49 {
             let (context, behind) = (element()?, element()?);
             let context = usize::try_from(context).ok().and_then(|c| self.contexts.get(c)).ok_or(NO_CANDIDATE)?;
             let behind = usize::try_from(behind).map_err(|_| NO_CANDIDATE)?;
             *context.order.iter().rev().nth(behind).ok_or(NO_CANDIDATE)?
         } else {
-            self.contexts[k.ok_or(NO_CANDIDATE)?].named(code, element)?
+            self.contexts[k.ok_or(NO_CANDIDATE)?].named(code, self.broken, element)?
         };
-        let entry = entry.ok_or(NO_CANDIDATE)?;
-        let address = self.address_of(entry);
+        // With all rules whole, what is in an order is live.
+        let live = |address: &u64| self.known.get(address).is_some_and(|known| known.live);
+        let address = address.filter(live).ok_or(NO_CANDIDATE)?;
         if frees {
-            self.free(by, entry);
+            self.free(by, address);
             self.stay_in_bounds();
         }
-        address
+        Ok(address)
     }
 
-    fn free(&mut self, by: u64, entry: usize) {
-        let k = self.find_or_make(by);
-        let owner = self.entries[entry].context;
-        let slot = self.contexts[owner].take_from_order(entry);
+    fn free(&mut self, by: u64, address: u64) {
+        let k = self.context(by);
+        let Known { context: owner, class, .. } = self.known[&address];
+        let broken = self.broken;
+        let slot = self.contexts[owner].take_from_order(address, broken);
+        self.live -= 1;
+        if owner == k || !self.holds(Rule::ForeignFreeOfOwner) {
+            self.contexts[owner].mark = slot;
+        } else if !self.holds(Rule::ForeignFreeOfOther) {
+            self.contexts[k].mark = slot;
+        }
+        let home = if self.holds(Rule::ForeignFreeMoves) { k } else { owner };
+        self.contexts[home].class(class).list.push(address);
         let context = &mut self.contexts[k];
-        if owner == k {
-            context.mark = slot;
+        context.last_freed = Some(address);
+        if broken == Some(Rule::RecentRepeats) {
+            context.recent.retain(|a| *a != address);
         }
-        context.class(self.entries[entry].class).list.push(entry);
-        context.last_freed = Some(entry);
-        context.recent.insert(0, entry);
-        context.recent.truncate(128);
-        self.entries[entry].context = k;
-        self.entries[entry].is = Is::Freed;
-        self.entries[entry].stamp = self.frees;
+        context.recent.insert(0, address);
+        context.recent.truncate(if broken == Some(Rule::RecentLength) { 127 } else { 128 });
+        self.known.insert(address, Known { live: false, context: home, class, stamp: self.frees });
         self.frees += 1;
-        let kept = 4096 + 4 * self.most_live;
-        if self.entries.iter().filter(|e| e.is == Is::Freed).count() > kept {
-            for entry in 0..self.entries.len() {
-                let e = &self.entries[entry];
-                if e.is == Is::Freed && self.frees - e.stamp > kept / 2 {
-                    self.forget(entry);
-                }
-            }
+        self.forget_surplus();
+    }
+
+    fn forget_surplus(&mut self) {
+        let most = if self.holds(Rule::ForgetsByMostLive) { self.most_live } else { self.live };
+        let kept = 4096 + if self.holds(Rule::ForgetsByLive) { 4 } else { 3 } * most;
+        let freed = self.known.len() - self.live;
+        if freed < kept + usize::from(self.holds(Rule::ForgetsOverBound)) || !self.holds(Rule::Forgets) {
+            return;
+        }
+        let stay = kept / 2 - usize::from(!self.holds(Rule::ForgetsOlderHalf));
+        let old = |known: &Known| !known.live && self.frees - known.stamp > stay;
+        let old: Vec<u64> = self.known.iter().filter(|(_, known)| old(known)).map(|(address, _)| *address).collect();
+        for address in old {
+            self.forget(address);
         }
     }
 
-    fn forget(&mut self, entry: usize) {
-        self.entries[entry].is = Is::Forgotten;
-        self.forgotten.push(entry);
-        let Entry { context, class, .. } = self.entries[entry];
-        let class = self.contexts[context].class(class);
-        let at = class.list.iter().position(|e| *e == entry).expect("a freed entry is in its class");
-        class.list.remove(at);
-        if class.older == Some(entry) {
-            class.older = at.checked_sub(1).map(|at| class.list[at]);
+    fn forget(&mut self, address: u64) {
+        let neighbours = self.holds(Rule::ForgetsNeighbours);
+        let Some(Known { context, class, .. }) = self.known.remove(&address) else { return };
+        if !self.holds(Rule::ForgottenIsNoCandidate) {
+            self.forgotten.insert(address);
         }
-        if class.newer == Some(entry) {
-            class.newer = class.list.get(at).copied();
+        let class = self.contexts[context].class(class);
+        let at = class.list.iter().position(|a| *a == address).expect("what is freed is in its class");
+        class.list.remove(at);
+        if class.older == Some(address) {
+            class.older = at.checked_sub(1).filter(|_| neighbours).map(|at| class.list[at]);
+        }
+        if class.newer == Some(address) {
+            class.newer = class.list.get(at).filter(|_| neighbours).copied();
         }
     }
 }
 
 impl Context {
-    fn new(by: u64) -> Self {
-        let (order, recent, classes) = (Vec::new(), Vec::new(), Vec::new());
-        Self { by, order, mark: 0, last_freed: None, recent, bumps: vec![0; 8], last_miss: 0, classes }
+    fn new() -> Self {
+        let (order, recent, classes) = (Vec::new(), Vec::new(), HashMap::new());
+        Self { order, used: 0, mark: 0, last_freed: None, recent, bumps: vec![0; 8], last_miss: 0, classes }
     }
 
     fn class(&mut self, round: u64) -> &mut Class {
-        let at = self.classes.iter().position(|c| c.round == round).unwrap_or_else(|| {
-            self.classes.push(Class { round, list: Vec::new(), older: None, newer: None, fresh: 0, step: round });
-            self.classes.len() - 1
-        });
-        &mut self.classes[at]
+        let new = || Class { list: Vec::new(), older: None, newer: None, fresh: 0 };
+        self.classes.entry(round).or_insert_with(new)
     }
 
     /// The slot it was in.
-    fn take_from_order(&mut self, entry: usize) -> usize {
-        let slot = self.order.iter().position(|e| *e == Some(entry)).expect("a live entry is in the order");
+    fn take_from_order(&mut self, address: u64, broken: Option<Rule>) -> usize {
+        let slot = self.order.iter().rposition(|a| *a == Some(address)).expect("what is live is in the order");
         self.order[slot] = None;
-        while self.order.last() == Some(&None) {
+        self.used -= 1;
+        while self.order.last() == Some(&None) && broken != Some(Rule::DropsEmptySlots) {
             self.order.pop();
         }
         slot
     }
 
-    fn close_up(&mut self) {
-        let used = self.order.iter().flatten().count();
-        if self.order.len() > 1024 && self.order.len() > 2 * used {
-            self.mark = self.order.iter().take(self.mark).flatten().count();
+    fn close_up(&mut self, broken: Option<Rule>) {
+        let length = if broken == Some(Rule::ClosesUpLength) { 1024 } else { 1025 };
+        let share = 2 * self.used + usize::from(broken != Some(Rule::ClosesUpShare));
+        if self.order.len() >= length && self.order.len() >= share && broken != Some(Rule::ClosesUp) {
+            if broken != Some(Rule::ClosesUpMark) {
+                self.mark = self.order.iter().take(self.mark).flatten().count();
+            }
             self.order.retain(Option::is_some);
         }
     }
 
-    /// The live entry of a code up to 48.
-    fn named(&self, code: u64, element: Element<'_>) -> Result<Option<usize>, Wrong> {
-        let before = &self.order[..self.mark.min(self.order.len())];
-        let after = self.order.get(self.mark + 1..).unwrap_or_default();
+    /// The live address of a code up to 48.
+    fn named(&self, code: u64, broken: Option<Rule>, element: Element<'_>) -> Result<Option<u64>, Wrong> {
+        let broken = |rule| usize::from(broken == Some(rule));
+        let end = if broken(Rule::MarkPastEnd) == 1 { self.mark } else { self.mark.min(self.order.len()) };
+        let end = end + broken(Rule::MarkNotBefore);
+        let start = self.mark + 1 - broken(Rule::MarkNotAfter);
+        let slots = |from: usize, to: usize| self.order.get(from..to.min(self.order.len())).unwrap_or_default();
+        let newest = slots(self.order.len().saturating_sub(64 + broken(Rule::WindowOfNewest)), self.order.len());
+        let after = slots(start, start + 64 + broken(Rule::WindowAfterMark));
+        let before = slots(end.saturating_sub(64 + broken(Rule::WindowBeforeMark)), end);
         Ok(match code {
-            0..=31 => self.order.iter().rev().take(64).flatten().nth(code as usize),
-            32..=39 => after.iter().take(64).flatten().nth(code as usize - 32),
-            40..=47 => before.iter().rev().take(64).flatten().nth(code as usize - 40),
+            0..=31 => newest.iter().rev().flatten().nth(code as usize),
+            32..=39 => after.iter().flatten().nth(code as usize - 32),
+            40..=47 => before.iter().rev().flatten().nth(code as usize - 40),
             48 => {
                 let slot = (self.mark as u64).wrapping_add(unfold(element()?));
                 usize::try_from(slot).ok().and_then(|slot| self.order.get(slot)).and_then(Option::as_ref)
@@ -337,6 +407,6 @@ impl Context {
     }
 }
 
-fn unfold(element: u64) -> u64 {
+pub(crate) fn unfold(element: u64) -> u64 {
     if element.is_multiple_of(2) { element / 2 } else { !(element / 2) }
 }

@@ -1,10 +1,15 @@
 //! Models of values, after the specification's section 4.2.1: tables of lines, all of them kept as they are said to be.
 
-use super::Wrong;
+use super::{Rule, Wrong};
 use metatf_parser::schema::PredictorKind;
+
+/// Predictors, and whether each goes by a leaf.
+pub(super) type Kinds = Vec<(PredictorKind, bool)>;
 
 /// The predictors of leaves that share a model.
 pub(super) struct Values {
+    broken: Option<Rule>,
+    most_lines: usize,
     /// The last three values and differences, latest first.
     values: Vec<u64>,
     differences: Vec<u64>,
@@ -19,17 +24,13 @@ struct Table {
 }
 
 impl Values {
-    /// `kinds`: every predictor, and whether it goes by a leaf; `room`: numbers that tables may still have.
-    pub(super) fn new(kinds: &[(PredictorKind, bool)], room: &mut usize) -> Self {
-        let table = |&(kind, by): &(PredictorKind, bool)| {
-            let numbers = if let PredictorKind::LastValue(n) = kind { usize::from(n) } else { 2 };
-            let one = !by && matches!(kind, PredictorKind::LastValue(_) | PredictorKind::Stride);
-            let lines = if one || *room < 64 * numbers { 1 } else { 64 };
-            *room = room.saturating_sub(lines * numbers);
-            Table { kind, grows: !one, lines: vec![vec![0; numbers]; lines] }
+    pub(super) fn new(kinds: &Kinds, most_lines: usize, broken: Option<Rule>) -> Self {
+        let table = |&kind: &(PredictorKind, bool)| {
+            let lines = if is_single(kind) { 1 } else { most_lines.min(64) };
+            Table { kind: kind.0, grows: !is_single(kind), lines: vec![vec![0; numbers(kind)]; lines] }
         };
         let tables = kinds.iter().map(table).collect();
-        Self { values: vec![0; 3], differences: vec![0; 3], learnt: 0, tables }
+        Self { broken, most_lines, values: vec![0; 3], differences: vec![0; 3], learnt: 0, tables }
     }
 
     /// The value of a code, learnt. `by`: what every predictor goes by.
@@ -37,7 +38,6 @@ impl Values {
         &mut self,
         by: &[u64],
         code: u64,
-        room: &mut usize,
         mut element: impl FnMut() -> Result<u64, Wrong>,
     ) -> Result<u64, Wrong> {
         let lines: Vec<usize> = self.tables.iter().zip(by).map(|(table, by)| self.line_in_use(table, *by)).collect();
@@ -55,7 +55,7 @@ impl Values {
             Ok(code) if code == candidates.len() => element()?,
             _ => return Err("a code without a candidate".into()),
         };
-        self.learn(&lines, value, room);
+        self.learn(&lines, value);
         Ok(value)
     }
 
@@ -69,9 +69,11 @@ impl Values {
         (hash >> 32) as usize % table.lines.len()
     }
 
-    fn learn(&mut self, lines: &[usize], value: u64, room: &mut usize) {
+    fn learn(&mut self, lines: &[usize], value: u64) {
         let difference = value.wrapping_sub(self.values[0]);
+        let holds = |rule| self.broken != Some(rule);
         self.learnt += 1;
+        let late = usize::from(!holds(Rule::DoublesAtEquality));
         for (table, &line) in self.tables.iter_mut().zip(lines) {
             let line = &mut table.lines[line];
             match table.kind {
@@ -79,16 +81,38 @@ impl Values {
                 PredictorKind::LastValue(_) | PredictorKind::Fcm(_) => to_the_front(line, value),
                 PredictorKind::Dfcm(_) => to_the_front(line, difference),
             }
-            let numbers = table.lines.len() * table.lines[0].len();
-            let full = table.lines.len() >= 65_536 || numbers > *room;
-            if table.grows && self.learnt >= table.lines.len() && !full {
-                *room -= numbers;
-                table.lines = [&table.lines[..], &table.lines[..]].concat();
+            if table.grows && self.learnt >= table.lines.len() + late && table.lines.len() < self.most_lines {
+                let copies =
+                    table.lines.iter().map(|line| line.iter().map(|n| if holds(Rule::DoublesCopies) { *n } else { 0 }));
+                let copies: Vec<Vec<u64>> = copies.map(Iterator::collect).collect();
+                table.lines.extend(copies);
             }
         }
         self.values = vec![value, self.values[0], self.values[1]];
         self.differences = vec![difference, self.differences[0], self.differences[1]];
     }
+}
+
+/// Whether a predictor's table has one line for good.
+fn is_single((kind, by): (PredictorKind, bool)) -> bool {
+    !by && matches!(kind, PredictorKind::LastValue(_) | PredictorKind::Stride)
+}
+
+/// Numbers in a line.
+fn numbers((kind, _): (PredictorKind, bool)) -> usize {
+    if let PredictorKind::LastValue(n) = kind { n.into() } else { 2 }
+}
+
+/// How many lines a table of a section has at most, by all models of the section.
+pub(super) fn most_lines<'k>(models: impl Iterator<Item = &'k Kinds>, broken: Option<Rule>) -> usize {
+    let mut lines = if broken == Some(Rule::MostLines) { 131_072 } else { 65_536 };
+    let sums =
+        models.map(|kinds| kinds.iter().filter(|kind| !is_single(**kind)).map(|kind| numbers(*kind)).sum::<usize>());
+    let sum: usize = if broken == Some(Rule::MostNumbers) { sums.max().unwrap_or(0) } else { sums.sum() };
+    while lines > 1 && lines * sum > 1 << 22 {
+        lines /= 2;
+    }
+    lines
 }
 
 fn to_the_front(line: &mut Vec<u64>, number: u64) {

@@ -1,12 +1,12 @@
-//! The tables of a section's models have room for 2^22 numbers: beyond it they have one line, and do not grow. A model that a
-//! writer had asked, and that no reader heard of, took room.
+//! The tables of a section's models have at most 2^22 numbers, so those of many models have few lines. That once depended on which
+//! models had been asked, and a model that a writer had asked, and that no reader heard of, counted.
 
 use metatf::container::WriteOptions;
 use metatf_tests::random::Action;
 use metatf_tests::{Value, runtime};
 
 #[test]
-fn tables_without_room() {
+fn tables_of_few_lines() {
     let leaves = vec!["a"; 240].join(", ");
     let record = |tag: usize| {
         format!(

@@ -30,8 +30,6 @@ pub(super) const FORGOTTEN: u32 = u32::MAX - 1;
 const KEPT: usize = 4096;
 /// Freed blocks that are kept for each block of the largest number that were live at a time.
 const KEPT_PER_LIVE: usize = 4;
-/// Addresses that a model knows at most.
-const MOST: usize = 1 << 21;
 /// The latest of so many of them stay when there are more.
 const STAY: usize = 2;
 
@@ -93,7 +91,7 @@ impl HeapBlocks {
 
     /// The block at an address.
     #[inline]
-    pub(super) fn at(&mut self, address: u64) -> Option<u32> {
+    pub(super) fn at(&self, address: u64) -> Option<u32> {
         self.places.get(address)
     }
 
@@ -170,10 +168,10 @@ impl HeapBlocks {
         self.freed -= 1;
     }
 
-    /// Whether no more addresses can be known.
+    /// How many addresses are known.
     #[inline]
-    pub(super) fn is_full(&self) -> bool {
-        self.all.len() - self.spare.len() >= MOST
+    pub(super) fn known(&self) -> usize {
+        self.all.len() - self.spare.len()
     }
 
     /// Whether more freed blocks are kept than should be.

@@ -62,17 +62,16 @@ pub(super) struct SizeClass {
     /// The neighbours of the object taken last, towards the oldest and the newest.
     pub(super) older: u32,
     pub(super) newer: u32,
-    /// Where the last object began that no freed one explains, and how far that was from the one before.
+    /// Where the last object ends that neither a freed one nor a bump explains; 0: there is none.
     pub(super) fresh: u64,
-    pub(super) step: u64,
 }
 
 impl SizeClass {
     /// A class that no object has been of.
-    const UNKNOWN: Self = Self { round: 0, newest: NONE, oldest: NONE, older: NONE, newer: NONE, fresh: 0, step: 0 };
+    const UNKNOWN: Self = Self { round: 0, newest: NONE, oldest: NONE, older: NONE, newer: NONE, fresh: 0 };
 
     fn new(round: u64) -> Self {
-        Self { round, step: round, ..Self::UNKNOWN }
+        Self { round, ..Self::UNKNOWN }
     }
 }
 

@@ -18,12 +18,12 @@ pub(super) struct HeapContext {
     pub(super) by: u64,
     pub(super) classes: Classes,
     pub(super) order: LiveOrder,
-    /// The object freed last.
-    pub(super) last_freed: u32,
+    /// The address freed last; 0: none, or it was allocated again.
+    pub(super) last_freed: u64,
     /// Ends of the objects allocated last in fresh memory, the latest first.
     pub(super) bumps: [u64; BUMPS],
-    /// The objects freed last; `recent_at` is where the next goes.
-    recent: [u32; RECENT],
+    /// The addresses freed last, 0 where there are none yet; `recent_at` is where the next goes.
+    recent: [u64; RECENT],
     recent_at: usize,
     /// The address that was a miss last.
     pub(super) last_miss: u64,
@@ -42,43 +42,34 @@ impl HeapContext {
     }
 
     fn with(by: u64, classes: Classes, order: LiveOrder) -> Self {
-        Self {
-            by,
-            classes,
-            order,
-            last_freed: NONE,
-            bumps: [0; BUMPS],
-            recent: [NONE; RECENT],
-            recent_at: 0,
-            last_miss: 0,
-        }
+        Self { by, classes, order, last_freed: 0, bumps: [0; BUMPS], recent: [0; RECENT], recent_at: 0, last_miss: 0 }
     }
 
-    /// The object freed `k` frees ago.
+    /// The address freed `k` frees ago.
     #[inline]
-    pub(super) fn recent(&self, k: usize) -> u32 {
+    pub(super) fn recent(&self, k: usize) -> u64 {
         let at = (self.recent_at + 2 * RECENT - 1 - k) % RECENT;
-        self.recent.get(at).copied().unwrap_or(NONE)
+        self.recent.get(at).copied().unwrap_or(0)
     }
 
-    /// How many frees ago this object was freed.
-    pub(super) fn recency(&self, block: u32) -> Option<usize> {
+    /// How many frees ago this address was freed.
+    pub(super) fn recency(&self, address: u64) -> Option<usize> {
         let (newer, older) = self.recent.split_at_checked(self.recent_at)?;
         // Newest first; a ring's search in two halves.
-        match newer.iter().rposition(|&freed| freed == block) {
+        match newer.iter().rposition(|&freed| freed == address) {
             Some(at) => Some(self.recent_at - 1 - at),
-            None => older.iter().rposition(|&freed| freed == block).map(|at| RECENT - 1 - at),
+            None => older.iter().rposition(|&freed| freed == address).map(|at| RECENT - 1 - at),
         }
     }
 
     /// Notes a free.
     #[inline]
-    pub(super) fn note_freed(&mut self, block: u32) {
+    pub(super) fn note_freed(&mut self, address: u64) {
         if let Some(entry) = self.recent.get_mut(self.recent_at) {
-            *entry = block;
+            *entry = address;
         }
         self.recent_at = (self.recent_at + 1) % RECENT;
-        self.last_freed = block;
+        self.last_freed = address;
     }
 
     /// A bump pointer of this index is used: it comes first, and goes on behind the new object.
@@ -103,9 +94,9 @@ impl HeapContext {
         }
     }
 
-    /// Puts a block, freed just now, on top of its class.
+    /// Puts the block of an address, freed just now, on top of its class.
     #[inline(always)]
-    pub(super) fn push(&mut self, blocks: &mut HeapBlocks, block: u32, class: u32) {
+    pub(super) fn push(&mut self, blocks: &mut HeapBlocks, block: u32, (class, address): (u32, u64)) {
         let Some(list) = self.classes.get_mut(class) else { return };
         let top = list.newest;
         list.newest = block;
@@ -114,7 +105,7 @@ impl HeapContext {
             None => list.oldest = block,
         }
         blocks.enter(block, class, top);
-        self.note_freed(block);
+        self.note_freed(address);
     }
 
     /// Allocates the newest freed object of a class again, and gives its address. `None`: the class has none, or the order no capacity. The
@@ -132,8 +123,8 @@ impl HeapContext {
         }
         blocks.leave();
         blocks.count_live();
-        if self.last_freed == block {
-            self.last_freed = NONE;
+        if self.last_freed == address {
+            self.last_freed = 0;
         }
         Some(address)
     }
@@ -144,7 +135,7 @@ impl HeapContext {
         let &HeapBlock { address, slot, class, .. } = blocks.get(block)?;
         self.order.bury(slot as usize, true);
         blocks.count_dead();
-        self.push(blocks, block, class);
+        self.push(blocks, block, (class, address));
         Some(address)
     }
 

@@ -4,13 +4,13 @@ use super::{allocated, freed};
 
 /// Describes the code of an allocation.
 pub(crate) fn allocation(code: u64) -> String {
-    use allocated::{BUMP, DEEP, END, IN_PLACE, MISS, NEWER, NEWEST, NULL, OLDER, OLDEST, RECENTLY, STEP};
+    use allocated::{BUMP, DEEP, END, FRESH, IN_PLACE, MISS, NEWER, NEWEST, NULL, OLDER, OLDEST, RECENTLY};
     match code {
         NEWEST => "newest freed of its class".to_owned(),
         IN_PLACE => "where the last free was".to_owned(),
         OLDER => "older than the one taken last".to_owned(),
         NEWER => "newer than the one taken last".to_owned(),
-        STEP => "a step on in fresh memory".to_owned(),
+        FRESH => "fresh memory, behind the last of its class".to_owned(),
         BUMP..DEEP => format!("fresh memory, pointer {}", code - BUMP),
         DEEP..OLDEST => format!("freed of its class, {} newer", code - DEEP),
         OLDEST..MISS => format!("freed of its class, {} older", code - OLDEST),

@@ -36,8 +36,8 @@ mod allocated {
     /// In the list of its class, the neighbours of what was taken last: towards the oldest, towards the newest.
     pub(super) const OLDER: u64 = 2;
     pub(super) const NEWER: u64 = 3;
-    /// As far behind the last fresh object of its class as that was behind the one before.
-    pub(super) const STEP: u64 = 4;
+    /// Behind the last fresh object of its class.
+    pub(super) const FRESH: u64 = 4;
     /// Behind the object that was the k-th to begin in fresh memory, counted back.
     pub(super) const BUMP: u64 = 5;
     /// The k-th from the top of its class.
@@ -88,8 +88,10 @@ pub(crate) struct Heap {
     spare: Vec<HeapContext>,
 }
 
-/// Contexts that a model has at most.
-const MOST_CONTEXTS: usize = 1 << 12;
+/// Addresses that a model knows at most, contexts counted.
+const MOST_ADDRESSES: usize = 1 << 21;
+/// How many addresses a context counts for: it takes as much memory as about a hundred, and more as it is used.
+const ADDRESSES_PER_CONTEXT: usize = 512;
 /// Contexts whose memory is kept when they are forgotten.
 const KEPT_CONTEXTS: usize = 16;
 
@@ -223,7 +225,7 @@ impl Heap {
         };
         let class = context.classes.find(self.rule.round(size));
         if let Some(block) = at
-            && let Some(code) = near(context, class.map(|class| class.1), block)
+            && let Some(code) = near(context, class.map(|class| class.1), block, address)
         {
             return CodedValue::hit(code, block);
         }
@@ -231,12 +233,12 @@ impl Heap {
             return CodedValue::hit(allocated::BUMP + k as u64, NONE);
         }
         if let Some((_, class)) = class
-            && class.fresh.wrapping_add(class.step) == address
+            && class.fresh == address
         {
-            return CodedValue::hit(allocated::STEP, NONE);
+            return CodedValue::hit(allocated::FRESH, NONE);
         }
         if let Some(block) = at
-            && let Some(code) = self.far(own, context, class, block)
+            && let Some(code) = self.far(own, context, class, (address, block))
         {
             return CodedValue::hit(code, block);
         }
@@ -244,7 +246,13 @@ impl Heap {
     }
 
     /// The code of a freed block that lies deep in the list of the class, or was freed a little while ago.
-    fn far(&self, own: u32, context: &HeapContext, class: Option<(u32, &SizeClass)>, block: u32) -> Option<u64> {
+    fn far(
+        &self,
+        own: u32,
+        context: &HeapContext,
+        class: Option<(u32, &SizeClass)>,
+        (address, block): (u64, u32),
+    ) -> Option<u64> {
         let list = class.filter(|class| self.blocks.get(block).is_some_and(|b| (b.context, b.class) == (own, class.0)));
         if let Some((_, class)) = list {
             if let Some(k) = self.depth(class, block) {
@@ -254,7 +262,7 @@ impl Heap {
                 return Some(allocated::OLDEST + k);
             }
         }
-        context.recency(block).map(|k| allocated::RECENTLY + k as u64)
+        context.recency(address).map(|k| allocated::RECENTLY + k as u64)
     }
 
     /// The freed block of a class that has `k` newer ones.
@@ -331,20 +339,20 @@ impl Heap {
     /// The address of a new object by a code that needs no element.
     #[inline]
     fn allocated_hit(&self, context: &HeapContext, size: u64, code: u64) -> Candidate {
-        use allocated::{BUMP, DEEP, END, IN_PLACE, MISS, NEWER, NEWEST, NULL, OLDER, OLDEST, RECENTLY, STEP};
+        use allocated::{BUMP, DEEP, END, FRESH, IN_PLACE, MISS, NEWER, NEWEST, NULL, OLDER, OLDEST, RECENTLY};
         let class = || context.classes.find(self.rule.round(size)).map(|class| class.1);
         let block = match code {
             NEWEST => class()?.newest,
-            IN_PLACE => context.last_freed,
+            IN_PLACE => self.blocks.at(context.last_freed)?,
             OLDER => class()?.older,
             NEWER => class()?.newer,
-            STEP => return class().map(|c| (c.fresh.wrapping_add(c.step), NONE)),
+            FRESH => return class().map(|class| (class.fresh, NONE)),
             BUMP..DEEP => return Some((*context.bumps.get(usize::try_from(code - BUMP).ok()?)?, NONE)),
             DEEP..OLDEST => self.deep(class()?, code - DEEP)?,
             OLDEST..MISS => self.high(class()?, code - OLDEST)?,
             MISS => return None,
             NULL => return Some((0, NONE)),
-            RECENTLY..END => context.recent(usize::try_from(code - RECENTLY).ok()?),
+            RECENTLY..END => self.blocks.at(context.recent(usize::try_from(code - RECENTLY).ok()?))?,
             _ => return None,
         };
         self.blocks.get(block).filter(|x| x.slot == blocks::FREED).map(|x| (x.address, block))
@@ -493,9 +501,9 @@ impl Heap {
             }
         };
         let Some(context) = self.contexts.get_mut(own as usize) else { return };
-        learn_fresh(context, class, address, address.wrapping_add(round), code);
-        if context.last_freed == block {
-            context.last_freed = NONE;
+        learn_fresh(context, class, (address, address.wrapping_add(round)), code);
+        if context.last_freed == address {
+            context.last_freed = 0;
         }
         let Some(slot) = context.order.push(block) else { return };
         if let Some(b) = self.blocks.get_mut(block) {
@@ -631,7 +639,7 @@ impl Heap {
         if let Some(b) = self.blocks.get_mut(hint) {
             b.context = by;
         }
-        context.push(&mut self.blocks, hint, class);
+        context.push(&mut self.blocks, hint, (class, block.address));
         self.forget_surplus();
         self.stay_in_bounds();
     }
@@ -639,7 +647,7 @@ impl Heap {
     /// Resets a model that knows too much.
     #[inline]
     fn stay_in_bounds(&mut self) {
-        if self.blocks.is_full() || self.contexts.len() >= MOST_CONTEXTS {
+        if self.blocks.known() + ADDRESSES_PER_CONTEXT * self.contexts.len() >= MOST_ADDRESSES {
             self.reset(self.rule);
         }
     }
@@ -666,11 +674,11 @@ impl Heap {
 }
 
 /// The code of a freed block that is where an allocator looks first.
-fn near(context: &HeapContext, class: Option<&SizeClass>, block: u32) -> Option<u64> {
+fn near(context: &HeapContext, class: Option<&SizeClass>, block: u32, address: u64) -> Option<u64> {
     if class.is_some_and(|class| class.newest == block) {
         return Some(allocated::NEWEST);
     }
-    if context.last_freed == block {
+    if context.last_freed == address {
         return Some(allocated::IN_PLACE);
     }
     match class {
@@ -681,11 +689,11 @@ fn near(context: &HeapContext, class: Option<&SizeClass>, block: u32) -> Option<
 }
 
 /// Learns about fresh memory from a new object.
-fn learn_fresh(context: &mut HeapContext, class: u32, address: u64, end: u64, code: u64) {
+fn learn_fresh(context: &mut HeapContext, class: u32, (address, end): (u64, u64), code: u64) {
     let bump = match code {
         allocated::BUMP..allocated::DEEP => usize::try_from(code - allocated::BUMP).unwrap_or(0),
         allocated::MISS | allocated::RECENTLY..allocated::END => BUMPS - 1,
-        allocated::STEP => BUMPS,
+        allocated::FRESH => BUMPS,
         _ => return,
     };
     if bump < BUMPS {
@@ -694,9 +702,7 @@ fn learn_fresh(context: &mut HeapContext, class: u32, address: u64, end: u64, co
     if !(allocated::BUMP..allocated::DEEP).contains(&code)
         && let Some(class) = context.classes.get_mut(class)
     {
-        let step = address.wrapping_sub(class.fresh);
-        class.step = if class.fresh != 0 && step <= FARTHEST { step } else { class.round };
-        class.fresh = address;
+        class.fresh = end;
     }
     if code == allocated::MISS {
         context.last_miss = address;
@@ -711,9 +717,6 @@ fn clear(map: &mut HashMap<u64, u32>) {
         map.clear();
     }
 }
-
-/// The largest step between fresh objects of one class.
-const FARTHEST: u64 = 1 << 20;
 
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,40 @@
+//! Vectors of value models whose tables are about to double, or as large as they get.
+
+use super::Case;
+use crate::oracle::Rule;
+
+/// A trace in which a rule of the tables shows; `None` where the rule is none of theirs.
+#[must_use]
+pub fn tables(rule: Rule) -> Option<Case> {
+    let one = "(tag, n) { tag.value = 4; n.interpretation = predicted fcm 1 2; }";
+    // 128 numbers in a line of all tables: they have at most 32,768 lines.
+    let by = "lastValue 16 by tag, lastValue 16 by tag, lastValue 16 by tag, lastValue 14 by tag";
+    let two = format!(
+        "(tag, n, m) {{ tag.value = 4; n.interpretation = predicted (fcm 1, {by}) 2; m.interpretation = predicted (dfcm 1, {by}) 2; }}"
+    );
+    let back = |count: u64| (count / RUNS).wrapping_neg() | 1;
+    Some(match rule {
+        // What the 65th value teaches one line of 128 or of 64.
+        Rule::DoublesAtEquality => counted(one, 65, [&[2], &[0]], (400, 1, 3)),
+        Rule::DoublesCopies => counted(one, 64, [&[2], &[0]], (RUNS, 16, back(64))),
+        Rule::MostLines => counted(one, 70_000, [&[2], &[0]], (RUNS, 16, back(70_000))),
+        Rule::MostNumbers => counted(&two, 34_000, [&[64, 0], &[0, 0]], (RUNS, 16, back(34_000))),
+        _ => return None,
+    })
+}
+
+const RUNS: u64 = 24;
+
+/// Counts upwards by codes that take an element. Then, in runs: one more, this far from the value before, and some records by what
+/// followed before. Lines of a table that meet lead elsewhere than those of a larger one.
+fn counted(record: &str, count: u64, [codes, then]: [&[u8]; 2], (runs, length, distance): (u64, u64, u64)) -> Case {
+    let dtd = format!(
+        "section m 2 {{ item: (v) {{ v.width = 1; v.interpretation = delta 0; }} }}\nsection s 1 {{ t: {record} }}\n"
+    );
+    let repeated = |codes: &[u8], n: u64| [&[4], codes].concat().repeat(n as usize);
+    let mut content = repeated(codes, count);
+    content.extend([repeated(codes, 1), repeated(then, length)].concat().repeat(runs as usize));
+    let elements = [vec![1; count as usize], vec![distance; runs as usize]].concat();
+    let records = count + runs * (1 + length);
+    Case { dtd, elements: vec![elements], content, records: records as u32 }
+}
