@@ -230,9 +230,10 @@ Examples:
   hatf paper --times 5 perl.mtf
   hatf paper --peer heaptrack=heaptrack.perl.1234.zst perl.mtf
 
-Columns: simple, parquet, ascii, naive, small-size, same-size, combined-size, base-offset-1,
-base-offset-2, best-base-offset, stride, best, split-stream, split-addr, optimal, split, values,
-heap. Parquet needs python3 with pyarrow; xz needs the command xz.")]
+Columns: simple32, simple, parquet, ascii, naive, small-size, same-size, combined-size,
+base-offset-1, base-offset-2, best-base-offset, stride, best, split-stream, split-addr,
+address-section, optimal, split, values, heap. simple32 needs addresses and sizes under 4 GiB;
+parquet needs python3 with pyarrow; xz needs the command xz; the times of ASCII/Perl need perl.")]
 pub(crate) struct Paper {
     /// Traces, in any form that hatf convert reads.
     #[arg(required = true, value_name = "TRACE")]
