@@ -3,6 +3,7 @@
 pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod fragmentation;
+pub(crate) mod man;
 pub(crate) mod paper;
 pub(crate) mod record;
 pub(crate) mod report;
@@ -54,6 +55,7 @@ pub(crate) enum Command {
     Fragmentation(fragmentation::Fragmentation),
     Tour(Tour),
     Completions(Completions),
+    Man(Man),
 }
 
 /// Run a program and write a trace of its heap.
@@ -329,6 +331,17 @@ Examples:
 pub(crate) struct Completions {
     /// Which shell.
     pub(crate) shell: clap_complete::Shell,
+}
+
+/// Write manual pages: one for hatf, and one for each of its commands.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hatf man ~/.local/share/man/man1
+  man hatf-record")]
+pub(crate) struct Man {
+    /// The folder; it is made if it is missing.
+    pub(crate) folder: PathBuf,
 }
 
 /// Forms of a report.

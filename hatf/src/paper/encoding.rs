@@ -45,8 +45,8 @@ impl Encoding {
             Column::Hatf(_) | Column::SplitAddr => Some(include_str!("hatf.dtd")),
             Column::SplitStream => Some(include_str!("split-stream.dtd")),
             Column::AddressSection => Some(include_str!("address-section.dtd")),
-            Column::Split => Some(include_str!("../../../dtds/heap-split.dtd")),
-            Column::Values => Some(include_str!("../../../dtds/heap-values.dtd")),
+            Column::Split => Some(include_str!("../../dtds/heap-split.dtd")),
+            Column::Values => Some(include_str!("../../dtds/heap-values.dtd")),
         };
         Ok(Self { column, fields: text.map(Fields::new).transpose()? })
     }

@@ -113,6 +113,7 @@ pub(crate) const TABLE: &[Layers] = &[
             "stat",
             "verify",
             "completions",
+            "man",
         ],
     },
     Layers {
