@@ -1,9 +1,9 @@
 //! Generates the readers and writers of `dtds/heap.dtd` and `dtds/HATF10.dtd`, and builds the preloaded recorder, which
 //! `hatf` carries inside.
 
-use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::{env, fs};
 
 fn main() -> ExitCode {
     match generate().and_then(|()| build_recorder()) {
@@ -20,51 +20,73 @@ fn main() -> ExitCode {
 
 /// `heap.rs` and `hatf10.rs`, as any user of the DTDs would make them.
 fn generate() -> Result<(), String> {
-    let config = metatf_codegen::Config::new().dtd("../dtds/HATF10.dtd").dtd("../dtds/heap.dtd");
+    let config = metatf_codegen::Config::new().dtd("dtds/HATF10.dtd").dtd("dtds/heap.dtd");
     config.compile().map_err(|error| error.to_string())
 }
 
 /// Runs cargo once more, for the shared object: with the feature that the rlib in this program must
 /// not have, and with settings of its own, whatever the outer build is (clippy, a sanitizer, coverage).
+///
+/// It builds the source of `hatf-record` wherever cargo has put that, which is a place not to be written to: the
+/// manifest is made here.
 fn build_recorder() -> Result<PathBuf, String> {
-    let manifest = variable("CARGO_MANIFEST_DIR")?;
-    let source = Path::new(&manifest).join("../hatf-record");
-    for path in ["src", "Cargo.toml"] {
-        println!("cargo::rerun-if-changed={}", source.join(path).display());
-    }
+    let source = PathBuf::from(variable("DEP_HATF_RECORD_SOURCE")?);
+    println!("cargo::rerun-if-changed={}", source.display());
     println!("cargo::rerun-if-changed=build.rs");
 
     let target = variable("TARGET")?;
     let out = Path::new(&variable("OUT_DIR")?).join("recorder");
+    let manifest = out.join("Cargo.toml");
+    let text = MANIFEST.replace("SOURCE", &format!("{:?}", source.join("lib.rs")));
+    fs::create_dir_all(&out)
+        .and_then(|()| fs::write(&manifest, text))
+        .map_err(|error| format!("{}: {error}", manifest.display()))?;
     // Without a network first: everything it needs was fetched for the outer build.
-    let offline = run_cargo(&source, &target, &out, true);
-    offline.or_else(|_| run_cargo(&source, &target, &out, false))?;
+    let offline = run_cargo(&manifest, &target, &out, true);
+    offline.or_else(|_| run_cargo(&manifest, &target, &out, false))?;
     let library = out.join(&target).join("release/libhatf_record.so");
     if library.is_file() { Ok(library) } else { Err(format!("{} was not made", library.display())) }
 }
+
+const MANIFEST: &str = r#"[package]
+name = "hatf-recorder"
+version = "0.0.0"
+edition = "2024"
+
+[lib]
+name = "hatf_record"
+path = SOURCE
+crate-type = ["cdylib"]
+
+[features]
+preload = []
+
+[dependencies]
+libc = "0.2"
+
+[workspace]
+
+[profile.release]
+panic = "abort"
+opt-level = 3
+lto = true
+codegen-units = 1
+debug = false
+strip = "debuginfo"
+overflow-checks = false
+debug-assertions = false
+"#;
 
 fn variable(name: &str) -> Result<String, String> {
     env::var(name).map_err(|error| format!("{name}: {error}"))
 }
 
-fn run_cargo(source: &Path, target: &str, out: &Path, offline: bool) -> Result<(), String> {
+fn run_cargo(manifest: &Path, target: &str, out: &Path, offline: bool) -> Result<(), String> {
     let mut cargo = Command::new(variable("CARGO")?);
     cargo.args(["build", "--quiet", "--release", "--lib", "--features", "preload"]);
-    cargo.arg("--manifest-path").arg(source.join("Cargo.toml"));
+    cargo.arg("--manifest-path").arg(manifest);
     cargo.arg("--target-dir").arg(out);
     cargo.args(["--target", target]);
-    for setting in [
-        "panic=\"abort\"",
-        "opt-level=3",
-        "lto=true",
-        "codegen-units=1",
-        "debug=false",
-        "strip=\"debuginfo\"",
-        "overflow-checks=false",
-        "debug-assertions=false",
-    ] {
-        cargo.arg("--config").arg(format!("profile.release.{setting}"));
-    }
     if offline {
         cargo.arg("--offline");
     }

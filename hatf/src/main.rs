@@ -4,7 +4,7 @@ mod command;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 
 fn main() -> ExitCode {
     let result = match command::Command::parse() {
@@ -16,6 +16,7 @@ fn main() -> ExitCode {
         command::Command::Fragmentation(options) => command::fragmentation::run(&options),
         command::Command::Tour(options) => command::tour::run(&options),
         command::Command::Completions(options) => command::completions::run(&options),
+        command::Command::Man(options) => command::man::run(&options, command::Command::command()),
     };
     match result {
         Ok(code) => ExitCode::from(code),

@@ -90,6 +90,18 @@ fn help_teaches() {
     }
 }
 
+/// A page for each command, of the texts of its help.
+#[test]
+fn manual_pages() {
+    let folder = Folder::new();
+    hatf(["man", &folder.path("share/man1")]).exits(0);
+    let page = folder.text("share/man1/hatf-record.1");
+    assert!(page.starts_with(".ie ") && page.contains("preloaded") && page.contains("Examples:"), "{page}");
+    assert!(folder.text("share/man1/hatf.1").contains("hatf\\-convert(1)"));
+    folder.write("file", "");
+    hatf(["man", &folder.path("file")]).exits(1).says("file: ");
+}
+
 /// Of the first 2,000 calls of a program with threads.
 #[test]
 fn a_report() {

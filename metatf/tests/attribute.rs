@@ -6,13 +6,13 @@ mod inner {
     pub(crate) use metatf as renamed;
 }
 
-#[metatf_derive::metatf(dtd = "../metatf-derive/tests/dtds/good.dtd")]
+#[metatf_derive::metatf(dtd = "tests/dtds/good.dtd")]
 mod readings {
     /// What stands in the module stays in it.
     pub(crate) const ANSWER: u64 = 42;
 }
 
-#[metatf_derive::metatf(dtd = "../metatf-derive/tests/dtds/good.dtd", runtime = "crate::inner::renamed")]
+#[metatf_derive::metatf(dtd = "tests/dtds/good.dtd", runtime = "crate::inner::renamed")]
 mod renamed {}
 
 #[test]

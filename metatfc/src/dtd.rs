@@ -12,11 +12,11 @@ use std::sync::Arc;
 
 /// The DTDs that come with the program: file name and text.
 const BUILT_IN: &[(&str, &str)] = &[
-    ("HATF10.dtd", include_str!("../../dtds/HATF10.dtd")),
-    ("HATF10-split.dtd", include_str!("../../dtds/HATF10-split.dtd")),
-    ("heap.dtd", include_str!("../../dtds/heap.dtd")),
-    ("heap-split.dtd", include_str!("../../dtds/heap-split.dtd")),
-    ("heap-values.dtd", include_str!("../../dtds/heap-values.dtd")),
+    ("HATF10.dtd", include_str!("../dtds/HATF10.dtd")),
+    ("HATF10-split.dtd", include_str!("../dtds/HATF10-split.dtd")),
+    ("heap.dtd", include_str!("../dtds/heap.dtd")),
+    ("heap-split.dtd", include_str!("../dtds/heap-split.dtd")),
+    ("heap-values.dtd", include_str!("../dtds/heap-values.dtd")),
 ];
 
 /// Which DTD to read a trace by.

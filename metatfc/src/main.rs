@@ -14,6 +14,7 @@ mod fields;
 mod fmt;
 mod r#gen;
 mod input;
+mod man;
 mod new;
 mod options;
 mod output;
@@ -68,6 +69,7 @@ enum Command {
     Stat(stat::Args),
     Verify(verify::Args),
     Completions(completions::Args),
+    Man(man::Args),
 }
 
 fn main() -> ExitCode {
@@ -84,6 +86,7 @@ fn main() -> ExitCode {
         Command::Stat(args) => stat::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Completions(args) => completions::run(&args, &mut Cli::command()),
+        Command::Man(args) => man::run(&args, Cli::command()),
     };
     failure::exit_code(result)
 }

@@ -3,6 +3,7 @@
 pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod fragmentation;
+pub(crate) mod man;
 pub(crate) mod paper;
 pub(crate) mod record;
 pub(crate) mod report;
@@ -54,6 +55,7 @@ pub(crate) enum Command {
     Fragmentation(fragmentation::Fragmentation),
     Tour(Tour),
     Completions(Completions),
+    Man(Man),
 }
 
 /// Run a program and write a trace of its heap.
@@ -230,9 +232,10 @@ Examples:
   hatf paper --times 5 perl.mtf
   hatf paper --peer heaptrack=heaptrack.perl.1234.zst perl.mtf
 
-Columns: simple, parquet, ascii, naive, small-size, same-size, combined-size, base-offset-1,
-base-offset-2, best-base-offset, stride, best, split-stream, split-addr, optimal, split, values,
-heap. Parquet needs python3 with pyarrow; xz needs the command xz.")]
+Columns: simple32, simple, parquet, ascii, naive, small-size, same-size, combined-size,
+base-offset-1, base-offset-2, best-base-offset, stride, best, split-stream, split-addr,
+address-section, optimal, split, values, heap. simple32 needs addresses and sizes under 4 GiB;
+parquet needs python3 with pyarrow; xz needs the command xz; the times of ASCII/Perl need perl.")]
 pub(crate) struct Paper {
     /// Traces, in any form that hatf convert reads.
     #[arg(required = true, value_name = "TRACE")]
@@ -328,6 +331,17 @@ Examples:
 pub(crate) struct Completions {
     /// Which shell.
     pub(crate) shell: clap_complete::Shell,
+}
+
+/// Write manual pages: one for hatf, and one for each of its commands.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hatf man ~/.local/share/man/man1
+  man hatf-record")]
+pub(crate) struct Man {
+    /// The folder; it is made if it is missing.
+    pub(crate) folder: PathBuf,
 }
 
 /// Forms of a report.

@@ -10,19 +10,23 @@ use serde::Serialize;
 /// An encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
-    /// Raw records: four fields of 8 bytes (the paper's are of 4).
+    /// Raw records: four fields of 8 bytes.
     Simple,
+    /// The paper's simple binary: four fields of 4 bytes, where addresses and sizes fit.
+    Simple32,
     /// A line of text for a record.
     Ascii,
     /// HATF 1.0's records, with metadata records by a plan: `naive` is the paper's "HATF (naive)", `best` its "HATF (best)",
-    /// the others are the columns of its tables 7 and 8; `optimal` is ours.
+    /// the others are the columns of its tables 7 and 8. `optimal` is not the paper's.
     Hatf(Plan),
     /// The simple binary's fields as columns of Parquet, by pyarrow if python3 has it, each in the encoding that suits it best.
     Parquet,
     /// Each field of the simple binary in a stream of its own.
     SplitStream,
-    /// `best` for sizes, addresses in a stream of their own.
+    /// The paper's: `best`, of which all unencoded addresses are a file of their own.
     SplitAddr,
+    /// `best` for sizes, all addresses in a stream section.
+    AddressSection,
     /// `dtds/heap-split.dtd`: the paper's interpretations, streams for filter and codec.
     Split,
     /// `dtds/heap-values.dtd`: predictors that know nothing of heaps.
@@ -30,6 +34,9 @@ pub enum Column {
     /// `dtds/heap.dtd`: a model of the heap.
     Heap,
 }
+
+/// The meaning of a star in a title.
+pub(super) const STAR: &str = "*: not in the paper";
 
 /// How a file is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -51,7 +58,8 @@ pub enum Packing {
 
 impl Column {
     /// All of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 20] = [
+        Self::Simple32,
         Self::Simple,
         Self::Parquet,
         Self::Ascii,
@@ -66,6 +74,7 @@ impl Column {
         Self::Hatf(Plan::Best),
         Self::SplitStream,
         Self::SplitAddr,
+        Self::AddressSection,
         Self::Hatf(Plan::Optimal),
         Self::Split,
         Self::Values,
@@ -77,23 +86,26 @@ impl Column {
     pub fn name(self) -> &'static str {
         match self {
             Self::Simple => "simple",
+            Self::Simple32 => "simple32",
             Self::Parquet => "parquet",
             Self::Ascii => "ascii",
             Self::Hatf(plan) => plan.name(),
             Self::SplitStream => "split-stream",
             Self::SplitAddr => "split-addr",
+            Self::AddressSection => "address-section",
             Self::Split => "split",
             Self::Values => "values",
             Self::Heap => "heap",
         }
     }
 
-    /// Its title in tables.
+    /// Its title in tables; a star marks what is not the paper's ([`STAR`]).
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
-            Self::Simple => "Simple Binary",
-            Self::Parquet => "Parquet",
+            Self::Simple => "64-bit Simple Binary*",
+            Self::Simple32 => "Simple Binary",
+            Self::Parquet => "Parquet*",
             Self::Ascii => "ASCII",
             Self::Hatf(Plan::Naive) => "HATF (naive)",
             Self::Hatf(Plan::SmallSize) => "Small Size",
@@ -104,12 +116,23 @@ impl Column {
             Self::Hatf(Plan::BestBaseOffset) => "Best BaseOffset",
             Self::Hatf(Plan::Stride) => "Stride",
             Self::Hatf(Plan::Best) => "HATF (best)",
-            Self::Hatf(Plan::Optimal) => "HATF (optimal)",
+            Self::Hatf(Plan::Optimal) => "HATF (optimal)*",
             Self::SplitStream => "Split Stream",
             Self::SplitAddr => "HATF SplitAddr",
-            Self::Split => "heap-split",
-            Self::Values => "heap-values",
-            Self::Heap => "heap",
+            Self::AddressSection => "Address Section*",
+            Self::Split => "heap-split*",
+            Self::Values => "heap-values*",
+            Self::Heap => "heap*",
+        }
+    }
+
+    /// Why it may be absent in a packing.
+    pub(super) fn absence(self, packing: Packing) -> &'static str {
+        match (self, packing) {
+            (Self::Simple32, _) => "an address or a size takes more than 32 bits",
+            (Self::Parquet, _) => "python3 with pyarrow is not there",
+            (_, Packing::Xz) => "xz is not there",
+            _ => "it was not made",
         }
     }
 

@@ -9,7 +9,7 @@ use metatf::recode::{Options, Plan, PlannedWriter};
 
 use super::column::{Column, Packing};
 use super::simple::{self, RECORD};
-use super::tools;
+use super::{split_addr, tools};
 use crate::convert::{RawSink, RawSource};
 use crate::event::copy;
 use crate::heap::{HeapOptions, HeapReader, HeapWriter};
@@ -19,6 +19,9 @@ use crate::{Error, Result};
 const BLOCK: usize = 1 << 20;
 /// The stream of differences in `heap-split.dtd`.
 const STEPS: u8 = 3;
+
+/// What a trace is kept in: one file, or two of streams that are compressed independently.
+pub(super) type Files = Vec<Vec<u8>>;
 
 /// A column's encoding.
 pub(super) struct Encoding {
@@ -38,35 +41,50 @@ struct Fields {
 impl Encoding {
     pub(super) fn new(column: Column) -> Result<Self> {
         let text = match column {
-            Column::Simple | Column::Ascii | Column::Heap | Column::Parquet => None,
-            Column::Hatf(_) => Some(include_str!("hatf.dtd")),
+            Column::Simple | Column::Simple32 | Column::Ascii | Column::Heap | Column::Parquet => None,
+            Column::Hatf(_) | Column::SplitAddr => Some(include_str!("hatf.dtd")),
             Column::SplitStream => Some(include_str!("split-stream.dtd")),
-            Column::SplitAddr => Some(include_str!("split-addr.dtd")),
-            Column::Split => Some(include_str!("../../../dtds/heap-split.dtd")),
-            Column::Values => Some(include_str!("../../../dtds/heap-values.dtd")),
+            Column::AddressSection => Some(include_str!("address-section.dtd")),
+            Column::Split => Some(include_str!("../../dtds/heap-split.dtd")),
+            Column::Values => Some(include_str!("../../dtds/heap-values.dtd")),
         };
         Ok(Self { column, fields: text.map(Fields::new).transpose()? })
     }
 
-    /// Encodes raw records as a file; `None` where what compresses it is not there.
-    pub(super) fn write(&self, raw: &[u8], packing: Packing) -> Result<Option<Vec<u8>>> {
+    /// Encodes raw records as files; `None` where what compresses them is not there, or they do not fit.
+    pub(super) fn write(&self, raw: &[u8], packing: Packing) -> Result<Option<Files>> {
         let write = packing.write_options();
-        match (self.column, &self.fields) {
+        if let (Column::SplitAddr, Some(fields)) = (self.column, &self.fields) {
+            let best = fields.planned(raw, &Packing::Raw.write_options(), Plan::Best)?;
+            let streams = split_addr::split(&fields.schema.format, &best)?;
+            return streams.into_iter().map(|stream| simple::pack(stream, packing)).collect();
+        }
+        let file = match (self.column, &self.fields) {
             (Column::Ascii, _) => simple::pack(simple::to_ascii(raw), packing),
             (Column::Heap, _) => heap(raw, write).map(Some),
             (Column::Parquet, _) => tools::parquet(raw, packing),
+            (Column::Simple32, _) => simple::narrow(raw).map_or(Ok(None), |narrow| simple::pack(narrow, packing)),
             (_, None) => simple::pack(raw.to_vec(), packing),
             (Column::Split, Some(fields)) => fields.split(raw, &write).map(Some),
             (Column::Values | Column::SplitStream, Some(fields)) => fields.write(raw, &write, false).map(Some),
             (Column::Hatf(plan), Some(fields)) => fields.planned(raw, &write, plan).map(Some),
             (_, Some(fields)) => fields.planned(raw, &write, Plan::Best).map(Some),
-        }
+        };
+        Ok(file?.map(|file| vec![file]))
     }
 
-    /// Decodes the raw records of a file; `None` where the command that made it has compared them itself, or is one of those that
-    /// need no proof.
-    pub(super) fn read(&self, file: &[u8], packing: Packing) -> Result<Option<Vec<u8>>> {
+    /// Decodes the raw records of files; `None` where the command that made them has compared them itself, or is one of those
+    /// that need no proof.
+    pub(super) fn read(&self, files: &[Vec<u8>], packing: Packing) -> Result<Option<Vec<u8>>> {
         let mut raw = Vec::new();
+        if let (Column::SplitAddr, Some(fields), [rest, addresses]) = (self.column, &self.fields, files) {
+            let rest = simple::unpacked(rest, packing)?;
+            let addresses = simple::unpacked(addresses, packing)?;
+            let best = split_addr::merge(&fields.schema.format, [&rest, &addresses])?;
+            fields.read(&best, &mut raw)?;
+            return Ok(Some(raw));
+        }
+        let [file] = files else { return Err(Error::Trace("another number of files".into())) };
         match (self.column, &self.fields) {
             (Column::Parquet, _) => return Ok(None),
             (Column::Simple, _) if packing == Packing::Xz => return Ok(None),
@@ -76,12 +94,9 @@ impl Encoding {
                 (raw, _) = sink.finish()?;
             }
             (_, Some(fields)) => fields.read(file, &mut raw)?,
-            (Column::Ascii, None) => {
-                let mut text = Vec::new();
-                simple::unpack(file, packing, &mut text)?;
-                simple::from_ascii(&text, &mut raw)?;
-            }
-            (_, None) => simple::unpack(file, packing, &mut raw)?,
+            (Column::Ascii, None) => simple::from_ascii(&simple::unpacked(file, packing)?, &mut raw)?,
+            (Column::Simple32, None) => raw = simple::widen(&simple::unpacked(file, packing)?),
+            (_, None) => raw = simple::unpacked(file, packing)?,
         }
         Ok(Some(raw))
     }

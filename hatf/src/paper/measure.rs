@@ -8,8 +8,9 @@ use std::thread;
 use serde::Serialize;
 
 use super::column::{Column, Packing};
-use super::encoding::Encoding;
-use super::simple::RECORD;
+use super::encoding::{Encoding, Files};
+use super::simple::{self, RECORD};
+use super::tools;
 use crate::analysis::{Analysis, Report};
 use crate::convert::RawSource;
 use crate::event::copy;
@@ -66,12 +67,27 @@ pub struct Measured {
     /// By name of the column; empty where times were not asked for.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub times: BTreeMap<&'static str, Times>,
+    /// Why a column is not there, or not in every packing, by its name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub absent: BTreeMap<&'static str, &'static str>,
     /// Bytes of other tools' files of the same run, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub peers: BTreeMap<String, u64>,
     /// Nanoseconds a record of copying the simple binary in memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copying: Option<f64>,
+    /// The paper's ASCII/Perl, where perl is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ascii_perl: Option<Perl>,
+}
+
+/// Nanoseconds of processor time a record that perl takes, its start included.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Perl {
+    /// Splitting lines of text into numbers.
+    pub read: f64,
+    /// Printing such lines, of raw records.
+    pub write: f64,
 }
 
 /// The content of a trace: the paper's table 3.
@@ -113,13 +129,6 @@ impl Measured {
         let bytes = *self.bytes.get(column.name())?.get(&packing)?;
         Some(ratio(bytes as u64, self.summary.records))
     }
-
-    /// Bytes a record as the smallest of the packings makes it.
-    #[must_use]
-    pub fn smallest(&self, column: Column) -> Option<f64> {
-        let bytes = self.bytes.get(column.name())?.values().min()?;
-        Some(ratio(*bytes as u64, self.summary.records))
-    }
 }
 
 #[allow(clippy::cast_precision_loss, reason = "a figure for people")]
@@ -135,19 +144,32 @@ pub fn measure(name: &str, raw: &[u8], options: &Options, step: &(dyn Fn(Step<'_
     let summary = summary(raw)?;
     let columns: Vec<_> = options.columns().map(|c| Ok((c, Encoding::new(c)?))).collect::<Result<_>>()?;
     let mut bytes: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
+    let mut absent = BTreeMap::new();
     for (column, packing, size) in sizes(name, raw, &columns, options.threads, step)? {
-        bytes.entry(column.name()).or_default().insert(packing, size);
+        match size {
+            Some(size) => drop(bytes.entry(column.name()).or_default().insert(packing, size)),
+            None => drop(absent.insert(column.name(), column.absence(packing))),
+        }
     }
     let mut times = BTreeMap::new();
     for (column, encoding) in &columns {
         let Some(runs) = options.runs.filter(|_| column.is_timed()) else { continue };
         step(Step::Begins(&format!("{name}: {column}, times")));
-        times.insert(column.name(), timed(encoding, *column, raw, runs)?);
+        if let Some(measured) = timed(encoding, *column, raw, runs)? {
+            times.insert(column.name(), measured);
+        }
         step(Step::Done);
     }
-    let copying = options.runs.map(|runs| median(runs, raw, || Ok(raw.to_vec()))).transpose()?;
+    let copying = options.runs.map(|runs| median(runs, raw, processor_time, || Ok(raw.to_vec()))).transpose()?;
     let copying = copying.map(|(time, _)| time);
-    Ok(Measured { name: name.to_owned(), summary, bytes, times, peers: BTreeMap::new(), copying })
+    let mut ascii_perl = None;
+    if let Some(runs) = options.timed().find(|&column| column == Column::Ascii).and(options.runs) {
+        ascii_perl = perl(raw, runs)?;
+        if ascii_perl.is_none() {
+            absent.insert("ascii-perl", "perl is not there");
+        }
+    }
+    Ok(Measured { name: name.to_owned(), summary, bytes, times, absent, peers: BTreeMap::new(), copying, ascii_perl })
 }
 
 /// Bytes of every file that can be made here, by several threads. The dearest columns stand last, and are begun first, so that
@@ -158,7 +180,7 @@ fn sizes(
     columns: &[(Column, Encoding)],
     threads: usize,
     step: &(dyn Fn(Step<'_>) + Sync),
-) -> Result<Vec<(Column, Packing, usize)>> {
+) -> Result<Vec<(Column, Packing, Option<usize>)>> {
     let jobs: Vec<(Column, &Encoding, Packing)> = columns
         .iter()
         .rev()
@@ -173,7 +195,7 @@ fn sizes(
         while let Some(&(column, encoding, packing)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
             step(Step::Begins(&format!("{name}: {column}, {}", packing.name())));
             match size(encoding, raw, packing) {
-                Ok(size) => found.extend(size.map(|size| (column, packing, size))),
+                Ok(size) => found.push((column, packing, size)),
                 Err(error) => {
                     // Nobody begins another.
                     next.store(jobs.len(), Ordering::Relaxed);
@@ -196,12 +218,12 @@ fn sizes(
     })
 }
 
-/// Bytes of the file; `None` where what makes it is not there.
+/// Bytes of the files; `None` where what makes them is not there.
 fn size(encoding: &Encoding, raw: &[u8], packing: Packing) -> Result<Option<usize>> {
-    let Some(file) = encoding.write(raw, packing)? else { return Ok(None) };
-    match encoding.read(&file, packing)? {
+    let Some(files) = encoding.write(raw, packing)? else { return Ok(None) };
+    match encoding.read(&files, packing)? {
         Some(again) if again != raw => Err(Error::Trace("gives back other records".into())),
-        _ => Ok(Some(file.len())),
+        _ => Ok(Some(files.iter().map(Vec::len).sum())),
     }
 }
 
@@ -220,27 +242,47 @@ fn summary(raw: &[u8]) -> Result<Summary> {
     })
 }
 
-fn timed(encoding: &Encoding, column: Column, raw: &[u8], runs: usize) -> Result<Times> {
-    let both = |packing| -> Result<(f64, f64)> {
-        let (write, file) = median(runs, raw, || encoding.write(raw, packing))?;
-        let file = file.flatten().unwrap_or_default();
-        let (read, _) = median(runs, raw, || encoding.read(&file, packing))?;
-        Ok((read, write))
+/// `None` where nothing is written.
+fn timed(encoding: &Encoding, column: Column, raw: &[u8], runs: usize) -> Result<Option<Times>> {
+    let both = |packing| -> Result<Option<(f64, f64)>> {
+        let (write, files) = median(runs, raw, processor_time, || encoding.write(raw, packing))?;
+        let Some(files): Option<Files> = files.flatten() else { return Ok(None) };
+        let (read, _) = median(runs, raw, processor_time, || encoding.read(&files, packing))?;
+        Ok(Some((read, write)))
     };
-    let (read, write) = both(Packing::Raw)?;
-    let (read_packed, write_packed) = both(column.quick_packing())?;
-    Ok(Times { read, write, read_packed, write_packed })
+    let (Some((read, write)), Some((read_packed, write_packed))) = (both(Packing::Raw)?, both(column.quick_packing())?)
+    else {
+        return Ok(None);
+    };
+    Ok(Some(Times { read, write, read_packed, write_packed }))
+}
+
+/// Times perl, and compares what it writes and reads with ours.
+fn perl(raw: &[u8], runs: usize) -> Result<Option<Perl>> {
+    let text = simple::to_ascii(raw);
+    let (write, written) = median(runs, raw, children_time, || tools::perl_ascii(raw))?;
+    let (read, fields) = median(runs, raw, children_time, || tools::perl_fields(&text))?;
+    let (Some(written), Some(fields)) = (written.flatten(), fields.flatten()) else { return Ok(None) };
+    if written != text || fields != simple::fields_together(raw).as_bytes() {
+        return Err(Error::Trace("perl has other records".into()));
+    }
+    Ok(Some(Perl { read, write }))
 }
 
 /// Measures the median processor time of several runs, in nanoseconds a record; also returns the last result. Not the time that a clock on the
 /// wall tells: machines are shared.
-fn median<T>(runs: usize, raw: &[u8], mut run: impl FnMut() -> Result<T>) -> Result<(f64, Option<T>)> {
+fn median<T>(
+    runs: usize,
+    raw: &[u8],
+    clock: impl Fn() -> u64,
+    mut run: impl FnMut() -> Result<T>,
+) -> Result<(f64, Option<T>)> {
     let mut times = Vec::new();
     let mut last = None;
     for _ in 0..runs.max(1) {
-        let start = processor_time();
+        let start = clock();
         last = Some(black_box(run()?));
-        times.push(processor_time().saturating_sub(start));
+        times.push(clock().saturating_sub(start));
     }
     times.sort_unstable();
     let median = times.get(times.len() / 2).copied().unwrap_or(0);
@@ -253,4 +295,16 @@ fn processor_time() -> u64 {
     // SAFETY: a place for the answer; this clock always exists.
     unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
     time.tv_sec.cast_unsigned().wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec.cast_unsigned())
+}
+
+/// Nanoseconds that commands took that have ended.
+fn children_time() -> u64 {
+    // SAFETY: numbers, for which zeros are values.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: a place for the answer; this process can always ask for its children.
+    unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) };
+    let microseconds = |time: libc::timeval| {
+        time.tv_sec.cast_unsigned().wrapping_mul(1_000_000).wrapping_add(time.tv_usec.cast_unsigned())
+    };
+    1000 * (microseconds(usage.ru_utime) + microseconds(usage.ru_stime))
 }

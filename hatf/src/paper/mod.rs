@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | `column` | which encodings there are, and how each is compressed |
 //! | `encoding` | from raw records to a file, and back |
+//! | `split_addr` | the paper's HATF SplitAddr: a trace cut into its unencoded addresses and the rest |
 //! | `simple` | the forms that are no Meta-TF: simple binary, ASCII; compressed as files |
 //! | `tools` | files that other programs make |
 //! | `measure` | sizes and times of a trace, and what it holds (the paper's table 3) |
@@ -19,10 +20,11 @@ mod column;
 mod encoding;
 mod measure;
 mod simple;
+mod split_addr;
 mod tables;
 mod tools;
 
 pub use chart::chart;
 pub use column::{Column, Packing};
-pub use measure::{Measured, Options, Step, Summary, Times, measure};
+pub use measure::{Measured, Options, Perl, Step, Summary, Times, measure};
 pub use tables::{Style, print};

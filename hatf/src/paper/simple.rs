@@ -25,6 +25,20 @@ pub(super) fn push(fields: [u64; 4], raw: &mut Vec<u8>) {
     }
 }
 
+/// Makes the fields of raw records 32 bits; `None` where one does not fit.
+pub(super) fn narrow(raw: &[u8]) -> Option<Vec<u8>> {
+    let mut narrow = Vec::with_capacity(raw.len() / 2);
+    for field in raw.as_chunks::<RECORD>().0.iter().flat_map(fields) {
+        narrow.extend_from_slice(&u32::try_from(field).ok()?.to_le_bytes());
+    }
+    Some(narrow)
+}
+
+/// Makes them 64 bits again.
+pub(super) fn widen(narrow: &[u8]) -> Vec<u8> {
+    narrow.as_chunks::<4>().0.iter().flat_map(|field| u64::from(u32::from_le_bytes(*field)).to_le_bytes()).collect()
+}
+
 /// Prints a line for each record: tag, size (frees have none) and addresses in hexadecimal (only reallocs have an old one).
 pub(super) fn to_ascii(raw: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(raw.len());
@@ -38,6 +52,16 @@ pub(super) fn to_ascii(raw: &[u8]) -> Vec<u8> {
         };
     }
     text
+}
+
+/// Returns how many raw records there are, and each field of all of them under exclusive or: a line of text.
+pub(super) fn fields_together(raw: &[u8]) -> String {
+    let mut all = [0; 4];
+    for record in raw.as_chunks::<RECORD>().0 {
+        all.iter_mut().zip(fields(record)).for_each(|(all, field)| *all ^= field);
+    }
+    let [tag, size, address, old] = all;
+    format!("{} {tag} {size} {address} {old}\n", raw.len() / RECORD)
 }
 
 /// Parses such lines.
@@ -76,13 +100,14 @@ pub(super) fn pack(bytes: Vec<u8>, packing: Packing) -> Result<Option<Vec<u8>>> 
 }
 
 /// Decompresses one.
-pub(super) fn unpack(bytes: &[u8], packing: Packing, out: &mut Vec<u8>) -> Result<()> {
+pub(super) fn unpacked(bytes: &[u8], packing: Packing) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
     match packing {
-        Packing::Gzip => drop(flate2::bufread::GzDecoder::new(bytes).read_to_end(out)?),
-        Packing::Zstd3 | Packing::Zstd19 => zstd::stream::copy_decode(bytes, out)?,
+        Packing::Gzip => drop(flate2::bufread::GzDecoder::new(bytes).read_to_end(&mut out)?),
+        Packing::Zstd3 | Packing::Zstd19 => zstd::stream::copy_decode(bytes, &mut out)?,
         Packing::Raw | Packing::Xz => out.extend_from_slice(bytes),
     }
-    Ok(())
+    Ok(out)
 }
 
 #[cfg(test)]
@@ -109,9 +134,17 @@ mod tests {
         for packing in [Packing::Raw, Packing::Gzip, Packing::Zstd3, Packing::Zstd19] {
             let packed = pack(bytes.clone(), packing).unwrap().unwrap();
             assert!(packed.len() < 5000 || packing == Packing::Raw);
-            let mut back = Vec::new();
-            unpack(&packed, packing, &mut back).unwrap();
-            assert_eq!(back, bytes);
+            assert_eq!(unpacked(&packed, packing).unwrap(), bytes);
         }
+    }
+
+    #[test]
+    fn fields_of_32_bits_where_they_fit() {
+        let mut raw = Vec::new();
+        push([1, 24, u64::from(u32::MAX), 0], &mut raw);
+        assert_eq!(narrow(&raw).unwrap(), [1, 0, 0, 0, 24, 0, 0, 0, 255, 255, 255, 255, 0, 0, 0, 0]);
+        assert_eq!(widen(&narrow(&raw).unwrap()), raw);
+        push([2, 0, 1 << 32, 0], &mut raw);
+        assert_eq!(narrow(&raw), None);
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use metatf::recode::Plan;
 
-use super::column::{Column, Packing};
+use super::column::{Column, Packing, STAR};
 use super::measure::{Measured, Times, ratio};
 use hatf_lab::units::count;
 
@@ -23,6 +23,8 @@ struct Table {
     title: String,
     head: Vec<String>,
     rows: Vec<Vec<String>>,
+    /// What is absent, and why; what a star means.
+    notes: Vec<String>,
 }
 
 /// A column of a table of sizes: its encoding, and which packings stand in a cell.
@@ -32,12 +34,14 @@ const RAW_AND_GZIP: &[Packing] = &[Packing::Raw, Packing::Gzip];
 const ZSTD: &[Packing] = &[Packing::Zstd3, Packing::Zstd19];
 
 const TABLE_4: &[Cell] = &[
+    (Column::Simple32, RAW_AND_GZIP),
     (Column::Simple, RAW_AND_GZIP),
     (Column::Ascii, RAW_AND_GZIP),
     (Column::Hatf(Plan::Naive), RAW_AND_GZIP),
     (Column::Hatf(Plan::Best), RAW_AND_GZIP),
     (Column::SplitStream, RAW_AND_GZIP),
     (Column::SplitAddr, RAW_AND_GZIP),
+    (Column::AddressSection, RAW_AND_GZIP),
     (Column::Hatf(Plan::Optimal), RAW_AND_GZIP),
 ];
 const TABLE_7: &[Cell] = &[
@@ -73,10 +77,10 @@ pub fn print(measured: &[Measured], style: Style, out: &mut dyn Write) -> io::Re
         Some(summaries(measured)),
         sizes("Table 4: bytes a record, raw / gzip", TABLE_4, measured),
         sizes("Beyond the paper: bytes a record, zstd 3 / zstd 19", OURS, measured),
-        sizes("The simple binary, compressed, and as Parquet: bytes a record", PEERS, measured),
+        sizes("The 64-bit simple binary, compressed, and as Parquet: bytes a record", PEERS, measured),
         peers(measured),
-        times("Table 5: nanoseconds a record, read / write", measured, |t| (t.read, t.write)),
-        times("Table 6: nanoseconds a record, compressed, read / write", measured, |t| (t.read_packed, t.write_packed)),
+        times(measured),
+        packed_times(measured),
         sizes("Table 7: size encodings, bytes a record, raw / gzip", TABLE_7, measured),
         sizes("Table 8: address encodings, bytes a record, raw / gzip", TABLE_8, measured),
     ];
@@ -103,12 +107,15 @@ fn summaries(measured: &[Measured]) -> Table {
         row
     };
     let title = "Table 3: what the traces hold".to_owned();
-    Table { title, head: head.map(str::to_owned).to_vec(), rows: measured.iter().map(row).collect() }
+    let head = head.map(str::to_owned).to_vec();
+    Table { title, head, rows: measured.iter().map(row).collect(), notes: Vec::new() }
 }
 
 /// `None` where nothing of it was measured.
 fn sizes(title: &str, cells: &[Cell], measured: &[Measured]) -> Option<Table> {
     let there = |cell: &&Cell| measured.iter().any(|m| cell.1.iter().any(|&p| m.size(cell.0, p).is_some()));
+    let columns = cells.iter().map(|cell| (cell.0.name(), cell.0.title()));
+    let absent = absences(measured, columns);
     let cells: Vec<&Cell> = cells.iter().filter(there).collect();
     let heading = |&&(column, packings): &&Cell| match packings {
         &[one] => format!("{}, {}", column.title(), one.name()),
@@ -119,7 +126,23 @@ fn sizes(title: &str, cells: &[Cell], measured: &[Measured]) -> Option<Table> {
         .iter()
         .map(|m| cells.iter().map(|cell| cell.1.iter().map(|&packing| m.size(cell.0, packing)).collect()).collect())
         .collect();
-    table(title, head, measured, &figures, 3)
+    let mut table = table(title, head, measured, &figures, 3)?;
+    table.notes.splice(..0, absent);
+    Some(table)
+}
+
+/// What is absent of the columns (their names, and titles), of which traces, and why.
+fn absences(measured: &[Measured], columns: impl Iterator<Item = (&'static str, &'static str)>) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    for (name, title) in columns {
+        let of = |m: &Measured| m.absent.get(name).map(|&why| (m.name.clone(), why));
+        let (traces, why): (Vec<_>, Vec<_>) = measured.iter().filter_map(of).unzip();
+        let Some(why) = why.first() else { continue };
+        let traces = if traces.len() == measured.len() { String::new() } else { format!(" of {}", traces.join(", ")) };
+        notes.push(format!("No {}{traces}: {why}.", title.trim_end_matches('*')));
+    }
+    notes.dedup();
+    notes
 }
 
 /// Files of other tools.
@@ -131,24 +154,50 @@ fn peers(measured: &[Measured]) -> Option<Table> {
     table("Other tools' files: bytes a record", names.iter().map(|&name| name.clone()), measured, &figures, 3)
 }
 
-fn times(title: &str, measured: &[Measured], of: impl Fn(&Times) -> (f64, f64)) -> Option<Table> {
+/// Nanoseconds of each trace and column, to read and to write, and the columns' titles.
+type Timed = (Vec<&'static str>, Vec<Vec<Vec<Option<f64>>>>);
+
+/// `None` where no times were measured.
+fn timed(measured: &[Measured], of: impl Fn(&Times) -> (f64, f64)) -> Option<Timed> {
     let timed = |column: &Column| measured.iter().any(|m| m.times.contains_key(column.name()));
     let columns: Vec<Column> = Column::ALL.into_iter().filter(timed).collect();
-    if columns.is_empty() {
-        return None;
+    let cell = |m: &Measured, column: &Column| {
+        let both = m.times.get(column.name()).map(&of);
+        vec![both.map(|both| both.0), both.map(|both| both.1)]
+    };
+    let figures = measured.iter().map(|m| columns.iter().map(|column| cell(m, column)).collect()).collect();
+    (!columns.is_empty()).then(|| (columns.iter().map(|column| column.title()).collect(), figures))
+}
+
+/// With what is of the uncompressed alone: ASCII by perl, and copying in memory.
+fn times(measured: &[Measured]) -> Option<Table> {
+    let (mut head, mut figures) = timed(measured, |t| (t.read, t.write))?;
+    let perl = measured.iter().any(|m| m.ascii_perl.is_some());
+    head.extend(perl.then_some("ASCII/Perl"));
+    head.push("memcpy*");
+    for (m, row) in measured.iter().zip(&mut figures) {
+        row.extend(perl.then(|| vec![m.ascii_perl.map(|perl| perl.read), m.ascii_perl.map(|perl| perl.write)]));
+        row.push(vec![m.copying]);
     }
-    let head = columns.iter().map(|column| column.title().to_owned()).chain(["memcpy".to_owned()]);
-    let figures: Vec<Vec<Vec<Option<f64>>>> = measured
-        .iter()
-        .map(|m| {
-            let of = |column: &Column| {
-                let both = m.times.get(column.name()).map(&of);
-                vec![both.map(|both| both.0), both.map(|both| both.1)]
-            };
-            columns.iter().map(of).chain([vec![m.copying]]).collect()
-        })
-        .collect();
-    table(title, head, measured, &figures, 1)
+    let head = head.into_iter().map(str::to_owned);
+    let mut table = table("Table 5: nanoseconds a record, read / write", head, measured, &figures, 1)?;
+    let columns = [(Column::Simple32.name(), Column::Simple32.title()), ("ascii-perl", "ASCII/Perl")];
+    table.notes.splice(..0, absences(measured, columns.into_iter()));
+    Some(table)
+}
+
+/// With the difference between the average of the compressed and that of the uncompressed.
+fn packed_times(measured: &[Measured]) -> Option<Table> {
+    let (head, figures) = timed(measured, |t| (t.read_packed, t.write_packed))?;
+    let (_, plain) = timed(measured, |t| (t.read, t.write))?;
+    let head = head.into_iter().map(str::to_owned);
+    let mut table = table("Table 6: nanoseconds a record, compressed, read / write", head, measured, &figures, 1)?;
+    let difference = |(packed, plain): (&Option<f64>, &Option<f64>)| Some((*packed)? - (*plain)?);
+    let (packed, plain) = (over(&figures, mean), over(&plain, mean));
+    let differences: Vec<Vec<_>> =
+        packed.iter().zip(&plain).map(|(packed, plain)| packed.iter().zip(plain).map(difference).collect()).collect();
+    table.rows.push(row("average difference", &differences, 1));
+    Some(table)
 }
 
 /// Prints a table of figures: a row for each trace, their mean, and the worst.
@@ -160,19 +209,21 @@ fn table(
     digits: usize,
 ) -> Option<Table> {
     let head: Vec<String> = std::iter::once("program".to_owned()).chain(head).collect();
+    let mut rows: Vec<_> = measured.iter().zip(figures).map(|(m, cells)| row(&m.name, cells, digits)).collect();
+    if measured.len() > 1 {
+        rows.push(row("mean", &over(figures, mean), digits));
+        rows.push(row("worst", &over(figures, |figures| figures.iter().copied().reduce(f64::max)), digits));
+    }
+    let notes = head.iter().any(|title| title.contains('*')).then(|| format!("{STAR}."));
+    (head.len() > 1).then(|| Table { title: title.to_owned(), head, rows, notes: notes.into_iter().collect() })
+}
+
+fn row(name: &str, cells: &[Vec<Option<f64>>], digits: usize) -> Vec<String> {
     let cell = |cell: &Vec<Option<f64>>| {
         let figures = cell.iter().map(|f| f.map_or("-".to_owned(), |figure| format!("{figure:.digits$}")));
         figures.collect::<Vec<_>>().join(" / ")
     };
-    let row = |name: &str, cells: &[Vec<Option<f64>>]| -> Vec<String> {
-        std::iter::once(name.to_owned()).chain(cells.iter().map(cell)).collect()
-    };
-    let mut rows: Vec<_> = measured.iter().zip(figures).map(|(m, cells)| row(&m.name, cells)).collect();
-    if measured.len() > 1 {
-        rows.push(row("mean", &over(figures, mean)));
-        rows.push(row("worst", &over(figures, |figures| figures.iter().copied().reduce(f64::max))));
-    }
-    (head.len() > 1).then(|| Table { title: title.to_owned(), head, rows })
+    std::iter::once(name.to_owned()).chain(cells.iter().map(cell)).collect()
 }
 
 /// Returns a figure of all traces' figures, place by place.
@@ -205,7 +256,7 @@ fn text(table: &Table, out: &mut dyn Write) -> io::Result<()> {
         }
         writeln!(out, "{}", line.trim_end())?;
     }
-    Ok(())
+    table.notes.iter().try_for_each(|note| writeln!(out, "{note}"))
 }
 
 fn markdown(table: &Table, out: &mut dyn Write) -> io::Result<()> {
@@ -217,7 +268,11 @@ fn markdown(table: &Table, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", line(&table.head))?;
     let rule = (0..table.head.len()).map(|i| if i == 0 { "---" } else { "---:" });
     writeln!(out, "| {} |", rule.collect::<Vec<_>>().join(" | "))?;
-    table.rows.iter().try_for_each(|row| writeln!(out, "{}", line(row)))
+    table.rows.iter().try_for_each(|row| writeln!(out, "{}", line(row)))?;
+    // A line of its own for each; a star is one, and begins no emphasis.
+    let gap = if table.notes.is_empty() { "" } else { "\n" };
+    write!(out, "{gap}")?;
+    table.notes.iter().try_for_each(|note| writeln!(out, "{}", note.replace('*', "\\*")))
 }
 
 #[cfg(test)]
@@ -248,5 +303,57 @@ mod tests {
         assert!(markdown.contains("| a\\|b | 2,000 | 1,000 | 0 | 1,000 |") && !markdown.contains("mean"));
         assert!(markdown.contains("| program | some tool |") && markdown.contains("| a\\|b | 1.500 |"));
         assert!(!text.contains("Other tools") && !text.contains("ASCII") && !text.contains("Table 5"));
+    }
+
+    /// What is absent is noted where it would stand, and what is not the paper's where it stands.
+    #[test]
+    fn notes() {
+        let mut raw = Vec::new();
+        super::super::simple::push([1, 24, 0x1000, 0], &mut raw);
+        let options = Options { only: vec![Column::Simple32, Column::Simple, Column::Ascii], ..Options::default() };
+        let low = measure("low", &raw, &options, &|_| {}).unwrap();
+        super::super::simple::push([1, 24, 1 << 40, 0], &mut raw);
+        let high = measure("high", &raw, &options, &|_| {}).unwrap();
+        assert_eq!(low.bytes["simple32"][&Packing::Raw], 16);
+        let markdown = |measured: &[Measured]| {
+            let mut out = Vec::new();
+            print(measured, Style::Markdown, &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let both = markdown(&[low.clone(), high.clone()]);
+        assert!(both.contains("| program | Simple Binary | 64-bit Simple Binary* | ASCII |\n"), "{both}");
+        assert!(
+            both.contains("\nNo Simple Binary of high: an address or a size takes more than 32 bits.\n\\*: not in"),
+            "{both}"
+        );
+        assert!(both.contains("| high | - / - | 32.000 / ") && both.contains("| mean | - / - | 32.000 / "), "{both}");
+        let high = markdown(&[high]);
+        assert!(
+            high.contains("| program | 64-bit Simple Binary* | ASCII |\n") && high.contains("\nNo Simple Binary: an"),
+            "{high}"
+        );
+        assert!(!markdown(&[low]).contains("No Simple"));
+    }
+
+    /// The last row of table 6: what compression adds to the average.
+    #[test]
+    fn average_difference() {
+        let mut raw = Vec::new();
+        super::super::simple::push([1, 24, 0x1000, 0], &mut raw);
+        let only = vec![Column::Ascii];
+        let mut a = measure("a", &raw, &Options { only, ..Options::default() }, &|_| {}).unwrap();
+        let mut b = a.clone();
+        a.times.insert("ascii", Times { read: 1.0, write: 2.0, read_packed: 5.0, write_packed: 1.0 });
+        b.name = "b".to_owned();
+        b.times.insert("ascii", Times { read: 3.0, write: 4.0, read_packed: 6.0, write_packed: 2.5 });
+        a.ascii_perl = Some(super::super::Perl { read: 200.0, write: 100.0 });
+        (a.copying, b.copying) = (Some(1.0), Some(1.0));
+        b.absent.insert("ascii-perl", "perl is not there");
+        let mut out = Vec::new();
+        print(&[a, b], Style::Markdown, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains("| average difference | 3.5 / -1.2 |\n"), "{text}");
+        assert!(text.contains("| a | 1.0 / 2.0 | 200.0 / 100.0 | 1.0 |\n| b | 3.0 / 4.0 | - / - | 1.0 |"), "{text}");
+        assert!(text.contains("\nNo ASCII/Perl of b: perl is not there.\n"), "{text}");
     }
 }

@@ -19,6 +19,16 @@ pub(super) fn parquet(raw: &[u8], packing: Packing) -> Result<Option<Vec<u8>>> {
     through("python3", ["-c", include_str!("parquet.py"), level], raw)
 }
 
+/// Raw records as lines of text, by perl.
+pub(super) fn perl_ascii(raw: &[u8]) -> Result<Option<Vec<u8>>> {
+    through("perl", ["-e", include_str!("ascii.pl"), "write"], raw)
+}
+
+/// Reads such lines by perl: how many there are, and each field of all of them under exclusive or.
+pub(super) fn perl_fields(text: &[u8]) -> Result<Option<Vec<u8>>> {
+    through("perl", ["-e", include_str!("ascii.pl"), "read"], text)
+}
+
 /// Returns the length of a command's output for an input; `None` if it is not there, prints nothing, or fails (then it prints why).
 fn through<const N: usize>(program: &str, arguments: [&str; N], bytes: &[u8]) -> Result<Option<Vec<u8>>> {
     let mut command = Command::new(program);

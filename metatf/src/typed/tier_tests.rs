@@ -7,13 +7,13 @@ use crate::decode::logged;
 use crate::format::Interpretation;
 use crate::state::Change;
 
-#[metatf_derive::metatf(dtd = "../dtds/HATF10.dtd")]
+#[metatf_derive::metatf(dtd = "dtds/HATF10.dtd")]
 mod plain {}
 
-#[metatf_derive::metatf(dtd = "../dtds/HATF10-split.dtd")]
+#[metatf_derive::metatf(dtd = "dtds/HATF10-split.dtd")]
 mod split {}
 
-#[metatf_derive::metatf(dtd = "../dtds/heap.dtd")]
+#[metatf_derive::metatf(dtd = "dtds/heap.dtd")]
 mod heap {}
 
 /// Records in a trace; a few at the end of a part are decoded leaf by leaf.

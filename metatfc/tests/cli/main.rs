@@ -70,9 +70,21 @@ fn usage() {
     let here = Path::new(".");
     metatfc(here, &[]).exits(2);
     metatfc(here, &["nonsense"]).exits(2).says("nonsense");
-    for command in
-        ["new", "check", "fmt", "gen", "show", "dump", "encode", "diff", "recode", "stat", "verify", "completions"]
-    {
+    for command in [
+        "new",
+        "check",
+        "fmt",
+        "gen",
+        "show",
+        "dump",
+        "encode",
+        "diff",
+        "recode",
+        "stat",
+        "verify",
+        "completions",
+        "man",
+    ] {
         metatfc(here, &["--help"]).exits(0).prints(command);
         metatfc(here, &[command, "--help"]).exits(0).prints("Examples:");
     }
@@ -509,6 +521,18 @@ fn completions() {
         metatfc(Path::new("."), &["completions", shell]).exits(0).prints("metatfc");
     }
     metatfc(Path::new("."), &["completions", "cobol"]).exits(2);
+}
+
+/// A page for each command, of the texts of its help.
+#[test]
+fn manual_pages() {
+    let folder = Folder::new();
+    metatfc(&folder, &["man", "share/man1"]).exits(0);
+    let page = folder.text("share/man1/metatfc-dump.1");
+    assert!(page.starts_with(".ie ") && page.contains("jsonl") && page.contains("Examples:"), "{page}");
+    assert!(folder.text("share/man1/metatfc.1").contains("metatfc\\-verify(1)"));
+    folder.write("file", "");
+    metatfc(&folder, &["man", "file"]).exits(1).says("file: ");
 }
 
 /// `| head`: the reader has had enough, which is no error.

@@ -112,6 +112,7 @@ pub(crate) const TABLE: &[Layers] = &[
             "stat",
             "verify",
             "completions",
+            "man",
         ],
     },
     Layers {
