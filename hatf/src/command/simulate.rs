@@ -25,7 +25,7 @@ Examples:
   hatf simulate perl.mtf --allocator bsd,bsd:header=4:least=8,first:grow=4096
   hatf simulate perl.mtf --svg heap.svg --format json > heap.json
 
-Settings (bytes, but for entries):
+Settings (bytes, except entries):
   bsd     header=8 least=16 refill=2048
   first   word=8 least=32 grow=8192
   best    word=8 least=32 grow=8192

@@ -112,12 +112,7 @@ pub fn convert(mut input: Input, to: Form, options: &Options, mut output: Box<dy
 ///
 /// # Errors
 /// The input is damaged or of another form, or its form cannot be guessed; the sink's.
-pub fn read(
-    mut input: Input,
-    from: Option<Form>,
-    warn: fn(&str),
-    sink: &mut impl EventSink,
-) -> Result<Losses> {
+pub fn read(mut input: Input, from: Option<Form>, warn: fn(&str), sink: &mut impl EventSink) -> Result<Losses> {
     let form = from.map_or_else(|| input.guess(), Ok)?;
     let (source, warnings) = open(form, from.is_some(), input)?;
     warnings.iter().for_each(|warning| warn(warning));
