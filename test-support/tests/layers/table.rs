@@ -140,7 +140,18 @@ pub(crate) const TABLE: &[Layers] = &[
     Layers {
         folder: "hatf-lab",
         within: None,
-        modules: &["error", "address", "units", "totals", "objects", "curve", "chart", "allocator", "simulate", "fragmentation"],
+        modules: &[
+            "error",
+            "address",
+            "units",
+            "totals",
+            "objects",
+            "curve",
+            "chart",
+            "allocator",
+            "simulate",
+            "fragmentation",
+        ],
     },
     Layers {
         folder: "hatf",
