@@ -1,4 +1,4 @@
-//! The rules of the models that the oracle can be told to break, one at a time: what no vector notices, no vector pins.
+//! The rules of the models that the oracle can break, one at a time: what no vector notices, no vector pins.
 
 /// A rule of the specification's section 4.2, by what it says. Broken, it says something that an implementer may well read in its
 /// place.
