@@ -2,7 +2,6 @@
 
 use super::content::Owned;
 use super::source::Source;
-use memmap2::Mmap;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
@@ -79,7 +78,7 @@ pub struct ContentBytes<'a>(Held<'a>);
 enum Held<'a> {
     Owned(Owned),
     Slice(&'a [u8]),
-    Map(Arc<Mmap>, Range<usize>),
+    Copied(Arc<[u8]>),
 }
 
 impl<'a> ContentBytes<'a> {
@@ -87,7 +86,9 @@ impl<'a> ContentBytes<'a> {
     pub(crate) fn new(source: &Source<'a>, content: &Content) -> Self {
         Self(match (content, source) {
             (Content::Owned(owned), _) => Held::Owned(owned.clone()),
-            (Content::Mapped(range), Source::Map(map)) => Held::Map(Arc::clone(map), range.clone()),
+            (Content::Mapped(range), Source::Map(map)) => {
+                Held::Copied(map.get(range.clone()).unwrap_or_default().into())
+            }
             (Content::Mapped(range), Source::Slice { bytes, .. }) => {
                 Held::Slice(bytes.get(range.clone()).unwrap_or_default())
             }
@@ -104,7 +105,7 @@ impl Deref for ContentBytes<'_> {
         match &self.0 {
             Held::Owned(owned) => owned,
             Held::Slice(bytes) => bytes,
-            Held::Map(map, range) => map.get(range.clone()).unwrap_or_default(),
+            Held::Copied(bytes) => bytes,
         }
     }
 }

@@ -301,7 +301,8 @@ impl<'a> Reader<'a> {
         read_v1::bytes(&self.source, content)
     }
 
-    /// Returns the bytes of content that this reader has returned, to be kept beside it. They are not copied.
+    /// Returns the bytes of content that this reader has returned, to be kept beside it. Only those of a mapped file are
+    /// copied.
     #[must_use]
     pub fn keep(&self, content: &Content) -> ContentBytes<'a> {
         ContentBytes::new(&self.source, content)

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
-use std::sync::Arc;
 
 use memmap2::Mmap;
 
@@ -12,7 +11,7 @@ use crate::{Error, ErrorKind, Result};
 /// Bytes by file offset. A stream keeps only what lies between the last [`Source::release`] and the furthest
 /// [`Source::view`].
 pub(crate) enum Source<'a> {
-    Map(Arc<Mmap>),
+    Map(Mmap),
     Slice {
         bytes: &'a [u8],
         /// They are of a mapping that another source holds.
@@ -27,7 +26,7 @@ impl<'a> Source<'a> {
         let file = File::open(path)?;
         let about = file.metadata()?;
         if about.is_file() && about.len() > 0 {
-            return Ok(Source::Map(Arc::new(map(&file)?)));
+            return Ok(Source::Map(map(&file)?));
         }
         Ok(Source::stream(file))
     }
@@ -90,7 +89,7 @@ impl<'a> Source<'a> {
         if file.metadata()?.len() == 0 {
             return Ok(Source::slice(&[]));
         }
-        Ok(Source::Map(Arc::new(map(&file)?)))
+        Ok(Source::Map(map(&file)?))
     }
 }
 
