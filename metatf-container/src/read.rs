@@ -337,10 +337,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Salvage: this part was not delivered, though it is whole: it needs what is lost.
+    /// Salvage: this part was not delivered, though it is whole: it needs what is lost. Later parts of its section in the group
+    /// that is being read are dropped until a reset, as they need this one.
     pub fn report_lost(&mut self, part: &Part) {
-        if let Some(salvage) = &mut self.salvage {
-            salvage.drop_part(part, LossCause::Dependent);
+        if let (Body::Chunks(chunks), Some(salvage)) = (&self.body, &mut self.salvage) {
+            salvage.lost(part, LossCause::Dependent, chunks.sequence.group());
         }
     }
 }

@@ -166,7 +166,12 @@ impl Salvage {
 
     /// A part's end is wrong: its section's state is lost, but no element before it.
     pub(crate) fn bad_end(&mut self, part: &Part, error: Error, group: Option<u32>) {
-        self.drop_part(part, LossCause::Content(error));
+        self.lost(part, LossCause::Content(error), group);
+    }
+
+    /// A part is not delivered: its section's state is lost.
+    pub(crate) fn lost(&mut self, part: &Part, cause: LossCause, group: Option<u32>) {
+        self.drop_part(part, cause);
         if !part.shared && group == Some(part.group) {
             self.tainted[usize::from(part.section)] = true;
         }

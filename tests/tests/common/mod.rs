@@ -23,11 +23,13 @@ pub(crate) fn seed(dtd: usize, data: usize) -> impl Strategy<Value = Seed> {
 /// `METATF_TEST_FACTOR` asks for so many times the cases.
 pub(crate) fn config(cases: u32) -> ProptestConfig {
     let factor = std::env::var("METATF_TEST_FACTOR").ok().and_then(|f| f.parse().ok()).unwrap_or(1);
+    let default = ProptestConfig::default();
     ProptestConfig {
         cases: cases * factor,
+        max_global_rejects: default.max_global_rejects * factor,
         failure_persistence: None,
         max_shrink_iters: 20_000,
-        ..ProptestConfig::default()
+        ..default
     }
 }
 
