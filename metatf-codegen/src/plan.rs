@@ -18,7 +18,9 @@ const TYPES: &[&str] = &["Record", "Element", "Trace", "Writer", "Protocol", "Co
 const TRACE_METHODS: &[&str] = &[
     "open",
     "from_slice",
+    "read",
     "from_read",
+    "read",
     "with_options",
     "next",
     "next_owned",
@@ -59,6 +61,7 @@ const WRITER_METHODS: &[&str] = &[
     "start_group",
     "inner",
     "records_written",
+    "abandon",
     "finish",
     "set_strict",
     "set_keep_order",

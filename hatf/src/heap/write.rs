@@ -93,8 +93,7 @@ impl<'w> HeapWriter<'w> {
 
     /// Gives the trace up, without the warning about a writer that is dropped: what is in the sink is no whole trace.
     pub(crate) fn abandon(self) {
-        // There is nothing to be finished. Its memory is lost.
-        std::mem::forget(self.writer);
+        self.writer.abandon();
     }
 
     /// Converts a time to ticks. From the first that is not 0 on, times are stored.

@@ -166,6 +166,11 @@ macro_rules! __metatf_writer {
                 self.0.finish()
             }
 
+            /// Drops the writer without a message: what is in the sink is no whole trace.
+            pub fn abandon(self) {
+                self.0.abandon();
+            }
+
             $($($(
                 #[doc = ::core::concat!("Writes a record [`", ::core::stringify!($name), "`].")]
                 ///

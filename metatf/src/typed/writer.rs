@@ -177,6 +177,11 @@ impl<W: Sink, P: Protocol> Writer<W, P> {
     pub fn finish(self) -> Result<W> {
         self.inner.finish()
     }
+
+    /// Drops the writer without a message: what is in the sink is no whole trace.
+    pub fn abandon(self) {
+        self.inner.abandon();
+    }
 }
 
 impl<W: Sink, P: Protocol> fmt::Debug for Writer<W, P> {
