@@ -20,7 +20,6 @@ const TRACE_METHODS: &[&str] = &[
     "from_slice",
     "read",
     "from_read",
-    "read",
     "with_options",
     "next",
     "next_owned",

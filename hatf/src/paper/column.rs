@@ -99,7 +99,7 @@ impl Column {
         }
     }
 
-    /// Its title in tables; a star marks what is not the paper's ([`STAR`]).
+    /// Its title in tables; a star marks what is not the paper's.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
