@@ -62,7 +62,7 @@ pub trait Observer {
     fn event(&mut self, event: &Event) -> Result<()>;
 }
 
-/// Stops after an event, with [`Error::Stopped`](crate::Error::Stopped): the objects are then those that were live at it.
+/// Stops after an event, with [`Error::Stopped`]: the objects are then those that were live at it.
 #[derive(Clone, Copy, Debug)]
 pub struct Until {
     tick: u64,
