@@ -1,4 +1,4 @@
-//! Generates the readers and writers of `dtds/heap.dtd` and `dtds/HATF10.dtd`, and builds the preloaded recorder, which
+//! Generates the readers and writers of `dtds/heap.dtd`, `dtds/HATF10.dtd` and `dtds/scoped.dtd`, and builds the preloaded recorder, which
 //! `hatf` carries inside.
 
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ fn main() -> ExitCode {
 
 /// `heap.rs` and `hatf10.rs`, as any user of the DTDs would make them.
 fn generate() -> Result<(), String> {
-    let config = metatf_codegen::Config::new().dtd("dtds/HATF10.dtd").dtd("dtds/heap.dtd");
+    let config = metatf_codegen::Config::new().dtd("dtds/HATF10.dtd").dtd("dtds/heap.dtd").dtd("dtds/scoped.dtd");
     config.compile().map_err(|error| error.to_string())
 }
 
@@ -63,6 +63,7 @@ preload = []
 
 [dependencies]
 libc = "0.2"
+gimli = { version = "0.34", default-features = false, features = ["read-core"] }
 
 [workspace]
 

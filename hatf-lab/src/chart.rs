@@ -11,13 +11,21 @@ const HEIGHT: f64 = 320.0;
 const LEFT: f64 = 90.0;
 const TOP: f64 = 40.0;
 /// Colours that people who see few of them tell from each other (Okabe and Ito).
-const COLOURS: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
+pub(crate) const COLOURS: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
 
 /// Draws bytes over events: the most in each stretch.
 ///
 /// # Errors
 /// The output's.
 pub fn lines(title: &str, curves: &Curves, out: &mut dyn Write) -> io::Result<()> {
+    lines_of(title, curves, bytes, out)
+}
+
+/// Draws any quantity over events; `label` names a value of the scale.
+///
+/// # Errors
+/// The output's.
+pub fn lines_of(title: &str, curves: &Curves, label: fn(u64) -> String, out: &mut dyn Write) -> io::Result<()> {
     let most = curves.lines.iter().flat_map(|line| &line.most).copied().max().unwrap_or(0).max(1);
     let stretches = curves.lines.iter().map(|line| line.most.len()).max().unwrap_or(0);
     let (right, bottom) = (LEFT + WIDTH, TOP + HEIGHT);
@@ -33,7 +41,7 @@ pub fn lines(title: &str, curves: &Curves, out: &mut dyn Write) -> io::Result<()
 <text x="{x}" y="{}" text-anchor="middle">{}</text>"##,
             LEFT - 8.0,
             y + 4.0,
-            bytes(part(most)),
+            label(part(most)),
             bottom + 20.0,
             count(part(events))
         )?;

@@ -14,6 +14,12 @@ pub enum Error {
     Invariant(String),
     /// More than this library counts: 2^32 objects live at once, for example.
     Limit(&'static str),
+    /// The trace lacks what is needed.
+    Trace(String),
+    /// A model cannot be used.
+    Model(String),
+    /// A synthetic trace has more live objects than its limit: so many.
+    Memory(u64),
     /// The thread that takes events has stopped; its own error is returned by `finish`.
     Stopped,
     /// A system call failed: what was tried, and the system's error.
@@ -26,6 +32,9 @@ impl fmt::Display for Error {
             Self::Usage(message) => f.write_str(message),
             Self::Invariant(message) => write!(f, "invariant broken: {message}"),
             Self::Limit(limit) => write!(f, "too large: {limit}"),
+            Self::Trace(message) => f.write_str(message),
+            Self::Model(message) => write!(f, "the model: {message}"),
+            Self::Memory(live) => write!(f, "the memory limit: {live} objects are live"),
             Self::Stopped => f.write_str("the thread that takes events has stopped"),
             Self::System(tried, error) => write!(f, "{tried}: {error}"),
         }

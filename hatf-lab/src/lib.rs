@@ -2,6 +2,10 @@
 //!
 //! - [`objects`] turns calls into events of objects, which everything else observes.
 //! - [`allocator`] simulates allocators, and [`simulate`] runs a trace through them.
+//! - [`model`] fits models of allocation to a trace, and makes synthetic traces of them.
+//! - [`regions`] simulates scoped memory.
+//! - [`sites`] counts what each stack allocated.
+//! - [`flame`] draws how a total is shared among stacks.
 //! - [`fragmentation`] finds the blocks that keep pages from being free.
 //!
 //! This crate reads no traces: `hatf` gives it the calls of a trace in any form. All work is done in one pass (where it is not,
@@ -12,9 +16,13 @@ pub mod allocator;
 pub mod chart;
 pub mod curve;
 mod error;
+pub mod flame;
 pub mod fragmentation;
+pub mod model;
 pub mod objects;
+pub mod regions;
 pub mod simulate;
+pub mod sites;
 pub mod totals;
 pub mod units;
 

@@ -1,13 +1,29 @@
-//! Events, and how a slot of the ring holds one.
+//! Events, and how slots of a chunk hold one.
+//!
+//! A slot is two words. The first has the kind in its lowest byte, flags in the next, and an address above; the second has the
+//! low half of the stamp, and the size above. Nearly all events fit: those that do not, and those with more numbers, go on in
+//! [`Kind::More`] slots. A slot of zeros is not written yet.
 
-/// The seven words of a slot that carry an event.
-pub type Words = [u64; 7];
+/// The two words of a slot.
+pub type Slot = [u64; 2];
 
-/// Bytes of text that one [`Kind::Text`] slot carries.
-pub const TEXT_BYTES: usize = 40;
+/// Bytes of a slot.
+pub const SLOT_BYTES: usize = size_of::<Slot>();
+
+/// Bytes of text that one [`Kind::More`] slot carries: all but its kind.
+pub const TEXT_BYTES: usize = SLOT_BYTES - 1;
 
 /// Bytes of a name or a path that are recorded: of a longer one the first count.
-pub const TEXT_MAX: usize = 25 * TEXT_BYTES;
+pub const TEXT_MAX: usize = 1000;
+
+/// Slots that a text takes at most.
+pub(crate) const TEXT_SLOTS: usize = TEXT_MAX.div_ceil(TEXT_BYTES);
+
+/// Slots that an event has at most, its text not counted.
+pub const NUMBERS_MAX: usize = 5;
+
+/// Slots that an event has at most.
+pub const SLOTS_MAX: usize = NUMBERS_MAX + TEXT_SLOTS;
 
 /// Declares the kinds and the numbers that slots hold for them.
 macro_rules! kinds {
@@ -64,18 +80,61 @@ kinds! {
     ThreadStart = 12,
     /// A thread ended.
     ThreadEnd = 13,
-    /// A program image was loaded: `extra` is the process, `size` the length of its path, which the
-    /// following [`Kind::Text`] slots carry.
+    /// A program image was loaded: `extra` is the process, and its path is the text.
     Image = 14,
-    /// Text that belongs to the slot before.
-    Text = 15,
-    /// The program passed a mark: `size` is the length of the name, which the following
-    /// [`Kind::Text`] slots carry.
-    Mark = 16,
+    /// The program passed a mark, whose name is the text.
+    Mark = 15,
     /// A phase of the program begins; its name as for [`Kind::Mark`].
-    PhaseBegin = 17,
+    PhaseBegin = 16,
     /// A phase of the program ends; its name as for [`Kind::Mark`].
-    PhaseEnd = 18,
+    PhaseEnd = 17,
+    /// Events of this thread are missing here: `size` is how many.
+    Lost = 18,
+    /// A slot that belongs to the event before.
+    More = 19,
+    /// The stamp of the thread has gone on: `size` and the low half are its whole.
+    Stamp = 20,
+    /// Nothing: the slot was taken, and not used.
+    Nothing = 21,
+    /// The thread goes on in another chunk.
+    End = 22,
+    /// The stack of the event behind this, which is written with it: `address` is its number in the [`crate::StackTable`].
+    Stack = 23,
+    /// A module was loaded: `address` is where it begins, `extra` where it ends, `old` what is added to the addresses of its file. The text is
+    /// its build id in hexadecimal digits, or `-`; a space; its path.
+    ModuleLoad = 24,
+    /// The module was unloaded that began at `address`.
+    ModuleUnload = 25,
+}
+
+impl Kind {
+    /// Returns whether `old` and `extra` are stored.
+    #[must_use]
+    pub fn has_numbers(self) -> bool {
+        !matches!(
+            self,
+            Self::Malloc
+                | Self::Free
+                | Self::Valloc
+                | Self::Pvalloc
+                | Self::ThreadEnd
+                | Self::Lost
+                | Self::Stack
+                | Self::ModuleUnload
+        )
+    }
+
+    /// Returns whether it has a text, of `size` bytes.
+    #[must_use]
+    pub fn has_text(self) -> bool {
+        matches!(self, Self::Image | Self::Mark | Self::PhaseBegin | Self::PhaseEnd | Self::ModuleLoad)
+    }
+
+    /// Returns whether it is an event, and not only a mark of the chunk's own.
+    #[must_use]
+    pub fn is_event(self) -> bool {
+        !matches!(self, Self::More | Self::Stamp | Self::Nothing | Self::End | Self::Stack)
+    }
 }
 
 /// Flags of an event.
@@ -85,6 +144,8 @@ pub struct Flags(pub u8);
 impl Flags {
     /// The thread was not seen to start: this is where it first allocated.
     pub const FIRST_SEEN: Self = Self(1);
+    /// Size, address and old address do not fit the first slot: they follow, in slots of their own.
+    pub const WIDE: Self = Self(2);
 
     /// Returns whether all bits of `other` are set.
     #[must_use]
@@ -102,7 +163,7 @@ pub struct Event {
     pub flags: Flags,
     /// The thread, from 1 (the main thread) in the order in which they were made.
     pub thread: u32,
-    /// Nanoseconds of `CLOCK_MONOTONIC` since recording began.
+    /// When it happened: in a chunk by the recorder's clock, in `hatf` in nanoseconds since recording began.
     pub time: u64,
     /// Bytes asked for.
     pub size: u64,
@@ -112,15 +173,40 @@ pub struct Event {
     pub old: u64,
     /// Alignment, element count, creator or process; see [`Kind`].
     pub extra: u64,
-    /// Reserved: 0.
-    pub reserved: u64,
+    /// The number of the call's stack in the [`crate::StackTable`]; 0: not known.
+    pub stack: u32,
+}
+
+/// Addresses and sizes that fit the first slot.
+const ADDRESS_BITS: u32 = 48;
+const SIZE_BITS: u32 = 32;
+
+/// Returns whether a size and an address fit the first slot.
+#[inline]
+#[must_use]
+pub fn is_narrow(size: u64, address: u64) -> bool {
+    size >> SIZE_BITS == 0 && address >> ADDRESS_BITS == 0
+}
+
+/// Encodes a first slot whose size and address [fit](is_narrow).
+#[inline]
+#[must_use]
+pub fn narrow(kind: Kind, flags: Flags, stamp: u64, size: u64, address: u64) -> Slot {
+    [kind as u64 | u64::from(flags.0) << 8 | address << 16, stamp & 0xffff_ffff | size << 32]
+}
+
+/// Encodes a stamp of which more than the low half has changed.
+#[inline]
+#[must_use]
+pub fn stamp_slot(stamp: u64) -> Slot {
+    [Kind::Stamp as u64, stamp]
 }
 
 impl Event {
     /// Makes an event with every other field zero.
     #[must_use]
     pub fn new(kind: Kind, thread: u32, time: u64) -> Self {
-        Self { kind, flags: Flags::default(), thread, time, size: 0, address: 0, old: 0, extra: 0, reserved: 0 }
+        Self { kind, flags: Flags::default(), thread, time, size: 0, address: 0, old: 0, extra: 0, stack: 0 }
     }
 
     /// Returns whether a finished realloc ended the life of `old`: it returned another block, or the size was 0 and it returned
@@ -130,47 +216,115 @@ impl Event {
         self.old != 0 && (self.address != 0 || self.size == 0)
     }
 
-    /// Encodes it as the words of a slot.
+    /// Encodes its numbers: returns slots, and how many of them are used. `time` is the stamp.
     #[inline]
     #[must_use]
-    pub fn to_words(&self) -> Words {
-        let head = u64::from(self.kind as u8) | u64::from(self.flags.0) << 8 | u64::from(self.thread) << 32;
-        [head, self.time, self.size, self.address, self.old, self.extra, self.reserved]
+    pub fn to_slots(&self) -> ([Slot; NUMBERS_MAX], usize) {
+        let Self { kind, flags, time, size, address, old, extra, .. } = *self;
+        let more = |number| [Kind::More as u64, number];
+        if is_narrow(size, address) && old >> ADDRESS_BITS == 0 {
+            let used = if kind.has_numbers() { 2 } else { 1 };
+            let second = [Kind::More as u64 | old << 16, extra];
+            ([narrow(kind, flags, time, size, address), second, [0; 2], [0; 2], [0; 2]], used)
+        } else {
+            let first = narrow(kind, Flags(flags.0 | Flags::WIDE.0), time, 0, 0);
+            ([first, more(extra), more(size), more(address), more(old)], NUMBERS_MAX)
+        }
     }
+}
 
-    /// Decodes the words of a slot; `None` if they are no event that this version knows.
-    #[must_use]
-    pub fn from_words(words: &Words) -> Option<Self> {
-        let [head, time, size, address, old, extra, reserved] = *words;
-        let [kind, flags, ..] = head.to_le_bytes();
-        let thread = u32::try_from(head >> 32).unwrap_or_default();
-        let kind = Kind::from_number(kind)?;
-        Some(Self { kind, flags: Flags(flags), thread, time, size, address, old, extra, reserved })
-    }
-
-    /// Encodes a [`Kind::Text`] slot with at most [`TEXT_BYTES`] bytes of text.
-    #[must_use]
-    pub fn text(thread: u32, text: &[u8]) -> Words {
-        let mut bytes = [0u8; TEXT_BYTES];
-        for (to, from) in bytes.iter_mut().zip(text) {
+/// Encodes a text of at most [`TEXT_MAX`] bytes, which stands behind the numbers of its event: returns slots, and how many of
+/// them are used.
+#[must_use]
+pub fn text_slots(text: &[u8]) -> ([Slot; TEXT_SLOTS], usize) {
+    let mut slots = [[0; 2]; _];
+    let mut used = 0;
+    for (slot, piece) in slots.iter_mut().zip(text.chunks(TEXT_BYTES)) {
+        let mut bytes = [0; SLOT_BYTES];
+        for (to, from) in bytes.iter_mut().zip([Kind::More as u8].iter().chain(piece)) {
             *to = *from;
         }
-        let mut words = Event::new(Kind::Text, thread, 0).to_words();
-        for (word, piece) in words[2..].iter_mut().zip(bytes.as_chunks::<8>().0) {
-            *word = u64::from_le_bytes(*piece);
-        }
-        words
+        let (first, second) = bytes.split_at(SLOT_BYTES / 2);
+        let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        *slot = [word(first), word(second)];
+        used += 1;
+    }
+    (slots, used)
+}
+
+/// An event as it is put together from its slots.
+#[derive(Clone, Copy, Debug)]
+pub struct Head {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its flags.
+    pub flags: Flags,
+    /// The low half of its stamp.
+    pub stamp: u32,
+    size: u64,
+    address: u64,
+}
+
+impl Head {
+    /// Decodes the first slot of an event; `None` if its kind is none that this version knows.
+    #[must_use]
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "fields of a word")]
+    pub fn decode([first, second]: Slot) -> Option<Self> {
+        let kind = Kind::from_number(first as u8)?;
+        Some(Self {
+            kind,
+            flags: Flags((first >> 8) as u8),
+            stamp: second as u32,
+            size: second >> 32,
+            address: first >> 16,
+        })
     }
 
-    /// Returns the bytes that [`Event::text`] put into a slot, zero-filled.
+    /// Returns the number of slots that follow: less than [`SLOTS_MAX`], or the slots are no event.
     #[must_use]
-    pub fn text_bytes(&self) -> [u8; TEXT_BYTES] {
-        let mut bytes = [0u8; TEXT_BYTES];
-        let words = [self.size, self.address, self.old, self.extra, self.reserved];
-        for (piece, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words) {
-            *piece = word.to_le_bytes();
+    #[inline]
+    pub fn more(&self) -> usize {
+        if self.flags.has(Flags::WIDE) {
+            return NUMBERS_MAX - 1;
         }
-        bytes
+        let text = if self.kind.has_text() { self.size.div_ceil(TEXT_BYTES as u64) } else { 0 };
+        usize::from(self.kind.has_numbers()) + usize::try_from(text).unwrap_or(usize::MAX / 2)
+    }
+
+    /// Returns the number of a stack, which a [`Kind::Stack`] has.
+    #[must_use]
+    pub fn stack(&self) -> u32 {
+        u32::try_from(self.address).unwrap_or_default()
+    }
+
+    /// Puts the event together from the slots behind the first, and adds its text to `text`. `None` if one is missing.
+    #[inline]
+    pub fn finish(&self, thread: u32, time: u64, more: &[Slot], text: &mut impl Extend<u8>) -> Option<Event> {
+        let mut event = Event { size: self.size, address: self.address, ..Event::new(self.kind, thread, time) };
+        event.flags = self.flags;
+        let mut more = more.iter();
+        let mut next = || more.next().filter(|slot| slot[0] & 0xff == Kind::More as u64);
+        if self.flags.has(Flags::WIDE) {
+            event.extra = next()?[1];
+            event.size = next()?[1];
+            event.address = next()?[1];
+            event.old = next()?[1];
+            event.flags.0 &= !Flags::WIDE.0;
+        } else if self.kind.has_numbers() {
+            let slot = next()?;
+            (event.old, event.extra) = (slot[0] >> 16, slot[1]);
+        }
+        if self.kind.has_text() {
+            let mut left = usize::try_from(event.size).ok().filter(|length| *length <= TEXT_MAX)?;
+            while left > 0 {
+                let [first, second] = *next()?;
+                let bytes = first.to_le_bytes().into_iter().chain(second.to_le_bytes()).skip(1);
+                text.extend(bytes.take(left));
+                left = left.saturating_sub(TEXT_BYTES);
+            }
+        }
+        Some(event)
     }
 }
 
@@ -178,33 +332,54 @@ impl Event {
 mod tests {
     use super::*;
 
-    #[test]
-    fn words_and_back() {
-        let event = Event {
-            kind: Kind::Memalign,
-            flags: Flags::FIRST_SEEN,
-            thread: u32::MAX,
-            time: 1,
-            size: u64::MAX,
-            address: 3,
-            old: 4,
-            extra: 5,
-            reserved: 6,
-        };
-        assert_eq!(Event::from_words(&event.to_words()), Some(event));
-        for kind in Kind::ALL {
-            assert_eq!(Kind::from_number(*kind as u8), Some(*kind));
+    fn back(event: &Event, text: &[u8]) {
+        let (numbers, used) = event.to_slots();
+        let (texts, of_text) = text_slots(text);
+        let slots = [&numbers[..used], &texts[..of_text]].concat();
+        let (first, more) = slots.split_first().unwrap();
+        let head = Head::decode(*first).unwrap();
+        assert!(slots.iter().all(|slot| slot[0] != 0));
+        assert_eq!(u64::from(head.stamp), event.time & 0xffff_ffff);
+        let mut read = Vec::new();
+        let decoded = head.finish(event.thread, event.time, more, &mut read).unwrap();
+        assert_eq!((decoded, read.as_slice()), (*event, text));
+        assert_eq!(head.more(), more.len());
+        if let Some((_, less)) = more.split_last() {
+            assert_eq!(head.finish(1, 0, less, &mut Vec::new()), None);
         }
-        assert_eq!((Kind::from_number(0), Kind::from_number(19)), (None, None));
     }
 
     #[test]
-    fn text_in_a_slot() {
-        let text = b"/usr/bin/a-program-of-forty-bytes-exactly";
-        let words = Event::text(1, &text[..TEXT_BYTES]);
-        let event = Event::from_words(&words).unwrap();
-        assert_eq!(&event.text_bytes()[..], &text[..TEXT_BYTES]);
-        let short = Event::from_words(&Event::text(1, b"ls")).unwrap();
-        assert_eq!(&short.text_bytes()[..3], b"ls\0");
+    fn slots_and_back() {
+        for kind in Kind::ALL {
+            assert_eq!(Kind::from_number(*kind as u8), Some(*kind));
+            if !kind.is_event() || kind.has_text() {
+                continue;
+            }
+            let plain = Event { size: 100, address: 0x7fff_1234_5670, ..Event::new(*kind, 7, 0x1_2345_6789) };
+            let numbers = if kind.has_numbers() { (0x55aa_0000_0010, u64::MAX) } else { (0, 0) };
+            let plain = Event { old: numbers.0, extra: numbers.1, ..plain };
+            back(&plain, b"");
+            back(&Event { flags: Flags::FIRST_SEEN, size: 0, address: 0, ..plain }, b"");
+            back(&Event { size: u64::MAX, ..plain }, b"");
+            back(&Event { address: 1 << 63, ..plain }, b"");
+            back(&Event { old: u64::MAX, ..plain }, b"");
+        }
+        assert_eq!((Kind::from_number(0), Kind::from_number(26)), (None, None));
+    }
+
+    #[test]
+    fn texts() {
+        for kind in [Kind::Image, Kind::Mark, Kind::PhaseBegin, Kind::PhaseEnd, Kind::ModuleLoad] {
+            for length in [0, 1, 14, 15, 16, 30, 31, TEXT_MAX - 1, TEXT_MAX] {
+                let text: Vec<u8> = (0..=250).cycle().take(length).collect();
+                back(&Event { extra: 42, size: length as u64, ..Event::new(kind, 1, 9) }, &text);
+            }
+        }
+        // A length that no text has.
+        let long = Event { size: TEXT_MAX as u64 + 1, ..Event::new(Kind::Mark, 1, 9) };
+        let ([first, second, ..], _) = long.to_slots();
+        let more = vec![second; SLOTS_MAX];
+        assert_eq!(Head::decode(first).unwrap().finish(1, 9, &more, &mut Vec::new()), None);
     }
 }

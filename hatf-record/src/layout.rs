@@ -1,17 +1,24 @@
-//! What lies in the shared memory: a page that begins with the header, then the slots.
+//! What lies in the shared file: a header, the states of the chunks, then the chunks.
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
-use crate::event::Words;
+use crate::event::SLOT_BYTES;
 
-/// The first word of a ring.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"HATFRING");
+/// The first word of a spool.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"HATFSPOL");
 /// The version of this layout.
 pub const VERSION: u32 = 1;
-/// Where the slots begin.
-pub(crate) const HEADER_BYTES: usize = 4096;
-/// Bytes of a slot.
-pub(crate) const SLOT_BYTES: u32 = 64;
+
+/// Bytes of a chunk: events of one thread.
+pub const CHUNK_BYTES: usize = CHUNK_BYTES_WORD as usize;
+pub(crate) const CHUNK_BYTES_WORD: u32 = 32 * 1024;
+/// Bytes at the beginning of a chunk that hold no events: its [`ChunkHead`], and room for a cursor that runs over the end of
+/// the chunk before.
+pub const CHUNK_HEAD_BYTES: usize = 512;
+/// Slots of a chunk.
+pub const CHUNK_SLOTS: usize = (CHUNK_BYTES - CHUNK_HEAD_BYTES) / SLOT_BYTES;
+/// The most chunks that a spool may have: 64 GiB.
+pub const CHUNKS_MAX: usize = 1 << 21;
 
 /// Types of which another process may write any byte at any time: all bytes are in atomics, so that every bit pattern is a
 /// value, and a concurrent write is no data race.
@@ -43,19 +50,25 @@ macro_rules! shared {
 }
 
 shared! {
-    /// The words before the slots. Groups that different sides write stand on cache lines of their own.
+    /// What both sides share. Groups that different sides write stand on cache lines of their own.
     pub struct Header (512 bytes) {
         pub(crate) magic: AtomicU64,
         pub(crate) version: AtomicU32,
-        pub(crate) slot_bytes: AtomicU32,
-        pub(crate) slots: AtomicU64,
+        pub(crate) chunk_bytes: AtomicU32,
+        pub(crate) chunks: AtomicU64,
         /// `CLOCK_MONOTONIC` in nanoseconds when recording began.
         pub start: AtomicU64,
         /// The process of `hatf record`.
         pub parent: AtomicU32,
         /// Not 0: nobody reads any more.
         pub closed: AtomicU32,
-        _before_program: [AtomicU64; 11],
+        /// The number of a [`crate::Clock`], by which events are stamped.
+        pub clock: AtomicU32,
+        /// The number of a [`crate::WhenFull`].
+        pub when_full: AtomicU32,
+        /// Milliseconds that a full spool may hold a thread up.
+        pub patience: AtomicU64,
+        _before_program: [AtomicU64; 9],
         /// The recorded process, 0 before it has loaded the recorder.
         pub process: AtomicU32,
         /// Program images that the recorded process loaded.
@@ -66,29 +79,53 @@ shared! {
         pub other_processes: AtomicU32,
         /// The number the last thread got, less 1: the main thread needs no counting.
         pub threads: AtomicU32,
-        _before_dropped: AtomicU32,
-        /// Events that a producer had to drop.
+        /// Chunks, from the first, that the program has mapped, if those are not all.
+        pub mapped: AtomicU32,
+        /// Events that the program had to drop.
         pub dropped: AtomicU64,
-        /// Times that a producer found the ring full.
+        /// Times that a thread found no chunk.
         pub waits: AtomicU64,
-        _before_tail: [AtomicU64; 11],
-        /// Tickets drawn so far.
-        pub(crate) tail: AtomicU64,
-        _before_head: [AtomicU64; 15],
-        /// Tickets consumed so far.
-        pub(crate) head: AtomicU64,
-        /// Producers that wait because the ring is full.
+        /// Program images that could not be recorded, though they loaded the recorder.
+        pub refused: AtomicU32,
+        /// The number of a [`crate::Stop`]: why recording ended before the program did.
+        pub stopped: AtomicU32,
+        _before_next: [AtomicU64; 10],
+        /// Chunks looked at so far, by those who wanted one.
+        pub(crate) next: AtomicU64,
+        _before_ready: [AtomicU64; 15],
+        /// Chunks that are ready.
+        pub(crate) ready: AtomicU32,
+        /// Threads that wait because none is.
         pub waiting: AtomicU32,
-        /// The futex that they wait on: goes up when slots became free while somebody waited.
+        /// The futex that they wait on: goes up when chunks became ready while somebody waited.
         pub wakeups: AtomicU32,
+        _before_end: AtomicU32,
         _end: [AtomicU64; 14],
     }
 }
 
 shared! {
-    /// One slot: its state, and the event.
-    pub(crate) struct Slot (64 bytes) {
-        pub(crate) state: AtomicU64,
-        pub(crate) words: [AtomicU64; size_of::<Words>() / 8],
+    /// The beginning of a chunk. Zero until a thread has it.
+    pub struct ChunkHead (64 bytes) {
+        /// The thread, and above it the number of the chunk among the thread's, from 0. Written last.
+        pub owner: AtomicU64,
+        /// A stamp before the first event.
+        pub stamp: AtomicU64,
+        /// `CLOCK_MONOTONIC` in nanoseconds at that stamp.
+        pub nanoseconds: AtomicU64,
+        /// The process, and above it the number of its image, from 1.
+        pub image: AtomicU64,
+        /// The system's number of the thread.
+        pub task: AtomicU64,
+        /// Written by the reader when it begins to read: events of the thread and the image in chunks before this, plus 1.
+        pub before: AtomicU64,
+        _end: [AtomicU64; 2],
+    }
+}
+
+shared! {
+    /// A slot in shared memory.
+    pub(crate) struct SharedSlot (16 bytes) {
+        pub(crate) words: [AtomicU64; 2],
     }
 }

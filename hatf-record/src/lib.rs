@@ -1,34 +1,50 @@
-//! The preloaded recorder of heap events, and the ring it shares with `hatf record`.
+//! The preloaded recorder of heap events, and the spool it shares with `hatf record`.
 //!
-//! Two sides use this crate. `hatf record` makes a [`Ring`] in shared memory, starts a program with
-//! the shared object of this crate preloaded, and takes [`Event`]s out of the ring with a
-//! [`Consumer`]. The shared object (feature `preload`) stands in front of `malloc` and its family in
-//! that program, calls the real functions, and puts an event into the ring for each call.
+//! Two sides use this crate. `hatf record` makes a [`Spool`] in a file that both map, and starts a program with
+//! the shared object of this crate preloaded. The shared object (feature `preload`) stands in front of `malloc` and its family in
+//! that program, calls the real functions, and writes an event for each call into a chunk that its thread has for itself (by a
+//! [`Producer`]). `hatf` reads the chunks of each thread by a [`Stream`].
 //!
-//! The order of events is the order of tickets, drawn by one atomic addition each: a call that frees
-//! draws its ticket before the real function runs, a call that allocates after it returned. So no
-//! address is seen allocated again before it is seen freed, whatever the threads do. `realloc` does
+//! Events are stamped by a [`Clock`] that all threads see alike: a call that frees is stamped and written
+//! before the real function runs, a call that allocates after it returned. So whatever the threads do, the end of a block is
+//! written before its address can be given out again, and has the earlier stamp. `realloc` does
 //! both, and is two events where a second thread exists: see [`Kind::ReallocBegin`].
 //!
-//! Nothing here allocates, takes a lock or waits, except for a full ring.
+//! Nothing here allocates, takes a lock or waits, except where the spool is full.
 // The shared object goes into other people's programs: it takes nothing along that it does not use.
 // `panic = "abort"` marks that build; with the feature alone (as under `--all-features`) std stays.
 #![cfg_attr(all(feature = "preload", panic = "abort"), no_std)]
 
 #[cfg(any(test, feature = "preload"))]
 mod arena;
-mod consumer;
+mod clock;
 mod event;
 mod layout;
-mod ring;
+mod own_word;
+mod producer;
+mod reasons;
+mod spool;
+mod stack_table;
+#[cfg(not(all(feature = "preload", panic = "abort")))]
+mod stream;
 
-pub use consumer::{Consumer, Poll};
-pub use event::{Event, Flags, Kind, TEXT_BYTES, TEXT_MAX, Words};
-pub use layout::{Header, MAGIC, VERSION};
-pub use ring::{Ring, bytes_for};
+pub use clock::{Clock, nanoseconds};
+pub use event::{
+    Event, Flags, Head, Kind, NUMBERS_MAX, SLOT_BYTES, SLOTS_MAX, Slot, TEXT_BYTES, TEXT_MAX, is_narrow, narrow,
+    stamp_slot, text_slots,
+};
+pub use layout::{CHUNK_BYTES, CHUNK_HEAD_BYTES, CHUNK_SLOTS, CHUNKS_MAX, ChunkHead, Header, MAGIC, VERSION};
+pub use producer::{Owner, Producer};
+pub use reasons::{Stop, WhenFull};
+pub use spool::{Chunk, Spool, bytes_for, offset_of};
+pub use stack_table::{
+    STACK_NODES, STACKS_BYTES, STACKS_MAGIC, StackTable, stack_node, stack_node_offset, stacks_head,
+};
+#[cfg(not(all(feature = "preload", panic = "abort")))]
+pub use stream::{Next, Stream};
 
-/// The environment variable that holds the path of the ring.
-pub const RING_VARIABLE: &str = "HATF_RING";
+/// The environment variable that holds the path of the spool.
+pub const SPOOL_VARIABLE: &str = "HATF_SPOOL";
 
 #[cfg(feature = "preload")]
 mod preload;

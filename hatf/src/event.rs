@@ -164,6 +164,37 @@ pub enum EventKind<'a> {
         /// The program.
         path: &'a [u8],
     },
+    /// A program or a shared object was loaded.
+    ModuleLoad {
+        /// What is added to the addresses of its file.
+        bias: u64,
+        /// Its first address.
+        start: u64,
+        /// The address behind its last.
+        end: u64,
+        /// Its build id in hexadecimal digits, or `-`; a space; its path.
+        name: &'a [u8],
+    },
+    /// A module was unloaded.
+    ModuleUnload {
+        /// Its first address.
+        start: u64,
+    },
+    /// The source file of the symbols that follow.
+    Source {
+        /// Its path; empty: not known.
+        path: &'a [u8],
+    },
+    /// The function that a frame of stacks is in, while the module is loaded in which it lies. Of several for one frame all but
+    /// the last are inlined into the next.
+    Symbol {
+        /// The frame.
+        frame: u64,
+        /// The line in the source file, from 1; 0: not known.
+        line: u64,
+        /// The function.
+        name: &'a [u8],
+    },
     /// The program ended.
     Exit {
         /// Its exit status.
@@ -189,6 +220,9 @@ impl EventKind<'static> {
             Self::PhaseBegin { .. } => EventKind::PhaseBegin { name },
             Self::PhaseEnd { .. } => EventKind::PhaseEnd { name },
             Self::Image { process, .. } => EventKind::Image { process, path: name },
+            Self::ModuleLoad { bias, start, end, .. } => EventKind::ModuleLoad { bias, start, end, name },
+            Self::Source { .. } => EventKind::Source { path: name },
+            Self::Symbol { frame, line, .. } => EventKind::Symbol { frame, line, name },
             other => other,
         }
     }
@@ -206,6 +240,9 @@ impl<'a> EventKind<'a> {
             Self::Mark { .. } | Self::PhaseBegin { .. } | Self::PhaseEnd { .. } => Loss::Marks,
             Self::Image { .. } | Self::Exit { .. } | Self::Killed { .. } => Loss::Images,
             Self::Lost { .. } => Loss::Lost,
+            Self::ModuleLoad { .. } | Self::ModuleUnload { .. } | Self::Source { .. } | Self::Symbol { .. } => {
+                Loss::Modules
+            }
         })
     }
 
@@ -216,6 +253,12 @@ impl<'a> EventKind<'a> {
             Self::PhaseBegin { name } => return (EventKind::PhaseBegin { name: &[] }, name),
             Self::PhaseEnd { name } => return (EventKind::PhaseEnd { name: &[] }, name),
             Self::Image { process, path } => return (EventKind::Image { process, path: &[] }, path),
+            Self::ModuleLoad { bias, start, end, name } => {
+                return (EventKind::ModuleLoad { bias, start, end, name: &[] }, name);
+            }
+            Self::Source { path } => return (EventKind::Source { path: &[] }, path),
+            Self::Symbol { frame, line, name } => return (EventKind::Symbol { frame, line, name: &[] }, name),
+            Self::ModuleUnload { start } => EventKind::ModuleUnload { start },
             Self::Call(call) => EventKind::Call(call),
             Self::Free { address } => EventKind::Free { address },
             Self::ReallocBegin { old } => EventKind::ReallocBegin { old },

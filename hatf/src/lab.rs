@@ -1,11 +1,13 @@
 //! Gives the experiments of `hatf-lab` the calls of a trace.
 
-use std::collections::HashMap;
-
-use hatf_lab::{Allocation, Objects, Observer, Totals};
+use hatf_lab::allocator::{Acts, Allocator as _, Bsd, BsdSettings, Place};
+use hatf_lab::{Allocation, Change, Objects, Observer, Totals};
+use metatf::container::Sink;
 
 use crate::Result;
-use crate::event::{Call, Event, EventKind, EventSink, UNKNOWN_SIZE, UserMetadata};
+use crate::event::{Call, Event, EventKind, EventSink, Function, UNKNOWN_SIZE, UserMetadata};
+use crate::heap::{HeapOptions, HeapWriter};
+use crate::stacks::Stacks;
 
 /// An [`EventSink`] that turns calls into events of objects.
 ///
@@ -15,35 +17,6 @@ pub struct Calls<O> {
     objects: Objects,
     stacks: Stacks,
     observer: O,
-}
-
-/// The stacks that allocated, by number: [`Object::site`](hatf_lab::Object::site). Number 0 is the empty stack.
-#[derive(Clone, Debug, Default)]
-pub struct Stacks {
-    numbers: HashMap<Vec<u64>, u64>,
-    stacks: Vec<Vec<u64>>,
-}
-
-impl Stacks {
-    fn number(&mut self, stack: &[u64]) -> u64 {
-        if stack.is_empty() {
-            return 0;
-        }
-        if let Some(number) = self.numbers.get(stack) {
-            return *number;
-        }
-        self.stacks.push(stack.to_vec());
-        let number = self.stacks.len() as u64;
-        self.numbers.insert(stack.to_vec(), number);
-        number
-    }
-
-    /// Returns a stack's return addresses, innermost first.
-    #[must_use]
-    pub fn get(&self, number: u64) -> &[u64] {
-        let index = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
-        index.and_then(|index| self.stacks.get(index)).map_or(&[], Vec::as_slice)
-    }
 }
 
 impl<O: Observer> Calls<O> {
@@ -86,8 +59,11 @@ impl<O: Observer> EventSink for Calls<O> {
             EventKind::Call(ref call) if call.old_is_gone() => free(self, call.old)?,
             EventKind::Free { address } | EventKind::ReallocBegin { old: address } => free(self, address)?,
             EventKind::DestroyHeap => self.objects.end_heap(Some(event.heap), event.time, &mut self.observer)?,
-            EventKind::Image { .. } => self.objects.end_heap(None, event.time, &mut self.observer)?,
-            _ => {}
+            EventKind::Image { .. } => {
+                self.objects.end_heap(None, event.time, &mut self.observer)?;
+                self.stacks.note(&event.kind);
+            }
+            ref kind => self.stacks.note(kind),
         }
         Ok(())
     }
@@ -98,6 +74,76 @@ impl<O: Observer> EventSink for Calls<O> {
 
     fn user_metadata(&mut self, _: &UserMetadata) -> Result<()> {
         Ok(())
+    }
+}
+
+/// Where the simulated heap of a synthetic trace begins: not at 0, which is no block's address.
+const BASE: u64 = 1 << 32;
+
+/// An [`Observer`] that writes events of objects, which lie at no address, as a trace of `heap.dtd`. Blocks are put where the
+/// simulated allocator `bsd` puts them.
+pub struct SyntheticWriter<'w> {
+    writer: HeapWriter<'w>,
+    allocator: Bsd,
+    acts: Acts,
+    /// By slot.
+    places: Vec<Place>,
+    error: Option<crate::Error>,
+}
+
+impl Observer for SyntheticWriter<'_> {
+    fn event(&mut self, event: &hatf_lab::Event) -> hatf_lab::Result<()> {
+        let hatf_lab::Object { slot, size, .. } = event.object;
+        let kind = match event.change {
+            Change::Allocated => {
+                let place = self.allocator.allocate(size, &mut self.acts);
+                let place = place.ok_or(hatf_lab::Error::Limit("the objects do not fit into 2^47 bytes"))?;
+                match self.places.get_mut(slot as usize) {
+                    Some(free) => *free = place,
+                    None => self.places.push(place),
+                }
+                let address = BASE + place.address;
+                EventKind::Call(Call { size, address, ..Call::new(Function::Malloc) })
+            }
+            Change::Freed => {
+                let Some(&place) = self.places.get(slot as usize) else { return Ok(()) };
+                self.allocator.free(place, size, &mut self.acts);
+                EventKind::Free { address: BASE + place.address }
+            }
+        };
+        self.writer.event(&Event { time: event.time, ..Event::new(kind) }).map_err(|error| {
+            self.error = Some(error);
+            hatf_lab::Error::Stopped
+        })
+    }
+}
+
+/// Writes a synthetic trace, whose events `run` gives to the writer; returns what `run` does.
+///
+/// # Errors
+/// The sink's, and those of `run`.
+pub fn write_synthetic<T>(
+    sink: &mut dyn Sink,
+    options: &HeapOptions,
+    about: &UserMetadata,
+    run: impl FnOnce(&mut SyntheticWriter<'_>) -> hatf_lab::Result<T>,
+) -> Result<T> {
+    let mut writer = HeapWriter::new(sink, options)?;
+    if let Err(error) = writer.user_metadata(about) {
+        writer.abandon();
+        return Err(error);
+    }
+    let allocator = Bsd::new(BsdSettings::default());
+    let mut writer = SyntheticWriter { writer, allocator, acts: Acts::default(), places: Vec::new(), error: None };
+    let result = run(&mut writer);
+    let SyntheticWriter { writer, error, .. } = writer;
+    // The writer's own error, where it stopped the events.
+    match error.map_or(result.map_err(Into::into), Err) {
+        Ok(result) => writer.finish().map(|_| result),
+        Err(error) => {
+            writer.abandon();
+            Err(error)
+        }
     }
 }
 

@@ -27,7 +27,11 @@ pub mod loss;
 pub mod paper;
 pub mod pipeline;
 pub mod record;
+pub mod replay;
 pub mod report;
+pub mod scoped;
+pub mod stacks;
+pub mod symbolize;
 pub mod trace;
 mod user_metadata;
 

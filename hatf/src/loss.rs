@@ -63,6 +63,8 @@ losses! {
     Marks = "marks and phases",
     /// Images, and how they end.
     Images = "program images, and how they ended",
+    /// Modules and symbols.
+    Modules = "modules and symbols of stacks",
     /// Calls that failed.
     Failed = "failed calls",
     /// Events lost.

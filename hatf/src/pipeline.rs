@@ -263,9 +263,16 @@ mod tests {
             sink.event(&Event { heap: n, attributes: &n.to_le_bytes(), ..plain })?;
             let name = n.to_string();
             let name = name.as_bytes();
-            let image = EventKind::Image { process: n, path: name };
-            for kind in [EventKind::Mark { name }, EventKind::PhaseBegin { name }, EventKind::PhaseEnd { name }, image]
-            {
+            for kind in [
+                EventKind::Mark { name },
+                EventKind::PhaseBegin { name },
+                EventKind::PhaseEnd { name },
+                EventKind::Image { process: n, path: name },
+                EventKind::ModuleLoad { bias: n, start: n, end: n + 1, name },
+                EventKind::ModuleUnload { start: n },
+                EventKind::Source { path: name },
+                EventKind::Symbol { frame: n, line: n, name },
+            ] {
                 sink.event(&Event::new(kind))?;
             }
             let kind = [

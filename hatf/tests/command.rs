@@ -7,7 +7,8 @@ use insta::assert_snapshot;
 use metatf::container::WriteOptions;
 use metatf::dynamic::{Schema, Trace, Writer};
 use metatf_test::{Folder, Run, vectors};
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -85,7 +86,7 @@ fn a_termination_signal_is_passed_on() {
 fn help_teaches() {
     hatf(["convert", "--help"]).exits(0).prints("Examples:");
     assert_snapshot!("help", hatf(["--help"]).exits(0).prints("Examples:").text());
-    for command in ["record", "report", "paper", "tour", "completions"] {
+    for command in ["record", "recover", "report", "paper", "tour", "completions"] {
         assert_snapshot!(format!("help-{command}"), hatf([command, "--help"]).exits(0).text());
     }
 }
@@ -185,6 +186,74 @@ fn an_output_that_cannot_be_written() {
         assert_eq!(run.err, "hatf: /dev/full: No space left on device (os error 28)\n", "{form}");
     }
     hatf(["record", "-o", "/dev/full", "--", "/bin/true"]).exits(125).says("hatf: /dev/full: ");
+}
+
+#[test]
+fn a_program_that_cannot_be_run_leaves_the_output_as_it_was() {
+    let folder = Folder::new();
+    folder.write("old.mtf", "an old trace");
+    let link = folder.join("link.mtf");
+    std::os::unix::fs::symlink(folder.join("old.mtf"), &link).unwrap();
+    for name in ["old.mtf", "link.mtf", "new.mtf"] {
+        hatf(["record", "-o", &folder.path(name), "--", "/no/such/program"]).exits(127);
+    }
+    assert_eq!(folder.text("old.mtf"), "an old trace");
+    assert!(link.is_symlink());
+    assert_eq!(std::fs::read_dir(folder.join("")).unwrap().count(), 2);
+    // One that runs replaces the file behind a link.
+    hatf(["record", "-o", &folder.path("link.mtf"), "--", "/bin/sh", "-c", ":"]).exits(0);
+    assert!(link.is_symlink());
+    hatf(["report", &folder.path("old.mtf")]).exits(0);
+}
+
+#[test]
+fn a_trace_to_standard_output() {
+    let run = hatf(["record", "-o", "-", "--", "/bin/sh", "-c", "echo out"]).exits(0).says("out\n");
+    let folder = Folder::new();
+    std::fs::write(folder.join("trace.mtf"), run.out).unwrap();
+    hatf(["report", &folder.path("trace.mtf")]).exits(0).prints("total heap usage: ");
+    assert!(!Path::new("-").exists());
+}
+
+#[test]
+fn a_report_without_a_trace() {
+    hatf(["record", "--no-trace", "--", "/bin/sh", "-c", ":"]).exits(0).says("total heap usage: ");
+}
+
+/// The status of the program is kept, and the message names the file and what to do.
+#[test]
+fn an_output_without_room() {
+    let folder = Folder::new();
+    let trace = folder.path("limited.mtf");
+    // No file may be longer than 1,024 bytes (512, for some shells): neither the trace nor the recorder's own.
+    let script = "ulimit -f 1; \"$0\" record --quiet -o \"$1\" -- /bin/sh -c 'exit 7'; echo $?";
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", script, env!("CARGO_BIN_EXE_hatf"), &trace]);
+    metatf_test::run(&mut shell).exits(0).prints("125\n").says("File too large (os error 27)");
+    assert!(!Path::new(&trace).exists());
+    // A limit that comes while the program runs.
+    for (status, code) in [("0", 125), ("7", 7)] {
+        let program =
+            format!("echo ready; read go; i=0; while [ $i -lt 40000 ]; do i=$((i + 1)); v=$i; done; exit {status}");
+        let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"))
+            .args(["record", "--quiet", "--clock", "1ns", "-o", &trace, "--", "/bin/sh", "-c", &program])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        recorder.stdout.as_mut().unwrap().read_exact(&mut [0; 6]).unwrap();
+        let limit = libc::rlimit { rlim_cur: 4096, rlim_max: 4096 };
+        let process = libc::pid_t::try_from(recorder.id()).unwrap();
+        // SAFETY: our child, and a limit.
+        assert_eq!(unsafe { libc::prlimit(process, libc::RLIMIT_FSIZE, &raw const limit, std::ptr::null_mut()) }, 0);
+        recorder.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+        let output = recorder.wait_with_output().unwrap();
+        let messages = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{messages}");
+        let expected = "limited.mtf: File too large (os error 27): raise the limit (ulimit -f), or name a file elsewhere with -o\n";
+        assert!(messages.ends_with(expected), "{messages}");
+    }
 }
 
 #[test]

@@ -93,3 +93,20 @@ fn fragmentation_by_mistake() {
     hatf(["fragmentation", "/dev/null"]).exits(2).says("is read more than once");
     hatf(["fragmentation", "/no/such/trace"]).exits(1).says("/no/such/trace");
 }
+
+/// An error in the middle of a trace names the file.
+#[test]
+fn damaged_in_the_middle() {
+    let folder = Folder::new();
+    let (trace, damaged) = (folder.path("whole.mtf"), folder.path("damaged.mtf"));
+    hatf(["convert", &(DATA.to_owned() + "gawk.raw32.zst"), &trace]).exits(0);
+    let mut bytes = std::fs::read(trace).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0xff;
+    std::fs::write(&damaged, bytes).unwrap();
+    let commands: [&[&str]; 5] =
+        [&["report"], &["simulate"], &["fragmentation"], &["replay"], &["model", "fit", "-m", "mean"]];
+    for command in commands {
+        hatf([command, &[&damaged]].concat()).exits(1).says(&format!("hatf: {damaged}: offset "));
+    }
+}

@@ -35,7 +35,7 @@ fn usage(output: &Output) -> Option<[u64; 3]> {
 fn run(command: &mut Command, program: &[&str]) -> Output {
     command.args(program);
     // Both with the same number of variables: some programs copy each of them.
-    for variable in ["HATF_RING", "GLIBCPP_FORCE_NEW", "GLIBCXX_FORCE_NEW", "LD_LIBRARY_PATH"] {
+    for variable in ["HATF_SPOOL", "HATF_LIBRARY", "GLIBCPP_FORCE_NEW", "GLIBCXX_FORCE_NEW", "LD_LIBRARY_PATH"] {
         command.env(variable, "");
     }
     command.env("PERL_HASH_SEED", "0").env("PYTHONHASHSEED", "0").env("PYTHONMALLOC", "malloc");

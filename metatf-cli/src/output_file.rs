@@ -86,11 +86,22 @@ impl OutputFile {
     ///
     /// # Errors
     /// The system's.
-    pub fn keep(self, mut sink: Box<dyn Sink + '_>) -> io::Result<()> {
+    pub fn keep(mut self, mut sink: Box<dyn Sink + '_>) -> io::Result<()> {
         sink.flush()?;
         drop(sink);
-        let Some(Pending { file, temporary, place }) = self.pending else { return Ok(()) };
-        file.sync_all()?;
+        if let Some(pending) = &self.pending {
+            pending.file.sync_all()?;
+        }
+        self.appear()
+    }
+
+    /// Gives the file its name now, while it is still being written: it stays, whole or not. The file that had the name is
+    /// replaced. Does nothing where there is nothing to name.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn appear(&mut self) -> io::Result<()> {
+        let Some(Pending { file, temporary, place }) = self.pending.take() else { return Ok(()) };
         let temporary = match temporary {
             Some(temporary) => temporary,
             None if link(&file, &place).is_ok() => return Ok(()),
@@ -217,6 +228,22 @@ mod tests {
         output.keep(sink).unwrap();
         assert_eq!((fs::read(&path).unwrap().as_slice(), entries()), (&b"third"[..], 1));
         assert!(OutputFile::create(&folder.path().join("no/such")).is_err());
+    }
+
+    #[test]
+    fn a_file_that_appears_early() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        for name in ["first", "second"] {
+            let (mut output, mut sink) = OutputFile::create(&path).unwrap();
+            sink.write_all(name.as_bytes()).unwrap();
+            output.appear().unwrap();
+            assert!(path.exists() && !output.appears_whole());
+            sink.write_all(b", all").unwrap();
+            output.keep(sink).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), format!("{name}, all"));
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     /// The way of file systems where every file has a name.

@@ -4,6 +4,7 @@ use hatf::event::{Call, Event, EventKind, EventSink as _, Function, UNKNOWN_SIZE
 use hatf::lab::Calls;
 use hatf_lab::allocator::by_name;
 use hatf_lab::fragmentation::{Held, Moment, PAGES, Settings, map, text};
+use hatf_lab::model::{self, Choice, Clock, Fitter, Generator, Kind, Limits, Model, Unfreed};
 use hatf_lab::simulate::{Grid, Simulation};
 use hatf_lab::{Event as Tick, Observer, Result};
 
@@ -14,12 +15,14 @@ const CALLS: usize = 500;
 struct All {
     grid: Grid,
     held: Held,
+    fitter: Fitter,
 }
 
 impl Observer for All {
     fn event(&mut self, event: &Tick) -> Result<()> {
         self.grid.event(event)?;
-        self.held.event(event)
+        self.held.event(event)?;
+        self.fitter.event(event)
     }
 }
 
@@ -45,7 +48,40 @@ fn call([kind, block, mantissa, exponent]: [u8; 4]) -> EventKind<'static> {
     }
 }
 
-/// Any calls: no invariant of an allocator breaks, the clock counts every event, and wasted bytes are somebody's.
+/// A fitter of every model, and of a mixture, by settings that the input chooses.
+fn fitter(input: &[u8]) -> Fitter {
+    let at = |n: usize| input.get(n).copied().unwrap_or(0);
+    // The last is no part of a mixture.
+    let choice = |n: usize| Choice::ALL[usize::from(at(n)) % (Choice::ALL.len() - 1)].name();
+    let mixture = format!("mix:size={},iat={},ht={}", choice(0), choice(1), choice(2)).parse();
+    let clock = [Clock::Events, Clock::Bytes, Clock::Time][usize::from(at(3) % 3)];
+    let timed = |choice: &&Choice| clock == Clock::Events || **choice != Choice::Outline;
+    let kinds = Choice::ALL.iter().filter(timed).map(|choice| Kind::same(*choice)).chain(mixture).collect();
+    let unfreed = if at(4) % 2 == 0 { Unfreed::End } else { Unfreed::Drop };
+    // The end of the clock that a first pass would find; any will do.
+    let end = u64::from(at(5)) << (at(6) % 57);
+    Fitter::new(model::Settings { kinds, clock, unfreed, buckets: 1 + u64::from(at(7)) }, Some(end))
+        .expect("settings are right")
+}
+
+/// Every model is read back as it was written, and its trace ends and keeps its books.
+fn generate(models: &[Model]) {
+    for model in models {
+        let mut written = Vec::new();
+        model.write(&mut written).expect("memory takes it");
+        assert_eq!(&Model::read(&written[..]).expect("it was just written"), model);
+        let names = ["bsd", "best"];
+        let simulation = |name: &str| Simulation::new(name, by_name(name).expect("a known name")).with_invariants(64);
+        let mut grid = Grid::new(names.map(simulation).into(), 1).expect("one thread needs no other");
+        let limits = Limits { events: Some(100), live: None };
+        let totals = Generator::new(model, 1, 0, limits).run(&mut grid).expect("no invariant breaks");
+        assert_eq!((totals.events, totals.never_freed <= totals.max_objects), (100, true));
+        grid.finish().expect("no invariant breaks");
+    }
+}
+
+/// Any calls: no invariant of an allocator breaks, the clock counts every event, wasted bytes are somebody's, and every model
+/// makes a trace.
 ///
 /// # Panics
 /// It does not.
@@ -53,7 +89,7 @@ pub fn experiment(input: &[u8]) {
     let names = ["bsd", "first", "best", "cache", "first:word=1:least=4:grow=8", "cache:entries=1:round=1"];
     let simulation = |name: &str| Simulation::new(name, by_name(name).expect("a known name")).with_invariants(64);
     let grid = Grid::new(names.map(simulation).into(), 1).expect("one thread needs no other");
-    let mut calls = Calls::new(All { grid, held: Held::new() });
+    let mut calls = Calls::new(All { grid, held: Held::new(), fitter: fitter(input) });
     for (time, bytes) in (0..).zip(input.as_chunks::<4>().0.iter().take(CALLS)) {
         let (thread, heap) = (u64::from(bytes[3] % 3), u64::from(bytes[2] % 2));
         let stack = &[u64::from(bytes[1] % 4)][..usize::from(bytes[0] / 128)];
@@ -65,12 +101,18 @@ pub fn experiment(input: &[u8]) {
     for outcome in all.grid.finish().expect("no invariant breaks") {
         assert_eq!((outcome.events, outcome.objects), (totals.events, totals.objects));
     }
+    match all.fitter.finish(&totals, None) {
+        Ok(fitted) => generate(&fitted.models()),
+        // No object, or nothing that the clock counts.
+        Err(error) => assert!(error.to_string().starts_with("the trace "), "{error}"),
+    }
     let held = all.held.finish();
     assert_eq!((held.tick, objects.live().count() as u64), (totals.events, totals.never_freed));
     for page in PAGES {
         let live = objects.live().copied().collect();
         let settings = Settings { page, pin: None };
-        let moment = Moment::new(live, held.tick, settings, &|site| format!("{:?}", stacks.get(site)));
+        let moment =
+            Moment::new(live, held.tick, settings, &|site| format!("{:?}", stacks.get(site).collect::<Vec<_>>()));
         for shares in [&moment.threads, &moment.sizes] {
             let wasted: u64 = shares.iter().map(|share| share.wasted).sum();
             assert_eq!(wasted, moment.pages[0].wasted);

@@ -13,6 +13,7 @@ use metatf_tests::example::Example;
 use metatf_tests::random::{Choices, options};
 use metatf_tests::{Value, runtime};
 use proptest::prelude::*;
+use std::collections::HashMap;
 
 fn moved(source: &Schema, target: &Schema, trace: &[u8], how: &WriteOptions, drop: &MoveOptions) -> Vec<u8> {
     try_moved(source, target, trace, how, drop).unwrap()
@@ -120,8 +121,62 @@ fn plain(schema: &Schema, c: &mut Choices<'_>, how: &WriteOptions) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
+/// Fields of `PLAIN`, and records with the beginning of their blocks.
+const FIELDS: [&str; 11] = ["address", "time", "size", "n", "m", "site", "name", "kind", "up", "a", "b"];
+const RECORDS: [(&str, &str); 2] = [("alloc", "tag.value = 4;"), ("free", "tag.value = 5;")];
+
+/// New names for some fields and records of `PLAIN`.
+fn new_names(c: &mut Choices<'_>) -> Vec<(&'static str, String)> {
+    let names = FIELDS.into_iter().chain(RECORDS.map(|(name, _)| name));
+    let mut chosen = Vec::new();
+    for name in names {
+        if c.chance(50) {
+            chosen.push((name, format!("{name}_{}", c.below(3))));
+        }
+    }
+    chosen
+}
+
+/// A text in which whole words have their new names, or their old ones back.
+fn with_names<'n>(text: &str, names: impl Iterator<Item = (&'n str, &'n str)>) -> String {
+    let names: HashMap<&str, &str> = names.collect();
+    let words = text.split_inclusive(|c: char| !c.is_alphanumeric() && c != '_');
+    let renamed = words.map(|word| {
+        let end = word.trim_end_matches(|c: char| !c.is_alphanumeric() && c != '_').len();
+        let (name, rest) = word.split_at(end);
+        format!("{}{rest}", names.get(name).unwrap_or(&name))
+    });
+    renamed.collect()
+}
+
 proptest! {
     #![proptest_config(config(150))]
+
+    /// Under new names everything is found by `was`: the values of a trace that has the old ones are all there.
+    #[test]
+    fn renamed_fields_and_records(data in prop::collection::vec(any::<u8>(), 0..400), how in prop::collection::vec(any::<u8>(), 0..80)) {
+        let c = &mut Choices::new(&how);
+        let names = new_names(c);
+        let mut dtd = with_names(PLAIN, names.iter().map(|(old, new)| (*old, &**new)));
+        for (old, new) in &names {
+            let was = *c.pick(&["", "older, ", "one , two,"]);
+            dtd = match RECORDS.iter().find(|(record, _)| record == old) {
+                Some((_, begin)) => dtd.replace(begin, &format!("{begin} tag.was = \"{was}{old}\";")),
+                None => format!("{new}.was = \"{was}{old}\";\n{dtd}"),
+            };
+        }
+        let (source, target) = (runtime::schema(PLAIN), runtime::schema(&dtd));
+        let ways = [options(c), options(c)].map(|way| WriteOptions { version: 1, ..way });
+        let trace = plain(&source, &mut Choices::new(&data), &ways[0]);
+        let new = moved(&source, &target, &trace, &ways[1], &MoveOptions::default());
+        let json = |schema, trace| runtime::json(schema, trace, metatf::dynamic::JsonOptions::default()).unwrap();
+        // Items are named by their count.
+        let items: Vec<_> = names.iter().map(|(old, new)| (format!("{old}_items"), format!("{new}_items"))).collect();
+        let back = names.iter().map(|(old, new)| (&**new, *old)).chain(items.iter().map(|(old, new)| (&**new, &**old)));
+        let old_names = with_names(&json(&target, &new), back);
+        let again = moved(&source, &source, &trace, &ways[1], &MoveOptions::default());
+        prop_assert_eq!(old_names, json(&source, &again), "{}", dtd);
+    }
 
     /// Into its own DTD every trace moves as it is.
     #[test]

@@ -11,7 +11,8 @@ use string_interner::backend::StringBackend;
 use string_interner::symbol::{Symbol as _, SymbolUsize};
 
 pub(crate) fn run(suite: &mut Suite, records: usize) -> Result<()> {
-    let used = names::uses(records);
+    let distinct = names::distinct();
+    let used = names::uses(&distinct, records);
     let total: u64 = used.iter().map(|name| name.len() as u64).sum();
     let mut table = Table::new(
         "Tables of strings, 20,000 of 20 to 60 bytes: million strings a second",
@@ -27,7 +28,7 @@ pub(crate) fn run(suite: &mut Suite, records: usize) -> Result<()> {
     table.row("Meta-TF, `intern`; `next` and `get`", cells);
 
     let mut interner: StringInterner<StringBackend<SymbolUsize>> = StringInterner::new();
-    let mut intern = |names: &[String]| -> Result<u64> {
+    let mut intern = |names: &[&str]| -> Result<u64> {
         Ok(names.iter().map(|name| interner.get_or_intern(name).to_usize() as u64).sum())
     };
     let symbols = intern(&used)?;
@@ -40,12 +41,12 @@ pub(crate) fn run(suite: &mut Suite, records: usize) -> Result<()> {
     table.row("string-interner", [interned, suite.rate("names", "string-interner-get", &total, resolve)?]);
 
     let mut map: HashMap<String, u64> = HashMap::new();
-    for name in &used {
+    for &name in &used {
         let next = map.len() as u64;
-        map.entry(name.clone()).or_insert(next);
+        map.entry(name.to_owned()).or_insert(next);
     }
-    let numbers: u64 = used.iter().map(|name| map[name]).sum();
-    let look = || Ok(black_box(&used).iter().filter_map(|name| map.get(name)).sum());
+    let numbers: u64 = used.iter().map(|&name| map[name]).sum();
+    let look = || Ok(black_box(&used).iter().filter_map(|&name| map.get(name)).sum());
     table.row("`HashMap<String, u64>` of std", [suite.rate("names", "map", &numbers, look)?, Cell::None]);
     suite.table(table);
     Ok(())

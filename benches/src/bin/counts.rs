@@ -2,7 +2,7 @@
 //! directory; `counts --make DIRECTORY N` makes them, of the first N events of each shipped trace. `counts --list` names the loops.
 
 use metatf_bench::ours::hatf10::{self, Fit, plain, split, stored};
-use metatf_bench::ours::{heap, universal};
+use metatf_bench::ours::{heap, names, universal};
 use metatf_bench::{Event, Result, events, hand};
 use std::hint::black_box;
 use std::path::Path;
@@ -111,6 +111,14 @@ const LOOPS: &[Loop] = &[
     writing!("`HATF10-split`, written", |events, out| split::write(events, &stored(), Fit::Widen, false, out)),
     writing!("`heap.dtd`, written", |events, out| heap::model::write(events, &heap::options(), out)),
     writing!("`heap.dtd` with times, written", |events, out| heap::timed::write(events, &heap::options(), out)),
+    ("table of strings, `intern` of a known one", |directory| {
+        let distinct = names::distinct();
+        let mut known = names::filled(&distinct.iter().map(String::as_str).collect::<Vec<_>>())?;
+        let used = names::uses(&distinct, std::fs::read(directory.join("events.raw32"))?.len() / 32);
+        counted(|| known.intern(&used))?;
+        Ok(())
+    }),
+    reading!("table of strings, `next` and `get`", "names.mtf", names::lengths),
 ];
 
 fn main() -> Result<()> {
@@ -140,6 +148,8 @@ fn make(directory: &Path, most: usize) -> Result<()> {
     std::fs::write(directory.join("split.mtf"), split)?;
     std::fs::write(directory.join("heap.mtf"), heap::model::write(&events, &heap::options(), Vec::new())?)?;
     std::fs::write(directory.join("timed.mtf"), heap::timed::write(&events, &heap::options(), Vec::new())?)?;
+    let distinct = names::distinct();
+    std::fs::write(directory.join("names.mtf"), names::trace(&names::uses(&distinct, events.len()))?)?;
     let mut packed = Vec::new();
     hand::packed::write(&events, &mut packed);
     std::fs::write(directory.join("events.raw32"), packed)?;

@@ -8,33 +8,41 @@ mod format {}
 
 use format::{Trace, UseOf, Writer};
 
-/// Distinct names.
-const DISTINCT: usize = 20_000;
-
-/// So many paths of files, drawn from 20,000 of 20 to 60 bytes: some often, most seldom.
+/// 20,000 paths of files, of 20 to 60 bytes.
 #[must_use]
-pub fn uses(count: usize) -> Vec<String> {
+pub fn distinct() -> Vec<String> {
     const FOLDERS: [&str; 8] = ["src", "include", "lib", "tests", "build", "generated", "third_party", "tools"];
-    let mut state = 1_u64;
-    let mut below = |n: usize| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize % n
-    };
-    let distinct: Vec<String> = (0..DISTINCT)
+    let mut below = below();
+    (0..20_000)
         .map(|n| {
             let (a, b) = (FOLDERS[below(8)], FOLDERS[below(8)]);
             format!("/home/project/{a}/{b}/{:0>width$}.c", n, width = 1 + below(24))
         })
-        .collect();
+        .collect()
+}
+
+/// So many uses of names: some often, most seldom.
+#[must_use]
+pub fn uses(names: &[String], count: usize) -> Vec<&str> {
+    let (mut below, n) = (below(), names.len());
     // The product of two draws comes near 0 more often than near the end.
-    (0..count).map(|_| distinct[below(DISTINCT) * below(DISTINCT) / DISTINCT].clone()).collect()
+    (0..count).map(|_| &*names[below(n) * below(n) / n]).collect()
+}
+
+/// Numbers below one that is given.
+fn below() -> impl FnMut(usize) -> usize {
+    let mut state = 1_u64;
+    move |n| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % n
+    }
 }
 
 /// A writer whose table has all the names.
 ///
 /// # Errors
 /// None: it writes to memory.
-pub fn filled(names: &[String]) -> Result<Names> {
+pub fn filled(names: &[&str]) -> Result<Names> {
     let mut names_writer = Names(Writer::new(Vec::new())?);
     names_writer.intern(names)?;
     Ok(names_writer)
@@ -49,7 +57,7 @@ impl Names {
     ///
     /// # Errors
     /// None: it writes to memory.
-    pub fn intern(&mut self, names: &[String]) -> Result<u64> {
+    pub fn intern(&mut self, names: &[&str]) -> Result<u64> {
         let mut sum = 0;
         for name in names {
             sum += self.0.names().intern(name.as_bytes())?;
@@ -62,7 +70,7 @@ impl Names {
 ///
 /// # Errors
 /// None: it writes to memory.
-pub fn trace(names: &[String]) -> Result<Vec<u8>> {
+pub fn trace(names: &[&str]) -> Result<Vec<u8>> {
     let mut writer = Writer::new(Vec::new())?;
     for name in names {
         let name = writer.names().intern(name.as_bytes())?;

@@ -1,8 +1,8 @@
 //! Forks: the child is not recorded, whatever the thread that forked was in the middle of.
 //!
-//! A signal handler may fork while its thread puts an event into the ring. Parent and child both return to that push, and
+//! A signal handler may fork while its thread puts an event into the spool. Parent and child both return to that push, and
 //! the slot is the parent's. So the child's first act, before its handler returns, is to put private memory in place of
-//! the ring: what is left of the push then reaches nobody, and a push that waits finds out that its session ended.
+//! the spool: what is left of the push then reaches nobody, and a push that waits finds out that its session ended.
 //!
 //! This holds for `fork`, and for `_Fork`, which is the one of the two that may be called in a handler. A child made by a raw
 //! `clone` system call runs none of our code first: there, a push that was past its last look at the session goes on.
@@ -25,12 +25,12 @@ extern "C" fn after_fork_in_child() {
     if IN_CHILD.swap(true, Ordering::Relaxed) {
         return;
     }
-    let Some(ring) = session::inherited_ring() else { return };
-    ring.header().forks.fetch_add(1, Ordering::Relaxed);
-    let (memory, bytes) = ring.memory();
+    let Some(spool) = session::inherited_spool() else { return };
+    spool.header().forks.fetch_add(1, Ordering::Relaxed);
+    let (memory, bytes) = spool.memory();
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
-    // SAFETY: replaces the ring's own mapping by zeroed memory, which is a ring's words as well. References into it stay
+    // SAFETY: replaces the spool's own mapping by zeroed memory, which is a spool's words as well. References into it stay
     // valid, and this is the child's only thread. Keeps `errno`, which the handler's caller may look at.
     unsafe {
         let errno = *libc::__errno_location();

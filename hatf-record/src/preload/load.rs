@@ -7,6 +7,8 @@ use super::{attach, fork, threads};
 
 /// Decides whether this process is recorded, if no hook did, and registers for forks and for threads that end.
 extern "C" fn constructor(_: c_int, _: *const *const c_char, _: *const *const c_char) {
+    #[cfg(target_arch = "x86_64")]
+    nested(super::cxx::look_up);
     if attach::session().is_none() {
         // Without an environment nothing will ever be recorded.
         attach::give_up();

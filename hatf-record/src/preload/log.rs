@@ -4,7 +4,9 @@ use core::ffi::c_void;
 
 use super::attach::session;
 use super::push;
-use super::thread_state::is_outermost;
+use super::session::Session;
+use super::thread_state::{ThreadState, current, is_multithreaded};
+use crate::clock::in_order;
 use crate::event::{Event, Kind};
 
 /// The numbers of a call, by their names in [`Event`].
@@ -17,23 +19,54 @@ pub(crate) struct Call {
 }
 
 /// Records a call, if it is the program's own and the process is recorded.
-#[inline]
+#[inline(always)]
 pub(crate) fn call(kind: Kind, call: Call) {
-    if !is_outermost() {
+    let state = current();
+    if state.is_nested() {
         return;
     }
-    if let Some(session) = session() {
-        let mut event = Event::new(kind, push::thread_number(session), push::now(session));
-        event.size = call.size as u64;
-        event.address = call.address as u64;
-        event.old = call.old as u64;
-        event.extra = call.extra as u64;
-        push::event(session, &event);
+    let Some(session) = session() else { return };
+    if is_multithreaded() {
+        in_order();
+    }
+    #[cfg(target_arch = "x86_64")]
+    if super::stack::is_on() && !matches!(kind, Kind::Free | Kind::ReallocBegin) {
+        with_stack(session, state, kind, call);
+        return;
+    }
+    // SAFETY: the spool stays mapped. A thread without a chunk has no room in it, and gets its number with the first.
+    let put = !kind.has_numbers()
+        && unsafe { state.producer.put(session.clock, kind, call.size as u64, call.address as u64) };
+    if !put {
+        slowly(session, state, kind, call);
+    }
+}
+
+#[inline(never)]
+fn slowly(session: &Session, state: &ThreadState, kind: Kind, call: Call) {
+    push::numbers(session, &event(session, state, kind, call));
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(never)]
+fn with_stack(session: &Session, state: &ThreadState, kind: Kind, call: Call) {
+    let stack = super::stack::capture(session);
+    push::with_stack(session, &event(session, state, kind, call), stack);
+}
+
+/// Makes an event of a call, which is stamped now.
+fn event(session: &Session, state: &ThreadState, kind: Kind, call: Call) -> Event {
+    Event {
+        size: call.size as u64,
+        address: call.address as u64,
+        old: call.old as u64,
+        extra: call.extra as u64,
+        ..Event::new(kind, state.id.get(), session.clock.now())
     }
 }
 
 /// Records a call that returned `block`.
-#[inline]
+#[inline(always)]
 pub(crate) fn allocation(kind: Kind, block: *mut c_void, size: usize, extra: usize) {
     call(kind, Call { size, address: block as usize, old: 0, extra });
 }
@@ -41,6 +74,7 @@ pub(crate) fn allocation(kind: Kind, block: *mut c_void, size: usize, extra: usi
 /// Records a mark, or the begin or end of a phase.
 pub(crate) fn mark(kind: Kind, name: &[u8]) {
     if let Some(session) = session() {
-        push::event_with_text(session, Event::new(kind, push::thread_number(session), push::now(session)), name);
+        let event = Event::new(kind, push::thread_number(session), session.clock.now());
+        push::event(session, event, name);
     }
 }

@@ -1,17 +1,28 @@
 //! The interposed functions. Built into the shared object that is preloaded, and nowhere else.
 //!
-//! Modules from the lowest to the highest: `thread_state` and `real` use nothing here; `session` is the recording in
-//! progress, `push` puts events into its ring, `attach` begins it, `log` records calls; `fork`, `threads`, `alloc` and `marks`
-//! are the interposed functions, and `load` runs when the object is loaded.
+//! Modules from the lowest to the highest: `memo` (stacks that were walked), `thread_state` and `real` use nothing here; `unwind` walks stacks, and `stack` numbers them; `session` is the recording in
+//! progress, `push` puts events into its spool, `attach` begins it, `log` records calls; `fork`, `exec`, `confine`, `jump`,
+//! `threads`, `alloc`, `cxx` and `marks` are the interposed functions, and `load` runs when the object is loaded.
 
 mod alloc;
 mod attach;
+mod confine;
+#[cfg(target_arch = "x86_64")]
+mod cxx;
+mod exec;
 mod fork;
+mod jump;
 mod load;
 mod log;
 mod marks;
+#[cfg(target_arch = "x86_64")]
+mod memo;
 mod push;
 mod real;
 mod session;
+#[cfg(target_arch = "x86_64")]
+mod stack;
 mod thread_state;
 mod threads;
+#[cfg(target_arch = "x86_64")]
+mod unwind;

@@ -1,58 +1,101 @@
-//! Putting events into the ring of a session.
+//! Putting events into the spool of a session.
 
 use core::sync::atomic::Ordering;
 
 use super::session::Session;
 use super::thread_state;
-use crate::event::{Event, Flags, Kind, TEXT_BYTES, TEXT_MAX, Words};
+use crate::clock::nanoseconds;
+use crate::event::{Event, Flags, Kind, NUMBERS_MAX, SLOTS_MAX, Slot, TEXT_MAX, narrow, text_slots};
+use crate::producer::Owner;
 
-/// Puts an event into the ring.
-#[inline]
-pub(crate) fn event(session: &Session, event: &Event) {
-    push(session, &[event.to_words()]);
-}
-
-/// Puts an event into the ring, and behind it the text that belongs to it. Of a text that is too long the first
-/// [`TEXT_MAX`] bytes count.
-pub(crate) fn event_with_text(session: &Session, mut event: Event, text: &[u8]) {
+/// Records an event whose time is a stamp, and the text that belongs to it. Of a text that is too long the first [`TEXT_MAX`]
+/// bytes count.
+#[cold]
+pub(crate) fn event(session: &Session, mut event: Event, text: &[u8]) {
     let text = text.get(..TEXT_MAX).unwrap_or(text);
     event.size = text.len() as u64;
-    let mut words: [Words; 1 + TEXT_MAX / TEXT_BYTES] = [[0; 7]; _];
-    words[0] = event.to_words();
-    let pieces = text.chunks(TEXT_BYTES);
-    let used = 1 + pieces.len();
-    for (slot, piece) in words[1..].iter_mut().zip(pieces) {
-        *slot = Event::text(event.thread, piece);
+    let (numbers, used) = event.to_slots();
+    let (texts, of_text) = text_slots(text);
+    let mut slots: [Slot; SLOTS_MAX] = [[0; 2]; _];
+    let parts = numbers.iter().take(used).chain(texts.iter().take(of_text));
+    for (slot, part) in slots.iter_mut().zip(parts) {
+        *slot = *part;
     }
-    push(session, &words[..used]);
+    put(session, event.time, slots.get(..used + of_text).unwrap_or_default());
 }
 
-/// Puts the start or the end of the calling thread into the ring.
+/// Records an event without a text.
+pub(crate) fn numbers(session: &Session, event: &Event) {
+    let (slots, used): ([Slot; NUMBERS_MAX], usize) = event.to_slots();
+    put(session, event.time, slots.get(..used).unwrap_or_default());
+}
+
+/// Records a call and its stack.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn with_stack(session: &Session, event: &Event, stack: u32) {
+    let mut slots: [Slot; NUMBERS_MAX + 1] = [[0; 2]; _];
+    let (numbers, used) = event.to_slots();
+    let stack = narrow(Kind::Stack, Flags::default(), event.time, 0, u64::from(stack));
+    for (slot, part) in slots.iter_mut().zip([stack].iter().chain(numbers.iter().take(used))) {
+        *slot = *part;
+    }
+    put(session, event.time, slots.get(..=used).unwrap_or_default());
+}
+
+/// Records the start or the end of the calling thread.
 pub(crate) fn thread_event(session: &Session, kind: Kind, creator: u32, flags: Flags) {
-    let mut thread = Event::new(kind, thread_state::current().id.get(), now(session));
+    let mut thread = Event::new(kind, thread_state::current().id.get(), session.clock.now());
     thread.flags = flags;
     thread.extra = u64::from(creator);
-    event(session, &thread);
+    numbers(session, &thread);
 }
 
-#[inline]
-fn push(session: &Session, words: &[Words]) {
-    // The hook may be one that a signal handler interrupted, and that a forked child finishes: see `session.rs`.
-    if session.is_live() {
-        session.ring.push_all(words, || session.wait());
+/// Writes slots into the thread's chunk, or into its next; counts the event where there is none.
+fn put(session: &Session, stamp: u64, slots: &[Slot]) {
+    let producer = &thread_state::current().producer;
+    // Handlers of signals may fill a chunk that was just made.
+    for _ in 0..3 {
+        // The hook may be one that a signal handler interrupted, and that a forked child finishes: see `session.rs`.
+        if !session.is_live() {
+            break;
+        }
+        // SAFETY: the spool stays mapped.
+        if unsafe { producer.put_slots(stamp, slots) } {
+            return;
+        }
+        if !refill(session) {
+            break;
+        }
     }
+    if session.is_live() {
+        session.spool.header().dropped.fetch_add(1, Ordering::Relaxed);
+    }
+    producer.lose();
 }
 
-/// Returns the nanoseconds since recording began.
-#[inline]
-pub(crate) fn now(session: &Session) -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a place for the answer; this clock always exists. Not a system call where the kernel
-    // maps its clock into processes.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    let seconds = time.tv_sec.cast_unsigned();
-    let nanoseconds = time.tv_nsec.cast_unsigned();
-    seconds.wrapping_mul(1_000_000_000).wrapping_add(nanoseconds).wrapping_sub(session.start)
+/// Gives the thread a chunk with room; `false` if there is none.
+#[cold]
+fn refill(session: &Session) -> bool {
+    let thread = thread_number(session);
+    let producer = &thread_state::current().producer;
+    if producer.has_room() {
+        return true;
+    }
+    let Some(chunk) = session.chunk() else { return false };
+    // SAFETY: cannot fail.
+    let task = unsafe { libc::syscall(libc::SYS_gettid) };
+    let task = u32::try_from(task).unwrap_or_default();
+    let owner = Owner { thread, process: session.process, image: session.image, task };
+    let stamp = session.clock.now();
+    producer.install(&chunk, owner, stamp, nanoseconds());
+    let lost = producer.take_lost();
+    if lost > 0 {
+        let event = Event { size: lost as u64, ..Event::new(Kind::Lost, thread, stamp) };
+        let (slots, used) = event.to_slots();
+        // SAFETY: as in `put`. Where there is no room, the number of all that was dropped still has them.
+        unsafe { producer.put_slots(stamp, slots.get(..used).unwrap_or_default()) };
+    }
+    true
 }
 
 /// Returns the number of the calling thread.
@@ -81,5 +124,5 @@ fn number_this_thread(session: &Session) -> u32 {
 
 /// Returns a number for a new thread.
 pub(crate) fn new_thread_number(session: &Session) -> u32 {
-    session.ring.header().threads.fetch_add(1, Ordering::Relaxed).wrapping_add(2)
+    session.spool.header().threads.fetch_add(1, Ordering::Relaxed).wrapping_add(2)
 }

@@ -3,7 +3,7 @@
 //! Looked up with `dlsym(RTLD_NEXT)`, never by a libc-internal name: the program may have an allocator
 //! of its own behind us (jemalloc, tcmalloc, mimalloc), and blocks of one must not reach another.
 
-use core::ffi::{CStr, c_int, c_void};
+use core::ffi::{CStr, c_char, c_int, c_ulong, c_void};
 use core::mem::transmute;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -32,7 +32,8 @@ fn look_up() -> bool {
     true
 }
 
-fn next(name: &CStr) -> *mut c_void {
+/// Returns the function of this name behind ours, if there is one.
+pub(crate) fn next(name: &CStr) -> *mut c_void {
     // SAFETY: a C string, and a handle that dlsym knows.
     unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }
 }
@@ -89,4 +90,13 @@ real_functions! {
         *mut c_void
     ) -> c_int;
     _Fork: fn() -> libc::pid_t;
+    longjmp: fn(*mut c_void, c_int) -> !;
+    _longjmp: fn(*mut c_void, c_int) -> !;
+    siglongjmp: fn(*mut c_void, c_int) -> !;
+    __longjmp_chk: fn(*mut c_void, c_int) -> !;
+    prctl: fn(c_int, c_ulong, c_ulong, c_ulong, c_ulong) -> c_int;
+    execve: fn(*const c_char, *const *const c_char, *const *const c_char) -> c_int;
+    execvpe: fn(*const c_char, *const *const c_char, *const *const c_char) -> c_int;
+    dlclose: fn(*mut c_void) -> c_int;
+    fexecve: fn(c_int, *const *const c_char, *const *const c_char) -> c_int;
 }

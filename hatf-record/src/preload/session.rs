@@ -2,13 +2,16 @@
 //!
 //! A forked child is not recorded. It inherits everything here, and if a signal handler forked in the middle of a hook, the
 //! rest of that hook as well. So `live` lies on a page that the kernel wipes in a child, however the child was made; all else
-//! stays as it was, so that the rest of a hook finds no null pointers. `fork.rs` keeps that rest away from the ring.
+//! stays as it was, so that the rest of a hook finds no null pointers. `fork.rs` keeps that rest away from the spool.
 
 use core::ffi::c_void;
 use core::ptr::{null, null_mut};
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
-use crate::ring::Ring;
+use crate::clock::{Clock, nanoseconds};
+use crate::layout::CHUNK_BYTES;
+use crate::reasons::{Stop, WhenFull};
+use crate::spool::{Chunk, Spool};
 
 /// A recording in progress. Written once, and never freed.
 pub(crate) struct Session {
@@ -16,10 +19,20 @@ pub(crate) struct Session {
     live: &'static AtomicU32,
     /// The process of `hatf record`.
     parent: u32,
-    /// Nanoseconds of the clock when recording began.
-    pub(crate) start: u64,
+    /// This process.
+    pub(crate) process: u32,
+    /// The number of its image, from 1.
+    pub(crate) image: u32,
+    /// The clock of stamps.
+    pub(crate) clock: Clock,
+    /// What to do where there is no chunk.
+    when_full: WhenFull,
+    /// How long to wait for one, in nanoseconds.
+    patience: u64,
+    /// Waiting was in vain: nobody waits until there is a chunk again.
+    dropping: AtomicBool,
     /// Where events go.
-    pub(crate) ring: Ring<'static>,
+    pub(crate) spool: Spool<'static>,
 }
 
 static SESSION: AtomicPtr<Session> = AtomicPtr::new(null_mut());
@@ -33,19 +46,29 @@ pub(crate) fn current() -> Option<&'static Session> {
 }
 
 /// Begins the session of this process.
-pub(crate) fn begin(ring: Ring<'static>) -> Option<()> {
+pub(crate) fn begin(spool: Spool<'static>, process: u32, image: u32) -> Option<()> {
     let live = page()?;
     // SAFETY: a page of our own. Kernels before 4.14 refuse the advice: there the handler of `pthread_atfork` has to do.
     unsafe { libc::madvise(live, PAGE, libc::MADV_WIPEONFORK) };
     // SAFETY: a zeroed page that is never unmapped, aligned for the word.
     let live = unsafe { &*live.cast::<AtomicU32>() };
     live.store(1, Ordering::Relaxed);
-    let session = page()?.cast::<Session>();
-    let header = ring.header();
-    let (parent, start) = (header.parent.load(Ordering::Relaxed), header.start.load(Ordering::Relaxed));
+    let place = page()?.cast::<Session>();
+    let header = spool.header();
+    let session = Session {
+        live,
+        parent: header.parent.load(Ordering::Relaxed),
+        process,
+        image,
+        clock: Clock::from_number(header.clock.load(Ordering::Relaxed))?,
+        when_full: WhenFull::from_number(header.when_full.load(Ordering::Relaxed))?,
+        patience: header.patience.load(Ordering::Relaxed).saturating_mul(1_000_000),
+        dropping: AtomicBool::new(false),
+        spool,
+    };
     // SAFETY: a fresh page, larger than a session and aligned for it.
-    unsafe { session.write(Session { live, parent, start, ring }) };
-    SESSION.store(session, Ordering::Release);
+    unsafe { place.write(session) };
+    SESSION.store(place, Ordering::Release);
     Some(())
 }
 
@@ -56,10 +79,18 @@ pub(crate) fn end() {
     }
 }
 
-/// Returns the ring of the session, whether that is live or not: in a forked child it is the parent's.
-pub(crate) fn inherited_ring() -> Option<Ring<'static>> {
+/// Stops recording in this process for good, and says why.
+pub(crate) fn stop(reason: Stop) {
+    if let Some(session) = current() {
+        session.spool.header().stopped.store(reason as u32, Ordering::Relaxed);
+        end();
+    }
+}
+
+/// Returns the spool of the session, whether that is live or not: in a forked child it is the parent's.
+pub(crate) fn inherited_spool() -> Option<Spool<'static>> {
     // SAFETY: as in `current`.
-    unsafe { SESSION.load(Ordering::Acquire).as_ref() }.map(|session| session.ring)
+    unsafe { SESSION.load(Ordering::Acquire).as_ref() }.map(|session| session.spool)
 }
 
 const PAGE: usize = 4096;
@@ -71,6 +102,17 @@ fn page() -> Option<*mut c_void> {
     (page != libc::MAP_FAILED).then_some(page)
 }
 
+/// Who reads what is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    /// `hatf record`, which makes chunks ready.
+    There,
+    /// Nobody now: what is left behind is for `hatf recover`.
+    Gone,
+    /// Nobody ever.
+    Closed,
+}
+
 impl Session {
     /// Returns whether this process is still recorded.
     #[inline]
@@ -78,39 +120,90 @@ impl Session {
         self.live.load(Ordering::Relaxed) != 0
     }
 
-    /// Returns whether `hatf record` is still there to read: it is our parent for as long as it lives.
-    fn is_read(&self) -> bool {
-        if self.ring.header().closed.load(Ordering::Relaxed) != 0 {
-            return false;
+    /// `hatf record` is our parent for as long as it lives.
+    fn reader(&self) -> Reader {
+        // SAFETY: two calls that cannot fail. In a child made by `vfork`, which shares our memory, the parent is another.
+        let (process, parent) = unsafe { (libc::getpid().cast_unsigned(), libc::getppid().cast_unsigned()) };
+        match self.spool.header().closed.load(Ordering::Relaxed) {
+            0 if process == self.process && parent != self.parent => Reader::Gone,
+            0 => Reader::There,
+            _ => Reader::Closed,
         }
-        // SAFETY: cannot fail.
-        unsafe { libc::getppid().cast_unsigned() == self.parent }
     }
 
-    /// Waits until a slot may be free; ends the session and returns `false` if nobody reads any more. Keeps `errno`.
+    /// Takes a chunk; waits for one if it is to. Keeps `errno`.
     #[cold]
-    pub(crate) fn wait(&self) -> bool {
-        if !self.is_live() {
-            return false;
+    pub(crate) fn chunk(&self) -> Option<Chunk<'static>> {
+        if let Some(chunk) = self.spool.take() {
+            self.dropping.store(false, Ordering::Relaxed);
+            return self.spool.chunk(chunk);
         }
         // SAFETY: `errno` of this thread.
         let errno = unsafe { *libc::__errno_location() };
-        let go_on = self.wait_on_futex();
-        if !go_on {
-            end();
-        }
+        let chunk = self.chunk_where_none_is_ready();
         // SAFETY: as above.
         unsafe { *libc::__errno_location() = errno };
-        go_on
+        chunk
     }
 
-    fn wait_on_futex(&self) -> bool {
-        let (header, head) = (self.ring.header(), self.ring.head());
-        header.waits.fetch_add(1, Ordering::Relaxed);
+    fn chunk_where_none_is_ready(&self) -> Option<Chunk<'static>> {
+        if self.dropping.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.spool.header().waits.fetch_add(1, Ordering::Relaxed);
+        let begun = nanoseconds();
+        loop {
+            match self.reader() {
+                Reader::There => {}
+                Reader::Gone => {
+                    let chunk = self.absent_chunk();
+                    self.dropping.store(chunk.is_none(), Ordering::Relaxed);
+                    return chunk;
+                }
+                Reader::Closed => {
+                    end();
+                    return None;
+                }
+            }
+            // Nothing is late that was never asked for: a burst may be over before chunks are made ready.
+            let patience = match self.when_full {
+                WhenFull::Wait => self.patience,
+                WhenFull::Drop | WhenFull::Stop => SHORT,
+            };
+            if nanoseconds().wrapping_sub(begun) >= patience {
+                if self.when_full == WhenFull::Stop {
+                    stop(Stop::Full);
+                }
+                self.dropping.store(true, Ordering::Relaxed);
+                return None;
+            }
+            self.wait_on_futex();
+            if let Some(chunk) = self.spool.take() {
+                return self.spool.chunk(chunk);
+            }
+        }
+    }
+
+    /// Takes a chunk that nobody has made ready, and makes its memory present: on a full disk touching it would be the end.
+    fn absent_chunk(&self) -> Option<Chunk<'static>> {
+        let number = self.spool.take_absent()?;
+        let chunk = self.spool.chunk(number)?;
+        let memory = core::ptr::from_ref(chunk.head()).cast_mut().cast();
+        // SAFETY: a chunk of the mapping; the advice changes no byte. Kernels before 5.14 refuse it.
+        let present = unsafe { libc::madvise(memory, CHUNK_BYTES, libc::MADV_POPULATE_WRITE) } == 0;
+        if !present {
+            self.spool.give_back(number);
+        }
+        present.then_some(chunk)
+    }
+
+    /// Waits until a chunk may be ready, but not for long.
+    fn wait_on_futex(&self) {
+        let header = self.spool.header();
         header.waiting.fetch_add(1, Ordering::SeqCst);
         let seen = header.wakeups.load(Ordering::SeqCst);
         let timeout = libc::timespec { tv_sec: 0, tv_nsec: 10_000_000 };
-        if self.ring.head() == head {
+        if self.spool.ready() == 0 {
             // SAFETY: a futex word that stays mapped, a timeout on the stack, and no pointers else. The word is in memory
             // shared by two processes: not a private futex.
             unsafe {
@@ -126,6 +219,8 @@ impl Session {
             }
         }
         header.waiting.fetch_sub(1, Ordering::SeqCst);
-        self.is_read()
     }
 }
+
+/// What a thread may be held up where it is not to wait for space, in nanoseconds: chunks are made ready a moment later.
+const SHORT: u64 = 50_000_000;

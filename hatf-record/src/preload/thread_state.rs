@@ -9,17 +9,32 @@
 use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, Ordering};
 
+use crate::producer::Producer;
+
 /// One per thread, all zero when the thread begins.
 #[repr(C)]
 pub(crate) struct ThreadState {
-    /// Hooks on the stack that called a real function: only calls at depth 0 are the program's own.
-    pub(crate) depth: Cell<u32>,
+    /// The stack pointer of the outermost hook that is calling a real function; 0 if none is.
+    outer: Cell<usize>,
     /// The number of the thread; 0 before it has one.
     pub(crate) id: Cell<u32>,
     /// Rounds of key destructors seen when the thread ends.
     pub(crate) exit_rounds: Cell<u32>,
-    _pad: u32,
+    /// Where its events go.
+    pub(crate) producer: Producer,
+    /// Pages of the stack that are known to be readable: from here to before there.
+    readable: (Cell<usize>, Cell<usize>),
+    /// Stacks that it walked.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) memo: super::memo::Memo,
 }
+
+/// Bytes of a page.
+const PAGE: usize = 4096;
+
+/// Bytes that the assembler reserves.
+const BYTES: usize = size_of::<ThreadState>();
+const _: () = assert!(align_of::<ThreadState>() <= 16);
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 core::arch::global_asm!(
@@ -28,10 +43,11 @@ core::arch::global_asm!(
     ".hidden hatf_thread_state",
     ".globl hatf_thread_state",
     ".type hatf_thread_state,%object",
-    ".size hatf_thread_state,16",
+    ".size hatf_thread_state,{bytes}",
     "hatf_thread_state:",
-    ".zero 16",
+    ".zero {bytes}",
     ".text",
+    bytes = const BYTES,
 );
 
 /// Returns the calling thread's state.
@@ -39,7 +55,7 @@ core::arch::global_asm!(
 #[inline]
 pub(crate) fn current() -> &'static ThreadState {
     let address: *const ThreadState;
-    // SAFETY: reads the thread pointer and the offset that the linker computed for our 16 bytes,
+    // SAFETY: reads the thread pointer and the offset that the linker computed for our block,
     // and changes no memory and no flag but those of the addition. The block lives as long as the
     // thread, and the reference does not leave it.
     unsafe {
@@ -81,7 +97,13 @@ pub(crate) fn current() -> &'static ThreadState {
 pub(crate) fn current() -> &'static ThreadState {
     thread_local! {
         static STATE: ThreadState = const {
-            ThreadState { depth: Cell::new(0), id: Cell::new(0), exit_rounds: Cell::new(0), _pad: 0 }
+            ThreadState {
+                outer: Cell::new(0),
+                id: Cell::new(0),
+                exit_rounds: Cell::new(0),
+                producer: Producer::new(),
+                readable: (Cell::new(0), Cell::new(0)),
+            }
         };
     }
     // SAFETY: the block has no destructor and lives as long as the thread; the reference does not
@@ -90,19 +112,91 @@ pub(crate) fn current() -> &'static ThreadState {
 }
 
 /// Runs `f` one level deeper, where allocations are not the program's own.
-#[inline]
+#[inline(always)]
 pub(crate) fn nested<T>(f: impl FnOnce() -> T) -> T {
     let state = current();
-    state.depth.set(state.depth.get() + 1);
+    let before = state.outer.get();
+    if before == 0 || stack_pointer() >= before {
+        state.outer.set(stack_pointer());
+    }
     let result = f();
-    state.depth.set(state.depth.get() - 1);
+    state.outer.set(before);
     result
 }
 
-/// Returns whether the call at hand is the program's own.
-#[inline]
-pub(crate) fn is_outermost() -> bool {
-    current().depth.get() == 0
+/// Notes that no hook is on the stack any more.
+pub(crate) fn leave_hooks() {
+    current().outer.set(0);
+}
+
+impl ThreadState {
+    /// Returns the part of the stack that is known to be readable: from here to before there.
+    #[inline]
+    pub(crate) fn readable(&self) -> (usize, usize) {
+        (self.readable.0.get(), self.readable.1.get())
+    }
+
+    /// Finds out whether memory at an address can be read. Pages that can stay known.
+    #[cold]
+    pub(crate) fn becomes_readable(&self, address: usize) -> bool {
+        let page = address & !(PAGE - 1);
+        // SAFETY: `errno` of this thread, and a system call that reads a set of signals from the address, and then finds that it is not
+        // said what to do with it. Where the address is not readable it says so.
+        let is_there = unsafe {
+            let errno = libc::__errno_location();
+            let before = *errno;
+            let asked = libc::syscall(libc::SYS_rt_sigprocmask, -1, page, 0, 8);
+            let is_there = asked == 0 || *errno != libc::EFAULT;
+            *errno = before;
+            is_there
+        };
+        if is_there {
+            let (from, to) = (self.readable.0.get(), self.readable.1.get());
+            if page == to {
+                self.readable.1.set(page + PAGE);
+            } else if page + PAGE == from {
+                self.readable.0.set(page);
+            } else {
+                // A handler that comes in between finds an empty range.
+                self.readable.1.set(0);
+                self.readable.0.set(page);
+                self.readable.1.set(page + PAGE);
+            }
+        }
+        is_there
+    }
+
+    /// Returns whether the call at hand comes from a real function, and is not the program's own.
+    ///
+    /// A signal handler may leave a real function by a jump, and its hook never returns. So it is not counted how many hooks
+    /// there are: one whose frame is not above ours on the stack is gone. (A handler on a stack of its own that lies above is
+    /// the program's own.)
+    #[inline(always)]
+    pub(crate) fn is_nested(&self) -> bool {
+        stack_pointer() < self.outer.get()
+    }
+}
+
+/// Returns the stack pointer of the function that this is inlined into.
+#[inline(always)]
+fn stack_pointer() -> usize {
+    let pointer: usize;
+    // SAFETY: reads a register.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        core::arch::asm!("mov {}, rsp", out(reg) pointer, options(nomem, nostack, preserves_flags));
+    }
+    // SAFETY: reads a register.
+    #[cfg(target_arch = "aarch64")]
+    unsafe {
+        core::arch::asm!("mov {}, sp", out(reg) pointer, options(nomem, nostack, preserves_flags));
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        let local = 0_u8;
+        pointer = core::ptr::from_ref(core::hint::black_box(&local)) as usize;
+    }
+    pointer
 }
 
 /// Whether this process ever had a second thread. While it has not, no other thread can be given a block in the middle of

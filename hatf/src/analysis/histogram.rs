@@ -49,6 +49,17 @@ impl Histogram {
         self.greatest = self.greatest.max(value);
     }
 
+    /// Adds what another counted.
+    pub fn merge(&mut self, other: &Self) {
+        for (mine, other) in self.classes.iter_mut().zip(&other.classes) {
+            *mine = (mine.0 + other.0, mine.1.saturating_add(other.1));
+        }
+        for (mine, other) in self.fine.iter_mut().zip(&other.fine) {
+            *mine += other;
+        }
+        self.greatest = self.greatest.max(other.greatest);
+    }
+
     /// Returns the classes that hold something, ascending.
     pub fn buckets(&self) -> impl Iterator<Item = Bucket> {
         self.classes.iter().enumerate().filter(|(_, (count, _))| *count > 0).map(|(class, (count, bytes))| Bucket {

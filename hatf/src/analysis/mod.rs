@@ -191,6 +191,10 @@ impl EventSink for Analysis {
             EventKind::Mark { name } => self.phases.mark(name, self.now()),
             EventKind::PhaseBegin { name } => self.phases.begin(name, self.now()),
             EventKind::PhaseEnd { name } => self.phases.end(name, self.now()),
+            EventKind::ModuleLoad { .. }
+            | EventKind::ModuleUnload { .. }
+            | EventKind::Source { .. }
+            | EventKind::Symbol { .. } => {}
         }
         let (bytes, blocks) = (self.live.bytes(), self.live.blocks());
         self.peak.note(bytes, blocks, self.now, self.totals.records);

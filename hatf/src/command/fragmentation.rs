@@ -1,10 +1,11 @@
 //! `hatf fragmentation`
 
 use std::io::{self, BufWriter, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 
-use hatf::lab::{Calls, Stacks};
+use hatf::lab::Calls;
+use hatf::stacks::Stacks;
 use hatf::{Error, Result};
 use hatf_lab::fragmentation::{Held, HeldReport, Moment, PAGES, Settings, map, text};
 use hatf_lab::objects::Until;
@@ -13,7 +14,7 @@ use hatf_lab::{Objects, Totals, chart};
 use serde::Serialize;
 
 use super::Format;
-use super::lab::{Shown, Source, draw};
+use super::lab::{Shown, Source, draw, readable_twice};
 
 /// Find out which blocks keep pages of memory from being free.
 ///
@@ -54,6 +55,9 @@ pub(crate) struct Fragmentation {
     #[arg(long, value_name = "FILE")]
     map: Option<PathBuf>,
 }
+
+/// Functions of a stack that are shown.
+const FRAMES: usize = 4;
 
 /// A moment to look at.
 #[derive(Clone, Copy)]
@@ -105,10 +109,7 @@ struct Titled {
 
 pub(crate) fn run(options: &Fragmentation) -> Result<u8> {
     let path = &options.source.trace;
-    let is_file = || std::fs::metadata(path).map(|metadata| metadata.is_file());
-    if path == Path::new("-") || !is_file().map_err(Error::system(path.display().to_string()))? {
-        return Err(Error::Usage(format!("{} is no file, and the trace is read more than once", path.display())));
-    }
+    readable_twice(path, "the trace is read more than once")?;
     let mut calls = Calls::new(Shown::new(Held::new()));
     options.source.observe(&mut calls)?;
     let totals = calls.totals();
@@ -162,7 +163,7 @@ fn look(options: &Fragmentation, when: When, held: &HeldReport, end: &(Objects, 
     }
     let settings = Settings { page, pin: options.pin };
     let moment = |(objects, stacks): &(Objects, Stacks)| {
-        Moment::new(objects.live().copied().collect(), tick, settings, &|site| name(stacks, site))
+        Moment::new(objects.live().copied().collect(), tick, settings, &|site| stacks.name(site, FRAMES).to_string())
     };
     let moment = if tick == held.tick { moment(end) } else { moment(&until(options, tick)?) };
     Ok(Titled { title, moment })
@@ -175,15 +176,4 @@ fn until(options: &Fragmentation, tick: u64) -> Result<(Objects, Stacks)> {
     let (objects, stacks, until) = calls.into_parts();
     // Stopping is an error to those who read.
     if until.into_inner().reached() { Ok((objects, stacks)) } else { read.map(|()| (objects, stacks)) }
-}
-
-/// Names a stack by its innermost frames.
-fn name(stacks: &Stacks, site: u64) -> String {
-    const FRAMES: usize = 4;
-    let stack = stacks.get(site);
-    let mut frames: Vec<String> = stack.iter().take(FRAMES).map(|frame| format!("0x{frame:x}")).collect();
-    if stack.len() > FRAMES {
-        frames.push("..".to_owned());
-    }
-    if frames.is_empty() { "not known".to_owned() } else { frames.join(" <- ") }
 }

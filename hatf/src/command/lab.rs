@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use hatf::convert::{Form, Input, read};
+use hatf::event::EventSink;
 use hatf::lab::Calls;
 use hatf::loss::Losses;
 use hatf::pipeline::{EventFeed, read_beside};
@@ -19,11 +20,11 @@ pub(crate) struct Source {
 
     /// The form of the trace [default: guessed from its first bytes or its name].
     #[arg(long, value_enum, value_name = "FORM")]
-    from: Option<Form>,
+    pub(crate) from: Option<Form>,
 
     /// Threads that work at once; the result is the same [default: as many as there are cores].
     #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
-    threads: Option<usize>,
+    pub(crate) threads: Option<usize>,
 }
 
 impl Source {
@@ -31,19 +32,25 @@ impl Source {
         self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
     }
 
-    /// Gives an observer all events of the trace, which is read in a thread of its own if there may be two.
+    /// Gives an observer all events of the trace.
     pub(crate) fn observe<O: Observer>(&self, calls: &mut Calls<Shown<O>>) -> Result<()> {
+        self.give(calls)
+    }
+
+    /// Gives a sink all events of the trace, which is read in a thread of its own if there may be two.
+    pub(crate) fn give(&self, calls: &mut impl EventSink) -> Result<()> {
         let (path, from) = (&self.trace, self.from);
         let mut losses = Losses::default();
-        if self.threads() == 1 {
-            losses = read(Input::open(path)?, from, super::print_message, calls)?;
+        let read = if self.threads() == 1 {
+            Input::open(path).and_then(|input| read(input, from, super::print_message, calls)).map(|seen| losses = seen)
         } else {
             let give = |sink: &mut EventFeed| {
                 losses = read(Input::open(path)?, from, super::print_message, sink)?;
                 Ok(())
             };
-            read_beside(give, calls)?;
-        }
+            read_beside(give, calls)
+        };
+        read.map_err(|error| super::about(path, error))?;
         losses
             .iter()
             .for_each(|(loss, count)| eprintln!("hatf: {}: not read: {count} {}", path.display(), loss.text()));
@@ -71,6 +78,15 @@ impl<O: Observer> Observer for Shown<O> {
         self.1.step();
         self.0.event(event)
     }
+}
+
+/// Checks that a trace can be read more than once; `why` it is.
+pub(crate) fn readable_twice(path: &Path, why: &str) -> Result<()> {
+    let is_file = || std::fs::metadata(path).map(|metadata| metadata.is_file());
+    if path == Path::new("-") || !is_file().map_err(Error::system(path.display().to_string()))? {
+        return Err(Error::Usage(format!("{} is no file, and {why}", path.display())));
+    }
+    Ok(())
 }
 
 /// Writes a picture to a file.

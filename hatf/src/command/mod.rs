@@ -4,10 +4,16 @@ pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod fragmentation;
 pub(crate) mod man;
+pub(crate) mod model;
 pub(crate) mod paper;
 pub(crate) mod record;
+pub(crate) mod recover;
+pub(crate) mod regions;
+pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod simulate;
+pub(crate) mod sites;
+pub(crate) mod symbolize;
 pub(crate) mod tour;
 
 mod lab;
@@ -34,13 +40,19 @@ use metatf_cli::number;
 Examples:
   hatf tour                                    see it work on a program of this machine
   hatf record -o perl.mtf perl -e 'print 1'    record every malloc and free of a program
+  hatf recover                                 recordings that were cut off
   hatf report perl.mtf                         what its heap did
   hatf report perl.mtf --format json | jq .peak
   hatf report perl.mtf --svg live.svg          live bytes over time, as a picture
   hatf convert perl.mtf perl.jsonl             the trace in another form
   hatf paper perl.mtf                          how small it is in every encoding
   hatf simulate perl.mtf                       what other allocators would make of it
+  hatf replay perl.mtf --with system,jemalloc  its requests on real allocators
+  hatf symbolize perl.mtf                      the functions of its stacks, written into it
+  hatf sites perl.sym.mtf                      where in the program memory is allocated
+  hatf flame perl.sym.mtf                      the same as a picture
   hatf fragmentation perl.mtf                  which blocks keep pages from being free
+  hatf model fit perl.mtf -m cdf               what a synthetic trace can be made of
 
 Exit status: 0 success, 1 a file is missing, damaged or wrong, 2 the command line is wrong. `hatf
 record` ends with the program's status: 128 + N if signal N ended it. It ends with 125 if recording
@@ -48,11 +60,20 @@ failed, 126 if the program could not be run, 127 if it was not found."
 )]
 pub(crate) enum Command {
     Record(Record),
+    Recover(recover::Recover),
     Report(Report),
     Convert(Convert),
     Paper(Paper),
     Simulate(simulate::Simulate),
+    Replay(replay::Replay),
+    Regions(regions::Regions),
+    #[command(hide = true)]
+    ReplayWorker(replay::ReplayWorker),
+    Symbolize(symbolize::Symbolize),
+    Sites(sites::Sites),
+    Flame(sites::Flame),
     Fragmentation(fragmentation::Fragmentation),
+    Model(model::Model),
     Tour(Tour),
     Completions(Completions),
     Man(Man),
@@ -72,7 +93,8 @@ Examples:
   hatf record --clock 100us -o big.mtf PROGRAM       coarser times, a smaller trace
   LD_PRELOAD=libjemalloc.so.2 hatf record PROGRAM    record it with another allocator")]
 pub(crate) struct Record {
-    /// The trace to write [default: PROGRAM.mtf, or PROGRAM.1.mtf and so on].
+    /// The trace to write [default: PROGRAM.mtf, or PROGRAM.1.mtf and so on]. `-` is standard output; what the program
+    /// prints goes to standard error then.
     #[arg(short, long, value_name = "TRACE")]
     pub(crate) output: Option<PathBuf>,
 
@@ -80,8 +102,8 @@ pub(crate) struct Record {
     #[arg(long)]
     pub(crate) report: bool,
 
-    /// Write no trace.
-    #[arg(long, requires = "report", conflicts_with = "output")]
+    /// Write no trace, and print a report.
+    #[arg(long, conflicts_with = "output")]
     pub(crate) no_trace: bool,
 
     /// The DTD of the trace.
@@ -107,6 +129,24 @@ pub(crate) struct Record {
     /// with fewer than a million events in that time get larger. For heap traces.
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = number(1..=u64::MAX), conflicts_with = "no_trace")]
     pub(crate) flush: Option<u64>,
+
+    /// Record the call stack of each allocation, of at most DEPTH frames. It needs unwind tables, which compilers make by
+    /// default, glibc 2.35 and x86-64. hatf symbolize adds the names of functions to the trace.
+    #[arg(long, value_name = "DEPTH", num_args = 0..=1, require_equals = true, default_missing_value = "64", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=256))]
+    pub(crate) stacks: Option<usize>,
+
+    /// What the program does when events come faster than the trace is written for so long that the spool is full: wait (at
+    /// most 5 s, then drop), drop (events are left out and counted where they are missing), or stop (recording ends).
+    #[arg(long, value_enum, default_value_t = WhenFull::Wait, value_name = "POLICY")]
+    pub(crate) when_full: WhenFull,
+
+    /// Folder of the spool, which holds events until they are in the trace [default: /dev/shm, or one for temporary files].
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) spool: Option<PathBuf>,
+
+    /// Bytes that the spool has at most, such as 64MiB. An event takes 16.
+    #[arg(long, value_name = "BYTES", default_value = "1GiB", value_parser = bytes)]
+    pub(crate) spool_size: u64,
 
     /// Print only errors and warnings to standard error.
     #[arg(short, long)]
@@ -286,6 +326,32 @@ pub(crate) enum TraceFormat {
     Heap,
     /// HATF10.dtd: the paper's.
     Hatf10,
+}
+
+/// Policies for a full spool.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum WhenFull {
+    /// Wait for space, at most 5 s; then drop.
+    Wait,
+    /// Leave events out until there is space.
+    Drop,
+    /// End the recording.
+    Stop,
+}
+
+/// Bytes of `64MiB`, `1 GiB`, `1000`.
+fn bytes(text: &str) -> Result<u64, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let unit = match unit.trim() {
+        "" => Some(1_u64),
+        "KiB" => Some(1 << 10),
+        "MiB" => Some(1 << 20),
+        "GiB" => Some(1 << 30),
+        _ => None,
+    };
+    let bytes = number.parse::<u64>().ok().zip(unit).and_then(|(number, unit)| number.checked_mul(unit));
+    bytes.filter(|bytes| *bytes >= 1 << 20).ok_or_else(|| "expected at least 1MiB, such as 64MiB or 1GiB".to_owned())
 }
 
 /// Nanoseconds of `1us`, `100 ns`, `1ms`; 0 for `off`.

@@ -1,7 +1,7 @@
 //! `hatf record`
 
 use std::ffi::{OsStr, OsString};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,9 +10,10 @@ use hatf::analysis::Analysis;
 use hatf::event::{Tee, UserMetadata};
 use hatf::hatf10::Hatf10Writer;
 use hatf::heap::{HeapOptions, HeapWriter};
-use hatf::record::Outcome;
-use hatf::{Error, Event, EventSink, Result, trace};
-use metatf::container::{FlushEvery, WriteOptions};
+use hatf::record::{Outcome, RecordOptions, WhenFull};
+use hatf::{Error, Event, EventSink, Result};
+use metatf::container::{FlushEvery, Sink, WriteOptions};
+use metatf_cli::OutputFile;
 
 use super::{Record as Options, TraceFormat, print_message};
 
@@ -21,6 +22,7 @@ const FAILED: u8 = 125;
 
 /// Runs the command. What is no error of the program to run gets a status of its own, as that of the program is passed on.
 pub(crate) fn run(options: &Options) -> Result<u8> {
+    hatf::record::ignore_file_size_signal();
     match run_program(options) {
         Err(error @ (Error::System(..) | Error::Trace(_))) => {
             print_message(&error.to_string());
@@ -31,70 +33,147 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
 }
 
 fn run_program(options: &Options) -> Result<u8> {
-    let mut analysis = options.report.then(Analysis::new);
+    let mut analysis = (options.report || options.no_trace).then(Analysis::new);
     let named = || options.output.clone().unwrap_or_else(|| free_name(&options.command));
     let output = (!options.no_trace).then(named);
-    let outcome = match &output {
+    let (outcome, failure) = match &output {
         Some(path) => to_file(options, path, analysis.as_mut())?,
         None => {
-            let outcome = record(options, &mut NullSink, analysis.as_mut())?;
+            let outcome = record(options, &mut NullSink, analysis.as_mut(), None, None)?;
             print_summary(options, &outcome, None);
-            outcome
+            (outcome, None)
         }
     };
-    if let Some(analysis) = analysis {
-        hatf::report::text(&analysis.finish(), &mut io::stderr().lock())?;
-    }
+    let printed = analysis.map_or(Ok(()), |analysis| hatf::report::text(&analysis.finish(), &mut io::stderr().lock()));
+    // The program ran, and its status is what counts: what failed is a message.
     let code = outcome.exit_code();
-    if let Some(error) = outcome.sink_error {
-        let error = match &output {
-            Some(path) => error_of_output(path, error),
-            None => error,
-        };
-        print_message(&format!("the trace is not complete: {error}"));
-        return Ok(if code == 0 { FAILED } else { code });
-    }
-    Ok(code)
+    let failures = [failure, outcome.sink_error, printed.map_err(Error::from).err()];
+    let Some(error) = failures.into_iter().flatten().next() else { return Ok(code) };
+    print_message(&format!("the trace is not complete: {error}"));
+    Ok(if code == 0 { FAILED } else { code })
 }
 
-fn to_file(options: &Options, path: &Path, analysis: Option<&mut Analysis>) -> Result<Outcome> {
-    let mut file = trace::create(path)?;
-    let named = |error| error_of_output(path, error);
+/// Records into a file, which gets its name when the program runs: where that cannot be started, what has the name stays as it
+/// is. The error beside the outcome is one of the file.
+fn to_file(options: &Options, path: &Path, analysis: Option<&mut Analysis>) -> Result<(Outcome, Option<Error>)> {
+    let name = if is_standard_output(path) { "standard output".to_owned() } else { path.display().to_string() };
+    let problem = || Error::system(name.clone());
+    let (mut output, mut sink) = OutputFile::create(path).map_err(problem())?;
+    // Where the output failed, that is the cause, whatever became of it on the way.
+    let cause = |failed: Option<io::Error>, error| full(failed.map_or_else(|| about_output(&name, error), problem()));
     // The recorder says when.
     let mut write = WriteOptions::default().flush_every(FlushEvery::NEVER);
     options.profile.apply(&mut write);
-    let (recorded, finished) = match options.format {
-        TraceFormat::Heap => {
-            let heap = HeapOptions { write, resolution: options.clock, group_records: options.group };
-            let mut trace = HeapWriter::new(&mut file, &heap).map_err(named)?;
-            (record(options, &mut trace, analysis), trace.finish())
-        }
-        TraceFormat::Hatf10 => {
-            let mut trace = Hatf10Writer::new(&mut file, &write).map_err(named)?;
-            (record(options, &mut trace, analysis), trace.finish())
-        }
+    let form = (options.format, options.clock, options.group);
+    let (recorded, finished) = {
+        let mut trace = TraceWriter::new(&mut *sink, form, &write).map_err(|error| cause(output.error(), error))?;
+        let mut started = || output.appear().map_err(problem());
+        let recorded = record(options, trace.sink(), analysis, Some(path), Some(&mut started));
+        (recorded, trace.finish())
     };
-    // Where the program never ran, an empty trace helps nobody.
-    let outcome = recorded.inspect_err(|_| drop(std::fs::remove_file(path)))?;
-    finished.map_err(named)?;
-    let bytes = trace::written(file, path)?;
-    print_summary(options, &outcome, Some((path, bytes)));
-    Ok(outcome)
+    let outcome = recorded?;
+    let finished = finished.and_then(|()| sink.flush().map_err(problem()));
+    let failure = output.error();
+    let failure = match finished {
+        Ok(()) => failure.map(|error| full(problem()(error))),
+        Err(error) => Some(cause(failure, error)),
+    };
+    let bytes = if is_standard_output(path) { None } else { path.metadata().ok().map(|metadata| metadata.len()) };
+    print_summary(options, &outcome, bytes.map(|bytes| (path, bytes)));
+    Ok((outcome, failure))
 }
 
-/// Gives an error of a trace's writer the trace's name.
-fn error_of_output(path: &Path, error: Error) -> Error {
-    match error {
-        Error::System(_, error) => Error::System(path.display().to_string(), error),
-        other => Error::Trace(format!("{}: {other}", path.display()).into()),
+/// A trace of either DTD.
+pub(super) enum TraceWriter<'w> {
+    Heap(HeapWriter<'w>),
+    Hatf10(Hatf10Writer<'w>),
+}
+
+impl<'w> TraceWriter<'w> {
+    /// Begins a trace: its DTD, the nanoseconds of a tick, and about how many records a group has.
+    pub(super) fn new(
+        sink: &'w mut dyn Sink,
+        (format, resolution, group_records): (TraceFormat, u64, u64),
+        write: &WriteOptions,
+    ) -> Result<Self> {
+        match format {
+            TraceFormat::Heap => {
+                let heap = HeapOptions { write: write.clone(), resolution, group_records };
+                HeapWriter::new(sink, &heap).map(Self::Heap)
+            }
+            TraceFormat::Hatf10 => Hatf10Writer::new(sink, write).map(Self::Hatf10),
+        }
+    }
+
+    pub(super) fn sink(&mut self) -> &mut dyn EventSink {
+        match self {
+            Self::Heap(writer) => writer,
+            Self::Hatf10(writer) => writer,
+        }
+    }
+
+    pub(super) fn finish(self) -> Result<()> {
+        match self {
+            Self::Heap(writer) => writer.finish(),
+            Self::Hatf10(writer) => writer.finish(),
+        }
+        .map(drop)
     }
 }
 
-fn record(options: &Options, sink: &mut dyn EventSink, analysis: Option<&mut Analysis>) -> Result<Outcome> {
-    let (command, flush) = (&options.command, options.flush.map(Duration::from_secs));
+/// Gives an error of a trace's writer the trace's name.
+pub(super) fn about_output(name: &str, error: Error) -> Error {
+    match error {
+        Error::System(_, error) => Error::System(name.to_owned(), error),
+        other => Error::Trace(format!("{name}: {other}").into()),
+    }
+}
+
+/// Says what to do where an output has no room.
+fn full(error: Error) -> Error {
+    let advice = match &error {
+        Error::System(_, cause) if cause.kind() == io::ErrorKind::FileTooLarge => "raise the limit (ulimit -f)",
+        Error::System(_, cause)
+            if matches!(cause.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) =>
+        {
+            "make room"
+        }
+        _ => return error,
+    };
+    Error::Trace(format!("{error}: {advice}, or name a file elsewhere with -o").into())
+}
+
+fn is_standard_output(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+fn record(
+    options: &Options,
+    sink: &mut dyn EventSink,
+    analysis: Option<&mut Analysis>,
+    output: Option<&Path>,
+    started: Option<&mut dyn FnMut() -> Result<()>>,
+) -> Result<Outcome> {
+    let output_to_error = options.output.as_deref().is_some_and(is_standard_output);
+    let how = RecordOptions {
+        flush: options.flush.map(Duration::from_secs),
+        group: options.group,
+        output_to_error,
+        started,
+        spool: options.spool.clone(),
+        spool_bytes: options.spool_size,
+        stacks: options.stacks.unwrap_or(0),
+        when_full: match options.when_full {
+            super::WhenFull::Wait => WhenFull::Wait,
+            super::WhenFull::Drop => WhenFull::Drop,
+            super::WhenFull::Stop => WhenFull::Stop,
+        },
+        about: super::recover::about(options, output),
+        ..RecordOptions::default()
+    };
     match analysis {
-        None => hatf::record::record_flushing(command, sink, flush),
-        Some(analysis) => hatf::record::record_flushing(command, &mut Tee(sink, analysis), flush),
+        None => hatf::record::record_with(&options.command, sink, how),
+        Some(analysis) => hatf::record::record_with(&options.command, &mut Tee(sink, analysis), how),
     }
 }
 

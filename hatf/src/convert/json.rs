@@ -188,7 +188,6 @@ impl<R: BufRead> JsonSource<R> {
             }
         };
         if name != "thread" {
-            field("time")?;
             self.keep_stack(line)?;
         }
         let record = from_fields(name, &field)?;

@@ -135,6 +135,11 @@ fn everything() -> Vec<Event<'static>> {
         EventKind::Mark { name: b"here \"it\" is" },
         EventKind::PhaseBegin { name: b"load" },
         EventKind::PhaseEnd { name: b"load" },
+        EventKind::ModuleLoad { bias: 0x1000, start: 0x2000, end: u64::MAX, name: b"0a1b /lib/a b.so" },
+        EventKind::Source { path: b"src/a.c" },
+        EventKind::Symbol { frame: 0x401000, line: 0, name: b"inner(int)" },
+        EventKind::Symbol { frame: 0x401000, line: 12, name: b"outer" },
+        EventKind::ModuleUnload { start: 0x2000 },
         EventKind::Lost { events: 1000 },
         EventKind::ThreadEnd,
         EventKind::Image { process: 77, path: b"\xff" },
@@ -150,7 +155,9 @@ fn everything() -> Vec<Event<'static>> {
             1 if matches!(kind, EventKind::Call(_)) => &[0x401000],
             _ => &[],
         };
-        Event { kind, time: n * 1_000, thread: 1 + n % 3, heap, stack, attributes: b"" }
+        let timeless = matches!(kind, EventKind::Source { .. } | EventKind::Symbol { .. });
+        let time = if timeless { 0 } else { n * 1_000 };
+        Event { kind, time, thread: 1 + n % 3, heap, stack, attributes: b"" }
     };
     (0..).zip(whats).map(event).collect()
 }
@@ -223,7 +230,7 @@ fn clocks() {
     let rounded: Vec<_> = events.iter().map(|event| Event { time: event.time / 2_000 * 2_000, ..*event }).collect();
     assert_eq!(read(Form::Heap, &heap).0, expected(&rounded));
     let (heap, losses) = heap_of(&events, &HeapOptions { resolution: 0, ..HeapOptions::default() });
-    assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Time, 29)]);
+    assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Time, 31)]);
     let timeless: Vec<_> = events.iter().map(|event| Event { time: 0, ..*event }).collect();
     assert_eq!(read(Form::Heap, &heap).0, expected(&timeless));
 }
@@ -240,6 +247,10 @@ fn everything_to_hatf_and_back() {
                 | EventKind::Mark { .. }
                 | EventKind::PhaseBegin { .. }
                 | EventKind::PhaseEnd { .. }
+                | EventKind::ModuleLoad { .. }
+                | EventKind::ModuleUnload { .. }
+                | EventKind::Source { .. }
+                | EventKind::Symbol { .. }
                 | EventKind::Lost { .. }
         )
     };
@@ -253,7 +264,7 @@ fn everything_to_hatf_and_back() {
     let kept: Vec<_> = events.iter().filter(is_kept).map(plain).collect();
     for form in [Form::Hatf10, Form::Hatf1] {
         let (bytes, losses) = converted(Form::Heap, form, &heap).unwrap();
-        let counted = [(Loss::Usable, 1), (Loss::Marks, 3), (Loss::Failed, 2), (Loss::Lost, 1)];
+        let counted = [(Loss::Usable, 1), (Loss::Marks, 3), (Loss::Modules, 5), (Loss::Failed, 2), (Loss::Lost, 1)];
         assert_eq!(losses.iter().collect::<Vec<_>>(), counted, "{}", form.name());
         let again: Vec<_> = read(form, &bytes).0.into_iter().filter(|line| line.starts_with("Event")).collect();
         let wanted: Vec<_> = kept

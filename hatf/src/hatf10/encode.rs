@@ -70,6 +70,13 @@ impl Encoder {
             EventKind::Mark { name } => return self.comment("mark", name, event, put),
             EventKind::PhaseBegin { name } => return self.comment("phase begins:", name, event, put),
             EventKind::PhaseEnd { name } => return self.comment("phase ends:", name, event, put),
+            EventKind::ModuleLoad { .. }
+            | EventKind::ModuleUnload { .. }
+            | EventKind::Source { .. }
+            | EventKind::Symbol { .. } => {
+                self.losses.note(Loss::Modules);
+                return Ok(());
+            }
             EventKind::Lost { events } => {
                 self.losses.note(Loss::Lost);
                 return put(Encoded::Comment(&format!("{events} events were lost: time {}", event.time)));

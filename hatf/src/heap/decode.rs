@@ -1,8 +1,9 @@
 //! From a record of `dtds/heap.dtd` to its event.
 
 use super::format::{
-    AlignedAlloc, Calloc, Exit, Failed, Free, Heap, Image, Killed, Lost, Malloc, Mark, Memalign, PhaseBegin, PhaseEnd,
-    PosixMemalign, Pvalloc, Realloc, ReallocBegin, ReallocEnd, Reallocarray, Thread, ThreadEnd, ThreadStart, Valloc,
+    AlignedAlloc, Calloc, Exit, Failed, Free, Heap, Image, Killed, Lost, Malloc, Mark, Memalign, ModuleLoad,
+    ModuleUnload, PhaseBegin, PhaseEnd, PosixMemalign, Pvalloc, Realloc, ReallocBegin, ReallocEnd, Reallocarray,
+    Source, Symbol, Thread, ThreadEnd, ThreadStart, Valloc,
 };
 use crate::Result;
 use crate::event::{Call, EventKind, Function};
@@ -60,6 +61,10 @@ record_from_fields! {
     "exit" Exit { time, status }
     "killed" Killed { time, signal }
     "lost" Lost { time, events }
+    "module_load" ModuleLoad { time, bias, start, end, name }
+    "module_unload" ModuleUnload { time, start }
+    "source" Source { name }
+    "symbol" Symbol { frame, line, name }
 }
 
 /// Decodes a record; `None` for one that says which thread the following records are of.
@@ -108,6 +113,13 @@ pub(crate) fn decode(record: &Heap) -> Option<Decoded> {
         Heap::Image(r) => named(EventKind::Image { process: r.process, path: &[] }, r.time, r.name),
         Heap::Exit(r) => at(EventKind::Exit { status: r.status }, r.time, 0),
         Heap::Killed(r) => at(EventKind::Killed { signal: r.signal }, r.time, 0),
+        Heap::ModuleLoad(r) => {
+            let (bias, start, end) = (r.bias, r.start, r.end);
+            named(EventKind::ModuleLoad { bias, start, end, name: &[] }, r.time, r.name)
+        }
+        Heap::ModuleUnload(r) => at(EventKind::ModuleUnload { start: r.start }, r.time, 0),
+        Heap::Source(r) => named(EventKind::Source { path: &[] }, 0, r.name),
+        Heap::Symbol(r) => named(EventKind::Symbol { frame: r.frame, line: r.line, name: &[] }, 0, r.name),
         Heap::Lost(r) => at(EventKind::Lost { events: r.events }, r.time, 0),
     })
 }

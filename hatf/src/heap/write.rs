@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use super::failed;
 use super::format::{
-    AlignedAlloc, Calloc, Exit, Failed, Free, Image, Killed, Lost, Malloc, Mark, Memalign, PhaseBegin, PhaseEnd,
-    PosixMemalign, Pvalloc, Realloc, ReallocBegin, ReallocEnd, Reallocarray, Thread, ThreadEnd, ThreadStart, Valloc,
-    Writer,
+    AlignedAlloc, Calloc, Exit, Failed, Free, Image, Killed, Lost, Malloc, Mark, Memalign, ModuleLoad, ModuleUnload,
+    PhaseBegin, PhaseEnd, PosixMemalign, Pvalloc, Realloc, ReallocBegin, ReallocEnd, Reallocarray, Source, Symbol,
+    Thread, ThreadEnd, ThreadStart, Valloc, Writer,
 };
 use crate::Result;
 use crate::event::{Call, Event, EventKind, EventSink, Function, UNKNOWN_SIZE, UserMetadata};
@@ -197,10 +197,12 @@ impl<'w> HeapWriter<'w> {
     fn rare(&mut self, event: &Event<'_>, time: u64, stack: u64) -> Result<()> {
         let id = event.thread;
         let name = match event.kind {
-            EventKind::Mark { name } | EventKind::PhaseBegin { name } | EventKind::PhaseEnd { name } => {
-                self.name(name)?
-            }
-            EventKind::Image { path, .. } => self.name(path)?,
+            EventKind::Mark { name }
+            | EventKind::PhaseBegin { name }
+            | EventKind::PhaseEnd { name }
+            | EventKind::ModuleLoad { name, .. }
+            | EventKind::Symbol { name, .. } => self.name(name)?,
+            EventKind::Image { path, .. } | EventKind::Source { path } => self.name(path)?,
             _ => 0,
         };
         let writer = &mut self.writer;
@@ -231,6 +233,12 @@ impl<'w> HeapWriter<'w> {
             }
             EventKind::Exit { status } => writer.exit(&Exit { time, status }),
             EventKind::Killed { signal } => writer.killed(&Killed { time, signal }),
+            EventKind::ModuleLoad { bias, start, end, .. } => {
+                writer.module_load(&ModuleLoad { time, bias, start, end, name })
+            }
+            EventKind::ModuleUnload { start } => writer.module_unload(&ModuleUnload { time, start }),
+            EventKind::Source { .. } => writer.source(&Source { name }),
+            EventKind::Symbol { frame, line, .. } => writer.symbol(&Symbol { frame, line, name }),
             EventKind::Lost { events } => writer.lost(&Lost { time, events }),
         }
         .map_err(failed)

@@ -1,198 +1,163 @@
-//! Moves events from the ring to the sink while the program runs.
+//! Makes the trace while the program runs, behind it.
 
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ExitStatus};
-use std::ptr::null;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use hatf_record::{Consumer, Event, Kind, Poll, Ring};
+use hatf_record::{Clock, Spool};
+use serde_json::json;
 
 use super::Outcome;
+use super::encode::{Encode, clock_name};
 use super::head::Head;
-use super::mapper::Mapper;
+use super::keeper::Returned;
 use super::signals::Forwarding;
-use crate::event::{Event as HeapEvent, EventKind, EventSink};
+use super::timeline::Moment;
+use crate::event::{EventKind, EventSink as _};
 use crate::{Error, Result};
 
-/// How long a producer may hold up a full ring before its event is given up.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// How long we sleep when there is nothing to do.
-const PAUSE_MS: libc::c_int = 1;
+/// Events that are taken before the program is looked at again.
+const ROUND: usize = 20_000;
+/// How old an event has to be before it is given: by then all that has an earlier stamp is written.
+const LAG: u64 = 1_000_000;
+/// How long we sleep when there is nothing to do, at first, and when there was nothing for a while.
+const PAUSES_MS: [libc::c_int; 2] = [1, 10];
+/// How long a slot may be missing behind which others are written. It may be that of a call whose thread is stopped, or was
+/// left by a jump out of a signal handler.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How often threads that have ended are looked at.
+const THREADS: Duration = Duration::from_millis(100);
 
 pub(super) struct Drain<'a> {
-    consumer: Consumer<'a>,
-    mapper: Mapper,
-    child: Child,
-    head: &'a Head,
-    sink: &'a mut dyn EventSink,
-    sink_error: Option<Error>,
-    events: u64,
-    lost: u64,
-    /// When a late producer was first seen to hold up a full ring.
-    stuck: Option<Instant>,
+    pub(super) spool: Spool<'a>,
+    pub(super) encode: Encode<'a>,
+    pub(super) returned: &'a Returned,
+    pub(super) child: Child,
+    pub(super) clock: Clock,
+    /// Events after which the sink is flushed, so that their chunks can be used again.
+    pub(super) group: u64,
+    /// How often the sink is flushed besides.
+    pub(super) flush: Option<Duration>,
 }
 
-impl<'a> Drain<'a> {
-    pub(super) fn new(ring: Ring<'a>, child: Child, head: &'a Head, sink: &'a mut dyn EventSink) -> Self {
-        Self {
-            consumer: Consumer::new(ring),
-            mapper: Mapper::default(),
-            child,
-            head,
-            sink,
-            sink_error: None,
-            events: 0,
-            lost: 0,
-            stuck: None,
-        }
-    }
+/// When the sink was last flushed.
+struct Flushed {
+    at: Instant,
+    events: u64,
+}
 
-    /// Runs until the program has ended and the ring is empty.
-    pub(super) fn run(mut self, forwarding: &Forwarding, flush: Option<Duration>) -> Result<Outcome> {
+impl Drain<'_> {
+    /// Runs until the program has ended and all of its events are given.
+    pub(super) fn run(mut self, head: &Head, forwarding: &Forwarding) -> Result<Outcome> {
         let begun = Instant::now();
-        let written = self.head.write(self.sink);
-        self.note(written);
+        self.encode.sink.try_to(|sink| head.write(sink));
         let process = ProcessEnd::of(&self.child);
-        let (mut flushed, mut safe) = (begun, 0);
+        let (mut safe, mut newest) = (Moment::now(self.clock), Moment::now(self.clock));
+        let mut flushed = Flushed { at: begun, events: 0 };
+        let (mut gap_since, mut threads_at, mut quiet) = (None, begun, 0_usize);
         let status = loop {
-            let emptied = self.take_available();
-            if flush.is_some_and(|every| flushed.elapsed() >= every) && self.sink_error.is_none() {
-                if self.events > safe {
-                    let result = self.sink.flush();
-                    self.note(result);
-                }
-                (flushed, safe) = (Instant::now(), self.events);
+            let now = Moment::now(self.clock);
+            self.encode.timeline.learn(now);
+            if now.nanoseconds.saturating_sub(newest.nanoseconds) >= LAG {
+                (safe, newest) = (newest, now);
             }
+            let given = self.encode.round(safe.stamp, ROUND);
+            if self.encode.sink.error.is_some() {
+                self.spool.header().closed.store(1, Ordering::SeqCst);
+            }
+            self.flush_if_due(&mut flushed);
             if let Some(status) = self.child.try_wait().map_err(Error::system("wait"))? {
                 break status;
             }
-            self.check_stuck();
-            if emptied {
-                process.wait();
+            quiet = if given == 0 { quiet + 1 } else { 0 };
+            if given < ROUND {
+                self.pass_gaps(&mut gap_since);
+                self.pass_holds(quiet);
+                if threads_at.elapsed() >= THREADS {
+                    self.finish_threads();
+                    threads_at = Instant::now();
+                }
+                process.wait(PAUSES_MS[usize::from(quiet > 20)]);
             }
         };
         forwarding.child_is_gone();
         let duration = begun.elapsed();
-        self.take_rest();
-        self.finish(status, duration)
+        self.encode.timeline.learn(Moment::now(self.clock));
+        self.encode.rest();
+        Ok(self.finish(status, duration))
     }
 
-    /// Takes what is there, but not for ever, whatever the program writes over the ring; whether nothing is left.
-    fn take_available(&mut self) -> bool {
-        for _ in 0..self.consumer.ring().capacity() {
-            if !self.take() {
-                self.wake();
-                return true;
-            }
-            self.stuck = None;
-            self.wake();
-        }
-        false
-    }
-
-    /// Takes the next event; `false` if there is none now.
-    fn take(&mut self) -> bool {
-        match self.consumer.poll() {
-            Poll::Event(words) => match Event::from_words(&words) {
-                Some(event) => self.give(&event),
-                None => self.lost += 1,
-            },
-            Poll::Lost => self.lost += 1,
-            Poll::Nothing => return false,
-        }
-        true
-    }
-
-    /// Takes what a program that has ended left. What it did not publish it never will: neither the tickets of this lap nor
-    /// those further ahead, which have no slot yet.
-    fn take_rest(&mut self) {
-        let end = self.consumer.consumed().saturating_add(self.consumer.ring().capacity());
-        while self.consumer.consumed() < end && self.consumer.behind() > 0 {
-            // An event that cannot be skipped was published just now.
-            if !self.take() && self.consumer.skip() {
-                self.lost += 1;
-            }
-        }
-        self.lost = self.lost.saturating_add(self.consumer.behind());
-    }
-
-    fn give(&mut self, event: &Event) {
-        // Text belongs to the event before it.
-        self.events += u64::from(event.kind != Kind::Text);
-        if self.sink_error.is_none() {
-            let given = self.mapper.slot(event, self.sink);
-            self.note(given);
-        }
-    }
-
-    /// Remembers the sink's first error, and lets the program go on without us.
-    fn note(&mut self, result: Result<()>) {
-        if let Err(error) = result {
-            self.consumer.ring().header().closed.store(1, Ordering::SeqCst);
-            self.sink_error.get_or_insert(error);
-        }
-    }
-
-    /// One producer that is late holds up the others only when the ring is full. It may be a thread
-    /// stopped for good: then the others must go on.
-    fn check_stuck(&mut self) {
-        if !self.consumer.is_full() {
-            self.stuck = None;
+    /// Flushes the sink where it is time to, and gives back the chunks whose events are safe then.
+    fn flush_if_due(&mut self, flushed: &mut Flushed) {
+        let new = self.encode.sink.events - flushed.events;
+        let finished = self.encode.merge.finished();
+        let scarce = finished > 0 && self.returned.used() > self.spool.chunks() / 2 && new >= 10_000;
+        let late = self.flush.is_some_and(|every| flushed.at.elapsed() >= every);
+        let full = new >= self.group || scarce;
+        if self.encode.sink.error.is_none() && !(full || late && new > 0) {
             return;
         }
-        let since = *self.stuck.get_or_insert_with(Instant::now);
-        if since.elapsed() >= PATIENCE && self.consumer.skip() {
-            self.lost += 1;
-            self.stuck = None;
-            self.wake();
+        self.encode.sink.try_to(|sink| sink.flush());
+        *flushed = Flushed { at: Instant::now(), events: self.encode.sink.events };
+        let chunks = self.encode.merge.take_finished();
+        if !chunks.is_empty() {
+            self.returned.give(chunks);
         }
     }
 
-    /// Wakes producers that wait because the ring was full.
-    fn wake(&mut self) {
-        if self.consumer.take_wake() {
-            let futex = self.consumer.ring().header().wakeups.as_ptr();
-            // SAFETY: a futex word in the mapped ring; waking reads and writes no memory.
-            unsafe {
-                libc::syscall(libc::SYS_futex, futex, libc::FUTEX_WAKE, i32::MAX, null::<u8>(), 0, 0);
-            }
+    /// Goes on behind slots that are not written for too long.
+    fn pass_gaps(&mut self, since: &mut Option<Instant>) {
+        if !self.encode.merge.has_gaps() {
+            *since = None;
+        } else if since.get_or_insert_with(Instant::now).elapsed() >= PATIENCE {
+            self.encode.merge.skip_gaps();
+            *since = None;
         }
     }
 
-    fn finish(mut self, status: ExitStatus, duration: Duration) -> Result<Outcome> {
-        let header = self.consumer.ring().header();
+    /// Lets held threads go on if nothing was given for a while.
+    fn pass_holds(&mut self, quiet: usize) {
+        if quiet > 20 {
+            self.encode.merge.give_up_holding();
+        }
+    }
+
+    fn finish_threads(&mut self) {
+        let process = self.child.id();
+        let is_gone = |task: u32| !std::path::Path::new(&format!("/proc/{process}/task/{task}")).exists();
+        self.encode.merge.finish_threads(is_gone);
+    }
+
+    fn finish(mut self, status: ExitStatus, duration: Duration) -> Outcome {
+        let header = self.spool.header();
         let children = header.forks.load(Ordering::Relaxed).max(header.other_processes.load(Ordering::Relaxed));
         let waits = header.waits.load(Ordering::Relaxed);
-        if self.sink_error.is_none() {
-            let end = match (status.code(), status.signal()) {
-                (None, Some(signal)) => EventKind::Killed { signal: signal.unsigned_abs().into() },
-                (code, _) => EventKind::Exit { status: code.unwrap_or(0).unsigned_abs().into() },
-            };
-            let mut end = || -> Result<()> {
-                if self.lost > 0 {
-                    let lost = EventKind::Lost { events: self.lost };
-                    let (time, heap) = (self.mapper.time(), self.mapper.images());
-                    self.sink.event(&HeapEvent { time, heap, ..HeapEvent::new(lost) })?;
-                }
-                self.mapper.finish(end, self.sink)?;
-                let user_metadata = serde_json::json!({"events": self.events, "lost": self.lost, "children": children});
-                user_metadata.as_object().map_or(Ok(()), |user_metadata| self.sink.user_metadata(user_metadata))
-            };
-            let ended = end();
-            self.note(ended);
-        }
-        Ok(Outcome {
+        let dropped = header.dropped.load(Ordering::Relaxed);
+        let end = match (status.code(), status.signal()) {
+            (None, Some(signal)) => EventKind::Killed { signal: signal.unsigned_abs().into() },
+            (code, _) => EventKind::Exit { status: code.unwrap_or(0).unsigned_abs().into() },
+        };
+        let lost = dropped.saturating_add(self.encode.merge.counted().gaps);
+        let repairs = self.encode.merge.counted().repairs;
+        let contradictions = self.encode.merge.counted().contradictions;
+        let stamps = clock_name(self.clock);
+        let counts = json!({"lost": lost, "children": children, "repairs": repairs, "contradictions": contradictions, "stamps": stamps});
+        let counts = counts.as_object().cloned().unwrap_or_default();
+        self.encode.finish(dropped, Some(end), counts);
+        Outcome {
             status,
-            events: self.events,
-            lost: self.lost,
-            images: self.mapper.images(),
+            events: self.encode.sink.events,
+            lost,
+            repairs,
+            images: self.encode.mapper.images(),
             children,
             waits,
+            stopped: hatf_record::Stop::from_number(header.stopped.load(Ordering::Relaxed)),
             duration,
-            sink_error: self.sink_error,
-        })
+            sink_error: self.encode.sink.error,
+        }
     }
 }
 
@@ -208,10 +173,10 @@ impl ProcessEnd {
         Self(fd.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    fn wait(&self) {
+    fn wait(&self, milliseconds: libc::c_int) {
         let fd = self.0.as_ref().map_or(-1, |fd| fd.as_raw_fd());
         let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
         // SAFETY: one structure; a negative descriptor is passed over, and the time runs.
-        unsafe { libc::poll(&raw mut poll, 1, PAUSE_MS) };
+        unsafe { libc::poll(&raw mut poll, 1, milliseconds) };
     }
 }

@@ -3,34 +3,42 @@
 use std::ffi::{CStr, OsString};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use serde_json::json;
+use hatf_record::Clock;
+use serde_json::{Value, json};
 
+use super::timeline::Moment;
 use crate::Result;
 use crate::event::EventSink;
 
 /// When a recording began, and of what.
 #[derive(Debug)]
 pub(super) struct Head {
-    /// `CLOCK_MONOTONIC` in nanoseconds: the trace's time 0.
-    pub(super) clock: u64,
+    /// The trace's time 0.
+    start: Moment,
     wall: Duration,
     command: Vec<String>,
 }
 
 impl Head {
-    pub(super) fn now(command: &[OsString]) -> Self {
-        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: a place for the answer; this clock always exists.
-        unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-        let clock = time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned();
+    pub(super) fn now(command: &[OsString], start: Moment) -> Self {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let command = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-        Self { clock, wall, command }
+        Self { start, wall, command }
     }
 
     /// Writes where the trace comes from; the keys are those that `dtds/heap.dtd` names.
     pub(super) fn write(&self, sink: &mut dyn EventSink) -> Result<()> {
-        let user_metadata = json!({
+        self.user_metadata().as_object().map_or(Ok(()), |user_metadata| sink.user_metadata(user_metadata))
+    }
+
+    /// Returns it as it is kept beside the spool.
+    pub(super) fn to_json(&self, clock: Clock) -> Value {
+        let Moment { stamp, nanoseconds } = self.start;
+        json!({"clock": clock as u32, "stamp": stamp, "nanoseconds": nanoseconds, "user_metadata": self.user_metadata()})
+    }
+
+    fn user_metadata(&self) -> Value {
+        json!({
             "program": self.command.first(),
             "command": self.command,
             "host": host(),
@@ -38,9 +46,10 @@ impl Head {
             "clock": {"name": "CLOCK_MONOTONIC", "resolution_ns": 1},
             "libc": libc_version(),
             "sampling": null,
+            // No other recording has the same: by it a trace is known to be of a spool.
+            "recording": format!("{}-{}", std::process::id(), self.start.nanoseconds),
             "recorder": format!("hatf {}", env!("CARGO_PKG_VERSION")),
-        });
-        user_metadata.as_object().map_or(Ok(()), |user_metadata| sink.user_metadata(user_metadata))
+        })
     }
 }
 

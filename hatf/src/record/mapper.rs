@@ -1,13 +1,13 @@
-//! From slots of the ring to events.
+//! From events of the spool to those of a trace.
 //!
 //! *Realloc across threads.* Its old block ends before the call returns, its new one begins after: another thread may be
-//! given the old address before the end of the call is in the ring. Then a [`EventKind::ReallocBegin`] stands before that
+//! given the old address before the end of the call is in the spool. Then a [`EventKind::ReallocBegin`] stands before that
 //! other thread's call, and the realloc becomes a [`EventKind::ReallocEnd`]. So in a trace no address is allocated while it is
 //! live.
 
 use std::collections::HashMap;
 
-use hatf_record::{Event as Slot, Kind, TEXT_MAX};
+use hatf_record::{Event as Slot, Kind};
 
 use crate::Result;
 use crate::event::{Call, Event, EventKind, EventSink, Function};
@@ -19,14 +19,7 @@ struct Pending {
     taken: bool,
 }
 
-/// An event whose text is still being read: an image and its path, a mark or a phase and its name.
-struct Arriving {
-    text: Vec<u8>,
-    length: usize,
-    slot: Slot,
-}
-
-/// Makes events of slots.
+/// Makes events of a trace of those of the spool.
 #[derive(Default)]
 pub(super) struct Mapper {
     /// The number of the image, which is its heap's; 0 before the first.
@@ -34,35 +27,38 @@ pub(super) struct Mapper {
     time: u64,
     main_known: bool,
     pending: HashMap<u32, Pending>,
-    arriving: Option<Arriving>,
+    /// The stack of the call at hand.
+    stack: Vec<u64>,
 }
 
 impl Mapper {
-    /// Takes a slot, and gives the sink the events it makes.
+    /// Takes an event whose time is in nanoseconds, its text, and its stack, and gives the sink the events it makes.
     ///
     /// # Errors
     /// The sink's.
-    pub(super) fn slot(&mut self, slot: &Slot, sink: &mut dyn EventSink) -> Result<()> {
-        if slot.kind == Kind::Text {
-            return self.text(slot, sink);
-        }
-        self.arrived(sink)?;
+    pub(super) fn slot(&mut self, slot: &Slot, text: &[u8], stack: &[u64], sink: &mut dyn EventSink) -> Result<()> {
         self.time = slot.time;
+        self.stack.clear();
+        self.stack.extend_from_slice(stack);
         match slot.kind {
             Kind::Free => self.give(slot, EventKind::Free { address: slot.address }, sink),
             Kind::ReallocBegin => {
-                self.pending.insert(slot.thread, Pending { old: slot.old, taken: false });
+                self.begin_realloc(slot.thread, slot.old, false);
                 Ok(())
             }
             Kind::ThreadStart => self.give(slot, EventKind::ThreadStart { creator: slot.extra }, sink),
             Kind::ThreadEnd => self.give(slot, EventKind::ThreadEnd, sink),
-            Kind::Image | Kind::Mark | Kind::PhaseBegin | Kind::PhaseEnd => {
-                // The number comes from memory that the program may have overwritten.
-                let length = usize::try_from(slot.size).map_or(TEXT_MAX, |length| length.min(TEXT_MAX));
-                self.arriving = Some(Arriving { text: Vec::new(), length, slot: *slot });
-                if length == 0 { self.arrived(sink) } else { Ok(()) }
+            Kind::Mark => self.give(slot, EventKind::Mark { name: text }, sink),
+            Kind::PhaseBegin => self.give(slot, EventKind::PhaseBegin { name: text }, sink),
+            Kind::PhaseEnd => self.give(slot, EventKind::PhaseEnd { name: text }, sink),
+            Kind::Image => self.image(slot, text, sink),
+            Kind::Lost => self.give(slot, EventKind::Lost { events: slot.size }, sink),
+            Kind::ModuleLoad => {
+                let Slot { address: start, extra: end, old: bias, .. } = *slot;
+                self.give(slot, EventKind::ModuleLoad { bias, start, end, name: text }, sink)
             }
-            Kind::Text => Ok(()),
+            Kind::ModuleUnload => self.give(slot, EventKind::ModuleUnload { start: slot.address }, sink),
+            Kind::More | Kind::Stamp | Kind::Nothing | Kind::End | Kind::Stack => Ok(()),
             Kind::Malloc => self.call(Function::Malloc, slot, sink),
             Kind::Calloc => self.call(Function::Calloc, slot, sink),
             Kind::Memalign => self.call(Function::Memalign, slot, sink),
@@ -75,17 +71,16 @@ impl Mapper {
         }
     }
 
-    /// Ends the last image.
+    /// Ends the last image, by this event if its end is known.
     ///
     /// # Errors
     /// The sink's.
-    pub(super) fn finish(&mut self, end: EventKind<'_>, sink: &mut dyn EventSink) -> Result<()> {
-        self.arrived(sink)?;
+    pub(super) fn finish(&mut self, end: Option<EventKind<'_>>, sink: &mut dyn EventSink) -> Result<()> {
         self.end_image(sink)?;
-        if self.heap == 0 {
-            return Ok(());
+        match end {
+            Some(end) if self.heap > 0 => sink.event(&Event { time: self.time, heap: self.heap, ..Event::new(end) }),
+            _ => Ok(()),
         }
-        sink.event(&Event { time: self.time, heap: self.heap, ..Event::new(end) })
     }
 
     /// Returns the number of images so far.
@@ -93,7 +88,7 @@ impl Mapper {
         self.heap
     }
 
-    /// Returns the time of the last slot.
+    /// Returns the time of the last event.
     pub(super) fn time(&self) -> u64 {
         self.time
     }
@@ -137,26 +132,20 @@ impl Mapper {
     }
 
     fn give(&mut self, slot: &Slot, kind: EventKind<'_>, sink: &mut dyn EventSink) -> Result<()> {
-        sink.event(&Event { time: slot.time, thread: slot.thread.into(), heap: self.heap, ..Event::new(kind) })
+        let (thread, heap, stack) = (slot.thread.into(), self.heap, &self.stack[..]);
+        sink.event(&Event { time: slot.time, thread, heap, stack, ..Event::new(kind) })
     }
 
-    fn text(&mut self, slot: &Slot, sink: &mut dyn EventSink) -> Result<()> {
-        let Some(arriving) = &mut self.arriving else { return Ok(()) };
-        let left = arriving.length - arriving.text.len();
-        arriving.text.extend(slot.text_bytes().iter().take(left));
-        if arriving.text.len() == arriving.length { self.arrived(sink) } else { Ok(()) }
+    /// Notes that a realloc of a block has begun; `taken` if the trace has it as freed.
+    pub(super) fn begin_realloc(&mut self, thread: u32, old: u64, taken: bool) {
+        // One that is known already is the same: a trace is being completed.
+        let taken = taken || self.pending.get(&thread).is_some_and(|known| known.old == old && known.taken);
+        self.pending.insert(thread, Pending { old, taken });
     }
 
-    /// Ends the event whose text was being read, if there is one: all of its text is here, or the rest is lost.
-    fn arrived(&mut self, sink: &mut dyn EventSink) -> Result<()> {
-        let Some(Arriving { text, slot, .. }) = self.arriving.take() else { return Ok(()) };
-        let name = text.as_slice();
-        match slot.kind {
-            Kind::Mark => self.give(&slot, EventKind::Mark { name }, sink),
-            Kind::PhaseBegin => self.give(&slot, EventKind::PhaseBegin { name }, sink),
-            Kind::PhaseEnd => self.give(&slot, EventKind::PhaseEnd { name }, sink),
-            _ => self.image(&slot, name, sink),
-        }
+    /// Goes on where a trace ends, in this image.
+    pub(super) fn after(&mut self, images: u64) {
+        (self.heap, self.main_known) = (images, images > 0);
     }
 
     /// Begins a new image; the one before ended by exec.

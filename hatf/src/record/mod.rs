@@ -1,25 +1,48 @@
 //! Running a program with the recorder preloaded.
 
+mod bus_error;
 mod drain;
+mod encode;
 mod head;
+mod keeper;
+mod live;
 mod mapper;
-mod ring_file;
+mod merge;
+mod recover;
 mod shared_file;
 mod signals;
+#[cfg(test)]
+mod simulated;
+mod spool_file;
+mod stack_file;
+mod timeline;
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use hatf_record::RING_VARIABLE;
+use hatf_record::SPOOL_VARIABLE;
+pub use hatf_record::{Clock, Stop, WhenFull};
+use serde_json::json;
 
 use crate::event::EventSink;
 use crate::{Error, Result};
 use drain::Drain;
-use ring_file::RingFile;
+use encode::{Counted, Encode};
+use keeper::{Keeper, Returned};
+use mapper::Mapper;
+use merge::Merge;
+pub use recover::{Recovered, Spooled};
 use shared_file::SharedFile;
+pub use signals::ignore_file_size_signal;
+pub use spool_file::SPOOL_BYTES;
+use spool_file::SpoolFile;
+use stack_file::StackFile;
+use timeline::{Moment, Timeline};
 
 /// The recorder's shared object.
 static RECORDER: &[u8] = include_bytes!(env!("HATF_RECORDER"));
@@ -29,17 +52,21 @@ static RECORDER: &[u8] = include_bytes!(env!("HATF_RECORDER"));
 pub struct Outcome {
     /// How the program ended.
     pub status: ExitStatus,
-    /// Events taken from the ring.
+    /// Events in the trace.
     pub events: u64,
     /// Events that the program made and that did not arrive.
     pub lost: u64,
+    /// Events that had to be held until one of another thread was given, as the stamps of the two contradicted each other.
+    pub repairs: u64,
     /// Program images recorded: 0 if the program never loaded the recorder, over 1 if it turned into
     /// others by exec.
     pub images: u64,
     /// Child processes, which are not recorded: at least so many.
     pub children: u32,
-    /// Times that the program had to wait for the trace to be written.
+    /// Times that the program had to wait for space in the spool.
     pub waits: u64,
+    /// Why recording ended before the program did.
+    pub stopped: Option<Stop>,
     /// How long it ran.
     pub duration: Duration,
     /// The sink's error. The program went on without being recorded.
@@ -68,10 +95,59 @@ impl Outcome {
                     .to_owned(),
             );
         }
-        if self.lost > 0 {
-            return Some(format!("{} events were lost", self.lost));
+        let stopped = match self.stopped {
+            Some(Stop::Full) => "recording ended early: the spool was full; ",
+            Some(Stop::Confined) => "recording ended early: the program gave up what recording needs; ",
+            None => "",
+        };
+        match self.lost {
+            0 if stopped.is_empty() => None,
+            lost => Some(format!("{stopped}{lost} events were lost")),
         }
-        None
+    }
+}
+
+/// How to record.
+pub struct RecordOptions<'a> {
+    /// How often the sink is flushed, if there is anything new.
+    pub flush: Option<Duration>,
+    /// Events after which the sink is flushed, so that the memory that holds them is free again.
+    pub group: u64,
+    /// Whether what the program writes to its standard output goes to standard error.
+    pub output_to_error: bool,
+    /// What to do once the program runs, before its first event is given. An error is as one of the sink.
+    pub started: Option<&'a mut dyn FnMut() -> Result<()>>,
+    /// The folder in which the spool is made; by default one in memory, or that of temporary files.
+    pub spool: Option<PathBuf>,
+    /// Bytes that the spool has at most. It has less where there is less room.
+    pub spool_bytes: u64,
+    /// What the program does where the spool is full.
+    pub when_full: WhenFull,
+    /// How long a thread of the program waits for space.
+    pub patience: Duration,
+    /// The clock that stamps events; by default the processor's, where the kernel goes by it.
+    pub stamps: Option<Clock>,
+    /// The most frames of a call's stack that are recorded; 0: no stacks.
+    pub stacks: usize,
+    /// What is kept beside the spool, to make a trace of it later: see [`Spooled::about`].
+    pub about: serde_json::Value,
+}
+
+impl Default for RecordOptions<'_> {
+    fn default() -> Self {
+        Self {
+            flush: None,
+            group: crate::heap::GROUP_RECORDS,
+            output_to_error: false,
+            started: None,
+            spool: None,
+            spool_bytes: SPOOL_BYTES,
+            when_full: WhenFull::Wait,
+            patience: Duration::from_secs(5),
+            stamps: None,
+            stacks: 0,
+            about: serde_json::Value::Null,
+        }
     }
 }
 
@@ -82,43 +158,91 @@ impl Outcome {
 /// this process alone are passed to it.
 ///
 /// # Errors
-/// [`Error::Start`] where the program could not be run, [`Error::System`] where the ring or the
+/// [`Error::Start`] where the program could not be run, [`Error::System`] where the spool or the
 /// recorder could not be set up. A failing sink is not an error here: see [`Outcome::sink_error`].
 pub fn record(command: &[OsString], sink: &mut dyn EventSink) -> Result<Outcome> {
-    record_flushing(command, sink, None)
+    record_with(command, sink, RecordOptions::default())
 }
 
-/// Does what [`record`] does, and flushes the sink every `flush` if there is anything new. While events come faster than they are
-/// taken it does not.
+/// Does what [`record`] does, in the way that `options` say.
 ///
 /// # Errors
 /// As for [`record`].
-pub fn record_flushing(command: &[OsString], sink: &mut dyn EventSink, flush: Option<Duration>) -> Result<Outcome> {
-    let ring_file = RingFile::create()?;
-    let ring = ring_file.ring()?;
+pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: RecordOptions<'_>) -> Result<Outcome> {
+    let file = SpoolFile::create(options.spool.as_deref(), options.spool_bytes)?;
+    if options.stacks > 0 {
+        stack_file::create(file.folder(), options.stacks).map_err(Error::system("cannot make the table of stacks"))?;
+    }
     let library = SharedFile::create("libhatf_record.so", RECORDER)?;
-    let begun = head::Head::now(command);
-    let header = ring.header();
-    header.start.store(begun.clock, Ordering::Relaxed);
+    let clock = options.stamps.unwrap_or_else(timeline::choose);
+    let start = Moment::now(clock);
+    let head = head::Head::now(command, start);
+    file.write_head(&json!({"start": head.to_json(clock), "about": options.about}))?;
+    let spool = file.spool();
+    let header = spool.header();
+    header.start.store(start.nanoseconds, Ordering::Relaxed);
+    header.clock.store(clock as u32, Ordering::Relaxed);
+    header.when_full.store(options.when_full as u32, Ordering::Relaxed);
+    let patience = u64::try_from(options.patience.as_millis()).unwrap_or(u64::MAX);
+    header.patience.store(patience, Ordering::Relaxed);
     header.parent.store(std::process::id(), Ordering::Release);
 
     let (program, arguments) = command.split_first().map_or((OsStr::new(""), command), |(p, a)| (p, a));
     let mut child = Command::new(program);
     child.args(arguments);
-    child.env(RING_VARIABLE, ring_file.path());
+    child.env(SPOOL_VARIABLE, file.path());
+    child.env(LIBRARY_VARIABLE, library.path());
     child.env("LD_PRELOAD", preload(library.path()));
+    if options.output_to_error {
+        child.stdout(std::io::stderr());
+    }
+    signals::restore_actions(&mut child);
+    let returned = Returned::default();
+    let keeper = Keeper::new(&file, spool, &returned);
+    let mut encode = Encode {
+        merge: Merge::new(spool),
+        mapper: Mapper::default(),
+        timeline: Timeline::new(start),
+        stacks: StackFile::open(file.folder()),
+        sink: Counted::new(sink),
+    };
     let forwarding = signals::Forwarding::begin();
-    let child = child.spawn().map_err(|error| Error::Start(program.to_string_lossy().into_owned(), error))?;
-    forwarding.to(child.id());
-    Drain::new(ring, child, &begun, sink).run(&forwarding, flush)
+    std::thread::scope(|scope| {
+        let child = child.spawn().map_err(|error| Error::Start(program.to_string_lossy().into_owned(), error))?;
+        forwarding.to(child.id());
+        std::thread::Builder::new()
+            .name("hatf-keeper".to_owned())
+            .spawn_scoped(scope, || keeper.run())
+            .map_err(Error::system("a thread"))?;
+        encode.sink.try_to(|_| options.started.map_or(Ok(()), |started| started()));
+        let drain = Drain {
+            spool,
+            encode,
+            returned: &returned,
+            child,
+            clock,
+            group: options.group.max(1),
+            flush: options.flush,
+        };
+        let outcome = drain.run(&head, &forwarding);
+        returned.stop();
+        outcome
+    })
 }
 
-/// Our library first: what the user preloads (an allocator, say) is then behind it.
+/// The environment variable that holds the path of the recorder's library.
+const LIBRARY_VARIABLE: &str = "HATF_LIBRARY";
+
+/// Our library first: what the user preloads (an allocator, say) is then behind it. Not that of a recording that we are in:
+/// it would record each call once more.
 fn preload(library: &OsStr) -> OsString {
+    let outer = std::env::var_os(LIBRARY_VARIABLE).unwrap_or_default();
+    let theirs = std::env::var_os("LD_PRELOAD").unwrap_or_default();
+    let theirs = theirs.as_bytes().split(|byte| b": ".contains(byte));
     let mut list = library.to_owned();
-    if let Some(theirs) = std::env::var_os("LD_PRELOAD").filter(|theirs| !theirs.is_empty()) {
+    for name in theirs.filter(|name| !name.is_empty() && *name != outer.as_bytes()) {
         list.push(":");
-        list.push(theirs);
+        list.push(OsStr::from_bytes(name));
     }
     list
 }

@@ -35,27 +35,9 @@ impl SharedFile {
             .map_err(Error::system("cannot lay out the recorder"))
     }
 
-    /// Makes a file of `bytes` zero bytes, whose length stays.
-    pub(super) fn zeroed(name: &str, bytes: usize) -> Result<Self> {
-        let attempt = |made: io::Result<Self>| -> io::Result<Self> {
-            let shared = made?;
-            shared.file.set_len(bytes as u64)?;
-            shared.seal_length();
-            Ok(shared)
-        };
-        attempt(Self::in_memory(name))
-            .or_else(|_| attempt(Self::in_directory(name)))
-            .map_err(Error::system("cannot make the ring"))
-    }
-
     /// Returns the path by which other processes open it.
     pub(super) fn path(&self) -> &OsStr {
         &self.path
-    }
-
-    /// Returns the open file.
-    pub(super) fn file(&self) -> &File {
-        &self.file
     }
 
     fn in_memory(name: &str) -> io::Result<Self> {
@@ -101,13 +83,6 @@ impl SharedFile {
                 Err(error)
             }
         }
-    }
-
-    /// Keeps the program from changing the length: memory that is mapped here would be gone. Files on disk cannot be sealed.
-    fn seal_length(&self) {
-        let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
-        // SAFETY: an open file, and numbers.
-        unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_ADD_SEALS, seals) };
     }
 
     /// Checks that the dynamic linker of the program will be able to map this as code.

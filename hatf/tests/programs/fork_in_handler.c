@@ -73,7 +73,8 @@ int main(int count, char **arguments) {
             }
         }
         int status;
-        while (waitpid(-1, &status, WNOHANG) > 0) {
+        /* Those that are left are waited for. */
+        while (waitpid(-1, &status, children < wanted ? WNOHANG : 0) > 0) {
             ended++;
             if (status != 0) {
                 failed++;

@@ -32,6 +32,14 @@ unsafe extern "C" {
         routine: extern "C-unwind" fn(*mut c_void) -> *mut c_void,
         argument: *mut c_void,
     ) -> c_int;
+    fn mmap(
+        place: *mut c_void,
+        length: usize,
+        access: c_int,
+        flags: c_int,
+        file: c_int,
+        offset: c_long,
+    ) -> *mut c_void;
     fn pthread_join(thread: usize, result: *mut *mut c_void) -> c_int;
 }
 unsafe extern "C-unwind" {
@@ -63,6 +71,7 @@ fn main() {
             raise(9);
         },
         "pairs" => pairs(number(2)),
+        "progress" => progress(&arguments[2], number(3)),
         other => panic!("no mode {other}"),
     }
 }
@@ -212,7 +221,7 @@ fn in_a_handler() {
     }
 }
 
-/// A timer's handler touches the ring's own path only: it may come at any instruction of a hook. The
+/// A timer's handler touches the recorder's own path only: it may come at any instruction of a hook. The
 /// allocator behind cannot be called from it, so it calls what fails before the lock.
 extern "C" fn fails(_: c_int) {
     unsafe { assert!(reallocarray(null_mut(), usize::MAX, 2).is_null()) }
@@ -236,4 +245,33 @@ fn pairs(count: usize) {
         unsafe { free(give(64)) };
     }
     println!("{:.1} ns a call", begun.elapsed().as_nanos() as f64 / (2 * count) as f64);
+}
+
+/// Threads that allocate for ever, and free each other's blocks. A file that outlives the process says how far each is: the
+/// process in its first word, then the blocks that each thread was given and has counted.
+fn progress(path: &str, count: usize) {
+    use std::os::fd::AsRawFd;
+    use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+    static SHARED: [AtomicUsize; 16] = [const { AtomicUsize::new(0) }; 16];
+    let file = std::fs::File::options().read(true).write(true).open(path).unwrap();
+    let words = unsafe { mmap(null_mut(), 4096, 3, 1, file.as_raw_fd(), 0) } as usize;
+    let word = move |n: usize| unsafe { &*((words + 8 * n) as *const AtomicU64) };
+    word(0).store(std::process::id().into(), Ordering::SeqCst);
+    for thread in 0..count {
+        std::thread::spawn(move || {
+            for n in 1_u64.. {
+                let block = give(7001 + thread) as usize;
+                word(1 + thread).store(n, Ordering::SeqCst);
+                let at = (n as usize * 7 + thread) % SHARED.len();
+                let mut other = SHARED[at].swap(block, Ordering::SeqCst) as *mut c_void;
+                if n % 5 == 0 && !other.is_null() {
+                    other = unsafe { realloc(other, 9000 + n as usize % 3) };
+                }
+                unsafe { free(other) };
+            }
+        });
+    }
+    loop {
+        std::thread::park();
+    }
 }

@@ -39,9 +39,9 @@ fn slot(kind: Kind, thread: u32, size: u64, address: u64, old: u64, extra: u64) 
 fn lines(slots: &[Slot]) -> Vec<String> {
     let (mut mapper, mut lines) = (Mapper::default(), Lines::default());
     for slot in slots {
-        mapper.slot(slot, &mut lines).unwrap();
+        mapper.slot(slot, b"/bin/sh", &[], &mut lines).unwrap();
     }
-    mapper.finish(EventKind::Exit { status: 0 }, &mut lines).unwrap();
+    mapper.finish(Some(EventKind::Exit { status: 0 }), &mut lines).unwrap();
     lines.0
 }
 
@@ -99,9 +99,8 @@ fn a_realloc_whose_old_block_another_thread_got() {
 #[test]
 fn images_and_threads() {
     let image = slot(Kind::Image, 1, 7, 0, 0, 42);
-    let text = Slot::from_words(&Slot::text(1, b"/bin/sh")).unwrap();
     let begun = Slot { extra: 1, ..Slot::new(Kind::ThreadStart, 2, 9) };
-    let lines = lines(&[image, text, begun, slot(Kind::ReallocBegin, 2, 1, 0, 5, 0), image, text]);
+    let lines = lines(&[image, begun, slot(Kind::ReallocBegin, 2, 1, 0, 5, 0), image]);
     let expected = [
         "1 ThreadStart { creator: 0 }",
         "1 image 42 /bin/sh",
@@ -115,40 +114,37 @@ fn images_and_threads() {
 
 #[test]
 fn marks_and_phases() {
-    let named = |kind, thread, length| slot(kind, thread, length, 0, 0, 0);
-    let text = |text: &[u8]| Slot::from_words(&Slot::text(1, text)).unwrap();
-    let long = [b'x'; 50];
-    let lines = lines(&[
-        named(Kind::PhaseBegin, 1, 4),
-        text(b"load"),
-        named(Kind::Mark, 2, 50),
-        text(&long[..40]),
-        text(&long[40..]),
-        // The rest of this name was lost.
-        named(Kind::Mark, 1, 42),
-        text(&[b'y'; 40]),
-        named(Kind::Mark, 1, 0),
-        named(Kind::PhaseEnd, 1, 4),
-        text(b"load"),
-        text(b"belongs to nothing"),
-    ]);
-    let name = |name: &[u8]| format!("{name:?}");
+    let (mut mapper, mut lines) = (Mapper::default(), Lines::default());
+    for (kind, thread, name) in
+        [(Kind::PhaseBegin, 1, "load"), (Kind::Mark, 2, "ready"), (Kind::Mark, 1, ""), (Kind::PhaseEnd, 1, "load")]
+    {
+        mapper.slot(&slot(kind, thread, 0, 0, 0, 0), name.as_bytes(), &[], &mut lines).unwrap();
+    }
+    mapper.finish(None, &mut lines).unwrap();
+    let name = |name: &str| format!("{:?}", name.as_bytes());
     let expected = [
-        format!("1 PhaseBegin {{ name: {} }}", name(b"load")),
-        format!("2 Mark {{ name: {} }}", name(&long)),
-        format!("1 Mark {{ name: {} }}", name(&[b'y'; 40])),
+        format!("1 PhaseBegin {{ name: {} }}", name("load")),
+        format!("2 Mark {{ name: {} }}", name("ready")),
         "1 Mark { name: [] }".to_owned(),
-        format!("1 PhaseEnd {{ name: {} }}", name(b"load")),
+        format!("1 PhaseEnd {{ name: {} }}", name("load")),
     ];
-    assert_eq!(lines, expected);
+    assert_eq!(lines.0, expected);
 }
 
-/// The length is a number in memory that the program may overwrite: no more text is kept than the recorder writes.
 #[test]
-fn a_hostile_length_of_text() {
-    let text = Slot::from_words(&Slot::text(1, &[b'z'; 40])).unwrap();
-    let mut slots = vec![slot(Kind::Mark, 1, u64::MAX, 0, 0, 0)];
-    slots.extend([text; 100]);
-    let expected = format!("1 Mark {{ name: {:?} }}", [b'z'; 1000]);
-    assert_eq!(lines(&slots), [expected]);
+fn events_that_were_lost() {
+    let lines = lines(&[slot(Kind::Image, 1, 7, 0, 0, 42), slot(Kind::Lost, 3, 12, 0, 0, 0)]);
+    assert_eq!(lines[2], "3 Lost { events: 12 }");
+}
+
+/// A trace that is completed: what it has already of a realloc is not written again.
+#[test]
+fn a_realloc_that_had_begun() {
+    let (mut mapper, mut lines) = (Mapper::default(), Lines::default());
+    mapper.after(1);
+    mapper.begin_realloc(2, 0x10, true);
+    for event in [slot(Kind::ReallocBegin, 2, 30, 0, 0x10, 0), slot(Kind::Realloc, 2, 30, 0x80, 0x10, 0)] {
+        mapper.slot(&event, b"", &[], &mut lines).unwrap();
+    }
+    assert_eq!(lines.0, ["2 end of realloc(0x0, 30, 0) = 0x80"]);
 }

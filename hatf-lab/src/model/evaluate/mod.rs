@@ -1,0 +1,99 @@
+//! The paper's experiment: how near synthetic traces come to the trace that their models were fitted to.
+
+mod chart;
+mod predictions;
+mod student;
+mod text;
+mod tracking;
+mod trials;
+
+pub use chart::chart;
+pub use predictions::{Errors, Predicted, Predictions, Rank, Summary};
+pub use student::{Interval, interval};
+pub use text::text;
+pub use tracking::{Off, Tracking, WINDOWS};
+pub use trials::{Actual, Ended, Experiment, Job, OBJECT_BYTES, Trial, trials};
+
+use serde::Serialize;
+
+use super::Kind;
+
+/// All that was measured of one trace.
+#[derive(Clone, Debug, Serialize)]
+pub struct Program {
+    /// The trace's name.
+    pub name: String,
+    /// The trace itself.
+    pub actual: Actual,
+    /// Its models, in the order of the experiment's.
+    pub models: Vec<OfModel>,
+}
+
+/// What one model of a trace came to.
+#[derive(Clone, Debug, Serialize)]
+pub struct OfModel {
+    /// The model.
+    pub model: Kind,
+    /// Trials, in order. One that ran into the memory limit ends them.
+    pub trials: Vec<Ended>,
+    /// The intrinsic metrics, of the actual ones; `None`: a trial was stopped.
+    pub intrinsic: Option<[Interval; 4]>,
+    /// How far live bytes and live objects are from the actual ones over time.
+    pub tracking: Option<[Off; 2]>,
+}
+
+/// The names of the intrinsic metrics (the paper's Table 5).
+pub const INTRINSIC: [&str; 4] = ["Bytes", "Objects", "MaxBytes", "MaxObjects"];
+
+impl OfModel {
+    /// Puts the trials of a model together.
+    #[must_use]
+    pub fn new(model: Kind, actual: &Actual, trials: Vec<Ended>) -> Self {
+        let done = done(&trials);
+        let ratio = |metric: usize| {
+            let actual = actual.intrinsic().get(metric).copied().unwrap_or(0.0);
+            let of = |trial: &&Trial| trial.intrinsic().get(metric).map(|value| value / actual);
+            interval(&done.iter().flat_map(|trials| trials.iter().filter_map(of)).collect::<Vec<_>>())
+        };
+        let intrinsic = done.as_ref().map(|_| [0, 1, 2, 3].map(ratio));
+        let windows = |trials: &Vec<&Trial>| {
+            let windows: Vec<&[[u64; 2]]> = trials.iter().map(|trial| &trial.windows[..]).collect();
+            tracking::off(&actual.windows, &windows)
+        };
+        let tracking = done.as_ref().map(windows);
+        Self { model, trials, intrinsic, tracking }
+    }
+}
+
+/// Returns the trials; `None` if one was stopped, or if there are none.
+fn done(trials: &[Ended]) -> Option<Vec<&Trial>> {
+    let done: Option<Vec<&Trial>> = trials.iter().map(Ended::trial).collect();
+    done.filter(|trials| !trials.is_empty())
+}
+
+/// Returns what the models predict of the work (`ops`) and of the memory efficiency of each allocator.
+#[must_use]
+pub fn predictions(programs: &[Program], allocators: &[String], models: &[Kind]) -> [Predictions; 2] {
+    let metrics: [fn(&trials::Extrinsic) -> Option<f64>; 2] = [|metric| metric.ops, |metric| metric.efficiency];
+    metrics.map(|metric| {
+        let of_model = |model: &OfModel| {
+            let trials = done(&model.trials)?;
+            let mean = |allocator: usize| {
+                let values = trials.iter().map(|trial| trial.allocators.get(allocator).and_then(metric));
+                let values: Option<Vec<f64>> = values.collect();
+                values.map(|values| student::mean(&values))
+            };
+            (0..allocators.len()).map(mean).collect::<Option<Vec<f64>>>()
+        };
+        let program = |program: &Program| Predicted {
+            name: program.name.clone(),
+            actual: program.actual.allocators.iter().map(|of| metric(of).unwrap_or(0.0)).collect(),
+            models: program.models.iter().map(of_model).collect(),
+        };
+        Predictions {
+            allocators: allocators.to_vec(),
+            models: models.iter().map(ToString::to_string).collect(),
+            programs: programs.iter().map(program).collect(),
+        }
+    })
+}

@@ -1,0 +1,150 @@
+//! How far predictions of allocators are off: the paper's Tables 10, 11, 13 and 14, and rank orders.
+
+use serde::Serialize;
+
+use super::student::mean;
+
+/// Values of one metric, actual and predicted: the paper's Tables 15 or 16.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Predictions {
+    /// Names of allocators.
+    pub allocators: Vec<String>,
+    /// Names of models.
+    pub models: Vec<String>,
+    /// The programs.
+    pub programs: Vec<Predicted>,
+}
+
+/// Values of one program.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Predicted {
+    /// The program's name.
+    pub name: String,
+    /// Of the trace itself, by allocator.
+    pub actual: Vec<f64>,
+    /// Means of the trials, by model and allocator; `None`: the model was stopped.
+    pub models: Vec<Option<Vec<f64>>>,
+}
+
+/// Relative errors of one program: a part of Table 10 or 13.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Errors {
+    /// By model and allocator.
+    pub errors: Vec<Option<Vec<f64>>>,
+    /// By model, the mean over allocators.
+    pub of_models: Vec<Option<f64>>,
+    /// By allocator, the mean over models that were not stopped.
+    pub of_allocators: Vec<Option<f64>>,
+}
+
+/// Means of errors over programs: Table 11 or 14.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// By model.
+    pub of_models: Vec<Option<f64>>,
+    /// By allocator.
+    pub of_allocators: Vec<Option<f64>>,
+}
+
+/// How well a model ranks allocators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Rank {
+    /// Pairs of allocators that the model puts the other way round.
+    pub discordant: usize,
+    /// All pairs.
+    pub pairs: usize,
+}
+
+/// Values that differ by less than this part of the larger are ties.
+const TIE: f64 = 0.02;
+
+impl Predicted {
+    /// Returns relative errors, `|actual - predicted| / actual`.
+    #[must_use]
+    pub fn errors(&self) -> Errors {
+        let error = |(actual, predicted): (&f64, &f64)| (actual - predicted).abs() / actual;
+        let of_model = |values: &Vec<f64>| self.actual.iter().zip(values).map(error).collect::<Vec<_>>();
+        let errors: Vec<Option<Vec<f64>>> = self.models.iter().map(|values| values.as_ref().map(of_model)).collect();
+        let of_models = errors.iter().map(|errors| errors.as_deref().map(mean)).collect();
+        let of = |allocator| some(errors.iter().flatten().filter_map(|errors| errors.get(allocator).copied()));
+        let of_allocators = (0..self.actual.len()).map(of).collect();
+        Errors { errors, of_models, of_allocators }
+    }
+
+    /// Compares the order of allocators by each model with the actual one. A pair within 2 % in either is a tie, and so not
+    /// discordant.
+    #[must_use]
+    pub fn ranks(&self) -> Vec<Option<Rank>> {
+        let rank = |values: &Vec<f64>| {
+            let both: Vec<_> = self.actual.iter().zip(values).collect();
+            let pairs = both.iter().enumerate().flat_map(|(n, a)| both.iter().skip(n + 1).map(move |b| (a, b)));
+            let discordant = |(a, b): &(&(&f64, &f64), &(&f64, &f64))| order(*a.0, *b.0) * order(*a.1, *b.1) < 0;
+            let count = both.len();
+            Rank { discordant: pairs.filter(discordant).count(), pairs: count * count.saturating_sub(1) / 2 }
+        };
+        self.models.iter().map(|values| values.as_ref().map(rank)).collect()
+    }
+}
+
+/// Returns 1 if the first is greater, -1 if it is less, 0 for a tie.
+fn order(a: f64, b: f64) -> i32 {
+    match (a - b).abs() <= TIE * a.max(b) {
+        true => 0,
+        false if a > b => 1,
+        false => -1,
+    }
+}
+
+impl Predictions {
+    /// Returns the means over programs: of each model's mean over allocators, and of each allocator's mean over models.
+    #[must_use]
+    pub fn summary(&self) -> Summary {
+        let errors: Vec<Errors> = self.programs.iter().map(Predicted::errors).collect();
+        let over = |count: usize, of: fn(&Errors) -> &[Option<f64>]| {
+            let mean = |at: usize| some(errors.iter().filter_map(|errors| of(errors).get(at).copied().flatten()));
+            (0..count).map(mean).collect()
+        };
+        Summary {
+            of_models: over(self.models.len(), |errors| &errors.of_models),
+            of_allocators: over(self.allocators.len(), |errors| &errors.of_allocators),
+        }
+    }
+}
+
+/// Returns the mean; `None` of nothing.
+fn some(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let values: Vec<f64> = values.collect();
+    (!values.is_empty()).then(|| mean(&values))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders() {
+        let actual = vec![1.0, 2.0, 3.0, 3.03];
+        let models = vec![Some(vec![1.0, 2.0, 3.0, 2.0]), Some(vec![3.0, 2.0, 1.99, 1.0]), None];
+        let predicted = Predicted { name: String::new(), actual, models };
+        let rank = |discordant| Some(Rank { discordant, pairs: 6 });
+        // In the first only a tie is turned round; in the second a tie does not count.
+        assert_eq!(predicted.ranks(), [rank(0), rank(4), None]);
+    }
+
+    #[test]
+    fn stopped_models_are_left_out() {
+        let predicted = Predicted {
+            name: String::new(),
+            actual: vec![1.0, 4.0],
+            models: vec![Some(vec![2.0, 4.0]), None, Some(vec![1.0, 1.0])],
+        };
+        let errors = predicted.errors();
+        assert_eq!(errors.of_models, [Some(0.5), None, Some(0.375)]);
+        assert_eq!(errors.of_allocators, [Some(0.5), Some(0.375)]);
+        let names = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+        let all =
+            Predictions { allocators: names(&["a", "b"]), models: names(&["x", "y", "z"]), programs: vec![predicted] };
+        let summary = Summary { of_models: errors.of_models, of_allocators: errors.of_allocators };
+        assert_eq!(all.summary(), summary);
+    }
+}

@@ -1,0 +1,160 @@
+//! Makes the events of a synthetic trace.
+
+use super::clock::Clock;
+use super::file::Model;
+use super::law::wide;
+use super::outline_play::{Act, Player};
+use super::queue::Queue;
+use super::random::Random;
+use super::source::{Birth, Source};
+use crate::objects::{Change, Event, Object, Observer};
+use crate::{Error, Result, Totals};
+
+/// So many allocations while the clock stands still are taken for a clock that never moves.
+const STANDING: u64 = 1 << 20;
+
+/// When a synthetic trace ends.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limits {
+    /// After so many events; `None`: when its clock passes T. Frees later than that do not happen.
+    pub events: Option<u64>,
+    /// With an error, when so many objects are live.
+    pub live: Option<u64>,
+}
+
+/// A synthetic trace. Memory is bounded by the live objects and the size of the model.
+///
+/// Objects lie at no address: their addresses are 0. Their times are those of the clock if that is [`Clock::Time`], else 0.
+#[derive(Debug)]
+pub struct Generator {
+    source: Source,
+    /// Of an outline: its events, in place of those of the source.
+    player: Option<Player>,
+    random: Random,
+    end: f64,
+    limits: Limits,
+    timed: bool,
+    queue: Queue,
+    objects: Vec<Object>,
+    spare: Vec<u32>,
+    live_bytes: u64,
+    totals: Totals,
+}
+
+impl Generator {
+    /// Starts the trace of a seed. Streams of one seed are traces independent of each other.
+    #[must_use]
+    pub fn new(model: &Model, seed: u64, stream: u64, limits: Limits) -> Self {
+        let mut random = Random::new(seed, stream);
+        Self {
+            source: Source::new(model, &mut random),
+            player: model.parts().outline.as_ref().map(|outline| Player::new(outline, &mut random)),
+            random,
+            end: if limits.events.is_some() { f64::INFINITY } else { wide(model.end()) },
+            limits,
+            timed: model.clock() == Clock::Time,
+            queue: Queue::default(),
+            objects: Vec::new(),
+            spare: Vec::new(),
+            live_bytes: 0,
+            totals: Totals::default(),
+        }
+    }
+
+    /// Gives all events to an observer; returns their totals.
+    ///
+    /// # Errors
+    /// The observer's; too many objects are live; the model's clock stands still.
+    pub fn run(mut self, observer: &mut impl Observer) -> Result<Totals> {
+        if let Some(player) = self.player.take() {
+            return self.play(player, observer);
+        }
+        let events = self.limits.events.unwrap_or(u64::MAX);
+        let (mut now, mut standing) = (0.0, 0_u64);
+        while self.totals.events < events {
+            let birth = self.source.next(&mut self.random);
+            standing = if birth.time > now { 0 } else { standing + 1 };
+            now = birth.time;
+            if standing >= STANDING {
+                return Err(Error::Model(format!("its clock stands still at {now}: {STANDING} allocations at once")));
+            }
+            // Frees come before an allocation of the same time.
+            while self.totals.events < events
+                && let Some(free) = self.queue.until(now)
+            {
+                self.free(free.slot, free.time(), observer)?;
+            }
+            if now > self.end {
+                break;
+            }
+            if self.totals.events < events {
+                self.allocate(&birth, observer)?;
+            }
+        }
+        self.totals.never_freed = (self.objects.len() - self.spare.len()) as u64;
+        Ok(self.totals)
+    }
+
+    /// Plays an outline, whose clock is its events.
+    fn play(mut self, mut player: Player, observer: &mut impl Observer) -> Result<Totals> {
+        let events = self.limits.events.map_or(self.end, wide);
+        while wide(self.totals.events) < events
+            && let Some(act) = player.next(&mut self.random)
+        {
+            match act {
+                Act::Allocate(size) => {
+                    let birth = Birth { time: 0.0, size, ht: None };
+                    player.placed(self.allocate(&birth, observer)?);
+                }
+                Act::Free(slot) => self.free(slot, 0.0, observer)?,
+            }
+        }
+        self.totals.never_freed = (self.objects.len() - self.spare.len()) as u64;
+        Ok(self.totals)
+    }
+
+    /// Begins an object; returns its slot.
+    fn allocate(&mut self, birth: &Birth, observer: &mut impl Observer) -> Result<u32> {
+        let live = (self.objects.len() - self.spare.len()) as u64;
+        if self.limits.live.is_some_and(|most| live >= most) {
+            return Err(Error::Memory(live));
+        }
+        let slot = match self.spare.pop() {
+            Some(slot) => slot,
+            None => u32::try_from(self.objects.len()).map_err(|_| Error::Limit("2^32 live objects"))?,
+        };
+        self.totals.events += 1;
+        let (number, tick, time, size) = (self.totals.objects, self.totals.events, self.time(birth.time), birth.size);
+        let object = Object { slot, number, address: 0, size, tick, time, thread: 1, site: 0, heap: 0 };
+        match self.objects.get_mut(slot as usize) {
+            Some(place) => *place = object,
+            None => self.objects.push(object),
+        }
+        if let Some(free) = birth.ht.map(|ht| birth.time + ht).filter(|free| *free <= self.end) {
+            self.queue.add(free, number, slot);
+        }
+        self.live_bytes = self.live_bytes.saturating_add(size);
+        self.totals.objects += 1;
+        self.totals.bytes = self.totals.bytes.saturating_add(size);
+        self.totals.max_bytes = self.totals.max_bytes.max(self.live_bytes);
+        self.totals.max_objects = self.totals.max_objects.max(live + 1);
+        observer.event(&Event { tick, time, change: Change::Allocated, object })?;
+        Ok(slot)
+    }
+
+    fn free(&mut self, slot: u32, time: f64, observer: &mut impl Observer) -> Result<()> {
+        let Some(&object) = self.objects.get(slot as usize) else { return Ok(()) };
+        self.spare.push(slot);
+        self.totals.events += 1;
+        self.live_bytes = self.live_bytes.saturating_sub(object.size);
+        let (tick, time) = (self.totals.events, self.time(time));
+        observer.event(&Event { tick, time, change: Change::Freed, object })
+    }
+
+    /// Nanoseconds, if the clock counts them.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "such casts saturate")]
+    fn time(&self, time: f64) -> u64 {
+        if self.timed { time as u64 } else { 0 }
+    }
+}

@@ -1,0 +1,38 @@
+//! Models of allocation: what a trace comes down to, and traces made from it.
+//!
+//! The models are those of Zorn and Grunwald, "Evaluating Models of Memory Allocation" (CU-CS-603-92), with the variants and the
+//! mixtures that the paper mentions. [`Fitter`] makes a [`Model`] of a trace's events, [`Generator`] events of a model.
+//! What the paper leaves open, and where it contradicts itself, is said in the book's page about models.
+
+mod clock;
+pub mod evaluate;
+mod file;
+mod fit;
+mod generate;
+mod histogram;
+mod kind;
+mod law;
+mod moments;
+mod outline;
+mod outline_fit;
+mod outline_play;
+mod p2;
+mod packed;
+mod queue;
+mod random;
+mod sizes;
+mod source;
+mod transitions;
+
+pub use clock::{Clock, Running, Unfreed};
+pub use file::Model;
+pub use fit::{BUCKETS, Fitted, Fitter, MOST_BUCKETS, Settings};
+pub use generate::{Generator, Limits};
+pub use histogram::Histogram;
+pub use kind::{Choice, Kind};
+pub use moments::{Moments, reduced};
+pub use random::{GENERATOR, Random};
+pub use sizes::{Row, Words, text};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,279 @@
+//! Collects the outline of a trace, and makes it fit into its bytes.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::outline::{
+    CUTS, ENDS, Group, HEAD_BYTES, LARGE, LARGE_PART, Large, MOST_BYTES, Outline, RANKS, Rank, WINDOWS,
+};
+use crate::address::AddressMap;
+use crate::objects::{Change, Event};
+
+/// The furthest that a rank is counted from either end.
+const FURTHEST: u32 = (1 << ENDS) - 1;
+/// The most sizes that stand for a group of several.
+const SIZES: usize = 16;
+/// How many sizes get a group of their own: what is tried, the best first.
+const OWN: [usize; 10] = [400, 200, 128, 96, 64, 48, 32, 16, 8, 0];
+
+/// What is seen of one size.
+#[derive(Debug, Default)]
+struct OfSize {
+    objects: u64,
+    ranks: [u64; RANKS],
+    /// Frames in which anything happened: the frame, objects allocated and freed.
+    frames: Vec<(usize, [u64; 2])>,
+    /// The youngest and the oldest live object, by slot.
+    ends: Option<[u32; 2]>,
+}
+
+/// A live object's neighbours in age among those of its size: a younger one, an older one.
+#[derive(Clone, Copy, Debug, Default)]
+struct Neighbours([Option<u32>; 2]);
+
+const YOUNGER: usize = 0;
+const OLDER: usize = 1;
+
+/// Objects allocated and freed, by size.
+type Counts = AddressMap<[u64; 2]>;
+
+/// The window that is under way, cut at the first of its most live bytes and at the first of its most live objects.
+#[derive(Debug, Default)]
+struct Window {
+    /// Up to the first cut, from there to the second, and from there on.
+    counts: [Counts; CUTS],
+    /// The last ticks before the cuts: of bytes, and of objects.
+    cuts: [u64; 2],
+    /// The most live bytes and objects.
+    most: [u64; 2],
+}
+
+impl Window {
+    fn new(tick: u64, live: [u64; 2]) -> Self {
+        Self { counts: Default::default(), cuts: [tick; 2], most: live }
+    }
+
+    /// Moves a cut to the present, if its quantity is greater than before.
+    fn cut(&mut self, which: usize, live: u64, tick: u64) {
+        if live <= self.most[which] {
+            return;
+        }
+        let [first, second, third] = &mut self.counts;
+        if self.cuts[which] <= self.cuts[1 - which] {
+            add(first, second);
+            std::mem::swap(second, third);
+        } else {
+            add(second, third);
+        }
+        (self.most[which], self.cuts[which]) = (live, tick);
+    }
+}
+
+/// Moves counts.
+fn add(to: &mut Counts, from: &mut Counts) {
+    for (size, [allocated, freed]) in from.drain() {
+        let counts = to.entry(size).or_default();
+        *counts = [counts[0] + allocated, counts[1] + freed];
+    }
+}
+
+/// Collects. Memory is bounded by the live objects, and by the sizes that each frame has.
+#[derive(Debug)]
+pub(super) struct Collector {
+    events: u64,
+    sizes: AddressMap<OfSize>,
+    /// The tick of the last event.
+    tick: u64,
+    /// Live bytes and objects.
+    now: [u64; 2],
+    window: Window,
+    windows: u64,
+    /// The last ticks of frames.
+    ends: Vec<u64>,
+    live: Vec<Neighbours>,
+    /// The largest objects that have ended, the smallest of them on top.
+    large: BinaryHeap<Reverse<(u64, u64, u64)>>,
+}
+
+impl Collector {
+    /// Starts, knowing the number of events.
+    pub(super) fn new(events: u64) -> Self {
+        Self {
+            events: events.max(1),
+            sizes: AddressMap::default(),
+            tick: 0,
+            now: [0; 2],
+            window: Window::default(),
+            windows: 0,
+            ends: Vec::new(),
+            live: Vec::new(),
+            large: BinaryHeap::new(),
+        }
+    }
+
+    /// Returns the last tick of the window that is under way.
+    fn window_end(&self) -> u64 {
+        let end = u128::from(self.events) * u128::from(self.windows + 1) / WINDOWS as u128;
+        if self.windows + 1 >= WINDOWS as u64 { u64::MAX } else { u64::try_from(end).unwrap_or(u64::MAX) }
+    }
+
+    /// Ends a window: its frames are those of the sizes that it had.
+    fn end_window(&mut self, tick: u64) {
+        let window = std::mem::replace(&mut self.window, Window::new(tick, self.now));
+        let [bytes, objects] = window.cuts;
+        for (counts, end) in window.counts.into_iter().zip([bytes.min(objects), bytes.max(objects), tick]) {
+            let frame = self.ends.len();
+            self.ends.push(end);
+            for (size, counts) in counts {
+                self.sizes.entry(size).or_default().frames.push((frame, counts));
+            }
+        }
+        self.windows += 1;
+    }
+
+    pub(super) fn event(&mut self, event: &Event) {
+        while event.tick > self.window_end() {
+            self.end_window(event.tick - 1);
+        }
+        self.tick = event.tick;
+        let (slot, size) = (event.object.slot, event.object.size);
+        let of_size = self.sizes.entry(size).or_default();
+        let freed = event.change == Change::Freed;
+        self.window.counts[CUTS - 1].entry(size).or_default()[usize::from(freed)] += 1;
+        let [bytes, objects] = self.now;
+        self.now =
+            if freed { [bytes.saturating_sub(size), objects - 1] } else { [bytes.saturating_add(size), objects + 1] };
+        self.window.cut(0, self.now[0], event.tick);
+        self.window.cut(1, self.now[1], event.tick);
+        match event.change {
+            Change::Allocated => {
+                of_size.objects += 1;
+                let older = of_size.ends.map(|[youngest, _]| youngest);
+                of_size.ends = Some([slot, of_size.ends.map_or(slot, |[_, oldest]| oldest)]);
+                set(&mut self.live, slot, Neighbours([None, older]));
+                if let Some(older) = older.and_then(|older| self.live.get_mut(older as usize)) {
+                    older.0[YOUNGER] = Some(slot);
+                }
+            }
+            Change::Freed => {
+                let rank = rank(&self.live, slot);
+                of_size.ranks[rank.bin()] += 1;
+                let Neighbours([younger, older]) = self.live.get(slot as usize).copied().unwrap_or_default();
+                if let Some(younger) = younger.and_then(|slot| self.live.get_mut(slot as usize)) {
+                    younger.0[OLDER] = older;
+                }
+                if let Some(older) = older.and_then(|slot| self.live.get_mut(slot as usize)) {
+                    older.0[YOUNGER] = younger;
+                }
+                of_size.ends = of_size.ends.and_then(|[youngest, oldest]| {
+                    let youngest = if youngest == slot { older? } else { youngest };
+                    Some([youngest, if oldest == slot { younger? } else { oldest }])
+                });
+                self.keep_large(size, event.object.tick, event.tick);
+            }
+        }
+    }
+
+    /// Notes the end of an object, if it is one of the largest.
+    fn keep_large(&mut self, size: u64, tick: u64, freed: u64) {
+        if self.large.len() < LARGE {
+            self.large.push(Reverse((size, tick, freed)));
+        } else if self.large.peek().is_some_and(|Reverse(least)| size > least.0) {
+            self.large.pop();
+            self.large.push(Reverse((size, tick, freed)));
+        }
+    }
+
+    /// Makes the outline. `live` are the size and tick of each object never freed.
+    pub(super) fn finish(mut self, live: impl Iterator<Item = (u64, u64)>, max_bytes: u64) -> Outline {
+        self.end_window(self.tick);
+        live.for_each(|(size, tick)| self.keep_large(size, tick, 0));
+        let least = (max_bytes / LARGE_PART).max(1);
+        let objects = self.large.drain().map(|Reverse((size, tick, freed))| Large { tick, freed, size });
+        let mut large: Vec<Large> = objects.filter(|object| object.size >= least).collect();
+        large.sort_unstable_by_key(|object| object.tick);
+        for object in &large {
+            let frame = |tick: u64| self.ends.partition_point(|end| *end < tick);
+            let frames = [Some(frame(object.tick)), (object.freed > 0).then(|| frame(object.freed))];
+            if let Some(of_size) = self.sizes.get_mut(&object.size) {
+                for (kind, frame) in frames.into_iter().enumerate() {
+                    let counts = of_size.frames.iter_mut().find(|(at, _)| Some(*at) == frame);
+                    if let Some(count) = counts.and_then(|(_, counts)| counts.get_mut(kind)) {
+                        *count -= 1;
+                    }
+                }
+                of_size.objects -= 1;
+            }
+        }
+        let mut sizes: Vec<(u64, OfSize)> = self.sizes.into_iter().filter(|(_, of_size)| of_size.objects > 0).collect();
+        sizes.sort_unstable_by_key(|(size, of_size)| (Reverse(of_size.objects), *size));
+        let outline = |own: usize| Outline::pack(self.tick, &self.ends, &groups(&sizes, self.ends.len(), own), &large);
+        let fits = |outline: &Outline| outline.bytes() + HEAD_BYTES <= MOST_BYTES;
+        OWN.into_iter().map(outline).find(fits).unwrap_or_else(|| outline(0))
+    }
+}
+
+/// Makes groups: of the most frequent sizes one each, of others by their powers of two, in quarters.
+fn groups(sizes: &[(u64, OfSize)], frames: usize, own: usize) -> Vec<Group> {
+    let mut shared: std::collections::BTreeMap<u64, Vec<&(u64, OfSize)>> = std::collections::BTreeMap::new();
+    let (own, others) = sizes.split_at(own.min(sizes.len()));
+    for other in others {
+        let (size, quarter) = (other.0.max(1), other.0.max(1).ilog2().saturating_sub(2));
+        shared.entry(size >> quarter << quarter).or_default().push(other);
+    }
+    let mut groups: Vec<Vec<&(u64, OfSize)>> = own.iter().map(|size| vec![size]).collect();
+    groups.extend(shared.into_values());
+    groups.iter_mut().for_each(|members| members.sort_unstable_by_key(|(size, _)| *size));
+    groups.iter().map(|members| group(members, frames)).collect()
+}
+
+fn group(members: &[&(u64, OfSize)], frames: usize) -> Group {
+    let mut group = Group { sizes: Vec::new(), ranks: vec![0; RANKS], counts: vec![[0; 2]; frames] };
+    for (_, of_size) in members {
+        group.ranks.iter_mut().zip(of_size.ranks).for_each(|(sum, count)| *sum += count);
+        for (frame, [allocated, freed]) in &of_size.frames {
+            if let Some(counts) = group.counts.get_mut(*frame) {
+                *counts = [counts[0] + allocated, counts[1] + freed];
+            }
+        }
+    }
+    // Sizes at equal distances among the objects, each standing for as many.
+    let objects: u64 = members.iter().map(|(_, of_size)| of_size.objects).sum();
+    let wanted = if members.len() == 1 { 1 } else { SIZES as u64 };
+    for n in 0..wanted {
+        let mut place = (2 * n + 1) * objects / (2 * wanted);
+        let found = members.iter().find(|(_, of_size)| {
+            let here = place < of_size.objects;
+            place = place.saturating_sub(of_size.objects);
+            here
+        });
+        group.sizes.extend(found.map(|(size, _)| *size));
+    }
+    // All of them, where they are few.
+    group.sizes.dedup_by(|a, b| a == b && wanted == 1);
+    group
+}
+
+fn set(live: &mut Vec<Neighbours>, slot: u32, neighbours: Neighbours) {
+    match live.get_mut(slot as usize) {
+        Some(place) => *place = neighbours,
+        None => live.push(neighbours),
+    }
+}
+
+/// Counts how far an object is from both ends at once.
+fn rank(live: &[Neighbours], slot: u32) -> Rank {
+    let mut at = [Some(slot); 2];
+    for rank in 0..FURTHEST {
+        for (end, place) in at.iter_mut().enumerate() {
+            let next =
+                place.and_then(|slot| live.get(slot as usize)).and_then(|object| object.0.get(end).copied().flatten());
+            match (next, end) {
+                (None, YOUNGER) => return Rank::Young(rank),
+                (None, _) => return Rank::Old(rank),
+                (next, _) => *place = next,
+            }
+        }
+    }
+    Rank::Between
+}

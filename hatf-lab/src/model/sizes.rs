@@ -1,0 +1,111 @@
+//! How large a trace and its models are: the paper's Tables 4 and 8.
+
+use std::io::{self, Write};
+
+use serde::{Deserialize, Serialize};
+
+use super::file::Model;
+use super::kind::Part;
+use crate::units::{bytes, count};
+
+/// A row of Table 4. Times are in units of the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    /// Objects allocated.
+    pub objects: u64,
+    /// The most objects live at once.
+    pub max_objects: u64,
+    /// Bytes allocated.
+    pub bytes: u64,
+    /// The most bytes live at once.
+    pub max_bytes: u64,
+    /// Distinct sizes (SC).
+    pub size_classes: u64,
+    /// Distinct interarrival times (ITC).
+    pub interarrival_classes: u64,
+    /// Distinct holding times (HTC).
+    pub holding_classes: u64,
+    /// The time of the last event (T).
+    pub end: u64,
+    /// The size of the trace's file; `None`: not known.
+    pub trace_bytes: Option<u64>,
+    /// Objects never freed.
+    pub never_freed: u64,
+}
+
+/// Words of a model as Table 8 counts them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Words {
+    /// Of this model.
+    pub words: u128,
+    /// At worst, of any trace with as many size classes, where that differs.
+    pub at_worst: Option<u128>,
+}
+
+impl Words {
+    /// Counts the words of a model: for each quantity those of its choice, and each part once.
+    ///
+    /// As in the paper neither T, nor the counts of a histogram, variances or the indices of sparse cells are counted.
+    #[must_use]
+    pub fn of(model: &Model) -> Self {
+        let row = model.row();
+        let classes = u128::from(row.size_classes);
+        let (mut words, mut worst) = (0_u128, 0_u128);
+        let distinct = [row.size_classes, row.interarrival_classes, row.holding_classes];
+        for (choice, distinct) in model.kind().choices().into_iter().zip(distinct) {
+            let (of_this, at_worst) = match choice.part() {
+                Part::Moments => (1, 1),
+                Part::Histogram => (distinct.into(), distinct.into()),
+                Part::Markers => (super::p2::CELLS as u128 + 1, super::p2::CELLS as u128 + 1),
+                Part::Classes => (classes, classes),
+                Part::Buckets => (model.buckets() as u128, model.buckets() as u128),
+                // Counted once, below.
+                Part::Outline => (0, 0),
+                Part::Transitions => (model.cells() as u128, classes * classes),
+            };
+            words = words.saturating_add(of_this);
+            worst = worst.saturating_add(at_worst);
+        }
+        // The sizes of rows and columns, once.
+        if model.kind().needs(Part::Transitions) {
+            words = words.saturating_add(classes);
+            worst = worst.saturating_add(classes);
+        }
+        words = words.saturating_add(model.outline_words() as u128);
+        worst = worst.max(words);
+        Self { words, at_worst: (worst != words).then_some(worst) }
+    }
+}
+
+/// Prints a row of Table 4, and the size of a model by Table 8 beside the bytes of its file.
+///
+/// # Errors
+/// The output's.
+pub fn text(model: &Model, file_bytes: u64, out: &mut dyn Write) -> io::Result<()> {
+    let row = model.row();
+    let trace = row.trace_bytes.map_or("-".to_owned(), count);
+    let lines = [
+        ("objects", count(row.objects)),
+        ("max objects", count(row.max_objects)),
+        ("bytes", count(row.bytes)),
+        ("max bytes", count(row.max_bytes)),
+        ("size classes", count(row.size_classes)),
+        ("interarrival time classes", count(row.interarrival_classes)),
+        ("holding time classes", count(row.holding_classes)),
+        ("end of the clock", count(row.end)),
+        ("trace bytes", trace),
+        ("never freed", count(row.never_freed)),
+    ];
+    writeln!(out, "\nTRACE (Table 4)")?;
+    lines.iter().try_for_each(|(name, value)| writeln!(out, "  {name:26} {value:>16}"))?;
+    let Words { words, at_worst } = Words::of(model);
+    writeln!(out, "\nMODEL {} (Table 8)", model.kind())?;
+    let worst = at_worst.map_or(String::new(), |worst| format!(", at worst {}", large(worst)));
+    writeln!(out, "  {:26} {:>16}{worst}", "words", large(words))?;
+    writeln!(out, "  {:26} {:>16} ({})", "bytes of the file", count(file_bytes), bytes(file_bytes))
+}
+
+fn large(value: u128) -> String {
+    u64::try_from(value).map_or_else(|_| value.to_string(), count)
+}

@@ -1,0 +1,100 @@
+//! A region: blocks, and what is free in them.
+
+use std::collections::HashSet;
+
+use super::{Intra, Settings};
+
+/// A region of blocks. It has one from the beginning (`R_1 = {B_1}`).
+#[derive(Debug)]
+pub(super) struct Region {
+    /// Bytes free in each block.
+    free: Vec<u64>,
+    /// Their sum.
+    pub(super) total_free: u64,
+    /// Bytes of all blocks.
+    pub(super) bytes: u64,
+    /// Objects that lie in it.
+    pub(super) objects: u64,
+    /// `f_i` of its last allocation.
+    pub(super) last: u64,
+    /// The sum of `100 f_i / bytes` over its allocations.
+    pub(super) percents: f64,
+}
+
+/// A block that an object fits into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fit {
+    block: usize,
+    /// Bytes that would be left.
+    pub(super) left: u64,
+}
+
+impl Region {
+    pub(super) fn new(block: u64) -> Self {
+        Self { free: vec![block], total_free: block, bytes: block, objects: 0, last: 0, percents: 0.0 }
+    }
+
+    pub(super) fn blocks(&self) -> u64 {
+        self.free.len() as u64
+    }
+
+    /// Finds the block that the strategy takes: the least of `K_i` in its order. Adds the blocks it looked at.
+    pub(super) fn find(&self, size: u64, intra: Intra, looked: &mut u64) -> Option<Fit> {
+        let fits = |(block, free): (usize, &u64)| free.checked_sub(size).map(|left| Fit { block, left });
+        let mut all = self.free.iter().enumerate().inspect(|_| *looked += 1);
+        match intra {
+            Intra::First => all.find_map(fits),
+            Intra::Best => all.filter_map(fits).min_by_key(|fit| fit.left),
+        }
+    }
+
+    /// Puts an object into a block that was found.
+    pub(super) fn put(&mut self, fit: Fit, size: u64) {
+        if let Some(free) = self.free.get_mut(fit.block) {
+            *free = fit.left;
+            self.total_free -= size;
+            self.objects += 1;
+        }
+    }
+
+    /// Puts an object into a new block of that many bytes, which are enough.
+    pub(super) fn grow(&mut self, block: u64, size: u64) {
+        self.free.push(block - size);
+        self.total_free = self.total_free.saturating_add(block - size);
+        self.bytes = self.bytes.saturating_add(block);
+        self.objects += 1;
+    }
+}
+
+/// What a thread has entered: the same for all settings.
+#[derive(Debug, Default)]
+pub(super) struct Frame {
+    /// The creation sites that it captures.
+    pub(super) captured: HashSet<u64>,
+}
+
+/// The regions of one thread under one setting, outermost first.
+#[derive(Debug, Default)]
+pub(super) struct Regions(pub(super) Vec<Region>);
+
+impl Regions {
+    /// The regions of a prefix of the stack, of those that an object may be put into: the number of the region, and the
+    /// block. The capturing region is the last of the prefix.
+    pub(super) fn choose(&self, prefix: usize, size: u64, of: Settings, looked: &mut u64) -> Option<(usize, Fit)> {
+        use super::Inter;
+        let mut from_last = self.0.iter().enumerate().take(prefix).rev();
+        let mut fit = |(number, region): (usize, &Region)| Some((number, region.find(size, of.intra, looked)?));
+        match of.inter {
+            Inter::Capture => from_last.next().and_then(fit),
+            Inter::First => from_last.find_map(fit),
+            // Of equals the first is kept, which is the nearest to the top.
+            Inter::Best => from_last.filter_map(&mut fit).min_by_key(|(_, fit)| fit.left),
+        }
+    }
+
+    /// Whether a region of the prefix, other than this one, has a block that the object fits into.
+    pub(super) fn fits_elsewhere(&self, prefix: usize, but: usize, size: u64) -> bool {
+        let others = self.0.iter().enumerate().take(prefix).filter(|(number, _)| *number != but);
+        others.flat_map(|(_, region)| &region.free).any(|free| *free >= size)
+    }
+}

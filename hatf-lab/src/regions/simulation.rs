@@ -1,0 +1,267 @@
+//! Runs operations through memory managers, each with settings of its own.
+
+use std::collections::HashMap;
+
+use super::outcome::{Outcome, Percents};
+use super::region::{Frame, Region, Regions};
+use super::{Inter, Intra, Operation};
+use crate::curve::Curve;
+use crate::{Error, Result};
+
+/// What becomes of an object that is larger than a block (the document's formulas would make its free space negative).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Oversize {
+    /// It gets a new block of the next multiple of the block size.
+    Grow,
+    /// It is an error.
+    Refuse,
+}
+
+/// Settings of a memory manager.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Bytes of a block; not 0.
+    pub block: u64,
+    /// How a block is chosen.
+    pub intra: Intra,
+    /// How a region is chosen.
+    pub inter: Inter,
+    /// What becomes of large objects.
+    pub oversize: Oversize,
+}
+
+/// Runs operations of all threads through several settings at once. Memory is bounded by the regions entered at once and their
+/// blocks.
+#[derive(Debug)]
+pub struct Simulation {
+    /// What threads have entered, outermost first.
+    frames: HashMap<u64, Vec<Frame>>,
+    managers: Vec<Manager>,
+    stacks: Stacks,
+}
+
+/// What was counted of the operations, whatever the settings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Stacks {
+    /// Regions entered.
+    pub regions: u64,
+    /// The deepest stack of regions.
+    pub deepest: u64,
+    /// Registrations of sites.
+    pub registrations: u64,
+    /// Objects allocated in regions.
+    pub objects: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Objects whose site a region had registered.
+    pub captured: u64,
+    /// Objects allocated outside of all regions: in the heap, where nothing is simulated.
+    pub in_the_heap: u64,
+    /// Exits and registrations outside of all regions, which do nothing.
+    pub outside: u64,
+    /// Regions that no exit ended.
+    pub not_exited: u64,
+}
+
+/// One memory manager.
+#[derive(Debug)]
+struct Manager {
+    settings: Settings,
+    threads: HashMap<u64, Regions>,
+    outcome: Outcome,
+    used: Percents,
+    all: Percents,
+    over_time: Percents,
+    carried: Percents,
+    curve: Curve<1>,
+    /// Bytes of blocks of all regions that are active.
+    active: u64,
+    /// The last `f` of all regions that are active.
+    last: u64,
+}
+
+impl Simulation {
+    /// Starts with no region.
+    ///
+    /// # Errors
+    /// Blocks of 0 bytes.
+    pub fn new(settings: impl IntoIterator<Item = Settings>) -> Result<Self> {
+        let manager = |settings: Settings| match settings.block {
+            0 => Err(Error::Usage("a block has at least 1 byte".to_owned())),
+            _ => Ok(Manager::new(settings)),
+        };
+        let managers = settings.into_iter().map(manager).collect::<Result<_>>()?;
+        Ok(Self { frames: HashMap::new(), managers, stacks: Stacks::default() })
+    }
+
+    /// Runs an operation of a thread.
+    ///
+    /// # Errors
+    /// An object is larger than a block, and that is to be refused.
+    pub fn operate(&mut self, thread: u64, operation: Operation<'_>) -> Result<()> {
+        let Self { frames, managers, stacks } = self;
+        let frames = frames.entry(thread).or_default();
+        match operation {
+            Operation::Enter => {
+                frames.push(Frame::default());
+                stacks.regions += 1;
+                stacks.deepest = stacks.deepest.max(frames.len() as u64);
+                managers.iter_mut().for_each(|manager| manager.enter(thread));
+            }
+            Operation::Exit => match frames.pop() {
+                Some(_) => managers.iter_mut().for_each(|manager| manager.exit(thread)),
+                None => stacks.outside += 1,
+            },
+            Operation::Register(sites) => match frames.last_mut() {
+                Some(frame) => {
+                    frame.captured.clear();
+                    frame.captured.extend(sites);
+                    stacks.registrations += 1;
+                }
+                None => stacks.outside += 1,
+            },
+            Operation::New { .. } if frames.is_empty() => stacks.in_the_heap += 1,
+            Operation::New { site, size } => {
+                let captor = frames.iter().rposition(|frame| frame.captured.contains(&site));
+                let prefix = captor.map_or(frames.len(), |captor| captor + 1);
+                stacks.objects += 1;
+                stacks.bytes = stacks.bytes.saturating_add(size);
+                stacks.captured += u64::from(captor.is_some());
+                managers.iter_mut().try_for_each(|manager| manager.allocate(thread, prefix, size))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends all regions that are active, in which nothing more happens; returns the outcomes.
+    #[must_use]
+    pub fn finish(mut self) -> (Stacks, Vec<Outcome>) {
+        self.stacks.not_exited = self.frames.values().map(|frames| frames.len() as u64).sum();
+        (self.stacks, self.managers.into_iter().map(Manager::finish).collect())
+    }
+}
+
+impl Manager {
+    fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            threads: HashMap::new(),
+            outcome: Outcome::new(settings),
+            used: Percents::default(),
+            all: Percents::default(),
+            over_time: Percents::default(),
+            carried: Percents::default(),
+            curve: Curve::default(),
+            active: 0,
+            last: 0,
+        }
+    }
+
+    fn enter(&mut self, thread: u64) {
+        let block = self.settings.block;
+        self.threads.entry(thread).or_default().0.push(Region::new(block));
+        self.outcome.blocks_added += 1;
+        self.add(block);
+    }
+
+    /// Counts bytes of blocks that a region has got.
+    fn add(&mut self, bytes: u64) {
+        self.active = self.active.saturating_add(bytes);
+        self.outcome.most_bytes = self.outcome.most_bytes.max(self.active);
+    }
+
+    fn exit(&mut self, thread: u64) {
+        let region = self.threads.get_mut(&thread).and_then(|regions| regions.0.pop());
+        if let Some(region) = region {
+            self.outcome.blocks_freed += region.blocks();
+            self.outcome.objects_collected += region.objects;
+            self.end(&region);
+        }
+    }
+
+    /// Counts a region that has no more allocations.
+    fn end(&mut self, region: &Region) {
+        self.active -= region.bytes;
+        self.last -= region.last;
+        let mean = if region.objects == 0 { 0.0 } else { region.percents / float(region.objects) };
+        self.all.add(mean);
+        if region.objects > 0 {
+            self.used.add(mean);
+        }
+    }
+
+    fn allocate(&mut self, thread: u64, prefix: usize, size: u64) -> Result<()> {
+        let Self { settings, threads, outcome, .. } = self;
+        let Some(regions) = threads.get_mut(&thread) else { return Ok(()) };
+        let active = self.active;
+        let found = regions.choose(prefix, size, *settings, &mut outcome.blocks_looked_at);
+        let number = found.map_or(prefix - 1, |(number, _)| number);
+        let elsewhere = found.is_none() && regions.fits_elsewhere(prefix, number, size);
+        let free_in_prefix = || regions.0.iter().take(prefix).map(|region| region.total_free).sum();
+        // F_i, by the same rule as f_i.
+        let inter: u64 = if elsewhere { free_in_prefix() } else { 0 };
+        let Some(region) = regions.0.get_mut(number) else { return Ok(()) };
+        let mut grown = 0;
+        let mut intra = 0;
+        let bytes = region.bytes;
+        match found {
+            Some((_, fit)) => region.put(fit, size),
+            None => {
+                if region.total_free >= size {
+                    intra = region.total_free;
+                }
+                grown = block_for(size, *settings)?;
+                outcome.oversize += u64::from(size > settings.block);
+                outcome.blocks_added += 1;
+                region.grow(grown, size);
+            }
+        }
+        self.last = self.last - region.last + intra;
+        region.last = intra;
+        region.percents += percent(intra, bytes);
+        outcome.intra(intra);
+        outcome.inter(inter);
+        self.over_time.add(percent(intra, active));
+        self.carried.add(percent(self.last, active));
+        // In thousandths of a percent.
+        self.curve.note([u64::try_from(u128::from(intra) * 100_000 / u128::from(active.max(1))).unwrap_or(u64::MAX)]);
+        self.add(grown);
+        Ok(())
+    }
+
+    fn finish(mut self) -> Outcome {
+        let mut left: Vec<(u64, Regions)> = self.threads.drain().collect();
+        left.sort_unstable_by_key(|(thread, _)| *thread);
+        left.iter().flat_map(|(_, regions)| &regions.0).for_each(|region| self.end(region));
+        let name = self.outcome.name.clone();
+        Outcome {
+            used_regions: self.used.finish(),
+            all_regions: self.all.finish(),
+            over_time: self.over_time.finish(),
+            carried_over_time: self.carried.finish(),
+            curve: Some(self.curve.finish([&name])),
+            ..self.outcome
+        }
+    }
+}
+
+/// The bytes of a new block for an object.
+fn block_for(size: u64, settings: Settings) -> Result<u64> {
+    let Settings { block, oversize, .. } = settings;
+    if size <= block {
+        return Ok(block);
+    }
+    match oversize {
+        Oversize::Refuse => Err(Error::Usage(format!("an object of {size} bytes is larger than a block of {block}"))),
+        Oversize::Grow => size.checked_next_multiple_of(block).ok_or(Error::Limit("2^64 bytes in a block")),
+    }
+}
+
+fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { 100.0 * float(part) / float(whole) }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "bytes, for a percentage")]
+fn float(value: u64) -> f64 {
+    value as f64
+}

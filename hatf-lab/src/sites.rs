@@ -1,0 +1,162 @@
+//! What each stack allocated: in all, live at the peak, never freed, and freed at once.
+
+use serde::Serialize;
+
+use crate::objects::{Change, Event, Observer};
+use crate::{Error, Result};
+
+/// Blocks, and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Amount {
+    /// Blocks.
+    pub blocks: u64,
+    /// The bytes that were asked for.
+    pub bytes: u64,
+}
+
+impl Amount {
+    fn add(&mut self, bytes: u64) {
+        self.blocks += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+
+    fn remove(&mut self, bytes: u64) {
+        self.blocks = self.blocks.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
+
+    fn sum(&mut self, other: Self) {
+        self.blocks = self.blocks.saturating_add(other.blocks);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+}
+
+/// A measure by which sites are ranked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Measure {
+    /// Live when most bytes were live, for the first time.
+    Peak,
+    /// Live at the end.
+    Leaked,
+    /// Allocated in all.
+    Allocated,
+    /// Freed by the event that follows the allocation, as heaptrack defines it.
+    Temporary,
+}
+
+impl Measure {
+    /// All measures.
+    pub const ALL: [Self; 4] = [Self::Peak, Self::Leaked, Self::Allocated, Self::Temporary];
+}
+
+/// What was allocated by one stack, or by all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// See [`Measure::Peak`].
+    pub peak: Amount,
+    /// See [`Measure::Leaked`].
+    pub leaked: Amount,
+    /// See [`Measure::Allocated`].
+    pub allocated: Amount,
+    /// See [`Measure::Temporary`].
+    pub temporary: Amount,
+}
+
+impl Counts {
+    /// Returns one of the measures.
+    #[must_use]
+    pub fn get(&self, measure: Measure) -> Amount {
+        match measure {
+            Measure::Peak => self.peak,
+            Measure::Leaked => self.leaked,
+            Measure::Allocated => self.allocated,
+            Measure::Temporary => self.temporary,
+        }
+    }
+
+    /// Adds those of another.
+    pub fn add(&mut self, other: &Self) {
+        self.peak.sum(other.peak);
+        self.leaked.sum(other.leaked);
+        self.allocated.sum(other.allocated);
+        self.temporary.sum(other.temporary);
+    }
+}
+
+/// A site while the trace is read.
+#[derive(Clone, Copy, Debug, Default)]
+struct Site {
+    /// `leaked` is what is live.
+    counts: Counts,
+    /// The number of the peak that `counts.peak` is of.
+    peak: u64,
+}
+
+/// Counts by site: see [`Object::site`](crate::Object::site).
+#[derive(Clone, Debug, Default)]
+pub struct Sites {
+    sites: Vec<Site>,
+    live: u64,
+    most: u64,
+    /// How often there were more bytes live than ever before.
+    peaks: u64,
+}
+
+impl Sites {
+    /// Starts with nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns the counts of each site, by its number.
+    #[must_use]
+    pub fn finish(mut self) -> Vec<Counts> {
+        let peaks = self.peaks;
+        self.sites.iter_mut().for_each(|site| site.see(peaks));
+        self.sites.into_iter().map(|site| site.counts).collect()
+    }
+}
+
+impl Site {
+    /// Before a change: what is live now was so at the last peak, if nothing changed since.
+    #[inline]
+    fn see(&mut self, peaks: u64) {
+        if self.peak != peaks {
+            (self.peak, self.counts.peak) = (peaks, self.counts.leaked);
+        }
+    }
+}
+
+impl Observer for Sites {
+    #[inline]
+    fn event(&mut self, event: &Event) -> Result<()> {
+        let object = &event.object;
+        let number = usize::try_from(object.site).map_err(|_| Error::Limit("sites"))?;
+        if number >= self.sites.len() {
+            self.sites.resize(number + 1, Site::default());
+        }
+        let Some(site) = self.sites.get_mut(number) else { return Ok(()) };
+        site.see(self.peaks);
+        match event.change {
+            Change::Allocated => {
+                site.counts.allocated.add(object.size);
+                site.counts.leaked.add(object.size);
+                self.live = self.live.saturating_add(object.size);
+                if self.live > self.most {
+                    self.most = self.live;
+                    self.peaks += 1;
+                }
+            }
+            Change::Freed => {
+                site.counts.leaked.remove(object.size);
+                self.live = self.live.saturating_sub(object.size);
+                if event.tick == object.tick + 1 {
+                    site.counts.temporary.add(object.size);
+                }
+            }
+        }
+        Ok(())
+    }
+}

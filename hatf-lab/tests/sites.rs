@@ -1,0 +1,77 @@
+//! Counts by site, against brute force that looks at all blocks after each event.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
+
+use std::collections::BTreeMap;
+
+use hatf_lab::sites::{Amount, Counts, Sites};
+use hatf_lab::{Allocation, Change, Event, Objects, Observer};
+use proptest::prelude::*;
+
+/// Keeps all events.
+struct Events(Vec<Event>);
+
+impl Observer for Events {
+    fn event(&mut self, event: &Event) -> hatf_lab::Result<()> {
+        self.0.push(*event);
+        Ok(())
+    }
+}
+
+fn add(amount: &mut Amount, bytes: u64) {
+    amount.blocks += 1;
+    amount.bytes += bytes;
+}
+
+fn brute(events: &[Event]) -> Vec<Counts> {
+    let sites = events.iter().map(|event| event.object.site + 1).max().unwrap_or(0);
+    let mut counts = vec![Counts::default(); usize::try_from(sites).unwrap()];
+    let (mut live, mut most) = (BTreeMap::new(), 0);
+    for event in events {
+        let object = event.object;
+        let site = usize::try_from(object.site).unwrap();
+        match event.change {
+            Change::Allocated => {
+                add(&mut counts[site].allocated, object.size);
+                live.insert(object.number, object);
+            }
+            Change::Freed => {
+                live.remove(&object.number);
+                if event.tick == object.tick + 1 {
+                    add(&mut counts[site].temporary, object.size);
+                }
+            }
+        }
+        let bytes: u64 = live.values().map(|object| object.size).sum();
+        if bytes > most {
+            most = bytes;
+            counts.iter_mut().for_each(|site| site.peak = Amount::default());
+            for object in live.values() {
+                add(&mut counts[usize::try_from(object.site).unwrap()].peak, object.size);
+            }
+        }
+    }
+    for object in live.values() {
+        add(&mut counts[usize::try_from(object.site).unwrap()].leaked, object.size);
+    }
+    counts
+}
+
+proptest! {
+    /// Addresses meet again: blocks are freed, allocated twice, moved, and freed without having been there.
+    #[test]
+    fn as_brute_force(calls in prop::collection::vec((0..4_u8, 0..12_u64, 0..50_u64, 0..5_u64), 0..300)) {
+        let (mut objects, mut events) = (Objects::new(), Events(Vec::new()));
+        for (call, block, size, site) in calls {
+            let address = 16 + block * 64;
+            let allocation = Allocation { address, size: Some(size), site, ..Allocation::default() };
+            match call {
+                0 | 1 => objects.allocate(&allocation, &mut events).unwrap(),
+                2 => objects.free(address, 0, &mut events).unwrap(),
+                _ => objects.reallocate(16 + size % 12 * 64, &allocation, &mut events).unwrap(),
+            }
+        }
+        let mut sites = Sites::new();
+        events.0.iter().for_each(|event| sites.event(event).unwrap());
+        prop_assert_eq!(sites.finish(), brute(&events.0));
+    }
+}

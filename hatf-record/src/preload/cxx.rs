@@ -1,0 +1,262 @@
+//! `operator new` and `operator delete` of C++, in all forms.
+//!
+//! Those of the C++ library call `malloc` and `free`, which are recorded. An allocator with operators of its own does not: so
+//! they are recorded here, and what they call is nested.
+//!
+//! `operator new` throws where there is no memory, and an exception must not pass through Rust. So the form that returns null is called
+//! first. If it does, the entry point jumps to the real function that throws, and no frame of ours is on the stack.
+
+use core::ffi::{CStr, c_void};
+use core::mem::transmute;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use super::alloc::ARENA;
+use super::log::{self, Call};
+use super::real;
+use super::thread_state::{current, nested};
+use crate::event::Kind;
+
+/// A real function; null where the program has no C++ library yet. Then the C functions do, as they do behind that.
+#[repr(transparent)]
+struct Real(AtomicPtr<c_void>);
+
+impl Real {
+    const fn new() -> Self {
+        Self(AtomicPtr::new(null_mut()))
+    }
+
+    fn look_up(&self, name: &CStr) {
+        self.0.store(real::next(name), Ordering::Release);
+    }
+
+    fn get(&self) -> *mut c_void {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// `std::nothrow`: an empty structure, of which only the address is passed.
+static NOTHROW: u64 = 0;
+
+type Nothrow = unsafe extern "C" fn(usize, *const u64) -> *mut c_void;
+type AlignedNothrow = unsafe extern "C" fn(usize, usize, *const u64) -> *mut c_void;
+
+static NEW_NOTHROW: Real = Real::new();
+static NEW_ALIGNED_NOTHROW: Real = Real::new();
+
+/// Allocates for an `operator new`; null if that is not ours to record, or there is no memory.
+extern "C" fn allocate(size: usize) -> *mut c_void {
+    if current().is_nested() || !real::known() {
+        return null_mut();
+    }
+    let function = NEW_NOTHROW.get();
+    if function.is_null() {
+        return null_mut();
+    }
+    // SAFETY: dlsym's answer for the name of a function of this signature, which throws nothing.
+    let block = nested(|| unsafe { transmute::<*mut c_void, Nothrow>(function)(size, &raw const NOTHROW) });
+    if !block.is_null() {
+        log::allocation(Kind::Malloc, block, size, 0);
+    }
+    block
+}
+
+/// Allocates for an `operator new` with an alignment.
+extern "C" fn allocate_aligned(size: usize, align: usize) -> *mut c_void {
+    if current().is_nested() || !real::known() {
+        return null_mut();
+    }
+    let function = NEW_ALIGNED_NOTHROW.get();
+    if function.is_null() {
+        return null_mut();
+    }
+    // SAFETY: as in `allocate`.
+    let block =
+        nested(|| unsafe { transmute::<*mut c_void, AlignedNothrow>(function)(size, align, &raw const NOTHROW) });
+    if !block.is_null() {
+        log::allocation(Kind::Memalign, block, size, align);
+    }
+    block
+}
+
+/// Allocates where the program has no C++ library yet, by what would be behind it.
+extern "C" fn by_malloc(size: usize) -> *mut c_void {
+    // SAFETY: any size may be asked for.
+    unsafe { super::alloc::malloc(size.max(1)) }
+}
+
+/// As [`by_malloc`], with an alignment.
+extern "C" fn by_memalign(size: usize, align: usize) -> *mut c_void {
+    // SAFETY: any size and alignment may be asked for.
+    unsafe { super::alloc::memalign(align, size.max(1)) }
+}
+
+/// Returns the function that says that there is no memory: the C++ library's that throws. It may have been loaded where no
+/// other library sees it.
+extern "C" fn thrower() -> *const c_void {
+    // SAFETY: C strings; a library that is not loaded stays so.
+    let function = nested(|| unsafe {
+        let library = libc::dlopen(c"libstdc++.so.6".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
+        if library.is_null() { null_mut() } else { libc::dlsym(library, c"_ZSt17__throw_bad_allocv".as_ptr()) }
+    });
+    if function.is_null() { libc::abort as *const c_void } else { function }
+}
+
+/// Returns the function that says that there is no memory where nothing is thrown.
+extern "C" fn no_thrower() -> *const c_void {
+    extern "C" fn null() -> *mut c_void {
+        null_mut()
+    }
+    null as *const c_void
+}
+
+/// Frees for an `operator delete`, by `free` if it is the C++ library's that is not there yet.
+fn release(block: *mut c_void, function: *mut c_void, call: impl FnOnce()) {
+    if block.is_null() || ARENA.owns(block) || !real::known() {
+        return;
+    }
+    if function.is_null() {
+        // SAFETY: the caller's block.
+        unsafe { super::alloc::free(block) };
+        return;
+    }
+    log::call(Kind::Free, Call { address: block as usize, ..Call::default() });
+    nested(call);
+}
+
+macro_rules! news {
+    ($($name:ident, $place:ident, $allocate:ident, $without:ident, $fail:ident;)*) => {
+        $(
+            static $place: Real = Real::new();
+
+            /// Keeps the arguments, asks for a block, and returns it; goes on to the real function with the arguments; or
+            /// asks for a block without one. With no frame of ours on the stack, jumps to the function that throws.
+            ///
+            /// # Safety
+            /// As the function of this name.
+            #[unsafe(naked)]
+            #[unsafe(no_mangle)]
+            #[allow(non_snake_case, reason = "the name that C++ gives it")]
+            pub(crate) unsafe extern "C" fn $name() {
+                core::arch::naked_asm!(
+                    ".cfi_startproc",
+                    "push rdi",
+                    ".cfi_adjust_cfa_offset 8",
+                    "push rsi",
+                    ".cfi_adjust_cfa_offset 8",
+                    "push rdx",
+                    ".cfi_adjust_cfa_offset 8",
+                    "call {allocate}",
+                    "test rax, rax",
+                    "jne 2f",
+                    "mov rax, qword ptr [rip + {place}]",
+                    "test rax, rax",
+                    "jne 3f",
+                    "mov rdi, qword ptr [rsp + 16]",
+                    "mov rsi, qword ptr [rsp + 8]",
+                    "call {without}",
+                    "test rax, rax",
+                    "jne 2f",
+                    "call {fail}",
+                    "3:",
+                    "pop rdx",
+                    ".cfi_adjust_cfa_offset -8",
+                    "pop rsi",
+                    ".cfi_adjust_cfa_offset -8",
+                    "pop rdi",
+                    ".cfi_adjust_cfa_offset -8",
+                    "jmp rax",
+                    "2:",
+                    ".cfi_adjust_cfa_offset 24",
+                    "add rsp, 24",
+                    ".cfi_adjust_cfa_offset -24",
+                    "ret",
+                    ".cfi_endproc",
+                    allocate = sym $allocate,
+                    without = sym $without,
+                    fail = sym $fail,
+                    place = sym $place,
+                )
+            }
+        )*
+
+        fn look_up_news() {
+            $(
+                let name = concat!(stringify!($name), "\0");
+                if let Ok(name) = CStr::from_bytes_with_nul(name.as_bytes()) {
+                    $place.look_up(name);
+                }
+            )*
+        }
+    };
+}
+
+news! {
+    _Znwm, NEW, allocate, by_malloc, thrower;
+    _Znam, NEW_ARRAY, allocate, by_malloc, thrower;
+    _ZnwmRKSt9nothrow_t, NEW_NO, allocate, by_malloc, no_thrower;
+    _ZnamRKSt9nothrow_t, NEW_ARRAY_NO, allocate, by_malloc, no_thrower;
+    _ZnwmSt11align_val_t, NEW_ALIGNED, allocate_aligned, by_memalign, thrower;
+    _ZnamSt11align_val_t, NEW_ARRAY_ALIGNED, allocate_aligned, by_memalign, thrower;
+    _ZnwmSt11align_val_tRKSt9nothrow_t, NEW_ALIGNED_NO, allocate_aligned, by_memalign, no_thrower;
+    _ZnamSt11align_val_tRKSt9nothrow_t, NEW_ARRAY_ALIGNED_NO, allocate_aligned, by_memalign, no_thrower;
+}
+
+macro_rules! deletes {
+    ($($name:ident, $place:ident ($($argument:ident),*);)*) => {
+        $(
+            static $place: Real = Real::new();
+
+            /// # Safety
+            /// As the function of this name.
+            #[unsafe(no_mangle)]
+            #[allow(non_snake_case, reason = "the name that C++ gives it")]
+            pub(crate) unsafe extern "C" fn $name(block: *mut c_void $(, $argument: usize)*) {
+                type Function = unsafe extern "C" fn(*mut c_void $(, deletes!(@type $argument))*);
+                let function = $place.get();
+                // SAFETY: dlsym's answer for the name of a function of this signature, and the caller's arguments.
+                release(block, function, || unsafe { transmute::<*mut c_void, Function>(function)(block $(, $argument)*) });
+            }
+        )*
+
+        fn look_up_deletes() {
+            $(
+                let name = concat!(stringify!($name), "\0");
+                if let Ok(name) = CStr::from_bytes_with_nul(name.as_bytes()) {
+                    $place.look_up(name);
+                }
+            )*
+        }
+    };
+    (@type $argument:ident) => { usize };
+}
+
+deletes! {
+    _ZdlPv, DELETE ();
+    _ZdaPv, DELETE_ARRAY ();
+    _ZdlPvm, DELETE_SIZED (size);
+    _ZdaPvm, DELETE_ARRAY_SIZED (size);
+    _ZdlPvSt11align_val_t, DELETE_ALIGNED (align);
+    _ZdaPvSt11align_val_t, DELETE_ARRAY_ALIGNED (align);
+    _ZdlPvmSt11align_val_t, DELETE_SIZED_ALIGNED (size, align);
+    _ZdaPvmSt11align_val_t, DELETE_ARRAY_SIZED_ALIGNED (size, align);
+    _ZdlPvRKSt9nothrow_t, DELETE_NO (nothrow);
+    _ZdaPvRKSt9nothrow_t, DELETE_ARRAY_NO (nothrow);
+    _ZdlPvSt11align_val_tRKSt9nothrow_t, DELETE_ALIGNED_NO (align, nothrow);
+    _ZdaPvSt11align_val_tRKSt9nothrow_t, DELETE_ARRAY_ALIGNED_NO (align, nothrow);
+}
+
+/// Looks up the real functions.
+pub(crate) fn look_up() {
+    NEW_NOTHROW.look_up(c"_ZnwmRKSt9nothrow_t");
+    NEW_ALIGNED_NOTHROW.look_up(c"_ZnwmSt11align_val_tRKSt9nothrow_t");
+    look_up_news();
+    look_up_deletes();
+    // The C library keeps a message about what it did not find, and gives it back at the second call: else the program
+    // would, and that block was never seen.
+    // SAFETY: messages of this thread, from before the program's own code.
+    unsafe {
+        libc::dlerror();
+        libc::dlerror();
+    }
+}

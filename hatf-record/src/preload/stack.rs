@@ -1,0 +1,291 @@
+//! The stacks of calls, and the modules that their frames are in.
+
+use core::ffi::{CStr, c_int, c_void};
+use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use super::memo::Words;
+use super::session::{self, Session};
+use super::unwind::{self, DEPTH_MAX, Found, Here};
+use super::{push, real, thread_state};
+use crate::event::{Event, Kind, TEXT_MAX};
+use crate::stack_table::{STACKS_BYTES, StackTable};
+
+/// Stacks that are kept by their hash.
+const KEPT: usize = 1 << 13;
+/// Modules that are known at once.
+const MODULES: usize = 1 << 10;
+
+/// The table, if stacks are recorded.
+static TABLE: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
+/// The most frames of a stack.
+static DEPTH: AtomicUsize = AtomicUsize::new(0);
+/// This library's own code, whose frames are left out.
+static OWN: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+/// Stacks that were met, by hash: the high half of the hash, and the innermost node.
+static MET: [AtomicU64; KEPT] = [const { AtomicU64::new(0) }; KEPT];
+/// Where modules begin that were recorded; 1 where one was taken out.
+static LOADED: [AtomicUsize; MODULES] = [const { AtomicUsize::new(0) }; MODULES];
+const TAKEN_OUT: usize = 1;
+/// Threads that are about to record modules.
+static RECORDING: AtomicU32 = AtomicU32::new(0);
+
+/// Returns whether stacks are recorded.
+#[inline]
+pub(crate) fn is_on() -> bool {
+    DEPTH.load(Ordering::Relaxed) != 0
+}
+
+/// Maps the table beside the spool, if there is one.
+pub(crate) fn begin(spool_path: &CStr) {
+    let mut path = [0_u8; 4096];
+    let Some(folder) = spool_path.to_bytes().strip_suffix(b"events") else { return };
+    for (to, from) in path.iter_mut().zip(folder.iter().chain(b"stacks\0")) {
+        *to = *from;
+    }
+    if folder.len() + 7 > path.len() {
+        return;
+    }
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a C string, and system calls with valid arguments whose results are checked. The mapping is never undone.
+    let table = unsafe {
+        let file = libc::open(path.as_ptr().cast(), libc::O_RDWR | libc::O_CLOEXEC);
+        if file < 0 {
+            return;
+        }
+        let length = libc::lseek(file, 0, libc::SEEK_END);
+        let memory = libc::mmap(core::ptr::null_mut(), STACKS_BYTES, access, libc::MAP_SHARED, file, 0);
+        libc::close(file);
+        if memory == libc::MAP_FAILED || usize::try_from(length) != Ok(STACKS_BYTES) {
+            return;
+        }
+        StackTable::attach(memory.cast()).map(|table| (memory, table.depth()))
+    };
+    let Some((memory, depth)) = table else { return };
+    let ours = is_on as fn() -> bool as usize;
+    if !unwind::begin() {
+        return;
+    }
+    let Some(own) = unwind::find(ours) else { return };
+    OWN[0].store(own.start, Ordering::Relaxed);
+    OWN[1].store(own.end, Ordering::Relaxed);
+    TABLE.store(memory.cast(), Ordering::Release);
+    DEPTH.store(depth.min(DEPTH_MAX), Ordering::Release);
+}
+
+/// Returns the number of the calling thread's stack, from the program's call on; 0 if it is not known. Records the modules that are in
+/// it for the first time.
+#[inline(always)]
+pub(crate) fn capture(session: &Session) -> u32 {
+    let here = Here::new();
+    let (start, memo) = (here.start(), &thread_state::current().memo);
+    if let Some(stack) = memo.find(start) {
+        return stack;
+    }
+    let mut words = Words::new();
+    let stack = walk(session, here, &mut words);
+    memo.keep(start, &words, stack);
+    stack
+}
+
+/// Walks a stack, and returns its number.
+#[inline(never)]
+fn walk(session: &Session, here: Here, words: &mut Words) -> u32 {
+    let memory = TABLE.load(Ordering::Acquire);
+    if memory.is_null() {
+        return 0;
+    }
+    // SAFETY: the mapping of `begin`, which stays.
+    let Some(table) = (unsafe { StackTable::attach(memory) }) else { return 0 };
+    let mut frames = [const { MaybeUninit::uninit() }; DEPTH_MAX];
+    let depth = DEPTH.load(Ordering::Relaxed);
+    let frames = frames.get_mut(..depth).unwrap_or_default();
+    let own = OWN[0].load(Ordering::Relaxed)..OWN[1].load(Ordering::Relaxed);
+    let count = unwind::walk(here, frames, own, words, &mut |found| note_module(session, found));
+    // SAFETY: so many were written.
+    let frames = unsafe { frames.get(..count).unwrap_or_default().assume_init_ref() };
+    number(&table, frames)
+}
+
+/// Returns the number of a stack, innermost frame first.
+fn number(table: &StackTable<'_>, frames: &[usize]) -> u32 {
+    // Stacks with one hash are compared below.
+    let hash = frames.iter().fold(0_u64, |hash, frame| hash.rotate_left(11) ^ *frame as u64);
+    let hash = (hash ^ hash >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let kept = MET.get(usize::try_from(hash >> 24 & (KEPT as u64 - 1)).unwrap_or_default());
+    let high = hash & !0xffff_ffff;
+    if let Some(kept) = kept {
+        let word = kept.load(Ordering::Relaxed);
+        #[expect(clippy::cast_possible_truncation, reason = "the low half")]
+        let node = word as u32;
+        if word & !0xffff_ffff == high && node != 0 && is_stack(table, node, frames) {
+            return node;
+        }
+    }
+    let mut node = 0;
+    for frame in frames.iter().rev() {
+        let Some(next) = table.insert(node, *frame as u64) else { return 0 };
+        node = next;
+    }
+    if let Some(kept) = kept {
+        kept.store(high | u64::from(node), Ordering::Relaxed);
+    }
+    node
+}
+
+/// Returns whether a node is the innermost of these frames.
+#[inline]
+fn is_stack(table: &StackTable<'_>, mut node: u32, frames: &[usize]) -> bool {
+    for frame in frames {
+        match table.caller(node, *frame as u64) {
+            Some(caller) => node = caller,
+            None => return false,
+        }
+    }
+    node == 0
+}
+
+/// Records a module, if it was not yet.
+fn note_module(session: &Session, found: &Found) {
+    let start = found.start;
+    if start == OWN[0].load(Ordering::Relaxed) {
+        return;
+    }
+    for place in &LOADED {
+        match place.load(Ordering::Acquire) {
+            known if known == start => return,
+            0 | TAKEN_OUT => {}
+            _ => continue,
+        }
+        let free = place.load(Ordering::Relaxed);
+        if free <= TAKEN_OUT && place.compare_exchange(free, start, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+            RECORDING.fetch_add(1, Ordering::Relaxed);
+            push_module(session, found);
+            RECORDING.fetch_sub(1, Ordering::Relaxed);
+            return;
+        }
+    }
+}
+
+#[cold]
+fn push_module(session: &Session, found: &Found) {
+    let mut text = Text { bytes: [0; TEXT_MAX], length: 0 };
+    build_id(found, &mut text);
+    text.put(b" ");
+    // SAFETY: the loader's description of the module, whose beginning is public; its name is a C string, empty for the program itself.
+    let (bias, name) = unsafe {
+        let Some(link) = found.link.as_ref() else { return };
+        (link.bias, if link.name.is_null() { c"" } else { CStr::from_ptr(link.name) })
+    };
+    if name.is_empty() {
+        let mut path = [0_u8; TEXT_MAX];
+        // SAFETY: a constant path, and a buffer with its length.
+        let length = unsafe { libc::readlink(c"/proc/self/exe".as_ptr(), path.as_mut_ptr().cast(), path.len()) };
+        text.put(path.get(..usize::try_from(length).unwrap_or(0)).unwrap_or_default());
+    } else {
+        text.put(name.to_bytes());
+    }
+    let event = Event {
+        address: found.start as u64,
+        old: bias as u64,
+        extra: found.end as u64,
+        ..Event::new(Kind::ModuleLoad, push::thread_number(session), session.clock.now())
+    };
+    push::event(session, event, text.get());
+}
+
+struct Text {
+    bytes: [u8; TEXT_MAX],
+    length: usize,
+}
+
+impl Text {
+    fn put(&mut self, more: &[u8]) {
+        for (to, from) in self.bytes.iter_mut().skip(self.length).zip(more) {
+            *to = *from;
+            self.length += 1;
+        }
+    }
+
+    fn get(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or_default()
+    }
+}
+
+/// Puts a module's build id in hexadecimal digits, or `-`: it stands in a note of its ELF file.
+fn build_id(found: &Found, text: &mut Text) {
+    const NOTE: u32 = 4;
+    const BUILD_ID: u32 = 3;
+    // SAFETY: inside of the module, whose first page has its ELF header; what is read beyond that is checked to be inside of the module, in
+    // segments that its header says are loaded.
+    let word =
+        |at: usize| (at >= found.start && at + 4 <= found.end).then(|| unsafe { (at as *const u32).read_unaligned() });
+    let long = |at: usize| Some(u64::from(word(at)?) | u64::from(word(at + 4)?) << 32);
+    let half = |at: usize| word(at).map(|word| word as usize & 0xffff);
+    // SAFETY: as in `push_module`.
+    let bias = unsafe { found.link.as_ref() }.map_or(0, |link| link.bias);
+    let find = || -> Option<(usize, usize)> {
+        if word(found.start)? != u32::from_le_bytes(*b"\x7fELF") {
+            return None;
+        }
+        let table = found.start + usize::try_from(long(found.start + 32)?).ok()?;
+        for entry in 0..half(found.start + 56)?.min(64) {
+            let entry = table + entry * 56;
+            if word(entry)? != NOTE {
+                continue;
+            }
+            let mut at = bias.wrapping_add(usize::try_from(long(entry + 16)?).ok()?);
+            let end = at.checked_add(usize::try_from(long(entry + 40)?).ok()?)?.min(found.end);
+            while at + 12 <= end {
+                let (name, length, kind) = (word(at)? as usize, word(at + 4)? as usize, word(at + 8)?);
+                let content = at + 12 + name.checked_next_multiple_of(4)?;
+                if kind == BUILD_ID && name == 4 && length <= 64 && content + length <= end {
+                    return Some((content, length));
+                }
+                at = content.checked_add(length.checked_next_multiple_of(4)?)?;
+            }
+        }
+        None
+    };
+    let Some((at, length)) = find() else { return text.put(b"-") };
+    for byte in at..at + length {
+        // SAFETY: inside of the note.
+        let byte = unsafe { *(byte as *const u8) };
+        let digit = |digit: u8| *b"0123456789abcdef".get(usize::from(digit)).unwrap_or(&b'?');
+        text.put(&[digit(byte >> 4), digit(byte & 15)]);
+    }
+}
+
+/// Records that modules are gone which were unloaded.
+#[cold]
+fn note_unloaded() {
+    unwind::forget();
+    let Some(session) = session::current() else { return };
+    for place in &LOADED {
+        let start = place.load(Ordering::Acquire);
+        if start <= TAKEN_OUT || unwind::find(start).is_some_and(|found| found.start == start) {
+            continue;
+        }
+        // What is being recorded may be of another module by now.
+        if RECORDING.load(Ordering::Relaxed) == 0
+            && place.compare_exchange(start, TAKEN_OUT, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        {
+            let mut event = Event::new(Kind::ModuleUnload, push::thread_number(session), session.clock.now());
+            event.address = start as u64;
+            push::numbers(session, &event);
+        }
+    }
+}
+
+/// # Safety
+/// As the function of this name.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
+    let Some(dlclose) = (if real::known() { real::dlclose() } else { None }) else { return -1 };
+    // SAFETY: the caller's argument.
+    let result = unsafe { dlclose(handle) };
+    if is_on() {
+        note_unloaded();
+    }
+    result
+}

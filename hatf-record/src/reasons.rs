@@ -1,0 +1,46 @@
+//! What to do where there is no room, and why recording ended early, as numbers in the spool.
+
+/// Declares an enum of numbers in shared memory.
+macro_rules! numbers {
+    ($(#[$attribute:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $number:literal,)+ }) => {
+        $(#[$attribute])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u32)]
+        pub enum $name {
+            $($(#[$doc])* $variant = $number,)+
+        }
+
+        impl $name {
+            /// Returns the one of that number, if there is one.
+            #[must_use]
+            pub fn from_number(number: u32) -> Option<Self> {
+                match number {
+                    $($number => Some(Self::$variant),)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+numbers! {
+    /// What a thread does with an event where the spool is full.
+    WhenFull {
+        /// It waits, but not for ever: see [`crate::Header::patience`]. Then it drops events until there is room.
+        Wait = 1,
+        /// It drops events until there is room.
+        Drop = 2,
+        /// It ends the recording.
+        Stop = 3,
+    }
+}
+
+numbers! {
+    /// Why recording ended before the program did.
+    Stop {
+        /// The spool was full.
+        Full = 1,
+        /// The program gave up the system calls, or the clock, that recording needs.
+        Confined = 2,
+    }
+}

@@ -1,0 +1,202 @@
+//! Call stacks as a tree of return addresses, in a shared file beside the spool.
+//!
+//! A stack is the number of its innermost node; each node has a return address and the node of its caller, 0 for none. Nodes are
+//! added and never changed, so that a number keeps its meaning whichever process is killed.
+//!
+//! A node is claimed by its first word, which has the address and the low bits of the caller; the second has all of the caller and is
+//! written behind it. One who finds a first word without a second takes it for another node: at worst a node is there twice.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use crate::layout::SharedSlot;
+
+/// The first word of the file.
+pub const STACKS_MAGIC: u64 = u64::from_le_bytes(*b"HATFSTKS");
+/// Nodes that there may be.
+pub const STACK_NODES: usize = 1 << 20;
+/// Slots before the first node: magic and depth; what did not fit.
+const HEAD: usize = 2;
+/// Bytes of the file.
+pub const STACKS_BYTES: usize = (HEAD + STACK_NODES) * size_of::<SharedSlot>();
+/// Places that are tried for a node.
+const PROBES: usize = 32;
+/// Bits of an address.
+const ADDRESS_BITS: u32 = 48;
+
+/// A table in mapped memory.
+#[derive(Clone, Copy, Debug)]
+pub struct StackTable<'m>(&'m [SharedSlot]);
+
+impl<'m> StackTable<'m> {
+    /// Views a table; `None` if it is none.
+    ///
+    /// # Safety
+    /// `memory` is aligned to 16 bytes, valid for reads and writes for `'m`, [`STACKS_BYTES`] long, and accessed through tables only.
+    pub unsafe fn attach(memory: *mut u8) -> Option<Self> {
+        // SAFETY: the caller's promise: atomics, for which every bit pattern is a value.
+        let table = unsafe { Self(core::slice::from_raw_parts(memory.cast(), HEAD + STACK_NODES)) };
+        (table.word(0, 0)?.load(Ordering::Acquire) == STACKS_MAGIC).then_some(table)
+    }
+
+    /// Returns the most frames that a stack may have.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.word(0, 1).map_or(0, |word| usize::try_from(word.load(Ordering::Relaxed)).unwrap_or(usize::MAX))
+    }
+
+    /// Finds or adds a node; `None` if there is no room. Addresses have 48 bits.
+    #[must_use]
+    pub fn insert(&self, caller: u32, address: u64) -> Option<u32> {
+        let first = first_word(caller, address)?;
+        let second = u64::from(caller) + 1;
+        let mut place = place_of(caller, address);
+        for _ in 0..PROBES {
+            place %= STACK_NODES;
+            let claimed = self.word(HEAD + place, 0)?;
+            let found = match claimed.load(Ordering::Acquire) {
+                0 => claimed.compare_exchange(0, first, Ordering::AcqRel, Ordering::Acquire).err(),
+                found => Some(found),
+            };
+            let rest = self.word(HEAD + place, 1)?;
+            match found {
+                None => {
+                    rest.store(second, Ordering::Release);
+                    return number(place);
+                }
+                Some(found) if found == first && rest.load(Ordering::Acquire) == second => return number(place),
+                Some(_) => place += 1,
+            }
+        }
+        self.word(1, 0)?.fetch_add(1, Ordering::Relaxed);
+        None
+    }
+
+    /// Returns the caller and the address of a node.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, node: u32) -> Option<(u32, u64)> {
+        let place = usize::try_from(node).ok()?.checked_sub(1)? + HEAD;
+        let word = |word| self.word(place, word).map(|word| word.load(Ordering::Relaxed));
+        stack_node([word(0)?, word(1)?])
+    }
+
+    /// Returns the caller of a node if it has this address.
+    #[inline]
+    #[must_use]
+    pub fn caller(&self, node: u32, address: u64) -> Option<u32> {
+        let [first, second] = &self.0.get((node as usize).wrapping_sub(1).wrapping_add(HEAD))?.words;
+        let caller = second.load(Ordering::Relaxed).wrapping_sub(1);
+        let same = first.load(Ordering::Relaxed) == address | caller << ADDRESS_BITS;
+        if same { u32::try_from(caller).ok() } else { None }
+    }
+
+    #[inline]
+    fn word(&self, slot: usize, word: usize) -> Option<&'m AtomicU64> {
+        self.0.get(slot)?.words.get(word)
+    }
+}
+
+/// Returns the first words of the file of an empty table, whose other bytes are zeros.
+#[must_use]
+pub fn stacks_head(depth: usize) -> [u64; 2] {
+    [STACKS_MAGIC, depth as u64]
+}
+
+/// Returns the place in the file of a node's two words.
+#[must_use]
+pub fn stack_node_offset(node: u32) -> Option<u64> {
+    let place = usize::try_from(node).ok()?.checked_sub(1).filter(|place| *place < STACK_NODES)?;
+    Some(((HEAD + place) * size_of::<SharedSlot>()) as u64)
+}
+
+/// Decodes a node's two words: its caller and its address; `None` if they are none.
+#[inline]
+#[must_use]
+pub fn stack_node([first, second]: [u64; 2]) -> Option<(u32, u64)> {
+    let caller = u32::try_from(second.checked_sub(1)?).ok()?;
+    let address = first & ((1 << ADDRESS_BITS) - 1);
+    (first_word(caller, address) == Some(first)).then_some((caller, address))
+}
+
+fn first_word(caller: u32, address: u64) -> Option<u64> {
+    (address >> ADDRESS_BITS == 0 && address != 0).then_some(address | u64::from(caller) << ADDRESS_BITS)
+}
+
+fn number(place: usize) -> Option<u32> {
+    u32::try_from(place + 1).ok()
+}
+
+/// Mixes a caller and an address.
+fn place_of(caller: u32, address: u64) -> usize {
+    let mixed = (address ^ u64::from(caller).wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    usize::try_from(mixed >> 40).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU64;
+
+    fn memory() -> Vec<[AtomicU64; 2]> {
+        let memory: Vec<_> = (0..STACKS_BYTES / 16).map(|_| [AtomicU64::new(0), AtomicU64::new(0)]).collect();
+        for (word, value) in memory[0].iter().zip(stacks_head(64)) {
+            word.store(value, Ordering::Relaxed);
+        }
+        memory
+    }
+
+    fn table(memory: &[[AtomicU64; 2]]) -> StackTable<'_> {
+        // SAFETY: atomics of that length. Vectors of 16 MiB are aligned to more than 16 bytes.
+        unsafe { StackTable::attach(memory.as_ptr().cast_mut().cast()) }.unwrap()
+    }
+
+    #[test]
+    fn nodes_are_there_once() {
+        let memory = memory();
+        let table = table(&memory);
+        assert_eq!(table.depth(), 64);
+        let mut nodes = Vec::new();
+        for number in 0..10_000_u64 {
+            let caller = nodes.last().copied().filter(|_| number % 20 != 0).unwrap_or(0);
+            let address = 0x7fff_0000_0000 + number % 700 * 16;
+            let node = table.insert(caller, address).unwrap();
+            assert_eq!(table.insert(caller, address), Some(node));
+            assert_eq!(table.get(node), Some((caller, address)));
+            assert_eq!((table.caller(node, address), table.caller(node, address + 1)), (Some(caller), None));
+            let at = usize::try_from(stack_node_offset(node).unwrap()).unwrap() / 16;
+            assert_eq!(
+                stack_node([0, 1].map(|word| memory[at][word].load(Ordering::Relaxed))),
+                Some((caller, address))
+            );
+            nodes.push(node);
+        }
+        assert_eq!((table.insert(0, 1 << 48), table.insert(0, 0)), (None, None));
+        assert_eq!(
+            (table.get(0), table.get(u32::MAX), stack_node_offset(0), stack_node_offset(u32::MAX)),
+            (None, None, None, None)
+        );
+    }
+
+    /// What another thread has claimed and not yet written is another node.
+    #[test]
+    fn a_claim_alone_is_no_node() {
+        let memory = memory();
+        let table = table(&memory);
+        let node = table.insert(0, 16).unwrap();
+        let at = usize::try_from(stack_node_offset(node).unwrap()).unwrap() / 16;
+        memory[at][1].store(0, Ordering::Relaxed);
+        assert_eq!(table.get(node), None);
+        let other = table.insert(0, 16).unwrap();
+        assert_ne!(node, other);
+        assert_eq!(table.get(other), Some((0, 16)));
+    }
+
+    #[test]
+    fn a_full_table_says_so() {
+        let memory = memory();
+        let table = table(&memory);
+        let full = (1..2 * STACK_NODES as u64).filter(|address| table.insert(0, *address).is_none()).count();
+        assert!(full > STACK_NODES / 2, "{full}");
+        assert_eq!(memory[1][0].load(Ordering::Relaxed), full as u64);
+    }
+}

@@ -1,0 +1,123 @@
+//! The reading end of a spool: the events of one thread, out of its chunks.
+
+use crate::event::{Event, Head, Kind, SLOTS_MAX, Slot};
+use crate::layout::CHUNK_SLOTS;
+use crate::spool::Chunk;
+
+/// The result of [`Stream::next`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// An event, whose time is the whole stamp.
+    Event(Event),
+    /// Nothing more is written yet.
+    Nothing,
+    /// The chunk is at its end.
+    End,
+}
+
+/// A place in a chunk.
+#[derive(Clone, Copy, Debug)]
+pub struct Stream<'m> {
+    chunk: Chunk<'m>,
+    at: usize,
+    thread: u32,
+    stamp: u64,
+    /// The stack of the next event.
+    stack: u32,
+}
+
+impl<'m> Stream<'m> {
+    /// Begins at the first event of a chunk of a thread.
+    #[must_use]
+    pub fn new(chunk: Chunk<'m>, thread: u32, stamp: u64) -> Self {
+        Self { chunk, at: 0, thread, stamp, stack: 0 }
+    }
+
+    /// Returns the number of slots that were read.
+    #[must_use]
+    pub fn place(&self) -> usize {
+        self.at
+    }
+
+    /// Reads an event, and puts its text behind what is in `text`. Stamps never go back: where a signal handler's event stands behind that of the
+    /// call which it interrupted, it gets that one's.
+    #[inline]
+    pub fn next(&mut self, text: &mut Vec<u8>) -> Next {
+        loop {
+            let Some(first) = self.chunk.slot(self.at) else {
+                return if self.at >= CHUNK_SLOTS { Next::End } else { Next::Nothing };
+            };
+            let Some(head) = Head::decode(first) else {
+                // No kind of ours: the program has written here. What follows may be right again.
+                self.at += 1;
+                continue;
+            };
+            match head.kind {
+                Kind::End => return Next::End,
+                Kind::More | Kind::Nothing => self.at += 1,
+                Kind::Stack => {
+                    self.stack = head.stack();
+                    self.at += 1;
+                }
+                Kind::Stamp => {
+                    self.stamp = self.stamp.max(first[1]);
+                    self.at += 1;
+                }
+                _ => {
+                    self.stamp = self.whole(head.stamp);
+                    let more = head.more();
+                    if more == 0 {
+                        self.at += 1;
+                        return match head.finish(self.thread, self.stamp, &[], text) {
+                            Some(event) => Next::Event(Event { stack: std::mem::take(&mut self.stack), ..event }),
+                            None => continue,
+                        };
+                    }
+                    if let Some(event) = self.long(&head, more, text) {
+                        return Next::Event(Event { stack: std::mem::take(&mut self.stack), ..event });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads an event of several slots; `None` if they are none.
+    fn long(&mut self, head: &Head, more: usize, text: &mut Vec<u8>) -> Option<Event> {
+        self.at += 1;
+        let mut slots: [Slot; SLOTS_MAX] = [[0; 2]; _];
+        let slots = slots.get_mut(..more)?;
+        for (number, slot) in slots.iter_mut().enumerate() {
+            *slot = self.chunk.slot(self.at + number)?;
+        }
+        let length = text.len();
+        let event = head.finish(self.thread, self.stamp, slots, text);
+        if event.is_some() {
+            self.at += more;
+        } else {
+            text.truncate(length);
+        }
+        event
+    }
+
+    /// Passes over slots that were reserved and never written, if written ones are behind them; returns whether there were.
+    pub fn skip_gap(&mut self) -> bool {
+        let behind = (self.at..CHUNK_SLOTS).find(|at| self.chunk.slot(*at).is_some());
+        self.at = behind.unwrap_or(self.at);
+        behind.is_some()
+    }
+
+    /// Returns whether a slot is missing: one behind it is written.
+    #[must_use]
+    pub fn has_gap(&self) -> bool {
+        let gap = self.chunk.slot(self.at).is_none();
+        gap && (self.at + 1..(self.at + 2 * SLOTS_MAX).min(CHUNK_SLOTS)).any(|at| self.chunk.slot(at).is_some())
+    }
+
+    /// Completes a stamp from its low half: the nearest to the last one.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the low half")]
+    fn whole(&self, low: u32) -> u64 {
+        let ahead = low.wrapping_sub(self.stamp as u32).cast_signed();
+        self.stamp.saturating_add(u64::from(ahead.max(0).cast_unsigned()))
+    }
+}

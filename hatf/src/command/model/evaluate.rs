@@ -1,0 +1,225 @@
+//! `hatf model evaluate`
+
+use std::io::{self, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use hatf::Result;
+use hatf::convert::Form;
+use hatf::lab::Calls;
+use hatf_lab::model::evaluate::{
+    Errors, Experiment, OfModel, Predicted, Predictions, Program, Rank, Summary, Tracking, Trial, chart, predictions,
+    text, trials,
+};
+use hatf_lab::model::{Choice, Fitter, Kind, Running};
+use hatf_lab::{Event, Observer};
+use metatf_cli::{Progress, number};
+use serde::Serialize;
+
+use super::{Measure, file_bytes};
+use crate::command::Format;
+use crate::command::lab::{Shown, Source, draw, readable_twice};
+
+/// Find out how near synthetic traces come to the trace that their models were fitted to.
+///
+/// Each model makes several synthetic traces. Their bytes and objects, and what simulated allocators make of them, are
+/// compared with the trace itself: the experiment of the paper, with its Tables 9 to 16 and its Figures 3 to 6.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hatf model evaluate perl.mtf
+  hatf model evaluate perl.mtf gawk.mtf gs.mtf --svg models.svg
+  hatf model evaluate perl.mtf -m cdf,cdf-p2,mix:size=cdf,iat=time,ht=size --trials 30
+  hatf model evaluate perl.mtf -m variants -a bsd,first:grow=4096 --format json")]
+pub(crate) struct Evaluate {
+    /// The traces, in any form that hatf convert reads. Each is read twice.
+    #[arg(required = true, value_name = "TRACE")]
+    traces: Vec<PathBuf>,
+
+    /// The form of the traces [default: guessed from their first bytes or their names].
+    #[arg(long, value_enum, value_name = "FORM")]
+    from: Option<Form>,
+
+    /// Models, with commas between them; all: the paper's five; variants: its seven variants.
+    #[arg(short, long, value_name = "MODEL,..", default_value = "all", value_parser = models)]
+    models: Models,
+
+    #[command(flatten)]
+    measure: Measure,
+
+    /// Synthetic traces of each model.
+    #[arg(long, value_name = "N", default_value_t = 10, allow_negative_numbers = true, value_parser = number(1..=1_000_000_u64))]
+    trials: u64,
+
+    /// Another seed makes other trials.
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+
+    /// Simulated allocators, each with its settings behind colons, as in hatf simulate; all: bsd, cache, first, best.
+    #[arg(short, long, value_name = "NAME[:SETTING=N]..", value_delimiter = ',', default_value = "all")]
+    allocators: Vec<String>,
+
+    /// Stop a trial whose live objects need more memory, such as 512M or 4G.
+    #[arg(long, value_name = "BYTES", default_value = "2G", value_parser = size)]
+    memory_limit: u64,
+
+    /// Trials that run at once; the result is the same [default: as many as there are cores].
+    #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
+    threads: Option<usize>,
+
+    /// How to print the outcome.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+
+    /// Also draw the metrics of Figures 3 to 6 into this file.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+/// The paper's allocators, in its order.
+const PAPER: [&str; 4] = ["bsd", "cache", "first", "best"];
+
+/// Models to evaluate.
+#[derive(Clone)]
+struct Models(Vec<Kind>);
+
+/// Parses a list of models. The choices of a mixture are after commas, too.
+fn models(text: &str) -> std::result::Result<Models, String> {
+    let mut names: Vec<String> = Vec::new();
+    for part in text.split(',') {
+        match names.last_mut() {
+            Some(last) if last.starts_with("mix:") && part.contains('=') && !part.starts_with("mix:") => {
+                *last = format!("{last},{part}");
+            }
+            _ => names.push(part.to_owned()),
+        }
+    }
+    let mut kinds = Vec::new();
+    for name in names {
+        match name.as_str() {
+            "all" => kinds.extend(Kind::FIVE),
+            "variants" => {
+                kinds.extend(
+                    Choice::ALL
+                        .iter()
+                        .map(|choice| Kind::same(*choice))
+                        .filter(|kind| !Kind::FIVE.contains(kind) && *kind != Kind::same(Choice::Outline)),
+                );
+            }
+            name => kinds.push(name.parse().map_err(|error: hatf_lab::Error| error.to_string())?),
+        }
+    }
+    Ok(Models(kinds))
+}
+
+/// Parses bytes, with a unit.
+fn size(text: &str) -> std::result::Result<u64, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let shift = match unit.to_ascii_uppercase().as_str() {
+        "" => Some(0),
+        "K" => Some(10),
+        "M" => Some(20),
+        "G" => Some(30),
+        "T" => Some(40),
+        _ => None,
+    };
+    let bytes = number.parse::<u64>().ok().zip(shift).and_then(|(number, shift)| number.checked_mul(1 << shift));
+    bytes.filter(|bytes| *bytes > 0).ok_or_else(|| "expected bytes, such as 512M or 4G".to_owned())
+}
+
+#[derive(Serialize)]
+struct Report<'r> {
+    trials: u64,
+    seed: u64,
+    programs: &'r [Program],
+    ops: Metric<'r>,
+    memory_efficiency: Metric<'r>,
+}
+
+#[derive(Serialize)]
+struct Metric<'r> {
+    #[serde(flatten)]
+    predictions: &'r Predictions,
+    errors: Vec<Errors>,
+    ranks: Vec<Vec<Option<Rank>>>,
+    summary: Summary,
+}
+
+impl<'r> Metric<'r> {
+    fn new(predictions: &'r Predictions) -> Self {
+        let programs = &predictions.programs;
+        Self {
+            predictions,
+            errors: programs.iter().map(Predicted::errors).collect(),
+            ranks: programs.iter().map(Predicted::ranks).collect(),
+            summary: predictions.summary(),
+        }
+    }
+}
+
+pub(crate) fn run(options: &Evaluate) -> Result<u8> {
+    let all = |name: &String| name == "all";
+    let allocators = if options.allocators.iter().any(all) {
+        PAPER.iter().map(ToString::to_string).collect()
+    } else {
+        options.allocators.clone()
+    };
+    let Evaluate { trials, seed, memory_limit, .. } = *options;
+    let experiment = Experiment { allocators, trials, seed, memory_limit: Some(memory_limit) };
+    experiment.grid(1)?;
+    options.traces.iter().try_for_each(|path| readable_twice(path, "a trace is read twice"))?;
+    let programs = options.traces.iter().map(|path| program(options, &experiment, path));
+    let programs = programs.collect::<Result<Vec<_>>>()?;
+    let of_metrics = predictions(&programs, &experiment.allocators, &options.models.0);
+
+    if let Some(path) = &options.svg {
+        draw(path, |out| chart("Synthetic traces, of the actual", &programs, out))?;
+    }
+    let mut out = BufWriter::new(io::stdout().lock());
+    match options.format {
+        Format::Text => text(&programs, &of_metrics, trials, &mut out)?,
+        Format::Json => {
+            let [ops, memory_efficiency] = [&of_metrics[0], &of_metrics[1]].map(Metric::new);
+            let report = Report { trials, seed, programs: &programs, ops, memory_efficiency };
+            serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
+            writeln!(out)?;
+        }
+    }
+    out.flush()?;
+    Ok(0)
+}
+
+/// Runs the experiment on one trace.
+fn program(options: &Evaluate, experiment: &Experiment, path: &Path) -> Result<Program> {
+    let source = Source { trace: path.to_owned(), from: options.from, threads: options.threads };
+    let settings = options.measure.settings(options.models.0.clone());
+    // The first pass is the actual trace in the allocators, and finds its end.
+    let mut tracking = Tracking::default();
+    let (mut grid, mut clock) = (experiment.grid(source.threads())?, Running::new(settings.clock));
+    let mut calls = Calls::new(Shown::new(|event: &Event| {
+        clock.at(event);
+        tracking.event(event)?;
+        grid.event(event)
+    }));
+    let read = source.observe(&mut calls);
+    let totals = calls.totals();
+    drop(calls);
+    let outcomes = grid.finish()?;
+    read?;
+    let actual = Trial::new(&totals, &tracking, &outcomes);
+
+    let mut calls = Calls::new(Shown::new(Fitter::new(settings, Some(clock.end()?))?));
+    source.observe(&mut calls)?;
+    let totals = calls.totals();
+    let fitted = calls.into_parts().2.into_inner().finish(&totals, file_bytes(path))?;
+    let models = fitted.models();
+
+    let mut progress = Progress::new("trials").of(experiment.jobs(&models).len() as u64);
+    let ended = trials(experiment, &models, source.threads(), || progress.add(1))?;
+    let name = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
+    // Up to the first dot: the form of the file is of no account here.
+    let name = name.split('.').next().filter(|name| !name.is_empty()).unwrap_or(&name).to_owned();
+    let models =
+        options.models.0.iter().zip(ended).map(|(kind, trials)| OfModel::new(*kind, &actual, trials)).collect();
+    Ok(Program { name, actual, models })
+}

@@ -1,0 +1,103 @@
+//! `hatf model fit`
+
+use std::io::{self, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use hatf::lab::Calls;
+use hatf::{Error, Result};
+use hatf_lab::model::{Fitter, Kind, Row, Running, Words, text};
+use hatf_lab::units::count;
+use metatf_cli::OutputFile;
+use serde::Serialize;
+
+use super::{Measure, file_bytes};
+use crate::command::Format;
+use crate::command::lab::{Shown, Source, readable_twice};
+
+/// Fit a model to a trace.
+///
+/// Prints the trace's row of the paper's Table 4, and the model's size as its Table 8 counts it beside the bytes of its file.
+/// A trace is read once, in memory bounded by its live objects and what is distinct in it; for models of time twice.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hatf model fit perl.mtf -m mean -o perl.json
+  hatf model fit perl.mtf -m time --clock bytes --buckets 1000 -o perl.json
+  hatf model fit perl.mtf -m mix:size=cdf,iat=time,ht=size -o perl.json")]
+pub(crate) struct Fit {
+    #[command(flatten)]
+    source: Source,
+
+    /// The model; `hatf model --help` lists them.
+    #[arg(short, long, value_name = "MODEL", value_parser = kind)]
+    model: Kind,
+
+    #[command(flatten)]
+    measure: Measure,
+
+    /// The file of the model; `-` is standard output.
+    #[arg(short, long, value_name = "FILE", default_value = "model.json")]
+    output: PathBuf,
+
+    /// How to print the sizes.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+#[derive(Serialize)]
+struct Report {
+    model: Kind,
+    trace: Row,
+    #[serde(flatten)]
+    words: Words,
+    file_bytes: u64,
+}
+
+fn kind(text: &str) -> std::result::Result<Kind, String> {
+    text.parse().map_err(|error: hatf_lab::Error| error.to_string())
+}
+
+pub(crate) fn run(options: &Fit) -> Result<u8> {
+    let settings = options.measure.settings(vec![options.model]);
+    let path = &options.source.trace;
+    let mut end = None;
+    if settings.needs_end() {
+        readable_twice(path, "a model of time reads the trace twice")?;
+        let mut calls = Calls::new(Shown::new(Running::new(settings.clock)));
+        options.source.observe(&mut calls)?;
+        end = Some(calls.into_parts().2.into_inner().end()?);
+    }
+    let mut calls = Calls::new(Shown::new(Fitter::new(settings, end)?));
+    options.source.observe(&mut calls)?;
+    let totals = calls.totals();
+    let (.., shown) = calls.into_parts();
+    let fitted = shown.into_inner().finish(&totals, file_bytes(path))?;
+    let model = fitted.model(options.model);
+
+    let name = options.output.display().to_string();
+    let written = || {
+        let (file, mut out) = OutputFile::create(&options.output)?;
+        let bytes = model.write(&mut out).map_err(io::Error::other)?;
+        file.keep(out).map(|()| bytes)
+    };
+    let file_bytes = written().map_err(Error::system(name.clone()))?;
+    if options.output == Path::new("-") {
+        return Ok(0);
+    }
+    let mut out = BufWriter::new(io::stdout().lock());
+    match options.format {
+        Format::Text => {
+            writeln!(out, "{}", path.display())?;
+            totals.text(&mut out)?;
+            text(&model, file_bytes, &mut out)?;
+            writeln!(out, "\n{name}: {} bytes", count(file_bytes))?;
+        }
+        Format::Json => {
+            let report = Report { model: options.model, trace: *model.row(), words: Words::of(&model), file_bytes };
+            serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
+            writeln!(out)?;
+        }
+    }
+    out.flush()?;
+    Ok(0)
+}

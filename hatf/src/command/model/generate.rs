@@ -1,0 +1,84 @@
+//! `hatf model generate`
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use hatf::event::UserMetadata;
+use hatf::heap::HeapOptions;
+use hatf::lab::write_synthetic;
+use hatf::{Error, Result};
+use hatf_lab::Event;
+use hatf_lab::model::{GENERATOR, Generator, Limits, Model};
+use hatf_lab::units::count;
+use metatf::container::FlushEvery;
+use metatf_cli::{OutputFile, number};
+use serde_json::json;
+
+use crate::command::lab::Shown;
+use crate::command::print_message;
+
+/// Make a synthetic trace of a model.
+///
+/// The trace is of heap.dtd, and the same on every machine for the same model, seed and number of events. Its blocks lie where
+/// a simulated allocator (bsd) puts them. It has times if the model's clock is the time.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hatf model generate perl.json -o synthetic.mtf
+  hatf model generate perl.json --events 100000000 --seed 7 -o long.mtf
+  hatf model generate perl.json -o - | hatf simulate -")]
+pub(crate) struct Generate {
+    /// The model, from hatf model fit; `-` is standard input.
+    #[arg(value_name = "MODEL.json")]
+    model: PathBuf,
+
+    /// Allocations and frees [default: as many as there are until the clock passes that of the trace].
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number(1..=u64::MAX))]
+    events: Option<u64>,
+
+    /// Another seed makes another trace.
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+
+    /// The trace; `-` is standard output.
+    #[arg(short, long, value_name = "TRACE", default_value = "synthetic.mtf")]
+    output: PathBuf,
+}
+
+pub(crate) fn run(options: &Generate) -> Result<u8> {
+    let path = &options.model;
+    let input: Box<dyn Read> = if path == Path::new("-") {
+        Box::new(io::stdin().lock())
+    } else {
+        Box::new(File::open(path).map_err(Error::system(path.display().to_string()))?)
+    };
+    let about_model = |error: hatf_lab::Error| Error::Trace(format!("{}: {error}", path.display()).into());
+    let model = Model::read(input).map_err(about_model)?;
+    let seed = options.seed;
+    let synthetic = json!({"model": model.kind(), "seed": seed, "generator": GENERATOR});
+    let about: UserMetadata = [("synthetic".to_owned(), synthetic)].into_iter().collect();
+    let generator = Generator::new(&model, seed, 0, Limits { events: options.events, live: None });
+
+    let problem = || Error::system(options.output.display().to_string());
+    let (output, mut sink) = OutputFile::create(&options.output).map_err(problem())?;
+    let mut heap = HeapOptions::default();
+    if output.appears_whole() {
+        heap.write.flush = FlushEvery::NEVER;
+    }
+    let totals = write_synthetic(&mut *sink, &heap, &about, |writer| {
+        let mut shown = Shown::new(|event: &Event| hatf_lab::Observer::event(writer, event));
+        generator.run(&mut shown)
+    });
+    // Where the output failed, that is the cause.
+    if let Some(error) = output.error() {
+        return Err(problem()(error));
+    }
+    let totals = totals?;
+    output.keep(sink).map_err(problem())?;
+    if options.output != Path::new("-") {
+        let name = options.output.display();
+        print_message(&format!("{name}: {} events, {} objects", count(totals.events), count(totals.objects)));
+    }
+    Ok(0)
+}

@@ -1,0 +1,103 @@
+//! `hatf model`
+
+mod evaluate;
+mod fit;
+mod generate;
+
+use std::path::Path;
+
+use hatf::Result;
+use hatf_lab::model::{Clock, Unfreed};
+
+/// Fit models of allocation to a trace, make synthetic traces of them, and find out how much these tell.
+///
+/// The models are those of Zorn and Grunwald, "Evaluating Models of Memory Allocation" (CU-CS-603-92).
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hatf model fit perl.mtf -m cdf -o perl.json
+  hatf model generate perl.json --seed 7 -o synthetic.mtf
+  hatf model evaluate perl.mtf
+
+Models:
+  mean     uniform from 0 to twice the mean      mean-normal, mean-pareto
+  cdf      the histograms                        cdf-p2
+  size     one process for each size             size-uniform, size-normal
+  time     the means of each bucket of time      time-normal
+  trans    the size before decides               trans-mean
+  outline  live bytes and objects over time, in a file of at most 64 KiB: this project's own
+  mix:size=MODEL,iat=MODEL,ht=MODEL              one each for sizes, interarrival and holding times")]
+pub(crate) struct Model {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(clap::Subcommand)]
+enum Action {
+    Fit(fit::Fit),
+    Generate(generate::Generate),
+    Evaluate(evaluate::Evaluate),
+}
+
+pub(crate) fn run(options: &Model) -> Result<u8> {
+    match &options.action {
+        Action::Fit(options) => fit::run(options),
+        Action::Generate(options) => generate::run(options),
+        Action::Evaluate(options) => evaluate::run(options),
+    }
+}
+
+/// How times are measured.
+#[derive(clap::Args)]
+struct Measure {
+    /// What time is counted in.
+    #[arg(long, value_enum, default_value_t = ClockName::Events)]
+    clock: ClockName,
+
+    /// The holding time of objects never freed.
+    #[arg(long, value_enum, default_value_t = UnfreedName::End)]
+    unfreed: UnfreedName,
+
+    /// Buckets of time, for time and time-normal.
+    #[arg(long, value_name = "N", default_value_t = hatf_lab::model::BUCKETS, allow_negative_numbers = true,
+        value_parser = metatf_cli::number(1..=hatf_lab::model::MOST_BUCKETS))]
+    buckets: u64,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum ClockName {
+    /// Allocations and frees.
+    Events,
+    /// Nanoseconds, which the trace must have.
+    Time,
+    /// Bytes asked for.
+    Bytes,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum UnfreedName {
+    /// Up to the last event.
+    End,
+    /// None: left out of holding times.
+    Drop,
+}
+
+impl Measure {
+    fn settings(&self, kinds: Vec<hatf_lab::model::Kind>) -> hatf_lab::model::Settings {
+        let clock = match self.clock {
+            ClockName::Events => Clock::Events,
+            ClockName::Time => Clock::Time,
+            ClockName::Bytes => Clock::Bytes,
+        };
+        let unfreed = match self.unfreed {
+            UnfreedName::End => Unfreed::End,
+            UnfreedName::Drop => Unfreed::Drop,
+        };
+        hatf_lab::model::Settings { kinds, clock, unfreed, buckets: self.buckets }
+    }
+}
+
+/// Returns the size of a file; `None` of a pipe.
+fn file_bytes(path: &Path) -> Option<u64> {
+    std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|metadata| metadata.len())
+}

@@ -1,0 +1,119 @@
+//! `hatf recover`
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum as _;
+use hatf::record::Spooled;
+use hatf::trace::TraceReader;
+use hatf::{Error, EventSource, Result};
+use metatf::container::{FlushEvery, WriteOptions};
+use metatf::recode::Profile;
+use metatf_cli::OutputFile;
+use serde_json::{Value, json};
+
+use super::record::{TraceWriter, about_output};
+use super::{Record, TraceFormat, print_message};
+
+/// Make the trace of a recording that was cut off because `hatf record` was killed.
+///
+/// Events are in a spool from the moment at which they are recorded. What the unfinished trace lacks comes from there. The trace
+/// takes the place of the unfinished one, and the spool is removed. Without FOLDER the spools are listed that are there.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hatf recover
+  hatf recover /dev/shm/hatf-spool-1234-0
+  hatf recover /dev/shm/hatf-spool-1234-0 -o perl.mtf")]
+pub(crate) struct Recover {
+    /// The spool.
+    #[arg(value_name = "FOLDER")]
+    folder: Option<PathBuf>,
+
+    /// The trace to write [default: the one that was being recorded].
+    #[arg(short, long, value_name = "TRACE", requires = "folder")]
+    output: Option<PathBuf>,
+
+    /// Leave the spool where it is.
+    #[arg(long)]
+    keep: bool,
+}
+
+/// Returns what is kept beside the spool: how the trace is written, and where.
+pub(super) fn about(options: &Record, output: Option<&Path>) -> Value {
+    let output = output.and_then(|output| std::path::absolute(output).ok()).filter(|_| output != Some(Path::new("-")));
+    json!({
+        "output": output,
+        "format": options.format.to_possible_value().map(|value| value.get_name().to_owned()),
+        "clock": options.clock,
+        "profile": options.profile.to_string(),
+        "group": options.group,
+    })
+}
+
+pub(crate) fn run(options: &Recover) -> Result<u8> {
+    let Some(folder) = &options.folder else { return list() };
+    let spooled = Spooled::open(folder)?;
+    let about = spooled.about();
+    let unfinished = about["output"].as_str().map(PathBuf::from);
+    let Some(path) = options.output.clone().or_else(|| unfinished.clone()) else {
+        return Err(Error::Usage("the recording had no file to write to: name one with -o".to_owned()));
+    };
+    let name = path.display().to_string();
+    let problem = || Error::system(name.clone());
+    let (output, mut sink) = OutputFile::create(&path).map_err(problem())?;
+    let mut write = WriteOptions::default().flush_every(FlushEvery::NEVER);
+    about["profile"].as_str().and_then(|profile| profile.parse().ok()).unwrap_or(Profile::Default).apply(&mut write);
+    let format = about["format"].as_str().and_then(|format| TraceFormat::from_str(format, false).ok());
+    let number = |key: &str, default| about[key].as_u64().unwrap_or(default);
+    let form = (format.unwrap_or(TraceFormat::Heap), number("clock", 1000), number("group", 1_000_000));
+    let mut unfinished = unfinished.and_then(|path| of_recording(&path, &spooled));
+    let mut trace = TraceWriter::new(&mut *sink, form, &write).map_err(|error| about_output(&name, error))?;
+    let source = unfinished.as_mut().map(|reader| reader as &mut dyn EventSource);
+    let recovered = spooled.recover(source, trace.sink());
+    let finished = trace.finish();
+    if let Some(error) = output.error() {
+        return Err(problem()(error));
+    }
+    let recovered = recovered.map_err(|error| about_output(&name, error))?;
+    finished.map_err(|error| about_output(&name, error))?;
+    output.keep(sink).map_err(problem())?;
+    let (events, lost) = (recovered.events, recovered.lost);
+    print_message(&format!(
+        "{events} events in {name}, {} of them from the spool, {lost} lost",
+        events - recovered.from_trace
+    ));
+    if !options.keep {
+        spooled.remove();
+    }
+    Ok(0)
+}
+
+/// Opens the unfinished trace, if it is there and is this recording's.
+fn of_recording(path: &Path, spooled: &Spooled) -> Option<TraceReader<'static>> {
+    let open = || TraceReader::open(path).ok();
+    let mut reader = open()?;
+    // User metadata stand before the first event.
+    let _ = reader.next();
+    let recording = reader.user_metadata().get("recording").cloned();
+    if recording.is_some() && recording.as_ref() == spooled.recording() { open() } else { None }
+}
+
+/// Prints the spools that are there.
+fn list() -> Result<u8> {
+    let mut out = io::stdout().lock();
+    let folders = Spooled::left_behind();
+    for folder in &folders {
+        match Spooled::open(folder) {
+            Ok(spooled) => {
+                let output = spooled.about()["output"].as_str().unwrap_or("no file").to_owned();
+                writeln!(out, "{}: {}, for {output}", folder.display(), spooled.program())?;
+            }
+            Err(error) => writeln!(out, "{error}")?,
+        }
+    }
+    if folders.is_empty() {
+        writeln!(out, "no spool was left behind")?;
+    }
+    Ok(0)
+}

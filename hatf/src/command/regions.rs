@@ -1,0 +1,187 @@
+//! `hatf regions`
+
+use std::io::{self, BufWriter, Write as _};
+use std::path::PathBuf;
+
+use hatf::scoped::{Variant, example, simulate};
+use hatf::{Error, Result};
+use hatf_lab::regions::{
+    Inter, Intra, Outcome, Oversize, Settings, Simulation, Stacks, over_block_sizes, over_time, text,
+};
+use metatf_cli::{OutputFile, Progress, number};
+use serde::Serialize;
+
+use super::Format;
+use super::lab::draw;
+
+/// Scoped memory: regions of blocks that a program enters and leaves, and what fragments in them.
+///
+/// The operations and models are those of Garbervetsky, Nakhli, Yovine and Zorgati, "Program Instrumentation and Run-Time Analysis
+/// of Scoped Memory in Java". Traces are of scoped.dtd; hatf::scoped::ScopedMemory writes them from a Rust program.
+#[derive(clap::Args)]
+pub(crate) struct Regions {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    Simulate(Simulate),
+    Example(Example),
+}
+
+/// Simulate memory managers on a trace, and show the fragmentation within regions and between them.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hatf regions simulate example.mtf
+  hatf regions simulate example.mtf --block 64,128,256 --intra first,best --inter capture,first,best
+  hatf regions simulate example.mtf --block 64 --over-time figure5.svg
+  hatf regions simulate example.mtf --block 32,64,128,256,512 --svg figure6.svg")]
+struct Simulate {
+    /// The trace.
+    trace: PathBuf,
+
+    /// Bytes of a block.
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', default_values_t = [64, 128, 256, 512, 1024], value_parser = number(1..=1_u64 << 48))]
+    block: Vec<u64>,
+
+    /// In which block of a region an object is put.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [IntraName::First])]
+    intra: Vec<IntraName>,
+
+    /// In which region an object is put.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [InterName::Capture])]
+    inter: Vec<InterName>,
+
+    /// What becomes of an object that is larger than a block.
+    #[arg(long, value_enum, default_value_t = OversizeName::Grow)]
+    oversize: OversizeName,
+
+    /// How to print the outcome.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+
+    /// Also draw the regions' fragmentation over block sizes (the document's Figure 6) into this file.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+
+    /// Also draw fragmentation over allocations (Figure 5) into this file.
+    #[arg(long, value_name = "FILE")]
+    over_time: Option<PathBuf>,
+}
+
+/// Write the trace of the document's example.
+#[derive(clap::Args)]
+struct Example {
+    /// Which of the two programs that the document gives.
+    #[arg(long, value_enum, default_value_t = Variant::Figure1)]
+    variant: Variant,
+
+    /// The argument of m0.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = number(0..=100_000_u64))]
+    mc: u64,
+
+    /// The trace to write.
+    #[arg(short, long, value_name = "TRACE")]
+    output: PathBuf,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum IntraName {
+    /// The first block with enough space
+    First,
+    /// The block with the least space that is enough
+    Best,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum InterName {
+    /// The capturing region
+    Capture,
+    /// The first region with enough space, from the capturing one outwards
+    First,
+    /// The region whose block has the least left
+    Best,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum OversizeName {
+    /// It gets a block of the next multiple of the block size
+    Grow,
+    /// It is an error
+    Error,
+}
+
+#[derive(Serialize)]
+struct Report<'r> {
+    trace: Stacks,
+    managers: &'r [Outcome],
+}
+
+pub(crate) fn run(options: &Regions) -> Result<u8> {
+    match &options.command {
+        Command::Simulate(options) => run_simulation(options),
+        Command::Example(options) => write_example(options),
+    }
+}
+
+fn run_simulation(options: &Simulate) -> Result<u8> {
+    let oversize = match options.oversize {
+        OversizeName::Grow => Oversize::Grow,
+        OversizeName::Error => Oversize::Refuse,
+    };
+    let mut grid = Vec::new();
+    for inter in &options.inter {
+        for intra in &options.intra {
+            let intra = match intra {
+                IntraName::First => Intra::First,
+                IntraName::Best => Intra::Best,
+            };
+            let inter = match inter {
+                InterName::Capture => Inter::Capture,
+                InterName::First => Inter::First,
+                InterName::Best => Inter::Best,
+            };
+            grid.extend(options.block.iter().map(|&block| Settings { block, intra, inter, oversize }));
+        }
+    }
+    let mut simulation = Simulation::new(grid)?;
+    let mut progress = Progress::new("operations");
+    simulate(&options.trace, &mut simulation, || progress.step())?;
+    drop(progress);
+    let (trace, managers) = simulation.finish();
+
+    let name = options.trace.display().to_string();
+    if let Some(path) = &options.svg {
+        let title = format!("{name}: intra-region fragmentation over block sizes");
+        draw(path, |out| over_block_sizes(&title, &managers, out))?;
+    }
+    if let Some(path) = &options.over_time {
+        let title = format!("{name}: intra-region fragmentation over allocations");
+        draw(path, |out| over_time(&title, &managers, out))?;
+    }
+    let mut out = BufWriter::new(io::stdout().lock());
+    match options.format {
+        Format::Text => {
+            writeln!(out, "{name}")?;
+            text(&trace, &managers, &mut out)?;
+        }
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut out, &Report { trace, managers: &managers }).map_err(io::Error::from)?;
+            writeln!(out)?;
+        }
+    }
+    out.flush()?;
+    Ok(0)
+}
+
+fn write_example(options: &Example) -> Result<u8> {
+    let path = &options.output;
+    let failed = || Error::system(path.display().to_string());
+    let (file, out) = OutputFile::create(path).map_err(failed())?;
+    let trace = |error: metatf::Error| Error::Trace(format!("{}: {error}", path.display()).into());
+    let out = example(options.variant, options.mc, out).map_err(trace)?;
+    file.keep(out).map_err(failed())?;
+    Ok(0)
+}

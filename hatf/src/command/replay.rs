@@ -1,0 +1,146 @@
+//! `hatf replay`
+
+use std::io::{self, BufWriter, Write as _};
+use std::path::PathBuf;
+
+use hatf::Error;
+use hatf::replay::{Allocator, Compiler, Cut, Look, Task, Touch, Worker, compare, replay, text};
+use hatf_lab::chart;
+use metatf_cli::{Progress, number};
+
+use super::Format;
+use super::lab::{Source, draw};
+
+/// Run a trace's requests on real allocators: the time they take, and the memory they hold.
+///
+/// Each allocator gets processes of its own, in which it is preloaded. They make the calls of the trace, each thread in its
+/// order, and calls on one block in the order of the trace. An allocator is system, jemalloc, mimalloc, tcmalloc or the path of
+/// a library; variables of its environment stand before it.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hatf replay perl.mtf
+  hatf replay perl.mtf --with system,jemalloc,mimalloc,tcmalloc
+  hatf replay perl.mtf --with system --with 'GLIBC_TUNABLES=glibc.malloc.tcache_count=0 system'
+  hatf replay perl.mtf --with jemalloc --with 'MALLOC_CONF=narenas:1,dirty_decay_ms:0 jemalloc'
+  hatf replay perl.mtf --with system,mimalloc --svg memory.svg
+  hatf replay server.mtf --events 1000000..2000000 --touch first
+
+A trace in which a block is freed twice, or an address returned twice, is refused; --repair mends
+it. valloc and pvalloc are replayed as aligned allocations, reallocarray as realloc.")]
+pub(crate) struct Replay {
+    #[command(flatten)]
+    source: Source,
+
+    /// Allocators, each with its variables before it.
+    #[arg(short = 'w', long = "with", value_name = "[VAR=VALUE ..] NAME", default_value = "system", value_parser = allocators)]
+    allocators: Vec<Allocators>,
+
+    /// What to touch of each block, so that the system gives it memory.
+    #[arg(long, value_enum, default_value_t = Touch::Pages)]
+    touch: Touch,
+
+    /// Wait between calls as the program did, times this [default: do not wait; without a number: 1].
+    #[arg(long, value_name = "FACTOR", num_args = 0..=1, require_equals = true, default_missing_value = "1", value_parser = factor)]
+    think: Option<f64>,
+
+    /// Replay all threads' calls on one, in the order of the trace.
+    #[arg(long)]
+    one_thread: bool,
+
+    /// Replay only these events, numbered from 1: 1000000..2000000, or with one end left out. Blocks that are live at the first
+    /// are set up before.
+    #[arg(long, value_name = "FIRST..LAST", value_parser = events)]
+    events: Option<(Option<u64>, Option<u64>)>,
+
+    /// Mend calls that no correct program makes, and say how many.
+    #[arg(long)]
+    repair: bool,
+
+    /// How often each allocator is timed.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = number(1..=1000_usize))]
+    runs: usize,
+
+    /// How to print the outcome.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+
+    /// Also draw live bytes and memory over operations into this file.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+/// What one `--with` names.
+type Allocators = Vec<Allocator>;
+
+/// Replay operations in this process, and print what was seen as JSON.
+#[derive(clap::Args)]
+pub(crate) struct ReplayWorker {
+    #[command(flatten)]
+    task: Task,
+
+    /// The operations.
+    operations: PathBuf,
+}
+
+/// Parses names with commas between them, or one name with variables before it, whose values may have commas.
+fn allocators(text: &str) -> Result<Allocators, String> {
+    if text.contains('=') { Ok(vec![text.parse()?]) } else { text.split(',').map(str::parse).collect() }
+}
+
+fn factor(text: &str) -> Result<f64, String> {
+    let factor = text.parse().ok().filter(|factor: &f64| (0.0..=1e6).contains(factor));
+    factor.ok_or_else(|| "expected a number from 0 to 1000000".to_owned())
+}
+
+fn events(text: &str) -> Result<(Option<u64>, Option<u64>), String> {
+    let wrong = || "expected the numbers of two events, such as 1000..2000".to_owned();
+    let (from, to) = text.split_once("..").ok_or_else(wrong)?;
+    let event = |text: &str| match text {
+        "" => Ok(None),
+        _ => text.parse().ok().filter(|event| *event > 0).map(Some).ok_or_else(wrong),
+    };
+    Ok((event(from)?, event(to)?))
+}
+
+pub(crate) fn run(options: &Replay) -> hatf::Result<u8> {
+    let Replay { one_thread, think, repair, .. } = *options;
+    let (from, to) = options.events.unwrap_or_default();
+    let mut compiler = Compiler::new(Cut { from, to, one_thread, think, repair })?;
+    options.source.give(&mut compiler)?;
+    let operations = compiler.finish()?;
+    let program = std::env::current_exe().map_err(Error::system("this program's path"))?;
+    let worker = Worker::new(program, vec!["replay-worker".into()]);
+    let task = Task { look: Look::Total, touch: options.touch, nothing: false };
+    let allocators = options.allocators.concat();
+    let mut progress = Progress::new("replays");
+    let comparison = compare(&worker, &operations, &allocators, options.runs, task, || progress.step())?;
+    drop(progress);
+
+    let name = options.source.trace.display().to_string();
+    if let Some(path) = &options.svg {
+        let title = format!("{name}: live bytes, and bytes resident, over operations");
+        draw(path, |out| chart::lines(&title, &comparison.curves(), out))?;
+    }
+    let mut out = BufWriter::new(io::stdout().lock());
+    match options.format {
+        Format::Text => {
+            writeln!(out, "{name}")?;
+            text(&comparison, &mut out)?;
+        }
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut out, &comparison).map_err(io::Error::from)?;
+            writeln!(out)?;
+        }
+    }
+    out.flush()?;
+    Ok(0)
+}
+
+pub(crate) fn work(options: &ReplayWorker) -> hatf::Result<u8> {
+    let run = replay(&options.operations, options.task)?;
+    let mut out = io::stdout().lock();
+    serde_json::to_writer(&mut out, &run).map_err(io::Error::from)?;
+    out.flush()?;
+    Ok(0)
+}

@@ -1,0 +1,181 @@
+//! `hatf sites` and `hatf flame`: what each stack allocated.
+
+use std::io::{self, BufWriter, Write as _};
+use std::path::PathBuf;
+
+use hatf::Result;
+use hatf::lab::Calls;
+use hatf::report::{SiteReport, SiteTables, site_reports, sites_text};
+use hatf::stacks::{Location, Stacks};
+use hatf_lab::Totals;
+use hatf_lab::flame::Flame as Graph;
+use hatf_lab::sites::{Counts, Measure, Sites as Counting};
+use serde::Serialize;
+
+use super::Format;
+use super::lab::{Shown, Source, draw};
+
+/// Find out where in the program memory is allocated: tables by call stack.
+///
+/// The trace needs stacks (hatf record --stacks), and names of functions where frames shall not be numbers (hatf symbolize).
+/// `realloc` ends a block of the stack that allocated it, and begins one of its own stack.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hatf record --stacks -o perl.mtf perl -e '$x{$_} = 1 for 1..10000'
+  hatf symbolize perl.mtf -o perl.sym.mtf
+  hatf sites perl.sym.mtf
+  hatf sites perl.sym.mtf --by leaked --rows 20 --depth 30
+  hatf sites perl.sym.mtf --format json | jq '.sites[0]'")]
+pub(crate) struct Sites {
+    #[command(flatten)]
+    source: Source,
+
+    /// Tables to print: blocks live at the peak, live at the end (leaked), allocated in all, or freed by the event that
+    /// follows their allocation (temporary).
+    #[arg(
+        long,
+        value_enum,
+        value_name = "MEASURE",
+        value_delimiter = ',',
+        default_value = "peak,leaked,allocated,temporary"
+    )]
+    by: Vec<By>,
+
+    /// Rank by blocks, not by bytes.
+    #[arg(long)]
+    blocks: bool,
+
+    /// Rows of a table.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    rows: usize,
+
+    /// Lines of a stack.
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    depth: usize,
+
+    /// How to print the tables; JSON has all sites.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+/// Draw a flame graph of what each stack allocated.
+///
+/// Boxes are functions, as wide as the bytes that they and those they called allocated; main is at the bottom.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hatf flame perl.sym.mtf -o peak.svg
+  hatf flame perl.sym.mtf --by temporary --blocks -o temporary.svg
+  hatf flame perl.sym.mtf --folded | less")]
+pub(crate) struct Flame {
+    #[command(flatten)]
+    source: Source,
+
+    /// What is shared among the stacks, as for hatf sites.
+    #[arg(long, value_enum, value_name = "MEASURE", default_value = "peak")]
+    by: By,
+
+    /// Count blocks, not bytes.
+    #[arg(long)]
+    blocks: bool,
+
+    /// Write the picture to this file [default: TRACE.svg].
+    #[arg(short, long, value_name = "FILE", conflicts_with = "folded")]
+    output: Option<PathBuf>,
+
+    /// Print a line for each stack instead, which other tools for flame graphs read.
+    #[arg(long)]
+    folded: bool,
+}
+
+/// A measure, as the command line names it.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum By {
+    Peak,
+    Leaked,
+    Allocated,
+    Temporary,
+}
+
+impl By {
+    fn measure(self) -> Measure {
+        match self {
+            Self::Peak => Measure::Peak,
+            Self::Leaked => Measure::Leaked,
+            Self::Allocated => Measure::Allocated,
+            Self::Temporary => Measure::Temporary,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Report {
+    trace: Totals,
+    sites: Vec<SiteReport>,
+}
+
+/// Reads a trace.
+fn count(source: &Source) -> Result<(Totals, Stacks, Vec<Counts>)> {
+    let mut calls = Calls::new(Shown::new(Counting::new()));
+    source.observe(&mut calls)?;
+    let totals = calls.totals();
+    let (_, stacks, counting) = calls.into_parts();
+    let name = source.trace.display();
+    if stacks.count() == 1 {
+        eprintln!("hatf: {name}: the trace has no stacks; hatf record --stacks records them");
+    } else if !stacks.has_symbols() {
+        eprintln!("hatf: {name}: no functions are known; hatf symbolize adds them to the trace");
+    }
+    Ok((totals, stacks, counting.into_inner().finish()))
+}
+
+pub(crate) fn run(options: &Sites) -> Result<u8> {
+    let (totals, stacks, sites) = count(&options.source)?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    match options.format {
+        Format::Text => {
+            let measures: Vec<_> = options.by.iter().map(|by| by.measure()).collect();
+            let tables = SiteTables { rows: options.rows, depth: options.depth, by_blocks: options.blocks };
+            writeln!(out, "{}", options.source.trace.display())?;
+            totals.text(&mut out)?;
+            sites_text(&sites, &stacks, &measures, tables, &mut out)?;
+        }
+        Format::Json => {
+            let report = Report { trace: totals, sites: site_reports(&sites, &stacks) };
+            serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
+            writeln!(out)?;
+        }
+    }
+    out.flush()?;
+    Ok(0)
+}
+
+pub(crate) fn flame(options: &Flame) -> Result<u8> {
+    let (_, stacks, sites) = count(&options.source)?;
+    let mut graph = Graph::new();
+    for (site, counts) in (0..).zip(&sites) {
+        let amount = counts.get(options.by.measure());
+        let mut names: Vec<String> = stacks.get(site).flat_map(Location::names).collect();
+        names.reverse();
+        graph.add(names, if options.blocks { amount.blocks } else { amount.bytes });
+    }
+    if options.folded {
+        let mut out = BufWriter::new(io::stdout().lock());
+        graph.folded(&mut out)?;
+        out.flush()?;
+        return Ok(0);
+    }
+    let trace = &options.source.trace;
+    let output = options.output.clone().unwrap_or_else(|| trace.with_extension("svg"));
+    let unit = if options.blocks { "blocks" } else { "bytes" };
+    let measure = match options.by {
+        By::Peak => "live at the peak",
+        By::Leaked => "live at the end",
+        By::Allocated => "allocated",
+        By::Temporary => "freed at once",
+    };
+    let title = format!("{}: {} {unit} {measure}", trace.display(), hatf_lab::units::count(graph.total()));
+    draw(&output, |out| graph.svg(&title, unit, out))?;
+    Ok(0)
+}

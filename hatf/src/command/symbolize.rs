@@ -1,0 +1,116 @@
+//! `hatf symbolize`
+
+use std::path::{Path, PathBuf};
+
+use hatf::event::{Event, EventSink, EventSource as _, UserMetadata};
+use hatf::heap::HeapOptions;
+use hatf::symbolize::{self, Files, Wanted, find};
+use hatf::trace::TraceReader;
+use hatf::{Error, Result};
+use metatf::container::{FlushEvery, WriteOptions};
+use metatf::recode::Profile;
+use metatf_cli::{OutputFile, Progress, ProgressSink};
+
+use super::lab::readable_twice;
+use super::{about, print_message};
+
+/// Write into a trace which functions the frames of its stacks are in.
+///
+/// Functions, source files, lines and inlined functions are looked up in the programs and shared objects that the trace names, and in
+/// their separate debug information, by build id. What follows needs no binaries: hatf sites and hatf flame read the trace alone.
+/// It can be done on another machine that has the files.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hatf symbolize perl.mtf
+  hatf symbolize perl.mtf -o perl.sym.mtf --debug-dir ~/debug
+  hatf symbolize arm.mtf --sysroot /mnt/board
+
+Files whose build id differs from the one in the trace are not used. Functions that a compiler made at
+run time are looked up in /tmp/perf-PID.map, which node --perf-basic-prof, java and others write.")]
+pub(crate) struct Symbolize {
+    /// The trace; it is read twice.
+    trace: PathBuf,
+
+    /// The trace to write [default: TRACE with .sym.mtf for its ending].
+    #[arg(short, long, value_name = "TRACE")]
+    output: Option<PathBuf>,
+
+    /// A folder of separate debug information, searched before /usr/lib/debug. May be given several times.
+    #[arg(long, value_name = "FOLDER")]
+    debug_dir: Vec<PathBuf>,
+
+    /// Look for programs and shared objects below this folder, not below /.
+    #[arg(long, value_name = "FOLDER")]
+    sysroot: Option<PathBuf>,
+
+    /// The functions that were made at run time [default: /tmp/perf-PID.map, if it is there].
+    #[arg(long, value_name = "FILE")]
+    perf_map: Option<PathBuf>,
+
+    /// Trade size for speed: fast, default or archive.
+    #[arg(long, value_name = "PROFILE", default_value_t = Profile::Default)]
+    profile: Profile,
+}
+
+pub(crate) fn run(options: &Symbolize) -> Result<u8> {
+    let path = &options.trace;
+    readable_twice(path, "the trace is read twice")?;
+    let mut wanted = Shown(Wanted::new(), Progress::new("events"));
+    open(path)?.pour(&mut wanted).map_err(|error| about(path, error))?;
+    let wanted = wanted.0;
+    if wanted.count() == 0 {
+        let text = format!("{}: the trace has no stacks; hatf record --stacks records them", path.display());
+        return Err(Error::Trace(text.into()));
+    }
+    let mut files = Files { sysroot: options.sysroot.clone(), perf_map: options.perf_map.clone(), ..Files::default() };
+    files.debug_dirs.splice(0..0, options.debug_dir.iter().cloned());
+    let found = find(&wanted, &files);
+    found.problems.iter().for_each(|problem| print_message(&problem.to_string()));
+
+    let output = options.output.clone().unwrap_or_else(|| path.with_extension("sym.mtf"));
+    let name = output.display().to_string();
+    let problem = || Error::system(name.clone());
+    let (file, sink) = OutputFile::create(&output).map_err(problem())?;
+    let mut sink = Box::new(ProgressSink::new(sink, output == Path::new("-")));
+    let mut reader = open(path)?;
+    let mut write = WriteOptions::default().flush_every(FlushEvery::NEVER);
+    options.profile.apply(&mut write);
+    let heap = HeapOptions { write, resolution: reader.resolution(), ..HeapOptions::default() };
+    let written = symbolize::write(&mut reader, &found, &heap, &mut *sink);
+    if let Some(error) = file.error() {
+        return Err(problem()(error));
+    }
+    written.map_err(|error| about(path, error))?;
+    file.keep(sink).map_err(problem())?;
+    print_message(&format!("{} of {} frames have a function in {name}", found.named, wanted.count()));
+    Ok(0)
+}
+
+/// Opens a trace of heap.dtd.
+fn open(path: &Path) -> Result<hatf::heap::HeapReader<'static>> {
+    match TraceReader::open(path)? {
+        TraceReader::Heap(reader) => Ok(reader),
+        TraceReader::Hatf10(_) => {
+            Err(Error::Trace(format!("{}: a trace of HATF10.dtd has no stacks", path.display()).into()))
+        }
+    }
+}
+
+/// A sink that shows how many events it was given.
+struct Shown<S>(S, Progress);
+
+impl<S: EventSink> EventSink for Shown<S> {
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        self.1.step();
+        self.0.event(event)
+    }
+
+    fn comment(&mut self, text: &[u8]) -> Result<()> {
+        self.0.comment(text)
+    }
+
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        self.0.user_metadata(user_metadata)
+    }
+}

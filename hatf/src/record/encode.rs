@@ -1,0 +1,133 @@
+//! From the spool to the sink: events in order, as those of a trace.
+
+use hatf_record::{Clock, Event as Slot};
+
+use super::mapper::Mapper;
+use super::merge::Merge;
+use super::stack_file::StackFile;
+use super::timeline::Timeline;
+use crate::event::{Event, EventKind, EventSink, UserMetadata};
+use crate::{Error, Result};
+
+/// A sink that counts, and remembers its first error. After that nothing more is given to it.
+pub(super) struct Counted<'a> {
+    sink: &'a mut dyn EventSink,
+    pub(super) events: u64,
+    pub(super) error: Option<Error>,
+}
+
+impl<'a> Counted<'a> {
+    pub(super) fn new(sink: &'a mut dyn EventSink) -> Self {
+        Self { sink, events: 0, error: None }
+    }
+
+    /// Remembers an error.
+    pub(super) fn note(&mut self, result: Result<()>) {
+        if let Err(error) = result {
+            self.error.get_or_insert(error);
+        }
+    }
+
+    /// Acts on itself, unless there was an error.
+    pub(super) fn try_to(&mut self, act: impl FnOnce(&mut Self) -> Result<()>) {
+        if self.error.is_none() {
+            let result = act(self);
+            self.note(result);
+        }
+    }
+}
+
+impl EventSink for Counted<'_> {
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        self.events += 1;
+        self.sink.event(event)
+    }
+
+    fn comment(&mut self, text: &[u8]) -> Result<()> {
+        self.sink.comment(text)
+    }
+
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        self.sink.user_metadata(user_metadata)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.sink.flush()
+    }
+}
+
+/// Encodes what is in a spool.
+pub(super) struct Encode<'a> {
+    pub(super) merge: Merge<'a>,
+    pub(super) mapper: Mapper,
+    pub(super) timeline: Timeline,
+    pub(super) stacks: StackFile,
+    pub(super) sink: Counted<'a>,
+}
+
+impl Encode<'_> {
+    /// Gives events stamped before this, at most so many; returns how many there were.
+    pub(super) fn round(&mut self, before: u64, most: usize) -> usize {
+        let Self { merge, mapper, timeline, stacks, sink } = self;
+        merge.discover();
+        merge.look();
+        merge.give(before, most, |slot, text, _| {
+            let slot = Slot { time: timeline.time(slot.time), ..*slot };
+            sink.try_to(|sink| mapper.slot(&slot, text, stacks.frames(slot.stack), sink));
+        })
+    }
+
+    /// Gives all that is left of a program that has ended: what was not written by now never will be.
+    pub(super) fn rest(&mut self) {
+        loop {
+            while self.round(u64::MAX, usize::MAX) > 0 {}
+            if !self.merge.skip_gaps() && !self.merge.give_up_holding() {
+                return;
+            }
+        }
+    }
+
+    /// Returns the number of events that were lost and of which the trace does not say so yet: `dropped` is what the program has
+    /// counted.
+    pub(super) fn untold(&self, dropped: u64) -> u64 {
+        let counts = self.merge.counted();
+        dropped.saturating_sub(counts.told_lost).saturating_add(counts.gaps)
+    }
+
+    /// Ends the trace: what was lost last, the program's end if it is known, and the counts.
+    pub(super) fn finish(&mut self, dropped: u64, end: Option<EventKind<'_>>, counts: UserMetadata) {
+        let untold = self.untold(dropped);
+        let Self { mapper, sink, .. } = self;
+        sink.try_to(|sink| {
+            if untold > 0 {
+                let (time, heap) = (mapper.time(), mapper.images());
+                sink.event(&Event { time, heap, ..Event::new(EventKind::Lost { events: untold }) })?;
+            }
+            mapper.finish(end, sink)?;
+            let mut user_metadata = counts;
+            user_metadata.insert("events".to_owned(), sink.events.into());
+            sink.user_metadata(&user_metadata)
+        });
+    }
+}
+
+/// Returns the name that a trace has for a clock of stamps.
+pub(super) fn clock_name(clock: Clock) -> &'static str {
+    match clock {
+        Clock::Cycles if cfg!(target_arch = "x86_64") => "tsc",
+        Clock::Cycles => "cntvct",
+        Clock::Monotonic => "CLOCK_MONOTONIC",
+    }
+}
+
+/// Whether an event of a trace is one of those by which a thread's events are numbered: see [`super::merge::counts`].
+pub(super) fn is_numbered(event: &Event<'_>) -> bool {
+    match event.kind {
+        EventKind::ReallocBegin { .. } | EventKind::Lost { .. } | EventKind::Exit { .. } | EventKind::Killed { .. } => {
+            false
+        }
+        // That of the main thread is the image's.
+        EventKind::ThreadStart { .. } => event.thread != 1,
+        _ => true,
+    }
+}

@@ -1,0 +1,211 @@
+//! The order of simulated threads' events, and of some written by hand.
+
+use std::collections::HashSet;
+
+use hatf_record::{CHUNK_SLOTS, Producer};
+
+use super::super::simulated::{Machine, Memory, Random, write};
+use super::*;
+
+/// Checks that what is given is in an order that can have been.
+#[derive(Default)]
+struct Checked {
+    live: HashSet<u64>,
+    begun: HashMap<u32, u64>,
+    given: u64,
+}
+
+impl Checked {
+    fn check(&mut self, event: &Event) {
+        self.given += u64::from(event.kind != Kind::ReallocBegin);
+        match event.kind {
+            Kind::Malloc => assert!(self.live.insert(event.address), "{event:?} is live"),
+            Kind::Free => assert!(self.live.remove(&event.address), "{event:?} is not live"),
+            Kind::ReallocBegin => {
+                assert!(self.live.remove(&event.old), "{event:?} is not live");
+                self.begun.insert(event.thread, event.old);
+            }
+            Kind::Realloc => {
+                assert_eq!(self.begun.remove(&event.thread), Some(event.old));
+                assert!(self.live.insert(event.address), "{event:?} is live");
+            }
+            _ => panic!("{event:?}"),
+        }
+    }
+}
+
+/// Runs so many threads; the reader looks at times, and gives what is older than `lag`. Returns the repairs.
+fn simulate(threads: usize, steps: u64, skew: u64, lag: u64, seed: u64) -> u64 {
+    let mut random = Random(seed | 1);
+    let memory = Memory::new();
+    let mut machine = Machine::new(memory.spool(), threads, skew, &mut random);
+    let (mut merge, mut checked) = (Merge::new(memory.spool()), Checked::default());
+    let mut running = 0;
+    for step in 0..steps {
+        // Mostly the same goes on: a thread that is preempted stays so for a while.
+        if random.below(4) == 0 {
+            running = usize::try_from(random.below(threads as u64)).unwrap();
+        }
+        machine.step(running, &mut random);
+        if step % 97 == 0 {
+            merge.discover();
+            merge.look();
+            merge.give(machine.now.saturating_sub(lag), 1000, |event, _, _| checked.check(event));
+        }
+    }
+    loop {
+        merge.discover();
+        merge.look();
+        if merge.give(u64::MAX, usize::MAX, |event, _, _| checked.check(event)) == 0 {
+            break;
+        }
+    }
+    assert!(!merge.skip_gaps() && !merge.give_up_holding());
+    assert_eq!(checked.given, machine.written);
+    merge.counted().repairs
+}
+
+#[test]
+fn clocks_that_agree_need_no_repair() {
+    for seed in 1..60 {
+        for threads in [1, 2, 3, 8] {
+            assert_eq!(simulate(threads, 20_000, 0, 50, seed * 0x9e37_79b9), 0, "seed {seed}, {threads} threads");
+        }
+    }
+    assert_eq!(simulate(64, 300_000, 0, 50, 7), 0);
+}
+
+/// By a few steps: a processor may read its clock as much as a call takes too early.
+#[test]
+fn clocks_that_differ_are_repaired() {
+    let mut repairs = 0;
+    for seed in 1..100 {
+        for threads in [2, 3, 8] {
+            repairs += simulate(threads, 20_000, 3, 50, seed * 0x9e37_79b9);
+        }
+    }
+    repairs += simulate(64, 300_000, 3, 50, 7);
+    assert!(repairs > 100, "{repairs}");
+}
+
+/// Frees of blocks that were never seen are not held.
+#[test]
+fn blocks_from_before_the_recording() {
+    let memory = Memory::new();
+    let producers = [Producer::new(), Producer::new()];
+    for n in 0..1000 {
+        for thread in [1, 2] {
+            let event =
+                Event { address: (u64::from(thread) << 32) + n * 16, ..Event::new(Kind::Free, thread, 100 + n) };
+            write(&producers[thread as usize - 1], memory.spool(), &event);
+        }
+    }
+    let mut merge = Merge::new(memory.spool());
+    merge.discover();
+    merge.look();
+    assert_eq!(merge.give(u64::MAX, usize::MAX, |_, _, _| {}), 2000);
+    assert_eq!(merge.counted().repairs, 0);
+}
+
+/// Events that contradict each other whatever their order: all of them are given.
+#[test]
+fn what_cannot_be_put_right_is_given_all_the_same() {
+    let memory = Memory::new();
+    let producers = [Producer::new(), Producer::new()];
+    let event = |kind, thread, time, address| Event { address, ..Event::new(kind, thread, time) };
+    for event in [
+        event(Kind::Malloc, 1, 10, 0x10),
+        event(Kind::Malloc, 1, 11, 0x20),
+        // Each waits for what the other does later.
+        event(Kind::Malloc, 1, 20, 0x10),
+        event(Kind::Free, 1, 30, 0x20),
+        event(Kind::Malloc, 2, 21, 0x20),
+        event(Kind::Free, 2, 31, 0x10),
+    ] {
+        write(&producers[event.thread as usize - 1], memory.spool(), &event);
+    }
+    let mut merge = Merge::new(memory.spool());
+    let mut given = 0;
+    loop {
+        merge.discover();
+        merge.look();
+        given += merge.give(u64::MAX, usize::MAX, |_, _, _| {});
+        if !merge.give_up_holding() {
+            break;
+        }
+    }
+    assert_eq!((given, merge.counted().contradictions > 0), (6, true));
+}
+
+/// A slot that was reserved and never written holds its thread up, until it is given up.
+#[test]
+fn a_slot_that_is_never_written() {
+    let memory = Memory::new();
+    let producer = Producer::new();
+    for n in 0..3 {
+        write(&producer, memory.spool(), &Event { address: 16 + n * 16, ..Event::new(Kind::Malloc, 1, 10 + n) });
+    }
+    let chunk = memory.spool().chunk(memory.spool().taken().next().unwrap()).unwrap();
+    chunk.write(1, &[[0, 0]]);
+    let mut merge = Merge::new(memory.spool());
+    merge.discover();
+    merge.look();
+    assert_eq!(merge.give(u64::MAX, usize::MAX, |_, _, _| {}), 1);
+    merge.look();
+    assert!(merge.has_gaps() && merge.skip_gaps());
+    merge.look();
+    assert_eq!(merge.give(u64::MAX, usize::MAX, |_, _, _| {}), 1);
+    assert!(!merge.has_gaps() && !merge.skip_gaps());
+    assert_eq!(merge.counted().gaps, 1);
+}
+
+/// A thread that jumped away while it took a chunk has none of that number.
+#[test]
+fn a_chunk_that_is_never_there() {
+    let memory = Memory::new();
+    let producer = Producer::new();
+    let mut written = 0;
+    while memory.spool().taken().count() < 3 {
+        write(&producer, memory.spool(), &Event { address: 16, ..Event::new(Kind::Malloc, 1, 10 + written) });
+        written += 1;
+    }
+    let second = memory.spool().chunk(memory.spool().taken().nth(1).unwrap()).unwrap();
+    second.head().owner.store(0, Relaxed);
+    let mut merge = Merge::new(memory.spool());
+    merge.discover();
+    merge.look();
+    let before = merge.give(u64::MAX, usize::MAX, |_, _, _| {}) as u64;
+    merge.look();
+    assert!(merge.has_gaps() && merge.skip_gaps());
+    merge.look();
+    assert_eq!(merge.give(u64::MAX, usize::MAX, |_, _, _| {}), 1);
+    assert_eq!((merge.counted().gaps, written), (1, 2 * before + 1));
+}
+
+/// A trace has the beginning of a realloc only if another thread got its block: so its chunk is not given back before its end.
+#[test]
+fn a_chunk_that_ends_within_a_realloc() {
+    let memory = Memory::new();
+    let producer = Producer::new();
+    let mut merge = Merge::new(memory.spool());
+    let write = |kind, count: u64| {
+        for _ in 0..count {
+            let address = if kind == Kind::ReallocBegin { 0 } else { 32 };
+            write(&producer, memory.spool(), &Event { address, old: 16, ..Event::new(kind, 1, 10) });
+        }
+    };
+    let finished = |merge: &mut Merge<'_>| {
+        merge.discover();
+        merge.look();
+        merge.give(u64::MAX, usize::MAX, |_, _, _| {});
+        merge.finished()
+    };
+    let slots = CHUNK_SLOTS as u64;
+    let used = Event { old: 16, ..Event::new(Kind::ReallocBegin, 1, 10) }.to_slots().1 as u64;
+    write(Kind::Free, slots - used);
+    write(Kind::ReallocBegin, 1);
+    assert_eq!(finished(&mut merge), 0);
+    write(Kind::Realloc, 1);
+    write(Kind::Free, slots);
+    assert_eq!(finished(&mut merge), 2);
+}

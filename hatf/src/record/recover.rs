@@ -1,0 +1,221 @@
+//! A trace of a spool that was left behind, because `hatf record` was killed.
+//!
+//! The trace that was being written holds whole groups, and chunks are used again only when their events are in it. So what it
+//! lacks is in the spool. How many events of each thread it has says where each thread goes on.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
+
+use hatf_record::Clock;
+use serde_json::{Value, json};
+
+use super::encode::{Counted, Encode, clock_name, is_numbered};
+use super::mapper::Mapper;
+use super::merge::{Merge, Resumed, ThreadOf};
+use super::spool_file::{SpoolFile, left_behind};
+use super::stack_file::StackFile;
+use super::timeline::{Moment, Timeline};
+use crate::event::{Call, EventKind, EventSink, EventSource, Item};
+use crate::{Error, Result};
+
+/// A spool that was left behind.
+#[derive(Debug)]
+pub struct Spooled {
+    file: SpoolFile,
+    head: Value,
+}
+
+/// The outcome of [`Spooled::recover`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recovered {
+    /// Events in the trace.
+    pub events: u64,
+    /// Of these, events that the unfinished trace held.
+    pub from_trace: u64,
+    /// Events that the program made and that are not there.
+    pub lost: u64,
+    /// As [`super::Outcome::repairs`], of the events that came from the spool.
+    pub repairs: u64,
+}
+
+impl Spooled {
+    /// Opens a spool by its folder.
+    ///
+    /// # Errors
+    /// There is none; it belongs to a recording in progress, or to a program that still runs.
+    pub fn open(folder: &Path) -> Result<Self> {
+        let busy = |by: &str| Error::Trace(format!("{}: {by}", folder.display()).into());
+        let file = SpoolFile::open(folder).map_err(|error| match error {
+            Error::System(_, cause) if cause.kind() == std::io::ErrorKind::WouldBlock => {
+                busy("it is being recorded, or recovered")
+            }
+            other => other,
+        })?;
+        let process = file.spool().header().process.load(Relaxed);
+        let maps = std::fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
+        let path = file.path().canonicalize().unwrap_or_else(|_| file.path());
+        if process != 0 && maps.contains(&*path.to_string_lossy()) {
+            return Err(busy(&format!(
+                "the program (process {process}) still runs, and is recorded: try again when it has ended"
+            )));
+        }
+        let head = file.head()?;
+        Ok(Self { file, head })
+    }
+
+    /// Returns the folders of spools that are there, those of recordings in progress among them.
+    #[must_use]
+    pub fn left_behind() -> Vec<PathBuf> {
+        left_behind()
+    }
+
+    /// Returns what was kept beside the spool: see [`super::RecordOptions::about`].
+    #[must_use]
+    pub fn about(&self) -> &Value {
+        &self.head["about"]
+    }
+
+    /// Returns the name of the recording, which its trace has in its user metadata.
+    #[must_use]
+    pub fn recording(&self) -> Option<&Value> {
+        self.head["start"]["user_metadata"].get("recording")
+    }
+
+    /// Returns the program that was recorded.
+    #[must_use]
+    pub fn program(&self) -> &str {
+        self.head["start"]["user_metadata"]["program"].as_str().unwrap_or("?")
+    }
+
+    /// Gives a sink the events of the unfinished trace, as far as it can be read, and those of the spool behind them.
+    ///
+    /// # Errors
+    /// The sink's, or what was kept beside the spool is damaged.
+    pub fn recover(&self, written: Option<&mut dyn EventSource>, sink: &mut dyn EventSink) -> Result<Recovered> {
+        let spool = self.file.spool();
+        let start = &self.head["start"];
+        let number = |key: &str| start[key].as_u64();
+        let clock = number("clock").and_then(|number| Clock::from_number(u32::try_from(number).ok()?));
+        let (Some(clock), Some(stamp), Some(nanoseconds)) = (clock, number("stamp"), number("nanoseconds")) else {
+            return Err(Error::Trace(format!("{}: not of a recording", self.file.folder().display()).into()));
+        };
+        if let Some(user_metadata) = start["user_metadata"].as_object() {
+            sink.user_metadata(user_metadata)?;
+        }
+        let mut timeline = Timeline::new(Moment { stamp, nanoseconds });
+        self.moments().into_iter().for_each(|moment| timeline.learn(moment));
+        let mut merge = Merge::new(spool);
+        let mut mapper = Mapper::default();
+        let mut sink = Counted::new(sink);
+        let mut trace = InTrace::default();
+        if let Some(written) = written {
+            trace.copy(written, &mut sink)?;
+        }
+        let from_trace = sink.events;
+        let whole = trace.whole;
+        trace.go_on(&mut merge, &mut mapper);
+        let stacks = StackFile::open(self.file.folder());
+        let mut encode = Encode { merge, mapper, timeline, stacks, sink };
+        let dropped = spool.header().dropped.load(Relaxed);
+        if !whole {
+            encode.rest();
+            let lost = dropped.saturating_add(encode.merge.counted().gaps);
+            let repairs = encode.merge.counted().repairs;
+            let counts = json!({"lost": lost, "repairs": repairs, "stamps": clock_name(clock), "recovered": true});
+            encode.finish(dropped, None, counts.as_object().cloned().unwrap_or_default());
+        }
+        let counted = encode.merge.counted();
+        let (events, lost) = (encode.sink.events, dropped.saturating_add(counted.gaps));
+        encode.sink.error.map_or(Ok(()), Err)?;
+        Ok(Recovered { events, from_trace, lost, repairs: counted.repairs })
+    }
+
+    /// Removes the spool.
+    pub fn remove(mut self) {
+        self.file.set_temporary(true);
+    }
+
+    /// Returns the moments at which chunks were taken.
+    fn moments(&self) -> Vec<Moment> {
+        let spool = self.file.spool();
+        let heads = spool.taken().filter_map(|chunk| spool.chunk(chunk)).map(|chunk| chunk.head());
+        let moment = |head: &hatf_record::ChunkHead| Moment {
+            stamp: head.stamp.load(Relaxed),
+            nanoseconds: head.nanoseconds.load(Relaxed),
+        };
+        let mut moments: Vec<_> = heads.map(moment).filter(|moment| moment.stamp != 0).collect();
+        moments.sort_by_key(|moment| moment.stamp);
+        moments
+    }
+}
+
+/// What an unfinished trace has.
+#[derive(Default)]
+struct InTrace {
+    has: Resumed,
+    images: u64,
+    /// The program's end is there.
+    whole: bool,
+}
+
+impl InTrace {
+    /// Gives a sink all events, up to where the trace is torn.
+    fn copy(&mut self, written: &mut dyn EventSource, sink: &mut dyn EventSink) -> Result<()> {
+        while let Ok(Some(item)) = written.next() {
+            match item {
+                Item::Comment(text) => sink.comment(text)?,
+                Item::Event(event) => {
+                    sink.event(&event)?;
+                    self.note(&event);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Has the rest begin where the trace ends.
+    fn go_on(self, merge: &mut Merge<'_>, mapper: &mut Mapper) {
+        mapper.after(self.images);
+        for (of, old) in &self.has.freed {
+            mapper.begin_realloc(of.thread, *old, true);
+        }
+        merge.after(self.has);
+    }
+
+    fn note(&mut self, event: &crate::Event<'_>) {
+        let thread = u32::try_from(event.thread).unwrap_or_default();
+        let Resumed { events, live, freed } = &mut self.has;
+        if let EventKind::Image { .. } = event.kind {
+            self.images += 1;
+            live.clear();
+            freed.clear();
+        }
+        let of = ThreadOf { image: u32::try_from(self.images).unwrap_or(u32::MAX), thread };
+        match event.kind {
+            EventKind::Call(Call { old, address, .. }) | EventKind::ReallocEnd(Call { old, address, .. }) => {
+                freed.remove(&of);
+                if old != 0 {
+                    live.remove(old);
+                }
+                if address != 0 {
+                    live.insert(address);
+                }
+            }
+            EventKind::Free { address } => {
+                live.remove(address);
+            }
+            EventKind::ReallocBegin { old } => {
+                live.remove(old);
+                freed.insert(of, old);
+            }
+            EventKind::Exit { .. } | EventKind::Killed { .. } => self.whole = true,
+            _ => {}
+        }
+        if is_numbered(event) {
+            *events.entry(of).or_default() += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

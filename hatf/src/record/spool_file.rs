@@ -1,0 +1,326 @@
+//! The spool's folder: the file that the program maps, and what has to be known to make a trace of it afterwards.
+
+use std::ffi::CString;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::ptr::null_mut;
+
+use hatf_record::{CHUNK_BYTES, CHUNKS_MAX, Spool, bytes_for, offset_of};
+use serde_json::Value;
+
+use super::bus_error;
+use super::stack_file::STACKS;
+use crate::{Error, Result};
+
+/// The name of the file with events.
+const EVENTS: &str = "events";
+/// The name of the file that says where they come from.
+const HEAD: &str = "recording.json";
+/// How names of folders begin.
+const PREFIX: &str = "hatf-spool-";
+/// A spool is not made where there is room for fewer chunks.
+const CHUNKS_MIN: usize = 32;
+
+/// Bytes that a spool has at most, unless it is said otherwise.
+pub const SPOOL_BYTES: u64 = 1 << 30;
+
+/// A spool, mapped in this process, in a folder of its own that only this user can open.
+#[derive(Debug)]
+pub(super) struct SpoolFile {
+    folder: PathBuf,
+    file: File,
+    memory: *mut u8,
+    bytes: usize,
+    /// The folder is removed with this.
+    temporary: bool,
+}
+
+// SAFETY: the mapping is used through spools alone, which are made of atomics.
+unsafe impl Sync for SpoolFile {}
+
+/// Returns the folders in which spools are made, the best first: memory, as nothing has to be on a disk to outlive a process.
+pub(super) fn parents() -> Vec<PathBuf> {
+    vec!["/dev/shm".into(), std::env::temp_dir(), "/var/tmp".into()]
+}
+
+impl SpoolFile {
+    /// Makes a spool of at most so many bytes, in this folder, or in one that has room.
+    pub(super) fn create(parent: Option<&Path>, bytes: u64) -> Result<Self> {
+        let parents = parent.map_or_else(parents, |parent| vec![parent.to_owned()]);
+        let mut last = io::Error::from(io::ErrorKind::NotFound);
+        for parent in &parents {
+            match Self::create_in(parent, bytes) {
+                Ok(spool) => return Ok(spool),
+                Err(error) => last = error,
+            }
+        }
+        let shown: Vec<_> = parents.iter().map(|parent| parent.display().to_string()).collect();
+        Err(Error::system(format!("cannot make a spool in {}", shown.join(", ")))(last))
+    }
+
+    fn create_in(parent: &Path, bytes: u64) -> io::Result<Self> {
+        let bytes = bytes.min(free(parent)? / 2).min(file_size_limit());
+        let chunks = usize::try_from(bytes / CHUNK_BYTES as u64).unwrap_or(usize::MAX).min(CHUNKS_MAX);
+        if chunks < CHUNKS_MIN {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        let folder = unique(parent)?;
+        let made = Self::map(&folder, true, |file| {
+            file.set_len(bytes_for(chunks) as u64)?;
+            Ok(bytes_for(chunks))
+        });
+        let spool = made.inspect_err(|_| drop(fs::remove_dir_all(&folder)))?;
+        spool.reserve_area(chunks)?;
+        // SAFETY: fresh zeroed memory of the spool's size, used through spools only.
+        unsafe { Spool::create(spool.memory, chunks) };
+        Ok(spool)
+    }
+
+    /// Opens a spool that was left behind. It stays where it is.
+    ///
+    /// # Errors
+    /// There is none, or another process uses it.
+    pub(super) fn open(folder: &Path) -> Result<Self> {
+        let name = folder.join(EVENTS).display().to_string();
+        let opened = Self::map(folder, false, |file| {
+            usize::try_from(file.metadata()?.len()).map_err(|_| io::ErrorKind::FileTooLarge.into())
+        });
+        let mut spool = opened.map_err(Error::system(name.clone()))?;
+        spool.temporary = false;
+        // SAFETY: as long as `spool` lives, which does not leave this function otherwise.
+        match unsafe { Spool::attach(spool.memory, spool.bytes) } {
+            Some(_) => Ok(spool),
+            None => Err(Error::Trace(format!("{name}: not a spool of this version of hatf").into())),
+        }
+    }
+
+    /// Maps the file of a folder, which is locked for as long as this lives.
+    fn map(folder: &Path, create: bool, bytes: impl FnOnce(&File) -> io::Result<usize>) -> io::Result<Self> {
+        let mut options = File::options();
+        let file = options.read(true).write(true).create_new(create).mode(0o600).open(folder.join(EVENTS))?;
+        // SAFETY: an open file.
+        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let bytes = bytes(&file)?;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let nowhere = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: addresses are reserved, more than are needed, and the file is mapped in place of some of them. The others stay
+        // reserved, which costs nothing.
+        let memory = unsafe {
+            let reserved = libc::mmap(null_mut(), bytes + CHUNK_BYTES, libc::PROT_NONE, nowhere, -1, 0);
+            if reserved == libc::MAP_FAILED {
+                return Err(io::Error::last_os_error());
+            }
+            let before = (reserved as usize).next_multiple_of(CHUNK_BYTES) - reserved as usize;
+            let flags = libc::MAP_SHARED | libc::MAP_FIXED;
+            libc::mmap(reserved.byte_add(before), bytes, access, flags, file.as_raw_fd(), 0)
+        };
+        if memory == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let memory = memory.cast();
+        bus_error::guard(memory as usize, bytes);
+        Ok(Self { folder: folder.to_owned(), file, memory, bytes, temporary: true })
+    }
+
+    /// Reserves the blocks of what stands before the chunks.
+    fn reserve_area(&self, chunks: usize) -> io::Result<()> {
+        self.reserve(0, offset_of(chunks, 0))
+    }
+
+    /// Reserves blocks: where there are none, touching the memory would end the process that does.
+    fn reserve(&self, at: usize, bytes: usize) -> io::Result<()> {
+        let place = |number: usize| libc::off_t::try_from(number).map_err(|_| io::ErrorKind::FileTooLarge);
+        // SAFETY: an open file, and numbers.
+        match unsafe { libc::posix_fallocate(self.file.as_raw_fd(), place(at)?, place(bytes)?) } {
+            0 => Ok(()),
+            error => Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+
+    /// Makes the memory of a chunk present.
+    pub(super) fn reserve_chunk(&self, chunk: usize) -> io::Result<()> {
+        self.reserve(offset_of(self.spool().chunks(), chunk), CHUNK_BYTES)
+    }
+
+    /// Gives the memory of a chunk back, which is zeros then; `false` where the file system cannot.
+    pub(super) fn punch_chunk(&self, chunk: usize) -> bool {
+        let at = libc::off_t::try_from(offset_of(self.spool().chunks(), chunk)).unwrap_or_default();
+        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        // SAFETY: an open file, and numbers.
+        at > 0 && unsafe { libc::fallocate(self.file.as_raw_fd(), mode, at, CHUNK_BYTES as libc::off_t) } == 0
+    }
+
+    /// Returns the spool.
+    pub(super) fn spool(&self) -> Spool<'_> {
+        // SAFETY: the memory that was mapped, for as long as `self` lives. What its head says was checked, or written here.
+        let spool = unsafe { Spool::attach(self.memory, self.bytes) };
+        // SAFETY: as above. A program that has overwritten the head gets another: the length of the file says how many chunks there are.
+        spool.unwrap_or_else(|| unsafe { Spool::create(self.memory, chunks_of(self.bytes)) })
+    }
+
+    /// Returns the path by which the program opens it.
+    pub(super) fn path(&self) -> PathBuf {
+        self.folder.join(EVENTS)
+    }
+
+    /// Returns its folder.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Notes where the events come from.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(super) fn write_head(&self, head: &Value) -> Result<()> {
+        let path = self.folder.join(HEAD);
+        fs::write(&path, format!("{head:#}\n")).map_err(Error::system(path.display().to_string()))
+    }
+
+    /// Returns where the events come from.
+    ///
+    /// # Errors
+    /// That was not noted.
+    pub(super) fn head(&self) -> Result<Value> {
+        let path = self.folder.join(HEAD);
+        let text = fs::read(&path).map_err(Error::system(path.display().to_string()))?;
+        serde_json::from_slice(&text).map_err(|error| Error::Trace(format!("{}: {error}", path.display()).into()))
+    }
+
+    /// Removes the folder when this is dropped, or does not.
+    pub(super) fn set_temporary(&mut self, temporary: bool) {
+        self.temporary = temporary;
+    }
+}
+
+impl Drop for SpoolFile {
+    fn drop(&mut self) {
+        bus_error::release(self.memory as usize);
+        // SAFETY: the mapping that `map` made. No spool outlives `self`.
+        unsafe { libc::munmap(self.memory.cast(), self.bytes) };
+        if self.temporary {
+            let _ = fs::remove_file(self.path());
+            let _ = fs::remove_file(self.folder.join(HEAD));
+            let _ = fs::remove_file(self.folder.join(STACKS));
+            // What else is there is not ours.
+            let _ = fs::remove_dir(&self.folder);
+        }
+    }
+}
+
+/// Returns the number of chunks of a file of this length.
+fn chunks_of(bytes: usize) -> usize {
+    let most = bytes / CHUNK_BYTES;
+    (0..=most).rev().find(|chunks| bytes_for(*chunks) <= bytes).unwrap_or_default()
+}
+
+/// Makes a folder for one user alone, which nobody had before.
+fn unique(parent: &Path) -> io::Result<PathBuf> {
+    for number in 0..1000 {
+        let folder = parent.join(format!("{PREFIX}{}-{number}", std::process::id()));
+        match fs::DirBuilder::new().mode(0o700).create(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|()| folder),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Returns the spools that were left behind where they are made.
+pub(super) fn left_behind() -> Vec<PathBuf> {
+    let entries = parents().into_iter().filter_map(|parent| fs::read_dir(parent).ok()).flatten().flatten();
+    let named = entries.filter(|entry| entry.file_name().as_bytes().starts_with(PREFIX.as_bytes()));
+    let mut found: Vec<_> = named.map(|entry| entry.path()).filter(|folder| folder.join(EVENTS).exists()).collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// Returns the bytes that are free in a file system.
+fn free(folder: &Path) -> io::Result<u64> {
+    let path = CString::new(folder.as_os_str().as_bytes())?;
+    // SAFETY: zero is a value of this structure of integers; the call fills it.
+    let (result, answer) = unsafe {
+        let mut answer: libc::statvfs = std::mem::zeroed();
+        (libc::statvfs(path.as_ptr(), &raw mut answer), answer)
+    };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(answer.f_bavail.saturating_mul(answer.f_frsize))
+}
+
+/// Returns the length that a file of this process may have.
+fn file_size_limit() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: a place for the answer.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) } == 0;
+    // The area before the chunks has to fit, too.
+    if known { limit.rlim_cur / 10 * 9 } else { u64::MAX }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    fn made() -> SpoolFile {
+        SpoolFile::create(None, 64 * CHUNK_BYTES as u64).unwrap()
+    }
+
+    #[test]
+    fn a_folder_of_its_own() {
+        let spool = made();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(spool.folder()), mode(&spool.path())), (0o700, 0o600));
+        assert!(left_behind().contains(&spool.folder().to_owned()));
+        // One user at a time.
+        assert!(SpoolFile::open(spool.folder()).is_err());
+        let folder = spool.folder().to_owned();
+        drop(spool);
+        assert!(!folder.exists());
+    }
+
+    #[test]
+    fn what_is_left_behind_is_opened() {
+        let mut spool = made();
+        spool.set_temporary(false);
+        spool.write_head(&serde_json::json!({"a": 1})).unwrap();
+        spool.reserve_chunk(7).unwrap();
+        assert!(spool.spool().make_ready(7));
+        let folder = spool.folder().to_owned();
+        drop(spool);
+        let mut again = SpoolFile::open(&folder).unwrap();
+        assert_eq!((again.spool().ready(), again.spool().chunks()), (1, 64));
+        assert_eq!(again.spool().take(), Some(7));
+        assert_eq!(again.head().unwrap()["a"], 1);
+        again.set_temporary(true);
+        drop(again);
+        assert!(!folder.exists() && SpoolFile::open(&folder).is_err());
+    }
+
+    #[test]
+    fn a_chunk_is_zeros_again() {
+        let file = made();
+        file.reserve_chunk(3).unwrap();
+        let chunk = file.spool().chunk(3).unwrap();
+        chunk.write(5, &[[7, 8]]);
+        assert_eq!(chunk.slot(5), Some([7, 8]));
+        assert!(file.punch_chunk(3));
+        assert_eq!(chunk.slot(5), None);
+    }
+
+    /// A file that is cut off is zeros from there on, and not the end of this process.
+    #[test]
+    fn a_file_that_is_cut_off() {
+        let file = made();
+        fs::File::options().write(true).open(file.path()).unwrap().set_len(0).unwrap();
+        assert_eq!(file.spool().chunk(9).unwrap().slot(5), None);
+    }
+}

@@ -1,0 +1,95 @@
+//! The file of call stacks beside a spool, as this side reads it.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+use hatf_record::{STACKS_BYTES, stack_node, stack_node_offset, stacks_head};
+
+/// The name of the file in the spool's folder.
+pub(super) const STACKS: &str = "stacks";
+/// Frames of a stack that are looked at: the chain of callers may be damaged.
+const DEPTH_MAX: usize = 1024;
+/// Stacks that are kept.
+const KEPT: usize = 1 << 18;
+
+/// Makes the file, for stacks of so many frames. All of its blocks are reserved: touching one that is not there would end the program.
+///
+/// # Errors
+/// The system's.
+pub(super) fn create(folder: &Path, depth: usize) -> io::Result<()> {
+    let mut options = File::options();
+    let file = options.write(true).create_new(true).mode(0o600).open(folder.join(STACKS))?;
+    let bytes = libc::off_t::try_from(STACKS_BYTES).map_err(|_| io::ErrorKind::FileTooLarge)?;
+    // SAFETY: an open file, and numbers.
+    match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes) } {
+        0 => {}
+        error => return Err(io::Error::from_raw_os_error(error)),
+    }
+    let head: Vec<u8> = stacks_head(depth).iter().flat_map(|word| word.to_ne_bytes()).collect();
+    file.write_all_at(&head, 0)
+}
+
+/// The stacks of a recording, by number.
+#[derive(Default)]
+pub(super) struct StackFile {
+    file: Option<File>,
+    known: HashMap<u32, Vec<u64>>,
+}
+
+impl StackFile {
+    /// Opens the file of a spool's folder; where there is none, there are no stacks.
+    pub(super) fn open(folder: &Path) -> Self {
+        Self { file: File::open(folder.join(STACKS)).ok(), known: HashMap::new() }
+    }
+
+    /// Returns the frames of a stack, innermost first.
+    pub(super) fn frames(&mut self, stack: u32) -> &[u64] {
+        let Some(file) = self.file.as_ref().filter(|_| stack != 0) else { return &[] };
+        if self.known.len() >= KEPT && !self.known.contains_key(&stack) {
+            self.known.clear();
+        }
+        self.known.entry(stack).or_insert_with(|| {
+            let callers = std::iter::successors(read(file, stack), |(caller, _)| read(file, *caller));
+            callers.map(|(_, address)| address).take(DEPTH_MAX).collect()
+        })
+    }
+}
+
+/// Reads a node.
+fn read(file: &File, node: u32) -> Option<(u32, u64)> {
+    let mut bytes = [0; 16];
+    file.read_exact_at(&mut bytes, stack_node_offset(node)?).ok()?;
+    let (first, second) = bytes.split_first_chunk()?;
+    stack_node([u64::from_ne_bytes(*first), u64::from_ne_bytes(second.try_into().ok()?)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stacks_of_a_file() {
+        let folder = metatf_test::Folder::new();
+        create(&folder, 64).unwrap();
+        let file = File::options().write(true).open(folder.join(STACKS)).unwrap();
+        let put = |node: u32, caller: u64, address: u64| {
+            let words = [address | caller << 48, caller + 1];
+            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+            file.write_all_at(&bytes, stack_node_offset(node).unwrap()).unwrap();
+        };
+        put(7, 0, 0x10);
+        put(9, 7, 0x20);
+        // A node that is its own caller.
+        put(3, 3, 0x30);
+        let mut stacks = StackFile::open(&folder);
+        assert_eq!(stacks.frames(9), [0x20, 0x10]);
+        assert!(stacks.frames(0).is_empty());
+        assert_eq!((stacks.frames(5).len(), stacks.frames(u32::MAX).len()), (0, 0));
+        assert_eq!(stacks.frames(3).len(), DEPTH_MAX);
+        assert_eq!(StackFile::open(&folder.join("none")).frames(9), [0_u64; 0]);
+    }
+}

@@ -1,0 +1,23 @@
+//! Runs the requests of a trace on a real allocator.
+//!
+//! A [`Compiler`] turns the trace into [`Operations`]. A process of its own, with the allocator preloaded, [`replay`]s them.
+
+mod allocators;
+mod compile;
+mod latency;
+mod mapped;
+mod operation;
+mod outcome;
+mod process;
+#[cfg(test)]
+mod tests;
+mod text;
+mod worker;
+
+pub use allocators::Touch;
+pub use compile::{Compiler, Cut, Operations, Repairs, Summary};
+pub use latency::Latency;
+pub use outcome::{Comparison, Outcome, compare};
+pub use process::{Allocator, Worker};
+pub use text::text;
+pub use worker::{Look, Run, Sample, Task, replay};

@@ -1,0 +1,118 @@
+//! Replays in processes of their own.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::str::FromStr;
+
+use super::compile::Operations;
+use super::worker::{Run, Task};
+use crate::{Error, Result};
+
+/// Allocators by name, and the files that their packages install.
+const KNOWN: [(&str, &[&str]); 3] = [
+    ("jemalloc", &["libjemalloc.so.2", "libjemalloc.so"]),
+    ("mimalloc", &["libmimalloc.so.3", "libmimalloc.so.2", "libmimalloc.so.2.0", "libmimalloc.so"]),
+    ("tcmalloc", &["libtcmalloc_minimal.so.4", "libtcmalloc.so.4", "libtcmalloc_minimal.so", "libtcmalloc.so"]),
+];
+
+/// Where the system has libraries.
+const FOLDERS: [&str; 5] = ["/usr/local/lib", "/usr/lib64", "/usr/lib", "/lib64", "/lib"];
+
+/// An allocator to replay on: the system's, or a library that is preloaded; and its settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Allocator {
+    /// As the user named it.
+    pub name: String,
+    /// The library; `None`: the system's own.
+    pub library: Option<PathBuf>,
+    /// Variables of the environment.
+    pub environment: Vec<(String, String)>,
+}
+
+impl FromStr for Allocator {
+    type Err = String;
+
+    /// Parses `NAME` or `VARIABLE=VALUE .. NAME`, as a shell has it. A name is `system`, one of a known allocator, or a
+    /// path.
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let mut words: Vec<&str> = text.split_whitespace().collect();
+        let last = words.pop().ok_or("expected an allocator, such as jemalloc")?;
+        let environment = words.iter().map(|word| {
+            let (name, value) = word.split_once('=').ok_or_else(|| format!("`{word}` is not VARIABLE=VALUE"))?;
+            Ok((name.to_owned(), value.to_owned()))
+        });
+        let environment = environment.collect::<std::result::Result<_, String>>()?;
+        let library = if last == "system" { None } else { Some(library(last)?) };
+        Ok(Self { name: text.to_owned(), library, environment })
+    }
+}
+
+/// Finds the file of an allocator.
+fn library(name: &str) -> std::result::Result<PathBuf, String> {
+    if name.contains('/') {
+        return std::fs::canonicalize(name).map_err(|error| format!("{name}: {error}"));
+    }
+    let names = || KNOWN.map(|(name, _)| name).join(", ");
+    let known = KNOWN.iter().find(|(known, _)| *known == name);
+    let (_, files) = known.ok_or_else(|| format!("`{name}` is none of system, {} and no path", names()))?;
+    let mut folders: Vec<PathBuf> =
+        std::env::var_os("LD_LIBRARY_PATH").iter().flat_map(std::env::split_paths).collect();
+    for folder in FOLDERS {
+        folders.push(folder.into());
+        // Debian has a folder for each machine.
+        folders.push(Path::new(folder).join(format!("{}-linux-gnu", std::env::consts::ARCH)));
+    }
+    let mut paths = files.iter().flat_map(|file| folders.iter().map(move |folder| folder.join(file)));
+    paths.find_map(|path| std::fs::canonicalize(path).ok()).ok_or_else(|| {
+        format!("{name} is not installed: there is no {}; give the path of the library", files.join(" or "))
+    })
+}
+
+/// The program that replays, with the arguments that make it do so.
+#[derive(Clone, Debug)]
+pub struct Worker {
+    program: PathBuf,
+    arguments: Vec<OsString>,
+}
+
+impl Worker {
+    /// Makes a worker of a program that gives its options to [`replay`](super::replay): those of [`Task`], and then the path
+    /// of the operations.
+    #[must_use]
+    pub fn new(program: PathBuf, arguments: Vec<OsString>) -> Self {
+        Self { program, arguments }
+    }
+
+    /// Replays once.
+    ///
+    /// # Errors
+    /// The process could not be run, or failed; the allocator could not be preloaded.
+    pub fn run(&self, operations: &Operations, allocator: &Allocator, task: Task) -> Result<Run> {
+        let failed = || Error::system("a process that replays");
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments).args(task.arguments()).arg(operations.path());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.envs(allocator.environment.iter().map(|(name, value)| (name, value)));
+        match &allocator.library {
+            Some(library) => command.env("LD_PRELOAD", library),
+            None => command.env_remove("LD_PRELOAD"),
+        };
+        let output = command.output().map_err(failed())?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        let wrong = |what: String| Error::Trace(format!("{}: {what}", allocator.name).into());
+        if !output.status.success() {
+            let said = said.trim().trim_start_matches("hatf: ");
+            return Err(wrong(if said.is_empty() { output.status.to_string() } else { said.to_owned() }));
+        }
+        let run: Run =
+            serde_json::from_slice(&output.stdout).map_err(|error| wrong(format!("no outcome ({error})")))?;
+        if let Some(library) = &allocator.library
+            && std::fs::canonicalize(&run.allocator).ok().as_ref() != Some(library)
+        {
+            let said = said.lines().find(|line| line.contains("preload")).unwrap_or("it has no malloc");
+            return Err(wrong(format!("{} was not used: {said}", library.display())));
+        }
+        Ok(run)
+    }
+}

@@ -1,0 +1,145 @@
+//! What each stack allocated, for people and programs.
+
+use std::io::{self, Write};
+
+use hatf_lab::sites::{Amount, Counts, Measure};
+use hatf_lab::units::{bytes, count, percent};
+use serde::Serialize;
+
+use crate::stacks::{Location, Stacks};
+
+/// How tables of sites are printed.
+#[derive(Clone, Copy, Debug)]
+pub struct SiteTables {
+    /// Rows of a table.
+    pub rows: usize,
+    /// Lines of a stack.
+    pub depth: usize,
+    /// Ranks by blocks, and not by bytes.
+    pub by_blocks: bool,
+}
+
+/// Prints a table for each measure: the sites with the most, each with its stack.
+///
+/// # Errors
+/// The output's.
+pub fn sites_text(
+    sites: &[Counts],
+    stacks: &Stacks,
+    measures: &[Measure],
+    tables: SiteTables,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut total = Counts::default();
+    sites.iter().for_each(|site| total.add(site));
+    for measure in measures {
+        let total = total.get(*measure);
+        writeln!(out, "\n{}: {} in {} blocks", title(*measure), bytes(total.bytes), count(total.blocks))?;
+        let rank = |amount: Amount| if tables.by_blocks { amount.blocks } else { amount.bytes };
+        let mut ranked: Vec<(usize, Amount)> =
+            sites.iter().map(|site| site.get(*measure)).enumerate().filter(|(_, amount)| rank(*amount) > 0).collect();
+        ranked.sort_by_key(|(site, amount)| (std::cmp::Reverse(rank(*amount)), *site));
+        let (first, rest) = ranked.split_at(tables.rows.min(ranked.len()));
+        if !first.is_empty() {
+            writeln!(out, "  {:>14} {:>7} {:>12}", "bytes", "", "blocks")?;
+        }
+        for (site, amount) in first {
+            let start = format!(
+                "  {:>14} {:>7} {:>12}  ",
+                count(amount.bytes),
+                percent(rank(*amount), rank(total)),
+                count(amount.blocks)
+            );
+            stack(&start, stacks, *site as u64, tables.depth, out)?;
+        }
+        if !rest.is_empty() {
+            let mut amount = Amount::default();
+            for (_, other) in rest {
+                amount.bytes = amount.bytes.saturating_add(other.bytes);
+                amount.blocks = amount.blocks.saturating_add(other.blocks);
+            }
+            writeln!(
+                out,
+                "  {:>14} {:>7} {:>12}  {} other stacks",
+                count(amount.bytes),
+                percent(rank(amount), rank(total)),
+                count(amount.blocks),
+                count(rest.len() as u64)
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Prints a stack, a line for each function; the first behind `start`.
+fn stack(start: &str, stacks: &Stacks, site: u64, depth: usize, out: &mut dyn Write) -> io::Result<()> {
+    let mut lines = stacks.get(site).flat_map(Location::lines);
+    let Some(first) = lines.next() else { return writeln!(out, "{start}stack not known") };
+    writeln!(out, "{start}{first}")?;
+    let indent = " ".repeat(start.chars().count() + 2);
+    for line in lines.by_ref().take(depth.saturating_sub(1)) {
+        writeln!(out, "{indent}{line}")?;
+    }
+    match lines.count() {
+        0 => Ok(()),
+        more => writeln!(out, "{indent}.. {more} more"),
+    }
+}
+
+fn title(measure: Measure) -> &'static str {
+    match measure {
+        Measure::Peak => "LIVE AT THE PEAK",
+        Measure::Leaked => "LEAKED (live at the end)",
+        Measure::Allocated => "ALLOCATED",
+        Measure::Temporary => "TEMPORARY (freed by the next event)",
+    }
+}
+
+/// A site in JSON.
+#[derive(Debug, Serialize)]
+pub struct SiteReport {
+    #[serde(flatten)]
+    counts: Counts,
+    stack: Vec<FrameReport>,
+}
+
+#[derive(Debug, Serialize)]
+struct FrameReport {
+    address: u64,
+    module: String,
+    offset: u64,
+    functions: Vec<FunctionReport>,
+}
+
+#[derive(Debug, Serialize)]
+struct FunctionReport {
+    name: String,
+    file: String,
+    line: u64,
+}
+
+/// Makes what is printed as JSON: all sites, those with most allocated bytes first.
+#[must_use]
+pub fn site_reports(sites: &[Counts], stacks: &Stacks) -> Vec<SiteReport> {
+    let frame = |location: &Location| FrameReport {
+        address: location.address,
+        module: location.module.clone(),
+        offset: location.offset,
+        functions: location
+            .functions
+            .iter()
+            .map(|function| FunctionReport {
+                name: function.name.clone(),
+                file: function.file.clone(),
+                line: function.line,
+            })
+            .collect(),
+    };
+    let mut reports: Vec<_> = (0..)
+        .zip(sites)
+        .filter(|(_, counts)| counts.allocated.blocks > 0)
+        .map(|(site, counts)| SiteReport { counts: *counts, stack: stacks.get(site).map(frame).collect() })
+        .collect();
+    reports.sort_by_key(|site| std::cmp::Reverse(site.counts.allocated.bytes));
+    reports
+}

@@ -1,0 +1,19 @@
+//! Scoped memory: traces of `dtds/scoped.dtd`, as a program writes them, and as `hatf_lab::regions` simulates them.
+//!
+//! The operations are those of Garbervetsky, Nakhli, Yovine and Zorgati: "Program Instrumentation and Run-Time Analysis of Scoped
+//! Memory in Java", Table 1.
+
+mod example;
+mod memory;
+mod read;
+#[cfg(test)]
+mod tests;
+
+pub use example::{Variant, captures, example};
+pub use memory::{Object, Region, ScopedMemory, register};
+pub use read::simulate;
+
+/// The generated code of `dtds/scoped.dtd`.
+mod format {
+    include!(concat!(env!("OUT_DIR"), "/scoped.rs"));
+}

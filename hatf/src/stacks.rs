@@ -1,0 +1,289 @@
+//! The stacks of a trace, and what their frames are: by the modules and symbols in it.
+//!
+//! Modules come and go, so an address means something only at its place in the trace. Frames become [`Location`]s as they are
+//! met: an address in one loaded module. Stacks are equal if their locations are.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+
+use crate::event::EventKind;
+
+/// A function in a location.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Function {
+    /// Its name.
+    pub name: String,
+    /// Its source file; empty: not known.
+    pub file: String,
+    /// The line, from 1; 0: not known.
+    pub line: u64,
+}
+
+/// Where a frame is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Location {
+    /// The frame: a return address.
+    pub address: u64,
+    /// The path of its module; empty: it is in none.
+    pub module: String,
+    /// The address in the module's file.
+    pub offset: u64,
+    /// Its functions, inlined ones first; none: no symbol is known.
+    pub functions: Vec<Function>,
+}
+
+impl Location {
+    /// Returns the names that stand for it, innermost first: those of its functions, or one made of its module or address.
+    pub fn names(&self) -> impl Iterator<Item = String> + '_ {
+        let unknown = self.functions.is_empty().then(|| {
+            let module = self.module.rsplit('/').next().unwrap_or_default();
+            if module.is_empty() { format!("0x{:x}", self.address) } else { format!("{module}+0x{:x}", self.offset) }
+        });
+        self.functions.iter().map(|function| function.name.clone()).chain(unknown)
+    }
+
+    /// Returns a line for each function: its name, and where it is in the source.
+    pub fn lines(&self) -> impl Iterator<Item = String> + '_ {
+        self.names().enumerate().map(|(number, name)| match self.functions.get(number) {
+            Some(Function { file, line, .. }) if !file.is_empty() && *line > 0 => format!("{name} at {file}:{line}"),
+            Some(Function { file, .. }) if !file.is_empty() => format!("{name} at {file}"),
+            _ => name,
+        })
+    }
+}
+
+/// A module that is loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Module {
+    /// Counts modules as they were loaded, from 0.
+    pub number: usize,
+    /// What is added to the addresses of its file.
+    pub bias: u64,
+    /// Its first address.
+    pub start: u64,
+    /// The address behind its last.
+    pub end: u64,
+    /// Its build id in hexadecimal digits; empty: it has none.
+    pub build_id: String,
+    /// Its path.
+    pub path: String,
+}
+
+/// The modules that are loaded at a place in a trace.
+#[derive(Clone, Debug, Default)]
+pub struct Modules {
+    loaded: BTreeMap<u64, Module>,
+    count: usize,
+}
+
+impl Modules {
+    /// Learns from an event. Returns whether addresses may mean something else than before.
+    pub fn note(&mut self, kind: &EventKind<'_>) -> bool {
+        match *kind {
+            EventKind::ModuleLoad { bias, start, end, name } => {
+                let name = String::from_utf8_lossy(name);
+                let (build_id, path) = name.split_once(' ').unwrap_or(("-", &name));
+                let build_id = if build_id == "-" { String::new() } else { build_id.to_owned() };
+                let module = Module { number: self.count, bias, start, end, build_id, path: path.to_owned() };
+                self.loaded.insert(start, module);
+                self.count += 1;
+                true
+            }
+            EventKind::ModuleUnload { start } => self.loaded.remove(&start).is_some(),
+            EventKind::Image { .. } => {
+                self.loaded.clear();
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns the module that was loaded last.
+    #[must_use]
+    pub fn last(&self) -> Option<&Module> {
+        self.loaded.values().max_by_key(|module| module.number)
+    }
+
+    /// Returns the module that a frame is in. A frame is a return address: its call is before it.
+    #[must_use]
+    pub fn find(&self, frame: u64) -> Option<&Module> {
+        let call = frame.checked_sub(1)?;
+        self.loaded.range(..=call).next_back().map(|(_, module)| module).filter(|module| call < module.end)
+    }
+}
+
+/// The stacks of a trace, by number. Number 0 is the empty stack.
+#[derive(Clone, Debug, Default)]
+pub struct Stacks {
+    modules: Modules,
+    symbols: HashMap<u64, Vec<Function>>,
+    /// The source file of the symbols that follow.
+    source: String,
+    /// The frame of the symbol before, where another for it may follow.
+    open: Option<u64>,
+    /// Numbers of stacks by their frames, as long as addresses mean the same.
+    numbers: HashMap<Vec<u64>, u64>,
+    /// Numbers of locations by address and module; the other way in `locations`.
+    known_locations: HashMap<(u64, Option<usize>), u32>,
+    locations: Vec<Location>,
+    known_stacks: HashMap<Vec<u32>, u64>,
+    stacks: Vec<Vec<u32>>,
+    resolved: bool,
+}
+
+impl Stacks {
+    /// Learns from an event which modules are loaded, and which functions are where.
+    pub fn note(&mut self, kind: &EventKind<'_>) {
+        match *kind {
+            EventKind::Source { path } => {
+                self.source = String::from_utf8_lossy(path).into_owned();
+                return;
+            }
+            EventKind::Symbol { frame, line, name } => {
+                let name = String::from_utf8_lossy(name).into_owned();
+                let functions = self.symbols.entry(frame).or_default();
+                if self.open != Some(frame) {
+                    functions.clear();
+                }
+                functions.push(Function { name, file: self.source.clone(), line });
+                (self.open, self.resolved) = (Some(frame), true);
+                return;
+            }
+            EventKind::ModuleUnload { start } => {
+                if let Some(module) = self.modules.find(start.saturating_add(1)) {
+                    let addresses = module.start..=module.end;
+                    self.symbols.retain(|frame, _| !addresses.contains(frame));
+                }
+            }
+            EventKind::Image { .. } => self.symbols.clear(),
+            _ => {}
+        }
+        self.open = None;
+        if self.modules.note(kind) {
+            self.numbers.clear();
+        }
+    }
+
+    /// Returns the number of a stack.
+    pub fn number(&mut self, stack: &[u64]) -> u64 {
+        if stack.is_empty() {
+            return 0;
+        }
+        if let Some(number) = self.numbers.get(stack) {
+            return *number;
+        }
+        let locations: Vec<u32> = stack.iter().map(|frame| self.location(*frame)).collect();
+        let number = *self.known_stacks.entry(locations).or_insert_with_key(|locations| {
+            self.stacks.push(locations.clone());
+            self.stacks.len() as u64
+        });
+        self.numbers.insert(stack.to_vec(), number);
+        number
+    }
+
+    fn location(&mut self, frame: u64) -> u32 {
+        let module = self.modules.find(frame);
+        let locations = &mut self.locations;
+        *self.known_locations.entry((frame, module.map(|module| module.number))).or_insert_with(|| {
+            let functions = self.symbols.get(&frame).cloned().unwrap_or_default();
+            let (path, bias) = module.map_or(("", 0), |module| (&module.path, module.bias));
+            let offset = frame.wrapping_sub(bias);
+            locations.push(Location { address: frame, module: path.to_owned(), offset, functions });
+            u32::try_from(locations.len() - 1).unwrap_or(u32::MAX)
+        })
+    }
+
+    /// Returns how many stacks there are, the empty one among them.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.stacks.len() as u64 + 1
+    }
+
+    /// Returns whether the trace has symbols.
+    #[must_use]
+    pub fn has_symbols(&self) -> bool {
+        self.resolved
+    }
+
+    /// Returns where the frames of a stack are, innermost first.
+    pub fn get(&self, number: u64) -> impl DoubleEndedIterator<Item = &Location> {
+        let index = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+        let locations = index.and_then(|index| self.stacks.get(index)).map_or(&[][..], Vec::as_slice);
+        locations.iter().filter_map(|location| self.locations.get(*location as usize))
+    }
+
+    /// Names a stack by its innermost functions, at most so many.
+    #[must_use]
+    pub fn name(&self, number: u64, most: usize) -> Name<'_> {
+        Name { stacks: self, number, most }
+    }
+}
+
+/// A stack in one line: see [`Stacks::name`].
+#[derive(Clone, Copy, Debug)]
+pub struct Name<'a> {
+    stacks: &'a Stacks,
+    number: u64,
+    most: usize,
+}
+
+impl fmt::Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut names = self.stacks.get(self.number).flat_map(Location::names);
+        let Some(first) = names.next() else { return f.write_str("not known") };
+        f.write_str(&first)?;
+        for (number, name) in names.enumerate() {
+            if number + 1 >= self.most {
+                return f.write_str(" <- ..");
+            }
+            write!(f, " <- {name}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(stacks: &mut Stacks, start: u64, end: u64, name: &[u8]) {
+        stacks.note(&EventKind::ModuleLoad { bias: start, start, end, name });
+    }
+
+    fn symbol(stacks: &mut Stacks, frame: u64, line: u64, name: &[u8]) {
+        stacks.note(&EventKind::Symbol { frame, line, name });
+    }
+
+    #[test]
+    fn frames_are_what_they_are_where_they_stand() {
+        let mut stacks = Stacks::default();
+        assert_eq!((stacks.number(&[]), stacks.count()), (0, 1));
+        load(&mut stacks, 0x1000, 0x2000, b"0a1b /lib/a b.so");
+        stacks.note(&EventKind::Source { path: b"a.c" });
+        symbol(&mut stacks, 0x1010, 7, b"inner");
+        stacks.note(&EventKind::Source { path: b"" });
+        symbol(&mut stacks, 0x1010, 0, b"outer");
+        let first = stacks.number(&[0x1010, 0x2000, 0x2001]);
+        assert_eq!(stacks.number(&[0x1010, 0x2000, 0x2001]), first);
+        assert_eq!(stacks.name(first, 9).to_string(), "inner <- outer <- a b.so+0x1000 <- 0x2001");
+        assert_eq!(stacks.name(first, 2).to_string(), "inner <- outer <- ..");
+        let lines: Vec<_> = stacks.get(first).flat_map(Location::lines).collect();
+        assert_eq!(lines[..2], ["inner at a.c:7", "outer"]);
+        // Another module at the same place.
+        stacks.note(&EventKind::ModuleUnload { start: 0x1000 });
+        load(&mut stacks, 0x1000, 0x3000, b"- /lib/c.so");
+        let second = stacks.number(&[0x1010, 0x2000, 0x2001]);
+        assert_eq!(stacks.name(second, 9).to_string(), "c.so+0x10 <- c.so+0x1000 <- c.so+0x1001");
+        // The same as before, though a module was loaded in between.
+        load(&mut stacks, 0x5000, 0x6000, b"- /lib/d.so");
+        assert_eq!(stacks.number(&[0x1010, 0x2000, 0x2001]), second);
+        assert_eq!((stacks.count(), stacks.has_symbols()), (3, true));
+        // A name that is none, addresses that are none.
+        load(&mut stacks, u64::MAX, 0, b"");
+        let odd = stacks.number(&[0, u64::MAX]);
+        assert_eq!(stacks.name(odd, 2).to_string(), "0x0 <- 0xffffffffffffffff");
+        stacks.note(&EventKind::Image { process: 1, path: b"" });
+        let third = stacks.number(&[0x1010]);
+        assert_eq!(stacks.name(third, 2).to_string(), "0x1010");
+    }
+}

@@ -1,0 +1,191 @@
+//! Writes the functions that frames of stacks are in into a trace, so that what follows needs no binaries.
+//!
+//! A trace is read twice. The first time, [`Wanted`] collects the frames that lie in each loaded module. [`find`] looks them up in
+//! the modules' files. The second time, [`Symbolized`] passes everything on and puts the symbols behind the module's record.
+
+mod find;
+mod perf_map;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+pub use find::{Files, Found, Problem, find};
+
+use metatf::container::Sink;
+
+use crate::Result;
+use crate::event::{Event, EventKind, EventSink, EventSource, UserMetadata, copy};
+use crate::heap::{HeapOptions, HeapWriter};
+use crate::stacks::{Function, Module, Modules};
+
+/// What frames lie in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Place {
+    /// A module, by its number: see [`Module::number`].
+    Module(usize),
+    /// No module, in this image; images are numbered from 1. Code that a program makes as it runs lies there.
+    Image(u64),
+}
+
+/// The frames of a trace, by where they lie.
+#[derive(Debug, Default)]
+pub struct Wanted {
+    modules: Modules,
+    images: u64,
+    /// Processes, by image.
+    processes: HashMap<u64, u64>,
+    /// Stacks that were seen since addresses meant something else.
+    seen: HashSet<Vec<u64>>,
+    loaded: Vec<Module>,
+    frames: BTreeMap<Place, BTreeSet<u64>>,
+}
+
+impl Wanted {
+    /// Starts with nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns how many frames there are that differ.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.frames.values().map(BTreeSet::len).sum()
+    }
+}
+
+impl EventSink for Wanted {
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        if let EventKind::Image { process, .. } = event.kind {
+            self.images += 1;
+            self.processes.insert(self.images, process);
+        }
+        if self.modules.note(&event.kind) {
+            self.seen.clear();
+            if let EventKind::ModuleLoad { .. } = event.kind {
+                self.loaded.extend(self.modules.last().cloned());
+            }
+        }
+        if event.stack.is_empty() || self.seen.contains(event.stack) {
+            return Ok(());
+        }
+        self.seen.insert(event.stack.to_vec());
+        for frame in event.stack {
+            let module = self.modules.find(*frame);
+            let place = module.map_or(Place::Image(self.images), |module| Place::Module(module.number));
+            self.frames.entry(place).or_default().insert(*frame);
+        }
+        Ok(())
+    }
+
+    fn comment(&mut self, _: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
+    fn user_metadata(&mut self, _: &UserMetadata) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes a trace with symbols.
+///
+/// # Errors
+/// Those of the source and of the sink.
+pub fn write(source: &mut impl EventSource, found: &Found, options: &HeapOptions, sink: &mut dyn Sink) -> Result<()> {
+    let mut writer = HeapWriter::new(sink, options)?;
+    if let Err(error) = copy(source, &mut Symbolized::new(&mut writer, found)) {
+        writer.abandon();
+        return Err(error);
+    }
+    writer.finish().map(drop)
+}
+
+/// Passes a trace on, with symbols.
+pub struct Symbolized<'s> {
+    sink: &'s mut dyn EventSink,
+    symbols: &'s BTreeMap<Place, BTreeMap<u64, Vec<Function>>>,
+    modules: Modules,
+    images: u64,
+    /// The source file of the symbols that follow: in what was read, and in what is written.
+    read_source: Vec<u8>,
+    source: Vec<u8>,
+}
+
+impl<'s> Symbolized<'s> {
+    /// Writes to a sink.
+    pub fn new(sink: &'s mut dyn EventSink, found: &'s Found) -> Self {
+        let modules = Modules::default();
+        Self { sink, symbols: &found.symbols, modules, images: 0, read_source: Vec::new(), source: Vec::new() }
+    }
+
+    fn symbol(&mut self, event: &Event<'_>, file: &[u8], frame: u64, line: u64, name: &[u8]) -> Result<()> {
+        let event = |kind| Event { kind, stack: &[], ..*event };
+        if self.source != file {
+            self.source = file.to_vec();
+            self.sink.event(&event(EventKind::Source { path: file }))?;
+        }
+        self.sink.event(&event(EventKind::Symbol { frame, line, name }))
+    }
+
+    /// Writes the symbols of a place. Frames are in the order of their source files.
+    fn symbols(&mut self, event: &Event<'_>, place: Place) -> Result<()> {
+        let Some(frames) = self.symbols.get(&place) else { return Ok(()) };
+        let mut frames: Vec<_> = frames.iter().collect();
+        frames.sort_by_key(|(frame, functions)| (functions.first().map(|function| &function.file), **frame));
+        for (frame, functions) in frames {
+            for Function { name, file, line } in functions {
+                self.symbol(event, file.as_bytes(), *frame, *line, name.as_bytes())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl EventSink for Symbolized<'_> {
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        match event.kind {
+            EventKind::Source { path } => {
+                self.read_source = path.to_vec();
+                return Ok(());
+            }
+            EventKind::Symbol { frame, line, name } => {
+                // What the trace had is kept where nothing was found now.
+                let place = self.modules.find(frame).map(|module| Place::Module(module.number));
+                let place = place.unwrap_or(Place::Image(self.images));
+                if self.symbols.contains_key(&place) {
+                    return Ok(());
+                }
+                let file = std::mem::take(&mut self.read_source);
+                let written = self.symbol(event, &file, frame, line, name);
+                self.read_source = file;
+                return written;
+            }
+            EventKind::Image { .. } => self.images += 1,
+            _ => {}
+        }
+        self.modules.note(&event.kind);
+        self.sink.event(event)?;
+        match event.kind {
+            EventKind::Image { .. } => self.symbols(event, Place::Image(self.images)),
+            EventKind::ModuleLoad { .. } => {
+                let place = self.modules.last().map(|module| Place::Module(module.number));
+                place.map_or(Ok(()), |place| self.symbols(event, place))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn comment(&mut self, text: &[u8]) -> Result<()> {
+        self.sink.comment(text)
+    }
+
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        self.sink.user_metadata(user_metadata)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.sink.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests;

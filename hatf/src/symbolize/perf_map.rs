@@ -1,0 +1,66 @@
+//! `perf-PID.map`: the functions that a compiler has made at run time, in the form that Linux perf reads.
+
+use std::io::{BufRead, BufReader, Read};
+
+/// The longest line that counts.
+const LINE: u64 = 1 << 16;
+
+/// A function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    start: u64,
+    end: u64,
+    name: String,
+}
+
+/// The functions of a process, by address.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PerfMap(Vec<Entry>);
+
+impl PerfMap {
+    /// Reads lines of start, size and name, both numbers hexadecimal. Others are passed over. Where two functions begin at an
+    /// address, the later line counts: the code was replaced.
+    pub(super) fn read(input: impl Read) -> std::io::Result<Self> {
+        let (mut input, mut line, mut entries) = (BufReader::new(input), Vec::new(), Vec::new());
+        loop {
+            line.clear();
+            if input.by_ref().take(LINE).read_until(b'\n', &mut line)? == 0 {
+                break;
+            }
+            entries.extend(parse(&String::from_utf8_lossy(&line)));
+        }
+        // Stable: the last of those with one start stays the last.
+        entries.sort_by_key(|entry: &Entry| entry.start);
+        Ok(Self(entries))
+    }
+
+    /// Returns the function of a frame: a return address, whose call is before it.
+    pub(super) fn find(&self, frame: u64) -> Option<&str> {
+        let call = frame.checked_sub(1)?;
+        let behind = self.0.partition_point(|entry| entry.start <= call);
+        let entry = self.0.get(behind.checked_sub(1)?)?;
+        (call < entry.end).then_some(&entry.name)
+    }
+}
+
+fn parse(line: &str) -> Option<Entry> {
+    let mut parts = line.trim_end().splitn(3, ' ');
+    let mut number = || u64::from_str_radix(parts.next()?.trim_start_matches("0x"), 16).ok();
+    let (start, size) = (number()?, number()?);
+    let name = parts.next()?.to_owned();
+    Some(Entry { start, end: start.checked_add(size)?, name })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_by_address() {
+        let text = "1000 10 old\n2000 20 LazyCompile:~f a.js:1\nnonsense\n\nffffffffffffffff 2 over\n1000 8 new\n0x3000 0x10 g\n";
+        let map = PerfMap::read(text.as_bytes()).unwrap();
+        let found = [0x1000, 0x1001, 0x1008, 0x1009, 0x2020, 0x2021, 0x3001, 0, u64::MAX].map(|frame| map.find(frame));
+        let f = Some("LazyCompile:~f a.js:1");
+        assert_eq!(found, [None, Some("new"), Some("new"), None, f, None, Some("g"), None, None]);
+    }
+}

@@ -1,0 +1,103 @@
+//! Programs that do what a recorder inside of them may not survive: they end as they do without it, and are recorded to the end.
+#![expect(clippy::unwrap_used)]
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::hatf;
+use hatf::trace::TraceReader;
+use hatf::{EventKind, EventSource as _, Item};
+use metatf_test::Folder;
+
+/// Blocks of this size are the last that the programs are given.
+const LAST_SIZE: u64 = 7777;
+const LAST: u64 = 500;
+
+fn program(folder: &Folder) -> Option<PathBuf> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/hazards.c");
+    let out = folder.join("hazards");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O2", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&out).arg(source);
+    let Ok(output) = compiler.output() else {
+        metatf_test::skip("no cc on this machine");
+        return None;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(out)
+}
+
+/// Blocks of the last size in a trace, and blocks in all.
+fn blocks(trace: &str) -> (u64, u64) {
+    let mut reader = TraceReader::open(Path::new(trace)).unwrap();
+    let (mut last, mut all) = (0, 0);
+    while let Some(item) = reader.next().unwrap() {
+        if let Item::Event(event) = item
+            && let EventKind::Call(call) = event.kind
+        {
+            last += u64::from(call.size == LAST_SIZE);
+            all += 1;
+        }
+    }
+    (last, all)
+}
+
+#[test]
+fn programs_are_recorded_to_the_end() {
+    let folder = Folder::new();
+    let Some(program) = program(&folder) else { return };
+    let program = program.display().to_string();
+    for (hazard, least) in [
+        ("last", 1500),
+        ("jumps", 1_500),
+        ("vfork", 11_500),
+        ("closed", 101_500),
+        ("chroot", 101_500),
+        ("cleaned", 2500),
+        ("limited", 2500),
+    ] {
+        // A jump out of malloc may break the C library's heap, with and without a recorder: then it aborts.
+        let tries = if hazard == "jumps" { 20 } else { 1 };
+        let bare = || Command::new(&program).arg(hazard).status().unwrap().code();
+        assert!((0..tries).any(|_| bare() == Some(7)), "{hazard}");
+        let trace = folder.path("trace.mtf");
+        for stacks in [None, Some("--stacks")] {
+            let command = ["record", "-o", &trace].into_iter().chain(stacks).chain(["--", &program, hazard]);
+            let record = || hatf(command.clone());
+            let run = (1..tries).map(|_| record()).find(|run| run.status == 7).unwrap_or_else(record).exits(7);
+            // A jump may leave a slot that was reserved and is never written.
+            assert!(hazard == "jumps" || run.err.contains(" 0 lost"), "{hazard}: {}", run.err);
+            let (last, all) = blocks(&trace);
+            assert_eq!(last, LAST, "{hazard}, {stacks:?}: {}", run.err);
+            assert!(all >= least, "{hazard}, {stacks:?}: {all} blocks");
+        }
+    }
+}
+
+/// Nothing can be recorded where the clock must not be read: the program goes on, and the user is warned.
+#[test]
+fn a_program_that_confines_itself() {
+    let folder = Folder::new();
+    let Some(program) = program(&folder) else { return };
+    let program = program.display().to_string();
+    assert_eq!(Command::new(&program).arg("strict").status().unwrap().code(), Some(7));
+    let trace = folder.path("trace.mtf");
+    hatf(["record", "-o", &trace, "--", &program, "strict"])
+        .exits(7)
+        .says("recording ended early: the program gave up");
+    assert!(blocks(&trace).1 >= 1000);
+}
+
+/// What was ignored when the recorder was started is ignored in the program.
+#[test]
+fn an_ignored_signal_stays_ignored() {
+    let folder = Folder::new();
+    let show = "while read name value; do [ $name = SigIgn: ] && echo $value; done < /proc/self/status; :";
+    let script = format!("trap '' PIPE; sh -c '{show}'; \"$0\" record -q -o \"$1\" -- sh -c '{show}'");
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", &script, env!("CARGO_BIN_EXE_hatf"), &folder.path("trace.mtf")]);
+    let shown = metatf_test::run(&mut shell).exits(0).text();
+    let lines: Vec<_> = shown.lines().collect();
+    assert_eq!((lines.len(), lines[0]), (2, lines[1]), "{shown}");
+}

@@ -1,0 +1,69 @@
+//! Operators of C++, those of the C++ library and those of allocators that bring their own.
+#![expect(clippy::unwrap_used)]
+
+use std::collections::{BTreeMap, HashSet};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use hatf::event::Call;
+use hatf::trace::TraceReader;
+use hatf::{EventKind, EventSource as _, Item};
+use metatf_test::{Folder, skip};
+
+const TIMES: u64 = 200;
+
+/// Allocators that are preloaded; the first is the C library's.
+const ALLOCATORS: [&str; 4] = ["", "libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2"];
+
+/// Returns how often each size of the program's was asked for. Each block of these ends where it lives.
+fn sizes(trace: &Path) -> BTreeMap<u64, u64> {
+    let mut reader = TraceReader::open(trace).unwrap();
+    let (mut counts, mut live) = (BTreeMap::new(), HashSet::new());
+    while let Some(item) = reader.next().unwrap() {
+        let Item::Event(event) = item else { continue };
+        match event.kind {
+            EventKind::Call(Call { size, old, address, .. }) => {
+                live.remove(&old);
+                assert!(address == 0 || live.insert(address), "{event:?} is live");
+                if (7001..=7012).contains(&size) {
+                    *counts.entry(size).or_default() += 1;
+                }
+            }
+            EventKind::Free { address } => assert!(live.remove(&address), "{event:?} is not live"),
+            _ => {}
+        }
+    }
+    counts
+}
+
+#[test]
+fn every_form_with_every_allocator() {
+    let folder = Folder::new();
+    let program = folder.join("operators");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/operators.cpp");
+    let mut compiler = Command::new("c++");
+    compiler.args(["-std=c++17", "-O1", "-Wall", "-Wextra", "-fno-builtin", "-o"]).arg(&program).arg(source);
+    let Ok(output) = compiler.output() else {
+        skip("no c++ on this machine");
+        return;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for allocator in ALLOCATORS {
+        let alone = Command::new(&program).arg("1").env("LD_PRELOAD", allocator).output().unwrap();
+        if String::from_utf8_lossy(&alone.stderr).contains("cannot be preloaded") {
+            skip(&format!("{allocator} is not on this machine"));
+            continue;
+        }
+        let trace = folder.join("trace.mtf");
+        let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"));
+        recorder.args(["record", "--quiet", "-o"]).arg(&trace).arg("--").arg(&program).arg(TIMES.to_string());
+        let run = recorder.env("LD_PRELOAD", allocator).output().unwrap();
+        let messages = String::from_utf8_lossy(&run.stderr);
+        // One of them ends a program that asks for too much.
+        let ended = alone.status.code().or(alone.status.signal().map(|signal| 128 + signal));
+        assert_eq!(run.status.code(), ended, "{allocator}: {messages}");
+        let expected: BTreeMap<u64, u64> = (7001..=7012).map(|size| (size, TIMES)).collect();
+        assert_eq!(sizes(&trace), expected, "{allocator}");
+    }
+}

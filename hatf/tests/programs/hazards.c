@@ -1,0 +1,118 @@
+/* What programs do to a recorder that is inside of them. Compiled by tests/hazards.rs. The argument is the hazard; each ends
+ * with status 7 where all went as it does without a recorder, and is given LAST blocks of size 7777 at the end. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <malloc.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { LAST = 500 };
+
+static void *volatile block;
+
+static void many(int count) {
+    for (int n = 0; n < count; n++) {
+        free(block = malloc(32));
+    }
+}
+
+static void last(void) {
+    for (int n = 0; n < LAST; n++) {
+        free(block = malloc(7777));
+    }
+}
+
+static sigjmp_buf place;
+
+static void jump(int number) {
+    (void)number;
+    siglongjmp(place, 1);
+}
+
+/* Jumps out of wherever the timer finds us. For blocks of this size the allocator calls the system, and has nothing of its own that
+ * a jump could leave half done. */
+static void jumps(void) {
+    static volatile int jumped;
+    mallopt(M_MMAP_THRESHOLD, 65536);
+    signal(SIGALRM, jump);
+    while (jumped < 300) {
+        if (sigsetjmp(place, 1) == 0) {
+            struct itimerval once = {{0, 0}, {0, 30 + jumped % 17}};
+            setitimer(ITIMER_REAL, &once, NULL);
+            for (;;) {
+                free(block = malloc(100000));
+            }
+        }
+        jumped++;
+    }
+}
+
+static void in_vfork(void) {
+    int child = vfork();
+    if (child == 0) {
+        many(10000);
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+}
+
+static void closed(void) {
+    for (int number = 3; number < 1024; number++) {
+        close(number);
+    }
+    struct rlimit none = {0, 0};
+    setrlimit(RLIMIT_NOFILE, &none);
+    many(100000);
+}
+
+static void cleaned(char *self) {
+    char *arguments[] = {self, "last", NULL}, *environment[] = {"A=1", NULL};
+    execve("/proc/self/exe", arguments, environment);
+}
+
+static void strict(void) {
+    prctl(PR_SET_SECCOMP, 1);
+    last();
+    syscall(SYS_exit, 7);
+}
+
+int main(int count, char **arguments) {
+    const char *hazard = count > 1 ? arguments[1] : "";
+    many(1000);
+    if (strcmp(hazard, "jumps") == 0) {
+        jumps();
+    } else if (strcmp(hazard, "vfork") == 0) {
+        in_vfork();
+    } else if (strcmp(hazard, "closed") == 0) {
+        closed();
+    } else if (strcmp(hazard, "chroot") == 0) {
+        if (chroot("/proc/self/fdinfo") != 0 && errno != EPERM) {
+            return 1;
+        }
+        many(100000);
+    } else if (strcmp(hazard, "cleaned") == 0) {
+        cleaned(arguments[0]);
+        return 1;
+    } else if (strcmp(hazard, "limited") == 0) {
+        struct rlimit little = {64 << 20, 64 << 20};
+        char *again[] = {arguments[0], "last", NULL};
+        setrlimit(RLIMIT_AS, &little);
+        execv("/proc/self/exe", again);
+        return 1;
+    } else if (strcmp(hazard, "strict") == 0) {
+        strict();
+    } else if (strcmp(hazard, "last") != 0) {
+        return 2;
+    }
+    last();
+    return 7;
+}

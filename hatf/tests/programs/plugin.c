@@ -1,0 +1,8 @@
+/* A shared object that is loaded and unloaded. Compiled by tests/stacks.rs. */
+#include <stdlib.h>
+
+void *plugin(int size) {
+    void *block = malloc(size);
+    __asm__ volatile("" : : "r"(block) : "memory");
+    return block;
+}
