@@ -64,7 +64,7 @@ impl Operations {
 /// For each thread its blocks of operations: the number of the first, and how many.
 pub(super) type Blocks = Vec<Vec<(u64, u64)>>;
 
-/// What is in a file of operations. The worker finds it behind them, as JSON, with the [`Blocks`].
+/// What is in a file of operations. The worker finds it behind them, as JSON, with the blocks that are set up before.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Summary {
     /// Calls that are replayed.
