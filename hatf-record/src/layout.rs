@@ -7,7 +7,7 @@ use crate::event::SLOT_BYTES;
 /// The first word of a spool.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"HATFSPOL");
 /// The version of this layout.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Bytes of a chunk: events of one thread.
 pub const CHUNK_BYTES: usize = CHUNK_BYTES_WORD as usize;
@@ -19,6 +19,9 @@ pub const CHUNK_HEAD_BYTES: usize = 512;
 pub const CHUNK_SLOTS: usize = (CHUNK_BYTES - CHUNK_HEAD_BYTES) / SLOT_BYTES;
 /// The most chunks that a spool may have: 64 GiB.
 pub const CHUNKS_MAX: usize = 1 << 21;
+
+/// Added to the status with which a process ends.
+pub const EXITED: u32 = 1 << 8;
 
 /// Types of which another process may write any byte at any time: all bytes are in atomics, so that every bit pattern is a
 /// value, and a concurrent write is no data race.
@@ -56,10 +59,10 @@ shared! {
         pub(crate) version: AtomicU32,
         pub(crate) chunk_bytes: AtomicU32,
         pub(crate) chunks: AtomicU64,
-        /// `CLOCK_MONOTONIC` in nanoseconds when recording began.
+        /// `CLOCK_MONOTONIC` in nanoseconds when recording of the process began.
         pub start: AtomicU64,
         /// The process of `hatf record`.
-        pub parent: AtomicU32,
+        pub recorder: AtomicU32,
         /// Not 0: nobody reads any more.
         pub closed: AtomicU32,
         /// The number of a [`crate::Clock`], by which events are stamped.
@@ -68,12 +71,19 @@ shared! {
         pub when_full: AtomicU32,
         /// Milliseconds that a full spool may hold a thread up.
         pub patience: AtomicU64,
-        _before_program: [AtomicU64; 9],
+        /// In the first process's spool: how many others are recorded at once, at most.
+        pub follow: AtomicU32,
+        /// Chunks of each of their spools.
+        pub follow_chunks: AtomicU32,
+        /// The most frames of a stack; 0: there are no stacks.
+        pub stack_depth: AtomicU32,
+        _end_of_settings: AtomicU32,
+        _before_program: [AtomicU64; 7],
         /// The recorded process, 0 before it has loaded the recorder.
         pub process: AtomicU32,
         /// Program images that the recorded process loaded.
         pub images: AtomicU32,
-        /// Processes that the recorded one forked.
+        /// Processes that the recorded one forked, or is about to fork.
         pub forks: AtomicU32,
         /// Other processes that loaded the recorder.
         pub other_processes: AtomicU32,
@@ -89,7 +99,23 @@ shared! {
         pub refused: AtomicU32,
         /// The number of a [`crate::Stop`]: why recording ended before the program did.
         pub stopped: AtomicU32,
-        _before_next: [AtomicU64; 10],
+        /// The process that made this one, where that is not `hatf record`.
+        pub parent: AtomicU32,
+        /// The number of this process among those recorded; 0: the first, 1: the one recorded next, ...
+        pub number: AtomicU32,
+        /// The status with which the process ended, plus [`EXITED`]; 0 where it has not said so.
+        pub exit: AtomicU32,
+        /// In the first process's spool: further processes that were numbered.
+        pub numbers: AtomicU32,
+        /// In the first process's spool: further spools that were made.
+        pub spools: AtomicU32,
+        /// In the first process's spool: further processes that are recorded now.
+        pub followed: AtomicU32,
+        /// In the first process's spool: processes that could not be followed, or would have been too many.
+        pub not_followed: AtomicU32,
+        /// In the first process's spool: forked processes that are recorded or have found that they are not to be.
+        pub answered: AtomicU32,
+        _before_next: [AtomicU64; 6],
         /// Chunks looked at so far, by those who wanted one.
         pub(crate) next: AtomicU64,
         _before_ready: [AtomicU64; 15],

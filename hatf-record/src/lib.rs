@@ -33,7 +33,7 @@ pub use event::{
     Event, Flags, Head, Kind, NUMBERS_MAX, SLOT_BYTES, SLOTS_MAX, Slot, TEXT_BYTES, TEXT_MAX, is_narrow, narrow,
     stamp_slot, text_slots,
 };
-pub use layout::{CHUNK_BYTES, CHUNK_HEAD_BYTES, CHUNK_SLOTS, CHUNKS_MAX, ChunkHead, Header, MAGIC, VERSION};
+pub use layout::{CHUNK_BYTES, CHUNK_HEAD_BYTES, CHUNK_SLOTS, CHUNKS_MAX, ChunkHead, EXITED, Header, MAGIC, VERSION};
 pub use producer::{Owner, Producer};
 pub use reasons::{Stop, WhenFull};
 pub use spool::{Chunk, Spool, bytes_for, offset_of};
@@ -43,8 +43,23 @@ pub use stack_table::{
 #[cfg(not(all(feature = "preload", panic = "abort")))]
 pub use stream::{Next, Stream};
 
-/// The environment variable that holds the path of the spool.
+/// The environment variable that holds the path of the first process's spool.
 pub const SPOOL_VARIABLE: &str = "HATF_SPOOL";
+
+/// Names in the folder of a spool.
+pub mod names {
+    /// The file of events.
+    pub const EVENTS: &str = "events";
+    /// The file of stacks.
+    pub const STACKS: &str = "stacks";
+    /// The arguments of a process that was followed, each with a zero behind it.
+    pub const COMMAND: &str = "command";
+    /// In the first process's folder: names of the programs that are followed, each with a line feed behind it. All are where there is no such
+    /// file.
+    pub const PROGRAMS: &str = "programs";
+    /// The folder of a followed process, in the first one's: this, the process, `-`, and when it began, in the kernel's ticks since boot.
+    pub const PROCESS: &str = "process-";
+}
 
 #[cfg(feature = "preload")]
 mod preload;

@@ -114,6 +114,14 @@ impl Producer {
         }
     }
 
+    /// Forgets its chunk and all before it, for another spool.
+    pub fn leave(&self) {
+        for word in [&self.cursor, &self.chunks, &self.lost] {
+            word.fetch_add(word.get().wrapping_neg());
+        }
+        self.epoch.set(0);
+    }
+
     /// Returns whether there is a chunk with room.
     #[must_use]
     pub fn has_room(&self) -> bool {

@@ -202,6 +202,12 @@ impl<'m> Spool<'m> {
         self.header.ready.load(Ordering::Acquire) as usize
     }
 
+    /// Returns whether a chunk has no memory.
+    #[must_use]
+    pub fn is_absent(&self, chunk: usize) -> bool {
+        self.states.get(chunk).is_some_and(|state| state.load(Ordering::Acquire) == ABSENT)
+    }
+
     /// Returns whether a thread has this chunk, or had it.
     #[must_use]
     pub fn is_taken(&self, chunk: usize) -> bool {

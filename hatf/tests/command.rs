@@ -42,7 +42,8 @@ fn a_recorder_that_is_killed_leaves_what_it_flushed() {
     let folder = Folder::new();
     let path = folder.join("killed.mtf");
     let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"))
-        .args(["record", "--flush", "1", "-o", path.to_str().unwrap(), "--", "/bin/sh", "-c", "read wait"])
+        .args(["record", "--flush", "1", "--spool", folder.path("").as_str(), "-o", path.to_str().unwrap()])
+        .args(["--", "/bin/sh", "-c", "read wait"])
         .stdin(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()

@@ -89,7 +89,7 @@ fn run_command(command: &[OsString]) -> (Outcome, Keep) {
     let mut keep = Keep::default();
     let outcome = record(command, &mut keep).unwrap();
     assert!(outcome.sink_error.is_none());
-    assert_eq!(outcome.lost, 0);
+    assert_eq!(outcome.recorded.lost, 0);
     (outcome, keep)
 }
 
@@ -188,7 +188,7 @@ fn every_function() {
 #[test]
 fn threads_and_the_order_of_their_events() {
     let (outcome, keep) = run(&["threads", "4", "40000"]);
-    assert_eq!((outcome.exit_code(), outcome.images), (0, 1));
+    assert_eq!((outcome.exit_code(), outcome.recorded.images), (0, 1));
     assert_eq!((keep.thread_starts(), keep.thread_ends()), (5, 4));
     let threads: HashSet<u64> = keep.events.iter().map(|kept| kept.thread).collect();
     assert_eq!(threads, HashSet::from([1, 2, 3, 4, 5]));
@@ -216,7 +216,7 @@ fn a_thread_that_calls_pthread_exit() {
 #[test]
 fn a_forked_child_is_not_recorded() {
     let (outcome, keep) = run(&["fork", "3"]);
-    assert_eq!((outcome.exit_code(), outcome.children), (0, 3));
+    assert_eq!((outcome.exit_code(), outcome.not_followed), (0, 3));
     assert_eq!(keep.of_size(1_000_001).len(), 3);
     assert_eq!(keep.of_size(1_000_002).len(), 3);
     assert_eq!(keep.of_size(3_000_001).len(), 0);
@@ -228,7 +228,7 @@ fn a_forked_child_is_not_recorded() {
 #[test]
 fn an_image_that_execs_another() {
     let (outcome, keep) = run(&["exec", "3"]);
-    assert_eq!((outcome.exit_code(), outcome.images), (0, 4));
+    assert_eq!((outcome.exit_code(), outcome.recorded.images), (0, 4));
     for (image, size) in (1..).zip([1_000_004, 1_000_003, 1_000_002, 1_000_001]) {
         let (kept, _) = keep.calls().find(|(_, call)| call.size == size).unwrap();
         assert_eq!(kept.heap, image);
@@ -336,6 +336,6 @@ fn a_shell_script_with_children() {
     let script = "ls / > /dev/null; ls / > /dev/null; exit 3";
     let (outcome, keep) = run_command(&["/bin/sh".into(), "-c".into(), script.into()]);
     keep.check();
-    assert_eq!((outcome.exit_code(), outcome.images), (3, 1));
-    assert!(outcome.children >= 2, "{outcome:?}");
+    assert_eq!((outcome.exit_code(), outcome.recorded.images), (3, 1));
+    assert!(outcome.not_followed >= 2, "{outcome:?}");
 }

@@ -8,24 +8,11 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::hatf;
+use common::{compiled, hatf};
 use hatf::stacks::Stacks;
 use hatf::trace::TraceReader;
 use hatf::{EventKind, EventSource as _, Item};
 use metatf_test::Folder;
-
-/// Compiles a program of `tests/programs`; `None` where there is no compiler.
-fn compiled(folder: &Folder, name: &str, flags: &[&str]) -> Option<PathBuf> {
-    let out = folder.join(name);
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name).with_extension("c");
-    let mut command = Command::new("cc");
-    let built = command.args(["-g", "-pthread", "-o"]).arg(&out).args(flags).arg(source).status();
-    match built {
-        Ok(status) => assert!(status.success()),
-        Err(_) => metatf_test::skip("there is no C compiler"),
-    }
-    out.exists().then_some(out)
-}
 
 /// The stacks of a trace, by the size of the block.
 fn stacks(trace: &Path) -> HashMap<u64, Vec<u64>> {

@@ -1,4 +1,5 @@
-//! Forks: the child is not recorded, whatever the thread that forked was in the middle of.
+//! Forks: the child leaves its parent's recording, whatever the thread that forked was in the middle of. It begins one of its own at once: `hatf record` goes on
+//! for as long as there is a process that is recorded.
 //!
 //! A signal handler may fork while its thread puts an event into the spool. Parent and child both return to that push, and
 //! the slot is the parent's. So the child's first act, before its handler returns, is to put private memory in place of
@@ -7,26 +8,26 @@
 //! This holds for `fork`, and for `_Fork`, which is the one of the two that may be called in a handler. A child made by a raw
 //! `clone` system call runs none of our code first: there, a push that was past its last look at the session goes on.
 
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::Ordering;
 
-use super::{real, session};
-
-/// Whether this process was made by the recorded one; processes that it makes are not counted.
-static IN_CHILD: AtomicBool = AtomicBool::new(false);
+use super::{attach, follow, real, session, thread_state};
 
 /// Has `fork` tell the child.
 pub(crate) fn register() {
-    // SAFETY: a handler that makes system calls and changes atomics only.
-    unsafe { libc::pthread_atfork(None, None, Some(after_fork_in_child)) };
+    // SAFETY: handlers that make system calls and change atomics only.
+    unsafe { libc::pthread_atfork(Some(before_fork), None, Some(after_fork_in_child)) };
+}
+
+/// Counts the child before there is one: who waits for all processes then knows of it.
+extern "C" fn before_fork() {
+    if let Some(session) = session::current() {
+        session.spool.header().forks.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 extern "C" fn after_fork_in_child() {
+    let Some(spool) = session::inherited() else { return };
     session::end();
-    if IN_CHILD.swap(true, Ordering::Relaxed) {
-        return;
-    }
-    let Some(spool) = session::inherited_spool() else { return };
-    spool.header().forks.fetch_add(1, Ordering::Relaxed);
     let (memory, bytes) = spool.memory();
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
@@ -37,6 +38,13 @@ extern "C" fn after_fork_in_child() {
         libc::mmap(memory.cast(), bytes, access, flags, -1, 0);
         *libc::__errno_location() = errno;
     }
+    if follow::is_on() {
+        thread_state::current().leave_session();
+        #[cfg(target_arch = "x86_64")]
+        super::stack::leave();
+        attach::again();
+        attach::session();
+    }
 }
 
 /// `_Fork`, which runs no handlers of `pthread_atfork`.
@@ -46,8 +54,14 @@ extern "C" fn after_fork_in_child() {
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn _Fork() -> libc::pid_t {
     let function = if real::known() { real::_Fork() } else { None };
-    // SAFETY: the function of this name, which has no arguments. C libraries before POSIX 2024 have `fork` alone.
-    let child = unsafe { function.map_or_else(|| libc::fork(), |fork| fork()) };
+    let Some(fork) = function else {
+        // C libraries before POSIX 2024 have `fork` alone, which runs the handlers.
+        // SAFETY: a call without arguments.
+        return unsafe { libc::fork() };
+    };
+    before_fork();
+    // SAFETY: the function of this name, which has no arguments.
+    let child = unsafe { fork() };
     if child == 0 {
         after_fork_in_child();
     }

@@ -3,7 +3,7 @@
 use core::ffi::{c_char, c_int};
 
 use super::thread_state::nested;
-use super::{attach, fork, threads};
+use super::{attach, exit, fork, threads};
 
 /// Decides whether this process is recorded, if no hook did, and registers for forks and for threads that end.
 extern "C" fn constructor(_: c_int, _: *const *const c_char, _: *const *const c_char) {
@@ -17,6 +17,7 @@ extern "C" fn constructor(_: c_int, _: *const *const c_char, _: *const *const c_
     nested(|| {
         fork::register();
         threads::create_exit_key();
+        exit::register();
     });
 }
 

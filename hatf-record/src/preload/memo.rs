@@ -83,6 +83,13 @@ impl Memo {
         None
     }
 
+    /// Forgets all of them.
+    pub(crate) fn forget(&self) {
+        for key in &self.keys {
+            key.set(0);
+        }
+    }
+
     /// Keeps what a walk found.
     pub(crate) fn keep(&self, start: Start, words: &Words, stack: u32) {
         let next = self.next.get();

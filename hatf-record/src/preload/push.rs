@@ -67,10 +67,11 @@ fn put(session: &Session, stamp: u64, slots: &[Slot]) {
             break;
         }
     }
+    // What a child does not finish of its parent's is not its own loss.
     if session.is_live() {
         session.spool.header().dropped.fetch_add(1, Ordering::Relaxed);
+        producer.lose();
     }
-    producer.lose();
 }
 
 /// Gives the thread a chunk with room; `false` if there is none.

@@ -90,6 +90,8 @@ real_functions! {
         *mut c_void
     ) -> c_int;
     _Fork: fn() -> libc::pid_t;
+    _exit: fn(c_int) -> !;
+    _Exit: fn(c_int) -> !;
     longjmp: fn(*mut c_void, c_int) -> !;
     _longjmp: fn(*mut c_void, c_int) -> !;
     siglongjmp: fn(*mut c_void, c_int) -> !;
@@ -97,6 +99,22 @@ real_functions! {
     prctl: fn(c_int, c_ulong, c_ulong, c_ulong, c_ulong) -> c_int;
     execve: fn(*const c_char, *const *const c_char, *const *const c_char) -> c_int;
     execvpe: fn(*const c_char, *const *const c_char, *const *const c_char) -> c_int;
+    posix_spawn: fn(
+        *mut libc::pid_t,
+        *const c_char,
+        *const c_void,
+        *const c_void,
+        *const *const c_char,
+        *const *const c_char
+    ) -> c_int;
+    posix_spawnp: fn(
+        *mut libc::pid_t,
+        *const c_char,
+        *const c_void,
+        *const c_void,
+        *const *const c_char,
+        *const *const c_char
+    ) -> c_int;
     dlclose: fn(*mut c_void) -> c_int;
     fexecve: fn(c_int, *const *const c_char, *const *const c_char) -> c_int;
 }

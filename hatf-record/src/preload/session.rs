@@ -1,6 +1,6 @@
 //! The recording in progress.
 //!
-//! A forked child is not recorded. It inherits everything here, and if a signal handler forked in the middle of a hook, the
+//! A forked child begins a session of its own, or none. It inherits everything here, and if a signal handler forked in the middle of a hook, the
 //! rest of that hook as well. So `live` lies on a page that the kernel wipes in a child, however the child was made; all else
 //! stays as it was, so that the rest of a hook finds no null pointers. `fork.rs` keeps that rest away from the spool.
 
@@ -18,7 +18,9 @@ pub(crate) struct Session {
     /// Not 0 in the recorded process. The kernel wipes it in a forked child.
     live: &'static AtomicU32,
     /// The process of `hatf record`.
-    parent: u32,
+    recorder: u32,
+    /// `hatf record` has started this process: it is its parent for as long as it lives.
+    is_first: bool,
     /// This process.
     pub(crate) process: u32,
     /// The number of its image, from 1.
@@ -57,7 +59,8 @@ pub(crate) fn begin(spool: Spool<'static>, process: u32, image: u32) -> Option<(
     let header = spool.header();
     let session = Session {
         live,
-        parent: header.parent.load(Ordering::Relaxed),
+        recorder: header.recorder.load(Ordering::Relaxed),
+        is_first: header.number.load(Ordering::Relaxed) == 0,
         process,
         image,
         clock: Clock::from_number(header.clock.load(Ordering::Relaxed))?,
@@ -88,7 +91,7 @@ pub(crate) fn stop(reason: Stop) {
 }
 
 /// Returns the spool of the session, whether that is live or not: in a forked child it is the parent's.
-pub(crate) fn inherited_spool() -> Option<Spool<'static>> {
+pub(crate) fn inherited() -> Option<Spool<'static>> {
     // SAFETY: as in `current`.
     unsafe { SESSION.load(Ordering::Acquire).as_ref() }.map(|session| session.spool)
 }
@@ -120,14 +123,23 @@ impl Session {
         self.live.load(Ordering::Relaxed) != 0
     }
 
-    /// `hatf record` is our parent for as long as it lives.
     fn reader(&self) -> Reader {
-        // SAFETY: two calls that cannot fail. In a child made by `vfork`, which shares our memory, the parent is another.
-        let (process, parent) = unsafe { (libc::getpid().cast_unsigned(), libc::getppid().cast_unsigned()) };
         match self.spool.header().closed.load(Ordering::Relaxed) {
-            0 if process == self.process && parent != self.parent => Reader::Gone,
+            0 if self.recorder_is_gone() => Reader::Gone,
             0 => Reader::There,
             _ => Reader::Closed,
+        }
+    }
+
+    fn recorder_is_gone(&self) -> bool {
+        // SAFETY: calls that change nothing but `errno`, which the caller keeps.
+        unsafe {
+            if self.is_first {
+                // In a child made by `vfork`, which shares our memory, the parent is another.
+                let (process, parent) = (libc::getpid().cast_unsigned(), libc::getppid().cast_unsigned());
+                return process == self.process && parent != self.recorder;
+            }
+            libc::kill(self.recorder.cast_signed(), 0) != 0 && *libc::__errno_location() == libc::ESRCH
         }
     }
 
@@ -152,7 +164,7 @@ impl Session {
         }
         self.spool.header().waits.fetch_add(1, Ordering::Relaxed);
         let begun = nanoseconds();
-        loop {
+        while self.is_live() {
             match self.reader() {
                 Reader::There => {}
                 Reader::Gone => {
@@ -182,6 +194,8 @@ impl Session {
                 return self.spool.chunk(chunk);
             }
         }
+        // A signal handler has forked, and this is the child; or the recording was stopped.
+        None
     }
 
     /// Takes a chunk that nobody has made ready, and makes its memory present: on a full disk touching it would be the end.

@@ -5,11 +5,13 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use super::memo::Words;
+use super::path::Path;
 use super::session::{self, Session};
 use super::unwind::{self, DEPTH_MAX, Found, Here};
-use super::{push, real, thread_state};
+use super::{follow, push, real, thread_state};
 use crate::event::{Event, Kind, TEXT_MAX};
-use crate::stack_table::{STACKS_BYTES, StackTable};
+use crate::names;
+use crate::stack_table::{STACKS_BYTES, StackTable, stacks_head};
 
 /// Stacks that are kept by their hash.
 const KEPT: usize = 1 << 13;
@@ -36,32 +38,28 @@ pub(crate) fn is_on() -> bool {
     DEPTH.load(Ordering::Relaxed) != 0
 }
 
-/// Maps the table beside the spool, if there is one.
-pub(crate) fn begin(spool_path: &CStr) {
-    let mut path = [0_u8; 4096];
-    let Some(folder) = spool_path.to_bytes().strip_suffix(b"events") else { return };
-    for (to, from) in path.iter_mut().zip(folder.iter().chain(b"stacks\0")) {
-        *to = *from;
-    }
-    if folder.len() + 7 > path.len() {
+/// Maps the table beside the spool of a process, and makes it where there is none; with a depth of 0 there are no stacks.
+pub(crate) fn begin(events: &Path, depth: u32) {
+    let Some(path) = events.folder().and_then(|folder| folder.with(names::STACKS.as_bytes())) else { return };
+    let depth = usize::try_from(depth).unwrap_or_default().min(DEPTH_MAX);
+    if depth == 0 {
         return;
     }
     let access = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: a C string, and system calls with valid arguments whose results are checked. The mapping is never undone.
-    let table = unsafe {
-        let file = libc::open(path.as_ptr().cast(), libc::O_RDWR | libc::O_CLOEXEC);
-        if file < 0 {
-            return;
-        }
+    let memory = unsafe {
+        let opened = libc::open(path.as_c().as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
+        let file = if opened < 0 { create(&path, depth) } else { Some(opened) };
+        let Some(file) = file else { return };
         let length = libc::lseek(file, 0, libc::SEEK_END);
         let memory = libc::mmap(core::ptr::null_mut(), STACKS_BYTES, access, libc::MAP_SHARED, file, 0);
         libc::close(file);
-        if memory == libc::MAP_FAILED || usize::try_from(length) != Ok(STACKS_BYTES) {
+        let is_there = memory != libc::MAP_FAILED && usize::try_from(length) == Ok(STACKS_BYTES);
+        if !is_there || StackTable::attach(memory.cast()).is_none() {
             return;
         }
-        StackTable::attach(memory.cast()).map(|table| (memory, table.depth()))
+        memory
     };
-    let Some((memory, depth)) = table else { return };
     let ours = is_on as fn() -> bool as usize;
     if !unwind::begin() {
         return;
@@ -70,7 +68,40 @@ pub(crate) fn begin(spool_path: &CStr) {
     OWN[0].store(own.start, Ordering::Relaxed);
     OWN[1].store(own.end, Ordering::Relaxed);
     TABLE.store(memory.cast(), Ordering::Release);
-    DEPTH.store(depth.min(DEPTH_MAX), Ordering::Release);
+    DEPTH.store(depth, Ordering::Release);
+}
+
+/// Makes the file of an empty table, all of whose memory is present: touching a page that a full disk cannot give would end the program.
+fn create(path: &Path, depth: usize) -> Option<c_int> {
+    let file = follow::create(path.as_c())?;
+    let head = stacks_head(depth);
+    let bytes = libc::off_t::try_from(STACKS_BYTES).ok()?;
+    // SAFETY: an open file, and words with their length.
+    let made = unsafe {
+        libc::posix_fallocate(file, 0, bytes) == 0
+            && libc::write(file, head.as_ptr().cast(), size_of_val(&head)).cast_unsigned() == size_of_val(&head)
+    };
+    if !made {
+        // SAFETY: the file that was opened.
+        unsafe { libc::close(file) };
+        return None;
+    }
+    Some(file)
+}
+
+/// Forgets the stacks and modules of the process that this one was forked from. Its table stays mapped, as the rest of an interrupted hook
+/// may write there.
+pub(crate) fn leave() {
+    DEPTH.store(0, Ordering::Relaxed);
+    TABLE.store(core::ptr::null_mut(), Ordering::Relaxed);
+    for stack in &MET {
+        stack.store(0, Ordering::Relaxed);
+    }
+    for module in &LOADED {
+        module.store(0, Ordering::Relaxed);
+    }
+    RECORDING.store(0, Ordering::Relaxed);
+    thread_state::current().memo.forget();
 }
 
 /// Returns the number of the calling thread's stack, from the program's call on; 0 if it is not known. Records the modules that are in

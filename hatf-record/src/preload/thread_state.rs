@@ -136,6 +136,13 @@ impl ThreadState {
         (self.readable.0.get(), self.readable.1.get())
     }
 
+    /// Forgets what belongs to the session of the process that this one was forked from.
+    pub(crate) fn leave_session(&self) {
+        self.id.set(0);
+        self.exit_rounds.set(0);
+        self.producer.leave();
+    }
+
     /// Finds out whether memory at an address can be read. Pages that can stay known.
     #[cold]
     pub(crate) fn becomes_readable(&self, address: usize) -> bool {

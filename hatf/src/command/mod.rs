@@ -17,6 +17,7 @@ pub(crate) mod symbolize;
 pub(crate) mod tour;
 
 mod lab;
+mod processes;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -83,7 +84,8 @@ pub(crate) enum Command {
 ///
 /// Records every malloc, calloc, realloc, reallocarray, free, memalign, posix_memalign, aligned_alloc, valloc and pvalloc of all
 /// threads, with thread and time. A recorder is preloaded into the program, which stays as it is but must be dynamically linked.
-/// Child processes are not recorded. If the program calls exec, the new program is recorded, too.
+/// If the program calls exec, the new program is recorded in the same trace. Each process that it makes is recorded in a trace of its own, in a
+/// folder beside the trace: PROGRAM.processes, with a list in processes.jsonl.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -91,6 +93,7 @@ Examples:
   hatf record -o sort.mtf -- sort -u words.txt
   hatf record --report --no-trace python3 -c 'print(1)'
   hatf record --clock 100us -o big.mtf PROGRAM       coarser times, a smaller trace
+  hatf record --follow=cc1,cc1plus -- make -j2       of the processes that make starts, the compilers alone
   LD_PRELOAD=libjemalloc.so.2 hatf record PROGRAM    record it with another allocator")]
 pub(crate) struct Record {
     /// The trace to write [default: PROGRAM.mtf, or PROGRAM.1.mtf and so on]. `-` is standard output; what the program
@@ -134,6 +137,18 @@ pub(crate) struct Record {
     /// default, glibc 2.35 and x86-64. hatf symbolize adds the names of functions to the trace.
     #[arg(long, value_name = "DEPTH", num_args = 0..=1, require_equals = true, default_missing_value = "64", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=256))]
     pub(crate) stacks: Option<usize>,
+
+    /// Of the processes that the program makes, record only those that run these programs, by the names of their files.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', require_equals = true)]
+    pub(crate) follow: Vec<String>,
+
+    /// Do not record the processes that the program makes.
+    #[arg(long, conflicts_with_all = ["follow", "follow_most"])]
+    pub(crate) no_follow: bool,
+
+    /// Number of processes beside the program that are recorded at once, at most. Others are counted.
+    #[arg(long, value_name = "N", default_value_t = hatf::record::FOLLOW_MOST, allow_negative_numbers = true, value_parser = number(1..=10_000_u32))]
+    pub(crate) follow_most: u32,
 
     /// What the program does when events come faster than the trace is written for so long that the spool is full: wait (at
     /// most 5 s, then drop), drop (events are left out and counted where they are missing), or stop (recording ends).

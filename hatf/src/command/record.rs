@@ -10,11 +10,12 @@ use hatf::analysis::Analysis;
 use hatf::event::{Tee, UserMetadata};
 use hatf::hatf10::Hatf10Writer;
 use hatf::heap::{HeapOptions, HeapWriter};
-use hatf::record::{Outcome, RecordOptions, WhenFull};
+use hatf::record::{Follower, Outcome, RecordOptions, WhenFull};
 use hatf::{Error, Event, EventSink, Result};
 use metatf::container::{FlushEvery, Sink, WriteOptions};
 use metatf_cli::OutputFile;
 
+use super::processes::Processes;
 use super::{Record as Options, TraceFormat, print_message};
 
 /// The exit status where recording failed.
@@ -39,17 +40,24 @@ fn run_program(options: &Options) -> Result<u8> {
     let (outcome, failure) = match &output {
         Some(path) => to_file(options, path, analysis.as_mut())?,
         None => {
-            let outcome = record(options, &mut NullSink, analysis.as_mut(), None, None)?;
-            print_summary(options, &outcome, None);
+            let outcome = record(options, &mut NullSink, analysis.as_mut(), None, None, None)?;
+            print_summary(options, &outcome, None, None);
             (outcome, None)
         }
     };
     let printed = analysis.map_or(Ok(()), |analysis| hatf::report::text(&analysis.finish(), &mut io::stderr().lock()));
     // The program ran, and its status is what counts: what failed is a message.
     let code = outcome.exit_code();
-    let failures = [failure, outcome.sink_error, printed.map_err(Error::from).err()];
-    let Some(error) = failures.into_iter().flatten().next() else { return Ok(code) };
-    print_message(&format!("the trace is not complete: {error}"));
+    let failures = [failure, outcome.recorded.sink_error, printed.map_err(Error::from).err()];
+    let mut failures: Vec<_> = failures.into_iter().flatten().take(1).collect();
+    failures.extend(outcome.follow_errors);
+    if failures.is_empty() {
+        return Ok(code);
+    }
+    // A full disk is the same error for each process.
+    for error in failures.iter().take(3) {
+        print_message(&format!("the trace is not complete: {error}"));
+    }
     Ok(if code == 0 { FAILED } else { code })
 }
 
@@ -65,10 +73,11 @@ fn to_file(options: &Options, path: &Path, analysis: Option<&mut Analysis>) -> R
     let mut write = WriteOptions::default().flush_every(FlushEvery::NEVER);
     options.profile.apply(&mut write);
     let form = (options.format, options.clock, options.group);
+    let processes = (!options.no_follow && !is_standard_output(path)).then(|| Processes::new(options, path, &write));
     let (recorded, finished) = {
         let mut trace = TraceWriter::new(&mut *sink, form, &write).map_err(|error| cause(output.error(), error))?;
         let mut started = || output.appear().map_err(problem());
-        let recorded = record(options, trace.sink(), analysis, Some(path), Some(&mut started));
+        let recorded = record(options, trace.sink(), analysis, Some(path), Some(&mut started), processes.as_ref());
         (recorded, trace.finish())
     };
     let outcome = recorded?;
@@ -79,7 +88,10 @@ fn to_file(options: &Options, path: &Path, analysis: Option<&mut Analysis>) -> R
         Err(error) => Some(cause(failure, error)),
     };
     let bytes = if is_standard_output(path) { None } else { path.metadata().ok().map(|metadata| metadata.len()) };
-    print_summary(options, &outcome, bytes.map(|bytes| (path, bytes)));
+    print_summary(options, &outcome, bytes.map(|bytes| (path, bytes)), processes.as_ref());
+    if let Some(processes) = &processes {
+        processes.finish(&outcome)?;
+    }
     Ok((outcome, failure))
 }
 
@@ -130,7 +142,7 @@ pub(super) fn about_output(name: &str, error: Error) -> Error {
 }
 
 /// Says what to do where an output has no room.
-fn full(error: Error) -> Error {
+pub(super) fn full(error: Error) -> Error {
     let advice = match &error {
         Error::System(_, cause) if cause.kind() == io::ErrorKind::FileTooLarge => "raise the limit (ulimit -f)",
         Error::System(_, cause)
@@ -147,12 +159,13 @@ fn is_standard_output(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-fn record(
+fn record<'a>(
     options: &Options,
     sink: &mut dyn EventSink,
     analysis: Option<&mut Analysis>,
     output: Option<&Path>,
-    started: Option<&mut dyn FnMut() -> Result<()>>,
+    started: Option<&'a mut dyn FnMut() -> Result<()>>,
+    processes: Option<&'a Processes<'a>>,
 ) -> Result<Outcome> {
     let output_to_error = options.output.as_deref().is_some_and(is_standard_output);
     let how = RecordOptions {
@@ -169,6 +182,9 @@ fn record(
             super::WhenFull::Stop => WhenFull::Stop,
         },
         about: super::recover::about(options, output),
+        follower: processes.map(|processes| processes as &dyn Follower),
+        follow_most: options.follow_most,
+        follow_programs: options.follow.clone(),
         ..RecordOptions::default()
     };
     match analysis {
@@ -178,25 +194,28 @@ fn record(
 }
 
 /// Prints the summary line, and warnings.
-fn print_summary(options: &Options, outcome: &Outcome, file: Option<(&Path, u64)>) {
+fn print_summary(options: &Options, outcome: &Outcome, file: Option<(&Path, u64)>, processes: Option<&Processes<'_>>) {
     if let Some(warning) = outcome.warning() {
         print_message(&warning);
     }
     if options.quiet {
         return;
     }
-    let mut line = format!("{} events", outcome.events);
+    let mut line = format!("{} events", outcome.recorded.events);
     if let Some((path, bytes)) = file {
         line += &format!(", {bytes} bytes in {}", path.display());
     }
-    line += &format!(", {} lost", outcome.lost);
-    if outcome.children > 0 {
-        line += &format!(", {} child processes not recorded", outcome.children);
-    }
+    line += &format!(", {} lost", outcome.recorded.lost);
     if let Some(signal) = outcome.status.signal() {
         line += &format!("; the program was ended by signal {signal}");
     }
     print_message(&line);
+    if let Some(line) = processes.and_then(|processes| processes.summary()) {
+        print_message(&line);
+    }
+    if outcome.not_followed > 0 {
+        print_message(&format!("{} other processes not recorded", outcome.not_followed));
+    }
 }
 
 /// `PROGRAM.mtf`, or with a number if that is there: a trace is not overwritten unasked.

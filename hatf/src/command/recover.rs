@@ -12,13 +12,15 @@ use metatf::recode::Profile;
 use metatf_cli::OutputFile;
 use serde_json::{Value, json};
 
+use super::processes::trace_of;
 use super::record::{TraceWriter, about_output};
 use super::{Record, TraceFormat, print_message};
 
 /// Make the trace of a recording that was cut off because `hatf record` was killed.
 ///
 /// Events are in a spool from the moment at which they are recorded. What the unfinished trace lacks comes from there. The trace
-/// takes the place of the unfinished one, and the spool is removed. Without FOLDER the spools are listed that are there.
+/// takes the place of the unfinished one, and the spool is removed. So it is for each process that the program made. Without FOLDER the spools
+/// are listed that are there.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -54,9 +56,40 @@ pub(super) fn about(options: &Record, output: Option<&Path>) -> Value {
 pub(crate) fn run(options: &Recover) -> Result<u8> {
     let Some(folder) = &options.folder else { return list() };
     let spooled = Spooled::open(folder)?;
-    let about = spooled.about();
+    let processes = spooled.processes();
+    let of_program = spooled.about().clone();
+    let mut of_program = of_program;
+    if let Some(output) = options.output.as_ref().filter(|_| spooled.process().is_none()) {
+        of_program["output"] = json!(std::path::absolute(output)?);
+    }
+    recover(&spooled, spooled.about().clone(), options.output.as_deref())?;
+    for process in &processes {
+        let process = Spooled::open(process)?;
+        let own = process.about()["output"].as_str().map(PathBuf::from);
+        // A process that nobody saw yet has what was kept for the program.
+        let is_seen = own.is_some() && process.about()["output"] != spooled.about()["output"];
+        let output = match process.process() {
+            Some(which) if options.output.is_some() || !is_seen => trace_of(&of_program, &which),
+            _ => own,
+        };
+        if let Some(folder) = output.as_deref().and_then(Path::parent) {
+            std::fs::create_dir_all(folder).map_err(Error::system(folder.display().to_string()))?;
+        }
+        recover(&process, process.about().clone(), output.as_deref())?;
+        if !options.keep {
+            process.remove();
+        }
+    }
+    if !options.keep {
+        spooled.remove();
+    }
+    Ok(0)
+}
+
+/// Makes the trace of one process.
+fn recover(spooled: &Spooled, about: Value, output: Option<&Path>) -> Result<()> {
     let unfinished = about["output"].as_str().map(PathBuf::from);
-    let Some(path) = options.output.clone().or_else(|| unfinished.clone()) else {
+    let Some(path) = output.map(Path::to_owned).or_else(|| unfinished.clone()) else {
         return Err(Error::Usage("the recording had no file to write to: name one with -o".to_owned()));
     };
     let name = path.display().to_string();
@@ -67,7 +100,7 @@ pub(crate) fn run(options: &Recover) -> Result<u8> {
     let format = about["format"].as_str().and_then(|format| TraceFormat::from_str(format, false).ok());
     let number = |key: &str, default| about[key].as_u64().unwrap_or(default);
     let form = (format.unwrap_or(TraceFormat::Heap), number("clock", 1000), number("group", 1_000_000));
-    let mut unfinished = unfinished.and_then(|path| of_recording(&path, &spooled));
+    let mut unfinished = unfinished.and_then(|path| of_recording(&path, spooled));
     let mut trace = TraceWriter::new(&mut *sink, form, &write).map_err(|error| about_output(&name, error))?;
     let source = unfinished.as_mut().map(|reader| reader as &mut dyn EventSource);
     let recovered = spooled.recover(source, trace.sink());
@@ -83,10 +116,7 @@ pub(crate) fn run(options: &Recover) -> Result<u8> {
         "{events} events in {name}, {} of them from the spool, {lost} lost",
         events - recovered.from_trace
     ));
-    if !options.keep {
-        spooled.remove();
-    }
-    Ok(0)
+    Ok(())
 }
 
 /// Opens the unfinished trace, if it is there and is this recording's.

@@ -52,7 +52,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
         trace.finish()?;
         let bytes = trace::written(file, &options.output)?;
         let outcome = match recorded {
-            Ok(outcome) if outcome.images > 0 && outcome.events > 0 => outcome,
+            Ok(outcome) if outcome.recorded.images > 0 && outcome.recorded.events > 0 => outcome,
             Ok(_) => {
                 writeln!(out, "   {name} cannot be recorded (statically linked?): trying another\n")?;
                 continue;
@@ -62,16 +62,16 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
                 continue;
             }
         };
-        if let Some(error) = outcome.sink_error {
+        if let Some(error) = outcome.recorded.sink_error {
             return Err(error);
         }
         writeln!(
             out,
             "   {} events, {} bytes in {}, {} lost",
-            outcome.events,
+            outcome.recorded.events,
             bytes,
             options.output.display(),
-            outcome.lost
+            outcome.recorded.lost
         )?;
         show(&options.output, &mut out)?;
         return Ok(0);

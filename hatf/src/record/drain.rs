@@ -1,22 +1,19 @@
 //! Makes the trace while the program runs, behind it.
 
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
-use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Child, ExitStatus};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use hatf_record::{Clock, Spool};
 use serde_json::json;
 
-use super::Outcome;
+use super::Recorded;
 use super::encode::{Encode, clock_name};
 use super::head::Head;
 use super::keeper::Returned;
-use super::signals::Forwarding;
+use super::process::{End, Process, ProcessEnd};
 use super::timeline::Moment;
-use crate::event::{EventKind, EventSink as _};
-use crate::{Error, Result};
+use crate::Result;
+use crate::event::EventSink as _;
 
 /// Events that are taken before the program is looked at again.
 const ROUND: usize = 20_000;
@@ -34,7 +31,7 @@ pub(super) struct Drain<'a> {
     pub(super) spool: Spool<'a>,
     pub(super) encode: Encode<'a>,
     pub(super) returned: &'a Returned,
-    pub(super) child: Child,
+    pub(super) process: Process<'a>,
     pub(super) clock: Clock,
     /// Events after which the sink is flushed, so that their chunks can be used again.
     pub(super) group: u64,
@@ -49,15 +46,15 @@ struct Flushed {
 }
 
 impl Drain<'_> {
-    /// Runs until the program has ended and all of its events are given.
-    pub(super) fn run(mut self, head: &Head, forwarding: &Forwarding) -> Result<Outcome> {
+    /// Runs until the process has ended and all of its events are given. `ended` is called as soon as it has ended.
+    pub(super) fn run(mut self, head: &Head, ended: impl FnOnce()) -> Result<(End, Recorded)> {
         let begun = Instant::now();
         self.encode.sink.try_to(|sink| head.write(sink));
-        let process = ProcessEnd::of(&self.child);
+        let process = ProcessEnd::of(self.process.id());
         let (mut safe, mut newest) = (Moment::now(self.clock), Moment::now(self.clock));
         let mut flushed = Flushed { at: begun, events: 0 };
         let (mut gap_since, mut threads_at, mut quiet) = (None, begun, 0_usize);
-        let status = loop {
+        let end = loop {
             let now = Moment::now(self.clock);
             self.encode.timeline.learn(now);
             if now.nanoseconds.saturating_sub(newest.nanoseconds) >= LAG {
@@ -68,8 +65,8 @@ impl Drain<'_> {
                 self.spool.header().closed.store(1, Ordering::SeqCst);
             }
             self.flush_if_due(&mut flushed);
-            if let Some(status) = self.child.try_wait().map_err(Error::system("wait"))? {
-                break status;
+            if let Some(end) = self.process.ended()? {
+                break end;
             }
             quiet = if given == 0 { quiet + 1 } else { 0 };
             if given < ROUND {
@@ -82,11 +79,11 @@ impl Drain<'_> {
                 process.wait(PAUSES_MS[usize::from(quiet > 20)]);
             }
         };
-        forwarding.child_is_gone();
+        ended();
         let duration = begun.elapsed();
         self.encode.timeline.learn(Moment::now(self.clock));
         self.encode.rest();
-        Ok(self.finish(status, duration))
+        Ok((end, self.finish(end, duration)))
     }
 
     /// Flushes the sink where it is time to, and gives back the chunks whose events are safe then.
@@ -125,58 +122,33 @@ impl Drain<'_> {
     }
 
     fn finish_threads(&mut self) {
-        let process = self.child.id();
+        let process = self.process.id();
         let is_gone = |task: u32| !std::path::Path::new(&format!("/proc/{process}/task/{task}")).exists();
         self.encode.merge.finish_threads(is_gone);
     }
 
-    fn finish(mut self, status: ExitStatus, duration: Duration) -> Outcome {
+    fn finish(mut self, end: End, duration: Duration) -> Recorded {
         let header = self.spool.header();
-        let children = header.forks.load(Ordering::Relaxed).max(header.other_processes.load(Ordering::Relaxed));
+        let forks = header.forks.load(Ordering::Relaxed);
         let waits = header.waits.load(Ordering::Relaxed);
         let dropped = header.dropped.load(Ordering::Relaxed);
-        let end = match (status.code(), status.signal()) {
-            (None, Some(signal)) => EventKind::Killed { signal: signal.unsigned_abs().into() },
-            (code, _) => EventKind::Exit { status: code.unwrap_or(0).unsigned_abs().into() },
-        };
         let lost = dropped.saturating_add(self.encode.merge.counted().gaps);
         let repairs = self.encode.merge.counted().repairs;
         let contradictions = self.encode.merge.counted().contradictions;
         let stamps = clock_name(self.clock);
-        let counts = json!({"lost": lost, "children": children, "repairs": repairs, "contradictions": contradictions, "stamps": stamps});
+        let counts = json!({"lost": lost, "children": forks, "repairs": repairs, "contradictions": contradictions, "stamps": stamps});
         let counts = counts.as_object().cloned().unwrap_or_default();
-        self.encode.finish(dropped, Some(end), counts);
-        Outcome {
-            status,
+        self.encode.finish(dropped, end.event(), counts);
+        Recorded {
             events: self.encode.sink.events,
             lost,
             repairs,
             images: self.encode.mapper.images(),
-            children,
             waits,
+            forks,
             stopped: hatf_record::Stop::from_number(header.stopped.load(Ordering::Relaxed)),
             duration,
             sink_error: self.encode.sink.error,
         }
-    }
-}
-
-/// Waits for a process to end, or for a moment.
-struct ProcessEnd(Option<OwnedFd>);
-
-impl ProcessEnd {
-    fn of(child: &Child) -> Self {
-        // SAFETY: numbers only. Kernels before 5.3 answer with an error.
-        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id(), 0) };
-        let fd = libc::c_int::try_from(fd).ok().filter(|fd| *fd >= 0);
-        // SAFETY: a descriptor that was just made, and that nobody else has.
-        Self(fd.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }))
-    }
-
-    fn wait(&self, milliseconds: libc::c_int) {
-        let fd = self.0.as_ref().map_or(-1, |fd| fd.as_raw_fd());
-        let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-        // SAFETY: one structure; a negative descriptor is passed over, and the time runs.
-        unsafe { libc::poll(&raw mut poll, 1, milliseconds) };
     }
 }

@@ -6,24 +6,33 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use hatf_record::Clock;
 use serde_json::{Value, json};
 
+use super::follow::FollowedProcess;
 use super::timeline::Moment;
 use crate::Result;
 use crate::event::EventSink;
 
 /// When a recording began, and of what.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Head {
     /// The trace's time 0.
     start: Moment,
     wall: Duration,
     command: Vec<String>,
+    /// The number of the process, the process, and the one that made it, where that is not `hatf record`.
+    process: Option<(u32, u32, u32)>,
 }
 
 impl Head {
     pub(super) fn now(command: &[OsString], start: Moment) -> Self {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let command = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-        Self { start, wall, command }
+        Self { start, wall, command, process: None }
+    }
+
+    /// Returns that of another process of the same recording, whose times begin at the same moment.
+    pub(super) fn of_process(&self, process: &FollowedProcess) -> Self {
+        let numbers = (process.number, process.process, process.parent);
+        Self { command: process.command.clone(), process: Some(numbers), ..self.clone() }
     }
 
     /// Writes where the trace comes from; the keys are those that `dtds/heap.dtd` names.
@@ -37,8 +46,20 @@ impl Head {
         json!({"clock": clock as u32, "stamp": stamp, "nanoseconds": nanoseconds, "user_metadata": self.user_metadata()})
     }
 
+    /// Makes what is kept beside the spool of a process from that of the first.
+    pub(super) fn of_recovered(mut first: Value, process: &FollowedProcess) -> Value {
+        let user_metadata = &mut first["start"]["user_metadata"];
+        user_metadata["program"] = json!(process.command.first());
+        user_metadata["command"] = json!(process.command);
+        let recording = user_metadata["recording"].as_str().unwrap_or_default().to_owned();
+        let numbers = (process.number, process.process, process.parent);
+        add_process(user_metadata, &recording, numbers);
+        first
+    }
+
     fn user_metadata(&self) -> Value {
-        json!({
+        let recording = format!("{}-{}", std::process::id(), self.start.nanoseconds);
+        let mut user_metadata = json!({
             "program": self.command.first(),
             "command": self.command,
             "host": host(),
@@ -47,10 +68,20 @@ impl Head {
             "libc": libc_version(),
             "sampling": null,
             // No other recording has the same: by it a trace is known to be of a spool.
-            "recording": format!("{}-{}", std::process::id(), self.start.nanoseconds),
+            "recording": recording,
             "recorder": format!("hatf {}", env!("CARGO_PKG_VERSION")),
-        })
+        });
+        if let Some(numbers) = self.process {
+            add_process(&mut user_metadata, &recording, numbers);
+        }
+        user_metadata
     }
+}
+
+/// Says which process of a recording it is.
+fn add_process(user_metadata: &mut Value, recording: &str, (number, process, parent): (u32, u32, u32)) {
+    user_metadata["recording"] = format!("{recording}/{number}").into();
+    user_metadata["process"] = json!({"number": number, "id": process, "parent": parent});
 }
 
 /// The C library that `hatf` runs on, which is the program's, too, unless that brings its own.

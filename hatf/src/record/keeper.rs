@@ -14,7 +14,7 @@ use hatf_record::Spool;
 use super::spool_file::SpoolFile;
 
 /// Chunks that are kept ready at first: 2 MiB.
-const READY_FIRST: usize = 64;
+pub(super) const READY_FIRST: usize = 64;
 /// Chunks that are kept ready at most: 32 MiB, which is what a program at its fastest fills in 50 ms.
 const READY_MOST: usize = 1024;
 /// How long it sleeps.
@@ -62,10 +62,10 @@ pub(super) struct Keeper<'a> {
 }
 
 impl<'a> Keeper<'a> {
-    /// Makes the first chunks ready.
-    pub(super) fn new(file: &'a SpoolFile, spool: Spool<'a>, returned: &'a Returned) -> Self {
-        let absent = (0..spool.chunks()).map(Reverse).collect();
-        let mut keeper = Self { file, spool, returned, absent, target: READY_FIRST, full_since: None };
+    /// Makes the first chunks ready: so many.
+    pub(super) fn new(file: &'a SpoolFile, spool: Spool<'a>, returned: &'a Returned, first: usize) -> Self {
+        let absent = (0..spool.chunks()).filter(|chunk| spool.is_absent(*chunk)).map(Reverse).collect();
+        let mut keeper = Self { file, spool, returned, absent, target: first, full_since: None };
         keeper.tend();
         keeper
     }

@@ -3,11 +3,13 @@
 mod bus_error;
 mod drain;
 mod encode;
+mod follow;
 mod head;
 mod keeper;
 mod live;
 mod mapper;
 mod merge;
+mod process;
 mod recover;
 mod shared_file;
 mod signals;
@@ -22,20 +24,24 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use hatf_record::SPOOL_VARIABLE;
 pub use hatf_record::{Clock, Stop, WhenFull};
+use hatf_record::{Header, SPOOL_VARIABLE};
 use serde_json::json;
 
 use crate::event::EventSink;
 use crate::{Error, Result};
 use drain::Drain;
 use encode::{Counted, Encode};
+pub use follow::{FollowedOutcome, FollowedProcess, Follower, RecordInto};
 use keeper::{Keeper, Returned};
 use mapper::Mapper;
 use merge::Merge;
+pub use process::End;
+use process::Process;
 pub use recover::{Recovered, Spooled};
 use shared_file::SharedFile;
 pub use signals::ignore_file_size_signal;
@@ -47,11 +53,9 @@ use timeline::{Moment, Timeline};
 /// The recorder's shared object.
 static RECORDER: &[u8] = include_bytes!(env!("HATF_RECORDER"));
 
-/// The outcome of a recording.
+/// What was recorded of a process.
 #[derive(Debug)]
-pub struct Outcome {
-    /// How the program ended.
-    pub status: ExitStatus,
+pub struct Recorded {
     /// Events in the trace.
     pub events: u64,
     /// Events that the program made and that did not arrive.
@@ -61,16 +65,32 @@ pub struct Outcome {
     /// Program images recorded: 0 if the program never loaded the recorder, over 1 if it turned into
     /// others by exec.
     pub images: u64,
-    /// Child processes, which are not recorded: at least so many.
-    pub children: u32,
     /// Times that the program had to wait for space in the spool.
     pub waits: u64,
+    /// Processes that it forked.
+    pub forks: u32,
     /// Why recording ended before the program did.
     pub stopped: Option<Stop>,
     /// How long it ran.
     pub duration: Duration,
     /// The sink's error. The program went on without being recorded.
     pub sink_error: Option<Error>,
+}
+
+/// The outcome of a recording.
+#[derive(Debug)]
+pub struct Outcome {
+    /// How the program ended.
+    pub status: ExitStatus,
+    /// What was recorded of it.
+    pub recorded: Recorded,
+    /// Processes that the program made and that were recorded.
+    pub followed: u32,
+    /// Processes that were not recorded: at least so many. They were not to be, or would have been too many at once, or
+    /// no spool could be made for them.
+    pub not_followed: u32,
+    /// The errors of processes that could not be recorded, or not whole.
+    pub follow_errors: Vec<Error>,
 }
 
 impl Outcome {
@@ -88,24 +108,28 @@ impl Outcome {
     /// Something the user should know where the trace is not what was asked for.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
-        if self.images == 0 {
+        if self.recorded.images == 0 {
             return Some(
                 "the program did not load the recorder: it is statically linked, or set-user-ID, or \
                  for another machine"
                     .to_owned(),
             );
         }
-        let stopped = match self.stopped {
+        let stopped = match self.recorded.stopped {
             Some(Stop::Full) => "recording ended early: the spool was full; ",
             Some(Stop::Confined) => "recording ended early: the program gave up what recording needs; ",
             None => "",
         };
-        match self.lost {
+        match self.recorded.lost {
             0 if stopped.is_empty() => None,
             lost => Some(format!("{stopped}{lost} events were lost")),
         }
     }
 }
+
+/// Further processes that are recorded at once, at most, unless it is said otherwise. Each takes five of the files that this process may
+/// have open.
+pub const FOLLOW_MOST: u32 = 128;
 
 /// How to record.
 pub struct RecordOptions<'a> {
@@ -131,6 +155,12 @@ pub struct RecordOptions<'a> {
     pub stacks: usize,
     /// What is kept beside the spool, to make a trace of it later: see [`Spooled::about`].
     pub about: serde_json::Value,
+    /// Who takes the events of processes that the program makes; without, they are not recorded.
+    pub follower: Option<&'a dyn Follower>,
+    /// The most of them that are recorded at once.
+    pub follow_most: u32,
+    /// The names of programs that are followed; all are where there are none.
+    pub follow_programs: Vec<String>,
 }
 
 impl Default for RecordOptions<'_> {
@@ -147,6 +177,9 @@ impl Default for RecordOptions<'_> {
             stamps: None,
             stacks: 0,
             about: serde_json::Value::Null,
+            follower: None,
+            follow_most: FOLLOW_MOST,
+            follow_programs: Vec::new(),
         }
     }
 }
@@ -173,32 +206,24 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
     if options.stacks > 0 {
         stack_file::create(file.folder(), options.stacks).map_err(Error::system("cannot make the table of stacks"))?;
     }
+    if !options.follow_programs.is_empty() {
+        file.write_programs(&options.follow_programs)?;
+    }
     let library = SharedFile::create("libhatf_record.so", RECORDER)?;
     let clock = options.stamps.unwrap_or_else(timeline::choose);
     let start = Moment::now(clock);
     let head = head::Head::now(command, start);
     file.write_head(&json!({"start": head.to_json(clock), "about": options.about}))?;
     let spool = file.spool();
-    let header = spool.header();
-    header.start.store(start.nanoseconds, Ordering::Relaxed);
-    header.clock.store(clock as u32, Ordering::Relaxed);
-    header.when_full.store(options.when_full as u32, Ordering::Relaxed);
-    let patience = u64::try_from(options.patience.as_millis()).unwrap_or(u64::MAX);
-    header.patience.store(patience, Ordering::Relaxed);
-    header.parent.store(std::process::id(), Ordering::Release);
+    set_header(spool.header(), &options, start, clock);
 
-    let (program, arguments) = command.split_first().map_or((OsStr::new(""), command), |(p, a)| (p, a));
-    let mut child = Command::new(program);
-    child.args(arguments);
-    child.env(SPOOL_VARIABLE, file.path());
-    child.env(LIBRARY_VARIABLE, library.path());
-    child.env("LD_PRELOAD", preload(library.path()));
+    let program = command.first().map_or(OsStr::new(""), OsString::as_os_str);
+    let mut child = prepare(command, &file, &library);
     if options.output_to_error {
         child.stdout(std::io::stderr());
     }
-    signals::restore_actions(&mut child);
     let returned = Returned::default();
-    let keeper = Keeper::new(&file, spool, &returned);
+    let keeper = Keeper::new(&file, spool, &returned, keeper::READY_FIRST);
     let mut encode = Encode {
         merge: Merge::new(spool),
         mapper: Mapper::default(),
@@ -206,6 +231,21 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
         stacks: StackFile::open(file.folder()),
         sink: Counted::new(sink),
     };
+    let shared = options.follower.map(|follower| follow::Shared {
+        follower,
+        clock,
+        start,
+        head: &head,
+        group: options.group.max(1),
+        flush: options.flush,
+        first: spool,
+        file: &file,
+        first_ended: AtomicBool::new(false),
+        stop: AtomicBool::new(false),
+        found: AtomicU32::new(0),
+        forks: AtomicU32::new(0),
+        errors: Mutex::default(),
+    });
     let forwarding = signals::Forwarding::begin();
     std::thread::scope(|scope| {
         let child = child.spawn().map_err(|error| Error::Start(program.to_string_lossy().into_owned(), error))?;
@@ -214,20 +254,68 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
             .name("hatf-keeper".to_owned())
             .spawn_scoped(scope, || keeper.run())
             .map_err(Error::system("a thread"))?;
+        let forwarding = &forwarding;
+        let following =
+            shared.as_ref().map(|shared| scope.spawn(move || shared.run(scope, || forwarding.interrupted())));
         encode.sink.try_to(|_| options.started.map_or(Ok(()), |started| started()));
         let drain = Drain {
             spool,
             encode,
             returned: &returned,
-            child,
+            process: Process::Started(child),
             clock,
             group: options.group.max(1),
             flush: options.flush,
         };
-        let outcome = drain.run(&head, &forwarding);
+        let outcome = drain.run(&head, || forwarding.child_is_gone());
         returned.stop();
-        outcome
+        if let Some(shared) = &shared {
+            shared.note_forks(outcome.as_ref().map_or(0, |(_, recorded)| recorded.forks));
+            shared.first_ended.store(true, Ordering::Release);
+        }
+        let followed = following.map_or(0, |following| following.join().unwrap_or(0));
+        // Only now: processes that are made while others go on look here.
+        spool.header().closed.store(1, Ordering::SeqCst);
+        let (end, recorded) = outcome?;
+        let End::Status(status) = end else { return Err(Error::Trace("the program was lost".into())) };
+        let header = spool.header();
+        let others = header.other_processes.load(Ordering::Relaxed);
+        // Without followers each process is seen when it is forked, or when it loads the recorder.
+        let not_followed = match &shared {
+            None => header.forks.load(Ordering::Relaxed).max(others),
+            Some(_) => header.not_followed.load(Ordering::Relaxed).saturating_add(others),
+        };
+        let follow_errors = shared
+            .as_ref()
+            .map(|shared| std::mem::take(&mut *shared.errors.lock().unwrap_or_else(PoisonError::into_inner)));
+        Ok(Outcome { status, recorded, followed, not_followed, follow_errors: follow_errors.unwrap_or_default() })
     })
+}
+
+/// Says in the spool how it is to be used.
+fn set_header(header: &Header, options: &RecordOptions<'_>, start: Moment, clock: Clock) {
+    header.start.store(start.nanoseconds, Ordering::Relaxed);
+    header.clock.store(clock as u32, Ordering::Relaxed);
+    header.when_full.store(options.when_full as u32, Ordering::Relaxed);
+    let patience = u64::try_from(options.patience.as_millis()).unwrap_or(u64::MAX);
+    header.patience.store(patience, Ordering::Relaxed);
+    header.stack_depth.store(u32::try_from(options.stacks).unwrap_or(u32::MAX), Ordering::Relaxed);
+    let most = options.follower.map_or(0, |_| options.follow_most);
+    header.follow.store(most, Ordering::Relaxed);
+    header.follow_chunks.store(follow::CHUNKS, Ordering::Relaxed);
+    header.recorder.store(std::process::id(), Ordering::Release);
+}
+
+/// Makes the command that starts the program with the recorder.
+fn prepare(command: &[OsString], file: &SpoolFile, library: &SharedFile) -> Command {
+    let (program, arguments) = command.split_first().map_or((OsStr::new(""), command), |(p, a)| (p, a));
+    let mut child = Command::new(program);
+    child.args(arguments);
+    child.env(SPOOL_VARIABLE, file.path());
+    child.env(LIBRARY_VARIABLE, library.path());
+    child.env("LD_PRELOAD", preload(library.path()));
+    signals::restore_actions(&mut child);
+    child
 }
 
 /// The environment variable that holds the path of the recorder's library.

@@ -10,8 +10,11 @@ use hatf_record::Clock;
 use serde_json::{Value, json};
 
 use super::encode::{Counted, Encode, clock_name, is_numbered};
+use super::follow::FollowedProcess;
+use super::head::Head;
 use super::mapper::Mapper;
 use super::merge::{Merge, Resumed, ThreadOf};
+use super::process::End;
 use super::spool_file::{SpoolFile, left_behind};
 use super::stack_file::StackFile;
 use super::timeline::{Moment, Timeline};
@@ -59,8 +62,28 @@ impl Spooled {
                 "the program (process {process}) still runs, and is recorded: try again when it has ended"
             )));
         }
-        let head = file.head()?;
+        let head = match (file.head(), folder.parent().map(SpoolFile::head_of)) {
+            (Ok(head), _) => head,
+            // `hatf record` was killed before it saw this process.
+            (Err(_), Some(Ok(head))) => Head::of_recovered(head, &FollowedProcess::of(&file)),
+            (Err(error), _) => return Err(error),
+        };
         Ok(Self { file, head })
+    }
+
+    /// Returns the folders of the spools of processes that the program made, and that are there.
+    #[must_use]
+    pub fn processes(&self) -> Vec<PathBuf> {
+        let mut folders = self.file.processes();
+        folders.sort();
+        folders
+    }
+
+    /// Returns which process it is of; `None`: of the program that was started.
+    #[must_use]
+    pub fn process(&self) -> Option<FollowedProcess> {
+        let process = FollowedProcess::of(&self.file);
+        (process.number > 1).then_some(process)
     }
 
     /// Returns the folders of spools that are there, those of recordings in progress among them.
@@ -122,7 +145,8 @@ impl Spooled {
             let lost = dropped.saturating_add(encode.merge.counted().gaps);
             let repairs = encode.merge.counted().repairs;
             let counts = json!({"lost": lost, "repairs": repairs, "stamps": clock_name(clock), "recovered": true});
-            encode.finish(dropped, None, counts.as_object().cloned().unwrap_or_default());
+            let end = End::of_exit(spool.header());
+            encode.finish(dropped, end.event(), counts.as_object().cloned().unwrap_or_default());
         }
         let counted = encode.merge.counted();
         let (events, lost) = (encode.sink.events, dropped.saturating_add(counted.gaps));

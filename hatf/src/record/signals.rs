@@ -22,10 +22,12 @@ const SIGNALS: [libc::c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, li
 extern "C" fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     // SAFETY: the kernel's description of this signal, valid during the handler.
     let from_a_process = unsafe { !info.is_null() && (*info).si_code <= 0 };
-    if !from_a_process {
+    let child = CHILD.load(Ordering::SeqCst);
+    // One from a terminal is for the program, which gets it as well, until that has ended.
+    if !from_a_process && child != 0 {
         return;
     }
-    match CHILD.load(Ordering::SeqCst) {
+    match child {
         0 => EARLY.store(signal, Ordering::SeqCst),
         // SAFETY: `kill` may be called in a handler; the process is a child not yet waited for.
         child => unsafe {
@@ -76,6 +78,11 @@ impl Forwarding {
             // SAFETY: a child not yet waited for.
             unsafe { libc::kill(child.cast_signed(), early) };
         }
+    }
+
+    /// Returns whether a signal has asked us to end since the program did.
+    pub(super) fn interrupted(&self) -> bool {
+        self.before.is_some() && CHILD.load(Ordering::SeqCst) == 0 && EARLY.load(Ordering::SeqCst) != 0
     }
 
     /// Stops passing signals on: the program was waited for, and its number may soon be another's.

@@ -9,15 +9,13 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
 
+use hatf_record::names::{COMMAND, EVENTS, PROCESS, PROGRAMS, STACKS};
 use hatf_record::{CHUNK_BYTES, CHUNKS_MAX, Spool, bytes_for, offset_of};
 use serde_json::Value;
 
 use super::bus_error;
-use super::stack_file::STACKS;
 use crate::{Error, Result};
 
-/// The name of the file with events.
-const EVENTS: &str = "events";
 /// The name of the file that says where they come from.
 const HEAD: &str = "recording.json";
 /// How names of folders begin.
@@ -188,9 +186,35 @@ impl SpoolFile {
     /// # Errors
     /// That was not noted.
     pub(super) fn head(&self) -> Result<Value> {
-        let path = self.folder.join(HEAD);
+        Self::head_of(&self.folder)
+    }
+
+    /// Returns where the events of a folder's spool come from.
+    pub(super) fn head_of(folder: &Path) -> Result<Value> {
+        let path = folder.join(HEAD);
         let text = fs::read(&path).map_err(Error::system(path.display().to_string()))?;
         serde_json::from_slice(&text).map_err(|error| Error::Trace(format!("{}: {error}", path.display()).into()))
+    }
+
+    /// Returns the folders of processes that the program made, and that are there.
+    pub(super) fn processes(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let named = entries.filter(|entry| entry.file_name().as_bytes().starts_with(PROCESS.as_bytes()));
+        named.map(|entry| entry.path()).filter(|folder| folder.join(EVENTS).exists()).collect()
+    }
+
+    /// Returns the arguments of a process that the program made.
+    pub(super) fn command(&self) -> Vec<String> {
+        let bytes = fs::read(self.folder.join(COMMAND)).unwrap_or_default();
+        let words = bytes.strip_suffix(&[0]).unwrap_or(&bytes).split(|byte| *byte == 0);
+        words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+    }
+
+    /// Has only programs of these names followed.
+    pub(super) fn write_programs(&self, programs: &[String]) -> Result<()> {
+        let path = self.folder.join(PROGRAMS);
+        let list: String = programs.iter().flat_map(|program| [program, "\n"]).collect();
+        fs::write(&path, list).map_err(Error::system(path.display().to_string()))
     }
 
     /// Removes the folder when this is dropped, or does not.
@@ -205,9 +229,9 @@ impl Drop for SpoolFile {
         // SAFETY: the mapping that `map` made. No spool outlives `self`.
         unsafe { libc::munmap(self.memory.cast(), self.bytes) };
         if self.temporary {
-            let _ = fs::remove_file(self.path());
-            let _ = fs::remove_file(self.folder.join(HEAD));
-            let _ = fs::remove_file(self.folder.join(STACKS));
+            for name in [EVENTS, HEAD, STACKS, COMMAND, PROGRAMS] {
+                let _ = fs::remove_file(self.folder.join(name));
+            }
             // What else is there is not ours.
             let _ = fs::remove_dir(&self.folder);
         }

@@ -7,10 +7,9 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
+use hatf_record::names::STACKS;
 use hatf_record::{STACKS_BYTES, stack_node, stack_node_offset, stacks_head};
 
-/// The name of the file in the spool's folder.
-pub(super) const STACKS: &str = "stacks";
 /// Frames of a stack that are looked at: the chain of callers may be damaged.
 const DEPTH_MAX: usize = 1024;
 /// Stacks that are kept.

@@ -1,9 +1,25 @@
-//! Runs `hatf`.
+//! Runs `hatf`, and programs for it.
+#![expect(dead_code, reason = "not each test needs all")]
 
-use metatf_test::{Run, run};
+use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use metatf_test::{Folder, Run, run};
 
 /// Runs it with these arguments.
 pub(crate) fn hatf<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = A>) -> Run {
     run(Command::new(env!("CARGO_BIN_EXE_hatf")).args(arguments).env_remove("COLUMNS"))
+}
+
+/// Compiles a C program of `tests/programs`; `None` where there is no compiler.
+pub(crate) fn compiled(folder: &Folder, name: &str, flags: &[&str]) -> Option<PathBuf> {
+    let out = folder.join(name);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name).with_extension("c");
+    let mut command = Command::new("cc");
+    let built = command.args(["-g", "-pthread", "-o"]).arg(&out).args(flags).arg(source).status();
+    match built {
+        Ok(status) => assert!(status.success()),
+        Err(_) => metatf_test::skip("there is no C compiler"),
+    }
+    out.exists().then_some(out)
 }

@@ -1,0 +1,59 @@
+//! The status with which a process ends, which `hatf record` cannot know of processes that are not its children.
+
+use core::ffi::{c_int, c_void};
+use core::ptr::null_mut;
+use core::sync::atomic::Ordering;
+
+use super::{real, session};
+use crate::layout::EXITED;
+
+unsafe extern "C" {
+    fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+}
+
+/// Has the status noted that `exit` gets, or that `main` returns.
+pub(crate) fn register() {
+    // SAFETY: a function that stays loaded, and no argument.
+    unsafe { on_exit(at_exit, null_mut()) };
+}
+
+extern "C" fn at_exit(status: c_int, _: *mut c_void) {
+    note(status);
+}
+
+/// Notes the status, unless this is a child that shares its parent's memory.
+fn note(status: c_int) {
+    let Some(session) = session::current() else { return };
+    // SAFETY: cannot fail.
+    if unsafe { libc::getpid().cast_unsigned() } == session.process {
+        session.spool.header().exit.store(EXITED | status.cast_unsigned() & 0xff, Ordering::Relaxed);
+    }
+}
+
+macro_rules! exits {
+    ($($name:ident)*) => {
+        $(
+            /// Notes the status, and ends the process.
+            ///
+            /// # Safety
+            /// As the function of this name.
+            #[unsafe(no_mangle)]
+            #[allow(non_snake_case, reason = "named after the function behind it")]
+            pub(crate) unsafe extern "C" fn $name(status: c_int) -> ! {
+                note(status);
+                let function = if real::known() { real::$name() } else { None };
+                match function {
+                    // SAFETY: the caller's argument.
+                    Some(exit) => unsafe { exit(status) },
+                    // SAFETY: ends the process.
+                    None => unsafe {
+                        libc::syscall(libc::SYS_exit_group, status);
+                        libc::abort()
+                    },
+                }
+            }
+        )*
+    };
+}
+
+exits! { _exit _Exit }

@@ -1,0 +1,77 @@
+//! Mapping spools.
+
+use core::ffi::CStr;
+use core::ptr::null_mut;
+
+use crate::layout::CHUNK_BYTES;
+use crate::spool::{Spool, bytes_for};
+
+/// Maps all of the spool, or where the program may not have so much memory, a part of it.
+pub(crate) fn open(path: &CStr) -> Option<Spool<'static>> {
+    // SAFETY: system calls with valid arguments, each result checked.
+    unsafe {
+        let file = libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
+        if file < 0 {
+            return None;
+        }
+        let bytes = libc::lseek(file, 0, libc::SEEK_END);
+        let mut bytes = usize::try_from(bytes).unwrap_or(0).min(share_of_address_space());
+        let mut spool = None;
+        while spool.is_none() && bytes >= bytes_for(1) {
+            spool = map(file, bytes, |memory| Spool::attach(memory, bytes / CHUNK_BYTES * CHUNK_BYTES));
+            bytes /= 2;
+        }
+        libc::close(file);
+        spool
+    }
+}
+
+/// The part of the address space that the spool may take: where that is limited, a sixteenth.
+pub(crate) fn share_of_address_space() -> usize {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: a place for the answer.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) } == 0;
+    let limited = known && limit.rlim_cur != libc::RLIM_INFINITY;
+    if limited { usize::try_from(limit.rlim_cur / 16).unwrap_or(usize::MAX) } else { usize::MAX }
+}
+
+/// Maps the beginning of the file at a multiple of the length of a chunk. The mapping is never undone where it is a spool, so that it is
+/// valid for the rest of the process.
+///
+/// # Safety
+/// `file` is open for reading and writing. `make` makes a spool of the memory that it gets, or finds one there.
+pub(crate) unsafe fn map(
+    file: libc::c_int,
+    bytes: usize,
+    make: impl FnOnce(*mut u8) -> Option<Spool<'static>>,
+) -> Option<Spool<'static>> {
+    let bytes = bytes / CHUNK_BYTES * CHUNK_BYTES;
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let nowhere = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: addresses are reserved first, more than are needed; the spool is put in place of some of them, and the others
+    // are given back.
+    unsafe {
+        let reserved = libc::mmap(null_mut(), bytes + CHUNK_BYTES, libc::PROT_NONE, nowhere, -1, 0);
+        if reserved == libc::MAP_FAILED {
+            return None;
+        }
+        let before = (reserved as usize).next_multiple_of(CHUNK_BYTES) - reserved as usize;
+        let memory = reserved.byte_add(before);
+        let mapped = libc::mmap(memory, bytes, access, libc::MAP_SHARED | libc::MAP_FIXED, file, 0);
+        if before > 0 {
+            libc::munmap(reserved, before);
+        }
+        libc::munmap(memory.byte_add(bytes), CHUNK_BYTES - before);
+        let spool = if mapped == libc::MAP_FAILED { None } else { make(memory.cast()) };
+        if spool.is_none() {
+            libc::munmap(memory, bytes);
+        }
+        spool
+    }
+}
+
+pub(crate) fn unmap(spool: &Spool<'static>) {
+    let (memory, bytes) = spool.memory();
+    // SAFETY: the mapping of `map`, which nobody uses.
+    unsafe { libc::munmap(memory.cast(), bytes) };
+}

@@ -1,0 +1,56 @@
+//! Paths that are put together without allocating.
+
+use core::ffi::CStr;
+
+/// Bytes of the longest path, and the zero behind it.
+const BYTES: usize = 4096;
+
+/// A path, with a zero behind it.
+#[derive(Clone, Copy)]
+pub(crate) struct Path {
+    bytes: [u8; BYTES],
+    length: usize,
+}
+
+impl Path {
+    /// Makes an empty one.
+    pub(crate) const fn new() -> Self {
+        Self { bytes: [0; BYTES], length: 0 }
+    }
+
+    /// Puts bytes behind it; `None` if it becomes too long.
+    pub(crate) fn with(mut self, more: &[u8]) -> Option<Self> {
+        let end = self.length.checked_add(more.len()).filter(|end| *end < BYTES)?;
+        self.bytes.get_mut(self.length..end)?.copy_from_slice(more);
+        self.length = end;
+        Some(self)
+    }
+
+    /// Puts a number behind it.
+    pub(crate) fn with_number(self, mut number: u64) -> Option<Self> {
+        let mut digits = [0; 20];
+        let mut used = 0;
+        for digit in digits.iter_mut().rev() {
+            *digit = b'0' + u8::try_from(number % 10).unwrap_or_default();
+            number /= 10;
+            used += 1;
+            if number == 0 {
+                break;
+            }
+        }
+        self.with(digits.get(digits.len() - used..)?)
+    }
+
+    /// Returns it without what stands behind its last slash.
+    pub(crate) fn folder(mut self) -> Option<Self> {
+        let slash = self.bytes.get(..self.length)?.iter().rposition(|byte| *byte == b'/')?;
+        self.bytes.get_mut(slash + 1..self.length)?.fill(0);
+        self.length = slash + 1;
+        Some(self)
+    }
+
+    /// Returns it as the C library takes it.
+    pub(crate) fn as_c(&self) -> &CStr {
+        CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()
+    }
+}

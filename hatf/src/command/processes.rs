@@ -1,0 +1,201 @@
+//! The traces of processes that a recorded program makes: a folder of them, and a list.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use hatf::record::{End, FollowedProcess, Follower, Outcome, RecordInto, Recorded};
+use hatf::{Error, Result};
+use metatf::container::WriteOptions;
+use metatf_cli::OutputFile;
+use serde_json::{Value, json};
+
+use super::record::{TraceWriter, about_output, full};
+use super::{Record as Options, print_message};
+
+/// The list of processes, in their folder.
+const LIST: &str = "processes.jsonl";
+/// Characters of a program's name in the name of its trace.
+const NAME_MAX: usize = 60;
+
+/// Returns the folder beside a trace that has those of processes that its program made.
+pub(super) fn folder_of(trace: &Path) -> PathBuf {
+    if trace.extension().is_some_and(|extension| extension == "mtf") {
+        return trace.with_extension("processes");
+    }
+    let mut name = trace.as_os_str().to_owned();
+    name.push(".processes");
+    name.into()
+}
+
+/// Returns the name of a process's trace: its number and its program.
+pub(super) fn trace_name(process: &FollowedProcess) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "._+-".contains(c) { c } else { '_' };
+    let name: String = process.name().chars().map(plain).take(NAME_MAX).collect();
+    format!("{}-{name}.mtf", process.number)
+}
+
+/// Takes the events of processes that the program makes.
+pub(super) struct Processes<'a> {
+    options: &'a Options,
+    trace: &'a Path,
+    write: &'a WriteOptions,
+    folder: PathBuf,
+    written: Mutex<Written>,
+}
+
+#[derive(Default)]
+struct Written {
+    /// The list, once there is a process.
+    list: Option<File>,
+    processes: u64,
+    events: u64,
+    bytes: u64,
+    lost: u64,
+}
+
+impl<'a> Processes<'a> {
+    /// Makes one for the processes of the program that is recorded into this trace.
+    pub(super) fn new(options: &'a Options, trace: &'a Path, write: &'a WriteOptions) -> Self {
+        Self { options, trace, write, folder: folder_of(trace), written: Mutex::default() }
+    }
+
+    fn written(&self) -> MutexGuard<'_, Written> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes the folder for the first process. What an earlier recording has put there is removed.
+    fn make_folder(&self) -> Result<()> {
+        let mut written = self.written();
+        if written.list.is_none() {
+            let problem = || Error::system(self.folder.display().to_string());
+            remove_earlier(&self.folder);
+            fs::create_dir_all(&self.folder).map_err(problem())?;
+            let list = self.folder.join(LIST);
+            written.list = Some(File::create(&list).map_err(Error::system(list.display().to_string()))?);
+        }
+        Ok(())
+    }
+
+    /// Adds a process to the list.
+    fn list(&self, line: Value, recorded: &Recorded) -> Result<()> {
+        let mut line = line;
+        line["events"] = recorded.events.into();
+        line["lost"] = recorded.lost.into();
+        line["duration_ns"] = u64::try_from(recorded.duration.as_nanos()).unwrap_or(u64::MAX).into();
+        let mut written = self.written();
+        let text = format!("{line}\n");
+        let name = self.folder.join(LIST).display().to_string();
+        written.list.as_mut().map_or(Ok(()), |list| list.write_all(text.as_bytes())).map_err(Error::system(name))
+    }
+
+    /// Returns a line that says what there is; `None` where the program made no process.
+    pub(super) fn summary(&self) -> Option<String> {
+        let written = self.written();
+        let Written { processes, events, bytes, lost, .. } = *written;
+        let folder = self.folder.display();
+        let what = if processes == 1 { "process" } else { "processes" };
+        (processes > 0)
+            .then(|| format!("{processes} more {what}: {events} events, {bytes} bytes in {folder}, {lost} lost"))
+    }
+
+    /// Adds the program itself to the list. Where it made no process, there is none, and no folder.
+    ///
+    /// # Errors
+    /// The list could not be written.
+    pub(super) fn finish(&self, outcome: &Outcome) -> Result<()> {
+        if self.written().list.is_none() {
+            remove_earlier(&self.folder);
+            return Ok(());
+        }
+        let command: Vec<_> = self.options.command.iter().map(|word| word.to_string_lossy()).collect();
+        let (status, signal) = (outcome.status.code(), outcome.status.signal());
+        let trace = Path::new("..").join(self.trace.file_name().unwrap_or_default());
+        let line = json!({
+            "number": 1, "command": command, "trace": trace, "began_ns": 0, "exit": status, "signal": signal,
+        });
+        self.list(line, &outcome.recorded)
+    }
+}
+
+impl Follower for Processes<'_> {
+    fn about(&self, process: &FollowedProcess) -> Value {
+        super::recover::about(self.options, Some(&self.folder.join(trace_name(process))))
+    }
+
+    fn follow(&self, process: &FollowedProcess, record: RecordInto<'_>) -> Result<()> {
+        self.make_folder()?;
+        let path = self.folder.join(trace_name(process));
+        let name = path.display().to_string();
+        let problem = || Error::system(name.clone());
+        let (mut output, mut sink) = OutputFile::create(&path).map_err(problem())?;
+        let cause =
+            |failed: Option<io::Error>, error| full(failed.map_or_else(|| about_output(&name, error), problem()));
+        let form = (self.options.format, self.options.clock, self.options.group);
+        let (recorded, finished) = {
+            let mut trace =
+                TraceWriter::new(&mut *sink, form, self.write).map_err(|error| cause(output.error(), error))?;
+            output.appear().map_err(problem())?;
+            let recorded = record(trace.sink());
+            (recorded, trace.finish())
+        };
+        let outcome = recorded?;
+        let finished = finished.and_then(|()| sink.flush().map_err(problem()));
+        let failure = outcome.recorded.sink_error.is_some() || finished.is_err() || output.error().is_some();
+        let process = &outcome.process;
+        let (path, before) = (self.folder.join(trace_name(process)), path);
+        fs::rename(&before, &path).map_err(problem())?;
+        let bytes = fs::metadata(&path).map_or(0, |metadata| metadata.len());
+        let exit = match outcome.end {
+            End::Exit(status) => Some(status),
+            End::Status(_) | End::Unknown => None,
+        };
+        let line = json!({
+            "number": process.number, "process": process.process, "parent": process.parent, "command": process.command,
+            "trace": trace_name(process), "began_ns": outcome.began, "exit": exit, "bytes": bytes,
+        });
+        self.list(line, &outcome.recorded)?;
+        {
+            let mut written = self.written();
+            written.processes += 1;
+            written.events += outcome.recorded.events;
+            written.bytes += bytes;
+            written.lost += outcome.recorded.lost;
+        }
+        if !failure {
+            return Ok(());
+        }
+        let error = finished.err().or(outcome.recorded.sink_error);
+        Err(error.map_or_else(|| full(problem()(io::ErrorKind::Other.into())), |error| cause(output.error(), error)))
+    }
+
+    fn others_go_on(&self, processes: usize) {
+        let what = if processes == 1 { "a process goes on that it made" } else { "processes go on that it made" };
+        let number = if processes == 1 { String::new() } else { format!("{processes} ") };
+        print_message(&format!("the program has ended, and {number}{what}: interrupt to end the recording"));
+    }
+}
+
+/// Removes what an earlier recording has put into a folder: traces that its list names, and the list. All else stays.
+fn remove_earlier(folder: &Path) {
+    let list = folder.join(LIST);
+    let text = fs::read_to_string(&list).unwrap_or_default();
+    let traces = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    for trace in traces.filter_map(|line| line["trace"].as_str().map(str::to_owned)) {
+        let is_ours = trace.split_once('-').is_some_and(|(number, name)| {
+            number.bytes().all(|byte| byte.is_ascii_digit()) && name.ends_with(".mtf") && !name.contains('/')
+        });
+        if is_ours {
+            let _ = fs::remove_file(folder.join(trace));
+        }
+    }
+    let _ = fs::remove_file(list);
+    let _ = fs::remove_dir(folder);
+}
+
+/// Returns where the trace of a process goes by what is kept of the program's.
+pub(super) fn trace_of(program: &Value, process: &FollowedProcess) -> Option<PathBuf> {
+    program["output"].as_str().map(|trace| folder_of(Path::new(trace)).join(trace_name(process)))
+}

@@ -1,0 +1,230 @@
+//! Processes that the program makes: each is recorded like the first, by a thread of its own, into a trace of its own.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread::Scope;
+use std::time::{Duration, Instant};
+
+use hatf_record::{Clock, Spool};
+use serde_json::{Value, json};
+
+use super::drain::Drain;
+use super::encode::{Counted, Encode};
+use super::head::Head;
+use super::keeper::{Keeper, Returned};
+use super::mapper::Mapper;
+use super::merge::Merge;
+use super::process::{Followed, Process};
+use super::spool_file::SpoolFile;
+use super::stack_file::StackFile;
+use super::timeline::{Moment, Timeline};
+use super::{End, Recorded};
+use crate::Result;
+use crate::event::EventSink;
+
+/// Chunks of the spool of each: 256 MiB, of which those have memory that are used.
+pub(super) const CHUNKS: u32 = 8192;
+/// Chunks that are kept ready for each at first.
+const READY: usize = 8;
+/// How long a process that was forked may take to make its spool.
+const ANSWER: Duration = Duration::from_secs(2);
+/// How often new spools are looked for.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// A process that the recorded program made, or one that such a process made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FollowedProcess {
+    /// Its number: 2, 3, ... in the order in which they first allocated. The program that was started is 1.
+    pub number: u32,
+    /// The system's number of it.
+    pub process: u32,
+    /// The process that made it.
+    pub parent: u32,
+    /// The program and its arguments, as they were when it first allocated.
+    pub command: Vec<String>,
+}
+
+impl FollowedProcess {
+    /// Reads what a spool says of its process.
+    pub(super) fn of(file: &SpoolFile) -> Self {
+        let spool = file.spool();
+        let header = spool.header();
+        Self {
+            number: header.number.load(Ordering::Relaxed).saturating_add(1),
+            process: header.process.load(Ordering::Relaxed),
+            parent: header.parent.load(Ordering::Relaxed),
+            command: file.command(),
+        }
+    }
+
+    /// Returns the program's name, without folders.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        let program = self.command.first().map_or("", String::as_str);
+        program.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("process")
+    }
+}
+
+/// The outcome of recording a process that the program made.
+#[derive(Debug)]
+pub struct FollowedOutcome {
+    /// The process as it was at its end: it may have turned into another program.
+    pub process: FollowedProcess,
+    /// How it ended.
+    pub end: End,
+    /// What was recorded. Its duration is the time for which it was recorded.
+    pub recorded: Recorded,
+    /// When recording of it began, in nanoseconds since the recording of the program did.
+    pub began: u64,
+}
+
+/// What a process is recorded by: calls it with a sink, which gets all of the events, and returns when the process has ended.
+pub type RecordInto<'a> = &'a mut dyn FnMut(&mut dyn EventSink) -> Result<FollowedOutcome>;
+
+/// Where the events of further processes go.
+pub trait Follower: Sync {
+    /// Returns what is kept beside the spool of a process, to make a trace of it later: see [`super::Spooled::about`].
+    fn about(&self, process: &FollowedProcess) -> Value;
+
+    /// Makes the sink of a process, has it recorded into that, and finishes the sink. Called in a thread for each process.
+    ///
+    /// # Errors
+    /// The sink could not be made or finished.
+    fn follow(&self, process: &FollowedProcess, record: RecordInto<'_>) -> Result<()>;
+
+    /// The program has ended, and so many processes that it made have not. They are recorded until they end.
+    fn others_go_on(&self, processes: usize) {
+        let _ = processes;
+    }
+}
+
+/// What all processes of a recording share.
+pub(super) struct Shared<'a> {
+    pub(super) follower: &'a dyn Follower,
+    pub(super) clock: Clock,
+    pub(super) start: Moment,
+    pub(super) head: &'a Head,
+    pub(super) group: u64,
+    pub(super) flush: Option<Duration>,
+    /// The spool of the first.
+    pub(super) first: Spool<'a>,
+    pub(super) file: &'a SpoolFile,
+    /// The first has ended.
+    pub(super) first_ended: AtomicBool,
+    /// Nothing more is recorded.
+    pub(super) stop: AtomicBool,
+    /// Spools that were found.
+    pub(super) found: AtomicU32,
+    /// Processes that those which have ended forked.
+    pub(super) forks: AtomicU32,
+    pub(super) errors: Mutex<Vec<crate::Error>>,
+}
+
+impl Shared<'_> {
+    /// Finds processes and has them recorded, until the first process has ended and all others have, or it is to stop. Returns how many there were.
+    pub(super) fn run<'scope, 'env>(
+        &'env self,
+        scope: &'scope Scope<'scope, 'env>,
+        interrupted: impl Fn() -> bool,
+    ) -> u32 {
+        let mut seen: Vec<PathBuf> = Vec::new();
+        let mut threads = Vec::new();
+        let (mut alone_since, mut said, mut silent_since) = (None, false, Instant::now());
+        loop {
+            let first_ended = self.first_ended.load(Ordering::Acquire);
+            let made = self.first.header().spools.load(Ordering::Acquire);
+            if made != self.found.load(Ordering::Relaxed) {
+                self.found.store(made, Ordering::Relaxed);
+                for folder in self.file.processes() {
+                    if !seen.contains(&folder) {
+                        seen.push(folder.clone());
+                        threads.push(scope.spawn(move || self.process(&folder)));
+                    }
+                }
+                seen.retain(|folder| folder.exists());
+            }
+            threads.retain(|thread| !thread.is_finished());
+            if first_ended {
+                if !threads.is_empty() {
+                    silent_since = Instant::now();
+                } else if self.all_are_known() || silent_since.elapsed() > ANSWER {
+                    break;
+                }
+                let since = *alone_since.get_or_insert_with(Instant::now);
+                if !said && since.elapsed() > Duration::from_secs(1) {
+                    said = true;
+                    self.follower.others_go_on(threads.len());
+                }
+                if interrupted() {
+                    self.stop.store(true, Ordering::Relaxed);
+                }
+            }
+            std::thread::sleep(LOOK);
+        }
+        self.first.header().spools.load(Ordering::Relaxed)
+    }
+
+    /// Adds the processes that one which has ended forked.
+    pub(super) fn note_forks(&self, forks: u32) {
+        self.forks.fetch_add(forks, Ordering::AcqRel);
+    }
+
+    /// Returns whether each forked process has made its spool, or will make none, and all spools were found.
+    fn all_are_known(&self) -> bool {
+        let header = self.first.header();
+        let answered = header.answered.load(Ordering::Acquire) >= self.forks.load(Ordering::Acquire);
+        answered && self.found.load(Ordering::Relaxed) == header.spools.load(Ordering::Acquire)
+    }
+
+    fn process(&self, folder: &Path) {
+        if let Err(error) = self.record(folder) {
+            self.errors.lock().unwrap_or_else(PoisonError::into_inner).push(error);
+        }
+        self.first.header().followed.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    fn record(&self, folder: &Path) -> Result<()> {
+        let mut file = SpoolFile::open(folder)?;
+        file.set_temporary(true);
+        let process = FollowedProcess::of(&file);
+        let head = self.head.of_process(&process);
+        file.write_head(&json!({"start": head.to_json(self.clock), "about": self.follower.about(&process)}))?;
+        let spool = file.spool();
+        let began = folder.to_string_lossy().rsplit('-').next().and_then(|ticks| ticks.parse().ok()).unwrap_or(0);
+        let began_at = spool.header().start.load(Ordering::Relaxed).saturating_sub(self.start.nanoseconds);
+        let followed = self.follower.follow(&process, &mut |sink| {
+            let returned = Returned::default();
+            let keeper = Keeper::new(&file, spool, &returned, READY);
+            let encode = Encode {
+                merge: Merge::new(spool),
+                mapper: Mapper::default(),
+                timeline: Timeline::new(self.start),
+                stacks: StackFile::open(folder),
+                sink: Counted::new(sink),
+            };
+            let (id, header, stop) = (process.process, spool.header(), &self.stop);
+            let followed = Followed { id, began, stop, header, asked: Instant::now() };
+            let drain = Drain {
+                spool,
+                encode,
+                returned: &returned,
+                process: Process::Followed(followed),
+                clock: self.clock,
+                group: self.group,
+                flush: self.flush,
+            };
+            let (end, recorded) = std::thread::scope(|scope| {
+                scope.spawn(|| keeper.run());
+                let outcome = drain.run(&head, || ());
+                returned.stop();
+                outcome
+            })?;
+            self.note_forks(recorded.forks);
+            Ok(FollowedOutcome { process: FollowedProcess::of(&file), end, recorded, began: began_at })
+        });
+        // Where it could not be recorded, it is not to wait for somebody who reads.
+        spool.header().closed.store(1, Ordering::SeqCst);
+        followed
+    }
+}

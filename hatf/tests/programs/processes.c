@@ -1,0 +1,162 @@
+/* A program that makes processes in every way. Each allocates a number of blocks of a size that no other has, and says so by its exit
+   status. Arguments: what to do. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void *volatile sink;
+
+/* So many blocks of that size, freed again. */
+static void work(int size, int blocks) {
+    for (int i = 0; i < blocks; i++) {
+        sink = malloc(size);
+        free(sink);
+    }
+}
+
+static void *thread(void *size) {
+    work((int)(long)size, 10);
+    return NULL;
+}
+
+static void wait_for(pid_t process) {
+    while (waitpid(process, NULL, 0) < 0) {
+    }
+}
+
+/* A child, its child with a thread, and that one's child. */
+static void generations(void) {
+    void *volatile inherited = malloc(1001);
+    pid_t child = fork();
+    if (child == 0) {
+        work(2001, 20);
+        free(inherited);
+        pid_t grandchild = fork();
+        if (grandchild == 0) {
+            work(2002, 30);
+            pthread_t other;
+            pthread_create(&other, NULL, thread, (void *)2003L);
+            pthread_join(other, NULL);
+            pid_t last = fork();
+            if (last == 0) {
+                work(2004, 40);
+                _exit(4);
+            }
+            wait_for(last);
+            exit(3);
+        }
+        wait_for(grandchild);
+        exit(2);
+    }
+    wait_for(child);
+}
+
+/* Programs that are started with an empty environment. */
+static void programs(char *self) {
+    char *none[] = {NULL};
+    char *arguments[] = {self, "work", "3001", "50", NULL};
+    pid_t child = vfork();
+    if (child == 0) {
+        execve(self, arguments, none);
+        _exit(127);
+    }
+    wait_for(child);
+    arguments[2] = "3002";
+    if (posix_spawn(&child, self, NULL, NULL, arguments, none) == 0) {
+        wait_for(child);
+    }
+    child = fork();
+    if (child == 0) {
+        clearenv();
+        /* As the shell, and then as the program. */
+        work(3003, 60);
+        arguments[2] = "3004";
+        execve(self, arguments, none);
+        _exit(127);
+    }
+    wait_for(child);
+}
+
+/* Ends at once, and leaves a process that goes on. */
+static void daemonize(void) {
+    if (fork() == 0) {
+        setsid();
+        if (fork() == 0) {
+            int null = open("/dev/null", O_RDWR);
+            dup2(null, 0);
+            dup2(null, 1);
+            dup2(null, 2);
+            usleep(300000);
+            work(4001, 70);
+            usleep(100000);
+            work(4002, 80);
+            _exit(9);
+        }
+        _exit(0);
+    }
+    wait(NULL);
+}
+
+/* Many at once. */
+static void many(int count) {
+    for (int i = 0; i < count; i++) {
+        if (fork() == 0) {
+            work(5001 + i, 3);
+            usleep(50000);
+            _exit(0);
+        }
+    }
+    while (wait(NULL) > 0) {
+    }
+}
+
+/* A process that allocates until it is killed, and says how far it is. */
+static void endless(const char *path) {
+    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    for (long done = 0; file >= 0; done++) {
+        work(6001, 1);
+        if (pwrite(file, &done, sizeof done, 0) != sizeof done) {
+            break;
+        }
+    }
+}
+
+int main(int count, char **words) {
+    const char *what = count > 1 ? words[1] : "";
+    work(1001, 5);
+    if (!strcmp(what, "work")) {
+        work(atoi(words[2]), atoi(words[3]));
+        return 7;
+    } else if (!strcmp(what, "generations")) {
+        generations();
+    } else if (!strcmp(what, "programs")) {
+        char self[4096] = {0};
+        if (readlink("/proc/self/exe", self, sizeof self - 1) < 0) {
+            return 1;
+        }
+        programs(self);
+    } else if (!strcmp(what, "daemon")) {
+        daemonize();
+    } else if (!strcmp(what, "many")) {
+        many(atoi(words[2]));
+    } else if (!strcmp(what, "endless")) {
+        if (fork() == 0) {
+            endless(words[2]);
+        }
+        wait(NULL);
+    } else if (!strcmp(what, "killed")) {
+        if (fork() == 0) {
+            work(7001, 90);
+            raise(SIGKILL);
+        }
+        wait(NULL);
+    }
+    return 0;
+}
