@@ -20,6 +20,7 @@ mod arena;
 mod clock;
 mod event;
 mod layout;
+pub mod names;
 mod own_word;
 mod producer;
 mod reasons;
@@ -45,21 +46,6 @@ pub use stream::{Next, Stream};
 
 /// The environment variable that holds the path of the first process's spool.
 pub const SPOOL_VARIABLE: &str = "HATF_SPOOL";
-
-/// Names in the folder of a spool.
-pub mod names {
-    /// The file of events.
-    pub const EVENTS: &str = "events";
-    /// The file of stacks.
-    pub const STACKS: &str = "stacks";
-    /// The arguments of a process that was followed, each with a zero behind it.
-    pub const COMMAND: &str = "command";
-    /// In the first process's folder: names of the programs that are followed, each with a line feed behind it. All are where there is no such
-    /// file.
-    pub const PROGRAMS: &str = "programs";
-    /// The folder of a followed process, in the first one's: this, the process, `-`, and when it began, in the kernel's ticks since boot.
-    pub const PROCESS: &str = "process-";
-}
 
 #[cfg(feature = "preload")]
 mod preload;

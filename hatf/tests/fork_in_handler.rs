@@ -10,7 +10,8 @@ use hatf::{Event, EventKind, EventSource as _, Item};
 /// Sizes that the program asks for in the parent and in its children.
 const PARENT_SIZE: u64 = 100;
 const CHILD_SIZE: u64 = 3_000_001;
-const CHILDREN: u64 = 1000;
+const CHILDREN: usize = 1000;
+const CHILD_BLOCKS: u64 = 20;
 
 /// Compiles the program; `None` where there is no C compiler.
 fn program() -> Option<PathBuf> {
@@ -26,13 +27,19 @@ fn program() -> Option<PathBuf> {
     Some(out)
 }
 
-/// Records the program; checks that no child crashed, and that the trace holds every call of the parent once and none of
-/// the children.
-fn check(program: &Path, function: &str) {
+/// Records the program; checks that no child crashed, that the trace holds every call of the parent once and none of
+/// the children, and that each child that was followed has its own calls and none of the parent's.
+fn check(program: &Path, function: &str, options: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("fork.mtf");
     let mut hatf = Command::new(env!("CARGO_BIN_EXE_hatf"));
-    hatf.args(["record", "-o"]).arg(&trace).arg("--").arg(program).arg(function).arg(CHILDREN.to_string());
+    hatf.args(["record", "-o"])
+        .arg(&trace)
+        .args(options)
+        .arg("--")
+        .arg(program)
+        .arg(function)
+        .arg(CHILDREN.to_string());
     let output = hatf.output().unwrap();
     let messages = String::from_utf8(output.stderr).unwrap();
     if output.status.code() == Some(77) {
@@ -41,7 +48,16 @@ fn check(program: &Path, function: &str) {
     }
     assert_eq!(output.status.code(), Some(0), "{function}: {messages}");
     assert!(messages.contains(" 0 children failed"), "{function}: {messages}");
-    assert!(messages.contains(&format!(" 0 lost, {CHILDREN} child processes not recorded")), "{function}: {messages}");
+    let number = |what: &str| {
+        let line = messages.lines().find(|line| line.contains(what));
+        line.map_or(0, |line| line.split(' ').nth(1).unwrap().parse::<usize>().unwrap())
+    };
+    let (followed, others) = (number(" more process"), number(" other processes not recorded"));
+    assert_eq!(followed + others, CHILDREN, "{function}: {messages}");
+    assert!(messages.matches(" 0 lost").count() == 1 + usize::from(followed > 0), "{function}: {messages}");
+    let traces = std::fs::read_dir(trace.with_extension("processes")).into_iter().flatten();
+    let traces = traces.map(|entry| entry.unwrap().path()).filter(|path| path.extension().unwrap() == "mtf");
+    assert_eq!(traces.map(|path| check_child(&path)).count(), followed);
     let blocks: u64 = messages.split(' ').next().unwrap().parse().unwrap();
 
     let mut reader = TraceReader::open(&trace).unwrap();
@@ -69,10 +85,25 @@ fn check(program: &Path, function: &str) {
     assert_eq!((allocated, freed), (blocks, blocks), "{function}");
 }
 
+/// Checks the trace of a child: it begins with what it does itself.
+fn check_child(trace: &Path) {
+    let mut reader = TraceReader::open(trace).unwrap();
+    let (mut own, mut others) = (0, 0);
+    while let Some(item) = reader.next().unwrap() {
+        if let Item::Event(Event { kind: EventKind::Call(call), .. }) = item {
+            own += u64::from(call.size == CHILD_SIZE);
+            others += u64::from(call.size == PARENT_SIZE);
+        }
+    }
+    // It goes on where the handler came, which may be before a call.
+    assert!(own == CHILD_BLOCKS && others <= 1, "{}: {own}, {others}", trace.display());
+}
+
 #[test]
 fn a_child_inherits_a_call_that_is_half_recorded() {
     let Some(program) = program() else { return };
     for function in ["fork", "_Fork"] {
-        check(&program, function);
+        check(&program, function, &[]);
+        check(&program, function, &["--no-follow"]);
     }
 }

@@ -88,7 +88,7 @@ fn program() -> &'static Path {
 fn run_command(command: &[OsString]) -> (Outcome, Keep) {
     let mut keep = Keep::default();
     let outcome = record(command, &mut keep).unwrap();
-    assert!(outcome.sink_error.is_none());
+    assert!(outcome.recorded.sink_error.is_none());
     assert_eq!(outcome.recorded.lost, 0);
     (outcome, keep)
 }
@@ -317,7 +317,7 @@ fn a_failing_sink_does_not_stop_the_program() {
     let command = [program().into(), "pairs".into(), "1000000".into()];
     let outcome = record(&command, &mut Full(0)).unwrap();
     assert_eq!(outcome.exit_code(), 0);
-    assert_eq!(outcome.sink_error.unwrap().to_string(), "full");
+    assert_eq!(outcome.recorded.sink_error.unwrap().to_string(), "full");
 }
 
 #[test]

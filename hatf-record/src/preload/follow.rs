@@ -223,16 +223,14 @@ fn copy(from: &CStr, to: &CStr) {
         let from = libc::open(from.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
         let mut bytes = [0_u8; 4096];
         // The arguments of a program are at most 2 MiB, or a quarter of its stack.
-        while from >= 0 {
+        loop {
             let read = libc::read(from, bytes.as_mut_ptr().cast(), bytes.len());
             let Some(length) = usize::try_from(read).ok().filter(|length| *length > 0) else { break };
             if libc::write(to, bytes.as_ptr().cast(), length) != read {
                 break;
             }
         }
-        if from >= 0 {
-            libc::close(from);
-        }
+        libc::close(from);
         libc::close(to);
     }
 }

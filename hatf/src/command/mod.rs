@@ -93,7 +93,7 @@ Examples:
   hatf record -o sort.mtf -- sort -u words.txt
   hatf record --report --no-trace python3 -c 'print(1)'
   hatf record --clock 100us -o big.mtf PROGRAM       coarser times, a smaller trace
-  hatf record --follow=cc1,cc1plus -- make -j2       of the processes that make starts, the compilers alone
+  hatf record --follow=cc1,cc1plus -- make -j2       of its processes, the compilers
   LD_PRELOAD=libjemalloc.so.2 hatf record PROGRAM    record it with another allocator")]
 pub(crate) struct Record {
     /// The trace to write [default: PROGRAM.mtf, or PROGRAM.1.mtf and so on]. `-` is standard output; what the program

@@ -1,5 +1,5 @@
 //! Runs `hatf`, and programs for it.
-#![expect(dead_code, reason = "not each test needs all")]
+#![allow(dead_code, reason = "not each test needs all")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

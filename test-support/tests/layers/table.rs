@@ -123,6 +123,7 @@ pub(crate) const TABLE: &[Layers] = &[
             "clock",
             "event",
             "layout",
+            "names",
             "reasons",
             "arena",
             "own_word",

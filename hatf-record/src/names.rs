@@ -1,0 +1,13 @@
+//! Names in the folder of a spool.
+
+/// The file of events.
+pub const EVENTS: &str = "events";
+/// The file of stacks.
+pub const STACKS: &str = "stacks";
+/// The arguments of a process that was followed, each with a zero behind it.
+pub const COMMAND: &str = "command";
+/// In the first process's folder: names of the programs that are followed, each with a line feed behind it. All are where there is no such
+/// file.
+pub const PROGRAMS: &str = "programs";
+/// The folder of a followed process, in the first one's: this, the process, `-`, and when it began, in the kernel's ticks since boot.
+pub const PROCESS: &str = "process-";
