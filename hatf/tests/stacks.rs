@@ -5,8 +5,7 @@
 mod common;
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use common::{compiled, hatf};
 use hatf::stacks::Stacks;

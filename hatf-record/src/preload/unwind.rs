@@ -319,7 +319,7 @@ pub(crate) fn walk(
         if instruction == 0 {
             return count;
         }
-        if count > 0 || !own.contains(&instruction) {
+        if !own.contains(&instruction) {
             let Some(place) = frames.get_mut(count) else { return count };
             place.write(instruction);
             count += 1;
