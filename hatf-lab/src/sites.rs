@@ -110,30 +110,14 @@ impl Sites {
         Self::default()
     }
 
-    /// Returns the counts of each site, by its number.
-    #[must_use]
-    pub fn finish(mut self) -> Vec<Counts> {
-        let peaks = self.peaks;
-        self.sites.iter_mut().for_each(|site| site.see(peaks));
-        self.sites.into_iter().map(|site| site.counts).collect()
-    }
-}
-
-impl Site {
-    /// Before a change: what is live now was so at the last peak, if nothing changed since.
+    /// Counts an event for the site of this number, whatever the object's is: sites may be classes or threads.
+    ///
+    /// # Errors
+    /// The number is too great to be kept.
     #[inline]
-    fn see(&mut self, peaks: u64) {
-        if self.peak != peaks {
-            (self.peak, self.counts.peak) = (peaks, self.counts.leaked);
-        }
-    }
-}
-
-impl Observer for Sites {
-    #[inline]
-    fn event(&mut self, event: &Event) -> Result<()> {
+    pub fn count(&mut self, number: u64, event: &Event) -> Result<()> {
         let object = &event.object;
-        let number = usize::try_from(object.site).map_err(|_| Error::Limit("sites"))?;
+        let number = usize::try_from(number).map_err(|_| Error::Limit("sites"))?;
         if number >= self.sites.len() {
             self.sites.resize(number + 1, Site::default());
         }
@@ -158,5 +142,30 @@ impl Observer for Sites {
             }
         }
         Ok(())
+    }
+
+    /// Returns the counts of each site, by its number.
+    #[must_use]
+    pub fn finish(mut self) -> Vec<Counts> {
+        let peaks = self.peaks;
+        self.sites.iter_mut().for_each(|site| site.see(peaks));
+        self.sites.into_iter().map(|site| site.counts).collect()
+    }
+}
+
+impl Site {
+    /// Before a change: what is live now was so at the last peak, if nothing changed since.
+    #[inline]
+    fn see(&mut self, peaks: u64) {
+        if self.peak != peaks {
+            (self.peak, self.counts.peak) = (peaks, self.counts.leaked);
+        }
+    }
+}
+
+impl Observer for Sites {
+    #[inline]
+    fn event(&mut self, event: &Event) -> Result<()> {
+        self.count(event.object.site, event)
     }
 }

@@ -339,19 +339,10 @@ pub(crate) enum WhenFull {
     Stop,
 }
 
-/// Bytes of `64MiB`, `1 GiB`, `1000`.
+/// Bytes of `64MiB`, `1 GiB`, `1048576`.
 fn bytes(text: &str) -> Result<u64, String> {
-    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let unit = match unit.trim() {
-        "" => Some(1_u64),
-        "KiB" => Some(1 << 10),
-        "MiB" => Some(1 << 20),
-        "GiB" => Some(1 << 30),
-        _ => None,
-    };
-    let bytes = number.parse::<u64>().ok().zip(unit).and_then(|(number, unit)| number.checked_mul(unit));
-    bytes.filter(|bytes| *bytes >= 1 << 20).ok_or_else(|| "expected at least 1MiB, such as 64MiB or 1GiB".to_owned())
+    let bytes = hatf_lab::units::parse_bytes(text).filter(|bytes| *bytes >= 1 << 20);
+    bytes.ok_or_else(|| "expected at least 1MiB, such as 64MiB or 1GiB".to_owned())
 }
 
 /// Nanoseconds of `1us`, `100 ns`, `1ms`; 0 for `off`.

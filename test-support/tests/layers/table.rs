@@ -163,6 +163,7 @@ pub(crate) const TABLE: &[Layers] = &[
         modules: &[
             "error",
             "address",
+            "classes",
             "units",
             "totals",
             "objects",
@@ -171,6 +172,7 @@ pub(crate) const TABLE: &[Layers] = &[
             "allocator",
             "simulate",
             "sites",
+            "compare",
             "flame",
             "fragmentation",
             "model",
