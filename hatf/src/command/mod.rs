@@ -2,6 +2,7 @@
 
 pub(crate) mod completions;
 pub(crate) mod convert;
+pub(crate) mod diff;
 pub(crate) mod fragmentation;
 pub(crate) mod man;
 pub(crate) mod model;
@@ -51,6 +52,7 @@ Examples:
   hatf symbolize perl.mtf                      the functions of its stacks, written into it
   hatf sites perl.sym.mtf                      where in the program memory is allocated
   hatf flame perl.sym.mtf                      the same as a picture
+  hatf diff before.sym.mtf after.sym.mtf       what a change to the program changed
   hatf fragmentation perl.mtf                  which blocks keep pages from being free
   hatf model fit perl.mtf -m cdf               what a synthetic trace can be made of
 
@@ -72,6 +74,7 @@ pub(crate) enum Command {
     Symbolize(symbolize::Symbolize),
     Sites(sites::Sites),
     Flame(sites::Flame),
+    Diff(diff::Diff),
     Fragmentation(fragmentation::Fragmentation),
     Model(model::Model),
     Tour(Tour),

@@ -1,9 +1,11 @@
 //! Printing a report.
 
+mod diff;
 mod sites;
 mod svg;
 mod text;
 
+pub use diff::{DiffReport, diff_report, diff_text};
 pub use sites::{SiteReport, SiteTables, site_reports, sites_text};
 pub use svg::svg;
 pub use text::text;

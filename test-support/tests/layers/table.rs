@@ -195,6 +195,7 @@ pub(crate) const TABLE: &[Layers] = &[
             "stacks",
             "symbolize",
             "lab",
+            "compare",
             "analysis",
             "report",
             "pipeline",
