@@ -14,10 +14,18 @@ use hatf::trace::TraceReader;
 use hatf::{EventKind, EventSource as _, Item};
 use metatf_test::Folder;
 
+/// The source of a program of `tests/programs`.
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name).with_extension("c")
+}
+
 /// Compiles a program of `tests/programs`; `None` where there is no compiler.
 fn compiled(folder: &Folder, name: &str, flags: &[&str]) -> Option<PathBuf> {
+    compiled_from(&source(name), folder, name, flags)
+}
+
+fn compiled_from(source: &Path, folder: &Folder, name: &str, flags: &[&str]) -> Option<PathBuf> {
     let out = folder.join(name);
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name).with_extension("c");
     let mut command = Command::new("cc");
     let built = command.args(["-g", "-pthread", "-o"]).arg(&out).args(flags).arg(source).status();
     match built {
@@ -143,4 +151,92 @@ fn modules_that_are_unloaded() {
     }
     assert_eq!((loads.len(), &loads), (3, &unloads));
     assert_eq!(names, ["plugin <- plugins <- main <- .."; 3]);
+}
+
+/// Records a program, and puts the names of functions into the trace.
+fn named(program: &Path, trace: &str) -> String {
+    hatf(["record", "--stacks", "-q", "-o", trace, "--", &program.display().to_string()]).exits(7);
+    hatf(["symbolize", trace]).exits(0);
+    trace.replace(".mtf", ".sym.mtf")
+}
+
+/// What differs in sites: the function that allocates, and the changes of blocks and bytes.
+fn differing(before: &str, after: &str) -> Vec<(String, i64, i64)> {
+    let json = hatf(["diff", before, after, "--by", "allocated", "--format", "json"]).exits(0).text();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let row = |site: &serde_json::Value| {
+        let change = &site["change"]["allocated"];
+        let name = site["stack"][0]["functions"][0]["name"].as_str().unwrap_or_default().to_owned();
+        (name, change["blocks"].as_i64().unwrap(), change["bytes"].as_i64().unwrap())
+    };
+    json["sites"].as_array().unwrap().iter().map(row).collect()
+}
+
+/// Addresses differ from run to run; sites do not.
+#[test]
+fn two_runs_of_one_program_do_not_differ() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "stacks", &["-O1"]) else { return };
+    let (one, two) = (folder.path("one.mtf"), folder.path("two.mtf"));
+    let (named_one, named_two) = (named(&program, &one), named(&program, &two));
+    for (before, after) in [(&named_one, &named_two), (&one, &two), (&one, &named_two)] {
+        assert_eq!(differing(before, after), []);
+        let text = hatf(["diff", before, after, "--fail-over", "0%"]).exits(0).text();
+        assert_eq!(text.matches("\n  no difference\n").count(), 4, "{text}");
+    }
+    hatf(["diff", &one, &two]).exits(0).says("no functions are known").says("matched by build id and offset");
+}
+
+/// Of a program that was changed at one place and compiled again, that place differs and no other.
+#[test]
+fn the_site_that_changed_is_named() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "stacks", &["-O1"]) else { return };
+    // Other lines, another name, and one function that allocates more.
+    let text = std::fs::read_to_string(source("stacks")).unwrap();
+    let changed =
+        text.replace("static void right(void) {\n", "\n\nstatic void right(void) {\n    free(block = malloc(200));\n");
+    assert_ne!(text, changed);
+    folder.write("changed.c", changed);
+    let Some(variant) = compiled_from(&folder.join("changed.c"), &folder, "variant", &["-O1"]) else { return };
+    let (before, after) = (named(&program, &folder.path("one.mtf")), named(&variant, &folder.path("two.mtf")));
+    assert_eq!(differing(&before, &after), [("right".to_owned(), 13, 2600)]);
+    assert_eq!(differing(&after, &before), [("right".to_owned(), -13, -2600)]);
+    let failing =
+        |by: &str, limit: &str, code| hatf(["diff", &before, &after, "--by", by, "--fail-over", limit]).exits(code);
+    let run = failing("allocated", "0.5%", 1).says("bytes allocated grew from ").says("by more than 0.5%");
+    run.says("most of it: +2,600 bytes by right <- main <- ");
+    failing("allocated", "2600", 0);
+    failing("allocated", "2599", 1).says("by more than 2,599");
+    failing("allocated", "2MiB", 0);
+    failing("leaked", "0%", 0);
+    // What shrinks does not fail.
+    hatf(["diff", &after, &before, "--fail-over", "0%"]).exits(0);
+}
+
+/// A trace without events, one without stacks, and both at once.
+#[test]
+fn differences_of_traces_that_lack_something() {
+    let folder = Folder::new();
+    let (empty, plain) = (folder.path("empty.jsonl"), folder.path("plain.mtf"));
+    folder.write("empty.jsonl", "");
+    hatf(["record", "-q", "-o", &plain, "--", "ls"]).exits(0);
+    let sample = metatf_test::root().join("docs/samples/sites.jsonl").display().to_string();
+    let run = |before: &str, after: &str, code| hatf(["diff", before, after, "--from", "jsonl"]).exits(code).text();
+    assert_eq!(run(&empty, &empty, 0).matches("no difference").count(), 4);
+    let (grown, gone) = (run(&empty, &sample, 0), run(&sample, &empty, 0));
+    assert!(
+        grown.contains("new           +4  copy at words.c:12") && gone.contains("gone           -4  copy at"),
+        "{gone}"
+    );
+    let without = hatf(["diff", &plain, &sample]).exits(0).says("plain.mtf: the trace has no stacks");
+    assert!(without.text().contains("by size") && !without.text().contains("by stack"));
+    let json = hatf(["diff", &plain, &sample, "--format", "json"]).exits(0).text();
+    assert!(json.contains("\"sites\": null"), "{json}");
+    // From nothing everything grows by more than any percentage.
+    hatf(["diff", &empty, &sample, "--from", "jsonl", "--fail-over", "1000%"])
+        .exits(1)
+        .says("(new), by more than 1000%");
+    // An input without a form, and one that is not there, are named.
+    hatf(["diff", &plain, "/nothing.mtf"]).exits(1).says("/nothing.mtf: ");
 }

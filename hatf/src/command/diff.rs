@@ -15,7 +15,7 @@ use super::lab::{ShownSink, Source, hint};
 use super::sites::By;
 use super::{Format, print_message};
 
-/// Compare two traces: which stacks, sizes and threads allocate more or less than before.
+/// Compare two traces: which stacks, sizes and threads allocate more or less.
 ///
 /// Stacks are matched by their functions and the modules that these are in, not by addresses or lines, so that the program may have
 /// been built again. Traces whose frames have no functions (hatf symbolize) are matched by build id and offset.
@@ -24,11 +24,11 @@ use super::{Format, print_message};
 Examples:
   hatf diff before.sym.mtf after.sym.mtf
   hatf diff before.sym.mtf after.sym.mtf --by leaked --rows 20
-  hatf diff before.sym.mtf after.sym.mtf --by peak --fail-over 5%   for CI: status 1 if the peak grew by more
   hatf diff before.sym.mtf after.sym.mtf --format json | jq '.sites[0]'
+  hatf diff before.sym.mtf after.sym.mtf --by peak --fail-over 5%    in CI
 
-Exit status: 0 the traces were compared, 1 a trace is missing or damaged, or a total grew by more than
---fail-over allows, 2 the command line is wrong.")]
+Exit status: 0 the traces were compared, 1 a trace is missing or damaged, or a total grew by
+more than --fail-over allows, 2 the command line is wrong.")]
 pub(crate) struct Diff {
     /// The trace before the change, in any form that hatf convert reads; `-` is standard input.
     before: PathBuf,

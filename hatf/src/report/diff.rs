@@ -170,12 +170,14 @@ struct ChangeReport {
 
 #[derive(Debug, Serialize)]
 struct SiteDiff {
+    #[serde(flatten)]
     counts: RowReport,
     stack: Vec<FrameReport>,
 }
 
 #[derive(Debug, Serialize)]
 struct SizeDiff {
+    #[serde(flatten)]
     counts: RowReport,
     from: u64,
     to: u64,
@@ -183,12 +185,13 @@ struct SizeDiff {
 
 #[derive(Debug, Serialize)]
 struct ThreadDiff {
+    #[serde(flatten)]
     counts: RowReport,
     /// Its place among the threads, from 1.
     thread: u64,
     /// Its number in the first trace.
-    before: Option<u64>,
-    after: Option<u64>,
+    number_before: Option<u64>,
+    number_after: Option<u64>,
 }
 
 impl RowReport {
@@ -222,8 +225,8 @@ pub fn diff_report<'c>(comparison: &Comparison<'c>, measure: Measure, by_blocks:
         ThreadDiff {
             counts: RowReport::new(pair),
             thread: pair.key as u64 + 1,
-            before: number(&comparison.before.threads),
-            after: number(&comparison.after.threads),
+            number_before: number(&comparison.before.threads),
+            number_after: number(&comparison.after.threads),
         }
     };
     let has_sites = comparison.matching != Matching::Nothing;
