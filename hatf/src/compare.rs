@@ -91,10 +91,10 @@ impl EventSink for Counting {
 }
 
 impl Summary {
-    /// Returns whether stacks can be compared: there are some, or nothing was allocated.
+    /// Returns whether stacks can be compared: there are some that are more than addresses, or nothing was allocated.
     #[must_use]
     pub fn has_sites(&self) -> bool {
-        self.stacks.count() > 1 || self.totals.objects == 0
+        self.stacks.have_places() || self.totals.objects == 0
     }
 }
 
@@ -105,7 +105,7 @@ pub enum Matching {
     Functions,
     /// By the build ids of modules, and offsets in them: a trace has no symbols.
     Offsets,
-    /// Not at all: a trace has no stacks.
+    /// Not at all: a trace has no stacks, or they are nothing but addresses.
     Nothing,
 }
 

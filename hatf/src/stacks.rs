@@ -231,6 +231,12 @@ impl Stacks {
         self.resolved
     }
 
+    /// Returns whether frames lie in modules that are known, or in functions: those of other frames are numbers and no more.
+    #[must_use]
+    pub fn have_places(&self) -> bool {
+        self.locations.iter().any(|location| !location.module.is_empty() || !location.functions.is_empty())
+    }
+
     /// Returns all locations, each once.
     #[must_use]
     pub fn locations(&self) -> &[Location] {

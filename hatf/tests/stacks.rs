@@ -240,3 +240,32 @@ fn differences_of_traces_that_lack_something() {
     // An input without a form, and one that is not there, are named.
     hatf(["diff", &plain, "/nothing.mtf"]).exits(1).says("/nothing.mtf: ");
 }
+
+/// A report has the sites that `hatf sites` has.
+#[test]
+fn a_report_has_sites() {
+    let sample = metatf_test::root().join("docs/samples/sites.jsonl").display().to_string();
+    let folder = Folder::new();
+    let trace = folder.path("trace.mtf");
+    hatf(["convert", &sample, &trace]).exits(0);
+    insta::assert_snapshot!("report-sites", hatf(["report", &trace]).exits(0).text());
+    let json = |arguments: &[&str]| -> serde_json::Value {
+        serde_json::from_str(&hatf([arguments, &["--format", "json", &trace]].concat()).exits(0).text()).unwrap()
+    };
+    let (report, sites) = (json(&["report"]), json(&["sites"]));
+    for measure in ["peak", "leaked", "allocated", "temporary"] {
+        for row in report["sites"][measure].as_array().unwrap() {
+            let functions = |site: &serde_json::Value| -> Vec<serde_json::Value> {
+                let frames = site["stack"].as_array().unwrap().iter();
+                frames
+                    .flat_map(|frame| frame["functions"].as_array().unwrap().iter().map(|f| f["name"].clone()))
+                    .collect()
+            };
+            let names: Vec<_> = row["functions"].as_array().unwrap().clone();
+            let known: Vec<_> = names.iter().filter(|name| !name.as_str().unwrap().contains('+')).cloned().collect();
+            let site = sites["sites"].as_array().unwrap().iter().find(|site| functions(site) == known).unwrap();
+            assert_eq!((&row["bytes"], &row["blocks"]), (&site[measure]["bytes"], &site[measure]["blocks"]));
+        }
+    }
+    hatf(["report", "--threads", "1", &trace]).exits(0).prints("SITES: 3 stacks; hatf sites prints all");
+}

@@ -11,6 +11,8 @@ pub(super) struct Block {
     /// Bytes that had been allocated by then, its own included.
     pub(super) before: u64,
     pub(super) heap: u64,
+    /// The number of the stack that allocated it; 0: not known.
+    pub(super) site: u64,
 }
 
 /// Live blocks by address, and their sum.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::live::Block;
-use super::{Histogram, MarkReport, PhaseReport, ThreadReport, Timeline};
+use super::{Histogram, MarkReport, PhaseReport, SitesReport, ThreadReport, Timeline};
 
 /// The analysis of a program's heap. Times are nanoseconds since the start of the trace.
 #[derive(Clone, Debug, Serialize)]
@@ -40,6 +40,9 @@ pub struct Report {
     pub timeline: Timeline,
     /// The last time in the trace.
     pub duration: u64,
+    /// The stacks that allocated most; none if the trace has no stacks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sites: Option<SitesReport>,
 }
 
 /// The values that 50 %, 90 % and 99 % of all values do not exceed.

@@ -88,8 +88,12 @@ pub(crate) fn run(options: &Diff) -> Result<u8> {
     }
     let (before, after) = (summary(&options.before, options)?, summary(&options.after, options)?);
     let comparison = Comparison::new(&before, &after);
-    if comparison.matching == Matching::Offsets {
-        print_message("stacks are matched by build id and offset: those of two builds do not match");
+    match comparison.matching {
+        Matching::Functions => {}
+        Matching::Offsets => {
+            print_message("stacks are matched by build id and offset: those of two builds do not match");
+        }
+        Matching::Nothing => print_message("stacks are not compared"),
     }
     let tables = SiteTables { rows: options.rows, depth: options.depth, by_blocks: options.blocks };
     let measures: Vec<_> = options.by.iter().map(|by| by.measure()).collect();

@@ -115,6 +115,10 @@ pub(crate) fn hint(trace: &Path, stacks: &Stacks) {
     let name = trace.display();
     if stacks.count() == 1 {
         super::print_message(&format!("{name}: the trace has no stacks; hatf record --stacks records them"));
+    } else if !stacks.have_places() {
+        super::print_message(&format!(
+            "{name}: stacks are addresses: the trace does not say which modules they are in"
+        ));
     } else if !stacks.has_symbols() {
         super::print_message(&format!("{name}: no functions are known; hatf symbolize adds them to the trace"));
     }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use hatf_lab::sites::{Amount, Counts, Measure};
+use hatf_lab::sites::{Amount, Counts, Measure, ranked};
 use hatf_lab::units::{bytes, count, percent};
 use serde::Serialize;
 
@@ -44,9 +44,7 @@ pub fn sites_text(
         let total = total.get(*measure);
         writeln!(out, "\n{}: {} in {} blocks", title(*measure), bytes(total.bytes), count(total.blocks))?;
         let rank = |amount: Amount| tables.rank(amount);
-        let mut ranked: Vec<(usize, Amount)> =
-            sites.iter().map(|site| site.get(*measure)).enumerate().filter(|(_, amount)| rank(*amount) > 0).collect();
-        ranked.sort_by_key(|(site, amount)| (std::cmp::Reverse(rank(*amount)), *site));
+        let ranked = ranked(sites, *measure, tables.by_blocks);
         let (first, rest) = ranked.split_at(tables.rows.min(ranked.len()));
         if !first.is_empty() {
             writeln!(out, "  {:>14} {:>7} {:>12}", "bytes", "", "blocks")?;
