@@ -269,3 +269,27 @@ fn a_report_has_sites() {
     }
     hatf(["report", "--threads", "1", &trace]).exits(0).prints("SITES: 3 stacks; hatf sites prints all");
 }
+
+/// Events are those of the trace, and their stacks those of `hatf sites`.
+#[test]
+fn events_have_stacks() {
+    let folder = Folder::new();
+    let trace = folder.path("trace.mtf");
+    hatf(["convert", &metatf_test::root().join("docs/samples/sites.jsonl").display().to_string(), &trace]).exits(0);
+    let dump = |arguments: &[&str]| hatf([&["dump", &trace][..], arguments].concat()).exits(0).text();
+    let all = dump(&[]);
+    assert_eq!((all.matches(" malloc ").count(), all.matches(" free of ").count()), (6, 3), "{all}");
+    assert!(all.contains("copy at words.c:12\n") && all.contains("  add_word at words.c:30\n"), "{all}");
+    // Modules and symbols count as records, and are learnt wherever the printing begins.
+    let numbers: Vec<_> = dump(&["--start", "16", "--head", "2", "--depth", "1"])
+        .lines()
+        .filter(|line| line.contains("malloc"))
+        .map(|line| line.split_whitespace().next().unwrap().to_owned())
+        .collect();
+    assert_eq!(numbers, ["16", "17"]);
+    assert!(dump(&["--start", "16", "--head", "1"]).contains("main at words.c:58"));
+    let block = dump(&["--address", "0x14000", "--depth", "0"]);
+    assert_eq!(block.lines().count(), 2, "{block}");
+    assert_eq!(dump(&["--head", "0"]), "");
+    hatf(["dump", "/nothing.mtf"]).exits(1).says("/nothing.mtf: ");
+}

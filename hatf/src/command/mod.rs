@@ -3,6 +3,7 @@
 pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod diff;
+pub(crate) mod dump;
 pub(crate) mod fragmentation;
 pub(crate) mod man;
 pub(crate) mod model;
@@ -53,6 +54,7 @@ Examples:
   hatf sites perl.sym.mtf                      where in the program memory is allocated
   hatf flame perl.sym.mtf                      the same as a picture
   hatf diff before.sym.mtf after.sym.mtf       what a change to the program changed
+  hatf dump perl.sym.mtf                       each event with its stack
   hatf fragmentation perl.mtf                  which blocks keep pages from being free
   hatf model fit perl.mtf -m cdf               what a synthetic trace can be made of
 
@@ -75,6 +77,7 @@ pub(crate) enum Command {
     Sites(sites::Sites),
     Flame(sites::Flame),
     Diff(diff::Diff),
+    Dump(dump::Dump),
     Fragmentation(fragmentation::Fragmentation),
     Model(model::Model),
     Tour(Tour),

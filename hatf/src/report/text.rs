@@ -210,7 +210,7 @@ fn phases(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Escapes a name that a program gave: control characters could move the cursor of a terminal.
-fn shown(name: &str) -> String {
+pub(super) fn shown(name: &str) -> String {
     name.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
 }
 
