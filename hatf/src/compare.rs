@@ -58,7 +58,7 @@ impl Counting {
     pub fn finish(self) -> Summary {
         let totals = self.calls.totals();
         let (_, stacks, tables) = self.calls.into_parts();
-        let counted = tables.finish();
+        let (stacks, counted) = (stacks.finished(), tables.finish());
         let mut all = Counts::default();
         counted.classes.iter().for_each(|class| all.add(class));
         let of = |thread: &u64| (*thread, counted.threads.get(thread).copied().unwrap_or_default());

@@ -219,6 +219,13 @@ impl Stacks {
         })
     }
 
+    /// Drops what is needed only while a trace is read: most of the memory.
+    #[must_use]
+    pub fn finished(self) -> Self {
+        let Self { locations, stacks, resolved, .. } = self;
+        Self { locations, stacks, resolved, ..Self::default() }
+    }
+
     /// Returns how many stacks there are, the empty one among them.
     #[must_use]
     pub fn count(&self) -> u64 {

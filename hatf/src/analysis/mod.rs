@@ -20,7 +20,7 @@ pub use timeline::{Point, Timeline};
 
 use crate::Result;
 use crate::event::{Call, Event, EventKind, EventSink, Function, UNKNOWN_SIZE, UserMetadata, user_metadata_lines};
-use live::{Block, Live};
+use live::{Block, Heaps, Live};
 use phases::{Now, Phases};
 use sites::Sites;
 use threads::Threads;
@@ -29,6 +29,7 @@ use threads::Threads;
 #[derive(Debug, Default)]
 pub struct Analysis {
     live: Live,
+    heaps: Heaps,
     totals: Totals,
     calls: Calls,
     sizes: Histogram,
@@ -111,7 +112,8 @@ impl Analysis {
         self.sizes.add(size, size);
         self.threads.of(event.thread).allocated(size);
         let site = self.sites.number(event.stack);
-        let block = Block { size, time: event.time, before: self.totals.bytes, heap: event.heap, site };
+        let heap = self.heaps.number(event.heap);
+        let block = Block { size, time: event.time, before: self.totals.bytes, heap, site };
         if let Some(before) = self.live.insert(address, block) {
             self.totals.allocs_of_live_blocks += 1;
             self.sites.ended(address, before.size, before.site)?;
@@ -204,7 +206,8 @@ impl EventSink for Analysis {
                 self.comment(format!("image {image}: {path} (process {process})").as_bytes())?;
             }
             EventKind::DestroyHeap => {
-                let blocks = self.live.drain_heap(event.heap);
+                let heap = self.heaps.number(event.heap);
+                let blocks = self.live.drain_heap(heap);
                 self.leave(blocks)?;
             }
             EventKind::Exit { .. } | EventKind::Killed { .. } => self.end_program()?,

@@ -70,30 +70,30 @@ impl Sites {
         self.stacks.note(kind);
     }
 
-    /// Returns the number of a stack's site.
+    /// Returns the number of a stack's site. Stacks after the first 2^32 are not known.
     #[inline]
-    pub(super) fn number(&mut self, stack: &[u64]) -> u64 {
-        if stack.is_empty() { 0 } else { self.stacks.number(stack) }
+    pub(super) fn number(&mut self, stack: &[u64]) -> u32 {
+        if stack.is_empty() { 0 } else { u32::try_from(self.stacks.number(stack)).unwrap_or(0) }
     }
 
     /// A block begins.
     #[inline]
-    pub(super) fn began(&mut self, address: u64, size: u64, site: u64) -> Result<()> {
+    pub(super) fn began(&mut self, address: u64, size: u64, site: u32) -> Result<()> {
         self.newest = Some(address);
-        Ok(self.counting.allocated(site, size)?)
+        Ok(self.counting.allocated(site.into(), size)?)
     }
 
     /// A block ends.
     #[inline]
-    pub(super) fn ended(&mut self, address: u64, size: u64, site: u64) -> Result<()> {
+    pub(super) fn ended(&mut self, address: u64, size: u64, site: u32) -> Result<()> {
         let temporary = self.newest.take() == Some(address);
-        Ok(self.counting.freed(site, size, temporary)?)
+        Ok(self.counting.freed(site.into(), size, temporary)?)
     }
 
     /// The heap of a block ends, and the block with it.
-    pub(super) fn left(&mut self, size: u64, site: u64) -> Result<()> {
+    pub(super) fn left(&mut self, size: u64, site: u32) -> Result<()> {
         self.newest = None;
-        Ok(self.counting.left(site, size)?)
+        Ok(self.counting.left(site.into(), size)?)
     }
 
     /// Returns the sites that allocated most; none if the trace has no stacks.
