@@ -61,7 +61,7 @@ impl Analysis {
     #[must_use]
     pub fn finish(mut self) -> Report {
         let now = self.now();
-        self.left.add_all(self.live.drain());
+        self.live.drain().for_each(|(address, block)| self.left.add(address, &block));
         let (marks, phases, left_out) = self.phases.finish(now);
         Report {
             comments: self.comments,
@@ -93,16 +93,10 @@ impl Analysis {
     fn end_program(&mut self) -> Result<()> {
         let now = self.now();
         self.phases.end_all(now);
-        let blocks: Vec<_> = self.live.drain().collect();
-        self.leave(blocks)
-    }
-
-    /// Counts blocks whose heap ended.
-    fn leave(&mut self, blocks: Vec<(u64, Block)>) -> Result<()> {
-        for (_, Block { size, site, .. }) in &blocks {
-            self.sites.left(*size, *site)?;
+        for (address, block) in self.live.drain() {
+            self.sites.left(block.size, block.site)?;
+            self.left.add(address, &block);
         }
-        self.left.add_all(blocks);
         Ok(())
     }
 
@@ -207,8 +201,10 @@ impl EventSink for Analysis {
             }
             EventKind::DestroyHeap => {
                 let heap = self.heaps.number(event.heap);
-                let blocks = self.live.drain_heap(heap);
-                self.leave(blocks)?;
+                for (address, block) in self.live.drain_heap(heap) {
+                    self.sites.left(block.size, block.site)?;
+                    self.left.add(address, &block);
+                }
             }
             EventKind::Exit { .. } | EventKind::Killed { .. } => self.end_program()?,
             EventKind::ThreadStart { .. } => self.threads.began(event),

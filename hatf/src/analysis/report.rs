@@ -159,18 +159,17 @@ pub struct LargestBlock {
 impl StillLive {
     const LARGEST: usize = 10;
 
-    pub(super) fn add_all(&mut self, blocks: impl IntoIterator<Item = (u64, Block)>) {
-        for (address, Block { size, time, .. }) in blocks {
-            self.blocks += 1;
-            self.bytes = self.bytes.saturating_add(size);
-            let block = LargestBlock { size, time, address };
-            // Among equals the earlier and lower one: the order of a hash map must not show.
-            let key = |b: &LargestBlock| (std::cmp::Reverse(b.size), b.time, b.address);
-            let at = self.largest.partition_point(|other| key(other) < key(&block));
-            if at < Self::LARGEST {
-                self.largest.insert(at, block);
-                self.largest.truncate(Self::LARGEST);
-            }
+    pub(super) fn add(&mut self, address: u64, block: &Block) {
+        let Block { size, time, .. } = *block;
+        self.blocks += 1;
+        self.bytes = self.bytes.saturating_add(size);
+        let block = LargestBlock { size, time, address };
+        // Among equals the earlier and lower one: the order of a hash map must not show.
+        let key = |b: &LargestBlock| (std::cmp::Reverse(b.size), b.time, b.address);
+        let at = self.largest.partition_point(|other| key(other) < key(&block));
+        if at < Self::LARGEST {
+            self.largest.insert(at, block);
+            self.largest.truncate(Self::LARGEST);
         }
     }
 }
