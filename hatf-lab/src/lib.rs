@@ -5,6 +5,7 @@
 //! - [`model`] fits models of allocation to a trace, and makes synthetic traces of them.
 //! - [`regions`] simulates scoped memory.
 //! - [`sites`] counts what each stack allocated.
+//! - [`compare`] finds what differs between two traces.
 //! - [`flame`] draws how a total is shared among stacks.
 //! - [`fragmentation`] finds the blocks that keep pages from being free.
 //!
@@ -14,6 +15,8 @@
 pub mod address;
 pub mod allocator;
 pub mod chart;
+pub mod classes;
+pub mod compare;
 pub mod curve;
 mod error;
 pub mod flame;

@@ -91,6 +91,18 @@ struct Site {
     counts: Counts,
     /// The number of the peak that `counts.peak` is of.
     peak: u64,
+    /// What was live when its heap ended.
+    left: Amount,
+}
+
+/// Returns the sites that have something of a measure, by their numbers: those with the most first.
+#[must_use]
+pub fn ranked(sites: &[Counts], measure: Measure, by_blocks: bool) -> Vec<(usize, Amount)> {
+    let rank = |amount: Amount| if by_blocks { amount.blocks } else { amount.bytes };
+    let amounts = sites.iter().map(|site| site.get(measure)).enumerate();
+    let mut ranked: Vec<_> = amounts.filter(|(_, amount)| rank(*amount) > 0).collect();
+    ranked.sort_by_key(|(site, amount)| (std::cmp::Reverse(rank(*amount)), *site));
+    ranked
 }
 
 /// Counts by site: see [`Object::site`](crate::Object::site).
@@ -110,11 +122,83 @@ impl Sites {
         Self::default()
     }
 
+    /// Counts an event for the site of this number, whatever the object's is: sites may be classes or threads.
+    ///
+    /// # Errors
+    /// The number is too great to be kept.
+    #[inline]
+    pub fn count(&mut self, number: u64, event: &Event) -> Result<()> {
+        let object = &event.object;
+        match event.change {
+            Change::Allocated => self.allocated(number, object.size),
+            Change::Freed => self.freed(number, object.size, event.tick == object.tick + 1),
+        }
+    }
+
+    /// Counts a block that a site allocated.
+    ///
+    /// # Errors
+    /// The site's number is too great to be kept.
+    #[inline]
+    pub fn allocated(&mut self, number: u64, size: u64) -> Result<()> {
+        let peaks = self.peaks;
+        let counts = &mut self.site(number, peaks)?.counts;
+        counts.allocated.add(size);
+        counts.leaked.add(size);
+        self.live = self.live.saturating_add(size);
+        if self.live > self.most {
+            self.most = self.live;
+            self.peaks += 1;
+        }
+        Ok(())
+    }
+
+    /// Counts the free of a block; whether it is `temporary`.
+    ///
+    /// # Errors
+    /// As for [`allocated`](Self::allocated).
+    #[inline]
+    pub fn freed(&mut self, number: u64, size: u64, temporary: bool) -> Result<()> {
+        let peaks = self.peaks;
+        let counts = &mut self.site(number, peaks)?.counts;
+        counts.leaked.remove(size);
+        if temporary {
+            counts.temporary.add(size);
+        }
+        self.live = self.live.saturating_sub(size);
+        Ok(())
+    }
+
+    /// Counts a block whose heap ended before it was freed: it is leaked, and not live from here on.
+    ///
+    /// # Errors
+    /// As for [`allocated`](Self::allocated).
+    pub fn left(&mut self, number: u64, size: u64) -> Result<()> {
+        self.freed(number, size, false)?;
+        let peaks = self.peaks;
+        self.site(number, peaks)?.left.add(size);
+        Ok(())
+    }
+
+    #[inline]
+    fn site(&mut self, number: u64, peaks: u64) -> Result<&mut Site> {
+        let number = usize::try_from(number).map_err(|_| Error::Limit("sites"))?;
+        if number >= self.sites.len() {
+            self.sites.resize(number.checked_add(1).ok_or(Error::Limit("sites"))?, Site::default());
+        }
+        let site = self.sites.get_mut(number).ok_or(Error::Limit("sites"))?;
+        site.see(peaks);
+        Ok(site)
+    }
+
     /// Returns the counts of each site, by its number.
     #[must_use]
     pub fn finish(mut self) -> Vec<Counts> {
         let peaks = self.peaks;
-        self.sites.iter_mut().for_each(|site| site.see(peaks));
+        for site in &mut self.sites {
+            site.see(peaks);
+            site.counts.leaked.sum(site.left);
+        }
         self.sites.into_iter().map(|site| site.counts).collect()
     }
 }
@@ -132,31 +216,6 @@ impl Site {
 impl Observer for Sites {
     #[inline]
     fn event(&mut self, event: &Event) -> Result<()> {
-        let object = &event.object;
-        let number = usize::try_from(object.site).map_err(|_| Error::Limit("sites"))?;
-        if number >= self.sites.len() {
-            self.sites.resize(number + 1, Site::default());
-        }
-        let Some(site) = self.sites.get_mut(number) else { return Ok(()) };
-        site.see(self.peaks);
-        match event.change {
-            Change::Allocated => {
-                site.counts.allocated.add(object.size);
-                site.counts.leaked.add(object.size);
-                self.live = self.live.saturating_add(object.size);
-                if self.live > self.most {
-                    self.most = self.live;
-                    self.peaks += 1;
-                }
-            }
-            Change::Freed => {
-                site.counts.leaked.remove(object.size);
-                self.live = self.live.saturating_sub(object.size);
-                if event.tick == object.tick + 1 {
-                    site.counts.temporary.add(object.size);
-                }
-            }
-        }
-        Ok(())
+        self.count(event.object.site, event)
     }
 }

@@ -18,6 +18,52 @@ pub fn bytes(value: u64) -> String {
     scaled(value, 1024, &["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"])
 }
 
+/// Parses bytes such as `1000`, `64KiB`, `64 MiB` or `1GiB`.
+pub fn parse_bytes(text: &str) -> Option<u64> {
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let unit = match unit.trim() {
+        "" => 1_u64,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(unit)
+}
+
+/// A change of bytes in binary units, with its sign: `+1.5 MiB`.
+pub fn bytes_change(change: i128) -> String {
+    signed(change, bytes)
+}
+
+/// A change of a count, with its sign: `-1,234`.
+pub fn count_change(change: i128) -> String {
+    signed(change, count)
+}
+
+/// Formats a change, which is at most that of two numbers of 64 bits.
+fn signed(change: i128, unsigned: fn(u64) -> String) -> String {
+    let sign = match change {
+        0 => "",
+        1.. => "+",
+        _ => "-",
+    };
+    format!("{sign}{}", unsigned(u64::try_from(change.unsigned_abs()).unwrap_or(u64::MAX)))
+}
+
+/// A change in percent of what was before, with its sign: `+5.0%`. Where there was nothing before it is `new`; where nothing is
+/// left, `gone`.
+pub fn percent_change(before: u64, after: u64) -> String {
+    match (before, after) {
+        _ if before == after => "0.0%".to_owned(),
+        (0, _) => "new".to_owned(),
+        (_, 0) => "gone".to_owned(),
+        _ if before < after => format!("+{}", percent(after - before, before)),
+        _ => format!("-{}", percent(before - after, before)),
+    }
+}
+
 /// Nanoseconds: `1.5 ms`.
 pub fn nanoseconds(value: u64) -> String {
     scaled(value, 1000, &["ns", "us", "ms", "s", "ks", "Ms", "Gs"])
@@ -80,6 +126,21 @@ mod tests {
         assert_eq!(bytes(u64::MAX), "16.0 EiB");
         assert_eq!(nanoseconds(12_345_678), "12.3 ms");
         assert_eq!(percent(1, 3), "33.3%");
+        let changes =
+            [(0, 0), (0, 3), (3, 0), (1000, 1050), (3, 2)].map(|(before, after)| percent_change(before, after));
+        assert_eq!(changes, ["0.0%", "new", "gone", "+5.0%", "-33.3%"]);
+        assert_eq!((bytes_change(-1536), count_change(1234)), ("-1.50 KiB".to_owned(), "+1,234".to_owned()));
+        let most = i128::from(u64::MAX);
+        assert_eq!(
+            (bytes_change(-most), count_change(i128::MAX)),
+            ("-16.0 EiB".to_owned(), format!("+{}", count(u64::MAX)))
+        );
+        assert_eq!(
+            (count_change(0), percent_change(1, u64::MAX)),
+            ("0".to_owned(), "+1844674407370955161400.0%".to_owned())
+        );
+        let parsed = ["", "7", "64KiB", "2 GiB", "KiB", "1kB", "17179869184GiB"].map(parse_bytes);
+        assert_eq!(parsed, [None, Some(7), Some(65536), Some(2 << 30), None, None, None]);
         assert_eq!(bar(1, 1000, 20), "▏");
         assert_eq!(bar(10, 10, 3), "███");
     }

@@ -11,11 +11,13 @@
 //! - [`paper`] measures how small and how fast a trace is in every encoding, the paper's tables.
 //! - [`pipeline`] gives a sink in this thread what another reads.
 //! - [`lab`] gives a trace to the experiments of the crate `hatf-lab`.
+//! - [`compare`] finds what differs between two traces.
 //! - [`analysis`] is a sink that makes a [`analysis::Report`]; [`report`] prints one.
 //!
 //! All of them work event by event, in memory bounded by the blocks alive.
 
 pub mod analysis;
+pub mod compare;
 pub mod convert;
 mod error;
 pub mod event;

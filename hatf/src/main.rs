@@ -20,6 +20,8 @@ fn main() -> ExitCode {
         command::Command::Symbolize(options) => command::symbolize::run(&options),
         command::Command::Sites(options) => command::sites::run(&options),
         command::Command::Flame(options) => command::sites::flame(&options),
+        command::Command::Diff(options) => command::diff::run(&options),
+        command::Command::Dump(options) => command::dump::run(&options),
         command::Command::Fragmentation(options) => command::fragmentation::run(&options),
         command::Command::Model(options) => command::model::run(&options),
         command::Command::Tour(options) => command::tour::run(&options),

@@ -26,6 +26,10 @@ pub struct Location {
     pub address: u64,
     /// The path of its module; empty: it is in none.
     pub module: String,
+    /// The build id of its module in hexadecimal digits; empty: it has none.
+    pub build_id: String,
+    /// Whether its module is the program itself, and no shared object.
+    pub is_program: bool,
     /// The address in the module's file.
     pub offset: u64,
     /// Its functions, inlined ones first; none: no symbol is known.
@@ -33,20 +37,27 @@ pub struct Location {
 }
 
 impl Location {
+    /// Returns the name of its module's file; empty: it is in none.
+    #[must_use]
+    pub fn module_name(&self) -> &str {
+        self.module.rsplit('/').next().unwrap_or_default()
+    }
+
     /// Returns the names that stand for it, innermost first: those of its functions, or one made of its module or address.
     pub fn names(&self) -> impl Iterator<Item = String> + '_ {
         let unknown = self.functions.is_empty().then(|| {
-            let module = self.module.rsplit('/').next().unwrap_or_default();
+            let module = self.module_name();
             if module.is_empty() { format!("0x{:x}", self.address) } else { format!("{module}+0x{:x}", self.offset) }
         });
         self.functions.iter().map(|function| function.name.clone()).chain(unknown)
     }
 
-    /// Returns a line for each function: its name, and where it is in the source.
+    /// Returns a line for each function: its name, and where it is in the source, or else its module.
     pub fn lines(&self) -> impl Iterator<Item = String> + '_ {
         self.names().enumerate().map(|(number, name)| match self.functions.get(number) {
             Some(Function { file, line, .. }) if !file.is_empty() && *line > 0 => format!("{name} at {file}:{line}"),
             Some(Function { file, .. }) if !file.is_empty() => format!("{name} at {file}"),
+            Some(_) if !self.module_name().is_empty() => format!("{name} in {}", self.module_name()),
             _ => name,
         })
     }
@@ -67,6 +78,8 @@ pub struct Module {
     pub build_id: String,
     /// Its path.
     pub path: String,
+    /// Whether it is the program itself, and no shared object.
+    pub is_program: bool,
 }
 
 /// The modules that are loaded at a place in a trace.
@@ -74,6 +87,8 @@ pub struct Module {
 pub struct Modules {
     loaded: BTreeMap<u64, Module>,
     count: usize,
+    /// The path of the program; empty: not known.
+    program: String,
 }
 
 impl Modules {
@@ -84,14 +99,17 @@ impl Modules {
                 let name = String::from_utf8_lossy(name);
                 let (build_id, path) = name.split_once(' ').unwrap_or(("-", &name));
                 let build_id = if build_id == "-" { String::new() } else { build_id.to_owned() };
-                let module = Module { number: self.count, bias, start, end, build_id, path: path.to_owned() };
+                let is_program = !path.is_empty() && path == self.program;
+                let (number, path) = (self.count, path.to_owned());
+                let module = Module { number, bias, start, end, build_id, path, is_program };
                 self.loaded.insert(start, module);
                 self.count += 1;
                 true
             }
             EventKind::ModuleUnload { start } => self.loaded.remove(&start).is_some(),
-            EventKind::Image { .. } => {
+            EventKind::Image { path, .. } => {
                 self.loaded.clear();
+                self.program = String::from_utf8_lossy(path).into_owned();
                 true
             }
             _ => false,
@@ -186,11 +204,26 @@ impl Stacks {
         let locations = &mut self.locations;
         *self.known_locations.entry((frame, module.map(|module| module.number))).or_insert_with(|| {
             let functions = self.symbols.get(&frame).cloned().unwrap_or_default();
-            let (path, bias) = module.map_or(("", 0), |module| (&module.path, module.bias));
-            let offset = frame.wrapping_sub(bias);
-            locations.push(Location { address: frame, module: path.to_owned(), offset, functions });
+            let location = Location { address: frame, offset: frame, functions, ..Location::default() };
+            locations.push(match module {
+                Some(Module { bias, build_id, path, is_program, .. }) => Location {
+                    module: path.clone(),
+                    build_id: build_id.clone(),
+                    is_program: *is_program,
+                    offset: frame.wrapping_sub(*bias),
+                    ..location
+                },
+                None => location,
+            });
             u32::try_from(locations.len() - 1).unwrap_or(u32::MAX)
         })
+    }
+
+    /// Drops what is needed only while a trace is read: most of the memory.
+    #[must_use]
+    pub fn finished(self) -> Self {
+        let Self { locations, stacks, resolved, .. } = self;
+        Self { locations, stacks, resolved, ..Self::default() }
     }
 
     /// Returns how many stacks there are, the empty one among them.
@@ -205,11 +238,28 @@ impl Stacks {
         self.resolved
     }
 
+    /// Returns whether frames lie in modules that are known, or in functions: those of other frames are numbers and no more.
+    #[must_use]
+    pub fn have_places(&self) -> bool {
+        self.locations.iter().any(|location| !location.module.is_empty() || !location.functions.is_empty())
+    }
+
+    /// Returns all locations, each once.
+    #[must_use]
+    pub fn locations(&self) -> &[Location] {
+        &self.locations
+    }
+
+    /// Returns the frames of a stack as places in [`locations`](Self::locations), innermost first.
+    #[must_use]
+    pub fn frames(&self, number: u64) -> &[u32] {
+        let index = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+        index.and_then(|index| self.stacks.get(index)).map_or(&[][..], Vec::as_slice)
+    }
+
     /// Returns where the frames of a stack are, innermost first.
     pub fn get(&self, number: u64) -> impl DoubleEndedIterator<Item = &Location> {
-        let index = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
-        let locations = index.and_then(|index| self.stacks.get(index)).map_or(&[][..], Vec::as_slice);
-        locations.iter().filter_map(|location| self.locations.get(*location as usize))
+        self.frames(number).iter().filter_map(|location| self.locations.get(*location as usize))
     }
 
     /// Names a stack by its innermost functions, at most so many.
@@ -268,7 +318,7 @@ mod tests {
         assert_eq!(stacks.name(first, 9).to_string(), "inner <- outer <- a b.so+0x1000 <- 0x2001");
         assert_eq!(stacks.name(first, 2).to_string(), "inner <- outer <- ..");
         let lines: Vec<_> = stacks.get(first).flat_map(Location::lines).collect();
-        assert_eq!(lines[..2], ["inner at a.c:7", "outer"]);
+        assert_eq!(lines[..2], ["inner at a.c:7", "outer in a b.so"]);
         // Another module at the same place.
         stacks.note(&EventKind::ModuleUnload { start: 0x1000 });
         load(&mut stacks, 0x1000, 0x3000, b"- /lib/c.so");
@@ -285,5 +335,13 @@ mod tests {
         stacks.note(&EventKind::Image { process: 1, path: b"" });
         let third = stacks.number(&[0x1010]);
         assert_eq!(stacks.name(third, 2).to_string(), "0x1010");
+        // The program is a module, too.
+        stacks.note(&EventKind::Image { process: 1, path: b"/bin/p" });
+        load(&mut stacks, 0x1000, 0x2000, b"77 /bin/p");
+        load(&mut stacks, 0x3000, 0x4000, b"- /lib/c.so");
+        let fourth = stacks.number(&[0x1010, 0x3010]);
+        let modules: Vec<_> =
+            stacks.get(fourth).map(|l| (l.module_name(), l.build_id.as_str(), l.is_program)).collect();
+        assert_eq!(modules, [("p", "77", true), ("c.so", "", false)]);
     }
 }

@@ -87,7 +87,7 @@ fn a_termination_signal_is_passed_on() {
 fn help_teaches() {
     hatf(["convert", "--help"]).exits(0).prints("Examples:");
     assert_snapshot!("help", hatf(["--help"]).exits(0).prints("Examples:").text());
-    for command in ["record", "recover", "report", "paper", "tour", "completions"] {
+    for command in ["record", "recover", "report", "diff", "dump", "paper", "tour", "completions"] {
         assert_snapshot!(format!("help-{command}"), hatf([command, "--help"]).exits(0).text());
     }
 }

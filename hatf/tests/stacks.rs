@@ -7,7 +7,7 @@ mod common;
 use std::collections::HashMap;
 use std::path::Path;
 
-use common::{compiled, hatf};
+use common::{compiled, compiled_from, hatf, source};
 use hatf::stacks::Stacks;
 use hatf::trace::TraceReader;
 use hatf::{EventKind, EventSource as _, Item};
@@ -129,4 +129,145 @@ fn modules_that_are_unloaded() {
     }
     assert_eq!((loads.len(), &loads), (3, &unloads));
     assert_eq!(names, ["plugin <- plugins <- main <- .."; 3]);
+}
+
+/// Records a program, and puts the names of functions into the trace.
+fn named(program: &Path, trace: &str) -> String {
+    hatf(["record", "--stacks", "-q", "-o", trace, "--", &program.display().to_string()]).exits(7);
+    hatf(["symbolize", trace]).exits(0);
+    trace.replace(".mtf", ".sym.mtf")
+}
+
+/// What differs in sites: the function that allocates, and the changes of blocks and bytes.
+fn differing(before: &str, after: &str) -> Vec<(String, i64, i64)> {
+    let json = hatf(["diff", before, after, "--by", "allocated", "--format", "json"]).exits(0).text();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let row = |site: &serde_json::Value| {
+        let change = &site["change"]["allocated"];
+        let name = site["stack"][0]["functions"][0]["name"].as_str().unwrap_or_default().to_owned();
+        (name, change["blocks"].as_i64().unwrap(), change["bytes"].as_i64().unwrap())
+    };
+    json["sites"].as_array().unwrap().iter().map(row).collect()
+}
+
+/// Addresses differ from run to run; sites do not.
+#[test]
+fn two_runs_of_one_program_do_not_differ() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "stacks", &["-O1"]) else { return };
+    let (one, two) = (folder.path("one.mtf"), folder.path("two.mtf"));
+    let (named_one, named_two) = (named(&program, &one), named(&program, &two));
+    for (before, after) in [(&named_one, &named_two), (&one, &two), (&one, &named_two)] {
+        assert_eq!(differing(before, after), []);
+        let text = hatf(["diff", before, after, "--fail-over", "0%"]).exits(0).text();
+        assert_eq!(text.matches("\n  no difference\n").count(), 4, "{text}");
+    }
+    hatf(["diff", &one, &two]).exits(0).says("no functions are known").says("matched by build id and offset");
+}
+
+/// Of a program that was changed at one place and compiled again, that place differs and no other.
+#[test]
+fn the_site_that_changed_is_named() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "stacks", &["-O1"]) else { return };
+    // Other lines, another name, and one function that allocates more.
+    let text = std::fs::read_to_string(source("stacks")).unwrap();
+    let changed =
+        text.replace("static void right(void) {\n", "\n\nstatic void right(void) {\n    free(block = malloc(200));\n");
+    assert_ne!(text, changed);
+    folder.write("changed.c", changed);
+    let Some(variant) = compiled_from(&folder.join("changed.c"), &folder, "variant", &["-O1"]) else { return };
+    let (before, after) = (named(&program, &folder.path("one.mtf")), named(&variant, &folder.path("two.mtf")));
+    assert_eq!(differing(&before, &after), [("right".to_owned(), 13, 2600)]);
+    assert_eq!(differing(&after, &before), [("right".to_owned(), -13, -2600)]);
+    let failing =
+        |by: &str, limit: &str, code| hatf(["diff", &before, &after, "--by", by, "--fail-over", limit]).exits(code);
+    let run = failing("allocated", "0.5%", 1).says("bytes allocated grew from ").says("by more than 0.5%");
+    run.says("most of it: +2,600 bytes by right <- main <- ");
+    failing("allocated", "2600", 0);
+    failing("allocated", "2599", 1).says("by more than 2,599");
+    failing("allocated", "2MiB", 0);
+    failing("leaked", "0%", 0);
+    // What shrinks does not fail.
+    hatf(["diff", &after, &before, "--fail-over", "0%"]).exits(0);
+}
+
+/// A trace without events, one without stacks, and both at once.
+#[test]
+fn differences_of_traces_that_lack_something() {
+    let folder = Folder::new();
+    let (empty, plain) = (folder.path("empty.jsonl"), folder.path("plain.mtf"));
+    folder.write("empty.jsonl", "");
+    hatf(["record", "-q", "-o", &plain, "--", "ls"]).exits(0);
+    let sample = metatf_test::root().join("docs/samples/sites.jsonl").display().to_string();
+    let run = |before: &str, after: &str, code| hatf(["diff", before, after, "--from", "jsonl"]).exits(code).text();
+    assert_eq!(run(&empty, &empty, 0).matches("no difference").count(), 4);
+    let (grown, gone) = (run(&empty, &sample, 0), run(&sample, &empty, 0));
+    assert!(
+        grown.contains("new           +4  copy at words.c:12") && gone.contains("gone           -4  copy at"),
+        "{gone}"
+    );
+    let without = hatf(["diff", &plain, &sample]).exits(0).says("plain.mtf: the trace has no stacks");
+    assert!(without.text().contains("by size") && !without.text().contains("by stack"));
+    let json = hatf(["diff", &plain, &sample, "--format", "json"]).exits(0).text();
+    assert!(json.contains("\"sites\": null"), "{json}");
+    // From nothing everything grows by more than any percentage.
+    hatf(["diff", &empty, &sample, "--from", "jsonl", "--fail-over", "1000%"])
+        .exits(1)
+        .says("(new), by more than 1000%");
+    // An input without a form, and one that is not there, are named.
+    hatf(["diff", &plain, "/nothing.mtf"]).exits(1).says("/nothing.mtf: ");
+}
+
+/// A report has the sites that `hatf sites` has.
+#[test]
+fn a_report_has_sites() {
+    let sample = metatf_test::root().join("docs/samples/sites.jsonl").display().to_string();
+    let folder = Folder::new();
+    let trace = folder.path("trace.mtf");
+    hatf(["convert", &sample, &trace]).exits(0);
+    insta::assert_snapshot!("report-sites", hatf(["report", &trace]).exits(0).text());
+    let json = |arguments: &[&str]| -> serde_json::Value {
+        serde_json::from_str(&hatf([arguments, &["--format", "json", &trace]].concat()).exits(0).text()).unwrap()
+    };
+    let (report, sites) = (json(&["report"]), json(&["sites"]));
+    for measure in ["peak", "leaked", "allocated", "temporary"] {
+        for row in report["sites"][measure].as_array().unwrap() {
+            let functions = |site: &serde_json::Value| -> Vec<serde_json::Value> {
+                let frames = site["stack"].as_array().unwrap().iter();
+                frames
+                    .flat_map(|frame| frame["functions"].as_array().unwrap().iter().map(|f| f["name"].clone()))
+                    .collect()
+            };
+            let names: Vec<_> = row["functions"].as_array().unwrap().clone();
+            let known: Vec<_> = names.iter().filter(|name| !name.as_str().unwrap().contains('+')).cloned().collect();
+            let site = sites["sites"].as_array().unwrap().iter().find(|site| functions(site) == known).unwrap();
+            assert_eq!((&row["bytes"], &row["blocks"]), (&site[measure]["bytes"], &site[measure]["blocks"]));
+        }
+    }
+    hatf(["report", "--threads", "1", &trace]).exits(0).prints("SITES: 3 stacks; hatf sites prints all");
+}
+
+/// Events are those of the trace, and their stacks those of `hatf sites`.
+#[test]
+fn events_have_stacks() {
+    let folder = Folder::new();
+    let trace = folder.path("trace.mtf");
+    hatf(["convert", &metatf_test::root().join("docs/samples/sites.jsonl").display().to_string(), &trace]).exits(0);
+    let dump = |arguments: &[&str]| hatf([&["dump", &trace][..], arguments].concat()).exits(0).text();
+    let all = dump(&[]);
+    assert_eq!((all.matches(" malloc ").count(), all.matches(" free of ").count()), (6, 3), "{all}");
+    assert!(all.contains("copy at words.c:12\n") && all.contains("  add_word at words.c:30\n"), "{all}");
+    // Modules and symbols count as records, and are learnt wherever the printing begins.
+    let numbers: Vec<_> = dump(&["--start", "16", "--head", "2", "--depth", "1"])
+        .lines()
+        .filter(|line| line.contains("malloc"))
+        .map(|line| line.split_whitespace().next().unwrap().to_owned())
+        .collect();
+    assert_eq!(numbers, ["16", "17"]);
+    assert!(dump(&["--start", "16", "--head", "1"]).contains("main at words.c:58"));
+    let block = dump(&["--address", "0x14000", "--depth", "0"]);
+    assert_eq!(block.lines().count(), 2, "{block}");
+    assert_eq!(dump(&["--head", "0"]), "");
+    hatf(["dump", "/nothing.mtf"]).exits(1).says("/nothing.mtf: ");
 }

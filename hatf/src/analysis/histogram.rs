@@ -1,5 +1,6 @@
 //! Counts of values in classes: powers of two to be printed, and finer ones for quantiles.
 
+use hatf_lab::classes::{CLASSES, bounds, class_of};
 use serde::Serialize;
 
 /// Values are counted exactly below this, and above in as many classes for each power of two.
@@ -10,7 +11,7 @@ const FINE_BITS: u32 = 7;
 /// 1/128 (0.8 %) above the least.
 #[derive(Clone, Debug)]
 pub struct Histogram {
-    classes: [(u64, u64); 65],
+    classes: [(u64, u64); CLASSES],
     fine: Vec<u64>,
     greatest: u64,
 }
@@ -31,15 +32,14 @@ pub struct Bucket {
 impl Default for Histogram {
     fn default() -> Self {
         let powers = (u64::BITS - FINE_BITS + 1) as usize;
-        Self { classes: [(0, 0); 65], fine: vec![0; powers << FINE_BITS], greatest: 0 }
+        Self { classes: [(0, 0); CLASSES], fine: vec![0; powers << FINE_BITS], greatest: 0 }
     }
 }
 
 impl Histogram {
     /// Counts a value that stands for that many bytes.
     pub fn add(&mut self, value: u64, bytes: u64) {
-        let class = (u64::BITS - value.leading_zeros()) as usize;
-        if let Some((count, sum)) = self.classes.get_mut(class) {
+        if let Some((count, sum)) = self.classes.get_mut(class_of(value)) {
             *count += 1;
             *sum = sum.saturating_add(bytes);
         }
@@ -62,11 +62,9 @@ impl Histogram {
 
     /// Returns the classes that hold something, ascending.
     pub fn buckets(&self) -> impl Iterator<Item = Bucket> {
-        self.classes.iter().enumerate().filter(|(_, (count, _))| *count > 0).map(|(class, (count, bytes))| Bucket {
-            from: if class == 0 { 0 } else { 1 << (class - 1) },
-            to: u64::MAX.checked_shr(64 - u32::try_from(class).unwrap_or(0)).unwrap_or(0),
-            count: *count,
-            bytes: *bytes,
+        self.classes.iter().enumerate().filter(|(_, (count, _))| *count > 0).map(|(class, (count, bytes))| {
+            let (from, to) = bounds(class);
+            Bucket { from, to, count: *count, bytes: *bytes }
         })
     }
 

@@ -1,8 +1,10 @@
 //! The blocks that are alive.
 
+use std::collections::HashMap;
+
 use hatf_lab::address::AddressMap;
 
-/// A live block.
+/// A live block. There may be many at once, so it is kept small.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
     pub(super) size: u64,
@@ -10,7 +12,33 @@ pub(super) struct Block {
     pub(super) time: u64,
     /// Bytes that had been allocated by then, its own included.
     pub(super) before: u64,
-    pub(super) heap: u64,
+    /// See [`Heaps::number`].
+    pub(super) heap: u32,
+    /// The number of the stack that allocated it; 0: not known.
+    pub(super) site: u32,
+}
+
+/// Numbers heaps as they are met.
+#[derive(Debug, Default)]
+pub(super) struct Heaps {
+    numbers: HashMap<u64, u32>,
+    /// The last heap asked for, and its number.
+    current: Option<(u64, u32)>,
+}
+
+impl Heaps {
+    /// Returns the number of a heap. Those after the first 2^32 share one.
+    pub(super) fn number(&mut self, heap: u64) -> u32 {
+        match self.current {
+            Some((current, number)) if current == heap => number,
+            _ => {
+                let next = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
+                let number = *self.numbers.entry(heap).or_insert(next);
+                self.current = Some((heap, number));
+                number
+            }
+        }
+    }
 }
 
 /// Live blocks by address, and their sum.
@@ -52,7 +80,7 @@ impl Live {
     }
 
     /// Takes the blocks of one heap out.
-    pub(super) fn drain_heap(&mut self, heap: u64) -> Vec<(u64, Block)> {
+    pub(super) fn drain_heap(&mut self, heap: u32) -> Vec<(u64, Block)> {
         let taken: Vec<_> = self.blocks.extract_if(|_, block| block.heap == heap).collect();
         let bytes = taken.iter().fold(0, |sum: u64, (_, block)| sum.wrapping_add(block.size));
         self.bytes = self.bytes.wrapping_sub(bytes);

@@ -1,31 +1,35 @@
 //! Analyses the heap of a program, in one pass over a trace.
 //!
-//! Memory is bounded by the blocks alive at once: histograms, threads and the timeline have a fixed
-//! or small size.
+//! Memory is bounded by the blocks alive at once, and the stacks that differ: histograms, threads and the timeline have a
+//! fixed or small size.
 
 mod histogram;
 mod live;
 mod phases;
 mod report;
+mod sites;
 mod threads;
 mod timeline;
 
 pub use histogram::{Bucket, Histogram};
 pub use phases::{MarkReport, PhaseReport};
 pub use report::{Calls, LargestBlock, Peak, Quantiles, Report, StillLive, Totals};
+pub use sites::{SitesReport, TopSite};
 pub use threads::ThreadReport;
 pub use timeline::{Point, Timeline};
 
 use crate::Result;
 use crate::event::{Call, Event, EventKind, EventSink, Function, UNKNOWN_SIZE, UserMetadata, user_metadata_lines};
-use live::{Block, Live};
+use live::{Block, Heaps, Live};
 use phases::{Now, Phases};
+use sites::Sites;
 use threads::Threads;
 
 /// An [`EventSink`] that makes a [`Report`].
 #[derive(Debug, Default)]
 pub struct Analysis {
     live: Live,
+    heaps: Heaps,
     totals: Totals,
     calls: Calls,
     sizes: Histogram,
@@ -35,6 +39,7 @@ pub struct Analysis {
     phases: Phases,
     timeline: Timeline,
     peak: Peak,
+    sites: Sites,
     /// Blocks and bytes that were live when their heap ended: at the program's end, or at an exec.
     left: StillLive,
     comments: Vec<String>,
@@ -56,7 +61,7 @@ impl Analysis {
     #[must_use]
     pub fn finish(mut self) -> Report {
         let now = self.now();
-        self.left.add_all(self.live.drain());
+        self.live.drain().for_each(|(address, block)| self.left.add(address, &block));
         let (marks, phases, left_out) = self.phases.finish(now);
         Report {
             comments: self.comments,
@@ -75,6 +80,7 @@ impl Analysis {
             still_live: self.left,
             timeline: self.timeline,
             duration: self.now,
+            sites: self.sites.finish(),
         }
     }
 
@@ -84,40 +90,49 @@ impl Analysis {
     }
 
     /// Ends the heap of a program that ended.
-    fn end_program(&mut self) {
+    fn end_program(&mut self) -> Result<()> {
         let now = self.now();
         self.phases.end_all(now);
-        self.left.add_all(self.live.drain());
+        for (address, block) in self.live.drain() {
+            self.sites.left(block.size, block.site)?;
+            self.left.add(address, &block);
+        }
+        Ok(())
     }
 
-    fn begin(&mut self, event: &Event<'_>, address: u64, size: u64) {
+    fn begin(&mut self, event: &Event<'_>, address: u64, size: u64) -> Result<()> {
         self.totals.allocs += 1;
         self.totals.bytes = self.totals.bytes.saturating_add(size);
         self.sizes.add(size, size);
         self.threads.of(event.thread).allocated(size);
-        let block = Block { size, time: event.time, before: self.totals.bytes, heap: event.heap };
-        if self.live.insert(address, block).is_some() {
+        let site = self.sites.number(event.stack);
+        let heap = self.heaps.number(event.heap);
+        let block = Block { size, time: event.time, before: self.totals.bytes, heap, site };
+        if let Some(before) = self.live.insert(address, block) {
             self.totals.allocs_of_live_blocks += 1;
+            self.sites.ended(address, before.size, before.site)?;
         }
+        self.sites.began(address, size, site)
     }
 
     /// Ends a block; returns its size, or `None` if the block was not known.
-    fn end(&mut self, event: &Event<'_>, address: u64) -> Option<u64> {
+    fn end(&mut self, event: &Event<'_>, address: u64) -> Result<Option<u64>> {
         let Some(block) = self.live.remove(address) else {
             self.totals.unmatched_frees += 1;
             self.threads.of(event.thread).freed(None);
-            return None;
+            return Ok(None);
         };
+        self.sites.ended(address, block.size, block.site)?;
         self.totals.frees += 1;
         self.threads.of(event.thread).freed(Some(block.size));
         self.lifetimes.add(event.time.saturating_sub(block.time), block.size);
         self.lifetimes_in_bytes.add(self.totals.bytes.saturating_sub(block.before), block.size);
-        Some(block.size)
+        Ok(Some(block.size))
     }
 
-    fn call(&mut self, event: &Event<'_>, call: &Call) {
+    fn call(&mut self, event: &Event<'_>, call: &Call) -> Result<()> {
         if call.old != 0 {
-            self.realloc(event, call);
+            self.realloc(event, call)?;
         } else if call.address != 0 {
             *match call.function {
                 Function::Malloc => &mut self.calls.malloc,
@@ -125,22 +140,23 @@ impl Analysis {
                 Function::Realloc | Function::Reallocarray => &mut self.calls.realloc_of_null,
                 _ => &mut self.calls.aligned,
             } += 1;
-            self.begin(event, call.address, call.size);
+            self.begin(event, call.address, call.size)?;
         }
+        Ok(())
     }
 
     /// Counts a realloc of a block.
-    fn realloc(&mut self, event: &Event<'_>, call: &Call) {
+    fn realloc(&mut self, event: &Event<'_>, call: &Call) -> Result<()> {
         let Call { old, address, size, .. } = *call;
         if address == 0 {
             if call.old_is_gone() {
                 self.calls.free += 1;
-                self.end(event, old);
+                self.end(event, old)?;
             }
-            return;
+            return Ok(());
         }
         self.calls.realloc += 1;
-        let before = self.end(event, old);
+        let before = self.end(event, old)?;
         let size = if size == UNKNOWN_SIZE { before.unwrap_or(0) } else { size };
         self.calls.reallocs_in_place += u64::from(old == address);
         match before {
@@ -154,7 +170,7 @@ impl Analysis {
             }
             None => {}
         }
-        self.begin(event, address, size);
+        self.begin(event, address, size)
     }
 }
 
@@ -163,27 +179,34 @@ impl EventSink for Analysis {
         self.totals.records += 1;
         self.now = self.now.max(event.time);
         match event.kind {
-            EventKind::Call(ref call) => self.call(event, call),
+            EventKind::Call(ref call) => self.call(event, call)?,
             EventKind::Free { address } => {
                 self.calls.free += 1;
-                self.end(event, address);
+                self.end(event, address)?;
             }
-            EventKind::ReallocBegin { old } => drop(self.end(event, old)),
+            EventKind::ReallocBegin { old } => drop(self.end(event, old)?),
             EventKind::ReallocEnd(Call { address, size, .. }) => {
                 self.calls.realloc += 1;
                 if address != 0 {
-                    self.begin(event, address, size);
+                    self.begin(event, address, size)?;
                 }
             }
             EventKind::CreateHeap => self.totals.heaps += 1,
             EventKind::Image { process, path } => {
                 self.totals.heaps += 1;
-                self.end_program();
+                self.end_program()?;
+                self.sites.note(&event.kind);
                 let (image, path) = (self.totals.heaps, String::from_utf8_lossy(path));
                 self.comment(format!("image {image}: {path} (process {process})").as_bytes())?;
             }
-            EventKind::DestroyHeap => self.left.add_all(self.live.drain_heap(event.heap)),
-            EventKind::Exit { .. } | EventKind::Killed { .. } => self.end_program(),
+            EventKind::DestroyHeap => {
+                let heap = self.heaps.number(event.heap);
+                for (address, block) in self.live.drain_heap(heap) {
+                    self.sites.left(block.size, block.site)?;
+                    self.left.add(address, &block);
+                }
+            }
+            EventKind::Exit { .. } | EventKind::Killed { .. } => self.end_program()?,
             EventKind::ThreadStart { .. } => self.threads.began(event),
             EventKind::ThreadEnd => self.threads.ended(event),
             EventKind::Failed(_) => self.calls.failed += 1,
@@ -194,7 +217,7 @@ impl EventSink for Analysis {
             EventKind::ModuleLoad { .. }
             | EventKind::ModuleUnload { .. }
             | EventKind::Source { .. }
-            | EventKind::Symbol { .. } => {}
+            | EventKind::Symbol { .. } => self.sites.note(&event.kind),
         }
         let (bytes, blocks) = (self.live.bytes(), self.live.blocks());
         self.peak.note(bytes, blocks, self.now, self.totals.records);

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::live::Block;
-use super::{Histogram, MarkReport, PhaseReport, ThreadReport, Timeline};
+use super::{Histogram, MarkReport, PhaseReport, SitesReport, ThreadReport, Timeline};
 
 /// The analysis of a program's heap. Times are nanoseconds since the start of the trace.
 #[derive(Clone, Debug, Serialize)]
@@ -40,6 +40,9 @@ pub struct Report {
     pub timeline: Timeline,
     /// The last time in the trace.
     pub duration: u64,
+    /// The stacks that allocated most; none if the trace has no stacks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sites: Option<SitesReport>,
 }
 
 /// The values that 50 %, 90 % and 99 % of all values do not exceed.
@@ -156,18 +159,17 @@ pub struct LargestBlock {
 impl StillLive {
     const LARGEST: usize = 10;
 
-    pub(super) fn add_all(&mut self, blocks: impl IntoIterator<Item = (u64, Block)>) {
-        for (address, Block { size, time, .. }) in blocks {
-            self.blocks += 1;
-            self.bytes = self.bytes.saturating_add(size);
-            let block = LargestBlock { size, time, address };
-            // Among equals the earlier and lower one: the order of a hash map must not show.
-            let key = |b: &LargestBlock| (std::cmp::Reverse(b.size), b.time, b.address);
-            let at = self.largest.partition_point(|other| key(other) < key(&block));
-            if at < Self::LARGEST {
-                self.largest.insert(at, block);
-                self.largest.truncate(Self::LARGEST);
-            }
+    pub(super) fn add(&mut self, address: u64, block: &Block) {
+        let Block { size, time, .. } = *block;
+        self.blocks += 1;
+        self.bytes = self.bytes.saturating_add(size);
+        let block = LargestBlock { size, time, address };
+        // Among equals the earlier and lower one: the order of a hash map must not show.
+        let key = |b: &LargestBlock| (std::cmp::Reverse(b.size), b.time, b.address);
+        let at = self.largest.partition_point(|other| key(other) < key(&block));
+        if at < Self::LARGEST {
+            self.largest.insert(at, block);
+            self.largest.truncate(Self::LARGEST);
         }
     }
 }

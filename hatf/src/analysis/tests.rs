@@ -1,4 +1,7 @@
 use super::*;
+use crate::lab::Calls;
+use hatf_lab::sites::{Counts, Measure, Sites as Counting, ranked};
+use proptest::prelude::*;
 
 fn give(analysis: &mut Analysis, time: u64, kind: EventKind<'_>) {
     analysis.event(&Event { time, heap: 1, ..Event::new(kind) }).unwrap();
@@ -40,4 +43,73 @@ fn a_heap_takes_its_blocks_along() {
     let report = analysis.finish();
     assert_eq!(report.totals.allocs_of_live_blocks, 0);
     assert_eq!((report.still_live.blocks, report.still_live.bytes), (2, 101));
+}
+
+/// What is live when its heap ends is leaked, and no longer at a later peak.
+#[test]
+fn sites_of_heaps_that_end() {
+    let mut analysis = Analysis::new();
+    let mut give = |heap, stack: &[u64], kind| analysis.event(&Event { heap, stack, ..Event::new(kind) }).unwrap();
+    let malloc = |size, address| call(Function::Malloc, size, 0, address);
+    give(1, &[0x10], malloc(100, 16));
+    give(1, &[0x20], malloc(50, 32));
+    give(1, &[], EventKind::Image { process: 1, path: b"/bin/p" });
+    give(2, &[0x30], malloc(120, 16));
+    give(2, &[], EventKind::DestroyHeap);
+    give(3, &[0x30], malloc(70, 16));
+    give(3, &[], malloc(200, 32));
+    let report = analysis.finish();
+    let sites = report.sites.unwrap();
+    assert_eq!((sites.total.peak.bytes, report.peak.bytes), (270, 270));
+    assert_eq!((sites.total.leaked.bytes, report.still_live.bytes), (540, 540));
+    let leaked: Vec<_> = sites.leaked.iter().map(|site| (site.bytes, site.functions.join(" "))).collect();
+    let expected = [(200, ""), (190, "0x30"), (100, "0x10"), (50, "0x20")];
+    assert_eq!(leaked, expected.map(|(bytes, name)| (bytes, name.to_owned())));
+}
+
+#[test]
+fn without_stacks_there_are_no_sites() {
+    let mut analysis = Analysis::new();
+    give(&mut analysis, 1, call(Function::Malloc, 100, 0, 16));
+    let report = analysis.finish();
+    assert_eq!(report.sites, None);
+    assert!(!serde_json::to_string(&report).unwrap().contains("sites"));
+}
+
+proptest! {
+    /// Sites are those that `hatf sites` counts in a pass of its own: blocks are freed, moved, allocated twice, and unknown.
+    #[test]
+    fn sites_as_counted_alone(calls in prop::collection::vec((0..5_u8, 0..8_u64, 0..50_u64, 0..5_usize), 0..200)) {
+        let (mut analysis, mut alone) = (Analysis::new(), Calls::new(Counting::new()));
+        let stacks: [&[u64]; 5] = [&[], &[0x10], &[0x10, 0x20], &[0x20], &[0x30]];
+        for (kind, block, size, stack) in calls {
+            let (address, old) = (16 + block * 64, 16 + size % 8 * 64);
+            let kind = match kind {
+                0 | 1 => call(Function::Malloc, size, 0, address),
+                2 => EventKind::Free { address },
+                3 => call(Function::Realloc, size, old, address),
+                _ => call(Function::Realloc, 0, old, 0),
+            };
+            let event = Event { heap: 1, stack: stacks[stack], ..Event::new(kind) };
+            analysis.event(&event).unwrap();
+            alone.event(&event).unwrap();
+        }
+        let (_, stacks, counting) = alone.into_parts();
+        let sites = counting.finish();
+        let report = analysis.finish();
+        prop_assert_eq!(report.sites.is_some(), stacks.count() > 1);
+        let Some(found) = report.sites else { return Ok(()) };
+        let mut total = Counts::default();
+        sites.iter().for_each(|site| total.add(site));
+        prop_assert_eq!(found.total, total);
+        prop_assert_eq!((total.peak.bytes, total.leaked.bytes), (report.peak.bytes, report.still_live.bytes));
+        for measure in Measure::ALL {
+            let rows: Vec<_> = found.get(measure).iter().map(|row| (row.bytes, row.blocks, row.functions.join(";"))).collect();
+            let expected = ranked(&sites, measure, false).into_iter().map(|(site, amount)| {
+                let names: Vec<_> = stacks.get(site as u64).flat_map(crate::stacks::Location::names).collect();
+                (amount.bytes, amount.blocks, names.join(";"))
+            });
+            prop_assert_eq!(rows, expected.collect::<Vec<_>>());
+        }
+    }
 }

@@ -4,10 +4,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use hatf::convert::{Form, Input, read};
-use hatf::event::EventSink;
+use hatf::event::{EventSink, UserMetadata};
 use hatf::lab::Calls;
 use hatf::loss::Losses;
 use hatf::pipeline::{EventFeed, read_beside};
+use hatf::stacks::Stacks;
 use hatf::{Error, Result};
 use hatf_lab::{Event, Observer};
 use metatf_cli::{OutputFile, Progress};
@@ -77,6 +78,49 @@ impl<O: Observer> Observer for Shown<O> {
     fn event(&mut self, event: &Event) -> hatf_lab::Result<()> {
         self.1.step();
         self.0.event(event)
+    }
+}
+
+/// A sink that shows how many events it was given.
+pub(crate) struct ShownSink<S>(S, Progress);
+
+impl<S> ShownSink<S> {
+    pub(crate) fn new(sink: S) -> Self {
+        Self(sink, Progress::new("events"))
+    }
+
+    /// Returns the sink, and clears the line.
+    pub(crate) fn into_inner(self) -> S {
+        self.0
+    }
+}
+
+impl<S: EventSink> EventSink for ShownSink<S> {
+    fn event(&mut self, event: &hatf::Event<'_>) -> Result<()> {
+        self.1.step();
+        self.0.event(event)
+    }
+
+    fn comment(&mut self, text: &[u8]) -> Result<()> {
+        self.0.comment(text)
+    }
+
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        self.0.user_metadata(user_metadata)
+    }
+}
+
+/// Says what the stacks of a trace lack.
+pub(crate) fn hint(trace: &Path, stacks: &Stacks) {
+    let name = trace.display();
+    if stacks.count() == 1 {
+        super::print_message(&format!("{name}: the trace has no stacks; hatf record --stacks records them"));
+    } else if !stacks.have_places() {
+        super::print_message(&format!(
+            "{name}: stacks are addresses: the trace does not say which modules they are in"
+        ));
+    } else if !stacks.has_symbols() {
+        super::print_message(&format!("{name}: no functions are known; hatf symbolize adds them to the trace"));
     }
 }
 

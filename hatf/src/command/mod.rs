@@ -2,6 +2,8 @@
 
 pub(crate) mod completions;
 pub(crate) mod convert;
+pub(crate) mod diff;
+pub(crate) mod dump;
 pub(crate) mod fragmentation;
 pub(crate) mod man;
 pub(crate) mod model;
@@ -52,6 +54,8 @@ Examples:
   hatf symbolize perl.mtf                      the functions of its stacks, written into it
   hatf sites perl.sym.mtf                      where in the program memory is allocated
   hatf flame perl.sym.mtf                      the same as a picture
+  hatf diff before.sym.mtf after.sym.mtf       what a change to the program changed
+  hatf dump perl.sym.mtf                       each event with its stack
   hatf fragmentation perl.mtf                  which blocks keep pages from being free
   hatf model fit perl.mtf -m cdf               what a synthetic trace can be made of
 
@@ -73,6 +77,8 @@ pub(crate) enum Command {
     Symbolize(symbolize::Symbolize),
     Sites(sites::Sites),
     Flame(sites::Flame),
+    Diff(diff::Diff),
+    Dump(dump::Dump),
     Fragmentation(fragmentation::Fragmentation),
     Model(model::Model),
     Tour(Tour),
@@ -354,19 +360,10 @@ pub(crate) enum WhenFull {
     Stop,
 }
 
-/// Bytes of `64MiB`, `1 GiB`, `1000`.
+/// Bytes of `64MiB`, `1 GiB`, `1048576`.
 fn bytes(text: &str) -> Result<u64, String> {
-    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let unit = match unit.trim() {
-        "" => Some(1_u64),
-        "KiB" => Some(1 << 10),
-        "MiB" => Some(1 << 20),
-        "GiB" => Some(1 << 30),
-        _ => None,
-    };
-    let bytes = number.parse::<u64>().ok().zip(unit).and_then(|(number, unit)| number.checked_mul(unit));
-    bytes.filter(|bytes| *bytes >= 1 << 20).ok_or_else(|| "expected at least 1MiB, such as 64MiB or 1GiB".to_owned())
+    let bytes = hatf_lab::units::parse_bytes(text).filter(|bytes| *bytes >= 1 << 20);
+    bytes.ok_or_else(|| "expected at least 1MiB, such as 64MiB or 1GiB".to_owned())
 }
 
 /// Nanoseconds of `1us`, `100 ns`, `1ms`; 0 for `off`.

@@ -41,7 +41,7 @@ pub(crate) fn analyse(path: &Path, threads: Option<usize>) -> Result<Report> {
 }
 
 /// Opens a trace, and warns of what it and this version of its DTD do not share.
-fn open(path: &Path) -> Result<TraceReader<'static>> {
+pub(crate) fn open(path: &Path) -> Result<TraceReader<'static>> {
     let trace = TraceReader::open(path)?;
     trace.warnings(&path.display().to_string()).iter().for_each(|warning| print_message(warning));
     Ok(trace)

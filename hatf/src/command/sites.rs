@@ -13,7 +13,7 @@ use hatf_lab::sites::{Counts, Measure, Sites as Counting};
 use serde::Serialize;
 
 use super::Format;
-use super::lab::{Shown, Source, draw};
+use super::lab::{Shown, Source, draw, hint};
 
 /// Find out where in the program memory is allocated: tables by call stack.
 ///
@@ -91,7 +91,7 @@ pub(crate) struct Flame {
 
 /// A measure, as the command line names it.
 #[derive(Clone, Copy, clap::ValueEnum)]
-enum By {
+pub(crate) enum By {
     Peak,
     Leaked,
     Allocated,
@@ -99,12 +99,22 @@ enum By {
 }
 
 impl By {
-    fn measure(self) -> Measure {
+    pub(crate) fn measure(self) -> Measure {
         match self {
             Self::Peak => Measure::Peak,
             Self::Leaked => Measure::Leaked,
             Self::Allocated => Measure::Allocated,
             Self::Temporary => Measure::Temporary,
+        }
+    }
+
+    /// Returns which bytes or blocks it counts.
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Self::Peak => "live at the peak",
+            Self::Leaked => "live at the end",
+            Self::Allocated => "allocated",
+            Self::Temporary => "freed at once",
         }
     }
 }
@@ -121,12 +131,7 @@ fn count(source: &Source) -> Result<(Totals, Stacks, Vec<Counts>)> {
     source.observe(&mut calls)?;
     let totals = calls.totals();
     let (_, stacks, counting) = calls.into_parts();
-    let name = source.trace.display();
-    if stacks.count() == 1 {
-        eprintln!("hatf: {name}: the trace has no stacks; hatf record --stacks records them");
-    } else if !stacks.has_symbols() {
-        eprintln!("hatf: {name}: no functions are known; hatf symbolize adds them to the trace");
-    }
+    hint(&source.trace, &stacks);
     Ok((totals, stacks, counting.into_inner().finish()))
 }
 
@@ -169,12 +174,7 @@ pub(crate) fn flame(options: &Flame) -> Result<u8> {
     let trace = &options.source.trace;
     let output = options.output.clone().unwrap_or_else(|| trace.with_extension("svg"));
     let unit = if options.blocks { "blocks" } else { "bytes" };
-    let measure = match options.by {
-        By::Peak => "live at the peak",
-        By::Leaked => "live at the end",
-        By::Allocated => "allocated",
-        By::Temporary => "freed at once",
-    };
+    let measure = options.by.text();
     let title = format!("{}: {} {unit} {measure}", trace.display(), hatf_lab::units::count(graph.total()));
     draw(&output, |out| graph.svg(&title, unit, out))?;
     Ok(0)

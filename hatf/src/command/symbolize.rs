@@ -2,16 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use hatf::event::{Event, EventSink, EventSource as _, UserMetadata};
+use hatf::event::EventSource as _;
 use hatf::heap::HeapOptions;
 use hatf::symbolize::{self, Files, Wanted, find};
 use hatf::trace::TraceReader;
 use hatf::{Error, Result};
 use metatf::container::{FlushEvery, WriteOptions};
 use metatf::recode::Profile;
-use metatf_cli::{OutputFile, Progress, ProgressSink};
+use metatf_cli::{OutputFile, ProgressSink};
 
-use super::lab::readable_twice;
+use super::lab::{ShownSink, readable_twice};
 use super::{about, print_message};
 
 /// Write into a trace which functions the frames of its stacks are in.
@@ -56,9 +56,9 @@ pub(crate) struct Symbolize {
 pub(crate) fn run(options: &Symbolize) -> Result<u8> {
     let path = &options.trace;
     readable_twice(path, "the trace is read twice")?;
-    let mut wanted = Shown(Wanted::new(), Progress::new("events"));
+    let mut wanted = ShownSink::new(Wanted::new());
     open(path)?.pour(&mut wanted).map_err(|error| about(path, error))?;
-    let wanted = wanted.0;
+    let wanted = wanted.into_inner();
     if wanted.count() == 0 {
         let text = format!("{}: the trace has no stacks; hatf record --stacks records them", path.display());
         return Err(Error::Trace(text.into()));
@@ -94,23 +94,5 @@ fn open(path: &Path) -> Result<hatf::heap::HeapReader<'static>> {
         TraceReader::Hatf10(_) => {
             Err(Error::Trace(format!("{}: a trace of HATF10.dtd has no stacks", path.display()).into()))
         }
-    }
-}
-
-/// A sink that shows how many events it was given.
-struct Shown<S>(S, Progress);
-
-impl<S: EventSink> EventSink for Shown<S> {
-    fn event(&mut self, event: &Event<'_>) -> Result<()> {
-        self.1.step();
-        self.0.event(event)
-    }
-
-    fn comment(&mut self, text: &[u8]) -> Result<()> {
-        self.0.comment(text)
-    }
-
-    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
-        self.0.user_metadata(user_metadata)
     }
 }

@@ -1,9 +1,13 @@
 //! Printing a report.
 
+mod diff;
+mod events;
 mod sites;
 mod svg;
 mod text;
 
+pub use diff::{DiffReport, diff_report, diff_text};
+pub use events::{EventPrinter, concerns};
 pub use sites::{SiteReport, SiteTables, site_reports, sites_text};
 pub use svg::svg;
 pub use text::text;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use hatf_lab::sites::{Amount, Counts, Measure};
+use hatf_lab::sites::{Amount, Counts, Measure, ranked};
 use hatf_lab::units::{bytes, count, percent};
 use serde::Serialize;
 
@@ -17,6 +17,14 @@ pub struct SiteTables {
     pub depth: usize,
     /// Ranks by blocks, and not by bytes.
     pub by_blocks: bool,
+}
+
+impl SiteTables {
+    /// Returns what amounts are ranked by.
+    #[must_use]
+    pub(super) fn rank(self, amount: Amount) -> u64 {
+        if self.by_blocks { amount.blocks } else { amount.bytes }
+    }
 }
 
 /// Prints a table for each measure: the sites with the most, each with its stack.
@@ -35,10 +43,8 @@ pub fn sites_text(
     for measure in measures {
         let total = total.get(*measure);
         writeln!(out, "\n{}: {} in {} blocks", title(*measure), bytes(total.bytes), count(total.blocks))?;
-        let rank = |amount: Amount| if tables.by_blocks { amount.blocks } else { amount.bytes };
-        let mut ranked: Vec<(usize, Amount)> =
-            sites.iter().map(|site| site.get(*measure)).enumerate().filter(|(_, amount)| rank(*amount) > 0).collect();
-        ranked.sort_by_key(|(site, amount)| (std::cmp::Reverse(rank(*amount)), *site));
+        let rank = |amount: Amount| tables.rank(amount);
+        let ranked = ranked(sites, *measure, tables.by_blocks);
         let (first, rest) = ranked.split_at(tables.rows.min(ranked.len()));
         if !first.is_empty() {
             writeln!(out, "  {:>14} {:>7} {:>12}", "bytes", "", "blocks")?;
@@ -72,7 +78,7 @@ pub fn sites_text(
 }
 
 /// Prints a stack, a line for each function; the first behind `start`.
-fn stack(start: &str, stacks: &Stacks, site: u64, depth: usize, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn stack(start: &str, stacks: &Stacks, site: u64, depth: usize, out: &mut dyn Write) -> io::Result<()> {
     let mut lines = stacks.get(site).flat_map(Location::lines);
     let Some(first) = lines.next() else { return writeln!(out, "{start}stack not known") };
     writeln!(out, "{start}{first}")?;
@@ -86,7 +92,7 @@ fn stack(start: &str, stacks: &Stacks, site: u64, depth: usize, out: &mut dyn Wr
     }
 }
 
-fn title(measure: Measure) -> &'static str {
+pub(super) fn title(measure: Measure) -> &'static str {
     match measure {
         Measure::Peak => "LIVE AT THE PEAK",
         Measure::Leaked => "LEAKED (live at the end)",
@@ -103,8 +109,9 @@ pub struct SiteReport {
     stack: Vec<FrameReport>,
 }
 
+/// A frame in JSON.
 #[derive(Debug, Serialize)]
-struct FrameReport {
+pub(super) struct FrameReport {
     address: u64,
     module: String,
     offset: u64,
@@ -118,9 +125,8 @@ struct FunctionReport {
     line: u64,
 }
 
-/// Makes what is printed as JSON: all sites, those with most allocated bytes first.
-#[must_use]
-pub fn site_reports(sites: &[Counts], stacks: &Stacks) -> Vec<SiteReport> {
+/// Makes the frames of a stack, as they are printed as JSON.
+pub(super) fn frames(stacks: &Stacks, site: u64) -> Vec<FrameReport> {
     let frame = |location: &Location| FrameReport {
         address: location.address,
         module: location.module.clone(),
@@ -135,10 +141,16 @@ pub fn site_reports(sites: &[Counts], stacks: &Stacks) -> Vec<SiteReport> {
             })
             .collect(),
     };
+    stacks.get(site).map(frame).collect()
+}
+
+/// Makes what is printed as JSON: all sites, those with most allocated bytes first.
+#[must_use]
+pub fn site_reports(sites: &[Counts], stacks: &Stacks) -> Vec<SiteReport> {
     let mut reports: Vec<_> = (0..)
         .zip(sites)
         .filter(|(_, counts)| counts.allocated.blocks > 0)
-        .map(|(site, counts)| SiteReport { counts: *counts, stack: stacks.get(site).map(frame).collect() })
+        .map(|(site, counts)| SiteReport { counts: *counts, stack: frames(stacks, site) })
         .collect();
     reports.sort_by_key(|site| std::cmp::Reverse(site.counts.allocated.bytes));
     reports

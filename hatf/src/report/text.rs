@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 
-use crate::analysis::{MarkReport, PhaseReport, Quantiles, Report};
+use super::sites::title;
+use crate::analysis::{MarkReport, PhaseReport, Quantiles, Report, SitesReport};
+use hatf_lab::sites::Measure;
 use hatf_lab::units::{bar, bytes, count, nanoseconds, percent};
 
 /// Columns of the picture of live bytes.
@@ -23,7 +25,8 @@ pub fn text(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     reallocs(report, out)?;
     threads(report, out)?;
     phases(report, out)?;
-    still_live(report, out)
+    still_live(report, out)?;
+    report.sites.as_ref().map_or(Ok(()), |report| sites(report, out))
 }
 
 fn heading(out: &mut dyn Write, title: &str) -> io::Result<()> {
@@ -207,7 +210,7 @@ fn phases(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Escapes a name that a program gave: control characters could move the cursor of a terminal.
-fn shown(name: &str) -> String {
+pub(super) fn shown(name: &str) -> String {
     name.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
 }
 
@@ -222,6 +225,38 @@ fn still_live(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     for block in &live.largest {
         let (size, time) = (count(block.size), nanoseconds(block.time));
         writeln!(out, "  {size:>14} bytes at 0x{:x}, allocated at {time}", block.address)?;
+    }
+    Ok(())
+}
+
+/// Functions of a stack that are shown.
+const FUNCTIONS: usize = 3;
+
+/// Prints the stacks that allocated most, each in a line.
+fn sites(report: &SitesReport, out: &mut dyn Write) -> io::Result<()> {
+    let more = match (report.has_symbols, report.has_modules) {
+        (false, true) => "hatf symbolize adds the names of functions; ",
+        _ => "",
+    };
+    heading(out, &format!("SITES: {} stacks; {more}hatf sites prints all, and whole", count(report.stacks)))?;
+    for measure in Measure::ALL {
+        let total = report.total.get(measure);
+        let title = format!("{}: {} in {} blocks", title(measure), bytes(total.bytes), count(total.blocks));
+        heading(out, &title)?;
+        let rows = report.get(measure);
+        if !rows.is_empty() {
+            writeln!(out, "  {:>14} {:>7} {:>12}", "bytes", "", "blocks")?;
+        }
+        for site in rows {
+            let mut names: Vec<_> = site.functions.iter().take(FUNCTIONS).map(|name| shown(name)).collect();
+            match names.len() {
+                0 => names.push("stack not known".to_owned()),
+                shown if shown < site.functions.len() => names.push("..".to_owned()),
+                _ => {}
+            }
+            let (sum, share, blocks) = (count(site.bytes), percent(site.bytes, total.bytes), count(site.blocks));
+            writeln!(out, "  {sum:>14} {share:>7} {blocks:>12}  {}", names.join(" <- "))?;
+        }
     }
     Ok(())
 }

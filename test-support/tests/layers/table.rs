@@ -168,6 +168,7 @@ pub(crate) const TABLE: &[Layers] = &[
         modules: &[
             "error",
             "address",
+            "classes",
             "units",
             "totals",
             "objects",
@@ -176,6 +177,7 @@ pub(crate) const TABLE: &[Layers] = &[
             "allocator",
             "simulate",
             "sites",
+            "compare",
             "flame",
             "fragmentation",
             "model",
@@ -198,6 +200,7 @@ pub(crate) const TABLE: &[Layers] = &[
             "stacks",
             "symbolize",
             "lab",
+            "compare",
             "analysis",
             "report",
             "pipeline",

@@ -1,0 +1,266 @@
+//! Compares what two traces allocated: by site, by size class, by thread, or by any other key.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::Hash;
+use std::str::FromStr;
+
+use serde::Serialize;
+
+use crate::classes::class_of;
+use crate::objects::{Event, Observer};
+use crate::sites::{Amount, Counts, Measure, Sites};
+use crate::units::{count, parse_bytes};
+use crate::{Error, Result};
+
+/// An [`Observer`] that counts by site, by size class and by thread.
+#[derive(Clone, Debug, Default)]
+pub struct Tables {
+    sites: Sites,
+    classes: Sites,
+    threads: Sites,
+    /// Places in `threads` by thread.
+    places: HashMap<u64, u64>,
+    /// The last thread asked for, and its place: threads come in runs.
+    current: Option<(u64, u64)>,
+}
+
+/// What [`Tables`] counted.
+#[derive(Clone, Debug, Default)]
+pub struct Counted {
+    /// By the number of the site.
+    pub sites: Vec<Counts>,
+    /// By the number of the [class](crate::classes).
+    pub classes: Vec<Counts>,
+    /// By thread.
+    pub threads: HashMap<u64, Counts>,
+}
+
+impl Tables {
+    /// Starts with nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns the counts.
+    #[must_use]
+    pub fn finish(self) -> Counted {
+        let threads = self.threads.finish();
+        let of = |place: u64| usize::try_from(place).ok().and_then(|place| threads.get(place)).copied();
+        let threads = self.places.iter().map(|(thread, place)| (*thread, of(*place).unwrap_or_default())).collect();
+        Counted { sites: self.sites.finish(), classes: self.classes.finish(), threads }
+    }
+
+    #[inline]
+    fn place(&mut self, thread: u64) -> u64 {
+        match self.current {
+            Some((current, place)) if current == thread => place,
+            _ => {
+                let next = self.places.len() as u64;
+                let place = *self.places.entry(thread).or_insert(next);
+                self.current = Some((thread, place));
+                place
+            }
+        }
+    }
+}
+
+impl Observer for Tables {
+    #[inline]
+    fn event(&mut self, event: &Event) -> Result<()> {
+        self.sites.count(event.object.site, event)?;
+        self.classes.count(class_of(event.object.size) as u64, event)?;
+        let place = self.place(event.object.thread);
+        self.threads.count(place, event)
+    }
+}
+
+/// What both sides have of one key; of a key that a side lacks, it has nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pair<K> {
+    /// The key.
+    pub key: K,
+    /// What the first side has.
+    pub before: Counts,
+    /// What the second has.
+    pub after: Counts,
+}
+
+/// The difference of two amounts. It fits whatever they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// Blocks.
+    pub blocks: i128,
+    /// Bytes.
+    pub bytes: i128,
+}
+
+impl Change {
+    /// Returns what is added to `before` to make `after`.
+    #[must_use]
+    pub fn between(before: Amount, after: Amount) -> Self {
+        let less = |after: u64, before: u64| i128::from(after) - i128::from(before);
+        Self { blocks: less(after.blocks, before.blocks), bytes: less(after.bytes, before.bytes) }
+    }
+
+    /// Returns the sum of two changes.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self { blocks: self.blocks.saturating_add(other.blocks), bytes: self.bytes.saturating_add(other.bytes) }
+    }
+}
+
+impl<K> Pair<K> {
+    /// Returns how a measure changed.
+    #[must_use]
+    pub fn change(&self, measure: Measure) -> Change {
+        Change::between(self.before.get(measure), self.after.get(measure))
+    }
+}
+
+/// Pairs the rows of two tables by key, in the order in which keys are met. Rows of equal keys are summed.
+#[must_use]
+pub fn pairs<K: Clone + Eq + Hash>(
+    before: impl IntoIterator<Item = (K, Counts)>,
+    after: impl IntoIterator<Item = (K, Counts)>,
+) -> Vec<Pair<K>> {
+    let mut places: HashMap<K, usize> = HashMap::new();
+    let mut pairs: Vec<Pair<K>> = Vec::new();
+    let mut add = |key: K, before: &Counts, after: &Counts| {
+        let place = *places.entry(key.clone()).or_insert(pairs.len());
+        if let Some(pair) = pairs.get_mut(place) {
+            pair.before.add(before);
+            pair.after.add(after);
+        } else {
+            pairs.push(Pair { key, before: *before, after: *after });
+        }
+    };
+    let nothing = Counts::default();
+    before.into_iter().for_each(|(key, counts)| add(key, &counts, &nothing));
+    after.into_iter().for_each(|(key, counts)| add(key, &nothing, &counts));
+    pairs
+}
+
+/// Returns the pairs that differ in a measure, each with its change: those that changed most first, by bytes and then by blocks,
+/// or the other way. Of equal changes the pair that was met first is the first.
+#[must_use]
+pub fn ranked<K>(pairs: &[Pair<K>], measure: Measure, by_blocks: bool) -> Vec<(&Pair<K>, Change)> {
+    let changes = pairs.iter().map(|pair| (pair, pair.change(measure)));
+    let mut changes: Vec<_> = changes.filter(|(_, change)| *change != Change::default()).collect();
+    changes.sort_by_key(|(_, change)| {
+        let (bytes, blocks) = (change.bytes.unsigned_abs(), change.blocks.unsigned_abs());
+        std::cmp::Reverse(if by_blocks { (blocks, bytes) } else { (bytes, blocks) })
+    });
+    changes
+}
+
+/// How much a total may grow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// By this percentage.
+    Share {
+        /// Its digits, without the point.
+        digits: u64,
+        /// How many of them are behind the point.
+        places: u32,
+    },
+    /// By this many bytes or blocks.
+    Amount(u64),
+}
+
+impl Limit {
+    /// The most places behind the point of a percentage. Products below are exact with no more.
+    const PLACES: usize = 9;
+
+    /// Returns whether a total that was `before` and is `after` grew by more. What grew from 0 grew by more than any share.
+    #[must_use]
+    pub fn is_exceeded(self, before: u64, after: u64) -> bool {
+        let Some(growth) = after.checked_sub(before) else { return false };
+        match self {
+            Self::Amount(most) => growth > most,
+            Self::Share { digits, places } => {
+                let whole = 100 * u128::from(10_u64.saturating_pow(places));
+                u128::from(growth).saturating_mul(whole) > u128::from(before) * u128::from(digits)
+            }
+        }
+    }
+}
+
+impl FromStr for Limit {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let wrong = || Error::Usage("expected a percentage or an amount, such as 5%, 64KiB or 1000".to_owned());
+        let Some(share) = text.strip_suffix('%') else {
+            return parse_bytes(text).map(Self::Amount).ok_or_else(wrong);
+        };
+        let (whole, places) = share.trim_end().split_once('.').unwrap_or((share.trim_end(), ""));
+        let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_number(whole) || !is_number(places) || places.len() > Self::PLACES {
+            return Err(wrong());
+        }
+        let digits = format!("{whole}{places}").parse().map_err(|_| wrong())?;
+        Ok(Self::Share { digits, places: u32::try_from(places.len()).map_err(|_| wrong())? })
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Amount(most) => f.write_str(&count(most)),
+            Self::Share { digits, places: 0 } => write!(f, "{digits}%"),
+            Self::Share { digits, places } => {
+                let (one, places) = (10_u64.saturating_pow(places), places as usize);
+                write!(f, "{}.{:0places$}%", digits / one, digits % one)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_of_growth() {
+        let limit = |text: &str| text.parse::<Limit>();
+        for (text, before, most) in [
+            ("5%", 1000, 1050),
+            ("0.5%", 1000, 1005),
+            ("100.25%", 10_000, 20_025),
+            ("0%", 7, 7),
+            ("5 %", 0, 0),
+            ("64KiB", 10, 65_546),
+            ("1 GiB", 0, 1 << 30),
+            ("0", 3, 3),
+            ("1000", 1, 1001),
+            ("18446744073709551615%", 1000, u64::MAX),
+        ] {
+            let limit = limit(text).unwrap();
+            assert!(!limit.is_exceeded(before, most), "{text}");
+            assert!(most == u64::MAX || limit.is_exceeded(before, most + 1), "{text}");
+            assert!(!limit.is_exceeded(before, 0), "{text}");
+        }
+        let most = limit("18446744073.709551615%").unwrap();
+        assert!(!most.is_exceeded(u64::MAX, u64::MAX) && most.is_exceeded(0, u64::MAX));
+        for text in [
+            "",
+            "%",
+            ".%",
+            "5.0000000001%",
+            "-5%",
+            "+5%",
+            "5%%",
+            "5e3%",
+            "64kB",
+            "-1",
+            "99999999999999999999",
+            "17179869184GiB",
+        ] {
+            assert!(limit(text).is_err(), "{text}");
+        }
+        let shown: Vec<_> = ["5%", "0.05%", "12.50%", "64KiB"].map(|text| limit(text).unwrap().to_string()).into();
+        assert_eq!(shown, ["5%", "0.05%", "12.50%", "65,536"]);
+    }
+}

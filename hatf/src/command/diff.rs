@@ -1,0 +1,158 @@
+//! `hatf diff`
+
+use std::io::{self, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use hatf::compare::{Comparison, Counting, Matching, Summary};
+use hatf::convert::Form;
+use hatf::report::{SiteTables, diff_report, diff_text};
+use hatf::{Error, Result};
+use hatf_lab::compare::{Change, Limit, ranked};
+use hatf_lab::sites::Amount;
+use hatf_lab::units::{count, count_change, percent_change};
+
+use super::lab::{ShownSink, Source, hint};
+use super::sites::By;
+use super::{Format, print_message};
+
+/// Compare two traces: which stacks, sizes and threads allocate more or less.
+///
+/// Stacks are matched by their functions and the modules that these are in, not by addresses or lines, so that the program may have
+/// been built again. Traces whose frames have no functions (hatf symbolize) are matched by build id and offset.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hatf diff before.sym.mtf after.sym.mtf
+  hatf diff before.sym.mtf after.sym.mtf --by leaked --rows 20
+  hatf diff before.sym.mtf after.sym.mtf --format json | jq '.sites[0]'
+  hatf diff before.sym.mtf after.sym.mtf --by peak --fail-over 5%    in CI
+
+Exit status: 0 the traces were compared, 1 a trace is missing or damaged, or a total grew by
+more than --fail-over allows, 2 the command line is wrong.")]
+pub(crate) struct Diff {
+    /// The trace before the change, in any form that hatf convert reads; `-` is standard input.
+    before: PathBuf,
+
+    /// The trace after it.
+    after: PathBuf,
+
+    /// The form of both traces [default: guessed from the first bytes or the name of each].
+    #[arg(long, value_enum, value_name = "FORM")]
+    from: Option<Form>,
+
+    /// What is compared: blocks live at the peak, live at the end (leaked), allocated in all, or freed by the event that follows
+    /// their allocation (temporary).
+    #[arg(
+        long,
+        alias = "measure",
+        value_enum,
+        value_name = "MEASURE",
+        value_delimiter = ',',
+        default_value = "peak,leaked,allocated,temporary"
+    )]
+    by: Vec<By>,
+
+    /// Rank by blocks, not by bytes.
+    #[arg(long)]
+    blocks: bool,
+
+    /// Rows of a table.
+    #[arg(long, alias = "top", value_name = "N", default_value_t = 10)]
+    rows: usize,
+
+    /// Lines of a stack.
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    depth: usize,
+
+    /// Exit with status 1 if a total that --by names grew by more than this: a percentage, or bytes such as 64KiB. With --blocks
+    /// it is blocks.
+    #[arg(long, value_name = "LIMIT", value_parser = limit)]
+    fail_over: Option<Limit>,
+
+    /// How to print the difference; JSON has all rows that differ.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+
+    /// Threads that work at once; the result is the same [default: as many as there are cores].
+    #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
+    threads: Option<usize>,
+}
+
+fn limit(text: &str) -> std::result::Result<Limit, String> {
+    text.parse().map_err(|error: hatf_lab::Error| error.to_string())
+}
+
+pub(crate) fn run(options: &Diff) -> Result<u8> {
+    if options.before == Path::new("-") && options.after == Path::new("-") {
+        return Err(Error::Usage("standard input can be one of the traces, not both".to_owned()));
+    }
+    let (before, after) = (summary(&options.before, options)?, summary(&options.after, options)?);
+    let comparison = Comparison::new(&before, &after);
+    match comparison.matching {
+        Matching::Functions => {}
+        Matching::Offsets => {
+            print_message("stacks are matched by build id and offset: those of two builds do not match");
+        }
+        Matching::Nothing => print_message("stacks are not compared"),
+    }
+    let tables = SiteTables { rows: options.rows, depth: options.depth, by_blocks: options.blocks };
+    let measures: Vec<_> = options.by.iter().map(|by| by.measure()).collect();
+    let mut out = BufWriter::new(io::stdout().lock());
+    match options.format {
+        Format::Text => {
+            writeln!(out, "{} -> {}", options.before.display(), options.after.display())?;
+            diff_text(&comparison, &measures, tables, &mut out)?;
+        }
+        Format::Json => {
+            let first = measures.first().copied().unwrap_or(By::Peak.measure());
+            let report = diff_report(&comparison, first, options.blocks);
+            serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
+            writeln!(out)?;
+        }
+    }
+    out.flush()?;
+    let Some(limit) = options.fail_over else { return Ok(0) };
+    let failed = options.by.iter().filter(|by| grew(&comparison, **by, limit, options)).count();
+    Ok(u8::from(failed > 0))
+}
+
+/// Reads a trace.
+fn summary(trace: &Path, options: &Diff) -> Result<Summary> {
+    let source = Source { trace: trace.to_owned(), from: options.from, threads: options.threads };
+    let mut counting = ShownSink::new(Counting::new());
+    source.give(&mut counting)?;
+    let summary = counting.into_inner().finish();
+    if summary.totals.objects > 0 {
+        hint(trace, &summary.stacks);
+    }
+    Ok(summary)
+}
+
+/// Returns whether the total of a measure grew by more than the limit; then it says so, and which stack grew most.
+fn grew(comparison: &Comparison<'_>, by: By, limit: Limit, options: &Diff) -> bool {
+    let of = |amount: Amount| if options.blocks { amount.blocks } else { amount.bytes };
+    let (all, measure) = (&comparison.all, by.measure());
+    let (before, after) = (of(all.before.get(measure)), of(all.after.get(measure)));
+    if !limit.is_exceeded(before, after) {
+        return false;
+    }
+    let unit = if options.blocks { "blocks" } else { "bytes" };
+    print_message(&format!(
+        "{}: {unit} {} grew from {} to {} ({}), by more than {limit}",
+        options.after.display(),
+        by.text(),
+        count(before),
+        count(after),
+        percent_change(before, after)
+    ));
+    let growth = |change: Change| if options.blocks { change.blocks } else { change.bytes };
+    let rows = ranked(&comparison.sites, measure, options.blocks);
+    let most = rows.iter().find(|(_, change)| growth(*change) > 0);
+    if let Some((pair, change)) = most
+        && let Some(stack) = pair.key.after
+    {
+        let (grown, stack) = (count_change(growth(*change)), comparison.after.stacks.name(stack, 4));
+        print_message(&format!("most of it: {grown} {unit} by {stack}"));
+    }
+    true
+}

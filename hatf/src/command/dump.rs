@@ -1,0 +1,91 @@
+//! `hatf dump`
+
+use std::io::{self, BufWriter, Write as _};
+use std::path::PathBuf;
+
+use hatf::event::{EventKind, EventSource as _, UNKNOWN_SIZE};
+use hatf::report::{EventPrinter, concerns};
+use hatf::{Item, Result};
+use metatf_cli::number;
+
+use super::about;
+use super::report::open;
+
+/// Print the events of a trace, each with its call stack.
+///
+/// Functions, source files and lines are printed if hatf symbolize wrote them into the trace. Numbers are those of records, as in
+/// hatf report. metatfc dump prints the trace's records as they are stored.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hatf dump perl.sym.mtf | less
+  hatf dump perl.sym.mtf --start 1234 --head 1        record 1234 alone
+  hatf dump perl.sym.mtf --address 0x55c7f16743c0     what happened to a block
+  hatf dump perl.sym.mtf --min-size 1000000           large blocks")]
+pub(crate) struct Dump {
+    /// The trace; `-` is standard input.
+    trace: PathBuf,
+
+    /// Only events about the block at this address.
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    address: Option<u64>,
+
+    /// Only allocations of at least this many bytes, such as 4096 or 64KiB.
+    #[arg(long, value_name = "BYTES", value_parser = size)]
+    min_size: Option<u64>,
+
+    /// Begin at record N.
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true, value_parser = number(1..=u64::MAX))]
+    start: u64,
+
+    /// Stop when N events are printed.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number(0..=u64::MAX))]
+    head: Option<u64>,
+
+    /// Lines of a stack.
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    depth: usize,
+}
+
+fn address(text: &str) -> std::result::Result<u64, String> {
+    let parsed = match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    parsed.map_err(|_| "expected an address, such as 0x55c7f16743c0".to_owned())
+}
+
+fn size(text: &str) -> std::result::Result<u64, String> {
+    hatf_lab::units::parse_bytes(text).ok_or_else(|| "expected bytes, such as 4096 or 64KiB".to_owned())
+}
+
+impl Dump {
+    fn wants(&self, event: &hatf::Event<'_>) -> bool {
+        let large = |least| match event.kind {
+            EventKind::Call(call) | EventKind::ReallocEnd(call) | EventKind::Failed(call) => {
+                call.size >= least && call.size != UNKNOWN_SIZE
+            }
+            _ => false,
+        };
+        self.address.is_none_or(|block| concerns(&event.kind, block)) && self.min_size.is_none_or(large)
+    }
+}
+
+pub(crate) fn run(options: &Dump) -> Result<u8> {
+    let mut trace = open(&options.trace)?;
+    let mut printer = EventPrinter::new(options.depth);
+    let mut out = BufWriter::new(io::stdout().lock());
+    let (mut number, mut left) = (0_u64, options.head.unwrap_or(u64::MAX));
+    while left > 0
+        && let Some(item) = trace.next().map_err(|error| about(&options.trace, error))?
+    {
+        let Item::Event(event) = item else { continue };
+        number += 1;
+        printer.note(&event);
+        if number >= options.start && options.wants(&event) && printer.print(number, &event, &mut out)? {
+            left -= 1;
+        }
+    }
+    out.flush()?;
+    Ok(0)
+}

@@ -1,0 +1,272 @@
+//! Compares two heap traces: their totals, and what each stack, size class and thread allocated.
+//!
+//! [`Counting`] reads one trace into a [`Summary`]; [`Comparison`] pairs the rows of two.
+
+use std::collections::{HashMap, HashSet};
+
+use hatf_lab::Totals;
+use hatf_lab::compare::{Pair, Tables, pairs};
+use hatf_lab::sites::Counts;
+
+use crate::Result;
+use crate::event::{Event, EventSink, UserMetadata};
+use crate::lab::Calls;
+use crate::stacks::{Location, Stacks};
+
+/// An [`EventSink`] that makes a [`Summary`].
+#[derive(Debug)]
+pub struct Counting {
+    calls: Calls<Tables>,
+    /// Threads in the order of their first events.
+    threads: Vec<u64>,
+    known: HashSet<u64>,
+    current: Option<u64>,
+}
+
+/// What is compared of a trace.
+#[derive(Debug)]
+pub struct Summary {
+    /// Its totals.
+    pub totals: Totals,
+    /// Its stacks.
+    pub stacks: Stacks,
+    /// What was allocated in all.
+    pub all: Counts,
+    /// What each stack allocated, by its number.
+    pub sites: Vec<Counts>,
+    /// What was allocated of each [size class](hatf_lab::classes).
+    pub classes: Vec<Counts>,
+    /// Numbers of threads, and what each allocated, in the order of their first events.
+    pub threads: Vec<(u64, Counts)>,
+}
+
+impl Default for Counting {
+    fn default() -> Self {
+        Self { calls: Calls::new(Tables::new()), threads: Vec::new(), known: HashSet::new(), current: None }
+    }
+}
+
+impl Counting {
+    /// Starts with nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns what was counted.
+    #[must_use]
+    pub fn finish(self) -> Summary {
+        let totals = self.calls.totals();
+        let (_, stacks, tables) = self.calls.into_parts();
+        let (stacks, counted) = (stacks.finished(), tables.finish());
+        let mut all = Counts::default();
+        counted.classes.iter().for_each(|class| all.add(class));
+        let of = |thread: &u64| (*thread, counted.threads.get(thread).copied().unwrap_or_default());
+        // No thread has the number 0, unless it did something.
+        let is_one = |thread: &&u64| **thread != 0 || counted.threads.contains_key(thread);
+        let threads = self.threads.iter().filter(is_one).map(of).collect();
+        Summary { totals, stacks, all, sites: counted.sites, classes: counted.classes, threads }
+    }
+}
+
+impl EventSink for Counting {
+    #[inline]
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        if self.current != Some(event.thread) {
+            self.current = Some(event.thread);
+            if self.known.insert(event.thread) {
+                self.threads.push(event.thread);
+            }
+        }
+        self.calls.event(event)
+    }
+
+    fn comment(&mut self, text: &[u8]) -> Result<()> {
+        self.calls.comment(text)
+    }
+
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        self.calls.user_metadata(user_metadata)
+    }
+}
+
+impl Summary {
+    /// Returns whether stacks can be compared: there are some that are more than addresses, or nothing was allocated.
+    #[must_use]
+    pub fn has_sites(&self) -> bool {
+        self.stacks.have_places() || self.totals.objects == 0
+    }
+}
+
+/// How stacks of two traces are matched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Matching {
+    /// By functions and their modules. Frames without a function are matched by offset.
+    Functions,
+    /// By the build ids of modules, and offsets in them: a trace has no symbols.
+    Offsets,
+    /// Not at all: a trace has no stacks, or they are nothing but addresses.
+    Nothing,
+}
+
+/// The stacks that a pair of sites stands for: of each trace the first, if there is one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SiteStacks {
+    /// Its number in the first trace.
+    pub before: Option<u64>,
+    /// Its number in the second.
+    pub after: Option<u64>,
+}
+
+/// Two traces, row by row.
+#[derive(Debug)]
+pub struct Comparison<'s> {
+    /// The first trace.
+    pub before: &'s Summary,
+    /// The second.
+    pub after: &'s Summary,
+    /// How sites are matched.
+    pub matching: Matching,
+    /// What was allocated in all.
+    pub all: Pair<()>,
+    /// Stacks that the traces share, and those that one of them has.
+    pub sites: Vec<Pair<SiteStacks>>,
+    /// By the number of the size class.
+    pub classes: Vec<Pair<usize>>,
+    /// Threads, from 0 in the order of their first events.
+    pub threads: Vec<Pair<usize>>,
+}
+
+impl<'s> Comparison<'s> {
+    /// Compares two traces.
+    #[must_use]
+    pub fn new(before: &'s Summary, after: &'s Summary) -> Self {
+        let matching = match (before, after) {
+            _ if !before.has_sites() || !after.has_sites() => Matching::Nothing,
+            _ if [before, after].iter().all(|side| side.stacks.has_symbols() || side.totals.objects == 0) => {
+                Matching::Functions
+            }
+            _ => Matching::Offsets,
+        };
+        let sites = if matching == Matching::Nothing { Vec::new() } else { sites(before, after, matching) };
+        let counts = |(_, counts): &(u64, Counts)| *counts;
+        Self {
+            before,
+            after,
+            matching,
+            all: Pair { key: (), before: before.all, after: after.all },
+            sites,
+            classes: pairs(before.classes.iter().copied().enumerate(), after.classes.iter().copied().enumerate()),
+            threads: pairs(before.threads.iter().map(counts).enumerate(), after.threads.iter().map(counts).enumerate()),
+        }
+    }
+}
+
+/// Pairs the sites of two traces.
+fn sites(before: &Summary, after: &Summary, matching: Matching) -> Vec<Pair<SiteStacks>> {
+    let modules = ModuleKeys::new([&before.stacks, &after.stacks]);
+    let mut keys = StackKeys::default();
+    let [old, new] = [before, after].map(|side| keys.of(&side.stacks, &modules, matching));
+    let mut stacks = vec![SiteStacks::default(); keys.stacks.len()];
+    let mut first = |keys: &[u32], place: fn(&mut SiteStacks) -> &mut Option<u64>| {
+        for (number, key) in (0..).zip(keys) {
+            if let Some(stacks) = stacks.get_mut(*key as usize) {
+                place(stacks).get_or_insert(number);
+            }
+        }
+    };
+    first(&old, |stacks| &mut stacks.before);
+    first(&new, |stacks| &mut stacks.after);
+    let rows = |keys: Vec<u32>, side: &Summary| keys.into_iter().zip(side.sites.clone());
+    let paired = pairs(rows(old, before), rows(new, after));
+    let shown = |pair: Pair<u32>| Pair {
+        key: stacks.get(pair.key as usize).copied().unwrap_or_default(),
+        before: pair.before,
+        after: pair.after,
+    };
+    paired.into_iter().map(shown).collect()
+}
+
+/// What modules are matched by.
+///
+/// Builds lie in other folders, so this is the name of the file; the path if a trace has two modules of one name. The program is
+/// matched with the program, whatever their names are, unless a trace has two (by exec).
+struct ModuleKeys<'s> {
+    one_program: bool,
+    /// Names of files that stand for several modules of a trace.
+    ambiguous: HashSet<&'s str>,
+}
+
+impl<'s> ModuleKeys<'s> {
+    fn new(traces: [&'s Stacks; 2]) -> Self {
+        let (mut one_program, mut ambiguous) = (true, HashSet::new());
+        for stacks in traces {
+            let (mut paths, mut program) = (HashMap::new(), None);
+            for location in stacks.locations() {
+                if location.is_program {
+                    one_program &= *program.get_or_insert(&location.module) == &location.module;
+                }
+                if *paths.entry(location.module_name()).or_insert(&location.module) != &location.module {
+                    ambiguous.insert(location.module_name());
+                }
+            }
+        }
+        Self { one_program, ambiguous }
+    }
+
+    /// Formats a module as what it is matched by.
+    fn key<'l>(&self, location: &'l Location) -> (char, &'l str) {
+        match location.module_name() {
+            _ if location.is_program && self.one_program => ('P', ""),
+            name if self.ambiguous.contains(name) => ('M', &location.module),
+            name => ('M', name),
+        }
+    }
+}
+
+/// Numbers for stacks; equal ones are matched.
+#[derive(Default)]
+struct StackKeys {
+    names: HashMap<String, u32>,
+    stacks: HashMap<Vec<u32>, u32>,
+}
+
+impl StackKeys {
+    /// Returns the key of each stack, by its number.
+    fn of(&mut self, stacks: &Stacks, modules: &ModuleKeys<'_>, matching: Matching) -> Vec<u32> {
+        let locations: Vec<Vec<u32>> =
+            stacks.locations().iter().map(|location| self.location(location, modules, matching)).collect();
+        let key = |number| {
+            let frames = stacks.frames(number).iter().filter_map(|frame| locations.get(*frame as usize));
+            let names: Vec<u32> = frames.flatten().copied().collect();
+            let next = number_of(self.stacks.len());
+            *self.stacks.entry(names).or_insert(next)
+        };
+        (0..stacks.count()).map(key).collect()
+    }
+
+    /// Returns what a frame is matched by: never an address, which differs from run to run.
+    fn location(&mut self, location: &Location, modules: &ModuleKeys<'_>, matching: Matching) -> Vec<u32> {
+        let mut number = |name: String| {
+            let next = number_of(self.names.len());
+            *self.names.entry(name).or_insert(next)
+        };
+        let (kind, module) = modules.key(location);
+        if matching == Matching::Functions && !location.functions.is_empty() {
+            let functions = location.functions.iter();
+            return functions.map(|function| number(format!("F{kind}{module}\0{}", function.name))).collect();
+        }
+        vec![number(match (location.build_id.as_str(), location.offset) {
+            _ if location.module.is_empty() => "U".to_owned(),
+            ("", offset) => format!("O{kind}{module}\0{offset}"),
+            (build_id, offset) => format!("B{build_id}\0{offset}"),
+        })]
+    }
+}
+
+fn number_of(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+//! The events of a trace, for people: each in a line, and its stack below it.
+
+use std::io::{self, Write};
+
+use hatf_lab::units::count;
+
+use super::sites::stack;
+use super::text::shown;
+use crate::event::{Call, Event, EventKind, Function, UNKNOWN_SIZE};
+use crate::stacks::Stacks;
+
+/// Prints events.
+#[derive(Debug, Default)]
+pub struct EventPrinter {
+    stacks: Stacks,
+    /// Lines of a stack.
+    depth: usize,
+}
+
+impl EventPrinter {
+    /// Prints so many lines of each stack.
+    #[must_use]
+    pub fn new(depth: usize) -> Self {
+        Self { stacks: Stacks::default(), depth }
+    }
+
+    /// Learns from an event which modules are loaded, and which functions are where: from all events of a trace, printed or not.
+    pub fn note(&mut self, event: &Event<'_>) {
+        self.stacks.note(&event.kind);
+    }
+
+    /// Prints an event, the record of this number; returns whether it did. Those of modules and symbols are in the stacks, and not
+    /// printed.
+    ///
+    /// # Errors
+    /// The output's.
+    pub fn print(&mut self, number: u64, event: &Event<'_>, out: &mut dyn Write) -> io::Result<bool> {
+        let Some(text) = text(&event.kind) else { return Ok(false) };
+        let (seconds, rest) = (event.time / 1_000_000_000, event.time % 1_000_000_000 / 1000);
+        writeln!(out, "{:>12} {seconds:>5}.{rest:06} s  thread {:<3}  {text}", count(number), event.thread)?;
+        if event.stack.is_empty() || self.depth == 0 {
+            return Ok(true);
+        }
+        let site = self.stacks.number(event.stack);
+        stack(&" ".repeat(43), &self.stacks, site, self.depth, out)?;
+        Ok(true)
+    }
+}
+
+/// Returns whether an event is about the block at an address.
+#[must_use]
+pub fn concerns(kind: &EventKind<'_>, block: u64) -> bool {
+    match *kind {
+        EventKind::Call(call) | EventKind::ReallocEnd(call) | EventKind::Failed(call) => {
+            call.address == block || call.old == block
+        }
+        EventKind::Free { address } | EventKind::ReallocBegin { old: address } => address == block,
+        _ => false,
+    }
+}
+
+/// Formats what happened; none for an event that says what frames are.
+fn text(kind: &EventKind<'_>) -> Option<String> {
+    let name = |name: &[u8]| shown(&String::from_utf8_lossy(name));
+    Some(match *kind {
+        EventKind::Call(call) => format!("{}{}", request(&call), result(&call)),
+        EventKind::Failed(call) => format!("{} failed", request(&call)),
+        EventKind::Free { address } => format!("free of {address:#x}"),
+        EventKind::ReallocBegin { old } => format!("realloc of {old:#x} begins"),
+        EventKind::ReallocEnd(call) => format!("{} ends{}", request(&call), result(&call)),
+        EventKind::CreateHeap => "heap begins".to_owned(),
+        EventKind::DestroyHeap => "heap ends".to_owned(),
+        EventKind::ThreadStart { creator: 0 } => "thread begins".to_owned(),
+        EventKind::ThreadStart { creator } => format!("thread begins, made by thread {creator}"),
+        EventKind::ThreadEnd => "thread ends".to_owned(),
+        EventKind::Mark { name: text } => format!("mark {}", name(text)),
+        EventKind::PhaseBegin { name: text } => format!("phase {} begins", name(text)),
+        EventKind::PhaseEnd { name: text } => format!("phase {} ends", name(text)),
+        EventKind::Image { process, path } => format!("program {} begins, process {process}", name(path)),
+        EventKind::Exit { status } => format!("exit with status {status}"),
+        EventKind::Killed { signal } => format!("ended by signal {signal}"),
+        EventKind::Lost { events } => format!("{} events are missing here", count(events)),
+        EventKind::ModuleLoad { .. }
+        | EventKind::ModuleUnload { .. }
+        | EventKind::Source { .. }
+        | EventKind::Symbol { .. } => return None,
+    })
+}
+
+/// Formats a call without its result.
+fn request(call: &Call) -> String {
+    let Call { function, detail, size, old, .. } = *call;
+    let of = if old == 0 { String::new() } else { format!(" of {old:#x} to") };
+    let size = if size == UNKNOWN_SIZE { "unknown size".to_owned() } else { format!("{} bytes", count(size)) };
+    let detail = match function {
+        _ if detail == 0 => String::new(),
+        function if function.counts() => format!(" ({} elements)", count(detail)),
+        function if Function::aligns(function) => format!(" (alignment {})", count(detail)),
+        _ => String::new(),
+    };
+    format!("{}{of} {size}{detail}", function.name())
+}
+
+fn result(call: &Call) -> String {
+    if call.address == 0 { String::new() } else { format!(" at {:#x}", call.address) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_has_its_words() {
+        let call = |function, detail, size, old, address| Call { detail, size, old, address, ..Call::new(function) };
+        let words = [
+            (EventKind::Call(call(Function::Malloc, 0, 1000, 0, 16)), "malloc 1,000 bytes at 0x10"),
+            (EventKind::Call(call(Function::Calloc, 5, 40, 0, 16)), "calloc 40 bytes (5 elements) at 0x10"),
+            (EventKind::Call(call(Function::Memalign, 64, 40, 0, 64)), "memalign 40 bytes (alignment 64) at 0x40"),
+            (EventKind::Call(call(Function::Realloc, 0, 40, 16, 32)), "realloc of 0x10 to 40 bytes at 0x20"),
+            (
+                EventKind::Call(call(Function::Realloc, 0, UNKNOWN_SIZE, 16, 32)),
+                "realloc of 0x10 to unknown size at 0x20",
+            ),
+            (EventKind::Call(call(Function::Realloc, 0, 0, 16, 0)), "realloc of 0x10 to 0 bytes"),
+            (EventKind::Failed(call(Function::Malloc, 0, 7, 0, 0)), "malloc 7 bytes failed"),
+            (EventKind::ReallocEnd(call(Function::Realloc, 0, 7, 0, 16)), "realloc 7 bytes ends at 0x10"),
+            (EventKind::Image { process: 7, path: b"/bin/\x1b" }, "program /bin/\\u{1b} begins, process 7"),
+            (EventKind::Lost { events: u64::MAX }, "18,446,744,073,709,551,615 events are missing here"),
+        ];
+        for (kind, words) in words {
+            assert_eq!(text(&kind).as_deref(), Some(words));
+        }
+        assert_eq!(text(&EventKind::Source { path: b"a.c" }), None);
+        let moved = EventKind::Call(call(Function::Realloc, 0, 40, 16, 32));
+        assert!(concerns(&moved, 16) && concerns(&moved, 32) && !concerns(&moved, 64));
+        assert!(!concerns(&EventKind::ThreadEnd, 0));
+    }
+}
