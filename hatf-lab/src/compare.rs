@@ -74,6 +74,10 @@ impl Observer for Tables {
         let place = self.place(event.object.thread);
         self.threads.count(place, event)
     }
+
+    fn sampled(&mut self, mean: u64) {
+        [&mut self.sites, &mut self.classes, &mut self.threads].into_iter().for_each(|sites| sites.sampled(mean));
+    }
 }
 
 /// What both sides have of one key; of a key that a side lacks, it has nothing.

@@ -60,6 +60,12 @@ pub trait Observer {
     /// # Errors
     /// No more should be given.
     fn event(&mut self, event: &Event) -> Result<()>;
+
+    /// Learns, before the first event, that objects are a sample: one of `s` bytes is in the trace with probability
+    /// `1 - exp(-s / mean)`.
+    fn sampled(&mut self, mean: u64) {
+        let _ = mean;
+    }
 }
 
 /// Stops after an event, with [`Error::Stopped`]: the objects are then those that were live at it.

@@ -15,14 +15,14 @@ pub struct Amount {
 }
 
 impl Amount {
-    fn add(&mut self, bytes: u64) {
-        self.blocks += 1;
-        self.bytes = self.bytes.saturating_add(bytes);
+    fn remove(&mut self, other: Self) {
+        self.blocks = self.blocks.saturating_sub(other.blocks);
+        self.bytes = self.bytes.saturating_sub(other.bytes);
     }
 
-    fn remove(&mut self, bytes: u64) {
-        self.blocks = self.blocks.saturating_sub(1);
-        self.bytes = self.bytes.saturating_sub(bytes);
+    /// Rounds blocks that were counted in parts to whole ones.
+    fn whole(&mut self) {
+        self.blocks = self.blocks.saturating_add(PARTS / 2) / PARTS;
     }
 
     fn sum(&mut self, other: Self) {
@@ -30,6 +30,9 @@ impl Amount {
         self.bytes = self.bytes.saturating_add(other.bytes);
     }
 }
+
+/// Of a sample, blocks are counted in these parts.
+const PARTS: u64 = 1 << 10;
 
 /// A measure by which sites are ranked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -113,6 +116,8 @@ pub struct Sites {
     most: u64,
     /// How often there were more bytes live than ever before.
     peaks: u64,
+    /// Objects are a sample, of which one stands for so many bytes on average.
+    mean: Option<u64>,
 }
 
 impl Sites {
@@ -142,10 +147,11 @@ impl Sites {
     #[inline]
     pub fn allocated(&mut self, number: u64, size: u64) -> Result<()> {
         let peaks = self.peaks;
+        let amount = self.amount(size);
         let counts = &mut self.site(number, peaks)?.counts;
-        counts.allocated.add(size);
-        counts.leaked.add(size);
-        self.live = self.live.saturating_add(size);
+        counts.allocated.sum(amount);
+        counts.leaked.sum(amount);
+        self.live = self.live.saturating_add(amount.bytes);
         if self.live > self.most {
             self.most = self.live;
             self.peaks += 1;
@@ -160,12 +166,13 @@ impl Sites {
     #[inline]
     pub fn freed(&mut self, number: u64, size: u64, temporary: bool) -> Result<()> {
         let peaks = self.peaks;
+        let amount = self.amount(size);
         let counts = &mut self.site(number, peaks)?.counts;
-        counts.leaked.remove(size);
+        counts.leaked.remove(amount);
         if temporary {
-            counts.temporary.add(size);
+            counts.temporary.sum(amount);
         }
-        self.live = self.live.saturating_sub(size);
+        self.live = self.live.saturating_sub(amount.bytes);
         Ok(())
     }
 
@@ -176,8 +183,19 @@ impl Sites {
     pub fn left(&mut self, number: u64, size: u64) -> Result<()> {
         self.freed(number, size, false)?;
         let peaks = self.peaks;
-        self.site(number, peaks)?.left.add(size);
+        let amount = self.amount(size);
+        self.site(number, peaks)?.left.sum(amount);
         Ok(())
+    }
+
+    /// What a block of so many bytes counts. Of a sample it stands for the inverse of its probability: see [`Observer::sampled`].
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+    fn amount(&self, size: u64) -> Amount {
+        let Some(mean) = self.mean else { return Amount { blocks: 1, bytes: size } };
+        let size = size.max(1) as f64;
+        let blocks = -1.0 / libm::expm1(-size / mean as f64);
+        Amount { blocks: libm::round(blocks * PARTS as f64) as u64, bytes: libm::round(blocks * size) as u64 }
     }
 
     #[inline]
@@ -198,6 +216,10 @@ impl Sites {
         for site in &mut self.sites {
             site.see(peaks);
             site.counts.leaked.sum(site.left);
+            if self.mean.is_some() {
+                let Counts { peak, leaked, allocated, temporary } = &mut site.counts;
+                [peak, leaked, allocated, temporary].into_iter().for_each(Amount::whole);
+            }
         }
         self.sites.into_iter().map(|site| site.counts).collect()
     }
@@ -217,5 +239,9 @@ impl Observer for Sites {
     #[inline]
     fn event(&mut self, event: &Event) -> Result<()> {
         self.count(event.object.site, event)
+    }
+
+    fn sampled(&mut self, mean: u64) {
+        self.mean = Some(mean.max(1));
     }
 }

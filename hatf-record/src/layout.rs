@@ -78,7 +78,9 @@ shared! {
         /// The most frames of a stack; 0: there are no stacks.
         pub stack_depth: AtomicU32,
         _end_of_settings: AtomicU32,
-        _before_program: [AtomicU64; 7],
+        /// Of blocks one is recorded for so many bytes, on average; 0: all are.
+        pub sample: AtomicU64,
+        _before_program: [AtomicU64; 6],
         /// The recorded process, 0 before it has loaded the recorder.
         pub process: AtomicU32,
         /// Program images that the recorded process loaded.

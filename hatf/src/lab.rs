@@ -17,17 +17,23 @@ pub struct Calls<O> {
     objects: Objects,
     stacks: Stacks,
     observer: O,
+    sampling: Option<u64>,
 }
 
 impl<O: Observer> Calls<O> {
     /// Starts with an empty heap.
     pub fn new(observer: O) -> Self {
-        Self { objects: Objects::new(), stacks: Stacks::default(), observer }
+        Self { objects: Objects::new(), stacks: Stacks::default(), observer, sampling: None }
     }
 
     /// Returns the totals so far.
     pub fn totals(&self) -> Totals {
         self.objects.totals()
+    }
+
+    /// Returns the mean of [`Observer::sampled`], where the objects are a sample.
+    pub fn sampling(&self) -> Option<u64> {
+        self.sampling
     }
 
     /// Returns the live objects, the stacks, and the observer.
@@ -72,9 +78,19 @@ impl<O: Observer> EventSink for Calls<O> {
         Ok(())
     }
 
-    fn user_metadata(&mut self, _: &UserMetadata) -> Result<()> {
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        if let Some(mean) = sampling(user_metadata) {
+            self.sampling = Some(mean);
+            self.observer.sampled(mean);
+        }
         Ok(())
     }
+}
+
+/// Returns the mean number of bytes from one block that was recorded to the next, where not every block was.
+#[must_use]
+pub fn sampling(user_metadata: &UserMetadata) -> Option<u64> {
+    user_metadata.get("sampling")?.get("bytes")?.as_u64()
 }
 
 /// Where the simulated heap of a synthetic trace begins: not at 0, which is no block's address.

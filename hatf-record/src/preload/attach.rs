@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::session::{self, Session};
 use super::thread_state::nested;
-use super::{follow, mapping, push};
+use super::{follow, mapping, push, sample};
 use crate::event::{Event, Kind, TEXT_MAX};
 
 static STATE: AtomicU32 = AtomicU32::new(UNDECIDED);
@@ -95,6 +95,9 @@ fn begin_session(is_image: bool) -> Option<()> {
     }
     #[cfg(target_arch = "x86_64")]
     super::stack::begin(&events, header.stack_depth.load(Ordering::Relaxed));
+    if !sample::begin(header.sample.load(Ordering::Relaxed)) {
+        return None;
+    }
     session::begin(spool, process, image)
 }
 

@@ -200,6 +200,7 @@ fn make_file(first: &Header, path: &Path) -> Option<Spool<'static>> {
         ours.store(theirs.load(Ordering::Relaxed), Ordering::Relaxed);
     }
     header.start.store(nanoseconds(), Ordering::Relaxed);
+    header.sample.store(first.sample.load(Ordering::Relaxed), Ordering::Relaxed);
     header.patience.store(first.patience.load(Ordering::Relaxed), Ordering::Relaxed);
     for chunk in 0..first_chunks {
         spool.make_ready(chunk);

@@ -3,9 +3,9 @@
 use core::ffi::c_void;
 
 use super::attach::session;
-use super::push;
 use super::session::Session;
 use super::thread_state::{ThreadState, current, is_multithreaded};
+use super::{push, sample};
 use crate::clock::in_order;
 use crate::event::{Event, Kind};
 
@@ -28,6 +28,10 @@ pub(crate) fn call(kind: Kind, call: Call) {
     let Some(session) = session() else { return };
     if is_multithreaded() {
         in_order();
+    }
+    if sample::is_on() {
+        sampled(session, state, kind, call);
+        return;
     }
     #[cfg(target_arch = "x86_64")]
     if super::stack::is_on() && !matches!(kind, Kind::Free | Kind::ReallocBegin) {
@@ -52,6 +56,33 @@ fn slowly(session: &Session, state: &ThreadState, kind: Kind, call: Call) {
 fn with_stack(session: &Session, state: &ThreadState, kind: Kind, call: Call) {
     let stack = super::stack::capture(session);
     push::with_stack(session, &event(session, state, kind, call), stack);
+}
+
+/// Records a call of which only chosen blocks count: where its block is chosen, and where it ends one that was.
+#[inline(never)]
+fn sampled(session: &Session, state: &ThreadState, kind: Kind, call: Call) {
+    let ends = match kind {
+        Kind::Free => call.address,
+        Kind::ReallocBegin => call.old,
+        // One that failed has ended nothing.
+        _ if call.address == 0 && call.size != 0 => return,
+        _ => call.old,
+    };
+    // Each half of a realloc is recorded as what it is by itself: its two blocks need not both be chosen.
+    if ends != 0 && sample::forget(ends) {
+        slowly(session, state, Kind::Free, Call { address: ends, ..Call::default() });
+    }
+    let begins = !matches!(kind, Kind::Free | Kind::ReallocBegin) && call.address != 0;
+    if !begins || !sample::chooses(session, state, call.size) || !sample::keep(call.address) {
+        return;
+    }
+    let call = Call { old: 0, ..call };
+    #[cfg(target_arch = "x86_64")]
+    if super::stack::is_on() {
+        with_stack(session, state, kind, call);
+        return;
+    }
+    slowly(session, state, kind, call);
 }
 
 /// Makes an event of a call, which is stamped now.

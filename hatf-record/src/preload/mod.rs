@@ -1,7 +1,7 @@
 //! The interposed functions. Built into the shared object that is preloaded, and nowhere else.
 //!
 //! Modules from the lowest to the highest: `memo` (stacks that were walked), `thread_state` and `real` use nothing here; `unwind` walks stacks, and `stack` numbers them; `session` is the recording in
-//! progress, `push` puts events into its spool, `follow` makes the spool of a process that is not the first, `attach` begins the session,
+//! progress, `push` puts events into its spool, `follow` makes the spool of a process that is not the first, `sample` chooses blocks, `attach` begins the session,
 //! `log` records calls; `fork`, `exec`, `exit`, `confine`, `jump`, `threads`, `alloc`, `cxx` and `marks` are the interposed functions, and
 //! `load` runs when the object is loaded.
 
@@ -24,6 +24,7 @@ mod memo;
 mod path;
 mod push;
 mod real;
+mod sample;
 mod session;
 #[cfg(target_arch = "x86_64")]
 mod stack;

@@ -20,6 +20,10 @@ pub(crate) struct ThreadState {
     pub(crate) id: Cell<u32>,
     /// Rounds of key destructors seen when the thread ends.
     pub(crate) exit_rounds: Cell<u32>,
+    /// Bytes that it allocates up to the next block that is chosen: see `sample.rs`.
+    pub(crate) until_sample: Cell<i64>,
+    /// The state of its random numbers; 0 before the first.
+    pub(crate) random: Cell<u64>,
     /// Where its events go.
     pub(crate) producer: Producer,
     /// Pages of the stack that are known to be readable: from here to before there.
@@ -101,6 +105,8 @@ pub(crate) fn current() -> &'static ThreadState {
                 outer: Cell::new(0),
                 id: Cell::new(0),
                 exit_rounds: Cell::new(0),
+                until_sample: Cell::new(0),
+                random: Cell::new(0),
                 producer: Producer::new(),
                 readable: (Cell::new(0), Cell::new(0)),
             }
@@ -140,6 +146,8 @@ impl ThreadState {
     pub(crate) fn leave_session(&self) {
         self.id.set(0);
         self.exit_rounds.set(0);
+        self.until_sample.set(0);
+        self.random.set(0);
         self.producer.leave();
     }
 

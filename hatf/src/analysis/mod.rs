@@ -13,13 +13,14 @@ mod timeline;
 
 pub use histogram::{Bucket, Histogram};
 pub use phases::{MarkReport, PhaseReport};
-pub use report::{Calls, LargestBlock, Peak, Quantiles, Report, StillLive, Totals};
+pub use report::{Calls, Estimate, LargestBlock, Peak, Quantiles, Report, StillLive, Totals};
 pub use sites::{SitesReport, TopSite};
 pub use threads::ThreadReport;
 pub use timeline::{Point, Timeline};
 
 use crate::Result;
 use crate::event::{Call, Event, EventKind, EventSink, Function, UNKNOWN_SIZE, UserMetadata, user_metadata_lines};
+use crate::lab::sampling;
 use live::{Block, Heaps, Live};
 use phases::{Now, Phases};
 use sites::Sites;
@@ -40,6 +41,8 @@ pub struct Analysis {
     timeline: Timeline,
     peak: Peak,
     sites: Sites,
+    /// Blocks are a sample.
+    sampling: Option<u64>,
     /// Blocks and bytes that were live when their heap ended: at the program's end, or at an exec.
     left: StillLive,
     comments: Vec<String>,
@@ -63,6 +66,13 @@ impl Analysis {
         let now = self.now();
         self.live.drain().for_each(|(address, block)| self.left.add(address, &block));
         let (marks, phases, left_out) = self.phases.finish(now);
+        let (sites, total) = self.sites.finish();
+        let estimate = self.sampling.map(|mean| Estimate {
+            mean,
+            allocated: total.allocated,
+            peak: total.peak,
+            leaked: total.leaked,
+        });
         Report {
             comments: self.comments,
             totals: self.totals,
@@ -80,7 +90,8 @@ impl Analysis {
             still_live: self.left,
             timeline: self.timeline,
             duration: self.now,
-            sites: self.sites.finish(),
+            sites,
+            estimate,
         }
     }
 
@@ -236,6 +247,10 @@ impl EventSink for Analysis {
     }
 
     fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        if let Some(mean) = sampling(user_metadata) {
+            self.sampling = Some(mean);
+            self.sites.sampled(mean);
+        }
         user_metadata_lines(user_metadata).iter().try_for_each(|line| self.comment(line.as_bytes()))
     }
 }

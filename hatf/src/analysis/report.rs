@@ -1,5 +1,6 @@
 //! What an analysis found.
 
+use hatf_lab::sites::Amount;
 use serde::Serialize;
 
 use super::live::Block;
@@ -43,6 +44,22 @@ pub struct Report {
     /// The stacks that allocated most; none if the trace has no stacks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sites: Option<SitesReport>,
+    /// What the program did in all, where the trace is a sample; all other numbers but those of `sites` are of the sample.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Estimate>,
+}
+
+/// What a program did, estimated from a sample of its blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Estimate {
+    /// The mean bytes from one block that was recorded to the next.
+    pub mean: u64,
+    /// Allocated in all.
+    pub allocated: Amount,
+    /// Live when most bytes were.
+    pub peak: Amount,
+    /// Live at the end.
+    pub leaked: Amount,
 }
 
 /// The values that 50 %, 90 % and 99 % of all values do not exceed.

@@ -1,5 +1,6 @@
 //! Which stacks allocated.
 
+use hatf_lab::Observer as _;
 use hatf_lab::sites::{Counts, Measure, Sites as Counting, ranked};
 use serde::Serialize;
 
@@ -70,6 +71,11 @@ impl Sites {
         self.stacks.note(kind);
     }
 
+    /// Blocks are a sample: see [`hatf_lab::Observer::sampled`].
+    pub(super) fn sampled(&mut self, mean: u64) {
+        self.counting.sampled(mean);
+    }
+
     /// Returns the number of a stack's site. Stacks after the first 2^32 are not known.
     #[inline]
     pub(super) fn number(&mut self, stack: &[u64]) -> u32 {
@@ -96,15 +102,15 @@ impl Sites {
         Ok(self.counting.left(site.into(), size)?)
     }
 
-    /// Returns the sites that allocated most; none if the trace has no stacks.
-    pub(super) fn finish(self) -> Option<SitesReport> {
+    /// Returns the sites that allocated most, none if the trace has no stacks; and the sums of all.
+    pub(super) fn finish(self) -> (Option<SitesReport>, Counts) {
         let stacks = self.stacks;
-        if stacks.count() == 1 {
-            return None;
-        }
         let sites = self.counting.finish();
         let mut total = Counts::default();
         sites.iter().for_each(|site| total.add(site));
+        if stacks.count() == 1 {
+            return (None, total);
+        }
         let top = |measure| {
             let first = ranked(&sites, measure, false).into_iter().take(TOP);
             let names = |site| stacks.get(site).flat_map(Location::names).collect();
@@ -116,7 +122,7 @@ impl Sites {
                 })
                 .collect()
         };
-        Some(SitesReport {
+        let report = SitesReport {
             stacks: stacks.count() - 1,
             has_symbols: stacks.has_symbols(),
             has_modules: stacks.have_places(),
@@ -125,6 +131,7 @@ impl Sites {
             leaked: top(Measure::Leaked),
             allocated: top(Measure::Allocated),
             temporary: top(Measure::Temporary),
-        })
+        };
+        (Some(report), total)
     }
 }

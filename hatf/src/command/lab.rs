@@ -33,9 +33,16 @@ impl Source {
         self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
     }
 
-    /// Gives an observer all events of the trace.
+    /// Gives an observer all events of the trace, for an experiment that needs every block.
     pub(crate) fn observe<O: Observer>(&self, calls: &mut Calls<Shown<O>>) -> Result<()> {
-        self.give(calls)
+        let read = self.give(calls);
+        if calls.sampling().is_some() {
+            let trace = self.trace.display();
+            super::print_message(&format!(
+                "{trace}: the trace is a sample: this is what became of the sample's blocks alone"
+            ));
+        }
+        read
     }
 
     /// Gives a sink all events of the trace, which is read in a thread of its own if there may be two.
@@ -78,6 +85,10 @@ impl<O: Observer> Observer for Shown<O> {
     fn event(&mut self, event: &Event) -> hatf_lab::Result<()> {
         self.1.step();
         self.0.event(event)
+    }
+
+    fn sampled(&mut self, mean: u64) {
+        self.0.sampled(mean);
     }
 }
 

@@ -99,6 +99,7 @@ Examples:
   hatf record -o sort.mtf -- sort -u words.txt
   hatf record --report --no-trace python3 -c 'print(1)'
   hatf record --clock 100us -o big.mtf PROGRAM       coarser times, a smaller trace
+  hatf record --sample 512KiB --stacks PROGRAM       what can be left on for long
   hatf record --follow=cc1,cc1plus -- make -j2       of its processes, the compilers
   LD_PRELOAD=libjemalloc.so.2 hatf record PROGRAM    record it with another allocator")]
 pub(crate) struct Record {
@@ -143,6 +144,11 @@ pub(crate) struct Record {
     /// default, glibc 2.35 and x86-64. hatf symbolize adds the names of functions to the trace.
     #[arg(long, value_name = "DEPTH", num_args = 0..=1, require_equals = true, default_missing_value = "64", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=256))]
     pub(crate) stacks: Option<usize>,
+
+    /// Record only a sample: of the blocks that a thread allocates one for each so many bytes, such as 512KiB, chosen at random, and
+    /// its end. Reports by site multiply what was sampled.
+    #[arg(long, value_name = "BYTES", value_parser = sample)]
+    pub(crate) sample: Option<u64>,
 
     /// Of the processes that the program makes, record only those that run these programs, by the names of their files.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', require_equals = true)]
@@ -364,6 +370,12 @@ pub(crate) enum WhenFull {
 fn bytes(text: &str) -> Result<u64, String> {
     let bytes = hatf_lab::units::parse_bytes(text).filter(|bytes| *bytes >= 1 << 20);
     bytes.ok_or_else(|| "expected at least 1MiB, such as 64MiB or 1GiB".to_owned())
+}
+
+/// A mean number of bytes.
+fn sample(text: &str) -> Result<u64, String> {
+    let bytes = hatf_lab::units::parse_bytes(text).filter(|bytes| (1..=1 << 40).contains(bytes));
+    bytes.ok_or_else(|| "expected a number of bytes, such as 512KiB".to_owned())
 }
 
 /// Nanoseconds of `1us`, `100 ns`, `1ms`; 0 for `off`.

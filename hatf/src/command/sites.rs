@@ -122,32 +122,41 @@ impl By {
 #[derive(Serialize)]
 struct Report {
     trace: Totals,
+    /// The mean bytes from one block that was recorded to the next: numbers of sites are estimates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sampling: Option<u64>,
     sites: Vec<SiteReport>,
 }
 
 /// Reads a trace.
-fn count(source: &Source) -> Result<(Totals, Stacks, Vec<Counts>)> {
+fn count(source: &Source) -> Result<(Totals, Option<u64>, Stacks, Vec<Counts>)> {
     let mut calls = Calls::new(Shown::new(Counting::new()));
-    source.observe(&mut calls)?;
-    let totals = calls.totals();
+    source.give(&mut calls)?;
+    let (totals, sampling) = (calls.totals(), calls.sampling());
     let (_, stacks, counting) = calls.into_parts();
     hint(&source.trace, &stacks);
-    Ok((totals, stacks, counting.into_inner().finish()))
+    Ok((totals, sampling, stacks, counting.into_inner().finish()))
 }
 
 pub(crate) fn run(options: &Sites) -> Result<u8> {
-    let (totals, stacks, sites) = count(&options.source)?;
+    let (totals, sampling, stacks, sites) = count(&options.source)?;
     let mut out = BufWriter::new(io::stdout().lock());
     match options.format {
         Format::Text => {
-            let measures: Vec<_> = options.by.iter().map(|by| by.measure()).collect();
+            let measures = options.by.iter().map(|by| by.measure());
+            // The event behind an allocation is not the one that was behind it in the program.
+            let measures: Vec<_> =
+                measures.filter(|measure| sampling.is_none() || *measure != Measure::Temporary).collect();
             let tables = SiteTables { rows: options.rows, depth: options.depth, by_blocks: options.blocks };
             writeln!(out, "{}", options.source.trace.display())?;
             totals.text(&mut out)?;
+            if let Some(mean) = sampling {
+                writeln!(out, "{}", hatf::report::sampling_note(mean))?;
+            }
             sites_text(&sites, &stacks, &measures, tables, &mut out)?;
         }
         Format::Json => {
-            let report = Report { trace: totals, sites: site_reports(&sites, &stacks) };
+            let report = Report { trace: totals, sampling, sites: site_reports(&sites, &stacks) };
             serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
             writeln!(out)?;
         }
@@ -157,7 +166,7 @@ pub(crate) fn run(options: &Sites) -> Result<u8> {
 }
 
 pub(crate) fn flame(options: &Flame) -> Result<u8> {
-    let (_, stacks, sites) = count(&options.source)?;
+    let (_, _, stacks, sites) = count(&options.source)?;
     let mut graph = Graph::new();
     for (site, counts) in (0..).zip(&sites) {
         let amount = counts.get(options.by.measure());

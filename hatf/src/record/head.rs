@@ -18,15 +18,17 @@ pub(super) struct Head {
     start: Moment,
     wall: Duration,
     command: Vec<String>,
+    /// The mean number of bytes from one block that is recorded to the next; 0: every block is.
+    sample: u64,
     /// The number of the process, the process, and the one that made it, where that is not `hatf record`.
     process: Option<(u32, u32, u32)>,
 }
 
 impl Head {
-    pub(super) fn now(command: &[OsString], start: Moment) -> Self {
+    pub(super) fn now(command: &[OsString], start: Moment, sample: u64) -> Self {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let command = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-        Self { start, wall, command, process: None }
+        Self { start, wall, command, sample, process: None }
     }
 
     /// Returns that of another process of the same recording, whose times begin at the same moment.
@@ -66,7 +68,7 @@ impl Head {
             "start": utc(self.wall.as_secs()),
             "clock": {"name": "CLOCK_MONOTONIC", "resolution_ns": 1},
             "libc": libc_version(),
-            "sampling": null,
+            "sampling": (self.sample > 0).then(|| json!({"bytes": self.sample})),
             // No other recording has the same: by it a trace is known to be of a spool.
             "recording": recording,
             "recorder": format!("hatf {}", env!("CARGO_PKG_VERSION")),

@@ -151,6 +151,8 @@ pub struct RecordOptions<'a> {
     pub patience: Duration,
     /// The clock that stamps events; by default the processor's, where the kernel goes by it.
     pub stamps: Option<Clock>,
+    /// Of all blocks one is recorded for so many bytes, on average; 0: every block.
+    pub sample: u64,
     /// The most frames of a call's stack that are recorded; 0: no stacks.
     pub stacks: usize,
     /// What is kept beside the spool, to make a trace of it later: see [`Spooled::about`].
@@ -175,6 +177,7 @@ impl Default for RecordOptions<'_> {
             when_full: WhenFull::Wait,
             patience: Duration::from_secs(5),
             stamps: None,
+            sample: 0,
             stacks: 0,
             about: serde_json::Value::Null,
             follower: None,
@@ -212,7 +215,7 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
     let library = SharedFile::create("libhatf_record.so", RECORDER)?;
     let clock = options.stamps.unwrap_or_else(timeline::choose);
     let start = Moment::now(clock);
-    let head = head::Head::now(command, start);
+    let head = head::Head::now(command, start, options.sample);
     file.write_head(&json!({"start": head.to_json(clock), "about": options.about}))?;
     let spool = file.spool();
     set_header(spool.header(), &options, start, clock);
@@ -299,6 +302,7 @@ fn set_header(header: &Header, options: &RecordOptions<'_>, start: Moment, clock
     header.when_full.store(options.when_full as u32, Ordering::Relaxed);
     let patience = u64::try_from(options.patience.as_millis()).unwrap_or(u64::MAX);
     header.patience.store(patience, Ordering::Relaxed);
+    header.sample.store(options.sample, Ordering::Relaxed);
     header.stack_depth.store(u32::try_from(options.stacks).unwrap_or(u32::MAX), Ordering::Relaxed);
     let most = options.follower.map_or(0, |_| options.follow_most);
     header.follow.store(most, Ordering::Relaxed);

@@ -8,6 +8,6 @@ mod text;
 
 pub use diff::{DiffReport, diff_report, diff_text};
 pub use events::{EventPrinter, concerns};
-pub use sites::{SiteReport, SiteTables, site_reports, sites_text};
+pub use sites::{SiteReport, SiteTables, sampling_note, site_reports, sites_text};
 pub use svg::svg;
 pub use text::text;

@@ -27,6 +27,12 @@ impl SiteTables {
     }
 }
 
+/// Returns a line that says what the numbers of a sample are.
+#[must_use]
+pub fn sampling_note(mean: u64) -> String {
+    format!("  a sample: one block for each {} on average. Numbers by site are estimates for all blocks.", bytes(mean))
+}
+
 /// Prints a table for each measure: the sites with the most, each with its stack.
 ///
 /// # Errors

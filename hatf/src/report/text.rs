@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::sites::title;
-use crate::analysis::{MarkReport, PhaseReport, Quantiles, Report, SitesReport};
+use crate::analysis::{Estimate, MarkReport, PhaseReport, Quantiles, Report, SitesReport};
 use hatf_lab::sites::Measure;
 use hatf_lab::units::{bar, bytes, count, nanoseconds, percent};
 
@@ -18,6 +18,9 @@ pub fn text(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     for comment in &report.comments {
         writeln!(out, "  {comment}")?;
     }
+    if let Some(estimate) = &report.estimate {
+        sample(estimate, out)?;
+    }
     totals(report, out)?;
     picture(report, out)?;
     sizes(report, out)?;
@@ -31,6 +34,18 @@ pub fn text(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 
 fn heading(out: &mut dyn Write, title: &str) -> io::Result<()> {
     writeln!(out, "\n{title}")
+}
+
+/// Prints what the program did by a sample of its blocks.
+fn sample(estimate: &Estimate, out: &mut dyn Write) -> io::Result<()> {
+    heading(out, "SAMPLE")?;
+    writeln!(out, "  One block for each {} on average was recorded. For all blocks that gives:", bytes(estimate.mean))?;
+    for (what, amount) in
+        [("allocated", estimate.allocated), ("live at the peak", estimate.peak), ("live at the end", estimate.leaked)]
+    {
+        writeln!(out, "    {:>10} in {:>12} blocks {what}", bytes(amount.bytes), count(amount.blocks))?;
+    }
+    writeln!(out, "  Numbers below are of the sample, except for those by stack.")
 }
 
 fn totals(report: &Report, out: &mut dyn Write) -> io::Result<()> {

@@ -144,6 +144,7 @@ pub(crate) const TABLE: &[Layers] = &[
             "real",
             "session",
             "push",
+            "sample",
             "mapping",
             "follow",
             "unwind",
