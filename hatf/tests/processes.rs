@@ -174,6 +174,18 @@ fn those_that_are_wanted() {
     assert_eq!(recording.traces().into_keys().collect::<Vec<_>>(), [2001, 2002]);
 }
 
+#[test]
+fn in_private() {
+    let Some(recording) = Recording::new() else { return };
+    recording.record(&["--private"], &["work", "2001", "1"]).exits(7);
+    let report = hatf(["report", &recording.folder.path("trace.mtf")]).exits(0).text();
+    assert!(report.contains("program: processes") && !report.contains("2001") && !report.contains("host:"), "{report}");
+    recording.record(&["--private"], &["generations"]).exits(0);
+    assert!(recording.list().values().all(|line| line["command"].as_array().unwrap().len() == 1));
+    let dump = hatf(["convert", "--to", "jsonl", &recording.of().join("2-processes.mtf").display().to_string(), "-"]);
+    assert!(!dump.exits(0).text().contains("generations"));
+}
+
 /// A second recording under the same name takes the place of the first, and of nothing else.
 #[test]
 fn traces_of_an_earlier_recording() {

@@ -150,6 +150,10 @@ pub(crate) struct Record {
     #[arg(long, value_name = "BYTES", value_parser = sample)]
     pub(crate) sample: Option<u64>,
 
+    /// Leave arguments of programs and the name of the machine out of the trace. Paths of programs and libraries are in it.
+    #[arg(long)]
+    pub(crate) private: bool,
+
     /// Of the processes that the program makes, record only those that run these programs, by the names of their files.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', require_equals = true)]
     pub(crate) follow: Vec<String>,

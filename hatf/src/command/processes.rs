@@ -79,6 +79,11 @@ impl<'a> Processes<'a> {
         Ok(())
     }
 
+    /// Returns what the list has of a command.
+    fn shown<'c>(&self, command: &'c [String]) -> &'c [String] {
+        if self.options.private { command.get(..1).unwrap_or_default() } else { command }
+    }
+
     /// Adds a process to the list.
     fn list(&self, line: Value, recorded: &Recorded) -> Result<()> {
         let mut line = line;
@@ -110,11 +115,11 @@ impl<'a> Processes<'a> {
             remove_earlier(&self.folder);
             return Ok(());
         }
-        let command: Vec<_> = self.options.command.iter().map(|word| word.to_string_lossy()).collect();
+        let command: Vec<_> = self.options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let (status, signal) = (outcome.status.code(), outcome.status.signal());
         let trace = Path::new("..").join(self.trace.file_name().unwrap_or_default());
         let line = json!({
-            "number": 1, "command": command, "trace": trace, "began_ns": 0, "exit": status, "signal": signal,
+            "number": 1, "command": self.shown(&command), "trace": trace, "began_ns": 0, "exit": status, "signal": signal,
         });
         self.list(line, &outcome.recorded)
     }
@@ -153,7 +158,7 @@ impl Follower for Processes<'_> {
             End::Status(_) | End::Unknown => None,
         };
         let line = json!({
-            "number": process.number, "process": process.process, "parent": process.parent, "command": process.command,
+            "number": process.number, "process": process.process, "parent": process.parent, "command": self.shown(&process.command),
             "trace": trace_name(process), "began_ns": outcome.began, "exit": exit, "bytes": bytes,
         });
         self.list(line, &outcome.recorded)?;

@@ -176,6 +176,7 @@ fn record<'a>(
         spool: options.spool.clone(),
         spool_bytes: options.spool_size,
         sample: options.sample.unwrap_or(0),
+        private: options.private,
         stacks: options.stacks.unwrap_or(0),
         when_full: match options.when_full {
             super::WhenFull::Wait => WhenFull::Wait,

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use hatf_record::Clock;
 use serde_json::{Value, json};
 
+use super::RecordOptions;
 use super::follow::FollowedProcess;
 use super::timeline::Moment;
 use crate::Result;
@@ -20,15 +21,18 @@ pub(super) struct Head {
     command: Vec<String>,
     /// The mean number of bytes from one block that is recorded to the next; 0: every block is.
     sample: u64,
+    /// The program's name alone is kept, and not its arguments, nor the machine.
+    private: bool,
     /// The number of the process, the process, and the one that made it, where that is not `hatf record`.
     process: Option<(u32, u32, u32)>,
 }
 
 impl Head {
-    pub(super) fn now(command: &[OsString], start: Moment, sample: u64) -> Self {
+    pub(super) fn now(command: &[OsString], start: Moment, options: &RecordOptions<'_>) -> Self {
+        let RecordOptions { sample, private, .. } = *options;
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let command = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-        Self { start, wall, command, sample, process: None }
+        Self { start, wall, command, sample, private, process: None }
     }
 
     /// Returns that of another process of the same recording, whose times begin at the same moment.
@@ -61,10 +65,12 @@ impl Head {
 
     fn user_metadata(&self) -> Value {
         let recording = format!("{}-{}", std::process::id(), self.start.nanoseconds);
+        let program = self.command.first().map(String::as_str);
+        let name = program.and_then(|program| program.rsplit('/').next());
         let mut user_metadata = json!({
-            "program": self.command.first(),
-            "command": self.command,
-            "host": host(),
+            "program": if self.private { name } else { program },
+            "command": (!self.private).then_some(&self.command),
+            "host": (!self.private).then(host),
             "start": utc(self.wall.as_secs()),
             "clock": {"name": "CLOCK_MONOTONIC", "resolution_ns": 1},
             "libc": libc_version(),

@@ -153,6 +153,8 @@ pub struct RecordOptions<'a> {
     pub stamps: Option<Clock>,
     /// Of all blocks one is recorded for so many bytes, on average; 0: every block.
     pub sample: u64,
+    /// Whether arguments of programs and the name of the machine are left out of the trace.
+    pub private: bool,
     /// The most frames of a call's stack that are recorded; 0: no stacks.
     pub stacks: usize,
     /// What is kept beside the spool, to make a trace of it later: see [`Spooled::about`].
@@ -178,6 +180,7 @@ impl Default for RecordOptions<'_> {
             patience: Duration::from_secs(5),
             stamps: None,
             sample: 0,
+            private: false,
             stacks: 0,
             about: serde_json::Value::Null,
             follower: None,
@@ -215,7 +218,7 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
     let library = SharedFile::create("libhatf_record.so", RECORDER)?;
     let clock = options.stamps.unwrap_or_else(timeline::choose);
     let start = Moment::now(clock);
-    let head = head::Head::now(command, start, options.sample);
+    let head = head::Head::now(command, start, &options);
     file.write_head(&json!({"start": head.to_json(clock), "about": options.about}))?;
     let spool = file.spool();
     set_header(spool.header(), &options, start, clock);
