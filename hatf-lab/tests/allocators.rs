@@ -1,4 +1,4 @@
-//! The four allocators: by hand, against a naive second implementation, and with all invariants on any sequence of calls.
+//! The allocators: by hand, against a naive second implementation, and with all invariants on any sequence of calls.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
 
@@ -23,18 +23,19 @@ fn calls() -> impl Strategy<Value = Vec<Call>> {
     prop::collection::vec(call, 0..300)
 }
 
-/// Gives calls to an observer.
+/// Gives calls to an observer: three threads allocate in turn, and free each other's objects.
 fn give(calls: &[Call], grid: &mut Grid) {
     let (mut objects, mut live) = (Objects::new(), Vec::new());
     for (address, call) in (0..).zip(calls) {
         match *call {
             Call::Allocate(size) => {
                 live.push(address);
-                let call = Allocation { address, size: Some(size), ..Allocation::default() };
+                let call = Allocation { address, size: Some(size), thread: address % 3, ..Allocation::default() };
                 objects.allocate(&call, grid).unwrap();
             }
             Call::Free(which) if !live.is_empty() => {
-                objects.free(live.swap_remove(which % live.len()), 0, grid).unwrap();
+                let address = live.swap_remove(which % live.len());
+                objects.free_by(which as u64 % 3, address, 0, grid).unwrap();
             }
             Call::Free(_) => {}
         }
@@ -54,13 +55,17 @@ proptest! {
     #[test]
     fn invariants_hold(calls in calls()) {
         let names = ["bsd", "bsd:header=4:least=8:refill=4096", "first", "first:word=4:grow=64", "best", "best:least=128",
-            "cache", "cache:entries=1:round=1", "cache:entries=40:round=8:grow=32"];
+            "cache", "cache:entries=1:round=1", "cache:entries=40:round=8:grow=32", "glibc", "glibc:tcache=0:mmap=20000",
+            "glibc:fast=0:tcache=2:trim=4096:pad=0", "jemalloc", "jemalloc:tcache=0:decay=9", "jemalloc:arenas=1:oversize=20000:decay=0",
+            "mimalloc", "mimalloc:purge=0:page=16384", "tcmalloc", "tcmalloc:release=1000:caches=0", "tcmalloc:aggressive=1:batch=2",
+            "tlsf", "tlsf:steps=2:header=0:grow=16", "buddy", "buddy:region=8192", "bump", "bump:arena=4096"];
         let outcomes = simulated(&calls, &names, 1);
         let again = simulated(&calls, &names, 4);
         prop_assert_eq!(&outcomes, &again);
         for outcome in outcomes {
             prop_assert!(outcome.memory_efficiency.unwrap_or(0.0) <= 1.0);
-            prop_assert!(outcome.heap >= outcome.most_live);
+            prop_assert!(outcome.most_heap >= outcome.most_live);
+            prop_assert!(outcome.mean_held <= outcome.most_held && outcome.most_held <= outcome.most_heap.next_multiple_of(4096));
         }
     }
 

@@ -11,6 +11,7 @@ pub use text::text;
 
 use std::collections::BTreeMap;
 
+use crate::address::AddressMap;
 use crate::allocator::{Acts, Allocator, Place};
 use crate::objects::{Change, Event, Observer};
 use crate::{Error, Result};
@@ -22,11 +23,12 @@ pub(crate) struct Step {
     slot: u32,
     change: Change,
     size: u64,
+    thread: u64,
 }
 
 impl From<&Event> for Step {
     fn from(event: &Event) -> Self {
-        Self { slot: event.object.slot, change: event.change, size: event.object.size }
+        Self { slot: event.object.slot, change: event.change, size: event.object.size, thread: event.thread }
     }
 }
 
@@ -38,6 +40,9 @@ pub struct Simulation {
     /// Where objects are, by slot; `None`: refused.
     places: Vec<Option<Place>>,
     refused: u64,
+    /// The thread of the last event, and the numbers that the allocator knows threads by.
+    thread: u64,
+    threads: AddressMap<usize>,
     measure: Measure,
     invariants: Option<Invariants>,
 }
@@ -59,6 +64,8 @@ impl Simulation {
             acts: Acts::default(),
             places: Vec::new(),
             refused: 0,
+            thread: 0,
+            threads: AddressMap::default(),
             measure: Measure::default(),
             invariants: None,
         }
@@ -85,7 +92,10 @@ impl Simulation {
 
     #[inline]
     pub(crate) fn step(&mut self, step: Step) -> Result<()> {
-        let Step { slot, change, size } = step;
+        let Step { slot, change, size, thread } = step;
+        if thread != self.thread || self.threads.is_empty() {
+            self.switch_to(thread);
+        }
         let place = match change {
             Change::Allocated => {
                 let place = self.allocator.allocate(size, &mut self.acts);
@@ -104,13 +114,20 @@ impl Simulation {
                 place
             }
         };
-        self.measure.note(change, if place.is_some() { size } else { 0 }, self.allocator.heap());
+        let size_now = if place.is_some() { size } else { 0 };
+        self.measure.note(change, size_now, self.allocator.heap(), self.allocator.held());
         if self.invariants.is_some() { self.check(change, place, size) } else { Ok(()) }
+    }
+
+    fn switch_to(&mut self, thread: u64) {
+        let next = self.threads.len();
+        self.allocator.switch_to(*self.threads.entry(thread).or_insert(next));
+        self.thread = thread;
     }
 
     #[cold]
     fn check(&mut self, change: Change, place: Option<Place>, size: u64) -> Result<()> {
-        let (heap, events) = (self.allocator.heap(), self.measure.events());
+        let (heap, events) = (self.allocator.end(), self.measure.events());
         let Some(invariants) = &mut self.invariants else { return Ok(()) };
         let mut result = self.allocator.check_touched();
         if let Some(Place { address, .. }) = place {
@@ -122,7 +139,7 @@ impl Simulation {
                     if before.is_some_and(|(_, end)| *end > address) {
                         result = Err(format!("objects overlap at {address}"));
                     } else if address + size > heap {
-                        result = Err(format!("an object at {address} of {size} bytes ends above the heap, {heap}"));
+                        result = Err(format!("an object at {address} of {size} bytes ends above all blocks, {heap}"));
                     }
                     invariants.ends.insert(address, end);
                 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use hatf::Result;
 use hatf::lab::Calls;
-use hatf_lab::allocator::{Act, Acts, NAMES, by_name};
+use hatf_lab::allocator::{Act, Acts, PAPER, by_name};
 use hatf_lab::curve::{Curves, Line};
 use hatf_lab::simulate::{Grid, Outcome, Simulation, text};
 use hatf_lab::{Totals, chart};
@@ -35,7 +35,7 @@ pub(crate) struct Simulate {
     source: Source,
 
     /// Allocators, each with its settings behind colons.
-    #[arg(short, long = "allocator", value_name = "NAME[:SETTING=N]..", value_delimiter = ',', default_values = NAMES)]
+    #[arg(short, long = "allocator", value_name = "NAME[:SETTING=N]..", value_delimiter = ',', default_values = PAPER)]
     allocators: Vec<String>,
 
     /// How much one act counts in ops, such as examined=3 [default: 1 each].
@@ -107,7 +107,7 @@ pub(crate) fn run(options: &Simulate) -> Result<u8> {
 /// Puts all heaps into one picture, with the live bytes once.
 fn curves(outcomes: &[Outcome]) -> Curves {
     let heap = |outcome: &Outcome| {
-        let heap = outcome.curves.lines.last()?;
+        let heap = outcome.curves.lines.get(1)?;
         Some(Line { name: outcome.name.clone(), most: heap.most.clone() })
     };
     let live = outcomes.first().and_then(|outcome| outcome.curves.lines.first().cloned());

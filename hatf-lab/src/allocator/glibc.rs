@@ -1,0 +1,589 @@
+//! GLIBC: the allocator of the GNU C library 2.36, which is Wolfram Gloger's ptmalloc, and that Doug Lea's.
+//!
+//! Source: `malloc/malloc.c` and `malloc/arena.c` of glibc 2.36, whose comments state the policy; "MallocInternals" of its
+//! wiki. Each thread has a cache of freed chunks by size (tcache), and an arena as long as there are arenas left. An arena
+//! has fast bins (not merged), an unsorted list, bins of one size, bins of several sizes in order, and the top, which grows
+//! by `brk` and is given back from its end. Large blocks are mapped; the size from which on they are rises when such a block is freed.
+//!
+//! Left out: alignment, `realloc` in place, the bound of 64 MiB to each heap of an arena that is not the first, threads that end
+//! (their caches stay), the 10,000 steps after which a search of the unsorted list ends, and hardening.
+
+use super::blocks::{Block, Blocks, NONE};
+use super::lists::Lists;
+use super::mapped::Mapped;
+use super::{ADDRESS_SPACE, Act, Acts, Allocator, PAGE, Place};
+
+/// What `GLIBC_TUNABLES` and `mallopt` set. Bytes, except counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GlibcSettings {
+    /// Chunks cached by a thread of each size (`glibc.malloc.tcache_count`).
+    pub tcache: u64,
+    /// The largest block that is cached (`glibc.malloc.tcache_max`).
+    pub tcache_max: u64,
+    /// The largest chunk of the fast bins, with its header (`glibc.malloc.mxfast`).
+    pub fast: u64,
+    /// The most arenas (`glibc.malloc.arena_max`): 8 a core by default, which is 64 here.
+    pub arenas: u64,
+    /// The size from which on blocks are mapped (`glibc.malloc.mmap_threshold`).
+    pub mmap: u64,
+    /// The size of the top from which on it is given back (`glibc.malloc.trim_threshold`).
+    pub trim: u64,
+    /// Bytes asked of the system, and kept at the top, beyond the need (`glibc.malloc.top_pad`).
+    pub pad: u64,
+    /// 1: `mmap` and `trim` rise by themselves, which they do not where one of the variables is set; 0: they do not.
+    pub rise: u64,
+}
+
+impl Default for GlibcSettings {
+    fn default() -> Self {
+        let (mmap, trim, pad) = (128 << 10, 128 << 10, 128 << 10);
+        Self { tcache: 7, tcache_max: 1032, fast: 128, arenas: 64, mmap, trim, pad, rise: 1 }
+    }
+}
+
+/// The least chunk, and the unit of sizes.
+const LEAST: u64 = 32;
+const UNIT: u64 = 16;
+/// The first size that is not small.
+const LARGE: u64 = 1024;
+/// Bytes of addresses that each arena has.
+const ARENA: u64 = 1 << 39;
+/// The unsorted list, in the place of the bin of size 0; then a bin for each small size, then those of several sizes.
+const UNSORTED: usize = 0;
+const BINS: usize = 127;
+/// A freed chunk of this size has the fast bins merged.
+const MERGE_FAST: u64 = 64 << 10;
+/// The greatest size from which on blocks are mapped, by itself; and the most mapped blocks.
+const MMAP_MAX: u64 = 32 << 20;
+const MMAPS: u64 = 65536;
+/// What a thread's cache takes of its arena.
+const TCACHE: u64 = 0x290;
+
+/// The bin of a chunk's size.
+fn bin(size: u64) -> usize {
+    let of = match size {
+        ..LARGE => size / UNIT,
+        _ if size >> 6 <= 48 => 48 + (size >> 6),
+        _ if size >> 9 <= 20 => 91 + (size >> 9),
+        _ if size >> 12 <= 10 => 110 + (size >> 12),
+        _ if size >> 15 <= 4 => 119 + (size >> 15),
+        _ if size >> 18 <= 2 => 124 + (size >> 18),
+        _ => 126,
+    };
+    usize::try_from(of).unwrap_or(126)
+}
+
+#[derive(Debug)]
+struct Arena {
+    blocks: Blocks,
+    bins: Lists,
+    /// Fast bins by size, the chunk freed last at the end.
+    fast: Vec<Vec<u32>>,
+    has_fast: bool,
+    /// What a small request split last.
+    remainder: u32,
+    /// The end of what was touched and not given back.
+    high: u64,
+    touched: u32,
+}
+
+impl Arena {
+    fn new() -> Self {
+        Self {
+            blocks: Blocks::new(),
+            bins: Lists::new(BINS),
+            fast: Vec::new(),
+            has_fast: false,
+            remainder: NONE,
+            high: 0,
+            touched: NONE,
+        }
+    }
+
+    /// Splits a free chunk that is in no list, or takes it whole. What is left goes to the unsorted list.
+    fn split(&mut self, id: u32, need: u64, acts: &mut Acts) -> Option<u32> {
+        let size = self.blocks.get(id).size;
+        if size - need < LEAST {
+            self.blocks.edit(id, |block| block.free = false);
+            return Some(id);
+        }
+        acts.note(Act::Split);
+        let used = self.blocks.cut(id, need)?;
+        self.bins.push(&mut self.blocks, UNSORTED, id);
+        if need < LARGE {
+            self.remainder = id;
+        }
+        Some(used)
+    }
+
+    fn unlink(&mut self, id: u32, acts: &mut Acts) {
+        acts.note(Act::Unlinked);
+        self.bins.remove(&mut self.blocks, id);
+    }
+
+    /// Puts a chunk into the bin of its size: at the front, and a large one behind those that are larger.
+    fn sort(&mut self, id: u32, acts: &mut Acts) {
+        let size = self.blocks.get(id).size;
+        let list = bin(size);
+        let mut at = self.bins.first(list);
+        if size >= LARGE {
+            // The smallest is at the end: most chunks go there at once.
+            let last = self.bins.last(list);
+            if last != NONE && size < self.blocks.get(last).size {
+                at = NONE;
+            }
+            while at != NONE && self.blocks.get(at).size > size {
+                acts.note(Act::Examined);
+                at = self.blocks.get(at).next;
+            }
+            // Behind the first of its size, which is easier to take out.
+            if at != NONE && self.blocks.get(at).size == size {
+                at = self.blocks.get(at).next;
+            }
+        }
+        acts.note(Act::Inserted);
+        self.bins.insert_before(&mut self.blocks, list, id, at);
+    }
+
+    /// Frees a chunk, merged with its neighbours; returns the size that came of it.
+    fn merge(&mut self, id: u32, acts: &mut Acts) -> u64 {
+        self.blocks.edit(id, |block| block.free = true);
+        let Block { below, above, .. } = self.blocks.get(id);
+        let mut id = id;
+        if self.blocks.get(below).free {
+            acts.note(Act::Merged);
+            self.bins.remove(&mut self.blocks, below);
+            self.blocks.absorb_below(id);
+            if self.remainder == below {
+                self.remainder = NONE;
+            }
+        }
+        let top = self.blocks.top_id();
+        if self.blocks.get(above).free {
+            acts.note(Act::Merged);
+            if above == top {
+                // The top keeps its name.
+                self.blocks.absorb_below(top);
+                id = top;
+            } else {
+                self.bins.remove(&mut self.blocks, above);
+                self.blocks.absorb_above(id);
+                if self.remainder == above {
+                    self.remainder = NONE;
+                }
+            }
+        }
+        if id != self.blocks.top_id() {
+            acts.note(Act::Inserted);
+            self.bins.push(&mut self.blocks, UNSORTED, id);
+        }
+        self.touched = id;
+        self.blocks.get(id).size
+    }
+
+    /// Merges all chunks of the fast bins.
+    fn merge_fast(&mut self, acts: &mut Acts) {
+        if !std::mem::take(&mut self.has_fast) {
+            return;
+        }
+        for n in 0..self.fast.len() {
+            let mut chunks = self.fast.get_mut(n).map(std::mem::take).unwrap_or_default();
+            while let Some(id) = chunks.pop() {
+                self.merge(id, acts);
+            }
+            if let Some(place) = self.fast.get_mut(n) {
+                *place = chunks;
+            }
+        }
+    }
+
+    /// Cuts a chunk from the top, if that stays large enough to be one.
+    fn from_top(&mut self, need: u64, acts: &mut Acts) -> Option<u32> {
+        let top = self.blocks.top_id();
+        if self.blocks.get(top).size < need + LEAST {
+            return None;
+        }
+        acts.note(Act::Cut);
+        let used = self.blocks.cut(top, need)?;
+        self.high = self.high.max(self.blocks.get(top).address + UNIT);
+        Some(used)
+    }
+}
+
+/// The chunks that a thread keeps, by size. They count as used in their arena.
+#[derive(Debug, Default)]
+struct Cache {
+    chunks: Vec<Vec<Place>>,
+}
+
+/// The allocator of the GNU C library.
+#[derive(Debug)]
+pub struct Glibc {
+    settings: GlibcSettings,
+    arenas: Vec<Arena>,
+    caches: Vec<Cache>,
+    mapped: Mapped,
+    thread: usize,
+    /// The sizes from which on blocks are mapped, and tops given back, as they are now.
+    mmap: u64,
+    trim: u64,
+    heap: u64,
+    held: u64,
+    touched: usize,
+}
+
+impl Glibc {
+    /// Makes an empty heap.
+    #[must_use]
+    pub fn new(settings: GlibcSettings) -> Self {
+        let GlibcSettings { mmap, trim, .. } = settings;
+        let mapped = Mapped::new();
+        let (arenas, caches) = (Vec::new(), Vec::new());
+        Self { settings, arenas, caches, mapped, thread: 0, mmap, trim, heap: 0, held: 0, touched: 0 }
+    }
+
+    /// The chunk for a request: with a header of 8 bytes, in units of 16.
+    #[inline]
+    fn chunk(size: u64) -> Option<u64> {
+        (size < ADDRESS_SPACE).then(|| ((size + 8 + 15) & !15).max(LEAST))
+    }
+
+    /// Counts what an arena holds again, after a change.
+    fn recount(&mut self, arena: usize, work: impl FnOnce(&mut Arena) -> Option<u32>) -> Option<u32> {
+        let of = self.arenas.get_mut(arena)?;
+        let (heap, high) = (of.blocks.heap(), of.high.next_multiple_of(PAGE));
+        let result = work(of);
+        self.heap = self.heap + of.blocks.heap() - heap;
+        self.held = self.held + of.high.next_multiple_of(PAGE) - high;
+        self.touched = arena;
+        result
+    }
+
+    /// The cache's list for a chunk, if it has one.
+    #[inline]
+    fn cached(&mut self, chunk: u64) -> Option<&mut Vec<Place>> {
+        let GlibcSettings { tcache, tcache_max, .. } = self.settings;
+        if tcache == 0 || chunk > tcache_max + 8 {
+            return None;
+        }
+        let at = usize::try_from((chunk - LEAST) / UNIT).ok()?;
+        self.caches.get_mut(self.thread)?.chunks.get_mut(at)
+    }
+
+    /// The bin of a fast chunk.
+    fn fast(&self, chunk: u64) -> Option<usize> {
+        (chunk <= self.settings.fast).then(|| usize::try_from((chunk - LEAST) / UNIT).unwrap_or(0))
+    }
+
+    /// How many more chunks of a size the cache takes.
+    fn room(&mut self, chunk: u64) -> usize {
+        let most = usize::try_from(self.settings.tcache).unwrap_or(usize::MAX);
+        self.cached(chunk).map_or(0, |list| most.saturating_sub(list.len()))
+    }
+
+    fn place(arena: usize, of: &Arena, id: u32) -> Place {
+        Place { address: arena as u64 * ARENA + of.blocks.get(id).address + UNIT, block: id }
+    }
+
+    /// Puts chunks of an arena into the cache, first to last.
+    fn keep(&mut self, arena: usize, chunk: u64, chunks: &[u32], acts: &mut Acts) {
+        let Some(of) = self.arenas.get(arena) else { return };
+        let places: Vec<Place> = chunks.iter().map(|id| Self::place(arena, of, *id)).collect();
+        acts.add(Act::Inserted, places.len() as u64);
+        if let Some(list) = self.cached(chunk) {
+            list.extend(places);
+        }
+    }
+
+    /// `_int_malloc`.
+    fn from_arena(&mut self, arena: usize, need: u64, acts: &mut Acts) -> Option<Place> {
+        let room = self.room(need);
+        if let Some(n) = self.fast(need)
+            && let Some(list) = self.arenas.get_mut(arena)?.fast.get_mut(n)
+            && let Some(id) = list.pop()
+        {
+            acts.note(Act::Unlinked);
+            // The cache takes the others of this size.
+            let others: Vec<u32> = list.drain(list.len() - list.len().min(room)..).rev().collect();
+            self.keep(arena, need, &others, acts);
+            return self.used(arena, id);
+        }
+        if need < LARGE {
+            if let Some((id, others)) = Self::small(self.arenas.get_mut(arena)?, need, room, acts) {
+                self.keep(arena, need, &others, acts);
+                return self.used(arena, id);
+            }
+        } else {
+            self.recount(arena, |of| {
+                of.merge_fast(acts);
+                None
+            });
+        }
+        loop {
+            let (found, cached) = Self::search(self.arenas.get_mut(arena)?, need, room, acts)?;
+            self.keep(arena, need, &cached, acts);
+            if let Some(id) = found {
+                return self.used(arena, id);
+            }
+            // What the search put into the cache is as good.
+            if !cached.is_empty() {
+                return self.cached(need)?.pop();
+            }
+            if let Some(id) = self.recount(arena, |of| of.from_top(need, acts)) {
+                return self.used(arena, id);
+            }
+            if !self.arenas.get(arena)?.has_fast {
+                if need >= self.mmap && self.mapped.blocks() < MMAPS {
+                    acts.note(Act::Sbrk);
+                    return self.mapped.map(need + 8);
+                }
+                let id = self.grow(arena, need, acts)?;
+                return self.used(arena, id);
+            }
+            self.recount(arena, |of| {
+                of.merge_fast(acts);
+                None
+            });
+        }
+    }
+
+    fn used(&mut self, arena: usize, id: u32) -> Option<Place> {
+        self.touched = arena;
+        let of = self.arenas.get_mut(arena)?;
+        of.touched = id;
+        Some(Self::place(arena, of, id))
+    }
+
+    /// Takes the chunk freed first from the bin of its size, and others for the cache.
+    fn small(of: &mut Arena, need: u64, room: usize, acts: &mut Acts) -> Option<(u32, Vec<u32>)> {
+        let list = bin(need);
+        let id = Some(of.bins.last(list)).filter(|id| *id != NONE)?;
+        let mut take = |of: &mut Arena, id| {
+            of.unlink(id, acts);
+            of.blocks.edit(id, |block| block.free = false);
+        };
+        take(of, id);
+        let mut others = Vec::new();
+        while others.len() < room && of.bins.last(list) != NONE {
+            let other = of.bins.last(list);
+            take(of, other);
+            others.push(other);
+        }
+        Some((id, others))
+    }
+
+    /// Sorts the unsorted list into bins until a chunk fits, then takes the least that is large enough. Chunks of just the size
+    /// are for the cache, as long as it has room.
+    fn search(of: &mut Arena, need: u64, room: usize, acts: &mut Acts) -> Option<(Option<u32>, Vec<u32>)> {
+        let mut cached = Vec::new();
+        while of.bins.last(UNSORTED) != NONE {
+            let id = of.bins.last(UNSORTED);
+            let size = of.blocks.get(id).size;
+            acts.note(Act::Examined);
+            let alone = of.bins.first(UNSORTED) == id;
+            of.unlink(id, acts);
+            if need < LARGE && alone && id == of.remainder && size > need + LEAST {
+                return Some((of.split(id, need, acts), cached));
+            }
+            if size == need {
+                of.blocks.edit(id, |block| block.free = false);
+                if cached.len() < room {
+                    cached.push(id);
+                    continue;
+                }
+                return Some((Some(id), cached));
+            }
+            of.sort(id, acts);
+        }
+        if !cached.is_empty() {
+            return Some((None, cached));
+        }
+        let mut from = bin(need);
+        if need >= LARGE {
+            // From the smallest of the bin on.
+            let mut at = of.bins.last(from);
+            while at != NONE && of.blocks.get(at).size < need {
+                acts.note(Act::Examined);
+                at = of.blocks.get(at).previous;
+            }
+            if at != NONE {
+                of.unlink(at, acts);
+                return Some((of.split(at, need, acts), cached));
+            }
+            from += 1;
+        }
+        if let Some(list) = of.bins.next_filled(from.max(1), BINS) {
+            let id = of.bins.last(list);
+            acts.note(Act::Examined);
+            of.unlink(id, acts);
+            return Some((of.split(id, need, acts), cached));
+        }
+        Some((None, cached))
+    }
+
+    /// `sysmalloc`, of an arena.
+    #[cold]
+    fn grow(&mut self, arena: usize, need: u64, acts: &mut Acts) -> Option<u32> {
+        let (pad, first) = (self.settings.pad, arena == 0);
+        self.recount(arena, |of| {
+            let top = of.blocks.get(of.blocks.top_id());
+            let top = if top.free { top.size } else { 0 };
+            // Only the first arena grows by more than it needs; another begins with the pad.
+            let pad = if first || of.blocks.heap() == 0 { pad } else { 0 };
+            let bytes = need.checked_add(LEAST + pad)?.checked_sub(top)?.checked_next_multiple_of(PAGE)?;
+            of.blocks.heap().checked_add(bytes).filter(|end| *end <= ARENA)?;
+            of.blocks.grow(bytes)?;
+            acts.note(Act::Sbrk);
+            of.from_top(need, acts)
+        })
+    }
+
+    /// Frees a chunk in its arena.
+    fn to_arena(&mut self, arena: usize, id: u32, chunk: u64, acts: &mut Acts) {
+        if let Some(n) = self.fast(chunk) {
+            let Some(of) = self.arenas.get_mut(arena) else { return };
+            if n >= of.fast.len() {
+                of.fast.resize(n + 1, Vec::new());
+            }
+            if let Some(list) = of.fast.get_mut(n) {
+                list.push(id);
+            }
+            of.has_fast = true;
+            of.touched = id;
+            self.touched = arena;
+            acts.note(Act::Inserted);
+            return;
+        }
+        let (trim, pad) = (self.trim, self.settings.pad);
+        self.recount(arena, |of| {
+            if of.merge(id, acts) >= MERGE_FAST {
+                of.merge_fast(acts);
+                let top = of.blocks.top();
+                if top.free && top.size >= trim {
+                    let bytes = (top.size - LEAST - 1).saturating_sub(pad) / PAGE * PAGE;
+                    if bytes > 0 {
+                        of.blocks.shrink(bytes);
+                        of.high = of.high.min(of.blocks.heap());
+                        acts.note(Act::Returned);
+                    }
+                }
+            }
+            None
+        });
+    }
+
+    fn unmap(&mut self, place: Place, chunk: u64, acts: &mut Acts) {
+        let bytes = (chunk + 8).next_multiple_of(PAGE);
+        if self.settings.rise == 1 && bytes > self.mmap && bytes <= MMAP_MAX {
+            (self.mmap, self.trim) = (bytes, 2 * bytes);
+        }
+        acts.note(Act::Returned);
+        self.mapped.unmap(place, chunk + 8);
+    }
+
+    fn arena(&self) -> usize {
+        let arenas = usize::try_from(self.settings.arenas).unwrap_or(1).max(1);
+        self.thread % arenas
+    }
+}
+
+impl Allocator for Glibc {
+    fn name(&self) -> String {
+        let GlibcSettings { tcache, tcache_max, fast, arenas, mmap, trim, pad, rise } = self.settings;
+        format!(
+            "glibc:tcache={tcache}:tcache_max={tcache_max}:fast={fast}:arenas={arenas}:mmap={mmap}:trim={trim}:pad={pad}:rise={rise}"
+        )
+    }
+
+    fn switch_to(&mut self, thread: usize) {
+        // Threads above the bound share caches: no trace can make these many.
+        self.thread = thread % super::THREADS;
+        let arena = self.arena();
+        while self.arenas.len() <= arena {
+            self.arenas.push(Arena::new());
+        }
+        if self.thread >= self.caches.len() {
+            self.caches.resize_with(self.thread + 1, Cache::default);
+        }
+        let lists = usize::try_from((self.settings.tcache_max + 8 - LEAST) / UNIT).unwrap_or(0) + 1;
+        let lists = if self.settings.tcache > 0 { lists } else { 0 };
+        if let Some(cache) = self.caches.get_mut(self.thread)
+            && cache.chunks.len() < lists
+        {
+            cache.chunks = vec![Vec::new(); lists];
+            // The cache itself lies in the arena.
+            let _ = self.from_arena(arena, TCACHE, &mut Acts::default());
+        }
+    }
+
+    fn allocate(&mut self, size: u64, acts: &mut Acts) -> Option<Place> {
+        let need = Self::chunk(size)?;
+        if let Some(place) = self.cached(need).and_then(Vec::pop) {
+            acts.note(Act::Unlinked);
+            return Some(place);
+        }
+        self.from_arena(self.arena(), need, acts)
+    }
+
+    fn free(&mut self, place: Place, size: u64, acts: &mut Acts) {
+        let Some(chunk) = Self::chunk(size) else { return };
+        if Mapped::has(place) {
+            return self.unmap(place, chunk, acts);
+        }
+        let arena = usize::try_from(place.address / ARENA).unwrap_or(0);
+        // It may be larger than asked for, by a rest too small for a chunk.
+        let chunk = self.arenas.get(arena).and_then(|of| of.blocks.peek(place.block)).map_or(chunk, |block| block.size);
+        if self.room(chunk) > 0
+            && let Some(list) = self.cached(chunk)
+        {
+            list.push(place);
+            acts.note(Act::Inserted);
+            return;
+        }
+        self.to_arena(arena, place.block, chunk, acts);
+    }
+
+    fn heap(&self) -> u64 {
+        self.heap + self.mapped.bytes()
+    }
+
+    fn held(&self) -> u64 {
+        self.held + self.mapped.bytes()
+    }
+
+    fn end(&self) -> u64 {
+        ADDRESS_SPACE
+    }
+
+    fn check_touched(&self) -> Result<(), String> {
+        let Some(of) = self.arenas.get(self.touched) else { return Ok(()) };
+        let Block { below, above, .. } = of.blocks.get(of.touched);
+        let known = [below, of.touched, above].into_iter().filter(|id| *id != NONE && of.blocks.get(*id).size > 0);
+        known.into_iter().try_for_each(|id| of.blocks.check_one(id))
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let (mut heap, mut held) = (0, 0);
+        for of in &self.arenas {
+            let free = of.blocks.check_all()?;
+            // The top is in no list.
+            let listed = free.len() - usize::from(of.blocks.top().free);
+            of.bins.check(&of.blocks, listed)?;
+            if of.fast.iter().flatten().any(|id| of.blocks.get(*id).free) {
+                return Err("a chunk of a fast bin is merged".to_owned());
+            }
+            heap += of.blocks.heap();
+            held += of.high.next_multiple_of(PAGE);
+        }
+        if (heap, held) != (self.heap, self.held) {
+            return Err(format!("arenas have {heap} and hold {held} bytes, counted {} and {}", self.heap, self.held));
+        }
+        for place in self.caches.iter().flat_map(|cache| cache.chunks.iter().flatten()) {
+            let of = usize::try_from(place.address / ARENA).ok().and_then(|arena| self.arenas.get(arena));
+            if of.is_none_or(|of| of.blocks.get(place.block).free) {
+                return Err(format!("a cached chunk at {} is free below", place.address));
+            }
+        }
+        self.mapped.check()
+    }
+}
