@@ -51,6 +51,8 @@ pub struct Event {
     pub thread: u64,
     /// What happened.
     pub change: Change,
+    /// Whether it is one half of a realloc: the end of the old object, or the beginning of the new one.
+    pub realloc: bool,
     /// The object it happened to.
     pub object: Object,
 }
@@ -149,9 +151,13 @@ impl Objects {
     /// # Errors
     /// The observer's; 2^32 objects are live.
     pub fn allocate(&mut self, call: &Allocation, observer: &mut impl Observer) -> Result<()> {
+        self.begin(call, false, observer)
+    }
+
+    fn begin(&mut self, call: &Allocation, realloc: bool, observer: &mut impl Observer) -> Result<()> {
         if self.by_address.contains_key(&call.address) {
             self.totals.oddities.allocations_at_live_addresses += 1;
-            self.end(call.address, call.time, Some(call.thread), observer)?;
+            self.end(call.address, call.time, Some(call.thread), false, observer)?;
         }
         let size = call.size.unwrap_or_else(|| {
             self.totals.oddities.unknown_sizes += 1;
@@ -175,7 +181,7 @@ impl Objects {
         self.totals.bytes = self.totals.bytes.saturating_add(size);
         self.totals.max_bytes = self.totals.max_bytes.max(self.live_bytes);
         self.totals.max_objects = self.totals.max_objects.max(self.by_address.len() as u64);
-        observer.event(&Event { tick, time, thread, change: Change::Allocated, object })
+        observer.event(&Event { tick, time, thread, change: Change::Allocated, realloc, object })
     }
 
     /// Ends the object at an address, by the thread that allocated it; an unknown one is counted.
@@ -183,7 +189,7 @@ impl Objects {
     /// # Errors
     /// The observer's.
     pub fn free(&mut self, address: u64, time: u64, observer: &mut impl Observer) -> Result<()> {
-        let ended = self.end(address, time, None, observer)?;
+        let ended = self.end(address, time, None, false, observer)?;
         self.totals.oddities.unknown_frees += u64::from(ended.is_none());
         Ok(())
     }
@@ -193,7 +199,7 @@ impl Objects {
     /// # Errors
     /// The observer's.
     pub fn free_by(&mut self, thread: u64, address: u64, time: u64, observer: &mut impl Observer) -> Result<()> {
-        let ended = self.end(address, time, Some(thread), observer)?;
+        let ended = self.end(address, time, Some(thread), false, observer)?;
         self.totals.oddities.unknown_frees += u64::from(ended.is_none());
         Ok(())
     }
@@ -203,9 +209,9 @@ impl Objects {
     /// # Errors
     /// The observer's; 2^32 objects are live.
     pub fn reallocate(&mut self, old: u64, call: &Allocation, observer: &mut impl Observer) -> Result<()> {
-        let ended = self.end(old, call.time, Some(call.thread), observer)?;
+        let ended = self.end(old, call.time, Some(call.thread), true, observer)?;
         self.totals.oddities.unknown_frees += u64::from(ended.is_none());
-        self.allocate(&Allocation { size: call.size.or(ended), ..*call }, observer)
+        self.begin(&Allocation { size: call.size.or(ended), ..*call }, ended.is_some(), observer)
     }
 
     /// Ends all objects of a heap, or of all heaps, in the order of their allocation.
@@ -217,7 +223,7 @@ impl Objects {
         let mut ended: Vec<(u64, u64)> = self.live().filter(of).map(|object| (object.number, object.address)).collect();
         ended.sort_unstable();
         self.totals.oddities.ended_with_heap += ended.len() as u64;
-        ended.into_iter().try_for_each(|(_, address)| self.end(address, time, None, observer).map(|_| ()))
+        ended.into_iter().try_for_each(|(_, address)| self.end(address, time, None, false, observer).map(|_| ()))
     }
 
     /// Ends an object, by this thread or its own; returns its size.
@@ -226,6 +232,7 @@ impl Objects {
         address: u64,
         time: u64,
         thread: Option<u64>,
+        realloc: bool,
         observer: &mut impl Observer,
     ) -> Result<Option<u64>> {
         let Some(slot) = self.by_address.remove(&address) else { return Ok(None) };
@@ -234,7 +241,8 @@ impl Objects {
         self.totals.events += 1;
         self.live_bytes = self.live_bytes.saturating_sub(object.size);
         let thread = thread.unwrap_or(object.thread);
-        observer.event(&Event { tick: self.totals.events, time, thread, change: Change::Freed, object })?;
+        let tick = self.totals.events;
+        observer.event(&Event { tick, time, thread, change: Change::Freed, realloc, object })?;
         Ok(Some(object.size))
     }
 }

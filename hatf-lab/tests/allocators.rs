@@ -15,11 +15,14 @@ use proptest::prelude::*;
 enum Call {
     Allocate(u64),
     Free(usize),
+    Reallocate(usize, u64),
 }
 
 fn calls() -> impl Strategy<Value = Vec<Call>> {
-    let size = prop_oneof![8 => 0..200_u64, 3 => 0..5000_u64, 1 => 0..100_000_u64];
-    let call = prop_oneof![5 => size.prop_map(Call::Allocate), 4 => any::<usize>().prop_map(Call::Free)];
+    let size = prop_oneof![8 => 0..200_u64, 3 => 0..5000_u64, 2 => 0..400_000_u64];
+    let allocate = size.clone().prop_map(Call::Allocate);
+    let reallocate = (any::<usize>(), size).prop_map(|(which, size)| Call::Reallocate(which, size));
+    let call = prop_oneof![5 => allocate, 4 => any::<usize>().prop_map(Call::Free), 2 => reallocate];
     prop::collection::vec(call, 0..300)
 }
 
@@ -37,7 +40,13 @@ fn give(calls: &[Call], grid: &mut Grid) {
                 let address = live.swap_remove(which % live.len());
                 objects.free_by(which as u64 % 3, address, 0, grid).unwrap();
             }
-            Call::Free(_) => {}
+            Call::Reallocate(which, size) if !live.is_empty() => {
+                let at = which % live.len();
+                let call = Allocation { address, size: Some(size), thread: address % 3, ..Allocation::default() };
+                objects.reallocate(live[at], &call, grid).unwrap();
+                live[at] = address;
+            }
+            Call::Free(_) | Call::Reallocate(..) => {}
         }
     }
 }
@@ -86,7 +95,7 @@ proptest! {
                     allocator.free(place, size, &mut acts);
                     naive.free(place.address);
                 }
-                Call::Free(_) => {}
+                Call::Free(_) | Call::Reallocate(..) => {}
             }
             prop_assert_eq!(allocator.heap(), naive.heap);
             prop_assert_eq!(acts.of(Act::Examined), naive.examined);

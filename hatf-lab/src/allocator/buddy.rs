@@ -95,7 +95,8 @@ impl Allocator for Buddy {
     fn free(&mut self, place: Place, size: u64, acts: &mut Acts) {
         let Some(mut order) = self.order(size) else {
             acts.note(Act::Returned);
-            return self.mapped.unmap(place, size);
+            self.mapped.unmap(place);
+            return;
         };
         let mut block = place.address;
         self.used -= 1 << order;

@@ -62,9 +62,9 @@ impl Bump {
     }
 
     fn give_back(&mut self, id: u32, acts: &mut Acts) {
-        let Some(Arena { place, bytes, end, .. }) = self.arenas.get(id as usize).copied() else { return };
+        let Some(Arena { place, end, .. }) = self.arenas.get(id as usize).copied() else { return };
         self.held -= end.next_multiple_of(PAGE);
-        self.space.unmap(place, bytes);
+        self.space.unmap(place);
         self.spare.push(id);
         acts.note(Act::Returned);
     }

@@ -5,7 +5,7 @@
 //! has fast bins (not merged), an unsorted list, bins of one size, bins of several sizes in order, and the top, which grows
 //! by `brk` and is given back from its end. Large blocks are mapped; the size from which on they are rises when such a block is freed.
 //!
-//! Left out: alignment, `realloc` in place, the bound of 64 MiB to each heap of an arena that is not the first, threads that end
+//! Left out: alignment, the bound of 64 MiB to each heap of an arena that is not the first, threads that end
 //! (their caches stay), the 10,000 steps after which a search of the unsorted list ends, and hardening.
 
 use super::blocks::{Block, Blocks, NONE};
@@ -472,13 +472,52 @@ impl Glibc {
         });
     }
 
-    fn unmap(&mut self, place: Place, chunk: u64, acts: &mut Acts) {
-        let bytes = (chunk + 8).next_multiple_of(PAGE);
+    fn unmap(&mut self, place: Place, acts: &mut Acts) {
+        acts.note(Act::Returned);
+        let bytes = self.mapped.unmap(place);
         if self.settings.rise == 1 && bytes > self.mmap && bytes <= MMAP_MAX {
             (self.mmap, self.trim) = (bytes, 2 * bytes);
         }
-        acts.note(Act::Returned);
-        self.mapped.unmap(place, chunk + 8);
+    }
+
+    /// `_int_free`: into the cache, or to the arena.
+    fn put(&mut self, place: Place, acts: &mut Acts) {
+        let arena = usize::try_from(place.address / ARENA).unwrap_or(0);
+        // It may be larger than asked for, by a rest too small for a chunk.
+        let Some(chunk) = self.arenas.get(arena).and_then(|of| of.blocks.peek(place.block)).map(|block| block.size)
+        else {
+            return;
+        };
+        if self.room(chunk) > 0
+            && let Some(list) = self.cached(chunk)
+        {
+            list.push(place);
+            acts.note(Act::Inserted);
+            return;
+        }
+        self.to_arena(arena, place.block, chunk, acts);
+    }
+
+    /// Makes a used chunk larger where it is, if the top or the free chunk above has room for that.
+    fn extend(&mut self, arena: usize, id: u32, need: u64, acts: &mut Acts) -> Option<u32> {
+        self.recount(arena, |of| {
+            let Block { size, above, .. } = of.blocks.get(id);
+            let next = of.blocks.get(above);
+            if size >= need {
+                return Some(id);
+            }
+            if above == of.blocks.top_id() {
+                of.from_top(need - size, acts)?;
+            } else if next.free && size + next.size >= need {
+                of.unlink(above, acts);
+            } else {
+                return None;
+            }
+            acts.note(Act::Merged);
+            of.blocks.absorb_above(id);
+            of.touched = id;
+            Some(id)
+        })
     }
 
     fn arena(&self) -> usize {
@@ -525,22 +564,39 @@ impl Allocator for Glibc {
         self.from_arena(self.arena(), need, acts)
     }
 
-    fn free(&mut self, place: Place, size: u64, acts: &mut Acts) {
-        let Some(chunk) = Self::chunk(size) else { return };
+    fn free(&mut self, place: Place, _: u64, acts: &mut Acts) {
+        if Mapped::has(place) { self.unmap(place, acts) } else { self.put(place, acts) }
+    }
+
+    /// `_int_realloc`: where it is if there is room, and what is too much is freed.
+    fn reallocate(&mut self, place: Place, _: u64, size: u64, acts: &mut Acts) -> Option<Place> {
+        let need = Self::chunk(size);
         if Mapped::has(place) {
-            return self.unmap(place, chunk, acts);
+            return match need {
+                Some(need) => self.mapped.remap(place, need + 8),
+                None => {
+                    self.unmap(place, acts);
+                    None
+                }
+            };
         }
         let arena = usize::try_from(place.address / ARENA).unwrap_or(0);
-        // It may be larger than asked for, by a rest too small for a chunk.
-        let chunk = self.arenas.get(arena).and_then(|of| of.blocks.peek(place.block)).map_or(chunk, |block| block.size);
-        if self.room(chunk) > 0
-            && let Some(list) = self.cached(chunk)
-        {
-            list.push(place);
-            acts.note(Act::Inserted);
-            return;
+        let Some(id) = need.and_then(|need| self.extend(arena, place.block, need, acts)) else {
+            let new = need.and_then(|need| self.from_arena(arena, need, acts));
+            self.put(place, acts);
+            return new;
+        };
+        let need = need?;
+        let of = self.arenas.get_mut(arena)?;
+        let size = of.blocks.get(id).size;
+        if size - need < LEAST {
+            return Some(Place { block: id, ..place });
         }
-        self.to_arena(arena, place.block, chunk, acts);
+        acts.note(Act::Split);
+        let block = of.blocks.cut(id, need)?;
+        let rest = Self::place(arena, of, id);
+        self.put(rest, acts);
+        Some(Place { block, ..place })
     }
 
     fn heap(&self) -> u64 {

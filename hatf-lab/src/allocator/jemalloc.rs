@@ -5,7 +5,7 @@
 //! A small class has slabs; of those with a free region the lowest is used, and in it the lowest region. Slabs and large blocks
 //! are extents, of which the lowest that is large enough is taken. Freed extents stay held, and are given back later.
 //!
-//! Left out: alignment, `realloc` in place, the curve by which decay gives back (here all at once after `decay` calls), growth
+//! Left out: alignment, the curve by which decay gives back (here all at once after `decay` calls), growth
 //! of mappings in a geometric series, jemalloc's own metadata, and threads that end.
 
 use std::collections::BTreeSet;
@@ -24,7 +24,7 @@ pub struct JemallocSettings {
     pub tcache: u64,
     /// The largest block that is cached (`lg_tcache_max` is its logarithm).
     pub tcache_max: u64,
-    /// Calls after which a freed extent is given back; 0: at once. `dirty_decay_ms`, which is 10 seconds, in calls of 100 ns.
+    /// Calls after which a freed extent is given back; 0: at once. `dirty_decay_ms`, which is 10 seconds, in calls of 25 ns.
     pub decay: u64,
     /// Classes in each doubling of sizes: a constant of jemalloc, 4.
     pub steps: u64,
@@ -36,7 +36,7 @@ pub struct JemallocSettings {
 
 impl Default for JemallocSettings {
     fn default() -> Self {
-        let (tcache_max, decay, oversize) = (32 << 10, 100_000_000, 8 << 20);
+        let (tcache_max, decay, oversize) = (32 << 10, 400_000_000, 8 << 20);
         Self { arenas: 8, tcache: 1, tcache_max, decay, steps: 4, slab: PAGE, oversize }
     }
 }
@@ -342,6 +342,41 @@ impl Jemalloc {
         cached.blocks.pop()
     }
 
+    /// Counts the pages that a block touches.
+    #[inline]
+    fn touch(&mut self, place: Place, size: u64) {
+        self.touched = place.address;
+        if Mapped::has(place) {
+            return;
+        }
+        let arena = usize::try_from(place.address / ARENA).unwrap_or(0);
+        let Some(of) = self.arenas.get_mut(arena) else { return };
+        let held = of.runs.pages.bytes();
+        of.runs.pages.touch(place.address % ARENA, size);
+        self.held = self.held + of.runs.pages.bytes() - held;
+    }
+
+    /// Tries to give a block another class where it is.
+    fn stays(&mut self, place: Place, from: usize, to: usize, size: u64, acts: &mut Acts) -> bool {
+        let oversize = |class: usize| self.classes.size(class) >= self.settings.oversize;
+        if oversize(from) || oversize(to) {
+            return oversize(from) && oversize(to);
+        }
+        if from != to {
+            let (small, bytes, clock) = (self.slabs_of.len(), self.classes.size(to), self.clock);
+            if from < small || to < small {
+                return false;
+            }
+            let arena = usize::try_from(place.address / ARENA).unwrap_or(0);
+            let run = place.block & !EXTENT;
+            if self.recount(arena, |runs| runs.resize(run, bytes.div_ceil(PAGE) + 1, clock, acts)).is_none() {
+                return false;
+            }
+        }
+        self.touch(place, size);
+        true
+    }
+
     fn find(&mut self, class: usize, size: u64, acts: &mut Acts) -> Option<Place> {
         if class >= self.most.len() {
             if self.classes.size(class) >= self.settings.oversize {
@@ -393,16 +428,21 @@ impl Allocator for Jemalloc {
         self.clock += 1;
         let class = self.classes.of(size)?;
         let place = self.find(class, size, acts)?;
-        if !Mapped::has(place) {
-            let arena = usize::try_from(place.address / ARENA).unwrap_or(0);
-            let pages = &mut self.arenas.get_mut(arena)?.runs.pages;
-            let held = pages.bytes();
-            pages.touch(place.address % ARENA, size);
-            self.held = self.held + pages.bytes() - held;
-        }
-        self.touched = place.address;
+        self.touch(place, size);
         self.pass(0, self.classes.size(class), acts);
         Some(place)
+    }
+
+    /// In place if the class is the same, or if a large block has room above; else the old block ends after the copy.
+    fn reallocate(&mut self, place: Place, old: u64, size: u64, acts: &mut Acts) -> Option<Place> {
+        if let (Some(from), Some(to)) = (self.classes.of(old), self.classes.of(size))
+            && self.stays(place, from, to, size, acts)
+        {
+            return if Mapped::has(place) { self.mapped.remap(place, size) } else { Some(place) };
+        }
+        let new = self.allocate(size, acts);
+        self.free(place, old, acts);
+        new
     }
 
     fn free(&mut self, place: Place, size: u64, acts: &mut Acts) {
@@ -410,7 +450,8 @@ impl Allocator for Jemalloc {
         self.touched = place.address;
         if Mapped::has(place) {
             acts.note(Act::Returned);
-            return self.mapped.unmap(place, size);
+            self.mapped.unmap(place);
+            return;
         }
         let Some(class) = self.classes.of(size) else { return };
         let Some(&most) = self.most.get(class) else { return self.to_arena(place, acts) };

@@ -11,6 +11,8 @@ pub(super) const MAPPED: u64 = ADDRESS_SPACE / 2;
 #[derive(Debug)]
 pub(super) struct Mapped {
     space: Tagged<Index>,
+    /// The bytes of each block, by its number.
+    sizes: Vec<u64>,
     bytes: u64,
     blocks: u64,
 }
@@ -18,7 +20,7 @@ pub(super) struct Mapped {
 impl Mapped {
     pub(super) fn new() -> Self {
         let settings = TagSettings { word: PAGE, least: 4 * PAGE, grow: 4 * PAGE };
-        Self { space: Tagged::new(settings, Index::default()), bytes: 0, blocks: 0 }
+        Self { space: Tagged::new(settings, Index::default()), sizes: Vec::new(), bytes: 0, blocks: 0 }
     }
 
     /// Returns whether a block is one of these.
@@ -47,14 +49,37 @@ impl Mapped {
         let Place { address, block } = self.space.allocate(bytes, &mut Acts::default())?;
         self.bytes += bytes;
         self.blocks += 1;
+        let number = block as usize;
+        if number >= self.sizes.len() {
+            self.sizes.resize(number + 1, 0);
+        }
+        if let Some(size) = self.sizes.get_mut(number) {
+            *size = bytes;
+        }
         Some(Place { address: MAPPED + address, block })
     }
 
-    /// Unmaps a block that was mapped with this size.
-    pub(super) fn unmap(&mut self, place: Place, bytes: u64) {
-        self.bytes -= bytes.max(1).next_multiple_of(PAGE);
+    /// Returns the bytes of a mapped block.
+    pub(super) fn size(&self, place: Place) -> u64 {
+        self.sizes.get(place.block as usize).copied().unwrap_or(0)
+    }
+
+    /// Unmaps a block; returns the bytes that it had.
+    pub(super) fn unmap(&mut self, place: Place) -> u64 {
+        let bytes = self.size(place);
+        self.bytes -= bytes;
         self.blocks -= 1;
         self.space.free(Place { address: place.address - MAPPED, ..place }, &mut Acts::default());
+        bytes
+    }
+
+    /// Gives a block another size, as `mremap` does: its pages stay, its address may change.
+    pub(super) fn remap(&mut self, place: Place, bytes: u64) -> Option<Place> {
+        if bytes.max(1).checked_next_multiple_of(PAGE)? == self.size(place) {
+            return Some(place);
+        }
+        self.unmap(place);
+        self.map(bytes)
     }
 
     pub(super) fn check(&self) -> Result<(), String> {

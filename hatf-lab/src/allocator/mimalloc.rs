@@ -5,7 +5,7 @@
 //! cut into slices of 64 KiB; a page is one slice (blocks up to 16 KiB), eight (up to 128 KiB), or as many as a larger block needs.
 //! A page links its blocks a few at a time, so that those never used are not touched.
 //!
-//! Left out: alignment, `realloc` in place, segments that other threads take over, and metadata beyond a segment's header.
+//! Left out: alignment, segments that other threads take over, and metadata beyond a segment's header.
 
 use std::collections::VecDeque;
 
@@ -18,7 +18,7 @@ use super::{ADDRESS_SPACE, Act, Acts, Allocator, PAGE, Place};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MimallocSettings {
     /// Calls of a thread after which free slices are given back; 0: at once. `MIMALLOC_DECOMMIT_DELAY` (2.1:
-    /// `MIMALLOC_PURGE_DELAY`), which is 25 ms, in calls of 100 ns.
+    /// `MIMALLOC_PURGE_DELAY`), which is 25 ms, in calls of 25 ns.
     pub purge: u64,
     /// Bytes of a slice, which is a page of small blocks: a constant of mimalloc, 64 KiB.
     pub page: u64,
@@ -30,7 +30,7 @@ pub struct MimallocSettings {
 
 impl Default for MimallocSettings {
     fn default() -> Self {
-        Self { purge: 250_000, page: 64 << 10, steps: 4, extend: 4096 }
+        Self { purge: 1_000_000, page: 64 << 10, steps: 4, extend: 4096 }
     }
 }
 
@@ -260,6 +260,17 @@ impl Mimalloc {
         gone.into_iter().for_each(|id| self.free_page(id, acts));
     }
 
+    /// Counts the pages that a block touches.
+    #[inline]
+    fn touch(&mut self, place: Place, size: u64) {
+        self.touched = place.block;
+        let Some(page) = self.pages.get(place.block as usize) else { return };
+        let Some(heap) = self.heaps.get_mut(page.owner) else { return };
+        let held = heap.runs.pages.bytes();
+        heap.runs.pages.touch(place.address % THREAD, size);
+        self.held = self.held + heap.runs.pages.bytes() - held;
+    }
+
     /// After a block was freed: the page is used again, or goes if it is empty.
     fn after_free(&mut self, id: u32, acts: &mut Acts) {
         let large = self.settings.page / BLOCKS;
@@ -330,19 +341,33 @@ impl Allocator for Mimalloc {
         page.used += 1;
         page.retire = 0;
         acts.note(Act::Unlinked);
-        self.touched = id;
-        let owner = page.owner;
-        let pages = &mut self.heaps.get_mut(owner)?.runs.pages;
-        let held = pages.bytes();
-        pages.touch(address % THREAD, size);
-        self.held = self.held + pages.bytes() - held;
-        Some(Place { address, block: id })
+        let place = Place { address, block: id };
+        self.touch(place, size);
+        Some(place)
     }
 
-    fn free(&mut self, place: Place, size: u64, acts: &mut Acts) {
+    /// In place if the size fits, and is at least half of the block; else the old block ends after the copy.
+    fn reallocate(&mut self, place: Place, old: u64, size: u64, acts: &mut Acts) -> Option<Place> {
+        let block = match Mapped::has(place) {
+            true => self.mapped.size(place),
+            false => self.pages.get(place.block as usize).map_or(0, |page| page.block),
+        };
+        if size <= block && size >= block - block / 2 && size > 0 {
+            if !Mapped::has(place) {
+                self.touch(place, size);
+            }
+            return Some(place);
+        }
+        let new = self.allocate(size, acts);
+        self.free(place, old, acts);
+        new
+    }
+
+    fn free(&mut self, place: Place, _: u64, acts: &mut Acts) {
         if Mapped::has(place) {
             acts.note(Act::Returned);
-            return self.mapped.unmap(place, size);
+            self.mapped.unmap(place);
+            return;
         }
         acts.note(Act::Inserted);
         self.touched = place.block;

@@ -70,6 +70,13 @@ pub trait Allocator: Send {
     /// Ends an object that `allocate` placed, and whose size was `size`.
     fn free(&mut self, place: Place, size: u64, acts: &mut Acts);
 
+    /// Moves an object of `old` bytes to where `size` bytes have room, which may be where it is; `None`: it is ended, and the
+    /// address space full. By default it ends, and then another is placed.
+    fn reallocate(&mut self, place: Place, old: u64, size: u64, acts: &mut Acts) -> Option<Place> {
+        self.free(place, old, acts);
+        self.allocate(size, acts)
+    }
+
     /// Returns the bytes had from the system and not given back (`sbrk`, `mmap`).
     fn heap(&self) -> u64;
 

@@ -269,6 +269,40 @@ impl Runs {
         id
     }
 
+    /// Gives a used run another size, if it shrinks or the free run above is large enough.
+    pub(super) fn resize(&mut self, id: u32, pages: u64, clock: u64, acts: &mut Acts) -> Option<()> {
+        let Run { start, pages: now, above, .. } = self.get(id);
+        if pages > now {
+            let next = self.get(above);
+            if above == NONE || next.state == State::Used || next.pages < pages - now {
+                return None;
+            }
+            acts.note(Act::Merged);
+            self.free.remove(&self.key(above));
+            if next.pages == pages - now {
+                self.absorb(id, above);
+                return Some(());
+            }
+            self.edit(above, |run| {
+                run.start += pages - now;
+                run.pages -= pages - now;
+            });
+            self.edit(id, |run| run.pages = pages);
+            self.free.insert(self.key(above));
+        } else if pages < now {
+            acts.note(Act::Split);
+            let rest = Run { start: start + pages, pages: now - pages, below: id, above, ..EMPTY };
+            let rest = self.add(rest)?;
+            self.edit(above, |run| run.below = rest);
+            self.edit(id, |run| (run.pages, run.above) = (pages, rest));
+            if self.top == id {
+                self.top = rest;
+            }
+            self.put(rest, clock, acts);
+        }
+        Some(())
+    }
+
     /// Gives back the dirty runs that have not been used for long enough.
     #[inline]
     pub(super) fn expire(&mut self, clock: u64, acts: &mut Acts) {

@@ -166,6 +166,39 @@ impl Tcmalloc {
         }
     }
 
+    /// Finds a block, and touches nothing.
+    #[inline]
+    fn find(&mut self, size: u64, acts: &mut Acts) -> Option<Place> {
+        self.clock += 1;
+        match self.classes.of(size) {
+            Some(class) => {
+                let of = self.classes.size(class);
+                let cache = self.caches.get_mut(self.thread)?;
+                let list = cache.lists.get_mut(class)?;
+                match list.blocks.pop() {
+                    Some(place) => {
+                        acts.note(Act::Unlinked);
+                        list.low = list.low.min(list.blocks.len());
+                        cache.bytes -= of;
+                        Some(place)
+                    }
+                    None => self.fill(class, acts),
+                }
+            }
+            None => {
+                let pages = size.checked_next_multiple_of(self.settings.page)? / PAGE;
+                let run = self.runs.take(pages, acts).filter(|run| *run < RUN)?;
+                Some(Place { address: self.runs.address(run), block: RUN | run })
+            }
+        }
+    }
+
+    /// The class of a block; `None`: it is a run of its own.
+    #[inline]
+    fn class(&self, place: Place) -> Option<usize> {
+        if place.block & RUN != 0 { None } else { self.spans.get(place.block as usize).map(|span| span.class) }
+    }
+
     /// Frees a run; some are given back, by the pages freed.
     fn put(&mut self, run: u32, acts: &mut Acts) {
         let pages = self.runs.bytes(run) / self.settings.page;
@@ -385,35 +418,34 @@ impl Allocator for Tcmalloc {
     }
 
     fn allocate(&mut self, size: u64, acts: &mut Acts) -> Option<Place> {
-        self.clock += 1;
-        let place = match self.classes.of(size) {
-            Some(class) => {
-                let of = self.classes.size(class);
-                let cache = self.caches.get_mut(self.thread)?;
-                let list = cache.lists.get_mut(class)?;
-                match list.blocks.pop() {
-                    Some(place) => {
-                        acts.note(Act::Unlinked);
-                        list.low = list.low.min(list.blocks.len());
-                        cache.bytes -= of;
-                        place
-                    }
-                    None => self.fill(class, acts)?,
-                }
-            }
-            None => {
-                let pages = size.checked_next_multiple_of(self.settings.page)? / PAGE;
-                let run = self.runs.take(pages, acts).filter(|run| *run < RUN)?;
-                Place { address: self.runs.address(run), block: RUN | run }
-            }
-        };
+        let place = self.find(size, acts)?;
         self.runs.pages.touch(place.address, size);
         Some(place)
     }
 
-    fn free(&mut self, place: Place, size: u64, acts: &mut Acts) {
+    /// In place if the size fits, and is at least half of the block. Else it grows by at least a quarter, and the old block ends
+    /// after the copy.
+    fn reallocate(&mut self, place: Place, old: u64, size: u64, acts: &mut Acts) -> Option<Place> {
+        let block = match self.class(place) {
+            Some(class) => self.classes.size(class),
+            None => self.runs.bytes(place.block & !RUN),
+        };
+        if size <= block && size >= block / 2 {
+            self.runs.pages.touch(place.address, size);
+            return Some(place);
+        }
+        let grown = if size > block { size.max(block + block / 4) } else { size };
+        let new = self.find(grown, acts);
+        if let Some(new) = new {
+            self.runs.pages.touch(new.address, size);
+        }
+        self.free(place, old, acts);
+        new
+    }
+
+    fn free(&mut self, place: Place, _: u64, acts: &mut Acts) {
         self.clock += 1;
-        let Some(class) = self.classes.of(size) else { return self.put(place.block & !RUN, acts) };
+        let Some(class) = self.class(place) else { return self.put(place.block & !RUN, acts) };
         let of = self.classes.size(class);
         let Some(cache) = self.caches.get_mut(self.thread) else { return };
         let Some(list) = cache.lists.get_mut(class) else { return };

@@ -22,13 +22,15 @@ use measure::Measure;
 pub(crate) struct Step {
     slot: u32,
     change: Change,
+    realloc: bool,
     size: u64,
     thread: u64,
 }
 
 impl From<&Event> for Step {
     fn from(event: &Event) -> Self {
-        Self { slot: event.object.slot, change: event.change, size: event.object.size, thread: event.thread }
+        let Event { change, realloc, thread, object, .. } = *event;
+        Self { slot: object.slot, change, realloc, size: object.size, thread }
     }
 }
 
@@ -40,6 +42,8 @@ pub struct Simulation {
     /// Where objects are, by slot; `None`: refused.
     places: Vec<Option<Place>>,
     refused: u64,
+    /// The object of a realloc, between its end and the beginning of the new one; and its size.
+    moving: Option<(Place, u64)>,
     /// The thread of the last event, and the numbers that the allocator knows threads by.
     thread: u64,
     threads: AddressMap<usize>,
@@ -64,6 +68,7 @@ impl Simulation {
             acts: Acts::default(),
             places: Vec::new(),
             refused: 0,
+            moving: None,
             thread: 0,
             threads: AddressMap::default(),
             measure: Measure::default(),
@@ -92,13 +97,19 @@ impl Simulation {
 
     #[inline]
     pub(crate) fn step(&mut self, step: Step) -> Result<()> {
-        let Step { slot, change, size, thread } = step;
+        let Step { slot, change, realloc, size, thread } = step;
         if thread != self.thread || self.threads.is_empty() {
             self.switch_to(thread);
         }
         let place = match change {
             Change::Allocated => {
-                let place = self.allocator.allocate(size, &mut self.acts);
+                let place = match self.moving.take() {
+                    Some((old, from)) if realloc => self.allocator.reallocate(old, from, size, &mut self.acts),
+                    moving => {
+                        moving.into_iter().for_each(|(old, from)| self.allocator.free(old, from, &mut self.acts));
+                        self.allocator.allocate(size, &mut self.acts)
+                    }
+                };
                 match self.places.get_mut(slot as usize) {
                     Some(free) => *free = place,
                     None => self.places.push(place),
@@ -109,7 +120,11 @@ impl Simulation {
             Change::Freed => {
                 let place = self.places.get(slot as usize).copied().flatten();
                 if let Some(place) = place {
-                    self.allocator.free(place, size, &mut self.acts);
+                    if realloc {
+                        self.moving = Some((place, size));
+                    } else {
+                        self.allocator.free(place, size, &mut self.acts);
+                    }
                 }
                 place
             }
