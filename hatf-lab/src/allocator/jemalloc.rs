@@ -5,8 +5,8 @@
 //! A small class has slabs; of those with a free region the lowest is used, and in it the lowest region. Slabs and large blocks
 //! are extents, of which the lowest that is large enough is taken. Freed extents stay held, and are given back later.
 //!
-//! Left out: alignment, the curve by which decay gives back (here all at once after `decay` calls), growth
-//! of mappings in a geometric series, jemalloc's own metadata, and threads that end.
+//! Left out: alignment, the curve by which decay gives back (here all at once after `decay` calls),
+//! jemalloc's own metadata, and threads that end.
 
 use std::collections::BTreeSet;
 
@@ -412,8 +412,14 @@ impl Allocator for Jemalloc {
 
     fn switch_to(&mut self, thread: usize) {
         self.thread = thread % super::THREADS;
-        let settings =
-            RunSettings { fit: Fit::First, unit: 512, header: 0, merged: LARGE / PAGE, delay: self.settings.decay };
+        let settings = RunSettings {
+            fit: Fit::First,
+            unit: 512,
+            regions: true,
+            header: 0,
+            merged: LARGE / PAGE,
+            delay: self.settings.decay,
+        };
         while self.arenas.len() <= self.arena() {
             let bins = (0..self.slabs_of.len()).map(|_| Bin::default()).collect();
             self.arenas.push(Arena { runs: Runs::new(settings, ARENA), bins });

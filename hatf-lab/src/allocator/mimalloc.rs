@@ -308,8 +308,14 @@ impl Allocator for Mimalloc {
     fn switch_to(&mut self, thread: usize) {
         self.thread = thread % super::THREADS;
         let slice = self.settings.page / PAGE;
-        let settings =
-            RunSettings { fit: Fit::Best, unit: SEGMENT * slice, header: slice, merged: 0, delay: self.settings.purge };
+        let settings = RunSettings {
+            fit: Fit::Best,
+            unit: SEGMENT * slice,
+            regions: false,
+            header: slice,
+            merged: 0,
+            delay: self.settings.purge,
+        };
         while self.heaps.len() <= self.thread {
             let queues = vec![VecDeque::new(); self.classes.len()];
             let runs = Runs::new(settings, THREAD);

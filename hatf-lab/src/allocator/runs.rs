@@ -23,6 +23,8 @@ pub(super) struct RunSettings {
     pub(super) unit: u64,
     /// Pages at the start of each unit that are the allocator's own.
     pub(super) header: u64,
+    /// Whether what is taken at once becomes larger each time (four steps to a doubling), and is never merged with another.
+    pub(super) regions: bool,
     /// Dirty runs of fewer pages are not merged until they are given back.
     pub(super) merged: u64,
     /// Calls after which a dirty run is given back to the system.
@@ -45,11 +47,13 @@ struct Run {
     below: u32,
     above: u32,
     state: State,
+    /// It begins a region.
+    head: bool,
     /// Changes when the run does, so that an old entry of the queue is known.
     stamp: u64,
 }
 
-const EMPTY: Run = Run { start: 0, pages: 0, below: NONE, above: NONE, state: State::Used, stamp: 0 };
+const EMPTY: Run = Run { start: 0, pages: 0, below: NONE, above: NONE, state: State::Used, head: false, stamp: 0 };
 
 /// Runs that tile an address space, which begins at 0. Sizes are in pages.
 #[derive(Debug)]
@@ -174,14 +178,23 @@ impl Runs {
     }
 
     fn grow(&mut self, need: u64, acts: &mut Acts) -> Option<u32> {
-        let RunSettings { unit, header, .. } = self.settings;
+        let RunSettings { mut unit, header, regions, .. } = self.settings;
+        if regions {
+            while unit < need {
+                unit = unit.checked_add(1 << (unit.ilog2() - 2))?;
+            }
+        }
         let pages = need.checked_add(header)?.checked_next_multiple_of(unit)?;
         self.end.checked_add(pages).filter(|end| *end <= self.limit)?;
         acts.note(Act::Sbrk);
         if header > 0 {
             self.push(header, State::Used)?;
         }
+        if regions {
+            self.settings.unit = unit + (1 << (unit.ilog2() - 2));
+        }
         let id = self.push(pages - header, State::Clean)?;
+        self.edit(id, |run| run.head = regions);
         self.settle(id);
         let id = self.top;
         debug_assert!(self.get(id).pages >= need, "what was grown is large enough");
@@ -190,17 +203,22 @@ impl Runs {
 
     /// Merges a free run with neighbours in the same state, and lists it. Returns it.
     fn settle(&mut self, id: u32) -> u32 {
-        let Run { state, pages, above, below, .. } = self.get(id);
-        let merges = state == State::Clean || pages >= self.settings.merged;
-        let mut id = id;
-        if merges && self.get(above).state == state && above != NONE {
-            self.free.remove(&self.key(above));
-            self.absorb(id, above);
-        }
-        if merges && self.get(below).state == state && below != NONE {
-            self.free.remove(&self.key(below));
-            self.absorb(below, id);
-            id = below;
+        let Run { state, pages, .. } = self.get(id);
+        let (mut id, merges) = (id, state == State::Clean || pages >= self.settings.merged);
+        // There may be several, of those that are not merged at once.
+        while merges {
+            let Run { above, below, head, .. } = self.get(id);
+            let next = self.get(above);
+            if above != NONE && next.state == state && !next.head {
+                self.free.remove(&self.key(above));
+                self.absorb(id, above);
+            } else if below != NONE && !head && self.get(below).state == state {
+                self.free.remove(&self.key(below));
+                self.absorb(below, id);
+                id = below;
+            } else {
+                break;
+            }
         }
         self.stamp += 1;
         let stamp = self.stamp;
@@ -233,20 +251,20 @@ impl Runs {
             None => self.grow(need, acts)?,
         };
         self.free.remove(&self.key(id));
-        let Run { start, pages, below, state, .. } = self.get(id);
+        let Run { start, pages, below, state, head, .. } = self.get(id);
         acts.note(Act::Unlinked);
         if pages == need {
             self.edit(id, |run| run.state = State::Used);
             return Some(id);
         }
         acts.note(Act::Split);
-        let used = self.add(Run { start, pages: need, below, above: id, ..EMPTY })?;
+        let used = self.add(Run { start, pages: need, below, above: id, head, ..EMPTY })?;
         self.edit(below, |run| run.above = used);
         self.edit(id, |run| {
             run.start += need;
             run.pages -= need;
             run.below = used;
-            run.state = state;
+            (run.state, run.head) = (state, false);
         });
         self.free.insert(self.key(id));
         Some(used)
@@ -274,7 +292,7 @@ impl Runs {
         let Run { start, pages: now, above, .. } = self.get(id);
         if pages > now {
             let next = self.get(above);
-            if above == NONE || next.state == State::Used || next.pages < pages - now {
+            if above == NONE || next.head || next.state == State::Used || next.pages < pages - now {
                 return None;
             }
             acts.note(Act::Merged);
@@ -352,7 +370,7 @@ impl Runs {
                 if !self.free.contains(&self.key(at)) {
                     return Err(format!("the free run at page {} is not listed", run.start));
                 }
-                if run.above != NONE && run.state == State::Clean && above.state == State::Clean {
+                if run.above != NONE && run.state == State::Clean && above.state == State::Clean && !above.head {
                     return Err(format!("free runs side by side at page {end}"));
                 }
                 free += 1;

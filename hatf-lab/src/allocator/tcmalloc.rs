@@ -4,7 +4,7 @@
 //! Sources: Ghemawat, Menage, "TCMalloc: Thread-Caching Malloc" (gperftools' `docs/tcmalloc.html`); `common.cc` for size classes
 //! and batches, `thread_cache.cc` for how long lists may be, `central_freelist.cc`, and `page_heap.cc` for runs of pages.
 //!
-//! Left out: alignment, transfer slots that one class takes from another (each has its 16), stealing between caches, threads that
+//! Left out: alignment, stealing between caches, threads that
 //! end, and the allocator's own metadata. Of runs of pages of one length the lowest is taken, not the one freed last.
 
 use super::classes::Classes;
@@ -40,13 +40,14 @@ const LEAST_CACHE: u64 = 512 << 10;
 /// The longest list of a cache, and how often one may be too long.
 const LONGEST: usize = 8192;
 const OVERAGES: u32 = 3;
-/// Batches that a central list keeps whole, and the most bytes of them.
-const SLOTS: u64 = 16;
+/// Batches that a central list keeps whole: at first, and at most; and the most bytes of them.
+const SLOTS: usize = 16;
+const MOST_SLOTS: u64 = 64;
 const SLOT_BYTES: u64 = 1 << 20;
 /// No span: the block is a run of its own.
 const RUN: u32 = 1 << 31;
 
-/// A class: pages of its spans, and how many blocks move at once.
+/// A class: pages of its spans, how many blocks move at once, and how many batches its central list keeps at most.
 #[derive(Clone, Copy, Debug)]
 struct Class {
     pages: u64,
@@ -70,6 +71,8 @@ struct Span {
 #[derive(Debug, Default)]
 struct Central {
     slots: Vec<Vec<Place>>,
+    /// How many there may be now.
+    size: usize,
     spans: Vec<u32>,
 }
 
@@ -97,6 +100,8 @@ pub struct Tcmalloc {
     classes: Classes,
     of: Vec<Class>,
     central: Vec<Central>,
+    /// The class from which a slot is taken next.
+    next: usize,
     spans: Vec<Span>,
     spare: Vec<u32>,
     caches: Vec<Cache>,
@@ -124,7 +129,7 @@ fn classes(settings: &TcmallocSettings) -> (Vec<u64>, Vec<Class>) {
         while bytes % size > bytes >> 3 || bytes / size < batch / 4 {
             bytes += settings.page;
         }
-        let slots = (SLOT_BYTES / (size * batch)).clamp(1, SLOTS);
+        let slots = (SLOT_BYTES / (size * batch)).clamp(1, MOST_SLOTS);
         let batch = usize::try_from(batch).unwrap_or(2);
         let class = Class { pages: bytes / PAGE, batch, slots: usize::try_from(slots).unwrap_or(1) };
         match (sizes.last_mut(), of.last_mut()) {
@@ -149,11 +154,12 @@ impl Tcmalloc {
         let (sizes, of) = classes(&settings);
         let delay = if settings.aggressive == 1 { 0 } else { u64::MAX };
         let unit = (1 << 20) / PAGE;
-        let runs = RunSettings { fit: Fit::Best, unit, header: 0, merged: 0, delay };
+        let runs = RunSettings { fit: Fit::Best, unit, regions: false, header: 0, merged: 0, delay };
         Self {
             settings,
             classes: Classes::new(sizes),
-            central: of.iter().map(|_| Central::default()).collect(),
+            central: of.iter().map(|of| Central { size: SLOTS.min(of.slots), ..Central::default() }).collect(),
+            next: 0,
             of,
             spans: Vec::new(),
             spare: Vec::new(),
@@ -292,18 +298,56 @@ impl Tcmalloc {
     fn release(&mut self, class: usize, blocks: Vec<Place>, acts: &mut Acts) {
         let Some(of) = self.of.get(class).copied() else { return };
         acts.add(Act::Flushed, blocks.len() as u64);
-        if let Some(central) = self.central.get_mut(class)
-            && blocks.len() == of.batch
-            && central.slots.len() < of.slots
+        if blocks.len() == of.batch
+            && self.make_room(class, of.slots, acts)
+            && let Some(central) = self.central.get_mut(class)
         {
             central.slots.push(blocks);
             return;
         }
+        self.to_spans(blocks, acts);
+    }
+
+    /// Makes room for a batch, if need be by a slot of another class: one that is empty, or else any.
+    fn make_room(&mut self, class: usize, most: usize, acts: &mut Acts) -> bool {
+        let Some(central) = self.central.get(class) else { return false };
+        if central.slots.len() < central.size {
+            return true;
+        }
+        if central.size >= most || !(self.evict(class, false, acts) || self.evict(class, true, acts)) {
+            return false;
+        }
+        if let Some(central) = self.central.get_mut(class) {
+            central.size += 1;
+        }
+        true
+    }
+
+    /// Takes a slot from the next class in turn; a full one only by force.
+    fn evict(&mut self, class: usize, force: bool, acts: &mut Acts) -> bool {
+        let from = self.next % self.central.len().max(1);
+        self.next = from + 1;
+        let Some(central) = self.central.get_mut(from).filter(|central| from != class && central.size > 0) else {
+            return false;
+        };
+        let full = central.slots.len() == central.size;
+        if full && !force {
+            return false;
+        }
+        central.size -= 1;
+        if full && let Some(blocks) = central.slots.pop() {
+            self.to_spans(blocks, acts);
+        }
+        true
+    }
+
+    /// Returns blocks to their spans.
+    fn to_spans(&mut self, blocks: Vec<Place>, acts: &mut Acts) {
         for Place { address, block } in blocks {
             let Some(span) = self.spans.get_mut(block as usize) else { continue };
             acts.note(Act::Inserted);
             if span.free.is_empty()
-                && let Some(central) = self.central.get_mut(class)
+                && let Some(central) = self.central.get_mut(span.class)
             {
                 span.at = central.spans.len();
                 central.spans.push(block);
