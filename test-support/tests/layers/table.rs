@@ -170,6 +170,7 @@ pub(crate) const TABLE: &[Layers] = &[
             "chart",
             "allocator",
             "simulate",
+            "whatif",
             "sites",
             "flame",
             "fragmentation",
