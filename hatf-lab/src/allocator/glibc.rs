@@ -198,7 +198,7 @@ impl Arena {
     }
 
     /// Cuts a chunk from the top, if that stays large enough to be one.
-    fn from_top(&mut self, need: u64, acts: &mut Acts) -> Option<u32> {
+    fn cut_top(&mut self, need: u64, acts: &mut Acts) -> Option<u32> {
         let top = self.blocks.top_id();
         if self.blocks.get(top).size < need + LEAST {
             return None;
@@ -296,7 +296,7 @@ impl Glibc {
     }
 
     /// `_int_malloc`.
-    fn from_arena(&mut self, arena: usize, need: u64, acts: &mut Acts) -> Option<Place> {
+    fn take(&mut self, arena: usize, need: u64, acts: &mut Acts) -> Option<Place> {
         let room = self.room(need);
         if let Some(n) = self.fast(need)
             && let Some(list) = self.arenas.get_mut(arena)?.fast.get_mut(n)
@@ -329,7 +329,7 @@ impl Glibc {
             if !cached.is_empty() {
                 return self.cached(need)?.pop();
             }
-            if let Some(id) = self.recount(arena, |of| of.from_top(need, acts)) {
+            if let Some(id) = self.recount(arena, |of| of.cut_top(need, acts)) {
                 return self.used(arena, id);
             }
             if !self.arenas.get(arena)?.has_fast {
@@ -434,12 +434,12 @@ impl Glibc {
             of.blocks.heap().checked_add(bytes).filter(|end| *end <= ARENA)?;
             of.blocks.grow(bytes)?;
             acts.note(Act::Sbrk);
-            of.from_top(need, acts)
+            of.cut_top(need, acts)
         })
     }
 
     /// Frees a chunk in its arena.
-    fn to_arena(&mut self, arena: usize, id: u32, chunk: u64, acts: &mut Acts) {
+    fn give(&mut self, arena: usize, id: u32, chunk: u64, acts: &mut Acts) {
         if let Some(n) = self.fast(chunk) {
             let Some(of) = self.arenas.get_mut(arena) else { return };
             if n >= of.fast.len() {
@@ -495,7 +495,7 @@ impl Glibc {
             acts.note(Act::Inserted);
             return;
         }
-        self.to_arena(arena, place.block, chunk, acts);
+        self.give(arena, place.block, chunk, acts);
     }
 
     /// Makes a used chunk larger where it is, if the top or the free chunk above has room for that.
@@ -507,7 +507,7 @@ impl Glibc {
                 return Some(id);
             }
             if above == of.blocks.top_id() {
-                of.from_top(need - size, acts)?;
+                of.cut_top(need - size, acts)?;
             } else if next.free && size + next.size >= need {
                 of.unlink(above, acts);
             } else {
@@ -551,7 +551,7 @@ impl Allocator for Glibc {
         {
             cache.chunks = vec![Vec::new(); lists];
             // The cache itself lies in the arena.
-            let _ = self.from_arena(arena, TCACHE, &mut Acts::default());
+            let _ = self.take(arena, TCACHE, &mut Acts::default());
         }
     }
 
@@ -561,7 +561,7 @@ impl Allocator for Glibc {
             acts.note(Act::Unlinked);
             return Some(place);
         }
-        self.from_arena(self.arena(), need, acts)
+        self.take(self.arena(), need, acts)
     }
 
     fn free(&mut self, place: Place, _: u64, acts: &mut Acts) {
@@ -582,7 +582,7 @@ impl Allocator for Glibc {
         }
         let arena = usize::try_from(place.address / ARENA).unwrap_or(0);
         let Some(id) = need.and_then(|need| self.extend(arena, place.block, need, acts)) else {
-            let new = need.and_then(|need| self.from_arena(arena, need, acts));
+            let new = need.and_then(|need| self.take(arena, need, acts));
             self.put(place, acts);
             return new;
         };

@@ -218,7 +218,7 @@ impl Jemalloc {
     }
 
     /// Takes a block from an arena, not from the cache.
-    fn from_arena(&mut self, arena: usize, class: usize, acts: &mut Acts) -> Option<Place> {
+    fn take_block(&mut self, arena: usize, class: usize, acts: &mut Acts) -> Option<Place> {
         if class < self.slabs_of.len() {
             return self.region(arena, class, acts);
         }
@@ -234,7 +234,7 @@ impl Jemalloc {
     }
 
     /// Gives a block back to its arena.
-    fn to_arena(&mut self, place: Place, acts: &mut Acts) {
+    fn give_block(&mut self, place: Place, acts: &mut Acts) {
         let arena = usize::try_from(place.address / ARENA).unwrap_or(0);
         let clock = self.clock;
         if place.block & EXTENT != 0 {
@@ -283,7 +283,7 @@ impl Jemalloc {
         let old: Vec<Place> = cached.blocks.drain(..count).collect();
         cached.low = cached.low.min(left);
         acts.add(Act::Flushed, old.len() as u64);
-        old.into_iter().for_each(|place| self.to_arena(place, acts));
+        old.into_iter().for_each(|place| self.give_block(place, acts));
     }
 
     /// A step of the collection of a cache: three quarters of what one class did not use go back.
@@ -332,7 +332,7 @@ impl Jemalloc {
         let count = (most >> cached.divide).max(1);
         let mut blocks = Vec::with_capacity(count);
         while blocks.len() < count
-            && let Some(block) = self.from_arena(arena, class, acts)
+            && let Some(block) = self.take_block(arena, class, acts)
         {
             blocks.push(block);
         }
@@ -383,7 +383,7 @@ impl Jemalloc {
                 acts.note(Act::Sbrk);
                 return self.mapped.map(size);
             }
-            return self.from_arena(self.arena(), class, acts);
+            return self.take_block(self.arena(), class, acts);
         }
         let cached = self.caches.get_mut(self.thread)?.bins.get_mut(class)?;
         let Some(place) = cached.blocks.pop() else { return self.fill(class, acts) };
@@ -460,7 +460,7 @@ impl Allocator for Jemalloc {
             return;
         }
         let Some(class) = self.classes.of(size) else { return };
-        let Some(&most) = self.most.get(class) else { return self.to_arena(place, acts) };
+        let Some(&most) = self.most.get(class) else { return self.give_block(place, acts) };
         let full = |cached: &Cached| cached.blocks.len() >= most;
         let bins = self.caches.get(self.thread).and_then(|cache| cache.bins.get(class));
         if bins.is_some_and(full) {

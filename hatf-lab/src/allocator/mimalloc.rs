@@ -217,8 +217,7 @@ impl Mimalloc {
     /// Finds a page with a free block, which is then the first of its queue that has one.
     #[cold]
     fn find(&mut self, class: usize, acts: &mut Acts) -> Option<u32> {
-        loop {
-            let Some(&id) = self.heaps.get(self.thread)?.queues.get(class)?.front() else { break };
+        while let Some(&id) = self.heaps.get(self.thread)?.queues.get(class)?.front() {
             acts.note(Act::Examined);
             let page = self.pages.get_mut(id as usize)?;
             if Self::collect(page) {

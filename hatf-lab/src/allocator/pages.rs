@@ -121,8 +121,8 @@ impl Pages {
 
     /// Checks that the count is that of the bits and ranges.
     pub(super) fn check(&self) -> Result<(), String> {
-        let bits = |leaf: &Box<[u64; WORDS]>| leaf.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
-        let sum = self.leaves.iter().flatten().map(bits).sum::<u64>();
+        let words = self.leaves.iter().flatten().flat_map(|leaf| leaf.iter());
+        let sum = words.map(|word| u64::from(word.count_ones())).sum::<u64>();
         let sum = sum + self.ranges.iter().map(|(from, to)| to - from).sum::<u64>();
         if sum == self.count { Ok(()) } else { Err(format!("{sum} pages are held, {} counted", self.count)) }
     }
@@ -130,7 +130,6 @@ impl Pages {
 
 /// The word of a page in its leaf.
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "less than the words of a leaf")]
 fn place(page: u64) -> usize {
     (page / 64 % WORDS as u64) as usize
 }

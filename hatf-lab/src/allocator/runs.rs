@@ -206,13 +206,13 @@ impl Runs {
         let Run { state, pages, .. } = self.get(id);
         let (mut id, merges) = (id, state == State::Clean || pages >= self.settings.merged);
         // There may be several, of those that are not merged at once.
-        while merges {
+        loop {
             let Run { above, below, head, .. } = self.get(id);
             let next = self.get(above);
-            if above != NONE && next.state == state && !next.head {
+            if merges && above != NONE && next.state == state && !next.head {
                 self.free.remove(&self.key(above));
                 self.absorb(id, above);
-            } else if below != NONE && !head && self.get(below).state == state {
+            } else if merges && below != NONE && !head && self.get(below).state == state {
                 self.free.remove(&self.key(below));
                 self.absorb(below, id);
                 id = below;

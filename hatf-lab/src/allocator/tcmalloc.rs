@@ -305,7 +305,7 @@ impl Tcmalloc {
             central.slots.push(blocks);
             return;
         }
-        self.to_spans(blocks, acts);
+        self.give_spans(blocks, acts);
     }
 
     /// Makes room for a batch, if need be by a slot of another class: one that is empty, or else any.
@@ -336,13 +336,13 @@ impl Tcmalloc {
         }
         central.size -= 1;
         if full && let Some(blocks) = central.slots.pop() {
-            self.to_spans(blocks, acts);
+            self.give_spans(blocks, acts);
         }
         true
     }
 
     /// Returns blocks to their spans.
-    fn to_spans(&mut self, blocks: Vec<Place>, acts: &mut Acts) {
+    fn give_spans(&mut self, blocks: Vec<Place>, acts: &mut Acts) {
         for Place { address, block } in blocks {
             let Some(span) = self.spans.get_mut(block as usize) else { continue };
             acts.note(Act::Inserted);
