@@ -48,7 +48,7 @@ const UNIT: u64 = 16;
 const LARGE: u64 = 1024;
 /// Bytes of addresses that each arena has.
 const ARENA: u64 = 1 << 39;
-/// The unsorted list, in the place of the bin of size 0; then a bin for each small size, then those of several sizes.
+/// The unsorted list, where the bin of size 0 would be; then a bin for each small size, then those of several sizes.
 const UNSORTED: usize = 0;
 const BINS: usize = 127;
 /// A freed chunk of this size has the fast bins merged.

@@ -91,8 +91,8 @@ pub trait Allocator: Send {
         self.heap()
     }
 
-    /// Notes that the calls that follow are those of another thread; the first is 0, the next new one 1. By default threads
-    /// share the heap.
+    /// Notes that the calls that follow are those of another thread; the first is 0, the next new one 1. It is called before the
+    /// first allocation, too. By default threads share the heap.
     fn switch_to(&mut self, _thread: usize) {}
 
     /// Checks what the last call touched.
