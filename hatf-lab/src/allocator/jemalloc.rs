@@ -4,6 +4,7 @@
 //! options and their defaults, and its `arena.c`, `tcache.c`, `eset.c` and `extent.c` for the order in which things are chosen.
 //! A small class has slabs; of those with a free region the lowest is used, and in it the lowest region. Slabs and large blocks
 //! are extents, of which the lowest that is large enough is taken. Freed extents stay held, and are given back later.
+//! The file is long because caches, slabs and extents call each other; what has a meaning alone is in `runs.rs` and `classes.rs`.
 //!
 //! Left out: alignment, the curve by which decay gives back (here all at once after `decay` calls),
 //! jemalloc's own metadata, and threads that end.

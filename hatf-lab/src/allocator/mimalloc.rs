@@ -4,6 +4,7 @@
 //! sizes, `page.c` for which page is used and how it is extended, `segment.c` for runs of slices. A thread has segments of 32 MiB
 //! cut into slices of 64 KiB; a page is one slice (blocks up to 16 KiB), eight (up to 128 KiB), or as many as a larger block needs.
 //! A page links its blocks a few at a time, so that those never used are not touched.
+//! The file is long because heaps, pages and blocks call each other; what has a meaning alone is in `runs.rs` and `classes.rs`.
 //!
 //! Left out: alignment, segments that other threads take over, and metadata beyond a segment's header.
 

@@ -3,6 +3,8 @@
 //!
 //! Sources: Ghemawat, Menage, "TCMalloc: Thread-Caching Malloc" (gperftools' `docs/tcmalloc.html`); `common.cc` for size classes
 //! and batches, `thread_cache.cc` for how long lists may be, `central_freelist.cc`, and `page_heap.cc` for runs of pages.
+//! The file is long because caches, central lists and spans call each other; what has a meaning alone is in `runs.rs` and
+//! `classes.rs`.
 //!
 //! Left out: alignment, stealing between caches, threads that
 //! end, and the allocator's own metadata. Of runs of pages of one length the lowest is taken, not the one freed last.

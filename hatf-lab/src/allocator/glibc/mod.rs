@@ -4,14 +4,17 @@
 //! wiki. Each thread has a cache of freed chunks by size (tcache), and an arena as long as there are arenas left. An arena
 //! has fast bins (not merged), an unsorted list, bins of one size, bins of several sizes in order, and the top, which grows
 //! by `brk` and is given back from its end. Large blocks are mapped; the size from which on they are rises when such a block is freed.
+//! `arena.rs` is an arena; this file has the rest, of more than 400 lines because cache, arena and mapping call each other.
 //!
 //! Left out: alignment, the bound of 64 MiB to each heap of an arena that is not the first, threads that end
 //! (their caches stay), the 10,000 steps after which a search of the unsorted list ends, and hardening.
 
-use super::blocks::{Block, Blocks, NONE};
-use super::lists::Lists;
+mod arena;
+
+use super::blocks::{Block, NONE};
 use super::mapped::Mapped;
 use super::{ADDRESS_SPACE, Act, Acts, Allocator, PAGE, Place};
+use arena::{Arena, LARGE, LEAST, UNIT};
 
 /// What `GLIBC_TUNABLES` and `mallopt` set. Bytes, except counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,16 +44,8 @@ impl Default for GlibcSettings {
     }
 }
 
-/// The least chunk, and the unit of sizes.
-const LEAST: u64 = 32;
-const UNIT: u64 = 16;
-/// The first size that is not small.
-const LARGE: u64 = 1024;
 /// Bytes of addresses that each arena has.
 const ARENA: u64 = 1 << 39;
-/// The unsorted list, where the bin of size 0 would be; then a bin for each small size, then those of several sizes.
-const UNSORTED: usize = 0;
-const BINS: usize = 127;
 /// A freed chunk of this size has the fast bins merged.
 const MERGE_FAST: u64 = 64 << 10;
 /// The greatest size from which on blocks are mapped, by itself; and the most mapped blocks.
@@ -58,157 +53,6 @@ const MMAP_MAX: u64 = 32 << 20;
 const MMAPS: u64 = 65536;
 /// What a thread's cache takes of its arena.
 const TCACHE: u64 = 0x290;
-
-/// The bin of a chunk's size.
-fn bin(size: u64) -> usize {
-    let of = match size {
-        ..LARGE => size / UNIT,
-        _ if size >> 6 <= 48 => 48 + (size >> 6),
-        _ if size >> 9 <= 20 => 91 + (size >> 9),
-        _ if size >> 12 <= 10 => 110 + (size >> 12),
-        _ if size >> 15 <= 4 => 119 + (size >> 15),
-        _ if size >> 18 <= 2 => 124 + (size >> 18),
-        _ => 126,
-    };
-    usize::try_from(of).unwrap_or(126)
-}
-
-#[derive(Debug)]
-struct Arena {
-    blocks: Blocks,
-    bins: Lists,
-    /// Fast bins by size, the chunk freed last at the end.
-    fast: Vec<Vec<u32>>,
-    has_fast: bool,
-    /// What a small request split last.
-    remainder: u32,
-    /// The end of what was touched and not given back.
-    high: u64,
-    touched: u32,
-}
-
-impl Arena {
-    fn new() -> Self {
-        Self {
-            blocks: Blocks::new(),
-            bins: Lists::new(BINS),
-            fast: Vec::new(),
-            has_fast: false,
-            remainder: NONE,
-            high: 0,
-            touched: NONE,
-        }
-    }
-
-    /// Splits a free chunk that is in no list, or takes it whole. What is left goes to the unsorted list.
-    fn split(&mut self, id: u32, need: u64, acts: &mut Acts) -> Option<u32> {
-        let size = self.blocks.get(id).size;
-        if size - need < LEAST {
-            self.blocks.edit(id, |block| block.free = false);
-            return Some(id);
-        }
-        acts.note(Act::Split);
-        let used = self.blocks.cut(id, need)?;
-        self.bins.push(&mut self.blocks, UNSORTED, id);
-        if need < LARGE {
-            self.remainder = id;
-        }
-        Some(used)
-    }
-
-    fn unlink(&mut self, id: u32, acts: &mut Acts) {
-        acts.note(Act::Unlinked);
-        self.bins.remove(&mut self.blocks, id);
-    }
-
-    /// Puts a chunk into the bin of its size: at the front, and a large one behind those that are larger.
-    fn sort(&mut self, id: u32, acts: &mut Acts) {
-        let size = self.blocks.get(id).size;
-        let list = bin(size);
-        let mut at = self.bins.first(list);
-        if size >= LARGE {
-            // The smallest is at the end: most chunks go there at once.
-            let last = self.bins.last(list);
-            if last != NONE && size < self.blocks.get(last).size {
-                at = NONE;
-            }
-            while at != NONE && self.blocks.get(at).size > size {
-                acts.note(Act::Examined);
-                at = self.blocks.get(at).next;
-            }
-            // Behind the first of its size, which is easier to take out.
-            if at != NONE && self.blocks.get(at).size == size {
-                at = self.blocks.get(at).next;
-            }
-        }
-        acts.note(Act::Inserted);
-        self.bins.insert_before(&mut self.blocks, list, id, at);
-    }
-
-    /// Frees a chunk, merged with its neighbours; returns the size that came of it.
-    fn merge(&mut self, id: u32, acts: &mut Acts) -> u64 {
-        self.blocks.edit(id, |block| block.free = true);
-        let Block { below, above, .. } = self.blocks.get(id);
-        let mut id = id;
-        if self.blocks.get(below).free {
-            acts.note(Act::Merged);
-            self.bins.remove(&mut self.blocks, below);
-            self.blocks.absorb_below(id);
-            if self.remainder == below {
-                self.remainder = NONE;
-            }
-        }
-        let top = self.blocks.top_id();
-        if self.blocks.get(above).free {
-            acts.note(Act::Merged);
-            if above == top {
-                // The top keeps its name.
-                self.blocks.absorb_below(top);
-                id = top;
-            } else {
-                self.bins.remove(&mut self.blocks, above);
-                self.blocks.absorb_above(id);
-                if self.remainder == above {
-                    self.remainder = NONE;
-                }
-            }
-        }
-        if id != self.blocks.top_id() {
-            acts.note(Act::Inserted);
-            self.bins.push(&mut self.blocks, UNSORTED, id);
-        }
-        self.touched = id;
-        self.blocks.get(id).size
-    }
-
-    /// Merges all chunks of the fast bins.
-    fn merge_fast(&mut self, acts: &mut Acts) {
-        if !std::mem::take(&mut self.has_fast) {
-            return;
-        }
-        for n in 0..self.fast.len() {
-            let mut chunks = self.fast.get_mut(n).map(std::mem::take).unwrap_or_default();
-            while let Some(id) = chunks.pop() {
-                self.merge(id, acts);
-            }
-            if let Some(place) = self.fast.get_mut(n) {
-                *place = chunks;
-            }
-        }
-    }
-
-    /// Cuts a chunk from the top, if that stays large enough to be one.
-    fn cut_top(&mut self, need: u64, acts: &mut Acts) -> Option<u32> {
-        let top = self.blocks.top_id();
-        if self.blocks.get(top).size < need + LEAST {
-            return None;
-        }
-        acts.note(Act::Cut);
-        let used = self.blocks.cut(top, need)?;
-        self.high = self.high.max(self.blocks.get(top).address + UNIT);
-        Some(used)
-    }
-}
 
 /// The chunks that a thread keeps, by size. They count as used in their arena.
 #[derive(Debug, Default)]
@@ -309,7 +153,7 @@ impl Glibc {
             return self.used(arena, id);
         }
         if need < LARGE {
-            if let Some((id, others)) = Self::small(self.arenas.get_mut(arena)?, need, room, acts) {
+            if let Some((id, others)) = self.arenas.get_mut(arena)?.small(need, room, acts) {
                 self.keep(arena, need, &others, acts);
                 return self.used(arena, id);
             }
@@ -320,7 +164,7 @@ impl Glibc {
             });
         }
         loop {
-            let (found, cached) = Self::search(self.arenas.get_mut(arena)?, need, room, acts)?;
+            let (found, cached) = self.arenas.get_mut(arena)?.search(need, room, acts)?;
             self.keep(arena, need, &cached, acts);
             if let Some(id) = found {
                 return self.used(arena, id);
@@ -352,73 +196,6 @@ impl Glibc {
         let of = self.arenas.get_mut(arena)?;
         of.touched = id;
         Some(Self::place(arena, of, id))
-    }
-
-    /// Takes the chunk freed first from the bin of its size, and others for the cache.
-    fn small(of: &mut Arena, need: u64, room: usize, acts: &mut Acts) -> Option<(u32, Vec<u32>)> {
-        let list = bin(need);
-        let id = Some(of.bins.last(list)).filter(|id| *id != NONE)?;
-        let mut take = |of: &mut Arena, id| {
-            of.unlink(id, acts);
-            of.blocks.edit(id, |block| block.free = false);
-        };
-        take(of, id);
-        let mut others = Vec::new();
-        while others.len() < room && of.bins.last(list) != NONE {
-            let other = of.bins.last(list);
-            take(of, other);
-            others.push(other);
-        }
-        Some((id, others))
-    }
-
-    /// Sorts the unsorted list into bins until a chunk fits, then takes the least that is large enough. Chunks of just the size
-    /// are for the cache, as long as it has room.
-    fn search(of: &mut Arena, need: u64, room: usize, acts: &mut Acts) -> Option<(Option<u32>, Vec<u32>)> {
-        let mut cached = Vec::new();
-        while of.bins.last(UNSORTED) != NONE {
-            let id = of.bins.last(UNSORTED);
-            let size = of.blocks.get(id).size;
-            acts.note(Act::Examined);
-            let alone = of.bins.first(UNSORTED) == id;
-            of.unlink(id, acts);
-            if need < LARGE && alone && id == of.remainder && size > need + LEAST {
-                return Some((of.split(id, need, acts), cached));
-            }
-            if size == need {
-                of.blocks.edit(id, |block| block.free = false);
-                if cached.len() < room {
-                    cached.push(id);
-                    continue;
-                }
-                return Some((Some(id), cached));
-            }
-            of.sort(id, acts);
-        }
-        if !cached.is_empty() {
-            return Some((None, cached));
-        }
-        let mut from = bin(need);
-        if need >= LARGE {
-            // From the smallest of the bin on.
-            let mut at = of.bins.last(from);
-            while at != NONE && of.blocks.get(at).size < need {
-                acts.note(Act::Examined);
-                at = of.blocks.get(at).previous;
-            }
-            if at != NONE {
-                of.unlink(at, acts);
-                return Some((of.split(at, need, acts), cached));
-            }
-            from += 1;
-        }
-        if let Some(list) = of.bins.next_filled(from.max(1), BINS) {
-            let id = of.bins.last(list);
-            acts.note(Act::Examined);
-            of.unlink(id, acts);
-            return Some((of.split(id, need, acts), cached));
-        }
-        Some((None, cached))
     }
 
     /// `sysmalloc`, of an arena.
