@@ -2,6 +2,7 @@
 //!
 //! - [`objects`] turns calls into events of objects, which everything else observes.
 //! - [`allocator`] simulates allocators, and [`simulate`] runs a trace through them.
+//! - [`whatif`] ranks allocators and settings by the memory that they would need.
 //! - [`model`] fits models of allocation to a trace, and makes synthetic traces of them.
 //! - [`regions`] simulates scoped memory.
 //! - [`sites`] counts what each stack allocated.
@@ -28,6 +29,7 @@ pub mod simulate;
 pub mod sites;
 pub mod totals;
 pub mod units;
+pub mod whatif;
 
 pub use error::{Error, Result};
 pub use objects::{Allocation, Change, Event, Object, Objects, Observer};

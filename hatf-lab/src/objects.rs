@@ -47,8 +47,12 @@ pub struct Event {
     pub tick: u64,
     /// Nanoseconds since the start of the recording; 0 where the trace has no times.
     pub time: u64,
+    /// The thread that allocates, or frees.
+    pub thread: u64,
     /// What happened.
     pub change: Change,
+    /// Whether it is one half of a realloc: the end of the old object, or the beginning of the new one.
+    pub realloc: bool,
     /// The object it happened to.
     pub object: Object,
 }
@@ -153,9 +157,13 @@ impl Objects {
     /// # Errors
     /// The observer's; 2^32 objects are live.
     pub fn allocate(&mut self, call: &Allocation, observer: &mut impl Observer) -> Result<()> {
+        self.begin(call, false, observer)
+    }
+
+    fn begin(&mut self, call: &Allocation, realloc: bool, observer: &mut impl Observer) -> Result<()> {
         if self.by_address.contains_key(&call.address) {
             self.totals.oddities.allocations_at_live_addresses += 1;
-            self.end(call.address, call.time, observer)?;
+            self.end(call.address, call.time, Some(call.thread), false, observer)?;
         }
         let size = call.size.unwrap_or_else(|| {
             self.totals.oddities.unknown_sizes += 1;
@@ -179,17 +187,26 @@ impl Objects {
         self.totals.bytes = self.totals.bytes.saturating_add(size);
         self.totals.max_bytes = self.totals.max_bytes.max(self.live_bytes);
         self.totals.max_objects = self.totals.max_objects.max(self.by_address.len() as u64);
-        observer.event(&Event { tick, time, change: Change::Allocated, object })
+        observer.event(&Event { tick, time, thread, change: Change::Allocated, realloc, object })
     }
 
-    /// Ends the object at an address; an unknown one is counted.
+    /// Ends the object at an address, by the thread that allocated it; an unknown one is counted.
     ///
     /// # Errors
     /// The observer's.
     pub fn free(&mut self, address: u64, time: u64, observer: &mut impl Observer) -> Result<()> {
-        if self.end(address, time, observer)?.is_none() {
-            self.totals.oddities.unknown_frees += 1;
-        }
+        let ended = self.end(address, time, None, false, observer)?;
+        self.totals.oddities.unknown_frees += u64::from(ended.is_none());
+        Ok(())
+    }
+
+    /// Ends the object at an address, by any thread; an unknown one is counted.
+    ///
+    /// # Errors
+    /// The observer's.
+    pub fn free_by(&mut self, thread: u64, address: u64, time: u64, observer: &mut impl Observer) -> Result<()> {
+        let ended = self.end(address, time, Some(thread), false, observer)?;
+        self.totals.oddities.unknown_frees += u64::from(ended.is_none());
         Ok(())
     }
 
@@ -198,9 +215,9 @@ impl Objects {
     /// # Errors
     /// The observer's; 2^32 objects are live.
     pub fn reallocate(&mut self, old: u64, call: &Allocation, observer: &mut impl Observer) -> Result<()> {
-        let ended = self.end(old, call.time, observer)?;
+        let ended = self.end(old, call.time, Some(call.thread), true, observer)?;
         self.totals.oddities.unknown_frees += u64::from(ended.is_none());
-        self.allocate(&Allocation { size: call.size.or(ended), ..*call }, observer)
+        self.begin(&Allocation { size: call.size.or(ended), ..*call }, ended.is_some(), observer)
     }
 
     /// Ends all objects of a heap, or of all heaps, in the order of their allocation.
@@ -212,17 +229,26 @@ impl Objects {
         let mut ended: Vec<(u64, u64)> = self.live().filter(of).map(|object| (object.number, object.address)).collect();
         ended.sort_unstable();
         self.totals.oddities.ended_with_heap += ended.len() as u64;
-        ended.into_iter().try_for_each(|(_, address)| self.end(address, time, observer).map(|_| ()))
+        ended.into_iter().try_for_each(|(_, address)| self.end(address, time, None, false, observer).map(|_| ()))
     }
 
-    /// Ends an object; returns its size.
-    fn end(&mut self, address: u64, time: u64, observer: &mut impl Observer) -> Result<Option<u64>> {
+    /// Ends an object, by this thread or its own; returns its size.
+    fn end(
+        &mut self,
+        address: u64,
+        time: u64,
+        thread: Option<u64>,
+        realloc: bool,
+        observer: &mut impl Observer,
+    ) -> Result<Option<u64>> {
         let Some(slot) = self.by_address.remove(&address) else { return Ok(None) };
         let Some(&object) = self.objects.get(slot as usize) else { return Ok(None) };
         self.spare.push(slot);
         self.totals.events += 1;
         self.live_bytes = self.live_bytes.saturating_sub(object.size);
-        observer.event(&Event { tick: self.totals.events, time, change: Change::Freed, object })?;
+        let thread = thread.unwrap_or(object.thread);
+        let tick = self.totals.events;
+        observer.event(&Event { tick, time, thread, change: Change::Freed, realloc, object })?;
         Ok(Some(object.size))
     }
 }

@@ -1,10 +1,10 @@
-//! The four allocators: by hand, against a naive second implementation, and with all invariants on any sequence of calls.
+//! The allocators: by hand, against a naive second implementation, and with all invariants on any sequence of calls.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
 
 mod naive;
 
-use hatf_lab::allocator::{Act, Acts, Allocator, Place, by_name};
+use hatf_lab::allocator::{Act, Acts, Allocator, NAMES, Place, by_name};
 use hatf_lab::simulate::{Grid, Outcome, Simulation};
 use hatf_lab::{Allocation, Objects};
 use naive::Naive;
@@ -15,28 +15,38 @@ use proptest::prelude::*;
 enum Call {
     Allocate(u64),
     Free(usize),
+    Reallocate(usize, u64),
 }
 
 fn calls() -> impl Strategy<Value = Vec<Call>> {
-    let size = prop_oneof![8 => 0..200_u64, 3 => 0..5000_u64, 1 => 0..100_000_u64];
-    let call = prop_oneof![5 => size.prop_map(Call::Allocate), 4 => any::<usize>().prop_map(Call::Free)];
+    let size = prop_oneof![8 => 0..200_u64, 3 => 0..5000_u64, 2 => 0..400_000_u64];
+    let allocate = size.clone().prop_map(Call::Allocate);
+    let reallocate = (any::<usize>(), size).prop_map(|(which, size)| Call::Reallocate(which, size));
+    let call = prop_oneof![5 => allocate, 4 => any::<usize>().prop_map(Call::Free), 2 => reallocate];
     prop::collection::vec(call, 0..300)
 }
 
-/// Gives calls to an observer.
+/// Gives calls to an observer: three threads allocate in turn, and free each other's objects.
 fn give(calls: &[Call], grid: &mut Grid) {
     let (mut objects, mut live) = (Objects::new(), Vec::new());
     for (address, call) in (0..).zip(calls) {
         match *call {
             Call::Allocate(size) => {
                 live.push(address);
-                let call = Allocation { address, size: Some(size), ..Allocation::default() };
+                let call = Allocation { address, size: Some(size), thread: address % 3, ..Allocation::default() };
                 objects.allocate(&call, grid).unwrap();
             }
             Call::Free(which) if !live.is_empty() => {
-                objects.free(live.swap_remove(which % live.len()), 0, grid).unwrap();
+                let address = live.swap_remove(which % live.len());
+                objects.free_by(which as u64 % 3, address, 0, grid).unwrap();
             }
-            Call::Free(_) => {}
+            Call::Reallocate(which, size) if !live.is_empty() => {
+                let at = which % live.len();
+                let call = Allocation { address, size: Some(size), thread: address % 3, ..Allocation::default() };
+                objects.reallocate(live[at], &call, grid).unwrap();
+                live[at] = address;
+            }
+            Call::Free(_) | Call::Reallocate(..) => {}
         }
     }
 }
@@ -54,13 +64,31 @@ proptest! {
     #[test]
     fn invariants_hold(calls in calls()) {
         let names = ["bsd", "bsd:header=4:least=8:refill=4096", "first", "first:word=4:grow=64", "best", "best:least=128",
-            "cache", "cache:entries=1:round=1", "cache:entries=40:round=8:grow=32"];
+            "cache", "cache:entries=1:round=1", "cache:entries=40:round=8:grow=32", "glibc", "glibc:tcache=0:mmap=20000",
+            "glibc:fast=0:tcache=2:trim=4096:pad=0", "jemalloc", "jemalloc:tcache=0:decay=9", "jemalloc:arenas=1:oversize=20000:decay=0",
+            "mimalloc", "mimalloc:purge=0:page=16384", "tcmalloc", "tcmalloc:release=1000:caches=0", "tcmalloc:aggressive=1:batch=2",
+            "tlsf", "tlsf:steps=2:header=0:grow=16", "buddy", "buddy:region=8192", "bump", "bump:arena=4096"];
         let outcomes = simulated(&calls, &names, 1);
         let again = simulated(&calls, &names, 4);
         prop_assert_eq!(&outcomes, &again);
         for outcome in outcomes {
             prop_assert!(outcome.memory_efficiency.unwrap_or(0.0) <= 1.0);
-            prop_assert!(outcome.heap >= outcome.most_live);
+            prop_assert!(outcome.most_heap >= outcome.most_live);
+            prop_assert!(outcome.mean_held <= outcome.most_held && outcome.most_held <= outcome.most_heap.next_multiple_of(4096));
+        }
+    }
+
+    /// Sizes that no program asks for are refused or placed, in memory that does not grow with them.
+    #[test]
+    fn any_sizes(calls in calls(), shift in 0..64_u32, most: bool) {
+        let size = |size: u64| if most && size.is_multiple_of(7) { u64::MAX - size } else { size << shift };
+        let calls: Vec<Call> = calls.into_iter().map(|call| match call {
+            Call::Allocate(of) => Call::Allocate(size(of)),
+            Call::Reallocate(which, of) => Call::Reallocate(which, size(of)),
+            Call::Free(which) => Call::Free(which),
+        }).collect();
+        for outcome in simulated(&calls, NAMES, 1) {
+            prop_assert!(outcome.most_heap <= 1 << 47, "{}", outcome.name);
         }
     }
 
@@ -81,7 +109,7 @@ proptest! {
                     allocator.free(place, size, &mut acts);
                     naive.free(place.address);
                 }
-                Call::Free(_) => {}
+                Call::Free(_) | Call::Reallocate(..) => {}
             }
             prop_assert_eq!(allocator.heap(), naive.heap);
             prop_assert_eq!(acts.of(Act::Examined), naive.examined);
@@ -97,7 +125,17 @@ struct Bench {
 
 impl Bench {
     fn new(name: &str) -> Self {
-        Self { allocator: by_name(name).unwrap(), acts: Acts::default() }
+        let mut allocator = by_name(name).unwrap();
+        allocator.switch_to(0);
+        Self { allocator, acts: Acts::default() }
+    }
+
+    fn free(&mut self, place: Place, size: u64) {
+        self.allocator.free(place, size, &mut self.acts);
+    }
+
+    fn reallocate(&mut self, place: Place, old: u64, size: u64) -> Place {
+        self.allocator.reallocate(place, old, size, &mut self.acts).unwrap()
     }
 
     fn allocate(&mut self, size: u64) -> Place {
@@ -195,4 +233,107 @@ fn measures_by_hand() {
     close(outcome.ops, f64::from(2 * 2 + 1 + 1 + 2 + 3) / 2.0);
     let empty = &simulated(&[], &["bsd"], 1)[0];
     assert_eq!((empty.memory_efficiency, empty.ops, empty.fragmentation.mean), (None, None, None));
+}
+
+/// Mapped blocks lie in the upper half of the address space.
+const MAPPED: u64 = 1 << 46;
+
+#[test]
+fn glibc_by_hand() {
+    let mut glibc = Bench::new("glibc");
+    // Behind the cache itself, of 0x290 bytes, and 16 of the chunk's head, as in every program: 0x2a0.
+    let chunks: Vec<Place> = (0..10).map(|_| glibc.allocate(24)).collect();
+    assert_eq!([0, 1].map(|n| chunks[n].address), [0x2a0, 0x2c0]);
+    // The cache takes seven; of the other three, in a fast bin, the last is used first, and the others go into the cache.
+    chunks.iter().for_each(|chunk| glibc.free(*chunk, 24));
+    glibc.acts();
+    assert_eq!((glibc.allocate(20), glibc.acts()), (chunks[6], vec![("unlinked", 1)]));
+    (0..6).for_each(|_| assert!(glibc.allocate(1).address < chunks[6].address));
+    glibc.acts();
+    assert_eq!((glibc.allocate(24), glibc.acts()), (chunks[9], vec![("unlinked", 1), ("inserted", 2)]));
+    assert_eq!([glibc.allocate(24), glibc.allocate(24)], [chunks[7], chunks[8]]);
+    // The top makes room where the chunk is.
+    let text = glibc.allocate(2000);
+    assert_eq!(glibc.reallocate(text, 2000, 3000).address, text.address);
+    // 200,000 bytes are mapped; when they are freed, the next are not.
+    let held = glibc.allocator.held();
+    let mapped = glibc.allocate(200_000);
+    assert_eq!((mapped.address >= MAPPED, glibc.allocator.held() - held), (true, 200_704));
+    glibc.free(mapped, 200_000);
+    assert_eq!((glibc.allocator.held(), glibc.allocate(200_000).address < MAPPED), (held, true));
+    glibc.allocator.check().unwrap();
+}
+
+#[test]
+fn jemalloc_by_hand() {
+    let mut jemalloc = Bench::new("jemalloc");
+    // A slab of 4,096 bytes has 32 regions of 128; half of 64 are taken at once, and the lowest is used first.
+    let [a, b] = [113, 128].map(|size| jemalloc.allocate(size));
+    assert_eq!(b.address - a.address, 128);
+    assert_eq!((jemalloc.allocator.heap(), jemalloc.allocator.held()), (2 << 20, 4096));
+    jemalloc.free(a, 113);
+    assert_eq!(jemalloc.allocate(120), a);
+    // In place within the class, not beyond.
+    assert_eq!(jemalloc.reallocate(a, 120, 128), a);
+    assert_ne!(jemalloc.reallocate(a, 128, 129).address, a.address);
+    // 8 MiB go back at once.
+    let held = jemalloc.allocator.held();
+    let large = jemalloc.allocate(8 << 20);
+    assert_eq!(jemalloc.allocator.held(), held + (8 << 20));
+    jemalloc.free(large, 8 << 20);
+    assert_eq!(jemalloc.allocator.held(), held);
+    jemalloc.allocator.check().unwrap();
+}
+
+#[test]
+fn mimalloc_by_hand() {
+    let mut mimalloc = Bench::new("mimalloc");
+    // The first page begins behind the segment's header, and links 4,096 bytes of blocks.
+    let [a, b] = [1000, 1024].map(|size| mimalloc.allocate(size));
+    assert_eq!([a, b].map(|place| place.address), [65536, 65536 + 1024]);
+    assert_eq!((mimalloc.allocator.heap(), mimalloc.allocator.held()), (32 << 20, 4096));
+    // What is freed is used again when the blocks linked before are taken.
+    mimalloc.free(a, 1000);
+    assert_eq!([(); 3].map(|()| mimalloc.allocate(1000).address - 65536), [2048, 3072, 0]);
+    // In place down to half of the block.
+    assert_eq!(mimalloc.reallocate(b, 1024, 512), b);
+    assert_ne!(mimalloc.reallocate(b, 512, 500), b);
+    mimalloc.allocator.check().unwrap();
+}
+
+#[test]
+fn tcmalloc_by_hand() {
+    let mut tcmalloc = Bench::new("tcmalloc");
+    // A cache's list is short at first: one block is taken, then two.
+    let a = tcmalloc.allocate(100);
+    assert_eq!(tcmalloc.acts().iter().find(|(act, _)| *act == "cut"), Some(&("cut", 8192 / 112)));
+    let b = tcmalloc.allocate(112);
+    assert_eq!((b.address - a.address, tcmalloc.allocator.held()), (112, 8192));
+    // It grows by a quarter at least: 113 bytes have 140, of the class of 144.
+    let c = tcmalloc.reallocate(b, 112, 113);
+    assert_eq!(tcmalloc.reallocate(c, 113, 144), c);
+    tcmalloc.allocator.check().unwrap();
+}
+
+#[test]
+fn others_by_hand() {
+    let mut tlsf = Bench::new("tlsf");
+    let [a, b, c] = [24, 25, 24].map(|size| tlsf.allocate(size));
+    assert_eq!([a, b, c].map(|place| place.address), [8, 40, 88]);
+    tlsf.free(b, 25);
+    assert_eq!(tlsf.allocate(40), b);
+    let mut buddy = Bench::new("buddy");
+    let [a, b, c] = [100, 60, 128].map(|size| buddy.allocate(size));
+    assert_eq!([a, b, c].map(|place| place.address), [0, 128, 256]);
+    [(a, 100), (b, 60), (c, 128)].into_iter().for_each(|(place, size)| buddy.free(place, size));
+    assert!(buddy.acts().contains(&("merged", 15 + 1 + 1)), "splits are undone");
+    let mut bump = Bench::new("bump:arena=4096");
+    let places: Vec<Place> = (0..5).map(|_| bump.allocate(1024)).collect();
+    assert_eq!((places[3].address - places[0].address, bump.allocator.held()), (3072, 8192));
+    // The first arena goes when the last of its four blocks does.
+    places[..3].iter().for_each(|place| bump.free(*place, 1024));
+    assert_eq!(bump.allocator.held(), 8192);
+    bump.free(places[3], 1024);
+    assert_eq!(bump.allocator.held(), 4096);
+    bump.allocator.check().unwrap();
 }

@@ -170,7 +170,7 @@ fn wrong_blocks_are_counted() {
     let mut held = Held::new();
     for change in [Change::Allocated, Change::Freed] {
         for object in &objects {
-            held.event(&Event { tick: 1, time: 0, change, object: *object }).unwrap();
+            held.event(&Event { tick: 1, time: 0, thread: 1, change, realloc: false, object: *object }).unwrap();
         }
     }
     let moment = Moment::new(objects, 1, Settings::default(), &|_| String::new());

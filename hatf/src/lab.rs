@@ -52,7 +52,8 @@ impl<O: Observer> Calls<O> {
 impl<O: Observer> EventSink for Calls<O> {
     #[inline]
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
-        let free = |this: &mut Self, address| this.objects.free(address, event.time, &mut this.observer);
+        let free =
+            |this: &mut Self, address| this.objects.free_by(event.thread, address, event.time, &mut this.observer);
         match event.kind {
             EventKind::Call(ref call) if call.old != 0 && call.address != 0 => {
                 let allocation = self.allocation(event, call);

@@ -17,6 +17,7 @@ fn main() -> ExitCode {
         command::Command::Regions(options) => command::regions::run(&options),
         command::Command::ReplayWorker(options) => command::replay::work(&options),
         command::Command::Simulate(options) => command::simulate::run(&options),
+        command::Command::Whatif(options) => command::whatif::run(&options),
         command::Command::Symbolize(options) => command::symbolize::run(&options),
         command::Command::Sites(options) => command::sites::run(&options),
         command::Command::Flame(options) => command::sites::flame(&options),

@@ -22,6 +22,31 @@ fn simulate() {
     assert_snapshot!("help-simulate", hatf(["simulate", "--help"]).exits(0).text());
 }
 
+/// Modern allocators, invariants checked; and what they are ranked by.
+#[test]
+fn whatif() {
+    for name in ["gawk.raw32.zst", "python_threads.raw64.zst"] {
+        let path = DATA.to_owned() + name;
+        let modern = "glibc,jemalloc,mimalloc,tcmalloc,tlsf,buddy,bump";
+        let text = hatf(["simulate", "--invariants=1000", "-a", modern, &path]).exits(0).text();
+        assert_snapshot!(format!("simulate-modern-{name}"), text.replace(DATA, ""));
+        let text = hatf(["whatif", "--format", "json", "--now", "jemalloc", &path]).exits(0).text();
+        assert_eq!(
+            text,
+            hatf(["whatif", "--format", "json", "--now", "jemalloc", "--threads", "1", &path]).exits(0).text()
+        );
+        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let predictions = json["predictions"].as_array().unwrap();
+        assert!(predictions.is_sorted_by_key(|of| of["peak"].as_u64()));
+        let now = predictions.iter().find(|of| of["allocator"] == "jemalloc").unwrap();
+        assert_eq!((&now["saves"], &now["replay"]), (&0.0.into(), &"jemalloc".into()));
+        hatf(["whatif", &path]).exits(0).prints("GLIBC_TUNABLES=glibc.malloc.tcache_count=0");
+    }
+    assert_snapshot!("help-whatif", hatf(["whatif", "--help"]).exits(0).text());
+    let trace = DATA.to_owned() + "gawk.raw32.zst";
+    hatf(["whatif", &trace, "--now", "hoard"]).exits(2).says("[possible values: glibc, jemalloc, mimalloc, tcmalloc]");
+}
+
 #[test]
 fn simulate_as_data_and_as_a_picture() {
     let folder = Folder::new();
@@ -41,7 +66,7 @@ fn simulate_as_data_and_as_a_picture() {
 #[test]
 fn simulate_by_mistake() {
     let trace = DATA.to_owned() + "gawk.raw32.zst";
-    hatf(["simulate", &trace, "-a", "buddy"]).exits(2).says("`buddy` is none of bsd, first, best, cache");
+    hatf(["simulate", &trace, "-a", "hoard"]).exits(2).says("`hoard` is none of bsd, first, best, cache");
     hatf(["simulate", &trace, "--weight", "x=1"]).exits(2).says("acts are examined, ");
     hatf(["simulate", "/no/such/trace"]).exits(1).says("/no/such/trace");
     hatf(["simulate", "/dev/null"]).exits(1).says("give it with --from");
@@ -104,8 +129,8 @@ fn damaged_in_the_middle() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0xff;
     std::fs::write(&damaged, bytes).unwrap();
-    let commands: [&[&str]; 5] =
-        [&["report"], &["simulate"], &["fragmentation"], &["replay"], &["model", "fit", "-m", "mean"]];
+    let commands: [&[&str]; 6] =
+        [&["report"], &["simulate"], &["whatif"], &["fragmentation"], &["replay"], &["model", "fit", "-m", "mean"]];
     for command in commands {
         hatf([command, &[&damaged]].concat()).exits(1).says(&format!("hatf: {damaged}: offset "));
     }

@@ -86,7 +86,23 @@ fn generate(models: &[Model]) {
 /// # Panics
 /// It does not.
 pub fn experiment(input: &[u8]) {
-    let names = ["bsd", "first", "best", "cache", "first:word=1:least=4:grow=8", "cache:entries=1:round=1"];
+    let names = [
+        "bsd",
+        "first",
+        "best",
+        "cache",
+        "first:word=1:least=4:grow=8",
+        "cache:entries=1:round=1",
+        "glibc",
+        "glibc:tcache=0:mmap=4096:trim=0",
+        "jemalloc",
+        "jemalloc:tcache=0:decay=0",
+        "mimalloc",
+        "tcmalloc",
+        "tlsf",
+        "buddy",
+        "bump",
+    ];
     let simulation = |name: &str| Simulation::new(name, by_name(name).expect("a known name")).with_invariants(64);
     let grid = Grid::new(names.map(simulation).into(), 1).expect("one thread needs no other");
     let mut calls = Calls::new(All { grid, held: Held::new(), fitter: fitter(input) });

@@ -48,6 +48,8 @@ acts! {
     Cut = "cut",
     /// Memory was asked of the system.
     Sbrk = "sbrk",
+    /// Memory was given back to the system.
+    Returned = "returned",
 }
 
 /// How often each act was done. Weights of acts are of this type, too.

@@ -16,9 +16,12 @@ pub(super) struct Block {
     pub(super) next: u32,
     pub(super) previous: u32,
     pub(super) free: bool,
+    /// The list that it is in, if there are several.
+    pub(super) list: u16,
 }
 
-const EMPTY: Block = Block { address: 0, size: 0, below: NONE, above: NONE, next: NONE, previous: NONE, free: false };
+const EMPTY: Block =
+    Block { address: 0, size: 0, below: NONE, above: NONE, next: NONE, previous: NONE, free: false, list: 0 };
 
 /// All blocks of a heap, which tile it.
 #[derive(Debug)]
@@ -55,6 +58,18 @@ impl Blocks {
     /// Returns the block at the end of the heap.
     pub(super) fn top(&self) -> Block {
         self.get(self.top)
+    }
+
+    /// Returns the name of the block at the end of the heap.
+    pub(super) fn top_id(&self) -> u32 {
+        self.top
+    }
+
+    /// Gives bytes back from the end of the heap, where a larger free block is.
+    pub(super) fn shrink(&mut self, bytes: u64) {
+        let top = self.top;
+        self.edit(top, |block| block.size -= bytes);
+        self.heap -= bytes;
     }
 
     /// Returns a block where it is.

@@ -94,6 +94,10 @@ impl Allocator for Cache {
         self.first.heap()
     }
 
+    fn held(&self) -> u64 {
+        self.first.held()
+    }
+
     fn check_touched(&self) -> Result<(), String> {
         let sizes = self.entries.iter().enumerate();
         let twice =

@@ -1,27 +1,54 @@
 //! Simulated allocators: where blocks would lie, and what it would cost, without a byte of memory for the blocks themselves.
 //!
-//! The four are those of Zorn and Grunwald, "Evaluating Models of Memory Allocation" (CU-CS-603-92), Table 6. What the paper
-//! leaves open is a setting with a default. A new allocator implements [`Allocator`]; `examples/two_stacks.rs` is one.
+//! BSD, FIRST, BEST and CACHE are those of Zorn and Grunwald, "Evaluating Models of Memory Allocation" (CU-CS-603-92), Table 6.
+//! GLIBC, JEMALLOC, MIMALLOC and TCMALLOC follow the published policies of the allocators of these names, as far as they decide
+//! where blocks lie and which pages are held. TLSF, BUDDY and BUMP are from the literature. What a source leaves open is a setting
+//! with a default. A new allocator implements [`Allocator`]; `bump.rs` and `examples/two_stacks.rs` are small ones.
 
 mod acts;
 mod best;
 mod blocks;
 mod bsd;
+mod buddy;
+mod bump;
 mod cache;
+mod classes;
+mod glibc;
+mod jemalloc;
+mod lists;
+mod mapped;
+mod mimalloc;
+mod pages;
 mod rover;
+mod runs;
 mod settings;
 mod tagged;
+mod tcmalloc;
+mod tlsf;
 
 pub use acts::{Act, Acts};
 pub use best::Best;
 pub use bsd::{Bsd, BsdSettings};
+pub use buddy::{Buddy, BuddySettings};
+pub use bump::{Bump, BumpSettings};
 pub use cache::{Cache, CacheSettings};
+pub use glibc::{Glibc, GlibcSettings};
+pub use jemalloc::{Jemalloc, JemallocSettings};
+pub use mimalloc::{Mimalloc, MimallocSettings};
 pub use rover::First;
-pub use settings::{NAMES, by_name};
+pub use settings::{NAMES, PAPER, by_name};
 pub use tagged::TagSettings;
+pub use tcmalloc::{Tcmalloc, TcmallocSettings};
+pub use tlsf::{Tlsf, TlsfSettings};
 
 /// The end of the simulated address space, which begins at 0. What does not fit below is refused.
 pub const ADDRESS_SPACE: u64 = 1 << 47;
+
+/// The most threads that are simulated one by one; those above share what these have.
+const THREADS: usize = 256;
+
+/// Bytes of a page of the system.
+pub const PAGE: u64 = 4096;
 
 /// A block that an allocator gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,8 +70,30 @@ pub trait Allocator: Send {
     /// Ends an object that `allocate` placed, and whose size was `size`.
     fn free(&mut self, place: Place, size: u64, acts: &mut Acts);
 
-    /// Returns the bytes had from the system (`sbrk`): those from address 0 up to this.
+    /// Moves an object of `old` bytes to where `size` bytes have room, which may be where it is; `None`: it is ended, and the
+    /// address space full. By default it ends, and then another is placed.
+    fn reallocate(&mut self, place: Place, old: u64, size: u64, acts: &mut Acts) -> Option<Place> {
+        self.free(place, old, acts);
+        self.allocate(size, acts)
+    }
+
+    /// Returns the bytes had from the system and not given back (`sbrk`, `mmap`).
     fn heap(&self) -> u64;
+
+    /// Returns the bytes of the pages that hold memory, or held memory and were not given back. What a program touches of
+    /// its blocks is taken to be all of it. By default that is the whole heap.
+    fn held(&self) -> u64 {
+        self.heap().next_multiple_of(PAGE)
+    }
+
+    /// Returns an address above all blocks.
+    fn end(&self) -> u64 {
+        self.heap()
+    }
+
+    /// Notes that the calls that follow are those of another thread; the first is 0, the next new one 1. It is called before the
+    /// first allocation, too. By default threads share the heap.
+    fn switch_to(&mut self, _thread: usize) {}
 
     /// Checks what the last call touched.
     ///

@@ -1,10 +1,18 @@
 //! Allocators by name: `bsd`, `first:grow=4096`, `cache:entries=8:round=16`.
 
-use super::{Allocator, Best, Bsd, BsdSettings, Cache, CacheSettings, First, TagSettings};
+use super::{
+    Allocator, Best, Bsd, BsdSettings, Buddy, BuddySettings, Bump, BumpSettings, Cache, CacheSettings, First, Glibc,
+    GlibcSettings, Jemalloc, JemallocSettings, Mimalloc, MimallocSettings, TagSettings, Tcmalloc, TcmallocSettings,
+    Tlsf, TlsfSettings,
+};
 use crate::{Error, Result};
 
 /// The names of the allocators.
-pub const NAMES: &[&str] = &["bsd", "first", "best", "cache"];
+pub const NAMES: &[&str] =
+    &["bsd", "first", "best", "cache", "glibc", "jemalloc", "mimalloc", "tcmalloc", "tlsf", "buddy", "bump"];
+
+/// The four of Zorn and Grunwald's paper.
+pub const PAPER: &[&str] = &["bsd", "first", "best", "cache"];
 
 /// Makes an allocator by its name and settings, such as `first:grow=4096`.
 ///
@@ -34,6 +42,72 @@ pub fn by_name(text: &str) -> Result<Box<dyn Allocator>> {
             let entries = usize::try_from(entries).unwrap_or(default.entries);
             let round = settings.take("round", default.round, |round| (1..=1 << 20).contains(&round))?;
             Box::new(Cache::new(CacheSettings { entries, round, first: settings.tags()? }))
+        }
+        "glibc" => {
+            let of = GlibcSettings::default();
+            Box::new(Glibc::new(GlibcSettings {
+                tcache: settings.take("tcache", of.tcache, |count| count <= 65535)?,
+                tcache_max: settings.take("tcache_max", of.tcache_max, |max| (24..=1 << 22).contains(&max))?,
+                fast: settings.take("fast", of.fast, |fast| fast <= 160)?,
+                arenas: settings.take("arenas", of.arenas, |count| (1..=128).contains(&count))?,
+                mmap: settings.take("mmap", of.mmap, |_| true)?,
+                trim: settings.take("trim", of.trim, |_| true)?,
+                pad: settings.take("pad", of.pad, |pad| pad <= 1 << 36)?,
+                rise: settings.take("rise", of.rise, |rise| rise <= 1)?,
+            }))
+        }
+        "jemalloc" => {
+            let of = JemallocSettings::default();
+            Box::new(Jemalloc::new(JemallocSettings {
+                arenas: settings.take("arenas", of.arenas, |count| (1..=128).contains(&count))?,
+                tcache: settings.take("tcache", of.tcache, |tcache| tcache <= 1)?,
+                tcache_max: settings.take("tcache_max", of.tcache_max, |max| max <= 8 << 20)?,
+                decay: settings.take("decay", of.decay, |_| true)?,
+                steps: settings.take("steps", of.steps, |steps| power(8 * steps) && steps <= 64)?,
+                slab: settings.take("slab", of.slab, |slab| (4096..=1 << 20).contains(&slab))?,
+                oversize: settings.take("oversize", of.oversize, |size| (16 << 10..=1 << 36).contains(&size))?,
+            }))
+        }
+        "mimalloc" => {
+            let of = MimallocSettings::default();
+            Box::new(Mimalloc::new(MimallocSettings {
+                purge: settings.take("purge", of.purge, |_| true)?,
+                page: settings.take("page", of.page, |page| power(page) && (16 << 10..=1 << 20).contains(&page))?,
+                steps: settings.take("steps", of.steps, |steps| power(8 * steps) && steps <= 64)?,
+                extend: settings.take("extend", of.extend, |bytes| bytes <= 1 << 20)?,
+            }))
+        }
+        "tcmalloc" => {
+            let of = TcmallocSettings::default();
+            Box::new(Tcmalloc::new(TcmallocSettings {
+                caches: settings.take("caches", of.caches, |_| true)?,
+                batch: settings.take("batch", of.batch, |batch| (2..=1024).contains(&batch))?,
+                release: settings.take("release", of.release, |rate| rate <= 1000)?,
+                aggressive: settings.take("aggressive", of.aggressive, |flag| flag <= 1)?,
+                page: settings.take("page", of.page, |page| power(page) && (4096..=256 << 10).contains(&page))?,
+            }))
+        }
+        "tlsf" => {
+            let of = TlsfSettings::default();
+            Box::new(Tlsf::new(TlsfSettings {
+                steps: settings.take("steps", of.steps, |steps| power(8 * steps) && (2..=64).contains(&steps))?,
+                header: settings.take("header", of.header, |header| header <= 4096)?,
+                grow: settings.take("grow", of.grow, |grow| power(grow) && grow >= 16)?,
+            }))
+        }
+        "buddy" => {
+            let of = BuddySettings::default();
+            Box::new(Buddy::new(BuddySettings {
+                least: settings.take("least", of.least, |least| power(least) && least <= 4096)?,
+                region: settings.take("region", of.region, |region| power(region) && region >= 4096)?,
+            }))
+        }
+        "bump" => {
+            let of = BumpSettings::default();
+            Box::new(Bump::new(BumpSettings {
+                arena: settings.take("arena", of.arena, |arena| (4096..=1 << 40).contains(&arena))?,
+                align: settings.take("align", of.align, |align| power(align) && align <= 4096)?,
+            }))
         }
         _ => {
             let names = NAMES.join(", ");
@@ -98,7 +172,7 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         for (text, message) in [
-            ("buddy", "`buddy` is none of bsd, first, best, cache"),
+            ("hoard", "`hoard` is none of bsd, first, best, cache, glibc"),
             ("bsd:grow=1", "bsd has no setting `grow`"),
             ("bsd:least=17", "least cannot be 17"),
             ("first:grow", "`grow` is not of the form NAME=NUMBER"),

@@ -58,15 +58,22 @@ pub(super) struct Tagged<L> {
     blocks: Blocks,
     list: L,
     touched: u32,
+    /// The end of the highest block that was ever in use.
+    high: u64,
 }
 
 impl<L: FreeList> Tagged<L> {
     pub(super) fn new(settings: TagSettings, list: L) -> Self {
-        Self { settings, blocks: Blocks::new(), list, touched: super::blocks::NONE }
+        Self { settings, blocks: Blocks::new(), list, touched: super::blocks::NONE, high: 0 }
     }
 
     pub(super) fn heap(&self) -> u64 {
         self.blocks.heap()
+    }
+
+    /// Returns the pages below the end of the highest block. What lies there was in use once.
+    pub(super) fn held(&self) -> u64 {
+        self.high.next_multiple_of(super::PAGE)
     }
 
     /// Returns the bytes that a block's object may have; 0 for a free block.
@@ -96,6 +103,7 @@ impl<L: FreeList> Tagged<L> {
         };
         acts.note(Act::Tagged);
         self.touched = used;
+        self.high = self.high.max(block.address + need);
         Some(Place { address: block.address + word, block: used })
     }
 
@@ -189,6 +197,10 @@ macro_rules! tagged {
 
             fn heap(&self) -> u64 {
                 self.0.heap()
+            }
+
+            fn held(&self) -> u64 {
+                self.0.held()
             }
 
             fn check_touched(&self) -> Result<(), String> {

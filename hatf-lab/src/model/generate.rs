@@ -138,7 +138,14 @@ impl Generator {
         self.totals.bytes = self.totals.bytes.saturating_add(size);
         self.totals.max_bytes = self.totals.max_bytes.max(self.live_bytes);
         self.totals.max_objects = self.totals.max_objects.max(live + 1);
-        observer.event(&Event { tick, time, change: Change::Allocated, object })?;
+        observer.event(&Event {
+            tick,
+            time,
+            thread: object.thread,
+            change: Change::Allocated,
+            realloc: false,
+            object,
+        })?;
         Ok(slot)
     }
 
@@ -148,7 +155,7 @@ impl Generator {
         self.totals.events += 1;
         self.live_bytes = self.live_bytes.saturating_sub(object.size);
         let (tick, time) = (self.totals.events, self.time(time));
-        observer.event(&Event { tick, time, change: Change::Freed, object })
+        observer.event(&Event { tick, time, thread: object.thread, change: Change::Freed, realloc: false, object })
     }
 
     /// Nanoseconds, if the clock counts them.

@@ -26,13 +26,15 @@ pub(super) struct Measure {
     now: Moment,
     live: u128,
     heap: u128,
+    held: u128,
+    most_held: u64,
     /// The sum of heap / live, over the events after which something was live.
     ratios: f64,
     with_live: u64,
     /// The first moments of most live bytes, and of the largest heap.
     most_live: Moment,
     most_heap: Moment,
-    curve: Curve<2>,
+    curve: Curve<3>,
 }
 
 /// Returns a quotient; `None` without a divisor.
@@ -47,7 +49,7 @@ impl Measure {
     }
 
     #[inline]
-    pub(super) fn note(&mut self, change: Change, size: u64, heap: u64) {
+    pub(super) fn note(&mut self, change: Change, size: u64, heap: u64, held: u64) {
         self.events += 1;
         match change {
             Change::Allocated => {
@@ -60,6 +62,8 @@ impl Measure {
         let Moment { live, .. } = self.now;
         self.live += u128::from(live);
         self.heap += u128::from(heap);
+        self.held += u128::from(held);
+        self.most_held = self.most_held.max(held);
         if let Some(ratio) = self.now.ratio() {
             self.ratios += ratio;
             self.with_live += 1;
@@ -70,7 +74,7 @@ impl Measure {
         if heap > self.most_heap.heap {
             self.most_heap = self.now;
         }
-        self.curve.note([live, heap]);
+        self.curve.note([live, heap, held]);
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a mean is what is shown")]
@@ -87,6 +91,9 @@ impl Measure {
             events: self.events,
             objects: self.objects,
             heap: self.now.heap,
+            most_heap: self.most_heap.heap,
+            most_held: self.most_held,
+            mean_held: self.held.checked_div(self.events.into()).and_then(|mean| mean.try_into().ok()).unwrap_or(0),
             most_live: self.most_live.live,
             live_sum: self.live,
             heap_sum: self.heap,
@@ -97,7 +104,7 @@ impl Measure {
             weights: Acts::ones(),
             acts,
             refused,
-            curves: self.curve.finish(["live bytes", "heap"]),
+            curves: self.curve.finish(["live bytes", "heap", "pages held"]),
         }
     }
 }

@@ -11,6 +11,7 @@ pub use text::text;
 
 use std::collections::BTreeMap;
 
+use crate::address::AddressMap;
 use crate::allocator::{Acts, Allocator, Place};
 use crate::objects::{Change, Event, Observer};
 use crate::{Error, Result};
@@ -21,12 +22,15 @@ use measure::Measure;
 pub(crate) struct Step {
     slot: u32,
     change: Change,
+    realloc: bool,
     size: u64,
+    thread: u64,
 }
 
 impl From<&Event> for Step {
     fn from(event: &Event) -> Self {
-        Self { slot: event.object.slot, change: event.change, size: event.object.size }
+        let Event { change, realloc, thread, object, .. } = *event;
+        Self { slot: object.slot, change, realloc, size: object.size, thread }
     }
 }
 
@@ -38,6 +42,11 @@ pub struct Simulation {
     /// Where objects are, by slot; `None`: refused.
     places: Vec<Option<Place>>,
     refused: u64,
+    /// The object of a realloc, between its end and the beginning of the new one; and its size.
+    moving: Option<(Place, u64)>,
+    /// The thread of the last event, and the numbers that the allocator knows threads by.
+    thread: u64,
+    threads: AddressMap<usize>,
     measure: Measure,
     invariants: Option<Invariants>,
 }
@@ -59,6 +68,9 @@ impl Simulation {
             acts: Acts::default(),
             places: Vec::new(),
             refused: 0,
+            moving: None,
+            thread: 0,
+            threads: AddressMap::default(),
             measure: Measure::default(),
             invariants: None,
         }
@@ -85,10 +97,19 @@ impl Simulation {
 
     #[inline]
     pub(crate) fn step(&mut self, step: Step) -> Result<()> {
-        let Step { slot, change, size } = step;
+        let Step { slot, change, realloc, size, thread } = step;
+        if thread != self.thread || self.threads.is_empty() {
+            self.switch_to(thread);
+        }
         let place = match change {
             Change::Allocated => {
-                let place = self.allocator.allocate(size, &mut self.acts);
+                let place = match self.moving.take() {
+                    Some((old, from)) if realloc => self.allocator.reallocate(old, from, size, &mut self.acts),
+                    moving => {
+                        moving.into_iter().for_each(|(old, from)| self.allocator.free(old, from, &mut self.acts));
+                        self.allocator.allocate(size, &mut self.acts)
+                    }
+                };
                 match self.places.get_mut(slot as usize) {
                     Some(free) => *free = place,
                     None => self.places.push(place),
@@ -99,18 +120,29 @@ impl Simulation {
             Change::Freed => {
                 let place = self.places.get(slot as usize).copied().flatten();
                 if let Some(place) = place {
-                    self.allocator.free(place, size, &mut self.acts);
+                    if realloc {
+                        self.moving = Some((place, size));
+                    } else {
+                        self.allocator.free(place, size, &mut self.acts);
+                    }
                 }
                 place
             }
         };
-        self.measure.note(change, if place.is_some() { size } else { 0 }, self.allocator.heap());
+        let size_now = if place.is_some() { size } else { 0 };
+        self.measure.note(change, size_now, self.allocator.heap(), self.allocator.held());
         if self.invariants.is_some() { self.check(change, place, size) } else { Ok(()) }
+    }
+
+    fn switch_to(&mut self, thread: u64) {
+        let next = self.threads.len();
+        self.allocator.switch_to(*self.threads.entry(thread).or_insert(next));
+        self.thread = thread;
     }
 
     #[cold]
     fn check(&mut self, change: Change, place: Option<Place>, size: u64) -> Result<()> {
-        let (heap, events) = (self.allocator.heap(), self.measure.events());
+        let (heap, events) = (self.allocator.end(), self.measure.events());
         let Some(invariants) = &mut self.invariants else { return Ok(()) };
         let mut result = self.allocator.check_touched();
         if let Some(Place { address, .. }) = place {
@@ -122,7 +154,7 @@ impl Simulation {
                     if before.is_some_and(|(_, end)| *end > address) {
                         result = Err(format!("objects overlap at {address}"));
                     } else if address + size > heap {
-                        result = Err(format!("an object at {address} of {size} bytes ends above the heap, {heap}"));
+                        result = Err(format!("an object at {address} of {size} bytes ends above all blocks, {heap}"));
                     }
                     invariants.ends.insert(address, end);
                 }

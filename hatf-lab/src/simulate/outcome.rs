@@ -17,8 +17,14 @@ pub struct Outcome {
     pub events: u64,
     /// Objects allocated.
     pub objects: u64,
-    /// Bytes had from the system at the end. No allocator of the four gives any back.
+    /// Bytes had from the system, and not given back, at the end.
     pub heap: u64,
+    /// The most of them.
+    pub most_heap: u64,
+    /// The most bytes of pages held: those that hold memory, or held memory and were not given back.
+    pub most_held: u64,
+    /// Their mean over events.
+    pub mean_held: u64,
     /// The most bytes live at once, of those asked for.
     pub most_live: u64,
     /// Live bytes after each event, summed.
@@ -39,7 +45,7 @@ pub struct Outcome {
     pub acts: Acts,
     /// Objects that did not fit into the simulated address space (2^47 bytes); they count as 0 bytes.
     pub refused: u64,
-    /// Live bytes and heap over events.
+    /// Live bytes, heap and pages held over events.
     pub curves: Curves,
 }
 

@@ -33,6 +33,12 @@ pub fn text(outcomes: &[Outcome], out: &mut dyn Write) -> io::Result<()> {
             decimal(of.most_heap_to_most_live)
         )?;
     }
+    writeln!(out, "\nPAGES HELD (bytes of pages that hold memory, or held some that was not given back)")?;
+    writeln!(out, "  {:width$} {:>16} {:>16} {:>16}", "allocator", "peak", "mean", "most heap")?;
+    for outcome in outcomes {
+        let [peak, mean, heap] = [outcome.most_held, outcome.mean_held, outcome.most_heap].map(count);
+        writeln!(out, "  {:width$} {peak:>16} {mean:>16} {heap:>16}", outcome.name)?;
+    }
     let weights = outcomes.first().map(|outcome| outcome.weights).unwrap_or_default();
     writeln!(out, "\nCOST (ops: acts an object, {})", weighing(&weights))?;
     let acts: Vec<Act> = Act::ALL.iter().copied().filter(|act| outcomes.iter().any(|o| o.acts.of(*act) > 0)).collect();

@@ -17,6 +17,7 @@ pub(crate) mod simulate;
 pub(crate) mod sites;
 pub(crate) mod symbolize;
 pub(crate) mod tour;
+pub(crate) mod whatif;
 
 mod lab;
 mod processes;
@@ -50,6 +51,7 @@ Examples:
   hatf convert perl.mtf perl.jsonl             the trace in another form
   hatf paper perl.mtf                          how small it is in every encoding
   hatf simulate perl.mtf                       what other allocators would make of it
+  hatf whatif perl.mtf                         which of them, and which settings, would save memory
   hatf replay perl.mtf --with system,jemalloc  its requests on real allocators
   hatf symbolize perl.mtf                      the functions of its stacks, written into it
   hatf sites perl.sym.mtf                      where in the program memory is allocated
@@ -70,6 +72,7 @@ pub(crate) enum Command {
     Convert(Convert),
     Paper(Paper),
     Simulate(simulate::Simulate),
+    Whatif(whatif::Whatif),
     Replay(replay::Replay),
     Regions(regions::Regions),
     #[command(hide = true)]

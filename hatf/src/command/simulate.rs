@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use hatf::Result;
 use hatf::lab::Calls;
-use hatf_lab::allocator::{Act, Acts, NAMES, by_name};
+use hatf_lab::allocator::{Act, Acts, PAPER, by_name};
 use hatf_lab::curve::{Curves, Line};
 use hatf_lab::simulate::{Grid, Outcome, Simulation, text};
 use hatf_lab::{Totals, chart};
@@ -16,26 +16,35 @@ use super::lab::{Shown, Source, draw};
 
 /// Run a trace through simulated allocators: the heap they would need, and what they would do for it.
 ///
-/// An allocator is bsd, first, best or cache, with settings if not the defaults: first:grow=4096. All are those of Zorn
-/// and Grunwald's paper (CU-CS-603-92, Table 6). Sizes and acts are exact; no time is measured.
+/// An allocator has settings behind its name, if not the defaults: first:grow=4096. bsd, first, best and cache are those of Zorn
+/// and Grunwald's paper (CU-CS-603-92, Table 6); glibc, jemalloc, mimalloc and tcmalloc follow the libraries of these names; tlsf,
+/// buddy and bump are from the literature. Sizes and acts are exact for these rules; no time is measured.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   hatf simulate perl.mtf
   hatf simulate perl.mtf --allocator bsd,bsd:header=4:least=8,first:grow=4096
+  hatf simulate perl.mtf --allocator glibc,glibc:tcache=0,jemalloc,tlsf
   hatf simulate perl.mtf --svg heap.svg --format json > heap.json
 
-Settings (bytes, except entries):
-  bsd     header=8 least=16 refill=2048
-  first   word=8 least=32 grow=8192
-  best    word=8 least=32 grow=8192
-  cache   entries=5 round=32, and those of first")]
+Settings (bytes, except counts of entries, threads, calls and steps; a switch is 0 or 1):
+  bsd       header=8 least=16 refill=2048
+  first     word=8 least=32 grow=8192
+  best      word=8 least=32 grow=8192
+  cache     entries=5 round=32, and those of first
+  glibc     tcache=7 tcache_max=1032 fast=128 arenas=64 mmap=131072 trim=131072 pad=131072 rise=1
+  jemalloc  arenas=8 tcache=1 tcache_max=32768 decay=400000000 steps=4 slab=4096 oversize=8388608
+  mimalloc  purge=1000000 page=65536 steps=4 extend=4096
+  tcmalloc  caches=33554432 batch=32 release=1 aggressive=0 page=8192
+  tlsf      steps=32 header=8 grow=65536
+  buddy     least=16 region=4194304
+  bump      arena=1048576 align=16")]
 pub(crate) struct Simulate {
     #[command(flatten)]
     source: Source,
 
     /// Allocators, each with its settings behind colons.
-    #[arg(short, long = "allocator", value_name = "NAME[:SETTING=N]..", value_delimiter = ',', default_values = NAMES)]
+    #[arg(short, long = "allocator", value_name = "NAME[:SETTING=N]..", value_delimiter = ',', default_values = PAPER)]
     allocators: Vec<String>,
 
     /// How much one act counts in ops, such as examined=3 [default: 1 each].
@@ -107,7 +116,7 @@ pub(crate) fn run(options: &Simulate) -> Result<u8> {
 /// Puts all heaps into one picture, with the live bytes once.
 fn curves(outcomes: &[Outcome]) -> Curves {
     let heap = |outcome: &Outcome| {
-        let heap = outcome.curves.lines.last()?;
+        let heap = outcome.curves.lines.get(1)?;
         Some(Line { name: outcome.name.clone(), most: heap.most.clone() })
     };
     let live = outcomes.first().and_then(|outcome| outcome.curves.lines.first().cloned());

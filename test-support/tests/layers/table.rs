@@ -177,6 +177,7 @@ pub(crate) const TABLE: &[Layers] = &[
             "chart",
             "allocator",
             "simulate",
+            "whatif",
             "sites",
             "compare",
             "flame",

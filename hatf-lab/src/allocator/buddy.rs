@@ -1,0 +1,150 @@
+//! BUDDY: the binary buddy system.
+//!
+//! Source: Knuth, The Art of Computer Programming, volume 1, 2.5, Algorithms R and S. A block is a power of two; a larger one is
+//! halved until it fits, and a freed block merges with its other half as long as that is free. Of equal blocks the lowest is
+//! taken, which the book leaves open. There is no header: the size is known from the object's.
+
+use std::collections::BTreeSet;
+
+use super::mapped::{MAPPED, Mapped};
+use super::pages::Pages;
+use super::{ADDRESS_SPACE, Act, Acts, Allocator, Place};
+
+/// What the book leaves open. Bytes; powers of two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BuddySettings {
+    /// The least block.
+    pub least: u64,
+    /// What is taken from the system at once. Larger blocks are mapped.
+    pub region: u64,
+}
+
+impl Default for BuddySettings {
+    fn default() -> Self {
+        Self { least: 16, region: 4 << 20 }
+    }
+}
+
+/// A heap of buddies.
+#[derive(Debug)]
+pub struct Buddy {
+    settings: BuddySettings,
+    /// Free blocks by the power of two.
+    free: Vec<BTreeSet<u64>>,
+    used: u64,
+    heap: u64,
+    pages: Pages,
+    mapped: Mapped,
+    touched: (usize, u64),
+}
+
+impl Buddy {
+    /// Makes an empty heap. The settings should be powers of two.
+    #[must_use]
+    pub fn new(settings: BuddySettings) -> Self {
+        let (pages, mapped) = (Pages::default(), Mapped::new());
+        Self { settings, free: vec![BTreeSet::new(); 48], used: 0, heap: 0, pages, mapped, touched: (0, 0) }
+    }
+
+    /// The power of two of a request's block; `None`: it is mapped.
+    fn order(&self, size: u64) -> Option<usize> {
+        let block = size.checked_next_power_of_two()?.max(self.settings.least);
+        (block <= self.settings.region).then_some(block.trailing_zeros() as usize)
+    }
+
+    fn insert(&mut self, order: usize, block: u64) {
+        self.free.get_mut(order).map(|free| free.insert(block));
+    }
+}
+
+impl Allocator for Buddy {
+    fn name(&self) -> String {
+        let BuddySettings { least, region } = self.settings;
+        format!("buddy:least={least}:region={region}")
+    }
+
+    fn allocate(&mut self, size: u64, acts: &mut Acts) -> Option<Place> {
+        let Some(order) = self.order(size) else {
+            acts.note(Act::Sbrk);
+            return self.mapped.map(size);
+        };
+        let larger = self.free.iter().enumerate().skip(order).find_map(|(n, free)| Some((n, *free.first()?)));
+        let (from, block) = match larger {
+            Some((from, block)) => {
+                acts.note(Act::Unlinked);
+                self.free.get_mut(from)?.remove(&block);
+                (from, block)
+            }
+            None => {
+                let block = self.heap;
+                self.heap = block.checked_add(self.settings.region).filter(|end| *end <= MAPPED)?;
+                acts.note(Act::Sbrk);
+                (self.settings.region.trailing_zeros() as usize, block)
+            }
+        };
+        for order in order..from {
+            acts.note(Act::Split);
+            self.insert(order, block + (1 << order));
+        }
+        self.used += 1 << order;
+        self.pages.touch(block, size);
+        self.touched = (order, block);
+        Some(Place { address: block, block: 0 })
+    }
+
+    fn free(&mut self, place: Place, size: u64, acts: &mut Acts) {
+        let Some(mut order) = self.order(size) else {
+            acts.note(Act::Returned);
+            self.mapped.unmap(place);
+            return;
+        };
+        let mut block = place.address;
+        self.used -= 1 << order;
+        while 1 << order < self.settings.region {
+            let other = block ^ 1 << order;
+            if !self.free.get_mut(order).is_some_and(|free| free.remove(&other)) {
+                break;
+            }
+            acts.note(Act::Merged);
+            block = block.min(other);
+            order += 1;
+        }
+        acts.note(Act::Inserted);
+        self.insert(order, block);
+        self.touched = (order, block);
+    }
+
+    fn heap(&self) -> u64 {
+        self.heap + self.mapped.bytes()
+    }
+
+    fn held(&self) -> u64 {
+        self.pages.bytes() + self.mapped.bytes()
+    }
+
+    fn end(&self) -> u64 {
+        ADDRESS_SPACE
+    }
+
+    fn check_touched(&self) -> Result<(), String> {
+        let (order, block) = self.touched;
+        if block.is_multiple_of(1 << order) { Ok(()) } else { Err(format!("the block at {block} is not aligned")) }
+    }
+
+    /// Blocks, free and used, sum to the heap; no two halves are free.
+    fn check(&self) -> Result<(), String> {
+        let mut sum = self.used;
+        for (order, free) in self.free.iter().enumerate() {
+            sum += (free.len() as u64) << order;
+            let halves = |block: &&u64| 1 << order < self.settings.region && free.contains(&(**block ^ 1 << order));
+            if let Some(block) = free.iter().find(halves) {
+                return Err(format!("both halves at {block} are free"));
+            }
+        }
+        if sum != self.heap {
+            return Err(format!("blocks have {sum} bytes, the heap {}", self.heap));
+        }
+        self.pages.check()?;
+        self.mapped.check()
+    }
+}

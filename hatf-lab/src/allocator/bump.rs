@@ -1,0 +1,125 @@
+//! BUMP: arenas in which blocks lie side by side, and that are freed as a whole.
+//!
+//! This is how programs allocate by hand that work in phases (regions, obstacks): a block is placed where the last one ended, its
+//! free costs a count, and an arena in which nothing lives any more is given back. One long-lived block keeps a whole arena.
+
+use super::mapped::Mapped;
+use super::{Act, Acts, Allocator, PAGE, Place};
+
+/// The size of an arena, in bytes, and the alignment of blocks, a power of two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BumpSettings {
+    /// Bytes of an arena; a larger block has one of its own.
+    pub arena: u64,
+    /// Blocks begin at multiples of this.
+    pub align: u64,
+}
+
+impl Default for BumpSettings {
+    fn default() -> Self {
+        Self { arena: 1 << 20, align: 16 }
+    }
+}
+
+/// An arena: where it is, and what is in it.
+#[derive(Clone, Copy, Debug)]
+struct Arena {
+    place: Place,
+    bytes: u64,
+    end: u64,
+    live: u64,
+}
+
+/// Arenas, of which the current one takes blocks.
+#[derive(Debug)]
+pub struct Bump {
+    settings: BumpSettings,
+    arenas: Vec<Arena>,
+    spare: Vec<u32>,
+    current: u32,
+    space: Mapped,
+    held: u64,
+}
+
+impl Bump {
+    /// Makes an empty heap.
+    #[must_use]
+    pub fn new(settings: BumpSettings) -> Self {
+        Self { settings, arenas: Vec::new(), spare: Vec::new(), current: u32::MAX, space: Mapped::new(), held: 0 }
+    }
+
+    /// Begins an arena for a block of this size.
+    fn begin(&mut self, size: u64, acts: &mut Acts) -> Option<u32> {
+        let bytes = self.settings.arena.max(size);
+        let arena = Arena { place: self.space.map(bytes)?, bytes, end: 0, live: 0 };
+        acts.note(Act::Sbrk);
+        let id = self.spare.pop().unwrap_or(u32::try_from(self.arenas.len()).ok()?);
+        match self.arenas.get_mut(id as usize) {
+            Some(place) => *place = arena,
+            None => self.arenas.push(arena),
+        }
+        Some(id)
+    }
+
+    fn give_back(&mut self, id: u32, acts: &mut Acts) {
+        let Some(Arena { place, end, .. }) = self.arenas.get(id as usize).copied() else { return };
+        self.held -= end.next_multiple_of(PAGE);
+        self.space.unmap(place);
+        self.spare.push(id);
+        acts.note(Act::Returned);
+    }
+}
+
+impl Allocator for Bump {
+    fn name(&self) -> String {
+        format!("bump:arena={}:align={}", self.settings.arena, self.settings.align)
+    }
+
+    fn allocate(&mut self, size: u64, acts: &mut Acts) -> Option<Place> {
+        let size = size.max(1).checked_next_multiple_of(self.settings.align)?;
+        let fits = |arena: &Arena| arena.bytes - arena.end >= size;
+        if !self.arenas.get(self.current as usize).is_some_and(fits) {
+            self.current = self.begin(size, acts)?;
+        }
+        let block = self.current;
+        let arena = self.arenas.get_mut(block as usize)?;
+        let address = arena.place.address + arena.end;
+        let end = arena.end + size;
+        self.held += end.next_multiple_of(PAGE) - arena.end.next_multiple_of(PAGE);
+        (arena.end, arena.live) = (end, arena.live + 1);
+        acts.note(Act::Cut);
+        Some(Place { address, block })
+    }
+
+    fn free(&mut self, place: Place, _: u64, acts: &mut Acts) {
+        let Some(arena) = self.arenas.get_mut(place.block as usize) else { return };
+        arena.live -= 1;
+        if arena.live == 0 {
+            self.give_back(place.block, acts);
+            self.current = if self.current == place.block { u32::MAX } else { self.current };
+        }
+    }
+
+    fn heap(&self) -> u64 {
+        self.space.bytes()
+    }
+
+    fn held(&self) -> u64 {
+        self.held
+    }
+
+    fn end(&self) -> u64 {
+        super::ADDRESS_SPACE
+    }
+
+    fn check_touched(&self) -> Result<(), String> {
+        let current = self.arenas.get(self.current as usize);
+        if current.is_some_and(|arena| arena.end > arena.bytes) { Err("an arena is too full".into()) } else { Ok(()) }
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let live = (0..).zip(&self.arenas).filter(|(id, _)| !self.spare.contains(id)).map(|(_, arena)| arena.end);
+        let held: u64 = live.map(|end| end.next_multiple_of(PAGE)).sum();
+        if held == self.held { self.space.check() } else { Err(format!("arenas hold {held}, counted {}", self.held)) }
+    }
+}

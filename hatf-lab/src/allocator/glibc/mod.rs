@@ -1,0 +1,422 @@
+//! GLIBC: the allocator of the GNU C library 2.36, which is Wolfram Gloger's ptmalloc, and that Doug Lea's.
+//!
+//! Source: `malloc/malloc.c` and `malloc/arena.c` of glibc 2.36, whose comments state the policy; "MallocInternals" of its
+//! wiki. Each thread has a cache of freed chunks by size (tcache), and an arena as long as there are arenas left. An arena
+//! has fast bins (not merged), an unsorted list, bins of one size, bins of several sizes in order, and the top, which grows
+//! by `brk` and is given back from its end. Large blocks are mapped; the size from which on they are rises when such a block is freed.
+//! `arena.rs` is an arena; this file has the rest, of more than 400 lines because cache, arena and mapping call each other.
+//!
+//! Left out: alignment, the bound of 64 MiB to each heap of an arena that is not the first, threads that end
+//! (their caches stay), the 10,000 steps after which a search of the unsorted list ends, and hardening.
+
+mod arena;
+
+use super::blocks::{Block, NONE};
+use super::mapped::Mapped;
+use super::{ADDRESS_SPACE, Act, Acts, Allocator, PAGE, Place};
+use arena::{Arena, LARGE, LEAST, UNIT};
+
+/// What `GLIBC_TUNABLES` and `mallopt` set. Bytes, except counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GlibcSettings {
+    /// Chunks cached by a thread of each size (`glibc.malloc.tcache_count`).
+    pub tcache: u64,
+    /// The largest block that is cached (`glibc.malloc.tcache_max`).
+    pub tcache_max: u64,
+    /// The largest chunk of the fast bins, with its header (`glibc.malloc.mxfast`).
+    pub fast: u64,
+    /// The most arenas (`glibc.malloc.arena_max`): 8 a core by default, which is 64 here.
+    pub arenas: u64,
+    /// The size from which on blocks are mapped (`glibc.malloc.mmap_threshold`).
+    pub mmap: u64,
+    /// The size of the top from which on it is given back (`glibc.malloc.trim_threshold`).
+    pub trim: u64,
+    /// Bytes asked of the system, and kept at the top, beyond the need (`glibc.malloc.top_pad`).
+    pub pad: u64,
+    /// 1: `mmap` and `trim` rise by themselves, which they do not where one of the variables is set; 0: they do not.
+    pub rise: u64,
+}
+
+impl Default for GlibcSettings {
+    fn default() -> Self {
+        let (mmap, trim, pad) = (128 << 10, 128 << 10, 128 << 10);
+        Self { tcache: 7, tcache_max: 1032, fast: 128, arenas: 64, mmap, trim, pad, rise: 1 }
+    }
+}
+
+/// Bytes of addresses that each arena has.
+const ARENA: u64 = 1 << 39;
+/// A freed chunk of this size has the fast bins merged.
+const MERGE_FAST: u64 = 64 << 10;
+/// The greatest size from which on blocks are mapped, by itself; and the most mapped blocks.
+const MMAP_MAX: u64 = 32 << 20;
+const MMAPS: u64 = 65536;
+/// What a thread's cache takes of its arena.
+const TCACHE: u64 = 0x290;
+
+/// The chunks that a thread keeps, by size. They count as used in their arena.
+#[derive(Debug, Default)]
+struct Cache {
+    chunks: Vec<Vec<Place>>,
+}
+
+/// The allocator of the GNU C library.
+#[derive(Debug)]
+pub struct Glibc {
+    settings: GlibcSettings,
+    arenas: Vec<Arena>,
+    caches: Vec<Cache>,
+    mapped: Mapped,
+    thread: usize,
+    /// The sizes from which on blocks are mapped, and tops given back, as they are now.
+    mmap: u64,
+    trim: u64,
+    heap: u64,
+    held: u64,
+    touched: usize,
+}
+
+impl Glibc {
+    /// Makes an empty heap.
+    #[must_use]
+    pub fn new(settings: GlibcSettings) -> Self {
+        let GlibcSettings { mmap, trim, .. } = settings;
+        let mapped = Mapped::new();
+        let (arenas, caches) = (Vec::new(), Vec::new());
+        Self { settings, arenas, caches, mapped, thread: 0, mmap, trim, heap: 0, held: 0, touched: 0 }
+    }
+
+    /// The chunk for a request: with a header of 8 bytes, in units of 16.
+    #[inline]
+    fn chunk(size: u64) -> Option<u64> {
+        (size < ADDRESS_SPACE).then(|| ((size + 8 + 15) & !15).max(LEAST))
+    }
+
+    /// Counts what an arena holds again, after a change.
+    fn recount(&mut self, arena: usize, work: impl FnOnce(&mut Arena) -> Option<u32>) -> Option<u32> {
+        let of = self.arenas.get_mut(arena)?;
+        let (heap, high) = (of.blocks.heap(), of.high.next_multiple_of(PAGE));
+        let result = work(of);
+        self.heap = self.heap + of.blocks.heap() - heap;
+        self.held = self.held + of.high.next_multiple_of(PAGE) - high;
+        self.touched = arena;
+        result
+    }
+
+    /// The cache's list for a chunk, if it has one.
+    #[inline]
+    fn cached(&mut self, chunk: u64) -> Option<&mut Vec<Place>> {
+        let GlibcSettings { tcache, tcache_max, .. } = self.settings;
+        if tcache == 0 || chunk > tcache_max + 8 {
+            return None;
+        }
+        let at = usize::try_from((chunk - LEAST) / UNIT).ok()?;
+        self.caches.get_mut(self.thread)?.chunks.get_mut(at)
+    }
+
+    /// The bin of a fast chunk.
+    fn fast(&self, chunk: u64) -> Option<usize> {
+        (chunk <= self.settings.fast).then(|| usize::try_from((chunk - LEAST) / UNIT).unwrap_or(0))
+    }
+
+    /// How many more chunks of a size the cache takes.
+    fn room(&mut self, chunk: u64) -> usize {
+        let most = usize::try_from(self.settings.tcache).unwrap_or(usize::MAX);
+        self.cached(chunk).map_or(0, |list| most.saturating_sub(list.len()))
+    }
+
+    fn place(arena: usize, of: &Arena, id: u32) -> Place {
+        Place { address: arena as u64 * ARENA + of.blocks.get(id).address + UNIT, block: id }
+    }
+
+    /// Puts chunks of an arena into the cache, first to last.
+    fn keep(&mut self, arena: usize, chunk: u64, chunks: &[u32], acts: &mut Acts) {
+        let Some(of) = self.arenas.get(arena) else { return };
+        let places: Vec<Place> = chunks.iter().map(|id| Self::place(arena, of, *id)).collect();
+        acts.add(Act::Inserted, places.len() as u64);
+        if let Some(list) = self.cached(chunk) {
+            list.extend(places);
+        }
+    }
+
+    /// `_int_malloc`.
+    fn take(&mut self, arena: usize, need: u64, acts: &mut Acts) -> Option<Place> {
+        let room = self.room(need);
+        if let Some(n) = self.fast(need)
+            && let Some(list) = self.arenas.get_mut(arena)?.fast.get_mut(n)
+            && let Some(id) = list.pop()
+        {
+            acts.note(Act::Unlinked);
+            // The cache takes the others of this size.
+            let others: Vec<u32> = list.drain(list.len() - list.len().min(room)..).rev().collect();
+            self.keep(arena, need, &others, acts);
+            return self.used(arena, id);
+        }
+        if need < LARGE {
+            if let Some((id, others)) = self.arenas.get_mut(arena)?.small(need, room, acts) {
+                self.keep(arena, need, &others, acts);
+                return self.used(arena, id);
+            }
+        } else {
+            self.recount(arena, |of| {
+                of.merge_fast(acts);
+                None
+            });
+        }
+        loop {
+            let (found, cached) = self.arenas.get_mut(arena)?.search(need, room, acts)?;
+            self.keep(arena, need, &cached, acts);
+            if let Some(id) = found {
+                return self.used(arena, id);
+            }
+            // What the search put into the cache is as good.
+            if !cached.is_empty() {
+                return self.cached(need)?.pop();
+            }
+            if let Some(id) = self.recount(arena, |of| of.cut_top(need, acts)) {
+                return self.used(arena, id);
+            }
+            if !self.arenas.get(arena)?.has_fast {
+                if need >= self.mmap && self.mapped.blocks() < MMAPS {
+                    acts.note(Act::Sbrk);
+                    return self.mapped.map(need + 8);
+                }
+                let id = self.grow(arena, need, acts)?;
+                return self.used(arena, id);
+            }
+            self.recount(arena, |of| {
+                of.merge_fast(acts);
+                None
+            });
+        }
+    }
+
+    fn used(&mut self, arena: usize, id: u32) -> Option<Place> {
+        self.touched = arena;
+        let of = self.arenas.get_mut(arena)?;
+        of.touched = id;
+        Some(Self::place(arena, of, id))
+    }
+
+    /// `sysmalloc`, of an arena.
+    #[cold]
+    fn grow(&mut self, arena: usize, need: u64, acts: &mut Acts) -> Option<u32> {
+        let (pad, first) = (self.settings.pad, arena == 0);
+        self.recount(arena, |of| {
+            let top = of.blocks.get(of.blocks.top_id());
+            let top = if top.free { top.size } else { 0 };
+            // Only the first arena grows by more than it needs; another begins with the pad.
+            let pad = if first || of.blocks.heap() == 0 { pad } else { 0 };
+            let bytes = need.checked_add(LEAST + pad)?.checked_sub(top)?.checked_next_multiple_of(PAGE)?;
+            of.blocks.heap().checked_add(bytes).filter(|end| *end <= ARENA)?;
+            of.blocks.grow(bytes)?;
+            acts.note(Act::Sbrk);
+            of.cut_top(need, acts)
+        })
+    }
+
+    /// Frees a chunk in its arena.
+    fn give(&mut self, arena: usize, id: u32, chunk: u64, acts: &mut Acts) {
+        if let Some(n) = self.fast(chunk) {
+            let Some(of) = self.arenas.get_mut(arena) else { return };
+            if n >= of.fast.len() {
+                of.fast.resize(n + 1, Vec::new());
+            }
+            if let Some(list) = of.fast.get_mut(n) {
+                list.push(id);
+            }
+            of.has_fast = true;
+            of.touched = id;
+            self.touched = arena;
+            acts.note(Act::Inserted);
+            return;
+        }
+        let (trim, pad) = (self.trim, self.settings.pad);
+        self.recount(arena, |of| {
+            if of.merge(id, acts) >= MERGE_FAST {
+                of.merge_fast(acts);
+                let top = of.blocks.top();
+                if top.free && top.size >= trim {
+                    let bytes = (top.size - LEAST - 1).saturating_sub(pad) / PAGE * PAGE;
+                    if bytes > 0 {
+                        of.blocks.shrink(bytes);
+                        of.high = of.high.min(of.blocks.heap());
+                        acts.note(Act::Returned);
+                    }
+                }
+            }
+            None
+        });
+    }
+
+    fn unmap(&mut self, place: Place, acts: &mut Acts) {
+        acts.note(Act::Returned);
+        let bytes = self.mapped.unmap(place);
+        if self.settings.rise == 1 && bytes > self.mmap && bytes <= MMAP_MAX {
+            (self.mmap, self.trim) = (bytes, 2 * bytes);
+        }
+    }
+
+    /// `_int_free`: into the cache, or to the arena.
+    fn put(&mut self, place: Place, acts: &mut Acts) {
+        let arena = usize::try_from(place.address / ARENA).unwrap_or(0);
+        // It may be larger than asked for, by a rest too small for a chunk.
+        let Some(chunk) = self.arenas.get(arena).and_then(|of| of.blocks.peek(place.block)).map(|block| block.size)
+        else {
+            return;
+        };
+        if self.room(chunk) > 0
+            && let Some(list) = self.cached(chunk)
+        {
+            list.push(place);
+            acts.note(Act::Inserted);
+            return;
+        }
+        self.give(arena, place.block, chunk, acts);
+    }
+
+    /// Makes a used chunk larger where it is, if the top or the free chunk above has room for that.
+    fn extend(&mut self, arena: usize, id: u32, need: u64, acts: &mut Acts) -> Option<u32> {
+        self.recount(arena, |of| {
+            let Block { size, above, .. } = of.blocks.get(id);
+            let next = of.blocks.get(above);
+            if size >= need {
+                return Some(id);
+            }
+            if above == of.blocks.top_id() {
+                of.cut_top(need - size, acts)?;
+            } else if next.free && size + next.size >= need {
+                of.unlink(above, acts);
+            } else {
+                return None;
+            }
+            acts.note(Act::Merged);
+            of.blocks.absorb_above(id);
+            of.touched = id;
+            Some(id)
+        })
+    }
+
+    fn arena(&self) -> usize {
+        let arenas = usize::try_from(self.settings.arenas).unwrap_or(1).max(1);
+        self.thread % arenas
+    }
+}
+
+impl Allocator for Glibc {
+    fn name(&self) -> String {
+        let GlibcSettings { tcache, tcache_max, fast, arenas, mmap, trim, pad, rise } = self.settings;
+        format!(
+            "glibc:tcache={tcache}:tcache_max={tcache_max}:fast={fast}:arenas={arenas}:mmap={mmap}:trim={trim}:pad={pad}:rise={rise}"
+        )
+    }
+
+    fn switch_to(&mut self, thread: usize) {
+        // Threads above the bound share caches: no trace can make these many.
+        self.thread = thread % super::THREADS;
+        let arena = self.arena();
+        while self.arenas.len() <= arena {
+            self.arenas.push(Arena::new());
+        }
+        if self.thread >= self.caches.len() {
+            self.caches.resize_with(self.thread + 1, Cache::default);
+        }
+        let lists = usize::try_from((self.settings.tcache_max + 8 - LEAST) / UNIT).unwrap_or(0) + 1;
+        let lists = if self.settings.tcache > 0 { lists } else { 0 };
+        if let Some(cache) = self.caches.get_mut(self.thread)
+            && cache.chunks.len() < lists
+        {
+            cache.chunks = vec![Vec::new(); lists];
+            // The cache itself lies in the arena.
+            let _ = self.take(arena, TCACHE, &mut Acts::default());
+        }
+    }
+
+    fn allocate(&mut self, size: u64, acts: &mut Acts) -> Option<Place> {
+        let need = Self::chunk(size)?;
+        if let Some(place) = self.cached(need).and_then(Vec::pop) {
+            acts.note(Act::Unlinked);
+            return Some(place);
+        }
+        self.take(self.arena(), need, acts)
+    }
+
+    fn free(&mut self, place: Place, _: u64, acts: &mut Acts) {
+        if Mapped::has(place) { self.unmap(place, acts) } else { self.put(place, acts) }
+    }
+
+    /// `_int_realloc`: where it is if there is room, and what is too much is freed.
+    fn reallocate(&mut self, place: Place, _: u64, size: u64, acts: &mut Acts) -> Option<Place> {
+        let need = Self::chunk(size);
+        if Mapped::has(place) {
+            return match need {
+                Some(need) => self.mapped.remap(place, need + 8),
+                None => {
+                    self.unmap(place, acts);
+                    None
+                }
+            };
+        }
+        let arena = usize::try_from(place.address / ARENA).unwrap_or(0);
+        let Some(id) = need.and_then(|need| self.extend(arena, place.block, need, acts)) else {
+            let new = need.and_then(|need| self.take(arena, need, acts));
+            self.put(place, acts);
+            return new;
+        };
+        let need = need?;
+        let of = self.arenas.get_mut(arena)?;
+        let size = of.blocks.get(id).size;
+        if size - need < LEAST {
+            return Some(Place { block: id, ..place });
+        }
+        acts.note(Act::Split);
+        let block = of.blocks.cut(id, need)?;
+        let rest = Self::place(arena, of, id);
+        self.put(rest, acts);
+        Some(Place { block, ..place })
+    }
+
+    fn heap(&self) -> u64 {
+        self.heap + self.mapped.bytes()
+    }
+
+    fn held(&self) -> u64 {
+        self.held + self.mapped.bytes()
+    }
+
+    fn end(&self) -> u64 {
+        ADDRESS_SPACE
+    }
+
+    fn check_touched(&self) -> Result<(), String> {
+        let Some(of) = self.arenas.get(self.touched) else { return Ok(()) };
+        let Block { below, above, .. } = of.blocks.get(of.touched);
+        let known = [below, of.touched, above].into_iter().filter(|id| *id != NONE && of.blocks.get(*id).size > 0);
+        known.into_iter().try_for_each(|id| of.blocks.check_one(id))
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let (mut heap, mut held) = (0, 0);
+        for of in &self.arenas {
+            let free = of.blocks.check_all()?;
+            // The top is in no list.
+            let listed = free.len() - usize::from(of.blocks.top().free);
+            of.bins.check(&of.blocks, listed)?;
+            if of.fast.iter().flatten().any(|id| of.blocks.get(*id).free) {
+                return Err("a chunk of a fast bin is merged".to_owned());
+            }
+            heap += of.blocks.heap();
+            held += of.high.next_multiple_of(PAGE);
+        }
+        if (heap, held) != (self.heap, self.held) {
+            return Err(format!("arenas have {heap} and hold {held} bytes, counted {} and {}", self.heap, self.held));
+        }
+        for place in self.caches.iter().flat_map(|cache| cache.chunks.iter().flatten()) {
+            let of = usize::try_from(place.address / ARENA).ok().and_then(|arena| self.arenas.get(arena));
+            if of.is_none_or(|of| of.blocks.get(place.block).free) {
+                return Err(format!("a cached chunk at {} is free below", place.address));
+            }
+        }
+        self.mapped.check()
+    }
+}

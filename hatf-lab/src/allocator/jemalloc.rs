@@ -1,0 +1,519 @@
+//! JEMALLOC: size classes in slabs, extents, and a cache for each thread, as in jemalloc 5.3.
+//!
+//! Sources: Evans, "A Scalable Concurrent malloc(3) Implementation for FreeBSD" (BSDCan 2006); jemalloc 5.3's manual page for
+//! options and their defaults, and its `arena.c`, `tcache.c`, `eset.c` and `extent.c` for the order in which things are chosen.
+//! A small class has slabs; of those with a free region the lowest is used, and in it the lowest region. Slabs and large blocks
+//! are extents, of which the lowest that is large enough is taken. Freed extents stay held, and are given back later.
+//! The file is long because caches, slabs and extents call each other; what has a meaning alone is in `runs.rs` and `classes.rs`.
+//!
+//! Left out: alignment, the curve by which decay gives back (here all at once after `decay` calls),
+//! jemalloc's own metadata, and threads that end.
+
+use std::collections::BTreeSet;
+
+use super::classes::Classes;
+use super::mapped::Mapped;
+use super::runs::{Fit, RunSettings, Runs};
+use super::{ADDRESS_SPACE, Act, Acts, Allocator, PAGE, Place};
+
+/// What `MALLOC_CONF` sets, and two constants. Bytes, except counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JemallocSettings {
+    /// Arenas (`narenas`): 4 a core by default, which is 8 here. Threads take them in turn.
+    pub arenas: u64,
+    /// 0: threads have no caches (`tcache:false`).
+    pub tcache: u64,
+    /// The largest block that is cached (`lg_tcache_max` is its logarithm).
+    pub tcache_max: u64,
+    /// Calls after which a freed extent is given back; 0: at once. `dirty_decay_ms`, which is 10 seconds, in calls of 25 ns.
+    pub decay: u64,
+    /// Classes in each doubling of sizes: a constant of jemalloc, 4.
+    pub steps: u64,
+    /// The least slab: a page in jemalloc.
+    pub slab: u64,
+    /// The size from which on blocks are given back at once (`oversize_threshold`).
+    pub oversize: u64,
+}
+
+impl Default for JemallocSettings {
+    fn default() -> Self {
+        let (tcache_max, decay, oversize) = (32 << 10, 400_000_000, 8 << 20);
+        Self { arenas: 8, tcache: 1, tcache_max, decay, steps: 4, slab: PAGE, oversize }
+    }
+}
+
+/// Bytes of addresses that each arena has.
+const ARENA: u64 = 1 << 39;
+/// A slab has at most so many regions.
+const REGIONS: u64 = 512;
+/// The first class that is not small.
+const LARGE: u64 = 16 << 10;
+/// Bytes allocated, or freed, between two steps of a cache's collection.
+const COLLECT: u64 = 64 << 10;
+/// No slab: the block is an extent.
+const EXTENT: u32 = 1 << 31;
+
+/// Regions of one class.
+#[derive(Debug)]
+struct Slab {
+    run: u32,
+    address: u64,
+    class: usize,
+    /// A bit for each free region.
+    free: [u64; 8],
+    used: u64,
+}
+
+impl Slab {
+    /// Takes the lowest free region.
+    #[expect(clippy::cast_lossless, reason = "the number of a bit")]
+    fn take(&mut self) -> Option<u64> {
+        let (n, word) = self.free.iter_mut().enumerate().find(|(_, word)| **word != 0)?;
+        let bit = word.trailing_zeros() as u64;
+        *word &= *word - 1;
+        self.used += 1;
+        Some(n as u64 * 64 + bit)
+    }
+}
+
+/// The slabs of a class, in one arena.
+#[derive(Debug, Default)]
+struct Bin {
+    current: Option<u32>,
+    /// Others with a free region, by address.
+    partial: BTreeSet<(u64, u32)>,
+}
+
+#[derive(Debug)]
+struct Arena {
+    runs: Runs,
+    bins: Vec<Bin>,
+}
+
+/// What a thread has cached of one class, and how much it takes at once.
+#[derive(Debug, Default)]
+struct Cached {
+    blocks: Vec<Place>,
+    /// The least that was cached since the last look.
+    low: usize,
+    /// Half, a quarter.. of what the cache holds is taken when it is empty.
+    divide: u32,
+    refilled: bool,
+}
+
+#[derive(Debug, Default)]
+struct Cache {
+    bins: Vec<Cached>,
+    /// Bytes since the last step of the collection: allocated, and freed.
+    bytes: [u64; 2],
+    next: usize,
+}
+
+/// Evans' allocator.
+#[derive(Debug)]
+pub struct Jemalloc {
+    settings: JemallocSettings,
+    classes: Classes,
+    /// By small class: pages of a slab, and its regions.
+    slabs_of: Vec<(u64, u64)>,
+    /// By cached class: how many.
+    most: Vec<usize>,
+    slabs: Vec<Slab>,
+    spare: Vec<u32>,
+    arenas: Vec<Arena>,
+    caches: Vec<Cache>,
+    mapped: Mapped,
+    thread: usize,
+    clock: u64,
+    heap: u64,
+    held: u64,
+    touched: u64,
+}
+
+impl Jemalloc {
+    /// Makes an empty heap.
+    #[must_use]
+    pub fn new(settings: JemallocSettings) -> Self {
+        let mut sizes = vec![8];
+        sizes.extend(Classes::geometric(16, settings.steps, ADDRESS_SPACE / 8));
+        let classes = Classes::new(sizes);
+        let small = classes.sizes().iter().take_while(|size| **size < LARGE);
+        let slabs_of: Vec<(u64, u64)> = small.map(|size| slab(*size, settings.slab)).collect();
+        let cached =
+            classes.sizes().iter().take_while(|size| **size <= settings.tcache_max.min(settings.oversize - 1)).count();
+        // Twice the regions of a slab, within bounds; 20 of a large class.
+        let most = |class: usize| slabs_of.get(class).map_or(20, |(_, regions)| (2 * regions).clamp(20, 200));
+        let cached = if settings.tcache == 0 { 0 } else { cached };
+        let most = (0..cached).map(|class| usize::try_from(most(class)).unwrap_or(20)).collect();
+        Self {
+            settings,
+            classes,
+            slabs_of,
+            most,
+            slabs: Vec::new(),
+            spare: Vec::new(),
+            arenas: Vec::new(),
+            caches: Vec::new(),
+            mapped: Mapped::new(),
+            thread: 0,
+            clock: 0,
+            heap: 0,
+            held: 0,
+            touched: 0,
+        }
+    }
+
+    fn arena(&self) -> usize {
+        self.thread % usize::try_from(self.settings.arenas).unwrap_or(1).max(1)
+    }
+
+    /// Counts what an arena holds again, after a change.
+    fn recount<T>(&mut self, arena: usize, work: impl FnOnce(&mut Runs) -> Option<T>) -> Option<T> {
+        let of = &mut self.arenas.get_mut(arena)?.runs;
+        let (heap, held) = (of.heap(), of.pages.bytes());
+        let result = work(of);
+        self.heap = self.heap + of.heap() - heap;
+        self.held = self.held + of.pages.bytes() - held;
+        result
+    }
+
+    /// Takes a region of a small class from an arena.
+    fn region(&mut self, arena: usize, class: usize, acts: &mut Acts) -> Option<Place> {
+        let size = self.classes.size(class);
+        loop {
+            let bin = self.arenas.get_mut(arena)?.bins.get_mut(class)?;
+            if let Some(id) = bin.current {
+                let slab = self.slabs.get_mut(id as usize)?;
+                if let Some(region) = slab.take() {
+                    acts.note(Act::Cut);
+                    return Some(Place { address: slab.address + region * size, block: id });
+                }
+            }
+            bin.current = bin.partial.pop_first().map(|(_, id)| id);
+            if bin.current.is_none() {
+                let id = self.new_slab(arena, class, acts)?;
+                self.arenas.get_mut(arena)?.bins.get_mut(class)?.current = Some(id);
+            }
+        }
+    }
+
+    #[cold]
+    fn new_slab(&mut self, arena: usize, class: usize, acts: &mut Acts) -> Option<u32> {
+        let (pages, regions) = *self.slabs_of.get(class)?;
+        let run = self.recount(arena, |runs| runs.take(pages, acts))?;
+        let address = arena as u64 * ARENA + self.arenas.get(arena)?.runs.address(run);
+        let bits = |n: u64| {
+            u64::MAX
+                .checked_shr(u32::try_from(64_u64.saturating_sub(regions.saturating_sub(n * 64))).unwrap_or(64))
+                .unwrap_or(0)
+        };
+        let free = [0, 1, 2, 3, 4, 5, 6, 7].map(bits);
+        let slab = Slab { run, address, class, free, used: 0 };
+        if let Some(id) = self.spare.pop() {
+            *self.slabs.get_mut(id as usize)? = slab;
+            return Some(id);
+        }
+        let id = u32::try_from(self.slabs.len()).ok().filter(|id| *id < EXTENT)?;
+        self.slabs.push(slab);
+        Some(id)
+    }
+
+    /// Takes a block from an arena, not from the cache.
+    fn take_block(&mut self, arena: usize, class: usize, acts: &mut Acts) -> Option<Place> {
+        if class < self.slabs_of.len() {
+            return self.region(arena, class, acts);
+        }
+        let size = self.classes.size(class);
+        if size >= self.settings.oversize {
+            return None;
+        }
+        // A page more, and an offset in it, so that large blocks do not share cache lines (`cache_oblivious`).
+        let run = self.recount(arena, |runs| runs.take(size.div_ceil(PAGE) + 1, acts))?;
+        let offset = self.clock.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58 << 6;
+        let address = arena as u64 * ARENA + self.arenas.get(arena)?.runs.address(run) + offset;
+        Some(Place { address, block: EXTENT | run })
+    }
+
+    /// Gives a block back to its arena.
+    fn give_block(&mut self, place: Place, acts: &mut Acts) {
+        let arena = usize::try_from(place.address / ARENA).unwrap_or(0);
+        let clock = self.clock;
+        if place.block & EXTENT != 0 {
+            self.recount(arena, |runs| Some(runs.put(place.block & !EXTENT, clock, acts)));
+            return;
+        }
+        acts.note(Act::Inserted);
+        let id = place.block;
+        let Some(slab) = self.slabs.get_mut(id as usize) else { return };
+        let region = (place.address - slab.address) / self.classes.size(slab.class).max(1);
+        if let Some(word) = usize::try_from(region / 64).ok().and_then(|word| slab.free.get_mut(word)) {
+            *word |= 1 << (region % 64);
+        }
+        slab.used -= 1;
+        let (class, address, run, used) = (slab.class, slab.address, slab.run, slab.used);
+        let regions = self.slabs_of.get(class).map_or(0, |(_, regions)| *regions);
+        let Some(bin) = self.arenas.get_mut(arena).and_then(|of| of.bins.get_mut(class)) else { return };
+        if used == 0 {
+            // The whole slab is free.
+            if bin.current == Some(id) {
+                bin.current = None;
+            } else {
+                bin.partial.remove(&(address, id));
+            }
+            self.spare.push(id);
+            self.recount(arena, |runs| Some(runs.put(run, clock, acts)));
+        } else if used + 1 == regions && bin.current != Some(id) {
+            // It was full. A lower slab is used first.
+            let current = bin.current.and_then(|current| Some((self.slabs.get(current as usize)?.address, current)));
+            match current {
+                Some((above, current)) if above > address => {
+                    if self.slabs.get(current as usize).is_some_and(|slab| slab.free.iter().any(|word| *word != 0)) {
+                        bin.partial.insert((above, current));
+                    }
+                    bin.current = Some(id);
+                }
+                _ => drop(bin.partial.insert((address, id))),
+            }
+        }
+    }
+
+    /// Gives the blocks cached for the longest time back, until so many are left.
+    fn flush(&mut self, class: usize, left: usize, acts: &mut Acts) {
+        let Some(cached) = self.caches.get_mut(self.thread).and_then(|cache| cache.bins.get_mut(class)) else { return };
+        let count = cached.blocks.len().saturating_sub(left);
+        let old: Vec<Place> = cached.blocks.drain(..count).collect();
+        cached.low = cached.low.min(left);
+        acts.add(Act::Flushed, old.len() as u64);
+        old.into_iter().for_each(|place| self.give_block(place, acts));
+    }
+
+    /// A step of the collection of a cache: three quarters of what one class did not use go back.
+    #[cold]
+    fn collect(&mut self, acts: &mut Acts) {
+        let Some(cache) = self.caches.get_mut(self.thread) else { return };
+        let class = cache.next;
+        cache.next = (class + 1) % cache.bins.len().max(1);
+        let most = self.most.get(class).copied().unwrap_or(0);
+        let Some(cached) = cache.bins.get_mut(class) else { return };
+        let (low, length) = (cached.low, cached.blocks.len());
+        if low > 0 {
+            if most >> (cached.divide + 1) >= 1 {
+                cached.divide += 1;
+            }
+            self.flush(class, length - (low - (low >> 2)), acts);
+        } else if cached.refilled {
+            cached.divide = cached.divide.saturating_sub(1).max(1);
+            cached.refilled = false;
+        }
+        if let Some(cached) = self.caches.get_mut(self.thread).and_then(|cache| cache.bins.get_mut(class)) {
+            cached.low = cached.blocks.len();
+        }
+    }
+
+    /// Counts bytes for the collection.
+    #[inline]
+    fn pass(&mut self, which: usize, bytes: u64, acts: &mut Acts) {
+        let Some(cache) = self.caches.get_mut(self.thread) else { return };
+        let Some(passed) = cache.bytes.get_mut(which) else { return };
+        *passed += bytes;
+        if *passed >= COLLECT {
+            *passed = 0;
+            self.collect(acts);
+        }
+    }
+
+    /// Fills the cache of a class; returns the first block.
+    #[cold]
+    fn fill(&mut self, class: usize, acts: &mut Acts) -> Option<Place> {
+        let arena = self.arena();
+        // Large blocks are taken one by one.
+        let most = if class < self.slabs_of.len() { self.most.get(class).copied().unwrap_or(0) } else { 0 };
+        let cached = self.caches.get_mut(self.thread)?.bins.get_mut(class)?;
+        (cached.low, cached.refilled) = (0, true);
+        let count = (most >> cached.divide).max(1);
+        let mut blocks = Vec::with_capacity(count);
+        while blocks.len() < count
+            && let Some(block) = self.take_block(arena, class, acts)
+        {
+            blocks.push(block);
+        }
+        let cached = self.caches.get_mut(self.thread)?.bins.get_mut(class)?;
+        // The lowest is used first.
+        cached.blocks.extend(blocks.into_iter().rev());
+        cached.blocks.pop()
+    }
+
+    /// Counts the pages that a block touches.
+    #[inline]
+    fn touch(&mut self, place: Place, size: u64) {
+        self.touched = place.address;
+        if Mapped::has(place) {
+            return;
+        }
+        let arena = usize::try_from(place.address / ARENA).unwrap_or(0);
+        let Some(of) = self.arenas.get_mut(arena) else { return };
+        let held = of.runs.pages.bytes();
+        of.runs.pages.touch(place.address % ARENA, size);
+        self.held = self.held + of.runs.pages.bytes() - held;
+    }
+
+    /// Tries to give a block another class where it is.
+    fn stays(&mut self, place: Place, from: usize, to: usize, size: u64, acts: &mut Acts) -> bool {
+        let oversize = |class: usize| self.classes.size(class) >= self.settings.oversize;
+        if oversize(from) || oversize(to) {
+            return oversize(from) && oversize(to);
+        }
+        if from != to {
+            let (small, bytes, clock) = (self.slabs_of.len(), self.classes.size(to), self.clock);
+            if from < small || to < small {
+                return false;
+            }
+            let arena = usize::try_from(place.address / ARENA).unwrap_or(0);
+            let run = place.block & !EXTENT;
+            if self.recount(arena, |runs| runs.resize(run, bytes.div_ceil(PAGE) + 1, clock, acts)).is_none() {
+                return false;
+            }
+        }
+        self.touch(place, size);
+        true
+    }
+
+    fn find(&mut self, class: usize, size: u64, acts: &mut Acts) -> Option<Place> {
+        if class >= self.most.len() {
+            if self.classes.size(class) >= self.settings.oversize {
+                acts.note(Act::Sbrk);
+                return self.mapped.map(size);
+            }
+            return self.take_block(self.arena(), class, acts);
+        }
+        let cached = self.caches.get_mut(self.thread)?.bins.get_mut(class)?;
+        let Some(place) = cached.blocks.pop() else { return self.fill(class, acts) };
+        acts.note(Act::Unlinked);
+        cached.low = cached.low.min(cached.blocks.len());
+        Some(place)
+    }
+}
+
+/// The least slab without a rest: its pages and regions.
+fn slab(size: u64, least: u64) -> (u64, u64) {
+    let mut bytes = least.next_multiple_of(PAGE);
+    while !bytes.is_multiple_of(size) && bytes / size < REGIONS {
+        bytes += PAGE;
+    }
+    (bytes / PAGE, (bytes / size).clamp(1, REGIONS))
+}
+
+impl Allocator for Jemalloc {
+    fn name(&self) -> String {
+        let JemallocSettings { arenas, tcache, tcache_max, decay, steps, slab, oversize } = self.settings;
+        format!(
+            "jemalloc:arenas={arenas}:tcache={tcache}:tcache_max={tcache_max}:decay={decay}:steps={steps}:slab={slab}:oversize={oversize}"
+        )
+    }
+
+    fn switch_to(&mut self, thread: usize) {
+        self.thread = thread % super::THREADS;
+        let settings = RunSettings {
+            fit: Fit::First,
+            unit: 512,
+            regions: true,
+            header: 0,
+            merged: LARGE / PAGE,
+            delay: self.settings.decay,
+        };
+        while self.arenas.len() <= self.arena() {
+            let bins = (0..self.slabs_of.len()).map(|_| Bin::default()).collect();
+            self.arenas.push(Arena { runs: Runs::new(settings, ARENA), bins });
+        }
+        while self.caches.len() <= self.thread {
+            let bins = (0..self.most.len()).map(|_| Cached { divide: 1, ..Cached::default() }).collect();
+            self.caches.push(Cache { bins, ..Cache::default() });
+        }
+    }
+
+    fn allocate(&mut self, size: u64, acts: &mut Acts) -> Option<Place> {
+        self.clock += 1;
+        let class = self.classes.of(size)?;
+        let place = self.find(class, size, acts)?;
+        self.touch(place, size);
+        self.pass(0, self.classes.size(class), acts);
+        Some(place)
+    }
+
+    /// In place if the class is the same, or if a large block has room above; else the old block ends after the copy.
+    fn reallocate(&mut self, place: Place, old: u64, size: u64, acts: &mut Acts) -> Option<Place> {
+        if let (Some(from), Some(to)) = (self.classes.of(old), self.classes.of(size))
+            && self.stays(place, from, to, size, acts)
+        {
+            return if Mapped::has(place) { self.mapped.remap(place, size) } else { Some(place) };
+        }
+        let new = self.allocate(size, acts);
+        self.free(place, old, acts);
+        new
+    }
+
+    fn free(&mut self, place: Place, size: u64, acts: &mut Acts) {
+        self.clock += 1;
+        self.touched = place.address;
+        if Mapped::has(place) {
+            acts.note(Act::Returned);
+            self.mapped.unmap(place);
+            return;
+        }
+        let Some(class) = self.classes.of(size) else { return };
+        let Some(&most) = self.most.get(class) else { return self.give_block(place, acts) };
+        let full = |cached: &Cached| cached.blocks.len() >= most;
+        let bins = self.caches.get(self.thread).and_then(|cache| cache.bins.get(class));
+        if bins.is_some_and(full) {
+            self.flush(class, most / 2, acts);
+        }
+        if let Some(cached) = self.caches.get_mut(self.thread).and_then(|cache| cache.bins.get_mut(class)) {
+            cached.blocks.push(place);
+            acts.note(Act::Inserted);
+        }
+        self.pass(1, self.classes.size(class), acts);
+    }
+
+    fn heap(&self) -> u64 {
+        self.heap + self.mapped.bytes()
+    }
+
+    fn held(&self) -> u64 {
+        self.held + self.mapped.bytes()
+    }
+
+    fn end(&self) -> u64 {
+        ADDRESS_SPACE
+    }
+
+    fn check_touched(&self) -> Result<(), String> {
+        let full = |cache: &Cache| cache.bins.iter().zip(&self.most).any(|(cached, most)| cached.blocks.len() > *most);
+        if self.caches.get(self.thread).is_some_and(full) {
+            return Err("a cache has too many blocks".to_owned());
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let (mut heap, mut held) = (0, 0);
+        for (n, of) in self.arenas.iter().enumerate() {
+            of.runs.check()?;
+            heap += of.runs.heap();
+            held += of.runs.pages.bytes();
+            for bin in &of.bins {
+                for (address, id) in &bin.partial {
+                    let slab = self.slabs.get(*id as usize).ok_or("no such slab")?;
+                    let free: u64 = slab.free.iter().map(|word| u64::from(word.count_ones())).sum();
+                    let regions = self.slabs_of.get(slab.class).map_or(0, |(_, regions)| *regions);
+                    if slab.address != *address || free + slab.used != regions || free == 0 || slab.used == 0 {
+                        return Err(format!("arena {n}: the slab at {address} has {free} free regions"));
+                    }
+                }
+            }
+        }
+        if (heap, held) != (self.heap, self.held) {
+            return Err(format!("arenas have {heap} and hold {held} bytes, counted {} and {}", self.heap, self.held));
+        }
+        self.mapped.check()
+    }
+}

@@ -1,0 +1,385 @@
+//! Runs of pages: what size-class allocators take memory from, and give it back to.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use super::blocks::NONE;
+use super::pages::Pages;
+use super::{Act, Acts, PAGE};
+
+/// How a free run is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fit {
+    /// The least that is large enough; of equal ones a dirty one, then the lowest.
+    Best,
+    /// Of the dirty ones the lowest that is large enough, and not more than 64 times as large; of the others if there is none.
+    First,
+}
+
+/// How runs are kept.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RunSettings {
+    pub(super) fit: Fit,
+    /// Pages taken from the system at once, at least.
+    pub(super) unit: u64,
+    /// Pages at the start of each unit that are the allocator's own.
+    pub(super) header: u64,
+    /// Whether what is taken at once becomes larger each time (four steps to a doubling), and is never merged with another.
+    pub(super) regions: bool,
+    /// Dirty runs of fewer pages are not merged until they are given back.
+    pub(super) merged: u64,
+    /// Calls after which a dirty run is given back to the system.
+    pub(super) delay: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Used,
+    /// Free, and held.
+    Dirty,
+    /// Free, and given back or never touched.
+    Clean,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    start: u64,
+    pages: u64,
+    below: u32,
+    above: u32,
+    state: State,
+    /// It begins a region.
+    head: bool,
+    /// Changes when the run does, so that an old entry of the queue is known.
+    stamp: u64,
+}
+
+const EMPTY: Run = Run { start: 0, pages: 0, below: NONE, above: NONE, state: State::Used, head: false, stamp: 0 };
+
+/// Runs that tile an address space, which begins at 0. Sizes are in pages.
+#[derive(Debug)]
+pub(super) struct Runs {
+    settings: RunSettings,
+    runs: Vec<Run>,
+    spare: Vec<u32>,
+    top: u32,
+    end: u64,
+    /// The most pages.
+    limit: u64,
+    free: BTreeSet<(u64, u64, u64, u32)>,
+    queue: VecDeque<(u64, u32, u64)>,
+    stamp: u64,
+    pub(super) pages: Pages,
+}
+
+/// The number of a size class with four to a doubling, rounded down.
+fn class(pages: u64) -> u64 {
+    if pages < 4 {
+        return pages;
+    }
+    let power = u64::from(pages.ilog2());
+    power * 4 - 4 + (pages >> (power - 2) & 3)
+}
+
+impl Runs {
+    pub(super) fn new(settings: RunSettings, limit: u64) -> Self {
+        Self {
+            settings,
+            runs: Vec::new(),
+            spare: Vec::new(),
+            top: NONE,
+            end: 0,
+            limit: limit / PAGE,
+            free: BTreeSet::new(),
+            queue: VecDeque::new(),
+            stamp: 0,
+            pages: Pages::default(),
+        }
+    }
+
+    /// Returns the bytes had from the system.
+    pub(super) fn heap(&self) -> u64 {
+        self.end * PAGE
+    }
+
+    fn get(&self, id: u32) -> Run {
+        self.runs.get(id as usize).copied().unwrap_or(EMPTY)
+    }
+
+    fn edit(&mut self, id: u32, edit: impl FnOnce(&mut Run)) {
+        if let Some(run) = self.runs.get_mut(id as usize) {
+            edit(run);
+        }
+    }
+
+    /// Returns the address of a run.
+    pub(super) fn address(&self, id: u32) -> u64 {
+        self.get(id).start * PAGE
+    }
+
+    /// Returns the bytes of a run.
+    pub(super) fn bytes(&self, id: u32) -> u64 {
+        self.get(id).pages * PAGE
+    }
+
+    fn key(&self, id: u32) -> (u64, u64, u64, u32) {
+        let Run { start, pages, state, .. } = self.get(id);
+        let clean = u64::from(state == State::Clean);
+        match self.settings.fit {
+            Fit::Best => (pages, clean, start, id),
+            Fit::First => (clean, class(pages), start, id),
+        }
+    }
+
+    fn find(&self, need: u64, acts: &mut Acts) -> Option<u32> {
+        if self.settings.fit == Fit::Best {
+            acts.note(Act::Examined);
+            return self.free.range((need, 0, 0, 0)..).next().map(|(.., id)| *id);
+        }
+        // Rounded up: every run of that class is large enough.
+        let least = class(need) + u64::from(class(need.saturating_sub(1)) == class(need) && need > 1);
+        let mut found = None;
+        for clean in 0..2 {
+            let most = if clean == 0 { least + 4 * 6 } else { u64::MAX - 1 };
+            let mut at = least;
+            while let Some(&(is_clean, class, start, id)) = self.free.range((clean, at, 0, 0)..).next() {
+                acts.note(Act::Examined);
+                if is_clean != clean || class > most {
+                    break;
+                }
+                if found.is_none_or(|(lowest, _)| start < lowest) {
+                    found = Some((start, id));
+                }
+                at = class + 1;
+            }
+            if found.is_some() {
+                break;
+            }
+        }
+        found.map(|(_, id)| id)
+    }
+
+    fn add(&mut self, run: Run) -> Option<u32> {
+        if let Some(id) = self.spare.pop() {
+            self.edit(id, |place| *place = run);
+            return Some(id);
+        }
+        let id = u32::try_from(self.runs.len()).ok().filter(|id| *id != NONE)?;
+        self.runs.push(run);
+        Some(id)
+    }
+
+    /// Puts a run at the end.
+    fn push(&mut self, pages: u64, state: State) -> Option<u32> {
+        let id = self.add(Run { start: self.end, pages, below: self.top, state, ..EMPTY })?;
+        let top = self.top;
+        self.edit(top, |run| run.above = id);
+        (self.top, self.end) = (id, self.end + pages);
+        Some(id)
+    }
+
+    fn grow(&mut self, need: u64, acts: &mut Acts) -> Option<u32> {
+        let RunSettings { mut unit, header, regions, .. } = self.settings;
+        if regions {
+            while unit < need {
+                unit = unit.checked_add(1 << (unit.ilog2() - 2))?;
+            }
+        }
+        let pages = need.checked_add(header)?.checked_next_multiple_of(unit)?;
+        self.end.checked_add(pages).filter(|end| *end <= self.limit)?;
+        acts.note(Act::Sbrk);
+        if header > 0 {
+            self.push(header, State::Used)?;
+        }
+        if regions {
+            self.settings.unit = unit + (1 << (unit.ilog2() - 2));
+        }
+        let id = self.push(pages - header, State::Clean)?;
+        self.edit(id, |run| run.head = regions);
+        self.settle(id);
+        let id = self.top;
+        debug_assert!(self.get(id).pages >= need, "what was grown is large enough");
+        Some(id)
+    }
+
+    /// Merges a free run with neighbours in the same state, and lists it. Returns it.
+    fn settle(&mut self, id: u32) -> u32 {
+        let Run { state, pages, .. } = self.get(id);
+        let (mut id, merges) = (id, state == State::Clean || pages >= self.settings.merged);
+        // There may be several, of those that are not merged at once.
+        loop {
+            let Run { above, below, head, .. } = self.get(id);
+            let next = self.get(above);
+            if merges && above != NONE && next.state == state && !next.head {
+                self.free.remove(&self.key(above));
+                self.absorb(id, above);
+            } else if merges && below != NONE && !head && self.get(below).state == state {
+                self.free.remove(&self.key(below));
+                self.absorb(below, id);
+                id = below;
+            } else {
+                break;
+            }
+        }
+        self.stamp += 1;
+        let stamp = self.stamp;
+        self.edit(id, |run| run.stamp = stamp);
+        self.free.insert(self.key(id));
+        id
+    }
+
+    /// Makes the run above part of the one below.
+    fn absorb(&mut self, below: u32, above: u32) {
+        let Run { pages, above: next, .. } = self.get(above);
+        self.edit(below, |run| {
+            run.pages += pages;
+            run.above = next;
+        });
+        self.edit(next, |run| run.below = below);
+        if self.top == above {
+            self.top = below;
+        }
+        // So that an old entry of the queue does not find it.
+        self.edit(above, |run| *run = EMPTY);
+        self.spare.push(above);
+    }
+
+    /// Takes a run of this size; `None`: the address space is full.
+    pub(super) fn take(&mut self, need: u64, acts: &mut Acts) -> Option<u32> {
+        let need = need.max(1);
+        let id = match self.find(need, acts) {
+            Some(id) => id,
+            None => self.grow(need, acts)?,
+        };
+        self.free.remove(&self.key(id));
+        let Run { start, pages, below, state, head, .. } = self.get(id);
+        acts.note(Act::Unlinked);
+        if pages == need {
+            self.edit(id, |run| run.state = State::Used);
+            return Some(id);
+        }
+        acts.note(Act::Split);
+        let used = self.add(Run { start, pages: need, below, above: id, head, ..EMPTY })?;
+        self.edit(below, |run| run.above = used);
+        self.edit(id, |run| {
+            run.start += need;
+            run.pages -= need;
+            run.below = used;
+            (run.state, run.head) = (state, false);
+        });
+        self.free.insert(self.key(id));
+        Some(used)
+    }
+
+    /// Frees a run, at this call. Returns the run that it is part of then.
+    pub(super) fn put(&mut self, id: u32, clock: u64, acts: &mut Acts) -> u32 {
+        let listed = self.free.len();
+        self.edit(id, |run| run.state = State::Dirty);
+        let id = self.settle(id);
+        acts.note(Act::Inserted);
+        acts.add(Act::Merged, (listed + 1 - self.free.len()) as u64);
+        self.queue.push_back((clock, id, self.get(id).stamp));
+        if self.queue.len() > 4 * self.free.len() + 1024 {
+            let runs = &self.runs;
+            let current = |id: u32, stamp: u64| runs.get(id as usize).is_some_and(|run| run.stamp == stamp);
+            self.queue.retain(|(_, id, stamp)| current(*id, *stamp));
+        }
+        self.expire(clock, acts);
+        id
+    }
+
+    /// Gives a used run another size, if it shrinks or the free run above is large enough.
+    pub(super) fn resize(&mut self, id: u32, pages: u64, clock: u64, acts: &mut Acts) -> Option<()> {
+        let Run { start, pages: now, above, .. } = self.get(id);
+        if pages > now {
+            let next = self.get(above);
+            if above == NONE || next.head || next.state == State::Used || next.pages < pages - now {
+                return None;
+            }
+            acts.note(Act::Merged);
+            self.free.remove(&self.key(above));
+            if next.pages == pages - now {
+                self.absorb(id, above);
+                return Some(());
+            }
+            self.edit(above, |run| {
+                run.start += pages - now;
+                run.pages -= pages - now;
+            });
+            self.edit(id, |run| run.pages = pages);
+            self.free.insert(self.key(above));
+        } else if pages < now {
+            acts.note(Act::Split);
+            let rest = Run { start: start + pages, pages: now - pages, below: id, above, ..EMPTY };
+            let rest = self.add(rest)?;
+            self.edit(above, |run| run.below = rest);
+            self.edit(id, |run| (run.pages, run.above) = (pages, rest));
+            if self.top == id {
+                self.top = rest;
+            }
+            self.put(rest, clock, acts);
+        }
+        Some(())
+    }
+
+    /// Gives back the dirty runs that have not been used for long enough.
+    #[inline]
+    pub(super) fn expire(&mut self, clock: u64, acts: &mut Acts) {
+        while self.queue.front().is_some_and(|(since, ..)| since.saturating_add(self.settings.delay) <= clock) {
+            let Some((_, id, stamp)) = self.queue.pop_front() else { return };
+            if self.get(id).stamp == stamp {
+                self.give_back(id, acts);
+            }
+        }
+    }
+
+    /// Gives a dirty run back; returns its pages.
+    pub(super) fn give_back(&mut self, id: u32, acts: &mut Acts) -> u64 {
+        let Run { start, pages, state, .. } = self.get(id);
+        if state != State::Dirty {
+            return 0;
+        }
+        self.free.remove(&self.key(id));
+        self.pages.release(start * PAGE, pages * PAGE);
+        acts.note(Act::Returned);
+        self.edit(id, |run| run.state = State::Clean);
+        self.settle(id);
+        pages
+    }
+
+    /// Returns the dirty run that has been free for the longest time.
+    pub(super) fn oldest(&mut self) -> Option<u32> {
+        while let Some((_, id, stamp)) = self.queue.pop_front() {
+            let run = self.get(id);
+            if run.stamp == stamp && run.state == State::Dirty {
+                return Some(id);
+            }
+        }
+        None
+    }
+
+    /// Checks that runs tile the space, that free ones are listed, and no two that should be one.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let (mut at, mut end, mut free, mut count) = (self.top, self.end, 0, 0);
+        while at != NONE {
+            let run = self.get(at);
+            let above = self.get(run.above);
+            if run.start + run.pages != end || run.above != NONE && above.below != at {
+                return Err(format!("a gap below page {end}"));
+            }
+            if run.state != State::Used {
+                if !self.free.contains(&self.key(at)) {
+                    return Err(format!("the free run at page {} is not listed", run.start));
+                }
+                if run.above != NONE && run.state == State::Clean && above.state == State::Clean && !above.head {
+                    return Err(format!("free runs side by side at page {end}"));
+                }
+                free += 1;
+            }
+            (at, end, count) = (run.below, run.start, count + 1);
+        }
+        if end != 0 || free != self.free.len() || count + self.spare.len() != self.runs.len() {
+            return Err(format!("{count} runs down to page {end}; {free} free, {} listed", self.free.len()));
+        }
+        self.pages.check()
+    }
+}
