@@ -127,7 +127,7 @@ fn by_mistake() {
     hatf(["model", "fit", &trace, "-m", "mean", "-o", "/no/such/folder/x"]).exits(1).says("/no/such/folder/x");
     hatf(["model", "evaluate", "-"]).exits(2).says("a trace is read twice");
     hatf(["model", "evaluate", &trace, "-m", "mean,x"]).exits(2).says("`x` is none of mean");
-    hatf(["model", "evaluate", &trace, "-a", "buddy"]).exits(2).says("`buddy` is none of bsd");
+    hatf(["model", "evaluate", &trace, "-a", "slab"]).exits(2).says("`slab` is none of bsd");
     hatf(["model", "evaluate", &trace, "--memory-limit", "9X"]).exits(2).says("such as 512M or 4G");
     hatf(["model", "generate", "/no/such/model"]).exits(1).says("/no/such/model");
     hatf(["model", "generate", &trace]).exits(1).says("not a model");
