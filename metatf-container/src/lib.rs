@@ -18,6 +18,7 @@ mod decode;
 mod encode;
 pub mod error;
 mod filter;
+mod growing;
 mod header;
 mod index;
 mod loss;
@@ -50,6 +51,7 @@ pub use content::Owned;
 #[doc(hidden)]
 pub use decode::Decoder;
 pub use error::{Error, ErrorKind, MetadataRule, Place, Result};
+pub use growing::GrowingFile;
 pub use header::{Class, Header, Order, SectionEntry};
 pub use index::ChunkInfo;
 pub use loss::{Loss, LossCause, LossReport};

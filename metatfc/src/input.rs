@@ -1,11 +1,13 @@
 //! Opens inputs: files, mapped, or standard input.
 
-use crate::failure::{Failure, Result, failed};
+use crate::failure::{Failure, Result, failed, usage};
 use metatf::ErrorKind;
-use metatf::container::{Class, Order, Reader};
+use metatf::container::{Class, GrowingFile, Order, Reader};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Returns the name of an input in messages.
 pub(crate) fn name(path: &str) -> &str {
@@ -43,6 +45,17 @@ pub(crate) fn trace(path: &str, salvage: bool) -> Result<Reader<'static>> {
         (_, true) => Reader::salvage(path),
     };
     reader.map_err(|e| Failure::Failed(format!("{}: {e}", name(path))))
+}
+
+/// Opens a trace that is still being written. The flag says that reading has come to the end of what is there, so that it is to be shown.
+pub(crate) fn follow(path: &str) -> Result<(Reader<'static>, Arc<AtomicBool>)> {
+    if trace(path, false)?.header().version == 0 {
+        return usage(format!("{path}: a trace of version 0 can be read when it is finished, and not before"));
+    }
+    let growing = GrowingFile::open(path).map_err(|e| Failure::io(path, &e))?;
+    let at_end = growing.at_end();
+    let reader = Reader::from_read(growing).map_err(|e| Failure::Failed(format!("{path}: {e}")))?;
+    Ok((reader, at_end))
 }
 
 /// Opens a file without a header (spec 5.4) as the content of a section.

@@ -20,6 +20,8 @@ use metatf::reader::Event;
 use metatf_cli::{Progress, number};
 use select::Select;
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const MORE: &str = "\
 Conditions (--where):
@@ -55,7 +57,8 @@ Examples:
   metatfc dump --format jsonl --all T.mtf |
     metatfc encode --dtd D.dtd - copy.mtf
   metatfc dump --raw --class 2 --order little --dtd log.dtd app.log
-  record-something | metatfc dump -";
+  record-something | metatfc dump -
+  metatfc dump --follow --where 'size > 1000000' T.mtf";
 
 /// Print the records of a trace
 #[derive(clap::Args)]
@@ -125,6 +128,10 @@ pub(crate) struct Args {
     /// With --raw: little or big
     #[arg(long, alias = "byteorder", requires = "raw", value_parser = parse_order)]
     order: Option<Order>,
+    /// At the end of the file wait for more, and print records as they are written, until the trace is finished. A writer's groups
+    /// appear as it flushes them
+    #[arg(long, conflicts_with_all = ["raw", "salvage", "tail"])]
+    follow: bool,
     #[command(flatten)]
     threads: ThreadArgs,
 }
@@ -197,7 +204,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         return usage("--units and --thread-column are for --format csv");
     }
     let name = input::name(&args.trace);
-    let (schema, reader) = if args.raw { open_raw(args)? } else { open(args, name)? };
+    let ((schema, reader), at_end) = if args.follow {
+        let (opened, at_end) = open_to_follow(args, name)?;
+        (opened, Some(at_end))
+    } else {
+        (if args.raw { open_raw(args)? } else { open(args, name)? }, None)
+    };
     let sections = if args.raw { &[][..] } else { &args.section };
     // Of a raw stream section there are only elements.
     let stream = |section: usize| schema.section(section).is_some_and(|s| s.stream.is_some());
@@ -220,6 +232,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         select,
         printer,
         output,
+        at_end,
         seen: 0,
         printed: false,
         tail: VecDeque::new(),
@@ -277,6 +290,15 @@ fn open(args: &Args, name: &str) -> Result<(Schema, Reader<'static>)> {
     Ok((schema, reader))
 }
 
+fn open_to_follow(args: &Args, name: &str) -> Result<((Schema, Reader<'static>), Arc<AtomicBool>)> {
+    if args.trace == "-" {
+        return usage("standard input is followed as it is; --follow is for files");
+    }
+    let (reader, at_end) = input::follow(&args.trace)?;
+    let schema = dtd::find(&reader, name, &args.dtd, false)?;
+    Ok(((schema, reader), at_end))
+}
+
 /// Spec 5.4: a DTD is given, or forced; the section is named, or the only one.
 fn open_raw(args: &Args) -> Result<(Schema, Reader<'static>)> {
     let (Some(class), Some(order)) = (args.class, args.order) else { return usage("--raw needs --class and --order") };
@@ -311,6 +333,8 @@ struct Loop<'a> {
     select: Select,
     printer: Box<dyn Printer>,
     output: Output,
+    /// With `--follow`, whether the reader is at the end of the file.
+    at_end: Option<Arc<AtomicBool>>,
     /// Data records that were selected, those that were skipped counted.
     seen: u64,
     /// Something was printed.
@@ -334,6 +358,9 @@ impl Loop<'_> {
         while self.seen < head {
             match self.next(trace) {
                 Ok(false) => break,
+                Ok(true) if self.at_end.as_ref().is_some_and(|at_end| at_end.load(Ordering::Relaxed)) => {
+                    self.output.flush()?;
+                }
                 Ok(true) => self.output.spill()?,
                 Err(error) => return Ok(Some(error)),
             }

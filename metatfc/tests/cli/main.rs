@@ -3,6 +3,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod follow;
 mod hostile;
 mod names;
 mod prints;

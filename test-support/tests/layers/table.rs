@@ -63,6 +63,7 @@ pub(crate) const TABLE: &[Layers] = &[
             "chunk",
             "decode",
             "index",
+            "growing",
             "order",
             "sums",
             "raw_content",
