@@ -100,13 +100,25 @@ impl Analysis {
         Now { time: self.now, allocs: self.totals.allocs, bytes: self.totals.bytes, live: self.live.bytes() }
     }
 
-    /// Ends the heap of a program that ended.
+    /// Ends the heap of a program that ended: what is live was never freed.
     fn end_program(&mut self) -> Result<()> {
         let now = self.now();
         self.phases.end_all(now);
         for (address, block) in self.live.drain() {
             self.sites.left(block.size, block.site)?;
             self.left.add(address, &block);
+        }
+        Ok(())
+    }
+
+    /// Ends the heap of a program that another takes the place of, and all that is in it.
+    fn replace_program(&mut self) -> Result<()> {
+        let now = self.now();
+        self.phases.end_all(now);
+        for (_, block) in self.live.drain() {
+            self.sites.replaced(block.size, block.site)?;
+            self.left.replaced_blocks += 1;
+            self.left.replaced_bytes = self.left.replaced_bytes.saturating_add(block.size);
         }
         Ok(())
     }
@@ -205,7 +217,7 @@ impl EventSink for Analysis {
             EventKind::CreateHeap => self.totals.heaps += 1,
             EventKind::Image { process, path } => {
                 self.totals.heaps += 1;
-                self.end_program()?;
+                self.replace_program()?;
                 self.sites.note(&event.kind);
                 let (image, path) = (self.totals.heaps, String::from_utf8_lossy(path));
                 self.comment(format!("image {image}: {path} (process {process})").as_bytes())?;

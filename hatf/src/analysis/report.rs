@@ -160,6 +160,10 @@ pub struct StillLive {
     pub bytes: u64,
     /// The largest, at most ten, largest first.
     pub largest: Vec<LargestBlock>,
+    /// Further blocks that were live when another program took the place of theirs (`exec`).
+    pub replaced_blocks: u64,
+    /// Their sizes' sum.
+    pub replaced_bytes: u64,
 }
 
 /// A large block that was never freed.

@@ -96,6 +96,12 @@ impl Sites {
         Ok(self.counting.freed(site.into(), size, temporary)?)
     }
 
+    /// The program of a block becomes another, and the block ends.
+    pub(super) fn replaced(&mut self, size: u64, site: u32) -> Result<()> {
+        self.newest = None;
+        Ok(self.counting.freed(site.into(), size, false)?)
+    }
+
     /// The heap of a block ends, and the block with it.
     pub(super) fn left(&mut self, size: u64, site: u32) -> Result<()> {
         self.newest = None;

@@ -233,6 +233,10 @@ fn still_live(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let live = &report.still_live;
     heading(out, "STILL LIVE at the end")?;
     writeln!(out, "  {} bytes in {} blocks", count(live.bytes), count(live.blocks))?;
+    if live.replaced_blocks > 0 {
+        let (bytes, blocks) = (count(live.replaced_bytes), count(live.replaced_blocks));
+        writeln!(out, "  and {bytes} bytes in {blocks} blocks when another program took the place of theirs (exec)")?;
+    }
     if live.blocks == 0 {
         return Ok(());
     }

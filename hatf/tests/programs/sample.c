@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void *volatile sink;
+static __thread void *volatile sink;
 
 __attribute__((noinline)) static void churn(int count) {
     for (int i = 0; i < count; i++) {
