@@ -162,6 +162,22 @@ fn many_at_once() {
     assert!(followed < 20 && run.err.contains(&format!("{} other processes not recorded", 20 - followed)));
 }
 
+/// Where few files may be open, fewer processes are recorded at once. The program has its own limit.
+#[test]
+fn few_open_files() {
+    let Some(recording) = Recording::new() else { return };
+    let trace = recording.folder.path("trace.mtf");
+    let script = format!(
+        "ulimit -S -n 30; ulimit -H -n 60; exec {} record -o {trace} -- /bin/sh -c",
+        env!("CARGO_BIN_EXE_hatf")
+    );
+    let commands = format!("'ulimit -S -n; {} many 40'", recording.program);
+    let run = metatf_test::run(Command::new("/bin/sh").args(["-c", &format!("{script} {commands}")])).exits(0);
+    assert_eq!(run.text(), "30\n");
+    assert!(!run.err.contains("Too many open files") && run.err.contains("not recorded"), "{}", run.err);
+    assert!(recording.traces().len() >= 8, "{}", run.err);
+}
+
 #[test]
 fn those_that_are_wanted() {
     let Some(recording) = Recording::new() else { return };

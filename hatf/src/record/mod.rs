@@ -3,6 +3,7 @@
 mod bus_error;
 mod drain;
 mod encode;
+mod file_limit;
 mod follow;
 mod head;
 mod keeper;
@@ -36,6 +37,7 @@ use crate::event::EventSink;
 use crate::{Error, Result};
 use drain::Drain;
 use encode::{Counted, Encode};
+use file_limit::FileLimit;
 pub use follow::{FollowedOutcome, FollowedProcess, Follower, RecordInto};
 use keeper::{Keeper, Returned};
 use mapper::Mapper;
@@ -127,8 +129,7 @@ impl Outcome {
     }
 }
 
-/// Further processes that are recorded at once, at most, unless it is said otherwise. Each takes five of the files that this process may
-/// have open.
+/// Further processes that are recorded at once, at most, unless it is said otherwise.
 pub const FOLLOW_MOST: u32 = 128;
 
 /// How to record.
@@ -203,7 +204,8 @@ pub fn record(command: &[OsString], sink: &mut dyn EventSink) -> Result<Outcome>
     record_with(command, sink, RecordOptions::default())
 }
 
-/// Does what [`record`] does, in the way that `options` say.
+/// Does what [`record`] does, in the way that `options` say. Raises the number of files that this process may have open; the program starts
+/// with the number that was.
 ///
 /// # Errors
 /// As for [`record`].
@@ -221,10 +223,11 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
     let head = head::Head::now(command, start, &options);
     file.write_head(&json!({"start": head.to_json(clock), "about": options.about}))?;
     let spool = file.spool();
-    set_header(spool.header(), &options, start, clock);
+    let files = FileLimit::raise();
+    set_header(spool.header(), &options, start, clock, &files);
 
     let program = command.first().map_or(OsStr::new(""), OsString::as_os_str);
-    let mut child = prepare(command, &file, &library);
+    let mut child = prepare(command, &file, &library, &files);
     if options.output_to_error {
         child.stdout(std::io::stderr());
     }
@@ -299,7 +302,7 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
 }
 
 /// Says in the spool how it is to be used.
-fn set_header(header: &Header, options: &RecordOptions<'_>, start: Moment, clock: Clock) {
+fn set_header(header: &Header, options: &RecordOptions<'_>, start: Moment, clock: Clock, files: &FileLimit) {
     header.start.store(start.nanoseconds, Ordering::Relaxed);
     header.clock.store(clock as u32, Ordering::Relaxed);
     header.when_full.store(options.when_full as u32, Ordering::Relaxed);
@@ -307,14 +310,14 @@ fn set_header(header: &Header, options: &RecordOptions<'_>, start: Moment, clock
     header.patience.store(patience, Ordering::Relaxed);
     header.sample.store(options.sample, Ordering::Relaxed);
     header.stack_depth.store(u32::try_from(options.stacks).unwrap_or(u32::MAX), Ordering::Relaxed);
-    let most = options.follower.map_or(0, |_| options.follow_most);
+    let most = options.follower.map_or(0, |_| options.follow_most.min(files.most_processes()));
     header.follow.store(most, Ordering::Relaxed);
     header.follow_chunks.store(follow::CHUNKS, Ordering::Relaxed);
     header.recorder.store(std::process::id(), Ordering::Release);
 }
 
 /// Makes the command that starts the program with the recorder.
-fn prepare(command: &[OsString], file: &SpoolFile, library: &SharedFile) -> Command {
+fn prepare(command: &[OsString], file: &SpoolFile, library: &SharedFile, files: &FileLimit) -> Command {
     let (program, arguments) = command.split_first().map_or((OsStr::new(""), command), |(p, a)| (p, a));
     let mut child = Command::new(program);
     child.args(arguments);
@@ -322,6 +325,7 @@ fn prepare(command: &[OsString], file: &SpoolFile, library: &SharedFile) -> Comm
     child.env(LIBRARY_VARIABLE, library.path());
     child.env("LD_PRELOAD", preload(library.path()));
     signals::restore_actions(&mut child);
+    files.restore_in(&mut child);
     child
 }
 

@@ -229,13 +229,19 @@ impl Drop for SpoolFile {
         // SAFETY: the mapping that `map` made. No spool outlives `self`.
         unsafe { libc::munmap(self.memory.cast(), self.bytes) };
         if self.temporary {
-            for name in [EVENTS, HEAD, STACKS, COMMAND, PROGRAMS] {
-                let _ = fs::remove_file(self.folder.join(name));
-            }
-            // What else is there is not ours.
-            let _ = fs::remove_dir(&self.folder);
+            // Of processes that could not be recorded.
+            self.processes().iter().for_each(|folder| remove(folder));
+            remove(&self.folder);
         }
     }
+}
+
+/// Removes a spool's folder. What is in it that is not ours stays, and so does the folder.
+fn remove(folder: &Path) {
+    for name in [EVENTS, HEAD, STACKS, COMMAND, PROGRAMS] {
+        let _ = fs::remove_file(folder.join(name));
+    }
+    let _ = fs::remove_dir(folder);
 }
 
 /// Returns the number of chunks of a file of this length.
