@@ -117,7 +117,10 @@ shared! {
         pub not_followed: AtomicU32,
         /// In the first process's spool: forked processes that are recorded or have found that they are not to be.
         pub answered: AtomicU32,
-        _before_next: [AtomicU64; 6],
+        /// Not 0: stacks were asked for, and there are none: no room for their table, or no way to find them.
+        pub stackless: AtomicU32,
+        _end_of_program: AtomicU32,
+        _before_next: [AtomicU64; 5],
         /// Chunks looked at so far, by those who wanted one.
         pub(crate) next: AtomicU64,
         _before_ready: [AtomicU64; 15],

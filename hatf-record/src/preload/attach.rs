@@ -3,6 +3,7 @@
 use core::ffi::c_char;
 use core::sync::atomic::{AtomicU32, Ordering};
 
+use super::path::Path;
 use super::session::{self, Session};
 use super::thread_state::nested;
 use super::{follow, mapping, push, sample};
@@ -93,12 +94,24 @@ fn begin_session(is_image: bool) -> Option<()> {
     if unsafe { libc::getpid().cast_unsigned() } != process {
         return None;
     }
-    #[cfg(target_arch = "x86_64")]
-    super::stack::begin(&events, header.stack_depth.load(Ordering::Relaxed));
+    let depth = header.stack_depth.load(Ordering::Relaxed);
+    if depth > 0 && begin_stacks(&events, depth).is_none() {
+        header.stackless.store(1, Ordering::Relaxed);
+    }
     if !sample::begin(header.sample.load(Ordering::Relaxed)) {
         return None;
     }
     session::begin(spool, process, image)
+}
+
+#[cfg(target_arch = "x86_64")]
+fn begin_stacks(events: &Path, depth: u32) -> Option<()> {
+    super::stack::begin(events, depth)
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn begin_stacks(_: &Path, _: u32) -> Option<()> {
+    None
 }
 
 /// Records which program this is.

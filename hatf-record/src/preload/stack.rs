@@ -38,37 +38,35 @@ pub(crate) fn is_on() -> bool {
     DEPTH.load(Ordering::Relaxed) != 0
 }
 
-/// Maps the table beside the spool of a process, and makes it where there is none; with a depth of 0 there are no stacks.
-pub(crate) fn begin(events: &Path, depth: u32) {
-    let Some(path) = events.folder().and_then(|folder| folder.with(names::STACKS.as_bytes())) else { return };
+/// Maps the table beside the spool of a process, and makes it where there is none; `None` where that cannot be, and no stacks are recorded.
+pub(crate) fn begin(events: &Path, depth: u32) -> Option<()> {
+    let path = events.folder()?.with(names::STACKS.as_bytes())?;
     let depth = usize::try_from(depth).unwrap_or_default().min(DEPTH_MAX);
-    if depth == 0 {
-        return;
-    }
     let access = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: a C string, and system calls with valid arguments whose results are checked. The mapping is never undone.
     let memory = unsafe {
         let opened = libc::open(path.as_c().as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
         let file = if opened < 0 { create(&path, depth) } else { Some(opened) };
-        let Some(file) = file else { return };
+        let file = file?;
         let length = libc::lseek(file, 0, libc::SEEK_END);
         let memory = libc::mmap(core::ptr::null_mut(), STACKS_BYTES, access, libc::MAP_SHARED, file, 0);
         libc::close(file);
         let is_there = memory != libc::MAP_FAILED && usize::try_from(length) == Ok(STACKS_BYTES);
         if !is_there || StackTable::attach(memory.cast()).is_none() {
-            return;
+            return None;
         }
         memory
     };
     let ours = is_on as fn() -> bool as usize;
     if !unwind::begin() {
-        return;
+        return None;
     }
-    let Some(own) = unwind::find(ours) else { return };
+    let own = unwind::find(ours)?;
     OWN[0].store(own.start, Ordering::Relaxed);
     OWN[1].store(own.end, Ordering::Relaxed);
     TABLE.store(memory.cast(), Ordering::Release);
     DEPTH.store(depth, Ordering::Release);
+    Some(())
 }
 
 /// Makes the file of an empty table, all of whose memory is present: touching a page that a full disk cannot give would end the program.

@@ -54,6 +54,7 @@ struct Written {
     events: u64,
     bytes: u64,
     lost: u64,
+    stackless: u64,
 }
 
 impl<'a> Processes<'a> {
@@ -94,6 +95,11 @@ impl<'a> Processes<'a> {
         let text = format!("{line}\n");
         let name = self.folder.join(LIST).display().to_string();
         written.list.as_mut().map_or(Ok(()), |list| list.write_all(text.as_bytes())).map_err(Error::system(name))
+    }
+
+    /// Returns how many processes have no stacks though they were asked for.
+    pub(super) fn stackless(&self) -> u64 {
+        self.written().stackless
     }
 
     /// Returns a line that says what there is; `None` where the program made no process.
@@ -168,6 +174,7 @@ impl Follower for Processes<'_> {
             written.events += outcome.recorded.events;
             written.bytes += bytes;
             written.lost += outcome.recorded.lost;
+            written.stackless += u64::from(outcome.recorded.stackless);
         }
         if !failure {
             return Ok(());

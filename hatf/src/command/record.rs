@@ -200,6 +200,13 @@ fn print_summary(options: &Options, outcome: &Outcome, file: Option<(&Path, u64)
     if let Some(warning) = outcome.warning() {
         print_message(&warning);
     }
+    let stackless = processes.map_or(0, Processes::stackless) + u64::from(outcome.recorded.stackless);
+    if stackless > 0 {
+        let what = if stackless == 1 { "trace has" } else { "traces have" };
+        print_message(&format!(
+            "{stackless} {what} no stacks: each process needs 16 MiB in the spool's folder for them (--spool), x86-64 and glibc 2.35"
+        ));
+    }
     if options.quiet {
         return;
     }

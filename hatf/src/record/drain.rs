@@ -145,6 +145,7 @@ impl Drain<'_> {
             repairs,
             images: self.encode.mapper.images(),
             waits,
+            stackless: header.stackless.load(Ordering::Relaxed) != 0,
             forks,
             stopped: hatf_record::Stop::from_number(header.stopped.load(Ordering::Relaxed)),
             duration,

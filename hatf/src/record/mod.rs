@@ -69,6 +69,8 @@ pub struct Recorded {
     pub images: u64,
     /// Times that the program had to wait for space in the spool.
     pub waits: u64,
+    /// Stacks were asked for, and there are none: no room for their table, or no way to find them on this machine.
+    pub stackless: bool,
     /// Processes that it forked.
     pub forks: u32,
     /// Why recording ended before the program did.
