@@ -1,11 +1,18 @@
 //! A fuzz target over the experiments on heap traces: any calls, most of them wrong.
 
+use hatf::analysis::Analysis;
+use hatf::compare::{Comparison, Counting};
 use hatf::event::{Call, Event, EventKind, EventSink as _, Function, UNKNOWN_SIZE};
 use hatf::lab::Calls;
+use hatf::replay::{Compiler, Cut};
+use hatf::report::SiteTables;
+use hatf::stacks::Location;
 use hatf_lab::allocator::by_name;
+use hatf_lab::flame::Flame;
 use hatf_lab::fragmentation::{Held, Moment, PAGES, Settings, map, text};
 use hatf_lab::model::{self, Choice, Clock, Fitter, Generator, Kind, Limits, Model, Unfreed};
 use hatf_lab::simulate::{Grid, Simulation};
+use hatf_lab::sites::Measure;
 use hatf_lab::{Event as Tick, Observer, Result};
 
 /// Calls taken from an input: each check of a whole heap goes through all of it.
@@ -80,6 +87,63 @@ fn generate(models: &[Model]) {
     }
 }
 
+/// The events of an input, those of modules and functions among them.
+fn events(input: &[u8], mut give: impl FnMut(&Event<'_>)) {
+    for (time, bytes) in (0..).zip(input.as_chunks::<4>().0.iter().take(CALLS)) {
+        let [kind, block, mantissa, exponent] = *bytes;
+        let (thread, heap) = (u64::from(exponent % 3), u64::from(mantissa % 2));
+        let frame = u64::from(block % 8) << (exponent % 60);
+        let stack = &[frame, frame ^ 1, u64::from(block % 4)][..usize::from(kind / 64)];
+        let end = frame.wrapping_add(u64::from(mantissa));
+        let name: &[u8] = [&b"- /bin/a"[..], b"00ff /lib/b.so", b"", b"\xff;<&"][usize::from(block % 4)];
+        let kind = match mantissa % 16 {
+            0 => EventKind::ModuleLoad { bias: frame, start: frame, end, name },
+            1 => EventKind::ModuleUnload { start: frame },
+            2 => EventKind::Source { path: name },
+            3 => EventKind::Symbol { frame, line: u64::from(exponent), name },
+            _ => call(*bytes),
+        };
+        give(&Event { time, thread, heap, stack, ..Event::new(kind) });
+    }
+}
+
+/// Tables, pictures and comparisons are made, and an input does not differ from itself. It may be a sample.
+fn look(input: &[u8]) {
+    let bytes = u64::from(input.first().copied().unwrap_or(0));
+    let about =
+        serde_json::json!({"sampling": (bytes > 127).then(|| serde_json::json!({"bytes": bytes << (bytes % 32)}))});
+    let about = about.as_object().expect("it is one");
+    let mut analysis = Analysis::new();
+    let mut countings = [Counting::new(), Counting::new()];
+    let mut compiler = Compiler::new(Cut { repair: true, ..Cut::default() }).expect("a temporary file");
+    analysis.user_metadata(about).expect("it takes all");
+    for counting in &mut countings {
+        counting.user_metadata(about).expect("it takes all");
+    }
+    events(input, |event| {
+        analysis.event(event).expect("it takes all");
+        // What cannot be replayed is an error.
+        let _ = compiler.event(event);
+        for counting in &mut countings {
+            counting.event(event).expect("it takes all");
+        }
+    });
+    let _ = compiler.finish();
+    let mut out = Vec::new();
+    hatf::report::text(&analysis.finish(), &mut out).expect("memory takes it");
+    let [before, after] = countings.map(Counting::finish);
+    let comparison = Comparison::new(&before, &after);
+    let tables = SiteTables { rows: 5, depth: 5, by_blocks: bytes % 2 == 0 };
+    hatf::report::diff_text(&comparison, &Measure::ALL, tables, &mut out).expect("memory takes it");
+    assert!(comparison.all.before == comparison.all.after);
+    assert!(comparison.sites.iter().all(|site| site.before == site.after));
+    let mut graph = Flame::new();
+    for (site, counts) in (0..).zip(&before.sites) {
+        graph.add(before.stacks.get(site).flat_map(Location::names), counts.allocated.bytes);
+    }
+    graph.svg("all", "bytes", &mut out).and_then(|()| graph.folded(&mut out)).expect("memory takes it");
+}
+
 /// Any calls: no invariant of an allocator breaks, the clock counts every event, wasted bytes are somebody's, and every model
 /// makes a trace.
 ///
@@ -122,6 +186,7 @@ pub fn experiment(input: &[u8]) {
         // No object, or nothing that the clock counts.
         Err(error) => assert!(error.to_string().starts_with("the trace "), "{error}"),
     }
+    look(input);
     let held = all.held.finish();
     assert_eq!((held.tick, objects.live().count() as u64), (totals.events, totals.never_freed));
     for page in PAGES {
