@@ -33,21 +33,22 @@ pub(crate) fn near_property(name: &str) -> Option<Property> {
 
 /// Returns the optimal string alignment distance, case aside: insertions, deletions, replacements, swaps of neighbours.
 fn distance(a: &str, b: &str) -> usize {
-    let a: Vec<char> = a.to_lowercase().chars().collect();
-    let b: Vec<char> = b.to_lowercase().chars().collect();
-    let mut before: Vec<usize> = Vec::new();
+    let lower = |name: &str| -> Vec<char> { name.chars().flat_map(char::to_lowercase).collect() };
+    let (a, b) = (lower(a), lower(b));
     let mut last: Vec<usize> = (0..=b.len()).collect();
+    let (mut before, mut row) = (last.clone(), last.clone());
     for i in 1..=a.len() {
-        let mut row = vec![i];
+        row[0] = i;
         for j in 1..=b.len() {
             let same = a[i - 1] == b[j - 1];
             let mut best = (last[j] + 1).min(row[j - 1] + 1).min(last[j - 1] + usize::from(!same));
             if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
                 best = best.min(before[j - 2] + 1);
             }
-            row.push(best);
+            row[j] = best;
         }
-        before = std::mem::replace(&mut last, row);
+        std::mem::swap(&mut before, &mut last);
+        std::mem::swap(&mut last, &mut row);
     }
     last[b.len()]
 }
