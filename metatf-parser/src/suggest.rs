@@ -24,11 +24,18 @@ pub(crate) fn near_property(name: &str) -> Option<Property> {
     let off = |property: Property| {
         let known = property.name();
         let limit = (known.len() / 2).min(2);
-        (known.len().abs_diff(name.len()) <= limit)
-            .then(|| (distance(name, known), property))
-            .filter(|(off, _)| *off <= limit)
+        let near = known.len().abs_diff(name.len()) <= limit && !share_few_letters(name, known, limit);
+        near.then(|| (distance(name, known), property)).filter(|(off, _)| *off <= limit)
     };
     Property::ALL.iter().filter_map(|property| off(*property)).min().map(|(_, property)| property)
+}
+
+/// Cheap reject: true if over `limit` letters of either ASCII name are not in the other one at all.
+fn share_few_letters(a: &str, b: &str, limit: usize) -> bool {
+    let letters = |name: &str| name.bytes().fold(0_u32, |set, byte| set | 1 << (byte & 31));
+    let (of_a, of_b) = (letters(a), letters(b));
+    let lacks = |of: u32, other: u32| (of & !other).count_ones() as usize > limit;
+    a.is_ascii() && b.is_ascii() && (lacks(of_a, of_b) || lacks(of_b, of_a))
 }
 
 /// Returns the optimal string alignment distance, case aside: insertions, deletions, replacements, swaps of neighbours.
@@ -94,6 +101,10 @@ mod tests {
         assert_eq!(did_you_mean("adress", ["size", "address"]), Some("did you mean `address`?".into()));
         assert_eq!(did_you_mean("sectionoffset", ["sectionOffset"]), Some("did you mean `sectionOffset`?".into()));
         assert_eq!(did_you_mean("q", ["address"]), None);
+        assert_eq!(near_property("WIDHT"), Some(Property::Width));
+        assert_eq!(near_property("interpretaton"), Some(Property::Interpretation));
+        assert_eq!(near_property("x12"), None);
+        assert!(share_few_letters("x12", "doc", 1) && !share_few_letters("wdith", "Width", 2));
         assert_eq!(distance("abcd", "abdc"), 1);
         assert_eq!(distance("", "abc"), 3);
     }

@@ -47,6 +47,9 @@ struct Batch {
     tables: Vec<Result<Tables>>,
 }
 
+/// What is known where nothing more comes.
+type Ending<E> = (GroupSummary, Result<(), E>);
+
 /// What a thread says of its groups.
 enum Said<V, E> {
     Values(Vec<V>),
@@ -56,7 +59,7 @@ enum Said<V, E> {
 
 impl<V, E> Said<V, E> {
     /// Values, and what is known where nothing more comes.
-    fn parts(self) -> (Vec<V>, Option<(GroupSummary, Result<(), E>)>) {
+    fn parts(self) -> (Vec<V>, Option<Ending<E>>) {
         match self {
             Self::Values(values) => (values, None),
             Self::End(values, summary, result) => (values, Some((summary, result))),

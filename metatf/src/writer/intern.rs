@@ -241,6 +241,7 @@ impl<S: Sink> RecordWriter<S> {
         let mut hashing = Hashing { hasher: hasher.build_hasher(), last };
         // What stops here stops the encoding, too.
         let hashed = key.put(&mut hashing);
+        #[allow(clippy::cast_possible_truncation, reason = "half of a hash is one")]
         let hash = hashing.hasher.finish() as u32;
         if hashed.is_ok()
             && let Some(offset) = tables.get(section).and_then(|table| table.find(hash, key, last))
