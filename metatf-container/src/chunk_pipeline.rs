@@ -265,7 +265,7 @@ mod tests {
             let how = How { codec: Codec::Stored, filter: Filter::None, trial };
             for n in 0..20 {
                 let raw = vec![n; length];
-                let header = ChunkHeader { section: 1, raw_len: length as u32, ..ChunkHeader::default() };
+                let header = ChunkHeader { section: 1, ..ChunkHeader::default() };
                 pipeline.give(header, &how, &RawContent { raw: &raw, element: 0, ends: &[] });
                 let done = pipeline.first(false).unwrap();
                 assert_eq!(done.payload(), raw);
