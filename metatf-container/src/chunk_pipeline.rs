@@ -3,7 +3,8 @@
 //! The writer gives chunks and gets them back in their order. How a chunk is stored may depend on the trials of those of its
 //! section before it (see `trial`), so a chunk whose section is being tried waits until that is known: the bytes are the same
 //! with any number of threads. Chunks in flight are bounded, so memory is. A writer that is given up drops its pipeline:
-//! chunks that no thread has begun are not compressed any more.
+//! chunks that no thread has begun are not compressed any more. A small chunk is compressed by the writer's own thread: to wake
+//! another one takes longer.
 
 use super::chunk::{self, ChunkHeader};
 use super::encode::{Encoded, Encoder};
@@ -15,6 +16,9 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
+
+/// Bytes of content that are not worth waking a thread for.
+const SMALL: usize = 4 << 10;
 
 /// The threads, and the chunks they have.
 pub(super) struct ChunkPipeline {
@@ -38,6 +42,21 @@ struct Shared {
     encoders: Mutex<Vec<Encoder>>,
     /// The writer was given up.
     given_up: AtomicBool,
+}
+
+impl Shared {
+    /// Compresses a chunk, in whose section so much was found out.
+    fn encode(&self, chunk: &mut PipelinedChunk, found: &mut Found) {
+        let idle = self.encoders.lock().ok().and_then(|mut encoders| encoders.pop());
+        let mut encoder = idle.unwrap_or_else(Encoder::new);
+        chunk.encoded = encoder.encode(found, &chunk.how, &chunk.content());
+        if chunk.encoded.as_ref().is_ok_and(|encoded| !encoded.is_plain()) {
+            chunk.packed = encoder.take_payload(std::mem::take(&mut chunk.packed));
+        }
+        if let Ok(mut encoders) = self.encoders.lock() {
+            encoders.push(encoder);
+        }
+    }
 }
 
 /// A chunk in flight.
@@ -163,7 +182,16 @@ impl ChunkPipeline {
                             }
                         }
                     }
-                    if let Slot::Waiting(chunk) = std::mem::replace(slot, Slot::Running(tries)) {
+                    if chunk.raw.len() <= SMALL {
+                        self.shared.encode(chunk, &mut found);
+                        if let Some(section) = tries {
+                            tried[usize::from(section)] = false;
+                            self.found[usize::from(section)] = found;
+                        }
+                        if let Slot::Waiting(chunk) = std::mem::replace(slot, Slot::Running(None)) {
+                            *slot = Slot::Done(chunk);
+                        }
+                    } else if let Slot::Waiting(chunk) = std::mem::replace(slot, Slot::Running(tries)) {
                         run(&self.pool, &self.shared, &self.sender, (number, chunk, found));
                     }
                 }
@@ -187,15 +215,7 @@ fn run(pool: &ThreadPool, shared: &Arc<Shared>, sender: &Sender<Done>, chunk: Do
             return;
         }
         let (number, mut chunk, mut found) = chunk;
-        let idle = shared.encoders.lock().ok().and_then(|mut encoders| encoders.pop());
-        let mut encoder = idle.unwrap_or_else(Encoder::new);
-        chunk.encoded = encoder.encode(&mut found, &chunk.how, &chunk.content());
-        if chunk.encoded.as_ref().is_ok_and(|encoded| !encoded.is_plain()) {
-            chunk.packed = encoder.take_payload(std::mem::take(&mut chunk.packed));
-        }
-        if let Ok(mut encoders) = shared.encoders.lock() {
-            encoders.push(encoder);
-        }
+        shared.encode(&mut chunk, &mut found);
         // Nobody listens where the writer was given up.
         let _ = sender.send((number, chunk, found));
     });
@@ -227,6 +247,30 @@ impl PipelinedChunk {
         match &self.encoded {
             Ok(encoded) if !encoded.is_plain() => &self.packed,
             _ => &self.raw,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Codec, Filter, Trial};
+
+    /// Each tiny chunk that another thread compressed took tens of microseconds, to wake it and to wait for it.
+    #[test]
+    fn small_chunks_wake_no_thread() {
+        let mut pipeline = ChunkPipeline::new(2).unwrap();
+        let trial = Some(Trial { codecs: vec![Codec::Stored], slack: 2 });
+        for (trial, length) in [(None, SMALL), (trial, 10)] {
+            let how = How { codec: Codec::Stored, filter: Filter::None, trial };
+            for n in 0..20 {
+                let raw = vec![n; length];
+                let header = ChunkHeader { section: 1, ..ChunkHeader::default() };
+                pipeline.give(header, &how, &RawContent { raw: &raw, element: 0, ends: &[] });
+                let done = pipeline.first(false).unwrap();
+                assert_eq!(done.payload(), raw);
+                pipeline.reuse(done);
+            }
         }
     }
 }

@@ -186,15 +186,15 @@ impl Header {
         if version > 1 {
             return Err(invalid(7, "version (pad[0])", version.into(), "0 or 1"));
         }
-        for (at, first) in (8..INTS_AT).zip((0_u8..).step_by(8)) {
-            let pad = byte(at, "the header's pad")?;
-            if pad != 0 && version == 0 {
-                return Err(invalid(at, "pad", pad.into(), "0"));
-            } else if pad != 0 {
-                #[allow(clippy::cast_possible_truncation, reason = "under 8")]
-                let feature = first + pad.trailing_zeros() as u8;
-                return Err(Error::at(at as u64, ErrorKind::UnknownFeature(feature)));
+        let mut features = [0; 8];
+        for (at, pad) in (8..INTS_AT).zip(&mut features) {
+            *pad = byte(at, "the header's pad")?;
+            if *pad != 0 && version == 0 {
+                return Err(invalid(at, "pad", (*pad).into(), "0"));
             }
+        }
+        if let Some(first) = features.iter().position(|&pad| pad != 0) {
+            return Err(Error::at(8 + first as u64, ErrorKind::UnknownFeatures(u64::from_le_bytes(features))));
         }
 
         let int = class.int_size();
@@ -279,4 +279,35 @@ fn wrong_magic(found: &[u8]) -> Error {
     let mut bytes = [0; 4];
     bytes.iter_mut().zip(found).for_each(|(byte, found)| *byte = *found);
     Error::at(0, ErrorKind::NotATrace(bytes, u8::try_from(found.len()).unwrap_or(4)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An error that named one of several features sent people looking for a version that did not help.
+    #[test]
+    fn all_features_that_are_missing_are_named() {
+        let header = Header {
+            class: Class::Bits64,
+            order: Order::Little,
+            version: 1,
+            start: 40,
+            nrecords: 0,
+            dtd_url: String::new(),
+            sections: Vec::new(),
+            len: 40,
+        };
+        let message = |pad: [u8; 8]| {
+            let mut bytes = header.emit(0);
+            bytes[8..16].copy_from_slice(&pad);
+            let error = Header::parse(&bytes).unwrap_err();
+            (error.place.offset, error.kind.to_string())
+        };
+        let needs =
+            |features: &str| format!("the trace needs {features}, which this version of the program does not have");
+        assert_eq!(message([0, 2, 0, 0, 0, 0, 0, 0]), (9, needs("feature 9")));
+        assert_eq!(message([0, 0, 1, 0, 0, 0, 0, 128]), (10, needs("features 16 and 63")));
+        assert_eq!(message([1, 0, 1, 0, 0, 0, 0, 128]), (8, needs("features 0, 16 and 63")));
+    }
 }

@@ -10,8 +10,8 @@ struct Section {
     next_base: Option<u64>,
     /// Its chunks are of a shared table, or not.
     shared: Option<bool>,
-    /// It has a chunk in the current group.
-    in_group: bool,
+    /// The group of its last chunk, as `Sequence::groups` counts; 0 before its first.
+    last_group: u64,
 }
 
 /// What is known from the chunks so far.
@@ -21,6 +21,8 @@ pub(crate) struct Sequence {
     next: u64,
     /// The group we are in.
     group: Option<u32>,
+    /// Groups so far, and 1. A number in place of a flag in each section, as there may be a group for every record.
+    groups: u64,
     /// Chunks may be missing since then: a group may have begun, and a section had its first chunk, unseen.
     loose: bool,
     sections: Box<[Section; 256]>,
@@ -30,7 +32,7 @@ impl Sequence {
     /// At the start of a file.
     pub(crate) fn new() -> Self {
         let start = Section { next_base: Some(0), ..Section::default() };
-        Self { next: 0, group: None, loose: false, sections: Box::new([start; 256]) }
+        Self { next: 0, group: None, groups: 1, loose: false, sections: Box::new([start; 256]) }
     }
 
     /// Number of the next chunk.
@@ -127,7 +129,7 @@ impl Sequence {
             }
             Some(_) => {}
         }
-        if !begins && !self.loose && !section.in_group && !header.has(RESET) {
+        if !begins && !self.loose && section.last_group != self.groups && !header.has(RESET) {
             return flags("bit 0 in a section's first chunk of a group");
         }
         Ok(())
@@ -142,7 +144,7 @@ impl Sequence {
         let shared = header.has(SHARED);
         if !shared {
             if header.has(GROUP) || self.group != Some(header.group) {
-                self.sections.iter_mut().for_each(|section| section.in_group = false);
+                self.groups += 1;
             }
             if header.has(GROUP) {
                 self.loose = false;
@@ -152,6 +154,6 @@ impl Sequence {
         let section = &mut self.sections[usize::from(header.section)];
         section.next_base = header.base.checked_add(header.raw_len.into());
         section.shared = Some(shared);
-        section.in_group = true;
+        section.last_group = self.groups;
     }
 }

@@ -32,6 +32,9 @@ pub struct Split<'s> {
     starts: Vec<usize>,
 }
 
+/// Groups whose content is shorter are small: to make a reader takes as long as to read them.
+const SMALL_GROUP: usize = 1 << 10;
+
 impl Reader<'_> {
     /// Cuts the file into its groups. `None` where it is to be read in one: a stream, version 0, salvage, a file whose
     /// reading has begun, or one group. Every chunk's header is checked here, by itself and against those before it, as
@@ -86,6 +89,13 @@ impl<'s> Split<'s> {
     #[must_use]
     pub fn groups(&self) -> usize {
         self.starts.len()
+    }
+
+    /// Whether groups are so small, by their mean, that one thread that reads on from group to group is faster than several.
+    #[must_use]
+    pub fn has_small_groups(&self) -> bool {
+        let content: usize = self.chunks.iter().map(|chunk| chunk.raw_len as usize).sum();
+        content / SMALL_GROUP < self.groups()
     }
 
     /// The chunks of group `n`, by their numbers.

@@ -104,14 +104,17 @@ impl<'a> Text<'a> {
         out + rest
     }
 
-    /// Returns the line of a place, without its end.
+    /// Returns the line of a place, without its end; of a long line no more on each side of the place than tells that it is long.
+    /// A line may be all of a text, which has a hundred diagnostics.
     fn line(&self, label: &Label) -> Range<usize> {
         let at = label.span.start.min(self.source.len());
-        let before = self.source.get(..at).unwrap_or_default();
-        let after = self.source.get(at..).unwrap_or_default();
-        let start = before.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
+        let least = at.saturating_sub(MOST_COLUMNS + 4);
+        let most = self.source.len().min(at + MOST_COLUMNS + 4);
+        let before = self.source.get(least..at).unwrap_or_default();
+        let after = self.source.get(at..most).unwrap_or_default();
+        let start = before.iter().rposition(|b| *b == b'\n').map_or(least, |i| least + i + 1);
         let start = if start == 0 && self.source.starts_with(b"\xEF\xBB\xBF") { 3.min(at) } else { start };
-        let end = after.iter().position(|b| *b == b'\n').map_or(self.source.len(), |i| at + i);
+        let end = after.iter().position(|b| *b == b'\n').map_or(most, |i| at + i);
         start..end
     }
 

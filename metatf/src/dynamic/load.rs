@@ -4,8 +4,8 @@ use super::{Line, OwnedRecord, Schema};
 use crate::encode::RowWriter;
 use crate::format::{FormatRef, Steps};
 use crate::reader::Item;
-use crate::record::Put;
-use crate::writer::{ElementKey, RecordWriter};
+use crate::record::{Put, Stopped};
+use crate::writer::{Key, RecordWriter};
 use metatf_container::{Error, ErrorKind, Result, Sink, WriteOptions};
 use std::sync::Arc;
 
@@ -90,18 +90,7 @@ impl<S: Sink> Writer<S> {
     /// # Errors
     /// As [`RecordWriter::element`].
     pub fn intern(&mut self, section: usize, owned: &OwnedRecord) -> Result<u64> {
-        let key = |key: &mut ElementKey| {
-            owned.iter().try_for_each(|item| match item {
-                Item::Number(number) => key.bytes(0, b"n").and_then(|()| key.number(0, number)),
-                // The caller need not have given the right length before.
-                Item::Bytes(bytes) => {
-                    key.bytes(0, b"b")?;
-                    key.number(0, bytes.len() as u64)?;
-                    key.bytes(0, bytes)
-                }
-            })
-        };
-        self.inner.intern(section, key, |row| put(row, 0, owned))
+        self.inner.intern(section, owned, |row| put(row, 0, owned))
     }
 
     /// As [`RecordWriter::next_offset`].
@@ -127,6 +116,20 @@ impl<S: Sink> Writer<S> {
     pub fn finish(mut self) -> Result<S> {
         self.put_tables()?;
         self.inner.finish()
+    }
+}
+
+impl Key for OwnedRecord {
+    fn put<P: Put<Error = Stopped>>(&self, to: &mut P) -> std::result::Result<(), Stopped> {
+        self.iter().try_for_each(|item| match item {
+            Item::Number(number) => to.bytes(0, b"n").and_then(|()| to.number(0, number)),
+            // The caller need not have given the right length before.
+            Item::Bytes(bytes) => {
+                to.bytes(0, b"b")?;
+                to.number(0, bytes.len() as u64)?;
+                to.bytes(0, bytes)
+            }
+        })
     }
 }
 

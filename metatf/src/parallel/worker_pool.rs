@@ -47,11 +47,24 @@ struct Batch {
     tables: Vec<Result<Tables>>,
 }
 
+/// What is known where nothing more comes.
+type Ending<E> = (GroupSummary, Result<(), E>);
+
 /// What a thread says of its groups.
 enum Said<V, E> {
     Values(Vec<V>),
-    /// Nothing more comes of it.
-    End(GroupSummary, Result<(), E>),
+    /// The last values; nothing more comes.
+    End(Vec<V>, GroupSummary, Result<(), E>),
+}
+
+impl<V, E> Said<V, E> {
+    /// Values, and what is known where nothing more comes.
+    fn parts(self) -> (Vec<V>, Option<Ending<E>>) {
+        match self {
+            Self::Values(values) => (values, None),
+            Self::End(values, summary, result) => (values, Some((summary, result))),
+        }
+    }
 }
 
 impl<'t, T: Grouped<'t>, W> WorkerPool<'_, '_, 't, T, W> {
@@ -140,10 +153,10 @@ impl<'t, T: Grouped<'t>, W: Sync> WorkerPool<'_, '_, 't, T, W> {
                 while next < self.groups.count() && open.len() < most {
                     let batch = self.batch(next, &mut tables);
                     next += batch.tables.len();
-                    // Of several groups, half of what may be held back is collected and sent at once.
+                    // Values of several groups are collected and sent at once, as each waking of a thread takes as long as a group.
                     let (together, waiting) = match batch.tables.len() {
                         1 => (1, self.ahead),
-                        _ => (self.ahead.div_ceil(2), 1),
+                        groups => (groups.max(self.ahead.div_ceil(2)), 1),
                     };
                     let (sender, receiver) = sync_channel(waiting);
                     self.spawn(scope, batch, together, &given_up, move |said| SyncSender::send(&sender, said).is_ok());
@@ -152,13 +165,12 @@ impl<'t, T: Grouped<'t>, W: Sync> WorkerPool<'_, '_, 't, T, W> {
                 let Some(first) = open.pop_front() else { return Ok(()) };
                 // A thread that panics ends its group so; the panic goes on when all threads have ended.
                 for said in first {
-                    let result = match said {
-                        Said::Values(values) => values.into_iter().try_for_each(&mut *take),
-                        Said::End(summary, result) => {
-                            all.add(summary);
-                            result
-                        }
-                    };
+                    let (values, end) = said.parts();
+                    let mut result = values.into_iter().try_for_each(&mut *take);
+                    if let Some((summary, ended)) = end {
+                        all.add(summary);
+                        result = result.and(ended);
+                    }
                     if result.is_err() {
                         given_up.store(true, Ordering::Relaxed);
                         return result;
@@ -195,22 +207,19 @@ impl<'t, T: Grouped<'t>, W: Sync> WorkerPool<'_, '_, 't, T, W> {
                     return first_error.map_or(Ok(()), |(_, error)| Err(error));
                 }
                 let Ok((n, said)) = receiver.recv() else { return Ok(()) };
-                match said {
-                    Said::Values(values) => {
-                        let taken = values.into_iter().try_for_each(&mut *take);
-                        if taken.is_err() {
-                            given_up.store(true, Ordering::Relaxed);
-                            return taken;
-                        }
-                    }
-                    Said::End(summary, result) => {
-                        open -= 1;
-                        summaries.insert(n, summary);
-                        if let Err(error) = result
-                            && first_error.as_ref().is_none_or(|(first, _)| n < *first)
-                        {
-                            first_error = Some((n, error));
-                        }
+                let (values, end) = said.parts();
+                let taken = values.into_iter().try_for_each(&mut *take);
+                if taken.is_err() {
+                    given_up.store(true, Ordering::Relaxed);
+                    return taken;
+                }
+                if let Some((summary, result)) = end {
+                    open -= 1;
+                    summaries.insert(n, summary);
+                    if let Err(error) = result
+                        && first_error.as_ref().is_none_or(|(first, _)| n < *first)
+                    {
+                        first_error = Some((n, error));
                     }
                 }
             }
@@ -264,9 +273,7 @@ impl<'t, T: Grouped<'t>, W: Sync> WorkerPool<'_, '_, 't, T, W> {
                     break;
                 }
             }
-            if values.is_empty() || say(Said::Values(values)) {
-                say(Said::End(all, last));
-            }
+            say(Said::End(values, all, last));
         });
     }
 }
@@ -288,7 +295,7 @@ impl<V, E> Ended<V, E> {
 impl<V, E> Drop for Ended<V, E> {
     fn drop(&mut self) {
         if !self.ended {
-            self.say(Said::End(GroupSummary::default(), Ok(())));
+            self.say(Said::End(Vec::new(), GroupSummary::default(), Ok(())));
         }
     }
 }

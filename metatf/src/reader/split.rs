@@ -38,10 +38,10 @@ pub(crate) struct GroupSummary {
 }
 
 /// Bytes of content that are worth a thread's while.
-const BATCH: u64 = 256 << 10;
+const BATCH: u64 = 512 << 10;
 
 /// What a group costs beside its content, in bytes of content that take as long.
-const GROUP: u64 = 4 << 10;
+const GROUP: u64 = 2 << 10;
 
 impl RecordReader<'_> {
     /// The groups; `None` where the trace is read in one, see [`metatf_container::Reader::split`].
@@ -182,12 +182,13 @@ mod tests {
         let schema =
             Schema::parse("s.dtd", DTD.replace("vfield {", "(tag, vfield) { vfield.length.width = 4;").as_bytes());
         let schema = schema.unwrap();
-        for (bytes, together, all) in [(10, 64, 100), (50_000, 5, 8), (300_000, 1, 3)] {
-            let bytes = trace(&schema, all, bytes);
+        for (length, together, all) in [(10, 255, 300), (100_000, 6, 8), (600_000, 1, 3)] {
+            let bytes = trace(&schema, all, length);
             let trace = Trace::from_slice(&bytes).unwrap();
             let groups = trace.reader().groups().unwrap();
             assert_eq!(groups.batch(1), 1..1 + together);
             assert_eq!(groups.batch(all - 1), all - 1..all);
+            assert_eq!(groups.split.has_small_groups(), length < 1000);
             drop(groups);
         }
     }

@@ -49,6 +49,10 @@ pub fn recode<S: Sink + Send>(
     mut step: impl FnMut(),
 ) -> Result<(S, Report), Failure> {
     let schema = trace.schema().clone();
+    // A block ends with its group; to hand over a small one takes longer than to write it.
+    let split = trace.reader().container().split().filter(|_| options.groups == Groups::Keep);
+    let threads = if split.is_some_and(|split| split.has_small_groups()) { 1 } else { write.threads };
+    let write = &WriteOptions { threads, ..write.clone() };
     trace.reader_mut().set_all(true);
     let (block, mut writer) = writer::begin(sink, &schema, write, &options).map_err(Failure::Write)?;
     let copy = Copy {

@@ -1,9 +1,9 @@
 //! Writing a trace from Rust types.
 
 use crate::format::FormatRef;
-use crate::record::{DataRecord, Family, Protocol, WriteFields};
+use crate::record::{DataRecord, Family, Protocol, Put, Stopped, WriteFields};
 use crate::state::Change;
-use crate::writer::RecordWriter;
+use crate::writer::{Key, RecordWriter};
 use metatf_container::{Error, ErrorKind, Result, Sink, WriteOptions};
 use std::fmt;
 use std::fs::File;
@@ -202,6 +202,16 @@ pub struct Table<'w, W: Sink, E> {
     element: PhantomData<fn() -> E>,
 }
 
+/// An element of a table, by its fields.
+struct Fields<'e, T>(&'e T);
+
+impl<T: WriteFields> Key for Fields<'_, T> {
+    #[inline]
+    fn put<P: Put<Error = Stopped>>(&self, to: &mut P) -> std::result::Result<(), Stopped> {
+        self.0.write_fields(to, 0)
+    }
+}
+
 impl<W: Sink, E: Family> Table<'_, W, E> {
     /// The offset of this element in the table, for a `sectionOffset` field. Equal elements are stored once.
     ///
@@ -212,7 +222,7 @@ impl<W: Sink, E: Family> Table<'_, W, E> {
         E::With<&'b [u8]>: WriteFields,
     {
         let element = element.into();
-        self.inner.intern(self.section, |key| element.write_fields(key, 0), |row| element.write_fields(row, 0))
+        self.inner.intern(self.section, &Fields(&element), |row| element.write_fields(row, 0))
     }
 
     /// Appends an element to the table and gives its offset.

@@ -1,49 +1,94 @@
-//! Elements of tables that are stored once. A known element is found by its values, without being encoded.
+//! Elements of tables that are stored once. A known element is found by its values, without being encoded or copied: its fields
+//! are hashed where they lie, and then compared.
 
 use super::RecordWriter;
 use crate::encode::RowWriter;
 use crate::record::{Put, Stopped};
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::DefaultHashBuilder;
 use metatf_container::{Error, Result, Sink};
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hasher};
 
 /// The elements that were interned.
 #[derive(Debug, Default)]
 pub(super) struct Interned {
     /// By section.
     tables: Vec<Known>,
+    /// Its seed is random, so that no text can be made for a table whose elements all meet.
+    hasher: DefaultHashBuilder,
     key: ElementKey,
+    last: LastNumbers,
+}
+
+/// An element's values, as what makes it equal to another: numbers, and byte arrays behind the number that is their length.
+pub(crate) trait Key {
+    /// Puts them.
+    fn put<P: Put<Error = Stopped>>(&self, to: &mut P) -> Result<(), Stopped>;
 }
 
 /// The elements of a table that were interned.
 ///
-/// They lie one behind the other: offset and length of the key in eight bytes each, key. To find one touches little memory,
-/// as interning is bound by that.
+/// They lie one behind the other, each at a multiple of 8: offset and length of the key in eight bytes each, key. To find one
+/// touches a line of the index and those of the element, as interning is bound by that.
 #[derive(Debug, Default)]
 struct Known {
     elements: Vec<u8>,
-    /// Where in `elements` each begins.
-    index: HashTable<usize>,
-    hasher: DefaultHashBuilder,
+    /// A power of two, of which at most three quarters are in use; an element is at the place that its hash names or behind it.
+    index: Vec<Slot>,
+    count: usize,
+}
+
+/// Where an element is; a place 0 is none.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    hash: u32,
+    /// The element's place in eights of bytes, and 1.
+    place: u32,
 }
 
 impl Known {
     /// The offset of the element of this key.
     #[inline]
-    fn find(&self, key: &[u8]) -> Option<u64> {
-        let hash = self.hasher.hash_one(key);
-        let &at = self.index.find(hash, |&at| element(&self.elements, at).is_some_and(|(_, known)| known == key))?;
-        element(&self.elements, at).map(|(offset, _)| offset)
+    fn find(&self, hash: u32, key: &impl Key, last: &mut LastNumbers) -> Option<u64> {
+        let mask = self.index.len().wrapping_sub(1);
+        let mut n = hash as usize;
+        loop {
+            let slot = self.index.get(n & mask)?;
+            let place = slot.place.checked_sub(1)?;
+            if slot.hash == hash
+                && let Some((offset, known)) = element(&self.elements, place as usize * 8)
+            {
+                let mut matching = Matching { rest: known, last };
+                if key.put(&mut matching).is_ok() && matching.rest.is_empty() {
+                    return Some(offset);
+                }
+            }
+            n = n.wrapping_add(1);
+        }
     }
 
-    fn add(&mut self, key: &[u8], offset: u64) {
-        let Self { elements, index, hasher } = self;
-        let at = elements.len();
-        elements.extend_from_slice(&offset.to_le_bytes());
-        elements.extend_from_slice(&(key.len() as u64).to_le_bytes());
-        elements.extend_from_slice(key);
-        let hash = |at: usize| hasher.hash_one(element(elements, at).map_or(&[][..], |(_, key)| key));
-        index.insert_unique(hash(at), at, |&at| hash(at));
+    /// Adds an element. One that has no place any more, behind 32 GiB, is stored again where it comes again.
+    fn add(&mut self, hash: u32, key: &[u8], offset: u64) {
+        if 4 * (self.count + 1) > 3 * self.index.len() {
+            let slots = vec![Slot::default(); (2 * self.index.len()).max(16)];
+            let full = std::mem::replace(&mut self.index, slots);
+            full.into_iter().filter(|slot| slot.place != 0).for_each(|slot| self.put(slot));
+        }
+        let Ok(place) = u32::try_from(self.elements.len() / 8 + 1) else { return };
+        self.put(Slot { hash, place });
+        self.count += 1;
+        self.elements.extend_from_slice(&offset.to_le_bytes());
+        self.elements.extend_from_slice(&(key.len() as u64).to_le_bytes());
+        self.elements.extend_from_slice(key);
+        self.elements.resize(self.elements.len().next_multiple_of(8), 0);
+    }
+
+    fn put(&mut self, slot: Slot) {
+        let (mask, hash) = (self.index.len().wrapping_sub(1), slot.hash as usize);
+        let mut places = (0..self.index.len()).map(|n| hash.wrapping_add(n) & mask);
+        let free = places.find(|&n| self.index.get(n).is_some_and(|slot| slot.place == 0));
+        if let Some(free) = free.and_then(|n| self.index.get_mut(n)) {
+            *free = slot;
+        }
     }
 }
 
@@ -56,21 +101,23 @@ fn element(elements: &[u8], at: usize) -> Option<(u64, &[u8])> {
     Some((u64::from_le_bytes(*offset), key))
 }
 
-/// The values of an element as bytes: numbers in eight, byte arrays behind the number that is their length.
+/// The last number of each leaf.
 #[derive(Debug)]
-pub(crate) struct ElementKey {
-    bytes: Vec<u8>,
-    /// The last number of each leaf.
-    last: [u64; 256],
-}
+struct LastNumbers([u64; 256]);
 
-impl Default for ElementKey {
+impl Default for LastNumbers {
     fn default() -> Self {
-        Self { bytes: Vec::new(), last: [0; 256] }
+        Self([0; 256])
     }
 }
 
-impl Put for ElementKey {
+/// Hashes an element.
+struct Hashing<'l, H> {
+    hasher: H,
+    last: &'l mut LastNumbers,
+}
+
+impl<H: Hasher> Put for Hashing<'_, H> {
     type Error = Stopped;
 
     #[cold]
@@ -80,14 +127,14 @@ impl Put for ElementKey {
 
     #[inline]
     fn number(&mut self, leaf: u8, value: u64) -> Result<(), Stopped> {
-        self.last[usize::from(leaf)] = value;
-        self.bytes.extend_from_slice(&value.to_le_bytes());
+        self.last.0[usize::from(leaf)] = value;
+        self.hasher.write_u64(value);
         Ok(())
     }
 
     #[inline]
     fn bytes(&mut self, _: u8, bytes: &[u8]) -> Result<(), Stopped> {
-        self.bytes.extend_from_slice(bytes);
+        self.hasher.write(bytes);
         Ok(())
     }
 
@@ -98,13 +145,88 @@ impl Put for ElementKey {
 
     #[inline]
     fn last(&self, leaf: u8) -> u64 {
-        self.last[usize::from(leaf)]
+        self.last.0[usize::from(leaf)]
+    }
+}
+
+/// Compares an element with a key: stops where they differ.
+struct Matching<'k, 'l> {
+    rest: &'k [u8],
+    last: &'l mut LastNumbers,
+}
+
+impl Put for Matching<'_, '_> {
+    type Error = Stopped;
+
+    #[cold]
+    fn stop(&mut self, _: Error) -> Stopped {
+        Stopped(())
+    }
+
+    #[inline]
+    fn number(&mut self, leaf: u8, value: u64) -> Result<(), Stopped> {
+        self.last.0[usize::from(leaf)] = value;
+        match self.rest.split_first_chunk() {
+            Some((known, rest)) if u64::from_le_bytes(*known) == value => self.rest = rest,
+            _ => return Err(Stopped(())),
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn bytes(&mut self, _: u8, bytes: &[u8]) -> Result<(), Stopped> {
+        self.rest = self.rest.strip_prefix(bytes).ok_or(Stopped(()))?;
+        Ok(())
+    }
+
+    fn items(&mut self, _: usize) -> Result<(), Stopped> {
+        Ok(())
+    }
+
+    #[inline]
+    fn last(&self, leaf: u8) -> u64 {
+        self.last.0[usize::from(leaf)]
+    }
+}
+
+/// The values of an element as bytes: numbers in eight, byte arrays as they are.
+#[derive(Debug, Default)]
+struct ElementKey {
+    bytes: Vec<u8>,
+    last: LastNumbers,
+}
+
+impl Put for ElementKey {
+    type Error = Stopped;
+
+    #[cold]
+    fn stop(&mut self, _: Error) -> Stopped {
+        Stopped(())
+    }
+
+    fn number(&mut self, leaf: u8, value: u64) -> Result<(), Stopped> {
+        self.last.0[usize::from(leaf)] = value;
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+        Ok(())
+    }
+
+    fn bytes(&mut self, _: u8, bytes: &[u8]) -> Result<(), Stopped> {
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn items(&mut self, _: usize) -> Result<(), Stopped> {
+        Ok(())
+    }
+
+    fn last(&self, leaf: u8) -> u64 {
+        self.last.0[usize::from(leaf)]
     }
 }
 
 impl<S: Sink> RecordWriter<S> {
-    /// Like [`element`](Self::element) of a shared table, but equal elements are stored once. `write_key` and `encode` give
-    /// the same values.
+    /// Like [`element`](Self::element) of a shared table, but equal elements are stored once. `key` and `encode` give the same
+    /// values.
     ///
     /// # Errors
     /// As [`element`](Self::element).
@@ -112,30 +234,81 @@ impl<S: Sink> RecordWriter<S> {
     pub(crate) fn intern(
         &mut self,
         section: usize,
-        write_key: impl FnOnce(&mut ElementKey) -> Result<(), Stopped>,
+        key: &impl Key,
         mut encode: impl FnMut(&mut RowWriter<'_>) -> Result<()>,
     ) -> Result<u64> {
-        let Interned { tables, key } = &mut self.interned;
-        key.bytes.clear();
+        let Interned { tables, hasher, last, .. } = &mut self.interned;
+        let mut hashing = Hashing { hasher: hasher.build_hasher(), last };
         // What stops here stops the encoding, too.
-        if write_key(key).is_ok()
-            && let Some(offset) = tables.get(section).and_then(|table| table.find(&key.bytes))
+        let hashed = key.put(&mut hashing);
+        #[allow(clippy::cast_possible_truncation, reason = "half of a hash is one")]
+        let hash = hashing.hasher.finish() as u32;
+        if hashed.is_ok()
+            && let Some(offset) = tables.get(section).and_then(|table| table.find(hash, key, last))
         {
             return Ok(offset);
         }
-        self.intern_new(section, &mut encode)
+        self.intern_new(section, hash, &mut |bytes| key.put(bytes), &mut encode)
     }
 
     #[inline(never)]
-    fn intern_new(&mut self, section: usize, encode: &mut dyn FnMut(&mut RowWriter<'_>) -> Result<()>) -> Result<u64> {
+    fn intern_new(
+        &mut self,
+        section: usize,
+        hash: u32,
+        write_key: &mut dyn FnMut(&mut ElementKey) -> Result<(), Stopped>,
+        encode: &mut dyn FnMut(&mut RowWriter<'_>) -> Result<()>,
+    ) -> Result<u64> {
         let offset = self.element(section, true, encode)?;
-        let Interned { tables, key } = &mut self.interned;
+        let Interned { tables, key, .. } = &mut self.interned;
+        key.bytes.clear();
+        write_key(key)?;
         if tables.len() <= section {
             tables.resize_with(section + 1, Known::default);
         }
         if let Some(table) = tables.get_mut(section) {
-            table.add(&key.bytes, offset);
+            table.add(hash, &key.bytes, offset);
         }
         Ok(offset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A text.
+    struct Text<'t>(&'t str);
+
+    impl Key for Text<'_> {
+        fn put<P: Put<Error = Stopped>>(&self, to: &mut P) -> Result<(), Stopped> {
+            to.number(0, self.0.len() as u64)?;
+            to.bytes(1, self.0.as_bytes())
+        }
+    }
+
+    /// Interns texts whose hashes are below `hashes`, and looks all of them up.
+    fn intern(count: u32, hashes: u32) {
+        let (mut known, mut key, mut last) = (Known::default(), ElementKey::default(), LastNumbers::default());
+        let texts: Vec<String> = (0..count).map(|n| "x".repeat(n as usize % 50) + &n.to_string()).collect();
+        let hash = |n: u32| (n % hashes).wrapping_mul(0x9e37_79b1);
+        for (n, text) in (0..).zip(&texts) {
+            assert_eq!(known.find(hash(n), &Text(text), &mut last), None);
+            key.bytes.clear();
+            Text(text).put(&mut key).unwrap();
+            known.add(hash(n), &key.bytes, u64::from(n) << 40);
+        }
+        for (n, text) in (0..).zip(&texts) {
+            assert_eq!(known.find(hash(n), &Text(text), &mut last), Some(u64::from(n) << 40));
+            assert_eq!(known.find(hash(n), &Text(&format!("{text}!")), &mut last), None, "{text}");
+        }
+        assert!(4 * known.count <= 3 * known.index.len());
+    }
+
+    #[test]
+    fn an_element_is_found_wherever_others_meet_it() {
+        intern(3000, u32::MAX);
+        intern(3000, 100);
+        intern(300, 1);
     }
 }

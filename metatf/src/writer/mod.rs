@@ -24,9 +24,8 @@ use crate::record::Put;
 use crate::state::State;
 use flush::FlushLimit;
 use group::{Chunk, ChunkPool};
-#[cfg(feature = "dynamic")]
-pub(crate) use intern::ElementKey;
 use intern::Interned;
+pub(crate) use intern::Key;
 use metatf_container::{ChunkWriter, Error, ErrorKind, ExtentWriter, Order, Result, Sink, SizeRule, WriteOptions};
 pub(crate) use section::SectionWriter;
 

@@ -34,10 +34,12 @@ impl From<metatf::Error> for Stop {
     }
 }
 
-/// Returns whether groups can be printed apart: what is printed does not depend on how many records came before.
+/// Returns whether groups are to be printed apart: what is printed does not depend on how many records came before, and groups
+/// are large enough for it to be faster.
 pub(super) fn can(args: &Args, trace: &Trace<'_>) -> bool {
     let counts = args.head.is_some() || args.tail.is_some() || args.skip > 0 || args.thread_column.is_some();
-    args.threads.number() > 1 && !counts && !args.salvage && trace.reader().container().split().is_some()
+    let several = args.threads.number() > 1 && !counts && !args.salvage;
+    several && trace.reader().container().split().is_some_and(|split| !split.has_small_groups())
 }
 
 /// Prints what is selected. An error of the trace is given back: what came before it was printed.

@@ -460,6 +460,14 @@ fn verify() {
     let whole = here.read("a.mtf");
     run(here, &["verify", "-"], &whole).exits(0).prints("standard input: whole");
 
+    // A later version's trace.
+    let mut later = whole;
+    (later[8], later[15]) = (2, 0x80);
+    here.write("later.mtf", &later);
+    for command in ["verify", "stat"] {
+        metatfc(here, &[command, "later.mtf"]).exits(1).says("the trace needs features 1 and 63, which this version");
+    }
+
     // Three groups, and damage in the second.
     let group = "{\"@group\":1}\n";
     let line = |n: u8| format!("{{\"@section\":\"heap\",\"@record\":\"list\",\"time\":{n},\"n\":1,\"value\":[{n}]}}\n");
