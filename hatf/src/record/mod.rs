@@ -201,7 +201,7 @@ impl Default for RecordOptions<'_> {
 ///
 /// # Errors
 /// [`Error::Start`] where the program could not be run, [`Error::System`] where the spool or the
-/// recorder could not be set up. A failing sink is not an error here: see [`Outcome::sink_error`].
+/// recorder could not be set up. A failing sink is not an error here: see [`Recorded::sink_error`].
 pub fn record(command: &[OsString], sink: &mut dyn EventSink) -> Result<Outcome> {
     record_with(command, sink, RecordOptions::default())
 }

@@ -37,7 +37,7 @@ pub struct Recovered {
     pub from_trace: u64,
     /// Events that the program made and that are not there.
     pub lost: u64,
-    /// As [`super::Outcome::repairs`], of the events that came from the spool.
+    /// As [`super::Recorded::repairs`], of the events that came from the spool.
     pub repairs: u64,
 }
 
