@@ -198,8 +198,8 @@ fn in_private() {
     assert!(report.contains("program: processes") && !report.contains("2001") && !report.contains("host:"), "{report}");
     recording.record(&["--private"], &["generations"]).exits(0);
     assert!(recording.list().values().all(|line| line["command"].as_array().unwrap().len() == 1));
-    let dump = hatf(["convert", "--to", "jsonl", &recording.of().join("2-processes.mtf").display().to_string(), "-"]);
-    assert!(!dump.exits(0).text().contains("generations"));
+    let report = hatf(["report", &recording.of().join("2-processes.mtf").display().to_string()]).exits(0).text();
+    assert!(report.contains("program: processes") && !report.contains("generations"), "{report}");
 }
 
 /// A second recording under the same name takes the place of the first, and of nothing else.
@@ -222,12 +222,30 @@ fn traces_of_an_earlier_recording() {
 /// `hatf record` is killed: a trace can be made for each process, with every event that it made.
 #[test]
 fn recovered() {
-    let Some(recording) = Recording::new() else { return };
+    recover(&[]);
+}
+
+/// What a recording in private leaves out is not in a recovered trace, either.
+#[test]
+fn recovered_in_private() {
+    let recording = recover(&["--private"]);
+    let traces = recording.iter().flat_map(|recording| fs::read_dir(recording.of()).unwrap());
+    let traces = traces.map(|entry| entry.unwrap().path());
+    for trace in traces.filter(|path| path.extension().is_some_and(|extension| extension == "mtf")) {
+        let text = hatf(["report", &trace.display().to_string()]).exits(0).text();
+        assert!(text.contains("program: processes") && !text.contains("endless"), "{text}");
+    }
+}
+
+/// Records an endless process, kills `hatf record`, and makes the traces.
+fn recover(options: &[&str]) -> Option<Recording> {
+    let recording = Recording::new()?;
     let (trace, count) = (recording.folder.path("trace.mtf"), recording.folder.path("count"));
     let spools = recording.folder.path("spools");
     fs::create_dir(&spools).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_hatf"));
-    command.args(["record", "-q", "--spool", &spools, "-o", &trace, "--", &recording.program, "endless", &count]);
+    command.args(["record", "-q", "--spool", &spools, "-o", &trace]).args(options);
+    command.args(["--", &recording.program, "endless", &count]);
     let mut recorder = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let done = || fs::read(&count).ok().and_then(|bytes| Some(u64::from_le_bytes(bytes.try_into().ok()?)));
     let begun = Instant::now();
@@ -240,6 +258,10 @@ fn recovered() {
     std::thread::sleep(Duration::from_millis(50));
     let spool = fs::read_dir(&spools).unwrap().next().unwrap().unwrap().path();
     let process = fs::read_dir(&spool).unwrap().map(|entry| entry.unwrap().path()).find(|path| path.is_dir()).unwrap();
+    if !options.is_empty() {
+        // As if it had been killed before it saw the process.
+        fs::remove_file(process.join("recording.json")).unwrap();
+    }
     // The processes are still there, and recorded.
     let spool = spool.display().to_string();
     assert!(hatf(["recover", &spool]).exits(1).err.contains("still runs"));
@@ -259,4 +281,5 @@ fn recovered() {
     let made = recording.traces()[&6001].0[&6001];
     // The count is written behind the call.
     assert!(made == done + 1 || made == done + 2, "{made} recorded of {done}");
+    Some(recording)
 }

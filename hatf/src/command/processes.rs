@@ -167,7 +167,6 @@ impl Follower for Processes<'_> {
             "number": process.number, "process": process.process, "parent": process.parent, "command": self.shown(&process.command),
             "trace": trace_name(process), "began_ns": outcome.began, "exit": exit, "bytes": bytes,
         });
-        self.list(line, &outcome.recorded)?;
         {
             let mut written = self.written();
             written.processes += 1;
@@ -176,8 +175,9 @@ impl Follower for Processes<'_> {
             written.lost += outcome.recorded.lost;
             written.stackless += u64::from(outcome.recorded.stackless);
         }
+        let listed = self.list(line, &outcome.recorded);
         if !failure {
-            return Ok(());
+            return listed;
         }
         let error = finished.err().or(outcome.recorded.sink_error);
         Err(error.map_or_else(|| full(problem()(io::ErrorKind::Other.into())), |error| cause(output.error(), error)))

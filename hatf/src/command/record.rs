@@ -80,7 +80,7 @@ fn to_file(options: &Options, path: &Path, analysis: Option<&mut Analysis>) -> R
         let recorded = record(options, trace.sink(), analysis, Some(path), Some(&mut started), processes.as_ref());
         (recorded, trace.finish())
     };
-    let outcome = recorded?;
+    let mut outcome = recorded?;
     let finished = finished.and_then(|()| sink.flush().map_err(problem()));
     let failure = output.error();
     let failure = match finished {
@@ -90,7 +90,8 @@ fn to_file(options: &Options, path: &Path, analysis: Option<&mut Analysis>) -> R
     let bytes = if is_standard_output(path) { None } else { path.metadata().ok().map(|metadata| metadata.len()) };
     print_summary(options, &outcome, bytes.map(|bytes| (path, bytes)), processes.as_ref());
     if let Some(processes) = &processes {
-        processes.finish(&outcome)?;
+        let listed = processes.finish(&outcome);
+        outcome.follow_errors.extend(listed.err());
     }
     Ok((outcome, failure))
 }

@@ -57,8 +57,7 @@ pub(crate) fn run(options: &Recover) -> Result<u8> {
     let Some(folder) = &options.folder else { return list() };
     let spooled = Spooled::open(folder)?;
     let processes = spooled.processes();
-    let of_program = spooled.about().clone();
-    let mut of_program = of_program;
+    let mut of_program = spooled.about().clone();
     if let Some(output) = options.output.as_ref().filter(|_| spooled.process().is_none()) {
         of_program["output"] = json!(std::path::absolute(output)?);
     }

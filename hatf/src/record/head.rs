@@ -55,8 +55,10 @@ impl Head {
     /// Makes what is kept beside the spool of a process from that of the first.
     pub(super) fn of_recovered(mut first: Value, process: &FollowedProcess) -> Value {
         let user_metadata = &mut first["start"]["user_metadata"];
-        user_metadata["program"] = json!(process.command.first());
-        user_metadata["command"] = json!(process.command);
+        // A recording in private has no command, and the program's name alone.
+        let private = user_metadata["command"].is_null();
+        user_metadata["program"] = if private { process.name().into() } else { json!(process.command.first()) };
+        user_metadata["command"] = json!((!private).then_some(&process.command));
         let recording = user_metadata["recording"].as_str().unwrap_or_default().to_owned();
         let numbers = (process.number, process.process, process.parent);
         add_process(user_metadata, &recording, numbers);

@@ -2,6 +2,8 @@
 //!
 //! Generated code holds a `static Format`; the universal reader makes one from a parsed DTD (feature `dynamic`). The
 //! types can be built in constants, hence the [`Cow`]s.
+//!
+//! Longer than other files: these tables refer to each other, and generated code names each of them.
 
 mod floor;
 mod steps;
