@@ -67,7 +67,6 @@ impl Tables {
 }
 
 impl Observer for Tables {
-    #[inline]
     fn event(&mut self, event: &Event) -> Result<()> {
         self.sites.count(event.object.site, event)?;
         self.classes.count(class_of(event.object.size) as u64, event)?;

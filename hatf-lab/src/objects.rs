@@ -94,7 +94,6 @@ impl Until {
 }
 
 impl Observer for Until {
-    #[inline]
     fn event(&mut self, event: &Event) -> Result<()> {
         self.reached = event.tick >= self.tick;
         if self.reached { Err(Error::Stopped) } else { Ok(()) }
@@ -156,11 +155,11 @@ impl Objects {
     ///
     /// # Errors
     /// The observer's; 2^32 objects are live.
-    pub fn allocate(&mut self, call: &Allocation, observer: &mut impl Observer) -> Result<()> {
+    pub fn allocate(&mut self, call: &Allocation, observer: &mut dyn Observer) -> Result<()> {
         self.begin(call, false, observer)
     }
 
-    fn begin(&mut self, call: &Allocation, realloc: bool, observer: &mut impl Observer) -> Result<()> {
+    fn begin(&mut self, call: &Allocation, realloc: bool, observer: &mut dyn Observer) -> Result<()> {
         if self.by_address.contains_key(&call.address) {
             self.totals.oddities.allocations_at_live_addresses += 1;
             self.end(call.address, call.time, Some(call.thread), false, observer)?;
@@ -194,7 +193,7 @@ impl Objects {
     ///
     /// # Errors
     /// The observer's.
-    pub fn free(&mut self, address: u64, time: u64, observer: &mut impl Observer) -> Result<()> {
+    pub fn free(&mut self, address: u64, time: u64, observer: &mut dyn Observer) -> Result<()> {
         let ended = self.end(address, time, None, false, observer)?;
         self.totals.oddities.unknown_frees += u64::from(ended.is_none());
         Ok(())
@@ -204,7 +203,7 @@ impl Objects {
     ///
     /// # Errors
     /// The observer's.
-    pub fn free_by(&mut self, thread: u64, address: u64, time: u64, observer: &mut impl Observer) -> Result<()> {
+    pub fn free_by(&mut self, thread: u64, address: u64, time: u64, observer: &mut dyn Observer) -> Result<()> {
         let ended = self.end(address, time, Some(thread), false, observer)?;
         self.totals.oddities.unknown_frees += u64::from(ended.is_none());
         Ok(())
@@ -214,7 +213,7 @@ impl Objects {
     ///
     /// # Errors
     /// The observer's; 2^32 objects are live.
-    pub fn reallocate(&mut self, old: u64, call: &Allocation, observer: &mut impl Observer) -> Result<()> {
+    pub fn reallocate(&mut self, old: u64, call: &Allocation, observer: &mut dyn Observer) -> Result<()> {
         let ended = self.end(old, call.time, Some(call.thread), true, observer)?;
         self.totals.oddities.unknown_frees += u64::from(ended.is_none());
         self.begin(&Allocation { size: call.size.or(ended), ..*call }, ended.is_some(), observer)
@@ -224,7 +223,7 @@ impl Objects {
     ///
     /// # Errors
     /// The observer's.
-    pub fn end_heap(&mut self, heap: Option<u64>, time: u64, observer: &mut impl Observer) -> Result<()> {
+    pub fn end_heap(&mut self, heap: Option<u64>, time: u64, observer: &mut dyn Observer) -> Result<()> {
         let of = |object: &&Object| heap.is_none_or(|heap| object.heap == heap);
         let mut ended: Vec<(u64, u64)> = self.live().filter(of).map(|object| (object.number, object.address)).collect();
         ended.sort_unstable();
@@ -239,7 +238,7 @@ impl Objects {
         time: u64,
         thread: Option<u64>,
         realloc: bool,
-        observer: &mut impl Observer,
+        observer: &mut dyn Observer,
     ) -> Result<Option<u64>> {
         let Some(slot) = self.by_address.remove(&address) else { return Ok(None) };
         let Some(&object) = self.objects.get(slot as usize) else { return Ok(None) };

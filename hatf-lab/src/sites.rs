@@ -236,7 +236,6 @@ impl Site {
 }
 
 impl Observer for Sites {
-    #[inline]
     fn event(&mut self, event: &Event) -> Result<()> {
         self.count(event.object.site, event)
     }

@@ -17,7 +17,7 @@ const WAITING: usize = 4;
 ///
 /// # Errors
 /// What `sink` returns, and then `give` has to stop; else what `give` returns; the system has no thread.
-pub fn read_beside(give: impl FnOnce(&mut EventFeed) -> Result<()> + Send, sink: &mut impl EventSink) -> Result<()> {
+pub fn read_beside(give: impl FnOnce(&mut EventFeed) -> Result<()> + Send, sink: &mut dyn EventSink) -> Result<()> {
     let (feed, batches) = pipe(WAITING);
     let giving = move || {
         let mut events = EventFeed { batch: Batch::default(), feed, of: None };
@@ -102,7 +102,7 @@ impl Batch {
     }
 
     /// Gives everything in it.
-    fn give(&self, sink: &mut impl EventSink) -> Result<()> {
+    fn give(&self, sink: &mut dyn EventSink) -> Result<()> {
         let text = |range: &Range<usize>| self.bytes.get(range.clone()).unwrap_or_default();
         let (mut others, mut abouts) = (self.others.iter(), self.abouts.iter());
         let mut comments = self.comments.iter().map(text);

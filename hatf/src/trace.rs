@@ -7,9 +7,10 @@ use std::path::Path;
 use metatf::container::Reader;
 use metatf::typed::Unmatched;
 
-use crate::event::{EventSink, EventSource, Item, UserMetadata};
+use crate::event::{EventSink, EventSource, Item, UserMetadata, copy};
 use crate::hatf10::Hatf10Reader;
 use crate::heap::HeapReader;
+use crate::pipeline::EventFeed;
 use crate::{Error, Result};
 
 /// Reads a trace of either DTD.
@@ -71,6 +72,22 @@ impl TraceReader<'_> {
     pub fn warnings(&self, name: &str) -> Vec<String> {
         let text = self.unmatched().map(ToString::to_string).unwrap_or_default();
         text.lines().map(|line| format!("{name}: warning: {line}")).collect()
+    }
+
+    /// Gives all that is left to a sink.
+    ///
+    /// # Errors
+    /// The trace is damaged; the sink's.
+    pub fn give(&mut self, sink: &mut dyn EventSink) -> Result<()> {
+        copy(self, sink)
+    }
+
+    /// As [`give`](Self::give), for a sink in another thread.
+    ///
+    /// # Errors
+    /// As for [`give`](Self::give).
+    pub fn feed(&mut self, feed: &mut EventFeed) -> Result<()> {
+        copy(self, feed)
     }
 }
 

@@ -144,7 +144,6 @@ impl Held {
 }
 
 impl Observer for Held {
-    #[inline]
     fn event(&mut self, event: &Event) -> Result<()> {
         self.change(event.change, &event.object);
         self.last = Moments { tick: event.tick, time: self.last.time.max(event.time) };

@@ -70,7 +70,6 @@ impl Running {
 }
 
 impl Observer for Running {
-    #[inline]
     fn event(&mut self, event: &Event) -> Result<()> {
         self.at(event);
         Ok(())

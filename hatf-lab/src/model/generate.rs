@@ -65,7 +65,7 @@ impl Generator {
     ///
     /// # Errors
     /// The observer's; too many objects are live; the model's clock stands still.
-    pub fn run(mut self, observer: &mut impl Observer) -> Result<Totals> {
+    pub fn run(mut self, observer: &mut dyn Observer) -> Result<Totals> {
         if let Some(player) = self.player.take() {
             return self.play(player, observer);
         }
@@ -96,7 +96,7 @@ impl Generator {
     }
 
     /// Plays an outline, whose clock is its events.
-    fn play(mut self, mut player: Player, observer: &mut impl Observer) -> Result<Totals> {
+    fn play(mut self, mut player: Player, observer: &mut dyn Observer) -> Result<Totals> {
         let events = self.limits.events.map_or(self.end, wide);
         while wide(self.totals.events) < events
             && let Some(act) = player.next(&mut self.random)
@@ -114,7 +114,7 @@ impl Generator {
     }
 
     /// Begins an object; returns its slot.
-    fn allocate(&mut self, birth: &Birth, observer: &mut impl Observer) -> Result<u32> {
+    fn allocate(&mut self, birth: &Birth, observer: &mut dyn Observer) -> Result<u32> {
         let live = (self.objects.len() - self.spare.len()) as u64;
         if self.limits.live.is_some_and(|most| live >= most) {
             return Err(Error::Memory(live));
@@ -149,7 +149,7 @@ impl Generator {
         Ok(slot)
     }
 
-    fn free(&mut self, slot: u32, time: f64, observer: &mut impl Observer) -> Result<()> {
+    fn free(&mut self, slot: u32, time: f64, observer: &mut dyn Observer) -> Result<()> {
         let Some(&object) = self.objects.get(slot as usize) else { return Ok(()) };
         self.spare.push(slot);
         self.totals.events += 1;

@@ -105,7 +105,6 @@ fn run(simulations: &mut [Simulation], batch: &[Step]) -> Result<()> {
 }
 
 impl Observer for Grid {
-    #[inline]
     fn event(&mut self, event: &Event) -> Result<()> {
         self.batch.push(event.into());
         if self.batch.len() < BATCH { Ok(()) } else { self.send() }

@@ -38,6 +38,7 @@ impl Default for Histogram {
 
 impl Histogram {
     /// Counts a value that stands for that many bytes.
+    #[inline]
     pub fn add(&mut self, value: u64, bytes: u64) {
         if let Some((count, sum)) = self.classes.get_mut(class_of(value)) {
             *count += 1;

@@ -123,6 +123,7 @@ impl Analysis {
         Ok(())
     }
 
+    #[inline]
     fn begin(&mut self, event: &Event<'_>, address: u64, size: u64) -> Result<()> {
         self.totals.allocs += 1;
         self.totals.bytes = self.totals.bytes.saturating_add(size);
@@ -139,6 +140,7 @@ impl Analysis {
     }
 
     /// Ends a block; returns its size, or `None` if the block was not known.
+    #[inline]
     fn end(&mut self, event: &Event<'_>, address: u64) -> Result<Option<u64>> {
         let Some(block) = self.live.remove(address) else {
             self.totals.unmatched_frees += 1;

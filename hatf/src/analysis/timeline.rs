@@ -31,6 +31,7 @@ impl Default for Timeline {
 
 impl Timeline {
     /// Notes the live bytes at a time. Times do not go back.
+    #[inline]
     pub(super) fn note(&mut self, time: u64, bytes: u64) {
         while time / self.step >= POINTS as u64 {
             self.halve();

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use hatf::convert::{Form, Input, read};
+use hatf::convert::{self, Form, Input};
 use hatf::event::{EventSink, UserMetadata};
 use hatf::lab::Calls;
 use hatf::loss::Losses;
@@ -46,14 +46,16 @@ impl Source {
     }
 
     /// Gives a sink all events of the trace, which is read in a thread of its own if there may be two.
-    pub(crate) fn give(&self, calls: &mut impl EventSink) -> Result<()> {
+    pub(crate) fn give(&self, calls: &mut dyn EventSink) -> Result<()> {
         let (path, from) = (&self.trace, self.from);
         let mut losses = Losses::default();
         let read = if self.threads() == 1 {
-            Input::open(path).and_then(|input| read(input, from, super::print_message, calls)).map(|seen| losses = seen)
+            Input::open(path)
+                .and_then(|input| convert::read(input, from, super::print_message, calls))
+                .map(|seen| losses = seen)
         } else {
-            let give = |sink: &mut EventFeed| {
-                losses = read(Input::open(path)?, from, super::print_message, sink)?;
+            let give = |feed: &mut EventFeed| {
+                losses = convert::feed(Input::open(path)?, from, super::print_message, feed)?;
                 Ok(())
             };
             read_beside(give, calls)

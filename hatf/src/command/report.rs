@@ -33,8 +33,8 @@ pub(crate) fn analyse(path: &Path, threads: Option<usize>) -> Result<Report> {
     let mut analysis = Analysis::new();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let read = match threads.unwrap_or(cores) {
-        1 => open(path).and_then(|mut trace| hatf::copy(&mut trace, &mut analysis)),
-        _ => read_beside(|sink| hatf::copy(&mut open(path)?, sink), &mut analysis),
+        1 => open(path).and_then(|mut trace| trace.give(&mut analysis)),
+        _ => read_beside(|feed| open(path)?.feed(feed), &mut analysis),
     };
     read.map_err(|error| about(path, error))?;
     Ok(analysis.finish())

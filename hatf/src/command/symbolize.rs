@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hatf::event::EventSource as _;
-use hatf::heap::HeapOptions;
+use hatf::heap::{HeapOptions, HeapReader};
 use hatf::symbolize::{self, Files, Wanted, find};
 use hatf::trace::TraceReader;
 use hatf::{Error, Result};
@@ -57,7 +56,7 @@ pub(crate) fn run(options: &Symbolize) -> Result<u8> {
     let path = &options.trace;
     readable_twice(path, "the trace is read twice")?;
     let mut wanted = ShownSink::new(Wanted::new());
-    open(path)?.pour(&mut wanted).map_err(|error| about(path, error))?;
+    TraceReader::Heap(open(path)?).give(&mut wanted).map_err(|error| about(path, error))?;
     let wanted = wanted.into_inner();
     if wanted.count() == 0 {
         let text = format!("{}: the trace has no stacks; hatf record --stacks records them", path.display());
@@ -73,11 +72,11 @@ pub(crate) fn run(options: &Symbolize) -> Result<u8> {
     let problem = || Error::system(name.clone());
     let (file, sink) = OutputFile::create(&output).map_err(problem())?;
     let mut sink = Box::new(ProgressSink::new(sink, output == Path::new("-")));
-    let mut reader = open(path)?;
+    let mut trace = open(path)?;
     let mut write = WriteOptions::default().flush_every(FlushEvery::NEVER);
     options.profile.apply(&mut write);
-    let heap = HeapOptions { write, resolution: reader.resolution(), ..HeapOptions::default() };
-    let written = symbolize::write(&mut reader, &found, &heap, &mut *sink);
+    let heap = HeapOptions { write, resolution: trace.resolution(), ..HeapOptions::default() };
+    let written = symbolize::write(&mut trace, &found, &heap, &mut *sink);
     if let Some(error) = file.error() {
         return Err(problem()(error));
     }
@@ -88,7 +87,7 @@ pub(crate) fn run(options: &Symbolize) -> Result<u8> {
 }
 
 /// Opens a trace of heap.dtd.
-fn open(path: &Path) -> Result<hatf::heap::HeapReader<'static>> {
+fn open(path: &Path) -> Result<HeapReader<'static>> {
     match TraceReader::open(path)? {
         TraceReader::Heap(reader) => Ok(reader),
         TraceReader::Hatf10(_) => {

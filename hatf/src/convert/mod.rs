@@ -1,7 +1,8 @@
 //! From one form of a heap trace to another.
 //!
 //! Every form has a source and a sink of [`Event`](crate::Event)s. What a form cannot hold is counted, never dropped silently.
-//! Raw records and `heap.dtd` convert without an allocation or a dynamic call for an event.
+//! Raw records and `heap.dtd` convert without an allocation for an event. Sinks are called dynamically: a loop for each pair of forms
+//! would be a tenth faster, and take most of the time to compile.
 
 mod form;
 mod input;
@@ -27,6 +28,7 @@ use crate::event::{EventSink, EventSource, copy};
 use crate::hatf10::Hatf10Writer;
 use crate::heap::{GROUP_RECORDS, HeapOptions, HeapReader, HeapWriter};
 use crate::loss::Losses;
+use crate::pipeline::EventFeed;
 use crate::trace::TraceReader;
 use crate::{Error, Result};
 
@@ -112,15 +114,28 @@ pub fn convert(mut input: Input, to: Form, options: &Options, mut output: Box<dy
 ///
 /// # Errors
 /// The input is damaged or of another form, or its form cannot be guessed; the sink's.
-pub fn read(mut input: Input, from: Option<Form>, warn: fn(&str), sink: &mut impl EventSink) -> Result<Losses> {
+pub fn read(input: Input, from: Option<Form>, warn: fn(&str), sink: &mut dyn EventSink) -> Result<Losses> {
+    known(input, from, warn)?.pour(sink)
+}
+
+/// As [`read`], for a sink in another thread.
+///
+/// # Errors
+/// As for [`read`].
+pub fn feed(input: Input, from: Option<Form>, warn: fn(&str), feed: &mut EventFeed) -> Result<Losses> {
+    match known(input, from, warn)? {
+        Source::Raw32(mut source) => copy(&mut source, feed).map(|()| source.losses()),
+        Source::Heap(mut source) => copy(&mut *source, feed).map(|()| source.losses()),
+        source => source.pour(feed),
+    }
+}
+
+/// Opens a trace in any form.
+fn known(mut input: Input, from: Option<Form>, warn: fn(&str)) -> Result<Source<'static>> {
     let form = from.map_or_else(|| input.guess(), Ok)?;
     let (source, warnings) = open(form, from.is_some(), input)?;
     warnings.iter().for_each(|warning| warn(warning));
-    match source {
-        Source::Raw32(mut source) => copy(&mut source, sink).map(|()| source.losses()),
-        Source::Heap(mut source) => copy(&mut *source, sink).map(|()| source.losses()),
-        source => source.pour(sink),
-    }
+    Ok(source)
 }
 
 /// Converts a trace to raw records of 32 bytes, in memory.
@@ -151,13 +166,7 @@ impl Source<'_> {
 
 fn into_heap(source: Source<'_>, options: &HeapOptions, output: &mut dyn Sink) -> Result<Losses> {
     let mut sink = HeapWriter::new(output, options)?;
-    let losses = match source {
-        Source::Raw32(mut source) => copy(&mut source, &mut sink).map(|()| source.losses()),
-        Source::Raw64(mut source) => copy(&mut source, &mut sink).map(|()| source.losses()),
-        Source::Heap(mut source) => copy(&mut *source, &mut sink).map(|()| source.losses()),
-        source @ Source::Other(_) => source.pour(&mut sink),
-    };
-    let losses = match losses {
+    let losses = match source.pour(&mut sink) {
         Ok(losses) => losses,
         Err(error) => {
             sink.abandon();
@@ -170,10 +179,7 @@ fn into_heap(source: Source<'_>, options: &HeapOptions, output: &mut dyn Sink) -
 }
 
 fn into_raw<W: Write, const N: usize>(source: Source<'_>, mut sink: RawSink<W, N>) -> Result<(W, Losses)> {
-    let losses = match source {
-        Source::Heap(mut source) => copy(&mut *source, &mut sink).map(|()| source.losses()),
-        source => source.pour(&mut sink),
-    }?;
+    let losses = source.pour(&mut sink)?;
     finished(sink.finish()?, &losses)
 }
 

@@ -67,10 +67,9 @@ impl<R: BufRead, const N: usize> RawSource<R, N> {
             return Err(self.odd(&format!("{left} bytes at the end, where a record has {N}")));
         };
         // 32 bytes have no time and no thread: 0, and 1.
-        let mut words = [0, 0, 0, 0, 0, 1, 0, 0];
-        for (word, bytes) in words.iter_mut().zip(record.as_chunks::<8>().0) {
-            *word = u64::from_le_bytes(*bytes);
-        }
+        let stored = record.as_chunks::<8>().0;
+        let word = |n, absent| stored.get(n).map_or(absent, |word| u64::from_le_bytes(*word));
+        let words = [word(0, 0), word(1, 0), word(2, 0), word(3, 0), word(4, 0), word(5, 1), word(6, 0), word(7, 0)];
         let [tag, size, _, old, _, _, _, detail] = words;
         let plain = matches!(tag, 1..=5) && size != UNKNOWN_SIZE;
         let detailed = matches!(tag, 3 | 5);

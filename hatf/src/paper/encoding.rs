@@ -11,7 +11,7 @@ use super::column::{Column, Packing};
 use super::simple::{self, RECORD};
 use super::{split_addr, tools};
 use crate::convert::{RawSink, RawSource};
-use crate::event::copy;
+use crate::event::{EventSink, copy};
 use crate::heap::{HeapOptions, HeapReader, HeapWriter};
 use crate::{Error, Result};
 
@@ -90,7 +90,8 @@ impl Encoding {
             (Column::Simple, _) if packing == Packing::Xz => return Ok(None),
             (Column::Heap, _) => {
                 let mut sink = RawSink::<_, RECORD>::new(raw);
-                copy(&mut HeapReader::of(Reader::from_slice(file).map_err(failed)?)?, &mut sink)?;
+                let all: &mut dyn EventSink = &mut sink;
+                copy(&mut HeapReader::of(Reader::from_slice(file).map_err(failed)?)?, all)?;
                 (raw, _) = sink.finish()?;
             }
             (_, Some(fields)) => fields.read(file, &mut raw)?,

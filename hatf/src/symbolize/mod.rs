@@ -13,8 +13,8 @@ pub use find::{Files, Found, Problem, find};
 use metatf::container::Sink;
 
 use crate::Result;
-use crate::event::{Event, EventKind, EventSink, EventSource, UserMetadata, copy};
-use crate::heap::{HeapOptions, HeapWriter};
+use crate::event::{Event, EventKind, EventSink, UserMetadata, copy};
+use crate::heap::{HeapOptions, HeapReader, HeapWriter};
 use crate::stacks::{Function, Module, Modules};
 
 /// What frames lie in.
@@ -89,10 +89,11 @@ impl EventSink for Wanted {
 /// Writes a trace with symbols.
 ///
 /// # Errors
-/// Those of the source and of the sink.
-pub fn write(source: &mut impl EventSource, found: &Found, options: &HeapOptions, sink: &mut dyn Sink) -> Result<()> {
+/// Those of the trace and of the sink.
+pub fn write(trace: &mut HeapReader<'_>, found: &Found, options: &HeapOptions, sink: &mut dyn Sink) -> Result<()> {
     let mut writer = HeapWriter::new(sink, options)?;
-    if let Err(error) = copy(source, &mut Symbolized::new(&mut writer, found)) {
+    let symbolized: &mut dyn EventSink = &mut Symbolized::new(&mut writer, found);
+    if let Err(error) = copy(trace, symbolized) {
         writer.abandon();
         return Err(error);
     }

@@ -71,7 +71,6 @@ fn largest(of: &[[u64; 2]]) -> [u64; 2] {
 }
 
 impl Observer for Tracking {
-    #[inline]
     fn event(&mut self, event: &Event) -> Result<()> {
         let [bytes, objects] = &mut self.live;
         match event.change {
