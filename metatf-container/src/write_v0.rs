@@ -168,10 +168,27 @@ impl<W: Sink> ExtentWriter<W> {
         }
     }
 
+    /// Takes back an extent in place to which nothing came, so that the bytes are those of a sink that is no memory. Whether
+    /// there was one.
+    fn drop_empty_in_place(&mut self) -> bool {
+        let Placement::InPlace(at) = self.content else { return false };
+        if self.extents.iter().any(|extent| extent.2 != 0) {
+            return false;
+        }
+        if let Some(memory) = self.sink.memory() {
+            memory.truncate(at);
+        }
+        (self.extents, self.len, self.content) = (Vec::new(), 0, spooled());
+        true
+    }
+
     /// Content that is in place already has to wait after all, unless more of its section is all that comes.
     fn spool_unless(&mut self, section: u8) -> Result<()> {
         let Placement::InPlace(at) = self.content else { return Ok(()) };
         if self.extents.last().is_some_and(|extent| extent.0 == section) {
+            return Ok(());
+        }
+        if self.drop_empty_in_place() {
             return Ok(());
         }
         let (head, mut content) = (self.head(0).len(), spooled());
@@ -222,6 +239,7 @@ impl<W: Sink> ExtentWriter<W> {
     /// # Errors
     /// Writing failed.
     pub fn finish(mut self, nrecords: u64) -> Result<W> {
+        self.drop_empty_in_place();
         let head = self.head(nrecords);
         match &mut self.content {
             Placement::Through => {}
@@ -304,6 +322,15 @@ mod tests {
             let spooled = written(b"before".to_vec(), contents, false);
             assert_eq!(spooled.1, 0);
             assert_eq!(written(b"before".to_vec(), contents, true), (spooled.0, in_place), "{contents:?}");
+        }
+    }
+
+    #[test]
+    fn memory_that_was_borrowed_for_nothing_leaves_nothing() {
+        for others in [&[][..], &[(0, &b"global"[..])], &[(9, b"other"), (7, b"own")]] {
+            let borrowed = [&[(7, &b""[..])], others].concat();
+            let spooled = written(b"before".to_vec(), others, false);
+            assert_eq!(written(b"before".to_vec(), &borrowed, true).0, spooled.0, "{others:?}");
         }
     }
 
