@@ -1,8 +1,14 @@
 //! Scoped memory: the document's example, and its simulations.
+#![expect(clippy::unwrap_used)]
 
 mod common;
 
+use std::path::Path;
+
 use common::hatf;
+use hatf::event::{Call, Function};
+use hatf::heap::{HeapOptions, HeapWriter};
+use hatf::{Event, EventKind, EventSink as _};
 use insta::assert_snapshot;
 use metatf_test::Folder;
 
@@ -57,4 +63,68 @@ fn by_mistake() {
     bytes[middle] ^= 0xff;
     std::fs::write(&path, bytes).unwrap();
     hatf(["regions", "simulate", &path]).exits(1).says(&format!("hatf: {path}: offset "));
+}
+
+/// A server: `handle` allocates a line and a word for each request and frees them, `serve` has a log that it makes anew
+/// between requests, and each tenth request keeps a block.
+fn server(path: &str) {
+    let mut file = hatf::trace::create(Path::new(path)).unwrap();
+    let mut writer = HeapWriter::new(&mut file, &HeapOptions::default()).unwrap();
+    let mut event = |kind, stack: &[u64]| writer.event(&Event { stack, ..Event::new(kind) }).unwrap();
+    event(EventKind::Image { process: 1, path: b"/bin/server" }, &[]);
+    event(EventKind::ModuleLoad { bias: 0, start: 0x1000, end: 0x2000, name: b"- /bin/server" }, &[]);
+    for (frame, name) in [
+        (0x1010, "main"),
+        (0x1020, "serve"),
+        (0x1024, "serve"),
+        (0x1030, "handle"),
+        (0x1032, "handle"),
+        (0x1034, "handle"),
+    ] {
+        event(EventKind::Symbol { frame, line: 0, name: name.as_bytes() }, &[]);
+    }
+    let call = |address, size| EventKind::Call(Call { address, size, ..Call::new(Function::Malloc) });
+    let free = |address| EventKind::Free { address };
+    event(call(0x10, 100), &[0x1020, 0x1010]);
+    for request in 0..50 {
+        event(call(0x100, 30), &[0x1030, 0x1024, 0x1010]);
+        event(call(0x200, 10), &[0x1034, 0x1024, 0x1010]);
+        if request % 10 == 0 {
+            event(call(0x1000 + request, 1), &[0x1032, 0x1024, 0x1010]);
+        }
+        event(free(0x100), &[]);
+        event(free(0x200), &[]);
+        event(free(0x10), &[]);
+        event(call(0x10, 100 + request), &[0x1020, 0x1010]);
+    }
+    event(free(0x10), &[]);
+    writer.finish().unwrap();
+    hatf::trace::written(file, Path::new(path)).unwrap();
+}
+
+#[test]
+fn arenas_that_a_program_could_have() {
+    let folder = Folder::new();
+    let (path, scoped) = (folder.path("server.mtf"), folder.path("scoped.mtf"));
+    server(&path);
+    let text = hatf(["regions", "infer", &path, "--most-cost", "64", "-o", &scoped]).exits(0).text();
+    assert_snapshot!("infer", text.replace(&path, "server.mtf"));
+    assert_snapshot!("help-infer", hatf(["regions", "infer", "--help"]).exits(0).text());
+    // Each of the requests is a region of its own.
+    let json = hatf(["regions", "simulate", &scoped, "--format", "json"]).exits(0).text();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let trace = &json["trace"];
+    let [regions, objects, captured] = ["regions", "objects", "captured"].map(|key| trace[key].as_u64().unwrap());
+    assert_eq!((regions, objects, captured), (50, 100, 100));
+    // With room for everything, one arena serves the whole program.
+    let json = hatf(["regions", "infer", &path, "--most-cost", "100%", "--format", "json"]).exits(0).text();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["arenas"][0]["context"], serde_json::json!(["handle", "serve", "main"]));
+    let all = hatf(["regions", "infer", &path, "--most-cost", "1MiB", "--format", "json"]).exits(0).text();
+    let all: serde_json::Value = serde_json::from_str(&all).unwrap();
+    assert_eq!((&all["arenas"][0]["context"], &all["arenas"][0]["calls"]), (&serde_json::json!(["main"]), &1.into()));
+    let no_stacks = folder.path("heap.mtf");
+    hatf(["convert", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/gawk.raw32.zst"), &no_stacks]).exits(0);
+    hatf(["regions", "infer", &no_stacks]).exits(1).says("without stacks no calls are known");
+    hatf(["regions", "infer", &path, "--most-cost", "lots"]).exits(2).says("neither a percentage");
 }

@@ -6,11 +6,14 @@ use hatf::event::{Call, Event, EventKind, EventSink as _, Function, UNKNOWN_SIZE
 use hatf::lab::Calls;
 use hatf::replay::{Compiler, Cut};
 use hatf::report::SiteTables;
+use hatf::scoped::{RegionWriter, contexts};
 use hatf::stacks::Location;
 use hatf_lab::allocator::by_name;
 use hatf_lab::flame::Flame;
-use hatf_lab::fragmentation::{Held, Moment, PAGES, Settings, map, text};
+use hatf_lab::fragmentation::{self, Held, Moment, PAGES, map, text};
 use hatf_lab::model::{self, Choice, Clock, Fitter, Generator, Kind, Limits, Model, Unfreed};
+use hatf_lab::regions::infer::{Costs, Enclosing, WithRegions};
+use hatf_lab::regions::{Inter, Intra, Oversize, Settings, Simulation as RegionSimulation};
 use hatf_lab::simulate::{Grid, Simulation};
 use hatf_lab::sites::Measure;
 use hatf_lab::{Event as Tick, Observer, Result};
@@ -144,6 +147,38 @@ fn look(input: &[u8]) {
     graph.svg("all", "bytes", &mut out).and_then(|()| graph.folded(&mut out)).expect("memory takes it");
 }
 
+/// Regions that calls of this input could have: each object in one, and each region left.
+fn infer(input: &[u8]) {
+    let pass = |observer: &mut dyn FnMut(&Tick) -> Result<()>| {
+        let mut calls = Calls::new(|event: &Tick| observer(event));
+        for (time, bytes) in (0..).zip(input.as_chunks::<4>().0.iter().take(CALLS)) {
+            let stack = [u64::from(bytes[1] % 3), u64::from(bytes[2] % 3), u64::from(bytes[3] % 2)];
+            let stack = &stack[..usize::from(bytes[0] / 64)];
+            let event = Event { time, thread: u64::from(bytes[3] / 128), stack, ..Event::new(call(*bytes)) };
+            calls.event(&event).expect("no trace is refused");
+        }
+        let (objects, stacks, _) = calls.into_parts();
+        (objects, stacks)
+    };
+    let (_, stacks) = pass(&mut |_| Ok(()));
+    let mut enclosing = Enclosing::new(contexts(&stacks).expect("few stacks"));
+    let (objects, _) = pass(&mut |event| enclosing.event(event));
+    let mut costs = Costs::new(enclosing.finish(objects.live()));
+    pass(&mut |event| costs.event(event));
+    let (enclosed, found) = costs.finish(input.len() as u64);
+    let settings = Settings { block: 64, intra: Intra::First, inter: Inter::Capture, oversize: Oversize::Grow };
+    let simulation = RegionSimulation::new([settings]).expect("a block has bytes");
+    let mut trace = Vec::new();
+    let writer = RegionWriter::new(simulation, Some(&mut trace), &stacks, &enclosed.contexts, &found);
+    let mut with = WithRegions::new(enclosed.contexts, found.clone(), writer.expect("memory takes it"));
+    pass(&mut |event| with.event(event));
+    let (peaks, writer) = with.finish().expect("memory takes it");
+    assert!(peaks.after >= peaks.before);
+    let (regions, _) = writer.finish().expect("memory takes it").finish();
+    let objects: u64 = found.iter().map(|candidate| candidate.objects).sum();
+    assert_eq!((regions.objects, regions.captured, regions.not_exited), (objects, objects, 0));
+}
+
 /// Any calls: no invariant of an allocator breaks, the clock counts every event, wasted bytes are somebody's, and every model
 /// makes a trace.
 ///
@@ -187,11 +222,12 @@ pub fn experiment(input: &[u8]) {
         Err(error) => assert!(error.to_string().starts_with("the trace "), "{error}"),
     }
     look(input);
+    infer(input);
     let held = all.held.finish();
     assert_eq!((held.tick, objects.live().count() as u64), (totals.events, totals.never_freed));
     for page in PAGES {
         let live = objects.live().copied().collect();
-        let settings = Settings { page, pin: None };
+        let settings = fragmentation::Settings { page, pin: None };
         let moment =
             Moment::new(live, held.tick, settings, &|site| format!("{:?}", stacks.get(site).collect::<Vec<_>>()));
         for shares in [&moment.threads, &moment.sizes] {

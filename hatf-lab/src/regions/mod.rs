@@ -4,6 +4,7 @@
 //! Sections and formulas are those of that document; its table of operations is Table 1.
 
 mod chart;
+pub mod infer;
 mod outcome;
 mod region;
 mod simulation;

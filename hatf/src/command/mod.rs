@@ -5,6 +5,7 @@ pub(crate) mod convert;
 pub(crate) mod diff;
 pub(crate) mod dump;
 pub(crate) mod fragmentation;
+mod infer;
 pub(crate) mod man;
 pub(crate) mod model;
 pub(crate) mod paper;

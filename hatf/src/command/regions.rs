@@ -12,6 +12,7 @@ use metatf_cli::{OutputFile, Progress, number};
 use serde::Serialize;
 
 use super::Format;
+use super::infer::{self, Infer};
 use super::lab::draw;
 
 /// Scoped memory: regions of blocks that a program enters and leaves, and what fragments in them.
@@ -27,6 +28,7 @@ pub(crate) struct Regions {
 #[derive(clap::Subcommand)]
 enum Command {
     Simulate(Simulate),
+    Infer(Infer),
     Example(Example),
 }
 
@@ -122,6 +124,7 @@ struct Report<'r> {
 pub(crate) fn run(options: &Regions) -> Result<u8> {
     match &options.command {
         Command::Simulate(options) => run_simulation(options),
+        Command::Infer(options) => infer::run(options),
         Command::Example(options) => write_example(options),
     }
 }

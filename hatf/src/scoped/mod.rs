@@ -4,12 +4,14 @@
 //! Memory in Java", Table 1.
 
 mod example;
+mod infer;
 mod memory;
 mod read;
 #[cfg(test)]
 mod tests;
 
 pub use example::{Variant, captures, example};
+pub use infer::{RegionWriter, context_names, contexts};
 pub use memory::{Object, Region, ScopedMemory, register};
 pub use read::simulate;
 

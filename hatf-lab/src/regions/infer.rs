@@ -1,0 +1,480 @@
+//! Finds calls that outlive what is allocated in them: places where a program could have a region, or arena.
+//!
+//! A stack says which calls are active at an allocation, and nothing says when they return. A call is taken to go on from one
+//! allocation of its thread to the next if the next one's stack has the same call: the same caller's address, and the same
+//! function where functions are known. Where a function was left and called again from the same place between the two, one call
+//! is seen for several: so what is found is a bound. What is not found is certain: a block that is live when another call is seen
+//! at its call's place outlives its call.
+
+use std::collections::HashMap;
+
+use crate::objects::{Change, Event, Object, Observer};
+use crate::{Error, Result};
+
+/// A call on a stack: from where, and to which function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Call {
+    /// A number for the place of the call in its caller; the same for all calls that have no caller.
+    pub caller: u64,
+    /// A number for the function; the same for all that are not known.
+    pub function: u64,
+}
+
+/// A context: calls one in another, the outermost of which has no caller. 0 is no context.
+pub type Context = u32;
+
+/// The contexts of all sites, as a tree.
+#[derive(Clone, Debug)]
+pub struct Contexts {
+    children: HashMap<(Context, Call), Context>,
+    /// By context.
+    depths: Vec<u32>,
+    /// By site: contexts, outermost first.
+    paths: Vec<Vec<Context>>,
+}
+
+impl Contexts {
+    /// Takes the stacks of sites, by number, each with its outermost call first.
+    ///
+    /// # Errors
+    /// 2^32 contexts.
+    pub fn new(stacks: impl IntoIterator<Item = Vec<Call>>) -> Result<Self> {
+        let mut contexts = Self { children: HashMap::new(), depths: vec![0], paths: Vec::new() };
+        for stack in stacks {
+            let mut path = Vec::with_capacity(stack.len());
+            let mut at = 0;
+            for (depth, frame) in (1..).zip(stack) {
+                let new = u32::try_from(contexts.depths.len()).map_err(|_| Error::Limit("2^32 contexts"))?;
+                at = *contexts.children.entry((at, frame)).or_insert(new);
+                if at == new {
+                    contexts.depths.push(depth);
+                }
+                path.push(at);
+            }
+            contexts.paths.push(path);
+        }
+        Ok(contexts)
+    }
+
+    /// Returns the contexts of a site, outermost first; none where its stack is not known.
+    #[must_use]
+    pub fn path(&self, site: u64) -> &[Context] {
+        usize::try_from(site).ok().and_then(|site| self.paths.get(site)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns how many calls a context is made of.
+    #[must_use]
+    pub fn depth(&self, context: Context) -> usize {
+        self.depths.get(context as usize).map_or(0, |depth| *depth as usize)
+    }
+
+    fn count(&self) -> usize {
+        self.depths.len()
+    }
+}
+
+/// A call that is active.
+#[derive(Clone, Copy, Debug)]
+struct Active {
+    context: Context,
+    /// Calls of all threads seen before it.
+    serial: u64,
+    /// Bytes of its region.
+    bytes: u64,
+}
+
+/// The calls that are active in each thread, as far as allocations show them.
+#[derive(Debug, Default)]
+struct Calls {
+    threads: HashMap<u64, Vec<Active>>,
+    serial: u64,
+}
+
+impl Calls {
+    /// At an allocation: calls that are not on its stack are over, others have begun. `change` is given those that are over
+    /// innermost first, then those that begin.
+    fn see(&mut self, thread: u64, path: &[Context], mut change: impl FnMut(Seen) -> Result<()>) -> Result<()> {
+        let active = self.threads.entry(thread).or_default();
+        let common = active.iter().zip(path).take_while(|(active, context)| active.context == **context).count();
+        while active.len() > common {
+            active.pop().map_or(Ok(()), |over| change(Seen::Over(over)))?;
+        }
+        for &context in path.iter().skip(common) {
+            active.push(Active { context, serial: self.serial, bytes: 0 });
+            self.serial += 1;
+            change(Seen::Begun(context))?;
+        }
+        Ok(())
+    }
+
+    /// Puts an object into the regions of the thread's outermost calls, so many.
+    fn put(&mut self, thread: u64, count: usize, size: u64) {
+        let active = self.threads.get_mut(&thread).into_iter().flatten();
+        active.take(count).for_each(|active| active.bytes = active.bytes.saturating_add(size));
+    }
+
+    /// Returns how many of the thread's calls have been active since the `serial`th call was seen.
+    fn common(&self, thread: u64, serial: u64) -> usize {
+        self.threads.get(&thread).map_or(0, |active| active.partition_point(|active| active.serial < serial))
+    }
+}
+
+/// What an allocation shows of calls.
+enum Seen {
+    Over(Active),
+    Begun(Context),
+}
+
+/// What was counted of a site.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SiteContext {
+    /// Its objects.
+    pub objects: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// How many of them were freed.
+    pub freed: u64,
+    /// The innermost context in which all of them end; 0: there is none.
+    pub context: Context,
+}
+
+/// First pass: finds the innermost context in which all objects of a site end.
+#[derive(Debug)]
+pub struct Enclosing {
+    contexts: Contexts,
+    calls: Calls,
+    sites: Vec<SiteContext>,
+    /// By slot: calls seen before the object's allocation and at it.
+    serials: Vec<u64>,
+    /// By context: how many calls were seen.
+    begun: Vec<u64>,
+}
+
+impl Enclosing {
+    /// Starts with no call active.
+    #[must_use]
+    pub fn new(contexts: Contexts) -> Self {
+        let innermost =
+            |path: &Vec<Context>| SiteContext { context: path.last().copied().unwrap_or(0), ..SiteContext::default() };
+        let sites = contexts.paths.iter().map(innermost).collect();
+        let begun = vec![0; contexts.count()];
+        Self { contexts, calls: Calls::default(), sites, serials: Vec::new(), begun }
+    }
+
+    /// Ends the pass: objects that are live were never freed, and end in no context.
+    #[must_use]
+    pub fn finish<'o>(mut self, live: impl Iterator<Item = &'o Object>) -> Enclosed {
+        for object in live {
+            if let Some(site) = index(object.site).and_then(|site| self.sites.get_mut(site)) {
+                site.context = 0;
+            }
+        }
+        Enclosed { contexts: self.contexts, sites: self.sites, begun: self.begun }
+    }
+}
+
+impl Observer for Enclosing {
+    fn event(&mut self, event: &Event) -> Result<()> {
+        let Object { slot, size, thread, site: number, .. } = event.object;
+        let Some(site) = index(number).and_then(|site| self.sites.get_mut(site)) else { return Ok(()) };
+        let path = self.contexts.path(number);
+        match event.change {
+            Change::Allocated => {
+                site.objects += 1;
+                site.bytes = site.bytes.saturating_add(size);
+                let begun = &mut self.begun;
+                if !path.is_empty() {
+                    self.calls.see(thread, path, |seen| {
+                        if let Seen::Begun(context) = seen
+                            && let Some(count) = begun.get_mut(context as usize)
+                        {
+                            *count += 1;
+                        }
+                        Ok(())
+                    })?;
+                }
+                put(&mut self.serials, slot, self.calls.serial);
+            }
+            Change::Freed => {
+                site.freed += 1;
+                let serial = self.serials.get(slot as usize).copied().unwrap_or(0);
+                let common = self.calls.common(thread, serial);
+                if common < self.contexts.depth(site.context) {
+                    site.context = common.checked_sub(1).and_then(|last| path.get(last)).copied().unwrap_or(0);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The contexts of sites.
+#[derive(Clone, Debug)]
+pub struct Enclosed {
+    /// All contexts.
+    pub contexts: Contexts,
+    /// By number.
+    pub sites: Vec<SiteContext>,
+    begun: Vec<u64>,
+}
+
+impl Enclosed {
+    /// Returns the contexts in which all objects of a site end, outermost first.
+    fn enclosing(&self, site: u64) -> &[Context] {
+        let found = index(site).and_then(|number| self.sites.get(number));
+        let depth = found.map_or(0, |site| self.contexts.depth(site.context));
+        self.contexts.path(site).get(..depth).unwrap_or_default()
+    }
+}
+
+/// Second pass: what a region in each context would cost.
+#[derive(Debug)]
+pub struct Costs {
+    enclosed: Enclosed,
+    calls: Calls,
+    /// By context.
+    costs: Vec<Cost>,
+}
+
+/// What a region in one context would cost.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cost {
+    /// Bytes that are freed, and the region still has.
+    idle: u64,
+    /// The most of them.
+    most: u64,
+}
+
+impl Costs {
+    /// Starts with an empty heap.
+    #[must_use]
+    pub fn new(enclosed: Enclosed) -> Self {
+        let costs = vec![Cost::default(); enclosed.contexts.count()];
+        Self { enclosed, calls: Calls::default(), costs }
+    }
+
+    /// Ends the pass. Returns the candidates, by frees saved: outermost contexts whose regions cost at most `limit` bytes each.
+    /// The further out a context is, the less depends on which calls were taken for one.
+    #[must_use]
+    pub fn finish(self, limit: u64) -> (Enclosed, Vec<RegionCandidate>) {
+        let Self { enclosed, costs, .. } = self;
+        let mut by_context: HashMap<Context, RegionCandidate> = HashMap::new();
+        for (number, site) in (0..).zip(&enclosed.sites) {
+            let cost = |context: &Context| costs.get(*context as usize).map_or(0, |cost| cost.most);
+            let cheap = enclosed.enclosing(number).iter().find(|context| cost(context) <= limit);
+            let Some(&context) = cheap.filter(|_| site.objects > 0) else { continue };
+            let calls = enclosed.begun.get(context as usize).copied().unwrap_or(0);
+            let new = RegionCandidate { context, calls, cost: cost(&context), ..RegionCandidate::default() };
+            let candidate = by_context.entry(context).or_insert(new);
+            candidate.sites.push(number);
+            candidate.objects += site.objects;
+            candidate.bytes = candidate.bytes.saturating_add(site.bytes);
+        }
+        let mut candidates: Vec<_> = by_context.into_values().collect();
+        candidates.sort_by_key(|candidate| (std::cmp::Reverse(candidate.objects), candidate.context));
+        (enclosed, candidates)
+    }
+}
+
+impl Observer for Costs {
+    fn event(&mut self, event: &Event) -> Result<()> {
+        let Object { size, thread, site, .. } = event.object;
+        let Self { enclosed, calls, costs } = self;
+        let enclosing = enclosed.enclosing(site);
+        match event.change {
+            Change::Allocated => {
+                let path = enclosed.contexts.path(site);
+                if path.is_empty() {
+                    return Ok(());
+                }
+                calls.see(thread, path, |seen| {
+                    if let Seen::Over(over) = seen
+                        && let Some(cost) = costs.get_mut(over.context as usize)
+                    {
+                        // All objects in it were freed before: its bytes are idle ones.
+                        cost.idle = cost.idle.saturating_sub(over.bytes);
+                    }
+                    Ok(())
+                })?;
+                calls.put(thread, enclosing.len(), size);
+            }
+            Change::Freed => {
+                for context in enclosing {
+                    if let Some(cost) = costs.get_mut(*context as usize) {
+                        cost.idle = cost.idle.saturating_add(size);
+                        cost.most = cost.most.max(cost.idle);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A region that a program could have: it is entered when the innermost call of the context begins, and freed when it returns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RegionCandidate {
+    /// The context.
+    pub context: Context,
+    /// The sites whose objects go into it, by number.
+    pub sites: Vec<u64>,
+    /// How many calls were seen.
+    pub calls: u64,
+    /// Objects of these sites: as many frees are saved.
+    pub objects: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The most bytes of objects in it that the program has freed, and the region not yet; of all sites that it could have.
+    pub cost: u64,
+}
+
+/// Receives what a program with regions does.
+pub trait Scopes {
+    /// A thread enters the region of a candidate.
+    ///
+    /// # Errors
+    /// No more should be given.
+    fn enter(&mut self, thread: u64, candidate: usize) -> Result<()>;
+
+    /// A thread leaves the region that it entered last.
+    ///
+    /// # Errors
+    /// No more should be given.
+    fn exit(&mut self, thread: u64) -> Result<()>;
+
+    /// A thread allocates in one of the regions that it has entered.
+    ///
+    /// # Errors
+    /// No more should be given.
+    fn allocate(&mut self, thread: u64, site: u64, size: u64) -> Result<()>;
+}
+
+/// Regions of which nobody is told.
+impl Scopes for () {
+    fn enter(&mut self, _: u64, _: usize) -> Result<()> {
+        Ok(())
+    }
+
+    fn exit(&mut self, _: u64) -> Result<()> {
+        Ok(())
+    }
+
+    fn allocate(&mut self, _: u64, _: u64, _: u64) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Third pass: what a program with these regions does, and the memory it needs.
+#[derive(Debug)]
+pub struct WithRegions<S> {
+    contexts: Contexts,
+    candidates: Vec<RegionCandidate>,
+    /// By context, by site: the place in `candidates`.
+    by_context: HashMap<Context, usize>,
+    by_site: HashMap<u64, usize>,
+    calls: Calls,
+    live: u64,
+    /// Bytes that are freed, and a region still has.
+    idle: u64,
+    peaks: Peaks,
+    scopes: S,
+}
+
+/// The most bytes of the whole heap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Peaks {
+    /// Live bytes of the program as it is.
+    pub before: u64,
+    /// The same with regions: live bytes outside of them, and all bytes in them.
+    pub after: u64,
+}
+
+impl<S: Scopes> WithRegions<S> {
+    /// Starts with an empty heap.
+    pub fn new(contexts: Contexts, candidates: Vec<RegionCandidate>, scopes: S) -> Self {
+        let by_context = candidates.iter().zip(0..).map(|(candidate, number)| (candidate.context, number)).collect();
+        let by_site =
+            (0..).zip(&candidates).flat_map(|(n, candidate)| candidate.sites.iter().map(move |site| (*site, n)));
+        let (by_site, calls, peaks) = (by_site.collect(), Calls::default(), Peaks::default());
+        Self { contexts, candidates, by_context, by_site, calls, live: 0, idle: 0, peaks, scopes }
+    }
+
+    /// Returns what is told.
+    pub fn scopes_mut(&mut self) -> &mut S {
+        &mut self.scopes
+    }
+
+    /// Ends the pass: leaves all regions, and returns the peaks, and what was told.
+    ///
+    /// # Errors
+    /// That of [`Scopes`].
+    pub fn finish(mut self) -> Result<(Peaks, S)> {
+        for (thread, active) in self.calls.threads {
+            for _ in active.iter().filter(|active| self.by_context.contains_key(&active.context)) {
+                self.scopes.exit(thread)?;
+            }
+        }
+        Ok((self.peaks, self.scopes))
+    }
+}
+
+impl<S: Scopes> Observer for WithRegions<S> {
+    fn event(&mut self, event: &Event) -> Result<()> {
+        let Object { size, thread, site, .. } = event.object;
+        let candidate = self.by_site.get(&site).copied();
+        match event.change {
+            Change::Allocated => {
+                let path = self.contexts.path(site);
+                if !path.is_empty() {
+                    let Self { by_context, scopes, idle, .. } = self;
+                    self.calls.see(thread, path, |seen| match seen {
+                        Seen::Begun(context) => match by_context.get(&context) {
+                            Some(&candidate) => scopes.enter(thread, candidate),
+                            None => Ok(()),
+                        },
+                        Seen::Over(over) if by_context.contains_key(&over.context) => {
+                            *idle = idle.saturating_sub(over.bytes);
+                            scopes.exit(thread)
+                        }
+                        Seen::Over(_) => Ok(()),
+                    })?;
+                }
+                self.live = self.live.saturating_add(size);
+                if let Some(candidate) = candidate.and_then(|candidate| self.candidates.get(candidate)) {
+                    let depth = self.contexts.depth(candidate.context);
+                    let active = self.calls.threads.get_mut(&thread);
+                    if let Some(active) = active.and_then(|active| active.get_mut(depth.saturating_sub(1))) {
+                        active.bytes = active.bytes.saturating_add(size);
+                    }
+                    self.scopes.allocate(thread, site, size)?;
+                }
+            }
+            Change::Freed => {
+                self.live = self.live.saturating_sub(size);
+                if candidate.is_some() {
+                    self.idle = self.idle.saturating_add(size);
+                }
+            }
+        }
+        self.peaks.before = self.peaks.before.max(self.live);
+        self.peaks.after = self.peaks.after.max(self.live.saturating_add(self.idle));
+        Ok(())
+    }
+}
+
+fn index(site: u64) -> Option<usize> {
+    usize::try_from(site).ok().filter(|site| *site > 0)
+}
+
+fn put(values: &mut Vec<u64>, slot: u32, value: u64) {
+    let slot = slot as usize;
+    if values.len() <= slot {
+        values.resize(slot + 1, 0);
+    }
+    if let Some(place) = values.get_mut(slot) {
+        *place = value;
+    }
+}
+
+#[cfg(test)]
+mod tests;

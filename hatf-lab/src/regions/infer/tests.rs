@@ -1,0 +1,180 @@
+//! What was found beside a search of the whole list of events.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::*;
+use crate::objects::{Allocation, Objects};
+
+/// Sites of three functions, which call each other; site 0 has no stack.
+const PATHS: [&[u64]; 8] = [&[], &[1], &[1, 2], &[1, 2, 3], &[1, 2, 4], &[1, 3], &[5], &[5, 2]];
+
+fn at(site: u64) -> usize {
+    usize::try_from(site).unwrap()
+}
+
+fn contexts() -> Contexts {
+    let path = |path: &&[u64]| path.iter().map(|&caller| Call { caller, function: 0 }).collect();
+    Contexts::new(PATHS.iter().map(path)).unwrap()
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Do {
+    Allocate {
+        thread: u64,
+        site: u64,
+        size: u64,
+    },
+    /// One of the objects that are live, if there is any.
+    Free(usize),
+}
+
+fn events() -> impl Strategy<Value = Vec<Do>> {
+    let allocate = (0..2_u64, 0..PATHS.len() as u64, 1..50_u64);
+    let allocate = allocate.prop_map(|(thread, site, size)| Do::Allocate { thread, site, size });
+    vec(prop_oneof![allocate, any::<usize>().prop_map(Do::Free)], 0..60)
+}
+
+/// An object: its place among the events, and that of its end.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    thread: u64,
+    site: u64,
+    size: u64,
+    begin: usize,
+    end: Option<usize>,
+}
+
+fn run(events: &[Do], observer: &mut dyn Observer) -> (Objects, Vec<Known>) {
+    let (mut objects, mut known, mut live) = (Objects::new(), Vec::<Known>::new(), Vec::new());
+    for (now, event) in events.iter().enumerate() {
+        match *event {
+            Do::Allocate { thread, site, size } => {
+                let address = 16 * (known.len() as u64 + 1);
+                let call = Allocation { address, size: Some(size), thread, site, ..Allocation::default() };
+                objects.allocate(&call, observer).unwrap();
+                live.push(known.len());
+                known.push(Known { thread, site, size, begin: now, end: None });
+            }
+            Do::Free(which) if !live.is_empty() => {
+                let object = live.swap_remove(which % live.len());
+                objects.free(16 * (object as u64 + 1), 0, observer).unwrap();
+                known[object].end = Some(now);
+            }
+            Do::Free(_) => {}
+        }
+    }
+    (objects, known)
+}
+
+/// When the call at this depth of an allocation's stack is over: at the thread's next allocation with another stack.
+fn over(events: &[Do], object: &Known, depth: usize) -> usize {
+    let own = &PATHS[at(object.site)][..depth];
+    let other = |event: &Do| match *event {
+        Do::Allocate { thread, site, .. } if thread == object.thread && site != 0 => !PATHS[at(site)].starts_with(own),
+        _ => false,
+    };
+    let after = events.iter().enumerate().skip(object.begin + 1);
+    after.into_iter().find(|(_, event)| other(event)).map_or(usize::MAX, |(now, _)| now)
+}
+
+fn enclosed(events: &[Do]) -> (Enclosed, Vec<Known>) {
+    let mut enclosing = Enclosing::new(contexts());
+    let (objects, known) = run(events, &mut enclosing);
+    (enclosing.finish(objects.live()), known)
+}
+
+/// The depth of the innermost call in which all objects of a site end.
+fn depth_of(events: &[Do], known: &[Known], site: u64) -> usize {
+    let path = PATHS[at(site)];
+    let fits = |object: &Known, depth: usize| object.end.is_some_and(|end| end < over(events, object, depth));
+    let all = |depth: &usize| known.iter().filter(|object| object.site == site).all(|object| fits(object, *depth));
+    (1..=path.len()).rev().find(all).unwrap_or(0)
+}
+
+proptest! {
+    #[test]
+    fn the_innermost_context(events in events()) {
+        let (found, known) = enclosed(&events);
+        for site in 1..PATHS.len() as u64 {
+            let context = found.sites[at(site)].context;
+            prop_assert_eq!(found.contexts.depth(context), depth_of(&events, &known, site), "site {}", site);
+        }
+    }
+
+    #[test]
+    fn what_regions_cost(events in events(), limit in 0..200_u64) {
+        let (found, known) = enclosed(&events);
+        let mut costs = Costs::new(found.clone());
+        run(&events, &mut costs);
+        let (_, candidates) = costs.finish(limit);
+        // Bytes that are freed, in regions of a context that are not over.
+        let idle = |now: usize, depth: usize, of: &dyn Fn(&Known) -> bool| -> u64 {
+            let idle = |object: &&Known| object.end.is_some_and(|end| end <= now) && over(&events, object, depth) > now;
+            known.iter().filter(|object| of(object)).filter(idle).map(|object| object.size).sum()
+        };
+        let mut chosen = vec![None; PATHS.len()];
+        for candidate in &candidates {
+            let depth = found.contexts.depth(candidate.context);
+            let inside = |object: &Known| {
+                found.contexts.path(object.site).get(depth - 1) == Some(&candidate.context)
+                    && depth_of(&events, &known, object.site) >= depth
+            };
+            let most = (0..events.len()).map(|now| idle(now, depth, &inside)).max().unwrap_or(0);
+            prop_assert_eq!(candidate.cost, most);
+            prop_assert!(most <= limit);
+            candidate.sites.iter().for_each(|site| chosen[at(*site)] = Some(depth));
+        }
+        let mut with = WithRegions::new(found.contexts.clone(), candidates, Depths::default());
+        run(&events, &mut with);
+        let (peaks, depths) = with.finish().unwrap();
+        let live = |now: usize| -> u64 {
+            let live = |object: &&Known| object.begin <= now && object.end.is_none_or(|end| end > now);
+            known.iter().filter(live).map(|object| object.size).sum()
+        };
+        let after = |now: usize| -> u64 {
+            let site = |site: usize| chosen[site].map_or(0, |depth| idle(now, depth, &|object| at(object.site) == site));
+            live(now) + (0..PATHS.len()).map(site).sum::<u64>()
+        };
+        let most = |of: &dyn Fn(usize) -> u64| (0..events.len()).map(of).max().unwrap_or(0);
+        prop_assert_eq!(peaks, Peaks { before: most(&live), after: most(&after) });
+        prop_assert!(depths.0.values().all(|depth| *depth == 0), "regions that are entered are left");
+        let in_regions = known.iter().filter(|object| chosen[at(object.site)].is_some()).count();
+        prop_assert_eq!(depths.1, in_regions);
+    }
+}
+
+/// How many regions each thread is in, and how many objects were allocated in one.
+#[derive(Default)]
+struct Depths(HashMap<u64, usize>, usize);
+
+impl Scopes for Depths {
+    fn enter(&mut self, thread: u64, _: usize) -> Result<()> {
+        *self.0.entry(thread).or_default() += 1;
+        Ok(())
+    }
+
+    fn exit(&mut self, thread: u64) -> Result<()> {
+        let depth = self.0.get_mut(&thread).unwrap();
+        *depth = depth.checked_sub(1).unwrap();
+        Ok(())
+    }
+
+    fn allocate(&mut self, thread: u64, _: u64, _: u64) -> Result<()> {
+        assert!(self.0[&thread] > 0);
+        self.1 += 1;
+        Ok(())
+    }
+}
+
+/// Two requests, each with a block that ends in it, and one block that outlives its request.
+#[test]
+fn an_arena_for_a_request() {
+    let serve = |site| Do::Allocate { thread: 0, site, size: 10 };
+    // Site 2 is called by the server, 3 and 4 by the request that it is for.
+    let events = [serve(2), serve(3), serve(4), Do::Free(1), serve(2), serve(3), Do::Free(3)];
+    let (found, known) = enclosed(&events);
+    assert_eq!(known.iter().filter(|object| object.end.is_some()).count(), 2);
+    let depths: Vec<_> = [2, 3, 4].map(|site| found.contexts.depth(found.sites[site].context)).into();
+    assert_eq!(depths, [0, 2, 0], "objects that are never freed end in no call");
+}

@@ -1,0 +1,129 @@
+//! The calls of a heap trace's stacks, for [`hatf_lab::regions::infer`], and the regions that it finds as a trace.
+
+use std::collections::HashMap;
+
+use hatf_lab::regions::infer::{Call, Contexts, RegionCandidate, Scopes};
+use hatf_lab::regions::{Operation, Simulation};
+use metatf::container::Sink;
+
+use super::ScopedMemory;
+use crate::Result;
+use crate::stacks::{Location, Stacks};
+
+/// Returns the contexts of a trace's stacks.
+///
+/// # Errors
+/// There are 2^32 of them.
+pub fn contexts(stacks: &Stacks) -> Result<Contexts> {
+    let mut known = HashMap::new();
+    let mut functions = Vec::new();
+    for location in stacks.locations() {
+        // Inlined functions have no call of their own.
+        let function = location.functions.last().map(|function| (&location.module, &function.name));
+        let next = known.len() as u64 + 1;
+        functions.push(function.map_or(0, |function| *known.entry(function).or_insert(next)));
+    }
+    let steps = |number| {
+        let mut caller = 0;
+        let step = |location: &u32| {
+            let function = functions.get(*location as usize).copied().unwrap_or(0);
+            Call { caller: std::mem::replace(&mut caller, u64::from(*location) + 1), function }
+        };
+        stacks.frames(number).iter().rev().map(step).collect()
+    };
+    Ok(Contexts::new((0..stacks.count()).map(steps))?)
+}
+
+/// Returns the names of a candidate's calls, innermost first.
+#[must_use]
+pub fn context_names(stacks: &Stacks, contexts: &Contexts, candidate: &RegionCandidate) -> Vec<String> {
+    let Some(&site) = candidate.sites.first() else { return Vec::new() };
+    let inner = stacks.frames(site).len().saturating_sub(contexts.depth(candidate.context));
+    let outermost = |location: &Location| location.names().last().unwrap_or_default();
+    stacks.get(site).skip(inner).map(outermost).collect()
+}
+
+/// Simulates blocks of regions, and writes a trace of `dtds/scoped.dtd` if it has a sink for one.
+pub struct RegionWriter<'a> {
+    simulation: Simulation,
+    memory: Option<ScopedMemory<&'a mut dyn Sink>>,
+    /// By candidate: the name of its region, and its sites.
+    regions: Vec<(String, Vec<u64>)>,
+    /// By site.
+    names: HashMap<u64, String>,
+    error: Option<metatf::Error>,
+}
+
+impl<'a> RegionWriter<'a> {
+    /// Begins with no region entered.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub fn new(
+        simulation: Simulation,
+        sink: Option<&'a mut dyn Sink>,
+        stacks: &Stacks,
+        contexts: &Contexts,
+        candidates: &[RegionCandidate],
+    ) -> Result<Self> {
+        let failed = |error: metatf::Error| crate::Error::Trace(error.to_string().into());
+        let memory = sink.map(ScopedMemory::new).transpose().map_err(failed)?;
+        let name = |candidate| context_names(stacks, contexts, candidate).into_iter().next().unwrap_or_default();
+        let regions = candidates.iter().map(|candidate| (name(candidate), candidate.sites.clone())).collect();
+        // Sites are told apart by their numbers: many stacks end in functions of the same names.
+        let site = |site: &u64| (*site, format!("{} ({site})", stacks.name(*site, 1)));
+        let names = candidates.iter().flat_map(|candidate| &candidate.sites).map(site).collect();
+        Ok(Self { simulation, memory, regions, names, error: None })
+    }
+
+    /// Returns the sink's own error, where it stopped the regions.
+    pub fn error(&mut self) -> Option<crate::Error> {
+        self.error.take().map(|error| crate::Error::Trace(error.to_string().into()))
+    }
+
+    /// Ends the trace, and returns the simulation.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub fn finish(self) -> Result<Simulation> {
+        if let Some(memory) = self.memory {
+            memory.finish().map_err(|error| crate::Error::Trace(error.to_string().into()))?;
+        }
+        Ok(self.simulation)
+    }
+
+    /// Keeps an error of the sink.
+    fn kept<T>(&mut self, written: metatf::Result<T>) -> hatf_lab::Result<()> {
+        written.map(drop).map_err(|error| {
+            self.error = Some(error);
+            hatf_lab::Error::Stopped
+        })
+    }
+}
+
+impl Scopes for RegionWriter<'_> {
+    fn enter(&mut self, thread: u64, candidate: usize) -> hatf_lab::Result<()> {
+        let Some((name, sites)) = self.regions.get(candidate) else { return Ok(()) };
+        self.simulation.operate(thread, Operation::Enter)?;
+        self.simulation.operate(thread, Operation::Register(sites))?;
+        let Some(memory) = &mut self.memory else { return Ok(()) };
+        let names: Vec<&str> = sites.iter().filter_map(|site| self.names.get(site)).map(String::as_str).collect();
+        let entered = memory.enter(thread, name);
+        let written = entered.and_then(|_| memory.determine_allocation_site(thread, name, &names));
+        self.kept(written)
+    }
+
+    fn exit(&mut self, thread: u64) -> hatf_lab::Result<()> {
+        self.simulation.operate(thread, Operation::Exit)?;
+        let exited = self.memory.as_mut().map_or(Ok(()), |memory| memory.exit(thread));
+        self.kept(exited)
+    }
+
+    fn allocate(&mut self, thread: u64, site: u64, size: u64) -> hatf_lab::Result<()> {
+        self.simulation.operate(thread, Operation::New { site, size })?;
+        let Some(memory) = &mut self.memory else { return Ok(()) };
+        let name = self.names.get(&site).map_or("", String::as_str);
+        let written = memory.new_instance(thread, name, "block", size);
+        self.kept(written)
+    }
+}
