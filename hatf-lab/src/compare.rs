@@ -158,7 +158,7 @@ pub fn ranked<K>(pairs: &[Pair<K>], measure: Measure, by_blocks: bool) -> Vec<(&
     changes
 }
 
-/// How much a total may grow.
+/// How much a total may grow, or a part may have of a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// By this percentage.
@@ -175,6 +175,18 @@ pub enum Limit {
 impl Limit {
     /// The most places behind the point of a percentage. Products below are exact with no more.
     const PLACES: usize = 9;
+
+    /// Returns the most that a part of `whole` may have.
+    #[must_use]
+    pub fn of(self, whole: u64) -> u64 {
+        match self {
+            Self::Amount(most) => most,
+            Self::Share { digits, places } => {
+                let share = u128::from(whole) * u128::from(digits) / (100 * u128::from(10_u64.saturating_pow(places)));
+                u64::try_from(share).unwrap_or(u64::MAX)
+            }
+        }
+    }
 
     /// Returns whether a total that was `before` and is `after` grew by more. What grew from 0 grew by more than any share.
     #[must_use]
@@ -244,6 +256,7 @@ mod tests {
             assert!(!limit.is_exceeded(before, most), "{text}");
             assert!(most == u64::MAX || limit.is_exceeded(before, most + 1), "{text}");
             assert!(!limit.is_exceeded(before, 0), "{text}");
+            assert!(most == u64::MAX || text.contains("B") || limit.of(before) == most - before, "{text}");
         }
         let most = limit("18446744073.709551615%").unwrap();
         assert!(!most.is_exceeded(u64::MAX, u64::MAX) && most.is_exceeded(0, u64::MAX));

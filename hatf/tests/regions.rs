@@ -126,5 +126,5 @@ fn arenas_that_a_program_could_have() {
     let no_stacks = folder.path("heap.mtf");
     hatf(["convert", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/gawk.raw32.zst"), &no_stacks]).exits(0);
     hatf(["regions", "infer", &no_stacks]).exits(1).says("without stacks no calls are known");
-    hatf(["regions", "infer", &path, "--most-cost", "lots"]).exits(2).says("neither a percentage");
+    hatf(["regions", "infer", &path, "--most-cost", "lots"]).exits(2).says("expected a percentage or an amount");
 }

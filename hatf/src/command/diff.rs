@@ -78,7 +78,7 @@ pub(crate) struct Diff {
     threads: Option<usize>,
 }
 
-fn limit(text: &str) -> std::result::Result<Limit, String> {
+pub(super) fn limit(text: &str) -> std::result::Result<Limit, String> {
     text.parse().map_err(|error: hatf_lab::Error| error.to_string())
 }
 

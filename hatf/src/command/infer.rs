@@ -7,6 +7,7 @@ use hatf::lab::Calls;
 use hatf::scoped::{RegionWriter, context_names, contexts};
 use hatf::stacks::Stacks;
 use hatf::{Error, Result};
+use hatf_lab::compare::Limit;
 use hatf_lab::regions::infer::{Contexts, Costs, Enclosing, Peaks, RegionCandidate, WithRegions};
 use hatf_lab::regions::{Inter, Intra, Outcome, Oversize, Settings, Simulation};
 use hatf_lab::units::{bytes, bytes_change, count, percent, percent_change};
@@ -41,7 +42,7 @@ pub(crate) struct Infer {
     source: Source,
 
     /// The most that an arena may cost: bytes such as 64KiB, or a percentage of the most bytes live at once.
-    #[arg(long, value_name = "LIMIT", default_value = "1%", value_parser = parse_limit)]
+    #[arg(long, value_name = "LIMIT", default_value = "1%", value_parser = super::diff::limit)]
     most_cost: Limit,
 
     /// How many arenas to list; 0 lists all.
@@ -63,29 +64,6 @@ pub(crate) struct Infer {
     /// How to print the outcome.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-}
-
-#[derive(Clone, Copy)]
-enum Limit {
-    Bytes(u64),
-    Percent(f64),
-}
-
-impl Limit {
-    fn of(self, most: u64) -> u64 {
-        match self {
-            Self::Bytes(bytes) => bytes,
-            Self::Percent(percent) => (most as f64 * percent / 100.0) as u64,
-        }
-    }
-}
-
-fn parse_limit(text: &str) -> std::result::Result<Limit, String> {
-    let limit = match text.strip_suffix('%') {
-        Some(number) => number.trim().parse().ok().filter(|percent: &f64| *percent >= 0.0).map(Limit::Percent),
-        None => hatf_lab::units::parse_bytes(text).map(Limit::Bytes),
-    };
-    limit.ok_or_else(|| "neither a percentage such as 1% nor bytes such as 64KiB".to_owned())
 }
 
 /// What was found.
