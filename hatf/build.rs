@@ -20,7 +20,11 @@ fn main() -> ExitCode {
 
 /// `heap.rs` and the others, as any user of the DTDs would make them.
 fn generate() -> Result<(), String> {
-    let config = metatf_codegen::Config::new().dtd("dtds/HATF10.dtd").dtd("dtds/heap.dtd").dtd("dtds/scoped.dtd").dtd("dtds/heapprof.dtd");
+    let config = metatf_codegen::Config::new()
+        .dtd("dtds/HATF10.dtd")
+        .dtd("dtds/heap.dtd")
+        .dtd("dtds/scoped.dtd")
+        .dtd("dtds/heapprof.dtd");
     config.compile().map_err(|error| error.to_string())
 }
 

@@ -73,7 +73,7 @@ static SPREADS: [[(&str, Get); 4]; 6] = [
     ),
 ];
 
-static OTHERS: [(&str, Get); 11] = [
+static OTHERS: [(&str, Get); 14] = [
     ("context", |info| Some(info.context)),
     ("alloc_count", |info| Some(info.alloc_count)),
     ("alloc_timestamp", |info| times(info, |times| times.alloc_timestamp)),
@@ -84,6 +84,9 @@ static OTHERS: [(&str, Get); 11] = [
     ("num_migrated_cpu", |info| cpus(info, |cpus| cpus.num_migrated_cpu)),
     ("num_same_alloc_cpu", |info| cpus(info, |cpus| cpus.num_same_alloc_cpu)),
     ("num_same_dealloc_cpu", |info| cpus(info, |cpus| cpus.num_same_dealloc_cpu)),
+    ("first_alloc_timestamp", |info| info.lifetimes?.first_alloc_timestamp),
+    ("first_alloc_cpu_id", |info| Some(info.cpus?.first?.first_alloc_cpu_id)),
+    ("first_dealloc_cpu_id", |info| Some(info.cpus?.first?.first_dealloc_cpu_id)),
     ("data_type_id", |info| info.data_type_id),
 ];
 

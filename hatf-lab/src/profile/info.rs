@@ -1,11 +1,9 @@
 //! Heap info blocks: what is known of the blocks of one context that ended one after the other.
 
-use serde::Serialize;
-
 use super::table::Entry;
 
 /// A value of each block: the sum of all, the least and the most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spread {
     /// The sum.
     pub total: u64,
@@ -30,10 +28,9 @@ impl Spread {
 }
 
 /// When blocks were live, in ticks from the first event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifetimes {
     /// From the tick of a block's allocation to that of its end.
-    #[serde(flatten)]
     pub lifetime: Spread,
     /// When the block that was merged last was allocated.
     pub alloc_timestamp: u64,
@@ -57,7 +54,7 @@ impl Lifetimes {
 }
 
 /// On which processors the block that was merged first was allocated and ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FirstCpus {
     /// Where it was allocated.
     pub first_alloc_cpu_id: u64,
@@ -66,7 +63,7 @@ pub struct FirstCpus {
 }
 
 /// On which processors blocks were allocated and ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cpus {
     /// Where the block that was merged last was allocated.
     pub alloc_cpu_id: u64,
@@ -79,7 +76,6 @@ pub struct Cpus {
     /// Blocks that ended on the same processor as the one merged before them.
     pub num_same_dealloc_cpu: u64,
     /// Those of the block that was merged first; `None`: not known.
-    #[serde(flatten)]
     pub first: Option<FirstCpus>,
 }
 
@@ -137,7 +133,7 @@ pub struct Ended {
 }
 
 /// A heap info block. What the source does not know is `None`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeapInfo {
     /// The number of the context.
     pub context: u64,

@@ -49,6 +49,12 @@ pub trait InfoSink {
     fn info(&mut self, info: HeapInfo) -> Result<()>;
 }
 
+impl<S: InfoSink + ?Sized> InfoSink for &mut S {
+    fn info(&mut self, info: HeapInfo) -> Result<()> {
+        (**self).info(info)
+    }
+}
+
 impl InfoSink for Vec<HeapInfo> {
     fn info(&mut self, info: HeapInfo) -> Result<()> {
         self.push(info);

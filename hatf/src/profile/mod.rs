@@ -4,20 +4,16 @@
 
 mod collect;
 mod heap_profile;
-mod json;
 mod raw;
 mod read;
 #[cfg(test)]
 mod tests;
-mod text;
 mod write;
 
 pub use collect::Collect;
 pub use heap_profile::{HeapProfile, ProfileContext, merge};
-pub use json::profile_json;
-pub use raw::{RawProfiles, import};
+pub use raw::import;
 pub use read::read_profile;
-pub use text::{ProfileTable, advice_text, profile_text};
 pub use write::{ProfileWriter, write_profile};
 
 /// The generated code of `dtds/heapprof.dtd`.

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use hatf_lab::profile::{Cpus, FirstCpus, HeapInfo, Lifetimes, Spread, TICK};
+use hatf_lab::profile::{Cpus, FirstCpus, HeapInfo, Lifetimes, Spread};
 use metatf::container::Reader;
-use metatf::typed::TraceOptions;
+use metatf::typed::{Elements, TraceOptions};
 use serde_json::Value;
 
 use super::format::{self, Profile, Protocol, Record, Trace};
@@ -73,16 +73,16 @@ fn describe(profile: &mut HeapProfile, number: u64, context: ProfileContext) -> 
 }
 
 /// The tables of a profile. Locations are read once each.
-struct Tables {
-    strings: format::StringsTable,
-    locations: format::LocationsTable,
-    stacks: format::StacksTable,
+struct Tables<'t> {
+    strings: Elements<'t, Protocol, format::String>,
+    locations: Elements<'t, Protocol, format::Location>,
+    stacks: Elements<'t, Protocol, format::Stack>,
     /// Places in `read`, by offset.
     known: HashMap<u64, u32>,
     read: Vec<Location>,
 }
 
-impl Tables {
+impl Tables<'_> {
     fn string(&self, offset: u64) -> Result<String> {
         let string = self.strings.get(offset).map_err(failed)?;
         Ok(String::from_utf8_lossy(&string.vfield).into_owned())
@@ -169,16 +169,12 @@ fn heap_info(record: format::HeapInfo) -> Result<HeapInfo> {
         access_density: density
             .map(|it| spread((it.total_access_density, it.min_access_density, it.max_access_density))),
         lifetime_access_density: over_time.map(|it| {
-            spread((
-                it.total_lifetime_access_density,
-                it.min_lifetime_access_density,
-                it.max_lifetime_access_density,
-            ))
+            spread((it.total_lifetime_access_density, it.min_lifetime_access_density, it.max_lifetime_access_density))
         }),
         access_histogram: histogram.map(|it| it.accesses_there),
     })
 }
 
-fn failed(error: metatf::Error) -> Error {
+fn failed(error: impl std::fmt::Display) -> Error {
     Error::Trace(error.to_string().into())
 }

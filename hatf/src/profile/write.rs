@@ -135,9 +135,7 @@ impl<'w> ProfileWriter<'w> {
                 }
             })),
             has_histogram_items: group(
-                info.access_histogram
-                    .as_ref()
-                    .map(|histogram| format::Histogram { accesses_there: histogram.clone() }),
+                info.access_histogram.as_ref().map(|histogram| format::Histogram { accesses_there: histogram.clone() }),
             ),
         };
         self.writer.heap_info(&record).map_err(failed).map(drop)
@@ -169,7 +167,8 @@ impl<'w> ProfileWriter<'w> {
         if let Some(offset) = self.locations.get(&place) {
             return Ok(*offset);
         }
-        let location = locations.get(place as usize).ok_or_else(|| Error::Trace("a frame without a location".into()))?;
+        let location =
+            locations.get(place as usize).ok_or_else(|| Error::Trace("a frame without a location".into()))?;
         let mut functions_items = Vec::with_capacity(location.functions.len());
         for Function { name, file, line } in &location.functions {
             let (function, file) = (self.string(name)?, self.string(file)?);

@@ -185,6 +185,7 @@ pub(crate) const TABLE: &[Layers] = &[
             "fragmentation",
             "model",
             "regions",
+            "profile",
         ],
     },
     Layers {
@@ -203,6 +204,7 @@ pub(crate) const TABLE: &[Layers] = &[
             "stacks",
             "symbolize",
             "lab",
+            "profile",
             "compare",
             "analysis",
             "report",
