@@ -79,8 +79,8 @@ pub fn sizes_text(outcomes: &[SizeOutcome], out: &mut dyn Write) -> io::Result<(
     writeln!(out, "\nTABLES (a look-up for each block that ended)")?;
     writeln!(
         out,
-        "  {:>10} {:>5} {:>12} {:>14} {:>10} {:>14} {:>10}",
-        "sets", "ways", "entries", "first fills", "", "evictions", ""
+        "  {:>10} {:>5} {:>12} {:>14} {:>10} {:>14}",
+        "sets", "ways", "entries", "first fills", "", "evictions"
     )?;
     for SizeOutcome { table, lookups } in outcomes {
         writeln!(

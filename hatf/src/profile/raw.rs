@@ -142,7 +142,8 @@ fn read_segments(mut bytes: Bytes<'_>) -> Result<Vec<Module>> {
             return place.error(&format!("the build id of segment {number} has more than {BUILD_ID} bytes"));
         };
         let build_id = build_id.iter().map(|byte| format!("{byte:02x}")).collect();
-        let bias = start.wrapping_sub(offset);
+        // What the layout calls an offset is where the module was loaded: the runtime stores its base address.
+        let bias = offset;
         modules.push(Module { number, bias, start, end, build_id, path: String::new(), is_program: false });
     }
     Ok(modules)

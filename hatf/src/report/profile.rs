@@ -133,19 +133,19 @@ pub fn advice_text(
     let Thresholds { cold_density, cold_lifetime, hot_density } = thresholds;
     let advised: Vec<_> = profile.infos.iter().map(|info| (thresholds.advise(info, profile.tick), info)).collect();
     let titles = [
-        (Advice::Hot, format!("HOT: more than {hot_density} accesses to a byte in a second of lifetime")),
+        (Advice::Hot, format!("HOT (more than {hot_density} accesses to a byte in a second of lifetime)")),
         (
             Advice::Cold,
             format!(
-                "COLD: fewer than {cold_density} accesses to a byte in a second, {cold_lifetime} s of lifetime or more"
+                "COLD (fewer than {cold_density} accesses to a byte in a second, {cold_lifetime} s of lifetime or more)"
             ),
         ),
-        (Advice::LongLived, format!("LONG-LIVED: {cold_lifetime} s of lifetime or more; accesses are not known")),
+        (Advice::LongLived, format!("LONG-LIVED ({cold_lifetime} s of lifetime or more; accesses are not known)")),
     ];
     for (advice, title) in titles {
         let mut of: Vec<&HeapInfo> = advised.iter().filter(|(is, _)| *is == advice).map(|(_, info)| *info).collect();
         of.sort_by_key(|info| Reverse(info.size.total));
-        writeln!(out, "\n{title}: {} contexts", count(of.len() as u64))?;
+        writeln!(out, "\n{title}: {} of {} contexts", count(of.len() as u64), count(advised.len() as u64))?;
         let (first, rest) = of.split_at(table.rows.min(of.len()));
         for info in first {
             let start = format!("  {:>14} bytes in {:>12} blocks  ", count(info.size.total), count(info.alloc_count));
@@ -158,7 +158,7 @@ pub fn advice_text(
     let number = |advice| count(advised.iter().filter(|(is, _)| *is == advice).count() as u64);
     writeln!(
         out,
-        "\nOTHERS: {} contexts are neither; of {} accesses or lifetimes are not known",
+        "\nNEITHER: {}. Accesses or lifetimes are not known: {}",
         number(Advice::NotCold),
         number(Advice::Unknown)
     )
