@@ -135,6 +135,69 @@ fn raw_profiles_of_llvm() {
     }
 }
 
+/// A raw profile of version 3: a module of this build id that lies at `base`, and a block of each stack.
+fn raw(build_id: &str, base: u64, stacks: &[Vec<u64>]) -> Vec<u8> {
+    let id: Vec<u8> =
+        (0..build_id.len()).step_by(2).map(|n| u8::from_str_radix(&build_id[n..n + 2], 16).unwrap()).collect();
+    let mut segments: Vec<u8> =
+        [1, base, base + (1 << 24), base, id.len() as u64].iter().flat_map(|n| n.to_le_bytes()).collect();
+    segments.extend(&id);
+    segments.resize(8 + 64, 0);
+    let (mut blocks, mut traces) = (Vec::new(), Vec::new());
+    blocks.extend((stacks.len() as u64).to_le_bytes());
+    traces.extend((stacks.len() as u64).to_le_bytes());
+    for (number, stack) in (1_u64..).zip(stacks) {
+        blocks.extend(number.to_le_bytes());
+        blocks.extend([1; 132]);
+        traces.extend([number, stack.len() as u64].iter().chain(stack).flat_map(|n| n.to_le_bytes()));
+    }
+    blocks.resize(blocks.len().next_multiple_of(8), 0);
+    let offsets = [48, 48 + segments.len(), 48 + segments.len() + blocks.len()].map(|offset| offset as u64);
+    let total = offsets[2] + traces.len() as u64;
+    let magic = u64::from_le_bytes([0x81, 0x72, 0x66, 0x6f, 0x72, 0x70, 0x6d, 0xff]);
+    let header = [magic, 3, total, offsets[0], offsets[1], offsets[2]];
+    [header.iter().flat_map(|n| n.to_le_bytes()).collect(), segments, blocks, traces].concat()
+}
+
+/// Functions of imported frames are those of a trace's frames at the same places.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn names_of_raw_frames() {
+    let folder = Folder::new();
+    let Some(program) = common::compiled(&folder, "stacks", &["-O1", "-Wl,--build-id"]) else { return };
+    let program = program.display().to_string();
+    let at = |name: &str| folder.path(name);
+    hatf(["record", "--stacks", "-q", "-o", &at("t.mtf"), "--", &program]).exits(7);
+    hatf(["symbolize", &at("t.mtf"), "-o", &at("s.mtf")]).exits(0);
+    hatf(["profile", &at("s.mtf"), "-o", &at("p.mtf")]).exits(0);
+    let recorded = json(&at("p.mtf"));
+    let modules = recorded["modules"].as_array().unwrap();
+    let id = modules.iter().find(|module| module["path"] == program).unwrap()["build_id"].as_str().unwrap();
+    // The program's frames of each context, by their places in its file.
+    let frames = |context: &Value| -> Vec<(u64, Value)> {
+        let frames = context["stack"].as_array().unwrap().iter().filter(|frame| frame["module"] == program);
+        frames.map(|frame| (frame["offset"].as_u64().unwrap(), frame["functions"].clone())).collect()
+    };
+    let expected: Vec<_> = recorded["contexts"].as_array().unwrap().iter().map(frames).collect();
+    // A raw profile has addresses of calls, a trace those that they return to.
+    let base = 0x7000_0000;
+    let calls = |stack: &Vec<(u64, Value)>| stack.iter().map(|(offset, _)| base + offset - 1).collect();
+    std::fs::write(at("r.memprofraw"), raw(id, base, &expected.iter().map(calls).collect::<Vec<_>>())).unwrap();
+    hatf(["profile", "import", &at("r.memprofraw"), "--binary", &program, "-o", &at("i.mtf")]).exits(0);
+    let found: Vec<Vec<(u64, Value)>> = contexts(&at("i.mtf")).iter().map(frames).collect();
+    let mut expected = expected;
+    for (offset, _) in expected.iter_mut().flatten() {
+        *offset -= 1;
+    }
+    // Contexts were shown by their bytes, and are numbered in that order.
+    assert_eq!(found, expected);
+    assert!(expected.iter().flatten().any(|(_, functions)| functions[0]["line"].as_u64() > Some(0)));
+
+    hatf(["profile", "import", &at("r.memprofraw"), "--binary", env!("CARGO_BIN_EXE_hatf")]).exits(1).says("build id");
+    hatf(["profile", "import", &at("r.memprofraw"), "--binary", &at("t.mtf")]).exits(1).says(&at("t.mtf"));
+    hatf(["profile", "import", &at("r.memprofraw"), "--binary", "/no/such/file"]).exits(1).says("/no/such/file");
+}
+
 #[test]
 fn by_mistake() {
     let folder = Folder::new();

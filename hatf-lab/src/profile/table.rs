@@ -50,13 +50,13 @@ impl Default for TableSettings {
 }
 
 /// The most entries that a table may have.
-const MOST: usize = 1 << 28;
+const MOST: usize = 1 << 24;
 
 impl TableSettings {
     /// Checks that the table has entries, and not too many.
     ///
     /// # Errors
-    /// It has none, or more than 2^28.
+    /// It has none, or more than 2^24.
     pub fn checked(self) -> Result<Self> {
         match self.sets.checked_mul(self.ways) {
             Some(1..=MOST) => Ok(self),

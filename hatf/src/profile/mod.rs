@@ -4,6 +4,7 @@
 
 mod collect;
 mod heap_profile;
+mod names;
 mod raw;
 mod read;
 #[cfg(test)]
@@ -12,6 +13,7 @@ mod write;
 
 pub use collect::Collect;
 pub use heap_profile::{HeapProfile, ProfileContext, merge};
+pub use names::name_frames;
 pub use raw::import;
 pub use read::read_profile;
 pub use write::{ProfileWriter, write_profile};

@@ -260,7 +260,7 @@ fn read_histogram(bytes: &mut Bytes<'_>, version: u64) -> Result<Option<Vec<u64>
     bytes.u64("the pointer to a histogram")?;
     let width = if version == 4 { 8 } else { 2 };
     let length = usize::try_from(entries).ok().and_then(|entries| entries.checked_mul(width));
-    if !length.is_some_and(|length| length <= bytes.end - bytes.at) {
+    if length.is_none_or(|length| length > bytes.end - bytes.at) {
         return place.error(&format!("{entries} entries of a histogram are more than fit into its section"));
     }
     let entry = |bytes: &mut Bytes<'_>| match version {

@@ -64,7 +64,7 @@ fn profile(infos: Vec<HeapInfo>) -> HeapProfile {
         address,
         module: module.to_owned(),
         build_id: "0a1b".to_owned(),
-        is_program: address % 2 == 0,
+        is_program: address.is_multiple_of(2),
         offset: address & 0xfff,
         functions: vec![Function { name: format!("f{address}"), file: "a.c".to_owned(), line: address }],
     };

@@ -77,15 +77,19 @@ pub fn profile_text(profile: &HeapProfile, table: &ProfileTable, out: &mut dyn W
         bytes(sum(|info| info.size.total)),
         count(profile.tick)
     )?;
-    let absent: [(&str, fn(&HeapInfo) -> bool); 4] = [
-        ("times", |info| info.lifetimes.is_some()),
-        ("accesses", |info| info.access_count.is_some()),
-        ("utilization", |info| info.percent_utilized.is_some()),
-        ("processors", |info| info.cpus.is_some()),
+    let present = [
+        ("times", infos.iter().any(|info| info.lifetimes.is_some())),
+        ("accesses", infos.iter().any(|info| info.access_count.is_some())),
+        ("utilization", infos.iter().any(|info| info.percent_utilized.is_some())),
+        ("processors", infos.iter().any(|info| info.cpus.is_some())),
     ];
-    let absent: Vec<_> = absent.iter().filter(|(_, has)| !infos.iter().any(has)).map(|(name, _)| *name).collect();
+    let absent: Vec<_> = present.iter().filter(|(_, is)| !is).map(|(name, _)| *name).collect();
     if !absent.is_empty() {
         writeln!(out, "  not known: {}", absent.join(", "))?;
+    }
+
+    if profile.about.contains_key("sampling") {
+        writeln!(out, "  a sample: numbers are of the sample's blocks alone")?;
     }
 
     let columns = table.columns(infos);

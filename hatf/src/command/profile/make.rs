@@ -25,7 +25,7 @@ pub(crate) struct Make {
     output: Option<PathBuf>,
 
     /// Sets of the table; a context's set is its number modulo this, so use a prime.
-    #[arg(long, value_name = "N", default_value_t = TableSettings::default().sets, value_parser = number(1..=1_usize << 28))]
+    #[arg(long, value_name = "N", default_value_t = TableSettings::default().sets, value_parser = number(1..=1_usize << 24))]
     sets: usize,
 
     /// Entries of a set.
