@@ -107,7 +107,7 @@ fn raw_profiles_of_llvm() {
         for block in expected.split("MemInfoBlock:\n").skip(1) {
             let lines = block.lines().map(str::trim).map_while(|line| line.split_once(": "));
             let fields: Vec<(&str, &str)> = lines.collect();
-            let context = contexts.iter().find(|of| of["alloc_count"].to_string() == fields[0].1).unwrap();
+            let context = contexts.iter().find(|of| of["alloc_count"] == fields[0].1.parse::<u64>().unwrap()).unwrap();
             blocks += 1;
             for (field, value) in fields {
                 match field {

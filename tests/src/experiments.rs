@@ -172,7 +172,7 @@ pub fn experiment(input: &[u8]) {
     ];
     let simulation = |name: &str| Simulation::new(name, by_name(name).expect("a known name")).with_invariants(64);
     let grid = Grid::new(names.map(simulation).into(), 1).expect("one thread needs no other");
-    let table = if input.len() % 2 == 0 { "1x1" } else { "3x2" }.parse().expect("a table has entries");
+    let table = if input.len().is_multiple_of(2) { "1x1" } else { "3x2" }.parse().expect("a table has entries");
     let settings = ProfilerSettings { table, ..ProfilerSettings::default() };
     let profiler = Profiler::new(settings, Sizes::default(), Vec::new()).expect("settings are right");
     let mut calls = Calls::new(All { grid, held: Held::new(), fitter: fitter(input), profiler });

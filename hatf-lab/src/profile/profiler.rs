@@ -1,9 +1,6 @@
 //! Makes heap info blocks of the events of objects.
 
 use std::collections::HashMap;
-use std::hash::Hash;
-
-use serde::Serialize;
 
 use super::info::{Ended, HeapInfo};
 use super::sizes::Sizes;
@@ -14,8 +11,7 @@ use crate::{Change, Error, Event, Object, Observer, Result};
 pub const TICK: u64 = 1_000_000;
 
 /// What blocks of one context have in common.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ContextKey {
     /// The stack that allocated them, by its number.
     Stack(u64),

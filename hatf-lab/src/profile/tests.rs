@@ -15,7 +15,7 @@ fn blocks() -> impl Strategy<Value = Vec<Ended>> {
         let mut now = 0;
         let block = |(context, size, step, lived, cpus, count, data_type)| {
             now += step;
-            let granules = (size + 63) / 64;
+            let granules = u64::div_ceil(size, 64);
             Ended {
                 context,
                 size,
