@@ -64,7 +64,13 @@ pub(crate) fn run(options: &Profile) -> Result<u8> {
 /// Reads a profile; `-` is standard input.
 fn read(path: &Path) -> Result<HeapProfile> {
     let mut progress = Progress::new("records");
-    let container = if path == Path::new("-") { Reader::from_read(std::io::stdin()) } else { Reader::open(path) };
+    let container = if path == Path::new("-") {
+        Reader::from_read(std::io::stdin())
+    } else {
+        // The system's own words for a file that cannot be opened.
+        std::fs::File::open(path).map_err(Error::system(path.display().to_string()))?;
+        Reader::open(path)
+    };
     let container = container.map_err(|error| about(path, Error::Trace(error.to_string().into())))?;
     read_profile(container, || progress.step()).map_err(|error| about(path, error))
 }
