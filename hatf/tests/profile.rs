@@ -41,9 +41,7 @@ fn profiles_of_programs() {
             assert_eq!(contexts(&small), contexts(&profile), "{evict}");
         }
         hatf(["profile", "merge", &small, "-o", &merged]).exits(0);
-        assert_eq!(contexts(&merged).len(), contexts(&profile).len());
-        let blocks = |path: &str| contexts(path).iter().map(|of| of["alloc_count"].as_u64().unwrap()).sum::<u64>();
-        assert_eq!(blocks(&merged), blocks(&profile));
+        assert_eq!(contexts(&merged), contexts(&profile));
     }
 }
 

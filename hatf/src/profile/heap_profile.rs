@@ -1,6 +1,6 @@
 //! A heap profile in memory, and how several become one.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use hatf_lab::profile::{HeapInfo, Merged, TICK};
 
@@ -64,7 +64,7 @@ impl HeapProfile {
     /// Returns whether a context has more than one heap info block.
     #[must_use]
     pub fn is_merged(&self) -> bool {
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         self.infos.iter().all(|info| seen.insert(info.context))
     }
 
@@ -133,6 +133,7 @@ impl Frame {
 /// Their ticks have different lengths.
 pub fn merge(profiles: impl IntoIterator<Item = HeapProfile>) -> Result<HeapProfile> {
     let mut all: Option<HeapProfile> = None;
+    let mut loaded = HashSet::new();
     let mut frames: HashMap<Frame, u32> = HashMap::new();
     let mut numbers: HashMap<ProfileContext, u64> = HashMap::new();
     let mut merged = Merged::new();
@@ -144,8 +145,9 @@ pub fn merge(profiles: impl IntoIterator<Item = HeapProfile>) -> Result<HeapProf
             return Err(Error::Trace(text.into()));
         }
         for module in modules {
-            if !all.modules.iter().any(|known| Module { number: known.number, ..module.clone() } == *known) {
-                all.modules.push(Module { number: all.modules.len(), ..module });
+            let number = all.modules.len();
+            if loaded.insert((module.start, module.end, module.bias, module.build_id.clone(), module.path.clone())) {
+                all.modules.push(Module { number, ..module });
             }
         }
         let mut places = Vec::with_capacity(locations.len());
