@@ -1,4 +1,4 @@
-//! Generates the readers and writers of `dtds/heap.dtd`, `dtds/HATF10.dtd` and `dtds/scoped.dtd`, and builds the preloaded recorder, which
+//! Generates the readers and writers of the DTDs in `dtds` that `hatf` uses, and builds the preloaded recorder, which
 //! `hatf` carries inside.
 
 use std::path::{Path, PathBuf};
@@ -18,9 +18,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// `heap.rs` and `hatf10.rs`, as any user of the DTDs would make them.
+/// `heap.rs` and the others, as any user of the DTDs would make them.
 fn generate() -> Result<(), String> {
-    let config = metatf_codegen::Config::new().dtd("dtds/HATF10.dtd").dtd("dtds/heap.dtd").dtd("dtds/scoped.dtd");
+    let config = metatf_codegen::Config::new()
+        .dtd("dtds/HATF10.dtd")
+        .dtd("dtds/heap.dtd")
+        .dtd("dtds/scoped.dtd")
+        .dtd("dtds/heapprof.dtd");
     config.compile().map_err(|error| error.to_string())
 }
 

@@ -4,6 +4,7 @@
 //! - [`allocator`] simulates allocators, and [`simulate`] runs a trace through them.
 //! - [`whatif`] ranks allocators and settings by the memory that they would need.
 //! - [`model`] fits models of allocation to a trace, and makes synthetic traces of them.
+//! - [`profile`] makes heap info blocks of the blocks of each allocation context.
 //! - [`regions`] simulates scoped memory.
 //! - [`sites`] counts what each stack allocated.
 //! - [`compare`] finds what differs between two traces.
@@ -24,6 +25,7 @@ pub mod flame;
 pub mod fragmentation;
 pub mod model;
 pub mod objects;
+pub mod profile;
 pub mod regions;
 pub mod simulate;
 pub mod sites;

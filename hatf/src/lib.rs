@@ -11,6 +11,7 @@
 //! - [`paper`] measures how small and how fast a trace is in every encoding, the paper's tables.
 //! - [`pipeline`] gives a sink in this thread what another reads.
 //! - [`lab`] gives a trace to the experiments of the crate `hatf-lab`.
+//! - [`profile`] reads, writes and merges heap profiles, and reads LLVM's.
 //! - [`compare`] finds what differs between two traces.
 //! - [`analysis`] is a sink that makes a [`analysis::Report`]; [`report`] prints one.
 //!
@@ -28,6 +29,7 @@ pub mod lab;
 pub mod loss;
 pub mod paper;
 pub mod pipeline;
+pub mod profile;
 pub mod record;
 pub mod replay;
 pub mod report;

@@ -15,6 +15,7 @@ fn main() -> ExitCode {
         command::Command::Paper(options) => command::paper::run(&options),
         command::Command::Replay(options) => command::replay::run(&options),
         command::Command::Regions(options) => command::regions::run(&options),
+        command::Command::Profile(options) => command::profile::run(&options),
         command::Command::ReplayWorker(options) => command::replay::work(&options),
         command::Command::Simulate(options) => command::simulate::run(&options),
         command::Command::Whatif(options) => command::whatif::run(&options),

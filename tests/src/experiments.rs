@@ -12,6 +12,7 @@ use hatf_lab::allocator::by_name;
 use hatf_lab::flame::Flame;
 use hatf_lab::fragmentation::{self, Held, Moment, PAGES, map, text};
 use hatf_lab::model::{self, Choice, Clock, Fitter, Generator, Kind, Limits, Model, Unfreed};
+use hatf_lab::profile::{HeapInfo, Merged, Profiler, ProfilerSettings, Sizes};
 use hatf_lab::regions::infer::{Costs, Enclosing, WithRegions};
 use hatf_lab::regions::{Inter, Intra, Oversize, Settings, Simulation as RegionSimulation};
 use hatf_lab::simulate::{Grid, Simulation};
@@ -26,13 +27,15 @@ struct All {
     grid: Grid,
     held: Held,
     fitter: Fitter,
+    profiler: Profiler<Vec<HeapInfo>>,
 }
 
 impl Observer for All {
     fn event(&mut self, event: &Tick) -> Result<()> {
         self.grid.event(event)?;
         self.held.event(event)?;
-        self.fitter.event(event)
+        self.fitter.event(event)?;
+        self.profiler.event(event)
     }
 }
 
@@ -204,7 +207,10 @@ pub fn experiment(input: &[u8]) {
     ];
     let simulation = |name: &str| Simulation::new(name, by_name(name).expect("a known name")).with_invariants(64);
     let grid = Grid::new(names.map(simulation).into(), 1).expect("one thread needs no other");
-    let mut calls = Calls::new(All { grid, held: Held::new(), fitter: fitter(input) });
+    let table = if input.len().is_multiple_of(2) { "1x1" } else { "3x2" }.parse().expect("a table has entries");
+    let settings = ProfilerSettings { table, ..ProfilerSettings::default() };
+    let profiler = Profiler::new(settings, Sizes::default(), Vec::new()).expect("settings are right");
+    let mut calls = Calls::new(All { grid, held: Held::new(), fitter: fitter(input), profiler });
     for (time, bytes) in (0..).zip(input.as_chunks::<4>().0.iter().take(CALLS)) {
         let (thread, heap) = (u64::from(bytes[3] % 3), u64::from(bytes[2] % 2));
         let stack = &[u64::from(bytes[1] % 4)][..usize::from(bytes[0] / 128)];
@@ -221,6 +227,10 @@ pub fn experiment(input: &[u8]) {
         // No object, or nothing that the clock counts.
         Err(error) => assert!(error.to_string().starts_with("the trace "), "{error}"),
     }
+    let profiled = all.profiler.finish(objects.live()).expect("memory takes it");
+    let infos = profiled.sink.into_iter().collect::<Merged>().finish();
+    assert_eq!(infos.len(), profiled.contexts.len());
+    assert_eq!(infos.iter().map(|info| info.alloc_count).sum::<u64>(), totals.objects);
     look(input);
     infer(input);
     let held = all.held.finish();

@@ -2,6 +2,7 @@
 
 use hatf::convert::{Form, Options, convert_bytes};
 use hatf::hatf1::{Item, Reader, Record, Writer};
+use hatf::profile::{import, merge, read_profile, write_profile};
 use metatf::container::{Codec, WriteOptions};
 use metatf::recode::Profile;
 use std::path::Path;
@@ -14,13 +15,14 @@ fn converted(from: Form, to: Form, bytes: &[u8]) -> Option<(Vec<u8>, bool)> {
 }
 
 /// A byte that chooses a form, and a trace of it: what can be read can be written as `heap.dtd`, and read again; where
-/// nothing is lost, the way back ends where it began.
+/// nothing is lost, the way back ends where it began. Two more forms are those of heap profiles.
 ///
 /// # Panics
 /// It does not.
 pub fn convert_heap(input: &[u8]) {
     let Some((&form, trace)) = input.split_first() else { return };
-    let form = Form::ALL[usize::from(form) % Form::ALL.len()];
+    let number = usize::from(form) % (Form::ALL.len() + PROFILES);
+    let Some(&form) = Form::ALL.get(number) else { return profile(number - Form::ALL.len(), trace) };
     if form == Form::Hatf1 {
         native(trace);
     }
@@ -35,6 +37,27 @@ pub fn convert_heap(input: &[u8]) {
     let (twice, _) = converted(form, Form::Heap, &again).expect("what was written can be read");
     let lines = |heap: &[u8]| converted(Form::Heap, Form::Jsonl, heap).expect("a heap trace has lines").0;
     assert_eq!(lines(&heap), lines(&twice), "{}", form.name());
+}
+
+/// Forms of heap profiles: raw ones of LLVM, and those of `heapprof.dtd`.
+const PROFILES: usize = 2;
+
+/// Profiles of a program that clang 19 instrumented.
+const RAW: &[u8] = include_bytes!("../../hatf/tests/data/clang19_histogram.memprofraw");
+
+/// What can be read as a profile is read again as it was written, and can be merged.
+fn profile(form: usize, bytes: &[u8]) {
+    let read = |bytes: &[u8]| read_profile(metatf::container::Reader::from_slice(bytes).ok()?, || ()).ok();
+    let profiles = if form == 0 { import(bytes).ok() } else { read(bytes).map(|profile| vec![profile]) };
+    let Some(profiles) = profiles else { return };
+    for profile in &profiles {
+        let mut written = Vec::new();
+        write_profile(profile, &mut written).expect("what was read can be written");
+        let again = read(&written).expect("what was written can be read");
+        assert_eq!((&again.infos, &again.contexts), (&profile.infos, &profile.contexts));
+    }
+    // A heap info block of a context that is not described is an error.
+    let _ = merge(profiles);
 }
 
 fn is_compressed(bytes: &[u8]) -> bool {
@@ -80,6 +103,18 @@ pub fn heap_traces(hatf: &[u8]) -> Vec<Vec<u8>> {
     traces.into_iter().flatten().collect()
 }
 
+/// A profile in both forms.
+fn profile_seeds() -> Vec<Vec<u8>> {
+    let [raw, own] = [0, 1].map(|form| (Form::ALL.len() + form) as u8);
+    let mut seeds = vec![[&[raw], RAW].concat()];
+    for profile in import(RAW).iter().flatten() {
+        let mut written = Vec::new();
+        write_profile(profile, &mut written).expect("memory takes it");
+        seeds.push([&[own], &written[..]].concat());
+    }
+    seeds
+}
+
 /// The vectors of HATF 1.0, in each of its forms.
 #[must_use]
 pub fn seeds(path: &Path, bytes: &[u8]) -> Vec<Vec<u8>> {
@@ -91,7 +126,8 @@ pub fn seeds(path: &Path, bytes: &[u8]) -> Vec<Vec<u8>> {
     let hatf10 = path.to_string_lossy().contains("hatf10");
     match path.extension().and_then(|e| e.to_str()) {
         Some("hatf") => {
-            [of(Form::Hatf1), heap_traces(bytes).into_iter().map(|t| as_form(Form::Heap, &t)).collect()].concat()
+            let heap = heap_traces(bytes).into_iter().map(|t| as_form(Form::Heap, &t)).collect();
+            [of(Form::Hatf1), heap, profile_seeds()].concat()
         }
         Some("mtf") if hatf10 => of(Form::Hatf10),
         Some("jsonl") if path.to_string_lossy().contains("hatf-") => of(Form::Jsonl),

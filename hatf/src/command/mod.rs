@@ -9,6 +9,7 @@ mod infer;
 pub(crate) mod man;
 pub(crate) mod model;
 pub(crate) mod paper;
+pub(crate) mod profile;
 pub(crate) mod record;
 pub(crate) mod recover;
 pub(crate) mod regions;
@@ -60,6 +61,7 @@ Examples:
   hatf diff before.sym.mtf after.sym.mtf       what a change to the program changed
   hatf dump perl.sym.mtf                       each event with its stack
   hatf fragmentation perl.mtf                  which blocks keep pages from being free
+  hatf profile perl.sym.mtf                    sizes and lifetimes of each stack's blocks
   hatf model fit perl.mtf -m cdf               what a synthetic trace can be made of
 
 Exit status: 0 success, 1 a file is missing, damaged or wrong, 2 the command line is wrong. `hatf
@@ -76,6 +78,7 @@ pub(crate) enum Command {
     Whatif(whatif::Whatif),
     Replay(replay::Replay),
     Regions(regions::Regions),
+    Profile(profile::Profile),
     #[command(hide = true)]
     ReplayWorker(replay::ReplayWorker),
     Symbolize(symbolize::Symbolize),

@@ -85,7 +85,17 @@ pub fn sites_text(
 
 /// Prints a stack, a line for each function; the first behind `start`.
 pub(super) fn stack(start: &str, stacks: &Stacks, site: u64, depth: usize, out: &mut dyn Write) -> io::Result<()> {
-    let mut lines = stacks.get(site).flat_map(Location::lines);
+    stack_lines(start, stacks.get(site), depth, out)
+}
+
+/// Prints locations, innermost first, as [`stack`] does.
+pub(super) fn stack_lines<'l>(
+    start: &str,
+    locations: impl Iterator<Item = &'l Location>,
+    depth: usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut lines = locations.flat_map(Location::lines);
     let Some(first) = lines.next() else { return writeln!(out, "{start}stack not known") };
     writeln!(out, "{start}{first}")?;
     let indent = " ".repeat(start.chars().count() + 2);
@@ -133,6 +143,11 @@ struct FunctionReport {
 
 /// Makes the frames of a stack, as they are printed as JSON.
 pub(super) fn frames(stacks: &Stacks, site: u64) -> Vec<FrameReport> {
+    frame_reports(stacks.get(site))
+}
+
+/// Makes frames of locations.
+pub(super) fn frame_reports<'l>(locations: impl Iterator<Item = &'l Location>) -> Vec<FrameReport> {
     let frame = |location: &Location| FrameReport {
         address: location.address,
         module: location.module.clone(),
@@ -147,7 +162,7 @@ pub(super) fn frames(stacks: &Stacks, site: u64) -> Vec<FrameReport> {
             })
             .collect(),
     };
-    stacks.get(site).map(frame).collect()
+    locations.map(frame).collect()
 }
 
 /// Makes what is printed as JSON: all sites, those with most allocated bytes first.

@@ -88,8 +88,18 @@ pub fn find(wanted: &Wanted, files: &Files) -> Found {
     found
 }
 
-/// Returns the functions of each frame, inlined ones first.
-fn in_module(module: &Module, frames: &[u64], files: &Files) -> Result<Vec<Vec<Function>>, String> {
+/// Returns the build id of a program or shared object in hexadecimal digits; `None`: it has none, or is no such file.
+#[must_use]
+pub fn build_id(path: &Path) -> Option<String> {
+    let id = catch_unwind(|| read_elf_build_id(path)).ok()?.ok()??;
+    Some(id.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Returns the functions of each frame in a module, inlined ones first.
+///
+/// # Errors
+/// Why the module's file cannot be used.
+pub fn in_module(module: &Module, frames: &[u64], files: &Files) -> Result<Vec<Vec<Function>>, String> {
     let path = file_of(module, files)?;
     // The call is before the address that it returns to.
     let offsets: Vec<u64> = frames.iter().map(|frame| frame.wrapping_sub(module.bias).wrapping_sub(1)).collect();
@@ -119,11 +129,7 @@ fn file_of(module: &Module, files: &Files) -> Result<PathBuf, String> {
     let root = files.sysroot.as_deref().unwrap_or(Path::new("/"));
     let path = if module.path.starts_with('/') { root.join(relative) } else { PathBuf::from(&module.path) };
     let wanted = &module.build_id;
-    let has = |path: &Path| {
-        let id = catch_unwind(|| read_elf_build_id(path)).ok().and_then(Result::ok).flatten();
-        id.map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
-    };
-    if path.is_file() && (wanted.is_empty() || has(&path).as_ref() == Some(wanted)) {
+    if path.is_file() && (wanted.is_empty() || build_id(&path).as_ref() == Some(wanted)) {
         return Ok(path);
     }
     if let Some((first, rest)) = wanted.split_at_checked(2) {

@@ -8,7 +8,7 @@ mod perf_map;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-pub use find::{Files, Found, Problem, find};
+pub use find::{Files, Found, Problem, build_id, find, in_module};
 
 use metatf::container::Sink;
 

@@ -185,6 +185,7 @@ pub(crate) const TABLE: &[Layers] = &[
             "fragmentation",
             "model",
             "regions",
+            "profile",
         ],
     },
     Layers {
@@ -204,6 +205,7 @@ pub(crate) const TABLE: &[Layers] = &[
             "stacks",
             "symbolize",
             "lab",
+            "profile",
             "compare",
             "analysis",
             "report",

@@ -1,0 +1,121 @@
+//! The numbers of a heap info block, by name: columns of a table.
+
+use std::str::FromStr;
+
+use super::info::{Cpus, HeapInfo, Lifetimes, Spread};
+
+/// A number of a heap info block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column(&'static (&'static str, Get));
+
+type Get = fn(&HeapInfo) -> Option<u64>;
+
+/// The three of a spread, and the average, which no profile stores.
+macro_rules! spread {
+    ($get:expr, $total:literal, $min:literal, $max:literal, $average:literal) => {
+        [
+            ($total, |info| spread($get(info), |spread| spread.total)),
+            ($min, |info| spread($get(info), |spread| spread.min)),
+            ($max, |info| spread($get(info), |spread| spread.max)),
+            ($average, |info| spread($get(info), |spread| spread.total)?.checked_div(info.alloc_count)),
+        ]
+    };
+}
+
+fn spread(spread: Option<Spread>, get: fn(&Spread) -> u64) -> Option<u64> {
+    spread.as_ref().map(get)
+}
+
+fn times(info: &HeapInfo, get: fn(&Lifetimes) -> u64) -> Option<u64> {
+    info.lifetimes.as_ref().map(get)
+}
+
+fn cpus(info: &HeapInfo, get: fn(&Cpus) -> u64) -> Option<u64> {
+    info.cpus.as_ref().map(get)
+}
+
+static SPREADS: [[(&str, Get); 4]; 6] = [
+    spread!(|info: &HeapInfo| Some(info.size), "total_size", "min_size", "max_size", "average_size"),
+    spread!(
+        |info: &HeapInfo| info.lifetimes.map(|times| times.lifetime),
+        "total_lifetime",
+        "min_lifetime",
+        "max_lifetime",
+        "average_lifetime"
+    ),
+    spread!(
+        |info: &HeapInfo| info.access_count,
+        "total_access_count",
+        "min_access_count",
+        "max_access_count",
+        "average_access_count"
+    ),
+    spread!(
+        |info: &HeapInfo| info.percent_utilized,
+        "total_percent_utilized",
+        "min_percent_utilized",
+        "max_percent_utilized",
+        "average_percent_utilized"
+    ),
+    spread!(
+        |info: &HeapInfo| info.access_density,
+        "total_access_density",
+        "min_access_density",
+        "max_access_density",
+        "average_access_density"
+    ),
+    spread!(
+        |info: &HeapInfo| info.lifetime_access_density,
+        "total_lifetime_access_density",
+        "min_lifetime_access_density",
+        "max_lifetime_access_density",
+        "average_lifetime_access_density"
+    ),
+];
+
+static OTHERS: [(&str, Get); 14] = [
+    ("context", |info| Some(info.context)),
+    ("alloc_count", |info| Some(info.alloc_count)),
+    ("alloc_timestamp", |info| times(info, |times| times.alloc_timestamp)),
+    ("dealloc_timestamp", |info| times(info, |times| times.dealloc_timestamp)),
+    ("num_lifetime_overlaps", |info| times(info, |times| times.num_lifetime_overlaps)),
+    ("alloc_cpu_id", |info| cpus(info, |cpus| cpus.alloc_cpu_id)),
+    ("dealloc_cpu_id", |info| cpus(info, |cpus| cpus.dealloc_cpu_id)),
+    ("num_migrated_cpu", |info| cpus(info, |cpus| cpus.num_migrated_cpu)),
+    ("num_same_alloc_cpu", |info| cpus(info, |cpus| cpus.num_same_alloc_cpu)),
+    ("num_same_dealloc_cpu", |info| cpus(info, |cpus| cpus.num_same_dealloc_cpu)),
+    ("first_alloc_timestamp", |info| info.lifetimes?.first_alloc_timestamp),
+    ("first_alloc_cpu_id", |info| Some(info.cpus?.first?.first_alloc_cpu_id)),
+    ("first_dealloc_cpu_id", |info| Some(info.cpus?.first?.first_dealloc_cpu_id)),
+    ("data_type_id", |info| info.data_type_id),
+];
+
+impl Column {
+    /// Returns all columns.
+    pub fn all() -> impl Iterator<Item = Self> {
+        OTHERS.iter().chain(SPREADS.iter().flatten()).map(Self)
+    }
+
+    /// Returns its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.0.0
+    }
+
+    /// Returns the number of a heap info block; `None`: it is not known.
+    #[must_use]
+    pub fn get(self, info: &HeapInfo) -> Option<u64> {
+        (self.0.1)(info)
+    }
+}
+
+impl FromStr for Column {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::all().find(|column| column.name() == text).ok_or_else(|| {
+            let names: Vec<_> = Self::all().map(Self::name).collect();
+            format!("expected one of {}", names.join(", "))
+        })
+    }
+}

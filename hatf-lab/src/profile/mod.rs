@@ -1,0 +1,22 @@
+//! Heap profiles: what became of the blocks of each allocation context.
+//!
+//! Heap info blocks and their table are those of T. Johnson's "RFC: Sanitizer-based Heap Profiler" (2020). A block that is freed is
+//! merged into its context's entry of a set-associative table; an entry that is evicted is written at once, and merged later.
+
+mod advice;
+mod column;
+mod info;
+mod merge;
+mod profiler;
+mod sizes;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use advice::{Advice, Thresholds};
+pub use column::Column;
+pub use info::{Accesses, Cpus, Ended, FirstCpus, HeapInfo, Lifetimes, Spread};
+pub use merge::Merged;
+pub use profiler::{ContextKey, InfoSink, Profiled, Profiler, ProfilerSettings, TICK};
+pub use sizes::{SizeOutcome, Sizes, sizes_text};
+pub use table::{Entry, InfoTable, Lookups, Replacement, TableSettings};

@@ -1,0 +1,225 @@
+//! Makes heap info blocks of the events of objects.
+
+use std::collections::HashMap;
+
+use super::info::{Ended, HeapInfo};
+use super::sizes::Sizes;
+use super::table::{InfoTable, Lookups, TableSettings};
+use crate::{Change, Error, Event, Object, Observer, Result};
+
+/// Nanoseconds of a tick, as the document has it: a millisecond.
+pub const TICK: u64 = 1_000_000;
+
+/// What blocks of one context have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ContextKey {
+    /// The stack that allocated them, by its number.
+    Stack(u64),
+    /// The thread that allocated them, and the power of two that their size rounds up to: where the stack is not known. A class of
+    /// 2^64 is that of sizes above 2^63.
+    Size {
+        /// The exponent of the power of two.
+        class: u32,
+        /// The thread.
+        thread: u64,
+    },
+}
+
+impl ContextKey {
+    /// Returns the context of a block.
+    #[must_use]
+    pub fn new(site: u64, size: u64, thread: u64) -> Self {
+        match site {
+            0 => Self::Size { class: size.checked_sub(1).map_or(0, |last| u64::BITS - last.leading_zeros()), thread },
+            site => Self::Stack(site),
+        }
+    }
+}
+
+/// Receives heap info blocks, as they are written.
+pub trait InfoSink {
+    /// Receives one that was evicted, or left at the end.
+    ///
+    /// # Errors
+    /// No more should be given.
+    fn info(&mut self, info: HeapInfo) -> Result<()>;
+}
+
+impl<S: InfoSink + ?Sized> InfoSink for &mut S {
+    fn info(&mut self, info: HeapInfo) -> Result<()> {
+        (**self).info(info)
+    }
+}
+
+impl InfoSink for Vec<HeapInfo> {
+    fn info(&mut self, info: HeapInfo) -> Result<()> {
+        self.push(info);
+        Ok(())
+    }
+}
+
+/// How a profile is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProfilerSettings {
+    /// The table.
+    pub table: TableSettings,
+    /// Nanoseconds of a tick, at least 1.
+    pub tick: u64,
+}
+
+impl Default for ProfilerSettings {
+    fn default() -> Self {
+        Self { table: TableSettings::default(), tick: TICK }
+    }
+}
+
+/// So many heap info blocks are written without a time before the trace counts as one without times.
+const UNTIMED: usize = 1 << 16;
+
+/// Whether the trace has times. It has if one is not 0; until then heap info blocks that are to be written wait.
+#[derive(Debug)]
+enum Times {
+    Unknown(Vec<HeapInfo>),
+    Known,
+    None,
+}
+
+/// An [`Observer`] that gives heap info blocks to a sink: those that the table evicts, and at the end those that are left.
+///
+/// Contexts are numbered from 1, in the order in which they first allocate. Memory is bounded by live objects, contexts and
+/// the table.
+#[derive(Debug)]
+pub struct Profiler<S> {
+    settings: ProfilerSettings,
+    table: InfoTable<HeapInfo>,
+    sizes: Sizes,
+    numbers: HashMap<ContextKey, u64>,
+    keys: Vec<ContextKey>,
+    /// Of live objects, by slot.
+    contexts: Vec<u64>,
+    /// The time of the first event.
+    base: Option<u64>,
+    /// The time of the last.
+    last: u64,
+    times: Times,
+    sink: S,
+}
+
+impl<S: InfoSink> Profiler<S> {
+    /// Starts with an empty table; counts look-ups in tables of other sizes as well.
+    ///
+    /// # Errors
+    /// The settings are out of range.
+    pub fn new(settings: ProfilerSettings, sizes: Sizes, sink: S) -> Result<Self> {
+        if settings.tick == 0 {
+            return Err(Error::Usage("a tick has at least a nanosecond".to_owned()));
+        }
+        Ok(Self {
+            settings,
+            table: InfoTable::new(settings.table)?,
+            sizes,
+            numbers: HashMap::new(),
+            keys: Vec::new(),
+            contexts: Vec::new(),
+            base: None,
+            last: 0,
+            times: Times::Unknown(Vec::new()),
+            sink,
+        })
+    }
+
+    /// Ends the profile: objects that are still live end with the last event, in the order of their allocation.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub fn finish<'o>(mut self, live: impl Iterator<Item = &'o Object>) -> Result<Profiled<S>> {
+        let mut live: Vec<&Object> = live.collect();
+        live.sort_unstable_by_key(|object| object.number);
+        let last = self.last;
+        live.into_iter().try_for_each(|object| self.ended(object, last))?;
+        let (lookups, settings) = (self.table.lookups(), self.table.settings());
+        let table = std::mem::replace(&mut self.table, InfoTable::new(TableSettings { sets: 1, ..settings })?);
+        table.finish().try_for_each(|info| self.write(info))?;
+        if let Times::Unknown(waiting) = std::mem::replace(&mut self.times, Times::None) {
+            waiting.into_iter().try_for_each(|info| self.write(info))?;
+        }
+        Ok(Profiled { contexts: self.keys, lookups, sizes: self.sizes, sink: self.sink })
+    }
+
+    fn context(&mut self, key: ContextKey) -> u64 {
+        *self.numbers.entry(key).or_insert_with(|| {
+            self.keys.push(key);
+            self.keys.len() as u64
+        })
+    }
+
+    fn ended(&mut self, object: &Object, time: u64) -> Result<()> {
+        let context = self.contexts.get(object.slot as usize).copied().unwrap_or(0);
+        let base = self.base.unwrap_or(0);
+        let tick = |time: u64| time.saturating_sub(base) / self.settings.tick;
+        let timestamps = Some((tick(object.time), tick(time)));
+        let ended = Ended { context, size: object.size, timestamps, ..Ended::default() };
+        self.sizes.ended(context);
+        match self.table.insert(HeapInfo::new(&ended, self.settings.tick)) {
+            Some(evicted) => self.write(evicted),
+            None => Ok(()),
+        }
+    }
+
+    fn write(&mut self, info: HeapInfo) -> Result<()> {
+        match &mut self.times {
+            Times::Known => self.sink.info(info),
+            Times::None => self.sink.info(info.without_times()),
+            Times::Unknown(waiting) => {
+                waiting.push(info);
+                if waiting.len() < UNTIMED { Ok(()) } else { self.decide(Times::None) }
+            }
+        }
+    }
+
+    /// Writes what has waited.
+    fn decide(&mut self, times: Times) -> Result<()> {
+        match std::mem::replace(&mut self.times, times) {
+            Times::Unknown(waiting) => waiting.into_iter().try_for_each(|info| self.write(info)),
+            decided => {
+                self.times = decided;
+                Ok(())
+            }
+        }
+    }
+}
+
+impl<S: InfoSink> Observer for Profiler<S> {
+    fn event(&mut self, event: &Event) -> Result<()> {
+        let object = &event.object;
+        if event.time != 0 && matches!(self.times, Times::Unknown(_)) {
+            self.decide(Times::Known)?;
+        }
+        self.base.get_or_insert(event.time);
+        self.last = event.time;
+        match event.change {
+            Change::Allocated => {
+                let context = self.context(ContextKey::new(object.site, object.size, object.thread));
+                match self.contexts.get_mut(object.slot as usize) {
+                    Some(place) => *place = context,
+                    None => self.contexts.push(context),
+                }
+                Ok(())
+            }
+            Change::Freed => self.ended(object, event.time),
+        }
+    }
+}
+
+/// What a [`Profiler`] ends with.
+#[derive(Debug)]
+pub struct Profiled<S> {
+    /// The contexts: that of number 1 comes first.
+    pub contexts: Vec<ContextKey>,
+    /// The look-ups of the table.
+    pub lookups: Lookups,
+    /// Those of other tables.
+    pub sizes: Sizes,
+    /// The sink.
+    pub sink: S,
+}

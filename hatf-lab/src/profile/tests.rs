@@ -1,0 +1,294 @@
+//! Tables of any size merge to what a list of all blocks gives.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::*;
+use crate::{Allocation, Objects};
+
+const POLICIES: [Replacement; 3] = [Replacement::Min, Replacement::Lru, Replacement::Fifo];
+
+/// Blocks as they end: ends never go back.
+fn blocks() -> impl Strategy<Value = Vec<Ended>> {
+    let block = (1..7_u64, 0..200_u64, 0..4_u64, 0..9_u64, (0..3_u64, 0..3_u64), 0..40_u64, 0..2_u64);
+    vec(block, 0..80).prop_map(|blocks| {
+        let mut now = 0;
+        let block = |(context, size, step, lived, cpus, count, data_type)| {
+            now += step;
+            let granules = u64::div_ceil(size, 64);
+            Ended {
+                context,
+                size,
+                timestamps: Some((u64::saturating_sub(now, lived), now)),
+                cpus: Some(cpus),
+                accesses: Some(Accesses { count, touched: granules.min(count), granules }),
+                data_type_id: Some(data_type),
+            }
+        };
+        blocks.into_iter().map(block).collect()
+    })
+}
+
+/// What all blocks of a context come to, from a list of them.
+fn naive(blocks: &[Ended], context: u64) -> HeapInfo {
+    let blocks: Vec<&Ended> = blocks.iter().filter(|block| block.context == context).collect();
+    let spread = |value: &dyn Fn(&Ended) -> u64| Spread {
+        total: blocks.iter().map(|block| value(block)).sum(),
+        min: blocks.iter().map(|block| value(block)).min().unwrap(),
+        max: blocks.iter().map(|block| value(block)).max().unwrap(),
+    };
+    let neighbours = |alike: &dyn Fn(&Ended, &Ended) -> bool| {
+        blocks.windows(2).filter(|pair| alike(pair[0], pair[1])).count() as u64
+    };
+    let (first, last) = (blocks[0], blocks[blocks.len() - 1]);
+    let (time, cpu) = (|block: &Ended| block.timestamps.unwrap(), |block: &Ended| block.cpus.unwrap());
+    let lifetime = |block: &Ended| time(block).1 - time(block).0;
+    let access = |block: &Ended| block.accesses.unwrap();
+    let density = |block: &Ended| access(block).count * 100 / block.size.max(1);
+    let over_time = |block: &Ended| density(block) * 1000 / lifetime(block).max(1);
+    let percent = |block: &Ended| match access(block) {
+        Accesses { granules: 0, .. } => 0,
+        Accesses { touched, granules, .. } => 100 * touched / granules,
+    };
+    HeapInfo {
+        context,
+        alloc_count: blocks.len() as u64,
+        size: spread(&|block| block.size),
+        lifetimes: Some(Lifetimes {
+            lifetime: spread(&lifetime),
+            alloc_timestamp: time(last).0,
+            dealloc_timestamp: time(last).1,
+            num_lifetime_overlaps: neighbours(&|before, block| time(block).0 < time(before).1),
+            first_alloc_timestamp: Some(time(first).0),
+        }),
+        access_count: Some(spread(&|block| access(block).count)),
+        percent_utilized: Some(spread(&percent)),
+        cpus: Some(Cpus {
+            alloc_cpu_id: cpu(last).0,
+            dealloc_cpu_id: cpu(last).1,
+            num_migrated_cpu: blocks.iter().filter(|block| cpu(block).0 != cpu(block).1).count() as u64,
+            num_same_alloc_cpu: neighbours(&|before, block| cpu(before).0 == cpu(block).0),
+            num_same_dealloc_cpu: neighbours(&|before, block| cpu(before).1 == cpu(block).1),
+            first: Some(FirstCpus { first_alloc_cpu_id: cpu(first).0, first_dealloc_cpu_id: cpu(first).1 }),
+        }),
+        data_type_id: blocks.iter().rev().filter_map(|block| block.data_type_id).find(|id| *id != 0),
+        access_density: Some(spread(&density)),
+        lifetime_access_density: Some(spread(&over_time)),
+        access_histogram: None,
+    }
+}
+
+/// What a table writes.
+fn written(blocks: &[Ended], settings: TableSettings) -> (Vec<HeapInfo>, Vec<u64>) {
+    let mut table = InfoTable::new(settings).unwrap();
+    let mut infos = Vec::new();
+    for block in blocks {
+        infos.extend(table.insert(HeapInfo::new(block, TICK)));
+    }
+    let evicted = infos.iter().map(|info| info.context).collect();
+    let lookups = table.lookups();
+    infos.extend(table.finish());
+    // Each entry that was put in is written once.
+    assert_eq!(lookups.first_fills + lookups.evictions, infos.len() as u64);
+    assert_eq!(lookups.lookups, blocks.len() as u64);
+    (infos, evicted)
+}
+
+fn without_first(mut info: HeapInfo) -> HeapInfo {
+    if let Some(times) = &mut info.lifetimes {
+        times.first_alloc_timestamp = None;
+    }
+    if let Some(cpus) = &mut info.cpus {
+        cpus.first = None;
+    }
+    info
+}
+
+/// The three counts that compare neighbours.
+fn compared(info: &HeapInfo) -> [u64; 3] {
+    let (times, cpus) = (info.lifetimes.unwrap(), info.cpus.unwrap());
+    [times.num_lifetime_overlaps, cpus.num_same_alloc_cpu, cpus.num_same_dealloc_cpu]
+}
+
+fn without_compared(info: &HeapInfo) -> HeapInfo {
+    let mut info = without_first(info.clone());
+    info.lifetimes.as_mut().unwrap().num_lifetime_overlaps = 0;
+    let cpus = info.cpus.as_mut().unwrap();
+    (cpus.num_same_alloc_cpu, cpus.num_same_dealloc_cpu) = (0, 0);
+    info
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn table_and_merge_are_exact(blocks in blocks(), sets in 1..6_usize, ways in 1..5_usize, policy in 0..3_usize) {
+        let settings = TableSettings { sets, ways, replacement: POLICIES[policy] };
+        let (infos, evicted) = written(&blocks, settings);
+        let merged = infos.iter().cloned().collect::<Merged>().finish();
+        let lossy = infos.into_iter().map(without_first).collect::<Merged>().finish();
+        let contexts: std::collections::BTreeSet<u64> = blocks.iter().map(|block| block.context).collect();
+        prop_assert_eq!(merged.len(), contexts.len());
+        for (info, lossy) in merged.iter().zip(&lossy) {
+            let exact = naive(&blocks, info.context);
+            prop_assert_eq!(info, &exact);
+            // Without the first stamps all else is exact, and each eviction loses one pair of neighbours at most.
+            prop_assert_eq!(without_compared(lossy), without_compared(&exact));
+            let evictions = evicted.iter().filter(|context| **context == info.context).count() as u64;
+            for (lossy, exact) in compared(lossy).into_iter().zip(compared(&exact)) {
+                prop_assert!(lossy <= exact && exact - lossy <= evictions);
+            }
+        }
+    }
+}
+
+/// The pair at the seam of two entries: it is what `first_*` is for.
+#[test]
+fn a_b_a_in_one_set_of_one_way() {
+    let block = |context, alloc, dealloc| Ended {
+        context,
+        size: 8,
+        timestamps: Some((alloc, dealloc)),
+        cpus: Some((0, 0)),
+        accesses: Some(Accesses::default()),
+        ..Ended::default()
+    };
+    let blocks = [block(1, 0, 10), block(2, 0, 11), block(1, 5, 12)];
+    let (infos, evicted) = written(&blocks, TableSettings { sets: 1, ways: 1, ..TableSettings::default() });
+    assert_eq!(evicted, [1, 2]);
+    assert_eq!(compared(&naive(&blocks, 1)), [1, 1, 1]);
+    let lossy = infos.iter().cloned().map(without_first).collect::<Merged>().finish();
+    assert_eq!(compared(&lossy[0]), [0, 0, 0]);
+    // Blocks of different runs are not compared either.
+    let mut runs = Merged::new();
+    infos.into_iter().for_each(|info| runs.add(info, false));
+    assert_eq!(compared(&runs.finish()[0]), [0, 0, 0]);
+}
+
+/// Which entries a full set evicts, and where the others go.
+#[test]
+fn replacement_by_hand() {
+    let evicted = |replacement, contexts: &[u64]| {
+        let block = |context: &u64| Ended { context: *context, size: 1, ..Ended::default() };
+        let blocks: Vec<_> = contexts.iter().map(block).collect();
+        let (infos, evicted) = written(&blocks, TableSettings { sets: 1, ways: 3, replacement });
+        let left: Vec<u64> = infos[evicted.len()..].iter().map(|info| info.context).collect();
+        (evicted, left)
+    };
+    // 3 1 2, then 1 is hit: 1 3 2; of 3 and 2, both of one block, the lower way goes, and 1 moves there: 4 1 2.
+    assert_eq!(evicted(Replacement::Min, &[1, 2, 3, 1, 4]), (vec![3], vec![4, 1, 2]));
+    // All of one block: way 0, the newest, goes.
+    assert_eq!(evicted(Replacement::Min, &[1, 2, 3, 4, 5]), (vec![3, 4], vec![5, 1, 2]));
+    assert_eq!(evicted(Replacement::Lru, &[1, 2, 3, 1, 4]), (vec![2], vec![4, 1, 3]));
+    assert_eq!(evicted(Replacement::Fifo, &[1, 2, 3, 1, 4]), (vec![1], vec![4, 3, 2]));
+}
+
+/// Contexts, times that are cut, and objects that are live at the end.
+#[test]
+fn a_profile_of_events() {
+    let mut objects = Objects::new();
+    let settings =
+        ProfilerSettings { table: TableSettings { sets: 1, ways: 1, ..TableSettings::default() }, tick: TICK };
+    let sizes = Sizes::new(["1x1".parse().unwrap(), "2x1".parse().unwrap()]).unwrap();
+    let mut profiler = Profiler::new(settings, sizes, Vec::new()).unwrap();
+    let block = |address, size, site, time: u64| Allocation {
+        address,
+        size: Some(size),
+        time: 500_000 + time,
+        thread: 3,
+        site,
+        heap: 0,
+    };
+    objects.allocate(&block(1, 40, 9, 0), &mut profiler).unwrap();
+    objects.allocate(&block(2, 64, 0, 1_999_999), &mut profiler).unwrap();
+    objects.allocate(&block(3, 33, 0, 2_000_000), &mut profiler).unwrap();
+    objects.allocate(&block(4, 65, 0, 2_000_000), &mut profiler).unwrap();
+    objects.free(3, 500_000 + 3_999_999, &mut profiler).unwrap();
+    objects.free(4, 500_000 + 4_000_001, &mut profiler).unwrap();
+    let profiled = profiler.finish(objects.live()).unwrap();
+    let size = |class| ContextKey::Size { class, thread: 3 };
+    assert_eq!(profiled.contexts, [ContextKey::Stack(9), size(6), size(7)]);
+    let lived = |info: &HeapInfo| {
+        let times = info.lifetimes.unwrap();
+        (info.context, info.alloc_count, times.alloc_timestamp, times.dealloc_timestamp, times.lifetime.total)
+    };
+    // 3 and 4 as they were freed, 1 and 2 at the end in the order of their allocation.
+    let infos: Vec<_> = profiled.sink.iter().map(lived).collect();
+    assert_eq!(infos, [(2, 1, 2, 3, 1), (3, 1, 2, 4, 2), (1, 1, 0, 4, 4), (2, 1, 1, 4, 3)]);
+    assert_eq!(profiled.lookups, Lookups { lookups: 4, first_fills: 1, evictions: 3 });
+    let other = profiled.sizes.outcomes();
+    // Contexts 1 and 3 share a set.
+    assert_eq!(other[1].lookups, Lookups { lookups: 4, first_fills: 2, evictions: 1 });
+    assert_eq!(ContextKey::new(0, 0, 3), ContextKey::new(0, 1, 3));
+    assert_eq!(ContextKey::new(0, u64::MAX, 3), size(64));
+}
+
+#[test]
+fn a_trace_without_times() {
+    let mut objects = Objects::new();
+    let settings = ProfilerSettings { table: "1x1".parse().unwrap(), ..ProfilerSettings::default() };
+    let mut profiler = Profiler::new(settings, Sizes::default(), Vec::new()).unwrap();
+    for size in [1, 2, 4] {
+        let block = Allocation { address: 1, size: Some(size), ..Allocation::default() };
+        objects.allocate(&block, &mut profiler).unwrap();
+        objects.free(1, 0, &mut profiler).unwrap();
+    }
+    let infos = profiler.finish(objects.live()).unwrap().sink;
+    assert!(infos.len() == 3 && infos.iter().all(|info| info.lifetimes.is_none()));
+}
+
+#[test]
+fn what_one_does_not_know_is_not_known_of_both() {
+    let known = HeapInfo::new(
+        &Ended {
+            context: 1,
+            size: 8,
+            accesses: Some(Accesses { count: 4, touched: 1, granules: 1 }),
+            ..Ended::default()
+        },
+        TICK,
+    );
+    let unknown = HeapInfo::new(&Ended { context: 1, size: 8, ..Ended::default() }, TICK);
+    for (mut earlier, later) in [(known.clone(), unknown.clone()), (unknown, known)] {
+        earlier.merge_with(later, true);
+        assert_eq!((earlier.alloc_count, earlier.access_count, earlier.access_density), (2, None, None));
+    }
+}
+
+#[test]
+fn hot_and_cold() {
+    let info = |lived, count| {
+        let accesses = Some(Accesses { count, touched: 1, granules: 1 });
+        HeapInfo::new(&Ended { context: 1, size: 10, timestamps: Some((0, lived)), accesses, ..Ended::default() }, TICK)
+    };
+    let limits = Thresholds::default();
+    let advice = |lived, count| limits.advise(&info(lived, count), TICK);
+    assert_eq!(advice(200_000, 10), Advice::Cold);
+    assert_eq!(advice(199_999, 10), Advice::NotCold);
+    assert_eq!(advice(1, 11), Advice::Hot);
+    assert_eq!(advice(1, 10), Advice::NotCold);
+    assert_eq!(limits.advise(&info(1, 1).without_times(), TICK), Advice::Unknown);
+    let lived = Ended { timestamps: Some((0, 200_000)), ..Ended::default() };
+    assert_eq!(limits.advise(&HeapInfo::new(&lived, TICK), TICK), Advice::LongLived);
+}
+
+#[test]
+fn columns_have_names() {
+    let info = HeapInfo::new(&Ended { context: 7, size: 9, timestamps: Some((2, 5)), ..Ended::default() }, TICK);
+    let get = |name: &str| name.parse::<Column>().unwrap().get(&info);
+    assert_eq!((get("context"), get("average_size"), get("max_lifetime")), (Some(7), Some(9), Some(3)));
+    assert_eq!((get("min_access_count"), get("num_migrated_cpu")), (None, None));
+    assert!("size".parse::<Column>().unwrap_err().contains("total_size"));
+    let mut names: Vec<_> = Column::all().map(Column::name).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), Column::all().count());
+}
+
+#[test]
+fn tables_have_entries() {
+    assert!(
+        ["0x4", "4x0", "x", "99999999999x4", "16777217x1"].iter().all(|text| text.parse::<TableSettings>().is_err())
+    );
+    assert_eq!("16381x4".parse(), Ok(TableSettings::default()));
+}

@@ -1,0 +1,63 @@
+//! `hatf profile import`
+
+use std::path::PathBuf;
+
+use hatf::profile::{import, merge, name_frames};
+use hatf::symbolize::Files;
+use hatf::{Error, Result};
+use hatf_lab::units::count;
+
+use super::super::{about, print_message};
+use super::write;
+
+/// Read a raw memory profile of LLVM (.memprofraw), versions 3 to 5.
+///
+/// A program that clang built with -fmemory-profile writes one. Its stacks are addresses in modules that have build ids and no names:
+/// --binary gives the files.
+/// It has no utilization, and no stamps of the first block of a context. Several profiles in one file are merged.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hatf profile import memprof.profraw.1234 --binary ./app -o app.prof.mtf
+  hatf profile show app.prof.mtf --advice")]
+pub(super) struct Import {
+    /// The raw profile.
+    #[arg(value_name = "MEMPROFRAW")]
+    raw: PathBuf,
+
+    /// The profile to write [default: MEMPROFRAW with .prof.mtf for its ending].
+    #[arg(short, long, value_name = "PROFILE")]
+    output: Option<PathBuf>,
+
+    /// The program, or a shared object of it: functions of its frames are looked up in it. May be given several times.
+    #[arg(long, value_name = "FILE")]
+    binary: Vec<PathBuf>,
+
+    /// A folder of separate debug information, searched before /usr/lib/debug. May be given several times.
+    #[arg(long, value_name = "FOLDER", requires = "binary")]
+    debug_dir: Vec<PathBuf>,
+}
+
+pub(super) fn run(options: &Import) -> Result<u8> {
+    let path = &options.raw;
+    let bytes = std::fs::read(path).map_err(Error::system(path.display().to_string()))?;
+    let mut profiles = import(&bytes).map_err(|error| about(path, error))?;
+    let several = profiles.len();
+    let mut files = Files::default();
+    files.debug_dirs.splice(0..0, options.debug_dir.iter().cloned());
+    for profile in &mut profiles {
+        for binary in &options.binary {
+            name_frames(profile, binary, &files)?;
+        }
+    }
+    let profile = match profiles.pop() {
+        Some(profile) if several == 1 => profile,
+        last => merge(profiles.into_iter().chain(last)).map_err(|error| about(path, error))?,
+    };
+    let output = options.output.clone().unwrap_or_else(|| path.with_extension("prof.mtf"));
+    write(&output, &profile)?;
+    let (infos, contexts) = (count(profile.infos.len() as u64), count(profile.contexts.len() as u64));
+    let of = if several > 1 { format!(" of {} profiles", count(several as u64)) } else { String::new() };
+    print_message(&format!("{}: {infos} heap info blocks of {contexts} contexts{of}", output.display()));
+    Ok(0)
+}

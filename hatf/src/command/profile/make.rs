@@ -1,0 +1,183 @@
+//! `hatf profile TRACE`
+
+use std::io::{self, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use hatf::lab::Calls;
+use hatf::profile::{Collect, ProfileContext, ProfileWriter};
+use hatf::{Error, Result};
+use hatf_lab::Totals;
+use hatf_lab::profile::{
+    ContextKey, Lookups, Profiler, ProfilerSettings, Replacement, SizeOutcome, Sizes, TICK, TableSettings, sizes_text,
+};
+use hatf_lab::units::count;
+use metatf_cli::{OutputFile, number};
+use serde::Serialize;
+
+use super::super::lab::{Shown, Source};
+use super::super::{Format, clock, print_message};
+
+/// A profile of a trace.
+#[derive(clap::Args)]
+pub(crate) struct Make {
+    /// The profile to write [default: TRACE with .prof.mtf for its ending].
+    #[arg(short, long, value_name = "PROFILE")]
+    output: Option<PathBuf>,
+
+    /// Sets of the table; a context's set is its number modulo this, so use a prime.
+    #[arg(long, value_name = "N", default_value_t = TableSettings::default().sets, value_parser = number(1..=1_usize << 24))]
+    sets: usize,
+
+    /// Entries of a set.
+    #[arg(long, value_name = "N", default_value_t = TableSettings::default().ways, value_parser = number(1..=1024_usize))]
+    ways: usize,
+
+    /// Which entry of a full set makes room.
+    #[arg(long, value_enum, default_value_t = Evict::Min)]
+    evict: Evict,
+
+    /// Length of a tick of the profile's time stamps and lifetimes, 1ns to 1ms.
+    #[arg(long, value_name = "TICK", default_value = "1ms", value_parser = tick)]
+    tick: u64,
+
+    /// Other tables whose look-ups are counted.
+    #[arg(
+        long,
+        value_name = "SETSxWAYS",
+        value_delimiter = ',',
+        default_value = "61x4,251x4,1021x4,4093x4,16381x1,16381x2,16381x4,16381x8"
+    )]
+    tables: Vec<TableSettings>,
+
+    /// How to print the look-ups.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Evict {
+    /// The one of the fewest blocks
+    Min,
+    /// The one that was hit the longest ago
+    Lru,
+    /// The one that is there for longest
+    Fifo,
+}
+
+fn tick(text: &str) -> std::result::Result<u64, String> {
+    let wrong = || "expected a length from 1ns to 1ms, such as 1us".to_owned();
+    clock(text).ok().filter(|tick| (1..=TICK).contains(tick)).ok_or_else(wrong)
+}
+
+#[derive(Serialize)]
+struct Report {
+    trace: Totals,
+    profile: String,
+    contexts: usize,
+    table: TableSettings,
+    lookups: Lookups,
+    tables: Vec<SizeOutcome>,
+}
+
+pub(super) fn run(source: &Source, options: &Make) -> Result<u8> {
+    let path = &source.trace;
+    let output = match &options.output {
+        Some(output) => output.clone(),
+        None if path == Path::new("-") => {
+            return Err(Error::Usage("name the profile of standard input: -o PROFILE".to_owned()));
+        }
+        None => path.with_extension("prof.mtf"),
+    };
+    let replacement = match options.evict {
+        Evict::Min => Replacement::Min,
+        Evict::Lru => Replacement::Lru,
+        Evict::Fifo => Replacement::Fifo,
+    };
+    let table = TableSettings { sets: options.sets, ways: options.ways, replacement };
+    let tables = options.tables.iter().map(|size| TableSettings { replacement, ..*size });
+    let sizes = Sizes::new(tables)?;
+    table.checked()?;
+
+    let problem = || Error::system(output.display().to_string());
+    let (file, mut sink) = OutputFile::create(&output).map_err(problem())?;
+    let mut writer = ProfileWriter::new(&mut *sink, options.tick)?;
+    let settings = ProfilerSettings { table, tick: options.tick };
+    let made = make(source, settings, sizes, &mut writer);
+    // What stopped the profile is the writer's error, or the cause is the output's.
+    let made = match (writer.take_error(), made) {
+        (None, Ok(made)) => writer.finish().map(|()| made),
+        (error, made) => {
+            writer.abandon();
+            error.map_or(made, Err)
+        }
+    };
+    if let Some(error) = file.error() {
+        return Err(problem()(error));
+    }
+    let made = made?;
+    file.keep(sink).map_err(problem())?;
+    if output == Path::new("-") {
+        return Ok(0);
+    }
+    let Made { totals, lookups, sizes, contexts } = made;
+    let mut out = BufWriter::new(io::stdout().lock());
+    match options.format {
+        Format::Text => {
+            writeln!(out, "{}", path.display())?;
+            totals.text(&mut out)?;
+            writeln!(
+                out,
+                "\n{}: {} heap info blocks of {} contexts, {} of them evicted",
+                output.display(),
+                count(lookups.first_fills + lookups.evictions),
+                count(contexts as u64),
+                count(lookups.evictions)
+            )?;
+            sizes_text(&sizes.outcomes(), &mut out)?;
+        }
+        Format::Json => {
+            let (profile, tables) = (output.display().to_string(), sizes.outcomes());
+            let report = Report { trace: totals, profile, contexts, table, lookups, tables };
+            serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
+            writeln!(out)?;
+        }
+    }
+    out.flush()?;
+    Ok(0)
+}
+
+/// What is known when the profile is written.
+struct Made {
+    totals: Totals,
+    lookups: Lookups,
+    sizes: Sizes,
+    contexts: usize,
+}
+
+fn make(source: &Source, settings: ProfilerSettings, sizes: Sizes, writer: &mut ProfileWriter<'_>) -> Result<Made> {
+    let profiler = Profiler::new(settings, sizes, writer)?;
+    let mut collect = Collect::new(Calls::new(Shown::new(profiler)));
+    source.give(&mut collect)?;
+    let (calls, modules, about) = collect.into_parts();
+    if calls.sampling().is_some() {
+        print_message(&format!(
+            "{}: the trace is a sample: this is a profile of the sample's blocks alone",
+            source.trace.display()
+        ));
+    }
+    let totals = calls.totals();
+    let (objects, stacks, profiler) = calls.into_parts();
+    let profiled = profiler.into_inner().finish(objects.live())?;
+    let writer = profiled.sink;
+    modules.iter().try_for_each(|module| writer.module(module))?;
+    for (number, key) in (1..).zip(&profiled.contexts) {
+        let context = match *key {
+            ContextKey::Stack(site) => ProfileContext::Stack(stacks.frames(site).to_vec()),
+            ContextKey::Size { class, thread } => ProfileContext::Size { exponent: class.into(), thread },
+        };
+        writer.context(number, &context, stacks.locations())?;
+    }
+    writer.about(&about, profiled.lookups.evictions == 0)?;
+    let contexts = profiled.contexts.len();
+    Ok(Made { totals, lookups: profiled.lookups, sizes: profiled.sizes, contexts })
+}

@@ -1,0 +1,39 @@
+//! `hatf profile merge`
+
+use std::path::PathBuf;
+
+use hatf::Result;
+use hatf::profile::merge;
+use hatf_lab::units::count;
+
+use super::super::print_message;
+use super::{read, write};
+
+/// Merge heap info blocks of one context, in one profile or in several.
+///
+/// Within a profile they are of one run, and the merge is exact. Profiles are of different runs: the last block of one and the first
+/// of the next are not compared. Contexts of different profiles are the same if their stacks are, by module and place in its file.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hatf profile merge perl.prof.mtf -o perl.merged.mtf
+  hatf profile merge monday.prof.mtf tuesday.prof.mtf -o both.prof.mtf")]
+pub(super) struct Merge {
+    /// The profiles, in the order of the runs.
+    #[arg(required = true, value_name = "PROFILE")]
+    profiles: Vec<PathBuf>,
+
+    /// The profile to write.
+    #[arg(short, long, value_name = "PROFILE")]
+    output: PathBuf,
+}
+
+pub(super) fn run(options: &Merge) -> Result<u8> {
+    let profiles = options.profiles.iter().map(|path| read(path)).collect::<Result<Vec<_>>>()?;
+    let before: usize = profiles.iter().map(|profile| profile.infos.len()).sum();
+    let merged = merge(profiles)?;
+    write(&options.output, &merged)?;
+    let (name, after) = (options.output.display(), merged.infos.len());
+    print_message(&format!("{name}: {} heap info blocks of {}", count(after as u64), count(before as u64)));
+    Ok(0)
+}

@@ -1,0 +1,89 @@
+//! `hatf profile`
+
+mod import;
+mod make;
+mod merge;
+mod show;
+
+use std::path::Path;
+
+use hatf::profile::{HeapProfile, read_profile, write_profile};
+use hatf::{Error, Result};
+use metatf::container::Reader;
+use metatf_cli::{OutputFile, Progress};
+
+use super::about;
+use super::lab::Source;
+
+/// Make a heap profile of a trace: for each call stack how many blocks it allocated, how large they were, how long they lived.
+///
+/// The profile has heap info blocks, as the sanitizer-based heap profiler of LLVM defines them: counts, sizes, lifetimes and
+/// overlaps of the blocks of one context. A context is a call stack, or a size class and a thread where the trace has no stacks.
+/// Blocks that end are merged in a table of fixed size. An entry that it evicts is written at once, and hatf profile merge and
+/// hatf profile show merge it later. The look-ups of some tables of other sizes are counted, too.
+#[derive(clap::Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "\
+Examples:
+  hatf profile perl.sym.mtf -o perl.prof.mtf
+  hatf profile show perl.prof.mtf --by total_lifetime
+  hatf profile perl.mtf --tick 1us --sets 251 --ways 2 --tables 61x4,251x4
+  hatf profile merge monday.prof.mtf tuesday.prof.mtf -o both.prof.mtf
+  hatf profile import app.memprofraw -o app.prof.mtf"
+)]
+pub(crate) struct Profile {
+    #[command(subcommand)]
+    command: Option<Command>,
+
+    #[command(flatten)]
+    source: Option<Source>,
+
+    #[command(flatten)]
+    make: make::Make,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    Merge(merge::Merge),
+    Show(show::Show),
+    Import(import::Import),
+}
+
+pub(crate) fn run(options: &Profile) -> Result<u8> {
+    match (&options.command, &options.source) {
+        (Some(Command::Merge(options)), _) => merge::run(options),
+        (Some(Command::Show(options)), _) => show::run(options),
+        (Some(Command::Import(options)), _) => import::run(options),
+        (None, Some(source)) => make::run(source, &options.make),
+        (None, None) => Err(Error::Usage("which trace? see hatf profile --help".to_owned())),
+    }
+}
+
+/// Reads a profile; `-` is standard input.
+fn read(path: &Path) -> Result<HeapProfile> {
+    let mut progress = Progress::new("records");
+    let container = if path == Path::new("-") {
+        Reader::from_read(std::io::stdin())
+    } else {
+        // The system's own words for a file that cannot be opened.
+        std::fs::File::open(path).map_err(Error::system(path.display().to_string()))?;
+        Reader::open(path)
+    };
+    let container = container.map_err(|error| about(path, Error::Trace(error.to_string().into())))?;
+    read_profile(container, || progress.step()).map_err(|error| about(path, error))
+}
+
+/// Writes a profile.
+fn write(path: &Path, profile: &HeapProfile) -> Result<()> {
+    let problem = || Error::system(path.display().to_string());
+    let (file, mut sink) = OutputFile::create(path).map_err(problem())?;
+    let written = write_profile(profile, &mut *sink);
+    // Where the output failed, that is the cause.
+    if let Some(error) = file.error() {
+        return Err(problem()(error));
+    }
+    written.map_err(|error| about(path, error))?;
+    file.keep(sink).map_err(problem())
+}

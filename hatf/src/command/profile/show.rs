@@ -1,0 +1,102 @@
+//! `hatf profile show`
+
+use std::io::{self, BufWriter, Write as _};
+use std::path::PathBuf;
+
+use hatf::Result;
+use hatf::report::{ProfileTable, advice_text, profile_json, profile_text};
+use hatf_lab::profile::{Column, Thresholds};
+
+use super::super::Format;
+use super::read;
+
+/// Print a profile: its contexts, sorted by any column, or those that are hot or cold.
+///
+/// Heap info blocks of one context are merged first. Lifetimes and time stamps are in ticks; what the profile does not know is `-`.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hatf profile show perl.prof.mtf
+  hatf profile show perl.prof.mtf --by num_lifetime_overlaps --rows 20
+  hatf profile show perl.prof.mtf --columns alloc_count,min_size,max_size
+  hatf profile show app.prof.mtf --advice --cold-lifetime 60
+  hatf profile show perl.prof.mtf --format json | jq '.contexts[0]'
+
+Columns: context, alloc_count, alloc_timestamp, dealloc_timestamp, num_lifetime_overlaps, alloc_cpu_id,
+dealloc_cpu_id, num_migrated_cpu, num_same_alloc_cpu, num_same_dealloc_cpu, first_alloc_timestamp,
+first_alloc_cpu_id, first_dealloc_cpu_id, data_type_id; and total_, min_, max_ and average_ of size, lifetime,
+access_count, percent_utilized, access_density, lifetime_access_density.")]
+pub(super) struct Show {
+    /// The profile; `-` is standard input.
+    profile: PathBuf,
+
+    /// Sort by this column, most first.
+    #[arg(long, value_name = "COLUMN", default_value = "total_size")]
+    by: Column,
+
+    /// Put the least first.
+    #[arg(long)]
+    reverse: bool,
+
+    /// Columns to print [default: some that the profile knows].
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    columns: Vec<Column>,
+
+    /// Rows of a table.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    rows: usize,
+
+    /// Lines of a stack.
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    depth: usize,
+
+    /// Print hot and cold contexts instead. They can be known only if the profile has accesses.
+    #[arg(long)]
+    advice: bool,
+
+    /// Cold: fewer accesses than this to a byte in a second of lifetime.
+    #[arg(long, value_name = "N", default_value_t = Thresholds::default().cold_density)]
+    cold_density: f64,
+
+    /// Cold: blocks live on average at least so many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = Thresholds::default().cold_lifetime)]
+    cold_lifetime: f64,
+
+    /// Hot: more accesses than this to a byte in a second of lifetime.
+    #[arg(long, value_name = "N", default_value_t = Thresholds::default().hot_density)]
+    hot_density: f64,
+
+    /// How to print it; JSON has all contexts and fields.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+pub(super) fn run(options: &Show) -> Result<u8> {
+    let profile = read(&options.profile)?;
+    let entries = profile.infos.len();
+    let profile = profile.merged();
+    let Show { cold_density, cold_lifetime, hot_density, .. } = *options;
+    let thresholds = Thresholds { cold_density, cold_lifetime, hot_density };
+    let mut out = BufWriter::new(io::stdout().lock());
+    match options.format {
+        Format::Text => {
+            let Show { by, reverse, rows, depth, .. } = *options;
+            let table = ProfileTable { by, reverse, columns: options.columns.clone(), rows, depth };
+            writeln!(out, "{}", options.profile.display())?;
+            if entries > profile.infos.len() {
+                writeln!(out, "  merged from {} heap info blocks", hatf_lab::units::count(entries as u64))?;
+            }
+            if options.advice {
+                advice_text(&profile, &thresholds, &table, &mut out)?;
+            } else {
+                profile_text(&profile, &table, &mut out)?;
+            }
+        }
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut out, &profile_json(&profile, &thresholds)).map_err(io::Error::from)?;
+            writeln!(out)?;
+        }
+    }
+    out.flush()?;
+    Ok(0)
+}
