@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 /// A clock that all threads of a machine see alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Clock {
+pub(crate) enum Clock {
     /// The processor's counter of cycles (x86-64) or of ticks (AArch64).
     Cycles = 1,
     /// `CLOCK_MONOTONIC`, in nanoseconds.

@@ -266,9 +266,10 @@ impl Drainer {
             return Err(Error::Trace("the trace could not be written".to_owned()));
         }
         self.batch(true)?;
-        let dropped: Vec<_> = self.mapping.rings().filter_map(unreported).collect();
         let refused = self.header().refused.load(Relaxed);
-        if !dropped.is_empty() || refused != 0 {
+        let found_no_ring = (refused != 0).then_some((0, refused));
+        let dropped: Vec<_> = self.mapping.rings().filter_map(unreported).chain(found_no_ring).collect();
+        if !dropped.is_empty() {
             self.open()?;
         }
         let Some(mut encoder) = self.encoder.take() else { return Ok(()) };

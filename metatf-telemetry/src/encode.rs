@@ -1,11 +1,12 @@
 //! From events to the records of a trace.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 
 use metatf::container::{FlushEvery, Sink, WriteOptions};
-use metatf::dynamic::{OwnedRecord, Schema, Writer};
+use metatf::dynamic::{Item, OwnedRecord, Schema, Writer};
 
 use crate::clock::Line;
 use crate::error::Error;
@@ -28,6 +29,8 @@ pub(crate) struct Encoder {
     rows: Vec<(usize, u16)>,
     dropped: Option<(usize, u16)>,
     clock_sync: Option<(usize, u16)>,
+    /// Which leaf of a record is a time.
+    times: BTreeMap<(usize, u16), usize>,
     pub(crate) table: Table,
     owned: OwnedRecord,
     tail: Vec<u8>,
@@ -69,9 +72,11 @@ impl Encoder {
         let known = |row: &EventRow| {
             find(row).ok_or_else(|| Error::Trace(format!("the DTD has no record like the event `{}`", row.name)))
         };
-        let rows = table.events.iter().map(known).collect::<Result<_, _>>()?;
+        let rows = table.events.iter().map(known).collect::<Result<Vec<_>, _>>()?;
         let dropped = table.dropped.as_ref().map(known).transpose()?;
         let clock_sync = table.clock_sync.as_ref().map(known).transpose()?;
+        let all = table.events.iter().chain(&table.dropped).chain(&table.clock_sync);
+        let times = all.filter_map(|row| Some((find(row)?, row.sources.iter().position(is_stamp)?))).collect();
         // The drain says when the trace is flushed.
         let options = WriteOptions { dtd_url: name.to_owned(), flush: FlushEvery::NEVER, ..WriteOptions::default() };
         let writer = Writer::new(sink, &schema, &options).map_err(|error| Error::Trace(error.to_string()))?;
@@ -81,6 +86,7 @@ impl Encoder {
             rows,
             dropped,
             clock_sync,
+            times,
             table,
             owned: OwnedRecord::default(),
             tail: Vec::new(),
@@ -114,6 +120,10 @@ impl Encoder {
     pub(crate) fn copy(&mut self, section: usize, record: u16, owned: &OwnedRecord) -> Result<(), Error> {
         self.writer.record(section, record, owned).map_err(|error| self.error(&error))?;
         self.count(section, record);
+        let time = self.times.get(&(section, record)).and_then(|leaf| owned.get(*leaf));
+        if let Some(Item::Number(time)) = time {
+            self.last = self.last.max(time);
+        }
         Ok(())
     }
 
@@ -271,6 +281,10 @@ impl Encoder {
     fn error(&self, error: &metatf::Error) -> Error {
         Error::Trace(metatf::explain(&self.schema.format, error).to_string())
     }
+}
+
+fn is_stamp(source: &Source) -> bool {
+    matches!(source, Source::Stamp { .. })
 }
 
 #[derive(Clone, Copy)]

@@ -44,12 +44,6 @@ pub(crate) struct Texts<'t> {
     pub(crate) trace: &'t [u8],
 }
 
-impl Texts<'_> {
-    pub(crate) fn bytes(&self) -> u64 {
-        [self.dtd, self.table, self.name, self.trace].iter().map(|text| text.len() as u64).sum()
-    }
-}
-
 /// Mapped buffers. They stay mapped as long as the process lives.
 #[derive(Clone, Copy)]
 pub(crate) struct Mapping {

@@ -263,19 +263,22 @@ impl Buffers {
                 batch_parts.push(Part { words: part.words.drain(..words).collect(), ..part.clone() });
                 part.from += 8 * words as u64;
             }
-            found.in_buffers += self.write(encoder, &mut batch_parts, &scene, &mut found.warnings)?;
+            self.write(encoder, &mut batch_parts, &scene, &mut found.warnings)?;
             if next.sync.1 != 0 {
                 encoder.clock_sync(next.sync.0, next.sync.1, &scene)?;
             }
-            found.in_buffers -= skip.iter().sum::<u64>().min(found.in_buffers);
             encoder.skip(&[0; 256]);
             last = next.moment;
         }
         let scene = Scene { line: self.line(last), start };
-        found.in_buffers += self.write(encoder, &mut parts, &scene, &mut found.warnings)?;
+        self.write(encoder, &mut parts, &scene, &mut found.warnings)?;
         for part in parts.iter().filter(|part| part.dropped != 0) {
-            encoder.dropped(&[part.dropped, u64::MAX.min(last.stamp)], part.thread, &scene)?;
+            encoder.dropped(&[part.dropped, last.stamp], part.thread, &scene)?;
         }
+        if found.refused != 0 {
+            encoder.dropped(&[found.refused, last.stamp], 0, &scene)?;
+        }
+        found.in_buffers = encoder.records().iter().sum::<u64>() - found.in_trace;
         Ok(())
     }
 
@@ -285,7 +288,7 @@ impl Buffers {
     }
 
     /// Writes the events of parts.
-    fn write(&self, encoder: &mut Encoder, parts: &mut [Part], scene: &Scene, warnings: &mut Vec<String>) -> Result<u64, Error> {
+    fn write(&self, encoder: &mut Encoder, parts: &mut [Part], scene: &Scene, warnings: &mut Vec<String>) -> Result<(), Error> {
         let mut places: Vec<Place> = Vec::new();
         for (index, part) in (0..).zip(parts.iter_mut()) {
             if let Err(damage) = find(&self.table, index, part, u64::MAX, &mut places) {
@@ -294,8 +297,7 @@ impl Buffers {
             }
         }
         order(&mut places);
-        write_places(encoder, parts, &mut places, scene)?;
-        Ok(places.len() as u64)
+        write_places(encoder, parts, &mut places, scene)
     }
 }
 

@@ -192,7 +192,10 @@ impl Telemetry {
     #[cfg(feature = "drain")]
     fn muted<T>(&self, f: impl FnOnce() -> T) -> T {
         let mut before = 0;
-        (self.slots)(&mut |slot: &Slot| before = slot.busy.swap(MUTED, Relaxed));
+        (self.slots)(&mut |slot: &Slot| {
+            before = slot.busy.load(Relaxed);
+            slot.busy.store(before | 1, Relaxed);
+        });
         let result = f();
         (self.slots)(&mut |slot: &Slot| slot.busy.store(before, Relaxed));
         result
@@ -338,7 +341,8 @@ impl Telemetry {
 
     /// Drains until the end.
     fn work(&self) {
-        // A thread that emitted while it drains would never be done.
+        // Handlers of signals emit elsewhere, and what this thread emits itself is nobody's: it would never be done.
+        sys::block_signals();
         (self.slots)(&mut |slot: &Slot| slot.busy.store(MUTED, Relaxed));
         let mut seen = 0;
         let mut last = monotonic();

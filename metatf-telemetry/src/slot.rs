@@ -22,6 +22,8 @@ pub struct Slot {
     pub(crate) mask: AtomicU64,
     pub(crate) events: AtomicPtr<u8>,
     pub(crate) ring: AtomicPtr<RingHead>,
+    /// Whether the thread waited in vain, and there was no room since.
+    pub(crate) gave_up: AtomicU32,
     of_one_thread: PhantomData<*mut u8>,
 }
 
@@ -42,6 +44,7 @@ impl Slot {
             mask: AtomicU64::new(0),
             events: AtomicPtr::new(ptr::null_mut()),
             ring: AtomicPtr::new(ptr::null_mut()),
+            gave_up: AtomicU32::new(0),
             of_one_thread: PhantomData,
         }
     }

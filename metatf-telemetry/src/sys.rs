@@ -181,6 +181,16 @@ pub(crate) fn wake(word: &AtomicU32) {
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX, none, none, 0) };
 }
 
+/// Has the other threads get all signals.
+pub(crate) fn block_signals() {
+    // SAFETY: a set is filled, and given to the calling thread.
+    unsafe {
+        let mut all = core::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, ptr::null_mut());
+    }
+}
+
 /// Sleeps a little.
 pub(crate) fn pause() {
     let time = libc::timespec { tv_sec: 0, tv_nsec: 50_000 };

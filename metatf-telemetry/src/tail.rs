@@ -1,9 +1,9 @@
 //! Texts and bytes of an event: how long they may be, and how they are marked where they were cut.
 
 /// Most bytes of a text in an event; what is longer is cut and marked.
-pub const TEXT_MOST: usize = 255;
+pub(crate) const TEXT_MOST: usize = 255;
 /// Most bytes of another byte array in an event.
-pub const BYTES_MOST: usize = 1024;
+pub(crate) const BYTES_MOST: usize = 1024;
 /// `…`, which marks a text that was cut.
 pub(crate) const MARK: &[u8] = "…".as_bytes();
 /// The bit of a length that says that there was more.

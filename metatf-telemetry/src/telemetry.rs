@@ -224,13 +224,15 @@ impl Telemetry {
     /// Counts an event of a signal handler that interrupts an event of its thread.
     #[cold]
     fn interrupted(&self, slot: &Slot) {
-        if slot.busy.load(Relaxed) == MUTED {
+        if slot.busy.load(Relaxed) & MUTED != 0 {
             return;
         }
-        match self.ring_of(slot) {
-            Some(ring) => ring.dropped.fetch_add(1, Relaxed),
-            None => self.lost.fetch_add(1, Relaxed),
+        let count = match (self.ring_of(slot), self.mapping()) {
+            (Some(ring), _) => &ring.dropped,
+            (None, Some(mapping)) => &mapping.header().refused,
+            (None, None) => &self.lost,
         };
+        count.fetch_add(1, Relaxed);
     }
 
     fn ring_of(&self, slot: &Slot) -> Option<&'static RingHead> {
@@ -301,9 +303,7 @@ impl Telemetry {
             _ => has_room(),
         };
         self.call_drain();
-        // A thread that gave up once does not wait again before there is room.
-        let gave_up = ring.dropped.load(Relaxed) != ring.reported.load(Relaxed);
-        if !found && policy == Policy::Block && !gave_up {
+        if !found && policy == Policy::Block && slot.gave_up.load(Relaxed) == 0 {
             let until = monotonic() + 1_000_000_000;
             while !found && monotonic() < until && self.state.load(Relaxed) == RUNNING {
                 sys::pause();
@@ -314,6 +314,7 @@ impl Telemetry {
         if found {
             slot.limit.store(end, Relaxed);
         }
+        slot.gave_up.store(u32::from(!found), Relaxed);
         found
     }
 
@@ -427,7 +428,7 @@ impl Telemetry {
     }
 }
 
-/// A thread that must not emit: it drains, or forks.
+/// The bit of a slot whose thread drains: what it emits is not counted, either.
 pub(crate) const MUTED: u32 = 2;
 
 /// Takes a ring for a thread.
