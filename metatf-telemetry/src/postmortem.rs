@@ -222,10 +222,9 @@ impl Buffers {
         let mut trace = Trace::new(encoder.schema().clone(), reader).ok()?;
         trace.reader_mut().set_salvage(true);
         let mine = format!("\"start_wall_ns\":{}", self.image.start_wall());
-        // It stands before the first record.
-        let text = trace.reader().container().dtd_text().map(<[u8]>::to_vec);
-        let is_mine = fs::read(path).is_ok_and(|bytes| bytes.windows(mine.len()).take(1 << 20).any(|at| at == mine.as_bytes()));
-        if is_mine && text.as_deref() == Some(encoder.schema().dtd.text.as_bytes()) {
+        let is_mine = metadata(path).is_ok_and(|all| all.iter().any(|json| json.contains(&mine)));
+        let same_dtd = trace.reader().container().dtd_text() == Some(encoder.schema().dtd.text.as_bytes());
+        if is_mine && same_dtd {
             return Some(trace);
         }
         found.warnings.push(format!("{} is the trace of another run", path.display()));
@@ -301,17 +300,22 @@ impl Buffers {
     }
 }
 
+/// Returns the user metadata with which a trace begins.
+fn metadata(path: &Path) -> Result<Vec<String>, String> {
+    let reader = Reader::salvage(path).map_err(|error| error.to_string())?;
+    let mut trace = Trace::embedded(reader).map_err(|error| error.to_string())?;
+    trace.reader_mut().set_salvage(true);
+    // It stands before the first record.
+    let _ = trace.next_entry();
+    let all = trace.reader().container().user_metadata();
+    Ok(all.iter().map(|json| String::from_utf8_lossy(json).into_owned()).collect())
+}
+
 /// Finds the path of the buffers in the metadata of a trace.
 fn named_by(path: &Path) -> Result<PathBuf, Error> {
     let fail = |message: String| Error::Trace(format!("{}: {message}", path.display()));
-    let reader = Reader::salvage(path).map_err(|error| fail(error.to_string()))?;
-    let mut trace = Trace::embedded(reader).map_err(|error| fail(error.to_string()))?;
-    trace.reader_mut().set_salvage(true);
-    let _ = trace.next_entry();
-    let named = trace.reader().container().user_metadata().iter().find_map(|json| {
-        let json = String::from_utf8_lossy(json).into_owned();
-        let at = json.find("\"buffers\":\"")?;
-        let rest = json.get(at + 11..)?;
+    let named = metadata(path).map_err(fail)?.iter().find_map(|json| {
+        let (_, rest) = json.split_once("\"buffers\":\"")?;
         rest.split('"').next().map(PathBuf::from)
     });
     let buffers = named.ok_or_else(|| fail("it names no telemetry buffers".to_owned()))?;
