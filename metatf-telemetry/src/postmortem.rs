@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::events::{Part, Place, find, order};
 use crate::image::Image;
 use crate::layout::{Header, MAGIC};
-use crate::table::Table;
+use crate::table::{Source, Table};
 
 /// Buffers that a process has, or has left.
 pub struct Buffers {
@@ -121,11 +121,12 @@ impl Buffers {
         self.table.kinds()
     }
 
-    /// Returns the kind of each event, by the number of its section and its tag.
+    /// Returns the kind of an event, by the number of its section and its tag, and which leaf behind the tag has its thread.
     #[must_use]
-    pub fn kind_of(&self, section: u8, tag: u32) -> Option<&str> {
+    pub fn kind_of(&self, section: u8, tag: u32) -> Option<(&str, Option<usize>)> {
         let event = self.table.events.iter().find(|event| event.section == section && event.tag == tag)?;
-        self.table.kinds.get(usize::from(event.kind)).map(String::as_str)
+        let thread = event.sources.iter().position(|source| *source == Source::Thread);
+        Some((self.table.kinds.get(usize::from(event.kind))?, thread))
     }
 
     /// Returns the kinds that are on.

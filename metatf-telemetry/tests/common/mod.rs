@@ -1,4 +1,5 @@
 //! Scenarios run in processes of their own: the test's program again, with the scenario's name in the environment.
+#![allow(dead_code, reason = "each of the tests uses a part of it")]
 
 use metatf_derive::metatf;
 use std::path::{Path, PathBuf};
@@ -48,7 +49,7 @@ impl Scene {
     }
 
     /// Runs a scenario to its end, which is a good one; returns what it printed to standard error.
-    #[allow(dead_code, reason = "one of the tests kills them all")]
+    
     pub(crate) fn run(&self, scenario: &str, environment: &[(&str, &str)]) -> String {
         let output = self.start(scenario, environment).wait_with_output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
