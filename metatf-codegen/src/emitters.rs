@@ -132,7 +132,8 @@ impl Machine {
 /// # Errors
 /// Annotations that make no sense, and kinds to leave out that no record has.
 pub(crate) fn emitters(dtd: &Dtd, lookup: &Lookup<'_>, options: &Options) -> Result<Emitters, OptionError> {
-    let mut planner = Planner { dtd, lookup, out: Emitters::default(), names: Scope::default(), types: Scope::default() };
+    let mut planner =
+        Planner { dtd, lookup, out: Emitters::default(), names: Scope::default(), types: Scope::default() };
     let mut rows = String::new();
     for section in dtd.sections.iter().filter(|section| section.stream.is_none()) {
         let own = section.records.iter().filter(|id| **id > METADATA);
@@ -148,7 +149,9 @@ pub(crate) fn emitters(dtd: &Dtd, lookup: &Lookup<'_>, options: &Options) -> Res
     for kind in &options.without_kinds {
         let Some(bit) = out.kinds.iter().position(|known| known.eq_ignore_ascii_case(kind)) else {
             let known = out.kinds.join(", ");
-            return Err(OptionError(format!("no record has the kind `{kind}`, which is to be left out: the kinds are {known}")));
+            return Err(OptionError(format!(
+                "no record has the kind `{kind}`, which is to be left out: the kinds are {known}"
+            )));
         };
         out.events.iter_mut().filter(|event| event.kind == bit).for_each(|event| event.compiled = false);
     }
@@ -204,7 +207,8 @@ impl Planner<'_, '_> {
     fn kind(&mut self, record: &Record) -> Result<usize, OptionError> {
         let name = record.leaves.first().and_then(|tag| annotation(tag, "kind")).unwrap_or_else(|| OTHER.to_owned());
         let plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
-        if !plain || ["all", "none", "notes"].contains(&name.as_str()) || name.starts_with(|c: char| c.is_ascii_digit()) {
+        if !plain || ["all", "none", "notes"].contains(&name.as_str()) || name.starts_with(|c: char| c.is_ascii_digit())
+        {
             let record = &record.name;
             return Err(OptionError(format!(
                 "the kind `{name}` of the record `{record}` is no name: letters, digits, `_` and `-` make one, \
@@ -247,7 +251,8 @@ fn is_plain(record: &Record) -> bool {
             Width::Array(bytes) => *bytes <= 1024,
             Width::Unset | Width::Number(_) => true,
         };
-        let offset = matches!(l.interpretation, Interpretation::SectionOffset(_) | Interpretation::SectionStride { .. });
+        let offset =
+            matches!(l.interpretation, Interpretation::SectionOffset(_) | Interpretation::SectionStride { .. });
         !l.repeated && variable && !offset
     };
     record.leaves.iter().all(plain) && !record.items.iter().any(repeats)

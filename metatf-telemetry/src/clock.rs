@@ -160,7 +160,10 @@ impl Line {
     }
 
     /// Returns the nanoseconds of a stamp.
-    #[allow(clippy::cast_possible_truncation, reason = "the product is of 64 bits and 64 bits, and 32 bits less: what is over wraps")]
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "the product is of 64 bits and 64 bits, and 32 bits less: what is over wraps"
+    )]
     pub(crate) fn at(&self, stamp: u64) -> u64 {
         let on = |steps: u64| ((u128::from(steps) * u128::from(self.rate)) >> 32) as u64;
         match stamp.checked_sub(self.from.stamp) {

@@ -186,7 +186,11 @@ impl Drainer {
         record.nanoseconds.store(now.nanoseconds, Relaxed);
         let is_due = encoder.has_clock_sync() && now.nanoseconds.saturating_sub(self.last_sync) >= SYNC_EVERY;
         let stamp = until.min(now.stamp);
-        let sync = if is_due { (stamp, wall().saturating_sub(now.nanoseconds.saturating_sub(line.at(stamp)))) } else { (0, 0) };
+        let sync = if is_due {
+            (stamp, wall().saturating_sub(now.nanoseconds.saturating_sub(line.at(stamp))))
+        } else {
+            (0, 0)
+        };
         record.sync_stamp.store(sync.0, Relaxed);
         record.sync_wall.store(sync.1, Relaxed);
         header.preparing.store(next, Release);
@@ -250,10 +254,7 @@ impl Drainer {
     pub(crate) fn dump(&mut self, path: &Path) -> Result<u64, Error> {
         self.collect(u64::MAX)?;
         let now = Moment::now(self.clock);
-        let scene = Scene {
-            line: Line::through(self.last, now),
-            start: self.header().start_nanoseconds.load(Relaxed),
-        };
+        let scene = Scene { line: Line::through(self.last, now), start: self.header().start_nanoseconds.load(Relaxed) };
         let mut encoder = self.begin(create(path)?)?;
         write_places(&mut encoder, &self.parts, &mut self.places, &scene)?;
         close(encoder)?;
@@ -287,7 +288,12 @@ impl Drainer {
 }
 
 /// Writes events in their order.
-pub(crate) fn write_places(encoder: &mut Encoder, parts: &[Part], places: &mut [Place], scene: &Scene) -> Result<(), Error> {
+pub(crate) fn write_places(
+    encoder: &mut Encoder,
+    parts: &[Part],
+    places: &mut [Place],
+    scene: &Scene,
+) -> Result<(), Error> {
     for place in places {
         if let Some(part) = parts.get(place.ring as usize) {
             encoder.event(part, *place, scene)?;

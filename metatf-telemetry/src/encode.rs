@@ -66,7 +66,8 @@ impl Encoder {
         let find = |row: &EventRow| {
             let section = schema.dtd.sections.iter().position(|section| section.number == row.section)?;
             let (id, record) = schema.dtd.tagged(schema.dtd.sections.get(section)?, row.tag)?;
-            let leaves = record.leaves.len() == row.sources.len() + 1 && record.leaves.iter().all(|leaf| !leaf.repeated);
+            let leaves =
+                record.leaves.len() == row.sources.len() + 1 && record.leaves.iter().all(|leaf| !leaf.repeated);
             leaves.then_some((section, u16::try_from(id.0).ok()?))
         };
         let known = |row: &EventRow| {

@@ -33,7 +33,13 @@ pub(crate) struct Part {
 pub(crate) struct Damage(pub(crate) u64);
 
 /// Finds the events of a part with stamps of at most `until`, up to the first later one; sets where the part ends.
-pub(crate) fn find(table: &Table, ring: u32, part: &mut Part, until: u64, places: &mut Vec<Place>) -> Result<(), Damage> {
+pub(crate) fn find(
+    table: &Table,
+    ring: u32,
+    part: &mut Part,
+    until: u64,
+    places: &mut Vec<Place>,
+) -> Result<(), Damage> {
     let (mut at, mut stamp) = (0, 0);
     part.to = part.from;
     while let Some(head) = part.words.get(at) {

@@ -9,8 +9,8 @@ use crate::clock::{Clock, Moment};
 use crate::error::Error;
 use crate::events::Part;
 use crate::layout::{
-    BYTE_ORDER, Batch, Header, MAGIC, RING_HEAD_BYTES, RING_LEAST, RING_MOST, RINGS_MOST, RingHead, TEXTS_AT, TEXTS_MOST,
-    VERSION, ring_at,
+    BYTE_ORDER, Batch, Header, MAGIC, RING_HEAD_BYTES, RING_LEAST, RING_MOST, RINGS_MOST, RingHead, TEXTS_AT,
+    TEXTS_MOST, VERSION, ring_at,
 };
 
 /// The bytes of a file from some place on: a buffers file from its beginning, one in a core dump from where it lies.
@@ -84,16 +84,21 @@ impl Image {
             return Err(damaged("the magic number is missing"));
         }
         if image.u32(offset_of!(Header, byte_order)) != BYTE_ORDER {
-            return Err(Error::Trace("the buffers are of a machine with another byte order; read them there".to_owned()));
+            return Err(Error::Trace(
+                "the buffers are of a machine with another byte order; read them there".to_owned(),
+            ));
         }
         match image.u32(offset_of!(Header, version)) {
             VERSION => {}
-            other => return Err(Error::Trace(format!("the buffers have version {other}; this program reads {VERSION}"))),
+            other => {
+                return Err(Error::Trace(format!("the buffers have version {other}; this program reads {VERSION}")));
+            }
         }
         image.ring_bytes = image.u64(offset_of!(Header, ring_bytes));
         image.rings_at = image.u64(offset_of!(Header, rings_at));
         image.rings = image.u32(offset_of!(Header, rings));
-        image.clock = Clock::from_number(image.u32(offset_of!(Header, clock))).ok_or_else(|| damaged("there is no such clock"))?;
+        image.clock = Clock::from_number(image.u32(offset_of!(Header, clock)))
+            .ok_or_else(|| damaged("there is no such clock"))?;
         if !image.ring_bytes.is_power_of_two() || !(RING_LEAST..=RING_MOST).contains(&image.ring_bytes) {
             return Err(damaged("the length of rings cannot be"));
         }
@@ -124,9 +129,11 @@ impl Image {
             rest = left;
             text.to_vec()
         });
-        let text = |bytes: &mut Vec<u8>| String::from_utf8(std::mem::take(bytes)).map_err(|_| damaged("a text is not UTF-8"));
+        let text =
+            |bytes: &mut Vec<u8>| String::from_utf8(std::mem::take(bytes)).map_err(|_| damaged("a text is not UTF-8"));
         let [dtd, table, name, trace] = &mut texts;
-        self.texts = ImageTexts { dtd: text(dtd)?, table: text(table)?, name: text(name)?, trace: std::mem::take(trace) };
+        self.texts =
+            ImageTexts { dtd: text(dtd)?, table: text(table)?, name: text(name)?, trace: std::mem::take(trace) };
         Ok(())
     }
 
@@ -173,7 +180,10 @@ impl Image {
         let field = |field: usize| self.u64(at + field);
         let records = offset_of!(Batch, records);
         ImageBatch {
-            moment: Moment { stamp: field(offset_of!(Batch, stamp)), nanoseconds: field(offset_of!(Batch, nanoseconds)) },
+            moment: Moment {
+                stamp: field(offset_of!(Batch, stamp)),
+                nanoseconds: field(offset_of!(Batch, nanoseconds)),
+            },
             sync: (field(offset_of!(Batch, sync_stamp)), field(offset_of!(Batch, sync_wall))),
             records: std::array::from_fn(|section| field(records + 8 * section)),
         }

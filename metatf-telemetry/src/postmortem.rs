@@ -169,7 +169,10 @@ impl Buffers {
         }
         self.add_buffers(&mut encoder, &mut found)?;
         let wall = self.image.start_wall();
-        encoder.metadata(&format!(r#"{{"telemetry_recovered":{{"start_wall_ns":{wall},"in_buffers":{}}}}}"#, found.in_buffers))?;
+        encoder.metadata(&format!(
+            r#"{{"telemetry_recovered":{{"start_wall_ns":{wall},"in_buffers":{}}}}}"#,
+            found.in_buffers
+        ))?;
         Ok((found, encoder.finish()?))
     }
 
@@ -188,7 +191,8 @@ impl Buffers {
         let Some(mut trace) = self.unfinished(path, encoder, found) else {
             if batch > 0 || preparing > 0 {
                 let path = path.display();
-                let warning = format!("the trace {path} of this process is not there: only what the buffers have is read");
+                let warning =
+                    format!("the trace {path} of this process is not there: only what the buffers have is read");
                 found.warnings.push(warning);
             }
             return Ok(());
@@ -288,7 +292,13 @@ impl Buffers {
     }
 
     /// Writes the events of parts.
-    fn write(&self, encoder: &mut Encoder, parts: &mut [Part], scene: &Scene, warnings: &mut Vec<String>) -> Result<(), Error> {
+    fn write(
+        &self,
+        encoder: &mut Encoder,
+        parts: &mut [Part],
+        scene: &Scene,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), Error> {
         let mut places: Vec<Place> = Vec::new();
         for (index, part) in (0..).zip(parts.iter_mut()) {
             if let Err(damage) = find(&self.table, index, part, u64::MAX, &mut places) {
@@ -320,7 +330,11 @@ fn named_by(path: &Path) -> Result<PathBuf, Error> {
         rest.split('"').next().map(PathBuf::from)
     });
     let buffers = named.ok_or_else(|| fail("it names no telemetry buffers".to_owned()))?;
-    if buffers.exists() { Ok(buffers) } else { Err(fail(format!("its buffers {} are gone: it was finished", buffers.display()))) }
+    if buffers.exists() {
+        Ok(buffers)
+    } else {
+        Err(fail(format!("its buffers {} are gone: it was finished", buffers.display())))
+    }
 }
 
 /// Finds buffers in a core dump: they begin at a page.

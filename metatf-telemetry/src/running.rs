@@ -133,7 +133,8 @@ impl Telemetry {
         let made = Chosen::new(&settings.place, self.trace_path(settings), drains);
         let chosen = self.chosen.get_or_init(|| made);
         let texts = [self.dtd.len(), self.table.len(), self.name.len(), chosen.trace.as_os_str().len()];
-        let shape = Shape::new(settings.threads, settings.ring_bytes, texts.iter().sum::<usize>() as u64, settings.policy);
+        let shape =
+            Shape::new(settings.threads, settings.ring_bytes, texts.iter().sum::<usize>() as u64, settings.policy);
         self.make(shape, chosen, Clock::choose()).map_err(|number| {
             let path = self.buffers_path(chosen).map_or_else(PathBuf::new, |path| path_of(path.bytes()));
             Error::File("make the buffers", path, std::io::Error::from_raw_os_error(number))
@@ -253,7 +254,11 @@ impl Telemetry {
     }
 
     /// Gives the drainer to `f`. A forked child makes its own first, if it has buffers.
-    fn with_drainer<T>(&self, patience: u64, f: impl FnOnce(&mut Option<Box<Drainer>>) -> Result<T, Error>) -> Result<T, Error> {
+    fn with_drainer<T>(
+        &self,
+        patience: u64,
+        f: impl FnOnce(&mut Option<Box<Drainer>>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         self.muted(|| {
             let is_there = self.drain.with(patience, |drainer| drainer.is_some()).unwrap_or(true);
             if !is_there && self.mapping().is_some() && self.state.load(Acquire) == RUNNING {
@@ -381,9 +386,8 @@ impl Telemetry {
     fn is_filling(&self) -> bool {
         let Some(mapping) = self.mapping() else { return false };
         let Shape { ring_bytes, policy, .. } = mapping.shape;
-        let held = |ring: crate::mapping::RingPart| {
-            ring.head.head.load(Relaxed).saturating_sub(ring.head.tail.load(Relaxed))
-        };
+        let held =
+            |ring: crate::mapping::RingPart| ring.head.head.load(Relaxed).saturating_sub(ring.head.tail.load(Relaxed));
         policy != Policy::Overwrite && mapping.rings().any(|ring| held(ring) >= ring_bytes / 4)
     }
 }

@@ -83,7 +83,8 @@ impl Settings {
 
     fn with(mut self, get: impl Fn(&str) -> Option<std::ffi::OsString>) -> Result<Self, Error> {
         let text = |name: &str| get(name).map(|value| value.to_string_lossy().into_owned());
-        let wrong = |name: &str, value: &str, want: &str| Error::Setting(format!("{name} is `{value}`: it has to be {want}"));
+        let wrong =
+            |name: &str, value: &str, want: &str| Error::Setting(format!("{name} is `{value}`: it has to be {want}"));
         if let Some(control) = text("METATF_TELEMETRY_CONTROL") {
             self.control = control;
         }
@@ -123,7 +124,9 @@ impl Settings {
     pub(crate) fn check(&self) -> Result<(), Error> {
         let bytes = self.ring_bytes;
         if !bytes.is_power_of_two() || !(RING_LEAST..=RING_MOST).contains(&bytes) {
-            return Err(Error::Setting(format!("a ring has {bytes} bytes: a power of two from 65536 to 8388608 is possible")));
+            return Err(Error::Setting(format!(
+                "a ring has {bytes} bytes: a power of two from 65536 to 8388608 is possible"
+            )));
         }
         if !(1..=RINGS_MOST).contains(&self.threads) {
             let threads = self.threads;
@@ -153,7 +156,9 @@ mod tests {
 
     #[test]
     fn values_that_cannot_be_name_their_variable() {
-        for name in ["METATF_TELEMETRY_POLICY", "METATF_TELEMETRY_RING", "METATF_TELEMETRY_THREADS", "METATF_TELEMETRY_MEMORY"] {
+        for name in
+            ["METATF_TELEMETRY_POLICY", "METATF_TELEMETRY_RING", "METATF_TELEMETRY_THREADS", "METATF_TELEMETRY_MEMORY"]
+        {
             let error = with(name, "many").unwrap_err().to_string();
             assert!(error.contains(name) && error.contains("`many`"), "{error}");
         }

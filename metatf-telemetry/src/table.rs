@@ -99,7 +99,9 @@ impl Machine {
 
     #[cfg(test)]
     pub(crate) fn all() -> Vec<Self> {
-        ["u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32", "f64", "bool"].map(|t| Self::parse(t).unwrap()).into()
+        ["u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32", "f64", "bool"]
+            .map(|t| Self::parse(t).unwrap())
+            .into()
     }
 }
 
@@ -206,7 +208,13 @@ mod tests {
 
     #[test]
     fn damaged_tables_are_errors_with_their_line() {
-        for line in ["evnt a 1 4 0 1", "event a 1 4 64 1", "event a 1 4 0 1 u16@1.0", "event a 1 4 0 1 u7@0.0", "event a 1 4 0 1 #0 #2"] {
+        for line in [
+            "evnt a 1 4 0 1",
+            "event a 1 4 64 1",
+            "event a 1 4 0 1 u16@1.0",
+            "event a 1 4 0 1 u7@0.0",
+            "event a 1 4 0 1 #0 #2",
+        ] {
             let error = Table::parse(&format!("kinds A\n{line}")).unwrap_err().to_string();
             assert!(error.contains("line 2"), "{error}");
         }
@@ -217,19 +225,8 @@ mod tests {
         let values: Vec<u64> = Machine::all().into_iter().map(|machine| machine.value(u64::MAX - 1)).collect();
         let nan = f64::from(f32::from_bits(0xffff_fffe)).to_bits();
         let minus_two = u64::MAX - 1;
-        let expected = [
-            0xfe,
-            0xfffe,
-            0xffff_fffe,
-            minus_two,
-            minus_two,
-            minus_two,
-            minus_two,
-            minus_two,
-            nan,
-            minus_two,
-            0,
-        ];
+        let expected =
+            [0xfe, 0xfffe, 0xffff_fffe, minus_two, minus_two, minus_two, minus_two, minus_two, nan, minus_two, 0];
         assert_eq!(values, expected);
         assert_eq!(Machine::F32.value(u64::from(1.5_f32.to_bits())), 1.5_f64.to_bits());
     }

@@ -9,7 +9,8 @@ use metatf_telemetry::{Settings, postmortem};
 #[test]
 fn child() {
     if scenario().is_some() {
-        let _guard = events::TELEMETRY.start_with(Settings { threads: 2, ..Settings::default().with_environment().unwrap() });
+        let _guard =
+            events::TELEMETRY.start_with(Settings { threads: 2, ..Settings::default().with_environment().unwrap() });
         for number in 0..300 {
             events::step!(number);
             events::said!(text = "text", bytes = &[1, 2, 3]);

@@ -35,7 +35,8 @@ fn child() {
         return;
     }
     let counters = counters(Path::new("counters"));
-    let _guard = events::TELEMETRY.start_with(Settings { drain: true, ..Settings::default().with_environment().unwrap() });
+    let _guard =
+        events::TELEMETRY.start_with(Settings { drain: true, ..Settings::default().with_environment().unwrap() });
     let run = |done: &'static AtomicU64| {
         for number in 0.. {
             events::step!(number);
@@ -62,8 +63,11 @@ fn a_kill_loses_nothing_that_was_whole() {
     let mut from_both = 0;
     for kill in 0..kills {
         let scene = Scene::new();
-        let environment =
-            [("METATF_TELEMETRY_CONTROL", "all"), ("METATF_TELEMETRY_RING", "65536"), ("METATF_TELEMETRY_POLICY", "block")];
+        let environment = [
+            ("METATF_TELEMETRY_CONTROL", "all"),
+            ("METATF_TELEMETRY_RING", "65536"),
+            ("METATF_TELEMETRY_POLICY", "block"),
+        ];
         let mut child = scene.start("kill", &environment);
         let mut output = child.stdout.take().unwrap();
         let mut seen = Vec::new();
@@ -78,7 +82,8 @@ fn a_kill_loses_nothing_that_was_whole() {
         child.kill().unwrap();
         child.wait().unwrap();
 
-        let done: Vec<u64> = counters(&scene.folder.path().join("counters")).iter().map(|c| c.load(Ordering::SeqCst)).collect();
+        let done: Vec<u64> =
+            counters(&scene.folder.path().join("counters")).iter().map(|c| c.load(Ordering::SeqCst)).collect();
         let buffers = scene.buffers();
         assert_eq!(buffers.len(), 1);
         let whole = scene.folder.path().join("whole.mtf");

@@ -3,9 +3,13 @@
 mod common;
 
 use common::{Events, Scene, events, records, scenario, steps};
+use metatf_derive::metatf;
 use metatf_telemetry::{Policy, Settings, postmortem};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
+
+#[metatf(dtd = "tests/names.dtd", emitters = "crate::names")]
+mod names {}
 
 fn settings() -> Settings {
     Settings::default().with_environment().unwrap()
@@ -73,6 +77,15 @@ fn child() {
             std::process::exit(0);
         }
         "signals" => signals(),
+        "names" => {
+            let _guard = names::TELEMETRY.start().unwrap();
+            names::r#move!(slot = 1, r#type = 2, event = 3);
+            names::emit_move(4);
+            names::line!(vfield = "text", telemetry = 5);
+            names::arguments!(self_ = 6);
+            names::macro_move!(n = 7);
+            names::telemetry!(n = 8);
+        }
         "sink" => {
             let file = std::fs::File::create("sink.mtf").unwrap();
             let sink = Box::new(metatf::container::Forward(file));
@@ -91,8 +104,18 @@ fn types() {
     let _guard = events::TELEMETRY.start().unwrap();
     let id = [9; 16];
     events::types!(
-        id = &id, a = 255, b = 65_535, c = u32::MAX, d = u64::MAX, e = -1, f = -300, g = i32::MIN, h = i64::MIN, yes = true,
-        half = 1.5, whole = f64::MAX,
+        id = &id,
+        a = 255,
+        b = 65_535,
+        c = u32::MAX,
+        d = u64::MAX,
+        e = -1,
+        f = -300,
+        g = i32::MIN,
+        h = i64::MIN,
+        yes = true,
+        half = 1.5,
+        whole = f64::MAX,
     );
     let long = "\u{e9}".repeat(200);
     events::said!(text = "hello", bytes = b"\x00\xff");
@@ -112,7 +135,8 @@ fn every_type_comes_back() {
     assert_eq!((types.a, types.b, types.c, types.d), (255, 65_535, u64::from(u32::MAX), u64::MAX));
     assert_eq!((types.e, types.f, types.g, types.h), (-1, -300, i64::from(i32::MIN), i64::MIN));
     assert_eq!((types.yes, types.half, types.whole, types.id), (1, 1.5, f64::MAX, [9; 16]));
-    let said: Vec<_> = records.iter().filter_map(|r| if let Events::Said(said) = r { Some(said) } else { None }).collect();
+    let said: Vec<_> =
+        records.iter().filter_map(|r| if let Events::Said(said) = r { Some(said) } else { None }).collect();
     assert_eq!((said[0].text.as_slice(), said[0].bytes.as_slice()), (&b"hello"[..], &[0, 255][..]));
     let cut = format!("{}\u{2026}", "\u{e9}".repeat(126));
     assert_eq!((std::str::from_utf8(&said[1].text).unwrap(), said[1].bytes.len()), (cut.as_str(), 1024));
@@ -141,9 +165,11 @@ fn what_is_off_costs_no_file() {
 
 #[test]
 fn wrong_settings_are_errors() {
-    for (name, value) in [("METATF_TELEMETRY_CONTROL", "Poool"), ("METATF_TELEMETRY_FILENAME", "/no/such/folder/x.mtf")] {
+    for (name, value) in [("METATF_TELEMETRY_CONTROL", "Poool"), ("METATF_TELEMETRY_FILENAME", "/no/such/folder/x.mtf")]
+    {
         let scene = Scene::new();
-        let output = scene.start("off", &[("METATF_TELEMETRY_CONTROL", "Pool"), (name, value)]).wait_with_output().unwrap();
+        let output =
+            scene.start("off", &[("METATF_TELEMETRY_CONTROL", "Pool"), (name, value)]).wait_with_output().unwrap();
         assert!(!output.status.success() && scene.buffers().is_empty());
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(errors.contains(value), "{errors}");
@@ -154,7 +180,8 @@ fn wrong_settings_are_errors() {
 fn threads() {
     let _guard = events::TELEMETRY.start_with(Settings { threads: 4, ..settings() }).unwrap();
     for _ in 0..3 {
-        let threads: Vec<_> = (0..4).map(|_| std::thread::spawn(|| (0..500).for_each(|number| events::step!(number)))).collect();
+        let threads: Vec<_> =
+            (0..4).map(|_| std::thread::spawn(|| (0..500).for_each(|number| events::step!(number)))).collect();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         // Until their rings are free.
         std::thread::sleep(Duration::from_millis(20));
@@ -297,7 +324,11 @@ fn signals() {
     unsafe {
         libc::signal(libc::SIGALRM, on_signal as *const () as libc::sighandler_t);
         let every = libc::timeval { tv_sec: 0, tv_usec: 50 };
-        libc::setitimer(libc::ITIMER_REAL, &libc::itimerval { it_interval: every, it_value: every }, std::ptr::null_mut());
+        libc::setitimer(
+            libc::ITIMER_REAL,
+            &libc::itimerval { it_interval: every, it_value: every },
+            std::ptr::null_mut(),
+        );
     }
     let mut number = 0;
     while HANDLED.load(Ordering::Relaxed) < 2000 {
@@ -307,7 +338,11 @@ fn signals() {
     // SAFETY: no more signals.
     unsafe {
         let never = libc::timeval { tv_sec: 0, tv_usec: 0 };
-        libc::setitimer(libc::ITIMER_REAL, &libc::itimerval { it_interval: never, it_value: never }, std::ptr::null_mut());
+        libc::setitimer(
+            libc::ITIMER_REAL,
+            &libc::itimerval { it_interval: never, it_value: never },
+            std::ptr::null_mut(),
+        );
     }
     let handled = HANDLED.load(Ordering::Relaxed);
     guard.finish().unwrap();
@@ -336,4 +371,24 @@ fn a_sink_of_the_program_gets_the_trace() {
     scene.run("sink", &[("METATF_TELEMETRY_CONTROL", "all")]);
     assert_eq!(steps(&records(&scene.folder.path().join("sink.mtf"))).len(), 1);
     assert!(!scene.trace().exists());
+}
+
+#[test]
+fn names_of_records_get_in_nobodys_way() {
+    let scene = Scene::new();
+    scene.run("names", &[("METATF_TELEMETRY_CONTROL", "all")]);
+    let mut trace = metatf::dynamic::Trace::open(scene.trace()).unwrap();
+    let mut json = Vec::new();
+    while trace.next_json(&mut json, metatf::dynamic::JsonOptions::default()).unwrap() {}
+    let json = String::from_utf8(json).unwrap();
+    let lines: Vec<_> = json.lines().map(|line| line.split_once("\"@record\":").unwrap().1).collect();
+    let expected = [
+        "\"move\",\"type\":2,\"slot\":1,\"event\":3}",
+        "\"emit_move\",\"n\":4}",
+        "\"line\",\"vfield\":\"text\",\"TELEMETRY\":5}",
+        "\"arguments\",\"self\":6}",
+        "\"macro_move\",\"n\":7}",
+        "\"Telemetry\",\"n\":8}",
+    ];
+    assert_eq!(lines, expected);
 }

@@ -71,7 +71,11 @@ fn a_program_that_aborts_leaves_its_events() {
             lines.iter().position(|line| line.starts_with("# Arena")).unwrap(),
         );
         assert!(lines[steps].contains("): 2 of 5, the newest first"), "{}", text(&run.out));
-        assert!(lines[steps + 1].contains("\"number\":4") && lines[steps + 2].contains("\"number\":3"), "{}", text(&run.out));
+        assert!(
+            lines[steps + 1].contains("\"number\":4") && lines[steps + 2].contains("\"number\":3"),
+            "{}",
+            text(&run.out)
+        );
         assert!(lines[said + 1].contains("the end is near"), "{}", text(&run.out));
     }
     let run = common::metatfc(folder, &["postmortem", file.to_str().unwrap(), "-o", "whole.mtf"]);
@@ -118,7 +122,9 @@ fn a_running_program_is_looked_at_and_told() {
 fn what_has_no_buffers_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("text"), "nothing of that sort").unwrap();
-    for (place, message) in [("text", "neither telemetry buffers"), ("missing", "cannot open missing"), ("4000000000", "has no buffers")] {
+    for (place, message) in
+        [("text", "neither telemetry buffers"), ("missing", "cannot open missing"), ("4000000000", "has no buffers")]
+    {
         let run = common::metatfc(folder.path(), &["postmortem", place]);
         assert_eq!(run.status, 1);
         assert!(run.err.contains(message), "{}", run.err);

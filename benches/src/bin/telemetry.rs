@@ -36,19 +36,28 @@ fn main() -> Result<()> {
     let stamped = |n| recorder::stamped!(address = n * 64, size = n as u32 & 0xfff, cpu = 3);
     row("with a time", median(EVENTS, stamped));
     row("with a time, two threads at once, each", two_threads(stamped));
-    row("with a time and a text of 16 bytes", median(EVENTS, |_| recorder::said!(text = black_box("a text to be put"))));
+    row(
+        "with a time and a text of 16 bytes",
+        median(EVENTS, |_| recorder::said!(text = black_box("a text to be put"))),
+    );
     row("the cycle counter alone", median(EVENTS, |_| drop(black_box(cycles()))));
     let mut ring = vec![[0_u64; 3]; 1 << 15];
-    row("a plain ring, three words", median(EVENTS, |n| ring[black_box(n) as usize & 0x7fff] = black_box([n, n * 64, 3])));
+    row(
+        "a plain ring, three words",
+        median(EVENTS, |n| ring[black_box(n) as usize & 0x7fff] = black_box([n, n * 64, 3])),
+    );
     row("`tracing`, no subscriber", median(EVENTS, traced));
     tracing::subscriber::set_global_default(Null)?;
     row("`tracing`, a subscriber that does nothing", median(EVENTS, traced));
     let mut file = std::fs::File::create(folder.path().join("raw"))?;
     let mut bytes = [0_u8; 32];
-    row("`write` to a file, 32 bytes", median(EVENTS / 20, |n| {
-        bytes[..8].copy_from_slice(&n.to_le_bytes());
-        file.write_all(&bytes).expect("a file can be written");
-    }));
+    row(
+        "`write` to a file, 32 bytes",
+        median(EVENTS / 20, |n| {
+            bytes[..8].copy_from_slice(&n.to_le_bytes());
+            file.write_all(&bytes).expect("a file can be written");
+        }),
+    );
 
     to_file(&settings, folder.path())
 }
@@ -56,15 +65,22 @@ fn main() -> Result<()> {
 /// All events to a file, with nothing lost.
 fn to_file(settings: &Settings, folder: &Path) -> Result<()> {
     let path = folder.join("filed.mtf");
-    let block =
-        Settings { policy: Policy::Block, filename: Some(path.clone()), place: Place::SharedMemory, ..settings.clone() };
+    let block = Settings {
+        policy: Policy::Block,
+        filename: Some(path.clone()),
+        place: Place::SharedMemory,
+        ..settings.clone()
+    };
     let telemetry = filed::TELEMETRY.start_with(block)?;
     let started = Instant::now();
     for n in 0..EVENTS {
         filed::stamped!(address = n * 64, size = n as u32 & 0xfff, cpu = 3);
     }
     telemetry.finish()?;
-    row("to a file without a loss, drained and compressed (elapsed)", started.elapsed().as_nanos() as f64 / EVENTS as f64);
+    row(
+        "to a file without a loss, drained and compressed (elapsed)",
+        started.elapsed().as_nanos() as f64 / EVENTS as f64,
+    );
     let (mut trace, mut records) = (filed::Trace::open(&path)?, 0);
     trace.for_each(|_| records += 1)?;
     assert_eq!(records, EVENTS);

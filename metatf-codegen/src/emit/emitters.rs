@@ -101,7 +101,7 @@ fn primitive(name: &str) -> TokenStream {
 }
 
 fn hidden(event: &Event) -> Ident {
-    format_ident!("emit_{}", event.name.trim_start_matches("r#"))
+    format_ident!("__emit_{}", event.name.trim_start_matches("r#"))
 }
 
 fn function(number: usize, event: &Event, runtime: &TokenStream) -> TokenStream {
@@ -133,10 +133,10 @@ fn function(number: usize, event: &Event, runtime: &TokenStream) -> TokenStream 
     });
     let words = event.words.iter().map(|parts| word(event, parts, &names));
     let emit = if tails.is_empty() {
-        quote!(TELEMETRY.emit(slot, #number, [#(#words),*]))
+        quote!(TELEMETRY.emit(__slot, #number, [#(#words),*]))
     } else {
         let parts = tails.iter().map(|(_, name)| name);
-        quote!(TELEMETRY.emit_tail(slot, #number, [#(#words),*], [#(#parts),*]))
+        quote!(TELEMETRY.emit_tail(__slot, #number, [#(#words),*], [#(#parts),*]))
     };
     let fields = (!names.is_empty()).then(|| quote!({ #(#names),* }));
     let fields = fields.unwrap_or_else(|| quote!({}));
@@ -154,7 +154,7 @@ fn function(number: usize, event: &Event, runtime: &TokenStream) -> TokenStream 
         pub fn #hidden(event: arguments::#arguments) {
             let #takes = event;
             #(#prepare)*
-            SLOT.with(|slot| #emit);
+            SLOT.with(|__slot| #emit);
         }
     }
 }
@@ -164,7 +164,7 @@ fn is_number(machine: Machine) -> bool {
 }
 
 fn length_name(name: &Ident) -> Ident {
-    format_ident!("length_of_{}", name.to_string().trim_start_matches("r#"))
+    format_ident!("__length_of_{}", name.to_string().trim_start_matches("r#"))
 }
 
 /// Puts a word together.
@@ -192,7 +192,7 @@ fn word(event: &Event, parts: &[(u8, Bits)], names: &[Ident]) -> TokenStream {
 fn exported(event: &Event, here: &TokenStream) -> TokenStream {
     let (name, arguments, hidden) = (ident(&event.name), ident(&event.arguments), hidden(event));
     let kind = Literal::usize_unsuffixed(event.kind);
-    let macro_name = format_ident!("macro_{}", event.name.trim_start_matches("r#"));
+    let macro_name = format_ident!("__macro_{}", event.name.trim_start_matches("r#"));
     let body = if event.compiled {
         quote! {
             if #here::TELEMETRY.is_on(#kind) {

@@ -49,7 +49,7 @@ impl Scene {
     }
 
     /// Runs a scenario to its end, which is a good one; returns what it printed to standard error.
-    
+
     pub(crate) fn run(&self, scenario: &str, environment: &[(&str, &str)]) -> String {
         let output = self.start(scenario, environment).wait_with_output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -84,7 +84,13 @@ pub(crate) fn steps(records: &[Events]) -> std::collections::BTreeMap<u64, u64> 
             let next = threads.entry(step.thread).or_insert(0);
             assert_eq!(step.number, *next, "thread {}", step.thread);
             *next += 1;
-            assert!(step.time >= last, "time goes back from {last} to {}, thread {} {}", step.time, step.thread, step.number);
+            assert!(
+                step.time >= last,
+                "time goes back from {last} to {}, thread {} {}",
+                step.time,
+                step.thread,
+                step.number
+            );
             last = step.time;
         }
     }
