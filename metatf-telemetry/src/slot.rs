@@ -79,6 +79,7 @@ impl Slot {
     /// There is room for it, and the thread has entered.
     #[inline(always)]
     pub(crate) unsafe fn store(&self, position: u64, word: u64) {
+        #[allow(clippy::cast_possible_truncation, reason = "a ring is at most 8 MiB")]
         let at = (position & self.mask.load(Relaxed)) as usize;
         // SAFETY: below the limit a thread's ring has memory; positions are multiples of 8.
         unsafe { AtomicU64::from_ptr(self.events.load(Relaxed).add(at).cast()) }.store(word, Relaxed);

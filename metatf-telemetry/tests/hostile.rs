@@ -1,4 +1,10 @@
 //! Buffers files that are damaged, cut or made up: an error or what is whole, and never more than that.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "a test that goes wrong has to panic"
+)]
 
 mod common;
 

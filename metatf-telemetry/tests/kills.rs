@@ -1,4 +1,10 @@
 //! A program is killed at any moment. What its trace and its buffers have together is all events of each thread up to the last.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "a test that goes wrong has to panic"
+)]
 
 mod common;
 

@@ -1,4 +1,10 @@
 //! Events of programs, and the traces that come of them.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "a test that goes wrong has to panic"
+)]
 
 mod common;
 

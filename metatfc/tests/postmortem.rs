@@ -1,5 +1,6 @@
 //! `postmortem` and `control`, on a program that kills itself and on one that runs.
 #![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
 
 mod common;
 

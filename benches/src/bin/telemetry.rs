@@ -1,6 +1,11 @@
 //! What an event of telemetry costs, beside other ways to note one: nanoseconds in the program, and bytes on disk.
 //!
 //! `cargo run --release -p metatf-bench --no-default-features --features telemetry --bin telemetry`
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::expect_used,
+    reason = "numbers of events; what fails ends the measurement"
+)]
 
 use metatf_derive::metatf;
 use metatf_telemetry::{Place, Policy, Settings};

@@ -112,9 +112,11 @@ fn function(number: usize, event: &Event, runtime: &TokenStream) -> TokenStream 
         let ty = field_type(field.machine, false);
         quote!(#name: #ty)
     });
+    let many = (names.len() > 7).then(|| quote!(#[allow(clippy::too_many_arguments, reason = "fields are the DTD's")]));
     if !event.compiled {
         return quote! {
             #docs
+            #many
             #[inline]
             pub fn #name(#(#parameters),*) {
                 let _ = (#(#names,)*);
@@ -143,6 +145,7 @@ fn function(number: usize, event: &Event, runtime: &TokenStream) -> TokenStream 
     let takes = if names.is_empty() { quote!(_) } else { quote!(arguments::#arguments #fields) };
     quote! {
         #docs
+        #many
         #[inline]
         pub fn #name(#(#parameters),*) {
             if TELEMETRY.is_on(#kind) {

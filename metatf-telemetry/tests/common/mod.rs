@@ -49,7 +49,6 @@ impl Scene {
     }
 
     /// Runs a scenario to its end, which is a good one; returns what it printed to standard error.
-
     pub(crate) fn run(&self, scenario: &str, environment: &[(&str, &str)]) -> String {
         let output = self.start(scenario, environment).wait_with_output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
