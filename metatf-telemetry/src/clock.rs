@@ -69,6 +69,7 @@ fn cycles() -> u64 {
 }
 
 /// Returns the nanoseconds of `CLOCK_MONOTONIC`.
+#[cold]
 pub(crate) fn monotonic() -> u64 {
     system(libc::CLOCK_MONOTONIC)
 }

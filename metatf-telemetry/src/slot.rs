@@ -73,29 +73,25 @@ impl Slot {
         self.position.load(Relaxed) + bytes <= self.limit.load(Relaxed)
     }
 
-    /// Stores a word of the event in progress.
-    ///
-    /// # Safety
-    /// There is room for it, and the thread has entered.
+    /// Returns where the next event begins. Events do not cross the end of a block, so all of one lies behind that.
     #[inline(always)]
-    pub(crate) unsafe fn store(&self, position: u64, word: u64) {
+    pub(crate) fn place(&self) -> *mut u64 {
         #[allow(clippy::cast_possible_truncation, reason = "a ring is at most 8 MiB")]
-        let at = (position & self.mask.load(Relaxed)) as usize;
-        // SAFETY: below the limit a thread's ring has memory; positions are multiples of 8.
-        unsafe { AtomicU64::from_ptr(self.events.load(Relaxed).add(at).cast()) }.store(word, Relaxed);
+        let at = (self.position.load(Relaxed) & self.mask.load(Relaxed)) as usize;
+        self.events.load(Relaxed).wrapping_add(at).cast()
     }
 
-    /// Stores the head of the event, and makes it whole.
+    /// Stores the head of the event that begins at `place`, and makes it whole.
     ///
     /// # Safety
-    /// As [`store`](Self::store); the words are stored.
+    /// There is room for it, its words are stored, and the thread has entered.
     #[inline(always)]
-    pub(crate) unsafe fn publish(&self, event: u16, words: u16) {
+    pub(crate) unsafe fn publish(&self, place: *mut u64, event: u16, words: u16) {
         let position = self.position.load(Relaxed);
         let next = position + 8 + 8 * u64::from(words);
         // SAFETY: as the caller promises; a thread that has room has a ring.
         unsafe {
-            self.store(position, head_of(event, words, position));
+            store(place, head_of(event, words, position));
             (*self.ring.load(Relaxed)).head.store(next, Release);
         }
         self.position.store(next, Relaxed);
@@ -111,4 +107,14 @@ impl Slot {
     pub(crate) fn is_detached(&self) -> bool {
         self.limit.load(Relaxed) == 0
     }
+}
+
+/// Stores a word of an event.
+///
+/// # Safety
+/// It is in the room that the thread has.
+#[inline(always)]
+pub(crate) unsafe fn store(at: *mut u64, word: u64) {
+    // SAFETY: below its limit a thread's ring has memory; positions are multiples of 8.
+    unsafe { AtomicU64::from_ptr(at) }.store(word, Relaxed);
 }

@@ -12,7 +12,7 @@ use crate::clock::{Clock, Moment, monotonic};
 use crate::layout::{DROPPED, NOTE, PAD, RingHead};
 use crate::mapping::{Mapping, Shape, Texts};
 use crate::settings::{Place, Policy};
-use crate::slot::Slot;
+use crate::slot::{Slot, store};
 use crate::sys::{self, PathText};
 use crate::tail::{array, text};
 
@@ -145,7 +145,7 @@ impl Telemetry {
     /// Returns a stamp for an event.
     #[inline(always)]
     pub fn stamp(&self) -> u64 {
-        self.clock().now()
+        if self.clock.load(Relaxed) == Clock::Cycles as u32 { Clock::Cycles.now() } else { monotonic() }
     }
 
     /// Emits an event without a tail.
@@ -156,15 +156,15 @@ impl Telemetry {
         }
         let bytes = 8 + 8 * W as u64;
         if slot.has_room(bytes) || self.refill(slot, bytes) {
-            let position = slot.position.load(Relaxed);
+            let place = slot.place();
             for (index, word) in words.into_iter().enumerate() {
                 // SAFETY: there is room for all words, and the thread has entered.
-                unsafe { slot.store(position + 8 + 8 * index as u64, word) };
+                unsafe { store(place.add(1 + index), word) };
             }
             // SAFETY: as before. A DTD's records have at most 255 leaves, so the number of words fits.
             #[allow(clippy::cast_possible_truncation)]
             unsafe {
-                slot.publish(event, W as u16);
+                slot.publish(place, event, W as u16);
             }
         }
         slot.leave();
@@ -185,26 +185,29 @@ impl Telemetry {
         let count = W + tail.iter().map(|part| part.len().div_ceil(8)).sum::<usize>();
         let bytes = 8 + 8 * count as u64;
         if slot.has_room(bytes) || self.refill(slot, bytes) {
-            let mut position = slot.position.load(Relaxed);
-            let mut store = |word| {
-                position += 8;
+            let place = slot.place();
+            let mut at = place;
+            let mut put = |word| {
                 // SAFETY: there is room for as many words as were counted, and the thread has entered.
-                unsafe { slot.store(position, word) };
+                unsafe {
+                    at = at.add(1);
+                    store(at, word);
+                }
             };
-            words.into_iter().for_each(&mut store);
+            words.into_iter().for_each(&mut put);
             for part in tail {
                 let (whole, rest) = part.as_chunks::<8>();
-                whole.iter().for_each(|bytes| store(u64::from_ne_bytes(*bytes)));
+                whole.iter().for_each(|bytes| put(u64::from_ne_bytes(*bytes)));
                 if !rest.is_empty() {
                     let mut last = [0; 8];
                     last[..rest.len()].copy_from_slice(rest);
-                    store(u64::from_ne_bytes(last));
+                    put(u64::from_ne_bytes(last));
                 }
             }
             // SAFETY: as before. A block has fewer than 65,536 words.
             #[allow(clippy::cast_possible_truncation)]
             unsafe {
-                slot.publish(event, count as u16);
+                slot.publish(place, event, count as u16);
             }
         }
         slot.leave();
@@ -282,7 +285,7 @@ impl Telemetry {
         let left = slot.limit.load(Relaxed).saturating_sub(slot.position.load(Relaxed)) / 8;
         if let Some(words) = left.checked_sub(1).and_then(|words| u16::try_from(words).ok()) {
             // SAFETY: there is room for so many words, up to the limit; their content does not matter.
-            unsafe { slot.publish(PAD, words) };
+            unsafe { slot.publish(slot.place(), PAD, words) };
         }
     }
 
@@ -323,12 +326,12 @@ impl Telemetry {
         let dropped = ring.dropped.load(Relaxed);
         let count = dropped.saturating_sub(ring.reported.load(Relaxed));
         if count != 0 && slot.has_room(24) {
-            let position = slot.position.load(Relaxed);
+            let place = slot.place();
             // SAFETY: there is room for two words, and the thread has entered.
             unsafe {
-                slot.store(position + 8, count);
-                slot.store(position + 16, self.stamp());
-                slot.publish(DROPPED, 2);
+                store(place.add(1), count);
+                store(place.add(2), self.stamp());
+                slot.publish(place, DROPPED, 2);
             }
             ring.reported.store(dropped, Relaxed);
         }

@@ -1,6 +1,6 @@
 //! The emitters: a function, a macro and a struct of arguments for each event, and what they share.
 
-use proc_macro2::{Ident, Literal, Span, TokenStream};
+use proc_macro2::{Ident, Literal, Punct, Spacing, Span, TokenStream};
 use quote::{format_ident, quote};
 
 use crate::emitters::{Bits, Emitters, Event, Machine};
@@ -12,11 +12,13 @@ pub(super) fn emit(emitters: &Emitters, options: &Options) -> Result<TokenStream
     let Some(path) = &options.emitters else { return Ok(TokenStream::new()) };
     let wrong = |path: &str| OptionError(format!("`{path}` is no path of a module"));
     let crate_path = path.strip_prefix("crate::").or(if path == "crate" { Some("") } else { None });
+    // `$crate`, in two parts: it is the crate of the macro, and not this one.
+    let (dollar, root) = (Punct::new('$', Spacing::Alone), Ident::new("crate", Span::call_site()));
     let here: TokenStream = match crate_path {
-        Some("") => quote!($crate),
+        Some("") => quote!(#dollar #root),
         Some(rest) => {
             let rest: TokenStream = rest.parse().map_err(|_| wrong(path))?;
-            quote!($crate::#rest)
+            quote!(#dollar #root::#rest)
         }
         None => path.parse().map_err(|_| wrong(path))?,
     };

@@ -109,7 +109,6 @@ pub(crate) const TABLE: &[Layers] = &[
             "running",
             "image",
             "postmortem",
-            "private",
         ],
     },
     Layers { folder: "metatf-cli", within: None, modules: &["number", "output_file", "progress"] },
