@@ -212,6 +212,7 @@ fn exported(event: &Event, here: &TokenStream) -> TokenStream {
         }
     };
     quote! {
+        #[allow(unused_macros, reason = "all of the format, whatever the program emits")]
         macro_rules! #macro_name {
             ($($name:ident $(= $value:expr)?),* $(,)?) => {
                 { #body }

@@ -73,7 +73,7 @@ pub(crate) fn emit(
 fn lints() -> TokenStream {
     quote! {
         #[allow(unknown_lints, renamed_and_removed_lints, reason = "other versions have other lints")]
-        #[allow(dead_code, unreachable_pub, unused_macros, reason = "all of the format, whatever the program takes")]
+        #[allow(dead_code, unreachable_pub, reason = "all of the format, whatever the program takes")]
         #[allow(
             non_camel_case_types, non_snake_case, variant_size_differences, missing_copy_implementations,
             clippy::empty_structs_with_brackets, clippy::enum_variant_names, clippy::exhaustive_enums,
