@@ -10,7 +10,7 @@ use crate::clock::{Clock, Line, Moment, monotonic, wall};
 use crate::encode::{Encoder, Scene, TraceSink, create};
 use crate::error::Error;
 use crate::events::{Part, Place, find, order};
-use crate::layout::{FREE, Header, LEFT, TAKEN};
+use crate::layout::{FREE, Header, LEFT};
 use crate::mapping::{Mapping, RingPart};
 use crate::settings::Policy;
 use crate::sys;
@@ -239,11 +239,9 @@ impl Drainer {
 
     /// Takes back the rings of threads that have ended, once they are empty.
     pub(crate) fn take_back(&self) {
+        self.mapping.find_left();
         for ring in self.mapping.rings() {
             let head = ring.head;
-            if head.owner.load(Acquire) == TAKEN && !sys::is_thread(head.thread.load(Relaxed)) {
-                let _ = head.owner.compare_exchange(TAKEN, LEFT, Relaxed, Relaxed);
-            }
             if head.owner.load(Relaxed) == LEFT && head.head.load(Acquire) == head.tail.load(Relaxed) {
                 let _ = head.owner.compare_exchange(LEFT, FREE, Release, Relaxed);
             }

@@ -14,6 +14,8 @@
 //! With the feature `drain` (on by default) the program writes its trace; without it, the crate depends on `libc` alone, and
 //! `metatfc postmortem` reads the buffers. With the feature `off` emitters compile to nothing.
 
+#![cfg_attr(not(feature = "drain"), allow(dead_code, unused_imports, reason = "the drain uses the rest"))]
+
 #[cfg(not(target_os = "linux"))]
 compile_error!("metatf-telemetry is for Linux: it maps buffers, and waits, by its system calls");
 

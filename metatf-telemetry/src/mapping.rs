@@ -1,6 +1,6 @@
 //! The buffers of this process, mapped.
 
-use core::sync::atomic::Ordering::{Relaxed, Release};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicU64, fence};
 
 use crate::clock::{Clock, Line, Moment};
@@ -123,6 +123,15 @@ impl Mapping {
         header.magic.store(MAGIC, Release);
     }
 
+    /// Finds the rings whose threads have ended.
+    pub(crate) fn find_left(&self) {
+        for ring in self.rings() {
+            if ring.head.owner.load(Acquire) == TAKEN && !sys::is_thread(ring.head.thread.load(Relaxed)) {
+                let _ = ring.head.owner.compare_exchange(TAKEN, LEFT, Relaxed, Relaxed);
+            }
+        }
+    }
+
     /// Takes a ring for this thread, if one is free and there is memory for it.
     pub(crate) fn take(&self) -> Option<RingPart> {
         let thread = sys::thread();
@@ -133,11 +142,20 @@ impl Mapping {
                 let _ = head.owner.compare_exchange(TAKEN, LEFT, Relaxed, Relaxed);
             }
         }
-        let free = |ring: &RingPart| ring.head.owner.load(Relaxed) == FREE;
-        for ring in self.rings().filter(free) {
-            if ring.head.owner.compare_exchange(FREE, TAKEN, core::sync::atomic::Ordering::AcqRel, Relaxed).is_err() {
-                continue;
+        let take = |ring: &RingPart, from: u32| ring.head.owner.compare_exchange(from, TAKEN, AcqRel, Relaxed).is_ok();
+        let mut taken = self.rings().find(|ring| take(ring, FREE));
+        // Looking who is there is a system call for each ring: not with each event that finds none.
+        if taken.is_none() && self.header().refused.load(Relaxed).is_multiple_of(64) {
+            self.find_left();
+            // Nobody empties the rings of a flight recorder: what a thread left that has ended is the first to go.
+            let overwrites = self.shape.policy == Policy::Overwrite;
+            let is_empty = |ring: &RingPart| ring.head.head.load(Acquire) == ring.head.tail.load(Relaxed);
+            taken = self.rings().find(|ring| (overwrites || is_empty(ring)) && take(ring, LEFT));
+            if let Some(ring) = taken.filter(|_| overwrites) {
+                ring.head.oldest.store(ring.head.head.load(Relaxed), SeqCst);
             }
+        }
+        if let Some(ring) = taken {
             if ring.head.reserved.load(Relaxed) == 0 {
                 let bytes = usize::try_from(self.shape.ring_bytes).unwrap_or(0);
                 // SAFETY: the events of a ring of this mapping, which begin at a page.

@@ -130,8 +130,7 @@ impl Telemetry {
         #[cfg(feature = "drain")] sink: Option<TraceSink>,
     ) -> Result<(), Error> {
         let drains = settings.drain && cfg!(feature = "drain");
-        let made = Chosen::new(&settings.place, self.trace_path(settings), drains);
-        let chosen = self.chosen.get_or_init(|| made);
+        let chosen = self.choose(Chosen::new(&settings.place, self.trace_path(settings), drains));
         let texts = [self.dtd.len(), self.table.len(), self.name.len(), chosen.trace.as_os_str().len()];
         let shape =
             Shape::new(settings.threads, settings.ring_bytes, texts.iter().sum::<usize>() as u64, settings.policy);
@@ -170,8 +169,8 @@ impl Telemetry {
         let stem = Path::new(self.name).file_stem().unwrap_or_default().to_string_lossy();
         let path = settings.filename.clone().unwrap_or_else(|| format!("{stem}.%p.mtf").into());
         let path = match path.to_str() {
-            Some(text) if text.contains("%p") => text.replace("%p", &sys::process().to_string()).into(),
-            _ => path,
+            Some(text) => text.replace("%p", &sys::process().to_string()).replace("%n", &stem).into(),
+            None => path,
         };
         std::path::absolute(&path).unwrap_or(path)
     }
@@ -180,11 +179,11 @@ impl Telemetry {
     #[must_use]
     pub fn buffers(&self) -> Option<PathBuf> {
         self.mapping()?;
-        self.chosen.get().and_then(|chosen| self.buffers_path(chosen)).map(|path| path_of(path.bytes()))
+        self.chosen().and_then(|chosen| self.buffers_path(chosen)).map(|path| path_of(path.bytes()))
     }
 
     fn remove_buffers(&self) {
-        if let Some(path) = self.chosen.get().and_then(|chosen| self.buffers_path(chosen)) {
+        if let Some(path) = self.chosen().and_then(|chosen| self.buffers_path(chosen)) {
             sys::remove(path.c_str());
         }
     }
@@ -241,7 +240,7 @@ impl Telemetry {
 impl Telemetry {
     /// Makes the drain of this process.
     fn open_drain(&self, table: Table, sink: Option<TraceSink>, at_once: bool) -> Result<(), Error> {
-        let (Some(mapping), Some(chosen)) = (self.mapping(), self.chosen.get()) else { return Err(Error::NotRunning) };
+        let (Some(mapping), Some(chosen)) = (self.mapping(), self.chosen()) else { return Err(Error::NotRunning) };
         let buffers = self.buffers().unwrap_or_default().display().to_string();
         let path = if chosen.process == sys::process() { chosen.trace.clone() } else { of_child(&chosen.trace) };
         let target = Target { name: self.name, dtd: self.dtd, path, buffers };
@@ -457,7 +456,7 @@ extern "C" fn in_child() {
             slot.busy.store(slot.busy.load(Relaxed) & !FORKING, Relaxed);
         });
         #[cfg(feature = "drain")]
-        if telemetry.control() != 0 && telemetry.chosen.get().is_some_and(|chosen| chosen.drains) {
+        if telemetry.control() != 0 && telemetry.chosen().is_some_and(|chosen| chosen.drains) {
             telemetry.spawn();
         }
     });

@@ -41,7 +41,7 @@ pub enum Place {
 /// How telemetry runs.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The trace. `%p` becomes the number of the process. Default: the name of the DTD, the number of the process, `.mtf`.
+    /// The trace. `%p` becomes the number of the process, `%n` the name of the DTD. Default: the name of the DTD, the number of the process, `.mtf`.
     pub filename: Option<PathBuf>,
     /// The kinds that are on at the start, as [`control::parse`](crate::control::parse) takes them. Default: none.
     pub control: String,

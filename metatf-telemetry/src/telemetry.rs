@@ -6,7 +6,6 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, fence};
 use std::ffi::CString;
 use std::path::PathBuf;
-use std::sync::OnceLock;
 
 use crate::clock::{Clock, Moment, monotonic};
 use crate::layout::{DROPPED, NOTE, PAD, RingHead};
@@ -51,7 +50,7 @@ pub struct Telemetry {
     pub(crate) dtd: &'static str,
     pub(crate) table: &'static str,
     pub(crate) slots: Slots,
-    pub(crate) chosen: OnceLock<Chosen>,
+    chosen: AtomicPtr<Chosen>,
     /// When the buffers of this process were made, which is part of their name.
     made: AtomicU64,
     pub(crate) next: AtomicPtr<Telemetry>,
@@ -106,7 +105,7 @@ impl Telemetry {
             dtd,
             table,
             slots,
-            chosen: OnceLock::new(),
+            chosen: AtomicPtr::new(core::ptr::null_mut()),
             made: AtomicU64::new(0),
             next: AtomicPtr::new(core::ptr::null_mut()),
             #[cfg(feature = "drain")]
@@ -392,7 +391,7 @@ impl Telemetry {
 
     /// Makes the buffers of a forked child, of the shape that its parent's have.
     fn make_again(&self) -> Option<Mapping> {
-        let chosen = self.chosen.get()?;
+        let chosen = self.chosen()?;
         if self.state.load(Acquire) != RUNNING {
             return None;
         }
@@ -407,6 +406,19 @@ impl Telemetry {
             }
         }
         self.mapping()
+    }
+
+    /// Returns what was chosen at the start.
+    pub(crate) fn chosen(&self) -> Option<&'static Chosen> {
+        // SAFETY: it is null, or of a box that was leaked.
+        unsafe { self.chosen.load(Acquire).as_ref() }
+    }
+
+    /// Sets what was chosen. It stays, for forked children and for signal handlers: a few bytes for each start.
+    pub(crate) fn choose(&self, chosen: Chosen) -> &'static Chosen {
+        let chosen: &'static Chosen = Box::leak(Box::new(chosen));
+        self.chosen.store(core::ptr::from_ref(chosen).cast_mut(), Release);
+        chosen
     }
 
     /// Returns the path of this process's buffers, if they are in a file.

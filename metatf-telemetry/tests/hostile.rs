@@ -42,6 +42,10 @@ fn damaged_buffers_are_errors_or_read_in_part() {
     let whole = std::fs::read(&scene.buffers()[0]).unwrap();
     let found = recover(&whole, &scene).unwrap();
     assert_eq!((found.in_buffers, found.warnings.len()), (600, 0), "{found:?}");
+    // In a core dump they begin at some page.
+    let core = [b"\x7fELF".as_slice(), &vec![0; 3 * 4096 - 4], &whole].concat();
+    assert_eq!(recover(&core, &scene).unwrap().in_buffers, 600);
+    assert!(recover(&core[..8192], &scene).unwrap_err().contains("METATF_TELEMETRY_MEMORY=core"));
     // Each word of the header, and of the first events, is something else.
     let (mut errors, mut parts) = (0, 0);
     let texts = whole.windows(4).position(|bytes| bytes == b"// e").unwrap();

@@ -54,12 +54,18 @@ fn child() {
             }
         }
         "recorder" => {
-            let guard = events::TELEMETRY.start_with(Settings { policy: Policy::Overwrite, ..settings() }).unwrap();
+            let guard =
+                events::TELEMETRY.start_with(Settings { policy: Policy::Overwrite, threads: 3, ..settings() }).unwrap();
             for number in 0..100_000 {
                 events::step!(number);
             }
+            // More threads than rings: those that have ended make room.
+            for _ in 0..6 {
+                std::thread::spawn(|| (0..10).for_each(|number| events::step!(number))).join().unwrap();
+                std::thread::sleep(Duration::from_millis(20));
+            }
             let dumped = events::TELEMETRY.dump("dump.mtf").unwrap();
-            assert!((1800..2800).contains(&dumped), "{dumped}");
+            assert!((1800..2900).contains(&dumped), "{dumped}");
             guard.finish().unwrap();
         }
         "control" => control(),
@@ -236,8 +242,11 @@ fn the_flight_recorder_has_the_last_events() {
     scene.run("recorder", &[("METATF_TELEMETRY_CONTROL", "all"), ("METATF_TELEMETRY_RING", "65536")]);
     for path in [scene.folder.path().join("dump.mtf"), scene.trace()] {
         let records = records(&path);
-        let numbers = records.iter().filter_map(|r| if let Events::Step(step) = r { Some(step.number) } else { None });
-        let numbers: Vec<_> = numbers.collect();
+        let steps: Vec<_> =
+            records.iter().filter_map(|r| if let Events::Step(step) = r { Some(step) } else { None }).collect();
+        let numbers: Vec<_> =
+            steps.iter().filter(|step| step.thread == steps[0].thread).map(|step| step.number).collect();
+        assert_eq!(steps.len() - numbers.len(), 20, "those of the last two threads");
         let first = numbers[0];
         assert!(first > 90_000 && numbers.iter().copied().eq(first..100_000), "{first} to {:?}", numbers.last());
     }
@@ -308,9 +317,10 @@ fn a_forked_child_begins_its_own_trace() {
 
 #[test]
 fn a_panic_and_an_exit_flush() {
-    for scenario in ["panic", "exit"] {
+    for (scenario, memory) in [("panic", "shared"), ("exit", "shared"), ("exit", "core")] {
         let scene = Scene::new();
-        scene.run(scenario, &[("METATF_TELEMETRY_CONTROL", "all")]);
+        scene.run(scenario, &[("METATF_TELEMETRY_CONTROL", "all"), ("METATF_TELEMETRY_MEMORY", memory)]);
+        assert_eq!(scene.buffers().len(), usize::from(scenario == "panic"), "what ends by itself leaves none");
         let found = common::events::Trace::open(scene.trace()).unwrap().next_owned().unwrap();
         assert!(found.is_some(), "{scenario}");
     }
