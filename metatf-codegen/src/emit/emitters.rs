@@ -114,6 +114,8 @@ fn function(number: usize, event: &Event, runtime: &TokenStream) -> TokenStream 
         let ty = field_type(field.machine, false);
         quote!(#name: #ty)
     });
+    // Given one by one they are in registers.
+    let parameters: Vec<_> = parameters.collect();
     let many = (names.len() > 7).then(|| quote!(#[allow(clippy::too_many_arguments, reason = "fields are the DTD's")]));
     if !event.compiled {
         return quote! {
@@ -125,6 +127,7 @@ fn function(number: usize, event: &Event, runtime: &TokenStream) -> TokenStream 
             }
         };
     }
+    let put = format_ident!("__put_{}", event.name.trim_start_matches("r#"));
     let (kind, number) = (Literal::usize_unsuffixed(event.kind), Literal::usize_unsuffixed(number));
     let tails: Vec<_> = event.fields.iter().zip(&names).filter(|(field, _)| !is_number(field.machine)).collect();
     let prepare = tails.iter().map(|(field, name)| {
@@ -155,9 +158,14 @@ fn function(number: usize, event: &Event, runtime: &TokenStream) -> TokenStream 
             }
         }
         #[doc(hidden)]
-        #[inline(never)]
+        #[inline(always)]
         pub fn #hidden(event: arguments::#arguments) {
             let #takes = event;
+            #put(#(#names),*);
+        }
+        #many
+        #[inline(never)]
+        fn #put(#(#parameters),*) {
             #(#prepare)*
             SLOT.with(|__slot| #emit);
         }
