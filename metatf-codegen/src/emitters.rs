@@ -2,6 +2,8 @@
 //!
 //! Annotations choose: `tag.kind` names the kind of a record, `type` the type of a field, `source` who fills it in. The table of events
 //! that comes of it is text: the crate `metatf-telemetry` reads it, and other processes do from the buffers of a program.
+//!
+//! It has over 400 lines, a quarter of which are types and the texts of errors.
 
 use std::fmt::Write as _;
 
@@ -289,7 +291,7 @@ impl<'s> Layout<'s> {
                 (Some(value), _, _) => format!("={value}"),
                 (None, Some(data), _) => format!("#{}", data.0 - 1),
                 (None, None, Some(source)) => layout.filled(l, &source)?,
-                (None, None, None) => layout.argument(dtd, id, l, lookup, &mut names)?,
+                (None, None, None) => layout.argument(dtd, l, lookup, &mut names)?,
             };
             sources.push(source);
         }
@@ -315,14 +317,7 @@ impl<'s> Layout<'s> {
     }
 
     /// A field that the program gives.
-    fn argument(
-        &mut self,
-        dtd: &Dtd,
-        id: LeafId,
-        l: &Leaf,
-        lookup: &Lookup<'_>,
-        names: &mut Scope,
-    ) -> Result<String, OptionError> {
+    fn argument(&mut self, dtd: &Dtd, l: &Leaf, lookup: &Lookup<'_>, names: &mut Scope) -> Result<String, OptionError> {
         if self.role != Role::Event {
             let (record, name) = (&self.record.name, &l.name);
             return Err(OptionError(format!(
@@ -335,7 +330,6 @@ impl<'s> Layout<'s> {
         let name = names.take(&[ident(&wanted).to_string()]);
         let index = self.fields.len();
         self.fields.push(Argument { name, machine, docs: docs::of_leaf(dtd, self.record, l, false) });
-        let _ = id;
         if let Machine::Array(_) = machine {
             return Ok(machine.in_table());
         }

@@ -1,4 +1,6 @@
 //! Starts telemetry, ends it, and keeps it going in between: the drain's thread, control by other processes, forks, panics.
+//!
+//! It has over 400 lines: a start, an end and a fork undo each other's work, and are read side by side.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use core::sync::atomic::{AtomicPtr, AtomicU64};

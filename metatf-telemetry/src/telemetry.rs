@@ -1,6 +1,8 @@
 //! The emitters of a DTD: what generated code calls.
 //!
 //! Nothing here allocates or locks. It makes system calls only where a thread takes a ring, wakes the drain, or waits.
+//!
+//! It has over 400 lines: the path of an event, and what a signal may interrupt, is in one place.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, fence};

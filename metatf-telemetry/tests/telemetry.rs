@@ -1,4 +1,4 @@
-//! Events of programs, and the traces that come of them.
+//! Events of programs, and the traces that come of them. Over 400 lines: each scenario stands beside what it has to leave.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
