@@ -32,6 +32,8 @@ pub struct Config {
     field_attributes: Vec<(String, String)>,
     renames: Vec<(String, String)>,
     expected_widths: Vec<(String, u8)>,
+    emitters: Option<String>,
+    without_kinds: Vec<String>,
     unformatted: bool,
 }
 
@@ -98,6 +100,19 @@ impl Config {
         self
     }
 
+    /// Adds emitters for a running program: a function and a macro for each record. `module` is the path of the module that includes
+    /// the code, `crate::events`. They need the crate `metatf-telemetry`.
+    pub fn emitters(mut self, module: impl Into<String>) -> Self {
+        self.emitters = Some(module.into());
+        self
+    }
+
+    /// Leaves the emitters of a kind empty, so that they cost nothing at all: what a build script does where a feature says so.
+    pub fn without_kind(mut self, kind: impl Into<String>) -> Self {
+        self.without_kinds.push(kind.into());
+        self
+    }
+
     /// Chooses whether the code is laid out for people (the default), or left as it comes, which is faster.
     pub fn format(mut self, format: bool) -> Self {
         self.unformatted = !format;
@@ -134,6 +149,8 @@ impl Config {
         options.field_attributes.clone_from(&self.field_attributes);
         options.renames.clone_from(&self.renames);
         options.expected_widths.clone_from(&self.expected_widths);
+        options.emitters.clone_from(&self.emitters);
+        options.without_kinds.clone_from(&self.without_kinds);
         if let Some(runtime) = &self.runtime {
             options.runtime.clone_from(runtime);
         }

@@ -7,6 +7,7 @@ use metatf_parser::Dtd;
 use proc_macro2::TokenStream;
 
 use crate::emit::emit;
+use crate::emitters::{Emitters, emitters};
 use crate::options::{Lookup, OptionError, Options};
 use crate::plan::plan;
 use crate::render::render;
@@ -19,8 +20,12 @@ pub fn generate(dtd: &Dtd, options: &Options) -> Result<TokenStream, OptionError
     options.check()?;
     let lookup = Lookup::new(options);
     let model = plan(dtd, &lookup);
+    let emitters = match options.emitters {
+        Some(_) => emitters(dtd, &lookup, options)?,
+        None => Emitters::default(),
+    };
     lookup.unused().map_or(Ok(()), Err)?;
-    emit(dtd, &model, options)
+    emit(dtd, &model, &emitters, options)
 }
 
 /// Generates the code for a DTD's text, as formatted source. The diagnostics of a DTD with errors come as the error; warnings

@@ -29,6 +29,7 @@ mod columns;
 mod config;
 mod docs;
 mod emit;
+mod emitters;
 mod expect;
 mod generate;
 mod model;

@@ -18,6 +18,13 @@ pub struct Options {
     /// Widths that traces are expected to give fields, where those are not the DTD's: path of the field, and bytes. Traces
     /// with just these widths are read and written by code that knows them; all others are read and written all the same.
     pub expected_widths: Vec<(String, u8)>,
+    /// Path of the module that has the code, `crate::events`, if it shall have emitters for a running program: functions, and
+    /// macros, which name the module by this path. They need the crate `metatf-telemetry`.
+    pub emitters: Option<String>,
+    /// Kinds of events whose emitters compile to nothing.
+    pub without_kinds: Vec<String>,
+    /// Path of the crate that emitters call. Default `::metatf_telemetry`.
+    pub telemetry_runtime: String,
 }
 
 impl Options {
@@ -32,6 +39,9 @@ impl Options {
             field_attributes: Vec::new(),
             renames: Vec::new(),
             expected_widths: Vec::new(),
+            emitters: None,
+            without_kinds: Vec::new(),
+            telemetry_runtime: "::metatf_telemetry".to_owned(),
         }
     }
 }
@@ -45,10 +55,13 @@ impl Options {
         if let Some(wrong) = names.into_iter().find(|n| !name(n)) {
             return Err(OptionError(format!("`{wrong}` is no name: letters, digits and `_` make one")));
         }
-        match syn::parse_str::<syn::Path>(&self.runtime) {
+        let path = |what: &str, path: &str| match syn::parse_str::<syn::Path>(path) {
             Ok(_) => Ok(()),
-            Err(_) => Err(OptionError(format!("the runtime `{}` is no path", self.runtime))),
-        }
+            Err(_) => Err(OptionError(format!("{what} `{path}` is no path"))),
+        };
+        path("the runtime", &self.runtime)?;
+        path("the runtime of telemetry", &self.telemetry_runtime)?;
+        self.emitters.as_ref().map_or(Ok(()), |module| path("the module of emitters", module))
     }
 }
 

@@ -7,11 +7,12 @@ use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::{Item, ItemMod, LitStr};
 
-/// `dtd = ".."`, and perhaps `runtime = ".."`, `expect_widths = ".."`.
+/// `dtd = ".."`, and perhaps `runtime = ".."`, `expect_widths = ".."`, `emitters = ".."`.
 struct Arguments {
     dtd: LitStr,
     runtime: Option<LitStr>,
     expect_widths: Option<LitStr>,
+    emitters: Option<LitStr>,
 }
 
 pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
@@ -38,6 +39,7 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
     if let Some(widths) = &arguments.expect_widths {
         options.expected_widths = expected_widths(widths)?;
     }
+    options.emitters = arguments.emitters.map(|path| path.value());
     let generated = generate_source(&text, &options).map_err(|e| match e {
         Error::Dtd(diagnostics) => error(format!("the DTD has errors\n\n{diagnostics}")),
         other => error(other.to_string()),
@@ -51,16 +53,17 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
 }
 
 fn parse(arguments: TokenStream) -> syn::Result<Arguments> {
-    let (mut dtd, mut runtime, mut expect_widths) = (None, None, None);
+    let (mut dtd, mut runtime, mut expect_widths, mut emitters) = (None, None, None, None);
     let parser = syn::meta::parser(|meta| {
         let slot = match meta.path.get_ident().map(ToString::to_string).as_deref() {
             Some("dtd") => &mut dtd,
             Some("runtime") => &mut runtime,
             Some("expect_widths") => &mut expect_widths,
+            Some("emitters") => &mut emitters,
             _ => {
-                return Err(
-                    meta.error("unknown argument: `dtd`, `runtime` and `expect_widths` are known, each `= \"..\"`")
-                );
+                return Err(meta.error(
+                    "unknown argument: `dtd`, `runtime`, `expect_widths` and `emitters` are known, each `= \"..\"`",
+                ));
             }
         };
         let value: LitStr = meta.value()?.parse()?;
@@ -71,7 +74,7 @@ fn parse(arguments: TokenStream) -> syn::Result<Arguments> {
     });
     syn::parse::Parser::parse2(parser, arguments)?;
     let missing = || syn::Error::new(Span::call_site(), "which DTD? `#[metatf(dtd = \"path/from/Cargo.toml.dtd\")]`");
-    Ok(Arguments { dtd: dtd.ok_or_else(missing)?, runtime, expect_widths })
+    Ok(Arguments { dtd: dtd.ok_or_else(missing)?, runtime, expect_widths, emitters })
 }
 
 /// Parses `"address = 8, alloc.size = 4"`.

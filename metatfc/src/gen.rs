@@ -14,6 +14,7 @@ or a field (alloc.size); `.` means all. Unused paths are errors.
 
 Examples:
   metatfc gen spans.dtd -o src/spans.rs
+  metatfc gen pools.dtd --emitters crate::pools -o src/pools.rs
   metatfc gen --attribute '.=#[derive(Hash)]' --rename createHeap=NewHeap HATF10.dtd";
 
 /// Generate a typed Rust reader and writer
@@ -44,6 +45,12 @@ pub(crate) struct Args {
     /// read and written faster; other traces still work
     #[arg(long, value_name = "FIELD=BYTES", value_parser = width)]
     expect_width: Vec<(String, u8)>,
+    /// Add emitters for a running program (crate `metatf-telemetry`): the path of the module that will hold the code
+    #[arg(long, value_name = "MODULE")]
+    emitters: Option<String>,
+    /// A kind of events whose emitters compile to nothing; may be repeated
+    #[arg(long, value_name = "KIND", requires = "emitters")]
+    without_kind: Vec<String>,
 }
 
 fn width(text: &str) -> Result<(String, u8), String> {
@@ -69,6 +76,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     options.field_attributes.clone_from(&args.field_attribute);
     options.renames.clone_from(&args.rename);
     options.expected_widths.clone_from(&args.expect_width);
+    options.emitters.clone_from(&args.emitters);
+    options.without_kinds.clone_from(&args.without_kind);
     if let Some(runtime) = &args.runtime {
         options.runtime.clone_from(runtime);
     }

@@ -5,6 +5,8 @@
 
 mod check;
 mod completions;
+#[cfg(target_os = "linux")]
+mod control;
 mod diff;
 mod dtd;
 mod dump;
@@ -19,6 +21,8 @@ mod new;
 mod options;
 mod output;
 mod pack;
+#[cfg(target_os = "linux")]
+mod postmortem;
 mod recode;
 mod show;
 mod stat;
@@ -68,6 +72,10 @@ enum Command {
     Recode(Box<recode::Args>),
     Stat(stat::Args),
     Verify(verify::Args),
+    #[cfg(target_os = "linux")]
+    Postmortem(postmortem::Args),
+    #[cfg(target_os = "linux")]
+    Control(control::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -85,6 +93,10 @@ fn main() -> ExitCode {
         Command::Recode(args) => recode::run(&args),
         Command::Stat(args) => stat::run(&args),
         Command::Verify(args) => verify::run(&args),
+        #[cfg(target_os = "linux")]
+        Command::Postmortem(args) => postmortem::run(&args),
+        #[cfg(target_os = "linux")]
+        Command::Control(args) => control::run(&args),
         Command::Completions(args) => completions::run(&args, &mut Cli::command()),
         Command::Man(args) => man::run(&args, Cli::command()),
     };

@@ -1,5 +1,6 @@
 //! From the model to tokens, one file for each part of the output.
 
+mod emitters;
 mod enums;
 mod layouts;
 mod names;
@@ -12,6 +13,7 @@ use proc_macro2::{Ident, Literal, TokenStream};
 use quote::quote;
 
 use crate::docs;
+use crate::emitters::Emitters;
 use crate::expect::expected;
 use crate::model::{Model, Ty};
 use crate::names::ident;
@@ -21,11 +23,17 @@ use crate::options::{OptionError, Options};
 const CODEGEN_VERSION: u32 = 4;
 
 /// Emits the whole output: a module, in the order in which one would read it.
-pub(crate) fn emit(dtd: &Dtd, model: &Model, options: &Options) -> Result<TokenStream, OptionError> {
+pub(crate) fn emit(
+    dtd: &Dtd,
+    model: &Model,
+    emitters: &Emitters,
+    options: &Options,
+) -> Result<TokenStream, OptionError> {
     let runtime: TokenStream = options.runtime.parse().map_err(|_| OptionError(options.runtime.clone()))?;
     let named = names::emit(model)?;
     let structs = structs::emit(model)?;
     let enums = enums::emit(model);
+    let emitters = emitters::emit(emitters, options)?;
     let table = table::emit(dtd, model, &expected(dtd, options)?, options, &runtime);
     let text = literal(&dtd.text);
     let version = Literal::u32_unsuffixed(CODEGEN_VERSION);
@@ -55,6 +63,7 @@ pub(crate) fn emit(dtd: &Dtd, model: &Model, options: &Options) -> Result<TokenS
             #structs
             #enums
             #table
+            #emitters
         }
         #reexport
     })

@@ -38,12 +38,15 @@ pub(crate) fn draw(root: &Path, crates: &[(&Layers, Crate)]) -> Vec<String> {
     lines
 }
 
-/// The dependencies of a crate that are not for tests or build scripts.
+/// The dependencies of a crate that are not for tests or build scripts, those of one system among them.
 fn dependencies(manifest: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(manifest).unwrap_or_default();
-    let section = text.split("\n[").find_map(|section| section.strip_prefix("dependencies]\n")).unwrap_or_default();
+    let named =
+        |title: &str| title == "dependencies" || (title.starts_with("target.") && title.ends_with(".dependencies"));
+    let sections = text.split("\n[").filter_map(|section| section.split_once("]\n"));
+    let lines = sections.filter(|(title, _)| named(title)).flat_map(|(_, section)| section.lines());
     let name = |line: &str| line.split(['.', ' ', '=']).next().unwrap_or_default().to_owned();
-    section.lines().map(name).collect()
+    lines.map(name).collect()
 }
 
 /// The modules that one names, without those that these stand on in turn; the highest first.

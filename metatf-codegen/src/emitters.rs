@@ -1,0 +1,404 @@
+//! Emitters for a running program: which records have one, what it takes, and where its values lie in an event.
+//!
+//! Annotations choose: `tag.kind` names the kind of a record, `type` the type of a field, `source` who fills it in. The table of events
+//! that comes of it is text: the crate `metatf-telemetry` reads it, and other processes do from the buffers of a program.
+//!
+//! It has over 400 lines, a quarter of which are types and the texts of errors.
+
+use std::fmt::Write as _;
+
+use metatf_parser::schema::{Dtd, Format, Interpretation, Item, Leaf, LeafId, METADATA, Record, Width};
+
+use crate::docs;
+use crate::names::{Scope, camel, ident, snake};
+use crate::options::{Lookup, OptionError, Options};
+use crate::uses::{Uses, leaf};
+
+/// Most kinds: the last bit of the control word is that of notes.
+const KINDS_MOST: usize = 63;
+/// The kind of records that name none.
+const OTHER: &str = "Other";
+
+/// All emitters of a DTD.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Emitters {
+    pub(crate) kinds: Vec<String>,
+    pub(crate) events: Vec<Event>,
+    /// Names of the records that have none.
+    pub(crate) without: Vec<String>,
+    /// The table of events.
+    pub(crate) table: String,
+}
+
+/// An emitter.
+#[derive(Clone, Debug)]
+pub(crate) struct Event {
+    /// Name of the function and the macro.
+    pub(crate) name: String,
+    /// Name of the struct of its arguments.
+    pub(crate) arguments: String,
+    pub(crate) docs: Vec<String>,
+    /// Bit of its kind.
+    pub(crate) kind: usize,
+    /// Whether its kind is compiled at all.
+    pub(crate) compiled: bool,
+    pub(crate) fields: Vec<Argument>,
+    /// What each word is put together of: shift, and what.
+    pub(crate) words: Vec<Vec<(u8, Bits)>>,
+}
+
+/// An argument.
+#[derive(Clone, Debug)]
+pub(crate) struct Argument {
+    pub(crate) name: String,
+    pub(crate) machine: Machine,
+    pub(crate) docs: Vec<String>,
+}
+
+/// What stands in a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bits {
+    Stamp,
+    /// The value of the argument of that index.
+    Value(usize),
+    /// The length of the argument of that index.
+    Length(usize),
+}
+
+/// A type of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Machine {
+    Unsigned(u8),
+    Signed(u8),
+    Bool,
+    F32,
+    F64,
+    Text,
+    Bytes,
+    Array(u16),
+}
+
+impl Machine {
+    fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "u8" => Self::Unsigned(8),
+            "u16" => Self::Unsigned(16),
+            "u32" => Self::Unsigned(32),
+            "u64" => Self::Unsigned(64),
+            "i8" => Self::Signed(8),
+            "i16" => Self::Signed(16),
+            "i32" => Self::Signed(32),
+            "i64" => Self::Signed(64),
+            "bool" => Self::Bool,
+            "f32" => Self::F32,
+            "f64" => Self::F64,
+            "string" => Self::Text,
+            "bytes" => Self::Bytes,
+            _ => return None,
+        })
+    }
+
+    /// Returns the bits that it takes of a word.
+    fn bits(self) -> u8 {
+        match self {
+            Self::Unsigned(bits) | Self::Signed(bits) => bits,
+            Self::Bool => 8,
+            Self::F32 => 32,
+            Self::F64 => 64,
+            Self::Text | Self::Bytes => 16,
+            Self::Array(_) => 0,
+        }
+    }
+
+    fn is_bytes(self) -> bool {
+        matches!(self, Self::Text | Self::Bytes | Self::Array(_))
+    }
+
+    /// Returns its name in the table.
+    fn in_table(self) -> String {
+        match self {
+            Self::Unsigned(bits) => format!("u{bits}"),
+            Self::Signed(bits) => format!("i{bits}"),
+            Self::Bool => "bool".to_owned(),
+            Self::F32 => "f32".to_owned(),
+            Self::F64 => "f64".to_owned(),
+            Self::Text => "text".to_owned(),
+            Self::Bytes => "bytes".to_owned(),
+            Self::Array(bytes) => format!("*{bytes}"),
+        }
+    }
+}
+
+/// Plans the emitters of a DTD.
+///
+/// # Errors
+/// Annotations that make no sense, and kinds to leave out that no record has.
+pub(crate) fn emitters(dtd: &Dtd, lookup: &Lookup<'_>, options: &Options) -> Result<Emitters, OptionError> {
+    let mut planner =
+        Planner { dtd, lookup, out: Emitters::default(), names: Scope::default(), types: Scope::default() };
+    let mut rows = String::new();
+    for section in dtd.sections.iter().filter(|section| section.stream.is_none()) {
+        let own = section.records.iter().filter(|id| **id > METADATA);
+        for record in own.filter_map(|id| dtd.record(*id)) {
+            // A global record may stand in any section: it is emitted in its own, the global one.
+            let home = record.section.map_or(0, |id| dtd.sections.get(usize::from(id.0)).map_or(0, |s| s.number));
+            if home == section.number {
+                planner.record(section.number, record, &mut rows)?;
+            }
+        }
+    }
+    let mut out = planner.out;
+    for kind in &options.without_kinds {
+        let Some(bit) = out.kinds.iter().position(|known| known.eq_ignore_ascii_case(kind)) else {
+            let known = out.kinds.join(", ");
+            return Err(OptionError(format!(
+                "no record has the kind `{kind}`, which is to be left out: the kinds are {known}"
+            )));
+        };
+        out.events.iter_mut().filter(|event| event.kind == bit).for_each(|event| event.compiled = false);
+    }
+    out.table = format!("kinds {}\n{rows}", out.kinds.join(" "));
+    Ok(out)
+}
+
+struct Planner<'s, 'd> {
+    dtd: &'d Dtd,
+    lookup: &'s Lookup<'s>,
+    out: Emitters,
+    names: Scope,
+    types: Scope,
+}
+
+/// What a record is to emitters.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Event,
+    Dropped,
+    ClockSync,
+}
+
+impl Planner<'_, '_> {
+    fn record(&mut self, section: u8, record: &Record, rows: &mut String) -> Result<(), OptionError> {
+        let Some(tag) = record.tag else { return Ok(()) };
+        let role = role(record)?;
+        if !is_plain(record) {
+            self.out.without.push(record.name.clone());
+            return Ok(());
+        }
+        let kind = self.kind(record)?;
+        let (sources, fields, words) = Layout::of(self.dtd, record, role, self.lookup)?;
+        let word = match role {
+            Role::Event => "event",
+            Role::Dropped => "dropped",
+            Role::ClockSync => "clock_sync",
+        };
+        let count = if role == Role::Event { words.len() } else { 2 };
+        let sources = sources.join(" ");
+        let _ = writeln!(rows, "{word} {} {section} {tag} {kind} {count} {sources}", record.name);
+        if role == Role::Event {
+            let wanted = self.lookup.rename(std::slice::from_ref(&record.name)).unwrap_or_else(|| record.name.clone());
+            let name = self.names.take(&[snake(&wanted)]);
+            let arguments = self.types.take(&[camel(&wanted)]);
+            let docs = docs::or(docs::lines(record.doc.as_deref()), || format!("Emits `{}`.", record.name));
+            self.out.events.push(Event { name, arguments, docs, kind, compiled: true, fields, words });
+        }
+        Ok(())
+    }
+
+    /// Returns the bit of a record's kind.
+    fn kind(&mut self, record: &Record) -> Result<usize, OptionError> {
+        let name = record.leaves.first().and_then(|tag| annotation(tag, "kind")).unwrap_or_else(|| OTHER.to_owned());
+        let plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+        if !plain || ["all", "none", "notes"].contains(&name.as_str()) || name.starts_with(|c: char| c.is_ascii_digit())
+        {
+            let record = &record.name;
+            return Err(OptionError(format!(
+                "the kind `{name}` of the record `{record}` is no name: letters, digits, `_` and `-` make one, \
+                 and `all`, `none` and `notes` are taken"
+            )));
+        }
+        if let Some(bit) = self.out.kinds.iter().position(|known| known.eq_ignore_ascii_case(&name)) {
+            return Ok(bit);
+        }
+        if self.out.kinds.len() == KINDS_MOST {
+            return Err(OptionError(format!("there are more than {KINDS_MOST} kinds of records")));
+        }
+        self.out.kinds.push(name);
+        Ok(self.out.kinds.len() - 1)
+    }
+}
+
+/// Returns an annotation, without its quotes.
+fn annotation(leaf: &Leaf, name: &str) -> Option<String> {
+    leaf.annotations.get(name).map(|value| value.trim_matches('"').to_owned())
+}
+
+fn role(record: &Record) -> Result<Role, OptionError> {
+    match record.leaves.first().and_then(|tag| annotation(tag, "source")).as_deref() {
+        None => Ok(Role::Event),
+        Some("dropped") => Ok(Role::Dropped),
+        Some("clock_sync") => Ok(Role::ClockSync),
+        Some(other) => Err(OptionError(format!(
+            "the record `{}` has the source `{other}`: `dropped` and `clock_sync` are known",
+            record.name
+        ))),
+    }
+}
+
+/// Whether a record is of plain values: no repetitions, no offsets, no lengths that are computed.
+fn is_plain(record: &Record) -> bool {
+    let plain = |l: &Leaf| {
+        let variable = match &l.width {
+            Width::Variable(expr) => matches!(expr.0[..], [metatf_parser::schema::ExprOp::Leaf(_)]),
+            Width::Array(bytes) => *bytes <= 1024,
+            Width::Unset | Width::Number(_) => true,
+        };
+        let offset =
+            matches!(l.interpretation, Interpretation::SectionOffset(_) | Interpretation::SectionStride { .. });
+        !l.repeated && variable && !offset
+    };
+    record.leaves.iter().all(plain) && !record.items.iter().any(repeats)
+}
+
+fn repeats(item: &Item) -> bool {
+    match item {
+        Item::Leaf(_) => false,
+        Item::Nested { items, .. } => items.iter().any(repeats),
+        Item::Repeat { .. } => true,
+    }
+}
+
+/// Where the values of a record lie.
+struct Layout<'s> {
+    record: &'s Record,
+    role: Role,
+    fields: Vec<Argument>,
+    words: Vec<Vec<(u8, Bits)>>,
+    /// Bits of each word that are taken.
+    taken: Vec<u8>,
+}
+
+type Laid = (Vec<String>, Vec<Argument>, Vec<Vec<(u8, Bits)>>);
+
+impl<'s> Layout<'s> {
+    fn of(dtd: &Dtd, record: &'s Record, role: Role, lookup: &Lookup<'_>) -> Result<Laid, OptionError> {
+        let mut layout = Self { record, role, fields: Vec::new(), words: Vec::new(), taken: Vec::new() };
+        let uses = Uses::of(record);
+        let mut names = Scope::default();
+        let mut sources = Vec::new();
+        for (id, l) in (0..=u8::MAX).map(LeafId).zip(&record.leaves).skip(1) {
+            let source = match (l.constant, measured(record, &uses, id), annotation(l, "source")) {
+                (Some(value), _, _) => format!("={value}"),
+                (None, Some(data), _) => format!("#{}", data.0 - 1),
+                (None, None, Some(source)) => layout.filled(l, &source)?,
+                (None, None, None) => layout.argument(dtd, l, lookup, &mut names)?,
+            };
+            sources.push(source);
+        }
+        Ok((sources, layout.fields, layout.words))
+    }
+
+    /// A field that telemetry fills in.
+    fn filled(&mut self, l: &Leaf, source: &str) -> Result<String, OptionError> {
+        match (source, self.role) {
+            ("clock", Role::Event) => {
+                let (word, _) = self.place(64, Bits::Stamp);
+                Ok(format!("stamp@{word}"))
+            }
+            ("clock", _) => Ok("stamp@1".to_owned()),
+            ("thread" | "process", _) => Ok(source.to_owned()),
+            ("count", Role::Dropped) | ("wall", Role::ClockSync) => Ok("u64@0.0".to_owned()),
+            _ => Err(OptionError(format!(
+                "the field `{}.{}` has the source `{source}`: `clock`, `thread` and `process` are known, \
+                 `count` where events were dropped, and `wall` where clocks are compared",
+                self.record.name, l.name
+            ))),
+        }
+    }
+
+    /// A field that the program gives.
+    fn argument(&mut self, dtd: &Dtd, l: &Leaf, lookup: &Lookup<'_>, names: &mut Scope) -> Result<String, OptionError> {
+        if self.role != Role::Event {
+            let (record, name) = (&self.record.name, &l.name);
+            return Err(OptionError(format!(
+                "nobody gives the field `{record}.{name}` a value: telemetry writes this record, so it needs a `source`"
+            )));
+        }
+        let machine = machine(self.record, l)?;
+        let key = named(l);
+        let wanted = lookup.rename(&[format!("{}.{key}", self.record.name)]).unwrap_or_else(|| snake(&key));
+        let name = names.take(&[ident(&wanted).to_string()]);
+        let index = self.fields.len();
+        self.fields.push(Argument { name, machine, docs: docs::of_leaf(dtd, self.record, l, false) });
+        if let Machine::Array(_) = machine {
+            return Ok(machine.in_table());
+        }
+        let bits = if machine.is_bytes() { Bits::Length(index) } else { Bits::Value(index) };
+        let (word, shift) = self.place(machine.bits(), bits);
+        Ok(format!("{}@{word}.{shift}", machine.in_table()))
+    }
+
+    /// Finds room in a word: the first that has it.
+    fn place(&mut self, bits: u8, what: Bits) -> (usize, u8) {
+        let fits = |taken: &u8| taken.next_multiple_of(bits).checked_add(bits).is_some_and(|end| end <= 64);
+        let word = self.taken.iter().position(fits).unwrap_or_else(|| {
+            self.taken.push(0);
+            self.words.push(Vec::new());
+            self.taken.len() - 1
+        });
+        let mut shift = 0;
+        if let (Some(taken), Some(parts)) = (self.taken.get_mut(word), self.words.get_mut(word)) {
+            shift = taken.next_multiple_of(bits);
+            *taken = shift + bits;
+            parts.push((shift, what));
+        }
+        (word, shift)
+    }
+}
+
+/// Returns the bytes whose length a leaf is.
+fn measured(record: &Record, uses: &Uses, id: LeafId) -> Option<LeafId> {
+    if leaf(record, id)?.constant.is_some() || !uses.any(id) {
+        return None;
+    }
+    (0..=u8::MAX).map(LeafId).zip(&record.leaves).find_map(|(data, l)| match &l.width {
+        Width::Variable(expr) if expr.0 == [metatf_parser::schema::ExprOp::Leaf(id)] => Some(data),
+        _ => None,
+    })
+}
+
+/// Returns the name of a leaf as an argument: that of a `vfield` is its key.
+fn named(l: &Leaf) -> String {
+    match l.path.split_last() {
+        Some((last, above)) if last == "data" && above.last().is_some_and(|key| key.starts_with("vfield")) => {
+            above.join("_")
+        }
+        _ => l.path.join("_"),
+    }
+}
+
+/// Returns the type of a leaf: the DTD's, or one that holds all its values.
+fn machine(record: &Record, l: &Leaf) -> Result<Machine, OptionError> {
+    let own = match (&l.width, l.format, l.interpretation) {
+        (Width::Array(bytes), _, _) => Machine::Array(u16::try_from(*bytes).unwrap_or(1024)),
+        (Width::Variable(_), Format::Utf8, _) => Machine::Text,
+        (Width::Variable(_), _, _) => Machine::Bytes,
+        (_, Format::F64, _) => Machine::F64,
+        (_, Format::Bool, _) => Machine::Bool,
+        (_, Format::Signed, _) => Machine::Signed(64),
+        (Width::Number(1), _, Interpretation::None) => Machine::Unsigned(8),
+        (Width::Number(2), _, Interpretation::None) => Machine::Unsigned(16),
+        (Width::Number(3 | 4), _, Interpretation::None) => Machine::Unsigned(32),
+        _ => Machine::Unsigned(64),
+    };
+    let Some(wanted) = annotation(l, "type") else { return Ok(own) };
+    let chosen = Machine::named(&wanted).filter(|chosen| chosen.is_bytes() == own.is_bytes());
+    let chosen = chosen.filter(|chosen| (l.format == Format::F64) == matches!(chosen, Machine::F32 | Machine::F64));
+    chosen.filter(|_| !matches!(own, Machine::Array(_))).ok_or_else(|| {
+        let (record, name) = (&record.name, &l.name);
+        OptionError(format!(
+            "the field `{record}.{name}` cannot have the type `{wanted}`: numbers take `u8` to `u64`, `i8` to `i64` and `bool`, \
+             those of format \"f64\" `f32` and `f64`, bytes of any length `string` and `bytes`"
+        ))
+    })
+}

@@ -1,0 +1,73 @@
+//! Emitters: the code of a small DTD, and what cannot be emitted.
+#![allow(clippy::unwrap_used, reason = "a test that goes wrong has to panic")]
+
+use metatf_codegen::{Options, generate_source};
+
+fn options() -> Options {
+    let mut options = Options::new("small.dtd");
+    options.emitters = Some("crate::events".to_owned());
+    options
+}
+
+/// Returns a DTD with these lines in the block of a record `step` of the fields `time`, `n`, `length` and `text`.
+fn dtd(lines: &str) -> String {
+    format!(
+        "time.width = 4; time.interpretation = delta 0; time.source = \"clock\";
+         n.width = 4; n.interpretation = none; length.width = 1; length.interpretation = none;
+         text.width = length.value; text.interpretation = none;
+         section s 1 {{
+             // A step.
+             step: (time, n, length, text) {{ tag.value = 4; {lines} }}
+             list: (n * time) {{ tag.value = 5; }}
+         }}"
+    )
+}
+
+fn error(lines: &str) -> String {
+    generate_source(dtd(lines).as_bytes(), &options()).unwrap_err().to_string()
+}
+
+#[test]
+fn emitters_stand_behind_reader_and_writer() {
+    let text = dtd("tag.kind = \"Work\"; text.format = \"utf8\"; n.type = \"i16\";");
+    let with = generate_source(text.as_bytes(), &options()).unwrap().source;
+    let without = generate_source(text.as_bytes(), &Options::new("small.dtd")).unwrap().source;
+    // All but the emitters is the same.
+    let begin = with.find("    /// Where each value of an event lies.").unwrap();
+    assert!(without.starts_with(&with[..begin - 1]), "{without}");
+    insta::assert_snapshot!(&with[begin..]);
+}
+
+#[test]
+fn a_kind_that_is_left_out_compiles_to_nothing() {
+    let mut options = options();
+    options.without_kinds = vec!["work".to_owned()];
+    let source = generate_source(dtd("tag.kind = \"Work\";").as_bytes(), &options).unwrap().source;
+    assert!(!source.contains("TELEMETRY.emit"), "{source}");
+    options.without_kinds = vec!["Wrok".to_owned()];
+    let error = generate_source(dtd("tag.kind = \"Work\";").as_bytes(), &options).unwrap_err().to_string();
+    assert!(error.contains("`Wrok`") && error.contains("the kinds are Work"), "{error}");
+}
+
+#[test]
+fn annotations_that_make_no_sense_name_their_field() {
+    for (lines, parts) in [
+        ("n.type = \"u7\";", ["`step.n`", "`u7`"]),
+        ("n.type = \"string\";", ["`step.n`", "`string`"]),
+        ("text.type = \"u8\";", ["`step.text`", "`u8`"]),
+        ("n.type = \"f32\";", ["`step.n`", "`f32`"]),
+        ("n.source = \"clok\";", ["`step.n`", "`clok`"]),
+        ("n.source = \"count\";", ["`step.n`", "`count`"]),
+        ("tag.source = \"drops\";", ["`step`", "`drops`"]),
+        ("tag.source = \"dropped\";", ["`step.n`", "needs a `source`"]),
+        ("tag.kind = \"all\";", ["`step`", "`all`"]),
+        ("tag.kind = \"two words\";", ["`step`", "`two words`"]),
+    ] {
+        let error = error(lines);
+        assert!(parts.iter().all(|part| error.contains(part)), "{lines}: {error}");
+    }
+    let mut wrong = options();
+    wrong.emitters = Some("no path".to_owned());
+    let error = generate_source(dtd("").as_bytes(), &wrong).unwrap_err().to_string();
+    assert!(error.contains("`no path` is no path"), "{error}");
+}

@@ -1,0 +1,208 @@
+//! The clock that stamps events, and how stamps become nanoseconds.
+
+use std::sync::OnceLock;
+
+/// A clock that all threads of a machine see alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Clock {
+    /// The processor's counter of cycles (x86-64) or of ticks (AArch64).
+    Cycles = 1,
+    /// `CLOCK_MONOTONIC`, in nanoseconds.
+    Monotonic = 2,
+}
+
+impl Clock {
+    /// Returns the clock of that number, if there is one.
+    pub(crate) fn from_number(number: u32) -> Option<Self> {
+        match number {
+            1 => Some(Self::Cycles),
+            2 => Some(Self::Monotonic),
+            _ => None,
+        }
+    }
+
+    /// Chooses the counter of cycles where the kernel itself goes by it: it has checked that the counter has one speed and is
+    /// the same on all cores.
+    pub(crate) fn choose() -> Self {
+        static CLOCK: OnceLock<Clock> = OnceLock::new();
+        *CLOCK.get_or_init(|| {
+            let trusted = if cfg!(target_arch = "x86_64") { "tsc" } else { "arch_sys_counter" };
+            let source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+            let known = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
+            match std::fs::read_to_string(source) {
+                Ok(name) if known && name.trim() == trusted => Self::Cycles,
+                _ => Self::Monotonic,
+            }
+        })
+    }
+
+    /// Returns the time.
+    #[inline(always)]
+    pub(crate) fn now(self) -> u64 {
+        match self {
+            Self::Cycles => cycles(),
+            Self::Monotonic => monotonic(),
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn cycles() -> u64 {
+    // SAFETY: every x86-64 processor has the instruction.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+#[cfg(target_arch = "aarch64")]
+#[inline(always)]
+fn cycles() -> u64 {
+    let count: u64;
+    // SAFETY: Linux lets programs read this register.
+    unsafe { core::arch::asm!("mrs {}, cntvct_el0", out(reg) count, options(nomem, nostack)) };
+    count
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn cycles() -> u64 {
+    monotonic()
+}
+
+/// Returns the nanoseconds of `CLOCK_MONOTONIC`.
+#[cold]
+pub(crate) fn monotonic() -> u64 {
+    system(libc::CLOCK_MONOTONIC)
+}
+
+/// Returns the nanoseconds since 1970.
+pub(crate) fn wall() -> u64 {
+    system(libc::CLOCK_REALTIME)
+}
+
+fn system(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a place for the answer; these clocks always exist.
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
+    time.tv_sec.cast_unsigned().wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec.cast_unsigned())
+}
+
+/// A moment at which the clock of stamps and that of the system were read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Moment {
+    pub(crate) stamp: u64,
+    /// Of `CLOCK_MONOTONIC`.
+    pub(crate) nanoseconds: u64,
+}
+
+impl Moment {
+    /// Reads both clocks. Of three tries the one that took least counts: a thread may be preempted between the two.
+    pub(crate) fn now(clock: Clock) -> Self {
+        if clock == Clock::Monotonic {
+            let now = monotonic();
+            return Self { stamp: now, nanoseconds: now };
+        }
+        let mut best = (u64::MAX, Self::default());
+        for _ in 0..3 {
+            let before = clock.now();
+            let nanoseconds = monotonic();
+            let took = clock.now().wrapping_sub(before);
+            if took < best.0 {
+                best = (took, Self { stamp: before.wrapping_add(took / 2), nanoseconds });
+            }
+        }
+        best.1
+    }
+
+    /// Reads both clocks twice, a little apart, and returns the first moment with the line through both.
+    pub(crate) fn calibrate(clock: Clock) -> (Self, Line) {
+        let first = Self::now(clock);
+        let mut second = first;
+        while clock == Clock::Cycles && second.nanoseconds.wrapping_sub(first.nanoseconds) < 200_000 {
+            second = Self::now(clock);
+        }
+        (first, Line::through(first, second))
+    }
+}
+
+/// The line on which stamps become nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Line {
+    from: Moment,
+    /// Nanoseconds of a step of the stamp, times 2^32.
+    rate: u64,
+}
+
+impl Line {
+    /// One nanosecond a step.
+    const ONE: u64 = 1 << 32;
+
+    /// Makes the line through two moments; one nanosecond a step where they are the same.
+    pub(crate) fn through(from: Moment, to: Moment) -> Self {
+        let steps = to.stamp.saturating_sub(from.stamp);
+        let nanoseconds = to.nanoseconds.saturating_sub(from.nanoseconds);
+        let rate = (u128::from(nanoseconds) << 32).checked_div(u128::from(steps));
+        Self { from, rate: rate.and_then(|rate| u64::try_from(rate).ok()).unwrap_or(Self::ONE) }
+    }
+
+    /// Makes the line of that rate.
+    pub(crate) fn of_rate(from: Moment, rate: u64) -> Self {
+        Self { from, rate }
+    }
+
+    /// Returns the nanoseconds of a step, times 2^32.
+    pub(crate) fn rate(&self) -> u64 {
+        self.rate
+    }
+
+    /// Returns the steps of so many nanoseconds.
+    pub(crate) fn steps(&self, nanoseconds: u64) -> u64 {
+        let steps = (u128::from(nanoseconds) << 32).checked_div(u128::from(self.rate));
+        steps.and_then(|steps| u64::try_from(steps).ok()).unwrap_or(0)
+    }
+
+    /// Returns the nanoseconds of a stamp.
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "the product is of 64 bits and 64 bits, and 32 bits less: what is over wraps"
+    )]
+    pub(crate) fn at(&self, stamp: u64) -> u64 {
+        let on = |steps: u64| ((u128::from(steps) * u128::from(self.rate)) >> 32) as u64;
+        match stamp.checked_sub(self.from.stamp) {
+            Some(steps) => self.from.nanoseconds.wrapping_add(on(steps)),
+            None => self.from.nanoseconds.saturating_sub(on(self.from.stamp.wrapping_sub(stamp))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stamps_become_nanoseconds_on_the_line() {
+        let (from, to) = (Moment { stamp: 1000, nanoseconds: 50 }, Moment { stamp: 4000, nanoseconds: 1050 });
+        let line = Line::through(from, to);
+        assert_eq!([1000, 2500, 4000, 7000].map(|s| line.at(s)), [50, 549, 1049, 2049]);
+        assert_eq!(line.at(850), 1);
+        assert_eq!(line.at(0), 0, "before the clock began");
+        assert_eq!(line.steps(1000), 3000);
+    }
+
+    #[test]
+    fn moments_that_tell_nothing_make_no_panic() {
+        let far = Moment { stamp: u64::MAX, nanoseconds: u64::MAX };
+        assert_eq!(Line::through(far, far).rate(), Line::ONE);
+        Line::through(Moment::default(), far).at(u64::MAX);
+        Line::of_rate(far, u64::MAX).at(0);
+        assert_eq!(Line::of_rate(far, 0).steps(5), 0);
+    }
+
+    #[test]
+    fn the_clock_goes_on() {
+        let clock = Clock::choose();
+        let (first, line) = Moment::calibrate(clock);
+        let now = Moment::now(clock);
+        assert!(line.at(now.stamp) >= first.nanoseconds);
+        assert!(Clock::from_number(clock as u32) == Some(clock));
+    }
+}

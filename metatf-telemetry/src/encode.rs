@@ -1,0 +1,312 @@
+//! From events to the records of a trace.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+
+use metatf::container::{FlushEvery, Sink, WriteOptions};
+use metatf::dynamic::{Item, OwnedRecord, Schema, Writer};
+
+use crate::clock::Line;
+use crate::error::Error;
+use crate::events::{Part, Place};
+use crate::layout::{DROPPED, NOTE, of_head};
+use crate::table::{EventRow, Source, Table};
+use crate::tail::{CUT, MARK};
+
+/// Where a trace goes.
+pub type TraceSink = Box<dyn Sink + Send>;
+
+/// Bytes that are written to a file at once.
+const BUFFER: usize = 1 << 18;
+
+/// Writes events as records.
+pub(crate) struct Encoder {
+    schema: Schema,
+    writer: Writer<TraceSink>,
+    /// Indices of the section and the record of each event.
+    rows: Vec<(usize, u16)>,
+    dropped: Option<(usize, u16)>,
+    clock_sync: Option<(usize, u16)>,
+    /// Which leaf of a record is a time.
+    times: BTreeMap<(usize, u16), usize>,
+    pub(crate) table: Table,
+    owned: OwnedRecord,
+    tail: Vec<u8>,
+    /// Data records of each section so far, by number.
+    records: Box<[u64; 256]>,
+    /// Of each section: how many records to leave out, because they are in the trace.
+    skip: Box<[u64; 256]>,
+    /// The last time that was written: times do not go back.
+    last: u64,
+    /// Number of the process.
+    process: u32,
+}
+
+/// What events have in common.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scene {
+    /// The line on which stamps become nanoseconds.
+    pub(crate) line: Line,
+    /// The nanoseconds at which the times of the trace begin.
+    pub(crate) start: u64,
+}
+
+/// Opens the file of a trace.
+pub(crate) fn create(path: &Path) -> Result<TraceSink, Error> {
+    let file = File::create(path).map_err(|error| Error::File("create", path.to_owned(), error))?;
+    Ok(Box::new(BufWriter::with_capacity(BUFFER, file)))
+}
+
+impl Encoder {
+    /// Starts a trace.
+    pub(crate) fn new(name: &str, dtd: &str, table: Table, process: u32, sink: TraceSink) -> Result<Self, Error> {
+        let schema = Schema::parse(name, dtd.as_bytes()).map_err(|error| Error::Trace(error.to_string()))?;
+        let find = |row: &EventRow| {
+            let section = schema.dtd.sections.iter().position(|section| section.number == row.section)?;
+            let (id, record) = schema.dtd.tagged(schema.dtd.sections.get(section)?, row.tag)?;
+            let leaves =
+                record.leaves.len() == row.sources.len() + 1 && record.leaves.iter().all(|leaf| !leaf.repeated);
+            leaves.then_some((section, u16::try_from(id.0).ok()?))
+        };
+        let known = |row: &EventRow| {
+            find(row).ok_or_else(|| Error::Trace(format!("the DTD has no record like the event `{}`", row.name)))
+        };
+        let rows = table.events.iter().map(known).collect::<Result<Vec<_>, _>>()?;
+        let dropped = table.dropped.as_ref().map(known).transpose()?;
+        let clock_sync = table.clock_sync.as_ref().map(known).transpose()?;
+        let all = table.events.iter().chain(&table.dropped).chain(&table.clock_sync);
+        let times = all.filter_map(|row| Some((find(row)?, row.sources.iter().position(is_stamp)?))).collect();
+        // The drain says when the trace is flushed.
+        let options = WriteOptions { dtd_url: name.to_owned(), flush: FlushEvery::NEVER, ..WriteOptions::default() };
+        let writer = Writer::new(sink, &schema, &options).map_err(|error| Error::Trace(error.to_string()))?;
+        Ok(Self {
+            schema,
+            writer,
+            rows,
+            dropped,
+            clock_sync,
+            times,
+            table,
+            owned: OwnedRecord::default(),
+            tail: Vec::new(),
+            records: Box::new([0; 256]),
+            skip: Box::new([0; 256]),
+            last: 0,
+            process,
+        })
+    }
+
+    pub(crate) fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// Leaves out the first so many records of each section.
+    pub(crate) fn skip(&mut self, records: &[u64; 256]) {
+        self.skip.copy_from_slice(records);
+    }
+
+    /// Returns how many data records each section has.
+    pub(crate) fn records(&self) -> &[u64; 256] {
+        &self.records
+    }
+
+    /// Adds an object of user metadata.
+    pub(crate) fn metadata(&mut self, json: &str) -> Result<(), Error> {
+        self.writer.inner().user_metadata(json).map_err(|error| self.error(&error))
+    }
+
+    /// Copies a record of the unfinished trace.
+    pub(crate) fn copy(&mut self, section: usize, record: u16, owned: &OwnedRecord) -> Result<(), Error> {
+        self.writer.record(section, record, owned).map_err(|error| self.error(&error))?;
+        self.count(section, record);
+        let time = self.times.get(&(section, record)).and_then(|leaf| owned.get(*leaf));
+        if let Some(Item::Number(time)) = time {
+            self.last = self.last.max(time);
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, section: usize, record: u16) {
+        // The first three are no data.
+        if let Some(section) = self.schema.section(section).filter(|_| record > 2) {
+            self.records[usize::from(section.number)] += 1;
+        }
+    }
+
+    /// Writes an event of a part.
+    pub(crate) fn event(&mut self, part: &Part, place: Place, scene: &Scene) -> Result<(), Error> {
+        let at = place.at as usize;
+        let position = part.from.wrapping_add(8 * u64::from(place.at));
+        let found = part.words.get(at).and_then(|head| of_head(*head, position));
+        let Some((event, count)) = found else { return Ok(()) };
+        let words = part.words.get(at + 1..at + 1 + usize::from(count)).unwrap_or_default();
+        match event {
+            DROPPED => self.dropped(words, part.thread, scene),
+            NOTE => self.note(words),
+            _ => {
+                let index = usize::from(event);
+                let Some(to) = self.rows.get(index).copied() else { return Ok(()) };
+                self.fill(Which::Event(index), words, part.thread, scene);
+                self.put(to)
+            }
+        }
+    }
+
+    /// Writes that events were dropped: words as in an event, the count and the stamp.
+    pub(crate) fn dropped(&mut self, words: &[u64], thread: u32, scene: &Scene) -> Result<(), Error> {
+        match self.dropped {
+            Some(to) => {
+                self.fill(Which::Dropped, words, thread, scene);
+                self.put(to)
+            }
+            None => {
+                let count = words.first().copied().unwrap_or(0);
+                self.comment(format!("{count} events of thread {thread} were dropped here").as_bytes())
+            }
+        }
+    }
+
+    /// Writes what the wall's clock shows at a stamp, if the DTD has a record for that.
+    pub(crate) fn clock_sync(&mut self, stamp: u64, wall: u64, scene: &Scene) -> Result<(), Error> {
+        let Some(to) = self.clock_sync else { return Ok(()) };
+        self.fill(Which::ClockSync, &[wall, stamp], 0, scene);
+        self.put(to)
+    }
+
+    /// Whether the DTD has a record of both clocks.
+    pub(crate) fn has_clock_sync(&self) -> bool {
+        self.clock_sync.is_some()
+    }
+
+    fn note(&mut self, words: &[u64]) -> Result<(), Error> {
+        let lengths = words.first().copied().unwrap_or(0);
+        let all: Vec<u8> = words.iter().skip(2).flat_map(|word| word.to_ne_bytes()).collect();
+        let name_length = length_of(lengths, 0).0;
+        let name = all.get(..name_length).unwrap_or_default();
+        let bytes = all.get(name_length.next_multiple_of(8)..).unwrap_or_default();
+        let bytes = bytes.get(..length_of(lengths, 16).0).unwrap_or_default();
+        let mut text = String::from_utf8_lossy(name).into_owned();
+        text.push_str(": ");
+        match std::str::from_utf8(bytes) {
+            Ok(plain) if !plain.contains(|c: char| c.is_control()) => text.push_str(plain),
+            _ => bytes.iter().for_each(|byte| text.push_str(&format!("{byte:02x}"))),
+        }
+        self.comment(text.as_bytes())
+    }
+
+    fn comment(&mut self, text: &[u8]) -> Result<(), Error> {
+        // In the section of the first event, where there is one: a comment elsewhere would begin a chunk.
+        let section = self.rows.first().map_or(0, |(section, _)| *section);
+        self.writer.inner().comment(section, text).map_err(|error| self.error(&error))
+    }
+
+    /// Fills the owned record from the words of an event.
+    fn fill(&mut self, which: Which, words: &[u64], thread: u32, scene: &Scene) {
+        let Self { table, owned, tail, last, process, .. } = self;
+        owned.clear();
+        let row = match which {
+            Which::Event(index) => table.events.get(index),
+            Which::Dropped => table.dropped.as_ref(),
+            Which::ClockSync => table.clock_sync.as_ref(),
+        };
+        let Some(row) = row else { return };
+        let word = |index: u16| words.get(usize::from(index)).copied().unwrap_or(0);
+        tail.clear();
+        if row.sources.iter().any(|source| matches!(source, Source::Tail { .. } | Source::Array(_))) {
+            tail.extend(words.iter().skip(usize::from(row.words)).flat_map(|word| word.to_ne_bytes()));
+        }
+        let mut next = 0;
+        for source in &row.sources {
+            match *source {
+                Source::Bits { word: index, shift, machine } => owned.push_number(machine.value(word(index) >> shift)),
+                Source::Stamp { word: index } => {
+                    let time = scene.line.at(word(index)).saturating_sub(scene.start);
+                    *last = time.max(*last);
+                    owned.push_number(*last);
+                }
+                Source::Thread => owned.push_number(u64::from(thread)),
+                Source::Process => owned.push_number(u64::from(*process)),
+                Source::Constant(value) => owned.push_number(value),
+                Source::Length(leaf) => owned.push_number(match row.sources.get(usize::from(leaf)) {
+                    Some(Source::Tail { word: index, shift, text }) => {
+                        let (length, is_cut) = length_of(word(*index), *shift);
+                        (length + if is_cut && *text { MARK.len() } else { 0 }) as u64
+                    }
+                    Some(Source::Array(bytes)) => u64::from(*bytes),
+                    _ => 0,
+                }),
+                Source::Tail { word: index, shift, text } => {
+                    let (length, is_cut) = length_of(word(index), shift);
+                    let bytes = tail_part(tail, &mut next, length);
+                    if is_cut && text {
+                        owned.push_bytes(&[bytes, MARK].concat());
+                    } else {
+                        owned.push_bytes(bytes);
+                    }
+                }
+                Source::Array(bytes) => owned.push_bytes(tail_part(tail, &mut next, usize::from(bytes))),
+            }
+        }
+    }
+
+    /// Writes the owned record, unless it is to be left out.
+    fn put(&mut self, (section, record): (usize, u16)) -> Result<(), Error> {
+        let number = self.schema.section(section).map_or(0, |section| usize::from(section.number));
+        if let Some(left) = self.skip.get_mut(number).filter(|left| **left > 0) {
+            *left -= 1;
+            return Ok(());
+        }
+        self.writer.record(section, record, &self.owned).map_err(|error| self.error(&error))?;
+        self.records[number] += 1;
+        Ok(())
+    }
+
+    /// Hands all that was written to the system.
+    pub(crate) fn flush(&mut self) -> Result<(), Error> {
+        self.writer.inner().flush().map_err(|error| self.error(&error))
+    }
+
+    /// Ends the trace.
+    pub(crate) fn finish(self) -> Result<TraceSink, Error> {
+        let format = std::sync::Arc::clone(&self.schema.format);
+        self.writer.finish().map_err(|error| Error::Trace(metatf::explain(&format, &error).to_string()))
+    }
+
+    /// Ends it as it is.
+    pub(crate) fn abandon(self) {
+        self.writer.abandon();
+    }
+
+    fn error(&self, error: &metatf::Error) -> Error {
+        Error::Trace(metatf::explain(&self.schema.format, error).to_string())
+    }
+}
+
+fn is_stamp(source: &Source) -> bool {
+    matches!(source, Source::Stamp { .. })
+}
+
+#[derive(Clone, Copy)]
+enum Which {
+    Event(usize),
+    Dropped,
+    ClockSync,
+}
+
+/// Unpacks a length of the tail, and whether what was longer is cut.
+fn length_of(word: u64, shift: u8) -> (usize, bool) {
+    let length = word >> shift & 0xffff;
+    (usize::try_from(length & (CUT - 1)).unwrap_or(0), length & CUT != 0)
+}
+
+/// Takes the next part of a tail. What is missing, of a hostile file, is zeros.
+fn tail_part<'t>(tail: &'t mut Vec<u8>, next: &mut usize, length: usize) -> &'t [u8] {
+    let from = *next;
+    *next += length.next_multiple_of(8);
+    if tail.len() < *next {
+        tail.resize(*next, 0);
+    }
+    tail.get(from..from + length).unwrap_or_default()
+}

@@ -1,0 +1,40 @@
+//! What goes wrong outside of the events themselves.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// Why telemetry did not start, stop or dump.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file: what was done with it, and what the system said.
+    File(&'static str, PathBuf, std::io::Error),
+    /// A setting of the environment or the program.
+    Setting(String),
+    /// It was started before. A process starts it once for each DTD.
+    Started,
+    /// It was not started, or has ended.
+    NotRunning,
+    /// The trace could not be written, or the buffers are not what they should be.
+    Trace(String),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(what, path, error) => write!(f, "telemetry: cannot {what} {}: {error}", path.display()),
+            Self::Setting(message) | Self::Trace(message) => write!(f, "telemetry: {message}"),
+            Self::Started => f.write_str("telemetry: it was started before; a process starts it once for each DTD"),
+            Self::NotRunning => f.write_str("telemetry: it is not running"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::File(_, _, error) => Some(error),
+            _ => None,
+        }
+    }
+}

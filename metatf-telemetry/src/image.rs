@@ -1,0 +1,249 @@
+//! A buffers file as bytes: of a process that was killed, or that runs. Nothing in it is believed.
+
+use core::mem::offset_of;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+
+use crate::clock::{Clock, Moment};
+use crate::error::Error;
+use crate::events::Part;
+use crate::layout::{
+    BYTE_ORDER, Batch, Header, MAGIC, RING_HEAD_BYTES, RING_LEAST, RING_MOST, RINGS_MOST, RingHead, TEXTS_AT,
+    TEXTS_MOST, VERSION, ring_at,
+};
+
+/// The bytes of a file from some place on: a buffers file from its beginning, one in a core dump from where it lies.
+pub(crate) struct Image {
+    file: File,
+    from: u64,
+    head: Vec<u8>,
+    pub(crate) texts: ImageTexts,
+    ring_bytes: u64,
+    rings_at: u64,
+    pub(crate) rings: u32,
+    pub(crate) clock: Clock,
+}
+
+/// The texts of a buffers file.
+#[derive(Debug, Default)]
+pub(crate) struct ImageTexts {
+    pub(crate) dtd: String,
+    pub(crate) table: String,
+    pub(crate) name: String,
+    /// Path of the trace, as the system has it.
+    pub(crate) trace: Vec<u8>,
+}
+
+/// A ring, as its head says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ImageRing {
+    pub(crate) thread: u32,
+    pub(crate) name: [u8; 16],
+    head: u64,
+    oldest: u64,
+    pub(crate) dropped: u64,
+    ends: [u64; 2],
+}
+
+/// What is known of a batch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ImageBatch {
+    pub(crate) moment: Moment,
+    pub(crate) sync: (u64, u64),
+    pub(crate) records: [u64; 256],
+}
+
+fn damaged(what: &str) -> Error {
+    Error::Trace(format!("these are no telemetry buffers, or they are damaged: {what}"))
+}
+
+fn unreadable(error: io::Error) -> Error {
+    Error::Trace(format!("the buffers cannot be read: {error}"))
+}
+
+impl Image {
+    /// Reads the head of buffers that begin there in a file.
+    pub(crate) fn open(file: File, from: u64) -> Result<Self, Error> {
+        let mut head = vec![0; size_of::<Header>()];
+        file.read_exact_at(&mut head, from).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => damaged("they are too short"),
+            _ => unreadable(error),
+        })?;
+        let mut image = Self {
+            file,
+            from,
+            head,
+            texts: ImageTexts::default(),
+            ring_bytes: 0,
+            rings_at: 0,
+            rings: 0,
+            clock: Clock::Monotonic,
+        };
+        if image.u64(offset_of!(Header, magic)) != MAGIC {
+            return Err(damaged("the magic number is missing"));
+        }
+        if image.u32(offset_of!(Header, byte_order)) != BYTE_ORDER {
+            return Err(Error::Trace(
+                "the buffers are of a machine with another byte order; read them there".to_owned(),
+            ));
+        }
+        match image.u32(offset_of!(Header, version)) {
+            VERSION => {}
+            other => {
+                return Err(Error::Trace(format!("the buffers have version {other}; this program reads {VERSION}")));
+            }
+        }
+        image.ring_bytes = image.u64(offset_of!(Header, ring_bytes));
+        image.rings_at = image.u64(offset_of!(Header, rings_at));
+        image.rings = image.u32(offset_of!(Header, rings));
+        image.clock = Clock::from_number(image.u32(offset_of!(Header, clock)))
+            .ok_or_else(|| damaged("there is no such clock"))?;
+        if !image.ring_bytes.is_power_of_two() || !(RING_LEAST..=RING_MOST).contains(&image.ring_bytes) {
+            return Err(damaged("the length of rings cannot be"));
+        }
+        if image.rings > RINGS_MOST {
+            return Err(damaged("there are too many rings"));
+        }
+        image.texts()?;
+        Ok(image)
+    }
+
+    fn texts(&mut self) -> Result<(), Error> {
+        let fields = [
+            offset_of!(Header, dtd_bytes),
+            offset_of!(Header, table_bytes),
+            offset_of!(Header, name_bytes),
+            offset_of!(Header, trace_bytes),
+        ];
+        let lengths = fields.map(|field| u64::from(self.u32(field)));
+        let all: u64 = lengths.iter().sum();
+        if all > TEXTS_MOST || self.rings_at < TEXTS_AT + all {
+            return Err(damaged("the texts are longer than their place"));
+        }
+        let mut bytes = vec![0; usize::try_from(all).unwrap_or(0)];
+        self.file.read_exact_at(&mut bytes, self.from.saturating_add(TEXTS_AT)).map_err(unreadable)?;
+        let mut rest = bytes.as_slice();
+        let mut texts = lengths.map(|length| {
+            let (text, left) = rest.split_at(usize::try_from(length).unwrap_or(0).min(rest.len()));
+            rest = left;
+            text.to_vec()
+        });
+        let text =
+            |bytes: &mut Vec<u8>| String::from_utf8(std::mem::take(bytes)).map_err(|_| damaged("a text is not UTF-8"));
+        let [dtd, table, name, trace] = &mut texts;
+        self.texts =
+            ImageTexts { dtd: text(dtd)?, table: text(table)?, name: text(name)?, trace: std::mem::take(trace) };
+        Ok(())
+    }
+
+    fn u64(&self, at: usize) -> u64 {
+        word(&self.head, at)
+    }
+
+    fn u32(&self, at: usize) -> u32 {
+        self.head.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_ne_bytes)
+    }
+
+    pub(crate) fn process(&self) -> u32 {
+        self.u32(offset_of!(Header, process))
+    }
+
+    pub(crate) fn start_nanoseconds(&self) -> u64 {
+        self.u64(offset_of!(Header, start_nanoseconds))
+    }
+
+    pub(crate) fn start_wall(&self) -> u64 {
+        self.u64(offset_of!(Header, start_wall))
+    }
+
+    pub(crate) fn rate(&self) -> u64 {
+        self.u64(offset_of!(Header, rate))
+    }
+
+    pub(crate) fn refused(&self) -> u64 {
+        self.u64(offset_of!(Header, refused))
+    }
+
+    pub(crate) fn control(&self) -> u64 {
+        self.u64(offset_of!(Header, control))
+    }
+
+    /// Returns the number of the last batch in the trace, and of the one that was being written.
+    pub(crate) fn batches(&self) -> (u64, u64) {
+        (self.u64(offset_of!(Header, batch)), self.u64(offset_of!(Header, preparing)))
+    }
+
+    /// Returns what is known of the batch of that side.
+    pub(crate) fn batch(&self, side: usize) -> ImageBatch {
+        let at = offset_of!(Header, batches) + side * size_of::<Batch>();
+        let field = |field: usize| self.u64(at + field);
+        let records = offset_of!(Batch, records);
+        ImageBatch {
+            moment: Moment {
+                stamp: field(offset_of!(Batch, stamp)),
+                nanoseconds: field(offset_of!(Batch, nanoseconds)),
+            },
+            sync: (field(offset_of!(Batch, sync_stamp)), field(offset_of!(Batch, sync_wall))),
+            records: std::array::from_fn(|section| field(records + 8 * section)),
+        }
+    }
+
+    /// Reads the head of a ring; `None` if it was never used, or is not in the file.
+    pub(crate) fn ring(&self, index: u32) -> Option<ImageRing> {
+        let mut bytes = [0; size_of::<RingHead>()];
+        let at = self.from.saturating_add(ring_at(self.rings_at, self.ring_bytes, index));
+        self.file.read_exact_at(&mut bytes, at).ok()?;
+        let (first, second) = (offset_of!(RingHead, name), offset_of!(RingHead, ends));
+        let mut name = [0; 16];
+        name.copy_from_slice(bytes.get(first..first + 16)?);
+        let dropped = word(&bytes, offset_of!(RingHead, dropped));
+        let ring = ImageRing {
+            // The low half, wherever that lies.
+            thread: u32::from_ne_bytes(bytes.get(offset_of!(RingHead, thread)..)?.first_chunk().copied()?),
+            name,
+            head: word(&bytes, offset_of!(RingHead, head)),
+            oldest: word(&bytes, offset_of!(RingHead, oldest)),
+            dropped: dropped.saturating_sub(word(&bytes, offset_of!(RingHead, reported))),
+            ends: [word(&bytes, second), word(&bytes, second + 8)],
+        };
+        (ring.thread != 0).then_some(ring)
+    }
+
+    /// Reads what a ring has, from the end of the batch of `side` on. Of a process that runs, it may be overwritten meanwhile.
+    pub(crate) fn part(&self, index: u32, ring: &ImageRing, side: usize) -> Result<Part, Error> {
+        let end = ring.ends.get(side).copied().unwrap_or(0);
+        let from = end.max(ring.oldest) & !7;
+        let mut part = Part { thread: ring.thread, from, to: from, words: Vec::new(), dropped: ring.dropped };
+        let bytes = ring.head.saturating_sub(from);
+        if bytes > self.ring_bytes {
+            return Err(Error::Trace(format!("ring {index} is damaged: it has more events than room")));
+        }
+        let events = ring_at(self.rings_at, self.ring_bytes, index).saturating_add(RING_HEAD_BYTES);
+        let mut content = vec![0; usize::try_from(bytes & !7).unwrap_or(0)];
+        // Up to the ring's end, and from its beginning on.
+        let at = from & (self.ring_bytes - 1);
+        let first = usize::try_from(self.ring_bytes - at).unwrap_or(usize::MAX).min(content.len());
+        let (one, two) = content.split_at_mut(first);
+        let place = self.from.saturating_add(events);
+        self.file.read_exact_at(one, place.saturating_add(at)).map_err(unreadable)?;
+        self.file.read_exact_at(two, place).map_err(unreadable)?;
+        part.words = content.chunks_exact(8).map(|bytes| word(bytes, 0)).collect();
+        let oldest = self.ring(index).map_or(0, |ring| ring.oldest);
+        if let Some(gone) = oldest.checked_sub(from) {
+            let gone = usize::try_from(gone / 8).unwrap_or(usize::MAX).min(part.words.len());
+            part.words.drain(..gone);
+            part.from += 8 * gone as u64;
+        }
+        Ok(part)
+    }
+
+    /// Returns where the batch of `side` ends in a ring.
+    pub(crate) fn end(&self, ring: &ImageRing, side: usize) -> u64 {
+        ring.ends.get(side).copied().unwrap_or(0)
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> u64 {
+    bytes.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes)
+}

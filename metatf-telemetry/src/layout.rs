@@ -1,0 +1,161 @@
+//! The bytes of a buffers file: what every process that maps it sees (`docs/internals/telemetry.md`).
+//!
+//! The C header that `metatfc gen --lang c` writes has the same structs.
+
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+/// `MTFTELE1`, which is written last: a file that has it has a whole header.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"MTFTELE1");
+/// Version of the layout.
+pub const VERSION: u32 = 1;
+/// What tells the byte order.
+pub const BYTE_ORDER: u32 = 0x0102_0304;
+/// Where the texts begin: the DTD, the table, the DTD's name, the trace's path.
+pub const TEXTS_AT: u64 = 8192;
+/// Bytes of a ring before its events.
+pub const RING_HEAD_BYTES: u64 = 4096;
+/// Blocks of a ring. No event crosses the end of one.
+pub const BLOCKS: u64 = 16;
+/// Least bytes of a ring's events.
+pub const RING_LEAST: u64 = 64 << 10;
+/// Most bytes of a ring's events: a block's length in words fits the head of an event.
+pub const RING_MOST: u64 = 8 << 20;
+/// Most rings.
+pub const RINGS_MOST: u32 = 4096;
+/// Most bytes of all texts.
+pub const TEXTS_MOST: u64 = 16 << 20;
+
+/// The number of an event that fills a block's end.
+pub const PAD: u16 = 0xffff;
+/// The number of an event that says how many were dropped: two words, the count and a stamp.
+pub const DROPPED: u16 = 0xfffe;
+/// The number of an event outside of the DTD: a word with the lengths of its name and its bytes, and a stamp.
+pub const NOTE: u16 = 0xfffd;
+/// Most events of a DTD.
+pub const EVENTS_MOST: usize = 0xff00;
+
+/// A ring is nobody's, and empty.
+pub const FREE: u32 = 0;
+/// A ring has a thread.
+pub const TAKEN: u32 = 1;
+/// A ring's thread has ended; what it wrote may be there still.
+pub const LEFT: u32 = 2;
+
+/// The first pages of a buffers file.
+#[repr(C)]
+pub struct Header {
+    /// [`MAGIC`].
+    pub magic: AtomicU64,
+    /// [`VERSION`].
+    pub version: AtomicU32,
+    /// [`BYTE_ORDER`].
+    pub byte_order: AtomicU32,
+    /// Bytes of the file.
+    pub bytes: AtomicU64,
+    /// Where the rings begin.
+    pub rings_at: AtomicU64,
+    /// Bytes of a ring's events, a power of two.
+    pub ring_bytes: AtomicU64,
+    /// How many rings there are.
+    pub rings: AtomicU32,
+    /// Number of the clock of stamps.
+    pub clock: AtomicU32,
+    /// Bytes of the DTD.
+    pub dtd_bytes: AtomicU32,
+    /// Bytes of the table.
+    pub table_bytes: AtomicU32,
+    /// Bytes of the DTD's name.
+    pub name_bytes: AtomicU32,
+    /// Bytes of the trace's path.
+    pub trace_bytes: AtomicU32,
+    /// The process.
+    pub process: AtomicU32,
+    /// Number of the policy.
+    pub policy: AtomicU32,
+    /// The control word that another process asks for.
+    pub wanted: AtomicU64,
+    /// How often it did.
+    pub wanted_count: AtomicU32,
+    /// Keeps the next fields aligned.
+    pub reserved: AtomicU32,
+    /// The control word as it is.
+    pub control: AtomicU64,
+    /// Stamp of the start.
+    pub start_stamp: AtomicU64,
+    /// `CLOCK_MONOTONIC` of the start.
+    pub start_nanoseconds: AtomicU64,
+    /// Nanoseconds since 1970, of the start.
+    pub start_wall: AtomicU64,
+    /// Nanoseconds of a step of the clock, times 2^32.
+    pub rate: AtomicU64,
+    /// Events that found no ring.
+    pub refused: AtomicU64,
+    /// Number of the last batch that is in the trace.
+    pub batch: AtomicU64,
+    /// Number of the batch that is being written, once its ends are set.
+    pub preparing: AtomicU64,
+    /// Of this batch and the next, by their numbers' last bit.
+    pub batches: [Batch; 2],
+}
+
+/// What the header knows of a batch, except where it ends in each ring.
+#[repr(C)]
+pub struct Batch {
+    /// Stamp of the moment by which its stamps become nanoseconds.
+    pub stamp: AtomicU64,
+    /// `CLOCK_MONOTONIC` of that moment.
+    pub nanoseconds: AtomicU64,
+    /// The stamp and the nanoseconds since 1970 of the record of both clocks with which the batch ends; 0 where it has none.
+    pub sync_stamp: AtomicU64,
+    /// See `sync_stamp`.
+    pub sync_wall: AtomicU64,
+    /// Data records of each section in the trace, with this batch.
+    pub records: [AtomicU64; 256],
+}
+
+/// The first page of a ring.
+#[repr(C)]
+pub struct RingHead {
+    /// Where the next event goes. All before is whole.
+    pub head: AtomicU64,
+    /// Before this, events are overwritten.
+    pub oldest: AtomicU64,
+    /// Events dropped so far.
+    pub dropped: AtomicU64,
+    /// How many of these an event in the ring, or a record, has named.
+    pub reported: AtomicU64,
+    /// The thread's number.
+    pub thread: AtomicU32,
+    /// [`FREE`], [`TAKEN`] or [`LEFT`].
+    pub owner: AtomicU32,
+    /// The thread's name.
+    pub name: [AtomicU64; 2],
+    /// Whether its memory is reserved.
+    pub reserved: AtomicU64,
+    /// Up to here events are in the trace.
+    pub tail: AtomicU64,
+    /// Where the last batch that is in the trace and the next one end, by their numbers' last bit.
+    pub ends: [AtomicU64; 2],
+}
+
+const _: () = assert!(size_of::<Header>() <= 8192 && size_of::<RingHead>() <= 4096);
+
+/// Packs the head of an event: its number, the number of its words, its place.
+#[inline(always)]
+#[allow(clippy::cast_possible_truncation, reason = "the place is the low half")]
+#[must_use]
+pub const fn head_of(event: u16, words: u16, position: u64) -> u64 {
+    event as u64 | (words as u64) << 16 | ((position >> 3) as u32 as u64) << 32
+}
+
+/// Unpacks the head of an event: its number and the number of its words, if it is of this place.
+#[allow(clippy::cast_possible_truncation, reason = "these are parts of it")]
+pub(crate) const fn of_head(head: u64, position: u64) -> Option<(u16, u16)> {
+    let (event, words) = (head as u16, (head >> 16) as u16);
+    if head_of(event, words, position) == head { Some((event, words)) } else { None }
+}
+
+/// Returns where a ring begins.
+pub(crate) fn ring_at(rings_at: u64, ring_bytes: u64, index: u32) -> u64 {
+    rings_at.saturating_add((RING_HEAD_BYTES.saturating_add(ring_bytes)).saturating_mul(u64::from(index)))
+}

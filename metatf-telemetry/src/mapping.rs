@@ -1,0 +1,193 @@
+//! The buffers of this process, mapped.
+
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use core::sync::atomic::{AtomicU64, fence};
+
+use crate::clock::{Clock, Line, Moment};
+use crate::layout::{
+    BLOCKS, BYTE_ORDER, FREE, Header, LEFT, MAGIC, RING_HEAD_BYTES, RingHead, TAKEN, TEXTS_AT, VERSION,
+};
+use crate::settings::Policy;
+use crate::sys;
+
+/// The shape of the buffers. It is known here, and never taken from the mapping, which other processes may write.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub(crate) rings: u32,
+    pub(crate) ring_bytes: u64,
+    pub(crate) rings_at: u64,
+    pub(crate) policy: Policy,
+}
+
+impl Shape {
+    /// Makes the shape of buffers with so many bytes of texts.
+    pub(crate) fn new(rings: u32, ring_bytes: u64, texts: u64, policy: Policy) -> Self {
+        Self { rings, ring_bytes, rings_at: (TEXTS_AT + texts).next_multiple_of(4096), policy }
+    }
+
+    /// Returns the bytes of a file of this shape.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.rings_at + (RING_HEAD_BYTES + self.ring_bytes) * u64::from(self.rings)
+    }
+
+    pub(crate) fn block(&self) -> u64 {
+        self.ring_bytes / BLOCKS
+    }
+}
+
+/// The texts of a buffers file, in their order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Texts<'t> {
+    pub(crate) dtd: &'t [u8],
+    pub(crate) table: &'t [u8],
+    pub(crate) name: &'t [u8],
+    pub(crate) trace: &'t [u8],
+}
+
+/// Mapped buffers. They stay mapped as long as the process lives.
+#[derive(Clone, Copy)]
+pub(crate) struct Mapping {
+    pub(crate) base: *mut u8,
+    pub(crate) shape: Shape,
+}
+
+/// A thread's part of the buffers.
+#[derive(Clone, Copy)]
+pub(crate) struct RingPart {
+    pub(crate) head: &'static RingHead,
+    pub(crate) events: *mut u8,
+}
+
+impl Mapping {
+    /// Takes a mapping.
+    ///
+    /// # Safety
+    /// `base` is the beginning of a mapping with at least the bytes of the shape, which begins at a page and stays for ever.
+    pub(crate) unsafe fn new(base: *mut u8, shape: Shape) -> Self {
+        Self { base, shape }
+    }
+
+    pub(crate) fn header(&self) -> &'static Header {
+        // SAFETY: the mapping begins with a header, at a page, and stays. It is of atomic integers, for which all bytes are valid.
+        unsafe { &*self.base.cast::<Header>() }
+    }
+
+    /// Returns the ring of that index, if there is one.
+    pub(crate) fn ring(&self, index: u32) -> Option<RingPart> {
+        if index >= self.shape.rings {
+            return None;
+        }
+        let at = usize::try_from(crate::layout::ring_at(self.shape.rings_at, self.shape.ring_bytes, index)).ok()?;
+        // SAFETY: the shape has this ring, so its bytes are in the mapping; rings begin at multiples of 4,096.
+        unsafe {
+            let head = &*self.base.add(at).cast::<RingHead>();
+            Some(RingPart { head, events: self.base.add(at + 4096) })
+        }
+    }
+
+    /// Returns the rings.
+    pub(crate) fn rings(&self) -> impl Iterator<Item = RingPart> + '_ {
+        (0..self.shape.rings).filter_map(|index| self.ring(index))
+    }
+
+    /// Fills a new mapping, which is all zeros. The magic number comes last.
+    pub(crate) fn fill(&self, texts: &Texts<'_>, clock: Clock, start: Moment, wall: u64, line: &Line) {
+        let header = self.header();
+        let mut at = usize::try_from(TEXTS_AT).unwrap_or(0);
+        let length = |text: &[u8]| u32::try_from(text.len()).unwrap_or(0);
+        for text in [texts.dtd, texts.table, texts.name, texts.trace] {
+            // SAFETY: the rings begin behind the texts, by the shape. Nobody else knows the mapping yet.
+            unsafe { self.base.add(at).copy_from_nonoverlapping(text.as_ptr(), text.len()) };
+            at += text.len();
+        }
+        header.version.store(VERSION, Relaxed);
+        header.byte_order.store(BYTE_ORDER, Relaxed);
+        header.bytes.store(self.shape.bytes(), Relaxed);
+        header.rings_at.store(self.shape.rings_at, Relaxed);
+        header.ring_bytes.store(self.shape.ring_bytes, Relaxed);
+        header.rings.store(self.shape.rings, Relaxed);
+        header.clock.store(clock as u32, Relaxed);
+        header.dtd_bytes.store(length(texts.dtd), Relaxed);
+        header.table_bytes.store(length(texts.table), Relaxed);
+        header.name_bytes.store(length(texts.name), Relaxed);
+        header.trace_bytes.store(length(texts.trace), Relaxed);
+        header.process.store(sys::process(), Relaxed);
+        header.policy.store(self.shape.policy as u32, Relaxed);
+        header.start_stamp.store(start.stamp, Relaxed);
+        header.start_nanoseconds.store(start.nanoseconds, Relaxed);
+        header.start_wall.store(wall, Relaxed);
+        header.rate.store(line.rate(), Relaxed);
+        let first = &header.batches[0];
+        first.stamp.store(start.stamp, Relaxed);
+        first.nanoseconds.store(start.nanoseconds, Relaxed);
+        header.magic.store(MAGIC, Release);
+    }
+
+    /// Finds the rings whose threads have ended.
+    pub(crate) fn find_left(&self) {
+        for ring in self.rings() {
+            if ring.head.owner.load(Acquire) == TAKEN && !sys::is_thread(ring.head.thread.load(Relaxed)) {
+                let _ = ring.head.owner.compare_exchange(TAKEN, LEFT, Relaxed, Relaxed);
+            }
+        }
+    }
+
+    /// Takes a ring for this thread, if one is free and there is memory for it.
+    pub(crate) fn take(&self) -> Option<RingPart> {
+        let thread = sys::thread();
+        for ring in self.rings() {
+            let head = ring.head;
+            // A thread of this number that has a ring has ended: the number was given again.
+            if head.owner.load(Relaxed) == TAKEN && head.thread.load(Relaxed) == thread {
+                let _ = head.owner.compare_exchange(TAKEN, LEFT, Relaxed, Relaxed);
+            }
+        }
+        let take = |ring: &RingPart, from: u32| ring.head.owner.compare_exchange(from, TAKEN, AcqRel, Relaxed).is_ok();
+        let mut taken = self.rings().find(|ring| take(ring, FREE));
+        // Looking who is there is a system call for each ring: not with each event that finds none.
+        if taken.is_none() && self.header().refused.load(Relaxed).is_multiple_of(64) {
+            self.find_left();
+            // Nobody empties the rings of a flight recorder: what a thread left that has ended is the first to go.
+            let overwrites = self.shape.policy == Policy::Overwrite;
+            let is_empty = |ring: &RingPart| ring.head.head.load(Acquire) == ring.head.tail.load(Relaxed);
+            taken = self.rings().find(|ring| (overwrites || is_empty(ring)) && take(ring, LEFT));
+            if let Some(ring) = taken.filter(|_| overwrites) {
+                ring.head.oldest.store(ring.head.head.load(Relaxed), SeqCst);
+            }
+        }
+        if let Some(ring) = taken {
+            if ring.head.reserved.load(Relaxed) == 0 {
+                let bytes = usize::try_from(self.shape.ring_bytes).unwrap_or(0);
+                // SAFETY: the events of a ring of this mapping, which begin at a page.
+                if !unsafe { sys::populate(ring.events, bytes) } {
+                    ring.head.owner.store(FREE, Release);
+                    return None;
+                }
+                ring.head.reserved.store(1, Relaxed);
+            }
+            let name = sys::thread_name();
+            for (word, bytes) in ring.head.name.iter().zip(name.chunks_exact(8)) {
+                word.store(bytes.try_into().map_or(0, u64::from_ne_bytes), Relaxed);
+            }
+            ring.head.thread.store(thread, Release);
+            return Some(ring);
+        }
+        None
+    }
+}
+
+impl RingPart {
+    /// Copies the words of a range of positions. They are those of whole events only if the range was below the head before, and
+    /// is not below the oldest position after.
+    pub(crate) fn copy(&self, ring_bytes: u64, from: u64, to: u64, out: &mut Vec<u64>) {
+        out.clear();
+        let mask = ring_bytes - 1;
+        let words = (to.wrapping_sub(from) / 8).min(ring_bytes / 8);
+        out.extend((0..words).map(|word| {
+            let at = usize::try_from(from.wrapping_add(word * 8) & mask & !7).unwrap_or(0);
+            // SAFETY: the mask keeps the place in the ring, at a multiple of 8.
+            unsafe { AtomicU64::from_ptr(self.events.add(at).cast()) }.load(Relaxed)
+        }));
+        fence(core::sync::atomic::Ordering::Acquire);
+    }
+}

@@ -1,0 +1,362 @@
+//! The events of a process that was killed, or that runs: its unfinished trace and its buffers together.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use metatf::container::Reader;
+use metatf::dynamic::Trace;
+use metatf::reader::Event;
+
+use crate::clock::{Line, Moment};
+use crate::control;
+use crate::drainer::write_places;
+use crate::encode::{Encoder, Scene, TraceSink};
+use crate::error::Error;
+use crate::events::{Part, Place, find, order};
+use crate::image::Image;
+use crate::layout::{Header, MAGIC};
+use crate::table::{Source, Table};
+
+/// Buffers that a process has, or has left.
+pub struct Buffers {
+    image: Image,
+    table: Table,
+    path: PathBuf,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Found {
+    /// Records of the unfinished trace.
+    pub in_trace: u64,
+    /// Events that only the buffers had.
+    pub in_buffers: u64,
+    /// Threads: number and name.
+    pub threads: Vec<(u32, String)>,
+    /// Events of threads that found no ring.
+    pub refused: u64,
+    /// What is not as it should be, in sentences.
+    pub warnings: Vec<String>,
+}
+
+/// Finds buffers by what a user names: a buffers file, a core dump, the trace of the process, or the process's number.
+///
+/// # Errors
+/// There are none.
+pub fn locate(name: &str) -> Result<Buffers, Error> {
+    match name.parse::<u32>() {
+        Ok(process) if !Path::new(name).exists() => of_process(process),
+        _ => Buffers::open(Path::new(name)),
+    }
+}
+
+/// Finds the newest buffers of a process in the folder where they are by default, or that `METATF_TELEMETRY_FOLDER` names.
+fn of_process(process: u32) -> Result<Buffers, Error> {
+    let set = std::env::var_os("METATF_TELEMETRY_FOLDER").filter(|folder| !folder.is_empty());
+    let folder = set.map_or_else(|| PathBuf::from("/dev/shm"), PathBuf::from);
+    let prefix = format!("metatf.{process}.");
+    let made = |entry: &fs::DirEntry| entry.file_name().to_str()?.strip_prefix(&prefix)?.parse::<u64>().ok();
+    let entries = fs::read_dir(&folder).map_err(|error| Error::File("read the folder", folder.clone(), error))?;
+    let newest = entries.filter_map(Result::ok).filter_map(|entry| Some((made(&entry)?, entry.path()))).max();
+    match newest {
+        Some((_, path)) => Buffers::open(&path),
+        None => Err(Error::Trace(format!(
+            "process {process} has no buffers in {}: it uses no telemetry, has ended by itself, or another folder \
+             (METATF_TELEMETRY_FOLDER)",
+            folder.display()
+        ))),
+    }
+}
+
+impl Buffers {
+    /// Opens a buffers file, the one that a trace names, or the one in a core dump.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has no buffers.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let open = |path: &Path| File::open(path).map_err(|error| Error::File("open", path.to_owned(), error));
+        let file = open(path)?;
+        let mut first = [0; 8];
+        let read = file.read_at(&mut first, 0).unwrap_or(0);
+        if read == 8 && u64::from_ne_bytes(first) == MAGIC {
+            return Self::of(file, 0, path);
+        }
+        if first.starts_with(b"\x7fELF") {
+            let from = in_core(&file)?;
+            return Self::of(file, from, path);
+        }
+        if first.starts_with(b"\x7fMTF") {
+            let buffers = named_by(path)?;
+            return Self::of(open(&buffers)?, 0, &buffers);
+        }
+        let path = path.display();
+        Err(Error::Trace(format!("{path} is neither telemetry buffers, nor a trace with telemetry, nor a core dump")))
+    }
+
+    fn of(file: File, from: u64, path: &Path) -> Result<Self, Error> {
+        let image = Image::open(file, from)?;
+        let table = Table::parse(&image.texts.table)?;
+        Ok(Self { image, table, path: path.to_owned() })
+    }
+
+    /// Returns the file that the buffers are in.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the process that the buffers are of.
+    #[must_use]
+    pub fn process(&self) -> u32 {
+        self.image.process()
+    }
+
+    /// Returns the names of the kinds, from bit 0.
+    #[must_use]
+    pub fn kinds(&self) -> Vec<&str> {
+        self.table.kinds()
+    }
+
+    /// Returns the kind of an event, by the number of its section and its tag, and which leaf behind the tag has its thread.
+    #[must_use]
+    pub fn kind_of(&self, section: u8, tag: u32) -> Option<(&str, Option<usize>)> {
+        let event = self.table.events.iter().find(|event| event.section == section && event.tag == tag)?;
+        let thread = event.sources.iter().position(|source| *source == Source::Thread);
+        Some((self.table.kinds.get(usize::from(event.kind))?, thread))
+    }
+
+    /// Returns the kinds that are on.
+    #[must_use]
+    pub fn control(&self) -> u64 {
+        self.image.control()
+    }
+
+    /// Asks the process for other kinds. It obeys within a tenth of a second, if it drains by itself.
+    ///
+    /// # Errors
+    /// A name that the DTD does not have; the file cannot be written.
+    pub fn set_kinds(&self, kinds: &str) -> Result<u64, Error> {
+        let word = control::parse(kinds, &self.kinds())?;
+        let file = OpenOptions::new().write(true).open(&self.path);
+        let file = file.map_err(|error| Error::File("write", self.path.clone(), error))?;
+        let put = |at: usize, bytes: &[u8]| {
+            file.write_all_at(bytes, at as u64).map_err(|error| Error::File("write", self.path.clone(), error))
+        };
+        put(core::mem::offset_of!(Header, wanted), &word.to_ne_bytes())?;
+        // Any other number than before.
+        let count = crate::clock::monotonic() & 0xffff_ffff;
+        put(core::mem::offset_of!(Header, wanted_count), &(u32::try_from(count).unwrap_or(0) | 1).to_ne_bytes())?;
+        Ok(word)
+    }
+
+    /// Writes the trace of the process: what its unfinished trace has, and what only the buffers have.
+    ///
+    /// # Errors
+    /// The trace that is written; buffers that make no sense. What is damaged in part is read up to there, with a warning.
+    pub fn recover(&self, sink: TraceSink) -> Result<(Found, TraceSink), Error> {
+        let Image { texts, .. } = &self.image;
+        let mut found = Found { refused: self.image.refused(), ..Found::default() };
+        let mut encoder = Encoder::new(&texts.name, &texts.dtd, self.table.clone(), self.image.process(), sink)?;
+        let trace = PathBuf::from(OsStr::from_bytes(&texts.trace));
+        let trace = if trace.exists() { trace } else { self.of_child(&trace) };
+        if let Err(error) = self.copy_trace(&trace, &mut encoder, &mut found) {
+            encoder.abandon();
+            return Err(error);
+        }
+        self.add_buffers(&mut encoder, &mut found)?;
+        let wall = self.image.start_wall();
+        encoder.metadata(&format!(
+            r#"{{"telemetry_recovered":{{"start_wall_ns":{wall},"in_buffers":{}}}}}"#,
+            found.in_buffers
+        ))?;
+        Ok((found, encoder.finish()?))
+    }
+
+    /// Returns the path of the trace of a forked child.
+    fn of_child(&self, trace: &Path) -> PathBuf {
+        let process = self.image.process();
+        match trace.extension() {
+            Some(extension) => trace.with_extension(format!("{process}.{}", extension.to_string_lossy())),
+            None => trace.with_extension(process.to_string()),
+        }
+    }
+
+    /// Copies the unfinished trace, as far as it is whole.
+    fn copy_trace(&self, path: &Path, encoder: &mut Encoder, found: &mut Found) -> Result<(), Error> {
+        let (batch, preparing) = self.image.batches();
+        let Some(mut trace) = self.unfinished(path, encoder, found) else {
+            if batch > 0 || preparing > 0 {
+                let path = path.display();
+                let warning =
+                    format!("the trace {path} of this process is not there: only what the buffers have is read");
+                found.warnings.push(warning);
+            }
+            return Ok(());
+        };
+        let schema = encoder.schema().clone();
+        let mut user = 0;
+        loop {
+            let entry = match trace.next_entry() {
+                Ok(Some(entry)) => entry,
+                Ok(None) => break,
+                Err(error) => {
+                    found.warnings.push(format!("{}: {}", path.display(), metatf::explain(&schema.format, &error)));
+                    break;
+                }
+            };
+            if let Event::Record(at) | Event::Comment(at) = entry.event {
+                encoder.copy(at.section, at.record, entry.record)?;
+                found.in_trace += u64::from(matches!(entry.event, Event::Record(_)));
+            }
+            let metadata = trace.reader().container().user_metadata();
+            for json in metadata.iter().skip(user) {
+                encoder.metadata(&String::from_utf8_lossy(json))?;
+            }
+            user = metadata.len();
+        }
+        Ok(())
+    }
+
+    /// Opens the unfinished trace, if it is there and is of this process.
+    fn unfinished(&self, path: &Path, encoder: &Encoder, found: &mut Found) -> Option<Trace<'static>> {
+        let reader = Reader::salvage(path).ok()?;
+        let mut trace = Trace::new(encoder.schema().clone(), reader).ok()?;
+        trace.reader_mut().set_salvage(true);
+        let mine = format!("\"start_wall_ns\":{}", self.image.start_wall());
+        let is_mine = metadata(path).is_ok_and(|all| all.iter().any(|json| json.contains(&mine)));
+        let same_dtd = trace.reader().container().dtd_text() == Some(encoder.schema().dtd.text.as_bytes());
+        if is_mine && same_dtd {
+            return Some(trace);
+        }
+        found.warnings.push(format!("{} is the trace of another run", path.display()));
+        None
+    }
+
+    /// Adds what only the buffers have.
+    fn add_buffers(&self, encoder: &mut Encoder, found: &mut Found) -> Result<(), Error> {
+        let (batch, preparing) = self.image.batches();
+        let (side, other) = (usize::from(batch & 1 == 1), usize::from(batch & 1 == 0));
+        let done = self.image.batch(side);
+        let start = self.image.start_nanoseconds();
+        let rings: Vec<_> = (0..self.image.rings).filter_map(|index| Some((index, self.image.ring(index)?))).collect();
+        let mut parts = Vec::new();
+        for (index, ring) in &rings {
+            let name = ring.name.split(|byte| *byte == 0).next().unwrap_or_default();
+            found.threads.push((ring.thread, String::from_utf8_lossy(name).into_owned()));
+            parts.push(self.image.part(*index, ring, side).unwrap_or_else(|error| {
+                found.warnings.push(error.to_string());
+                Part { thread: ring.thread, ..Part::default() }
+            }));
+        }
+        let mut last = done.moment;
+        if preparing == batch + 1 {
+            let next = self.image.batch(other);
+            let scene = Scene { line: Line::through(last, next.moment), start };
+            // Records of this batch that are in the trace already.
+            let known = *encoder.records();
+            let skip = std::array::from_fn(|section| known[section].saturating_sub(done.records[section]));
+            encoder.skip(&skip);
+            let mut batch_parts: Vec<Part> = Vec::new();
+            for (part, (_, ring)) in parts.iter_mut().zip(&rings) {
+                let end = self.image.end(ring, other).max(part.from);
+                let words = usize::try_from((end - part.from) / 8).unwrap_or(usize::MAX).min(part.words.len());
+                batch_parts.push(Part { words: part.words.drain(..words).collect(), ..part.clone() });
+                part.from += 8 * words as u64;
+            }
+            self.write(encoder, &mut batch_parts, &scene, &mut found.warnings)?;
+            if next.sync.1 != 0 {
+                encoder.clock_sync(next.sync.0, next.sync.1, &scene)?;
+            }
+            encoder.skip(&[0; 256]);
+            last = next.moment;
+        }
+        let scene = Scene { line: self.line(last), start };
+        self.write(encoder, &mut parts, &scene, &mut found.warnings)?;
+        for part in parts.iter().filter(|part| part.dropped != 0) {
+            encoder.dropped(&[part.dropped, last.stamp], part.thread, &scene)?;
+        }
+        if found.refused != 0 {
+            encoder.dropped(&[found.refused, last.stamp], 0, &scene)?;
+        }
+        found.in_buffers = encoder.records().iter().sum::<u64>() - found.in_trace;
+        Ok(())
+    }
+
+    /// Returns the line on which the stamps behind the last batch become nanoseconds.
+    fn line(&self, last: Moment) -> Line {
+        Line::of_rate(last, self.image.rate())
+    }
+
+    /// Writes the events of parts.
+    fn write(
+        &self,
+        encoder: &mut Encoder,
+        parts: &mut [Part],
+        scene: &Scene,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), Error> {
+        let mut places: Vec<Place> = Vec::new();
+        for (index, part) in (0..).zip(parts.iter_mut()) {
+            if let Err(damage) = find(&self.table, index, part, u64::MAX, &mut places) {
+                let (thread, at) = (part.thread, damage.0);
+                warnings.push(format!("the ring of thread {thread} is damaged at {at}: what follows is lost"));
+            }
+        }
+        order(&mut places);
+        write_places(encoder, parts, &mut places, scene)
+    }
+}
+
+/// Returns the user metadata with which a trace begins.
+fn metadata(path: &Path) -> Result<Vec<String>, String> {
+    let reader = Reader::salvage(path).map_err(|error| error.to_string())?;
+    let mut trace = Trace::embedded(reader).map_err(|error| error.to_string())?;
+    trace.reader_mut().set_salvage(true);
+    // It stands before the first record.
+    let _ = trace.next_entry();
+    let all = trace.reader().container().user_metadata();
+    Ok(all.iter().map(|json| String::from_utf8_lossy(json).into_owned()).collect())
+}
+
+/// Finds the path of the buffers in the metadata of a trace.
+fn named_by(path: &Path) -> Result<PathBuf, Error> {
+    let fail = |message: String| Error::Trace(format!("{}: {message}", path.display()));
+    let named = metadata(path).map_err(fail)?.iter().find_map(|json| {
+        let (_, rest) = json.split_once("\"buffers\":\"")?;
+        rest.split('"').next().map(PathBuf::from)
+    });
+    let buffers = named.ok_or_else(|| fail("it names no telemetry buffers".to_owned()))?;
+    if buffers.exists() {
+        Ok(buffers)
+    } else {
+        Err(fail(format!("its buffers {} are gone: it was finished", buffers.display())))
+    }
+}
+
+/// Finds buffers in a core dump: they begin at a page.
+fn in_core(file: &File) -> Result<u64, Error> {
+    const STEP: u64 = 4096;
+    let length = file.metadata().map_or(0, |metadata| metadata.len());
+    let mut chunk = vec![0; 1 << 20];
+    let mut from = 0;
+    while from < length {
+        let read = file.read_at(&mut chunk, from).unwrap_or(0);
+        if read < 8 {
+            break;
+        }
+        let pages = chunk.get(..read).unwrap_or_default().chunks(4096);
+        let magic = MAGIC.to_ne_bytes();
+        if let Some(page) = pages.into_iter().position(|page| page.starts_with(&magic)) {
+            return Ok(from + STEP * page as u64);
+        }
+        from += read as u64 & !(STEP - 1);
+        if (read as u64) < STEP {
+            break;
+        }
+    }
+    Err(Error::Trace("the core dump has no telemetry buffers: METATF_TELEMETRY_MEMORY=core puts them there".to_owned()))
+}

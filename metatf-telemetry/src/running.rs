@@ -1,0 +1,503 @@
+//! Starts telemetry, ends it, and keeps it going in between: the drain's thread, control by other processes, forks, panics.
+//!
+//! It has over 400 lines: a start, an end and a fork undo each other's work, and are read side by side.
+
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use core::sync::atomic::{AtomicPtr, AtomicU64};
+use std::path::{Path, PathBuf};
+use std::sync::Once;
+
+use crate::clock::{Clock, monotonic};
+use crate::control;
+use crate::error::Error;
+use crate::mapping::Shape;
+use crate::settings::{Policy, Settings};
+use crate::slot::Slot;
+use crate::sys;
+use crate::table::Table;
+use crate::telemetry::{Chosen, ENDED, IDLE, MUTED, RUNNING, STARTING, Telemetry};
+
+#[cfg(feature = "drain")]
+use crate::drainer::{Drainer, Target};
+#[cfg(feature = "drain")]
+use crate::encode::TraceSink;
+
+/// Milliseconds after which the drain looks again whether there is something to do.
+const TICK: u32 = 100;
+/// Nanoseconds after which events are written at the latest.
+const FLUSH_EVERY: u64 = 1_000_000_000;
+/// Milliseconds that somebody waits for the drain who wants to write or end the trace.
+#[cfg(feature = "drain")]
+const PATIENCE: u64 = 30_000;
+
+/// The first telemetry that was started; the others follow by `next`.
+static FIRST: AtomicPtr<Telemetry> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Ends telemetry when it is dropped.
+#[must_use = "telemetry ends when this is dropped"]
+#[derive(Debug)]
+pub struct Guard(&'static Telemetry);
+
+impl Guard {
+    /// Writes all events and ends the trace.
+    ///
+    /// # Errors
+    /// The trace's.
+    pub fn finish(self) -> Result<(), Error> {
+        let telemetry = self.0;
+        core::mem::forget(self);
+        telemetry.stop()
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if let Err(error) = self.0.stop() {
+            eprintln!("{error}");
+        }
+    }
+}
+
+impl core::fmt::Debug for Telemetry {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Telemetry").field("name", &self.name).field("control", &self.control()).finish_non_exhaustive()
+    }
+}
+
+impl Telemetry {
+    /// Starts telemetry as the environment says: see [`Settings::with_environment`]. Without `METATF_TELEMETRY_CONTROL` all kinds are
+    /// off, and there is no trace until one is switched on and has an event.
+    ///
+    /// # Errors
+    /// It was started before; a variable has a value that it cannot have; a file cannot be made.
+    pub fn start(&'static self) -> Result<Guard, Error> {
+        self.start_with(Settings::default().with_environment()?)
+    }
+
+    /// Starts telemetry with settings of the program.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn start_with(&'static self, settings: Settings) -> Result<Guard, Error> {
+        self.run(
+            settings,
+            #[cfg(feature = "drain")]
+            None,
+        )
+    }
+
+    /// Starts telemetry that writes its trace to a sink: a socket, a pipe, memory ([`Forward`](metatf::container::Forward) makes a sink
+    /// of any writer). Forked children write files.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    #[cfg(feature = "drain")]
+    pub fn start_to(&'static self, settings: Settings, sink: TraceSink) -> Result<Guard, Error> {
+        self.run(settings, Some(sink))
+    }
+
+    fn run(
+        &'static self,
+        settings: Settings,
+        #[cfg(feature = "drain")] sink: Option<TraceSink>,
+    ) -> Result<Guard, Error> {
+        settings.check()?;
+        let table = Table::parse(self.table)?;
+        let word = control::parse(&settings.control, &table.kinds())?;
+        if self.state.compare_exchange(IDLE, STARTING, AcqRel, Relaxed).is_err() {
+            return Err(Error::Started);
+        }
+        let done = self.begin(
+            &settings,
+            word,
+            #[cfg(feature = "drain")]
+            table,
+            #[cfg(feature = "drain")]
+            sink,
+        );
+        match done {
+            Ok(()) => Ok(Guard(self)),
+            Err(error) => {
+                self.state.store(IDLE, core::sync::atomic::Ordering::Release);
+                Err(error)
+            }
+        }
+    }
+
+    fn begin(
+        &'static self,
+        settings: &Settings,
+        word: u64,
+        #[cfg(feature = "drain")] table: Table,
+        #[cfg(feature = "drain")] sink: Option<TraceSink>,
+    ) -> Result<(), Error> {
+        let drains = settings.drain && cfg!(feature = "drain");
+        let chosen = self.choose(Chosen::new(&settings.place, self.trace_path(settings), drains));
+        let texts = [self.dtd.len(), self.table.len(), self.name.len(), chosen.trace.as_os_str().len()];
+        let shape =
+            Shape::new(settings.threads, settings.ring_bytes, texts.iter().sum::<usize>() as u64, settings.policy);
+        self.make(shape, chosen, Clock::choose()).map_err(|number| {
+            let path = self.buffers_path(chosen).map_or_else(PathBuf::new, |path| path_of(path.bytes()));
+            Error::File("make the buffers", path, std::io::Error::from_raw_os_error(number))
+        })?;
+        #[cfg(feature = "drain")]
+        if let Err(error) = self.open_drain(table, sink, word != 0) {
+            self.remove_buffers();
+            self.forget();
+            return Err(error);
+        }
+        self.state.store(RUNNING, core::sync::atomic::Ordering::Release);
+        self.register();
+        #[cfg(feature = "drain")]
+        if drains {
+            self.spawn();
+        }
+        self.set_control(word);
+        Ok(())
+    }
+
+    /// Sets the kinds by their names, as the environment does.
+    ///
+    /// # Errors
+    /// A name that the DTD does not have.
+    pub fn set_kinds(&self, kinds: &str) -> Result<(), Error> {
+        let table = Table::parse(self.table)?;
+        self.set_control(control::parse(kinds, &table.kinds())?);
+        Ok(())
+    }
+
+    /// Returns the path of the trace, before numbers of children are put in.
+    fn trace_path(&self, settings: &Settings) -> PathBuf {
+        let stem = Path::new(self.name).file_stem().unwrap_or_default().to_string_lossy();
+        let path = settings.filename.clone().unwrap_or_else(|| format!("{stem}.%p.mtf").into());
+        let path = match path.to_str() {
+            Some(text) => text.replace("%p", &sys::process().to_string()).replace("%n", &stem).into(),
+            None => path,
+        };
+        std::path::absolute(&path).unwrap_or(path)
+    }
+
+    /// Returns the path of this process's buffers, if they are in a file and it is there.
+    #[must_use]
+    pub fn buffers(&self) -> Option<PathBuf> {
+        self.mapping()?;
+        self.chosen().and_then(|chosen| self.buffers_path(chosen)).map(|path| path_of(path.bytes()))
+    }
+
+    fn remove_buffers(&self) {
+        if let Some(path) = self.chosen().and_then(|chosen| self.buffers_path(chosen)) {
+            sys::remove(path.c_str());
+        }
+    }
+
+    /// Calls `f` while this thread emits nothing.
+    #[cfg(feature = "drain")]
+    fn muted<T>(&self, f: impl FnOnce() -> T) -> T {
+        let mut before = 0;
+        (self.slots)(&mut |slot: &Slot| {
+            before = slot.busy.load(Relaxed);
+            slot.busy.store(before | 1, Relaxed);
+        });
+        let result = f();
+        (self.slots)(&mut |slot: &Slot| slot.busy.store(before, Relaxed));
+        result
+    }
+
+    /// Adds it to the list for forks and the end of the process.
+    fn register(&'static self) {
+        let this = core::ptr::from_ref(self).cast_mut();
+        let mut first = FIRST.load(Relaxed);
+        loop {
+            self.next.store(first, Relaxed);
+            match FIRST.compare_exchange(first, this, AcqRel, Relaxed) {
+                Ok(_) => break,
+                Err(other) => first = other,
+            }
+        }
+        CONTROL.store(core::ptr::from_ref(self.control_word()).cast_mut(), Relaxed);
+        static ONCE: Once = Once::new();
+        ONCE.call_once(|| {
+            // SAFETY: functions of the program that take no arguments and do not unwind.
+            unsafe {
+                libc::pthread_atfork(Some(before_fork), Some(in_parent), Some(in_child));
+                libc::atexit(at_exit);
+            }
+        });
+    }
+
+    /// Looks whether another process asks for other kinds.
+    fn obey(&self, seen: &mut u32) {
+        if let Some(mapping) = self.mapping() {
+            let header = mapping.header();
+            let count = header.wanted_count.load(Acquire);
+            if count != *seen {
+                *seen = count;
+                self.set_control(header.wanted.load(Relaxed));
+            }
+        }
+    }
+}
+
+#[cfg(feature = "drain")]
+impl Telemetry {
+    /// Makes the drain of this process.
+    fn open_drain(&self, table: Table, sink: Option<TraceSink>, at_once: bool) -> Result<(), Error> {
+        let (Some(mapping), Some(chosen)) = (self.mapping(), self.chosen()) else { return Err(Error::NotRunning) };
+        let buffers = self.buffers().unwrap_or_default().display().to_string();
+        let path = if chosen.process == sys::process() { chosen.trace.clone() } else { of_child(&chosen.trace) };
+        let target = Target { name: self.name, dtd: self.dtd, path, buffers };
+        let mut drainer = Drainer::new(target, table, mapping, self.clock(), sink);
+        if at_once {
+            drainer.open()?;
+        }
+        self.drain.with(PATIENCE, |place| *place = Some(Box::new(drainer)));
+        Ok(())
+    }
+
+    /// Gives the drainer to `f`. A forked child makes its own first, if it has buffers.
+    fn with_drainer<T>(
+        &self,
+        patience: u64,
+        f: impl FnOnce(&mut Option<Box<Drainer>>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.muted(|| {
+            let is_there = self.drain.with(patience, |drainer| drainer.is_some()).unwrap_or(true);
+            if !is_there && self.mapping().is_some() && self.state.load(Acquire) == RUNNING {
+                self.open_drain(Table::parse(self.table)?, None, false)?;
+            }
+            self.drain.with(patience, f).unwrap_or(Err(Error::NotRunning))
+        })
+    }
+
+    /// Writes all events up to now to the trace, and hands that to the system. With [`Policy::Overwrite`] nothing happens.
+    ///
+    /// # Errors
+    /// The trace's.
+    pub fn flush(&self) -> Result<(), Error> {
+        self.flush_within(PATIENCE)
+    }
+
+    fn flush_within(&self, patience: u64) -> Result<(), Error> {
+        let Some(mapping) = self.mapping() else { return Ok(()) };
+        if mapping.shape.policy == Policy::Overwrite {
+            return Ok(());
+        }
+        self.with_drainer(patience, |drainer| match drainer {
+            Some(drainer) => drainer.batch(true).map(drop),
+            None => Err(Error::NotRunning),
+        })
+    }
+
+    /// Writes the events that the buffers hold to a trace of its own, and leaves them there: what led up to this moment. Returns how
+    /// many there are.
+    ///
+    /// # Errors
+    /// It is not running; the trace's.
+    pub fn dump(&self, path: impl AsRef<Path>) -> Result<u64, Error> {
+        self.with_drainer(PATIENCE, |drainer| match drainer {
+            Some(drainer) => drainer.dump(path.as_ref()),
+            None => Err(Error::NotRunning),
+        })
+    }
+
+    /// Writes all events and ends the trace. No event is emitted afterwards. The second time nothing happens.
+    ///
+    /// # Errors
+    /// The trace's. The buffers stay then, for `metatfc postmortem`.
+    pub fn stop(&self) -> Result<(), Error> {
+        if self.state.compare_exchange(RUNNING, ENDED, AcqRel, Relaxed).is_err() {
+            return Ok(());
+        }
+        self.set_control(0);
+        sys::wake(&self.wake);
+        if self.mapping().is_none() {
+            return Ok(());
+        }
+        let finished = self.muted(|| self.end());
+        match &finished {
+            Ok(()) => self.remove_buffers(),
+            Err(_) => {
+                if let Some(path) = self.buffers() {
+                    eprintln!("telemetry: events are left in {}", path.display());
+                }
+            }
+        }
+        finished
+    }
+
+    fn end(&self) -> Result<(), Error> {
+        let taken = self.drain.with(PATIENCE, Option::take).flatten();
+        let taken = match taken {
+            Some(drainer) => Some(drainer),
+            None => {
+                self.open_drain(Table::parse(self.table)?, None, false)?;
+                self.drain.with(PATIENCE, Option::take).flatten()
+            }
+        };
+        taken.map_or(Err(Error::NotRunning), |drainer| drainer.finish())
+    }
+
+    /// Starts the thread that drains.
+    fn spawn(&'static self) {
+        let thread = std::thread::Builder::new().name("telemetry".to_owned());
+        if let Err(error) = thread.spawn(|| self.work()) {
+            eprintln!("telemetry: no thread for the drain: {error}; events are written at the end");
+        }
+    }
+
+    /// Drains until the end.
+    fn work(&self) {
+        // Handlers of signals emit elsewhere, and what this thread emits itself is nobody's: it would never be done.
+        sys::block_signals();
+        (self.slots)(&mut |slot: &Slot| slot.busy.store(MUTED, Relaxed));
+        let mut seen = 0;
+        let mut last = monotonic();
+        while self.state.load(Acquire) == RUNNING {
+            let wake = self.wake.load(Relaxed);
+            let full = self.is_filling();
+            self.obey(&mut seen);
+            let is_due = monotonic().saturating_sub(last) >= FLUSH_EVERY;
+            if full || is_due {
+                last = monotonic();
+                if let Err(error) = self.work_once() {
+                    eprintln!("{error}");
+                }
+            } else {
+                self.sleeping.store(1, core::sync::atomic::Ordering::SeqCst);
+                sys::wait(&self.wake, wake, TICK);
+                self.sleeping.store(0, Relaxed);
+            }
+        }
+    }
+
+    fn work_once(&self) -> Result<(), Error> {
+        let Some(mapping) = self.mapping() else { return Ok(()) };
+        self.with_drainer(PATIENCE, |drainer| {
+            let Some(drainer) = drainer else { return Ok(()) };
+            drainer.take_back();
+            if mapping.shape.policy != Policy::Overwrite && !drainer.batch(false)? {
+                // All there is, is young.
+                sys::pause();
+            }
+            Ok(())
+        })
+    }
+
+    /// Whether a ring is a quarter full.
+    fn is_filling(&self) -> bool {
+        let Some(mapping) = self.mapping() else { return false };
+        let Shape { ring_bytes, policy, .. } = mapping.shape;
+        let held =
+            |ring: crate::mapping::RingPart| ring.head.head.load(Relaxed).saturating_sub(ring.head.tail.load(Relaxed));
+        policy != Policy::Overwrite && mapping.rings().any(|ring| held(ring) >= ring_bytes / 4)
+    }
+}
+
+#[cfg(not(feature = "drain"))]
+impl Telemetry {
+    /// Ends telemetry. The buffers stay, for `metatfc postmortem`.
+    ///
+    /// # Errors
+    /// None.
+    pub fn stop(&self) -> Result<(), Error> {
+        if self.state.compare_exchange(RUNNING, ENDED, AcqRel, Relaxed).is_ok() {
+            self.set_control(0);
+        }
+        Ok(())
+    }
+}
+
+/// Puts the number of the process into a path: `events.mtf` becomes `events.1234.mtf`.
+#[cfg(feature = "drain")]
+fn of_child(path: &Path) -> PathBuf {
+    let process = sys::process();
+    match path.extension() {
+        Some(extension) => path.with_extension(format!("{process}.{}", extension.to_string_lossy())),
+        None => path.with_extension(process.to_string()),
+    }
+}
+
+fn path_of(bytes: &[u8]) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt as _;
+    PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
+}
+
+/// Calls `f` for each telemetry that was started.
+fn each(mut f: impl FnMut(&'static Telemetry)) {
+    let mut next = FIRST.load(Acquire);
+    // SAFETY: only references of static telemetry are in the list, and none is taken out.
+    while let Some(telemetry) = unsafe { next.as_ref() } {
+        f(telemetry);
+        next = telemetry.next.load(Relaxed);
+    }
+}
+
+extern "C" fn before_fork() {
+    each(|telemetry| {
+        (telemetry.slots)(&mut |slot: &Slot| slot.busy.store(slot.busy.load(Relaxed) | FORKING, Relaxed));
+    });
+}
+
+extern "C" fn in_parent() {
+    each(|telemetry| {
+        (telemetry.slots)(&mut |slot: &Slot| slot.busy.store(slot.busy.load(Relaxed) & !FORKING, Relaxed));
+    });
+}
+
+/// Leaves the parent's buffers. The child's first event makes its own.
+extern "C" fn in_child() {
+    each(|telemetry| {
+        telemetry.forget();
+        // SAFETY: a forked child has one thread, and that thread was not draining: it was muted by itself, and has forked.
+        #[cfg(feature = "drain")]
+        unsafe {
+            telemetry.drain.forget();
+        }
+        (telemetry.slots)(&mut |slot: &Slot| {
+            slot.detach();
+            slot.busy.store(slot.busy.load(Relaxed) & !FORKING, Relaxed);
+        });
+        #[cfg(feature = "drain")]
+        if telemetry.control() != 0 && telemetry.chosen().is_some_and(|chosen| chosen.drains) {
+            telemetry.spawn();
+        }
+    });
+}
+
+/// The bit of a slot whose thread forks.
+const FORKING: u32 = 4;
+
+extern "C" fn at_exit() {
+    each(|telemetry| {
+        if let Err(error) = telemetry.stop() {
+            eprintln!("{error}");
+        }
+    });
+}
+
+/// Has a panic write all events to the trace before the program's own hook is called; with [`Policy::Overwrite`] they go to the
+/// trace's path when the program ends.
+#[cfg(feature = "drain")]
+pub fn install_panic_hook() {
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        each(|telemetry| {
+            // The panic may be of the thread that drains.
+            let _ = telemetry.flush_within(2000);
+        });
+        before(info);
+    }));
+}
+
+/// Sets the kinds of all telemetry of the process: names, a number, `all` or `none`. Names that a DTD does not have mean nothing to it.
+pub fn set_all(kinds: &str) {
+    each(|telemetry| {
+        let Ok(table) = Table::parse(telemetry.table) else { return };
+        let words = kinds.split([' ', ',']).filter_map(|word| control::parse(word, &table.kinds()).ok());
+        telemetry.set_control(words.fold(0, |all, word| all | word));
+    });
+}
+
+/// The control word of the telemetry that was started last: `print *(unsigned long *)metatf_telemetry_control = 3` in a debugger.
+#[unsafe(export_name = "metatf_telemetry_control")]
+static CONTROL: AtomicPtr<AtomicU64> = AtomicPtr::new(core::ptr::null_mut());

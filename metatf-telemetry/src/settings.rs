@@ -1,0 +1,168 @@
+//! What a user may choose: in the program, and by the environment, which has the last word.
+
+use std::path::PathBuf;
+
+use crate::error::Error;
+use crate::layout::{RING_LEAST, RING_MOST, RINGS_MOST};
+
+/// What a thread does that finds its ring full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[repr(u32)]
+pub enum Policy {
+    /// Drops the event, and counts it.
+    #[default]
+    Drop = 0,
+    /// Waits for the drain, up to a second, and drops the event then.
+    Block = 1,
+    /// Overwrites its oldest events: the flight recorder. Nothing goes to the trace until a dump or the end.
+    Overwrite = 2,
+}
+
+impl Policy {
+    /// Returns the policy of that number, if there is one.
+    #[must_use]
+    pub fn from_number(number: u32) -> Option<Self> {
+        [Self::Drop, Self::Block, Self::Overwrite].into_iter().find(|policy| *policy as u32 == number)
+    }
+}
+
+/// Where the buffers are.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub enum Place {
+    /// In `/dev/shm`; in the folder of temporary files where that is missing.
+    #[default]
+    SharedMemory,
+    /// In a folder, as a file.
+    Folder(PathBuf),
+    /// In memory of the process alone, which a core dump has.
+    Core,
+}
+
+/// How telemetry runs.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The trace. `%p` becomes the number of the process, `%n` the name of the DTD. Default: the name of the DTD, the number of the process, `.mtf`.
+    pub filename: Option<PathBuf>,
+    /// The kinds that are on at the start, as [`control::parse`](crate::control::parse) takes them. Default: none.
+    pub control: String,
+    /// What a thread does that finds its ring full.
+    pub policy: Policy,
+    /// Bytes of each thread's ring: a power of two, 64 KiB to 8 MiB. Default: 1 MiB.
+    pub ring_bytes: u64,
+    /// How many threads may have rings at a time, at most 4,096. Default: 128.
+    pub threads: u32,
+    /// Where the buffers are.
+    pub place: Place,
+    /// Whether a thread of the program drains the rings. Without one, [`flush`](crate::Telemetry::flush) and the end do.
+    pub drain: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            filename: None,
+            control: String::new(),
+            policy: Policy::default(),
+            ring_bytes: 1 << 20,
+            threads: 128,
+            place: Place::default(),
+            drain: true,
+        }
+    }
+}
+
+impl Settings {
+    /// Replaces what the environment sets: `METATF_TELEMETRY_CONTROL`, `_FILENAME`, `_POLICY` (`drop`, `block`, `overwrite`), `_RING`
+    /// (bytes), `_THREADS`, `_FOLDER` (of the buffers) and `_MEMORY` (`core`).
+    ///
+    /// # Errors
+    /// A variable with a value that it cannot have.
+    pub fn with_environment(self) -> Result<Self, Error> {
+        self.with(|name| std::env::var_os(name))
+    }
+
+    fn with(mut self, get: impl Fn(&str) -> Option<std::ffi::OsString>) -> Result<Self, Error> {
+        let text = |name: &str| get(name).map(|value| value.to_string_lossy().into_owned());
+        let wrong =
+            |name: &str, value: &str, want: &str| Error::Setting(format!("{name} is `{value}`: it has to be {want}"));
+        if let Some(control) = text("METATF_TELEMETRY_CONTROL") {
+            self.control = control;
+        }
+        if let Some(filename) = get("METATF_TELEMETRY_FILENAME").filter(|name| !name.is_empty()) {
+            self.filename = Some(filename.into());
+        }
+        if let Some(folder) = get("METATF_TELEMETRY_FOLDER").filter(|name| !name.is_empty()) {
+            self.place = Place::Folder(folder.into());
+        }
+        if let Some(policy) = text("METATF_TELEMETRY_POLICY") {
+            self.policy = match policy.as_str() {
+                "drop" => Policy::Drop,
+                "block" => Policy::Block,
+                "overwrite" => Policy::Overwrite,
+                other => return Err(wrong("METATF_TELEMETRY_POLICY", other, "`drop`, `block` or `overwrite`")),
+            };
+        }
+        if let Some(memory) = text("METATF_TELEMETRY_MEMORY") {
+            match memory.as_str() {
+                "core" => self.place = Place::Core,
+                "shared" => {}
+                other => return Err(wrong("METATF_TELEMETRY_MEMORY", other, "`core` or `shared`")),
+            }
+        }
+        if let Some(bytes) = text("METATF_TELEMETRY_RING") {
+            let parsed = bytes.parse().map_err(|_| wrong("METATF_TELEMETRY_RING", &bytes, "a number of bytes"))?;
+            self.ring_bytes = parsed;
+        }
+        if let Some(threads) = text("METATF_TELEMETRY_THREADS") {
+            let parsed = threads.parse().map_err(|_| wrong("METATF_TELEMETRY_THREADS", &threads, "a number"))?;
+            self.threads = parsed;
+        }
+        Ok(self)
+    }
+
+    /// Checks the numbers.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let bytes = self.ring_bytes;
+        if !bytes.is_power_of_two() || !(RING_LEAST..=RING_MOST).contains(&bytes) {
+            return Err(Error::Setting(format!(
+                "a ring has {bytes} bytes: a power of two from 65536 to 8388608 is possible"
+            )));
+        }
+        if !(1..=RINGS_MOST).contains(&self.threads) {
+            let threads = self.threads;
+            return Err(Error::Setting(format!("there are {threads} threads: 1 to {RINGS_MOST} are possible")));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(name: &'static str, value: &'static str) -> Result<Settings, Error> {
+        let settings = Settings::default().with(|asked| (asked == name).then(|| value.into()))?;
+        settings.check().map(|()| settings)
+    }
+
+    #[test]
+    fn the_environment_has_the_last_word() {
+        assert_eq!(with("METATF_TELEMETRY_POLICY", "overwrite").unwrap().policy, Policy::Overwrite);
+        assert_eq!(with("METATF_TELEMETRY_MEMORY", "core").unwrap().place, Place::Core);
+        assert_eq!(with("METATF_TELEMETRY_RING", "65536").unwrap().ring_bytes, 65536);
+        assert_eq!(with("METATF_TELEMETRY_CONTROL", "all").unwrap().control, "all");
+        assert_eq!(with("METATF_TELEMETRY_FILENAME", "").unwrap().filename, None);
+    }
+
+    #[test]
+    fn values_that_cannot_be_name_their_variable() {
+        for name in
+            ["METATF_TELEMETRY_POLICY", "METATF_TELEMETRY_RING", "METATF_TELEMETRY_THREADS", "METATF_TELEMETRY_MEMORY"]
+        {
+            let error = with(name, "many").unwrap_err().to_string();
+            assert!(error.contains(name) && error.contains("`many`"), "{error}");
+        }
+        assert!(with("METATF_TELEMETRY_RING", "100000").is_err());
+        assert!(with("METATF_TELEMETRY_THREADS", "0").is_err());
+    }
+}

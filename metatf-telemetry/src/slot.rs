@@ -1,0 +1,120 @@
+//! What a thread has of its own: its place in its ring.
+
+use core::marker::PhantomData;
+use core::ptr;
+use core::sync::atomic::Ordering::{Relaxed, Release};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, compiler_fence};
+
+use crate::layout::{RingHead, head_of};
+
+/// A thread's place in its ring. Generated code has one for each thread; it is a thread's own, and so neither `Send` nor `Sync`.
+///
+/// All of it is atomic for the thread's signal handlers alone: each access is a plain instruction.
+#[derive(Debug)]
+pub struct Slot {
+    /// Not 0 while the thread emits, or must not.
+    pub(crate) busy: AtomicU32,
+    /// Where the next event goes.
+    pub(crate) position: AtomicU64,
+    /// Up to here the thread may write.
+    pub(crate) limit: AtomicU64,
+    /// Bytes of the ring, less one.
+    pub(crate) mask: AtomicU64,
+    pub(crate) events: AtomicPtr<u8>,
+    pub(crate) ring: AtomicPtr<RingHead>,
+    /// Whether the thread waited in vain, and there was no room since.
+    pub(crate) gave_up: AtomicU32,
+    of_one_thread: PhantomData<*mut u8>,
+}
+
+impl Default for Slot {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Slot {
+    /// Makes the place of a thread that has no ring yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            busy: AtomicU32::new(0),
+            position: AtomicU64::new(0),
+            limit: AtomicU64::new(0),
+            mask: AtomicU64::new(0),
+            events: AtomicPtr::new(ptr::null_mut()),
+            ring: AtomicPtr::new(ptr::null_mut()),
+            gave_up: AtomicU32::new(0),
+            of_one_thread: PhantomData,
+        }
+    }
+
+    /// Begins an event; false if the thread is at one, and this is a signal handler.
+    #[inline(always)]
+    pub(crate) fn enter(&self) -> bool {
+        if self.busy.load(Relaxed) != 0 {
+            return false;
+        }
+        self.busy.store(1, Relaxed);
+        compiler_fence(core::sync::atomic::Ordering::SeqCst);
+        true
+    }
+
+    /// Ends it.
+    #[inline(always)]
+    pub(crate) fn leave(&self) {
+        compiler_fence(core::sync::atomic::Ordering::SeqCst);
+        self.busy.store(0, Relaxed);
+    }
+
+    /// Whether so many bytes can be written.
+    #[inline(always)]
+    pub(crate) fn has_room(&self, bytes: u64) -> bool {
+        self.position.load(Relaxed) + bytes <= self.limit.load(Relaxed)
+    }
+
+    /// Returns where the next event begins. Events do not cross the end of a block, so all of one lies behind that.
+    #[inline(always)]
+    pub(crate) fn place(&self) -> *mut u64 {
+        #[allow(clippy::cast_possible_truncation, reason = "a ring is at most 8 MiB")]
+        let at = (self.position.load(Relaxed) & self.mask.load(Relaxed)) as usize;
+        self.events.load(Relaxed).wrapping_add(at).cast()
+    }
+
+    /// Stores the head of the event that begins at `place`, and makes it whole.
+    ///
+    /// # Safety
+    /// There is room for it, its words are stored, and the thread has entered.
+    #[inline(always)]
+    pub(crate) unsafe fn publish(&self, place: *mut u64, event: u16, words: u16) {
+        let position = self.position.load(Relaxed);
+        let next = position + 8 + 8 * u64::from(words);
+        // SAFETY: as the caller promises; a thread that has room has a ring.
+        unsafe {
+            store(place, head_of(event, words, position));
+            (*self.ring.load(Relaxed)).head.store(next, Release);
+        }
+        self.position.store(next, Relaxed);
+    }
+
+    /// Forgets the ring. An event in progress may end there.
+    pub(crate) fn detach(&self) {
+        self.limit.store(0, Relaxed);
+        self.position.store(0, Relaxed);
+    }
+
+    /// Whether the thread has no ring.
+    pub(crate) fn is_detached(&self) -> bool {
+        self.limit.load(Relaxed) == 0
+    }
+}
+
+/// Stores a word of an event.
+///
+/// # Safety
+/// It is in the room that the thread has.
+#[inline(always)]
+pub(crate) unsafe fn store(at: *mut u64, word: u64) {
+    // SAFETY: below its limit a thread's ring has memory; positions are multiples of 8.
+    unsafe { AtomicU64::from_ptr(at) }.store(word, Relaxed);
+}

@@ -1,0 +1,233 @@
+//! The table of events: how an event in a ring becomes a record (`docs/internals/telemetry.md`).
+//!
+//! The generator writes it as text. The buffers file carries it, and there it is as hostile as any other file.
+
+use crate::error::Error;
+use crate::layout::EVENTS_MOST;
+
+/// The table of a DTD.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Table {
+    /// Names of the kinds, from bit 0.
+    pub(crate) kinds: Vec<String>,
+    /// The events, by number.
+    pub(crate) events: Vec<EventRow>,
+    /// The record that says how many events were dropped.
+    pub(crate) dropped: Option<EventRow>,
+    /// The record that compares the clock with the wall's.
+    pub(crate) clock_sync: Option<EventRow>,
+}
+
+/// An event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct EventRow {
+    pub(crate) name: String,
+    /// Number of the section.
+    pub(crate) section: u8,
+    pub(crate) tag: u32,
+    /// Bit of its kind.
+    pub(crate) kind: u8,
+    /// How many words come before the tail.
+    pub(crate) words: u16,
+    /// Where the leaves come from, in their order, without the tag.
+    pub(crate) sources: Vec<Source>,
+}
+
+/// Where a leaf's value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// Bits of a word.
+    Bits { word: u16, shift: u8, machine: Machine },
+    /// A word that is a stamp: the leaf has nanoseconds since the start.
+    Stamp { word: u16 },
+    /// The number of the thread.
+    Thread,
+    /// The number of the process.
+    Process,
+    /// The DTD.
+    Constant(u64),
+    /// The length of the bytes in the leaf of that index.
+    Length(u8),
+    /// The next part of the tail; its length is 16 bits of a word. Text that was cut gets a mark.
+    Tail { word: u16, shift: u8, text: bool },
+    /// The next part of the tail, of fixed length.
+    Array(u16),
+}
+
+/// A type of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Machine {
+    Unsigned(u8),
+    Signed(u8),
+    F32,
+    F64,
+    Bool,
+}
+
+impl Machine {
+    fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "u8" => Self::Unsigned(8),
+            "u16" => Self::Unsigned(16),
+            "u32" => Self::Unsigned(32),
+            "u64" => Self::Unsigned(64),
+            "i8" => Self::Signed(8),
+            "i16" => Self::Signed(16),
+            "i32" => Self::Signed(32),
+            "i64" => Self::Signed(64),
+            "f32" => Self::F32,
+            "f64" => Self::F64,
+            "bool" => Self::Bool,
+            _ => return None,
+        })
+    }
+
+    /// Returns the value of a leaf from the bits of a word.
+    #[allow(clippy::cast_possible_truncation, reason = "these are the low bits")]
+    pub(crate) fn value(self, bits: u64) -> u64 {
+        match self {
+            Self::Unsigned(n) => bits & (u64::MAX >> (64 - u32::from(n))),
+            Self::Signed(n) => {
+                let up = 64 - u32::from(n);
+                ((bits << up).cast_signed() >> up).cast_unsigned()
+            }
+            Self::F32 => f64::from(f32::from_bits(bits as u32)).to_bits(),
+            Self::F64 => bits,
+            Self::Bool => bits & 1,
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn all() -> Vec<Self> {
+        ["u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32", "f64", "bool"]
+            .map(|t| Self::parse(t).unwrap())
+            .into()
+    }
+}
+
+impl Table {
+    /// Parses a table.
+    ///
+    /// # Errors
+    /// The first line that is none of a table.
+    pub(crate) fn parse(text: &str) -> Result<Self, Error> {
+        let mut table = Self::default();
+        for (number, line) in text.lines().enumerate() {
+            if table.line(line).is_none() {
+                let number = number + 1;
+                return Err(Error::Trace(format!("line {number} of the table of events is damaged: `{line}`")));
+            }
+        }
+        Ok(table)
+    }
+
+    fn line(&mut self, line: &str) -> Option<()> {
+        let mut words = line.split(' ').filter(|word| !word.is_empty());
+        match words.next() {
+            None => {}
+            Some("kinds") => self.kinds = words.map(str::to_owned).collect(),
+            Some("event") if self.events.len() < EVENTS_MOST => self.events.push(EventRow::parse(words)?),
+            Some("dropped") => self.dropped = Some(EventRow::parse(words)?),
+            Some("clock_sync") => self.clock_sync = Some(EventRow::parse(words)?),
+            Some(_) => return None,
+        }
+        (self.kinds.len() <= 63).then_some(())
+    }
+
+    /// Returns the names of the kinds.
+    pub(crate) fn kinds(&self) -> Vec<&str> {
+        self.kinds.iter().map(String::as_str).collect()
+    }
+}
+
+impl EventRow {
+    fn parse<'t>(mut words: impl Iterator<Item = &'t str>) -> Option<Self> {
+        let name = words.next()?.to_owned();
+        let section = words.next()?.parse().ok()?;
+        let tag = words.next()?.parse().ok()?;
+        let kind = words.next()?.parse().ok().filter(|kind| *kind < 64)?;
+        let count = words.next()?.parse().ok()?;
+        let sources: Vec<_> = words.map(Source::parse).collect::<Option<_>>()?;
+        let leaves = sources.len();
+        let fits = |source: &Source| match source {
+            Source::Bits { word, .. } | Source::Stamp { word } | Source::Tail { word, .. } => *word < count,
+            Source::Length(leaf) => usize::from(*leaf) < leaves,
+            Source::Thread | Source::Process | Source::Constant(_) | Source::Array(_) => true,
+        };
+        let whole = leaves <= 255 && sources.iter().all(fits);
+        whole.then_some(Self { name, section, tag, kind, words: count, sources })
+    }
+}
+
+impl Source {
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "thread" => return Some(Self::Thread),
+            "process" => return Some(Self::Process),
+            _ => {}
+        }
+        if let Some(value) = text.strip_prefix('=') {
+            return value.parse().ok().map(Self::Constant);
+        }
+        if let Some(leaf) = text.strip_prefix('#') {
+            return leaf.parse().ok().map(Self::Length);
+        }
+        if let Some(bytes) = text.strip_prefix('*') {
+            return bytes.parse().ok().map(Self::Array);
+        }
+        let (what, place) = text.split_once('@')?;
+        if what == "stamp" {
+            return place.parse().ok().map(|word| Self::Stamp { word });
+        }
+        let (word, shift) = place.split_once('.')?;
+        let word = word.parse().ok()?;
+        let shift = shift.parse().ok().filter(|shift| *shift < 64)?;
+        Some(match what {
+            "text" => Self::Tail { word, shift, text: true },
+            "bytes" => Self::Tail { word, shift, text: false },
+            _ => Self::Bits { word, shift, machine: Machine::parse(what)? },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_read() {
+        let text = "kinds Object Pool\nevent fault 1 4 0 2 stamp@0 thread u16@1.0 =7 #4 text@1.16\nclock_sync sync 1 5 0 2 stamp@1 u64@0.0\n";
+        let table = Table::parse(text).unwrap();
+        assert_eq!(table.kinds(), ["Object", "Pool"]);
+        let fault = &table.events[0];
+        assert_eq!((fault.section, fault.tag, fault.kind, fault.words), (1, 4, 0, 2));
+        assert_eq!(fault.sources[4], Source::Length(4));
+        assert_eq!(fault.sources[5], Source::Tail { word: 1, shift: 16, text: true });
+        assert_eq!(table.clock_sync.unwrap().sources[0], Source::Stamp { word: 1 });
+    }
+
+    #[test]
+    fn damaged_tables_are_errors_with_their_line() {
+        for line in [
+            "evnt a 1 4 0 1",
+            "event a 1 4 64 1",
+            "event a 1 4 0 1 u16@1.0",
+            "event a 1 4 0 1 u7@0.0",
+            "event a 1 4 0 1 #0 #2",
+        ] {
+            let error = Table::parse(&format!("kinds A\n{line}")).unwrap_err().to_string();
+            assert!(error.contains("line 2"), "{error}");
+        }
+    }
+
+    #[test]
+    fn machine_types() {
+        let values: Vec<u64> = Machine::all().into_iter().map(|machine| machine.value(u64::MAX - 1)).collect();
+        let nan = f64::from(f32::from_bits(0xffff_fffe)).to_bits();
+        let minus_two = u64::MAX - 1;
+        let expected =
+            [0xfe, 0xfffe, 0xffff_fffe, minus_two, minus_two, minus_two, minus_two, minus_two, nan, minus_two, 0];
+        assert_eq!(values, expected);
+        assert_eq!(Machine::F32.value(u64::from(1.5_f32.to_bits())), 1.5_f64.to_bits());
+    }
+}

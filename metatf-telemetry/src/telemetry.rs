@@ -1,0 +1,463 @@
+//! The emitters of a DTD: what generated code calls.
+//!
+//! Nothing here allocates or locks. It makes system calls only where a thread takes a ring, wakes the drain, or waits.
+//!
+//! It has over 400 lines: the path of an event, and what a signal may interrupt, is in one place.
+
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, fence};
+use std::ffi::CString;
+use std::path::PathBuf;
+
+use crate::clock::{Clock, Moment, monotonic};
+use crate::layout::{DROPPED, NOTE, PAD, RingHead};
+use crate::mapping::{Mapping, Shape, Texts};
+use crate::settings::{Place, Policy};
+use crate::slot::{Slot, store};
+use crate::sys::{self, PathText};
+use crate::tail::{array, text};
+
+/// It was not started.
+pub(crate) const IDLE: u32 = 0;
+/// Somebody starts it.
+pub(crate) const STARTING: u32 = 1;
+/// It runs.
+pub(crate) const RUNNING: u32 = 2;
+/// It has ended.
+pub(crate) const ENDED: u32 = 3;
+
+/// Finds the calling thread's [`Slot`] of a DTD.
+pub type Slots = fn(&mut dyn FnMut(&Slot));
+
+/// The telemetry of a DTD. Generated code has one, `TELEMETRY`.
+#[repr(C)]
+pub struct Telemetry {
+    /// A bit for each kind of events.
+    control: AtomicU64,
+    clock: AtomicU32,
+    pub(crate) state: AtomicU32,
+    base: AtomicPtr<u8>,
+    rings: AtomicU32,
+    policy: AtomicU32,
+    ring_bytes: AtomicU64,
+    rings_at: AtomicU64,
+    /// Events that were lost before there were buffers.
+    lost: AtomicU64,
+    /// Changes when a thread goes to another block: what the drain waits for.
+    pub(crate) wake: AtomicU32,
+    pub(crate) sleeping: AtomicU32,
+    /// A forked child makes its buffers with its first event; 1 while it does.
+    making: AtomicU32,
+    pub(crate) name: &'static str,
+    pub(crate) dtd: &'static str,
+    pub(crate) table: &'static str,
+    pub(crate) slots: Slots,
+    chosen: AtomicPtr<Chosen>,
+    /// When the buffers of this process were made, which is part of their name.
+    made: AtomicU64,
+    pub(crate) next: AtomicPtr<Telemetry>,
+    #[cfg(feature = "drain")]
+    pub(crate) drain: crate::drainer::DrainLock,
+}
+
+/// What was chosen at the start, for the children, too.
+#[derive(Debug)]
+pub(crate) struct Chosen {
+    /// The folder of the buffers; `None`: there is no file.
+    pub(crate) folder: Option<CString>,
+    /// The trace of the process that was started.
+    pub(crate) trace: PathBuf,
+    /// Its process.
+    pub(crate) process: u32,
+    /// Whether a thread drains.
+    pub(crate) drains: bool,
+}
+
+impl Chosen {
+    pub(crate) fn new(place: &Place, trace: PathBuf, drains: bool) -> Self {
+        let folder = match place {
+            Place::Core => None,
+            Place::SharedMemory if std::path::Path::new("/dev/shm").is_dir() => Some(PathBuf::from("/dev/shm")),
+            Place::SharedMemory => Some(std::env::temp_dir()),
+            Place::Folder(folder) => Some(std::path::absolute(folder).unwrap_or_else(|_| folder.clone())),
+        };
+        let folder = folder.and_then(|folder| CString::new(folder.into_os_string().into_encoded_bytes()).ok());
+        Self { folder, trace, process: sys::process(), drains }
+    }
+}
+
+impl Telemetry {
+    /// Makes the telemetry of a DTD. For generated code.
+    #[must_use]
+    pub const fn new(name: &'static str, dtd: &'static str, table: &'static str, slots: Slots) -> Self {
+        Self {
+            control: AtomicU64::new(0),
+            clock: AtomicU32::new(Clock::Monotonic as u32),
+            state: AtomicU32::new(IDLE),
+            base: AtomicPtr::new(core::ptr::null_mut()),
+            rings: AtomicU32::new(0),
+            policy: AtomicU32::new(0),
+            ring_bytes: AtomicU64::new(0),
+            rings_at: AtomicU64::new(0),
+            lost: AtomicU64::new(0),
+            wake: AtomicU32::new(0),
+            sleeping: AtomicU32::new(0),
+            making: AtomicU32::new(0),
+            name,
+            dtd,
+            table,
+            slots,
+            chosen: AtomicPtr::new(core::ptr::null_mut()),
+            made: AtomicU64::new(0),
+            next: AtomicPtr::new(core::ptr::null_mut()),
+            #[cfg(feature = "drain")]
+            drain: crate::drainer::DrainLock::new(),
+        }
+    }
+
+    /// Whether events of the kind with this bit are wanted.
+    #[inline(always)]
+    pub fn is_on(&self, kind: u8) -> bool {
+        !cfg!(feature = "off") && self.control.load(Relaxed) & (1 << kind) != 0
+    }
+
+    /// Returns the control word: a bit for each kind that is on.
+    pub fn control(&self) -> u64 {
+        self.control.load(Relaxed)
+    }
+
+    /// Returns the control word itself, for debuggers.
+    pub(crate) fn control_word(&self) -> &AtomicU64 {
+        &self.control
+    }
+
+    /// Sets the control word.
+    pub fn set_control(&self, word: u64) {
+        self.control.store(word, Relaxed);
+        if let Some(mapping) = self.mapping() {
+            mapping.header().control.store(word, Relaxed);
+        }
+    }
+
+    pub(crate) fn clock(&self) -> Clock {
+        Clock::from_number(self.clock.load(Relaxed)).unwrap_or(Clock::Monotonic)
+    }
+
+    /// Returns a stamp for an event.
+    #[inline(always)]
+    pub fn stamp(&self) -> u64 {
+        if self.clock.load(Relaxed) == Clock::Cycles as u32 { Clock::Cycles.now() } else { monotonic() }
+    }
+
+    /// Emits an event without a tail.
+    #[inline(always)]
+    pub fn emit<const W: usize>(&'static self, slot: &Slot, event: u16, words: [u64; W]) {
+        if !slot.enter() {
+            return self.interrupted(slot);
+        }
+        let bytes = 8 + 8 * W as u64;
+        if slot.has_room(bytes) || self.refill(slot, bytes) {
+            let place = slot.place();
+            for (index, word) in words.into_iter().enumerate() {
+                // SAFETY: there is room for all words, and the thread has entered.
+                unsafe { store(place.add(1 + index), word) };
+            }
+            // SAFETY: as before. A DTD's records have at most 255 leaves, so the number of words fits.
+            #[allow(clippy::cast_possible_truncation)]
+            unsafe {
+                slot.publish(place, event, W as u16);
+            }
+        }
+        slot.leave();
+    }
+
+    /// Emits an event with a tail; the words have the lengths of its parts.
+    #[inline(always)]
+    pub fn emit_tail<const W: usize, const T: usize>(
+        &'static self,
+        slot: &Slot,
+        event: u16,
+        words: [u64; W],
+        tail: [&[u8]; T],
+    ) {
+        if !slot.enter() {
+            return self.interrupted(slot);
+        }
+        let count = W + tail.iter().map(|part| part.len().div_ceil(8)).sum::<usize>();
+        let bytes = 8 + 8 * count as u64;
+        if slot.has_room(bytes) || self.refill(slot, bytes) {
+            let place = slot.place();
+            let mut at = place;
+            let mut put = |word| {
+                // SAFETY: there is room for as many words as were counted, and the thread has entered.
+                unsafe {
+                    at = at.add(1);
+                    store(at, word);
+                }
+            };
+            words.into_iter().for_each(&mut put);
+            for part in tail {
+                let (whole, rest) = part.as_chunks::<8>();
+                whole.iter().for_each(|bytes| put(u64::from_ne_bytes(*bytes)));
+                if !rest.is_empty() {
+                    let mut last = [0; 8];
+                    last[..rest.len()].copy_from_slice(rest);
+                    put(u64::from_ne_bytes(last));
+                }
+            }
+            // SAFETY: as before. A block has fewer than 65,536 words.
+            #[allow(clippy::cast_possible_truncation)]
+            unsafe {
+                slot.publish(place, event, count as u16);
+            }
+        }
+        slot.leave();
+    }
+
+    /// Emits an event that is in no DTD: a name and bytes. It becomes a comment of the trace. Notes are on with the last bit of the
+    /// control word, as by `all` and `notes`.
+    pub fn note(&'static self, name: &str, bytes: &[u8]) {
+        if self.is_on(63) {
+            let (name_length, name) = text(name);
+            let (bytes_length, bytes) = array(bytes);
+            let words = [name_length | bytes_length << 16, self.stamp()];
+            (self.slots)(&mut |slot| self.emit_tail(slot, NOTE, words, [name, bytes]));
+        }
+    }
+
+    /// Counts an event of a signal handler that interrupts an event of its thread.
+    #[cold]
+    fn interrupted(&self, slot: &Slot) {
+        if slot.busy.load(Relaxed) & MUTED != 0 {
+            return;
+        }
+        let count = match (self.ring_of(slot), self.mapping()) {
+            (Some(ring), _) => &ring.dropped,
+            (None, Some(mapping)) => &mapping.header().refused,
+            (None, None) => &self.lost,
+        };
+        count.fetch_add(1, Relaxed);
+    }
+
+    fn ring_of(&self, slot: &Slot) -> Option<&'static RingHead> {
+        // SAFETY: a slot has no ring, or one of a mapping, which stays for ever.
+        unsafe { slot.ring.load(Relaxed).as_ref() }
+    }
+
+    /// Finds room for an event, at the end of a block or where the thread has no ring.
+    #[cold]
+    #[inline(never)]
+    fn refill(&'static self, slot: &Slot, bytes: u64) -> bool {
+        let errno = sys::errno();
+        let found = self.find_room(slot, bytes);
+        sys::set_errno(errno);
+        found
+    }
+
+    fn find_room(&'static self, slot: &Slot, bytes: u64) -> bool {
+        let Some(mapping) = self.mapping().or_else(|| self.make_again()) else {
+            self.lost.fetch_add(1, Relaxed);
+            return false;
+        };
+        if slot.is_detached() && !attach(&mapping, slot) {
+            mapping.header().refused.fetch_add(1, Relaxed);
+            self.call_drain();
+            return false;
+        }
+        let Some(ring) = self.ring_of(slot) else { return false };
+        // Beside the event there has to be room for one that says how many were dropped.
+        if bytes + 24 > mapping.shape.block() {
+            ring.dropped.fetch_add(1, Relaxed);
+            return false;
+        }
+        while !slot.has_room(bytes) {
+            self.fill_block(slot);
+            if !self.next_block(&mapping, slot, ring) {
+                ring.dropped.fetch_add(1, Relaxed);
+                return false;
+            }
+            self.report_dropped(slot, ring);
+        }
+        true
+    }
+
+    /// Fills what is left of a block.
+    fn fill_block(&self, slot: &Slot) {
+        let left = slot.limit.load(Relaxed).saturating_sub(slot.position.load(Relaxed)) / 8;
+        if let Some(words) = left.checked_sub(1).and_then(|words| u16::try_from(words).ok()) {
+            // SAFETY: there is room for so many words, up to the limit; their content does not matter.
+            unsafe { slot.publish(slot.place(), PAD, words) };
+        }
+    }
+
+    /// Goes to the next block, if the policy allows it.
+    fn next_block(&self, mapping: &Mapping, slot: &Slot, ring: &RingHead) -> bool {
+        let Shape { ring_bytes, policy, .. } = mapping.shape;
+        let end = slot.position.load(Relaxed) + mapping.shape.block();
+        let has_room = || end <= ring.tail.load(Acquire).saturating_add(ring_bytes);
+        let mut found = match policy {
+            Policy::Overwrite => {
+                if end > ring_bytes {
+                    ring.oldest.fetch_max(end - ring_bytes, SeqCst);
+                    // Before anything is overwritten, everybody can see that it is.
+                    fence(SeqCst);
+                }
+                true
+            }
+            _ => has_room(),
+        };
+        self.call_drain();
+        if !found && policy == Policy::Block && slot.gave_up.load(Relaxed) == 0 {
+            let until = monotonic() + 1_000_000_000;
+            while !found && monotonic() < until && self.state.load(Relaxed) == RUNNING {
+                sys::pause();
+                found = has_room();
+                self.call_drain();
+            }
+        }
+        if found {
+            slot.limit.store(end, Relaxed);
+        }
+        slot.gave_up.store(u32::from(!found), Relaxed);
+        found
+    }
+
+    /// Writes how many events were dropped, where some were since the last time.
+    fn report_dropped(&self, slot: &Slot, ring: &RingHead) {
+        let dropped = ring.dropped.load(Relaxed);
+        let count = dropped.saturating_sub(ring.reported.load(Relaxed));
+        if count != 0 && slot.has_room(24) {
+            let place = slot.place();
+            // SAFETY: there is room for two words, and the thread has entered.
+            unsafe {
+                store(place.add(1), count);
+                store(place.add(2), self.stamp());
+                slot.publish(place, DROPPED, 2);
+            }
+            ring.reported.store(dropped, Relaxed);
+        }
+    }
+
+    /// Tells the drain that there is something to do.
+    fn call_drain(&self) {
+        self.wake.fetch_add(1, Relaxed);
+        if self.sleeping.load(Relaxed) != 0 {
+            sys::wake(&self.wake);
+        }
+    }
+
+    /// Returns the buffers.
+    pub(crate) fn mapping(&self) -> Option<Mapping> {
+        let base = self.base.load(Acquire);
+        if base.is_null() {
+            return None;
+        }
+        // SAFETY: it was stored with the shape of its mapping, which stays.
+        Some(unsafe { Mapping::new(base, self.shape()) })
+    }
+
+    fn shape(&self) -> Shape {
+        Shape {
+            rings: self.rings.load(Relaxed),
+            ring_bytes: self.ring_bytes.load(Relaxed),
+            rings_at: self.rings_at.load(Relaxed),
+            policy: Policy::from_number(self.policy.load(Relaxed)).unwrap_or_default(),
+        }
+    }
+
+    /// Makes the buffers. On an error returns the system's number of it.
+    pub(crate) fn make(&self, shape: Shape, chosen: &Chosen, clock: Clock) -> Result<(), i32> {
+        let bytes = usize::try_from(shape.bytes()).map_err(|_| libc::EFBIG)?;
+        self.made.store(monotonic(), Relaxed);
+        let base = match self.buffers_path(chosen) {
+            Some(path) => sys::make(path.c_str(), bytes, usize::try_from(shape.rings_at).unwrap_or(bytes))?,
+            None => sys::private(bytes)?,
+        };
+        // SAFETY: a new mapping of this length.
+        let mapping = unsafe { Mapping::new(base, shape) };
+        let (start, line) = Moment::calibrate(clock);
+        let trace = chosen.trace.as_os_str().as_encoded_bytes();
+        let texts = Texts { dtd: self.dtd.as_bytes(), table: self.table.as_bytes(), name: self.name.as_bytes(), trace };
+        let header = mapping.header();
+        header.control.store(self.control(), Relaxed);
+        header.refused.store(self.lost.swap(0, Relaxed), Relaxed);
+        mapping.fill(&texts, clock, start, crate::clock::wall(), &line);
+        self.clock.store(clock as u32, Relaxed);
+        self.rings.store(shape.rings, Relaxed);
+        self.policy.store(shape.policy as u32, Relaxed);
+        self.ring_bytes.store(shape.ring_bytes, Relaxed);
+        self.rings_at.store(shape.rings_at, Relaxed);
+        self.base.store(base, Release);
+        Ok(())
+    }
+
+    /// Makes the buffers of a forked child, of the shape that its parent's have.
+    fn make_again(&self) -> Option<Mapping> {
+        let chosen = self.chosen()?;
+        if self.state.load(Acquire) != RUNNING {
+            return None;
+        }
+        if self.making.compare_exchange(0, 1, AcqRel, Relaxed).is_ok() {
+            let mut made = Err(0);
+            if self.base.load(Acquire).is_null() {
+                made = self.make(self.shape(), chosen, self.clock());
+            }
+            // What failed once is not tried with each event.
+            if made.is_ok() {
+                self.making.store(0, Release);
+            }
+        }
+        self.mapping()
+    }
+
+    /// Returns what was chosen at the start.
+    pub(crate) fn chosen(&self) -> Option<&'static Chosen> {
+        // SAFETY: it is null, or of a box that was leaked.
+        unsafe { self.chosen.load(Acquire).as_ref() }
+    }
+
+    /// Sets what was chosen. It stays, for forked children and for signal handlers: a few bytes for each start.
+    pub(crate) fn choose(&self, chosen: Chosen) -> &'static Chosen {
+        let chosen: &'static Chosen = Box::leak(Box::new(chosen));
+        self.chosen.store(core::ptr::from_ref(chosen).cast_mut(), Release);
+        chosen
+    }
+
+    /// Returns the path of this process's buffers, if they are in a file.
+    pub(crate) fn buffers_path(&self, chosen: &Chosen) -> Option<PathText> {
+        let folder = chosen.folder.as_ref()?;
+        let path = PathText::new().push(folder.as_bytes()).push(b"/metatf.").number(u64::from(sys::process()));
+        Some(path.push(b".").number(self.made.load(Relaxed)))
+    }
+
+    /// Forgets the buffers: those of the parent, in a forked child. The shape and the clock stay. Private zeros take the place of the
+    /// mapping, for an event that a signal handler interrupted to fork: its rest reaches nobody.
+    pub(crate) fn forget(&self) {
+        if let Some(mapping) = self.mapping() {
+            self.base.store(core::ptr::null_mut(), Release);
+            let bytes = usize::try_from(mapping.shape.bytes()).unwrap_or(0);
+            // SAFETY: the whole of the mapping, which stays mapped. Nobody else is there who could have something in it.
+            unsafe { sys::blank(mapping.base, bytes) };
+        }
+        self.lost.store(0, Relaxed);
+        self.making.store(0, Relaxed);
+        self.sleeping.store(0, Relaxed);
+    }
+}
+
+/// The bit of a slot whose thread drains: what it emits is not counted, either.
+pub(crate) const MUTED: u32 = 2;
+
+/// Takes a ring for a thread.
+fn attach(mapping: &Mapping, slot: &Slot) -> bool {
+    let Some(ring) = mapping.take() else { return false };
+    let block = mapping.shape.block();
+    let position = ring.head.head.load(Acquire);
+    slot.position.store(position, Relaxed);
+    // The rest of a block that another thread began.
+    slot.limit.store(position.next_multiple_of(block), Relaxed);
+    slot.mask.store(mapping.shape.ring_bytes - 1, Relaxed);
+    slot.events.store(ring.events, Relaxed);
+    slot.ring.store(core::ptr::from_ref(ring.head).cast_mut(), Relaxed);
+    true
+}

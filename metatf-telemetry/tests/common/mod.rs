@@ -1,0 +1,97 @@
+//! Scenarios run in processes of their own: the test's program again, with the scenario's name in the environment.
+#![allow(dead_code, reason = "each of the tests uses a part of it")]
+
+use metatf_derive::metatf;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+#[metatf(dtd = "tests/events.dtd", emitters = "crate::common::events")]
+pub(crate) mod events {}
+
+pub(crate) use events::{Events, Record};
+
+/// The environment variable that names a scenario.
+const SCENARIO: &str = "METATF_TEST_SCENARIO";
+
+/// Returns the scenario that this process is to run.
+pub(crate) fn scenario() -> Option<String> {
+    std::env::var(SCENARIO).ok()
+}
+
+/// A folder for a scenario, and its trace.
+pub(crate) struct Scene {
+    pub(crate) folder: tempfile::TempDir,
+}
+
+impl Scene {
+    pub(crate) fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    pub(crate) fn trace(&self) -> PathBuf {
+        self.folder.path().join("events.mtf")
+    }
+
+    /// Starts a scenario: the test `child` of this program.
+    pub(crate) fn start(&self, scenario: &str, environment: &[(&str, &str)]) -> Child {
+        Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "child", "--nocapture", "--test-threads=1"])
+            .env(SCENARIO, scenario)
+            .env("METATF_TELEMETRY_FILENAME", self.trace())
+            .env("METATF_TELEMETRY_FOLDER", self.folder.path())
+            .env_remove("METATF_TELEMETRY_CONTROL")
+            .envs(environment.iter().copied())
+            .current_dir(self.folder.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    /// Runs a scenario to its end, which is a good one; returns what it printed to standard error.
+    pub(crate) fn run(&self, scenario: &str, environment: &[(&str, &str)]) -> String {
+        let output = self.start(scenario, environment).wait_with_output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{scenario}: {}{errors}", String::from_utf8_lossy(&output.stdout));
+        errors
+    }
+
+    /// Returns the buffers that are in the folder.
+    pub(crate) fn buffers(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(self.folder.path()).unwrap().map(|entry| entry.unwrap().path());
+        entries.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("metatf.")).collect()
+    }
+}
+
+/// Returns the records of a trace; it has to be whole.
+pub(crate) fn records(path: &Path) -> Vec<Events> {
+    let mut trace = events::Trace::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut records = Vec::new();
+    while let Some(record) = trace.next_owned().unwrap_or_else(|error| panic!("{}: {error}", path.display())) {
+        let Record::Events(event) = record;
+        records.push(event);
+    }
+    records
+}
+
+/// Returns the threads of the steps of a trace, and how many each has. They count up from 0 without a gap, and times do not go back.
+pub(crate) fn steps(records: &[Events]) -> std::collections::BTreeMap<u64, u64> {
+    let mut threads = std::collections::BTreeMap::new();
+    let mut last = 0;
+    for record in records {
+        if let Events::Step(step) = record {
+            let next = threads.entry(step.thread).or_insert(0);
+            assert_eq!(step.number, *next, "thread {}", step.thread);
+            *next += 1;
+            assert!(
+                step.time >= last,
+                "time goes back from {last} to {}, thread {} {}",
+                step.time,
+                step.thread,
+                step.number
+            );
+            last = step.time;
+        }
+    }
+    threads
+}

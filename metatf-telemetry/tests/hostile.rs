@@ -1,0 +1,74 @@
+//! Buffers files that are damaged, cut or made up: an error or what is whole, and never more than that.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "a test that goes wrong has to panic"
+)]
+
+mod common;
+
+use common::{Scene, events, scenario};
+use metatf::container::{Forward, Sink};
+use metatf_telemetry::{Settings, postmortem};
+
+#[test]
+fn child() {
+    if scenario().is_some() {
+        let _guard =
+            events::TELEMETRY.start_with(Settings { threads: 2, ..Settings::default().with_environment().unwrap() });
+        for number in 0..300 {
+            events::step!(number);
+            events::said!(text = "text", bytes = &[1, 2, 3]);
+        }
+        // SAFETY: ends the process at once.
+        unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+    }
+}
+
+fn recover(bytes: &[u8], scene: &Scene) -> Result<postmortem::Found, String> {
+    let path = scene.folder.path().join("damaged");
+    std::fs::write(&path, bytes).unwrap();
+    let buffers = postmortem::Buffers::open(&path).map_err(|error| error.to_string())?;
+    let sink: Box<dyn Sink + Send> = Box::new(Forward(std::io::sink()));
+    buffers.recover(sink).map(|(found, _)| found).map_err(|error| error.to_string())
+}
+
+#[test]
+fn damaged_buffers_are_errors_or_read_in_part() {
+    let scene = Scene::new();
+    let child = scene.start("kill", &[("METATF_TELEMETRY_CONTROL", "all"), ("METATF_TELEMETRY_RING", "65536")]);
+    assert!(!child.wait_with_output().unwrap().status.success());
+    let whole = std::fs::read(&scene.buffers()[0]).unwrap();
+    let found = recover(&whole, &scene).unwrap();
+    assert_eq!((found.in_buffers, found.warnings.len()), (600, 0), "{found:?}");
+    // In a core dump they begin at some page.
+    let core = [b"\x7fELF".as_slice(), &vec![0; 3 * 4096 - 4], &whole].concat();
+    assert_eq!(recover(&core, &scene).unwrap().in_buffers, 600);
+    assert!(recover(&core[..8192], &scene).unwrap_err().contains("METATF_TELEMETRY_MEMORY=core"));
+    // Each word of the header, and of the first events, is something else.
+    let (mut errors, mut parts) = (0, 0);
+    let texts = whole.windows(4).position(|bytes| bytes == b"// e").unwrap();
+    let ring = (texts..whole.len()).step_by(1).find(|at| at % 4096 == 0).unwrap();
+    let places = (0..200).step_by(4).chain((texts..texts + 40).step_by(4)).chain((ring..ring + 4600).step_by(132));
+    for at in places {
+        for value in [0_u32, 1, 0x7fff_ffff, u32::MAX] {
+            let mut damaged = whole.clone();
+            damaged[at..at + 4].copy_from_slice(&value.to_le_bytes());
+            match recover(&damaged, &scene) {
+                Ok(found) => {
+                    assert!(found.in_buffers <= 600 + 3, "{found:?}");
+                    parts += u64::from(found.in_buffers < 600);
+                }
+                Err(message) => {
+                    assert!(!message.is_empty());
+                    errors += 1;
+                }
+            }
+        }
+    }
+    for length in [0, 7, 100, 8192, ring, ring + 100, ring + 4096 + 1000] {
+        errors += u64::from(recover(&whole[..length], &scene).is_err());
+    }
+    assert!(errors > 20 && parts > 5, "{errors} errors, {parts} in part");
+}

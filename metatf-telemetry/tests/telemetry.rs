@@ -1,0 +1,410 @@
+//! Events of programs, and the traces that come of them. Over 400 lines: each scenario stands beside what it has to leave.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "a test that goes wrong has to panic"
+)]
+
+mod common;
+
+use common::{Events, Scene, events, records, scenario, steps};
+use metatf_derive::metatf;
+use metatf_telemetry::{Policy, Settings, postmortem};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+#[metatf(dtd = "tests/names.dtd", emitters = "crate::names")]
+mod names {}
+
+fn settings() -> Settings {
+    Settings::default().with_environment().unwrap()
+}
+
+/// Runs the scenario that the environment names. Without one it does nothing.
+#[test]
+fn child() {
+    let Some(name) = scenario() else { return };
+    match name.as_str() {
+        "types" => types(),
+        "off" => {
+            let _guard = events::TELEMETRY.start().unwrap();
+            events::step!(number = unwanted());
+            events::step(1);
+        }
+        "twice" => {
+            let _guard = events::TELEMETRY.start().unwrap();
+            println!("{}", events::TELEMETRY.start().unwrap_err());
+            assert!(events::TELEMETRY.start().is_err());
+        }
+        "threads" => threads(),
+        "drops" => {
+            let guard = events::TELEMETRY.start_with(Settings { drain: false, ..settings() }).unwrap();
+            for number in 0..10_000 {
+                events::step!(number);
+            }
+            events::TELEMETRY.flush().unwrap();
+            events::step!(number = 77_777);
+            guard.finish().unwrap();
+        }
+        "blocks" => {
+            let _guard = events::TELEMETRY.start().unwrap();
+            for number in 0..100_000 {
+                events::step!(number);
+            }
+        }
+        "recorder" => {
+            let guard =
+                events::TELEMETRY.start_with(Settings { policy: Policy::Overwrite, threads: 3, ..settings() }).unwrap();
+            for number in 0..100_000 {
+                events::step!(number);
+            }
+            // More threads than rings: those that have ended make room.
+            for _ in 0..6 {
+                std::thread::spawn(|| (0..10).for_each(|number| events::step!(number))).join().unwrap();
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            let dumped = events::TELEMETRY.dump("dump.mtf").unwrap();
+            assert!((1800..2900).contains(&dumped), "{dumped}");
+            guard.finish().unwrap();
+        }
+        "control" => control(),
+        "fork" => fork(),
+        "panic" => {
+            let _guard = events::TELEMETRY.start().unwrap();
+            metatf_telemetry::install_panic_hook();
+            let thread = std::thread::spawn(|| {
+                events::step!(number = 0);
+                panic!("on purpose");
+            });
+            assert!(thread.join().is_err());
+            // The rest of the program has no time for anything.
+            // SAFETY: ends the process.
+            unsafe { libc::_exit(0) };
+        }
+        "exit" => {
+            let guard = events::TELEMETRY.start().unwrap();
+            std::mem::forget(guard);
+            events::step!(number = 0);
+            std::process::exit(0);
+        }
+        "signals" => signals(),
+        "names" => {
+            let _guard = names::TELEMETRY.start().unwrap();
+            names::r#move!(slot = 1, r#type = 2, event = 3);
+            names::emit_move(4);
+            names::line!(vfield = "text", telemetry = 5);
+            names::arguments!(self_ = 6);
+            names::macro_move!(n = 7);
+            names::telemetry!(n = 8);
+        }
+        "sink" => {
+            let file = std::fs::File::create("sink.mtf").unwrap();
+            let sink = Box::new(metatf::container::Forward(file));
+            let _guard = events::TELEMETRY.start_to(settings(), sink).unwrap();
+            events::step!(number = 0);
+        }
+        other => panic!("there is no scenario {other}"),
+    }
+}
+
+fn unwanted() -> u32 {
+    panic!("nobody asked for it")
+}
+
+fn types() {
+    let _guard = events::TELEMETRY.start().unwrap();
+    let id = [9; 16];
+    events::types!(
+        id = &id,
+        a = 255,
+        b = 65_535,
+        c = u32::MAX,
+        d = u64::MAX,
+        e = -1,
+        f = -300,
+        g = i32::MIN,
+        h = i64::MIN,
+        yes = true,
+        half = 1.5,
+        whole = f64::MAX,
+    );
+    let long = "\u{e9}".repeat(200);
+    events::said!(text = "hello", bytes = b"\x00\xff");
+    events::said(&long, &[7; 2000]);
+    events::said!(text = "", bytes = &[]);
+    events::tick!();
+    events::TELEMETRY.note("found", b"a reason");
+    events::TELEMETRY.note("bits", &[0, 255]);
+}
+
+#[test]
+fn every_type_comes_back() {
+    let scene = Scene::new();
+    scene.run("types", &[("METATF_TELEMETRY_CONTROL", "all")]);
+    let records = records(&scene.trace());
+    let Events::Types(types) = &records[0] else { panic!("{records:?}") };
+    assert_eq!((types.a, types.b, types.c, types.d), (255, 65_535, u64::from(u32::MAX), u64::MAX));
+    assert_eq!((types.e, types.f, types.g, types.h), (-1, -300, i64::from(i32::MIN), i64::MIN));
+    assert_eq!((types.yes, types.half, types.whole, types.id), (1, 1.5, f64::MAX, [9; 16]));
+    let said: Vec<_> =
+        records.iter().filter_map(|r| if let Events::Said(said) = r { Some(said) } else { None }).collect();
+    assert_eq!((said[0].text.as_slice(), said[0].bytes.as_slice()), (&b"hello"[..], &[0, 255][..]));
+    let cut = format!("{}\u{2026}", "\u{e9}".repeat(126));
+    assert_eq!((std::str::from_utf8(&said[1].text).unwrap(), said[1].bytes.len()), (cut.as_str(), 1024));
+    assert!(said[2].text.is_empty() && said[2].bytes.is_empty());
+    assert!(matches!(records.last().unwrap(), Events::Tick(_) | Events::Clocks(_)), "{records:?}");
+    assert!(scene.buffers().is_empty(), "they are removed at a good end");
+    let mut universal = metatf::dynamic::Trace::open(scene.trace()).unwrap();
+    let mut comments = Vec::new();
+    universal.reader_mut().set_all(true);
+    while let Some(entry) = universal.next_entry().unwrap() {
+        if let metatf::reader::Event::Comment(_) = entry.event {
+            let metatf::reader::Item::Bytes(text) = entry.record.get(entry.record.len() - 1).unwrap() else { panic!() };
+            comments.push(String::from_utf8_lossy(text).into_owned());
+        }
+    }
+    assert_eq!(comments, ["found: a reason", "bits: 00ff"]);
+}
+
+#[test]
+fn what_is_off_costs_no_file() {
+    let scene = Scene::new();
+    scene.run("off", &[]);
+    assert!(!scene.trace().exists() && scene.buffers().is_empty());
+    scene.run("twice", &[]);
+}
+
+#[test]
+fn wrong_settings_are_errors() {
+    for (name, value) in [("METATF_TELEMETRY_CONTROL", "Poool"), ("METATF_TELEMETRY_FILENAME", "/no/such/folder/x.mtf")]
+    {
+        let scene = Scene::new();
+        let output =
+            scene.start("off", &[("METATF_TELEMETRY_CONTROL", "Pool"), (name, value)]).wait_with_output().unwrap();
+        assert!(!output.status.success() && scene.buffers().is_empty());
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(errors.contains(value), "{errors}");
+    }
+}
+
+/// More threads than rings, one after the other and at a time.
+fn threads() {
+    let _guard = events::TELEMETRY.start_with(Settings { threads: 4, ..settings() }).unwrap();
+    for _ in 0..3 {
+        let threads: Vec<_> =
+            (0..4).map(|_| std::thread::spawn(|| (0..500).for_each(|number| events::step!(number)))).collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        // Until their rings are free.
+        std::thread::sleep(Duration::from_millis(20));
+        let flushed = |_: &u32| {
+            events::TELEMETRY.flush().unwrap();
+            std::thread::sleep(Duration::from_millis(300));
+        };
+        (0..4).collect::<Vec<u32>>().iter().for_each(flushed);
+    }
+}
+
+#[test]
+fn rings_are_used_again() {
+    let scene = Scene::new();
+    scene.run("threads", &[("METATF_TELEMETRY_CONTROL", "Object"), ("METATF_TELEMETRY_RING", "65536")]);
+    let threads = steps(&records(&scene.trace()));
+    assert_eq!(threads.len(), 12);
+    assert!(threads.values().all(|steps| *steps == 500), "{threads:?}");
+}
+
+#[test]
+fn dropped_events_are_counted_where_they_were() {
+    let scene = Scene::new();
+    scene.run("drops", &[("METATF_TELEMETRY_CONTROL", "0x1"), ("METATF_TELEMETRY_RING", "65536")]);
+    let mut records = records(&scene.trace());
+    records.retain(|record| !matches!(record, Events::Clocks(_)));
+    let kept = records.iter().take_while(|record| matches!(record, Events::Step(_))).count();
+    let Events::Lost(lost) = &records[kept] else { panic!("{:?}", records[kept]) };
+    assert_eq!(kept as u64 + lost.count, 10_000);
+    assert!(matches!(&records[kept + 1], Events::Step(step) if step.number == 77_777));
+    assert!(kept > 2000);
+}
+
+#[test]
+fn a_thread_that_blocks_drops_nothing() {
+    let scene = Scene::new();
+    let environment =
+        [("METATF_TELEMETRY_CONTROL", "all"), ("METATF_TELEMETRY_RING", "65536"), ("METATF_TELEMETRY_POLICY", "block")];
+    scene.run("blocks", &environment);
+    assert_eq!(steps(&records(&scene.trace())).into_values().collect::<Vec<_>>(), [100_000]);
+}
+
+#[test]
+fn the_flight_recorder_has_the_last_events() {
+    let scene = Scene::new();
+    scene.run("recorder", &[("METATF_TELEMETRY_CONTROL", "all"), ("METATF_TELEMETRY_RING", "65536")]);
+    for path in [scene.folder.path().join("dump.mtf"), scene.trace()] {
+        let records = records(&path);
+        let steps: Vec<_> =
+            records.iter().filter_map(|r| if let Events::Step(step) = r { Some(step) } else { None }).collect();
+        let numbers: Vec<_> =
+            steps.iter().filter(|step| step.thread == steps[0].thread).map(|step| step.number).collect();
+        assert_eq!(steps.len() - numbers.len(), 20, "those of the last two threads");
+        let first = numbers[0];
+        assert!(first > 90_000 && numbers.iter().copied().eq(first..100_000), "{first} to {:?}", numbers.last());
+    }
+}
+
+/// Another process switches kinds on, and the API does.
+fn control() {
+    let _guard = events::TELEMETRY.start().unwrap();
+    events::step!(number = 1);
+    let file = events::TELEMETRY.buffers().unwrap();
+    let buffers = postmortem::Buffers::open(&file).unwrap();
+    assert_eq!(buffers.kinds(), events::KINDS);
+    assert!(buffers.set_kinds("Pool Nothing").is_err());
+    assert_eq!(buffers.set_kinds("Object").unwrap(), 1);
+    while events::TELEMETRY.control() == 0 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    events::step!(number = 0);
+    events::tick!();
+    events::TELEMETRY.set_kinds("arena").unwrap();
+    events::step!(number = 1);
+    events::tick!();
+    metatf_telemetry::set_all("none");
+    events::tick!();
+}
+
+#[test]
+fn kinds_are_switched_while_a_program_runs() {
+    let scene = Scene::new();
+    scene.run("control", &[]);
+    let records = records(&scene.trace());
+    let steps = records.iter().filter(|record| matches!(record, Events::Step(_))).count();
+    let ticks = records.iter().filter(|record| matches!(record, Events::Tick(_))).count();
+    assert_eq!((steps, ticks), (1, 1), "{records:?}");
+}
+
+/// The child's first event begins a trace of its own; a child without events leaves nothing.
+fn fork() {
+    let _guard = events::TELEMETRY.start().unwrap();
+    events::step!(number = 0);
+    for emits in [true, false] {
+        // SAFETY: the child only emits, and exits.
+        let process = unsafe { libc::fork() };
+        if process == 0 {
+            if emits {
+                (0..3000).for_each(|number| events::step!(number));
+            }
+            std::process::exit(0);
+        }
+        let mut status = 0;
+        // SAFETY: a place for the status.
+        unsafe { libc::waitpid(process, &raw mut status, 0) };
+        assert_eq!(status, 0);
+    }
+    events::step!(number = 1);
+}
+
+#[test]
+fn a_forked_child_begins_its_own_trace() {
+    let scene = Scene::new();
+    scene.run("fork", &[("METATF_TELEMETRY_CONTROL", "all")]);
+    assert_eq!(steps(&records(&scene.trace())).into_values().collect::<Vec<_>>(), [2]);
+    let traces = std::fs::read_dir(scene.folder.path()).unwrap().map(|entry| entry.unwrap().path());
+    let others: Vec<_> = traces.filter(|path| *path != scene.trace()).collect();
+    assert_eq!(others.len(), 1, "{others:?}");
+    assert_eq!(steps(&records(&others[0])).into_values().collect::<Vec<_>>(), [3000]);
+}
+
+#[test]
+fn a_panic_and_an_exit_flush() {
+    for (scenario, memory) in [("panic", "shared"), ("exit", "shared"), ("exit", "core")] {
+        let scene = Scene::new();
+        scene.run(scenario, &[("METATF_TELEMETRY_CONTROL", "all"), ("METATF_TELEMETRY_MEMORY", memory)]);
+        assert_eq!(scene.buffers().len(), usize::from(scenario == "panic"), "what ends by itself leaves none");
+        let found = common::events::Trace::open(scene.trace()).unwrap().next_owned().unwrap();
+        assert!(found.is_some(), "{scenario}");
+    }
+}
+
+static HANDLED: AtomicU32 = AtomicU32::new(0);
+
+extern "C" fn on_signal(_: libc::c_int) {
+    let number = HANDLED.fetch_add(1, Ordering::Relaxed);
+    events::said("signal", &number.to_ne_bytes());
+}
+
+/// Signals interrupt a thread between any two instructions; their handler emits, too.
+fn signals() {
+    let guard = events::TELEMETRY.start().unwrap();
+    // SAFETY: the handler only emits.
+    unsafe {
+        libc::signal(libc::SIGALRM, on_signal as *const () as libc::sighandler_t);
+        let every = libc::timeval { tv_sec: 0, tv_usec: 50 };
+        libc::setitimer(
+            libc::ITIMER_REAL,
+            &libc::itimerval { it_interval: every, it_value: every },
+            std::ptr::null_mut(),
+        );
+    }
+    let mut number = 0;
+    while HANDLED.load(Ordering::Relaxed) < 2000 {
+        events::step!(number);
+        number += 1;
+    }
+    // SAFETY: no more signals.
+    unsafe {
+        let never = libc::timeval { tv_sec: 0, tv_usec: 0 };
+        libc::setitimer(
+            libc::ITIMER_REAL,
+            &libc::itimerval { it_interval: never, it_value: never },
+            std::ptr::null_mut(),
+        );
+    }
+    let handled = HANDLED.load(Ordering::Relaxed);
+    guard.finish().unwrap();
+    std::fs::write("counts", format!("{number} {handled}")).unwrap();
+}
+
+#[test]
+fn events_of_signal_handlers_are_whole_or_counted() {
+    let scene = Scene::new();
+    scene.run("signals", &[("METATF_TELEMETRY_CONTROL", "all"), ("METATF_TELEMETRY_POLICY", "block")]);
+    let counts = std::fs::read_to_string(scene.folder.path().join("counts")).unwrap();
+    let (stepped, handled) = counts.split_once(' ').unwrap();
+    let records = records(&scene.trace());
+    let stepped: u64 = stepped.parse().unwrap();
+    let said = records.iter().filter(|record| matches!(record, Events::Said(_))).count() as u64;
+    let lost: u64 = records.iter().map(|record| if let Events::Lost(lost) = record { lost.count } else { 0 }).sum();
+    // What interrupts a handler's own event would be lost, too; nothing else is.
+    assert_eq!(steps(&records).into_values().sum::<u64>(), stepped);
+    assert_eq!(said + lost, handled.parse::<u64>().unwrap());
+    assert!(said > 0);
+}
+
+#[test]
+fn a_sink_of_the_program_gets_the_trace() {
+    let scene = Scene::new();
+    scene.run("sink", &[("METATF_TELEMETRY_CONTROL", "all")]);
+    assert_eq!(steps(&records(&scene.folder.path().join("sink.mtf"))).len(), 1);
+    assert!(!scene.trace().exists());
+}
+
+#[test]
+fn names_of_records_get_in_nobodys_way() {
+    let scene = Scene::new();
+    scene.run("names", &[("METATF_TELEMETRY_CONTROL", "all")]);
+    let mut trace = metatf::dynamic::Trace::open(scene.trace()).unwrap();
+    let mut json = Vec::new();
+    while trace.next_json(&mut json, metatf::dynamic::JsonOptions::default()).unwrap() {}
+    let json = String::from_utf8(json).unwrap();
+    let lines: Vec<_> = json.lines().map(|line| line.split_once("\"@record\":").unwrap().1).collect();
+    let expected = [
+        "\"move\",\"type\":2,\"slot\":1,\"event\":3}",
+        "\"emit_move\",\"n\":4}",
+        "\"line\",\"vfield\":\"text\",\"TELEMETRY\":5}",
+        "\"arguments\",\"self\":6}",
+        "\"macro_move\",\"n\":7}",
+        "\"Telemetry\",\"n\":8}",
+    ];
+    assert_eq!(lines, expected);
+}

@@ -1,0 +1,35 @@
+//! `control`: which kinds of events a running program emits.
+
+use crate::failure::Result;
+use crate::{output, postmortem};
+use metatf_telemetry::control::print;
+
+const MORE: &str = "\
+Kinds are named by the program's DTD (`tag.kind`). KINDS are names with spaces
+between, a number (a bit for each kind), `all` or `none`. The program obeys
+within a tenth of a second. Without KINDS, the kinds are printed, and those
+that are on.
+
+Examples:
+  metatfc control 4711
+  metatfc control 4711 'Arena Pool'";
+
+/// Print or change the kinds of events that a running program emits
+#[derive(clap::Args)]
+#[command(after_help = MORE)]
+pub(crate) struct Args {
+    /// A process, its buffers file, or its trace
+    #[arg(value_name = "WHERE")]
+    place: String,
+    /// The kinds that are to be on; all others are off
+    kinds: Option<String>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let buffers = postmortem::open(&args.place)?;
+    let known = buffers.kinds();
+    match &args.kinds {
+        Some(kinds) => buffers.set_kinds(kinds).map(drop).map_err(|error| postmortem::failure(&error)),
+        None => output::print(&format!("kinds: {}\non: {}\n", known.join(" "), print(buffers.control(), &known))),
+    }
+}

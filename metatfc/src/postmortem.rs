@@ -1,0 +1,135 @@
+//! `postmortem`: the events of a program that was killed, or that runs.
+
+use crate::failure::{Failure, Result, print_message};
+use crate::output::Output;
+use crate::target::Target;
+use metatf::container::Sink;
+use metatf::dynamic::{JsonOptions, Trace, print_json};
+use metatf::reader::Event;
+use metatf_telemetry::postmortem::{Buffers, locate};
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{BufWriter, Write as _};
+
+const MORE: &str = "\
+A program with telemetry (crate `metatf-telemetry`) writes its events into
+buffers, which outlive it: a file in /dev/shm, or in the folder that
+METATF_TELEMETRY_FOLDER names. WHERE is one of
+  the number of a process, killed or running
+  its buffers file
+  its unfinished trace, which names them
+  its core dump, if it ran with METATF_TELEMETRY_MEMORY=core
+
+Without --output, the last events of each kind and thread are printed as JSON
+lines, the newest first. With it, all events go to a trace: those of the
+unfinished trace, and those that only the buffers have. The buffers stay; remove
+the file when you are done.
+
+Examples:
+  metatfc postmortem 4711
+  metatfc postmortem events.mtf -o whole.mtf && metatfc stat whole.mtf";
+
+/// Read the events of a program that was killed, or that runs
+#[derive(clap::Args)]
+#[command(after_help = MORE)]
+pub(crate) struct Args {
+    /// A process, a buffers file, a trace, or a core dump
+    #[arg(value_name = "WHERE")]
+    place: String,
+    /// Write a trace of all events
+    #[arg(short, long, value_name = "OUT")]
+    output: Option<String>,
+    /// How many events of each kind and thread to print
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    last: usize,
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let buffers = open(&args.place)?;
+    match &args.output {
+        Some(path) => write(&buffers, path),
+        None => print(&buffers, args.last),
+    }
+}
+
+/// Finds buffers.
+pub(crate) fn open(place: &str) -> Result<Buffers> {
+    locate(place).map_err(|error| failure(&error))
+}
+
+/// Converts an error of telemetry; its messages name the file.
+pub(crate) fn failure(error: &metatf_telemetry::Error) -> Failure {
+    Failure::Failed(error.to_string())
+}
+
+fn write(buffers: &Buffers, path: &str) -> Result<()> {
+    let (target, sink) = Target::create(path)?;
+    let (found, sink) = buffers.recover(sink).map_err(|error| target.cause(failure(&error)))?;
+    target.keep(sink)?;
+    warn(&found.warnings);
+    print_message(&format!(
+        "{}: {} records of the trace, {} that only the buffers had, {} threads",
+        buffers.path().display(),
+        found.in_trace,
+        found.in_buffers,
+        found.threads.len()
+    ));
+    Ok(())
+}
+
+fn warn(warnings: &[String]) {
+    for warning in warnings {
+        print_message(&format!("warning: {warning}"));
+    }
+}
+
+/// The last lines of a kind and a thread.
+type Last = BTreeMap<(String, u64), (u64, VecDeque<Vec<u8>>)>;
+
+fn print(buffers: &Buffers, most: usize) -> Result<()> {
+    let io = |error: std::io::Error| Failure::Failed(format!("a temporary file cannot be used: {error}"));
+    // Recovered as a trace first: its records come in the order of their times.
+    let file = tempfile::NamedTempFile::new().map_err(io)?;
+    let sink: Box<dyn Sink + Send> = Box::new(BufWriter::new(file.reopen().map_err(io)?));
+    let (found, mut sink) = buffers.recover(sink).map_err(|error| failure(&error))?;
+    sink.flush().map_err(io)?;
+    warn(&found.warnings);
+    let fail = |error: metatf::Error| Failure::Failed(format!("the recovered trace: {error}"));
+    let mut trace = Trace::open(file.path()).map_err(|error| Failure::Failed(error.to_string()))?;
+    let schema = trace.schema().clone();
+    let options = JsonOptions { names: true, ..JsonOptions::default() };
+    let mut last = Last::new();
+    while let Some(entry) = trace.next_entry().map_err(fail)? {
+        let Event::Record(at) = entry.event else { continue };
+        let record = schema.record(at.record);
+        let key = schema.section(at.section).zip(record.and_then(|record| record.tag));
+        let row = key.and_then(|(section, tag)| buffers.kind_of(section.number, tag));
+        let thread = row.and_then(|(_, leaf)| entry.record.get(leaf?)).map_or(0, |item| match item {
+            metatf::dynamic::Item::Number(number) => number,
+            metatf::dynamic::Item::Bytes(_) => 0,
+        });
+        let (count, lines) = last.entry((row.map_or("telemetry", |(kind, _)| kind).to_owned(), thread)).or_default();
+        *count += 1;
+        if most == 0 {
+            continue;
+        }
+        let mut line = if lines.len() == most { lines.pop_front().unwrap_or_default() } else { Vec::new() };
+        line.clear();
+        print_json(&mut line, &schema, entry, options, &mut |_, _, _| Ok(false)).map_err(fail)?;
+        lines.push_back(line);
+    }
+    let names: BTreeMap<u64, &str> =
+        found.threads.iter().map(|(thread, name)| (u64::from(*thread), name.as_str())).collect();
+    let mut output = Output::new();
+    for ((kind, thread), (count, lines)) in &last {
+        let title = match names.get(thread) {
+            Some(name) => format!("# {kind}, thread {thread} ({name}): {} of {count}, the newest first\n", lines.len()),
+            None => format!("# {kind}: {} of {count}, the newest first\n", lines.len()),
+        };
+        output.buffer().extend_from_slice(title.as_bytes());
+        for line in lines.iter().rev() {
+            output.buffer().extend_from_slice(line);
+        }
+        output.spill()?;
+    }
+    output.flush()
+}
