@@ -7,7 +7,7 @@ use crate::event::SLOT_BYTES;
 /// The first word of a spool.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"HATFSPOL");
 /// The version of this layout.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Bytes of a chunk: events of one thread.
 pub const CHUNK_BYTES: usize = CHUNK_BYTES_WORD as usize;
@@ -80,7 +80,14 @@ shared! {
         _end_of_settings: AtomicU32,
         /// Of blocks one is recorded for so many bytes, on average; 0: all are.
         pub sample: AtomicU64,
-        _before_program: [AtomicU64; 6],
+        /// The bits of [`crate::Conditions`].
+        pub(crate) conditions: AtomicU32,
+        /// Not 0: recording is to be off.
+        pub off: AtomicU32,
+        /// The signal that turns recording off and on; 0: none.
+        pub toggle_signal: AtomicU32,
+        _end_of_control: AtomicU32,
+        _before_program: [AtomicU64; 4],
         /// The recorded process, 0 before it has loaded the recorder.
         pub process: AtomicU32,
         /// Program images that the recorded process loaded.

@@ -18,6 +18,7 @@
 #[cfg(any(test, feature = "preload"))]
 mod arena;
 mod clock;
+mod conditions;
 mod event;
 mod layout;
 pub mod names;
@@ -30,6 +31,7 @@ mod stack_table;
 mod stream;
 
 pub use clock::{Clock, nanoseconds};
+pub use conditions::Conditions;
 pub use event::{
     Event, Flags, Head, Kind, NUMBERS_MAX, SLOT_BYTES, SLOTS_MAX, Slot, TEXT_BYTES, TEXT_MAX, is_narrow, narrow,
     stamp_slot, text_slots,

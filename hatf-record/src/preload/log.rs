@@ -4,9 +4,10 @@ use core::ffi::c_void;
 
 use super::attach::session;
 use super::session::Session;
-use super::thread_state::{ThreadState, current, is_multithreaded};
-use super::{push, sample};
+use super::thread_state::{ThreadState, current};
+use super::{control, push, sample};
 use crate::clock::in_order;
+use crate::conditions::Conditions;
 use crate::event::{Event, Kind};
 
 /// The numbers of a call, by their names in [`Event`].
@@ -21,22 +22,49 @@ pub(crate) struct Call {
 /// Records a call, if it is the program's own and the process is recorded.
 #[inline(always)]
 pub(crate) fn call(kind: Kind, call: Call) {
+    record(kind, call, false);
+}
+
+/// Records that a realloc is about to run in a program with several threads; returns whether it did. See [`Kind::ReallocBegin`].
+#[inline]
+pub(crate) fn realloc_begins(old: *mut c_void, size: usize) -> bool {
+    let call = Call { size, old: old as usize, ..Call::default() };
+    let threads = || session().is_some_and(|session| session.conditions().has(Conditions::THREADS));
+    !old.is_null() && threads() && record(Kind::ReallocBegin, call, false)
+}
+
+/// Records that a realloc has returned. One whose beginning was recorded gets its end, whatever happened meanwhile.
+#[inline]
+pub(crate) fn realloc_ends(kind: Kind, call: Call, begun: bool) {
+    record(kind, call, begun);
+}
+
+/// Records a call, also while recording is off if it is the end of one that has `begun`. Returns whether it did.
+#[inline(always)]
+fn record(kind: Kind, call: Call, begun: bool) -> bool {
     let state = current();
     if state.is_nested() {
-        return;
+        return false;
     }
-    let Some(session) = session() else { return };
-    if is_multithreaded() {
-        in_order();
-    }
-    if sample::is_on() {
-        sampled(session, state, kind, call);
-        return;
-    }
-    #[cfg(target_arch = "x86_64")]
-    if super::stack::is_on() && !matches!(kind, Kind::Free | Kind::ReallocBegin) {
-        with_stack(session, state, kind, call);
-        return;
+    let Some(session) = session() else { return false };
+    let conditions = session.conditions();
+    // One comparison where nothing is unusual.
+    if conditions != Conditions(0) {
+        if conditions.has(Conditions::THREADS) {
+            in_order();
+        }
+        if conditions.0 & (Conditions::OFF.0 | Conditions::CHANGE.0) != 0 && !is_on(session) && !begun {
+            return false;
+        }
+        if conditions.has(Conditions::SAMPLE) {
+            sampled(session, state, kind, call);
+            return true;
+        }
+        #[cfg(target_arch = "x86_64")]
+        if conditions.has(Conditions::STACKS) && !ends_only(kind) {
+            with_stack(session, state, kind, call);
+            return true;
+        }
     }
     // SAFETY: the spool stays mapped. A thread without a chunk has no room in it, and gets its number with the first.
     let put = !kind.has_numbers()
@@ -44,6 +72,20 @@ pub(crate) fn call(kind: Kind, call: Call) {
     if !put {
         slowly(session, state, kind, call);
     }
+    true
+}
+
+/// Does what was asked for, and returns whether recording is on.
+#[cold]
+fn is_on(session: &Session) -> bool {
+    if session.conditions().has(Conditions::CHANGE) {
+        control::change(session);
+    }
+    !session.conditions().has(Conditions::OFF)
+}
+
+fn ends_only(kind: Kind) -> bool {
+    matches!(kind, Kind::Free | Kind::ReallocBegin)
 }
 
 #[inline(never)]
@@ -72,13 +114,13 @@ fn sampled(session: &Session, state: &ThreadState, kind: Kind, call: Call) {
     if ends != 0 && sample::forget(ends) {
         slowly(session, state, Kind::Free, Call { address: ends, ..Call::default() });
     }
-    let begins = !matches!(kind, Kind::Free | Kind::ReallocBegin) && call.address != 0;
+    let begins = !ends_only(kind) && call.address != 0;
     if !begins || !sample::chooses(session, state, call.size) || !sample::keep(call.address) {
         return;
     }
     let call = Call { old: 0, ..call };
     #[cfg(target_arch = "x86_64")]
-    if super::stack::is_on() {
+    if session.conditions().has(Conditions::STACKS) {
         with_stack(session, state, kind, call);
         return;
     }
@@ -104,7 +146,8 @@ pub(crate) fn allocation(kind: Kind, block: *mut c_void, size: usize, extra: usi
 
 /// Records a mark, or the begin or end of a phase.
 pub(crate) fn mark(kind: Kind, name: &[u8]) {
-    if let Some(session) = session() {
+    let Some(session) = session() else { return };
+    if is_on(session) {
         let event = Event::new(kind, push::thread_number(session), session.clock.now());
         push::event(session, event, name);
     }

@@ -2,12 +2,13 @@
 //!
 //! Modules from the lowest to the highest: `memo` (stacks that were walked), `thread_state` and `real` use nothing here; `unwind` walks stacks, and `stack` numbers them; `session` is the recording in
 //! progress, `push` puts events into its spool, `follow` makes the spool of a process that is not the first, `sample` chooses blocks, `attach` begins the session,
-//! `log` records calls; `fork`, `exec`, `exit`, `confine`, `jump`, `threads`, `alloc`, `cxx` and `marks` are the interposed functions, and
+//! `control` turns recording off and on, `log` records calls; `fork`, `exec`, `exit`, `confine`, `jump`, `threads`, `alloc`, `cxx` and `marks` are the interposed functions, and
 //! `load` runs when the object is loaded.
 
 mod alloc;
 mod attach;
 mod confine;
+mod control;
 #[cfg(target_arch = "x86_64")]
 mod cxx;
 mod exec;

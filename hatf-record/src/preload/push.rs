@@ -116,7 +116,7 @@ fn number_this_thread(session: &Session) -> u32 {
         state.id.set(1);
         return 1;
     }
-    thread_state::set_multithreaded();
+    session.set_multithreaded();
     let id = new_thread_number(session);
     state.id.set(id);
     thread_event(session, Kind::ThreadStart, 0, Flags::FIRST_SEEN);

@@ -7,7 +7,6 @@
 //! room for it in the static block.
 
 use core::cell::Cell;
-use core::sync::atomic::{AtomicBool, Ordering};
 
 use crate::producer::Producer;
 
@@ -212,19 +211,4 @@ fn stack_pointer() -> usize {
         pointer = core::ptr::from_ref(core::hint::black_box(&local)) as usize;
     }
     pointer
-}
-
-/// Whether this process ever had a second thread. While it has not, no other thread can be given a block in the middle of
-/// a realloc.
-static MULTITHREADED: AtomicBool = AtomicBool::new(false);
-
-/// Returns whether this process ever had a second thread.
-#[inline]
-pub(crate) fn is_multithreaded() -> bool {
-    MULTITHREADED.load(Ordering::Relaxed)
-}
-
-/// Notes that there is a second thread.
-pub(crate) fn set_multithreaded() {
-    MULTITHREADED.store(true, Ordering::Relaxed);
 }

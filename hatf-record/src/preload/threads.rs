@@ -165,7 +165,7 @@ pub(crate) unsafe extern "C" fn pthread_create(
         unsafe { create(thread, attributes, routine, argument) }
     };
     let Some(session) = session() else { return pass_on(routine, argument) };
-    thread_state::set_multithreaded();
+    session.set_multithreaded();
     let creator = push::thread_number(session);
     // SAFETY: any size may be asked for.
     let block = nested(|| unsafe { malloc(size_of::<Start>()) });

@@ -103,6 +103,7 @@ Examples:
   hatf record --report --no-trace python3 -c 'print(1)'
   hatf record --clock 100us -o big.mtf PROGRAM       coarser times, a smaller trace
   hatf record --sample 512KiB --stacks PROGRAM       what can be left on for long
+  hatf record --start-off --control ctl PROGRAM      nothing yet; echo on > ctl starts it
   hatf record --follow=cc1,cc1plus -- make -j2       of its processes, the compilers
   LD_PRELOAD=libjemalloc.so.2 hatf record PROGRAM    record it with another allocator")]
 pub(crate) struct Record {
@@ -152,6 +153,20 @@ pub(crate) struct Record {
     /// its end. Reports by site multiply what was sampled.
     #[arg(long, value_name = "BYTES", value_parser = sample)]
     pub(crate) sample: Option<u64>,
+
+    /// Record nothing until recording is turned on: by --toggle-signal, --control, or the program (hatf_start).
+    #[arg(long)]
+    pub(crate) start_off: bool,
+
+    /// The signal that turns recording off and on, such as USR2: sent to a recorded process, of that one, sent to hatf record,
+    /// of all. The program must not use the signal itself.
+    #[arg(long, value_name = "SIGNAL", value_parser = signal)]
+    pub(crate) toggle_signal: Option<i32>,
+
+    /// A file to look at while the program runs: recording of all processes is turned on or off when its first word changes to
+    /// on or off. It need not be there yet.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) control: Option<PathBuf>,
 
     /// Leave arguments of programs and the name of the machine out of the trace. Paths of programs and libraries are in it.
     #[arg(long)]
@@ -377,6 +392,21 @@ pub(crate) enum WhenFull {
 fn bytes(text: &str) -> Result<u64, String> {
     let bytes = hatf_lab::units::parse_bytes(text).filter(|bytes| *bytes >= 1 << 20);
     bytes.ok_or_else(|| "expected at least 1MiB, such as 64MiB or 1GiB".to_owned())
+}
+
+/// The number of a signal that a program may have a handler for and that nothing else here uses.
+fn signal(text: &str) -> Result<i32, String> {
+    let signals = [("USR1", libc::SIGUSR1), ("USR2", libc::SIGUSR2), ("URG", libc::SIGURG), ("WINCH", libc::SIGWINCH)];
+    let upper = text.to_ascii_uppercase();
+    let name = upper.strip_prefix("SIG").unwrap_or(&upper);
+    let real_time = || {
+        let number = name.strip_prefix("RTMIN+").or_else(|| name.strip_prefix("RTMIN").filter(|rest| rest.is_empty()));
+        let number = number.map(|number| if number.is_empty() { Ok(0) } else { number.parse::<i32>() });
+        number.and_then(Result::ok).map(|number| libc::SIGRTMIN().saturating_add(number))
+    };
+    let named = signals.iter().find(|(known, _)| *known == name).map(|(_, signal)| *signal);
+    let found = named.or_else(real_time).filter(|signal| *signal >= 1 && *signal <= libc::SIGRTMAX());
+    found.ok_or_else(|| "expected USR1, USR2, URG, WINCH, or RTMIN+N".to_owned())
 }
 
 /// A mean number of bytes.

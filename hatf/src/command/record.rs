@@ -177,6 +177,9 @@ fn record<'a>(
         spool: options.spool.clone(),
         spool_bytes: options.spool_size,
         sample: options.sample.unwrap_or(0),
+        start_off: options.start_off,
+        toggle_signal: options.toggle_signal,
+        control: options.control.clone(),
         private: options.private,
         stacks: options.stacks.unwrap_or(0),
         when_full: match options.when_full {
@@ -207,6 +210,13 @@ fn print_summary(options: &Options, outcome: &Outcome, file: Option<(&Path, u64)
         print_message(&format!(
             "{stackless} {what} no stacks: each process needs 16 MiB in the spool's folder for them (--spool), x86-64 and glibc 2.35"
         ));
+    }
+    if outcome.recorded.is_off {
+        print_message(if options.start_off && outcome.recorded.events < 10 {
+            "recording was off all the time: turn it on by --toggle-signal, --control, or hatf_start() in the program"
+        } else {
+            "recording was off when the program ended"
+        });
     }
     if options.quiet {
         return;

@@ -141,6 +141,8 @@ fn everything() -> Vec<Event<'static>> {
         EventKind::Symbol { frame: 0x401000, line: 12, name: b"outer" },
         EventKind::ModuleUnload { start: 0x2000 },
         EventKind::Lost { events: 1000 },
+        EventKind::Recording { on: false },
+        EventKind::Recording { on: true },
         EventKind::ThreadEnd,
         EventKind::Image { process: 77, path: b"\xff" },
         EventKind::Killed { signal: 9 },
@@ -252,6 +254,7 @@ fn everything_to_hatf_and_back() {
                 | EventKind::Source { .. }
                 | EventKind::Symbol { .. }
                 | EventKind::Lost { .. }
+                | EventKind::Recording { .. }
         )
     };
     let plain = |event: &Event<'static>| {
@@ -264,7 +267,14 @@ fn everything_to_hatf_and_back() {
     let kept: Vec<_> = events.iter().filter(is_kept).map(plain).collect();
     for form in [Form::Hatf10, Form::Hatf1] {
         let (bytes, losses) = converted(Form::Heap, form, &heap).unwrap();
-        let counted = [(Loss::Usable, 1), (Loss::Marks, 3), (Loss::Modules, 5), (Loss::Failed, 2), (Loss::Lost, 1)];
+        let counted = [
+            (Loss::Usable, 1),
+            (Loss::Marks, 3),
+            (Loss::Modules, 5),
+            (Loss::Failed, 2),
+            (Loss::Lost, 1),
+            (Loss::Recording, 2),
+        ];
         assert_eq!(losses.iter().collect::<Vec<_>>(), counted, "{}", form.name());
         let again: Vec<_> = read(form, &bytes).0.into_iter().filter(|line| line.starts_with("Event")).collect();
         let wanted: Vec<_> = kept

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::failed;
 use super::format::{
     AlignedAlloc, Calloc, Exit, Failed, Free, Image, Killed, Lost, Malloc, Mark, Memalign, ModuleLoad, ModuleUnload,
-    PhaseBegin, PhaseEnd, PosixMemalign, Pvalloc, Realloc, ReallocBegin, ReallocEnd, Reallocarray, Source, Symbol,
+    PhaseBegin, PhaseEnd, PosixMemalign, Pvalloc, Realloc, ReallocBegin, ReallocEnd, Reallocarray, Recording, Source, Symbol,
     Thread, ThreadEnd, ThreadStart, Valloc, Writer,
 };
 use crate::Result;
@@ -240,6 +240,7 @@ impl<'w> HeapWriter<'w> {
             EventKind::Source { .. } => writer.source(&Source { name }),
             EventKind::Symbol { frame, line, .. } => writer.symbol(&Symbol { frame, line, name }),
             EventKind::Lost { events } => writer.lost(&Lost { time, events }),
+            EventKind::Recording { on } => writer.recording(&Recording { time, on: on.into() }),
         }
         .map_err(failed)
     }

@@ -3,10 +3,11 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use hatf_record::{Clock, Spool};
+use hatf_record::{Clock, Conditions, Spool};
 use serde_json::json;
 
 use super::Recorded;
+use super::control::Control;
 use super::encode::{Encode, clock_name};
 use super::head::Head;
 use super::keeper::Returned;
@@ -31,6 +32,7 @@ pub(super) struct Drain<'a> {
     pub(super) spool: Spool<'a>,
     pub(super) encode: Encode<'a>,
     pub(super) returned: &'a Returned,
+    pub(super) control: &'a Control,
     pub(super) process: Process<'a>,
     pub(super) clock: Clock,
     /// Events after which the sink is flushed, so that their chunks can be used again.
@@ -53,8 +55,9 @@ impl Drain<'_> {
         let process = ProcessEnd::of(self.process.id());
         let (mut safe, mut newest) = (Moment::now(self.clock), Moment::now(self.clock));
         let mut flushed = Flushed { at: begun, events: 0 };
-        let (mut gap_since, mut threads_at, mut quiet) = (None, begun, 0_usize);
+        let (mut gap_since, mut threads_at, mut quiet, mut asked) = (None, begun, 0_usize, 0);
         let end = loop {
+            self.control.apply(&mut asked, self.spool.header());
             let now = Moment::now(self.clock);
             self.encode.timeline.learn(now);
             if now.nanoseconds.saturating_sub(newest.nanoseconds) >= LAG {
@@ -147,6 +150,7 @@ impl Drain<'_> {
             waits,
             stackless: header.stackless.load(Ordering::Relaxed) != 0,
             forks,
+            is_off: header.conditions().has(Conditions::OFF),
             stopped: hatf_record::Stop::from_number(header.stopped.load(Ordering::Relaxed)),
             duration,
             sink_error: self.encode.sink.error,

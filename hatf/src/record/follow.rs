@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use hatf_record::{Clock, Spool};
 use serde_json::{Value, json};
 
+use super::control::Control;
 use super::drain::Drain;
 use super::encode::{Counted, Encode};
 use super::head::Head;
@@ -102,6 +103,7 @@ pub trait Follower: Sync {
 /// What all processes of a recording share.
 pub(super) struct Shared<'a> {
     pub(super) follower: &'a dyn Follower,
+    pub(super) control: &'a Control,
     pub(super) clock: Clock,
     pub(super) start: Moment,
     pub(super) head: &'a Head,
@@ -209,6 +211,7 @@ impl Shared<'_> {
                 spool,
                 encode,
                 returned: &returned,
+                control: self.control,
                 process: Process::Followed(followed),
                 clock: self.clock,
                 group: self.group,

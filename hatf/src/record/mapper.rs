@@ -53,6 +53,8 @@ impl Mapper {
             Kind::PhaseEnd => self.give(slot, EventKind::PhaseEnd { name: text }, sink),
             Kind::Image => self.image(slot, text, sink),
             Kind::Lost => self.give(slot, EventKind::Lost { events: slot.size }, sink),
+            Kind::Start => self.give(slot, EventKind::Recording { on: true }, sink),
+            Kind::Stop => self.give(slot, EventKind::Recording { on: false }, sink),
             Kind::ModuleLoad => {
                 let Slot { address: start, extra: end, old: bias, .. } = *slot;
                 self.give(slot, EventKind::ModuleLoad { bias, start, end, name: text }, sink)

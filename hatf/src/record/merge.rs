@@ -356,7 +356,7 @@ impl<'m> Merge<'m> {
         match event.kind {
             Kind::ReallocBegin => self.lines[place].realloc(Some(event.old)),
             Kind::Realloc | Kind::Reallocarray => self.lines[place].realloc(None),
-            Kind::Image => self.live.clear(),
+            Kind::Image | Kind::Start => self.live.clear(),
             _ => {}
         }
         true

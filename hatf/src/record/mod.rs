@@ -1,6 +1,7 @@
 //! Running a program with the recorder preloaded.
 
 mod bus_error;
+mod control;
 mod drain;
 mod encode;
 mod file_limit;
@@ -35,6 +36,7 @@ use serde_json::json;
 
 use crate::event::EventSink;
 use crate::{Error, Result};
+use control::Control;
 use drain::Drain;
 use encode::{Counted, Encode};
 use file_limit::FileLimit;
@@ -75,6 +77,8 @@ pub struct Recorded {
     pub forks: u32,
     /// Why recording ended before the program did.
     pub stopped: Option<Stop>,
+    /// Recording was off when it ended.
+    pub is_off: bool,
     /// How long it ran.
     pub duration: Duration,
     /// The sink's error. The program went on without being recorded.
@@ -156,6 +160,12 @@ pub struct RecordOptions<'a> {
     pub stamps: Option<Clock>,
     /// Of all blocks one is recorded for so many bytes, on average; 0: every block.
     pub sample: u64,
+    /// Recording is off until somebody turns it on.
+    pub start_off: bool,
+    /// The signal that turns recording off and on: sent to a process, of that, sent to this one, of all.
+    pub toggle_signal: Option<i32>,
+    /// A file whose first word turns recording of all processes `on` or `off`.
+    pub control: Option<PathBuf>,
     /// Whether arguments of programs and the name of the machine are left out of the trace.
     pub private: bool,
     /// The most frames of a call's stack that are recorded; 0: no stacks.
@@ -183,6 +193,9 @@ impl Default for RecordOptions<'_> {
             patience: Duration::from_secs(5),
             stamps: None,
             sample: 0,
+            start_off: false,
+            toggle_signal: None,
+            control: None,
             private: false,
             stacks: 0,
             about: serde_json::Value::Null,
@@ -242,8 +255,10 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
         stacks: StackFile::open(file.folder()),
         sink: Counted::new(sink),
     };
+    let control = Control::new(options.control);
     let shared = options.follower.map(|follower| follow::Shared {
         follower,
+        control: &control,
         clock,
         start,
         head: &head,
@@ -258,6 +273,7 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
         errors: Mutex::default(),
     });
     let forwarding = signals::Forwarding::begin();
+    let signal = control::Signal::take(options.toggle_signal);
     std::thread::scope(|scope| {
         let child = child.spawn().map_err(|error| Error::Start(program.to_string_lossy().into_owned(), error))?;
         forwarding.to(child.id());
@@ -265,6 +281,9 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
             .name("hatf-keeper".to_owned())
             .spawn_scoped(scope, || keeper.run())
             .map_err(Error::system("a thread"))?;
+        if control.has_file() || options.toggle_signal.is_some() {
+            scope.spawn(|| control.run(spool.header()));
+        }
         let forwarding = &forwarding;
         let following =
             shared.as_ref().map(|shared| scope.spawn(move || shared.run(scope, || forwarding.interrupted())));
@@ -273,6 +292,7 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
             spool,
             encode,
             returned: &returned,
+            control: &control,
             process: Process::Started(child),
             clock,
             group: options.group.max(1),
@@ -285,6 +305,8 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
             shared.first_ended.store(true, Ordering::Release);
         }
         let followed = following.map_or(0, |following| following.join().unwrap_or(0));
+        control.stop();
+        drop(signal);
         // Only now: processes that are made while others go on look here.
         spool.header().closed.store(1, Ordering::SeqCst);
         let (end, recorded) = outcome?;
@@ -311,6 +333,10 @@ fn set_header(header: &Header, options: &RecordOptions<'_>, start: Moment, clock
     let patience = u64::try_from(options.patience.as_millis()).unwrap_or(u64::MAX);
     header.patience.store(patience, Ordering::Relaxed);
     header.sample.store(options.sample, Ordering::Relaxed);
+    header.toggle_signal.store(options.toggle_signal.unwrap_or(0).unsigned_abs(), Ordering::Relaxed);
+    if options.start_off {
+        header.ask(true);
+    }
     header.stack_depth.store(u32::try_from(options.stacks).unwrap_or(u32::MAX), Ordering::Relaxed);
     let most = options.follower.map_or(0, |_| options.follow_most.min(files.most_processes()));
     header.follow.store(most, Ordering::Relaxed);

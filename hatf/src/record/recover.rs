@@ -214,6 +214,9 @@ impl InTrace {
             live.clear();
             freed.clear();
         }
+        if event.kind == (EventKind::Recording { on: true }) {
+            live.clear();
+        }
         let of = ThreadOf { image: u32::try_from(self.images).unwrap_or(u32::MAX), thread };
         match event.kind {
             EventKind::Call(Call { old, address, .. }) | EventKind::ReallocEnd(Call { old, address, .. }) => {

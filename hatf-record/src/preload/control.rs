@@ -1,0 +1,122 @@
+//! Recording that is off for a while: by the program itself, by a signal, or by `hatf`, which sets a bit that the next hook sees.
+//!
+//! What is allocated while it is off is not known afterwards, and what ends meanwhile is not seen to end. So nothing from before counts when
+//! it goes on: whoever reads the trace begins anew at [`Kind::Start`].
+
+use core::ffi::{c_int, c_void};
+use core::mem::{transmute, zeroed};
+use core::ptr::null_mut;
+use core::sync::atomic::Ordering;
+
+use super::attach::session;
+use super::session::Session;
+use super::{push, sample};
+use crate::clock::in_order;
+use crate::conditions::Conditions;
+use crate::event::{Event, Kind};
+
+/// Does what was asked for by [`crate::Header::ask`].
+#[cold]
+pub(crate) fn change(session: &Session) {
+    let header = session.spool.header();
+    // First: whoever asks again sets it again.
+    header.clear(Conditions::CHANGE);
+    if header.off.load(Ordering::Relaxed) != 0 {
+        stop(session);
+    } else {
+        start(session);
+    }
+}
+
+fn stop(session: &Session) {
+    // Who sets the bit records it.
+    if !session.spool.header().set(Conditions::OFF).has(Conditions::OFF) {
+        record(session, Kind::Stop, session.clock.now());
+    }
+}
+
+fn start(session: &Session) {
+    let header = session.spool.header();
+    let conditions = header.conditions();
+    if !conditions.has(Conditions::OFF) {
+        return;
+    }
+    if conditions.has(Conditions::SAMPLE) {
+        sample::forget_all();
+    }
+    if conditions.has(Conditions::THREADS) {
+        in_order();
+    }
+    // Stamped before another thread can record a call.
+    let stamp = session.clock.now();
+    if header.clear(Conditions::OFF).has(Conditions::OFF) {
+        record(session, Kind::Start, stamp);
+    }
+}
+
+fn record(session: &Session, kind: Kind, stamp: u64) {
+    push::numbers(session, &Event::new(kind, push::thread_number(session), stamp));
+}
+
+fn set(off: bool) {
+    if let Some(session) = session() {
+        session.spool.header().ask(off);
+        change(session);
+    }
+}
+
+/// Has recording go on, if it is off.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn hatf_recorder_start() {
+    set(false);
+}
+
+/// Has recording stop.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn hatf_recorder_stop() {
+    set(true);
+}
+
+/// Returns 1 if this process is recorded, and recording is not off.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn hatf_recorder_is_recording() -> c_int {
+    let Some(session) = session() else { return 0 };
+    let header = session.spool.header();
+    let conditions = header.conditions();
+    let is_off = if conditions.has(Conditions::CHANGE) {
+        header.off.load(Ordering::Relaxed) != 0
+    } else {
+        conditions.has(Conditions::OFF)
+    };
+    c_int::from(!is_off)
+}
+
+extern "C" fn on_toggle(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
+    // SAFETY: `errno` of this thread, which the handler keeps.
+    unsafe {
+        let errno = *libc::__errno_location();
+        set(hatf_recorder_is_recording() != 0);
+        *libc::__errno_location() = errno;
+    }
+}
+
+/// Takes the signal that turns recording off and on, unless the program has a handler of its own by now.
+pub(crate) fn take_signal(session: &Session) {
+    let signal = session.spool.header().toggle_signal.load(Ordering::Relaxed).cast_signed();
+    if signal == 0 {
+        return;
+    }
+    // SAFETY: zero is a value of this structure, and the handler has the signature that `SA_SIGINFO` says.
+    unsafe {
+        let mut before: libc::sigaction = zeroed();
+        let mut ours: libc::sigaction = zeroed();
+        ours.sa_sigaction =
+            transmute::<extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void), usize>(on_toggle);
+        ours.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+        libc::sigfillset(&raw mut ours.sa_mask);
+        let known = libc::sigaction(signal, null_mut(), &raw mut before) == 0;
+        if known && matches!(before.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN) {
+            libc::sigaction(signal, &raw const ours, null_mut());
+        }
+    }
+}
