@@ -36,6 +36,7 @@ extern void hatf_recorder_phase_end(const char *name) __attribute__((weak));
 extern void hatf_recorder_start(void) __attribute__((weak));
 extern void hatf_recorder_stop(void) __attribute__((weak));
 extern int hatf_recorder_is_recording(void) __attribute__((weak));
+extern void hatf_recorder_dump(void) __attribute__((weak));
 #ifdef __cplusplus
 }
 #endif
@@ -99,6 +100,9 @@ static inline int hatf_is_recording(void) {
     return 0;
 #endif
 }
+
+/* Has hatf record --keep write a trace of what it has of this process. Returns at once; the trace is there a moment later. */
+static inline void hatf_dump(void) { HATF_CALL(hatf_recorder_dump); }
 
 #undef HATF_REPORT
 #undef HATF_CALL

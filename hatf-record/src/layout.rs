@@ -86,8 +86,11 @@ shared! {
         pub off: AtomicU32,
         /// The signal that turns recording off and on; 0: none.
         pub toggle_signal: AtomicU32,
-        _end_of_control: AtomicU32,
-        _before_program: [AtomicU64; 4],
+        /// The signal that asks for a trace of what is kept; 0: none.
+        pub dump_signal: AtomicU32,
+        /// Where only the last part is kept: the stamp before which events are missing; 0: none are.
+        pub horizon: AtomicU64,
+        _before_program: [AtomicU64; 3],
         /// The recorded process, 0 before it has loaded the recorder.
         pub process: AtomicU32,
         /// Program images that the recorded process loaded.
@@ -126,7 +129,8 @@ shared! {
         pub answered: AtomicU32,
         /// Not 0: stacks were asked for, and there are none: no room for their table, or no way to find them.
         pub stackless: AtomicU32,
-        _end_of_program: AtomicU32,
+        /// How often the process asked for a trace of what is kept.
+        pub dumps: AtomicU32,
         _before_next: [AtomicU64; 5],
         /// Chunks looked at so far, by those who wanted one.
         pub(crate) next: AtomicU64,

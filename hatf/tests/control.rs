@@ -61,7 +61,8 @@ fn by_the_program() {
     let totals = &report["totals"];
     assert_eq!((&totals["unmatched_frees"], &totals["allocs_of_live_blocks"]), (&0.into(), &0.into()));
     let text = hatf(["report", &trace]).exits(0).text();
-    for line in ["recording was off 2 times", "1 frees of blocks", "were live when it stopped", "it was off at the end"] {
+    for line in ["recording was off 2 times", "1 frees of blocks", "were live when it stopped", "it was off at the end"]
+    {
         assert!(text.contains(line), "{line}: {text}");
     }
 }
@@ -108,8 +109,59 @@ fn what_is_never_turned_on() {
     let Some(program) = program(&folder) else { return };
     let trace = folder.path("never.mtf");
     let arguments = ["record", "--start-off", "-o", &trace, "--"];
-    hatf(arguments.into_iter().chain([program.to_str().unwrap(), "none"])).exits(0).says("recording was off all the time");
+    hatf(arguments.into_iter().chain([program.to_str().unwrap(), "none"]))
+        .exits(0)
+        .says("recording was off all the time");
     for signal in ["KILL", "USR3", "99", ""] {
         hatf(["record", "--toggle-signal", signal, "true"]).exits(2).says("expected USR1, USR2");
     }
+}
+
+/// Blocks and frees of them are 200,000 events, of which 256 KiB hold 16,000.
+#[test]
+fn the_last_part() {
+    let folder = Folder::new();
+    let Some(program) = program(&folder) else { return };
+    let (trace, dump) = (folder.path("keep.mtf"), folder.path("keep.dump1.mtf"));
+    for stacks in [None, cfg!(target_arch = "x86_64").then_some("--stacks=8")] {
+        let _ = std::fs::remove_file(&dump);
+        let arguments = ["record", "--keep", "256KiB", "-o", &trace].into_iter().chain(stacks);
+        hatf(arguments.chain(["--", program.to_str().unwrap(), "keep", &dump])).exits(0).says("asked for: ");
+        assert_eq!(messages(Path::new(&dump)), ["off", "on", "1000001"], "{stacks:?}");
+        assert_eq!(messages(Path::new(&trace)), ["off", "on", "1000001", "1000002", "exit"], "{stacks:?}");
+        let report: serde_json::Value =
+            serde_json::from_slice(&hatf(["report", "--format", "json", &trace]).exits(0).out).unwrap();
+        let (totals, off) = (&report["totals"], &report["off"]);
+        assert!((2..100_000).contains(&totals["allocs"].as_u64().unwrap()), "{totals}");
+        assert_eq!(
+            (&totals["lost"], &totals["allocs_of_live_blocks"], &totals["heaps"]),
+            (&0.into(), &0.into(), &1.into())
+        );
+        // The first block, and one that lived at the horizon.
+        assert!((1..=2).contains(&off["frees"].as_u64().unwrap()), "{off}");
+        if stacks.is_some() {
+            hatf(["symbolize", &trace, "-o", &trace]).exits(0);
+            hatf(["sites", &trace]).exits(0).prints("main at ");
+        }
+    }
+    for part in ["0s", "1", "60", "10KiB", "x"] {
+        hatf(["record", "--keep", part, "true"]).exits(2).says("expected a time, such as 60s");
+    }
+}
+
+#[test]
+fn the_last_part_after_a_kill() {
+    let folder = Folder::new();
+    let Some(program) = program(&folder) else { return };
+    let (trace, spools) = (folder.path("kill.mtf"), folder.join("spools"));
+    std::fs::create_dir(&spools).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hatf"));
+    command.args(["record", "-q", "--keep", "256KiB", "-o", &trace, "--spool"]).arg(&spools).arg("--");
+    // It returns when the program has closed its output, too.
+    let output = command.arg(&program).arg("kill").output().unwrap();
+    assert!(!output.status.success());
+    let spool = std::fs::read_dir(&spools).unwrap().next().unwrap().unwrap().path();
+    hatf(["recover", spool.to_str().unwrap()]).exits(0);
+    assert_eq!(messages(Path::new(&trace)), ["off", "on", "1000002", "exit"]);
+    assert!(!spool.exists());
 }

@@ -91,6 +91,14 @@ pub(crate) extern "C" fn hatf_recorder_is_recording() -> c_int {
     c_int::from(!is_off)
 }
 
+/// Asks `hatf record --keep` for a trace of what is kept.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn hatf_recorder_dump() {
+    if let Some(session) = session() {
+        session.spool.header().dumps.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 extern "C" fn on_toggle(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
     // SAFETY: `errno` of this thread, which the handler keeps.
     unsafe {
@@ -100,9 +108,22 @@ extern "C" fn on_toggle(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
     }
 }
 
-/// Takes the signal that turns recording off and on, unless the program has a handler of its own by now.
-pub(crate) fn take_signal(session: &Session) {
-    let signal = session.spool.header().toggle_signal.load(Ordering::Relaxed).cast_signed();
+extern "C" fn on_dump(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
+    hatf_recorder_dump();
+}
+
+/// Takes the signals that turn recording off and on, and ask for a trace.
+pub(crate) fn take_signals(session: &Session) {
+    let header = session.spool.header();
+    take(header.toggle_signal.load(Ordering::Relaxed), on_toggle);
+    take(header.dump_signal.load(Ordering::Relaxed), on_dump);
+}
+
+type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
+
+/// Takes a signal, unless the program has a handler of its own by now.
+fn take(signal: u32, handler: Handler) {
+    let signal = signal.cast_signed();
     if signal == 0 {
         return;
     }
@@ -110,8 +131,7 @@ pub(crate) fn take_signal(session: &Session) {
     unsafe {
         let mut before: libc::sigaction = zeroed();
         let mut ours: libc::sigaction = zeroed();
-        ours.sa_sigaction =
-            transmute::<extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void), usize>(on_toggle);
+        ours.sa_sigaction = transmute::<Handler, usize>(handler);
         ours.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
         libc::sigfillset(&raw mut ours.sa_mask);
         let known = libc::sigaction(signal, null_mut(), &raw mut before) == 0;

@@ -196,6 +196,7 @@ fn make_file(first: &Header, path: &Path) -> Option<Spool<'static>> {
         (&header.when_full, &first.when_full),
         (&header.stack_depth, &first.stack_depth),
         (&header.toggle_signal, &first.toggle_signal),
+        (&header.dump_signal, &first.dump_signal),
     ];
     for (ours, theirs) in numbers {
         ours.store(theirs.load(Ordering::Relaxed), Ordering::Relaxed);

@@ -18,7 +18,7 @@ extern "C" fn constructor(_: c_int, _: *const *const c_char, _: *const *const c_
         fork::register();
         threads::create_exit_key();
         exit::register();
-        control::take_signal(session);
+        control::take_signals(session);
     });
 }
 

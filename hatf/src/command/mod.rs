@@ -32,6 +32,7 @@ use hatf::Error;
 use hatf::convert::Form;
 use hatf::heap::GROUP_RECORDS;
 use hatf::paper::Column;
+use hatf::record::Keep;
 use metatf::recode::Profile;
 use metatf_cli::number;
 
@@ -104,6 +105,7 @@ Examples:
   hatf record --clock 100us -o big.mtf PROGRAM       coarser times, a smaller trace
   hatf record --sample 512KiB --stacks PROGRAM       what can be left on for long
   hatf record --start-off --control ctl PROGRAM      nothing yet; echo on > ctl starts it
+  hatf record --keep 60s --dump-signal USR1 PROGRAM  a flight recorder
   hatf record --follow=cc1,cc1plus -- make -j2       of its processes, the compilers
   LD_PRELOAD=libjemalloc.so.2 hatf record PROGRAM    record it with another allocator")]
 pub(crate) struct Record {
@@ -164,9 +166,20 @@ pub(crate) struct Record {
     pub(crate) toggle_signal: Option<i32>,
 
     /// A file to look at while the program runs: recording of all processes is turned on or off when its first word changes to
-    /// on or off. It need not be there yet.
+    /// on or off, or to dump. It need not be there yet.
     #[arg(long, value_name = "FILE")]
     pub(crate) control: Option<PathBuf>,
+
+    /// Keep only the last part in memory, such as 60s, 5min or 64MiB (an event takes 16 bytes), and write it when the program
+    /// ends, or is killed. --dump-signal, --control (dump) and the program (hatf_dump) have it written while the program goes
+    /// on, as TRACE.dump1.mtf. Nothing is encoded until then. Blocks from before it are not known.
+    #[arg(long, value_name = "PART", value_parser = keep, conflicts_with = "flush")]
+    pub(crate) keep: Option<Keep>,
+
+    /// The signal that has the last part written, such as USR1: sent to a recorded process, of that one, sent to hatf record,
+    /// of all. The program must not use the signal itself.
+    #[arg(long, value_name = "SIGNAL", value_parser = signal, requires = "keep")]
+    pub(crate) dump_signal: Option<i32>,
 
     /// Leave arguments of programs and the name of the machine out of the trace. Paths of programs and libraries are in it.
     #[arg(long)]
@@ -407,6 +420,26 @@ fn signal(text: &str) -> Result<i32, String> {
     let named = signals.iter().find(|(known, _)| *known == name).map(|(_, signal)| *signal);
     let found = named.or_else(real_time).filter(|signal| *signal >= 1 && *signal <= libc::SIGRTMAX());
     found.ok_or_else(|| "expected USR1, USR2, URG, WINCH, or RTMIN+N".to_owned())
+}
+
+/// A part of a recording: a time or bytes.
+fn keep(text: &str) -> Result<Keep, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let second = match unit.trim() {
+        "ms" => Some(1_000_000),
+        "s" => Some(1_000_000_000),
+        "min" => Some(60_000_000_000),
+        "h" => Some(3_600_000_000_000),
+        _ => None,
+    };
+    let kept = match second {
+        Some(second) => number.parse::<u64>().ok().and_then(|number| number.checked_mul(second)).map(Keep::Time),
+        None => hatf_lab::units::parse_bytes(text).filter(|bytes| *bytes >= 1 << 16).map(Keep::Bytes),
+    };
+    let least = |kept: &Keep| !matches!(kept, Keep::Time(0));
+    kept.filter(least)
+        .ok_or_else(|| "expected a time, such as 60s, 500ms or 5min, or at least 64KiB, such as 64MiB".to_owned())
 }
 
 /// A mean number of bytes.

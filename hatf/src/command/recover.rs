@@ -9,11 +9,10 @@ use hatf::trace::TraceReader;
 use hatf::{Error, EventSource, Result};
 use metatf::container::{FlushEvery, WriteOptions};
 use metatf::recode::Profile;
-use metatf_cli::OutputFile;
 use serde_json::{Value, json};
 
 use super::processes::trace_of;
-use super::record::{TraceWriter, about_output};
+use super::record::write_whole;
 use super::{Record, TraceFormat, print_message};
 
 /// Make the trace of a recording that was cut off because `hatf record` was killed.
@@ -92,24 +91,14 @@ fn recover(spooled: &Spooled, about: Value, output: Option<&Path>) -> Result<()>
         return Err(Error::Usage("the recording had no file to write to: name one with -o".to_owned()));
     };
     let name = path.display().to_string();
-    let problem = || Error::system(name.clone());
-    let (output, mut sink) = OutputFile::create(&path).map_err(problem())?;
     let mut write = WriteOptions::default().flush_every(FlushEvery::NEVER);
     about["profile"].as_str().and_then(|profile| profile.parse().ok()).unwrap_or(Profile::Default).apply(&mut write);
     let format = about["format"].as_str().and_then(|format| TraceFormat::from_str(format, false).ok());
     let number = |key: &str, default| about[key].as_u64().unwrap_or(default);
     let form = (format.unwrap_or(TraceFormat::Heap), number("clock", 1000), number("group", 1_000_000));
     let mut unfinished = unfinished.and_then(|path| of_recording(&path, spooled));
-    let mut trace = TraceWriter::new(&mut *sink, form, &write).map_err(|error| about_output(&name, error))?;
     let source = unfinished.as_mut().map(|reader| reader as &mut dyn EventSource);
-    let recovered = spooled.recover(source, trace.sink());
-    let finished = trace.finish();
-    if let Some(error) = output.error() {
-        return Err(problem()(error));
-    }
-    let recovered = recovered.map_err(|error| about_output(&name, error))?;
-    finished.map_err(|error| about_output(&name, error))?;
-    output.keep(sink).map_err(problem())?;
+    let recovered = write_whole(&path, form, &write, |sink| spooled.recover(source, sink))?;
     let (events, lost) = (recovered.events, recovered.lost);
     print_message(&format!(
         "{events} events in {name}, {} of them from the spool, {lost} lost",

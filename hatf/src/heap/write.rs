@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use super::failed;
 use super::format::{
     AlignedAlloc, Calloc, Exit, Failed, Free, Image, Killed, Lost, Malloc, Mark, Memalign, ModuleLoad, ModuleUnload,
-    PhaseBegin, PhaseEnd, PosixMemalign, Pvalloc, Realloc, ReallocBegin, ReallocEnd, Reallocarray, Recording, Source, Symbol,
-    Thread, ThreadEnd, ThreadStart, Valloc, Writer,
+    PhaseBegin, PhaseEnd, PosixMemalign, Pvalloc, Realloc, ReallocBegin, ReallocEnd, Reallocarray, Recording, Source,
+    Symbol, Thread, ThreadEnd, ThreadStart, Valloc, Writer,
 };
 use crate::Result;
 use crate::event::{Call, Event, EventKind, EventSink, Function, UNKNOWN_SIZE, UserMetadata};

@@ -10,19 +10,28 @@ use hatf_record::Header;
 /// How often the file is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 /// Bytes of the file that count.
-const WORD: usize = 16;
+const BEGINNING: usize = 32;
 
-/// Signals that came.
-static SIGNALS: AtomicU32 = AtomicU32::new(0);
+/// Signals that came, to turn recording off or on.
+static TOGGLES: AtomicU32 = AtomicU32::new(0);
+/// Signals that came, for a trace of what is kept.
+static DUMPS: AtomicU32 = AtomicU32::new(0);
 
-extern "C" fn on_signal(_: libc::c_int) {
-    SIGNALS.fetch_add(1, Ordering::Relaxed);
+extern "C" fn on_toggle(_: libc::c_int) {
+    TOGGLES.fetch_add(1, Ordering::Relaxed);
+}
+
+extern "C" fn on_dump(_: libc::c_int) {
+    DUMPS.fetch_add(1, Ordering::Relaxed);
 }
 
 /// What is wanted of all processes of a recording.
 pub(super) struct Control {
     /// Signals that had come when the recording began.
-    signals: u32,
+    toggles: u32,
+    dump_signals: u32,
+    /// How often the file asked for a trace.
+    dumps: AtomicU32,
     /// The file as it was then.
     file: Option<Watched>,
     /// How often somebody asked, and in the lowest bit whether recording is to be off; 0: nobody did.
@@ -33,9 +42,10 @@ pub(super) struct Control {
 impl Control {
     /// Makes one before the program runs. What the file says by then does not count.
     pub(super) fn new(file: Option<PathBuf>) -> Self {
-        let file = file.map(|file| Watched { last: word(&file), file });
-        let (wanted, stop) = (AtomicU32::new(0), AtomicBool::new(false));
-        Self { signals: SIGNALS.load(Ordering::Relaxed), file, wanted, stop }
+        let file = file.map(|file| Watched { last: beginning(&file), file });
+        let (wanted, dumps, stop) = (AtomicU32::new(0), AtomicU32::new(0), AtomicBool::new(false));
+        let (toggles, dump_signals) = (TOGGLES.load(Ordering::Relaxed), DUMPS.load(Ordering::Relaxed));
+        Self { toggles, dump_signals, dumps, file, wanted, stop }
     }
 
     /// Asks all processes that do not know yet; `seen` is what this one knows.
@@ -44,6 +54,12 @@ impl Control {
         if std::mem::replace(seen, wanted) != wanted {
             header.ask(wanted & 1 != 0);
         }
+    }
+
+    /// Returns how often somebody asked all processes for a trace of what is kept.
+    pub(super) fn dumps(&self) -> u32 {
+        let signals = DUMPS.load(Ordering::Relaxed).wrapping_sub(self.dump_signals);
+        self.dumps.load(Ordering::Relaxed).wrapping_add(signals)
     }
 
     /// Returns whether there is a file.
@@ -63,15 +79,17 @@ impl Control {
 
     /// Looks at the file and for signals until it is stopped. A signal asks for what the first process is not.
     pub(super) fn run(&self, first: &Header) {
-        let (mut file, mut signals) = (self.file.clone(), self.signals);
+        let (mut file, mut toggles) = (self.file.clone(), self.toggles);
         while !self.stop.load(Ordering::Relaxed) {
-            let came = SIGNALS.load(Ordering::Relaxed);
-            if came.wrapping_sub(std::mem::replace(&mut signals, came)) % 2 == 1 {
+            let came = TOGGLES.load(Ordering::Relaxed);
+            if came.wrapping_sub(std::mem::replace(&mut toggles, came)) % 2 == 1 {
                 self.ask(first.off.load(Ordering::Relaxed) == 0);
             }
-            match file.as_mut().and_then(Watched::changed).as_deref() {
+            let text = file.as_mut().and_then(Watched::changed);
+            match text.as_deref().and_then(|text| text.split_whitespace().next()) {
                 Some("on" | "start") => self.ask(false),
                 Some("off" | "stop") => self.ask(true),
+                Some("dump") => drop(self.dumps.fetch_add(1, Ordering::Relaxed)),
                 _ => {}
             }
             std::thread::sleep(LOOK);
@@ -87,51 +105,52 @@ struct Watched {
 }
 
 impl Watched {
-    /// Returns the first word of the file, if it is another than before.
+    /// Returns the beginning of the file, if it is another than before.
     fn changed(&mut self) -> Option<String> {
-        let word = word(&self.file);
-        if word == self.last {
+        let text = beginning(&self.file);
+        if text == self.last {
             return None;
         }
-        self.last = word;
+        self.last = text;
         self.last.clone()
     }
 }
 
-/// Reads the first word of a regular file; others could keep us waiting.
-fn word(file: &Path) -> Option<String> {
+/// Reads the beginning of a regular file, in small letters; others could keep us waiting.
+fn beginning(file: &Path) -> Option<String> {
     use std::io::Read as _;
     if !file.metadata().ok()?.is_file() {
         return None;
     }
-    let mut bytes = [0; WORD];
+    let mut bytes = [0; BEGINNING];
     let length = std::fs::File::open(file).ok()?.read(&mut bytes).ok()?;
-    let text = String::from_utf8_lossy(bytes.get(..length)?).into_owned();
-    text.split_whitespace().next().map(str::to_lowercase)
+    Some(String::from_utf8_lossy(bytes.get(..length)?).to_lowercase())
 }
 
-/// Takes a signal for the time that it lives.
-pub(super) struct Signal(Option<(libc::c_int, libc::sigaction)>);
+/// Takes signals for the time that it lives.
+pub(super) struct Signals([Option<(libc::c_int, libc::sigaction)>; 2]);
 
-impl Signal {
-    /// Takes this one, if there is one.
-    pub(super) fn take(signal: Option<i32>) -> Self {
-        Self(signal.and_then(|signal| {
+impl Signals {
+    /// Takes those that turn recording off and on, and ask for a trace.
+    pub(super) fn take(toggle: Option<i32>, dump: Option<i32>) -> Self {
+        let take = |signal: Option<i32>, handler: extern "C" fn(libc::c_int)| {
+            let signal = signal?;
             // SAFETY: zero is a value of this structure of integers and pointers; the handler changes an atomic.
             unsafe {
                 let (mut before, mut ours): (libc::sigaction, libc::sigaction) =
                     (std::mem::zeroed(), std::mem::zeroed());
-                ours.sa_sigaction = on_signal as extern "C" fn(libc::c_int) as usize;
+                ours.sa_sigaction = handler as usize;
                 ours.sa_flags = libc::SA_RESTART;
                 (libc::sigaction(signal, &raw const ours, &raw mut before) == 0).then_some((signal, before))
             }
-        }))
+        };
+        Self([take(toggle, on_toggle), take(dump, on_dump)])
     }
 }
 
-impl Drop for Signal {
+impl Drop for Signals {
     fn drop(&mut self) {
-        if let Some((signal, before)) = &self.0 {
+        for (signal, before) in self.0.iter().flatten() {
             // SAFETY: the action that the system returned before.
             unsafe { libc::sigaction(*signal, before, null_mut()) };
         }
@@ -143,18 +162,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_word_of_a_file() {
+    fn the_beginning_of_a_file() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("control");
         let mut watched = Watched { file: file.clone(), last: None };
         assert_eq!(watched.changed(), None);
-        for (text, expected) in [("on\n", Some("on")), ("  On x", None), ("OFF", Some("off")), ("", None), ("off", Some("off"))] {
+        for (text, expected) in [("on\n", Some("on\n")), ("On\n", None), ("DUMP 2", Some("dump 2")), ("", Some(""))] {
             std::fs::write(&file, text).unwrap();
             assert_eq!(watched.changed().as_deref(), expected, "{text}");
         }
         // A folder, and a file that would be read for ever.
         for other in [folder.path(), Path::new("/dev/zero")] {
-            assert_eq!(word(other), None);
+            assert_eq!(beginning(other), None);
         }
     }
 

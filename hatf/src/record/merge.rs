@@ -98,12 +98,20 @@ pub(super) struct Merge<'m> {
     finished: Vec<usize>,
     /// What a trace has already, where one is to be completed.
     resumed: Option<Resumed>,
+    /// The stamp before which nothing counts but what lasts, where a part of the spool is looked at, and nothing is noted in it.
+    horizon: Option<u64>,
     counts: Counts,
 }
 
 /// Whether an event is one of those that a thread's events are numbered by: it becomes exactly one event of the trace.
 pub(super) fn counts(kind: Kind) -> bool {
     !matches!(kind, Kind::ReallocBegin | Kind::Lost)
+}
+
+/// Whether an event says something about those that follow, however late they come.
+pub(super) fn is_lasting(kind: Kind) -> bool {
+    use Kind::{Image, ModuleLoad, ModuleUnload, Start, Stop, ThreadEnd, ThreadStart};
+    matches!(kind, Image | ModuleLoad | ModuleUnload | ThreadStart | ThreadEnd | Start | Stop)
 }
 
 impl<'m> Merge<'m> {
@@ -119,6 +127,7 @@ impl<'m> Merge<'m> {
             live: Live::default(),
             finished: Vec::new(),
             resumed: None,
+            horizon: None,
             counts: Counts::default(),
         }
     }
@@ -127,6 +136,13 @@ impl<'m> Merge<'m> {
     pub(super) fn after(&mut self, mut resumed: Resumed) {
         self.live = std::mem::take(&mut resumed.live);
         self.resumed = Some(resumed);
+    }
+
+    /// Has events count from a stamp on, and before it those that [last](is_lasting). Threads begin with the first chunk that is there.
+    /// The spool stays as it is, to be read again.
+    pub(super) fn begin_at(&mut self, horizon: u64) {
+        self.horizon = Some(horizon);
+        self.resumed.get_or_insert_default();
     }
 
     /// Returns what was counted so far.
@@ -291,7 +307,7 @@ impl<'m> Merge<'m> {
         let line = &mut self.lines[place];
         while line.head.is_none() {
             let Some((chunk, stream)) = &mut line.reading else {
-                if !line.open(self.spool, self.resumed.as_ref()) {
+                if !line.open(self.spool, self.resumed.as_ref(), self.horizon.is_none()) {
                     return;
                 }
                 continue;
@@ -311,6 +327,9 @@ impl<'m> Merge<'m> {
                 Next::Event(event) => {
                     if event.kind == Kind::Lost {
                         self.counts.told_lost += event.size;
+                    }
+                    if self.horizon.is_some_and(|horizon| event.time < horizon) && !is_lasting(event.kind) {
+                        continue;
                     }
                     let counted = u64::from(counts(event.kind));
                     line.read += counted;
@@ -420,7 +439,7 @@ impl<'m> Line<'m> {
     }
 
     /// Begins to read the next chunk, if it is there.
-    fn open(&mut self, spool: Spool<'m>, resumed: Option<&Resumed>) -> bool {
+    fn open(&mut self, spool: Spool<'m>, resumed: Option<&Resumed>, notes: bool) -> bool {
         let Some((&number, &chunk)) = self.chunks.first_key_value() else { return false };
         let Some(view) = spool.chunk(chunk) else { return false };
         if let Some(resumed) = resumed
@@ -437,7 +456,9 @@ impl<'m> Line<'m> {
         } else if number != self.next_chunk {
             return false;
         }
-        view.head().before.store(self.read + 1, Relaxed);
+        if notes {
+            view.head().before.store(self.read + 1, Relaxed);
+        }
         self.chunks.remove(&number);
         self.next_chunk = number.wrapping_add(1);
         self.reading = Some((chunk, Stream::new(view, self.of.thread, view.head().stamp.load(Relaxed))));
@@ -539,7 +560,7 @@ fn begins(event: &Event, address: u64) -> bool {
 
 /// Splits a word: the low half, the high half.
 #[expect(clippy::cast_possible_truncation, reason = "the low half")]
-fn halves(word: u64) -> (u32, u32) {
+pub(super) fn halves(word: u64) -> (u32, u32) {
     (word as u32, (word >> 32) as u32)
 }
 

@@ -13,6 +13,7 @@ mod mapper;
 mod merge;
 mod process;
 mod recover;
+mod ring;
 mod shared_file;
 mod signals;
 #[cfg(test)]
@@ -37,7 +38,7 @@ use serde_json::json;
 use crate::event::EventSink;
 use crate::{Error, Result};
 use control::Control;
-use drain::Drain;
+use drain::{Drain, Keeping};
 use encode::{Counted, Encode};
 use file_limit::FileLimit;
 pub use follow::{FollowedOutcome, FollowedProcess, Follower, RecordInto};
@@ -47,6 +48,7 @@ use merge::Merge;
 pub use process::End;
 use process::Process;
 pub use recover::{Recovered, Spooled};
+pub use ring::Keep;
 use shared_file::SharedFile;
 pub use signals::ignore_file_size_signal;
 pub use spool_file::SPOOL_BYTES;
@@ -138,6 +140,9 @@ impl Outcome {
 /// Further processes that are recorded at once, at most, unless it is said otherwise.
 pub const FOLLOW_MOST: u32 = 128;
 
+/// What gives a sink the events of a trace that was asked for while the program runs.
+pub type DumpInto<'a> = &'a mut dyn FnMut(&mut dyn EventSink) -> Result<()>;
+
 /// How to record.
 pub struct RecordOptions<'a> {
     /// How often the sink is flushed, if there is anything new.
@@ -166,6 +171,12 @@ pub struct RecordOptions<'a> {
     pub toggle_signal: Option<i32>,
     /// A file whose first word turns recording of all processes `on` or `off`.
     pub control: Option<PathBuf>,
+    /// Only the last part is kept, and given when the program ends.
+    pub keep: Option<Keep>,
+    /// Takes the last part when it is asked for while the program runs: the first time, the second and so on.
+    pub dump: Option<&'a (dyn Fn(u32, DumpInto<'_>) + Sync)>,
+    /// The signal that asks for it: sent to a process, of that, sent to this one, of all.
+    pub dump_signal: Option<i32>,
     /// Whether arguments of programs and the name of the machine are left out of the trace.
     pub private: bool,
     /// The most frames of a call's stack that are recorded; 0: no stacks.
@@ -196,6 +207,9 @@ impl Default for RecordOptions<'_> {
             start_off: false,
             toggle_signal: None,
             control: None,
+            keep: None,
+            dump: None,
+            dump_signal: None,
             private: false,
             stacks: 0,
             about: serde_json::Value::Null,
@@ -225,7 +239,9 @@ pub fn record(command: &[OsString], sink: &mut dyn EventSink) -> Result<Outcome>
 /// # Errors
 /// As for [`record`].
 pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: RecordOptions<'_>) -> Result<Outcome> {
-    let file = SpoolFile::create(options.spool.as_deref(), options.spool_bytes)?;
+    // Of what is kept, half of the spool is for what comes while a trace is made.
+    let kept = options.keep.map_or(0, |keep| if let Keep::Bytes(bytes) = keep { bytes.saturating_mul(2) } else { 0 });
+    let file = SpoolFile::create(options.spool.as_deref(), options.spool_bytes.max(kept))?;
     if options.stacks > 0 {
         stack_file::create(file.folder(), options.stacks).map_err(Error::system("cannot make the table of stacks"))?;
     }
@@ -248,6 +264,8 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
     }
     let returned = Returned::default();
     let keeper = Keeper::new(&file, spool, &returned, keeper::READY_FIRST);
+    let take = options.dump;
+    let dump = move |number, give: DumpInto<'_>| take.map_or((), |take| take(number, give));
     let mut encode = Encode {
         merge: Merge::new(spool),
         mapper: Mapper::default(),
@@ -259,6 +277,7 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
     let shared = options.follower.map(|follower| follow::Shared {
         follower,
         control: &control,
+        keep: options.keep,
         clock,
         start,
         head: &head,
@@ -273,7 +292,7 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
         errors: Mutex::default(),
     });
     let forwarding = signals::Forwarding::begin();
-    let signal = control::Signal::take(options.toggle_signal);
+    let signals = control::Signals::take(options.toggle_signal, options.dump_signal);
     std::thread::scope(|scope| {
         let child = child.spawn().map_err(|error| Error::Start(program.to_string_lossy().into_owned(), error))?;
         forwarding.to(child.id());
@@ -281,7 +300,7 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
             .name("hatf-keeper".to_owned())
             .spawn_scoped(scope, || keeper.run())
             .map_err(Error::system("a thread"))?;
-        if control.has_file() || options.toggle_signal.is_some() {
+        if control.has_file() || options.toggle_signal.or(options.dump_signal).is_some() {
             scope.spawn(|| control.run(spool.header()));
         }
         let forwarding = &forwarding;
@@ -289,6 +308,7 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
             shared.as_ref().map(|shared| scope.spawn(move || shared.run(scope, || forwarding.interrupted())));
         encode.sink.try_to(|_| options.started.map_or(Ok(()), |started| started()));
         let drain = Drain {
+            keeping: options.keep.map(|keep| Keeping { keep, file: &file, dump: &dump }),
             spool,
             encode,
             returned: &returned,
@@ -306,7 +326,7 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
         }
         let followed = following.map_or(0, |following| following.join().unwrap_or(0));
         control.stop();
-        drop(signal);
+        drop(signals);
         // Only now: processes that are made while others go on look here.
         spool.header().closed.store(1, Ordering::SeqCst);
         let (end, recorded) = outcome?;
@@ -334,6 +354,7 @@ fn set_header(header: &Header, options: &RecordOptions<'_>, start: Moment, clock
     header.patience.store(patience, Ordering::Relaxed);
     header.sample.store(options.sample, Ordering::Relaxed);
     header.toggle_signal.store(options.toggle_signal.unwrap_or(0).unsigned_abs(), Ordering::Relaxed);
+    header.dump_signal.store(options.dump_signal.unwrap_or(0).unsigned_abs(), Ordering::Relaxed);
     if options.start_off {
         header.ask(true);
     }

@@ -15,6 +15,7 @@ use super::head::Head;
 use super::mapper::Mapper;
 use super::merge::{Merge, Resumed, ThreadOf};
 use super::process::End;
+use super::ring::Ring;
 use super::spool_file::{SpoolFile, left_behind};
 use super::stack_file::StackFile;
 use super::timeline::{Moment, Timeline};
@@ -141,7 +142,10 @@ impl Spooled {
         let mut encode = Encode { merge, mapper, timeline, stacks, sink };
         let dropped = spool.header().dropped.load(Relaxed);
         if !whole {
-            encode.rest();
+            match spool.header().horizon.load(Relaxed) {
+                0 => encode.rest(u64::MAX),
+                horizon => Ring::from_json(horizon, &self.file.lasting()).encode(&mut encode, u64::MAX),
+            }
             let lost = dropped.saturating_add(encode.merge.counted().gaps);
             let repairs = encode.merge.counted().repairs;
             let counts = json!({"lost": lost, "repairs": repairs, "stamps": clock_name(clock), "recovered": true});

@@ -20,7 +20,7 @@ impl Moment {
 
 /// Moments that are known, by which stamps between them are converted. Between two of them time is a straight line, so that it
 /// never goes back.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Timeline {
     /// The nanoseconds that are 0 in the trace.
     start: u64,
@@ -47,6 +47,13 @@ impl Timeline {
             if self.known.len() == 1 {
                 self.slope = slope(self.from, moment);
             }
+        }
+    }
+
+    /// Forgets what only stamps before this need.
+    pub(super) fn forget(&mut self, before: u64) {
+        while self.known.get(1).is_some_and(|moment| moment.stamp <= before) {
+            self.advance();
         }
     }
 

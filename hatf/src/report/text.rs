@@ -112,7 +112,10 @@ fn paused(off: &Off, out: &mut dyn Write) -> io::Result<()> {
     }
     if off.forgotten_blocks > 0 {
         let (blocks, sum) = (count(off.forgotten_blocks), bytes(off.forgotten_bytes));
-        writeln!(out, "  {blocks} blocks ({sum}) were live when it stopped, and do not count after that: whether they were freed is not known")?;
+        writeln!(
+            out,
+            "  {blocks} blocks ({sum}) were live when it stopped, and do not count after that: whether they were freed is not known"
+        )?;
     }
     if off.at_end {
         writeln!(out, "  it was off at the end: blocks that are still live may have been freed since it stopped")?;

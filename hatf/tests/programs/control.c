@@ -90,8 +90,29 @@ int main(int count, char **arguments) {
         waitpid(child, NULL, 0);
         return 0;
     }
+    if (!strcmp(how, "keep") || !strcmp(how, "kill")) {
+        for (int n = 0; n < 100000; n++) {
+            block[3] = malloc(32 + n % 64);
+            free(block[3]);
+        }
+        if (!strcmp(how, "kill")) {
+            /* The recorder has to see to what is kept at least once. */
+            usleep(200000);
+            kill(getppid(), SIGKILL);
+            one(2, 1000002);
+            return 0;
+        }
+        one(1, 1000001);
+        hatf_dump();
+        /* Until the trace that was asked for is there. */
+        for (int n = 0; n < 10000 && access(arguments[2], F_OK) != 0; n++) usleep(1000);
+        one(2, 1000002);
+        free(block[0]);
+        return 0;
+    }
     /* Not recorded: none of this does anything. */
     hatf_start();
     hatf_stop();
+    hatf_dump();
     return hatf_is_recording();
 }
