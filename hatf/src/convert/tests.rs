@@ -228,7 +228,7 @@ fn everything_to_heap_and_json_and_back() {
 fn clocks() {
     let events = everything();
     let (heap, losses) = heap_of(&events, &HeapOptions { resolution: 2_000, ..HeapOptions::default() });
-    assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Rounding, 15)]);
+    assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Rounding, 16)]);
     let rounded: Vec<_> = events.iter().map(|event| Event { time: event.time / 2_000 * 2_000, ..*event }).collect();
     assert_eq!(read(Form::Heap, &heap).0, expected(&rounded));
     let (heap, losses) = heap_of(&events, &HeapOptions { resolution: 0, ..HeapOptions::default() });
