@@ -1,7 +1,7 @@
 //! Recording that is off for a while: by the program itself, by a signal, or by `hatf`, which sets a bit that the next hook sees.
 //!
 //! What is allocated while it is off is not known afterwards, and what ends meanwhile is not seen to end. So nothing from before counts when
-//! it goes on: whoever reads the trace begins anew at [`Kind::Start`].
+//! it goes on: a reader of the trace begins with an empty heap at [`Kind::Start`].
 
 use core::ffi::{c_int, c_void};
 use core::mem::{transmute, zeroed};
@@ -19,7 +19,7 @@ use crate::event::{Event, Kind};
 #[cold]
 pub(crate) fn change(session: &Session) {
     let header = session.spool.header();
-    // First: whoever asks again sets it again.
+    // First: a question that comes now sets it again.
     header.clear(Conditions::CHANGE);
     if header.off.load(Ordering::Relaxed) != 0 {
         stop(session);
