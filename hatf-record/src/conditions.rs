@@ -46,6 +46,16 @@ impl Header {
         Conditions(self.conditions.fetch_and(!bits.0, Ordering::AcqRel))
     }
 
+    /// Returns whether recording is off, or is to be at the next hook.
+    #[must_use]
+    pub fn is_off(&self) -> bool {
+        let conditions = self.conditions();
+        if conditions.has(Conditions::CHANGE) {
+            return self.off.load(Ordering::Relaxed) != 0;
+        }
+        conditions.has(Conditions::OFF)
+    }
+
     /// Asks for recording to be off or on from the next hook on.
     pub fn ask(&self, off: bool) {
         self.off.store(off.into(), Ordering::Relaxed);

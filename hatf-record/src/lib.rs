@@ -49,8 +49,10 @@ pub use stream::{Next, Stream};
 /// The environment variable that holds the path of the first process's spool.
 pub const SPOOL_VARIABLE: &str = "HATF_SPOOL";
 
-#[cfg(feature = "preload")]
+#[cfg(feature = "hooks")]
 mod preload;
+#[cfg(feature = "allocator")]
+pub use preload::recording::Recording;
 
 #[cfg(all(feature = "preload", panic = "abort"))]
 mod no_std;

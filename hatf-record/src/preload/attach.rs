@@ -119,12 +119,12 @@ fn begin_session(is_image: bool) -> Option<()> {
     session::begin(spool, process, image)
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
 fn begin_stacks(events: &Path, depth: u32) -> Option<()> {
     super::stack::begin(events, depth)
 }
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(all(feature = "preload", target_arch = "x86_64")))]
 fn begin_stacks(_: &Path, _: u32) -> Option<()> {
     None
 }

@@ -80,15 +80,7 @@ pub(crate) extern "C" fn hatf_recorder_stop() {
 /// Returns 1 if this process is recorded, and recording is not off.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn hatf_recorder_is_recording() -> c_int {
-    let Some(session) = session() else { return 0 };
-    let header = session.spool.header();
-    let conditions = header.conditions();
-    let is_off = if conditions.has(Conditions::CHANGE) {
-        header.off.load(Ordering::Relaxed) != 0
-    } else {
-        conditions.has(Conditions::OFF)
-    };
-    c_int::from(!is_off)
+    session().map_or(0, |session| c_int::from(!session.spool.header().is_off()))
 }
 
 /// Asks `hatf record --keep` for a trace of what is kept.

@@ -3,7 +3,7 @@
 use core::ffi::{c_char, c_int};
 
 use super::thread_state::nested;
-use super::{attach, control, exit, fork, threads};
+use super::{attach, control, exit, fork, thread_end};
 
 /// Decides whether this process is recorded, if no hook did, and registers for forks and for threads that end.
 extern "C" fn constructor(_: c_int, _: *const *const c_char, _: *const *const c_char) {
@@ -16,7 +16,7 @@ extern "C" fn constructor(_: c_int, _: *const *const c_char, _: *const *const c_
     };
     nested(|| {
         fork::register();
-        threads::create_exit_key();
+        thread_end::create_key();
         exit::register();
         control::take_signals(session);
     });

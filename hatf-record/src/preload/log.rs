@@ -60,7 +60,7 @@ fn record(kind: Kind, call: Call, begun: bool) -> bool {
             sampled(session, state, kind, call);
             return true;
         }
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(all(feature = "preload", target_arch = "x86_64"))]
         if conditions.has(Conditions::STACKS) && !ends_only(kind) {
             with_stack(session, state, kind, call);
             return true;
@@ -93,7 +93,7 @@ fn slowly(session: &Session, state: &ThreadState, kind: Kind, call: Call) {
     push::numbers(session, &event(session, state, kind, call));
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
 #[inline(never)]
 fn with_stack(session: &Session, state: &ThreadState, kind: Kind, call: Call) {
     let stack = super::stack::capture(session);
@@ -119,7 +119,7 @@ fn sampled(session: &Session, state: &ThreadState, kind: Kind, call: Call) {
         return;
     }
     let call = Call { old: 0, ..call };
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
     if session.conditions().has(Conditions::STACKS) {
         with_stack(session, state, kind, call);
         return;

@@ -28,7 +28,7 @@ pub(crate) struct ThreadState {
     /// Pages of the stack that are known to be readable: from here to before there.
     readable: (Cell<usize>, Cell<usize>),
     /// Stacks that it walked.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
     pub(crate) memo: super::memo::Memo,
 }
 
@@ -116,16 +116,29 @@ pub(crate) fn current() -> &'static ThreadState {
     STATE.with(|state| unsafe { &*core::ptr::from_ref(state) })
 }
 
+/// Notes that from this stack pointer on, calls are not the program's own; returns what was noted before, for [`leave`].
+#[inline(always)]
+pub(crate) fn enter(stack_pointer: usize) -> usize {
+    let outer = &current().outer;
+    let before = outer.get();
+    if before == 0 || stack_pointer >= before {
+        outer.set(stack_pointer);
+    }
+    before
+}
+
+/// Puts back what [`enter`] returned.
+#[inline(always)]
+pub(crate) fn leave(before: usize) {
+    current().outer.set(before);
+}
+
 /// Runs `f` one level deeper, where allocations are not the program's own.
 #[inline(always)]
 pub(crate) fn nested<T>(f: impl FnOnce() -> T) -> T {
-    let state = current();
-    let before = state.outer.get();
-    if before == 0 || stack_pointer() >= before {
-        state.outer.set(stack_pointer());
-    }
+    let before = enter(stack_pointer());
     let result = f();
-    state.outer.set(before);
+    leave(before);
     result
 }
 
@@ -193,7 +206,7 @@ impl ThreadState {
 
 /// Returns the stack pointer of the function that this is inlined into.
 #[inline(always)]
-fn stack_pointer() -> usize {
+pub(crate) fn stack_pointer() -> usize {
     let pointer: usize;
     // SAFETY: reads a register.
     #[cfg(target_arch = "x86_64")]

@@ -271,7 +271,7 @@ fn print_summary(options: &Options, outcome: &Outcome, file: Option<(&Path, u64)
         ));
     }
     if outcome.recorded.is_off {
-        print_message(if options.start_off && outcome.recorded.events < 10 {
+        print_message(if options.start_off && outcome.recorded.starts == 0 {
             "recording was off all the time: turn it on by --toggle-signal, --control, or hatf_start() in the program"
         } else {
             "recording was off when the program ended"

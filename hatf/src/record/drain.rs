@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use hatf_record::{Clock, Conditions, Spool};
+use hatf_record::{Clock, Spool};
 use serde_json::json;
 
 use super::control::Control;
@@ -248,7 +248,8 @@ impl Drain<'_> {
             waits,
             stackless: header.stackless.load(Ordering::Relaxed) != 0,
             forks,
-            is_off: header.conditions().has(Conditions::OFF),
+            starts: self.encode.mapper.starts(),
+            is_off: header.is_off(),
             stopped: hatf_record::Stop::from_number(header.stopped.load(Ordering::Relaxed)),
             duration,
             sink_error: self.encode.sink.error,

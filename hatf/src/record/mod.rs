@@ -79,6 +79,8 @@ pub struct Recorded {
     pub forks: u32,
     /// Why recording ended before the program did.
     pub stopped: Option<Stop>,
+    /// How often recording went on after it was off.
+    pub starts: u64,
     /// Recording was off when it ended.
     pub is_off: bool,
     /// How long it ran.
