@@ -4,7 +4,7 @@
 //! it goes on: a reader of the trace begins with an empty heap at [`Kind::Start`].
 
 use core::ffi::{c_int, c_void};
-use core::mem::{transmute, zeroed};
+use core::mem::zeroed;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering;
 
@@ -119,11 +119,11 @@ fn take(signal: u32, handler: Handler) {
     if signal == 0 {
         return;
     }
-    // SAFETY: zero is a value of this structure, and the handler has the signature that `SA_SIGINFO` says.
+    // SAFETY: zero is a value of this structure, and the handler has the signature that `SA_SIGINFO` promises.
     unsafe {
         let mut before: libc::sigaction = zeroed();
         let mut ours: libc::sigaction = zeroed();
-        ours.sa_sigaction = transmute::<Handler, usize>(handler);
+        ours.sa_sigaction = handler as usize;
         ours.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
         libc::sigfillset(&raw mut ours.sa_mask);
         let known = libc::sigaction(signal, null_mut(), &raw mut before) == 0;

@@ -10,7 +10,7 @@ use hatf::analysis::Analysis;
 use hatf::event::{Tee, UserMetadata};
 use hatf::hatf10::Hatf10Writer;
 use hatf::heap::{HeapOptions, HeapWriter};
-use hatf::record::{DumpInto, Follower, Outcome, RecordOptions, WhenFull};
+use hatf::record::{DumpInto, Follower, Outcome, RecordOptions, TakeDump, WhenFull};
 use hatf::{Error, Event, EventSink, Result};
 use metatf::container::{FlushEvery, Sink, WriteOptions};
 use metatf_cli::OutputFile;
@@ -79,7 +79,7 @@ fn to_file(options: &Options, path: &Path, analysis: Option<&mut Analysis>) -> R
         let mut trace = TraceWriter::new(&mut *sink, form, &write).map_err(|error| cause(output.error(), error))?;
         let mut started = || output.appear().map_err(problem());
         let take = |_: u32, give: DumpInto<'_>| dump(options, path, &write, give);
-        let take: Option<&(dyn Fn(u32, DumpInto<'_>) + Sync)> = (!is_standard_output(path)).then_some(&take);
+        let take: Option<TakeDump<'_>> = (!is_standard_output(path)).then_some(&take);
         let into = Into { output: Some(path), started: Some(&mut started), dump: take, processes: processes.as_ref() };
         let recorded = record(options, trace.sink(), analysis, into);
         (recorded, trace.finish())
@@ -214,7 +214,7 @@ fn is_standard_output(path: &Path) -> bool {
 struct Into<'a> {
     output: Option<&'a Path>,
     started: Option<&'a mut dyn FnMut() -> Result<()>>,
-    dump: Option<&'a (dyn Fn(u32, DumpInto<'_>) + Sync)>,
+    dump: Option<TakeDump<'a>>,
     processes: Option<&'a Processes<'a>>,
 }
 

@@ -20,19 +20,19 @@ mod signals;
 mod simulated;
 mod spool_file;
 mod stack_file;
+mod start;
 mod timeline;
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
-use std::process::{Command, ExitStatus};
+use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use hatf_record::Header;
 pub use hatf_record::{Clock, Stop, WhenFull};
-use hatf_record::{Header, SPOOL_VARIABLE};
 use serde_json::json;
 
 use crate::event::EventSink;
@@ -145,6 +145,9 @@ pub const FOLLOW_MOST: u32 = 128;
 /// What gives a sink the events of a trace that was asked for while the program runs.
 pub type DumpInto<'a> = &'a mut dyn FnMut(&mut dyn EventSink) -> Result<()>;
 
+/// What takes such a trace: the first, the second and so on.
+pub type TakeDump<'a> = &'a (dyn Fn(u32, DumpInto<'_>) + Sync);
+
 /// How to record.
 pub struct RecordOptions<'a> {
     /// How often the sink is flushed, if there is anything new.
@@ -176,7 +179,7 @@ pub struct RecordOptions<'a> {
     /// Only the last part is kept, and given when the program ends.
     pub keep: Option<Keep>,
     /// Takes the last part when it is asked for while the program runs: the first time, the second and so on.
-    pub dump: Option<&'a (dyn Fn(u32, DumpInto<'_>) + Sync)>,
+    pub dump: Option<TakeDump<'a>>,
     /// The signal that asks for it: sent to a process, of that, sent to this one, of all.
     pub dump_signal: Option<i32>,
     /// Whether arguments of programs and the name of the machine are left out of the trace.
@@ -260,7 +263,7 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
     set_header(spool.header(), &options, start, clock, &files);
 
     let program = command.first().map_or(OsStr::new(""), OsString::as_os_str);
-    let mut child = prepare(command, &file, &library, &files);
+    let mut child = start::prepare(command, &file, &library, &files);
     if options.output_to_error {
         child.stdout(std::io::stderr());
     }
@@ -365,34 +368,4 @@ fn set_header(header: &Header, options: &RecordOptions<'_>, start: Moment, clock
     header.follow.store(most, Ordering::Relaxed);
     header.follow_chunks.store(follow::CHUNKS, Ordering::Relaxed);
     header.recorder.store(std::process::id(), Ordering::Release);
-}
-
-/// Makes the command that starts the program with the recorder.
-fn prepare(command: &[OsString], file: &SpoolFile, library: &SharedFile, files: &FileLimit) -> Command {
-    let (program, arguments) = command.split_first().map_or((OsStr::new(""), command), |(p, a)| (p, a));
-    let mut child = Command::new(program);
-    child.args(arguments);
-    child.env(SPOOL_VARIABLE, file.path());
-    child.env(LIBRARY_VARIABLE, library.path());
-    child.env("LD_PRELOAD", preload(library.path()));
-    signals::restore_actions(&mut child);
-    files.restore_in(&mut child);
-    child
-}
-
-/// The environment variable that holds the path of the recorder's library.
-const LIBRARY_VARIABLE: &str = "HATF_LIBRARY";
-
-/// Our library first: what the user preloads (an allocator, say) is then behind it. Not that of a recording that we are in:
-/// it would record each call once more.
-fn preload(library: &OsStr) -> OsString {
-    let outer = std::env::var_os(LIBRARY_VARIABLE).unwrap_or_default();
-    let theirs = std::env::var_os("LD_PRELOAD").unwrap_or_default();
-    let theirs = theirs.as_bytes().split(|byte| b": ".contains(byte));
-    let mut list = library.to_owned();
-    for name in theirs.filter(|name| !name.is_empty() && *name != outer.as_bytes()) {
-        list.push(":");
-        list.push(OsStr::from_bytes(name));
-    }
-    list
 }

@@ -96,7 +96,11 @@ impl Ring {
 
     /// Returns the stamp of the moment from which on events are kept, and forgets moments before it.
     pub(super) fn since(&self, moments: &mut VecDeque<Moment>, now: Moment) -> u64 {
-        let Some(time) = self.time else { return 0 };
+        let Some(time) = self.time else {
+            // The last says when the next is due.
+            moments.drain(..moments.len().saturating_sub(1));
+            return 0;
+        };
         let is_over = |moment: &Moment| moment.nanoseconds <= now.nanoseconds.saturating_sub(time);
         while moments.get(1).is_some_and(is_over) {
             moments.pop_front();
@@ -162,7 +166,7 @@ impl Ring {
                 Next::Event(event) => {
                     last = last.max(event.time);
                     if event.kind == Kind::Lost {
-                        self.told_lost += event.size;
+                        self.told_lost = self.told_lost.saturating_add(event.size);
                     }
                     if is_lasting(event.kind) {
                         self.lasting.push((event, text.clone()));

@@ -4,6 +4,9 @@ use std::collections::VecDeque;
 
 use hatf_record::{Clock, nanoseconds};
 
+/// Moments that are kept at once where nothing is converted for long.
+const MOMENTS: usize = 1 << 16;
+
 /// A stamp, and the nanoseconds of `CLOCK_MONOTONIC` at that moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Moment {
@@ -50,8 +53,15 @@ impl Timeline {
         }
     }
 
-    /// Forgets what only stamps before this need.
+    /// Forgets what only stamps before this need. Of very many moments it keeps every other one.
     pub(super) fn forget(&mut self, before: u64) {
+        if self.known.len() > MOMENTS {
+            let mut kept = [false, true].into_iter().cycle();
+            self.known.retain(|_| kept.next().unwrap_or_default());
+            if let Some(to) = self.known.front() {
+                self.slope = slope(self.from, *to);
+            }
+        }
         while self.known.get(1).is_some_and(|moment| moment.stamp <= before) {
             self.advance();
         }
