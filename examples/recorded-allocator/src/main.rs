@@ -9,12 +9,12 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-// #include
+// region: include
 use hatf_record::Recording;
 
 #[global_allocator]
 static ALLOCATOR: Recording<Bump> = Recording::new(Bump);
-// #end
+// endregion
 
 /// An allocator that gives small blocks out of one piece of memory and never takes them back, and leaves large ones to the system.
 struct Bump;

@@ -16,7 +16,7 @@ use super::record::{TraceWriter, about_output, full};
 use super::{Record as Options, print_message};
 
 /// The list of processes, in their folder.
-const LIST: &str = "processes.jsonl";
+pub(super) const LIST: &str = "processes.jsonl";
 /// Characters of a program's name in the name of its trace.
 const NAME_MAX: usize = 60;
 

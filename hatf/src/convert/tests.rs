@@ -232,7 +232,7 @@ fn clocks() {
     let rounded: Vec<_> = events.iter().map(|event| Event { time: event.time / 2_000 * 2_000, ..*event }).collect();
     assert_eq!(read(Form::Heap, &heap).0, expected(&rounded));
     let (heap, losses) = heap_of(&events, &HeapOptions { resolution: 0, ..HeapOptions::default() });
-    assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Time, 31)]);
+    assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Time, 33)]);
     let timeless: Vec<_> = events.iter().map(|event| Event { time: 0, ..*event }).collect();
     assert_eq!(read(Form::Heap, &heap).0, expected(&timeless));
 }

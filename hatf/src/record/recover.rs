@@ -40,6 +40,10 @@ pub struct Recovered {
     pub lost: u64,
     /// As [`super::Recorded::repairs`], of the events that came from the spool.
     pub repairs: u64,
+    /// When recording of the process began, in nanoseconds since the recording of the program did.
+    pub began: u64,
+    /// How the process ended.
+    pub end: End,
 }
 
 impl Spooled {
@@ -105,6 +109,14 @@ impl Spooled {
         self.head["start"]["user_metadata"].get("recording")
     }
 
+    /// Returns the program and its arguments; of a recording in private the program's name alone.
+    #[must_use]
+    pub fn command(&self) -> Vec<String> {
+        let words = self.head["start"]["user_metadata"]["command"].as_array();
+        let words: Vec<_> = words.into_iter().flatten().filter_map(|word| word.as_str().map(str::to_owned)).collect();
+        if words.is_empty() { vec![self.program().to_owned()] } else { words }
+    }
+
     /// Returns the program that was recorded.
     #[must_use]
     pub fn program(&self) -> &str {
@@ -155,7 +167,9 @@ impl Spooled {
         let counted = encode.merge.counted();
         let (events, lost) = (encode.sink.events, dropped.saturating_add(counted.gaps));
         encode.sink.error.map_or(Ok(()), Err)?;
-        Ok(Recovered { events, from_trace, lost, repairs: counted.repairs })
+        let began = spool.header().start.load(Relaxed).saturating_sub(nanoseconds);
+        let end = End::of_exit(spool.header());
+        Ok(Recovered { events, from_trace, lost, repairs: counted.repairs, began, end })
     }
 
     /// Removes the spool.
