@@ -47,11 +47,9 @@ fn start(session: &Session) {
     if conditions.has(Conditions::THREADS) {
         in_order();
     }
-    // Stamped before another thread can record a call.
-    let stamp = session.clock.now();
-    if header.clear(Conditions::OFF).has(Conditions::OFF) {
-        record(session, Kind::Start, stamp);
-    }
+    // Stamped and written before another thread can record a call. Of two that do so at once, the second forgets what little the first knows.
+    record(session, Kind::Start, session.clock.now());
+    header.clear(Conditions::OFF);
 }
 
 fn record(session: &Session, kind: Kind, stamp: u64) {

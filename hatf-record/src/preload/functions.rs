@@ -3,7 +3,7 @@
 use core::ffi::c_void;
 
 use super::attach::session;
-use super::log::{self, Call};
+use super::log::{self, Begun, Call};
 use super::{push, thread_end, thread_state};
 use crate::event::Kind;
 
@@ -13,10 +13,10 @@ pub(crate) struct Functions {
     pub(crate) version: usize,
     /// Records a call: the number of its [`Kind`], size, address, old address, and what is extra.
     pub(crate) call: extern "C" fn(u8, usize, usize, usize, usize),
-    /// Records that a realloc of a block begins; returns whether it did.
-    pub(crate) realloc_begins: extern "C" fn(*mut c_void, usize) -> bool,
+    /// Records that a realloc of a block begins; returns what [`Functions::realloc_ends`] takes.
+    pub(crate) realloc_begins: extern "C" fn(*mut c_void, usize) -> Begun,
     /// Records that it has returned.
-    pub(crate) realloc_ends: extern "C" fn(*mut c_void, *mut c_void, usize, bool),
+    pub(crate) realloc_ends: extern "C" fn(*mut c_void, *mut c_void, usize, Begun),
     /// From this stack pointer on calls are not the program's own: returns what [`Functions::leave`] takes.
     pub(crate) enter: extern "C" fn(usize) -> usize,
     pub(crate) leave: extern "C" fn(usize),
@@ -53,12 +53,12 @@ fn note_thread() {
     }
 }
 
-extern "C" fn realloc_begins(old: *mut c_void, size: usize) -> bool {
+extern "C" fn realloc_begins(old: *mut c_void, size: usize) -> Begun {
     note_thread();
     log::realloc_begins(old, size)
 }
 
-extern "C" fn realloc_ends(old: *mut c_void, block: *mut c_void, size: usize, begun: bool) {
+extern "C" fn realloc_ends(old: *mut c_void, block: *mut c_void, size: usize, begun: Begun) {
     let call = Call { size, address: block as usize, old: old as usize, extra: 0 };
     log::realloc_ends(Kind::Realloc, call, begun);
 }

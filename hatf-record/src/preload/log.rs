@@ -25,18 +25,37 @@ pub(crate) fn call(kind: Kind, call: Call) {
     record(kind, call, false);
 }
 
-/// Records that a realloc is about to run in a program with several threads; returns whether it did. See [`Kind::ReallocBegin`].
-#[inline]
-pub(crate) fn realloc_begins(old: *mut c_void, size: usize) -> bool {
-    let call = Call { size, old: old as usize, ..Call::default() };
-    let threads = || session().is_some_and(|session| session.conditions().has(Conditions::THREADS));
-    !old.is_null() && threads() && record(Kind::ReallocBegin, call, false)
+/// What is recorded of the beginning of a realloc.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Begun {
+    /// Nothing: only programs with several threads need it.
+    No,
+    /// A [`Kind::ReallocBegin`].
+    Recorded,
+    /// Recording was off. Another thread may be given the old block, and record that, before the call returns.
+    Off,
 }
 
-/// Records that a realloc has returned. One whose beginning was recorded gets its end, whatever happened meanwhile.
+/// Records that a realloc is about to run in a program with several threads.
 #[inline]
-pub(crate) fn realloc_ends(kind: Kind, call: Call, begun: bool) {
-    record(kind, call, begun);
+pub(crate) fn realloc_begins(old: *mut c_void, size: usize) -> Begun {
+    let Some(session) = session().filter(|_| !old.is_null()) else { return Begun::No };
+    let conditions = session.conditions();
+    if conditions.0 & (Conditions::OFF.0 | Conditions::CHANGE.0) != 0 && !is_on(session) {
+        return Begun::Off;
+    }
+    let call = Call { size, old: old as usize, ..Call::default() };
+    let recorded = conditions.has(Conditions::THREADS) && record(Kind::ReallocBegin, call, false);
+    if recorded { Begun::Recorded } else { Begun::No }
+}
+
+/// Records that a realloc has returned. One whose beginning was recorded gets its end, whatever happened meanwhile; of one that began
+/// while recording was off the old block is not known.
+#[inline]
+pub(crate) fn realloc_ends(kind: Kind, call: Call, begun: Begun) {
+    let old = if begun == Begun::Off { 0 } else { call.old };
+    record(kind, Call { old, ..call }, begun == Begun::Recorded);
 }
 
 /// Records a call, also while recording is off if it is the end of one that has `begun`. Returns whether it did.

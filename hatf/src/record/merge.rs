@@ -77,6 +77,8 @@ pub(super) struct Resumed {
     /// How many events of each thread, of those that count.
     pub(super) events: HashMap<ThreadOf, u64>,
     pub(super) live: Live,
+    /// See [`Merge`].
+    pub(super) uncertain: bool,
     /// Blocks that a realloc has freed which is not at its end: by the thread that called it.
     pub(super) freed: HashMap<ThreadOf, u64>,
 }
@@ -94,6 +96,8 @@ pub(super) struct Merge<'m> {
     waiting: Vec<usize>,
     held: Vec<usize>,
     live: Live,
+    /// Recording was off, so blocks live that were not seen to begin: that is no reason to hold a thread.
+    uncertain: bool,
     /// Chunks that are read to their end.
     finished: Vec<usize>,
     /// What a trace has already, where one is to be completed.
@@ -125,6 +129,7 @@ impl<'m> Merge<'m> {
             waiting: Vec::new(),
             held: Vec::new(),
             live: Live::default(),
+            uncertain: false,
             finished: Vec::new(),
             resumed: None,
             horizon: None,
@@ -135,6 +140,7 @@ impl<'m> Merge<'m> {
     /// Has the first events of each thread passed over, which are in a trace already.
     pub(super) fn after(&mut self, mut resumed: Resumed) {
         self.live = std::mem::take(&mut resumed.live);
+        self.uncertain = resumed.uncertain;
         self.resumed = Some(resumed);
     }
 
@@ -142,6 +148,7 @@ impl<'m> Merge<'m> {
     /// The spool stays as it is, to be read again.
     pub(super) fn begin_at(&mut self, horizon: u64) {
         self.horizon = Some(horizon);
+        self.uncertain |= horizon > 0;
         self.resumed.get_or_insert_default();
     }
 
@@ -352,6 +359,7 @@ impl<'m> Merge<'m> {
         let freed_before = event.kind == Kind::ReallocBegin && line.freed == Some(event.old);
         let (end, begin) = if freed_before { (None, None) } else { effect(event, line.pending) };
         if let Some(address) = end
+            && !self.uncertain
             && !self.live.has(address)
             && self.is_ahead(address, place, begins)
         {
@@ -359,6 +367,7 @@ impl<'m> Merge<'m> {
             return false;
         }
         if let Some(address) = begin
+            && !self.uncertain
             && end != Some(address)
             && self.live.has(address)
             && self.is_ahead(address, place, ends)
@@ -375,7 +384,17 @@ impl<'m> Merge<'m> {
         match event.kind {
             Kind::ReallocBegin => self.lines[place].realloc(Some(event.old)),
             Kind::Realloc | Kind::Reallocarray => self.lines[place].realloc(None),
-            Kind::Image | Kind::Start => self.live.clear(),
+            Kind::Image => {
+                self.live.clear();
+                // Of a part of the spool, what is before that part is left out.
+                if self.horizon.is_none_or(|horizon| horizon == 0 || event.time >= horizon) {
+                    self.uncertain = false;
+                }
+            }
+            Kind::Start => {
+                self.live.clear();
+                self.uncertain = true;
+            }
             _ => {}
         }
         true

@@ -226,14 +226,16 @@ impl InTrace {
 
     fn note(&mut self, event: &crate::Event<'_>) {
         let thread = u32::try_from(event.thread).unwrap_or_default();
-        let Resumed { events, live, freed } = &mut self.has;
+        let Resumed { events, live, uncertain, freed } = &mut self.has;
         if let EventKind::Image { .. } = event.kind {
             self.images += 1;
             live.clear();
+            *uncertain = false;
             freed.clear();
         }
         if event.kind == (EventKind::Recording { on: true }) {
             live.clear();
+            *uncertain = true;
         }
         let of = ThreadOf { image: u32::try_from(self.images).unwrap_or(u32::MAX), thread };
         match event.kind {
