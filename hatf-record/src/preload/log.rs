@@ -46,8 +46,12 @@ pub(crate) fn realloc_begins(old: *mut c_void, size: usize) -> Begun {
         return Begun::Off;
     }
     let call = Call { size, old: old as usize, ..Call::default() };
-    let recorded = conditions.has(Conditions::THREADS) && record(Kind::ReallocBegin, call, false);
-    if recorded { Begun::Recorded } else { Begun::No }
+    match conditions.has(Conditions::THREADS) {
+        false => Begun::No,
+        true if record(Kind::ReallocBegin, call, false) => Begun::Recorded,
+        // Recording has stopped at this moment, or the call is nested, and so is its end.
+        true => Begun::Off,
+    }
 }
 
 /// Records that a realloc has returned. One whose beginning was recorded gets its end, whatever happened meanwhile; of one that began
