@@ -136,9 +136,14 @@ pub(crate) fn leave(before: usize) {
 /// Runs `f` one level deeper, where allocations are not the program's own.
 #[inline(always)]
 pub(crate) fn nested<T>(f: impl FnOnce() -> T) -> T {
-    let before = enter(stack_pointer());
+    // As `enter` and `leave` do, with the thread's state looked up once.
+    let state = current();
+    let before = state.outer.get();
+    if before == 0 || stack_pointer() >= before {
+        state.outer.set(stack_pointer());
+    }
     let result = f();
-    leave(before);
+    state.outer.set(before);
     result
 }
 
