@@ -63,7 +63,8 @@ path = SOURCE
 crate-type = ["cdylib"]
 
 [features]
-preload = []
+preload = ["hooks"]
+hooks = []
 
 [dependencies]
 libc = "0.2"

@@ -1,6 +1,6 @@
 /*
  * What a program reports to hatf record: marks and phases, which stand in the trace between the calls of its
- * heap. Include this file and call the functions; there is nothing to link with. Where the program is not recorded they
+ * heap, and when it is to be recorded. Include this file and call the functions; there is nothing to link with. Where the program is not recorded they
  * do nothing, at the cost of a load and a jump.
  *
  *     #include "hatf.h"
@@ -9,6 +9,10 @@
  *     load();
  *     hatf_phase_end("load");
  *     hatf_mark("ready");
+ *
+ *     hatf_stop();
+ *     what_is_of_no_interest();
+ *     hatf_start();
  *
  * Names are C strings, in UTF-8 by custom; of one longer than 1000 bytes the first 1000 count. Phases may nest, overlap,
  * and end in another thread: the one that began last under the name ends. All functions may be called from any thread,
@@ -29,6 +33,10 @@ extern "C" {
 extern void hatf_recorder_mark(const char *name) __attribute__((weak));
 extern void hatf_recorder_phase_begin(const char *name) __attribute__((weak));
 extern void hatf_recorder_phase_end(const char *name) __attribute__((weak));
+extern void hatf_recorder_start(void) __attribute__((weak));
+extern void hatf_recorder_stop(void) __attribute__((weak));
+extern int hatf_recorder_is_recording(void) __attribute__((weak));
+extern void hatf_recorder_dump(void) __attribute__((weak));
 #ifdef __cplusplus
 }
 #endif
@@ -51,9 +59,19 @@ extern void hatf_recorder_phase_end(const char *name) __attribute__((weak));
         }                                                                                                              \
     } while (0)
 
+#define HATF_CALL(function)                                                                                            \
+    do {                                                                                                               \
+        void (*found)(void);                                                                                           \
+        HATF_FIND(function, found);                                                                                    \
+        if (found) {                                                                                                   \
+            found();                                                                                                   \
+        }                                                                                                              \
+    } while (0)
+
 #else
 
 #define HATF_REPORT(function, name) ((void)(name))
+#define HATF_CALL(function) ((void)0)
 
 #endif
 
@@ -66,7 +84,28 @@ static inline void hatf_phase_begin(const char *name) { HATF_REPORT(hatf_recorde
 /* Records that the phase that began last under this name ends. */
 static inline void hatf_phase_end(const char *name) { HATF_REPORT(hatf_recorder_phase_end, name); }
 
+/* Has recording of this process go on, if it is off: because it was stopped, or by hatf record --start-off. */
+static inline void hatf_start(void) { HATF_CALL(hatf_recorder_start); }
+
+/* Stops recording of this process. Calls cost nearly nothing then. */
+static inline void hatf_stop(void) { HATF_CALL(hatf_recorder_stop); }
+
+/* Returns 1 if this process is recorded now, 0 if it is not recorded, or recording is off. */
+static inline int hatf_is_recording(void) {
+#if defined(__linux__) && defined(__GNUC__)
+    int (*found)(void);
+    HATF_FIND(hatf_recorder_is_recording, found);
+    return found ? found() : 0;
+#else
+    return 0;
+#endif
+}
+
+/* Has hatf record --keep write a trace of what it has of this process. Returns at once; the trace is there a moment later. */
+static inline void hatf_dump(void) { HATF_CALL(hatf_recorder_dump); }
+
 #undef HATF_REPORT
+#undef HATF_CALL
 #undef HATF_FIND
 
 #endif

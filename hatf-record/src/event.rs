@@ -105,6 +105,10 @@ kinds! {
     ModuleLoad = 24,
     /// The module was unloaded that began at `address`.
     ModuleUnload = 25,
+    /// Recording goes on: what happened since [`Kind::Stop`], or since the process began, was not recorded.
+    Start = 26,
+    /// Recording stops.
+    Stop = 27,
 }
 
 impl Kind {
@@ -121,6 +125,8 @@ impl Kind {
                 | Self::Lost
                 | Self::Stack
                 | Self::ModuleUnload
+                | Self::Start
+                | Self::Stop
         )
     }
 
@@ -365,7 +371,7 @@ mod tests {
             back(&Event { address: 1 << 63, ..plain }, b"");
             back(&Event { old: u64::MAX, ..plain }, b"");
         }
-        assert_eq!((Kind::from_number(0), Kind::from_number(26)), (None, None));
+        assert_eq!((Kind::from_number(0), Kind::from_number(28)), (None, None));
     }
 
     #[test]

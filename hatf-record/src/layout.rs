@@ -7,7 +7,7 @@ use crate::event::SLOT_BYTES;
 /// The first word of a spool.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"HATFSPOL");
 /// The version of this layout.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Bytes of a chunk: events of one thread.
 pub const CHUNK_BYTES: usize = CHUNK_BYTES_WORD as usize;
@@ -80,7 +80,17 @@ shared! {
         _end_of_settings: AtomicU32,
         /// Of blocks one is recorded for so many bytes, on average; 0: all are.
         pub sample: AtomicU64,
-        _before_program: [AtomicU64; 6],
+        /// The bits of [`crate::Conditions`].
+        pub(crate) conditions: AtomicU32,
+        /// Not 0: recording is to be off.
+        pub off: AtomicU32,
+        /// The signal that turns recording off and on; 0: none.
+        pub toggle_signal: AtomicU32,
+        /// The signal that asks for a trace of what is kept; 0: none.
+        pub dump_signal: AtomicU32,
+        /// Where only the last part is kept: the stamp before which events are missing; 0: none are.
+        pub horizon: AtomicU64,
+        _before_program: [AtomicU64; 3],
         /// The recorded process, 0 before it has loaded the recorder.
         pub process: AtomicU32,
         /// Program images that the recorded process loaded.
@@ -119,7 +129,8 @@ shared! {
         pub answered: AtomicU32,
         /// Not 0: stacks were asked for, and there are none: no room for their table, or no way to find them.
         pub stackless: AtomicU32,
-        _end_of_program: AtomicU32,
+        /// How often the process asked for a trace of what is kept.
+        pub dumps: AtomicU32,
         _before_next: [AtomicU64; 5],
         /// Chunks looked at so far, by those who wanted one.
         pub(crate) next: AtomicU64,

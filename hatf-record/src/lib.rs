@@ -18,6 +18,7 @@
 #[cfg(any(test, feature = "preload"))]
 mod arena;
 mod clock;
+mod conditions;
 mod event;
 mod layout;
 pub mod names;
@@ -30,6 +31,7 @@ mod stack_table;
 mod stream;
 
 pub use clock::{Clock, nanoseconds};
+pub use conditions::Conditions;
 pub use event::{
     Event, Flags, Head, Kind, NUMBERS_MAX, SLOT_BYTES, SLOTS_MAX, Slot, TEXT_BYTES, TEXT_MAX, is_narrow, narrow,
     stamp_slot, text_slots,
@@ -47,8 +49,10 @@ pub use stream::{Next, Stream};
 /// The environment variable that holds the path of the first process's spool.
 pub const SPOOL_VARIABLE: &str = "HATF_SPOOL";
 
-#[cfg(feature = "preload")]
+#[cfg(feature = "hooks")]
 mod preload;
+#[cfg(feature = "allocator")]
+pub use preload::recording::Recording;
 
 #[cfg(all(feature = "preload", panic = "abort"))]
 mod no_std;

@@ -9,7 +9,7 @@ use core::cell::Cell;
 use core::sync::atomic::Ordering;
 
 use crate::clock::Clock;
-use crate::event::{Flags, Kind, SLOT_BYTES, Slot, is_narrow, narrow, stamp_slot};
+use crate::event::{Flags, Head, Kind, SLOT_BYTES, Slot, is_narrow, narrow, stamp_slot};
 use crate::layout::{CHUNK_BYTES, CHUNK_HEAD_BYTES, SharedSlot};
 use crate::own_word::OwnWord;
 use crate::spool::Chunk;
@@ -103,12 +103,17 @@ impl Producer {
                 put(0, [Kind::End as u64, 0]);
                 return false;
             }
-            for (number, slot) in slots.iter().enumerate().rev() {
-                put(number + usize::from(new_epoch), *slot);
-            }
+            // What says something about the event first, so that no kill leaves the event without it. Of the event the first slot last.
             if new_epoch {
                 put(0, stamp_slot(stamp));
                 self.epoch.set(stamp >> EPOCH_BITS);
+            }
+            let is_stack = |slot: &Slot| Head::decode(*slot).is_some_and(|head| head.kind == Kind::Stack);
+            let leading = usize::from(slots.first().is_some_and(is_stack));
+            for (number, slot) in
+                slots.iter().enumerate().take(leading).chain(slots.iter().enumerate().skip(leading).rev())
+            {
+                put(number + usize::from(new_epoch), *slot);
             }
             return true;
         }

@@ -102,6 +102,10 @@ impl<'m> Stream<'m> {
     /// Passes over slots that were reserved and never written, if written ones are behind them; returns whether there were.
     pub fn skip_gap(&mut self) -> bool {
         let behind = (self.at..CHUNK_SLOTS).find(|at| self.chunk.slot(*at).is_some());
+        if behind.is_some_and(|behind| behind > self.at) {
+            // It was of the event that is missing.
+            self.stack = 0;
+        }
         self.at = behind.unwrap_or(self.at);
         behind.is_some()
     }

@@ -210,6 +210,12 @@ pub enum EventKind<'a> {
         /// How many.
         events: u64,
     },
+    /// Recording stops, or goes on. What happened in between is not known: from where it goes on no block counts that was live
+    /// before.
+    Recording {
+        /// It goes on.
+        on: bool,
+    },
 }
 
 impl EventKind<'static> {
@@ -240,6 +246,7 @@ impl<'a> EventKind<'a> {
             Self::Mark { .. } | Self::PhaseBegin { .. } | Self::PhaseEnd { .. } => Loss::Marks,
             Self::Image { .. } | Self::Exit { .. } | Self::Killed { .. } => Loss::Images,
             Self::Lost { .. } => Loss::Lost,
+            Self::Recording { .. } => Loss::Recording,
             Self::ModuleLoad { .. } | Self::ModuleUnload { .. } | Self::Source { .. } | Self::Symbol { .. } => {
                 Loss::Modules
             }
@@ -271,6 +278,7 @@ impl<'a> EventKind<'a> {
             Self::Exit { status } => EventKind::Exit { status },
             Self::Killed { signal } => EventKind::Killed { signal },
             Self::Lost { events } => EventKind::Lost { events },
+            Self::Recording { on } => EventKind::Recording { on },
         };
         (kind, &[])
     }

@@ -66,6 +66,8 @@ impl<O: Observer> EventSink for Calls<O> {
             EventKind::Call(ref call) if call.old_is_gone() => free(self, call.old)?,
             EventKind::Free { address } | EventKind::ReallocBegin { old: address } => free(self, address)?,
             EventKind::DestroyHeap => self.objects.end_heap(Some(event.heap), event.time, &mut self.observer)?,
+            // What was live before may have ended while recording was off.
+            EventKind::Recording { on: true } => self.objects.end_heap(None, event.time, &mut self.observer)?,
             EventKind::Image { .. } => {
                 self.objects.end_heap(None, event.time, &mut self.observer)?;
                 self.stacks.note(&event.kind);

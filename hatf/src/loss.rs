@@ -69,6 +69,8 @@ losses! {
     Failed = "failed calls",
     /// Events lost.
     Lost = "counts of lost events",
+    /// Where recording was off.
+    Recording = "places where recording stopped or went on",
     /// Comments.
     Comments = "comments",
     /// User metadata.

@@ -279,6 +279,14 @@ fn recover(options: &[&str]) -> Option<Recording> {
     assert!(!Path::new(&spool).exists());
     assert_eq!(calls(Path::new(&trace)).0, just(&[(1001, 5)]));
     let made = recording.traces()[&6001].0[&6001];
+    // The list has both, each once.
+    let list = fs::read_to_string(recording.of().join("processes.jsonl")).unwrap();
+    let lines: Vec<Value> = list.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.iter().map(|line| line["number"].as_u64()).collect::<Vec<_>>(), [Some(2), Some(1)], "{list}");
+    for line in &lines {
+        assert!(recording.of().join(line["trace"].as_str().unwrap()).exists(), "{line}");
+        assert_eq!(line["command"].as_array().unwrap().len() > 1, options.is_empty(), "{line}");
+    }
     // The count is written behind the call.
     assert!(made == done + 1 || made == done + 2, "{made} recorded of {done}");
     Some(recording)

@@ -7,9 +7,9 @@
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 
-use super::log::{self, Call};
+use super::log::{self, Begun, Call};
 use super::real;
-use super::thread_state::{is_multithreaded, nested};
+use super::thread_state::nested;
 use crate::arena::Arena;
 use crate::event::Kind;
 
@@ -84,9 +84,9 @@ pub(crate) unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c
         // SAFETY: the caller's block, which is the arena's or null.
         return unsafe { move_out_of_arena(old, size) };
     }
-    before_realloc(old, size);
+    let begun = log::realloc_begins(old, size);
     let block = forward!(realloc(old, size));
-    after_realloc(Kind::Realloc, old, block, size, 0);
+    after_realloc(Kind::Realloc, begun, old, block, size, 0);
     block
 }
 
@@ -102,28 +102,19 @@ pub(crate) unsafe extern "C" fn reallocarray(old: *mut c_void, count: usize, siz
         // SAFETY: the caller's block, which is the arena's or null.
         return unsafe { move_out_of_arena(old, bytes) };
     }
-    before_realloc(old, bytes);
+    let begun = log::realloc_begins(old, bytes);
     let block = match real::reallocarray() {
         // SAFETY: the caller's arguments.
         Some(reallocarray) => nested(|| unsafe { reallocarray(old, count, size) }),
         None => forward!(realloc(old, bytes)),
     };
-    after_realloc(Kind::Reallocarray, old, block, bytes, count);
+    after_realloc(Kind::Reallocarray, begun, old, block, bytes, count);
     block
 }
 
-/// See [`Kind::ReallocBegin`].
 #[inline]
-fn before_realloc(old: *mut c_void, size: usize) {
-    if !old.is_null() && is_multithreaded() {
-        let call = Call { size, old: old as usize, ..Call::default() };
-        log::call(Kind::ReallocBegin, call);
-    }
-}
-
-#[inline]
-fn after_realloc(kind: Kind, old: *mut c_void, block: *mut c_void, size: usize, extra: usize) {
-    log::call(kind, Call { size, address: block as usize, old: old as usize, extra });
+fn after_realloc(kind: Kind, begun: Begun, old: *mut c_void, block: *mut c_void, size: usize, extra: usize) {
+    log::realloc_ends(kind, Call { size, address: block as usize, old: old as usize, extra }, begun);
 }
 
 /// Resizes a block of the arena: a new block with the old one's content.

@@ -7,6 +7,7 @@ use super::path::Path;
 use super::session::{self, Session};
 use super::thread_state::nested;
 use super::{follow, mapping, push, sample};
+use crate::conditions::Conditions;
 use crate::event::{Event, Kind, TEXT_MAX};
 
 static STATE: AtomicU32 = AtomicU32::new(UNDECIDED);
@@ -17,9 +18,17 @@ const DECIDED: u32 = 2;
 /// Returns the session, if this process is recorded.
 #[inline]
 pub(crate) fn session() -> Option<&'static Session> {
-    if STATE.load(Ordering::Acquire) != DECIDED {
-        attach();
+    let session = session::current();
+    if session.is_some() { session } else { decided() }
+}
+
+/// Returns the session of a process that has none yet, or will have none.
+#[inline(never)]
+fn decided() -> Option<&'static Session> {
+    if STATE.load(Ordering::Acquire) == DECIDED {
+        return None;
     }
+    attach();
     session::current()
 }
 
@@ -95,21 +104,27 @@ fn begin_session(is_image: bool) -> Option<()> {
         return None;
     }
     let depth = header.stack_depth.load(Ordering::Relaxed);
-    if depth > 0 && begin_stacks(&events, depth).is_none() {
-        header.stackless.store(1, Ordering::Relaxed);
+    // An earlier image of the process may have set them. Whether recording is off stays as it is.
+    header.clear(Conditions(Conditions::THREADS.0 | Conditions::STACKS.0 | Conditions::SAMPLE.0));
+    if depth > 0 {
+        match begin_stacks(&events, depth) {
+            Some(()) => drop(header.set(Conditions::STACKS)),
+            None => header.stackless.store(1, Ordering::Relaxed),
+        }
     }
-    if !sample::begin(header.sample.load(Ordering::Relaxed)) {
-        return None;
+    if header.sample.load(Ordering::Relaxed) > 0 {
+        sample::begin(header.sample.load(Ordering::Relaxed))?;
+        header.set(Conditions::SAMPLE);
     }
     session::begin(spool, process, image)
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
 fn begin_stacks(events: &Path, depth: u32) -> Option<()> {
     super::stack::begin(events, depth)
 }
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(all(feature = "preload", target_arch = "x86_64")))]
 fn begin_stacks(_: &Path, _: u32) -> Option<()> {
     None
 }

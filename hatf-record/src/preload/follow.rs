@@ -195,10 +195,13 @@ fn make_file(first: &Header, path: &Path) -> Option<Spool<'static>> {
         (&header.clock, &first.clock),
         (&header.when_full, &first.when_full),
         (&header.stack_depth, &first.stack_depth),
+        (&header.toggle_signal, &first.toggle_signal),
+        (&header.dump_signal, &first.dump_signal),
     ];
     for (ours, theirs) in numbers {
         ours.store(theirs.load(Ordering::Relaxed), Ordering::Relaxed);
     }
+    header.ask(first.off.load(Ordering::Relaxed) != 0);
     header.start.store(nanoseconds(), Ordering::Relaxed);
     header.sample.store(first.sample.load(Ordering::Relaxed), Ordering::Relaxed);
     header.patience.store(first.patience.load(Ordering::Relaxed), Ordering::Relaxed);

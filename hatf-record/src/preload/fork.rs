@@ -10,7 +10,9 @@
 
 use core::sync::atomic::Ordering;
 
-use super::{attach, follow, real, session, thread_state};
+#[cfg(feature = "preload")]
+use super::real;
+use super::{attach, follow, session, thread_state};
 
 /// Has `fork` tell the child.
 pub(crate) fn register() {
@@ -40,7 +42,7 @@ extern "C" fn after_fork_in_child() {
     }
     if follow::is_on() {
         thread_state::current().leave_session();
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(all(feature = "preload", target_arch = "x86_64"))]
         super::stack::leave();
         attach::again();
         attach::session();
@@ -51,6 +53,7 @@ extern "C" fn after_fork_in_child() {
 ///
 /// # Safety
 /// As the function of this name.
+#[cfg(feature = "preload")]
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn _Fork() -> libc::pid_t {
     let function = if real::known() { real::_Fork() } else { None };

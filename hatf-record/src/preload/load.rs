@@ -3,21 +3,22 @@
 use core::ffi::{c_char, c_int};
 
 use super::thread_state::nested;
-use super::{attach, exit, fork, threads};
+use super::{attach, control, exit, fork, thread_end};
 
 /// Decides whether this process is recorded, if no hook did, and registers for forks and for threads that end.
 extern "C" fn constructor(_: c_int, _: *const *const c_char, _: *const *const c_char) {
     #[cfg(target_arch = "x86_64")]
     nested(super::cxx::look_up);
-    if attach::session().is_none() {
+    let Some(session) = attach::session() else {
         // Without an environment nothing will ever be recorded.
         attach::give_up();
         return;
-    }
+    };
     nested(|| {
         fork::register();
-        threads::create_exit_key();
+        thread_end::create_key();
         exit::register();
+        control::take_signals(session);
     });
 }
 

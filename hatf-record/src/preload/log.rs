@@ -4,9 +4,10 @@ use core::ffi::c_void;
 
 use super::attach::session;
 use super::session::Session;
-use super::thread_state::{ThreadState, current, is_multithreaded};
-use super::{push, sample};
+use super::thread_state::{ThreadState, current};
+use super::{control, push, sample};
 use crate::clock::in_order;
+use crate::conditions::Conditions;
 use crate::event::{Event, Kind};
 
 /// The numbers of a call, by their names in [`Event`].
@@ -21,22 +22,72 @@ pub(crate) struct Call {
 /// Records a call, if it is the program's own and the process is recorded.
 #[inline(always)]
 pub(crate) fn call(kind: Kind, call: Call) {
+    record(kind, call, false);
+}
+
+/// What is recorded of the beginning of a realloc.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Begun {
+    /// Nothing: only programs with several threads need it.
+    No,
+    /// A [`Kind::ReallocBegin`].
+    Recorded,
+    /// Recording was off. Another thread may be given the old block, and record that, before the call returns.
+    Off,
+}
+
+/// Records that a realloc is about to run in a program with several threads.
+#[inline]
+pub(crate) fn realloc_begins(old: *mut c_void, size: usize) -> Begun {
+    let Some(session) = session().filter(|_| !old.is_null()) else { return Begun::No };
+    let conditions = session.conditions();
+    if conditions.0 & (Conditions::OFF.0 | Conditions::CHANGE.0) != 0 && !is_on(session) {
+        return Begun::Off;
+    }
+    let call = Call { size, old: old as usize, ..Call::default() };
+    match conditions.has(Conditions::THREADS) {
+        false => Begun::No,
+        true if record(Kind::ReallocBegin, call, false) => Begun::Recorded,
+        // Recording has stopped at this moment, or the call is nested, and so is its end.
+        true => Begun::Off,
+    }
+}
+
+/// Records that a realloc has returned. One whose beginning was recorded gets its end, whatever happened meanwhile; of one that began
+/// while recording was off the old block is not known.
+#[inline]
+pub(crate) fn realloc_ends(kind: Kind, call: Call, begun: Begun) {
+    let old = if begun == Begun::Off { 0 } else { call.old };
+    record(kind, Call { old, ..call }, begun == Begun::Recorded);
+}
+
+/// Records a call, also while recording is off if it is the end of one that has `begun`. Returns whether it did.
+#[inline(always)]
+fn record(kind: Kind, call: Call, begun: bool) -> bool {
     let state = current();
     if state.is_nested() {
-        return;
+        return false;
     }
-    let Some(session) = session() else { return };
-    if is_multithreaded() {
-        in_order();
-    }
-    if sample::is_on() {
-        sampled(session, state, kind, call);
-        return;
-    }
-    #[cfg(target_arch = "x86_64")]
-    if super::stack::is_on() && !matches!(kind, Kind::Free | Kind::ReallocBegin) {
-        with_stack(session, state, kind, call);
-        return;
+    let Some(session) = session() else { return false };
+    let conditions = session.conditions();
+    // One comparison where nothing is unusual.
+    if conditions != Conditions(0) {
+        if conditions.has(Conditions::THREADS) {
+            in_order();
+        }
+        if conditions.0 & (Conditions::OFF.0 | Conditions::CHANGE.0) != 0 && !is_on(session) && !begun {
+            return false;
+        }
+        if conditions.has(Conditions::SAMPLE) {
+            sampled(session, state, kind, call);
+            return true;
+        }
+        #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+        if conditions.has(Conditions::STACKS) && !ends_only(kind) {
+            with_stack(session, state, kind, call);
+            return true;
+        }
     }
     // SAFETY: the spool stays mapped. A thread without a chunk has no room in it, and gets its number with the first.
     let put = !kind.has_numbers()
@@ -44,6 +95,20 @@ pub(crate) fn call(kind: Kind, call: Call) {
     if !put {
         slowly(session, state, kind, call);
     }
+    true
+}
+
+/// Does what was asked for, and returns whether recording is on.
+#[cold]
+fn is_on(session: &Session) -> bool {
+    if session.conditions().has(Conditions::CHANGE) {
+        control::change(session);
+    }
+    !session.conditions().has(Conditions::OFF)
+}
+
+fn ends_only(kind: Kind) -> bool {
+    matches!(kind, Kind::Free | Kind::ReallocBegin)
 }
 
 #[inline(never)]
@@ -51,7 +116,7 @@ fn slowly(session: &Session, state: &ThreadState, kind: Kind, call: Call) {
     push::numbers(session, &event(session, state, kind, call));
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
 #[inline(never)]
 fn with_stack(session: &Session, state: &ThreadState, kind: Kind, call: Call) {
     let stack = super::stack::capture(session);
@@ -72,13 +137,13 @@ fn sampled(session: &Session, state: &ThreadState, kind: Kind, call: Call) {
     if ends != 0 && sample::forget(ends) {
         slowly(session, state, Kind::Free, Call { address: ends, ..Call::default() });
     }
-    let begins = !matches!(kind, Kind::Free | Kind::ReallocBegin) && call.address != 0;
+    let begins = !ends_only(kind) && call.address != 0;
     if !begins || !sample::chooses(session, state, call.size) || !sample::keep(call.address) {
         return;
     }
     let call = Call { old: 0, ..call };
-    #[cfg(target_arch = "x86_64")]
-    if super::stack::is_on() {
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+    if session.conditions().has(Conditions::STACKS) {
         with_stack(session, state, kind, call);
         return;
     }
@@ -104,7 +169,8 @@ pub(crate) fn allocation(kind: Kind, block: *mut c_void, size: usize, extra: usi
 
 /// Records a mark, or the begin or end of a phase.
 pub(crate) fn mark(kind: Kind, name: &[u8]) {
-    if let Some(session) = session() {
+    let Some(session) = session() else { return };
+    if is_on(session) {
         let event = Event::new(kind, push::thread_number(session), session.clock.now());
         push::event(session, event, name);
     }

@@ -1,34 +1,53 @@
-//! The interposed functions. Built into the shared object that is preloaded, and nowhere else.
+//! Recording from inside of a program: the interposed functions of the shared object that is preloaded (feature `preload`), and the allocator
+//! of a Rust program (feature `allocator`). What both use is the rest.
 //!
 //! Modules from the lowest to the highest: `memo` (stacks that were walked), `thread_state` and `real` use nothing here; `unwind` walks stacks, and `stack` numbers them; `session` is the recording in
 //! progress, `push` puts events into its spool, `follow` makes the spool of a process that is not the first, `sample` chooses blocks, `attach` begins the session,
-//! `log` records calls; `fork`, `exec`, `exit`, `confine`, `jump`, `threads`, `alloc`, `cxx` and `marks` are the interposed functions, and
-//! `load` runs when the object is loaded.
+//! `control` turns recording off and on, `log` records calls; `fork`, `exec`, `exit`, `confine`, `jump`, `threads`, `alloc`, `cxx` and `marks` are the interposed functions,
+//! `load` runs when the object is loaded, `functions` is what an allocator calls, and `recording` is one.
 
+#![cfg_attr(
+    not(feature = "preload"),
+    allow(dead_code, reason = "an allocator needs not all of what the interposed functions do")
+)]
+
+#[cfg(feature = "preload")]
 mod alloc;
 mod attach;
+#[cfg(feature = "preload")]
 mod confine;
-#[cfg(target_arch = "x86_64")]
+mod control;
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
 mod cxx;
+#[cfg(feature = "preload")]
 mod exec;
+#[cfg(feature = "preload")]
 mod exit;
 mod follow;
 mod fork;
+mod functions;
+#[cfg(feature = "preload")]
 mod jump;
+#[cfg(feature = "preload")]
 mod load;
 mod log;
 mod mapping;
 mod marks;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
 mod memo;
 mod path;
 mod push;
+#[cfg(feature = "preload")]
 mod real;
+#[cfg(feature = "allocator")]
+pub(crate) mod recording;
 mod sample;
 mod session;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
 mod stack;
+mod thread_end;
 mod thread_state;
+#[cfg(feature = "preload")]
 mod threads;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
 mod unwind;

@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering;
 use super::session::Session;
 use super::thread_state;
 use crate::clock::nanoseconds;
-use crate::event::{Event, Flags, Kind, NUMBERS_MAX, SLOTS_MAX, Slot, TEXT_MAX, narrow, text_slots};
+use crate::event::{Event, Flags, Kind, NUMBERS_MAX, SLOTS_MAX, Slot, TEXT_MAX, text_slots};
 use crate::producer::Owner;
 
 /// Records an event whose time is a stamp, and the text that belongs to it. Of a text that is too long the first [`TEXT_MAX`]
@@ -31,11 +31,11 @@ pub(crate) fn numbers(session: &Session, event: &Event) {
 }
 
 /// Records a call and its stack.
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
 pub(crate) fn with_stack(session: &Session, event: &Event, stack: u32) {
     let mut slots: [Slot; NUMBERS_MAX + 1] = [[0; 2]; _];
     let (numbers, used) = event.to_slots();
-    let stack = narrow(Kind::Stack, Flags::default(), event.time, 0, u64::from(stack));
+    let stack = crate::event::narrow(Kind::Stack, Flags::default(), event.time, 0, u64::from(stack));
     for (slot, part) in slots.iter_mut().zip([stack].iter().chain(numbers.iter().take(used))) {
         *slot = *part;
     }
@@ -116,7 +116,7 @@ fn number_this_thread(session: &Session) -> u32 {
         state.id.set(1);
         return 1;
     }
-    thread_state::set_multithreaded();
+    session.set_multithreaded();
     let id = new_thread_number(session);
     state.id.set(id);
     thread_event(session, Kind::ThreadStart, 0, Flags::FIRST_SEEN);

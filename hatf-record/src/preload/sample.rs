@@ -24,31 +24,30 @@ const OVERFLOWED: usize = 1;
 struct Bucket([AtomicUsize; SLOTS]);
 
 static TABLE: AtomicPtr<Bucket> = AtomicPtr::new(null_mut());
-/// The mean number of bytes from one choice to the next; 0: every block is recorded.
+/// The mean number of bytes from one choice to the next.
 static MEAN: AtomicU64 = AtomicU64::new(0);
 
-/// Returns whether blocks are sampled.
-#[inline]
-pub(crate) fn is_on() -> bool {
-    MEAN.load(Ordering::Relaxed) != 0
-}
-
-/// Begins to sample, or not where the mean is 0. Where there is no memory for the table every block is recorded: `false`.
-pub(crate) fn begin(mean: u64) -> bool {
-    MEAN.store(0, Ordering::Relaxed);
-    if mean == 0 {
-        return true;
-    }
+/// Begins to sample; `None` where there is no memory for the table.
+pub(crate) fn begin(mean: u64) -> Option<()> {
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: a system call with valid arguments, whose result is checked. The mapping is never undone.
     let memory = unsafe { libc::mmap(null_mut(), BUCKETS * size_of::<Bucket>(), access, flags, -1, 0) };
     if memory == libc::MAP_FAILED {
-        return false;
+        return None;
     }
     TABLE.store(memory.cast(), Ordering::Release);
     MEAN.store(mean, Ordering::Relaxed);
-    true
+    Some(())
+}
+
+/// Forgets all blocks: they may have ended while nobody looked.
+pub(crate) fn forget_all() {
+    let table = TABLE.load(Ordering::Acquire);
+    if !table.is_null() {
+        // SAFETY: the mapping of `begin`, of private memory: all zeros after this.
+        unsafe { libc::madvise(table.cast(), BUCKETS * size_of::<Bucket>(), libc::MADV_DONTNEED) };
+    }
 }
 
 /// Returns whether a thread's next block, of so many bytes, is chosen.

@@ -9,6 +9,7 @@ use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 use crate::clock::{Clock, nanoseconds};
+use crate::conditions::Conditions;
 use crate::layout::CHUNK_BYTES;
 use crate::reasons::{Stop, WhenFull};
 use crate::spool::{Chunk, Spool};
@@ -117,6 +118,17 @@ enum Reader {
 }
 
 impl Session {
+    /// Returns what a hook has to heed.
+    #[inline]
+    pub(crate) fn conditions(&self) -> Conditions {
+        self.spool.header().conditions()
+    }
+
+    /// Notes that there is a second thread: from now on it may be given a block in the middle of a realloc.
+    pub(crate) fn set_multithreaded(&self) {
+        self.spool.header().set(Conditions::THREADS);
+    }
+
     /// Returns whether this process is still recorded.
     #[inline]
     pub(crate) fn is_live(&self) -> bool {

@@ -32,12 +32,6 @@ const TAKEN_OUT: usize = 1;
 /// Threads that are about to record modules.
 static RECORDING: AtomicU32 = AtomicU32::new(0);
 
-/// Returns whether stacks are recorded.
-#[inline]
-pub(crate) fn is_on() -> bool {
-    DEPTH.load(Ordering::Relaxed) != 0
-}
-
 /// Maps the table beside the spool of a process, and makes it where there is none; `None` where that cannot be, and no stacks are recorded.
 pub(crate) fn begin(events: &Path, depth: u32) -> Option<()> {
     let path = events.folder()?.with(names::STACKS.as_bytes())?;
@@ -57,7 +51,7 @@ pub(crate) fn begin(events: &Path, depth: u32) -> Option<()> {
         }
         memory
     };
-    let ours = is_on as fn() -> bool as usize;
+    let ours = leave as fn() as usize;
     if !unwind::begin() {
         return None;
     }
@@ -313,7 +307,7 @@ pub(crate) unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
     let Some(dlclose) = (if real::known() { real::dlclose() } else { None }) else { return -1 };
     // SAFETY: the caller's argument.
     let result = unsafe { dlclose(handle) };
-    if is_on() {
+    if DEPTH.load(Ordering::Relaxed) != 0 {
         note_unloaded();
     }
     result

@@ -7,7 +7,6 @@
 //! room for it in the static block.
 
 use core::cell::Cell;
-use core::sync::atomic::{AtomicBool, Ordering};
 
 use crate::producer::Producer;
 
@@ -29,7 +28,7 @@ pub(crate) struct ThreadState {
     /// Pages of the stack that are known to be readable: from here to before there.
     readable: (Cell<usize>, Cell<usize>),
     /// Stacks that it walked.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
     pub(crate) memo: super::memo::Memo,
 }
 
@@ -117,9 +116,27 @@ pub(crate) fn current() -> &'static ThreadState {
     STATE.with(|state| unsafe { &*core::ptr::from_ref(state) })
 }
 
+/// Notes that from this stack pointer on, calls are not the program's own; returns what was noted before, for [`leave`].
+#[inline(always)]
+pub(crate) fn enter(stack_pointer: usize) -> usize {
+    let outer = &current().outer;
+    let before = outer.get();
+    if before == 0 || stack_pointer >= before {
+        outer.set(stack_pointer);
+    }
+    before
+}
+
+/// Puts back what [`enter`] returned.
+#[inline(always)]
+pub(crate) fn leave(before: usize) {
+    current().outer.set(before);
+}
+
 /// Runs `f` one level deeper, where allocations are not the program's own.
 #[inline(always)]
 pub(crate) fn nested<T>(f: impl FnOnce() -> T) -> T {
+    // As `enter` and `leave` do, with the thread's state looked up once.
     let state = current();
     let before = state.outer.get();
     if before == 0 || stack_pointer() >= before {
@@ -194,7 +211,7 @@ impl ThreadState {
 
 /// Returns the stack pointer of the function that this is inlined into.
 #[inline(always)]
-fn stack_pointer() -> usize {
+pub(crate) fn stack_pointer() -> usize {
     let pointer: usize;
     // SAFETY: reads a register.
     #[cfg(target_arch = "x86_64")]
@@ -212,19 +229,4 @@ fn stack_pointer() -> usize {
         pointer = core::ptr::from_ref(core::hint::black_box(&local)) as usize;
     }
     pointer
-}
-
-/// Whether this process ever had a second thread. While it has not, no other thread can be given a block in the middle of
-/// a realloc.
-static MULTITHREADED: AtomicBool = AtomicBool::new(false);
-
-/// Returns whether this process ever had a second thread.
-#[inline]
-pub(crate) fn is_multithreaded() -> bool {
-    MULTITHREADED.load(Ordering::Relaxed)
-}
-
-/// Notes that there is a second thread.
-pub(crate) fn set_multithreaded() {
-    MULTITHREADED.store(true, Ordering::Relaxed);
 }

@@ -1,52 +1,11 @@
-//! Threads: recording that they start and end.
-
-use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicU32, Ordering};
+//! Threads: recording that they start.
 
 use super::attach::session;
 use super::real::{self, Routine};
 use super::thread_state::{self, nested};
-use super::{alloc, push};
+use super::{alloc, push, thread_end};
 use crate::event::{Flags, Kind};
-
-/// The key whose destructor runs when a thread ends, plus 1; 0 before there is one.
-static KEY: AtomicU32 = AtomicU32::new(0);
-
-/// Creates the key.
-pub(crate) fn create_exit_key() {
-    let mut key = 0;
-    // SAFETY: a place for the key, and a destructor that touches nothing of ours that could be gone.
-    if unsafe { libc::pthread_key_create(&raw mut key, Some(on_exit)) } == 0 {
-        KEY.store(key.wrapping_add(1), Ordering::Release);
-    }
-}
-
-/// Has [`on_exit`] run at the end of the calling thread; `false` if that cannot be had.
-fn arm_exit_key() -> bool {
-    match KEY.load(Ordering::Acquire).checked_sub(1) {
-        None => false,
-        // SAFETY: a key that was made. The value is only ever compared with null.
-        Some(key) => nested(|| unsafe { libc::pthread_setspecific(key, (&raw const KEY).cast()) == 0 }),
-    }
-}
-
-/// Other keys' destructors free memory, in an order that nobody knows: so this one asks to be called
-/// again as long as the system promises to (4 rounds), and records the end in the last.
-unsafe extern "C" fn on_exit(_: *mut c_void) {
-    const ROUNDS: u32 = 4;
-    let round = thread_state::current().exit_rounds.get() + 1;
-    thread_state::current().exit_rounds.set(round);
-    if round < ROUNDS && arm_exit_key() {
-        return;
-    }
-    record_end();
-}
-
-fn record_end() {
-    if let Some(session) = session() {
-        push::thread_event(session, Kind::ThreadEnd, 0, Flags::default());
-    }
-}
+use core::ffi::{c_int, c_void};
 
 /// The argument of a new thread.
 struct Start {
@@ -69,7 +28,7 @@ extern "C" fn on_start(start: *mut c_void) -> Entry {
     let Start { routine, argument, id, creator } = unsafe { start.cast::<Start>().read() };
     free_block(start);
     thread_state::current().id.set(id);
-    arm_exit_key();
+    thread_end::arm();
     if let Some(session) = session() {
         push::thread_event(session, Kind::ThreadStart, creator, Flags::default());
     }
@@ -165,7 +124,7 @@ pub(crate) unsafe extern "C" fn pthread_create(
         unsafe { create(thread, attributes, routine, argument) }
     };
     let Some(session) = session() else { return pass_on(routine, argument) };
-    thread_state::set_multithreaded();
+    session.set_multithreaded();
     let creator = push::thread_number(session);
     // SAFETY: any size may be asked for.
     let block = nested(|| unsafe { malloc(size_of::<Start>()) });

@@ -13,7 +13,7 @@ mod timeline;
 
 pub use histogram::{Bucket, Histogram};
 pub use phases::{MarkReport, PhaseReport};
-pub use report::{Calls, Estimate, LargestBlock, Peak, Quantiles, Report, StillLive, Totals};
+pub use report::{Calls, Estimate, LargestBlock, Off, Peak, Quantiles, Report, StillLive, Totals};
 pub use sites::{SitesReport, TopSite};
 pub use threads::ThreadReport;
 pub use timeline::{Point, Timeline};
@@ -45,6 +45,10 @@ pub struct Analysis {
     sampling: Option<u64>,
     /// Blocks and bytes that were live when their heap ended: at the program's end, or at an exec.
     left: StillLive,
+    /// Where recording was off.
+    off: Option<Off>,
+    /// Since when it is.
+    off_since: Option<u64>,
     comments: Vec<String>,
     /// The largest time seen: clocks of threads may differ a little.
     now: u64,
@@ -64,6 +68,9 @@ impl Analysis {
     #[must_use]
     pub fn finish(mut self) -> Report {
         let now = self.now();
+        let since = self.off_since;
+        self.go_on();
+        let off = self.off.map(|off| Off { at_end: since.is_some(), ..off });
         self.live.drain().for_each(|(address, block)| self.left.add(address, &block));
         let (marks, phases, left_out) = self.phases.finish(now);
         let (sites, total) = self.sites.finish();
@@ -91,6 +98,7 @@ impl Analysis {
             timeline: self.timeline,
             duration: self.now,
             sites,
+            off,
             estimate,
         }
     }
@@ -123,6 +131,32 @@ impl Analysis {
         Ok(())
     }
 
+    /// Recording stops.
+    fn stop(&mut self) {
+        self.off.get_or_insert_default().times += 1;
+        self.off_since.get_or_insert(self.now);
+    }
+
+    /// Adds the time for which recording was off.
+    fn go_on(&mut self) {
+        let duration = self.off_since.take().map_or(0, |since| self.now.saturating_sub(since));
+        if let Some(off) = &mut self.off {
+            off.duration = off.duration.saturating_add(duration);
+        }
+    }
+
+    /// Recording goes on: what was live may have ended meanwhile.
+    fn forget(&mut self) -> Result<()> {
+        self.go_on();
+        let off = self.off.get_or_insert_default();
+        for (_, block) in self.live.drain() {
+            self.sites.replaced(block.size, block.site)?;
+            off.forgotten_blocks += 1;
+            off.forgotten_bytes = off.forgotten_bytes.saturating_add(block.size);
+        }
+        Ok(())
+    }
+
     #[inline]
     fn begin(&mut self, event: &Event<'_>, address: u64, size: u64) -> Result<()> {
         self.totals.allocs += 1;
@@ -143,7 +177,7 @@ impl Analysis {
     #[inline]
     fn end(&mut self, event: &Event<'_>, address: u64) -> Result<Option<u64>> {
         let Some(block) = self.live.remove(address) else {
-            self.totals.unmatched_frees += 1;
+            *self.off.as_mut().map_or(&mut self.totals.unmatched_frees, |off| &mut off.frees) += 1;
             self.threads.of(event.thread).freed(None);
             return Ok(None);
         };
@@ -236,6 +270,8 @@ impl EventSink for Analysis {
             EventKind::ThreadEnd => self.threads.ended(event),
             EventKind::Failed(_) => self.calls.failed += 1,
             EventKind::Lost { events } => self.totals.lost += events,
+            EventKind::Recording { on: false } => self.stop(),
+            EventKind::Recording { on: true } => self.forget()?,
             EventKind::Mark { name } => self.phases.mark(name, self.now()),
             EventKind::PhaseBegin { name } => self.phases.begin(name, self.now()),
             EventKind::PhaseEnd { name } => self.phases.end(name, self.now()),

@@ -44,9 +44,29 @@ pub struct Report {
     /// The stacks that allocated most; none if the trace has no stacks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sites: Option<SitesReport>,
+    /// Where recording was off; none if it never was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub off: Option<Off>,
     /// What the program did in all, where the trace is a sample; all other numbers but those of `sites` are of the sample.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Estimate>,
+}
+
+/// What is not known because recording was off for a while.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Off {
+    /// How often it stopped.
+    pub times: u64,
+    /// For how long it was off in all.
+    pub duration: u64,
+    /// Whether it was off at the end: blocks that are still live may have been freed since.
+    pub at_end: bool,
+    /// Blocks that were live when it stopped, and do not count any more where it goes on: they may have been freed meanwhile.
+    pub forgotten_blocks: u64,
+    /// Their sizes' sum.
+    pub forgotten_bytes: u64,
+    /// Frees (and reallocs) of blocks that the recording never saw, or forgot. They are not among [`Totals::unmatched_frees`].
+    pub frees: u64,
 }
 
 /// What a program did, estimated from a sample of its blocks.

@@ -23,6 +23,7 @@ pub(crate) mod whatif;
 
 mod lab;
 mod processes;
+mod values;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -34,8 +35,10 @@ use hatf::Error;
 use hatf::convert::Form;
 use hatf::heap::GROUP_RECORDS;
 use hatf::paper::Column;
+use hatf::record::Keep;
 use metatf::recode::Profile;
 use metatf_cli::number;
+use values::{bytes, clock, keep, sample, signal};
 
 /// Heap allocation traces: record, report, convert and read them.
 #[derive(clap::Parser)]
@@ -107,6 +110,8 @@ Examples:
   hatf record --report --no-trace python3 -c 'print(1)'
   hatf record --clock 100us -o big.mtf PROGRAM       coarser times, a smaller trace
   hatf record --sample 512KiB --stacks PROGRAM       what can be left on for long
+  hatf record --start-off --control ctl PROGRAM      nothing yet; echo on > ctl starts it
+  hatf record --keep 60s --dump-signal USR1 PROGRAM  a flight recorder
   hatf record --follow=cc1,cc1plus -- make -j2       of its processes, the compilers
   LD_PRELOAD=libjemalloc.so.2 hatf record PROGRAM    record it with another allocator")]
 pub(crate) struct Record {
@@ -156,6 +161,31 @@ pub(crate) struct Record {
     /// its end. Reports by site multiply what was sampled.
     #[arg(long, value_name = "BYTES", value_parser = sample)]
     pub(crate) sample: Option<u64>,
+
+    /// Record nothing until recording is turned on: by --toggle-signal, --control, or the program (hatf_start).
+    #[arg(long)]
+    pub(crate) start_off: bool,
+
+    /// The signal that turns recording off and on, such as USR2: sent to a recorded process, of that one, sent to hatf record,
+    /// of all. The program must not use the signal itself.
+    #[arg(long, value_name = "SIGNAL", value_parser = signal)]
+    pub(crate) toggle_signal: Option<i32>,
+
+    /// A file to look at while the program runs: recording of all processes is turned on or off when its first word changes to
+    /// on or off, or to dump. It need not be there yet.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) control: Option<PathBuf>,
+
+    /// Keep only the last part in memory, such as 60s, 5min or 64MiB (an event takes 16 bytes), and write it when the program
+    /// ends, or is killed. --dump-signal, --control (dump) and the program (hatf_dump) have it written while the program goes
+    /// on, as TRACE.dump1.mtf. Nothing is encoded until then. Blocks from before it are not known.
+    #[arg(long, value_name = "PART", value_parser = keep, conflicts_with = "flush")]
+    pub(crate) keep: Option<Keep>,
+
+    /// The signal that has the last part written, such as USR1: sent to a recorded process, of that one, sent to hatf record,
+    /// of all. The program must not use the signal itself.
+    #[arg(long, value_name = "SIGNAL", value_parser = signal, requires = "keep")]
+    pub(crate) dump_signal: Option<i32>,
 
     /// Leave arguments of programs and the name of the machine out of the trace. Paths of programs and libraries are in it.
     #[arg(long)]
@@ -375,36 +405,6 @@ pub(crate) enum WhenFull {
     Drop,
     /// End the recording.
     Stop,
-}
-
-/// Bytes of `64MiB`, `1 GiB`, `1048576`.
-fn bytes(text: &str) -> Result<u64, String> {
-    let bytes = hatf_lab::units::parse_bytes(text).filter(|bytes| *bytes >= 1 << 20);
-    bytes.ok_or_else(|| "expected at least 1MiB, such as 64MiB or 1GiB".to_owned())
-}
-
-/// A mean number of bytes.
-fn sample(text: &str) -> Result<u64, String> {
-    let bytes = hatf_lab::units::parse_bytes(text).filter(|bytes| (1..=1 << 40).contains(bytes));
-    bytes.ok_or_else(|| "expected a number of bytes, such as 512KiB".to_owned())
-}
-
-/// Nanoseconds of `1us`, `100 ns`, `1ms`; 0 for `off`.
-fn clock(text: &str) -> Result<u64, String> {
-    if text == "off" {
-        return Ok(0);
-    }
-    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let unit = match unit.trim() {
-        "ns" => Some(1),
-        "us" | "µs" => Some(1_000),
-        "ms" => Some(1_000_000),
-        _ => None,
-    };
-    let tick = number.parse::<u64>().ok().zip(unit).and_then(|(number, unit)| number.checked_mul(unit));
-    let wrong = || "expected a length from 1ns to 1ms, such as 1us, or off".to_owned();
-    tick.filter(|tick| (1..=1_000_000).contains(tick)).ok_or_else(wrong)
 }
 
 /// Parses a name and a file.

@@ -6,7 +6,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hatf::record::{End, FollowedProcess, Follower, Outcome, RecordInto, Recorded};
+use hatf::record::{DumpInto, End, FollowedProcess, Follower, Outcome, RecordInto, Recorded};
 use hatf::{Error, Result};
 use metatf::container::WriteOptions;
 use metatf_cli::OutputFile;
@@ -16,7 +16,7 @@ use super::record::{TraceWriter, about_output, full};
 use super::{Record as Options, print_message};
 
 /// The list of processes, in their folder.
-const LIST: &str = "processes.jsonl";
+pub(super) const LIST: &str = "processes.jsonl";
 /// Characters of a program's name in the name of its trace.
 const NAME_MAX: usize = 60;
 
@@ -181,6 +181,10 @@ impl Follower for Processes<'_> {
         }
         let error = finished.err().or(outcome.recorded.sink_error);
         Err(error.map_or_else(|| full(problem()(io::ErrorKind::Other.into())), |error| cause(output.error(), error)))
+    }
+
+    fn dump(&self, process: &FollowedProcess, _: u32, give: DumpInto<'_>) {
+        super::record::dump(self.options, &self.folder.join(trace_name(process)), self.write, give);
     }
 
     fn others_go_on(&self, processes: usize) {

@@ -10,7 +10,7 @@ use hatf::analysis::Analysis;
 use hatf::event::{Tee, UserMetadata};
 use hatf::hatf10::Hatf10Writer;
 use hatf::heap::{HeapOptions, HeapWriter};
-use hatf::record::{Follower, Outcome, RecordOptions, WhenFull};
+use hatf::record::{DumpInto, Follower, Outcome, RecordOptions, TakeDump, WhenFull};
 use hatf::{Error, Event, EventSink, Result};
 use metatf::container::{FlushEvery, Sink, WriteOptions};
 use metatf_cli::OutputFile;
@@ -40,7 +40,8 @@ fn run_program(options: &Options) -> Result<u8> {
     let (outcome, failure) = match &output {
         Some(path) => to_file(options, path, analysis.as_mut())?,
         None => {
-            let outcome = record(options, &mut NullSink, analysis.as_mut(), None, None, None)?;
+            let into = Into { output: None, started: None, dump: None, processes: None };
+            let outcome = record(options, &mut NullSink, analysis.as_mut(), into)?;
             print_summary(options, &outcome, None, None);
             (outcome, None)
         }
@@ -77,7 +78,10 @@ fn to_file(options: &Options, path: &Path, analysis: Option<&mut Analysis>) -> R
     let (recorded, finished) = {
         let mut trace = TraceWriter::new(&mut *sink, form, &write).map_err(|error| cause(output.error(), error))?;
         let mut started = || output.appear().map_err(problem());
-        let recorded = record(options, trace.sink(), analysis, Some(path), Some(&mut started), processes.as_ref());
+        let take = |_: u32, give: DumpInto<'_>| dump(options, path, &write, give);
+        let take: Option<TakeDump<'_>> = (!is_standard_output(path)).then_some(&take);
+        let into = Into { output: Some(path), started: Some(&mut started), dump: take, processes: processes.as_ref() };
+        let recorded = record(options, trace.sink(), analysis, into);
         (recorded, trace.finish())
     };
     let mut outcome = recorded?;
@@ -96,6 +100,52 @@ fn to_file(options: &Options, path: &Path, analysis: Option<&mut Analysis>) -> R
     Ok((outcome, failure))
 }
 
+/// Writes a trace which gets its name when it is whole; returns what `give` does.
+pub(super) fn write_whole<T>(
+    path: &Path,
+    form: Form,
+    write: &WriteOptions,
+    give: impl FnOnce(&mut dyn EventSink) -> Result<T>,
+) -> Result<T> {
+    let name = path.display().to_string();
+    let problem = || Error::system(name.clone());
+    let (output, mut sink) = OutputFile::create(path).map_err(problem())?;
+    let mut trace = TraceWriter::new(&mut *sink, form, write).map_err(|error| about_output(&name, error))?;
+    let given = give(trace.sink());
+    let finished = trace.finish();
+    if let Some(error) = output.error() {
+        return Err(full(problem()(error)));
+    }
+    let given = given.map_err(|error| about_output(&name, error))?;
+    finished.map_err(|error| about_output(&name, error))?;
+    output.keep(sink).map_err(problem())?;
+    Ok(given)
+}
+
+/// Writes what `hatf record --keep` has at this moment beside the trace that is written at the end: into `TRACE.dump1.mtf`, or with
+/// the next number that is free.
+pub(super) fn dump(options: &Options, trace: &Path, write: &WriteOptions, give: DumpInto<'_>) {
+    let stem = trace.with_extension("");
+    let named = |number: u32| {
+        let mut name = stem.as_os_str().to_owned();
+        name.push(format!(".dump{number}.mtf"));
+        PathBuf::from(name)
+    };
+    let Some(path) = (1..=u32::MAX).map(named).find(|path| !path.exists()) else { return };
+    let form = (options.format, options.clock, options.group);
+    match write_whole(&path, form, write, give) {
+        Ok(()) if options.quiet => {}
+        Ok(()) => {
+            let bytes = path.metadata().map_or(0, |metadata| metadata.len());
+            print_message(&format!("asked for: {bytes} bytes in {}", path.display()));
+        }
+        Err(error) => print_message(&format!("a trace was asked for: {error}")),
+    }
+}
+
+/// The DTD of a trace, the nanoseconds of a tick, and about how many records a group has.
+pub(super) type Form = (TraceFormat, u64, u64);
+
 /// A trace of either DTD.
 pub(super) enum TraceWriter<'w> {
     Heap(HeapWriter<'w>),
@@ -103,10 +153,10 @@ pub(super) enum TraceWriter<'w> {
 }
 
 impl<'w> TraceWriter<'w> {
-    /// Begins a trace: its DTD, the nanoseconds of a tick, and about how many records a group has.
+    /// Begins a trace.
     pub(super) fn new(
         sink: &'w mut dyn Sink,
-        (format, resolution, group_records): (TraceFormat, u64, u64),
+        (format, resolution, group_records): Form,
         write: &WriteOptions,
     ) -> Result<Self> {
         match format {
@@ -160,13 +210,19 @@ fn is_standard_output(path: &Path) -> bool {
     path == Path::new("-")
 }
 
+/// Where a recording goes.
+struct Into<'a> {
+    output: Option<&'a Path>,
+    started: Option<&'a mut dyn FnMut() -> Result<()>>,
+    dump: Option<TakeDump<'a>>,
+    processes: Option<&'a Processes<'a>>,
+}
+
 fn record<'a>(
     options: &Options,
     sink: &mut dyn EventSink,
     analysis: Option<&mut Analysis>,
-    output: Option<&Path>,
-    started: Option<&'a mut dyn FnMut() -> Result<()>>,
-    processes: Option<&'a Processes<'a>>,
+    Into { output, started, dump, processes }: Into<'a>,
 ) -> Result<Outcome> {
     let output_to_error = options.output.as_deref().is_some_and(is_standard_output);
     let how = RecordOptions {
@@ -177,6 +233,12 @@ fn record<'a>(
         spool: options.spool.clone(),
         spool_bytes: options.spool_size,
         sample: options.sample.unwrap_or(0),
+        start_off: options.start_off,
+        toggle_signal: options.toggle_signal,
+        control: options.control.clone(),
+        keep: options.keep,
+        dump,
+        dump_signal: options.dump_signal,
         private: options.private,
         stacks: options.stacks.unwrap_or(0),
         when_full: match options.when_full {
@@ -207,6 +269,13 @@ fn print_summary(options: &Options, outcome: &Outcome, file: Option<(&Path, u64)
         print_message(&format!(
             "{stackless} {what} no stacks: each process needs 16 MiB in the spool's folder for them (--spool), x86-64 and glibc 2.35"
         ));
+    }
+    if outcome.recorded.is_off {
+        print_message(if options.start_off && outcome.recorded.starts == 0 {
+            "recording was off all the time: turn it on by --toggle-signal, --control, or hatf_start() in the program"
+        } else {
+            "recording was off when the program ended"
+        });
     }
     if options.quiet {
         return;

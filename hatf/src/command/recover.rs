@@ -1,10 +1,11 @@
 //! `hatf recover`
 
+use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum as _;
-use hatf::record::Spooled;
+use hatf::record::{End, FollowedProcess, Recovered, Spooled};
 use hatf::trace::TraceReader;
 use hatf::{Error, EventSource, Result};
 use metatf::container::{FlushEvery, WriteOptions};
@@ -12,8 +13,8 @@ use metatf::recode::Profile;
 use metatf_cli::OutputFile;
 use serde_json::{Value, json};
 
-use super::processes::trace_of;
-use super::record::{TraceWriter, about_output};
+use super::processes::{LIST, folder_of, trace_of};
+use super::record::write_whole;
 use super::{Record, TraceFormat, print_message};
 
 /// Make the trace of a recording that was cut off because `hatf record` was killed.
@@ -61,7 +62,8 @@ pub(crate) fn run(options: &Recover) -> Result<u8> {
     if let Some(output) = options.output.as_ref().filter(|_| spooled.process().is_none()) {
         of_program["output"] = json!(std::path::absolute(output)?);
     }
-    recover(&spooled, spooled.about().clone(), options.output.as_deref())?;
+    let (trace, recovered) = recover(&spooled, spooled.about().clone(), options.output.as_deref())?;
+    let mut lines = Vec::new();
     for process in &processes {
         let process = Spooled::open(process)?;
         let own = process.about()["output"].as_str().map(PathBuf::from);
@@ -74,10 +76,14 @@ pub(crate) fn run(options: &Recover) -> Result<u8> {
         if let Some(folder) = output.as_deref().and_then(Path::parent) {
             std::fs::create_dir_all(folder).map_err(Error::system(folder.display().to_string()))?;
         }
-        recover(&process, process.about().clone(), output.as_deref())?;
+        let (path, recovered) = recover(&process, process.about().clone(), output.as_deref())?;
+        lines.push((path.clone(), line(&process, &path, &recovered)));
         if !options.keep {
             process.remove();
         }
+    }
+    if spooled.process().is_none() {
+        list_recovered(&trace, lines, line(&spooled, &trace, &recovered))?;
     }
     if !options.keep {
         spooled.remove();
@@ -85,37 +91,64 @@ pub(crate) fn run(options: &Recover) -> Result<u8> {
     Ok(0)
 }
 
-/// Makes the trace of one process.
-fn recover(spooled: &Spooled, about: Value, output: Option<&Path>) -> Result<()> {
+/// Returns what the list of processes has of one.
+fn line(spooled: &Spooled, trace: &Path, recovered: &Recovered) -> Value {
+    let exit = if let End::Exit(status) = recovered.end { Some(status) } else { None };
+    let mut line = json!({
+        "number": 1, "command": spooled.command(), "trace": trace.file_name().map(|name| name.to_string_lossy()),
+        "began_ns": recovered.began, "exit": exit, "bytes": trace.metadata().map_or(0, |metadata| metadata.len()),
+        "events": recovered.events, "lost": recovered.lost, "recovered": true,
+    });
+    if let Some(FollowedProcess { number, process, parent, .. }) = spooled.process() {
+        (line["number"], line["process"], line["parent"]) = (number.into(), process.into(), parent.into());
+    }
+    line
+}
+
+/// Completes the list of processes: those that had ended before are in it. Where the program made none there is no list.
+fn list_recovered(trace: &Path, lines: Vec<(PathBuf, Value)>, mut program: Value) -> Result<()> {
+    let folder = folder_of(trace);
+    if !folder.exists() {
+        return Ok(());
+    }
+    program["trace"] = Path::new("..").join(trace.file_name().unwrap_or_default()).to_string_lossy().into();
+    let here = lines.into_iter().filter(|(path, _)| path.parent() == Some(&folder)).map(|(_, line)| line);
+    let lines: Vec<_> = here.chain([program]).collect();
+    let list = folder.join(LIST);
+    let before = fs::read_to_string(&list).unwrap_or_default();
+    let is_new = |text: &&str| {
+        let number = serde_json::from_str::<Value>(text).map_or(Value::Null, |line| line["number"].clone());
+        !number.is_null() && lines.iter().all(|line| line["number"] != number)
+    };
+    let text: String = before.lines().filter(is_new).map(|line| format!("{line}\n")).collect();
+    let text = lines.iter().fold(text, |text, line| format!("{text}{line}\n"));
+    let problem = || Error::system(list.display().to_string());
+    let (output, mut sink) = OutputFile::create(&list).map_err(problem())?;
+    sink.write_all(text.as_bytes()).map_err(problem())?;
+    output.keep(sink).map_err(problem())
+}
+
+/// Makes the trace of one process, and returns where it is.
+fn recover(spooled: &Spooled, about: Value, output: Option<&Path>) -> Result<(PathBuf, Recovered)> {
     let unfinished = about["output"].as_str().map(PathBuf::from);
     let Some(path) = output.map(Path::to_owned).or_else(|| unfinished.clone()) else {
         return Err(Error::Usage("the recording had no file to write to: name one with -o".to_owned()));
     };
     let name = path.display().to_string();
-    let problem = || Error::system(name.clone());
-    let (output, mut sink) = OutputFile::create(&path).map_err(problem())?;
     let mut write = WriteOptions::default().flush_every(FlushEvery::NEVER);
     about["profile"].as_str().and_then(|profile| profile.parse().ok()).unwrap_or(Profile::Default).apply(&mut write);
     let format = about["format"].as_str().and_then(|format| TraceFormat::from_str(format, false).ok());
     let number = |key: &str, default| about[key].as_u64().unwrap_or(default);
     let form = (format.unwrap_or(TraceFormat::Heap), number("clock", 1000), number("group", 1_000_000));
     let mut unfinished = unfinished.and_then(|path| of_recording(&path, spooled));
-    let mut trace = TraceWriter::new(&mut *sink, form, &write).map_err(|error| about_output(&name, error))?;
     let source = unfinished.as_mut().map(|reader| reader as &mut dyn EventSource);
-    let recovered = spooled.recover(source, trace.sink());
-    let finished = trace.finish();
-    if let Some(error) = output.error() {
-        return Err(problem()(error));
-    }
-    let recovered = recovered.map_err(|error| about_output(&name, error))?;
-    finished.map_err(|error| about_output(&name, error))?;
-    output.keep(sink).map_err(problem())?;
+    let recovered = write_whole(&path, form, &write, |sink| spooled.recover(source, sink))?;
     let (events, lost) = (recovered.events, recovered.lost);
     print_message(&format!(
         "{events} events in {name}, {} of them from the spool, {lost} lost",
         events - recovered.from_trace
     ));
-    Ok(())
+    Ok((path, recovered))
 }
 
 /// Opens the unfinished trace, if it is there and is this recording's.

@@ -141,6 +141,8 @@ fn everything() -> Vec<Event<'static>> {
         EventKind::Symbol { frame: 0x401000, line: 12, name: b"outer" },
         EventKind::ModuleUnload { start: 0x2000 },
         EventKind::Lost { events: 1000 },
+        EventKind::Recording { on: false },
+        EventKind::Recording { on: true },
         EventKind::ThreadEnd,
         EventKind::Image { process: 77, path: b"\xff" },
         EventKind::Killed { signal: 9 },
@@ -226,11 +228,11 @@ fn everything_to_heap_and_json_and_back() {
 fn clocks() {
     let events = everything();
     let (heap, losses) = heap_of(&events, &HeapOptions { resolution: 2_000, ..HeapOptions::default() });
-    assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Rounding, 15)]);
+    assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Rounding, 16)]);
     let rounded: Vec<_> = events.iter().map(|event| Event { time: event.time / 2_000 * 2_000, ..*event }).collect();
     assert_eq!(read(Form::Heap, &heap).0, expected(&rounded));
     let (heap, losses) = heap_of(&events, &HeapOptions { resolution: 0, ..HeapOptions::default() });
-    assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Time, 31)]);
+    assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Time, 33)]);
     let timeless: Vec<_> = events.iter().map(|event| Event { time: 0, ..*event }).collect();
     assert_eq!(read(Form::Heap, &heap).0, expected(&timeless));
 }
@@ -252,6 +254,7 @@ fn everything_to_hatf_and_back() {
                 | EventKind::Source { .. }
                 | EventKind::Symbol { .. }
                 | EventKind::Lost { .. }
+                | EventKind::Recording { .. }
         )
     };
     let plain = |event: &Event<'static>| {
@@ -264,7 +267,14 @@ fn everything_to_hatf_and_back() {
     let kept: Vec<_> = events.iter().filter(is_kept).map(plain).collect();
     for form in [Form::Hatf10, Form::Hatf1] {
         let (bytes, losses) = converted(Form::Heap, form, &heap).unwrap();
-        let counted = [(Loss::Usable, 1), (Loss::Marks, 3), (Loss::Modules, 5), (Loss::Failed, 2), (Loss::Lost, 1)];
+        let counted = [
+            (Loss::Usable, 1),
+            (Loss::Marks, 3),
+            (Loss::Modules, 5),
+            (Loss::Failed, 2),
+            (Loss::Lost, 1),
+            (Loss::Recording, 2),
+        ];
         assert_eq!(losses.iter().collect::<Vec<_>>(), counted, "{}", form.name());
         let again: Vec<_> = read(form, &bytes).0.into_iter().filter(|line| line.starts_with("Event")).collect();
         let wanted: Vec<_> = kept

@@ -77,6 +77,11 @@ impl Encoder {
                 self.losses.note(Loss::Modules);
                 return Ok(());
             }
+            EventKind::Recording { on } => {
+                self.losses.note(Loss::Recording);
+                let what = if on { "goes on" } else { "stops" };
+                return put(Encoded::Comment(&format!("recording {what}: time {}", event.time)));
+            }
             EventKind::Lost { events } => {
                 self.losses.note(Loss::Lost);
                 return put(Encoded::Comment(&format!("{events} events were lost: time {}", event.time)));

@@ -3,7 +3,7 @@
 use super::format::{
     AlignedAlloc, Calloc, Exit, Failed, Free, Heap, Image, Killed, Lost, Malloc, Mark, Memalign, ModuleLoad,
     ModuleUnload, PhaseBegin, PhaseEnd, PosixMemalign, Pvalloc, Realloc, ReallocBegin, ReallocEnd, Reallocarray,
-    Source, Symbol, Thread, ThreadEnd, ThreadStart, Valloc,
+    Recording, Source, Symbol, Thread, ThreadEnd, ThreadStart, Valloc,
 };
 use crate::Result;
 use crate::event::{Call, EventKind, Function};
@@ -61,6 +61,7 @@ record_from_fields! {
     "exit" Exit { time, status }
     "killed" Killed { time, signal }
     "lost" Lost { time, events }
+    "recording" Recording { time, on }
     "module_load" ModuleLoad { time, bias, start, end, name }
     "module_unload" ModuleUnload { time, start }
     "source" Source { name }
@@ -120,6 +121,7 @@ pub(crate) fn decode(record: &Heap) -> Option<Decoded> {
         Heap::ModuleUnload(r) => at(EventKind::ModuleUnload { start: r.start }, r.time, 0),
         Heap::Source(r) => named(EventKind::Source { path: &[] }, 0, r.name),
         Heap::Symbol(r) => named(EventKind::Symbol { frame: r.frame, line: r.line, name: &[] }, 0, r.name),
+        Heap::Recording(r) => at(EventKind::Recording { on: r.on != 0 }, r.time, 0),
         Heap::Lost(r) => at(EventKind::Lost { events: r.events }, r.time, 0),
     })
 }

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use super::failed;
 use super::format::{
     AlignedAlloc, Calloc, Exit, Failed, Free, Image, Killed, Lost, Malloc, Mark, Memalign, ModuleLoad, ModuleUnload,
-    PhaseBegin, PhaseEnd, PosixMemalign, Pvalloc, Realloc, ReallocBegin, ReallocEnd, Reallocarray, Source, Symbol,
-    Thread, ThreadEnd, ThreadStart, Valloc, Writer,
+    PhaseBegin, PhaseEnd, PosixMemalign, Pvalloc, Realloc, ReallocBegin, ReallocEnd, Reallocarray, Recording, Source,
+    Symbol, Thread, ThreadEnd, ThreadStart, Valloc, Writer,
 };
 use crate::Result;
 use crate::event::{Call, Event, EventKind, EventSink, Function, UNKNOWN_SIZE, UserMetadata};
@@ -240,6 +240,7 @@ impl<'w> HeapWriter<'w> {
             EventKind::Source { .. } => writer.source(&Source { name }),
             EventKind::Symbol { frame, line, .. } => writer.symbol(&Symbol { frame, line, name }),
             EventKind::Lost { events } => writer.lost(&Lost { time, events }),
+            EventKind::Recording { on } => writer.recording(&Recording { time, on: on.into() }),
         }
         .map_err(failed)
     }

@@ -1,17 +1,24 @@
 //! Makes the trace while the program runs, behind it.
 
+use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use hatf_record::{Clock, Spool};
 use serde_json::json;
 
-use super::Recorded;
-use super::encode::{Encode, clock_name};
+use super::control::Control;
+use super::encode::{Counted, Encode, clock_name};
 use super::head::Head;
 use super::keeper::Returned;
+use super::mapper::Mapper;
+use super::merge::Merge;
 use super::process::{End, Process, ProcessEnd};
+use super::ring::{Keep, Ring};
+use super::spool_file::SpoolFile;
+use super::stack_file::StackFile;
 use super::timeline::Moment;
+use super::{DumpInto, Recorded};
 use crate::Result;
 use crate::event::EventSink as _;
 
@@ -24,6 +31,8 @@ const PAUSES_MS: [libc::c_int; 2] = [1, 10];
 /// How long a slot may be missing behind which others are written. It may be that of a call whose thread is stopped, or was
 /// left by a jump out of a signal handler.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// How many nanoseconds are between moments at which both clocks are read, where only the last part is kept.
+const MOMENTS: u64 = 100_000_000;
 /// How often threads that have ended are looked at.
 const THREADS: Duration = Duration::from_millis(100);
 
@@ -31,12 +40,23 @@ pub(super) struct Drain<'a> {
     pub(super) spool: Spool<'a>,
     pub(super) encode: Encode<'a>,
     pub(super) returned: &'a Returned,
+    pub(super) control: &'a Control,
+    /// Only the last part is to be kept.
+    pub(super) keeping: Option<Keeping<'a>>,
     pub(super) process: Process<'a>,
     pub(super) clock: Clock,
     /// Events after which the sink is flushed, so that their chunks can be used again.
     pub(super) group: u64,
     /// How often the sink is flushed besides.
     pub(super) flush: Option<Duration>,
+}
+
+/// How the last part of a recording is kept.
+pub(super) struct Keeping<'a> {
+    pub(super) keep: Keep,
+    pub(super) file: &'a SpoolFile,
+    /// Takes a trace of what is there.
+    pub(super) dump: &'a dyn Fn(u32, DumpInto<'_>),
 }
 
 /// When the sink was last flushed.
@@ -48,13 +68,17 @@ struct Flushed {
 impl Drain<'_> {
     /// Runs until the process has ended and all of its events are given. `ended` is called as soon as it has ended.
     pub(super) fn run(mut self, head: &Head, ended: impl FnOnce()) -> Result<(End, Recorded)> {
+        if let Some(keeping) = self.keeping.take() {
+            return self.keep(&keeping, head, ended);
+        }
         let begun = Instant::now();
         self.encode.sink.try_to(|sink| head.write(sink));
         let process = ProcessEnd::of(self.process.id());
         let (mut safe, mut newest) = (Moment::now(self.clock), Moment::now(self.clock));
         let mut flushed = Flushed { at: begun, events: 0 };
-        let (mut gap_since, mut threads_at, mut quiet) = (None, begun, 0_usize);
+        let (mut gap_since, mut threads_at, mut quiet, mut asked) = (None, begun, 0_usize, 0);
         let end = loop {
+            self.control.apply(&mut asked, self.spool.header());
             let now = Moment::now(self.clock);
             self.encode.timeline.learn(now);
             if now.nanoseconds.saturating_sub(newest.nanoseconds) >= LAG {
@@ -82,8 +106,84 @@ impl Drain<'_> {
         ended();
         let duration = begun.elapsed();
         self.encode.timeline.learn(Moment::now(self.clock));
-        self.encode.rest();
-        Ok((end, self.finish(end, duration)))
+        self.encode.rest(u64::MAX);
+        Ok((end, self.finish(end, duration, 0)))
+    }
+
+    /// Does what [`Drain::run`] does, with the last part alone: nothing is read but what is given back, until the program ends.
+    fn keep(mut self, keeping: &Keeping<'_>, head: &Head, ended: impl FnOnce()) -> Result<(End, Recorded)> {
+        let begun = Instant::now();
+        self.encode.sink.try_to(|sink| head.write(sink));
+        let process = ProcessEnd::of(self.process.id());
+        let mut ring = Ring::new(keeping.keep, self.spool);
+        let (mut moments, mut asked, mut dumps, mut number) = (VecDeque::new(), 0, 0, 0);
+        let header = self.spool.header();
+        let end = loop {
+            self.control.apply(&mut asked, header);
+            let now = Moment::now(self.clock);
+            if moments.back().is_none_or(|last: &Moment| now.nanoseconds - last.nanoseconds >= MOMENTS) {
+                moments.push_back(now);
+                self.encode.timeline.learn(now);
+            }
+            let id = self.process.id();
+            let is_gone = |task: u32| !std::path::Path::new(&format!("/proc/{id}/task/{task}")).exists();
+            let (chunks, another) = ring.tend(self.spool, ring.since(&mut moments, now), is_gone);
+            if another {
+                keeping.file.write_lasting(&ring.to_json())?;
+            }
+            // Noted before the chunks are gone.
+            header.horizon.store(ring.horizon(), Ordering::SeqCst);
+            self.returned.give(chunks);
+            self.encode.timeline.forget(ring.horizon());
+            let wanted = header.dumps.load(Ordering::Relaxed).wrapping_add(self.control.dumps());
+            if std::mem::replace(&mut dumps, wanted) != wanted {
+                number += 1;
+                self.settle(&mut ring);
+                self.dump(keeping, &ring, head, number);
+            }
+            if let Some(end) = self.process.ended()? {
+                break end;
+            }
+            process.wait(PAUSES_MS[1]);
+        };
+        ended();
+        let duration = begun.elapsed();
+        self.encode.timeline.learn(Moment::now(self.clock));
+        self.settle(&mut ring);
+        ring.encode(&mut self.encode, u64::MAX);
+        Ok((end, self.finish(end, duration, ring.told_lost)))
+    }
+
+    /// Waits until the keeper has taken chunks back.
+    fn settle(&self, ring: &mut Ring) {
+        let begun = Instant::now();
+        while !ring.is_settled(self.spool) && begun.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Makes a trace of what is there while the program goes on.
+    fn dump(&self, keeping: &Keeping<'_>, ring: &Ring, head: &Head, number: u32) {
+        let now = Moment::now(self.clock);
+        // By then all that was stamped before is written.
+        std::thread::sleep(Duration::from_nanos(2 * LAG));
+        let mut timeline = self.encode.timeline.clone();
+        timeline.learn(now);
+        (keeping.dump)(number, &mut |sink| {
+            let mut encode = Encode {
+                merge: Merge::new(self.spool),
+                mapper: Mapper::default(),
+                timeline: timeline.clone(),
+                stacks: StackFile::open(keeping.file.folder()),
+                sink: Counted::new(sink),
+            };
+            encode.sink.try_to(|sink| head.write(sink));
+            ring.encode(&mut encode, now.stamp);
+            let lost = encode.merge.counted().told_lost;
+            let counts = json!({"lost": lost, "dump": number, "stamps": clock_name(self.clock)});
+            encode.finish(lost, None, counts.as_object().cloned().unwrap_or_default());
+            encode.sink.error.map_or(Ok(()), Err)
+        });
     }
 
     /// Flushes the sink where it is time to, and gives back the chunks whose events are safe then.
@@ -127,11 +227,12 @@ impl Drain<'_> {
         self.encode.merge.finish_threads(is_gone);
     }
 
-    fn finish(mut self, end: End, duration: Duration) -> Recorded {
+    /// Ends the trace. Of what the program had to drop so much is where nothing is kept of.
+    fn finish(mut self, end: End, duration: Duration, not_kept: u64) -> Recorded {
         let header = self.spool.header();
         let forks = header.forks.load(Ordering::Relaxed);
         let waits = header.waits.load(Ordering::Relaxed);
-        let dropped = header.dropped.load(Ordering::Relaxed);
+        let dropped = header.dropped.load(Ordering::Relaxed).saturating_sub(not_kept);
         let lost = dropped.saturating_add(self.encode.merge.counted().gaps);
         let repairs = self.encode.merge.counted().repairs;
         let contradictions = self.encode.merge.counted().contradictions;
@@ -147,6 +248,8 @@ impl Drain<'_> {
             waits,
             stackless: header.stackless.load(Ordering::Relaxed) != 0,
             forks,
+            starts: self.encode.mapper.starts(),
+            is_off: header.is_off(),
             stopped: hatf_record::Stop::from_number(header.stopped.load(Ordering::Relaxed)),
             duration,
             sink_error: self.encode.sink.error,

@@ -77,11 +77,20 @@ impl Encode<'_> {
         })
     }
 
-    /// Gives all that is left of a program that has ended: what was not written by now never will be.
-    pub(super) fn rest(&mut self) {
+    /// Gives an event, whose time is a stamp.
+    pub(super) fn slot(&mut self, slot: &Slot, text: &[u8]) {
+        let Self { mapper, timeline, stacks, sink, .. } = self;
+        let slot = Slot { time: timeline.time(slot.time), ..*slot };
+        sink.try_to(|sink| mapper.slot(&slot, text, stacks.frames(slot.stack), sink));
+    }
+
+    /// Gives all that is left before a stamp, after which enough time has passed: what was not written by now never will be.
+    pub(super) fn rest(&mut self, before: u64) {
         loop {
-            while self.round(u64::MAX, usize::MAX) > 0 {}
-            if !self.merge.skip_gaps() && !self.merge.give_up_holding() {
+            while self.round(before, usize::MAX) > 0 {}
+            // Of a program that goes on, what is not written yet may be in a moment.
+            let skipped = before == u64::MAX && self.merge.skip_gaps();
+            if !skipped && !self.merge.give_up_holding() {
                 return;
             }
         }

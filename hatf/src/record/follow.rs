@@ -9,17 +9,19 @@ use std::time::{Duration, Instant};
 use hatf_record::{Clock, Spool};
 use serde_json::{Value, json};
 
-use super::drain::Drain;
+use super::control::Control;
+use super::drain::{Drain, Keeping};
 use super::encode::{Counted, Encode};
 use super::head::Head;
 use super::keeper::{Keeper, Returned};
 use super::mapper::Mapper;
 use super::merge::Merge;
 use super::process::{Followed, Process};
+use super::ring::Keep;
 use super::spool_file::SpoolFile;
 use super::stack_file::StackFile;
 use super::timeline::{Moment, Timeline};
-use super::{End, Recorded};
+use super::{DumpInto, End, Recorded};
 use crate::Result;
 use crate::event::EventSink;
 
@@ -93,6 +95,11 @@ pub trait Follower: Sync {
     /// The sink could not be made or finished.
     fn follow(&self, process: &FollowedProcess, record: RecordInto<'_>) -> Result<()>;
 
+    /// Takes a trace of the last part of a process that goes on, the first, second and so on: see [`super::RecordOptions::keep`].
+    fn dump(&self, process: &FollowedProcess, number: u32, give: DumpInto<'_>) {
+        let _ = (process, number, give);
+    }
+
     /// The program has ended, and so many processes that it made have not. They are recorded until they end.
     fn others_go_on(&self, processes: usize) {
         let _ = processes;
@@ -102,6 +109,8 @@ pub trait Follower: Sync {
 /// What all processes of a recording share.
 pub(super) struct Shared<'a> {
     pub(super) follower: &'a dyn Follower,
+    pub(super) control: &'a Control,
+    pub(super) keep: Option<Keep>,
     pub(super) clock: Clock,
     pub(super) start: Moment,
     pub(super) head: &'a Head,
@@ -205,10 +214,13 @@ impl Shared<'_> {
             };
             let (id, header, stop) = (process.process, spool.header(), &self.stop);
             let followed = Followed { id, began, stop, header, asked: Instant::now() };
+            let dump = |number, give: DumpInto<'_>| self.follower.dump(&FollowedProcess::of(&file), number, give);
             let drain = Drain {
+                keeping: self.keep.map(|keep| Keeping { keep, file: &file, dump: &dump }),
                 spool,
                 encode,
                 returned: &returned,
+                control: self.control,
                 process: Process::Followed(followed),
                 clock: self.clock,
                 group: self.group,

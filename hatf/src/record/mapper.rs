@@ -24,6 +24,8 @@ struct Pending {
 pub(super) struct Mapper {
     /// The number of the image, which is its heap's; 0 before the first.
     heap: u64,
+    /// How often recording went on.
+    starts: u64,
     time: u64,
     main_known: bool,
     pending: HashMap<u32, Pending>,
@@ -53,6 +55,11 @@ impl Mapper {
             Kind::PhaseEnd => self.give(slot, EventKind::PhaseEnd { name: text }, sink),
             Kind::Image => self.image(slot, text, sink),
             Kind::Lost => self.give(slot, EventKind::Lost { events: slot.size }, sink),
+            Kind::Start => {
+                self.starts += 1;
+                self.give(slot, EventKind::Recording { on: true }, sink)
+            }
+            Kind::Stop => self.give(slot, EventKind::Recording { on: false }, sink),
             Kind::ModuleLoad => {
                 let Slot { address: start, extra: end, old: bias, .. } = *slot;
                 self.give(slot, EventKind::ModuleLoad { bias, start, end, name: text }, sink)
@@ -86,6 +93,11 @@ impl Mapper {
     /// Returns the number of images so far.
     pub(super) fn images(&self) -> u64 {
         self.heap
+    }
+
+    /// Returns how often recording went on that was off.
+    pub(super) fn starts(&self) -> u64 {
+        self.starts
     }
 
     /// Returns the time of the last event.

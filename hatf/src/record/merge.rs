@@ -77,6 +77,8 @@ pub(super) struct Resumed {
     /// How many events of each thread, of those that count.
     pub(super) events: HashMap<ThreadOf, u64>,
     pub(super) live: Live,
+    /// See [`Merge`].
+    pub(super) uncertain: bool,
     /// Blocks that a realloc has freed which is not at its end: by the thread that called it.
     pub(super) freed: HashMap<ThreadOf, u64>,
 }
@@ -94,16 +96,26 @@ pub(super) struct Merge<'m> {
     waiting: Vec<usize>,
     held: Vec<usize>,
     live: Live,
+    /// Recording was off, so blocks live that were not seen to begin: that is no reason to hold a thread.
+    uncertain: bool,
     /// Chunks that are read to their end.
     finished: Vec<usize>,
     /// What a trace has already, where one is to be completed.
     resumed: Option<Resumed>,
+    /// The stamp before which nothing counts but what lasts, where a part of the spool is looked at, and nothing is noted in it.
+    horizon: Option<u64>,
     counts: Counts,
 }
 
 /// Whether an event is one of those that a thread's events are numbered by: it becomes exactly one event of the trace.
 pub(super) fn counts(kind: Kind) -> bool {
     !matches!(kind, Kind::ReallocBegin | Kind::Lost)
+}
+
+/// Whether an event says something about those that follow, however late they come.
+pub(super) fn is_lasting(kind: Kind) -> bool {
+    use Kind::{Image, ModuleLoad, ModuleUnload, Start, Stop, ThreadEnd, ThreadStart};
+    matches!(kind, Image | ModuleLoad | ModuleUnload | ThreadStart | ThreadEnd | Start | Stop)
 }
 
 impl<'m> Merge<'m> {
@@ -117,8 +129,10 @@ impl<'m> Merge<'m> {
             waiting: Vec::new(),
             held: Vec::new(),
             live: Live::default(),
+            uncertain: false,
             finished: Vec::new(),
             resumed: None,
+            horizon: None,
             counts: Counts::default(),
         }
     }
@@ -126,7 +140,16 @@ impl<'m> Merge<'m> {
     /// Has the first events of each thread passed over, which are in a trace already.
     pub(super) fn after(&mut self, mut resumed: Resumed) {
         self.live = std::mem::take(&mut resumed.live);
+        self.uncertain = resumed.uncertain;
         self.resumed = Some(resumed);
+    }
+
+    /// Has events count from a stamp on, and before it those that [last](is_lasting). Threads begin with the first chunk that is there.
+    /// The spool stays as it is, to be read again.
+    pub(super) fn begin_at(&mut self, horizon: u64) {
+        self.horizon = Some(horizon);
+        self.uncertain |= horizon > 0;
+        self.resumed.get_or_insert_default();
     }
 
     /// Returns what was counted so far.
@@ -291,7 +314,7 @@ impl<'m> Merge<'m> {
         let line = &mut self.lines[place];
         while line.head.is_none() {
             let Some((chunk, stream)) = &mut line.reading else {
-                if !line.open(self.spool, self.resumed.as_ref()) {
+                if !line.open(self.spool, self.resumed.as_ref(), self.horizon.is_none()) {
                     return;
                 }
                 continue;
@@ -311,6 +334,9 @@ impl<'m> Merge<'m> {
                 Next::Event(event) => {
                     if event.kind == Kind::Lost {
                         self.counts.told_lost += event.size;
+                    }
+                    if self.horizon.is_some_and(|horizon| event.time < horizon) && !is_lasting(event.kind) {
+                        continue;
                     }
                     let counted = u64::from(counts(event.kind));
                     line.read += counted;
@@ -333,6 +359,7 @@ impl<'m> Merge<'m> {
         let freed_before = event.kind == Kind::ReallocBegin && line.freed == Some(event.old);
         let (end, begin) = if freed_before { (None, None) } else { effect(event, line.pending) };
         if let Some(address) = end
+            && !self.uncertain
             && !self.live.has(address)
             && self.is_ahead(address, place, begins)
         {
@@ -340,6 +367,7 @@ impl<'m> Merge<'m> {
             return false;
         }
         if let Some(address) = begin
+            && !self.uncertain
             && end != Some(address)
             && self.live.has(address)
             && self.is_ahead(address, place, ends)
@@ -356,7 +384,17 @@ impl<'m> Merge<'m> {
         match event.kind {
             Kind::ReallocBegin => self.lines[place].realloc(Some(event.old)),
             Kind::Realloc | Kind::Reallocarray => self.lines[place].realloc(None),
-            Kind::Image => self.live.clear(),
+            Kind::Image => {
+                self.live.clear();
+                // Of a part of the spool, what is before that part is left out.
+                if self.horizon.is_none_or(|horizon| horizon == 0 || event.time >= horizon) {
+                    self.uncertain = false;
+                }
+            }
+            Kind::Start => {
+                self.live.clear();
+                self.uncertain = true;
+            }
             _ => {}
         }
         true
@@ -420,7 +458,7 @@ impl<'m> Line<'m> {
     }
 
     /// Begins to read the next chunk, if it is there.
-    fn open(&mut self, spool: Spool<'m>, resumed: Option<&Resumed>) -> bool {
+    fn open(&mut self, spool: Spool<'m>, resumed: Option<&Resumed>, notes: bool) -> bool {
         let Some((&number, &chunk)) = self.chunks.first_key_value() else { return false };
         let Some(view) = spool.chunk(chunk) else { return false };
         if let Some(resumed) = resumed
@@ -437,7 +475,9 @@ impl<'m> Line<'m> {
         } else if number != self.next_chunk {
             return false;
         }
-        view.head().before.store(self.read + 1, Relaxed);
+        if notes {
+            view.head().before.store(self.read + 1, Relaxed);
+        }
         self.chunks.remove(&number);
         self.next_chunk = number.wrapping_add(1);
         self.reading = Some((chunk, Stream::new(view, self.of.thread, view.head().stamp.load(Relaxed))));
@@ -539,7 +579,7 @@ fn begins(event: &Event, address: u64) -> bool {
 
 /// Splits a word: the low half, the high half.
 #[expect(clippy::cast_possible_truncation, reason = "the low half")]
-fn halves(word: u64) -> (u32, u32) {
+pub(super) fn halves(word: u64) -> (u32, u32) {
     (word as u32, (word >> 32) as u32)
 }
 

@@ -1,6 +1,7 @@
 //! Running a program with the recorder preloaded.
 
 mod bus_error;
+mod control;
 mod drain;
 mod encode;
 mod file_limit;
@@ -12,30 +13,32 @@ mod mapper;
 mod merge;
 mod process;
 mod recover;
+mod ring;
 mod shared_file;
 mod signals;
 #[cfg(test)]
 mod simulated;
 mod spool_file;
 mod stack_file;
+mod start;
 mod timeline;
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
-use std::process::{Command, ExitStatus};
+use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use hatf_record::Header;
 pub use hatf_record::{Clock, Stop, WhenFull};
-use hatf_record::{Header, SPOOL_VARIABLE};
 use serde_json::json;
 
 use crate::event::EventSink;
 use crate::{Error, Result};
-use drain::Drain;
+use control::Control;
+use drain::{Drain, Keeping};
 use encode::{Counted, Encode};
 use file_limit::FileLimit;
 pub use follow::{FollowedOutcome, FollowedProcess, Follower, RecordInto};
@@ -45,6 +48,7 @@ use merge::Merge;
 pub use process::End;
 use process::Process;
 pub use recover::{Recovered, Spooled};
+pub use ring::Keep;
 use shared_file::SharedFile;
 pub use signals::ignore_file_size_signal;
 pub use spool_file::SPOOL_BYTES;
@@ -75,6 +79,10 @@ pub struct Recorded {
     pub forks: u32,
     /// Why recording ended before the program did.
     pub stopped: Option<Stop>,
+    /// How often recording went on after it was off.
+    pub starts: u64,
+    /// Recording was off when it ended.
+    pub is_off: bool,
     /// How long it ran.
     pub duration: Duration,
     /// The sink's error. The program went on without being recorded.
@@ -134,6 +142,12 @@ impl Outcome {
 /// Further processes that are recorded at once, at most, unless it is said otherwise.
 pub const FOLLOW_MOST: u32 = 128;
 
+/// What gives a sink the events of a trace that was asked for while the program runs.
+pub type DumpInto<'a> = &'a mut dyn FnMut(&mut dyn EventSink) -> Result<()>;
+
+/// What takes such a trace: the first, the second and so on.
+pub type TakeDump<'a> = &'a (dyn Fn(u32, DumpInto<'_>) + Sync);
+
 /// How to record.
 pub struct RecordOptions<'a> {
     /// How often the sink is flushed, if there is anything new.
@@ -156,6 +170,18 @@ pub struct RecordOptions<'a> {
     pub stamps: Option<Clock>,
     /// Of all blocks one is recorded for so many bytes, on average; 0: every block.
     pub sample: u64,
+    /// Recording is off until somebody turns it on.
+    pub start_off: bool,
+    /// The signal that turns recording off and on: sent to a process, of that, sent to this one, of all.
+    pub toggle_signal: Option<i32>,
+    /// A file whose first word turns recording of all processes `on` or `off`.
+    pub control: Option<PathBuf>,
+    /// Only the last part is kept, and given when the program ends.
+    pub keep: Option<Keep>,
+    /// Takes the last part when it is asked for while the program runs: the first time, the second and so on.
+    pub dump: Option<TakeDump<'a>>,
+    /// The signal that asks for it: sent to a process, of that, sent to this one, of all.
+    pub dump_signal: Option<i32>,
     /// Whether arguments of programs and the name of the machine are left out of the trace.
     pub private: bool,
     /// The most frames of a call's stack that are recorded; 0: no stacks.
@@ -183,6 +209,12 @@ impl Default for RecordOptions<'_> {
             patience: Duration::from_secs(5),
             stamps: None,
             sample: 0,
+            start_off: false,
+            toggle_signal: None,
+            control: None,
+            keep: None,
+            dump: None,
+            dump_signal: None,
             private: false,
             stacks: 0,
             about: serde_json::Value::Null,
@@ -212,7 +244,9 @@ pub fn record(command: &[OsString], sink: &mut dyn EventSink) -> Result<Outcome>
 /// # Errors
 /// As for [`record`].
 pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: RecordOptions<'_>) -> Result<Outcome> {
-    let file = SpoolFile::create(options.spool.as_deref(), options.spool_bytes)?;
+    // Of what is kept, half of the spool is for what comes while a trace is made.
+    let kept = options.keep.map_or(0, |keep| if let Keep::Bytes(bytes) = keep { bytes.saturating_mul(2) } else { 0 });
+    let file = SpoolFile::create(options.spool.as_deref(), options.spool_bytes.max(kept))?;
     if options.stacks > 0 {
         stack_file::create(file.folder(), options.stacks).map_err(Error::system("cannot make the table of stacks"))?;
     }
@@ -229,12 +263,14 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
     set_header(spool.header(), &options, start, clock, &files);
 
     let program = command.first().map_or(OsStr::new(""), OsString::as_os_str);
-    let mut child = prepare(command, &file, &library, &files);
+    let mut child = start::prepare(command, &file, &library, &files);
     if options.output_to_error {
         child.stdout(std::io::stderr());
     }
     let returned = Returned::default();
     let keeper = Keeper::new(&file, spool, &returned, keeper::READY_FIRST);
+    let take = options.dump;
+    let dump = move |number, give: DumpInto<'_>| take.map_or((), |take| take(number, give));
     let mut encode = Encode {
         merge: Merge::new(spool),
         mapper: Mapper::default(),
@@ -242,8 +278,11 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
         stacks: StackFile::open(file.folder()),
         sink: Counted::new(sink),
     };
+    let control = Control::new(options.control);
     let shared = options.follower.map(|follower| follow::Shared {
         follower,
+        control: &control,
+        keep: options.keep,
         clock,
         start,
         head: &head,
@@ -258,6 +297,7 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
         errors: Mutex::default(),
     });
     let forwarding = signals::Forwarding::begin();
+    let signals = control::Signals::take(options.toggle_signal, options.dump_signal);
     std::thread::scope(|scope| {
         let child = child.spawn().map_err(|error| Error::Start(program.to_string_lossy().into_owned(), error))?;
         forwarding.to(child.id());
@@ -265,14 +305,19 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
             .name("hatf-keeper".to_owned())
             .spawn_scoped(scope, || keeper.run())
             .map_err(Error::system("a thread"))?;
+        if control.has_file() || options.toggle_signal.or(options.dump_signal).is_some() {
+            scope.spawn(|| control.run(spool.header()));
+        }
         let forwarding = &forwarding;
         let following =
             shared.as_ref().map(|shared| scope.spawn(move || shared.run(scope, || forwarding.interrupted())));
         encode.sink.try_to(|_| options.started.map_or(Ok(()), |started| started()));
         let drain = Drain {
+            keeping: options.keep.map(|keep| Keeping { keep, file: &file, dump: &dump }),
             spool,
             encode,
             returned: &returned,
+            control: &control,
             process: Process::Started(child),
             clock,
             group: options.group.max(1),
@@ -285,6 +330,8 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
             shared.first_ended.store(true, Ordering::Release);
         }
         let followed = following.map_or(0, |following| following.join().unwrap_or(0));
+        control.stop();
+        drop(signals);
         // Only now: processes that are made while others go on look here.
         spool.header().closed.store(1, Ordering::SeqCst);
         let (end, recorded) = outcome?;
@@ -311,39 +358,14 @@ fn set_header(header: &Header, options: &RecordOptions<'_>, start: Moment, clock
     let patience = u64::try_from(options.patience.as_millis()).unwrap_or(u64::MAX);
     header.patience.store(patience, Ordering::Relaxed);
     header.sample.store(options.sample, Ordering::Relaxed);
+    header.toggle_signal.store(options.toggle_signal.unwrap_or(0).unsigned_abs(), Ordering::Relaxed);
+    header.dump_signal.store(options.dump_signal.unwrap_or(0).unsigned_abs(), Ordering::Relaxed);
+    if options.start_off {
+        header.ask(true);
+    }
     header.stack_depth.store(u32::try_from(options.stacks).unwrap_or(u32::MAX), Ordering::Relaxed);
     let most = options.follower.map_or(0, |_| options.follow_most.min(files.most_processes()));
     header.follow.store(most, Ordering::Relaxed);
     header.follow_chunks.store(follow::CHUNKS, Ordering::Relaxed);
     header.recorder.store(std::process::id(), Ordering::Release);
-}
-
-/// Makes the command that starts the program with the recorder.
-fn prepare(command: &[OsString], file: &SpoolFile, library: &SharedFile, files: &FileLimit) -> Command {
-    let (program, arguments) = command.split_first().map_or((OsStr::new(""), command), |(p, a)| (p, a));
-    let mut child = Command::new(program);
-    child.args(arguments);
-    child.env(SPOOL_VARIABLE, file.path());
-    child.env(LIBRARY_VARIABLE, library.path());
-    child.env("LD_PRELOAD", preload(library.path()));
-    signals::restore_actions(&mut child);
-    files.restore_in(&mut child);
-    child
-}
-
-/// The environment variable that holds the path of the recorder's library.
-const LIBRARY_VARIABLE: &str = "HATF_LIBRARY";
-
-/// Our library first: what the user preloads (an allocator, say) is then behind it. Not that of a recording that we are in:
-/// it would record each call once more.
-fn preload(library: &OsStr) -> OsString {
-    let outer = std::env::var_os(LIBRARY_VARIABLE).unwrap_or_default();
-    let theirs = std::env::var_os("LD_PRELOAD").unwrap_or_default();
-    let theirs = theirs.as_bytes().split(|byte| b": ".contains(byte));
-    let mut list = library.to_owned();
-    for name in theirs.filter(|name| !name.is_empty() && *name != outer.as_bytes()) {
-        list.push(":");
-        list.push(OsStr::from_bytes(name));
-    }
-    list
 }

@@ -15,6 +15,7 @@ use super::head::Head;
 use super::mapper::Mapper;
 use super::merge::{Merge, Resumed, ThreadOf};
 use super::process::End;
+use super::ring::Ring;
 use super::spool_file::{SpoolFile, left_behind};
 use super::stack_file::StackFile;
 use super::timeline::{Moment, Timeline};
@@ -39,6 +40,10 @@ pub struct Recovered {
     pub lost: u64,
     /// As [`super::Recorded::repairs`], of the events that came from the spool.
     pub repairs: u64,
+    /// When recording of the process began, in nanoseconds since the recording of the program did.
+    pub began: u64,
+    /// How the process ended.
+    pub end: End,
 }
 
 impl Spooled {
@@ -104,6 +109,14 @@ impl Spooled {
         self.head["start"]["user_metadata"].get("recording")
     }
 
+    /// Returns the program and its arguments; of a recording in private the program's name alone.
+    #[must_use]
+    pub fn command(&self) -> Vec<String> {
+        let words = self.head["start"]["user_metadata"]["command"].as_array();
+        let words: Vec<_> = words.into_iter().flatten().filter_map(|word| word.as_str().map(str::to_owned)).collect();
+        if words.is_empty() { vec![self.program().to_owned()] } else { words }
+    }
+
     /// Returns the program that was recorded.
     #[must_use]
     pub fn program(&self) -> &str {
@@ -141,7 +154,10 @@ impl Spooled {
         let mut encode = Encode { merge, mapper, timeline, stacks, sink };
         let dropped = spool.header().dropped.load(Relaxed);
         if !whole {
-            encode.rest();
+            match spool.header().horizon.load(Relaxed) {
+                0 => encode.rest(u64::MAX),
+                horizon => Ring::from_json(horizon, &self.file.lasting()).encode(&mut encode, u64::MAX),
+            }
             let lost = dropped.saturating_add(encode.merge.counted().gaps);
             let repairs = encode.merge.counted().repairs;
             let counts = json!({"lost": lost, "repairs": repairs, "stamps": clock_name(clock), "recovered": true});
@@ -151,7 +167,9 @@ impl Spooled {
         let counted = encode.merge.counted();
         let (events, lost) = (encode.sink.events, dropped.saturating_add(counted.gaps));
         encode.sink.error.map_or(Ok(()), Err)?;
-        Ok(Recovered { events, from_trace, lost, repairs: counted.repairs })
+        let began = spool.header().start.load(Relaxed).saturating_sub(nanoseconds);
+        let end = End::of_exit(spool.header());
+        Ok(Recovered { events, from_trace, lost, repairs: counted.repairs, began, end })
     }
 
     /// Removes the spool.
@@ -208,11 +226,16 @@ impl InTrace {
 
     fn note(&mut self, event: &crate::Event<'_>) {
         let thread = u32::try_from(event.thread).unwrap_or_default();
-        let Resumed { events, live, freed } = &mut self.has;
+        let Resumed { events, live, uncertain, freed } = &mut self.has;
         if let EventKind::Image { .. } = event.kind {
             self.images += 1;
             live.clear();
+            *uncertain = false;
             freed.clear();
+        }
+        if event.kind == (EventKind::Recording { on: true }) {
+            live.clear();
+            *uncertain = true;
         }
         let of = ThreadOf { image: u32::try_from(self.images).unwrap_or(u32::MAX), thread };
         match event.kind {

@@ -18,6 +18,8 @@ use crate::{Error, Result};
 
 /// The name of the file that says where they come from.
 const HEAD: &str = "recording.json";
+/// The name of the file of events that are kept from chunks which were given back.
+const LASTING: &str = "lasting.json";
 /// How names of folders begin.
 const PREFIX: &str = "hatf-spool-";
 /// A spool is not made where there is room for fewer chunks.
@@ -181,6 +183,23 @@ impl SpoolFile {
         fs::write(&path, format!("{head:#}\n")).map_err(Error::system(path.display().to_string()))
     }
 
+    /// Notes what is kept from chunks that were given back.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(super) fn write_lasting(&self, lasting: &Value) -> Result<()> {
+        let path = self.folder.join(LASTING);
+        let new = path.with_extension("new");
+        let written = fs::write(&new, format!("{lasting}\n")).and_then(|()| fs::rename(&new, &path));
+        written.map_err(Error::system(path.display().to_string()))
+    }
+
+    /// Returns what is kept from chunks that were given back; null: nothing.
+    pub(super) fn lasting(&self) -> Value {
+        let text = fs::read(self.folder.join(LASTING)).unwrap_or_default();
+        serde_json::from_slice(&text).unwrap_or_default()
+    }
+
     /// Returns where the events come from.
     ///
     /// # Errors
@@ -238,7 +257,7 @@ impl Drop for SpoolFile {
 
 /// Removes a spool's folder. What is in it that is not ours stays, and so does the folder.
 fn remove(folder: &Path) {
-    for name in [EVENTS, HEAD, STACKS, COMMAND, PROGRAMS] {
+    for name in [EVENTS, HEAD, LASTING, STACKS, COMMAND, PROGRAMS] {
         let _ = fs::remove_file(folder.join(name));
     }
     let _ = fs::remove_dir(folder);

@@ -4,6 +4,9 @@ use std::collections::VecDeque;
 
 use hatf_record::{Clock, nanoseconds};
 
+/// Moments that are kept at once where nothing is converted for long.
+const MOMENTS: usize = 1 << 16;
+
 /// A stamp, and the nanoseconds of `CLOCK_MONOTONIC` at that moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Moment {
@@ -20,7 +23,7 @@ impl Moment {
 
 /// Moments that are known, by which stamps between them are converted. Between two of them time is a straight line, so that it
 /// never goes back.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Timeline {
     /// The nanoseconds that are 0 in the trace.
     start: u64,
@@ -47,6 +50,20 @@ impl Timeline {
             if self.known.len() == 1 {
                 self.slope = slope(self.from, moment);
             }
+        }
+    }
+
+    /// Forgets what only stamps before this need. Of very many moments it keeps every other one.
+    pub(super) fn forget(&mut self, before: u64) {
+        if self.known.len() > MOMENTS {
+            let mut kept = [false, true].into_iter().cycle();
+            self.known.retain(|_| kept.next().unwrap_or_default());
+            if let Some(to) = self.known.front() {
+                self.slope = slope(self.from, *to);
+            }
+        }
+        while self.known.get(1).is_some_and(|moment| moment.stamp <= before) {
+            self.advance();
         }
     }
 

@@ -428,7 +428,7 @@ impl EventSink for Compiler {
                 }
             }
             EventKind::DestroyHeap => self.end_heap(event, Some(event.heap)),
-            EventKind::Image { .. } => self.end_heap(event, None),
+            EventKind::Image { .. } | EventKind::Recording { on: true } => self.end_heap(event, None),
             EventKind::PhaseEnd { name } => self.end_phase(event, name),
             EventKind::Call(_) | EventKind::Failed(_) => {
                 self.summary.failed += 1;

@@ -79,6 +79,8 @@ fn text(kind: &EventKind<'_>) -> Option<String> {
         EventKind::Image { process, path } => format!("program {} begins, process {process}", name(path)),
         EventKind::Exit { status } => format!("exit with status {status}"),
         EventKind::Killed { signal } => format!("ended by signal {signal}"),
+        EventKind::Recording { on: true } => "recording goes on".to_owned(),
+        EventKind::Recording { on: false } => "recording stops".to_owned(),
         EventKind::Lost { events } => format!("{} events are missing here", count(events)),
         EventKind::ModuleLoad { .. }
         | EventKind::ModuleUnload { .. }
@@ -125,6 +127,7 @@ mod tests {
             (EventKind::Failed(call(Function::Malloc, 0, 7, 0, 0)), "malloc 7 bytes failed"),
             (EventKind::ReallocEnd(call(Function::Realloc, 0, 7, 0, 16)), "realloc 7 bytes ends at 0x10"),
             (EventKind::Image { process: 7, path: b"/bin/\x1b" }, "program /bin/\\u{1b} begins, process 7"),
+            (EventKind::Recording { on: false }, "recording stops"),
             (EventKind::Lost { events: u64::MAX }, "18,446,744,073,709,551,615 events are missing here"),
         ];
         for (kind, words) in words {

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::sites::title;
-use crate::analysis::{Estimate, MarkReport, PhaseReport, Quantiles, Report, SitesReport};
+use crate::analysis::{Estimate, MarkReport, Off, PhaseReport, Quantiles, Report, SitesReport};
 use hatf_lab::sites::Measure;
 use hatf_lab::units::{bar, bytes, count, nanoseconds, percent};
 
@@ -82,6 +82,9 @@ fn totals(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         let n = count(totals.allocs_of_live_blocks);
         writeln!(out, "  {n} blocks began where one was live: records are missing from the trace")?;
     }
+    if let Some(off) = &report.off {
+        paused(off, out)?;
+    }
     if totals.lost > 0 {
         writeln!(out, "  {} events were lost while recording", count(totals.lost))?;
     }
@@ -98,6 +101,26 @@ fn totals(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         count(peak.record),
         count(peak.blocks)
     )
+}
+
+/// Prints what is not known because recording was off for a while.
+fn paused(off: &Off, out: &mut dyn Write) -> io::Result<()> {
+    let times = if off.times == 1 { "once".to_owned() } else { format!("{} times", count(off.times)) };
+    writeln!(out, "  recording was off {times}, for {} in all", nanoseconds(off.duration))?;
+    if off.frees > 0 {
+        writeln!(out, "  {} frees of blocks that were allocated while it was off, or before", count(off.frees))?;
+    }
+    if off.forgotten_blocks > 0 {
+        let (blocks, sum) = (count(off.forgotten_blocks), bytes(off.forgotten_bytes));
+        writeln!(
+            out,
+            "  {blocks} blocks ({sum}) were live when it stopped, and do not count after that: whether they were freed is not known"
+        )?;
+    }
+    if off.at_end {
+        writeln!(out, "  it was off at the end: blocks that are still live may have been freed since it stopped")?;
+    }
+    Ok(())
 }
 
 /// Live bytes over time, as a row of eighths.

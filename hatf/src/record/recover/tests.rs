@@ -99,7 +99,7 @@ fn killed(threads: usize, steps: u64, skew: u64, seed: u64) -> usize {
     let being_made = has.has.freed.len();
     let mut rest = encode(spool, &mut trace);
     has.go_on(&mut rest.merge, &mut rest.mapper);
-    rest.rest();
+    rest.rest(u64::MAX);
     assert_eq!(rest.merge.counted().contradictions, 0, "seed {seed}");
     assert_eq!(trace.check(), machine.written, "seed {seed}");
     being_made
@@ -136,6 +136,6 @@ fn a_trace_that_ends_within_a_realloc_that_was_interrupted() {
     trace.0.iter().for_each(|event| has.note(event));
     let mut rest = encode(spool, &mut trace);
     has.go_on(&mut rest.merge, &mut rest.mapper);
-    rest.rest();
+    rest.rest(u64::MAX);
     assert_eq!((rest.merge.counted().repairs, trace.check()), (0, 5));
 }

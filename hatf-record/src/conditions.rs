@@ -1,0 +1,64 @@
+//! What a hook has to heed beside the plain case: one word in the spool's header, so that `hatf` can change it, too.
+
+use core::sync::atomic::Ordering;
+
+use crate::layout::Header;
+
+/// Bits of that word. None is set in a process of one thread, all of whose calls are recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conditions(pub u32);
+
+impl Conditions {
+    /// There is, or was, a second thread.
+    pub const THREADS: Self = Self(1);
+    /// Blocks are sampled.
+    pub const SAMPLE: Self = Self(2);
+    /// Stacks are recorded.
+    pub const STACKS: Self = Self(4);
+    /// Recording is off.
+    pub const OFF: Self = Self(8);
+    /// Somebody asked for recording to be on or off ([`Header::off`]): the next hook sees to it.
+    pub const CHANGE: Self = Self(16);
+
+    /// Returns whether all bits of `other` are set.
+    #[inline]
+    #[must_use]
+    pub fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl Header {
+    /// Returns the conditions of this moment.
+    #[inline]
+    #[must_use]
+    pub fn conditions(&self) -> Conditions {
+        Conditions(self.conditions.load(Ordering::Relaxed))
+    }
+
+    /// Sets bits; returns what was before.
+    pub fn set(&self, bits: Conditions) -> Conditions {
+        Conditions(self.conditions.fetch_or(bits.0, Ordering::AcqRel))
+    }
+
+    /// Clears bits; returns what was before.
+    pub fn clear(&self, bits: Conditions) -> Conditions {
+        Conditions(self.conditions.fetch_and(!bits.0, Ordering::AcqRel))
+    }
+
+    /// Returns whether recording is off, or is to be at the next hook.
+    #[must_use]
+    pub fn is_off(&self) -> bool {
+        let conditions = self.conditions();
+        if conditions.has(Conditions::CHANGE) {
+            return self.off.load(Ordering::Relaxed) != 0;
+        }
+        conditions.has(Conditions::OFF)
+    }
+
+    /// Asks for recording to be off or on from the next hook on.
+    pub fn ask(&self, off: bool) {
+        self.off.store(off.into(), Ordering::Relaxed);
+        self.set(Conditions::CHANGE);
+    }
+}

@@ -1,0 +1,118 @@
+/* A program that is recorded for a part of its time. Compiled by tests/control.rs with the header as it is shipped. */
+#include "hatf.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void *volatile block[4];
+
+/* Waits until recording is on, or off; gives up after ten seconds. */
+static void until(int on) {
+    for (int n = 0; n < 10000 && hatf_is_recording() != on; n++) usleep(1000);
+}
+
+static void write_word(const char *path, const char *word) {
+    FILE *file = fopen(path, "w");
+    fputs(word, file);
+    fclose(file);
+}
+
+/* A block whose size says when it was made. */
+static void one(int number, size_t size) { block[number] = malloc(size); }
+
+static void *thread(void *unused) {
+    one(2, 1000003);
+    return unused;
+}
+
+int main(int count, char **arguments) {
+    const char *how = count > 1 ? arguments[1] : "";
+    one(0, 1000000);
+    errno = 77;
+    if (!strcmp(how, "api")) {
+        if (!hatf_is_recording()) return 1;
+        hatf_stop();
+        hatf_stop();
+        if (hatf_is_recording()) return 2;
+        hatf_mark("not this");
+        one(1, 1000001);
+        free(block[0]);
+        hatf_start();
+        hatf_start();
+        hatf_mark("this");
+        one(0, 1000002);
+        free(block[1]);
+        pthread_t other;
+        pthread_create(&other, NULL, thread, NULL);
+        pthread_join(other, NULL);
+        hatf_stop();
+        one(3, 1000004);
+        return errno == 77 ? 0 : 3;
+    }
+    if (!strcmp(how, "signal")) {
+        /* To itself: off at first. */
+        raise(SIGUSR2);
+        one(1, 1000001);
+        raise(SIGUSR2);
+        one(2, 1000002);
+        return errno == 77 ? 0 : 3;
+    }
+    if (!strcmp(how, "parent")) {
+        kill(getppid(), SIGUSR2);
+        until(1);
+        one(1, 1000001);
+        pid_t child = fork();
+        if (child == 0) {
+            one(2, 1000002);
+            _exit(0);
+        }
+        waitpid(child, NULL, 0);
+        return 0;
+    }
+    if (!strcmp(how, "file")) {
+        write_word(arguments[2], "on\n");
+        until(1);
+        one(1, 1000001);
+        write_word(arguments[2], "off\n");
+        until(0);
+        one(2, 1000002);
+        pid_t child = fork();
+        if (child == 0) {
+            one(3, 1000003);
+            _exit(0);
+        }
+        waitpid(child, NULL, 0);
+        return 0;
+    }
+    if (!strcmp(how, "keep") || !strcmp(how, "kill")) {
+        for (int n = 0; n < 100000; n++) {
+            block[3] = malloc(32 + n % 64);
+            free(block[3]);
+        }
+        if (!strcmp(how, "kill")) {
+            /* The recorder has to see to what is kept at least once. */
+            usleep(200000);
+            kill(getppid(), SIGKILL);
+            one(2, 1000002);
+            return 0;
+        }
+        one(1, 1000001);
+        hatf_dump();
+        /* Until the trace that was asked for is there. */
+        for (int n = 0; n < 10000 && access(arguments[2], F_OK) != 0; n++) usleep(1000);
+        one(2, 1000002);
+        free(block[0]);
+        return 0;
+    }
+    /* Not recorded: none of this does anything. */
+    hatf_start();
+    hatf_stop();
+    hatf_dump();
+    return hatf_is_recording();
+}
