@@ -65,7 +65,7 @@ fn by_mistake() {
     hatf(["regions", "simulate", &path]).exits(1).says(&format!("hatf: {path}: offset "));
 }
 
-/// A server: `handle` allocates a line and a word for each request and frees them, `serve` has a log that it makes anew
+/// A server: `handle` allocates a line and a word for each request and frees them, `serve` has a log that it makes again
 /// between requests, and each tenth request keeps a block.
 fn server(path: &str) {
     let mut file = hatf::trace::create(Path::new(path)).unwrap();

@@ -349,7 +349,7 @@ pub trait Scopes {
     fn allocate(&mut self, thread: u64, site: u64, size: u64) -> Result<()>;
 }
 
-/// Regions of which nobody is told.
+/// Regions that nobody learns of.
 impl Scopes for () {
     fn enter(&mut self, _: u64, _: usize) -> Result<()> {
         Ok(())
@@ -399,12 +399,12 @@ impl<S: Scopes> WithRegions<S> {
         Self { contexts, candidates, by_context, by_site, calls, live: 0, idle: 0, peaks, scopes }
     }
 
-    /// Returns what is told.
+    /// Returns what learns of regions.
     pub fn scopes_mut(&mut self) -> &mut S {
         &mut self.scopes
     }
 
-    /// Ends the pass: leaves all regions, and returns the peaks, and what was told.
+    /// Ends the pass: leaves all regions, and returns the peaks, and what learnt of regions.
     ///
     /// # Errors
     /// That of [`Scopes`].

@@ -70,7 +70,7 @@ impl<'a> RegionWriter<'a> {
         let memory = sink.map(ScopedMemory::new).transpose().map_err(failed)?;
         let name = |candidate| context_names(stacks, contexts, candidate).into_iter().next().unwrap_or_default();
         let regions = candidates.iter().map(|candidate| (name(candidate), candidate.sites.clone())).collect();
-        // Sites are told apart by their numbers: many stacks end in functions of the same names.
+        // Sites have their numbers in their names: many stacks end in functions of the same names.
         let site = |site: &u64| (*site, format!("{} ({site})", stacks.name(*site, 1)));
         let names = candidates.iter().flat_map(|candidate| &candidate.sites).map(site).collect();
         Ok(Self { simulation, memory, regions, names, error: None })
