@@ -146,13 +146,53 @@ fn file_of(module: &Module, files: &Files) -> Result<PathBuf, String> {
     })
 }
 
-/// Returns a name as its language has it: C++ and Rust mangle theirs.
+/// Returns a name as its language has it: C++ and Rust mangle theirs. Of C++ without parameters and the type that it returns.
 fn demangled(name: &str) -> String {
     if let Ok(rust) = rustc_demangle::try_demangle(name) {
         return format!("{rust:#}");
     }
     let cpp = name.starts_with("_Z").then(|| cpp_demangle::Symbol::new(name).ok()).flatten();
-    cpp.and_then(|symbol| symbol.demangle().ok()).unwrap_or_else(|| name.to_owned())
+    let options = cpp_demangle::DemangleOptions::new().no_params().no_return_type();
+    let cpp = cpp.and_then(|symbol| symbol.demangle_with_options(&options).ok());
+    cpp.map_or_else(|| name.to_owned(), |name| shortened(&name))
+}
+
+/// Shortens names of the C++ library as people write them: `std::string`, and no allocator that is the default.
+fn shortened(name: &str) -> String {
+    let name = name.replace("std::__cxx11::", "std::");
+    let mut rest =
+        &*name.replace("std::basic_string<char, std::char_traits<char>, std::allocator<char> >", "std::string");
+    let mut short = String::with_capacity(rest.len());
+    while let Some((before, from)) = rest.split_once(", std::allocator<") {
+        short.push_str(before);
+        let Some(end) = end_of_arguments(from) else {
+            short.push_str(", std::allocator<");
+            rest = from;
+            continue;
+        };
+        // `vector<int >` is `vector<int>`.
+        rest = from
+            .get(end..)
+            .map_or("", |rest| rest.strip_prefix(' ').filter(|rest| rest.starts_with('>')).unwrap_or(rest));
+    }
+    short.push_str(rest);
+    short
+}
+
+/// Returns where the angle bracket that stands before a text is closed, behind it.
+fn end_of_arguments(text: &str) -> Option<usize> {
+    let mut open = 1_usize;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'<' => open += 1,
+            b'>' => open -= 1,
+            _ => {}
+        }
+        if open == 0 {
+            return Some(at + 1);
+        }
+    }
+    None
 }
 
 fn functions(symbol: &Sym<'_>) -> Vec<Function> {
@@ -187,7 +227,30 @@ mod tests {
     #[test]
     fn names_of_languages() {
         let names = ["a", "main", "_ZN3foo3barEv", "_ZN4core3fmt5write17h0123456789abcdefE", "_RNvC1a1f", "_Z", ""];
-        let wanted = ["a", "main", "foo::bar()", "core::fmt::write", "a::f", "_Z", ""];
+        let wanted = ["a", "main", "foo::bar", "core::fmt::write", "a::f", "_Z", ""];
         assert_eq!(names.map(demangled), wanted);
+    }
+
+    #[test]
+    fn names_of_the_cpp_library() {
+        let string = "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >";
+        for (long, short) in [
+            (format!("{string}::_M_create"), "std::string::_M_create"),
+            (
+                format!("std::deque<{string}, std::allocator<{string} > >::push_back"),
+                "std::deque<std::string>::push_back",
+            ),
+            ("std::vector<int, std::allocator<int> >::at".to_owned(), "std::vector<int>::at"),
+            (
+                "f<std::vector<std::set<A<1>, std::less<A<1> >, std::allocator<A<1> > >, std::allocator<B> >, int>"
+                    .to_owned(),
+                "f<std::vector<std::set<A<1>, std::less<A<1> >>>, int>",
+            ),
+            ("operator new".to_owned(), "operator new"),
+            ("odd<int, std::allocator<int".to_owned(), "odd<int, std::allocator<int"),
+            ("x>, std::allocator<>>".to_owned(), "x>>"),
+        ] {
+            assert_eq!(shortened(&long), short);
+        }
     }
 }
