@@ -19,17 +19,20 @@ def size(count):
 
 
 def own(names):
-    """The innermost function that is the program's own, and no allocator's or library's helper."""
-    helpers = ("operator new", "std::", "__gnu", "alloc::", "core::", "hashbrown::", "<alloc", "<T as alloc", "__rust")
-    for name in names:
-        if not name.startswith(helpers) and "allocator" not in name and "alloc_" not in name.lower():
-            return name[:40]
-    return names[0][:40] if names else "-"
+    """The innermost function that is no helper of an allocator or of a language's library; without one the innermost."""
+    helpers = ("operator new", "std::", "__gnu", "alloc::", "<alloc::", "core::", "<core::", "hashbrown::", "__rust", "..")
+    mine = (name for name in names if not name.startswith(helpers) and "alloc" not in name.lower())
+    return next(mine, names[0] if names else "-")[:40]
+
+
+def name(frame):
+    functions = [function["name"] for function in frame["functions"]]
+    return functions or [f"{os.path.basename(frame['module'])}+{frame['offset']:#x}"]
 
 
 def largest(sites, measure):
     site = max(sites, key=lambda site: site[measure]["bytes"])
-    names = [function["name"] for frame in site["stack"] for function in frame["functions"]]
+    names = [function for frame in site["stack"] for function in name(frame)]
     whole = sum(site[measure]["bytes"] for site in sites)
     share = 100 * site[measure]["bytes"] / whole if whole else 0
     return f"{own(names)} {share:.0f} %"
