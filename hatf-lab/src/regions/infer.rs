@@ -6,10 +6,14 @@
 //! is seen for several: so what is found is a bound. What is not found is certain: a block that is live when another call is seen
 //! at its call's place outlives its call.
 
+mod with_regions;
+
 use std::collections::HashMap;
 
 use crate::objects::{Change, Event, Object, Observer};
 use crate::{Error, Result};
+
+pub use with_regions::{Peaks, Scopes, WithRegions};
 
 /// A call on a stack: from where, and to which function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -326,140 +330,6 @@ pub struct RegionCandidate {
     pub bytes: u64,
     /// The most bytes of objects in it that the program has freed, and the region not yet; of all sites that it could have.
     pub cost: u64,
-}
-
-/// Receives what a program with regions does.
-pub trait Scopes {
-    /// A thread enters the region of a candidate.
-    ///
-    /// # Errors
-    /// No more should be given.
-    fn enter(&mut self, thread: u64, candidate: usize) -> Result<()>;
-
-    /// A thread leaves the region that it entered last.
-    ///
-    /// # Errors
-    /// No more should be given.
-    fn exit(&mut self, thread: u64) -> Result<()>;
-
-    /// A thread allocates in one of the regions that it has entered.
-    ///
-    /// # Errors
-    /// No more should be given.
-    fn allocate(&mut self, thread: u64, site: u64, size: u64) -> Result<()>;
-}
-
-/// Regions that nobody learns of.
-impl Scopes for () {
-    fn enter(&mut self, _: u64, _: usize) -> Result<()> {
-        Ok(())
-    }
-
-    fn exit(&mut self, _: u64) -> Result<()> {
-        Ok(())
-    }
-
-    fn allocate(&mut self, _: u64, _: u64, _: u64) -> Result<()> {
-        Ok(())
-    }
-}
-
-/// Third pass: what a program with these regions does, and the memory it needs.
-#[derive(Debug)]
-pub struct WithRegions<S> {
-    contexts: Contexts,
-    candidates: Vec<RegionCandidate>,
-    /// By context, by site: the place in `candidates`.
-    by_context: HashMap<Context, usize>,
-    by_site: HashMap<u64, usize>,
-    calls: Calls,
-    live: u64,
-    /// Bytes that are freed, and a region still has.
-    idle: u64,
-    peaks: Peaks,
-    scopes: S,
-}
-
-/// The most bytes of the whole heap.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Peaks {
-    /// Live bytes of the program as it is.
-    pub before: u64,
-    /// The same with regions: live bytes outside of them, and all bytes in them.
-    pub after: u64,
-}
-
-impl<S: Scopes> WithRegions<S> {
-    /// Starts with an empty heap.
-    pub fn new(contexts: Contexts, candidates: Vec<RegionCandidate>, scopes: S) -> Self {
-        let by_context = candidates.iter().zip(0..).map(|(candidate, number)| (candidate.context, number)).collect();
-        let by_site =
-            (0..).zip(&candidates).flat_map(|(n, candidate)| candidate.sites.iter().map(move |site| (*site, n)));
-        let (by_site, calls, peaks) = (by_site.collect(), Calls::default(), Peaks::default());
-        Self { contexts, candidates, by_context, by_site, calls, live: 0, idle: 0, peaks, scopes }
-    }
-
-    /// Returns what learns of regions.
-    pub fn scopes_mut(&mut self) -> &mut S {
-        &mut self.scopes
-    }
-
-    /// Ends the pass: leaves all regions, and returns the peaks, and what learnt of regions.
-    ///
-    /// # Errors
-    /// That of [`Scopes`].
-    pub fn finish(mut self) -> Result<(Peaks, S)> {
-        for (thread, active) in self.calls.threads {
-            for _ in active.iter().filter(|active| self.by_context.contains_key(&active.context)) {
-                self.scopes.exit(thread)?;
-            }
-        }
-        Ok((self.peaks, self.scopes))
-    }
-}
-
-impl<S: Scopes> Observer for WithRegions<S> {
-    fn event(&mut self, event: &Event) -> Result<()> {
-        let Object { size, thread, site, .. } = event.object;
-        let candidate = self.by_site.get(&site).copied();
-        match event.change {
-            Change::Allocated => {
-                let path = self.contexts.path(site);
-                if !path.is_empty() {
-                    let Self { by_context, scopes, idle, .. } = self;
-                    self.calls.see(thread, path, |seen| match seen {
-                        Seen::Begun(context) => match by_context.get(&context) {
-                            Some(&candidate) => scopes.enter(thread, candidate),
-                            None => Ok(()),
-                        },
-                        Seen::Over(over) if by_context.contains_key(&over.context) => {
-                            *idle = idle.saturating_sub(over.bytes);
-                            scopes.exit(thread)
-                        }
-                        Seen::Over(_) => Ok(()),
-                    })?;
-                }
-                self.live = self.live.saturating_add(size);
-                if let Some(candidate) = candidate.and_then(|candidate| self.candidates.get(candidate)) {
-                    let depth = self.contexts.depth(candidate.context);
-                    let active = self.calls.threads.get_mut(&thread);
-                    if let Some(active) = active.and_then(|active| active.get_mut(depth.saturating_sub(1))) {
-                        active.bytes = active.bytes.saturating_add(size);
-                    }
-                    self.scopes.allocate(thread, site, size)?;
-                }
-            }
-            Change::Freed => {
-                self.live = self.live.saturating_sub(size);
-                if candidate.is_some() {
-                    self.idle = self.idle.saturating_add(size);
-                }
-            }
-        }
-        self.peaks.before = self.peaks.before.max(self.live);
-        self.peaks.after = self.peaks.after.max(self.live.saturating_add(self.idle));
-        Ok(())
-    }
 }
 
 fn index(site: u64) -> Option<usize> {
