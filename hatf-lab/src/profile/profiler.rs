@@ -1,6 +1,6 @@
 //! Makes heap info blocks of the events of objects.
 
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 use super::info::{Ended, HeapInfo};
 use super::sizes::Sizes;
