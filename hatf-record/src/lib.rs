@@ -44,7 +44,7 @@ pub use stack_table::{
     STACK_NODES, STACKS_BYTES, STACKS_MAGIC, StackTable, stack_node, stack_node_offset, stacks_head,
 };
 #[cfg(not(all(feature = "preload", panic = "abort")))]
-pub use stream::{Next, Stream};
+pub use stream::{Next, Plain, Stream};
 
 /// The environment variable that holds the path of the first process's spool.
 pub const SPOOL_VARIABLE: &str = "HATF_SPOOL";

@@ -15,6 +15,15 @@ pub enum Next {
     End,
 }
 
+/// Nearly every event: a `malloc` that returned a block, or a `free`, which is one slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plain {
+    /// The event, whose time is the whole stamp.
+    pub event: Event,
+    /// The number of slots before those behind it.
+    behind: usize,
+}
+
 /// A place in a chunk.
 #[derive(Clone, Copy, Debug)]
 pub struct Stream<'m> {
@@ -64,7 +73,7 @@ impl<'m> Stream<'m> {
                     self.at += 1;
                 }
                 _ => {
-                    self.stamp = self.whole(head.stamp);
+                    self.stamp = whole(self.stamp, head.stamp.into());
                     let more = head.more();
                     if more == 0 {
                         self.at += 1;
@@ -79,6 +88,44 @@ impl<'m> Stream<'m> {
                 }
             }
         }
+    }
+
+    /// Looks at the next event if it is a plain one; nothing is read before [`pass`](Self::pass).
+    #[inline]
+    #[must_use]
+    pub fn plain(&self) -> Option<Plain> {
+        const MALLOC: u64 = Kind::Malloc as u64;
+        const FREE: u64 = Kind::Free as u64;
+        const STACK: u64 = Kind::Stack as u64;
+        const STAMP: u64 = Kind::Stamp as u64;
+        let Self { mut at, mut stamp, mut stack, .. } = *self;
+        loop {
+            let [first, second] = self.chunk.slot(at)?;
+            at += 1;
+            // The kind, and no flags.
+            let kind = match first & 0xffff {
+                MALLOC => Kind::Malloc,
+                FREE => Kind::Free,
+                STACK => {
+                    stack = u32::try_from(first >> 16).unwrap_or_default();
+                    continue;
+                }
+                STAMP => {
+                    stamp = stamp.max(second);
+                    continue;
+                }
+                _ => return None,
+            };
+            let (address, size, time) = (first >> 16, second >> 32, whole(stamp, second));
+            let event = Event { size, address, stack, ..Event::new(kind, self.thread, time) };
+            return (address != 0).then_some(Plain { event, behind: at });
+        }
+    }
+
+    /// Goes on behind a plain event, which was looked at just now.
+    #[inline]
+    pub fn pass(&mut self, plain: &Plain) {
+        (self.at, self.stamp, self.stack) = (plain.behind, plain.event.time, 0);
     }
 
     /// Reads an event of several slots; `None` if they are none.
@@ -116,12 +163,12 @@ impl<'m> Stream<'m> {
         let gap = self.chunk.slot(self.at).is_none();
         gap && (self.at + 1..(self.at + 2 * SLOTS_MAX).min(CHUNK_SLOTS)).any(|at| self.chunk.slot(at).is_some())
     }
+}
 
-    /// Completes a stamp from its low half: the nearest to the last one.
-    #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "the low half")]
-    fn whole(&self, low: u32) -> u64 {
-        let ahead = low.wrapping_sub(self.stamp as u32).cast_signed();
-        self.stamp.saturating_add(u64::from(ahead.max(0).cast_unsigned()))
-    }
+/// Completes a stamp from its low half: the nearest to the last one, and not before it.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the low halves")]
+fn whole(last: u64, low: u64) -> u64 {
+    let ahead = (low as u32).wrapping_sub(last as u32).cast_signed();
+    last.saturating_add(u64::from(ahead.max(0).cast_unsigned()))
 }

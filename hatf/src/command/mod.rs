@@ -137,8 +137,9 @@ pub(crate) struct Record {
     #[arg(long, value_name = "TICK", default_value = "1us", value_parser = clock)]
     pub(crate) clock: u64,
 
-    /// Trade size for speed: fast, default or archive. `hatf convert --profile archive` makes a trace smaller afterwards,
-    /// and does not slow the program down.
+    /// Trade size for speed: fast, default or archive. fast stores addresses and times as they are, which takes the least of the
+    /// processor and several times the space; `hatf convert` makes such a trace small afterwards. `hatf convert --profile archive` makes
+    /// any trace smaller, and does not slow the program down.
     #[arg(long, value_name = "PROFILE", default_value_t = Profile::Default, conflicts_with = "no_trace")]
     pub(crate) profile: Profile,
 

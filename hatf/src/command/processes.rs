@@ -12,7 +12,7 @@ use metatf::container::WriteOptions;
 use metatf_cli::OutputFile;
 use serde_json::{Value, json};
 
-use super::record::{TraceWriter, about_output, full};
+use super::record::{Form, TraceWriter, about_output, full};
 use super::{Record as Options, print_message};
 
 /// The list of processes, in their folder.
@@ -144,7 +144,7 @@ impl Follower for Processes<'_> {
         let (mut output, mut sink) = OutputFile::create(&path).map_err(problem())?;
         let cause =
             |failed: Option<io::Error>, error| full(failed.map_or_else(|| about_output(&name, error), problem()));
-        let form = (self.options.format, self.options.clock, self.options.group);
+        let form = Form::of(self.options);
         let (recorded, finished) = {
             let mut trace =
                 TraceWriter::new(&mut *sink, form, self.write).map_err(|error| cause(output.error(), error))?;

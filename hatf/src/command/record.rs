@@ -13,6 +13,7 @@ use hatf::heap::{HeapOptions, HeapWriter};
 use hatf::record::{DumpInto, Follower, Outcome, RecordOptions, TakeDump, WhenFull};
 use hatf::{Error, Event, EventSink, Result};
 use metatf::container::{FlushEvery, Sink, WriteOptions};
+use metatf::recode::Profile;
 use metatf_cli::OutputFile;
 
 use super::processes::Processes;
@@ -73,7 +74,7 @@ fn to_file(options: &Options, path: &Path, analysis: Option<&mut Analysis>) -> R
     // The recorder says when.
     let mut write = WriteOptions::default().flush_every(FlushEvery::NEVER);
     options.profile.apply(&mut write);
-    let form = (options.format, options.clock, options.group);
+    let form = Form::of(options);
     let processes = (!options.no_follow && !is_standard_output(path)).then(|| Processes::new(options, path, &write));
     let (recorded, finished) = {
         let mut trace = TraceWriter::new(&mut *sink, form, &write).map_err(|error| cause(output.error(), error))?;
@@ -132,8 +133,7 @@ pub(super) fn dump(options: &Options, trace: &Path, write: &WriteOptions, give: 
         PathBuf::from(name)
     };
     let Some(path) = (1..=u32::MAX).map(named).find(|path| !path.exists()) else { return };
-    let form = (options.format, options.clock, options.group);
-    match write_whole(&path, form, write, give) {
+    match write_whole(&path, Form::of(options), write, give) {
         Ok(()) if options.quiet => {}
         Ok(()) => {
             let bytes = path.metadata().map_or(0, |metadata| metadata.len());
@@ -143,8 +143,35 @@ pub(super) fn dump(options: &Options, trace: &Path, write: &WriteOptions, give: 
     }
 }
 
-/// The DTD of a trace, the nanoseconds of a tick, and about how many records a group has.
-pub(super) type Form = (TraceFormat, u64, u64);
+/// How a trace is written, beside what its container needs to know.
+#[derive(Clone, Copy)]
+pub(super) struct Form {
+    /// Its DTD.
+    pub(super) format: TraceFormat,
+    /// The nanoseconds of a tick.
+    pub(super) resolution: u64,
+    /// About how many records a group has.
+    pub(super) group_records: u64,
+    /// See [`HeapOptions::plain`].
+    pub(super) plain: bool,
+}
+
+impl Form {
+    /// Returns what the options of `hatf record` ask for.
+    pub(super) fn of(options: &Options) -> Self {
+        Self {
+            format: options.format,
+            resolution: options.clock,
+            group_records: options.group,
+            plain: is_plain(options.profile),
+        }
+    }
+}
+
+/// Whether the traces of a profile are written plainly.
+pub(super) fn is_plain(profile: Profile) -> bool {
+    profile == Profile::Fast
+}
 
 /// A trace of either DTD.
 pub(super) enum TraceWriter<'w> {
@@ -156,12 +183,12 @@ impl<'w> TraceWriter<'w> {
     /// Begins a trace.
     pub(super) fn new(
         sink: &'w mut dyn Sink,
-        (format, resolution, group_records): Form,
+        Form { format, resolution, group_records, plain }: Form,
         write: &WriteOptions,
     ) -> Result<Self> {
         match format {
             TraceFormat::Heap => {
-                let heap = HeapOptions { write: write.clone(), resolution, group_records };
+                let heap = HeapOptions { write: write.clone(), resolution, group_records, plain };
                 HeapWriter::new(sink, &heap).map(Self::Heap)
             }
             TraceFormat::Hatf10 => Hatf10Writer::new(sink, write).map(Self::Hatf10),

@@ -14,7 +14,7 @@ use metatf_cli::OutputFile;
 use serde_json::{Value, json};
 
 use super::processes::{LIST, folder_of, trace_of};
-use super::record::write_whole;
+use super::record::{Form, is_plain, write_whole};
 use super::{Record, TraceFormat, print_message};
 
 /// Make the trace of a recording that was cut off because `hatf record` was killed.
@@ -136,10 +136,17 @@ fn recover(spooled: &Spooled, about: Value, output: Option<&Path>) -> Result<(Pa
     };
     let name = path.display().to_string();
     let mut write = WriteOptions::default().flush_every(FlushEvery::NEVER);
-    about["profile"].as_str().and_then(|profile| profile.parse().ok()).unwrap_or(Profile::Default).apply(&mut write);
+    let profile: Option<Profile> = about["profile"].as_str().and_then(|profile| profile.parse().ok());
+    let profile = profile.unwrap_or_default();
+    profile.apply(&mut write);
     let format = about["format"].as_str().and_then(|format| TraceFormat::from_str(format, false).ok());
     let number = |key: &str, default| about[key].as_u64().unwrap_or(default);
-    let form = (format.unwrap_or(TraceFormat::Heap), number("clock", 1000), number("group", 1_000_000));
+    let form = Form {
+        format: format.unwrap_or(TraceFormat::Heap),
+        resolution: number("clock", 1000),
+        group_records: number("group", 1_000_000),
+        plain: is_plain(profile),
+    };
     let mut unfinished = unfinished.and_then(|path| of_recording(&path, spooled));
     let source = unfinished.as_mut().map(|reader| reader as &mut dyn EventSource);
     let recovered = write_whole(&path, form, &write, |sink| spooled.recover(source, sink))?;

@@ -79,7 +79,8 @@ pub fn convert(mut input: Input, to: Form, options: &Options, mut output: Box<dy
         Form::Heap => {
             let (resolution, write) = (resolution(&source, options), options.write.clone());
             let group_records = options.group_records.unwrap_or(GROUP_RECORDS);
-            let losses = into_heap(source, &HeapOptions { write, resolution, group_records }, &mut *output)?;
+            let losses =
+                into_heap(source, &HeapOptions { write, resolution, group_records, plain: false }, &mut *output)?;
             Ok((output, losses))
         }
         Form::Jsonl => into_json(source, output),

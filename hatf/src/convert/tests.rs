@@ -206,12 +206,12 @@ fn expected(events: &[Event<'_>]) -> Vec<String> {
     std::iter::once(comment).chain(events.iter().map(|event| format!("{event:?}"))).collect()
 }
 
-/// heap.dtd, and its JSON lines, hold everything; whatever the size of groups.
+/// heap.dtd, and its JSON lines, hold everything; whatever the size of groups, and with or without a model of the heap.
 #[test]
 fn everything_to_heap_and_json_and_back() {
     let events = everything();
-    for group_records in [1, 2, 7, 1_000_000] {
-        let (heap, losses) = heap_of(&events, &HeapOptions { group_records, ..HeapOptions::default() });
+    for (group_records, plain) in [1, 2, 7, 1_000_000].into_iter().flat_map(|group| [(group, false), (group, true)]) {
+        let (heap, losses) = heap_of(&events, &HeapOptions { group_records, plain, ..HeapOptions::default() });
         assert!(losses.is_empty(), "{losses}");
         let text = read(Form::Heap, &heap);
         assert_eq!(text.0, expected(&events));
@@ -231,10 +231,12 @@ fn clocks() {
     assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Rounding, 16)]);
     let rounded: Vec<_> = events.iter().map(|event| Event { time: event.time / 2_000 * 2_000, ..*event }).collect();
     assert_eq!(read(Form::Heap, &heap).0, expected(&rounded));
-    let (heap, losses) = heap_of(&events, &HeapOptions { resolution: 0, ..HeapOptions::default() });
-    assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Time, 33)]);
-    let timeless: Vec<_> = events.iter().map(|event| Event { time: 0, ..*event }).collect();
-    assert_eq!(read(Form::Heap, &heap).0, expected(&timeless));
+    for plain in [false, true] {
+        let (heap, losses) = heap_of(&events, &HeapOptions { resolution: 0, plain, ..HeapOptions::default() });
+        assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Time, 33)]);
+        let timeless: Vec<_> = events.iter().map(|event| Event { time: 0, ..*event }).collect();
+        assert_eq!(read(Form::Heap, &heap).0, expected(&timeless));
+    }
 }
 
 /// What HATF 1.0 holds of everything is read again as it was, and the rest is counted.

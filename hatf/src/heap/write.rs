@@ -31,6 +31,9 @@ pub struct HeapOptions {
     pub group_records: u64,
     /// Nanoseconds in a tick of the trace's clock; 0: no times.
     pub resolution: u64,
+    /// Addresses and times are stored as they are, by metadata at the start of the trace. That is cheaper to write, and larger: no
+    /// model of the heap runs.
+    pub plain: bool,
 }
 
 /// The default number of records in a group.
@@ -38,7 +41,7 @@ pub const GROUP_RECORDS: u64 = 1_000_000;
 
 impl Default for HeapOptions {
     fn default() -> Self {
-        Self { write: WriteOptions::default(), group_records: GROUP_RECORDS, resolution: 1 }
+        Self { write: WriteOptions::default(), group_records: GROUP_RECORDS, resolution: 1, plain: false }
     }
 }
 
@@ -69,11 +72,14 @@ impl<'w> HeapWriter<'w> {
         let mut writer = Writer::with_options(sink, &write).map_err(failed)?;
         // Offset 0: the stack is not known.
         writer.stacks().push(super::format::StackItem::default()).map_err(failed)?;
+        if options.plain {
+            store_plainly(&mut writer, options.resolution != 0).map_err(failed)?;
+        }
         Ok(Self {
             writer,
             thread: None,
             resolution: options.resolution,
-            timed: false,
+            timed: options.plain,
             stacks: HashMap::new(),
             heap: 0,
             group_records: options.group_records.max(1),
@@ -164,6 +170,7 @@ impl<'w> HeapWriter<'w> {
         self.writer.inner().flush().map_err(failed)
     }
 
+    #[inline(never)]
     fn call(&mut self, call: &Call, time: u64, stack: u64) -> Result<()> {
         let Call { function, detail, mut size, usable, old, address } = *call;
         if size == UNKNOWN_SIZE && old != 0 {
@@ -246,6 +253,17 @@ impl<'w> HeapWriter<'w> {
     }
 }
 
+/// Has addresses stored as they are, and times if there are any. Both get wider where they have to.
+fn store_plainly(writer: &mut Writer<&mut dyn Sink>, timed: bool) -> metatf::Result<()> {
+    let time = timed.then_some(("free", "time", 4));
+    let addresses = [("free", "address", 6), ("realloc", "old", 6), ("failed", "block", 6)];
+    for (record, field, width) in time.into_iter().chain(addresses) {
+        writer.set_all("heap", record, field, Change::Width(width))?;
+        writer.set_all("heap", record, field, Change::Interpretation(Interpretation::None))?;
+    }
+    Ok(())
+}
+
 /// Returns the tag of a function's record.
 fn tag(function: Function) -> u64 {
     4 + function as u64
@@ -260,8 +278,12 @@ impl EventSink for HeapWriter<'_> {
         let stack = self.stack(event.stack)?;
         self.losses.note_if(!event.attributes.is_empty(), Loss::Attributes);
         match event.kind {
-            EventKind::Call(ref call) => self.call(call, time, stack)?,
+            // Half of all events.
+            EventKind::Call(Call { function: Function::Malloc, size, usable, address, .. }) => {
+                self.writer.malloc(&Malloc { time, stack, size, usable, address }).map_err(failed)?;
+            }
             EventKind::Free { address } => self.writer.free(&Free { time, stack, address }).map_err(failed)?,
+            EventKind::Call(ref call) => self.call(call, time, stack)?,
             _ => self.rare(event, time, stack)?,
         }
         self.losses.note_if(!own && event.heap != self.heap, Loss::Heap);

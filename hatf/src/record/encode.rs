@@ -29,6 +29,7 @@ impl<'a> Counted<'a> {
     }
 
     /// Acts on itself, unless there was an error.
+    #[inline]
     pub(super) fn try_to(&mut self, act: impl FnOnce(&mut Self) -> Result<()>) {
         if self.error.is_none() {
             let result = act(self);
@@ -38,6 +39,7 @@ impl<'a> Counted<'a> {
 }
 
 impl EventSink for Counted<'_> {
+    #[inline]
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
         self.events += 1;
         self.sink.event(event)
@@ -73,7 +75,11 @@ impl Encode<'_> {
         merge.look();
         merge.give(before, most, |slot, text, _| {
             let slot = Slot { time: timeline.time(slot.time), ..*slot };
-            sink.try_to(|sink| mapper.slot(&slot, text, stacks.frames(slot.stack), sink));
+            let stack = stacks.frames(slot.stack);
+            match mapper.plain(&slot, stack) {
+                Some(event) => sink.try_to(|sink| sink.event(&event)),
+                None => sink.try_to(|sink| mapper.slot(&slot, text, stack, sink)),
+            }
         })
     }
 

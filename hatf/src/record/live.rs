@@ -52,23 +52,31 @@ impl Live {
         *self = Self::default();
     }
 
-    #[inline]
+    #[inline(always)]
     fn find(&mut self, address: u64) -> (&mut u64, u64) {
         let region = address >> REGION_BITS;
-        let line = usize::try_from(region % REMEMBERED as u64).unwrap_or_default();
-        let (known, mut place) = self.remembered[line];
+        let (known, mut place) = self.remembered[index(region) % REMEMBERED];
         if known != region {
-            let regions = &mut self.regions;
-            place = *self.places.entry(region).or_insert_with(|| {
-                regions.push(Box::new([0; WORDS]));
-                regions.len() - 1
-            });
-            self.remembered[line] = (region, place);
+            place = self.look_up(region);
         }
         let granule = address >> 3;
-        let word = usize::try_from(granule >> 6).unwrap_or_default() % WORDS;
-        (&mut self.regions[place][word], 1 << (granule & 63))
+        (&mut self.regions[place][index(granule >> 6) % WORDS], 1 << (granule & 63))
     }
+
+    #[cold]
+    fn look_up(&mut self, region: u64) -> usize {
+        let regions = &mut self.regions;
+        let place = *self.places.entry(region).or_insert_with(|| {
+            regions.push(Box::new([0; WORDS]));
+            regions.len() - 1
+        });
+        self.remembered[index(region) % REMEMBERED] = (region, place);
+        place
+    }
+}
+
+fn index(number: u64) -> usize {
+    usize::try_from(number).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -29,52 +29,63 @@ pub(super) struct Mapper {
     time: u64,
     main_known: bool,
     pending: HashMap<u32, Pending>,
-    /// The stack of the call at hand.
-    stack: Vec<u64>,
 }
 
 impl Mapper {
+    /// Gives the event of a trace that a slot becomes by itself, as nearly every slot does; `None`: see [`slot`](Self::slot).
+    #[inline]
+    pub(super) fn plain<'s>(&mut self, slot: &Slot, stack: &'s [u64]) -> Option<Event<'s>> {
+        let Slot { size, address, .. } = *slot;
+        let kind = match slot.kind {
+            Kind::Malloc if address != 0 && self.pending.is_empty() => {
+                EventKind::Call(Call { size, address, ..Call::new(Function::Malloc) })
+            }
+            Kind::Free => EventKind::Free { address },
+            _ => return None,
+        };
+        self.time = slot.time;
+        Some(self.event(slot, stack, kind))
+    }
+
     /// Takes an event whose time is in nanoseconds, its text, and its stack, and gives the sink the events it makes.
     ///
     /// # Errors
     /// The sink's.
     pub(super) fn slot(&mut self, slot: &Slot, text: &[u8], stack: &[u64], sink: &mut dyn EventSink) -> Result<()> {
         self.time = slot.time;
-        self.stack.clear();
-        self.stack.extend_from_slice(stack);
         match slot.kind {
-            Kind::Free => self.give(slot, EventKind::Free { address: slot.address }, sink),
+            Kind::Free => self.give(slot, stack, EventKind::Free { address: slot.address }, sink),
             Kind::ReallocBegin => {
                 self.begin_realloc(slot.thread, slot.old, false);
                 Ok(())
             }
-            Kind::ThreadStart => self.give(slot, EventKind::ThreadStart { creator: slot.extra }, sink),
-            Kind::ThreadEnd => self.give(slot, EventKind::ThreadEnd, sink),
-            Kind::Mark => self.give(slot, EventKind::Mark { name: text }, sink),
-            Kind::PhaseBegin => self.give(slot, EventKind::PhaseBegin { name: text }, sink),
-            Kind::PhaseEnd => self.give(slot, EventKind::PhaseEnd { name: text }, sink),
-            Kind::Image => self.image(slot, text, sink),
-            Kind::Lost => self.give(slot, EventKind::Lost { events: slot.size }, sink),
+            Kind::ThreadStart => self.give(slot, stack, EventKind::ThreadStart { creator: slot.extra }, sink),
+            Kind::ThreadEnd => self.give(slot, stack, EventKind::ThreadEnd, sink),
+            Kind::Mark => self.give(slot, stack, EventKind::Mark { name: text }, sink),
+            Kind::PhaseBegin => self.give(slot, stack, EventKind::PhaseBegin { name: text }, sink),
+            Kind::PhaseEnd => self.give(slot, stack, EventKind::PhaseEnd { name: text }, sink),
+            Kind::Image => self.image(slot, text, stack, sink),
+            Kind::Lost => self.give(slot, stack, EventKind::Lost { events: slot.size }, sink),
             Kind::Start => {
                 self.starts += 1;
-                self.give(slot, EventKind::Recording { on: true }, sink)
+                self.give(slot, stack, EventKind::Recording { on: true }, sink)
             }
-            Kind::Stop => self.give(slot, EventKind::Recording { on: false }, sink),
+            Kind::Stop => self.give(slot, stack, EventKind::Recording { on: false }, sink),
             Kind::ModuleLoad => {
                 let Slot { address: start, extra: end, old: bias, .. } = *slot;
-                self.give(slot, EventKind::ModuleLoad { bias, start, end, name: text }, sink)
+                self.give(slot, stack, EventKind::ModuleLoad { bias, start, end, name: text }, sink)
             }
-            Kind::ModuleUnload => self.give(slot, EventKind::ModuleUnload { start: slot.address }, sink),
+            Kind::ModuleUnload => self.give(slot, stack, EventKind::ModuleUnload { start: slot.address }, sink),
             Kind::More | Kind::Stamp | Kind::Nothing | Kind::End | Kind::Stack => Ok(()),
-            Kind::Malloc => self.call(Function::Malloc, slot, sink),
-            Kind::Calloc => self.call(Function::Calloc, slot, sink),
-            Kind::Memalign => self.call(Function::Memalign, slot, sink),
-            Kind::PosixMemalign => self.call(Function::PosixMemalign, slot, sink),
-            Kind::AlignedAlloc => self.call(Function::AlignedAlloc, slot, sink),
-            Kind::Valloc => self.call(Function::Valloc, slot, sink),
-            Kind::Pvalloc => self.call(Function::Pvalloc, slot, sink),
-            Kind::Realloc => self.realloc(Function::Realloc, slot, sink),
-            Kind::Reallocarray => self.realloc(Function::Reallocarray, slot, sink),
+            Kind::Malloc => self.call(Function::Malloc, slot, stack, sink),
+            Kind::Calloc => self.call(Function::Calloc, slot, stack, sink),
+            Kind::Memalign => self.call(Function::Memalign, slot, stack, sink),
+            Kind::PosixMemalign => self.call(Function::PosixMemalign, slot, stack, sink),
+            Kind::AlignedAlloc => self.call(Function::AlignedAlloc, slot, stack, sink),
+            Kind::Valloc => self.call(Function::Valloc, slot, stack, sink),
+            Kind::Pvalloc => self.call(Function::Pvalloc, slot, stack, sink),
+            Kind::Realloc => self.realloc(Function::Realloc, slot, stack, sink),
+            Kind::Reallocarray => self.realloc(Function::Reallocarray, slot, stack, sink),
         }
     }
 
@@ -105,34 +116,40 @@ impl Mapper {
         self.time
     }
 
-    fn call(&mut self, function: Function, slot: &Slot, sink: &mut dyn EventSink) -> Result<()> {
+    fn call(&mut self, function: Function, slot: &Slot, stack: &[u64], sink: &mut dyn EventSink) -> Result<()> {
         let Slot { size, address, extra: detail, .. } = *slot;
         let call = Call { detail, size, address, ..Call::new(function) };
         if address == 0 {
-            return self.give(slot, EventKind::Failed(call), sink);
+            return self.give(slot, stack, EventKind::Failed(call), sink);
         }
         self.address_is_free(slot, sink)?;
-        self.give(slot, EventKind::Call(call), sink)
+        self.give(slot, stack, EventKind::Call(call), sink)
     }
 
-    fn realloc(&mut self, function: Function, slot: &Slot, sink: &mut dyn EventSink) -> Result<()> {
+    fn realloc(&mut self, function: Function, slot: &Slot, stack: &[u64], sink: &mut dyn EventSink) -> Result<()> {
         let begun = self.pending.remove(&slot.thread).filter(|begun| begun.old == slot.old);
         let taken = begun.is_some_and(|begun| begun.taken);
         let Slot { size, address, old, extra: detail, .. } = *slot;
         let call = Call { detail, size, old, address, ..Call::new(function) };
         if address == 0 && !call.old_is_gone() {
-            return self.give(slot, EventKind::Failed(call), sink);
+            return self.give(slot, stack, EventKind::Failed(call), sink);
         }
         if address != old {
             self.address_is_free(slot, sink)?;
         }
         let kind = if taken { EventKind::ReallocEnd(Call { old: 0, ..call }) } else { EventKind::Call(call) };
-        self.give(slot, kind, sink)
+        self.give(slot, stack, kind, sink)
     }
 
     /// Records that the allocator returns the slot's address. If that is the old block of a realloc that another
     /// thread is in the middle of, that block was freed: an event is recorded for that.
+    #[inline]
     fn address_is_free(&mut self, slot: &Slot, sink: &mut dyn EventSink) -> Result<()> {
+        if self.pending.is_empty() { Ok(()) } else { self.address_is_freed(slot, sink) }
+    }
+
+    #[cold]
+    fn address_is_freed(&mut self, slot: &Slot, sink: &mut dyn EventSink) -> Result<()> {
         let other = self
             .pending
             .iter_mut()
@@ -143,9 +160,14 @@ impl Mapper {
         sink.event(&Event { time, thread, heap, ..Event::new(EventKind::ReallocBegin { old: slot.address }) })
     }
 
-    fn give(&mut self, slot: &Slot, kind: EventKind<'_>, sink: &mut dyn EventSink) -> Result<()> {
-        let (thread, heap, stack) = (slot.thread.into(), self.heap, &self.stack[..]);
-        sink.event(&Event { time: slot.time, thread, heap, stack, ..Event::new(kind) })
+    #[inline]
+    fn give(&self, slot: &Slot, stack: &[u64], kind: EventKind<'_>, sink: &mut dyn EventSink) -> Result<()> {
+        sink.event(&self.event(slot, stack, kind))
+    }
+
+    #[inline]
+    fn event<'e>(&self, slot: &Slot, stack: &'e [u64], kind: EventKind<'e>) -> Event<'e> {
+        Event { time: slot.time, thread: slot.thread.into(), heap: self.heap, stack, ..Event::new(kind) }
     }
 
     /// Notes that a realloc of a block has begun; `taken` if the trace has it as freed.
@@ -161,13 +183,13 @@ impl Mapper {
     }
 
     /// Begins a new image; the one before ended by exec.
-    fn image(&mut self, slot: &Slot, path: &[u8], sink: &mut dyn EventSink) -> Result<()> {
+    fn image(&mut self, slot: &Slot, path: &[u8], stack: &[u64], sink: &mut dyn EventSink) -> Result<()> {
         self.end_image(sink)?;
         self.heap += 1;
         if !std::mem::replace(&mut self.main_known, true) {
-            self.give(slot, EventKind::ThreadStart { creator: 0 }, sink)?;
+            self.give(slot, stack, EventKind::ThreadStart { creator: 0 }, sink)?;
         }
-        self.give(slot, EventKind::Image { process: slot.extra, path }, sink)
+        self.give(slot, stack, EventKind::Image { process: slot.extra, path }, sink)
     }
 
     fn end_image(&mut self, sink: &mut dyn EventSink) -> Result<()> {

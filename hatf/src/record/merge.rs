@@ -228,6 +228,7 @@ impl<'m> Merge<'m> {
                 give(&event, &line.text, line.of);
                 given += 1;
                 line.head = None;
+                given += self.give_plain(place, another.min(before.saturating_sub(1)), most - given, &mut give);
                 self.read(place);
                 if self.lines[place].head.is_none() {
                     self.waiting.push(place);
@@ -237,6 +238,44 @@ impl<'m> Merge<'m> {
                 }
             }
         }
+        given
+    }
+
+    /// Gives the plain events that a line has next, stamped `until` this or before, at most so many; returns how many it gave. It ends
+    /// before any event of which more has to be known.
+    #[inline]
+    fn give_plain(
+        &mut self,
+        place: usize,
+        until: u64,
+        most: usize,
+        give: &mut impl FnMut(&Event, &[u8], ThreadOf),
+    ) -> usize {
+        // With others, a contradiction may have to wait for one of them.
+        let checks = !self.uncertain && self.lines.len() > 1;
+        let line = &mut self.lines[place];
+        let Some((_, stream)) = &mut line.reading else { return 0 };
+        if line.skip > 0 || self.horizon.is_some() || !self.held.is_empty() {
+            return 0;
+        }
+        let mut given = 0;
+        while given < most
+            && let Some(plain) = stream.plain()
+            && plain.event.time <= until
+        {
+            let address = plain.event.address;
+            let agrees = match plain.event.kind {
+                Kind::Free => self.live.remove(address),
+                _ => self.live.insert(address),
+            };
+            if checks && !agrees {
+                break;
+            }
+            stream.pass(&plain);
+            give(&plain.event, &[], line.of);
+            given += 1;
+        }
+        line.read += given as u64;
         given
     }
 

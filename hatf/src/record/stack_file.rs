@@ -46,8 +46,13 @@ impl StackFile {
     }
 
     /// Returns the frames of a stack, innermost first.
+    #[inline]
     pub(super) fn frames(&mut self, stack: u32) -> &[u64] {
-        let Some(file) = self.file.as_ref().filter(|_| stack != 0) else { return &[] };
+        if stack == 0 { &[] } else { self.frames_of(stack) }
+    }
+
+    fn frames_of(&mut self, stack: u32) -> &[u64] {
+        let Some(file) = self.file.as_ref() else { return &[] };
         if self.known.len() >= KEPT && !self.known.contains_key(&stack) {
             self.known.clear();
         }

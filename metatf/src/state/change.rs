@@ -103,7 +103,7 @@ impl State {
                 }
             }
             Change::Interpretation(interpretation) => {
-                setting.interpretation = interpretation;
+                let before = std::mem::replace(&mut setting.interpretation, interpretation);
                 if interpretation.stores() {
                     setting.width = setting.remembered;
                 }
@@ -112,6 +112,9 @@ impl State {
                     if let Some(cell) = self.history.cells.get_mut(cell) {
                         *cell = initial;
                     }
+                }
+                if matches!(before, Interpretation::BaseOffsetOf(..) | Interpretation::Predicted(_)) {
+                    self.encoding.end_references(index);
                 }
             }
         }

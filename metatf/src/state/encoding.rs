@@ -7,7 +7,7 @@
 use super::liveness::Liveness;
 use super::tier::Tiers;
 use crate::format::{ExprOp, Format, Interpretation, Leaf, LeafKind, METADATA, SECTION, slot};
-use crate::formula::{BYTES, HISTORY, PREDICTED, PREVIOUS, Plan, SPECIAL, STRIDED, Width};
+use crate::formula::{BYTES, HISTORY, PREDICTED, PREVIOUS, Plan, REFERENCED, SPECIAL, STRIDED, Width};
 use crate::predict::Cells;
 use std::collections::HashMap;
 
@@ -223,6 +223,16 @@ impl Encoding {
             Interpretation::Predicted(model) => format.models.get(usize::from(model)).map(|m| m.section),
             _ => None,
         })
+    }
+
+    /// A leaf that was based on last values of others, or predicted by them, is so no longer.
+    pub(super) fn end_references(&mut self, index: usize) {
+        for target in self.liveness.end_references(index) {
+            if let Some(plan) = self.plans.get_mut(target) {
+                plan.set(REFERENCED, false);
+                self.tiers.update(target, plan);
+            }
+        }
     }
 
     /// The plan of a leaf whose setting has changed, and whether its previous value and those it shares it with are

@@ -2,8 +2,8 @@
 //!
 //! A *previous* value is looked at while a leaf that shares the cell is `delta` or `stride`. When a metadata record makes
 //! a leaf so, it gives the previous value again (spec 4.1), and a reset does, too: what the cell missed before is never
-//! asked for. A *last* value is looked at where the DTD names it in a width, a count, a reference or a model; metadata
-//! cannot add to these.
+//! asked for. A *last* value is looked at where the DTD names it in a width or a count, and while a leaf is based on it or predicted by
+//! it: metadata can end that, and only a reset, which empties the cell, begins it again.
 
 use crate::format::{ExprOp, Format, HeapRole, Interpretation, LeafKind, LeafRef, ModelKind, Record, Section, Step};
 use crate::formula::{LAST, REFERENCED};
@@ -11,8 +11,12 @@ use crate::formula::{LAST, REFERENCED};
 /// For the leaves of one section, in the order of its plans.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Liveness {
-    /// For each plan: `LAST` and `REFERENCED`, where the DTD has it so.
+    /// For each plan: `LAST`, where the DTD has it so, and `REFERENCED` while it is.
     last: Vec<u8>,
+    /// Plans that refer to the last value of another: that one's index behind their own, in order.
+    references: Vec<(u32, u32)>,
+    /// For each plan: how many refer to its last value now.
+    referrers: Vec<u32>,
     /// For each plan: the next one with the same cell for its previous value, round in a ring.
     ring: Vec<u32>,
     /// For each cell of a previous value: how many leaves are `delta` or `stride` on it now.
@@ -37,9 +41,10 @@ impl Liveness {
             for leaf in lengths_and_counts(record) {
                 liveness.mark(first(position).map(|f| f + usize::from(leaf)), LAST);
             }
-            for (record, leaf) in references(format, record) {
-                let position = section.records.iter().position(|&listed| listed == record);
-                liveness.mark(position.and_then(&first).map(|f| f + usize::from(leaf)), REFERENCED);
+            for (from, (record, leaf)) in references(format, record) {
+                let target = section.records.iter().position(|&listed| listed == record).and_then(&first);
+                let index = |first: Option<usize>, leaf: u8| u32::try_from(first? + usize::from(leaf)).ok();
+                liveness.references.extend(index(first(position), from).zip(index(target, leaf)));
             }
         }
         liveness.ring = ring(section, plans);
@@ -52,10 +57,35 @@ impl Liveness {
         }
     }
 
-    /// No leaf uses a previous value; there are `cells` of them.
+    /// No leaf uses a previous value; there are `cells` of them. All references of the DTD are in force.
     pub(crate) fn reset(&mut self, cells: usize) {
         self.users.clear();
         self.users.resize(cells, 0);
+        self.referrers.clear();
+        self.referrers.resize(self.last.len(), 0);
+        for &(_, target) in &self.references {
+            if let (Some(referrers), Some(flags)) =
+                (self.referrers.get_mut(target as usize), self.last.get_mut(target as usize))
+            {
+                *referrers += 1;
+                *flags |= REFERENCED;
+            }
+        }
+    }
+
+    /// A plan refers to no last value any more. Gives those to which nobody refers now.
+    pub(crate) fn end_references(&mut self, index: usize) -> Vec<usize> {
+        let Self { last, references, referrers, .. } = self;
+        let ended = references.iter().filter(|(from, _)| *from as usize == index).map(|(_, target)| *target as usize);
+        let drop_one = |target: &usize| {
+            let Some((referrers, flags)) = referrers.get_mut(*target).zip(last.get_mut(*target)) else { return false };
+            *referrers = referrers.saturating_sub(1);
+            if *referrers == 0 {
+                *flags &= !REFERENCED;
+            }
+            *referrers == 0
+        };
+        ended.filter(drop_one).collect()
     }
 
     /// `LAST` and `REFERENCED` of a plan.
@@ -99,10 +129,11 @@ fn lengths_and_counts(record: &Record) -> impl Iterator<Item = u8> {
     }))
 }
 
-/// Leaves whose last value is the base of a leaf of the record, or what a leaf of it is predicted by.
-fn references(format: &Format, record: &Record) -> Vec<LeafRef> {
-    let mut references = Vec::new();
-    for leaf in record.leaves.iter() {
+/// Leaves of the record with the leaf whose last value is their base, or what they are predicted by.
+fn references(format: &Format, record: &Record) -> Vec<(u8, LeafRef)> {
+    let mut all = Vec::new();
+    for (from, leaf) in (0..).zip(record.leaves.iter()) {
+        let mut references = Vec::new();
         match leaf.kind {
             LeafKind::Number { interpretation: Interpretation::BaseOffsetOf(record, leaf), .. } => {
                 references.push((record, leaf));
@@ -121,8 +152,9 @@ fn references(format: &Format, record: &Record) -> Vec<LeafRef> {
             }
             _ => {}
         }
+        all.extend(references.into_iter().map(|reference| (from, reference)));
     }
-    references
+    all
 }
 
 /// For each plan: the next one with the same cell. Twice round, backwards: each plan's next is the one met before it.

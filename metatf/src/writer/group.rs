@@ -2,7 +2,7 @@
 //! (spec 5.2).
 
 use crate::encode::{GivenElements, Numbers};
-use crate::formula::{Plan, bytes_for, bytes_of, fits, note, plain, raw};
+use crate::formula::{Plan, bytes_for, bytes_of, fits, history, note};
 use crate::state::State;
 use crate::writer::{FileWriter, RecordWriter};
 use metatf_container::{ChunkSpec, Error, ErrorKind, MAX_RAW_LEN, Order, Result, Sink};
@@ -273,10 +273,9 @@ impl<S: Sink> RecordWriter<S> {
 
 /// Computes the least width that holds all of `values` under the section's interpretation. The state stays as it is.
 fn least_width(writer: &crate::writer::SectionWriter, values: &[u64]) -> u8 {
-    let mut cells = writer.state.history.cells.clone();
     let Some(plan) = writer.state.encoding.plan(0) else { return 8 };
     let mut bits = 0;
-    each_raw(plan, &mut cells, values, |raw, _| {
+    each_raw(plan, history(plan, &writer.state.history.cells), values, |raw, _| {
         // As `bytes_for` folds negative numbers.
         bits |= if plan.sign != 0 { (raw << 1) ^ 0_u64.wrapping_sub(raw >> 63) } else { raw };
     });
@@ -286,56 +285,37 @@ fn least_width(writer: &crate::writer::SectionWriter, values: &[u64]) -> u8 {
 /// Encodes the numbers of one chunk into `out` by the plan of their leaf. The error is one that does not fit.
 fn encode(state: &mut State, values: &[u64], order: Order, out: &mut Vec<u8>) -> Result<(), u64> {
     out.clear();
-    let Some(plan) = state.encoding.plans.first().copied() else { return Ok(()) };
+    let Some(plan) = state.encoding.plans.first() else { return Ok(()) };
+    let previous = history(plan, &state.history.cells);
     let width = plan.width.bytes();
     // All eight bytes of each; the next overwrites those that are not its own.
     out.resize(values.len() * width + 8, 0);
-    let (mut at, mut misfit) = (0, None);
-    let mut put = |bytes: [u8; 8]| {
+    let (mut at, mut all_fit) = (0, true);
+    each_raw(plan, previous, values, |raw, _| {
+        all_fit &= fits(raw, plan);
         if let Some(place) = out.get_mut(at..).and_then(|tail| tail.first_chunk_mut()) {
-            *place = bytes;
+            *place = bytes_of(raw, plan, order);
         }
         at += width;
-    };
-    match order {
-        Order::Little if plan.history == 0 => {
-            let mut lost = 0;
-            for &value in values {
-                let stored = raw(value, &plan, &[]);
-                lost |= plain(stored & plan.mask, &plan) ^ value;
-                put(stored.to_le_bytes());
-            }
-            if lost != 0 {
-                misfit = values.iter().copied().find(|&value| !fits(raw(value, &plan, &[]), &plan));
-            }
-            if let Some(&last) = values.last() {
-                note(last, &plan, &mut state.history.cells);
-            }
-        }
-        _ => each_raw(&plan, &mut state.history.cells, values, |raw, value| {
-            if !fits(raw, &plan) && misfit.is_none() {
-                misfit = Some(value);
-            }
-            put(bytes_of(raw, &plan, order));
-        }),
-    }
+    });
     out.truncate(values.len() * width);
+    let mut misfit = None;
+    if !all_fit {
+        each_raw(plan, previous, values, |raw, value| misfit = misfit.or((!fits(raw, plan)).then_some(value)));
+    }
+    if let Some(&last) = values.last() {
+        note(last, plan, &mut state.history.cells);
+    }
     misfit.map_or(Ok(()), Err)
 }
 
-/// Gives `each` the stored integers of values, before they are cut to their width, and the values.
+/// Gives `each` the stored integers of values, before they are cut to their width, and the values. `previous` is what history adds to
+/// the first; to others it adds the value before, as there is no other leaf.
 #[inline(always)]
-fn each_raw(plan: &Plan, cells: &mut [u64], values: &[u64], mut each: impl FnMut(u64, u64)) {
-    if plan.history == 0 {
-        values.iter().for_each(|&value| each(raw(value, plan, &[]), value));
-        if let Some(&last) = values.last() {
-            note(last, plan, cells);
-        }
-        return;
-    }
+fn each_raw(plan: &Plan, mut previous: u64, values: &[u64], mut each: impl FnMut(u64, u64)) {
     for &value in values {
-        each(raw(value, plan, cells), value);
-        note(value, plan, cells);
+        each(value.wrapping_sub(plan.base).wrapping_sub(previous), value);
+        previous = value & plan.history;
     }
 }
 
