@@ -3,8 +3,10 @@
 //! Modules come and go, so an address means something only at its place in the trace. Frames become [`Location`]s as they are
 //! met: an address in one loaded module. Stacks are equal if their locations are.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
+
+use hashbrown::HashMap;
 
 use crate::event::EventKind;
 

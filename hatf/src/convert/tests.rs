@@ -223,6 +223,22 @@ fn everything_to_heap_and_json_and_back() {
     }
 }
 
+/// More stacks than reader and writer keep, each three times.
+#[test]
+fn stacks_without_end() {
+    let stacks: Vec<Vec<u64>> = (1..=200).map(|stack| (1..=10).map(|frame| stack << 8 | frame).collect()).collect();
+    let call = Call { size: 8, address: 0x1000, ..Call::new(Function::Malloc) };
+    let rounds = (0..3).flat_map(|_| &stacks);
+    let pairs = rounds.flat_map(|stack| {
+        [Event { stack, ..Event::new(EventKind::Call(call)) }, Event::new(EventKind::Free { address: call.address })]
+    });
+    let events: Vec<_> = pairs.collect();
+    let (heap, losses) = heap_of(&events, &HeapOptions::default());
+    assert!(losses.is_empty(), "{losses}");
+    let expected: Vec<String> = events.iter().map(|event| format!("{event:?}")).collect();
+    assert_eq!(read(Form::Heap, &heap).0[1..], expected);
+}
+
 /// A coarse clock rounds down; without one there are no times.
 #[test]
 fn clocks() {

@@ -1,8 +1,8 @@
 //! Reading `dtds/heap.dtd`.
 
-use std::collections::HashMap;
 use std::path::Path;
 
+use hashbrown::HashMap;
 use metatf::container::Reader;
 use metatf::typed::{Event as TraceEvent, TraceOptions, Unmatched};
 use serde_json::Value;
@@ -36,6 +36,8 @@ enum Next {
 #[derive(Default)]
 struct Tables {
     stacks: HashMap<u64, Vec<u64>>,
+    /// How many frames these stacks have.
+    frames: usize,
     names: HashMap<u64, Vec<u8>>,
 }
 
@@ -127,6 +129,11 @@ impl<'t> HeapReader<'t> {
         let Decoded { stack, name, .. } = *decoded;
         if stack != 0 && !self.tables.stacks.contains_key(&stack) {
             let item = self.trace.stacks().get(stack).map_err(failed)?;
+            self.tables.frames += item.frame.len();
+            if self.tables.frames > super::MOST_FRAMES {
+                self.tables.stacks.clear();
+                self.tables.frames = item.frame.len();
+            }
             self.tables.stacks.insert(stack, item.frame);
         }
         if let Some(name) = name
@@ -143,19 +150,23 @@ impl<'t> HeapReader<'t> {
         let mut context = self.context();
         let Self { trace, tables, .. } = self;
         let run = trace.try_for_run(|Record::Heap(record)| {
-            let plain = |kind, ticks: u64| {
+            let plain = |kind, ticks: u64, stack: &[u64], sink: &mut T| {
                 let (time, Context { thread, heap, .. }) = (ticks.saturating_mul(context.resolution), context);
-                Event { kind, time, thread, heap, stack: &[], attributes: &[] }
+                sink.event(&Event { kind, time, thread, heap, stack, attributes: &[] })
             };
             let given = match record {
-                Heap::Free(Free { time, stack: 0, address }) => sink.event(&plain(EventKind::Free { address }, time)),
-                Heap::Malloc(Malloc { time, stack: 0, size, usable, address }) => {
+                Heap::Free(Free { time, stack: 0, address }) => plain(EventKind::Free { address }, time, &[], sink),
+                Heap::Malloc(Malloc { time, stack, size, usable, address })
+                    if let Some(stack) = tables.frames_of(stack) =>
+                {
                     let call = Call { size, usable, address, ..Call::new(Function::Malloc) };
-                    sink.event(&plain(EventKind::Call(call), time))
+                    plain(EventKind::Call(call), time, stack, sink)
                 }
-                Heap::Realloc(Realloc { time, stack: 0, size, usable, old, address }) => {
+                Heap::Realloc(Realloc { time, stack, size, usable, old, address })
+                    if let Some(stack) = tables.frames_of(stack) =>
+                {
                     let call = Call { size, usable, old, address, ..Call::new(Function::Realloc) };
-                    sink.event(&plain(EventKind::Call(call), time))
+                    plain(EventKind::Call(call), time, stack, sink)
                 }
                 Heap::Thread(switch) => {
                     context.thread = switch.id;
@@ -193,14 +204,17 @@ impl<'t> HeapReader<'t> {
 }
 
 impl Tables {
+    /// Returns the frames of a stack; `None` if it was not read yet.
+    #[inline]
+    fn frames_of(&self, stack: u64) -> Option<&[u64]> {
+        if stack == 0 { Some(&[]) } else { self.stacks.get(&stack).map(Vec::as_slice) }
+    }
+
     /// Makes the event of a record; `None` if its stack or its name was not read yet.
     #[inline]
     fn event(&self, decoded: &Decoded, context: Context) -> Option<Event<'_>> {
         let Decoded { kind, ticks, thread, stack, name } = *decoded;
-        let stack = match stack {
-            0 => &[],
-            offset => self.stacks.get(&offset)?.as_slice(),
-        };
+        let stack = self.frames_of(stack)?;
         let kind = match name {
             Some(offset) => kind.named(self.names.get(&offset)?),
             None => kind,

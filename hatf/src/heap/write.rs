@@ -1,7 +1,6 @@
 //! Writing `dtds/heap.dtd`.
 
-use std::collections::HashMap;
-
+use hashbrown::HashMap;
 use metatf::Change;
 use metatf::container::{FlushEvery, Sink, WriteOptions};
 use metatf::format::Interpretation;
@@ -53,8 +52,9 @@ pub struct HeapWriter<'w> {
     resolution: u64,
     /// Times are stored: one was not 0.
     timed: bool,
-    /// Offsets in section `stacks` of those that were met.
+    /// Offsets in section `stacks` of those that were met, and how many frames these have.
     stacks: HashMap<Vec<u64>, u64>,
+    frames: usize,
     heap: u64,
     group_records: u64,
     in_group: u64,
@@ -81,6 +81,7 @@ impl<'w> HeapWriter<'w> {
             resolution: options.resolution,
             timed: options.plain,
             stacks: HashMap::new(),
+            frames: 0,
             heap: 0,
             group_records: options.group_records.max(1),
             in_group: 0,
@@ -135,8 +136,19 @@ impl<'w> HeapWriter<'w> {
         if let Some(&offset) = self.stacks.get(frames) {
             return Ok(offset);
         }
+        self.new_stack(frames)
+    }
+
+    /// Writes a stack that is not known, or not any more.
+    #[cold]
+    fn new_stack(&mut self, frames: &[u64]) -> Result<u64> {
         let item = super::format::StackItem { frame: frames.to_vec() };
         let offset = self.writer.stacks().push(item).map_err(failed)?;
+        self.frames += frames.len();
+        if self.frames > super::MOST_FRAMES {
+            self.stacks.clear();
+            self.frames = frames.len();
+        }
         self.stacks.insert(frames.to_vec(), offset);
         Ok(offset)
     }

@@ -1,12 +1,12 @@
 //! The file of call stacks beside a spool, as this side reads it.
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
+use hashbrown::HashMap;
 use hatf_record::names::STACKS;
 use hatf_record::{STACKS_BYTES, stack_node, stack_node_offset, stacks_head};
 

@@ -6,10 +6,11 @@
 mod find;
 mod perf_map;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 pub use find::{Files, Found, Problem, build_id, find, in_module};
 
+use hashbrown::HashSet;
 use metatf::container::Sink;
 
 use crate::Result;
