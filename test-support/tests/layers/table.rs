@@ -111,6 +111,7 @@ pub(crate) const TABLE: &[Layers] = &[
             "postmortem",
         ],
     },
+    Layers { folder: "metatf-tracing", within: None, modules: &["records", "visit", "layer", "print"] },
     Layers { folder: "metatf-cli", within: None, modules: &["number", "output_file", "progress"] },
     Layers {
         folder: "metatfc",

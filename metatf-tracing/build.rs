@@ -1,0 +1,5 @@
+//! Generates readers, writers and emitters of `tracing.dtd`.
+
+fn main() -> Result<(), metatf_codegen::Error> {
+    metatf_codegen::Config::new().dtd("tracing.dtd").emitters("crate::records").compile()
+}

@@ -1,0 +1,3 @@
+//! The generated code of `tracing.dtd`.
+
+include!(concat!(env!("OUT_DIR"), "/tracing.rs"));

@@ -1,0 +1,118 @@
+//! Spans and events come back as they were.
+#![allow(clippy::unwrap_used, reason = "a test that goes wrong has to panic")]
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+use metatf_telemetry::postmortem;
+use metatf_tracing::{Settings, layer, print, settings};
+use tracing::{debug, error, event, info, info_span, instrument, span, trace, warn};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+#[instrument]
+fn inner(depth: u32) -> u32 {
+    trace!(half = f64::from(depth) / 2.0, "at the bottom");
+    depth + 1
+}
+
+#[derive(Debug)]
+struct Nested;
+
+/// A `Debug` that emits an event itself.
+struct Talks;
+
+impl std::fmt::Debug for Talks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        debug!("from within");
+        f.write_str("talked")
+    }
+}
+
+fn work() {
+    let request = info_span!("request", path = "/index.html", status = tracing::field::Empty);
+    let within = request.enter();
+    info!(bytes = 4096_u64, cached = true, "sent");
+    warn!(delta = -3_i64, nested = ?Nested, "odd: {}", "text");
+    inner(7);
+    request.record("status", 200_u64);
+    info!("after the status is known");
+    debug!(talks = ?Talks, "last");
+    drop(within);
+    let error: Box<dyn std::error::Error> = "no such file".into();
+    error!(error = &*error, "failed");
+    let other = span!(parent: None, tracing::Level::WARN, "other");
+    event!(parent: &other, tracing::Level::INFO, long = "x".repeat(300), "explicit");
+    other.follows_from(&request);
+    std::thread::spawn(|| info_span!("thread").in_scope(|| info!("of another thread"))).join().unwrap();
+}
+
+/// The lines without times; threads are numbered as they come.
+fn lines(path: &Path) -> String {
+    let mut out = Vec::new();
+    print(path, &mut out).unwrap();
+    let mut threads = Vec::new();
+    let line = |line: &str| {
+        let mut words = line.splitn(4, ' ').skip(1);
+        let (level, rest) = (words.next().unwrap(), words.collect::<Vec<_>>().join(" "));
+        let (thread, rest) = rest.trim_start().split_once(' ').unwrap();
+        let number = threads.iter().position(|known| known == thread).unwrap_or(threads.len());
+        threads.resize(threads.len().max(number + 1), thread.to_owned());
+        format!("{level} thread {number} {rest}\n")
+    };
+    String::from_utf8(out).unwrap().lines().map(line).collect()
+}
+
+/// The program of this test: it does its work, and ends in the way that is named.
+fn program(path: &str, end: &str) {
+    let (layer, guard) = layer(Settings { filename: Some(path.into()), ..settings() }).unwrap();
+    tracing_subscriber::registry().with(layer).init();
+    work();
+    match end {
+        "abort" => std::process::abort(),
+        _ => guard.finish().unwrap(),
+    }
+}
+
+fn run(path: &Path, end: &str) {
+    let mut again = Command::new(std::env::current_exe().unwrap());
+    again
+        .args(["spans_and_events", "--exact", "--nocapture"])
+        .env("METATF_TRACING_TEST", path)
+        .env("METATF_TRACING_END", end);
+    let status = again.output().unwrap().status;
+    assert_eq!(status.success(), end != "abort", "{status}");
+}
+
+#[test]
+fn spans_and_events() {
+    if let Ok(path) = std::env::var("METATF_TRACING_TEST") {
+        return program(&path, &std::env::var("METATF_TRACING_END").unwrap());
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.mtf");
+    run(&path, "finish");
+    insta::assert_snapshot!(lines(&path));
+
+    // What a program emitted that aborts is in its buffers.
+    let unfinished = folder.path().join("unfinished.mtf");
+    run(&unfinished, "abort");
+    let whole = folder.path().join("whole.mtf");
+    let buffers = postmortem::Buffers::open(&unfinished).unwrap();
+    let (found, mut sink) = buffers.recover(Box::new(File::create(&whole).unwrap())).unwrap();
+    sink.flush().unwrap();
+    std::fs::remove_file(buffers.path()).unwrap();
+    assert!(found.warnings.is_empty(), "{:?}", found.warnings);
+    assert_eq!(lines(&whole), lines(&path));
+}
+
+#[test]
+fn what_is_no_trace_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("text.mtf");
+    std::fs::write(&path, "not a trace").unwrap();
+    let error = print(&path, &mut Vec::new()).unwrap_err();
+    assert!(error.to_string().contains("text.mtf"), "{error}");
+}
