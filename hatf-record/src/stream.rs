@@ -1,6 +1,6 @@
 //! The reading end of a spool: the events of one thread, out of its chunks.
 
-use crate::event::{Event, Head, Kind, SLOTS_MAX, Slot};
+use crate::event::{About, Event, Head, Kind, SLOTS_MAX, Slot};
 use crate::layout::CHUNK_SLOTS;
 use crate::spool::Chunk;
 
@@ -22,15 +22,15 @@ pub struct Stream<'m> {
     at: usize,
     thread: u32,
     stamp: u64,
-    /// The stack of the next event.
-    stack: u32,
+    /// What is known of the next event.
+    about: About,
 }
 
 impl<'m> Stream<'m> {
     /// Begins at the first event of a chunk of a thread.
     #[must_use]
     pub fn new(chunk: Chunk<'m>, thread: u32, stamp: u64) -> Self {
-        Self { chunk, at: 0, thread, stamp, stack: 0 }
+        Self { chunk, at: 0, thread, stamp, about: About::default() }
     }
 
     /// Returns the number of slots that were read.
@@ -55,8 +55,8 @@ impl<'m> Stream<'m> {
             match head.kind {
                 Kind::End => return Next::End,
                 Kind::More | Kind::Nothing => self.at += 1,
-                Kind::Stack => {
-                    self.stack = head.stack();
+                Kind::About => {
+                    self.about = head.about();
                     self.at += 1;
                 }
                 Kind::Stamp => {
@@ -69,12 +69,12 @@ impl<'m> Stream<'m> {
                     if more == 0 {
                         self.at += 1;
                         return match head.finish(self.thread, self.stamp, &[], text) {
-                            Some(event) => Next::Event(Event { stack: std::mem::take(&mut self.stack), ..event }),
+                            Some(event) => Next::Event(Event { about: std::mem::take(&mut self.about), ..event }),
                             None => continue,
                         };
                     }
                     if let Some(event) = self.long(&head, more, text) {
-                        return Next::Event(Event { stack: std::mem::take(&mut self.stack), ..event });
+                        return Next::Event(Event { about: std::mem::take(&mut self.about), ..event });
                     }
                 }
             }
@@ -104,7 +104,7 @@ impl<'m> Stream<'m> {
         let behind = (self.at..CHUNK_SLOTS).find(|at| self.chunk.slot(*at).is_some());
         if behind.is_some_and(|behind| behind > self.at) {
             // It was of the event that is missing.
-            self.stack = 0;
+            self.about = About::default();
         }
         self.at = behind.unwrap_or(self.at);
         behind.is_some()

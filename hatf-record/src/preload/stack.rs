@@ -8,7 +8,7 @@ use super::memo::Words;
 use super::path::Path;
 use super::session::{self, Session};
 use super::unwind::{self, DEPTH_MAX, Found, Here};
-use super::{follow, push, real, thread_state};
+use super::{follow, memory, push, real, thread_state};
 use crate::event::{Event, Kind, TEXT_MAX};
 use crate::names;
 use crate::stack_table::{STACKS_BYTES, StackTable, stacks_head};
@@ -43,7 +43,7 @@ pub(crate) fn begin(events: &Path, depth: u32) -> Option<()> {
         let file = if opened < 0 { create(&path, depth) } else { Some(opened) };
         let file = file?;
         let length = libc::lseek(file, 0, libc::SEEK_END);
-        let memory = libc::mmap(core::ptr::null_mut(), STACKS_BYTES, access, libc::MAP_SHARED, file, 0);
+        let memory = memory::map(core::ptr::null_mut(), STACKS_BYTES, access, libc::MAP_SHARED, file, 0);
         libc::close(file);
         let is_there = memory != libc::MAP_FAILED && usize::try_from(length) == Ok(STACKS_BYTES);
         if !is_there || StackTable::attach(memory.cast()).is_none() {

@@ -72,7 +72,7 @@ fn to_file(options: &Options, path: &Path, analysis: Option<&mut Analysis>) -> R
     let cause = |failed: Option<io::Error>, error| full(failed.map_or_else(|| about_output(&name, error), problem()));
     // The recorder says when.
     let mut write = WriteOptions::default().flush_every(FlushEvery::NEVER);
-    options.profile.apply(&mut write);
+    options.profile.trace().apply(&mut write);
     let form = (options.format, options.clock, options.group);
     let processes = (!options.no_follow && !is_standard_output(path)).then(|| Processes::new(options, path, &write));
     let (recorded, finished) = {
@@ -240,7 +240,9 @@ fn record<'a>(
         dump,
         dump_signal: options.dump_signal,
         private: options.private,
-        stacks: options.stacks.unwrap_or(0),
+        stacks: options.stacks(),
+        usable: options.usable(),
+        pages: options.pages(),
         when_full: match options.when_full {
             super::WhenFull::Wait => WhenFull::Wait,
             super::WhenFull::Drop => WhenFull::Drop,

@@ -3,7 +3,9 @@
 use std::io::{self, Write};
 
 use super::sites::title;
-use crate::analysis::{Estimate, MarkReport, Off, PhaseReport, Quantiles, Report, SitesReport};
+use crate::analysis::{
+    Estimate, Level, MarkReport, Off, PageCalls, PagesReport, PhaseReport, Quantiles, Report, SitesReport,
+};
 use hatf_lab::sites::Measure;
 use hatf_lab::units::{bar, bytes, count, nanoseconds, percent};
 
@@ -22,6 +24,7 @@ pub fn text(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         sample(estimate, out)?;
     }
     totals(report, out)?;
+    report.pages.as_ref().map_or(Ok(()), |pages| self::pages(pages, report, out))?;
     picture(report, out)?;
     sizes(report, out)?;
     lifetimes(report, out)?;
@@ -85,6 +88,16 @@ fn totals(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     if let Some(off) = &report.off {
         paused(off, out)?;
     }
+    if let Some(usable) = &report.usable {
+        let more = usable.usable.saturating_sub(usable.asked);
+        writeln!(
+            out,
+            "  blocks have {} more than was asked for ({}), those live at the peak {} more",
+            bytes(more),
+            percent(more, usable.asked),
+            bytes(usable.spare_at_peak)
+        )?;
+    }
     if totals.lost > 0 {
         writeln!(out, "  {} events were lost while recording", count(totals.lost))?;
     }
@@ -121,6 +134,27 @@ fn paused(off: &Off, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "  it was off at the end: blocks that are still live may have been freed since it stopped")?;
     }
     Ok(())
+}
+
+/// Prints what the kernel said of pages, and how they were asked for.
+fn pages(pages: &PagesReport, report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    heading(out, "PAGES                                        at most       after    at the end")?;
+    let mut row = |what: &str, level: &Level| {
+        let (peak, time, end) = (bytes(level.peak), nanoseconds(level.time), bytes(level.end));
+        writeln!(out, "  {what:<40} {peak:>11} {time:>11} {end:>13}")
+    };
+    row("live blocks", &Level { peak: report.peak.bytes, time: report.peak.time, end: report.still_live.bytes })?;
+    row("asked for by calls, of no file", &pages.held)?;
+    if pages.samples > 0 {
+        row("resident and private", &pages.private)?;
+        row("resident", &pages.resident)?;
+        row("private, to be written", &pages.data)?;
+    }
+    let PageCalls { mmap, munmap, mremap, brk, madvise } = pages.calls;
+    let named = [("mmap", mmap), ("munmap", munmap), ("mremap", mremap), ("brk", brk), ("madvise", madvise)];
+    let list: Vec<_> = named.iter().filter(|(_, n)| *n > 0).map(|(name, n)| format!("{} {name}", count(*n))).collect();
+    let calls = if list.is_empty() { "none".to_owned() } else { list.join(", ") };
+    writeln!(out, "  calls: {calls}; the kernel was asked {} times", count(pages.samples))
 }
 
 /// Live bytes over time, as a row of eighths.
@@ -186,18 +220,20 @@ fn threads(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     if report.threads.len() < 2 {
         return Ok(());
     }
-    heading(out, "THREADS        allocs        bytes        frees   began      ended")?;
+    heading(out, "THREADS        allocs        bytes        frees   began      ended      system     name")?;
     for thread in report.threads.iter().take(SHOWN) {
         let time = |time: Option<u64>| time.map_or_else(|| "-".to_owned(), nanoseconds);
         writeln!(
             out,
-            "  {:>5} {:>13} {:>12} {:>12}   {:<10} {:<10}",
+            "  {:>5} {:>13} {:>12} {:>12}   {:<10} {:<10} {:<10} {}",
             thread.thread,
             count(thread.allocs),
             bytes(thread.bytes),
             count(thread.frees),
             time(thread.began),
-            time(thread.ended)
+            time(thread.ended),
+            thread.task.map_or_else(|| "-".to_owned(), |task| task.to_string()),
+            shown(thread.name.as_deref().unwrap_or("-"))
         )?;
     }
     and_more(report.threads.len(), out)
