@@ -69,7 +69,7 @@ impl Header {
 
     /// Asks for recording to be off or on from the next hook on.
     pub fn ask(&self, off: bool) {
-        self.off.store(off.into(), Ordering::Relaxed);
+        self.off.store(off.into(), Ordering::SeqCst);
         self.set(Conditions::CHANGE);
     }
 }

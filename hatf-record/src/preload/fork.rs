@@ -12,7 +12,7 @@ use core::sync::atomic::Ordering;
 
 #[cfg(feature = "preload")]
 use super::real;
-use super::{attach, follow, memory, session, thread_state};
+use super::{attach, control, follow, memory, session, thread_state};
 
 /// Has `fork` tell the child.
 pub(crate) fn register() {
@@ -42,6 +42,7 @@ extern "C" fn after_fork_in_child() {
     }
     if follow::is_on() {
         thread_state::current().leave_session();
+        control::leave_process();
         #[cfg(all(feature = "preload", target_arch = "x86_64"))]
         super::stack::leave();
         attach::again();
