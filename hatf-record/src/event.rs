@@ -431,12 +431,26 @@ mod tests {
             back(&Event { address: 1 << 63, ..plain }, b"");
             back(&Event { old: u64::MAX, ..plain }, b"");
         }
-        assert_eq!((Kind::from_number(0), Kind::from_number(28)), (None, None));
+        assert_eq!((Kind::from_number(0), Kind::from_number(34)), (None, None));
+    }
+
+    #[test]
+    fn what_is_known_of_a_call() {
+        for (stack, size, usable) in [(0, 10, 24), (u32::MAX, 10, 10), (5, 1 << 40, (1 << 40) + 4080), (5, 10, 0)] {
+            let about = About::new(stack, size, usable);
+            assert_eq!((about.stack, about.usable(size)), (stack, usable));
+            assert_eq!(Head::decode(about.slot(77)).unwrap().about(), about);
+        }
+        // Less than was asked for, or far more, is not believed.
+        for (size, usable) in [(10, 9), (0, 1 << 40), (0, u64::from(u32::MAX))] {
+            assert_eq!(About::new(1, size, usable).usable(size), 0);
+        }
+        assert_eq!(About { stack: 0, spare: u32::MAX }.usable(u64::MAX), u64::MAX);
     }
 
     #[test]
     fn texts() {
-        for kind in [Kind::Image, Kind::Mark, Kind::PhaseBegin, Kind::PhaseEnd, Kind::ModuleLoad] {
+        for kind in [Kind::Image, Kind::Mark, Kind::PhaseBegin, Kind::PhaseEnd, Kind::ModuleLoad, Kind::ThreadName] {
             for length in [0, 1, 14, 15, 16, 30, 31, TEXT_MAX - 1, TEXT_MAX] {
                 let text: Vec<u8> = (0..=250).cycle().take(length).collect();
                 back(&Event { extra: 42, size: length as u64, ..Event::new(kind, 1, 9) }, &text);

@@ -2,6 +2,7 @@
 
 use core::ffi::{CStr, c_int, c_void};
 use core::mem::MaybeUninit;
+use core::ops::Range;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use super::memo::Words;
@@ -11,8 +12,10 @@ use super::unwind::{self, DEPTH_MAX, Found, Here};
 use super::{follow, memory, push, real, thread_state};
 use crate::event::{Event, Kind, TEXT_MAX};
 use crate::names;
-use crate::stack_table::{STACKS_BYTES, StackTable, stacks_head};
+use crate::stack_table::{STACKS_BYTES, STACKS_FIRST_BYTES, StackTable, stacks_head};
 
+/// Bytes of a page.
+const PAGE: usize = 4096;
 /// Stacks that are kept by their hash.
 const KEPT: usize = 1 << 13;
 /// Modules that are known at once.
@@ -63,14 +66,33 @@ pub(crate) fn begin(events: &Path, depth: u32) -> Option<()> {
     Some(())
 }
 
-/// Makes the file of an empty table, all of whose memory is present: touching a page that a full disk cannot give would end the program.
+/// Gives memory to bytes of the table; `false` if there is none. Keeps `errno`.
+#[cold]
+fn grow(table: &StackTable<'_>, bytes: Range<usize>) -> bool {
+    // Whole pages: those at either end may be there.
+    let start = bytes.start / PAGE * PAGE;
+    let length = bytes.end.next_multiple_of(PAGE) - start;
+    // SAFETY: `errno` of this thread, and pages of the mapping, which the advice does not change.
+    unsafe {
+        let errno = *libc::__errno_location();
+        let grown = memory::advise(table.memory().byte_add(start).cast(), length, libc::MADV_POPULATE_WRITE) == 0;
+        *libc::__errno_location() = errno;
+        grown
+    }
+}
+
+/// Makes the file of an empty table, of whose memory the first part is present, or all where it cannot grow: touching a page that a full
+/// disk cannot give would end the program.
 fn create(path: &Path, depth: usize) -> Option<c_int> {
     let file = follow::create(path.as_c())?;
-    let head = stacks_head(depth);
-    let bytes = libc::off_t::try_from(STACKS_BYTES).ok()?;
+    let whole = !can_grow();
+    let head = stacks_head(depth, whole);
+    let place = |bytes: usize| libc::off_t::try_from(bytes).ok();
+    let first = place(if whole { STACKS_BYTES } else { STACKS_FIRST_BYTES })?;
     // SAFETY: an open file, and words with their length.
     let made = unsafe {
-        libc::posix_fallocate(file, 0, bytes) == 0
+        libc::ftruncate(file, place(STACKS_BYTES)?) == 0
+            && libc::posix_fallocate(file, 0, first) == 0
             && libc::write(file, head.as_ptr().cast(), size_of_val(&head)).cast_unsigned() == size_of_val(&head)
     };
     if !made {
@@ -79,6 +101,12 @@ fn create(path: &Path, depth: usize) -> Option<c_int> {
         return None;
     }
     Some(file)
+}
+
+/// Returns whether the kernel gives memory to pages that nobody touches: it does from 5.14 on, and then takes nothing as that.
+fn can_grow() -> bool {
+    // SAFETY: no bytes.
+    unsafe { memory::advise(core::ptr::null_mut(), 0, libc::MADV_POPULATE_WRITE) == 0 }
 }
 
 /// Forgets the stacks and modules of the process that this one was forked from. Its table stays mapped, as the rest of an interrupted hook
@@ -147,7 +175,7 @@ fn number(table: &StackTable<'_>, frames: &[usize]) -> u32 {
     }
     let mut node = 0;
     for frame in frames.iter().rev() {
-        let Some(next) = table.insert(node, *frame as u64) else { return 0 };
+        let Some(next) = table.insert(node, *frame as u64, |bytes| grow(table, bytes)) else { return 0 };
         node = next;
     }
     if let Some(kept) = kept {

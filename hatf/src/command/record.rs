@@ -269,7 +269,7 @@ fn print_summary(options: &Options, outcome: &Outcome, file: Option<(&Path, u64)
     if stackless > 0 {
         let what = if stackless == 1 { "trace has" } else { "traces have" };
         print_message(&format!(
-            "{stackless} {what} no stacks: each process needs 16 MiB in the spool's folder for them (--spool), x86-64 and glibc 2.35"
+            "{stackless} {what} no stacks: each process needs 300 KiB in the spool's folder for them (--spool), x86-64 and glibc 2.35"
         ));
     }
     if outcome.recorded.is_off {

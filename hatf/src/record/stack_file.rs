@@ -8,27 +8,32 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use hatf_record::names::STACKS;
-use hatf_record::{STACKS_BYTES, stack_node, stack_node_offset, stacks_head};
+use hatf_record::{STACKS_BYTES, STACKS_FIRST_BYTES, stack_node, stack_node_offset, stacks_head};
 
 /// Frames of a stack that are looked at: the chain of callers may be damaged.
 const DEPTH_MAX: usize = 1024;
 /// Stacks that are kept.
 const KEPT: usize = 1 << 18;
 
-/// Makes the file, for stacks of so many frames. All of its blocks are reserved: touching one that is not there would end the program.
+/// Makes the file, for stacks of so many frames. The blocks of its first part are reserved, or all where the kernel cannot do that later:
+/// touching one that is not there would end the program.
 ///
 /// # Errors
 /// The system's.
 pub(super) fn create(folder: &Path, depth: usize) -> io::Result<()> {
     let mut options = File::options();
     let file = options.write(true).create_new(true).mode(0o600).open(folder.join(STACKS))?;
-    let bytes = libc::off_t::try_from(STACKS_BYTES).map_err(|_| io::ErrorKind::FileTooLarge)?;
+    // SAFETY: no bytes. Kernels that can do this for bytes take it.
+    let whole = unsafe { libc::madvise(std::ptr::null_mut(), 0, libc::MADV_POPULATE_WRITE) } != 0;
+    let reserved = if whole { STACKS_BYTES } else { STACKS_FIRST_BYTES };
+    let bytes = libc::off_t::try_from(reserved).map_err(|_| io::ErrorKind::FileTooLarge)?;
+    file.set_len(STACKS_BYTES as u64)?;
     // SAFETY: an open file, and numbers.
     match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes) } {
         0 => {}
         error => return Err(io::Error::from_raw_os_error(error)),
     }
-    let head: Vec<u8> = stacks_head(depth).iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let head: Vec<u8> = stacks_head(depth, whole).iter().flat_map(|word| word.to_ne_bytes()).collect();
     file.write_all_at(&head, 0)
 }
 

@@ -38,10 +38,10 @@ static _Atomic(void *) handed[64];
 /* Allocates, frees what others allocated, and turns recording off and on. */
 static void *toggling(void *seed) {
     unsigned state = (unsigned)(size_t)seed;
-    for (int n = 0; n < 20000; n++) {
+    for (int n = 0; n < 60000; n++) {
         state = state * 1664525 + 1013904223;
         free(atomic_exchange(&handed[state >> 26], malloc(24 + (state >> 20) % 16)));
-        if ((state >> 10) % 8 == 0) (n % 2 ? hatf_start : hatf_stop)();
+        if ((state >> 10) % 2 == 0) (n % 3 % 2 ? hatf_start : hatf_stop)();
     }
     return NULL;
 }
