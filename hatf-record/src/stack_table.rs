@@ -263,7 +263,8 @@ mod tests {
             grown.push(bytes);
             true
         };
-        let full = (1..5 * STACK_NODES as u64 / 4).filter(|address| table.insert(0, *address, &mut grow).is_none()).count();
+        let full =
+            (1..5 * STACK_NODES as u64 / 4).filter(|address| table.insert(0, *address, &mut grow).is_none()).count();
         assert!(full > STACK_NODES / 4 && full < STACK_NODES / 2, "{full}");
         assert_eq!(memory[1][0].load(Ordering::Relaxed), full as u64);
         // All of the file but what was there, each part once.

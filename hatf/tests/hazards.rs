@@ -3,8 +3,10 @@
 
 mod common;
 
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use common::hatf;
 use hatf::trace::TraceReader;
@@ -87,6 +89,32 @@ fn a_program_that_confines_itself() {
         .exits(7)
         .says("recording ended early: the program gave up");
     assert!(blocks(&trace).1 >= 1000);
+}
+
+/// A signal comes once: to the whole group, as a terminal or `timeout` sends it, or to the recorder alone, which passes it on.
+#[test]
+fn a_signal_comes_once() {
+    let folder = Folder::new();
+    let Some(program) = program(&folder) else { return };
+    for signal in ["INT", "TERM"] {
+        for (whom, group) in [("the group", "-"), ("the recorder", "")] {
+            let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"))
+                .args(["record", "-q", "-o", &folder.path("trace.mtf"), "--"])
+                .args([program.as_os_str(), "counts".as_ref()])
+                .stdout(Stdio::piped())
+                .process_group(0)
+                .spawn()
+                .unwrap();
+            let id = recorder.id();
+            let mut line = String::new();
+            BufReader::new(recorder.stdout.take().unwrap()).read_line(&mut line).unwrap();
+            assert_eq!(line, "ready\n");
+            let sent = Command::new("kill").args(["-s", signal, "--", &format!("{group}{id}")]).status();
+            assert!(sent.unwrap().success());
+            // How often it came, as the exit status.
+            assert_eq!(recorder.wait().unwrap().code(), Some(1), "{signal} to {whom}");
+        }
+    }
 }
 
 /// What was ignored when the recorder was started is ignored in the program.

@@ -23,6 +23,7 @@ mod spool_file;
 mod stack_file;
 mod start;
 mod timeline;
+mod witness;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::ExitStatusExt as _;
@@ -252,6 +253,8 @@ pub fn record(command: &[OsString], sink: &mut dyn EventSink) -> Result<Outcome>
 /// # Errors
 /// As for [`record`].
 pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: RecordOptions<'_>) -> Result<Outcome> {
+    // First: its process is not to have what is opened from here on.
+    let forwarding = signals::Forwarding::begin();
     // Of what is kept, half of the spool is for what comes while a trace is made.
     let kept = options.keep.map_or(0, |keep| if let Keep::Bytes(bytes) = keep { bytes.saturating_mul(2) } else { 0 });
     let file = SpoolFile::create(options.spool.as_deref(), options.spool_bytes.max(kept))?;
@@ -307,7 +310,6 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
         forks: AtomicU32::new(0),
         errors: Mutex::default(),
     });
-    let forwarding = signals::Forwarding::begin();
     let signals = control::Signals::take(options.toggle_signal, options.dump_signal);
     std::thread::scope(|scope| {
         let child = child.spawn().map_err(|error| Error::Start(program.to_string_lossy().into_owned(), error))?;
