@@ -291,12 +291,24 @@ fn print_summary(options: &Options, outcome: &Outcome, file: Option<(&Path, u64)
         line += &format!("; the program was ended by signal {signal}");
     }
     print_message(&line);
+    if hides_its_objects(&options.command) {
+        print_message(
+            "Python takes small objects from pools of its own: with PYTHONMALLOC=malloc in its environment each is recorded",
+        );
+    }
     if let Some(line) = processes.and_then(|processes| processes.summary()) {
         print_message(&line);
     }
     if outcome.not_followed > 0 {
         print_message(&format!("{} other processes not recorded", outcome.not_followed));
     }
+}
+
+/// Returns whether this is Python with its own allocator.
+fn hides_its_objects(command: &[OsString]) -> bool {
+    let name = command.first().and_then(|program| Path::new(program).file_name()).unwrap_or_default();
+    let by_malloc = std::env::var_os("PYTHONMALLOC").is_some_and(|how| how == "malloc" || how == "malloc_debug");
+    name.to_string_lossy().starts_with("python") && !by_malloc
 }
 
 /// `PROGRAM.mtf`, or with a number if that is there: a trace is not overwritten unasked.

@@ -35,6 +35,11 @@ pub fn text(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     report.sites.as_ref().map_or(Ok(()), |report| sites(report, out))
 }
 
+/// Formats a time, or a length of time, where the trace has times.
+fn time(report: &Report, nanosecond: u64) -> String {
+    if report.duration == 0 { "-".to_owned() } else { nanoseconds(nanosecond) }
+}
+
 fn heading(out: &mut dyn Write, title: &str) -> io::Result<()> {
     writeln!(out, "\n{title}")
 }
@@ -86,7 +91,7 @@ fn totals(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "  {n} blocks began where one was live: records are missing from the trace")?;
     }
     if let Some(off) = &report.off {
-        paused(off, out)?;
+        paused(report, off, out)?;
     }
     if let Some(usable) = &report.usable {
         let more = usable.usable.saturating_sub(usable.asked);
@@ -105,21 +110,22 @@ fn totals(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "  {} heaps: a program that execs another begins a new one", totals.heaps)?;
     }
     heading(out, "PEAK")?;
+    let after =
+        if report.duration == 0 { String::new() } else { format!(", {} after the start", nanoseconds(peak.time)) };
     writeln!(
         out,
-        "  {} live in {} blocks, {} after the start (record {}); at most {} blocks",
+        "  {} live in {} blocks{after} (record {}); at most {} blocks",
         bytes(peak.bytes),
         count(peak.blocks_then),
-        nanoseconds(peak.time),
         count(peak.record),
         count(peak.blocks)
     )
 }
 
 /// Prints what is not known because recording was off for a while.
-fn paused(off: &Off, out: &mut dyn Write) -> io::Result<()> {
+fn paused(report: &Report, off: &Off, out: &mut dyn Write) -> io::Result<()> {
     let times = if off.times == 1 { "once".to_owned() } else { format!("{} times", count(off.times)) };
-    writeln!(out, "  recording was off {times}, for {} in all", nanoseconds(off.duration))?;
+    writeln!(out, "  recording was off {times}, for {} in all", time(report, off.duration))?;
     if off.frees > 0 {
         writeln!(out, "  {} frees of blocks that were allocated while it was off, or before", count(off.frees))?;
     }
@@ -140,7 +146,7 @@ fn paused(off: &Off, out: &mut dyn Write) -> io::Result<()> {
 fn pages(pages: &PagesReport, report: &Report, out: &mut dyn Write) -> io::Result<()> {
     heading(out, "PAGES                                        at most       after    at the end")?;
     let mut row = |what: &str, level: &Level| {
-        let (peak, time, end) = (bytes(level.peak), nanoseconds(level.time), bytes(level.end));
+        let (peak, time, end) = (bytes(level.peak), time(report, level.time), bytes(level.end));
         writeln!(out, "  {what:<40} {peak:>11} {time:>11} {end:>13}")
     };
     row("live blocks", &Level { peak: report.peak.bytes, time: report.peak.time, end: report.still_live.bytes })?;
@@ -222,7 +228,7 @@ fn threads(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     }
     heading(out, "THREADS        allocs        bytes        frees   began      ended      system     name")?;
     for thread in report.threads.iter().take(SHOWN) {
-        let time = |time: Option<u64>| time.map_or_else(|| "-".to_owned(), nanoseconds);
+        let time = |at: Option<u64>| at.map_or_else(|| "-".to_owned(), |at| time(report, at));
         writeln!(
             out,
             "  {:>5} {:>13} {:>12} {:>12}   {:<10} {:<10} {:<10} {}",
@@ -261,7 +267,7 @@ fn phases(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         let PhaseReport { times, allocs, change, .. } = *phase;
         let sign = if change < 0 { '-' } else { '+' };
         let change = format!("{sign}{}", bytes(change.unsigned_abs()));
-        let (name, took) = (shown(&phase.name), nanoseconds(phase.duration));
+        let (name, took) = (shown(&phase.name), time(report, phase.duration));
         let (times, allocs, sum, peak) = (count(times), count(allocs), bytes(phase.bytes), bytes(phase.peak));
         let tail = if phase.not_ended > 0 { format!("  {} not ended", count(phase.not_ended)) } else { String::new() };
         writeln!(out, "  {name:<20} {times:>8} {took:>10} {allocs:>13} {sum:>12} {peak:>12} {change:>12}{tail}")?;
@@ -273,7 +279,7 @@ fn phases(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     for mark in report.marks.iter().take(SHOWN) {
         let MarkReport { times, first, last, live, .. } = *mark;
         let (name, times, live) = (shown(&mark.name), count(times), bytes(live));
-        let (first, last) = (nanoseconds(first), nanoseconds(last));
+        let (first, last) = (time(report, first), time(report, last));
         writeln!(out, "  {name:<20} {times:>8} {first:>10} {last:>13} {live:>12}")?;
     }
     and_more(report.marks.len(), out)?;
@@ -301,8 +307,9 @@ fn still_live(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     }
     writeln!(out, "  the largest:")?;
     for block in &live.largest {
-        let (size, time) = (count(block.size), nanoseconds(block.time));
-        writeln!(out, "  {size:>14} bytes at 0x{:x}, allocated at {time}", block.address)?;
+        let when =
+            if report.duration == 0 { String::new() } else { format!(", allocated at {}", nanoseconds(block.time)) };
+        writeln!(out, "  {:>14} bytes at 0x{:x}{when}", count(block.size), block.address)?;
     }
     Ok(())
 }
