@@ -34,7 +34,7 @@ fn a_recording_without_a_clock() {
     assert!(!report.contains(" ns") && !report.contains("allocated at"), "{report}");
 }
 
-/// Somebody who records Python is told what is not seen.
+/// Of Python it is said what is not seen.
 #[test]
 fn pythons_own_allocator() {
     use std::os::unix::fs::PermissionsExt as _;

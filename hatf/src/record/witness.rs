@@ -54,7 +54,7 @@ fn ask() -> libc::c_int {
     libc::SIGRTMAX()
 }
 
-/// A process that is told what the group is told.
+/// A process that gets what the group gets.
 pub(super) struct Witness {
     process: libc::pid_t,
     seen: &'static Seen,
