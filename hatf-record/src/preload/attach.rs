@@ -142,9 +142,16 @@ fn push_image() {
     event.extra = u64::from(session.process);
     event.old = push::this_thread();
     push::event(session, event, path);
-    thread_name::record_main(session, path);
+    let mut name = [0; thread_name::BYTES];
+    if let Some(name) = thread_name::own(&mut name).filter(|name| !thread_name::is_of_file(name, path)) {
+        push::thread_name(session, name, 0);
+    }
     #[cfg(all(feature = "preload", target_pointer_width = "64"))]
     if session.conditions().has(Conditions::PAGES) {
-        super::pages::begin(session);
+        // Where it is before the program has moved it.
+        super::program_break::begin();
+        let end = super::program_break::moved().unwrap_or_default() as u64;
+        let event = Event::new(Kind::Break, push::thread_number(session), session.clock.now());
+        push::numbers(session, &Event { address: end, ..event });
     }
 }

@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_ulong};
 
-use super::{attach, real, session, thread_name};
+use super::{attach, push, real, session};
 use crate::reasons::Stop;
 
 /// `SECCOMP_MODE_STRICT`: hardly any system call, and the processor's counter is not to be read.
@@ -39,7 +39,7 @@ pub(crate) unsafe extern "C" fn prctl(
         && result == 0
         && let Some(session) = attach::session()
     {
-        thread_name::record_own(session);
+        push::own_name(session);
     }
     result
 }

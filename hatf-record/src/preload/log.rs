@@ -90,7 +90,7 @@ fn record(kind: Kind, call: Call, block: Block, begun: bool) -> bool {
         }
         #[cfg(all(feature = "preload", target_pointer_width = "64"))]
         if conditions.has(Conditions::PAGES) {
-            super::pages::note_break(session);
+            program_break(session);
         }
         if conditions.has(Conditions::SAMPLE) {
             sampled(session, state, kind, call, block);
@@ -167,6 +167,15 @@ pub(crate) fn records_pages() -> Option<&'static Session> {
     let conditions = session.conditions();
     let on = conditions.has(Conditions::PAGES) && (!conditions.has_any(SWITCH) || is_on(session));
     on.then_some(session)
+}
+
+/// Records that the program break has moved, if it has.
+#[cfg(all(feature = "preload", target_pointer_width = "64"))]
+#[inline]
+pub(crate) fn program_break(session: &Session) {
+    if let Some(end) = super::program_break::moved() {
+        pages(session, Kind::Break, Call { address: end, ..Call::default() });
+    }
 }
 
 /// Records a call for pages, be it the program's or an allocator's, with its stack if it is the program's.

@@ -1,41 +1,12 @@
 //! Calls for pages, with `--pages`: what the program and allocators that it brings ask the system for.
 //!
-//! The C library's `malloc` makes its own calls, which are not seen. But it keeps the program break in a variable: where that has
-//! moved, it is recorded at the next call of a hook.
+//! The C library's `malloc` makes its own calls, which are not seen: see `program_break.rs`.
 
 use core::ffi::{c_int, c_void};
-use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use super::log::{self, Call};
-use super::session::Session;
 use super::{memory, real};
 use crate::event::Kind;
-
-/// Where the C library keeps the program break; null where it does not say.
-static BREAK: AtomicPtr<AtomicUsize> = AtomicPtr::new(null_mut());
-/// Where the break was last.
-static LAST: AtomicUsize = AtomicUsize::new(0);
-
-/// Records where the break is when recording begins.
-pub(crate) fn begin(session: &Session) {
-    // SAFETY: a C string. The answer is null, or a word of the C library's that stays.
-    let place = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__curbrk".as_ptr()) };
-    BREAK.store(place.cast(), Ordering::Relaxed);
-    LAST.store(0, Ordering::Relaxed);
-    note_break(session);
-}
-
-/// Records that the break has moved, if it has.
-#[inline]
-pub(crate) fn note_break(session: &Session) {
-    // SAFETY: null, or the C library's word, which is aligned.
-    let Some(place) = (unsafe { BREAK.load(Ordering::Relaxed).as_ref() }) else { return };
-    let end = place.load(Ordering::Relaxed);
-    if end != LAST.load(Ordering::Relaxed) && LAST.swap(end, Ordering::Relaxed) != end {
-        log::pages(session, Kind::Break, Call { address: end, ..Call::default() });
-    }
-}
 
 /// Records a call, if calls for pages are recorded.
 fn record(kind: Kind, call: Call) {
@@ -167,7 +138,7 @@ pub(crate) unsafe extern "C" fn sbrk(increment: libc::intptr_t) -> *mut c_void {
 /// Records that the program may have moved the break.
 fn moved() {
     if let Some(session) = log::records_pages() {
-        note_break(session);
+        log::program_break(session);
     }
 }
 

@@ -53,6 +53,20 @@ pub(crate) fn thread_event(session: &Session, kind: Kind, creator: u32, flags: F
     numbers(session, &thread);
 }
 
+/// Records that a thread is named: the calling one, or that of a `pthread_t`.
+pub(crate) fn thread_name(session: &Session, name: &[u8], other: u64) {
+    let thread = Event::new(Kind::ThreadName, thread_number(session), session.clock.now());
+    event(session, Event { extra: other, ..thread }, name);
+}
+
+/// Records the name that the calling thread has.
+pub(crate) fn own_name(session: &Session) {
+    let mut name = [0; thread_name::BYTES];
+    if let Some(name) = thread_name::own(&mut name) {
+        self::thread_name(session, name, 0);
+    }
+}
+
 /// Returns the system's number of the calling thread.
 fn task() -> u32 {
     // SAFETY: cannot fail.
@@ -132,7 +146,7 @@ fn number_this_thread(session: &Session) -> u32 {
     let id = new_thread_number(session);
     state.id.set(id);
     thread_event(session, Kind::ThreadStart, 0, Flags::FIRST_SEEN);
-    thread_name::record_own(session);
+    own_name(session);
     id
 }
 

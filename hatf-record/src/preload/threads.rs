@@ -1,11 +1,11 @@
-//! Threads: recording that they start.
+//! Threads: recording that they start, and what they are called.
 
 use super::attach::session;
 use super::real::{self, Routine};
 use super::thread_state::{self, nested};
 use super::{alloc, push, thread_end};
 use crate::event::{Flags, Kind};
-use core::ffi::{c_int, c_void};
+use core::ffi::{CStr, c_char, c_int, c_void};
 
 /// The argument of a new thread.
 struct Start {
@@ -137,6 +137,28 @@ pub(crate) unsafe extern "C" fn pthread_create(
     let result = pass_on(hatf_thread_start, block);
     if result != 0 {
         free_block(block);
+    }
+    result
+}
+
+/// `pthread_setname_np`, of which the name is recorded.
+///
+/// # Safety
+/// As the function of this name.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn pthread_setname_np(thread: libc::pthread_t, name: *const c_char) -> c_int {
+    let function = if real::known() { real::pthread_setname_np() } else { None };
+    let Some(set) = function else { return libc::ENOSYS };
+    // SAFETY: the caller's arguments.
+    let result = unsafe { set(thread, name) };
+    if result == 0
+        && let Some(session) = session()
+    {
+        // SAFETY: cannot fail; the name was one, of a few bytes.
+        unsafe {
+            let own = libc::pthread_equal(thread, libc::pthread_self()) != 0;
+            push::thread_name(session, CStr::from_ptr(name).to_bytes(), if own { 0 } else { thread as u64 });
+        }
     }
     result
 }

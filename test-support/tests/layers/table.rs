@@ -166,6 +166,9 @@ pub(crate) const TABLE: &[Layers] = &[
         within: Some("preload"),
         modules: &[
             "path",
+            "memory",
+            "program_break",
+            "thread_name",
             "memo",
             "thread_state",
             "real",
@@ -188,6 +191,7 @@ pub(crate) const TABLE: &[Layers] = &[
             "confine",
             "jump",
             "alloc",
+            "pages",
             "cxx",
             "threads",
             "marks",
