@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use common::hatf;
+use common::{compiled, hatf};
 use hatf::trace::TraceReader;
 use hatf::{EventKind, EventSource as _, Item};
 use metatf_test::Folder;
@@ -73,6 +73,26 @@ fn programs_are_recorded_to_the_end() {
             let (last, all) = blocks(&trace);
             assert_eq!(last, LAST, "{hazard}, {stacks:?}: {}", run.err);
             assert!(all >= least, "{hazard}, {stacks:?}: {all} blocks");
+        }
+    }
+}
+
+/// Threads, signals and few rights: each program ends as it does by itself, and each block that it says it was given is there.
+#[test]
+fn each_block_is_recorded() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "hazards_of_threads", &["-O1", "-fno-builtin"]) else { return };
+    let (program, trace) = (program.display().to_string(), folder.path("trace.mtf"));
+    for hazard in
+        ["cancelled", "destructors", "threads", "huge", "alternate", "coroutines", "raw_clone", "dumpable", "filtered"]
+    {
+        assert_eq!(Command::new(&program).arg(hazard).output().unwrap().status.code(), Some(7), "{hazard}");
+        for options in [&[][..], &["--profile", "debug"]] {
+            let command = ["record", "-o", &trace].into_iter().chain(options.iter().copied());
+            let run = hatf(command.chain(["--", &program, hazard])).exits(7);
+            assert!(run.err.contains(" 0 lost"), "{hazard}, {options:?}: {}", run.err);
+            let given: u64 = run.text().trim().parse().unwrap();
+            assert_eq!(blocks(&trace).0, given, "{hazard}, {options:?}: {}", run.err);
         }
     }
 }

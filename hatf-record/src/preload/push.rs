@@ -67,10 +67,16 @@ pub(crate) fn own_name(session: &Session) {
     }
 }
 
-/// Returns the system's number of the calling thread.
+/// Returns the system's number of the calling thread; 0 where a filter of the program's own refuses to say. Keeps `errno`.
 fn task() -> u32 {
-    // SAFETY: cannot fail.
-    u32::try_from(unsafe { libc::syscall(libc::SYS_gettid) }).unwrap_or_default()
+    // SAFETY: `errno` of this thread, and a call without arguments.
+    let task = unsafe {
+        let errno = *libc::__errno_location();
+        let task = libc::syscall(libc::SYS_gettid);
+        *libc::__errno_location() = errno;
+        task
+    };
+    u32::try_from(task).unwrap_or_default()
 }
 
 /// Returns the `pthread_t` of the calling thread, by which others name it.

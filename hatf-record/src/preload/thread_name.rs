@@ -7,8 +7,13 @@ pub(crate) const BYTES: usize = 16;
 
 /// Returns the name that the calling thread has.
 pub(crate) fn own(bytes: &mut [u8; BYTES]) -> Option<&[u8]> {
-    // SAFETY: a place for as many bytes as the kernel gives; `prctl` itself is interposed.
-    let asked = unsafe { libc::syscall(libc::SYS_prctl, libc::PR_GET_NAME, bytes.as_mut_ptr(), 0, 0, 0) };
+    // SAFETY: a place for as many bytes as the kernel gives, and `errno` of this thread, which stays; `prctl` itself is interposed.
+    let asked = unsafe {
+        let errno = *libc::__errno_location();
+        let asked = libc::syscall(libc::SYS_prctl, libc::PR_GET_NAME, bytes.as_mut_ptr(), 0, 0, 0);
+        *libc::__errno_location() = errno;
+        asked
+    };
     let name = CStr::from_bytes_until_nul(bytes).ok().filter(|_| asked == 0)?;
     Some(name.to_bytes())
 }
