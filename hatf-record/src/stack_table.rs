@@ -134,6 +134,9 @@ impl<'m> StackTable<'m> {
     }
 }
 
+/// Where the file has the number of nodes for which there was no room.
+pub const STACKS_MISSED_OFFSET: u64 = size_of::<SharedSlot>() as u64;
+
 /// Bytes at the beginning of the file that have memory from the beginning.
 pub const STACKS_FIRST_BYTES: usize = (HEAD + LEVELS[1]) * size_of::<SharedSlot>();
 

@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_int, c_void};
 use core::mem::MaybeUninit;
 use core::ops::Range;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use super::memo::Words;
 use super::path::Path;
@@ -66,17 +66,30 @@ pub(crate) fn begin(events: &Path, depth: u32) -> Option<()> {
     Some(())
 }
 
+/// There was no memory for the table to grow. It is not asked for again: what there is is for events.
+static CANNOT_GROW: AtomicBool = AtomicBool::new(false);
+/// A thread has it grow. Another's call has no stack meanwhile.
+static GROWING: AtomicBool = AtomicBool::new(false);
+
 /// Gives memory to bytes of the table; `false` if there is none. Keeps `errno`.
 #[cold]
 fn grow(table: &StackTable<'_>, bytes: Range<usize>) -> bool {
-    // Whole pages: those at either end may be there.
-    let start = bytes.start / PAGE * PAGE;
-    let length = bytes.end.next_multiple_of(PAGE) - start;
-    // SAFETY: `errno` of this thread, and pages of the mapping, which the advice does not change.
+    if CANNOT_GROW.load(Ordering::Relaxed) || GROWING.swap(true, Ordering::Acquire) {
+        return false;
+    }
+    // Whole pages: the one that bytes before these are in is there.
+    let (start, end) = (bytes.start.next_multiple_of(PAGE), bytes.end.next_multiple_of(PAGE));
+    // SAFETY: `errno` of this thread, and pages of the mapping that nobody uses yet. Where only some could be had they are given back.
     unsafe {
         let errno = *libc::__errno_location();
-        let grown = memory::advise(table.memory().byte_add(start).cast(), length, libc::MADV_POPULATE_WRITE) == 0;
+        let pages = table.memory().byte_add(start).cast();
+        let grown = memory::advise(pages, end - start, libc::MADV_POPULATE_WRITE) == 0;
+        if !grown {
+            CANNOT_GROW.store(true, Ordering::Relaxed);
+            memory::advise(pages, end - start, libc::MADV_REMOVE);
+        }
         *libc::__errno_location() = errno;
+        GROWING.store(false, Ordering::Release);
         grown
     }
 }
@@ -121,6 +134,8 @@ pub(crate) fn leave() {
         module.store(0, Ordering::Relaxed);
     }
     RECORDING.store(0, Ordering::Relaxed);
+    CANNOT_GROW.store(false, Ordering::Relaxed);
+    GROWING.store(false, Ordering::Relaxed);
     thread_state::current().memo.forget();
 }
 

@@ -272,6 +272,12 @@ fn print_summary(options: &Options, outcome: &Outcome, file: Option<(&Path, u64)
             "{stackless} {what} no stacks: each process needs 300 KiB in the spool's folder for them (--spool), x86-64 and glibc 2.35"
         ));
     }
+    if outcome.recorded.stacks_missed > 0 {
+        print_message(&format!(
+            "{} stacks are missing: there was no more room for them in the spool's folder (--spool), or they were more than a million",
+            outcome.recorded.stacks_missed
+        ));
+    }
     if outcome.recorded.is_off {
         print_message(if options.start_off && outcome.recorded.starts == 0 {
             "recording was off all the time: turn it on by --toggle-signal, --control, or hatf_start() in the program"

@@ -245,7 +245,11 @@ impl Drain<'_> {
         let contradictions = self.encode.merge.counted().contradictions;
         let stamps = clock_name(self.clock);
         let counts = json!({"lost": lost, "children": forks, "repairs": repairs, "contradictions": contradictions, "stamps": stamps});
-        let counts = counts.as_object().cloned().unwrap_or_default();
+        let mut counts = counts.as_object().cloned().unwrap_or_default();
+        let stacks_missed = self.encode.stacks.missed();
+        if stacks_missed > 0 {
+            counts.insert("stacks_missed".to_owned(), stacks_missed.into());
+        }
         self.encode.finish(dropped, end.event(), counts);
         Recorded {
             events: self.encode.sink.events,
@@ -254,6 +258,7 @@ impl Drain<'_> {
             images: self.encode.mapper.images(),
             waits,
             stackless: header.stackless.load(Ordering::Relaxed) != 0,
+            stacks_missed,
             forks,
             starts: self.encode.mapper.starts(),
             is_off: header.is_off(),

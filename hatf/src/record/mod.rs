@@ -78,6 +78,8 @@ pub struct Recorded {
     pub waits: u64,
     /// Stacks were asked for, and there are none: no room for their table, or no way to find them on this machine.
     pub stackless: bool,
+    /// Calls that have no stack because the table of stacks had no room for it.
+    pub stacks_missed: u64,
     /// Processes that it forked.
     pub forks: u32,
     /// Why recording ended before the program did.

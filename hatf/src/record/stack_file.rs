@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use hatf_record::names::STACKS;
-use hatf_record::{STACKS_BYTES, STACKS_FIRST_BYTES, stack_node, stack_node_offset, stacks_head};
+use hatf_record::{STACKS_BYTES, STACKS_FIRST_BYTES, STACKS_MISSED_OFFSET, stack_node, stack_node_offset, stacks_head};
 
 /// Frames of a stack that are looked at: the chain of callers may be damaged.
 const DEPTH_MAX: usize = 1024;
@@ -48,6 +48,13 @@ impl StackFile {
     /// Opens the file of a spool's folder; where there is none, there are no stacks.
     pub(super) fn open(folder: &Path) -> Self {
         Self { file: File::open(folder.join(STACKS)).ok(), known: HashMap::new() }
+    }
+
+    /// Returns how many calls have no stack because there was no room for one more.
+    pub(super) fn missed(&self) -> u64 {
+        let mut bytes = [0; 8];
+        let read = self.file.as_ref().and_then(|file| file.read_exact_at(&mut bytes, STACKS_MISSED_OFFSET).ok());
+        read.map_or(0, |()| u64::from_ne_bytes(bytes))
     }
 
     /// Returns the frames of a stack, innermost first.
@@ -92,6 +99,9 @@ mod tests {
         let mut stacks = StackFile::open(&folder);
         assert_eq!(stacks.frames(9), [0x20, 0x10]);
         assert!(stacks.frames(0).is_empty());
+        assert_eq!(stacks.missed(), 0);
+        file.write_all_at(&7_u64.to_ne_bytes(), STACKS_MISSED_OFFSET).unwrap();
+        assert_eq!((stacks.missed(), StackFile::default().missed()), (7, 0));
         assert_eq!((stacks.frames(5).len(), stacks.frames(u32::MAX).len()), (0, 0));
         assert_eq!(stacks.frames(3).len(), DEPTH_MAX);
         assert_eq!(StackFile::open(&folder.join("none")).frames(9), [0_u64; 0]);
