@@ -187,7 +187,7 @@ fn number(place: usize) -> Option<u32> {
 /// Mixes a caller and an address: a place among so many.
 fn place_of(caller: u32, address: u64, places: usize) -> usize {
     let mixed = (address ^ u64::from(caller).wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xd6e8_feb8_6659_fd93);
-    usize::try_from((mixed >> 32) * places as u64 >> 32).unwrap_or_default()
+    usize::try_from(((mixed >> 32) * places as u64) >> 32).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -103,7 +103,7 @@ fn what_blocks_really_have() {
             }
         });
         // Those of glibc on 64 bits; other C libraries have other sizes.
-        let of_glibc = |size| usable.iter().any(|block| *block == (size, 24));
+        let of_glibc = |size| usable.contains(&(size, 24));
         assert!(of_glibc(11) && of_glibc(12), "{usable:?}");
         hatf(["report", &trace]).exits(0).prints("more than was asked for");
     }

@@ -80,6 +80,7 @@ fn task() -> u32 {
 }
 
 /// Returns the `pthread_t` of the calling thread, by which others name it.
+#[allow(clippy::unnecessary_cast, reason = "a pointer in other C libraries")]
 pub(crate) fn this_thread() -> u64 {
     // SAFETY: cannot fail.
     unsafe { libc::pthread_self() as u64 }

@@ -154,11 +154,11 @@ pub(crate) unsafe extern "C" fn pthread_setname_np(thread: libc::pthread_t, name
     if result == 0
         && let Some(session) = session()
     {
-        // SAFETY: cannot fail; the name was one, of a few bytes.
-        unsafe {
-            let own = libc::pthread_equal(thread, libc::pthread_self()) != 0;
-            push::thread_name(session, CStr::from_ptr(name).to_bytes(), if own { 0 } else { thread as u64 });
-        }
+        #[allow(clippy::unnecessary_cast, reason = "a pointer in other C libraries")]
+        let other = if thread as u64 == push::this_thread() { 0 } else { thread as u64 };
+        // SAFETY: it was a name, of a few bytes.
+        let name = unsafe { CStr::from_ptr(name) };
+        push::thread_name(session, name.to_bytes(), other);
     }
     result
 }
