@@ -19,6 +19,17 @@ impl Conditions {
     pub const OFF: Self = Self(8);
     /// Somebody asked for recording to be on or off ([`Header::off`]): the next hook sees to it.
     pub const CHANGE: Self = Self(16);
+    /// It is recorded how many bytes blocks really have.
+    pub const USABLE: Self = Self(32);
+    /// Calls for pages are recorded.
+    pub const PAGES: Self = Self(64);
+
+    /// Returns whether a bit of `other` is set.
+    #[inline]
+    #[must_use]
+    pub fn has_any(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
 
     /// Returns whether all bits of `other` are set.
     #[inline]
@@ -58,7 +69,7 @@ impl Header {
 
     /// Asks for recording to be off or on from the next hook on.
     pub fn ask(&self, off: bool) {
-        self.off.store(off.into(), Ordering::Relaxed);
+        self.off.store(off.into(), Ordering::SeqCst);
         self.set(Conditions::CHANGE);
     }
 }

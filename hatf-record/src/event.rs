@@ -76,7 +76,7 @@ kinds! {
     /// thread's [`Kind::Realloc`], another thread may be given the address `old`: it is then known
     /// that `old` was freed before that. In a program with one thread there is no such event.
     ReallocBegin = 11,
-    /// A thread began. `extra` is the thread that made it, 0 where that is not known.
+    /// A thread began. `extra` is the thread that made it, 0 where that is not known; `address` is the system's number of it.
     ThreadStart = 12,
     /// A thread ended.
     ThreadEnd = 13,
@@ -98,8 +98,9 @@ kinds! {
     Nothing = 21,
     /// The thread goes on in another chunk.
     End = 22,
-    /// The stack of the event behind this, which is written with it: `address` is its number in the [`crate::StackTable`].
-    Stack = 23,
+    /// More about the call behind this, which is written with it: `address` is the number of its stack in the
+    /// [`crate::StackTable`], `size` 1 and the bytes that its block has beyond those that were asked for, or 0 where that is not known.
+    About = 23,
     /// A module was loaded: `address` is where it begins, `extra` where it ends, `old` what is added to the addresses of its file. The text is
     /// its build id in hexadecimal digits, or `-`; a space; its path.
     ModuleLoad = 24,
@@ -109,6 +110,18 @@ kinds! {
     Start = 26,
     /// Recording stops.
     Stop = 27,
+    /// The thread has a name, which is the text.
+    ThreadName = 28,
+    /// `mmap` returned `size` bytes at `address`. The low half of `extra` is what may be done with them, the high half the flags.
+    Map = 29,
+    /// `munmap` of `size` bytes at `address` is about to run.
+    Unmap = 30,
+    /// `mremap` of `extra` bytes at `old` returned `size` bytes at `address`.
+    Remap = 31,
+    /// The program break has moved to `address`.
+    Break = 32,
+    /// `madvise` of `size` bytes at `address` is about to run; `extra` is the advice.
+    Advise = 33,
 }
 
 impl Kind {
@@ -123,23 +136,28 @@ impl Kind {
                 | Self::Pvalloc
                 | Self::ThreadEnd
                 | Self::Lost
-                | Self::Stack
+                | Self::About
                 | Self::ModuleUnload
                 | Self::Start
                 | Self::Stop
+                | Self::Unmap
+                | Self::Break
         )
     }
 
     /// Returns whether it has a text, of `size` bytes.
     #[must_use]
     pub fn has_text(self) -> bool {
-        matches!(self, Self::Image | Self::Mark | Self::PhaseBegin | Self::PhaseEnd | Self::ModuleLoad)
+        matches!(
+            self,
+            Self::Image | Self::Mark | Self::PhaseBegin | Self::PhaseEnd | Self::ModuleLoad | Self::ThreadName
+        )
     }
 
     /// Returns whether it is an event, and not only a mark of the chunk's own.
     #[must_use]
     pub fn is_event(self) -> bool {
-        !matches!(self, Self::More | Self::Stamp | Self::Nothing | Self::End | Self::Stack)
+        !matches!(self, Self::More | Self::Stamp | Self::Nothing | Self::End | Self::About)
     }
 }
 
@@ -179,8 +197,49 @@ pub struct Event {
     pub old: u64,
     /// Alignment, element count, creator or process; see [`Kind`].
     pub extra: u64,
-    /// The number of the call's stack in the [`crate::StackTable`]; 0: not known.
+    /// What stands before it in its chunk.
+    pub about: About,
+}
+
+/// What is known of a call beside its numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    /// The number of its stack in the [`crate::StackTable`]; 0: not known.
     pub stack: u32,
+    /// 1 and the bytes that its block has beyond those that were asked for; 0: not known.
+    pub spare: u32,
+}
+
+impl About {
+    /// Returns what is known of a block of so many bytes that really has `usable`.
+    #[must_use]
+    pub fn new(stack: u32, size: u64, usable: u64) -> Self {
+        let spare = usable.checked_sub(size).and_then(|spare| u32::try_from(spare.checked_add(1)?).ok());
+        Self { stack, spare: spare.unwrap_or_default() }
+    }
+
+    /// Returns how many bytes a block really has of which so many were asked for; 0: not known.
+    #[must_use]
+    pub fn usable(&self, size: u64) -> u64 {
+        self.spare.checked_sub(1).map_or(0, |spare| size.saturating_add(spare.into()))
+    }
+
+    /// Decodes the slot of a [`Kind::About`].
+    #[inline]
+    #[must_use]
+    pub fn of([first, second]: Slot) -> Self {
+        Self {
+            stack: u32::try_from(first >> 16).unwrap_or_default(),
+            spare: u32::try_from(second >> 32).unwrap_or_default(),
+        }
+    }
+
+    /// Encodes it, for the slot before those of the call.
+    #[inline]
+    #[must_use]
+    pub fn slot(&self, stamp: u64) -> Slot {
+        narrow(Kind::About, Flags::default(), stamp, self.spare.into(), self.stack.into())
+    }
 }
 
 /// Addresses and sizes that fit the first slot.
@@ -212,7 +271,17 @@ impl Event {
     /// Makes an event with every other field zero.
     #[must_use]
     pub fn new(kind: Kind, thread: u32, time: u64) -> Self {
-        Self { kind, flags: Flags::default(), thread, time, size: 0, address: 0, old: 0, extra: 0, stack: 0 }
+        Self {
+            kind,
+            flags: Flags::default(),
+            thread,
+            time,
+            size: 0,
+            address: 0,
+            old: 0,
+            extra: 0,
+            about: About { stack: 0, spare: 0 },
+        }
     }
 
     /// Returns whether a finished realloc ended the life of `old`: it returned another block, or the size was 0 and it returned
@@ -298,12 +367,6 @@ impl Head {
         usize::from(self.kind.has_numbers()) + usize::try_from(text).unwrap_or(usize::MAX / 2)
     }
 
-    /// Returns the number of a stack, which a [`Kind::Stack`] has.
-    #[must_use]
-    pub fn stack(&self) -> u32 {
-        u32::try_from(self.address).unwrap_or_default()
-    }
-
     /// Puts the event together from the slots behind the first, and adds its text to `text`. `None` if one is missing.
     #[inline]
     pub fn finish(&self, thread: u32, time: u64, more: &[Slot], text: &mut impl Extend<u8>) -> Option<Event> {
@@ -371,12 +434,26 @@ mod tests {
             back(&Event { address: 1 << 63, ..plain }, b"");
             back(&Event { old: u64::MAX, ..plain }, b"");
         }
-        assert_eq!((Kind::from_number(0), Kind::from_number(28)), (None, None));
+        assert_eq!((Kind::from_number(0), Kind::from_number(34)), (None, None));
+    }
+
+    #[test]
+    fn what_is_known_of_a_call() {
+        for (stack, size, usable) in [(0, 10, 24), (u32::MAX, 10, 10), (5, 1 << 40, (1 << 40) + 4080), (5, 10, 0)] {
+            let about = About::new(stack, size, usable);
+            assert_eq!((about.stack, about.usable(size)), (stack, usable));
+            assert_eq!(About::of(about.slot(77)), about);
+        }
+        // Less than was asked for, or far more, is not believed.
+        for (size, usable) in [(10, 9), (0, 1 << 40), (0, u64::from(u32::MAX))] {
+            assert_eq!(About::new(1, size, usable).usable(size), 0);
+        }
+        assert_eq!(About { stack: 0, spare: u32::MAX }.usable(u64::MAX), u64::MAX);
     }
 
     #[test]
     fn texts() {
-        for kind in [Kind::Image, Kind::Mark, Kind::PhaseBegin, Kind::PhaseEnd, Kind::ModuleLoad] {
+        for kind in [Kind::Image, Kind::Mark, Kind::PhaseBegin, Kind::PhaseEnd, Kind::ModuleLoad, Kind::ThreadName] {
             for length in [0, 1, 14, 15, 16, 30, 31, TEXT_MAX - 1, TEXT_MAX] {
                 let text: Vec<u8> = (0..=250).cycle().take(length).collect();
                 back(&Event { extra: 42, size: length as u64, ..Event::new(kind, 1, 9) }, &text);

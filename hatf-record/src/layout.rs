@@ -7,7 +7,7 @@ use crate::event::SLOT_BYTES;
 /// The first word of a spool.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"HATFSPOL");
 /// The version of this layout.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// Bytes of a chunk: events of one thread.
 pub const CHUNK_BYTES: usize = CHUNK_BYTES_WORD as usize;
@@ -77,7 +77,8 @@ shared! {
         pub follow_chunks: AtomicU32,
         /// The most frames of a stack; 0: there are no stacks.
         pub stack_depth: AtomicU32,
-        _end_of_settings: AtomicU32,
+        /// Bits of [`crate::Conditions`] that every image of the process begins with.
+        pub extras: AtomicU32,
         /// Of blocks one is recorded for so many bytes, on average; 0: all are.
         pub sample: AtomicU64,
         /// The bits of [`crate::Conditions`].

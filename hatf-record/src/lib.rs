@@ -33,7 +33,7 @@ mod stream;
 pub use clock::{Clock, nanoseconds};
 pub use conditions::Conditions;
 pub use event::{
-    Event, Flags, Head, Kind, NUMBERS_MAX, SLOT_BYTES, SLOTS_MAX, Slot, TEXT_BYTES, TEXT_MAX, is_narrow, narrow,
+    About, Event, Flags, Head, Kind, NUMBERS_MAX, SLOT_BYTES, SLOTS_MAX, Slot, TEXT_BYTES, TEXT_MAX, is_narrow, narrow,
     stamp_slot, text_slots,
 };
 pub use layout::{CHUNK_BYTES, CHUNK_HEAD_BYTES, CHUNK_SLOTS, CHUNKS_MAX, ChunkHead, EXITED, Header, MAGIC, VERSION};
@@ -41,7 +41,8 @@ pub use producer::{Owner, Producer};
 pub use reasons::{Stop, WhenFull};
 pub use spool::{Chunk, Spool, bytes_for, offset_of};
 pub use stack_table::{
-    STACK_NODES, STACKS_BYTES, STACKS_MAGIC, StackTable, stack_node, stack_node_offset, stacks_head,
+    STACK_NODES, STACKS_BYTES, STACKS_FIRST_BYTES, STACKS_MAGIC, STACKS_MISSED_OFFSET, StackTable, stack_node,
+    stack_node_offset, stacks_head,
 };
 #[cfg(not(all(feature = "preload", panic = "abort")))]
 pub use stream::{Next, Plain, Stream};

@@ -108,8 +108,8 @@ impl Producer {
                 put(0, stamp_slot(stamp));
                 self.epoch.set(stamp >> EPOCH_BITS);
             }
-            let is_stack = |slot: &Slot| Head::decode(*slot).is_some_and(|head| head.kind == Kind::Stack);
-            let leading = usize::from(slots.first().is_some_and(is_stack));
+            let is_about = |slot: &Slot| Head::decode(*slot).is_some_and(|head| head.kind == Kind::About);
+            let leading = usize::from(slots.first().is_some_and(is_about));
             for (number, slot) in
                 slots.iter().enumerate().take(leading).chain(slots.iter().enumerate().skip(leading).rev())
             {

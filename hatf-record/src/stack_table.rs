@@ -3,9 +3,13 @@
 //! A stack is the number of its innermost node; each node has a return address and the node of its caller, 0 for none. Nodes are
 //! added and never changed, so that a number keeps its meaning whichever process is killed.
 //!
+//! The file has all of its length from the beginning, and memory for the first of four levels. Where a level is full the next gets its
+//! memory. Nodes are added to the last level, and looked for in all of them.
+//!
 //! A node is claimed by its first word, which has the address and the low bits of the caller; the second has all of the caller and is
 //! written behind it. One who finds a first word without a second takes it for another node: at worst a node is there twice.
 
+use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::layout::SharedSlot;
@@ -14,7 +18,9 @@ use crate::layout::SharedSlot;
 pub const STACKS_MAGIC: u64 = u64::from_le_bytes(*b"HATFSTKS");
 /// Nodes that there may be.
 pub const STACK_NODES: usize = 1 << 20;
-/// Slots before the first node: magic and depth; what did not fit.
+/// Where levels of nodes begin, and the last ends.
+const LEVELS: [usize; 5] = [0, 1 << 14, 1 << 16, 1 << 18, STACK_NODES];
+/// Slots before the first node: magic and depth; what did not fit, and levels that have memory beside the first.
 const HEAD: usize = 2;
 /// Bytes of the file.
 pub const STACKS_BYTES: usize = (HEAD + STACK_NODES) * size_of::<SharedSlot>();
@@ -38,37 +44,69 @@ impl<'m> StackTable<'m> {
         (table.word(0, 0)?.load(Ordering::Acquire) == STACKS_MAGIC).then_some(table)
     }
 
+    /// Returns where it lies.
+    #[must_use]
+    pub fn memory(&self) -> *mut u8 {
+        self.0.as_ptr().cast_mut().cast()
+    }
+
     /// Returns the most frames that a stack may have.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.word(0, 1).map_or(0, |word| usize::try_from(word.load(Ordering::Relaxed)).unwrap_or(usize::MAX))
     }
 
-    /// Finds or adds a node; `None` if there is no room. Addresses have 48 bits.
-    #[must_use]
-    pub fn insert(&self, caller: u32, address: u64) -> Option<u32> {
+    /// Finds or adds a node; `None` if there is no room. Addresses have 48 bits. `grow` gives memory to bytes of the file, from here to
+    /// before there, and returns whether it could.
+    pub fn insert(&self, caller: u32, address: u64, mut grow: impl FnMut(Range<usize>) -> bool) -> Option<u32> {
         let first = first_word(caller, address)?;
+        loop {
+            let last = self.more_levels().load(Ordering::Acquire);
+            for level in 0..=last {
+                if let Some(node) = self.insert_in(level, caller, first, address, level == last) {
+                    return Some(node);
+                }
+            }
+            // Of two threads that do so at once one has its way, and memory that is there is not given again.
+            if !level_bytes(last + 1).is_some_and(&mut grow) {
+                self.word(1, 0)?.fetch_add(1, Ordering::Relaxed);
+                return None;
+            }
+            let _ = self.more_levels().compare_exchange(last, last + 1, Ordering::AcqRel, Ordering::Relaxed);
+        }
+    }
+
+    /// Finds a node in a level, or adds it there if it may; `None` if it is not there.
+    fn insert_in(&self, level: u64, caller: u32, first: u64, address: u64, adds: bool) -> Option<u32> {
+        let (start, end) = level_nodes(level)?;
         let second = u64::from(caller) + 1;
-        let mut place = place_of(caller, address);
+        let mut place = place_of(caller, address, end - start);
         for _ in 0..PROBES {
-            place %= STACK_NODES;
-            let claimed = self.word(HEAD + place, 0)?;
+            let node = start + place % (end - start);
+            let claimed = self.word(HEAD + node, 0)?;
             let found = match claimed.load(Ordering::Acquire) {
+                0 if !adds => return None,
                 0 => claimed.compare_exchange(0, first, Ordering::AcqRel, Ordering::Acquire).err(),
                 found => Some(found),
             };
-            let rest = self.word(HEAD + place, 1)?;
+            let rest = self.word(HEAD + node, 1)?;
             match found {
                 None => {
                     rest.store(second, Ordering::Release);
-                    return number(place);
+                    return number(node);
                 }
-                Some(found) if found == first && rest.load(Ordering::Acquire) == second => return number(place),
+                Some(found) if found == first && rest.load(Ordering::Acquire) == second => return number(node),
                 Some(_) => place += 1,
             }
         }
-        self.word(1, 0)?.fetch_add(1, Ordering::Relaxed);
         None
+    }
+
+    /// Levels that have memory beside the first.
+    fn more_levels(&self) -> &'m AtomicU64 {
+        // A table has its head.
+        static NONE: AtomicU64 = AtomicU64::new(0);
+        self.word(1, 1).unwrap_or(&NONE)
     }
 
     /// Returns the caller and the address of a node.
@@ -96,10 +134,30 @@ impl<'m> StackTable<'m> {
     }
 }
 
-/// Returns the first words of the file of an empty table, whose other bytes are zeros.
+/// Where the file has the number of nodes for which there was no room.
+pub const STACKS_MISSED_OFFSET: u64 = size_of::<SharedSlot>() as u64;
+
+/// Bytes at the beginning of the file that have memory from the beginning.
+pub const STACKS_FIRST_BYTES: usize = (HEAD + LEVELS[1]) * size_of::<SharedSlot>();
+
+/// Returns the first words of the file of an empty table, whose other bytes are zeros. `whole`: all of it has memory, so that it need not
+/// grow.
 #[must_use]
-pub fn stacks_head(depth: usize) -> [u64; 2] {
-    [STACKS_MAGIC, depth as u64]
+pub fn stacks_head(depth: usize, whole: bool) -> [u64; 4] {
+    [STACKS_MAGIC, depth as u64, 0, if whole { LEVELS.len() as u64 - 2 } else { 0 }]
+}
+
+/// Returns the first node of a level, and the first behind it.
+fn level_nodes(level: u64) -> Option<(usize, usize)> {
+    let level = usize::try_from(level).ok()?;
+    Some((*LEVELS.get(level)?, *LEVELS.get(level + 1)?))
+}
+
+/// Returns the bytes of a level in the file.
+fn level_bytes(level: u64) -> Option<Range<usize>> {
+    let (start, end) = level_nodes(level)?;
+    let place = |node: usize| (HEAD + node) * size_of::<SharedSlot>();
+    Some(place(start)..place(end))
 }
 
 /// Returns the place in the file of a node's two words.
@@ -126,10 +184,10 @@ fn number(place: usize) -> Option<u32> {
     u32::try_from(place + 1).ok()
 }
 
-/// Mixes a caller and an address.
-fn place_of(caller: u32, address: u64) -> usize {
+/// Mixes a caller and an address: a place among so many.
+fn place_of(caller: u32, address: u64, places: usize) -> usize {
     let mixed = (address ^ u64::from(caller).wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xd6e8_feb8_6659_fd93);
-    usize::try_from(mixed >> 40).unwrap_or_default()
+    usize::try_from(((mixed >> 32) * places as u64) >> 32).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -139,10 +197,18 @@ mod tests {
 
     fn memory() -> Vec<[AtomicU64; 2]> {
         let memory: Vec<_> = (0..STACKS_BYTES / 16).map(|_| [AtomicU64::new(0), AtomicU64::new(0)]).collect();
-        for (word, value) in memory[0].iter().zip(stacks_head(64)) {
+        for (word, value) in memory.iter().flatten().zip(stacks_head(64, false)) {
             word.store(value, Ordering::Relaxed);
         }
         memory
+    }
+
+    fn never(_: Range<usize>) -> bool {
+        panic!("it need not grow")
+    }
+
+    fn grows(_: Range<usize>) -> bool {
+        true
     }
 
     fn table(memory: &[[AtomicU64; 2]]) -> StackTable<'_> {
@@ -159,8 +225,8 @@ mod tests {
         for number in 0..10_000_u64 {
             let caller = nodes.last().copied().filter(|_| number % 20 != 0).unwrap_or(0);
             let address = 0x7fff_0000_0000 + number % 700 * 16;
-            let node = table.insert(caller, address).unwrap();
-            assert_eq!(table.insert(caller, address), Some(node));
+            let node = table.insert(caller, address, grows).unwrap();
+            assert_eq!(table.insert(caller, address, never), Some(node));
             assert_eq!(table.get(node), Some((caller, address)));
             assert_eq!((table.caller(node, address), table.caller(node, address + 1)), (Some(caller), None));
             let at = usize::try_from(stack_node_offset(node).unwrap()).unwrap() / 16;
@@ -170,7 +236,7 @@ mod tests {
             );
             nodes.push(node);
         }
-        assert_eq!((table.insert(0, 1 << 48), table.insert(0, 0)), (None, None));
+        assert_eq!((table.insert(0, 1 << 48, never), table.insert(0, 0, never)), (None, None));
         assert_eq!(
             (table.get(0), table.get(u32::MAX), stack_node_offset(0), stack_node_offset(u32::MAX)),
             (None, None, None, None)
@@ -182,11 +248,11 @@ mod tests {
     fn a_claim_alone_is_no_node() {
         let memory = memory();
         let table = table(&memory);
-        let node = table.insert(0, 16).unwrap();
+        let node = table.insert(0, 16, never).unwrap();
         let at = usize::try_from(stack_node_offset(node).unwrap()).unwrap() / 16;
         memory[at][1].store(0, Ordering::Relaxed);
         assert_eq!(table.get(node), None);
-        let other = table.insert(0, 16).unwrap();
+        let other = table.insert(0, 16, never).unwrap();
         assert_ne!(node, other);
         assert_eq!(table.get(other), Some((0, 16)));
     }
@@ -195,8 +261,30 @@ mod tests {
     fn a_full_table_says_so() {
         let memory = memory();
         let table = table(&memory);
-        let full = (1..2 * STACK_NODES as u64).filter(|address| table.insert(0, *address).is_none()).count();
-        assert!(full > STACK_NODES / 2, "{full}");
+        let mut grown = Vec::new();
+        let mut grow = |bytes: Range<usize>| {
+            grown.push(bytes);
+            true
+        };
+        let full =
+            (1..5 * STACK_NODES as u64 / 4).filter(|address| table.insert(0, *address, &mut grow).is_none()).count();
+        assert!(full > STACK_NODES / 4 && full < STACK_NODES / 2, "{full}");
         assert_eq!(memory[1][0].load(Ordering::Relaxed), full as u64);
+        // All of the file but what was there, each part once.
+        assert_eq!((grown[0].start, grown[2].end, grown.len()), (STACKS_FIRST_BYTES, STACKS_BYTES, 3));
+        assert!(grown.windows(2).all(|pair| pair[0].end == pair[1].start));
+    }
+
+    /// Where no memory is to be had the first level stays, and nothing behind it is touched.
+    #[test]
+    fn a_table_that_cannot_grow() {
+        let memory = memory();
+        let table = table(&memory);
+        let nodes: Vec<_> = (1..100_000).filter_map(|address| table.insert(0, address, |_| false)).collect();
+        assert!(nodes.len() > LEVELS[1] / 2 && nodes.iter().all(|node| *node as usize <= LEVELS[1]), "{}", nodes.len());
+        assert!(memory[HEAD + LEVELS[1]..].iter().flatten().all(|word| word.load(Ordering::Relaxed) == 0));
+        // Those that are there are found.
+        assert_eq!(table.insert(0, 1, never), Some(nodes[0]));
+        assert_eq!(stacks_head(7, true)[3], 3);
     }
 }

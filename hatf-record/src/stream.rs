@@ -1,6 +1,6 @@
 //! The reading end of a spool: the events of one thread, out of its chunks.
 
-use crate::event::{Event, Head, Kind, SLOTS_MAX, Slot};
+use crate::event::{About, Event, Head, Kind, SLOTS_MAX, Slot};
 use crate::layout::CHUNK_SLOTS;
 use crate::spool::Chunk;
 
@@ -31,15 +31,15 @@ pub struct Stream<'m> {
     at: usize,
     thread: u32,
     stamp: u64,
-    /// The stack of the next event.
-    stack: u32,
+    /// What is known of the next event.
+    about: About,
 }
 
 impl<'m> Stream<'m> {
     /// Begins at the first event of a chunk of a thread.
     #[must_use]
     pub fn new(chunk: Chunk<'m>, thread: u32, stamp: u64) -> Self {
-        Self { chunk, at: 0, thread, stamp, stack: 0 }
+        Self { chunk, at: 0, thread, stamp, about: About::default() }
     }
 
     /// Returns the number of slots that were read.
@@ -64,8 +64,8 @@ impl<'m> Stream<'m> {
             match head.kind {
                 Kind::End => return Next::End,
                 Kind::More | Kind::Nothing => self.at += 1,
-                Kind::Stack => {
-                    self.stack = head.stack();
+                Kind::About => {
+                    self.about = About::of(first);
                     self.at += 1;
                 }
                 Kind::Stamp => {
@@ -78,12 +78,12 @@ impl<'m> Stream<'m> {
                     if more == 0 {
                         self.at += 1;
                         return match head.finish(self.thread, self.stamp, &[], text) {
-                            Some(event) => Next::Event(Event { stack: std::mem::take(&mut self.stack), ..event }),
+                            Some(event) => Next::Event(Event { about: std::mem::take(&mut self.about), ..event }),
                             None => continue,
                         };
                     }
                     if let Some(event) = self.long(&head, more, text) {
-                        return Next::Event(Event { stack: std::mem::take(&mut self.stack), ..event });
+                        return Next::Event(Event { about: std::mem::take(&mut self.about), ..event });
                     }
                 }
             }
@@ -96,9 +96,9 @@ impl<'m> Stream<'m> {
     pub fn plain(&self) -> Option<Plain> {
         const MALLOC: u64 = Kind::Malloc as u64;
         const FREE: u64 = Kind::Free as u64;
-        const STACK: u64 = Kind::Stack as u64;
+        const ABOUT: u64 = Kind::About as u64;
         const STAMP: u64 = Kind::Stamp as u64;
-        let Self { mut at, mut stamp, mut stack, .. } = *self;
+        let Self { mut at, mut stamp, mut about, .. } = *self;
         loop {
             let [first, second] = self.chunk.slot(at)?;
             at += 1;
@@ -106,8 +106,8 @@ impl<'m> Stream<'m> {
             let kind = match first & 0xffff {
                 MALLOC => Kind::Malloc,
                 FREE => Kind::Free,
-                STACK => {
-                    stack = u32::try_from(first >> 16).unwrap_or_default();
+                ABOUT => {
+                    about = About::of([first, second]);
                     continue;
                 }
                 STAMP => {
@@ -117,7 +117,7 @@ impl<'m> Stream<'m> {
                 _ => return None,
             };
             let (address, size, time) = (first >> 16, second >> 32, whole(stamp, second));
-            let event = Event { size, address, stack, ..Event::new(kind, self.thread, time) };
+            let event = Event { size, address, about, ..Event::new(kind, self.thread, time) };
             return (address != 0).then_some(Plain { event, behind: at });
         }
     }
@@ -125,7 +125,7 @@ impl<'m> Stream<'m> {
     /// Goes on behind a plain event, which was looked at just now.
     #[inline]
     pub fn pass(&mut self, plain: &Plain) {
-        (self.at, self.stamp, self.stack) = (plain.behind, plain.event.time, 0);
+        (self.at, self.stamp, self.about) = (plain.behind, plain.event.time, About::default());
     }
 
     /// Reads an event of several slots; `None` if they are none.
@@ -151,7 +151,7 @@ impl<'m> Stream<'m> {
         let behind = (self.at..CHUNK_SLOTS).find(|at| self.chunk.slot(*at).is_some());
         if behind.is_some_and(|behind| behind > self.at) {
             // It was of the event that is missing.
-            self.stack = 0;
+            self.about = About::default();
         }
         self.at = behind.unwrap_or(self.at);
         behind.is_some()

@@ -112,6 +112,75 @@ impl Call {
     }
 }
 
+/// What a program asked the system to do with pages. Lengths are in bytes; the numbers are the kernel's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Pages {
+    /// `mmap` returned pages.
+    Map {
+        /// Where they begin.
+        start: u64,
+        /// How many bytes.
+        length: u64,
+        /// What may be done with them.
+        protection: u64,
+        /// What they are.
+        flags: u64,
+    },
+    /// `munmap` of pages.
+    Unmap {
+        /// Where they begin.
+        start: u64,
+        /// How many bytes.
+        length: u64,
+    },
+    /// `mremap` of pages.
+    Remap {
+        /// Where they began.
+        from: u64,
+        /// How many bytes they were.
+        from_length: u64,
+        /// Where they begin now.
+        start: u64,
+        /// How many bytes they are now.
+        length: u64,
+    },
+    /// The program break has moved: by `brk` or `sbrk`, or in an allocator.
+    Break {
+        /// Where it is now.
+        end: u64,
+    },
+    /// `madvise` of pages.
+    Advise {
+        /// Where they begin.
+        start: u64,
+        /// How many bytes.
+        length: u64,
+        /// The advice.
+        advice: u64,
+    },
+}
+
+/// What the kernel says about the memory of a process, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Resident {
+    /// Pages that have memory.
+    pub resident: u64,
+    /// Of these, pages of files, and of memory that processes share.
+    pub shared: u64,
+    /// Private pages that may be written, whether they have memory or not, and stacks.
+    pub data: u64,
+    /// All pages.
+    pub mapped: u64,
+}
+
+impl Resident {
+    /// Returns the bytes of pages that have memory and are the process's own.
+    #[must_use]
+    pub fn private(&self) -> u64 {
+        self.resident.saturating_sub(self.shared)
+    }
+}
+
 /// The kind of an event, with the values that not all events share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventKind<'a> {
@@ -139,9 +208,20 @@ pub enum EventKind<'a> {
     ThreadStart {
         /// The thread that made it; 0: not known.
         creator: u64,
+        /// The kernel's number of it; 0: not known.
+        task: u64,
     },
     /// A thread ends.
     ThreadEnd,
+    /// The thread has this name from here on.
+    ThreadName {
+        /// Its name.
+        name: &'a [u8],
+    },
+    /// The program asked the system for pages, or gave some back.
+    Pages(Pages),
+    /// The kernel was asked what memory the process has.
+    Resident(Resident),
     /// The program passed a mark.
     Mark {
         /// Its name.
@@ -222,6 +302,7 @@ impl EventKind<'static> {
     /// Puts a name in, if this is of a kind that has one.
     pub(crate) fn named(self, name: &[u8]) -> EventKind<'_> {
         match self {
+            Self::ThreadName { .. } => EventKind::ThreadName { name },
             Self::Mark { .. } => EventKind::Mark { name },
             Self::PhaseBegin { .. } => EventKind::PhaseBegin { name },
             Self::PhaseEnd { .. } => EventKind::PhaseEnd { name },
@@ -243,6 +324,8 @@ impl<'a> EventKind<'a> {
             Self::Failed(_) => Loss::Failed,
             Self::CreateHeap | Self::DestroyHeap => Loss::Heaps,
             Self::ThreadStart { .. } | Self::ThreadEnd => Loss::Threads,
+            Self::ThreadName { .. } => Loss::ThreadNames,
+            Self::Pages(_) | Self::Resident(_) => Loss::Pages,
             Self::Mark { .. } | Self::PhaseBegin { .. } | Self::PhaseEnd { .. } => Loss::Marks,
             Self::Image { .. } | Self::Exit { .. } | Self::Killed { .. } => Loss::Images,
             Self::Lost { .. } => Loss::Lost,
@@ -256,6 +339,7 @@ impl<'a> EventKind<'a> {
     /// Takes the name out, which [`named`](EventKind::named) puts back.
     pub(crate) fn nameless(self) -> (EventKind<'static>, &'a [u8]) {
         let kind = match self {
+            Self::ThreadName { name } => return (EventKind::ThreadName { name: &[] }, name),
             Self::Mark { name } => return (EventKind::Mark { name: &[] }, name),
             Self::PhaseBegin { name } => return (EventKind::PhaseBegin { name: &[] }, name),
             Self::PhaseEnd { name } => return (EventKind::PhaseEnd { name: &[] }, name),
@@ -273,7 +357,9 @@ impl<'a> EventKind<'a> {
             Self::Failed(call) => EventKind::Failed(call),
             Self::CreateHeap => EventKind::CreateHeap,
             Self::DestroyHeap => EventKind::DestroyHeap,
-            Self::ThreadStart { creator } => EventKind::ThreadStart { creator },
+            Self::ThreadStart { creator, task } => EventKind::ThreadStart { creator, task },
+            Self::Pages(pages) => EventKind::Pages(pages),
+            Self::Resident(resident) => EventKind::Resident(resident),
             Self::ThreadEnd => EventKind::ThreadEnd,
             Self::Exit { status } => EventKind::Exit { status },
             Self::Killed { signal } => EventKind::Killed { signal },

@@ -59,6 +59,10 @@ losses! {
     Attributes = "attributes",
     /// Threads that begin and end.
     Threads = "beginnings and ends of threads",
+    /// Names of threads, and the system's numbers of them.
+    ThreadNames = "names of threads, and the kernel's numbers of them",
+    /// Pages.
+    Pages = "calls for pages, and what the kernel said of them",
     /// Marks and phases.
     Marks = "marks and phases",
     /// Images, and how they end.

@@ -265,6 +265,7 @@ mod tests {
             let name = name.as_bytes();
             for kind in [
                 EventKind::Mark { name },
+                EventKind::ThreadName { name },
                 EventKind::PhaseBegin { name },
                 EventKind::PhaseEnd { name },
                 EventKind::Image { process: n, path: name },
@@ -282,7 +283,7 @@ mod tests {
                 EventKind::CreateHeap,
             ];
             let more = [
-                EventKind::ThreadStart { creator: n },
+                EventKind::ThreadStart { creator: n, task: n },
                 EventKind::ThreadEnd,
                 EventKind::DestroyHeap,
                 EventKind::Exit { status: n },

@@ -24,6 +24,39 @@ fn the_program_s_output_and_status_are_kept() {
     run.says(" events, 0 lost").says("total heap usage: ");
 }
 
+/// A report of a trace without times says none.
+#[test]
+fn a_recording_without_a_clock() {
+    let folder = Folder::new();
+    let trace = folder.path("trace.mtf");
+    hatf(["record", "-q", "--clock", "off", "--pages", "-o", &trace, "--", "/bin/sh", "-c", "exit 7"]).exits(7);
+    let report = hatf(["report", &trace]).exits(0).prints("PEAK").prints("PAGES").prints("STILL LIVE").text();
+    assert!(!report.contains(" ns") && !report.contains("allocated at"), "{report}");
+}
+
+/// Of Python it is said what is not seen.
+#[test]
+fn pythons_own_allocator() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = Folder::new();
+    let (program, trace) = (folder.path("python3.99"), folder.path("trace.mtf"));
+    std::fs::write(&program, "#!/bin/sh\nexit 7\n").unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let recorded = |value: Option<&str>, program: &str| {
+        let mut hatf = Command::new(env!("CARGO_BIN_EXE_hatf"));
+        hatf.args(["record", "-o", &trace, "--", program, "-c", "exit 7"]).env_remove("PYTHONMALLOC");
+        metatf_test::run(hatf.envs(value.map(|value| ("PYTHONMALLOC", value)))).exits(7).err
+    };
+    assert!(
+        recorded(None, &program).contains("PYTHONMALLOC=malloc")
+            && recorded(Some("debug"), &program).contains("PYTHONMALLOC")
+    );
+    assert!(
+        !recorded(Some("malloc"), &program).contains("PYTHONMALLOC")
+            && !recorded(None, "/bin/sh").contains("PYTHONMALLOC")
+    );
+}
+
 #[test]
 fn statuses_of_programs_that_do_not_end_well() {
     recorded("kill -9 $$").exits(137);

@@ -103,6 +103,23 @@ fn by_a_file() {
     assert_eq!(messages(&folder.join("file.processes/2-control.mtf")), ["off", "exit"]);
 }
 
+/// Three threads turn recording off and on all the time, and hand blocks to each other.
+#[test]
+fn by_all_threads_at_once() {
+    let folder = Folder::new();
+    let Some(program) = program(&folder) else { return };
+    let trace = folder.path("toggle.mtf");
+    hatf(["record", "-q", "-o", &trace, "--", program.to_str().unwrap(), "toggle"]).exits(0);
+    let report: serde_json::Value =
+        serde_json::from_slice(&hatf(["report", "--format", "json", &trace]).exits(0).out).unwrap();
+    assert_eq!(report["totals"]["allocs_of_live_blocks"], 0, "{}", report["off"]);
+    let switches = messages(Path::new(&trace));
+    let switches: Vec<_> = switches.iter().filter(|line| ["on", "off"].contains(&line.as_str())).collect();
+    assert!(switches.len() > 100, "{}", switches.len());
+    // Each is another than the one before.
+    assert!(switches.windows(2).all(|pair| pair[0] != pair[1]));
+}
+
 #[test]
 fn what_is_never_turned_on() {
     let folder = Folder::new();

@@ -3,10 +3,12 @@
 
 mod common;
 
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use common::hatf;
+use common::{compiled, hatf};
 use hatf::trace::TraceReader;
 use hatf::{EventKind, EventSource as _, Item};
 use metatf_test::Folder;
@@ -75,6 +77,26 @@ fn programs_are_recorded_to_the_end() {
     }
 }
 
+/// Threads, signals and few rights: each program ends as it does by itself, and each block that it says it was given is there.
+#[test]
+fn each_block_is_recorded() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "hazards_of_threads", &["-O1", "-fno-builtin"]) else { return };
+    let (program, trace) = (program.display().to_string(), folder.path("trace.mtf"));
+    for hazard in
+        ["cancelled", "destructors", "threads", "huge", "alternate", "coroutines", "raw_clone", "dumpable", "filtered"]
+    {
+        assert_eq!(Command::new(&program).arg(hazard).output().unwrap().status.code(), Some(7), "{hazard}");
+        for options in [&[][..], &["--profile", "debug"]] {
+            let command = ["record", "-o", &trace].into_iter().chain(options.iter().copied());
+            let run = hatf(command.chain(["--", &program, hazard])).exits(7);
+            assert!(run.err.contains(" 0 lost"), "{hazard}, {options:?}: {}", run.err);
+            let given: u64 = run.text().trim().parse().unwrap();
+            assert_eq!(blocks(&trace).0, given, "{hazard}, {options:?}: {}", run.err);
+        }
+    }
+}
+
 /// Nothing can be recorded where the clock must not be read: the program goes on, and the user is warned.
 #[test]
 fn a_program_that_confines_itself() {
@@ -87,6 +109,32 @@ fn a_program_that_confines_itself() {
         .exits(7)
         .says("recording ended early: the program gave up");
     assert!(blocks(&trace).1 >= 1000);
+}
+
+/// A signal comes once: to the whole group, as a terminal or `timeout` sends it, or to the recorder alone, which passes it on.
+#[test]
+fn a_signal_comes_once() {
+    let folder = Folder::new();
+    let Some(program) = program(&folder) else { return };
+    for signal in ["INT", "TERM"] {
+        for (whom, group) in [("the group", "-"), ("the recorder", "")] {
+            let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"))
+                .args(["record", "-q", "-o", &folder.path("trace.mtf"), "--"])
+                .args([program.as_os_str(), "counts".as_ref()])
+                .stdout(Stdio::piped())
+                .process_group(0)
+                .spawn()
+                .unwrap();
+            let id = recorder.id();
+            let mut line = String::new();
+            BufReader::new(recorder.stdout.take().unwrap()).read_line(&mut line).unwrap();
+            assert_eq!(line, "ready\n");
+            let sent = Command::new("kill").args(["-s", signal, "--", &format!("{group}{id}")]).status();
+            assert!(sent.unwrap().success());
+            // How often it came, as the exit status.
+            assert_eq!(recorder.wait().unwrap().code(), Some(1), "{signal} to {whom}");
+        }
+    }
 }
 
 /// What was ignored when the recorder was started is ignored in the program.

@@ -4,10 +4,15 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+/// All events, the last part of them, and all that can be known of them.
+const OPTIONS: [&[&str]; 3] = [&[], &["--keep", "256KiB"], &["--usable", "--pages"]];
+
 /// Runs `script` recorded, with the spool's path in `HATF_SPOOL`; its exit status, or `None` if the recorder did not end.
-fn record(script: &str) -> Option<i32> {
+fn record(options: &[&str], script: &str) -> Option<i32> {
     let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"))
-        .args(["record", "--report", "--no-trace", "--", "/bin/sh", "-c", script])
+        .args(["record", "--report", "--no-trace"])
+        .args(options)
+        .args(["--", "/bin/sh", "-c", script])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
@@ -30,13 +35,17 @@ fn bytes_of_the_program_s_own() {
         let fill = format!(
             "tr '\\000' '{byte}' < /dev/zero | dd of=\"$HATF_SPOOL\" bs=4096 count=2049 conv=notrunc iflag=fullblock; exit 7"
         );
-        assert_eq!(record(&fill), Some(7), "{byte}");
+        for options in OPTIONS {
+            assert_eq!(record(options, &fill), Some(7), "{byte}, {options:?}");
+        }
     }
 }
 
 #[test]
 fn a_spool_that_is_cut_off() {
     // The program itself gets SIGBUS if it allocates once more: the pages that it recorded into are gone.
-    let ended = record("(: > \"$HATF_SPOOL\"); ls / > /dev/null; exit 7");
-    assert!(matches!(ended, Some(7 | 135)), "{ended:?}");
+    for options in OPTIONS {
+        let ended = record(options, "(: > \"$HATF_SPOOL\"); ls / > /dev/null; exit 7");
+        assert!(matches!(ended, Some(7 | 135)), "{ended:?}, {options:?}");
+    }
 }

@@ -4,7 +4,7 @@
 
 mod common;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use common::{compiled, compiled_from, hatf, source};
@@ -47,6 +47,19 @@ fn stacks_are_those_of_the_c_library() {
         }
         assert_eq!(checked, 32);
     }
+}
+
+/// More stacks than the table has room for at first: each is there, and is its own.
+#[test]
+fn as_many_stacks_as_there_are() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "many_stacks", &["-O0"]) else { return };
+    let trace = folder.path("trace.mtf");
+    hatf(["record", "--stacks", "-o", &trace, "--", &program.display().to_string()]).exits(7).says(" 0 lost");
+    let recorded = stacks(Path::new(&trace));
+    let found: HashSet<_> = (1 << 15..1 << 16).map(|size| &recorded[&size]).collect();
+    assert_eq!(found.len(), 1 << 15);
+    assert!(found.iter().all(|stack| stack.len() > 15));
 }
 
 /// Deep stacks are cut at their outer end.

@@ -2,7 +2,7 @@
 
 use hatf::analysis::Analysis;
 use hatf::compare::{Comparison, Counting};
-use hatf::event::{Call, Event, EventKind, EventSink as _, Function, UNKNOWN_SIZE};
+use hatf::event::{Call, Event, EventKind, EventSink as _, Function, Pages, Resident, UNKNOWN_SIZE};
 use hatf::lab::Calls;
 use hatf::replay::{Compiler, Cut};
 use hatf::report::SiteTables;
@@ -107,10 +107,25 @@ fn events(input: &[u8], mut give: impl FnMut(&Event<'_>)) {
             1 => EventKind::ModuleUnload { start: frame },
             2 => EventKind::Source { path: name },
             3 => EventKind::Symbol { frame, line: u64::from(exponent), name },
+            4 => pages(frame, end, mantissa / 16),
+            5 => EventKind::Resident(Resident { resident: frame, shared: end, data: end, mapped: frame }),
+            6 => EventKind::ThreadName { name },
+            7 => EventKind::ThreadStart { creator: u64::from(block % 3), task: frame },
             _ => call(*bytes),
         };
         give(&Event { time, thread, heap, stack, ..Event::new(kind) });
     }
+}
+
+/// What a program asks the system for, at any place and of any length.
+fn pages(start: u64, length: u64, what: u8) -> EventKind<'static> {
+    EventKind::Pages(match what % 5 {
+        0 => Pages::Map { start, length, protection: 3, flags: u64::from(what) * 16 },
+        1 => Pages::Unmap { start, length },
+        2 => Pages::Remap { from: start, from_length: length, start: length, length: start },
+        3 => Pages::Break { end: start },
+        _ => Pages::Advise { start, length, advice: 4 },
+    })
 }
 
 /// Tables, pictures and comparisons are made, and an input does not differ from itself. It may be a sample.

@@ -7,7 +7,7 @@
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 
-use super::log::{self, Begun, Call};
+use super::log::{self, Begun, Block, Call};
 use super::real;
 use super::thread_state::nested;
 use crate::arena::Arena;
@@ -114,7 +114,8 @@ pub(crate) unsafe extern "C" fn reallocarray(old: *mut c_void, count: usize, siz
 
 #[inline]
 fn after_realloc(kind: Kind, begun: Begun, old: *mut c_void, block: *mut c_void, size: usize, extra: usize) {
-    log::realloc_ends(kind, Call { size, address: block as usize, old: old as usize, extra }, begun);
+    let call = Call { size, address: block as usize, old: old as usize, extra };
+    log::realloc_ends(kind, call, Block::Malloc, begun);
 }
 
 /// Resizes a block of the arena: a new block with the old one's content.

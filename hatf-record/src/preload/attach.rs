@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use super::path::Path;
 use super::session::{self, Session};
 use super::thread_state::nested;
-use super::{follow, mapping, push, sample};
+use super::{follow, mapping, push, sample, thread_name};
 use crate::conditions::Conditions;
 use crate::event::{Event, Kind, TEXT_MAX};
 
@@ -105,7 +105,9 @@ fn begin_session(is_image: bool) -> Option<()> {
     }
     let depth = header.stack_depth.load(Ordering::Relaxed);
     // An earlier image of the process may have set them. Whether recording is off stays as it is.
-    header.clear(Conditions(Conditions::THREADS.0 | Conditions::STACKS.0 | Conditions::SAMPLE.0));
+    let extras = Conditions(Conditions::USABLE.0 | Conditions::PAGES.0);
+    header.clear(Conditions(Conditions::THREADS.0 | Conditions::STACKS.0 | Conditions::SAMPLE.0 | extras.0));
+    header.set(Conditions(header.extras.load(Ordering::Relaxed) & extras.0));
     if depth > 0 {
         match begin_stacks(&events, depth) {
             Some(()) => drop(header.set(Conditions::STACKS)),
@@ -138,5 +140,18 @@ fn push_image() {
     let path = path.get(..usize::try_from(length).unwrap_or(0)).unwrap_or_default();
     let mut event = Event::new(Kind::Image, push::thread_number(session), session.clock.now());
     event.extra = u64::from(session.process);
+    event.old = push::this_thread();
     push::event(session, event, path);
+    let mut name = [0; thread_name::BYTES];
+    if let Some(name) = thread_name::own(&mut name).filter(|name| !thread_name::is_of_file(name, path)) {
+        push::thread_name(session, name, 0);
+    }
+    #[cfg(all(feature = "preload", target_pointer_width = "64"))]
+    if session.conditions().has(Conditions::PAGES) {
+        // Where it is before the program has moved it.
+        super::program_break::begin();
+        let end = super::program_break::moved().unwrap_or_default() as u64;
+        let event = Event::new(Kind::Break, push::thread_number(session), session.clock.now());
+        push::numbers(session, &Event { address: end, ..event });
+    }
 }

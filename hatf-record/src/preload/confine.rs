@@ -1,8 +1,8 @@
-//! `prctl`: a program may give up what recording needs.
+//! `prctl`: a program may give up what recording needs, and names threads.
 
 use core::ffi::{c_int, c_ulong};
 
-use super::{real, session};
+use super::{attach, push, real, session};
 use crate::reasons::Stop;
 
 /// `SECCOMP_MODE_STRICT`: hardly any system call, and the processor's counter is not to be read.
@@ -26,7 +26,7 @@ pub(crate) unsafe extern "C" fn prctl(
         session::stop(Stop::Confined);
     }
     let function = if real::known() { real::prctl() } else { None };
-    match function {
+    let result = match function {
         // SAFETY: the caller's arguments. Those that it did not give are not looked at.
         Some(prctl) => unsafe { prctl(option, two, three, four, five) },
         None => {
@@ -34,5 +34,12 @@ pub(crate) unsafe extern "C" fn prctl(
             let result = unsafe { libc::syscall(libc::SYS_prctl, option, two, three, four, five) };
             c_int::try_from(result).unwrap_or(-1)
         }
+    };
+    if option == libc::PR_SET_NAME
+        && result == 0
+        && let Some(session) = attach::session()
+    {
+        push::own_name(session);
     }
+    result
 }

@@ -6,32 +6,58 @@
 use core::ffi::{c_int, c_void};
 use core::mem::zeroed;
 use core::ptr::null_mut;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::attach::session;
 use super::session::Session;
-use super::{push, sample};
+use super::{push, sample, thread_state};
 use crate::clock::in_order;
 use crate::conditions::Conditions;
 use crate::event::{Event, Kind};
 
-/// Does what was asked for by [`crate::Header::ask`].
+/// The thread that turns recording off or on, by the address of its state; 0: none does. There is one at a time: if a start of one thread were in
+/// the middle of a stop of another, the trace would say that recording is off where it is on, or the reverse.
+static CHANGING: AtomicUsize = AtomicUsize::new(0);
+
+/// Does what was asked for by [`crate::Header::ask`], unless another thread, or the code that this signal handler has interrupted, is about to.
 #[cold]
 pub(crate) fn change(session: &Session) {
     let header = session.spool.header();
     // First: a question that comes now sets it again.
     header.clear(Conditions::CHANGE);
-    if header.off.load(Ordering::Relaxed) != 0 {
-        stop(session);
-    } else {
-        start(session);
+    loop {
+        let me = core::ptr::from_ref(thread_state::current()) as usize;
+        if CHANGING.compare_exchange(0, me, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+            return;
+        }
+        let off = header.off.load(Ordering::SeqCst);
+        if off != 0 {
+            stop(session);
+        } else {
+            start(session);
+        }
+        CHANGING.store(0, Ordering::SeqCst);
+        // Who has asked meanwhile has left it to this thread.
+        if header.off.load(Ordering::SeqCst) == off {
+            return;
+        }
     }
 }
 
+/// Notes that the calling thread has jumped out of what it was in the middle of.
+pub(crate) fn leave() {
+    let me = core::ptr::from_ref(thread_state::current()) as usize;
+    let _ = CHANGING.compare_exchange(me, 0, Ordering::SeqCst, Ordering::Relaxed);
+}
+
+/// Notes that this is a forked child, which has none of the threads of its parent.
+pub(crate) fn leave_process() {
+    CHANGING.store(0, Ordering::SeqCst);
+}
+
 fn stop(session: &Session) {
-    // Who sets the bit records it.
     if !session.spool.header().set(Conditions::OFF).has(Conditions::OFF) {
-        record(session, Kind::Stop, session.clock.now());
+        record(session, Kind::Stop);
     }
 }
 
@@ -44,16 +70,16 @@ fn start(session: &Session) {
     if conditions.has(Conditions::SAMPLE) {
         sample::forget_all();
     }
-    if conditions.has(Conditions::THREADS) {
-        in_order();
-    }
-    // Stamped and written before another thread can record a call. Of two that do so at once, the second forgets what little the first knows.
-    record(session, Kind::Start, session.clock.now());
+    // Stamped and written before another thread can record a call.
+    record(session, Kind::Start);
     header.clear(Conditions::OFF);
 }
 
-fn record(session: &Session, kind: Kind, stamp: u64) {
-    push::numbers(session, &Event::new(kind, push::thread_number(session), stamp));
+fn record(session: &Session, kind: Kind) {
+    if session.conditions().has(Conditions::THREADS) {
+        in_order();
+    }
+    push::numbers(session, &Event::new(kind, push::thread_number(session), session.clock.now()));
 }
 
 fn set(off: bool) {

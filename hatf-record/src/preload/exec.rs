@@ -8,7 +8,7 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::{null, null_mut};
 
 use super::follow::{self, VARIABLES};
-use super::{real, session};
+use super::{memory, real, session};
 
 type List = *const *const c_char;
 
@@ -70,14 +70,14 @@ unsafe fn with_needed(list: List, becomes: bool, call: impl FnOnce(List) -> c_in
     let access = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: fresh pages of the size, which are given back where the call returns; `errno` of this thread is the call's.
     unsafe {
-        let pages = libc::mmap(null_mut(), bytes, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0);
+        let pages = memory::map(null_mut(), bytes, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0);
         if pages == libc::MAP_FAILED {
             return call(list);
         }
         lengthen(pages.cast(), list, count);
         let result = call(pages.cast::<*const c_char>());
         let errno = *libc::__errno_location();
-        libc::munmap(pages, bytes);
+        memory::unmap(pages, bytes);
         *libc::__errno_location() = errno;
         result
     }

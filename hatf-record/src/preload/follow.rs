@@ -10,8 +10,8 @@ use core::ffi::{CStr, c_int, c_void};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use super::mapping;
 use super::path::Path;
+use super::{mapping, memory};
 use crate::clock::nanoseconds;
 use crate::layout::{CHUNK_BYTES, Header};
 use crate::names;
@@ -71,7 +71,7 @@ pub(crate) fn events() -> Option<Path> {
     let bytes = size_of::<Origin>();
     // SAFETY: fresh pages of the size, aligned for it, which are never given back.
     unsafe {
-        let pages = libc::mmap(null_mut(), bytes, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0);
+        let pages = memory::map(null_mut(), bytes, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0);
         if pages != libc::MAP_FAILED {
             let origin = pages.cast::<Origin>();
             let variables = VARIABLES.map(|name| entry(name).unwrap_or(const { Path::new() }));
@@ -195,6 +195,7 @@ fn make_file(first: &Header, path: &Path) -> Option<Spool<'static>> {
         (&header.clock, &first.clock),
         (&header.when_full, &first.when_full),
         (&header.stack_depth, &first.stack_depth),
+        (&header.extras, &first.extras),
         (&header.toggle_signal, &first.toggle_signal),
         (&header.dump_signal, &first.dump_signal),
     ];

@@ -12,7 +12,7 @@ use core::sync::atomic::Ordering;
 
 #[cfg(feature = "preload")]
 use super::real;
-use super::{attach, follow, session, thread_state};
+use super::{attach, control, follow, memory, session, thread_state};
 
 /// Has `fork` tell the child.
 pub(crate) fn register() {
@@ -37,11 +37,12 @@ extern "C" fn after_fork_in_child() {
     // valid, and this is the child's only thread. Keeps `errno`, which the handler's caller may look at.
     unsafe {
         let errno = *libc::__errno_location();
-        libc::mmap(memory.cast(), bytes, access, flags, -1, 0);
+        memory::map(memory.cast(), bytes, access, flags, -1, 0);
         *libc::__errno_location() = errno;
     }
     if follow::is_on() {
         thread_state::current().leave_session();
+        control::leave_process();
         #[cfg(all(feature = "preload", target_arch = "x86_64"))]
         super::stack::leave();
         attach::again();

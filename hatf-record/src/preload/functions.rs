@@ -3,7 +3,7 @@
 use core::ffi::c_void;
 
 use super::attach::session;
-use super::log::{self, Begun, Call};
+use super::log::{self, Begun, Block, Call};
 use super::{push, thread_end, thread_state};
 use crate::event::Kind;
 
@@ -60,7 +60,7 @@ extern "C" fn realloc_begins(old: *mut c_void, size: usize) -> Begun {
 
 extern "C" fn realloc_ends(old: *mut c_void, block: *mut c_void, size: usize, begun: Begun) {
     let call = Call { size, address: block as usize, old: old as usize, extra: 0 };
-    log::realloc_ends(Kind::Realloc, call, begun);
+    log::realloc_ends(Kind::Realloc, call, Block::Other, begun);
 }
 
 extern "C" fn enter(stack_pointer: usize) -> usize {

@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_int, c_void};
 use core::mem::transmute;
 
-use super::{real, thread_state};
+use super::{control, real, thread_state};
 
 type Jump = unsafe extern "C" fn(*mut c_void, c_int) -> !;
 
@@ -13,6 +13,7 @@ type Jump = unsafe extern "C" fn(*mut c_void, c_int) -> !;
 /// As for the function of this name.
 unsafe fn jump(known: Option<Jump>, name: &CStr, place: *mut c_void, value: c_int) -> ! {
     thread_state::leave_hooks();
+    control::leave();
     // SAFETY: null, which is none, or dlsym's answer for the name of a function of this signature.
     let function = known.or_else(|| unsafe { transmute::<*mut c_void, Option<Jump>>(real::next(name)) });
     match function {

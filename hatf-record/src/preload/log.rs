@@ -4,11 +4,11 @@ use core::ffi::c_void;
 
 use super::attach::session;
 use super::session::Session;
-use super::thread_state::{ThreadState, current};
+use super::thread_state::{ThreadState, current, nested};
 use super::{control, push, sample};
 use crate::clock::in_order;
 use crate::conditions::Conditions;
-use crate::event::{Event, Kind};
+use crate::event::{About, Event, Kind};
 
 /// The numbers of a call, by their names in [`Event`].
 #[derive(Clone, Copy, Default)]
@@ -19,10 +19,19 @@ pub(crate) struct Call {
     pub(crate) extra: usize,
 }
 
+/// Whose block a call returned.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Block {
+    /// That of the functions behind ours: `malloc_usable_size` knows it.
+    Malloc,
+    /// Another allocator's.
+    Other,
+}
+
 /// Records a call, if it is the program's own and the process is recorded.
 #[inline(always)]
 pub(crate) fn call(kind: Kind, call: Call) {
-    record(kind, call, false);
+    record(kind, call, Block::Other, false);
 }
 
 /// What is recorded of the beginning of a realloc.
@@ -42,13 +51,13 @@ pub(crate) enum Begun {
 pub(crate) fn realloc_begins(old: *mut c_void, size: usize) -> Begun {
     let Some(session) = session().filter(|_| !old.is_null()) else { return Begun::No };
     let conditions = session.conditions();
-    if conditions.0 & (Conditions::OFF.0 | Conditions::CHANGE.0) != 0 && !is_on(session) {
+    if conditions.has_any(SWITCH) && !is_on(session) {
         return Begun::Off;
     }
     let call = Call { size, old: old as usize, ..Call::default() };
     match conditions.has(Conditions::THREADS) {
         false => Begun::No,
-        true if record(Kind::ReallocBegin, call, false) => Begun::Recorded,
+        true if record(Kind::ReallocBegin, call, Block::Other, false) => Begun::Recorded,
         // Recording has stopped at this moment, or the call is nested, and so is its end.
         true => Begun::Off,
     }
@@ -57,14 +66,14 @@ pub(crate) fn realloc_begins(old: *mut c_void, size: usize) -> Begun {
 /// Records that a realloc has returned. One whose beginning was recorded gets its end, whatever happened meanwhile; of one that began
 /// while recording was off the old block is not known.
 #[inline]
-pub(crate) fn realloc_ends(kind: Kind, call: Call, begun: Begun) {
+pub(crate) fn realloc_ends(kind: Kind, call: Call, block: Block, begun: Begun) {
     let old = if begun == Begun::Off { 0 } else { call.old };
-    record(kind, Call { old, ..call }, begun == Begun::Recorded);
+    record(kind, Call { old, ..call }, block, begun == Begun::Recorded);
 }
 
 /// Records a call, also while recording is off if it is the end of one that has `begun`. Returns whether it did.
 #[inline(always)]
-fn record(kind: Kind, call: Call, begun: bool) -> bool {
+fn record(kind: Kind, call: Call, block: Block, begun: bool) -> bool {
     let state = current();
     if state.is_nested() {
         return false;
@@ -76,16 +85,19 @@ fn record(kind: Kind, call: Call, begun: bool) -> bool {
         if conditions.has(Conditions::THREADS) {
             in_order();
         }
-        if conditions.0 & (Conditions::OFF.0 | Conditions::CHANGE.0) != 0 && !is_on(session) && !begun {
+        if conditions.has_any(SWITCH) && !is_on(session) && !begun {
             return false;
         }
+        #[cfg(all(feature = "preload", target_pointer_width = "64"))]
+        if conditions.has(Conditions::PAGES) {
+            program_break(session);
+        }
         if conditions.has(Conditions::SAMPLE) {
-            sampled(session, state, kind, call);
+            sampled(session, state, kind, call, block);
             return true;
         }
-        #[cfg(all(feature = "preload", target_arch = "x86_64"))]
-        if conditions.has(Conditions::STACKS) && !ends_only(kind) {
-            with_stack(session, state, kind, call);
+        if conditions.has_any(ABOUT) && !ends_only(kind) {
+            with_about(session, state, kind, call, block);
             return true;
         }
     }
@@ -97,6 +109,11 @@ fn record(kind: Kind, call: Call, begun: bool) -> bool {
     }
     true
 }
+
+/// Recording may be off.
+const SWITCH: Conditions = Conditions(Conditions::OFF.0 | Conditions::CHANGE.0);
+/// More than its numbers is recorded of a call that allocates.
+const ABOUT: Conditions = Conditions(Conditions::STACKS.0 | Conditions::USABLE.0);
 
 /// Does what was asked for, and returns whether recording is on.
 #[cold]
@@ -116,16 +133,69 @@ fn slowly(session: &Session, state: &ThreadState, kind: Kind, call: Call) {
     push::numbers(session, &event(session, state, kind, call));
 }
 
-#[cfg(all(feature = "preload", target_arch = "x86_64"))]
 #[inline(never)]
-fn with_stack(session: &Session, state: &ThreadState, kind: Kind, call: Call) {
-    let stack = super::stack::capture(session);
-    push::with_stack(session, &event(session, state, kind, call), stack);
+fn with_about(session: &Session, state: &ThreadState, kind: Kind, call: Call, block: Block) {
+    let conditions = session.conditions();
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+    let stack = if conditions.has(Conditions::STACKS) { super::stack::capture(session) } else { 0 };
+    #[cfg(not(all(feature = "preload", target_arch = "x86_64")))]
+    let stack = 0;
+    let asks = conditions.has(Conditions::USABLE) && block == Block::Malloc;
+    let usable = if asks { usable(call.address) } else { 0 };
+    let about = About::new(stack, call.size as u64, usable as u64);
+    push::with_about(session, &Event { about, ..event(session, state, kind, call) });
+}
+
+/// Returns how many bytes a block of the functions behind ours really has; 0 where that is not known.
+#[cfg(feature = "preload")]
+fn usable(block: usize) -> usize {
+    let Some(usable) = super::real::malloc_usable_size().filter(|_| block != 0) else { return 0 };
+    // SAFETY: a block that these functions have just returned.
+    nested(|| unsafe { usable(block as *mut c_void) })
+}
+
+/// An allocator does not say.
+#[cfg(not(feature = "preload"))]
+fn usable(_: usize) -> usize {
+    0
+}
+
+/// Returns the session, if calls for pages are recorded, and recording is on.
+#[cfg(all(feature = "preload", target_pointer_width = "64"))]
+pub(crate) fn records_pages() -> Option<&'static Session> {
+    let session = session()?;
+    let conditions = session.conditions();
+    let on = conditions.has(Conditions::PAGES) && (!conditions.has_any(SWITCH) || is_on(session));
+    on.then_some(session)
+}
+
+/// Records that the program break has moved, if it has.
+#[cfg(all(feature = "preload", target_pointer_width = "64"))]
+#[inline]
+pub(crate) fn program_break(session: &Session) {
+    if let Some(end) = super::program_break::moved() {
+        pages(session, Kind::Break, Call { address: end, ..Call::default() });
+    }
+}
+
+/// Records a call for pages, be it the program's or an allocator's, with its stack if it is the program's.
+#[cfg(all(feature = "preload", target_pointer_width = "64"))]
+#[inline(never)]
+pub(crate) fn pages(session: &Session, kind: Kind, call: Call) {
+    let (state, conditions) = (current(), session.conditions());
+    if conditions.has(Conditions::THREADS) {
+        in_order();
+    }
+    if conditions.has(Conditions::STACKS) && !state.is_nested() && kind != Kind::Break {
+        with_about(session, state, kind, call, Block::Other);
+    } else {
+        slowly(session, state, kind, call);
+    }
 }
 
 /// Records a call of which only chosen blocks count: where its block is chosen, and where it ends one that was.
 #[inline(never)]
-fn sampled(session: &Session, state: &ThreadState, kind: Kind, call: Call) {
+fn sampled(session: &Session, state: &ThreadState, kind: Kind, call: Call, block: Block) {
     let ends = match kind {
         Kind::Free => call.address,
         Kind::ReallocBegin => call.old,
@@ -142,9 +212,8 @@ fn sampled(session: &Session, state: &ThreadState, kind: Kind, call: Call) {
         return;
     }
     let call = Call { old: 0, ..call };
-    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
-    if session.conditions().has(Conditions::STACKS) {
-        with_stack(session, state, kind, call);
+    if session.conditions().has_any(ABOUT) {
+        with_about(session, state, kind, call, block);
         return;
     }
     slowly(session, state, kind, call);
@@ -161,10 +230,10 @@ fn event(session: &Session, state: &ThreadState, kind: Kind, call: Call) -> Even
     }
 }
 
-/// Records a call that returned `block`.
+/// Records a call of a function behind ours that returned `block`.
 #[inline(always)]
 pub(crate) fn allocation(kind: Kind, block: *mut c_void, size: usize, extra: usize) {
-    call(kind, Call { size, address: block as usize, old: 0, extra });
+    record(kind, Call { size, address: block as usize, old: 0, extra }, Block::Malloc, false);
 }
 
 /// Records a mark, or the begin or end of a phase.

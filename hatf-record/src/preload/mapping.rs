@@ -3,6 +3,7 @@
 use core::ffi::CStr;
 use core::ptr::null_mut;
 
+use super::memory;
 use crate::layout::CHUNK_BYTES;
 use crate::spool::{Spool, bytes_for};
 
@@ -51,20 +52,20 @@ pub(crate) unsafe fn map(
     // SAFETY: addresses are reserved first, more than are needed; the spool is put in place of some of them, and the others
     // are given back.
     unsafe {
-        let reserved = libc::mmap(null_mut(), bytes + CHUNK_BYTES, libc::PROT_NONE, nowhere, -1, 0);
+        let reserved = memory::map(null_mut(), bytes + CHUNK_BYTES, libc::PROT_NONE, nowhere, -1, 0);
         if reserved == libc::MAP_FAILED {
             return None;
         }
         let before = (reserved as usize).next_multiple_of(CHUNK_BYTES) - reserved as usize;
         let memory = reserved.byte_add(before);
-        let mapped = libc::mmap(memory, bytes, access, libc::MAP_SHARED | libc::MAP_FIXED, file, 0);
+        let mapped = memory::map(memory, bytes, access, libc::MAP_SHARED | libc::MAP_FIXED, file, 0);
         if before > 0 {
-            libc::munmap(reserved, before);
+            memory::unmap(reserved, before);
         }
-        libc::munmap(memory.byte_add(bytes), CHUNK_BYTES - before);
+        memory::unmap(memory.byte_add(bytes), CHUNK_BYTES - before);
         let spool = if mapped == libc::MAP_FAILED { None } else { make(memory.cast()) };
         if spool.is_none() {
-            libc::munmap(memory, bytes);
+            memory::unmap(memory, bytes);
         }
         spool
     }
@@ -73,5 +74,5 @@ pub(crate) unsafe fn map(
 pub(crate) fn unmap(spool: &Spool<'static>) {
     let (memory, bytes) = spool.memory();
     // SAFETY: the mapping of `map`, which nobody uses.
-    unsafe { libc::munmap(memory.cast(), bytes) };
+    unsafe { memory::unmap(memory.cast(), bytes) };
 }

@@ -1,9 +1,9 @@
 //! Recording from inside of a program: the interposed functions of the shared object that is preloaded (feature `preload`), and the allocator
 //! of a Rust program (feature `allocator`). What both use is the rest.
 //!
-//! Modules from the lowest to the highest: `memo` (stacks that were walked), `thread_state` and `real` use nothing here; `unwind` walks stacks, and `stack` numbers them; `session` is the recording in
+//! Modules from the lowest to the highest: `memo` (stacks that were walked), `memory` (system calls for pages), `program_break`, `thread_name`, `thread_state` and `real` use nothing here; `unwind` walks stacks, and `stack` numbers them; `session` is the recording in
 //! progress, `push` puts events into its spool, `follow` makes the spool of a process that is not the first, `sample` chooses blocks, `attach` begins the session,
-//! `control` turns recording off and on, `log` records calls; `fork`, `exec`, `exit`, `confine`, `jump`, `threads`, `alloc`, `cxx` and `marks` are the interposed functions,
+//! `control` turns recording off and on, `log` records calls; `fork`, `exec`, `exit`, `confine`, `jump`, `threads`, `alloc`, `pages`, `cxx` and `marks` are the interposed functions,
 //! `load` runs when the object is loaded, `functions` is what an allocator calls, and `recording` is one.
 
 #![cfg_attr(
@@ -35,7 +35,12 @@ mod mapping;
 mod marks;
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 mod memo;
+mod memory;
+#[cfg(all(feature = "preload", target_pointer_width = "64"))]
+mod pages;
 mod path;
+#[cfg(all(feature = "preload", target_pointer_width = "64"))]
+mod program_break;
 mod push;
 #[cfg(feature = "preload")]
 mod real;
@@ -46,6 +51,7 @@ mod session;
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 mod stack;
 mod thread_end;
+mod thread_name;
 mod thread_state;
 #[cfg(feature = "preload")]
 mod threads;

@@ -3,7 +3,7 @@
 use core::sync::atomic::Ordering;
 
 use super::session::Session;
-use super::thread_state;
+use super::{thread_name, thread_state};
 use crate::clock::nanoseconds;
 use crate::event::{Event, Flags, Kind, NUMBERS_MAX, SLOTS_MAX, Slot, TEXT_MAX, text_slots};
 use crate::producer::Owner;
@@ -30,13 +30,12 @@ pub(crate) fn numbers(session: &Session, event: &Event) {
     put(session, event.time, slots.get(..used).unwrap_or_default());
 }
 
-/// Records a call and its stack.
-#[cfg(all(feature = "preload", target_arch = "x86_64"))]
-pub(crate) fn with_stack(session: &Session, event: &Event, stack: u32) {
+/// Records a call, and what is known of it besides.
+pub(crate) fn with_about(session: &Session, event: &Event) {
     let mut slots: [Slot; NUMBERS_MAX + 1] = [[0; 2]; _];
     let (numbers, used) = event.to_slots();
-    let stack = crate::event::narrow(Kind::Stack, Flags::default(), event.time, 0, u64::from(stack));
-    for (slot, part) in slots.iter_mut().zip([stack].iter().chain(numbers.iter().take(used))) {
+    let about = event.about.slot(event.time);
+    for (slot, part) in slots.iter_mut().zip([about].iter().chain(numbers.iter().take(used))) {
         *slot = *part;
     }
     put(session, event.time, slots.get(..=used).unwrap_or_default());
@@ -46,8 +45,45 @@ pub(crate) fn with_stack(session: &Session, event: &Event, stack: u32) {
 pub(crate) fn thread_event(session: &Session, kind: Kind, creator: u32, flags: Flags) {
     let mut thread = Event::new(kind, thread_state::current().id.get(), session.clock.now());
     thread.flags = flags;
-    thread.extra = u64::from(creator);
+    if kind == Kind::ThreadStart {
+        thread.extra = u64::from(creator);
+        thread.address = task().into();
+        thread.old = this_thread();
+    }
     numbers(session, &thread);
+}
+
+/// Records that a thread is named: the calling one, or that of a `pthread_t`.
+pub(crate) fn thread_name(session: &Session, name: &[u8], other: u64) {
+    let thread = Event::new(Kind::ThreadName, thread_number(session), session.clock.now());
+    event(session, Event { extra: other, ..thread }, name);
+}
+
+/// Records the name that the calling thread has.
+pub(crate) fn own_name(session: &Session) {
+    let mut name = [0; thread_name::BYTES];
+    if let Some(name) = thread_name::own(&mut name) {
+        self::thread_name(session, name, 0);
+    }
+}
+
+/// Returns the system's number of the calling thread; 0 where a filter of the program's own refuses to say. Keeps `errno`.
+fn task() -> u32 {
+    // SAFETY: `errno` of this thread, and a call without arguments.
+    let task = unsafe {
+        let errno = *libc::__errno_location();
+        let task = libc::syscall(libc::SYS_gettid);
+        *libc::__errno_location() = errno;
+        task
+    };
+    u32::try_from(task).unwrap_or_default()
+}
+
+/// Returns the `pthread_t` of the calling thread, by which others name it.
+#[allow(clippy::unnecessary_cast, reason = "a pointer in other C libraries")]
+pub(crate) fn this_thread() -> u64 {
+    // SAFETY: cannot fail.
+    unsafe { libc::pthread_self() as u64 }
 }
 
 /// Writes slots into the thread's chunk, or into its next; counts the event where there is none.
@@ -83,10 +119,7 @@ fn refill(session: &Session) -> bool {
         return true;
     }
     let Some(chunk) = session.chunk() else { return false };
-    // SAFETY: cannot fail.
-    let task = unsafe { libc::syscall(libc::SYS_gettid) };
-    let task = u32::try_from(task).unwrap_or_default();
-    let owner = Owner { thread, process: session.process, image: session.image, task };
+    let owner = Owner { thread, process: session.process, image: session.image, task: task() };
     let stamp = session.clock.now();
     producer.install(&chunk, owner, stamp, nanoseconds());
     let lost = producer.take_lost();
@@ -110,8 +143,8 @@ pub(crate) fn thread_number(session: &Session) -> u32 {
 #[cold]
 fn number_this_thread(session: &Session) -> u32 {
     let state = thread_state::current();
-    // SAFETY: two calls that cannot fail.
-    let main = unsafe { libc::syscall(libc::SYS_gettid) == libc::c_long::from(libc::getpid()) };
+    // SAFETY: cannot fail.
+    let main = task() == unsafe { libc::getpid().cast_unsigned() };
     if main {
         state.id.set(1);
         return 1;
@@ -120,6 +153,7 @@ fn number_this_thread(session: &Session) -> u32 {
     let id = new_thread_number(session);
     state.id.set(id);
     thread_event(session, Kind::ThreadStart, 0, Flags::FIRST_SEEN);
+    own_name(session);
     id
 }
 

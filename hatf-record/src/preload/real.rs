@@ -89,6 +89,14 @@ real_functions! {
         Routine,
         *mut c_void
     ) -> c_int;
+    pthread_setname_np: fn(libc::pthread_t, *const c_char) -> c_int;
+    mmap: fn(*mut c_void, usize, c_int, c_int, c_int, libc::off_t) -> *mut c_void;
+    mmap64: fn(*mut c_void, usize, c_int, c_int, c_int, libc::off64_t) -> *mut c_void;
+    munmap: fn(*mut c_void, usize) -> c_int;
+    mremap: fn(*mut c_void, usize, usize, c_int, *mut c_void) -> *mut c_void;
+    madvise: fn(*mut c_void, usize, c_int) -> c_int;
+    brk: fn(*mut c_void) -> c_int;
+    sbrk: fn(libc::intptr_t) -> *mut c_void;
     _Fork: fn() -> libc::pid_t;
     _exit: fn(c_int) -> !;
     _Exit: fn(c_int) -> !;

@@ -7,6 +7,7 @@
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
+use super::memory;
 use super::session::Session;
 use super::thread_state::ThreadState;
 
@@ -32,7 +33,7 @@ pub(crate) fn begin(mean: u64) -> Option<()> {
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: a system call with valid arguments, whose result is checked. The mapping is never undone.
-    let memory = unsafe { libc::mmap(null_mut(), BUCKETS * size_of::<Bucket>(), access, flags, -1, 0) };
+    let memory = unsafe { memory::map(null_mut(), BUCKETS * size_of::<Bucket>(), access, flags, -1, 0) };
     if memory == libc::MAP_FAILED {
         return None;
     }
@@ -46,7 +47,7 @@ pub(crate) fn forget_all() {
     let table = TABLE.load(Ordering::Acquire);
     if !table.is_null() {
         // SAFETY: the mapping of `begin`, of private memory: all zeros after this.
-        unsafe { libc::madvise(table.cast(), BUCKETS * size_of::<Bucket>(), libc::MADV_DONTNEED) };
+        unsafe { memory::advise(table.cast(), BUCKETS * size_of::<Bucket>(), libc::MADV_DONTNEED) };
     }
 }
 

@@ -8,6 +8,7 @@ use core::ffi::c_void;
 use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
+use super::memory;
 use crate::clock::{Clock, nanoseconds};
 use crate::conditions::Conditions;
 use crate::layout::CHUNK_BYTES;
@@ -52,7 +53,7 @@ pub(crate) fn current() -> Option<&'static Session> {
 pub(crate) fn begin(spool: Spool<'static>, process: u32, image: u32) -> Option<()> {
     let live = page()?;
     // SAFETY: a page of our own. Kernels before 4.14 refuse the advice: there the handler of `pthread_atfork` has to do.
-    unsafe { libc::madvise(live, PAGE, libc::MADV_WIPEONFORK) };
+    unsafe { memory::advise(live, PAGE, libc::MADV_WIPEONFORK) };
     // SAFETY: a zeroed page that is never unmapped, aligned for the word.
     let live = unsafe { &*live.cast::<AtomicU32>() };
     live.store(1, Ordering::Relaxed);
@@ -102,7 +103,7 @@ const PAGE: usize = 4096;
 fn page() -> Option<*mut c_void> {
     let access = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: a system call with valid arguments.
-    let page = unsafe { libc::mmap(null_mut(), PAGE, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0) };
+    let page = unsafe { memory::map(null_mut(), PAGE, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0) };
     (page != libc::MAP_FAILED).then_some(page)
 }
 
@@ -216,7 +217,7 @@ impl Session {
         let chunk = self.spool.chunk(number)?;
         let memory = core::ptr::from_ref(chunk.head()).cast_mut().cast();
         // SAFETY: a chunk of the mapping; the advice changes no byte. Kernels before 5.14 refuse it.
-        let present = unsafe { libc::madvise(memory, CHUNK_BYTES, libc::MADV_POPULATE_WRITE) } == 0;
+        let present = unsafe { memory::advise(memory, CHUNK_BYTES, libc::MADV_POPULATE_WRITE) } == 0;
         if !present {
             self.spool.give_back(number);
         }

@@ -2,17 +2,20 @@
 
 use core::ffi::{CStr, c_int, c_void};
 use core::mem::MaybeUninit;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::ops::Range;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use super::memo::Words;
 use super::path::Path;
 use super::session::{self, Session};
 use super::unwind::{self, DEPTH_MAX, Found, Here};
-use super::{follow, push, real, thread_state};
+use super::{follow, memory, push, real, thread_state};
 use crate::event::{Event, Kind, TEXT_MAX};
 use crate::names;
-use crate::stack_table::{STACKS_BYTES, StackTable, stacks_head};
+use crate::stack_table::{STACKS_BYTES, STACKS_FIRST_BYTES, StackTable, stacks_head};
 
+/// Bytes of a page.
+const PAGE: usize = 4096;
 /// Stacks that are kept by their hash.
 const KEPT: usize = 1 << 13;
 /// Modules that are known at once.
@@ -43,7 +46,7 @@ pub(crate) fn begin(events: &Path, depth: u32) -> Option<()> {
         let file = if opened < 0 { create(&path, depth) } else { Some(opened) };
         let file = file?;
         let length = libc::lseek(file, 0, libc::SEEK_END);
-        let memory = libc::mmap(core::ptr::null_mut(), STACKS_BYTES, access, libc::MAP_SHARED, file, 0);
+        let memory = memory::map(core::ptr::null_mut(), STACKS_BYTES, access, libc::MAP_SHARED, file, 0);
         libc::close(file);
         let is_there = memory != libc::MAP_FAILED && usize::try_from(length) == Ok(STACKS_BYTES);
         if !is_there || StackTable::attach(memory.cast()).is_none() {
@@ -63,14 +66,46 @@ pub(crate) fn begin(events: &Path, depth: u32) -> Option<()> {
     Some(())
 }
 
-/// Makes the file of an empty table, all of whose memory is present: touching a page that a full disk cannot give would end the program.
+/// There was no memory for the table to grow. It is not asked for again: what there is is for events.
+static CANNOT_GROW: AtomicBool = AtomicBool::new(false);
+/// A thread has it grow. Another's call has no stack meanwhile.
+static GROWING: AtomicBool = AtomicBool::new(false);
+
+/// Gives memory to bytes of the table; `false` if there is none. Keeps `errno`.
+#[cold]
+fn grow(table: &StackTable<'_>, bytes: Range<usize>) -> bool {
+    if CANNOT_GROW.load(Ordering::Relaxed) || GROWING.swap(true, Ordering::Acquire) {
+        return false;
+    }
+    // Whole pages: the one that bytes before these are in is there.
+    let (start, end) = (bytes.start.next_multiple_of(PAGE), bytes.end.next_multiple_of(PAGE));
+    // SAFETY: `errno` of this thread, and pages of the mapping that nobody uses yet. Where only some could be had they are given back.
+    unsafe {
+        let errno = *libc::__errno_location();
+        let pages = table.memory().byte_add(start).cast();
+        let grown = memory::advise(pages, end - start, libc::MADV_POPULATE_WRITE) == 0;
+        if !grown {
+            CANNOT_GROW.store(true, Ordering::Relaxed);
+            memory::advise(pages, end - start, libc::MADV_REMOVE);
+        }
+        *libc::__errno_location() = errno;
+        GROWING.store(false, Ordering::Release);
+        grown
+    }
+}
+
+/// Makes the file of an empty table, of whose memory the first part is present, or all where it cannot grow: touching a page that a full
+/// disk cannot give would end the program.
 fn create(path: &Path, depth: usize) -> Option<c_int> {
     let file = follow::create(path.as_c())?;
-    let head = stacks_head(depth);
-    let bytes = libc::off_t::try_from(STACKS_BYTES).ok()?;
+    let whole = !can_grow();
+    let head = stacks_head(depth, whole);
+    let place = |bytes: usize| libc::off_t::try_from(bytes).ok();
+    let first = place(if whole { STACKS_BYTES } else { STACKS_FIRST_BYTES })?;
     // SAFETY: an open file, and words with their length.
     let made = unsafe {
-        libc::posix_fallocate(file, 0, bytes) == 0
+        libc::ftruncate(file, place(STACKS_BYTES)?) == 0
+            && libc::posix_fallocate(file, 0, first) == 0
             && libc::write(file, head.as_ptr().cast(), size_of_val(&head)).cast_unsigned() == size_of_val(&head)
     };
     if !made {
@@ -79,6 +114,12 @@ fn create(path: &Path, depth: usize) -> Option<c_int> {
         return None;
     }
     Some(file)
+}
+
+/// Returns whether the kernel gives memory to pages that nobody touches: it does from 5.14 on, and then takes nothing as that.
+fn can_grow() -> bool {
+    // SAFETY: no bytes.
+    unsafe { memory::advise(core::ptr::null_mut(), 0, libc::MADV_POPULATE_WRITE) == 0 }
 }
 
 /// Forgets the stacks and modules of the process that this one was forked from. Its table stays mapped, as the rest of an interrupted hook
@@ -93,6 +134,8 @@ pub(crate) fn leave() {
         module.store(0, Ordering::Relaxed);
     }
     RECORDING.store(0, Ordering::Relaxed);
+    CANNOT_GROW.store(false, Ordering::Relaxed);
+    GROWING.store(false, Ordering::Relaxed);
     thread_state::current().memo.forget();
 }
 
@@ -147,7 +190,7 @@ fn number(table: &StackTable<'_>, frames: &[usize]) -> u32 {
     }
     let mut node = 0;
     for frame in frames.iter().rev() {
-        let Some(next) = table.insert(node, *frame as u64) else { return 0 };
+        let Some(next) = table.insert(node, *frame as u64, |bytes| grow(table, bytes)) else { return 0 };
         node = next;
     }
     if let Some(kept) = kept {

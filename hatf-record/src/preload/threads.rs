@@ -1,11 +1,11 @@
-//! Threads: recording that they start.
+//! Threads: recording that they start, and what they are called.
 
 use super::attach::session;
 use super::real::{self, Routine};
 use super::thread_state::{self, nested};
 use super::{alloc, push, thread_end};
 use crate::event::{Flags, Kind};
-use core::ffi::{c_int, c_void};
+use core::ffi::{CStr, c_char, c_int, c_void};
 
 /// The argument of a new thread.
 struct Start {
@@ -137,6 +137,28 @@ pub(crate) unsafe extern "C" fn pthread_create(
     let result = pass_on(hatf_thread_start, block);
     if result != 0 {
         free_block(block);
+    }
+    result
+}
+
+/// `pthread_setname_np`, of which the name is recorded.
+///
+/// # Safety
+/// As the function of this name.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn pthread_setname_np(thread: libc::pthread_t, name: *const c_char) -> c_int {
+    let function = if real::known() { real::pthread_setname_np() } else { None };
+    let Some(set) = function else { return libc::ENOSYS };
+    // SAFETY: the caller's arguments.
+    let result = unsafe { set(thread, name) };
+    if result == 0
+        && let Some(session) = session()
+    {
+        #[allow(clippy::unnecessary_cast, reason = "a pointer in other C libraries")]
+        let other = if thread as u64 == push::this_thread() { 0 } else { thread as u64 };
+        // SAFETY: it was a name, of a few bytes.
+        let name = unsafe { CStr::from_ptr(name) };
+        push::thread_name(session, name.to_bytes(), other);
     }
     result
 }

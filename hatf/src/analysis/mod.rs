@@ -5,18 +5,22 @@
 
 mod histogram;
 mod live;
+mod pages;
 mod phases;
 mod report;
 mod sites;
 mod threads;
 mod timeline;
+mod usable;
 
 pub use histogram::{Bucket, Histogram};
+pub use pages::{Level, PageCalls, PagesReport};
 pub use phases::{MarkReport, PhaseReport};
 pub use report::{Calls, Estimate, LargestBlock, Off, Peak, Quantiles, Report, StillLive, Totals};
 pub use sites::{SitesReport, TopSite};
 pub use threads::ThreadReport;
 pub use timeline::{Point, Timeline};
+pub use usable::UsableReport;
 
 use crate::Result;
 use crate::event::{Call, Event, EventKind, EventSink, Function, UNKNOWN_SIZE, UserMetadata, user_metadata_lines};
@@ -25,6 +29,7 @@ use live::{Block, Heaps, Live};
 use phases::{Now, Phases};
 use sites::Sites;
 use threads::Threads;
+use usable::Usable;
 
 /// An [`EventSink`] that makes a [`Report`].
 #[derive(Debug, Default)]
@@ -39,6 +44,8 @@ pub struct Analysis {
     threads: Threads,
     phases: Phases,
     timeline: Timeline,
+    pages: pages::Following,
+    usable: Usable,
     peak: Peak,
     sites: Sites,
     /// Blocks are a sample.
@@ -97,6 +104,8 @@ impl Analysis {
             still_live: self.left,
             timeline: self.timeline,
             duration: self.now,
+            pages: self.pages.finish(),
+            usable: self.usable.finish(),
             sites,
             off,
             estimate,
@@ -112,6 +121,7 @@ impl Analysis {
     fn end_program(&mut self) -> Result<()> {
         let now = self.now();
         self.phases.end_all(now);
+        self.usable.all_ended();
         for (address, block) in self.live.drain() {
             self.sites.left(block.size, block.site)?;
             self.left.add(address, &block);
@@ -123,6 +133,7 @@ impl Analysis {
     fn replace_program(&mut self) -> Result<()> {
         let now = self.now();
         self.phases.end_all(now);
+        self.usable.all_ended();
         for (_, block) in self.live.drain() {
             self.sites.replaced(block.size, block.site)?;
             self.left.replaced_blocks += 1;
@@ -148,6 +159,7 @@ impl Analysis {
     /// Recording goes on: what was live may have ended meanwhile.
     fn forget(&mut self) -> Result<()> {
         self.go_on();
+        self.usable.all_ended();
         let off = self.off.get_or_insert_default();
         for (_, block) in self.live.drain() {
             self.sites.replaced(block.size, block.site)?;
@@ -182,6 +194,7 @@ impl Analysis {
             return Ok(None);
         };
         self.sites.ended(address, block.size, block.site)?;
+        self.usable.ended(address);
         self.totals.frees += 1;
         self.threads.of(event.thread).freed(Some(block.size));
         self.lifetimes.add(event.time.saturating_sub(block.time), block.size);
@@ -200,6 +213,7 @@ impl Analysis {
                 _ => &mut self.calls.aligned,
             } += 1;
             self.begin(event, call.address, call.size)?;
+            self.usable.began(call);
         }
         Ok(())
     }
@@ -229,7 +243,9 @@ impl Analysis {
             }
             None => {}
         }
-        self.begin(event, address, size)
+        self.begin(event, address, size)?;
+        self.usable.began(call);
+        Ok(())
     }
 }
 
@@ -244,16 +260,19 @@ impl EventSink for Analysis {
                 self.end(event, address)?;
             }
             EventKind::ReallocBegin { old } => drop(self.end(event, old)?),
-            EventKind::ReallocEnd(Call { address, size, .. }) => {
+            EventKind::ReallocEnd(ref call) => {
                 self.calls.realloc += 1;
-                if address != 0 {
-                    self.begin(event, address, size)?;
+                if call.address != 0 {
+                    self.begin(event, call.address, call.size)?;
+                    self.usable.began(call);
                 }
             }
             EventKind::CreateHeap => self.totals.heaps += 1,
             EventKind::Image { process, path } => {
                 self.totals.heaps += 1;
                 self.replace_program()?;
+                self.pages.image();
+                self.threads.image(path);
                 self.sites.note(&event.kind);
                 let (image, path) = (self.totals.heaps, String::from_utf8_lossy(path));
                 self.comment(format!("image {image}: {path} (process {process})").as_bytes())?;
@@ -266,7 +285,10 @@ impl EventSink for Analysis {
                 }
             }
             EventKind::Exit { .. } | EventKind::Killed { .. } => self.end_program()?,
-            EventKind::ThreadStart { .. } => self.threads.began(event),
+            EventKind::ThreadStart { creator, task } => self.threads.began(event, creator, task),
+            EventKind::ThreadName { name } => self.threads.of(event.thread).name(name),
+            EventKind::Pages(ref pages) => self.pages.call(pages, self.now),
+            EventKind::Resident(ref resident) => self.pages.resident(resident, self.now),
             EventKind::ThreadEnd => self.threads.ended(event),
             EventKind::Failed(_) => self.calls.failed += 1,
             EventKind::Lost { events } => self.totals.lost += events,
@@ -281,7 +303,9 @@ impl EventSink for Analysis {
             | EventKind::Symbol { .. } => self.sites.note(&event.kind),
         }
         let (bytes, blocks) = (self.live.bytes(), self.live.blocks());
-        self.peak.note(bytes, blocks, self.now, self.totals.records);
+        if self.peak.note(bytes, blocks, self.now, self.totals.records) {
+            self.usable.peak();
+        }
         self.phases.note(bytes);
         if event.time > 0 || self.now == 0 {
             self.timeline.note(self.now, bytes);

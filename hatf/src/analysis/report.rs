@@ -4,7 +4,7 @@ use hatf_lab::sites::Amount;
 use serde::Serialize;
 
 use super::live::Block;
-use super::{Histogram, MarkReport, PhaseReport, SitesReport, ThreadReport, Timeline};
+use super::{Histogram, MarkReport, PagesReport, PhaseReport, SitesReport, ThreadReport, Timeline, UsableReport};
 
 /// The analysis of a program's heap. Times are nanoseconds since the start of the trace.
 #[derive(Clone, Debug, Serialize)]
@@ -41,6 +41,12 @@ pub struct Report {
     pub timeline: Timeline,
     /// The last time in the trace.
     pub duration: u64,
+    /// Pages; none if the trace says nothing of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pages: Option<PagesReport>,
+    /// What blocks really have; none if the trace does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usable: Option<UsableReport>,
     /// The stacks that allocated most; none if the trace has no stacks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sites: Option<SitesReport>,
@@ -163,11 +169,14 @@ pub struct Peak {
 }
 
 impl Peak {
-    pub(super) fn note(&mut self, bytes: u64, blocks: u64, time: u64, record: u64) {
+    /// Notes what is live; returns whether there was never more.
+    pub(super) fn note(&mut self, bytes: u64, blocks: u64, time: u64, record: u64) -> bool {
         self.blocks = self.blocks.max(blocks);
-        if bytes > self.bytes {
+        let most = bytes > self.bytes;
+        if most {
             *self = Self { bytes, blocks_then: blocks, time, record, blocks: self.blocks };
         }
+        most
     }
 }
 

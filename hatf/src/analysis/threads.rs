@@ -11,6 +11,12 @@ use crate::event::Event;
 pub struct ThreadReport {
     /// Its number.
     pub thread: u64,
+    /// Its last name: its own, or that of the thread that made it at that moment. Of the main thread it is the program's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The system's number of it, if the trace has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<u64>,
     /// When it began, if the trace has it.
     pub began: Option<u64>,
     /// When it ended, if the trace has it.
@@ -25,7 +31,14 @@ pub struct ThreadReport {
     pub bytes_freed: u64,
 }
 
+/// Bytes of a thread's name, at most.
+const NAME: usize = 15;
+
 impl ThreadReport {
+    pub(super) fn name(&mut self, name: &[u8]) {
+        self.name = (!name.is_empty()).then(|| String::from_utf8_lossy(name).into_owned());
+    }
+
     pub(super) fn allocated(&mut self, size: u64) {
         self.allocs += 1;
         self.bytes = self.bytes.saturating_add(size);
@@ -54,8 +67,18 @@ impl Threads {
         &mut self.current
     }
 
-    pub(super) fn began(&mut self, event: &Event<'_>) {
-        self.of(event.thread).began = Some(event.time);
+    pub(super) fn began(&mut self, event: &Event<'_>, creator: u64, task: u64) {
+        let name = if creator == 0 { None } else { self.of(creator).name.clone() };
+        let thread = self.of(event.thread);
+        thread.began = Some(event.time);
+        thread.task = (task != 0).then_some(task);
+        thread.name = name.or(thread.name.take());
+    }
+
+    /// A program begins, whose main thread has the name of its file.
+    pub(super) fn image(&mut self, path: &[u8]) {
+        let file = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        self.of(1).name(file.get(..NAME).unwrap_or(file));
     }
 
     pub(super) fn ended(&mut self, event: &Event<'_>) {

@@ -23,6 +23,7 @@ pub(crate) mod whatif;
 
 mod lab;
 mod processes;
+mod record_profile;
 mod values;
 
 use std::ffi::OsString;
@@ -38,6 +39,7 @@ use hatf::paper::Column;
 use hatf::record::Keep;
 use metatf::recode::Profile;
 use metatf_cli::number;
+use record_profile::RecordProfile;
 use values::{bytes, clock, keep, sample, signal};
 
 /// Heap allocation traces: record, report, convert and read them.
@@ -139,9 +141,10 @@ pub(crate) struct Record {
 
     /// Trade size for speed: fast, default or archive. fast stores addresses and times as they are, which takes the least of the
     /// processor and several times the space; `hatf convert` makes such a trace small afterwards. `hatf convert --profile archive` makes
-    /// any trace smaller, and does not slow the program down.
-    #[arg(long, value_name = "PROFILE", default_value_t = Profile::Default, conflicts_with = "no_trace")]
-    pub(crate) profile: Profile,
+    /// any trace smaller, and does not slow the program down. debug is default with --stacks, --usable and --pages, to find
+    /// out where memory goes: it takes a third more processor time, and half more space.
+    #[arg(long, value_name = "PROFILE", default_value_t = RecordProfile::Trace(Profile::Default), conflicts_with = "no_trace")]
+    pub(crate) profile: RecordProfile,
 
     /// Approximate number of records in a group. A full group is safe on disk, and can be read without the groups before
     /// it; small groups make a large trace.
@@ -157,6 +160,16 @@ pub(crate) struct Record {
     /// default, glibc 2.35 and x86-64. hatf symbolize adds the names of functions to the trace.
     #[arg(long, value_name = "DEPTH", num_args = 0..=1, require_equals = true, default_missing_value = "64", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=256))]
     pub(crate) stacks: Option<usize>,
+
+    /// Record how many bytes each block really has, as malloc_usable_size says: the report tells how much more that is than
+    /// was asked for.
+    #[arg(long)]
+    pub(crate) usable: bool,
+
+    /// Record calls for pages (mmap, munmap, mremap, brk, madvise), and what the kernel says of the memory that the program
+    /// has, each 10 ms. Calls that the C library's malloc makes itself are not seen, except for where the program break is.
+    #[arg(long)]
+    pub(crate) pages: bool,
 
     /// Record only a sample: of the blocks that a thread allocates one for each so many bytes, such as 512KiB, chosen at random, and
     /// its end. Reports by site multiply what was sampled.

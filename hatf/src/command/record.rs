@@ -73,7 +73,7 @@ fn to_file(options: &Options, path: &Path, analysis: Option<&mut Analysis>) -> R
     let cause = |failed: Option<io::Error>, error| full(failed.map_or_else(|| about_output(&name, error), problem()));
     // The recorder says when.
     let mut write = WriteOptions::default().flush_every(FlushEvery::NEVER);
-    options.profile.apply(&mut write);
+    options.profile.trace().apply(&mut write);
     let form = Form::of(options);
     let processes = (!options.no_follow && !is_standard_output(path)).then(|| Processes::new(options, path, &write));
     let (recorded, finished) = {
@@ -163,7 +163,7 @@ impl Form {
             format: options.format,
             resolution: options.clock,
             group_records: options.group,
-            plain: is_plain(options.profile),
+            plain: is_plain(options.profile.trace()),
         }
     }
 }
@@ -267,7 +267,9 @@ fn record<'a>(
         dump,
         dump_signal: options.dump_signal,
         private: options.private,
-        stacks: options.stacks.unwrap_or(0),
+        stacks: options.stacks(),
+        usable: options.usable(),
+        pages: options.pages(),
         when_full: match options.when_full {
             super::WhenFull::Wait => WhenFull::Wait,
             super::WhenFull::Drop => WhenFull::Drop,
@@ -294,7 +296,13 @@ fn print_summary(options: &Options, outcome: &Outcome, file: Option<(&Path, u64)
     if stackless > 0 {
         let what = if stackless == 1 { "trace has" } else { "traces have" };
         print_message(&format!(
-            "{stackless} {what} no stacks: each process needs 16 MiB in the spool's folder for them (--spool), x86-64 and glibc 2.35"
+            "{stackless} {what} no stacks: each process needs 300 KiB in the spool's folder for them (--spool), x86-64 and glibc 2.35"
+        ));
+    }
+    if outcome.recorded.stacks_missed > 0 {
+        print_message(&format!(
+            "{} stacks are missing: there was no more room for them in the spool's folder (--spool), or they were more than a million",
+            outcome.recorded.stacks_missed
         ));
     }
     if outcome.recorded.is_off {
@@ -316,12 +324,24 @@ fn print_summary(options: &Options, outcome: &Outcome, file: Option<(&Path, u64)
         line += &format!("; the program was ended by signal {signal}");
     }
     print_message(&line);
+    if hides_its_objects(&options.command) {
+        print_message(
+            "Python takes small objects from pools of its own: with PYTHONMALLOC=malloc in its environment each is recorded",
+        );
+    }
     if let Some(line) = processes.and_then(|processes| processes.summary()) {
         print_message(&line);
     }
     if outcome.not_followed > 0 {
         print_message(&format!("{} other processes not recorded", outcome.not_followed));
     }
+}
+
+/// Returns whether this is Python with its own allocator.
+fn hides_its_objects(command: &[OsString]) -> bool {
+    let name = command.first().and_then(|program| Path::new(program).file_name()).unwrap_or_default();
+    let by_malloc = std::env::var_os("PYTHONMALLOC").is_some_and(|how| how == "malloc" || how == "malloc_debug");
+    name.to_string_lossy().starts_with("python") && !by_malloc
 }
 
 /// `PROGRAM.mtf`, or with a number if that is there: a trace is not overwritten unasked.

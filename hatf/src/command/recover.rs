@@ -49,7 +49,7 @@ pub(super) fn about(options: &Record, output: Option<&Path>) -> Value {
         "output": output,
         "format": options.format.to_possible_value().map(|value| value.get_name().to_owned()),
         "clock": options.clock,
-        "profile": options.profile.to_string(),
+        "profile": options.profile.trace().to_string(),
         "group": options.group,
     })
 }

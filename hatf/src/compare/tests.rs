@@ -158,7 +158,8 @@ fn empty_traces_and_those_without_stacks() {
 #[test]
 fn threads_are_matched_in_their_order() {
     let trace = |ids: [u64; 3]| {
-        let trace = Trace::new().by(ids[0], 64, 1, &[]).give(EventKind::ThreadStart { creator: 1 }, &[], ids[1]);
+        let trace =
+            Trace::new().by(ids[0], 64, 1, &[]).give(EventKind::ThreadStart { creator: 1, task: 0 }, &[], ids[1]);
         trace.by(ids[2], 128, 30, &[]).by(ids[1], 192, 200, &[]).end()
     };
     let (before, after) = (trace([1, 2, 3]), trace([100, 7, 50]));

@@ -184,6 +184,8 @@ impl<R: BufRead> JsonSource<R> {
                 // Their texts are kept below.
                 _ if matches!(key, "stack" | "name") => Ok(0),
                 None if key == "alignment" && name != "failed" => Ok(0),
+                // Lines of older versions have none.
+                None if key == "task" => Ok(0),
                 value => value.and_then(Value::as_u64).ok_or_else(|| no_number(key, name)),
             }
         };

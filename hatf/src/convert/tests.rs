@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use super::*;
-use crate::event::{Call, Event, EventKind, Function, UserMetadata};
+use crate::event::{Call, Event, EventKind, Function, Pages, Resident, UserMetadata};
 use crate::loss::Loss;
 
 fn input(bytes: &[u8]) -> Input {
@@ -111,7 +111,7 @@ fn raw_records_that_are_none() {
 fn everything() -> Vec<Event<'static>> {
     let call = |function, detail, size, usable, old, address| Call { function, detail, size, usable, old, address };
     let whats = [
-        EventKind::ThreadStart { creator: 0 },
+        EventKind::ThreadStart { creator: 0, task: 77 },
         EventKind::Image { process: 77, path: b"/bin/a program" },
         EventKind::Call(call(Function::Malloc, 0, 10, 24, 0, 0x10)),
         EventKind::Call(call(Function::Calloc, 3, 12, 0, 0, 0x30)),
@@ -143,6 +143,14 @@ fn everything() -> Vec<Event<'static>> {
         EventKind::Lost { events: 1000 },
         EventKind::Recording { on: false },
         EventKind::Recording { on: true },
+        EventKind::ThreadStart { creator: 1, task: 0 },
+        EventKind::ThreadName { name: b"a worker" },
+        EventKind::Pages(Pages::Map { start: 0x7f00_0000_0000, length: 1 << 40, protection: 3, flags: 34 }),
+        EventKind::Pages(Pages::Advise { start: 0x7f00_0000_0000, length: 8192, advice: 4 }),
+        EventKind::Pages(Pages::Remap { from: 4096, from_length: 8192, start: 1 << 20, length: u64::MAX }),
+        EventKind::Pages(Pages::Unmap { start: 1 << 20, length: 16384 }),
+        EventKind::Pages(Pages::Break { end: 0x5555_0000 }),
+        EventKind::Resident(Resident { resident: 1 << 33, shared: 4096, data: 8192, mapped: u64::MAX }),
         EventKind::ThreadEnd,
         EventKind::Image { process: 77, path: b"\xff" },
         EventKind::Killed { signal: 9 },
@@ -153,7 +161,9 @@ fn everything() -> Vec<Event<'static>> {
     let event = |(n, kind): (u64, EventKind<'static>)| {
         heap += u64::from(matches!(kind, EventKind::Image { .. }));
         let stack: &[u64] = match n % 3 {
-            0 if matches!(kind, EventKind::Call(_) | EventKind::Free { .. }) => &[0x401000, 0x402000, u64::MAX],
+            0 if matches!(kind, EventKind::Call(_) | EventKind::Free { .. } | EventKind::Pages(_)) => {
+                &[0x401000, 0x402000, u64::MAX]
+            }
             1 if matches!(kind, EventKind::Call(_)) => &[0x401000],
             _ => &[],
         };
@@ -244,12 +254,12 @@ fn stacks_without_end() {
 fn clocks() {
     let events = everything();
     let (heap, losses) = heap_of(&events, &HeapOptions { resolution: 2_000, ..HeapOptions::default() });
-    assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Rounding, 16)]);
+    assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Rounding, 20)]);
     let rounded: Vec<_> = events.iter().map(|event| Event { time: event.time / 2_000 * 2_000, ..*event }).collect();
     assert_eq!(read(Form::Heap, &heap).0, expected(&rounded));
     for plain in [false, true] {
         let (heap, losses) = heap_of(&events, &HeapOptions { resolution: 0, plain, ..HeapOptions::default() });
-        assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Time, 33)]);
+        assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Time, 41)]);
         let timeless: Vec<_> = events.iter().map(|event| Event { time: 0, ..*event }).collect();
         assert_eq!(read(Form::Heap, &heap).0, expected(&timeless));
     }
@@ -273,6 +283,9 @@ fn everything_to_hatf_and_back() {
                 | EventKind::Symbol { .. }
                 | EventKind::Lost { .. }
                 | EventKind::Recording { .. }
+                | EventKind::ThreadName { .. }
+                | EventKind::Pages(_)
+                | EventKind::Resident(_)
         )
     };
     let plain = |event: &Event<'static>| {
@@ -287,6 +300,8 @@ fn everything_to_hatf_and_back() {
         let (bytes, losses) = converted(Form::Heap, form, &heap).unwrap();
         let counted = [
             (Loss::Usable, 1),
+            (Loss::ThreadNames, 1),
+            (Loss::Pages, 6),
             (Loss::Marks, 3),
             (Loss::Modules, 5),
             (Loss::Failed, 2),

@@ -57,8 +57,14 @@ pub(super) fn write(event: &Event<'_>, dialect: Dialect, out: &mut Vec<u8>) {
         push(out, format_args!("time={}", event.time));
     }
     match event.kind {
-        EventKind::ThreadStart { creator: 0 } => {}
-        EventKind::ThreadStart { creator } => push(out, format_args!("by={creator}")),
+        EventKind::ThreadStart { creator, task } => {
+            if creator != 0 {
+                push(out, format_args!("by={creator}"));
+            }
+            if task != 0 {
+                push(out, format_args!("task={task}"));
+            }
+        }
         EventKind::Image { process, path } => {
             push(out, format_args!("process={process}"));
             push(out, format_args!("path="));

@@ -41,7 +41,7 @@ fn without_attributes(record: &Record<'_>) -> EventKind<'static> {
         RecordKind::Free { address } => EventKind::Free { address },
         RecordKind::CreateHeap => EventKind::CreateHeap,
         RecordKind::DestroyHeap => EventKind::DestroyHeap,
-        RecordKind::CreateThread => EventKind::ThreadStart { creator: 0 },
+        RecordKind::CreateThread => EventKind::ThreadStart { creator: 0, task: 0 },
         RecordKind::DestroyThread => EventKind::ThreadEnd,
     }
 }
@@ -77,7 +77,9 @@ fn with_attributes<'a>(record: &Record<'a>, items: Attributes<'a>) -> Option<Eve
             (None, Some(signal)) => EventKind::Killed { signal },
             (None, None) => return None,
         },
-        RecordKind::CreateThread => EventKind::ThreadStart { creator: items.number("by").unwrap_or(0) },
+        RecordKind::CreateThread => {
+            EventKind::ThreadStart { creator: items.number("by").unwrap_or(0), task: items.number("task").unwrap_or(0) }
+        }
         RecordKind::DestroyThread => EventKind::ThreadEnd,
     })
 }

@@ -67,6 +67,14 @@ impl Encoder {
                 self.image += 1;
                 RecordKind::CreateHeap
             }
+            EventKind::ThreadName { name } => {
+                self.losses.note(Loss::ThreadNames);
+                return self.named("name", name, event, put);
+            }
+            EventKind::Pages(_) | EventKind::Resident(_) => {
+                self.losses.note(Loss::Pages);
+                return Ok(());
+            }
             EventKind::Mark { name } => return self.comment("mark", name, event, put),
             EventKind::PhaseBegin { name } => return self.comment("phase begins:", name, event, put),
             EventKind::PhaseEnd { name } => return self.comment("phase ends:", name, event, put),
@@ -153,6 +161,16 @@ impl Encoder {
         put: &mut dyn FnMut(Encoded<'_>) -> Result<()>,
     ) -> Result<()> {
         self.losses.note(Loss::Marks);
+        self.named(kind, name, event, put)
+    }
+
+    fn named(
+        &self,
+        kind: &str,
+        name: &[u8],
+        event: &Event<'_>,
+        put: &mut dyn FnMut(Encoded<'_>) -> Result<()>,
+    ) -> Result<()> {
         let name = String::from_utf8_lossy(name);
         put(Encoded::Comment(&format!("{kind} {name}: thread {}, time {}", event.thread, event.time)))
     }

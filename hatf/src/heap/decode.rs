@@ -1,12 +1,12 @@
 //! From a record of `dtds/heap.dtd` to its event.
 
 use super::format::{
-    AlignedAlloc, Calloc, Exit, Failed, Free, Heap, Image, Killed, Lost, Malloc, Mark, Memalign, ModuleLoad,
-    ModuleUnload, PhaseBegin, PhaseEnd, PosixMemalign, Pvalloc, Realloc, ReallocBegin, ReallocEnd, Reallocarray,
-    Recording, Source, Symbol, Thread, ThreadEnd, ThreadStart, Valloc,
+    AlignedAlloc, Brk, Calloc, Exit, Failed, Free, Heap, Image, Killed, Lost, Madvise, Malloc, Mark, Memalign, Mmap,
+    ModuleLoad, ModuleUnload, Mremap, Munmap, PhaseBegin, PhaseEnd, PosixMemalign, Pvalloc, Realloc, ReallocBegin,
+    ReallocEnd, Reallocarray, Recording, Rss, Source, Symbol, Thread, ThreadEnd, ThreadName, ThreadStart, Valloc,
 };
 use crate::Result;
-use crate::event::{Call, EventKind, Function};
+use crate::event::{Call, EventKind, Function, Pages, Resident};
 
 /// A record as an event, except for what it shares with other records: its name, its stack, and the thread of calls.
 pub(crate) struct Decoded {
@@ -52,8 +52,15 @@ record_from_fields! {
     "realloc_end" ReallocEnd { time, stack, count, size, usable, address }
     "failed" Failed { time, stack, function, count, alignment, size, block }
     "thread" Thread { id }
-    "thread_start" ThreadStart { time, id, creator }
+    "thread_start" ThreadStart { time, id, creator, task }
     "thread_end" ThreadEnd { time, id }
+    "thread_name" ThreadName { time, id, name }
+    "mmap" Mmap { time, stack, start, length, protection, flags }
+    "munmap" Munmap { time, stack, start, length }
+    "mremap" Mremap { time, stack, from, from_length, start, length }
+    "brk" Brk { time, stack, end }
+    "madvise" Madvise { time, stack, start, length, advice }
+    "rss" Rss { time, resident, shared, data, mapped }
     "mark" Mark { time, name }
     "phase_begin" PhaseBegin { time, name }
     "phase_end" PhaseEnd { time, name }
@@ -106,8 +113,29 @@ pub(crate) fn decode(record: &Heap) -> Option<Decoded> {
             at(EventKind::Failed(call(function, r.count.max(r.alignment), r.size, 0, r.block, 0)), r.time, r.stack)
         }
         Heap::Thread(_) => return None,
-        Heap::ThreadStart(r) => of_thread(EventKind::ThreadStart { creator: r.creator }, r.time, r.id),
+        Heap::ThreadStart(r) => of_thread(EventKind::ThreadStart { creator: r.creator, task: r.task }, r.time, r.id),
         Heap::ThreadEnd(r) => of_thread(EventKind::ThreadEnd, r.time, r.id),
+        Heap::ThreadName(r) => {
+            Decoded { name: Some(r.name), ..of_thread(EventKind::ThreadName { name: &[] }, r.time, r.id) }
+        }
+        Heap::Mmap(r) => {
+            let (start, length, protection, flags) = (r.start, r.length, r.protection, r.flags);
+            at(EventKind::Pages(Pages::Map { start, length, protection, flags }), r.time, r.stack)
+        }
+        Heap::Munmap(r) => at(EventKind::Pages(Pages::Unmap { start: r.start, length: r.length }), r.time, r.stack),
+        Heap::Mremap(r) => {
+            let (from, from_length, start, length) = (r.from, r.from_length, r.start, r.length);
+            at(EventKind::Pages(Pages::Remap { from, from_length, start, length }), r.time, r.stack)
+        }
+        Heap::Brk(r) => at(EventKind::Pages(Pages::Break { end: r.end }), r.time, r.stack),
+        Heap::Madvise(r) => {
+            let (start, length, advice) = (r.start, r.length, r.advice);
+            at(EventKind::Pages(Pages::Advise { start, length, advice }), r.time, r.stack)
+        }
+        Heap::Rss(r) => {
+            let (resident, shared, data, mapped) = (r.resident, r.shared, r.data, r.mapped);
+            at(EventKind::Resident(Resident { resident, shared, data, mapped }), r.time, 0)
+        }
         Heap::Mark(r) => named(EventKind::Mark { name: &[] }, r.time, r.name),
         Heap::PhaseBegin(r) => named(EventKind::PhaseBegin { name: &[] }, r.time, r.name),
         Heap::PhaseEnd(r) => named(EventKind::PhaseEnd { name: &[] }, r.time, r.name),

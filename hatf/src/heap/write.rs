@@ -8,12 +8,13 @@ use serde_json::{Value, json};
 
 use super::failed;
 use super::format::{
-    AlignedAlloc, Calloc, Exit, Failed, Free, Image, Killed, Lost, Malloc, Mark, Memalign, ModuleLoad, ModuleUnload,
-    PhaseBegin, PhaseEnd, PosixMemalign, Pvalloc, Realloc, ReallocBegin, ReallocEnd, Reallocarray, Recording, Source,
-    Symbol, Thread, ThreadEnd, ThreadStart, Valloc, Writer,
+    AlignedAlloc, Brk, Calloc, Exit, Failed, Free, Image, Killed, Lost, Madvise, Malloc, Mark, Memalign, Mmap,
+    ModuleLoad, ModuleUnload, Mremap, Munmap, PhaseBegin, PhaseEnd, PosixMemalign, Pvalloc, Realloc, ReallocBegin,
+    ReallocEnd, Reallocarray, Recording, Rss, Source, Symbol, Thread, ThreadEnd, ThreadName, ThreadStart, Valloc,
+    Writer,
 };
 use crate::Result;
-use crate::event::{Call, Event, EventKind, EventSink, Function, UNKNOWN_SIZE, UserMetadata};
+use crate::event::{Call, Event, EventKind, EventSink, Function, Pages, Resident, UNKNOWN_SIZE, UserMetadata};
 use crate::loss::{Loss, Losses};
 
 /// The number of section `heap`.
@@ -219,6 +220,7 @@ impl<'w> HeapWriter<'w> {
             EventKind::Mark { name }
             | EventKind::PhaseBegin { name }
             | EventKind::PhaseEnd { name }
+            | EventKind::ThreadName { name }
             | EventKind::ModuleLoad { name, .. }
             | EventKind::Symbol { name, .. } => self.name(name)?,
             EventKind::Image { path, .. } | EventKind::Source { path } => self.name(path)?,
@@ -241,8 +243,23 @@ impl<'w> HeapWriter<'w> {
                 self.losses.note(Loss::Heaps);
                 Ok(())
             }
-            EventKind::ThreadStart { creator } => writer.thread_start(&ThreadStart { time, id, creator }),
+            EventKind::ThreadStart { creator, task } => writer.thread_start(&ThreadStart { time, id, creator, task }),
             EventKind::ThreadEnd => writer.thread_end(&ThreadEnd { time, id }),
+            EventKind::ThreadName { .. } => writer.thread_name(&ThreadName { time, id, name }),
+            EventKind::Pages(Pages::Map { start, length, protection, flags }) => {
+                writer.mmap(&Mmap { time, stack, start, length, protection, flags })
+            }
+            EventKind::Pages(Pages::Unmap { start, length }) => writer.munmap(&Munmap { time, stack, start, length }),
+            EventKind::Pages(Pages::Remap { from, from_length, start, length }) => {
+                writer.mremap(&Mremap { time, stack, from, from_length, start, length })
+            }
+            EventKind::Pages(Pages::Break { end }) => writer.brk(&Brk { time, stack, end }),
+            EventKind::Pages(Pages::Advise { start, length, advice }) => {
+                writer.madvise(&Madvise { time, stack, start, length, advice })
+            }
+            EventKind::Resident(Resident { resident, shared, data, mapped }) => {
+                writer.rss(&Rss { time, resident, shared, data, mapped })
+            }
             EventKind::Mark { .. } => writer.mark(&Mark { time, name }),
             EventKind::PhaseBegin { .. } => writer.phase_begin(&PhaseBegin { time, name }),
             EventKind::PhaseEnd { .. } => writer.phase_end(&PhaseEnd { time, name }),
@@ -283,8 +300,9 @@ fn tag(function: Function) -> u64 {
 
 impl EventSink for HeapWriter<'_> {
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
-        // The beginning and the end of a thread name it themselves.
-        let own = matches!(event.kind, EventKind::ThreadStart { .. } | EventKind::ThreadEnd);
+        // The beginning, the end and the name of a thread say themselves which it is.
+        let own =
+            matches!(event.kind, EventKind::ThreadStart { .. } | EventKind::ThreadEnd | EventKind::ThreadName { .. });
         self.prepare((!own).then_some(event.thread))?;
         let time = self.time(event.time)?;
         let stack = self.stack(event.stack)?;

@@ -14,6 +14,7 @@ use super::keeper::Returned;
 use super::mapper::Mapper;
 use super::merge::Merge;
 use super::process::{End, Process, ProcessEnd};
+use super::resident::{Samples, Waiting};
 use super::ring::{Keep, Ring};
 use super::spool_file::SpoolFile;
 use super::stack_file::StackFile;
@@ -45,6 +46,8 @@ pub(super) struct Drain<'a> {
     pub(super) keeping: Option<Keeping<'a>>,
     pub(super) process: Process<'a>,
     pub(super) clock: Clock,
+    /// What the kernel says of the process's memory.
+    pub(super) samples: &'a Samples,
     /// Events after which the sink is flushed, so that their chunks can be used again.
     pub(super) group: u64,
     /// How often the sink is flushed besides.
@@ -135,6 +138,7 @@ impl Drain<'_> {
             header.horizon.store(ring.horizon(), Ordering::SeqCst);
             self.returned.give(chunks);
             self.encode.timeline.forget(ring.horizon());
+            self.samples.forget(ring.horizon());
             let wanted = header.dumps.load(Ordering::Relaxed).wrapping_add(self.control.dumps());
             if std::mem::replace(&mut dumps, wanted) != wanted {
                 number += 1;
@@ -169,8 +173,11 @@ impl Drain<'_> {
         std::thread::sleep(Duration::from_nanos(2 * LAG));
         let mut timeline = self.encode.timeline.clone();
         timeline.learn(now);
+        let samples = self.samples.copy();
         (keeping.dump)(number, &mut |sink| {
+            let samples = samples.copy();
             let mut encode = Encode {
+                resident: Waiting::new(&samples),
                 merge: Merge::new(self.spool),
                 mapper: Mapper::default(),
                 timeline: timeline.clone(),
@@ -238,7 +245,11 @@ impl Drain<'_> {
         let contradictions = self.encode.merge.counted().contradictions;
         let stamps = clock_name(self.clock);
         let counts = json!({"lost": lost, "children": forks, "repairs": repairs, "contradictions": contradictions, "stamps": stamps});
-        let counts = counts.as_object().cloned().unwrap_or_default();
+        let mut counts = counts.as_object().cloned().unwrap_or_default();
+        let stacks_missed = self.encode.stacks.missed();
+        if stacks_missed > 0 {
+            counts.insert("stacks_missed".to_owned(), stacks_missed.into());
+        }
         self.encode.finish(dropped, end.event(), counts);
         Recorded {
             events: self.encode.sink.events,
@@ -247,6 +258,7 @@ impl Drain<'_> {
             images: self.encode.mapper.images(),
             waits,
             stackless: header.stackless.load(Ordering::Relaxed) != 0,
+            stacks_missed,
             forks,
             starts: self.encode.mapper.starts(),
             is_off: header.is_off(),

@@ -4,6 +4,7 @@ use hatf_record::{Clock, Event as Slot};
 
 use super::mapper::Mapper;
 use super::merge::Merge;
+use super::resident::Waiting;
 use super::stack_file::StackFile;
 use super::timeline::Timeline;
 use crate::event::{Event, EventKind, EventSink, UserMetadata};
@@ -64,30 +65,38 @@ pub(super) struct Encode<'a> {
     pub(super) mapper: Mapper,
     pub(super) timeline: Timeline,
     pub(super) stacks: StackFile,
+    /// What the kernel says of the process's memory.
+    pub(super) resident: Waiting<'a>,
     pub(super) sink: Counted<'a>,
 }
 
 impl Encode<'_> {
     /// Gives events stamped before this, at most so many; returns how many there were.
     pub(super) fn round(&mut self, before: u64, most: usize) -> usize {
-        let Self { merge, mapper, timeline, stacks, sink } = self;
+        let Self { merge, mapper, timeline, stacks, resident, sink } = self;
+        resident.fetch();
         merge.discover();
         merge.look();
-        merge.give(before, most, |slot, text, _| {
+        let given = merge.give(before, most, |slot, text, _| {
+            give_resident(resident, slot.time, mapper, timeline, sink);
             let slot = Slot { time: timeline.time(slot.time), ..*slot };
-            let stack = stacks.frames(slot.stack);
+            let stack = stacks.frames(slot.about.stack);
             match mapper.plain(&slot, stack) {
                 Some(event) => sink.try_to(|sink| sink.event(&event)),
                 None => sink.try_to(|sink| mapper.slot(&slot, text, stack, sink)),
             }
-        })
+        });
+        if given < most {
+            give_resident(resident, before, mapper, timeline, sink);
+        }
+        given
     }
 
     /// Gives an event, whose time is a stamp.
     pub(super) fn slot(&mut self, slot: &Slot, text: &[u8]) {
         let Self { mapper, timeline, stacks, sink, .. } = self;
         let slot = Slot { time: timeline.time(slot.time), ..*slot };
-        sink.try_to(|sink| mapper.slot(&slot, text, stacks.frames(slot.stack), sink));
+        sink.try_to(|sink| mapper.slot(&slot, text, stacks.frames(slot.about.stack), sink));
     }
 
     /// Gives all that is left before a stamp, after which enough time has passed: what was not written by now never will be.
@@ -126,6 +135,24 @@ impl Encode<'_> {
     }
 }
 
+/// Gives what the kernel said before a stamp.
+#[inline]
+fn give_resident(
+    resident: &mut Waiting<'_>,
+    before: u64,
+    mapper: &Mapper,
+    timeline: &mut Timeline,
+    sink: &mut Counted<'_>,
+) {
+    // Before the first image there is no heap for it to be of.
+    while mapper.images() > 0
+        && let Some((stamp, resident)) = resident.next(before)
+    {
+        let (time, heap) = (timeline.time(stamp), mapper.images());
+        sink.try_to(|sink| sink.event(&Event { time, heap, ..Event::new(EventKind::Resident(resident)) }));
+    }
+}
+
 /// Returns the name that a trace has for a clock of stamps.
 pub(super) fn clock_name(clock: Clock) -> &'static str {
     match clock {
@@ -138,9 +165,12 @@ pub(super) fn clock_name(clock: Clock) -> &'static str {
 /// Whether an event of a trace is one of those by which a thread's events are numbered: see [`super::merge::counts`].
 pub(super) fn is_numbered(event: &Event<'_>) -> bool {
     match event.kind {
-        EventKind::ReallocBegin { .. } | EventKind::Lost { .. } | EventKind::Exit { .. } | EventKind::Killed { .. } => {
-            false
-        }
+        EventKind::ReallocBegin { .. }
+        | EventKind::Lost { .. }
+        | EventKind::ThreadName { .. }
+        | EventKind::Resident(_)
+        | EventKind::Exit { .. }
+        | EventKind::Killed { .. } => false,
         // That of the main thread is the image's.
         EventKind::ThreadStart { .. } => event.thread != 1,
         _ => true,

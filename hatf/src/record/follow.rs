@@ -17,6 +17,7 @@ use super::keeper::{Keeper, Returned};
 use super::mapper::Mapper;
 use super::merge::Merge;
 use super::process::{Followed, Process};
+use super::resident::{Sampler, Samples, Waiting, is_sampled};
 use super::ring::Keep;
 use super::spool_file::SpoolFile;
 use super::stack_file::StackFile;
@@ -205,7 +206,10 @@ impl Shared<'_> {
         let followed = self.follower.follow(&process, &mut |sink| {
             let returned = Returned::default();
             let keeper = Keeper::new(&file, spool, &returned, READY);
+            let samples = Samples::default();
+            let sampler = is_sampled(spool.header()).then(|| Sampler::new(&samples, self.clock));
             let encode = Encode {
+                resident: Waiting::new(&samples),
                 merge: Merge::new(spool),
                 mapper: Mapper::default(),
                 timeline: Timeline::new(self.start),
@@ -223,11 +227,12 @@ impl Shared<'_> {
                 control: self.control,
                 process: Process::Followed(followed),
                 clock: self.clock,
+                samples: &samples,
                 group: self.group,
                 flush: self.flush,
             };
             let (end, recorded) = std::thread::scope(|scope| {
-                scope.spawn(|| keeper.run());
+                scope.spawn(|| keeper.run(sampler));
                 let outcome = drain.run(&head, || ());
                 returned.stop();
                 outcome

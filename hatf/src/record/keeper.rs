@@ -1,6 +1,7 @@
 //! Makes chunks ready ahead of the program's threads, and takes back those whose events are safe.
 //!
-//! It has a thread of its own, so that the program never waits for the trace to be written.
+//! It has a thread of its own, so that the program never waits for the trace to be written. The same thread asks the kernel what memory
+//! the program has.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use hatf_record::Spool;
 
+use super::resident::Sampler;
 use super::spool_file::SpoolFile;
 
 /// Chunks that are kept ready at first: 2 MiB.
@@ -71,9 +73,12 @@ impl<'a> Keeper<'a> {
     }
 
     /// Runs until it is [stopped](Returned::stop).
-    pub(super) fn run(mut self) {
+    pub(super) fn run(mut self, mut sampler: Option<Sampler<'_>>) {
         let mut quiet = 0;
         while !self.returned.stop.load(Ordering::Relaxed) {
+            if let Some(sampler) = &mut sampler {
+                sampler.tend(self.spool.header().process.load(Ordering::Relaxed));
+            }
             quiet = if self.tend() { 0 } else { quiet + 1 };
             std::thread::sleep(if quiet > 20 { LONG_PAUSE } else { PAUSE });
         }

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use hatf_record::{Event as Slot, Kind};
 
 use crate::Result;
-use crate::event::{Call, Event, EventKind, EventSink, Function};
+use crate::event::{Call, Event, EventKind, EventSink, Function, Pages};
 
 /// A realloc that began and has not ended.
 struct Pending {
@@ -29,7 +29,14 @@ pub(super) struct Mapper {
     time: u64,
     main_known: bool,
     pending: HashMap<u32, Pending>,
+    /// Threads by their `pthread_t`, by which others name them.
+    handles: HashMap<u64, u32>,
+    /// Names of threads that were named before they began to run.
+    early: HashMap<u64, Vec<u8>>,
 }
+
+/// Threads that are named before they run, at most.
+const EARLY: usize = 1 << 10;
 
 impl Mapper {
     /// Gives the event of a trace that a slot becomes by itself, as nearly every slot does; `None`: see [`slot`](Self::slot).
@@ -38,7 +45,7 @@ impl Mapper {
         let Slot { size, address, .. } = *slot;
         let kind = match slot.kind {
             Kind::Malloc if address != 0 && self.pending.is_empty() => {
-                EventKind::Call(Call { size, address, ..Call::new(Function::Malloc) })
+                EventKind::Call(Call { size, usable: slot.about.usable(size), address, ..Call::new(Function::Malloc) })
             }
             Kind::Free => EventKind::Free { address },
             _ => return None,
@@ -59,8 +66,32 @@ impl Mapper {
                 self.begin_realloc(slot.thread, slot.old, false);
                 Ok(())
             }
-            Kind::ThreadStart => self.give(slot, stack, EventKind::ThreadStart { creator: slot.extra }, sink),
-            Kind::ThreadEnd => self.give(slot, stack, EventKind::ThreadEnd, sink),
+            Kind::ThreadStart => {
+                self.give(slot, stack, EventKind::ThreadStart { creator: slot.extra, task: slot.address }, sink)?;
+                self.thread_begins(slot, sink)
+            }
+            Kind::ThreadEnd => {
+                self.handles.retain(|_, thread| *thread != slot.thread);
+                self.give(slot, stack, EventKind::ThreadEnd, sink)
+            }
+            Kind::ThreadName => self.thread_is_named(slot, text, sink),
+            Kind::Map => {
+                let Slot { address: start, size: length, extra, .. } = *slot;
+                let (protection, flags) = (extra & 0xffff_ffff, extra >> 32);
+                self.give(slot, stack, EventKind::Pages(Pages::Map { start, length, protection, flags }), sink)
+            }
+            Kind::Unmap => {
+                self.give(slot, stack, EventKind::Pages(Pages::Unmap { start: slot.address, length: slot.size }), sink)
+            }
+            Kind::Remap => {
+                let Slot { address: start, size: length, old: from, extra: from_length, .. } = *slot;
+                self.give(slot, stack, EventKind::Pages(Pages::Remap { from, from_length, start, length }), sink)
+            }
+            Kind::Break => self.give(slot, stack, EventKind::Pages(Pages::Break { end: slot.address }), sink),
+            Kind::Advise => {
+                let Slot { address: start, size: length, extra: advice, .. } = *slot;
+                self.give(slot, stack, EventKind::Pages(Pages::Advise { start, length, advice }), sink)
+            }
             Kind::Mark => self.give(slot, stack, EventKind::Mark { name: text }, sink),
             Kind::PhaseBegin => self.give(slot, stack, EventKind::PhaseBegin { name: text }, sink),
             Kind::PhaseEnd => self.give(slot, stack, EventKind::PhaseEnd { name: text }, sink),
@@ -76,7 +107,7 @@ impl Mapper {
                 self.give(slot, stack, EventKind::ModuleLoad { bias, start, end, name: text }, sink)
             }
             Kind::ModuleUnload => self.give(slot, stack, EventKind::ModuleUnload { start: slot.address }, sink),
-            Kind::More | Kind::Stamp | Kind::Nothing | Kind::End | Kind::Stack => Ok(()),
+            Kind::More | Kind::Stamp | Kind::Nothing | Kind::End | Kind::About => Ok(()),
             Kind::Malloc => self.call(Function::Malloc, slot, stack, sink),
             Kind::Calloc => self.call(Function::Calloc, slot, stack, sink),
             Kind::Memalign => self.call(Function::Memalign, slot, stack, sink),
@@ -118,7 +149,7 @@ impl Mapper {
 
     fn call(&mut self, function: Function, slot: &Slot, stack: &[u64], sink: &mut dyn EventSink) -> Result<()> {
         let Slot { size, address, extra: detail, .. } = *slot;
-        let call = Call { detail, size, address, ..Call::new(function) };
+        let call = Call { detail, size, usable: slot.about.usable(size), address, ..Call::new(function) };
         if address == 0 {
             return self.give(slot, stack, EventKind::Failed(call), sink);
         }
@@ -130,7 +161,8 @@ impl Mapper {
         let begun = self.pending.remove(&slot.thread).filter(|begun| begun.old == slot.old);
         let taken = begun.is_some_and(|begun| begun.taken);
         let Slot { size, address, old, extra: detail, .. } = *slot;
-        let call = Call { detail, size, old, address, ..Call::new(function) };
+        let usable = if address == 0 { 0 } else { slot.about.usable(size) };
+        let call = Call { detail, size, usable, old, address, ..Call::new(function) };
         if address == 0 && !call.old_is_gone() {
             return self.give(slot, stack, EventKind::Failed(call), sink);
         }
@@ -170,6 +202,34 @@ impl Mapper {
         Event { time: slot.time, thread: slot.thread.into(), heap: self.heap, stack, ..Event::new(kind) }
     }
 
+    /// Notes by what `pthread_t` others name a thread, and gives it the name that it has got already.
+    fn thread_begins(&mut self, slot: &Slot, sink: &mut dyn EventSink) -> Result<()> {
+        if slot.old == 0 {
+            return Ok(());
+        }
+        self.handles.insert(slot.old, slot.thread);
+        match self.early.remove(&slot.old) {
+            Some(name) => self.give(slot, &[], EventKind::ThreadName { name: &name }, sink),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives a name to the calling thread, or to the one that it names.
+    fn thread_is_named(&mut self, slot: &Slot, name: &[u8], sink: &mut dyn EventSink) -> Result<()> {
+        let thread = match slot.extra {
+            0 => slot.thread,
+            handle => match self.handles.get(&handle) {
+                Some(thread) => *thread,
+                None if self.early.len() < EARLY => {
+                    self.early.insert(handle, name.to_vec());
+                    return Ok(());
+                }
+                None => return Ok(()),
+            },
+        };
+        self.give(&Slot { thread, ..*slot }, &[], EventKind::ThreadName { name }, sink)
+    }
+
     /// Notes that a realloc of a block has begun; `taken` if the trace has it as freed.
     pub(super) fn begin_realloc(&mut self, thread: u32, old: u64, taken: bool) {
         // One that is known already is the same: a trace is being completed.
@@ -187,7 +247,12 @@ impl Mapper {
         self.end_image(sink)?;
         self.heap += 1;
         if !std::mem::replace(&mut self.main_known, true) {
-            self.give(slot, stack, EventKind::ThreadStart { creator: 0 }, sink)?;
+            self.give(slot, stack, EventKind::ThreadStart { creator: 0, task: slot.extra }, sink)?;
+        }
+        self.handles.clear();
+        self.early.clear();
+        if slot.old != 0 {
+            self.handles.insert(slot.old, slot.thread);
         }
         self.give(slot, stack, EventKind::Image { process: slot.extra, path }, sink)
     }

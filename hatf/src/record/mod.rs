@@ -13,6 +13,7 @@ mod mapper;
 mod merge;
 mod process;
 mod recover;
+mod resident;
 mod ring;
 mod shared_file;
 mod signals;
@@ -22,6 +23,7 @@ mod spool_file;
 mod stack_file;
 mod start;
 mod timeline;
+mod witness;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::ExitStatusExt as _;
@@ -31,8 +33,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use hatf_record::Header;
 pub use hatf_record::{Clock, Stop, WhenFull};
+use hatf_record::{Conditions, Header};
 use serde_json::json;
 
 use crate::event::EventSink;
@@ -48,6 +50,7 @@ use merge::Merge;
 pub use process::End;
 use process::Process;
 pub use recover::{Recovered, Spooled};
+use resident::{Sampler, Samples, Waiting};
 pub use ring::Keep;
 use shared_file::SharedFile;
 pub use signals::ignore_file_size_signal;
@@ -75,6 +78,8 @@ pub struct Recorded {
     pub waits: u64,
     /// Stacks were asked for, and there are none: no room for their table, or no way to find them on this machine.
     pub stackless: bool,
+    /// Calls that have no stack because the table of stacks had no room for it.
+    pub stacks_missed: u64,
     /// Processes that it forked.
     pub forks: u32,
     /// Why recording ended before the program did.
@@ -186,6 +191,10 @@ pub struct RecordOptions<'a> {
     pub private: bool,
     /// The most frames of a call's stack that are recorded; 0: no stacks.
     pub stacks: usize,
+    /// It is recorded how many bytes blocks really have.
+    pub usable: bool,
+    /// Calls for pages are recorded, and what the kernel says of the process's memory.
+    pub pages: bool,
     /// What is kept beside the spool, to make a trace of it later: see [`Spooled::about`].
     pub about: serde_json::Value,
     /// Who takes the events of processes that the program makes; without, they are not recorded.
@@ -217,6 +226,8 @@ impl Default for RecordOptions<'_> {
             dump_signal: None,
             private: false,
             stacks: 0,
+            usable: false,
+            pages: false,
             about: serde_json::Value::Null,
             follower: None,
             follow_most: FOLLOW_MOST,
@@ -244,6 +255,8 @@ pub fn record(command: &[OsString], sink: &mut dyn EventSink) -> Result<Outcome>
 /// # Errors
 /// As for [`record`].
 pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: RecordOptions<'_>) -> Result<Outcome> {
+    // First: its process is not to have what is opened from here on.
+    let forwarding = signals::Forwarding::begin();
     // Of what is kept, half of the spool is for what comes while a trace is made.
     let kept = options.keep.map_or(0, |keep| if let Keep::Bytes(bytes) = keep { bytes.saturating_mul(2) } else { 0 });
     let file = SpoolFile::create(options.spool.as_deref(), options.spool_bytes.max(kept))?;
@@ -268,6 +281,8 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
         child.stdout(std::io::stderr());
     }
     let returned = Returned::default();
+    let samples = Samples::default();
+    let sampler = options.pages.then(|| Sampler::new(&samples, clock));
     let keeper = Keeper::new(&file, spool, &returned, keeper::READY_FIRST);
     let take = options.dump;
     let dump = move |number, give: DumpInto<'_>| take.map_or((), |take| take(number, give));
@@ -276,6 +291,7 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
         mapper: Mapper::default(),
         timeline: Timeline::new(start),
         stacks: StackFile::open(file.folder()),
+        resident: Waiting::new(&samples),
         sink: Counted::new(sink),
     };
     let control = Control::new(options.control);
@@ -296,14 +312,13 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
         forks: AtomicU32::new(0),
         errors: Mutex::default(),
     });
-    let forwarding = signals::Forwarding::begin();
     let signals = control::Signals::take(options.toggle_signal, options.dump_signal);
     std::thread::scope(|scope| {
         let child = child.spawn().map_err(|error| Error::Start(program.to_string_lossy().into_owned(), error))?;
         forwarding.to(child.id());
         std::thread::Builder::new()
             .name("hatf-keeper".to_owned())
-            .spawn_scoped(scope, || keeper.run())
+            .spawn_scoped(scope, || keeper.run(sampler))
             .map_err(Error::system("a thread"))?;
         if control.has_file() || options.toggle_signal.or(options.dump_signal).is_some() {
             scope.spawn(|| control.run(spool.header()));
@@ -320,6 +335,7 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
             control: &control,
             process: Process::Started(child),
             clock,
+            samples: &samples,
             group: options.group.max(1),
             flush: options.flush,
         };
@@ -363,6 +379,9 @@ fn set_header(header: &Header, options: &RecordOptions<'_>, start: Moment, clock
     if options.start_off {
         header.ask(true);
     }
+    let extra = |wanted: bool, extra: Conditions| if wanted { extra.0 } else { 0 };
+    let extras = extra(options.usable, Conditions::USABLE) | extra(options.pages, Conditions::PAGES);
+    header.extras.store(extras, Ordering::Relaxed);
     header.stack_depth.store(u32::try_from(options.stacks).unwrap_or(u32::MAX), Ordering::Relaxed);
     let most = options.follower.map_or(0, |_| options.follow_most.min(files.most_processes()));
     header.follow.store(most, Ordering::Relaxed);

@@ -15,6 +15,7 @@ use super::head::Head;
 use super::mapper::Mapper;
 use super::merge::{Merge, Resumed, ThreadOf};
 use super::process::End;
+use super::resident::Waiting;
 use super::ring::Ring;
 use super::spool_file::{SpoolFile, left_behind};
 use super::stack_file::StackFile;
@@ -151,7 +152,7 @@ impl Spooled {
         let whole = trace.whole;
         trace.go_on(&mut merge, &mut mapper);
         let stacks = StackFile::open(self.file.folder());
-        let mut encode = Encode { merge, mapper, timeline, stacks, sink };
+        let mut encode = Encode { merge, mapper, timeline, stacks, resident: Waiting::default(), sink };
         let dropped = spool.header().dropped.load(Relaxed);
         if !whole {
             match spool.header().horizon.load(Relaxed) {

@@ -229,13 +229,18 @@ fn look(spool: Spool<'_>, chunk: usize) -> Option<Filled> {
     (thread != 0 && image != 0).then_some(Filled { chunk, thread, task, image, number, stamp })
 }
 
+/// Returns which thread a name is given to: the calling one, or the one that it names.
+fn named(slot: &Slot) -> (u32, u64) {
+    if slot.extra == 0 { (slot.thread, 0) } else { (0, slot.extra) }
+}
+
 /// Sorts events, and removes those that later ones have made void.
 fn prune(lasting: &mut Vec<Lasting>) {
     lasting.sort_by_key(|(slot, _)| slot.time);
     let image = lasting.iter().rposition(|(slot, _)| slot.kind == Kind::Image).unwrap_or(0);
     // A program that takes the place of another has its main thread, which needs no beginning.
     lasting.drain(..image);
-    let (mut threads, mut modules) = (HashMap::new(), HashMap::new());
+    let (mut threads, mut names, mut modules) = (HashMap::new(), HashMap::new(), HashMap::new());
     let mut switch = None;
     let mut is_void = vec![false; lasting.len()];
     let mut void = |place: Option<usize>| {
@@ -246,10 +251,14 @@ fn prune(lasting: &mut Vec<Lasting>) {
     for (place, (slot, _)) in lasting.iter().enumerate() {
         match slot.kind {
             Kind::ThreadStart => drop(threads.insert(slot.thread, place)),
+            Kind::ThreadName => void(names.insert(named(slot), place)),
             Kind::ThreadEnd => {
                 let start = threads.remove(&slot.thread);
+                let handle = start.and_then(|start| lasting.get(start)).map_or(0, |(start, _)| start.old);
                 void(start);
                 void(start.map(|_| place));
+                void(names.remove(&(slot.thread, 0)));
+                void(names.remove(&(0, handle)));
             }
             Kind::ModuleLoad => void(modules.insert(slot.address, place)),
             Kind::ModuleUnload => {
@@ -280,6 +289,9 @@ mod tests {
             event(Kind::Image, 1, 5, 0),
             event(Kind::ThreadStart, 2, 6, 0),
             event(Kind::ThreadStart, 3, 7, 0),
+            event(Kind::ThreadName, 2, 7, 0),
+            event(Kind::ThreadName, 3, 7, 0),
+            event(Kind::ThreadName, 3, 8, 0),
             event(Kind::ModuleLoad, 1, 8, 0x1000),
             event(Kind::ModuleLoad, 1, 9, 0x2000),
             event(Kind::Stop, 1, 10, 0),
@@ -289,6 +301,9 @@ mod tests {
         ];
         prune(&mut lasting);
         let left: Vec<_> = lasting.iter().map(|(slot, _)| (slot.kind, slot.time)).collect();
-        assert_eq!(left, [(Kind::Image, 5), (Kind::ThreadStart, 7), (Kind::ModuleLoad, 9), (Kind::Start, 13)]);
+        assert_eq!(
+            left,
+            [(Kind::Image, 5), (Kind::ThreadStart, 7), (Kind::ThreadName, 8), (Kind::ModuleLoad, 9), (Kind::Start, 13)]
+        );
     }
 }

@@ -1,13 +1,15 @@
 //! Signals that ask us to end are for the program.
 //!
 //! A terminal sends its interrupt to the whole foreground group, the program included: it is not
-//! sent again. One that a process sent (`kill`) came to us alone, and is passed on. Either way the
-//! program decides, and we end when it has.
+//! sent again. Nor is one that a process sent to the group. One that came to us alone is passed on.
+//! In each case the program decides, and we end when it has.
 
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 use std::ptr::{null, null_mut};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicUsize, Ordering};
+
+use super::witness::{Seen, Witness};
 
 /// The program; 0 before it runs, and after.
 static CHILD: AtomicI32 = AtomicI32::new(0);
@@ -17,11 +19,12 @@ static EARLY: AtomicI32 = AtomicI32::new(0);
 /// Whether a recording has the signals: of several at once in one process, the first.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-const SIGNALS: [libc::c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
+static SIGNALS: [libc::c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
 extern "C" fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     // SAFETY: the kernel's description of this signal, valid during the handler.
     let from_a_process = unsafe { !info.is_null() && (*info).si_code <= 0 };
+    let for_the_group = is_for_the_group(signal);
     let child = CHILD.load(Ordering::SeqCst);
     // One from a terminal is for the program, which gets it as well, until that has ended.
     if !from_a_process && child != 0 {
@@ -29,6 +32,7 @@ extern "C" fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut l
     }
     match child {
         0 => EARLY.store(signal, Ordering::SeqCst),
+        _ if for_the_group => {}
         // SAFETY: `kill` may be called in a handler; the process is a child not yet waited for.
         child => unsafe {
             libc::kill(child, signal);
@@ -36,8 +40,21 @@ extern "C" fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut l
     }
 }
 
+/// What the witness has seen; null: there is none.
+static SEEN: AtomicPtr<Seen> = AtomicPtr::new(null_mut());
+
+/// Returns whether a signal that has just come was sent to the whole group.
+fn is_for_the_group(signal: libc::c_int) -> bool {
+    // SAFETY: null, or what a witness has seen, which stays.
+    let seen = unsafe { SEEN.load(Ordering::SeqCst).as_ref() };
+    let place = SIGNALS.iter().position(|known| *known == signal);
+    seen.zip(place).is_some_and(|(seen, place)| seen.takes(place))
+}
+
 /// Passes signals on while it lives.
 pub(super) struct Forwarding {
+    /// Sees what comes to the whole group.
+    witness: Option<Witness>,
     /// The actions that were set before, if this has the signals.
     before: Option<[libc::sigaction; SIGNALS.len()]>,
 }
@@ -46,9 +63,12 @@ impl Forwarding {
     /// Takes the signals over, except for those that are ignored (as under `nohup`).
     pub(super) fn begin() -> Self {
         if TAKEN.swap(true, Ordering::SeqCst) {
-            return Self { before: None };
+            return Self { witness: None, before: None };
         }
         EARLY.store(0, Ordering::SeqCst);
+        let witness = Witness::begin(&SIGNALS);
+        let seen = witness.as_ref().map_or(null(), |witness| std::ptr::from_ref(witness.seen()));
+        SEEN.store(seen.cast_mut(), Ordering::SeqCst);
         let before = SIGNALS.map(|signal| {
             // SAFETY: zero is a value of this structure of integers and pointers.
             let (mut before, mut ours): (libc::sigaction, libc::sigaction) =
@@ -64,7 +84,7 @@ impl Forwarding {
             }
             before
         });
-        Self { before: Some(before) }
+        Self { witness, before: Some(before) }
     }
 
     /// Passes signals on to the program, which runs now.
@@ -145,6 +165,8 @@ impl Drop for Forwarding {
     fn drop(&mut self) {
         self.child_is_gone();
         let Some(before) = &self.before else { return };
+        SEEN.store(null_mut(), Ordering::SeqCst);
+        drop(self.witness.take());
         for (signal, before) in SIGNALS.iter().zip(before) {
             // SAFETY: the action that the system returned before.
             unsafe { libc::sigaction(*signal, before, null_mut()) };

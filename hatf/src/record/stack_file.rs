@@ -8,27 +8,32 @@ use std::path::Path;
 
 use hashbrown::HashMap;
 use hatf_record::names::STACKS;
-use hatf_record::{STACKS_BYTES, stack_node, stack_node_offset, stacks_head};
+use hatf_record::{STACKS_BYTES, STACKS_FIRST_BYTES, STACKS_MISSED_OFFSET, stack_node, stack_node_offset, stacks_head};
 
 /// Frames of a stack that are looked at: the chain of callers may be damaged.
 const DEPTH_MAX: usize = 1024;
 /// Stacks that are kept.
 const KEPT: usize = 1 << 18;
 
-/// Makes the file, for stacks of so many frames. All of its blocks are reserved: touching one that is not there would end the program.
+/// Makes the file, for stacks of so many frames. The blocks of its first part are reserved, or all where the kernel cannot do that later:
+/// touching one that is not there would end the program.
 ///
 /// # Errors
 /// The system's.
 pub(super) fn create(folder: &Path, depth: usize) -> io::Result<()> {
     let mut options = File::options();
     let file = options.write(true).create_new(true).mode(0o600).open(folder.join(STACKS))?;
-    let bytes = libc::off_t::try_from(STACKS_BYTES).map_err(|_| io::ErrorKind::FileTooLarge)?;
+    // SAFETY: no bytes. Kernels that can do this for bytes take it.
+    let whole = unsafe { libc::madvise(std::ptr::null_mut(), 0, libc::MADV_POPULATE_WRITE) } != 0;
+    let reserved = if whole { STACKS_BYTES } else { STACKS_FIRST_BYTES };
+    let bytes = libc::off_t::try_from(reserved).map_err(|_| io::ErrorKind::FileTooLarge)?;
+    file.set_len(STACKS_BYTES as u64)?;
     // SAFETY: an open file, and numbers.
     match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes) } {
         0 => {}
         error => return Err(io::Error::from_raw_os_error(error)),
     }
-    let head: Vec<u8> = stacks_head(depth).iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let head: Vec<u8> = stacks_head(depth, whole).iter().flat_map(|word| word.to_ne_bytes()).collect();
     file.write_all_at(&head, 0)
 }
 
@@ -43,6 +48,13 @@ impl StackFile {
     /// Opens the file of a spool's folder; where there is none, there are no stacks.
     pub(super) fn open(folder: &Path) -> Self {
         Self { file: File::open(folder.join(STACKS)).ok(), known: HashMap::new() }
+    }
+
+    /// Returns how many calls have no stack because there was no room for one more.
+    pub(super) fn missed(&self) -> u64 {
+        let mut bytes = [0; 8];
+        let read = self.file.as_ref().and_then(|file| file.read_exact_at(&mut bytes, STACKS_MISSED_OFFSET).ok());
+        read.map_or(0, |()| u64::from_ne_bytes(bytes))
     }
 
     /// Returns the frames of a stack, innermost first.
@@ -92,6 +104,9 @@ mod tests {
         let mut stacks = StackFile::open(&folder);
         assert_eq!(stacks.frames(9), [0x20, 0x10]);
         assert!(stacks.frames(0).is_empty());
+        assert_eq!(stacks.missed(), 0);
+        file.write_all_at(&7_u64.to_ne_bytes(), STACKS_MISSED_OFFSET).unwrap();
+        assert_eq!((stacks.missed(), StackFile::default().missed()), (7, 0));
         assert_eq!((stacks.frames(5).len(), stacks.frames(u32::MAX).len()), (0, 0));
         assert_eq!(stacks.frames(3).len(), DEPTH_MAX);
         assert_eq!(StackFile::open(&folder.join("none")).frames(9), [0_u64; 0]);

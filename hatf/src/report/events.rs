@@ -6,7 +6,7 @@ use hatf_lab::units::count;
 
 use super::sites::stack;
 use super::text::shown;
-use crate::event::{Call, Event, EventKind, Function, UNKNOWN_SIZE};
+use crate::event::{Call, Event, EventKind, Function, Pages, Resident, UNKNOWN_SIZE};
 use crate::stacks::Stacks;
 
 /// Prints events.
@@ -70,8 +70,19 @@ fn text(kind: &EventKind<'_>) -> Option<String> {
         EventKind::ReallocEnd(call) => format!("{} ends{}", request(&call), result(&call)),
         EventKind::CreateHeap => "heap begins".to_owned(),
         EventKind::DestroyHeap => "heap ends".to_owned(),
-        EventKind::ThreadStart { creator: 0 } => "thread begins".to_owned(),
-        EventKind::ThreadStart { creator } => format!("thread begins, made by thread {creator}"),
+        EventKind::ThreadStart { creator, task } => {
+            let by = if creator == 0 { String::new() } else { format!(", made by thread {creator}") };
+            let task = if task == 0 { String::new() } else { format!(", the system's number {task}") };
+            format!("thread begins{by}{task}")
+        }
+        EventKind::ThreadName { name: text } => format!("thread is named {}", name(text)),
+        EventKind::Pages(ref pages) => self::pages(pages),
+        EventKind::Resident(Resident { resident, shared, data, .. }) => format!(
+            "resident {} bytes, {} of them shared; {} bytes of pages to be written",
+            count(resident),
+            count(shared),
+            count(data)
+        ),
         EventKind::ThreadEnd => "thread ends".to_owned(),
         EventKind::Mark { name: text } => format!("mark {}", name(text)),
         EventKind::PhaseBegin { name: text } => format!("phase {} begins", name(text)),
@@ -87,6 +98,22 @@ fn text(kind: &EventKind<'_>) -> Option<String> {
         | EventKind::Source { .. }
         | EventKind::Symbol { .. } => return None,
     })
+}
+
+fn pages(pages: &Pages) -> String {
+    match *pages {
+        Pages::Map { start, length, protection, flags } => {
+            format!("mmap of {} bytes at {start:#x} (protection {protection:#x}, flags {flags:#x})", count(length))
+        }
+        Pages::Unmap { start, length } => format!("munmap of {} bytes at {start:#x}", count(length)),
+        Pages::Remap { from, from_length, start, length } => {
+            format!("mremap of {} bytes at {from:#x} to {} bytes at {start:#x}", count(from_length), count(length))
+        }
+        Pages::Break { end } => format!("program break at {end:#x}"),
+        Pages::Advise { start, length, advice } => {
+            format!("madvise {advice} of {} bytes at {start:#x}", count(length))
+        }
+    }
 }
 
 /// Formats a call without its result.
@@ -127,6 +154,10 @@ mod tests {
             (EventKind::Failed(call(Function::Malloc, 0, 7, 0, 0)), "malloc 7 bytes failed"),
             (EventKind::ReallocEnd(call(Function::Realloc, 0, 7, 0, 16)), "realloc 7 bytes ends at 0x10"),
             (EventKind::Image { process: 7, path: b"/bin/\x1b" }, "program /bin/\\u{1b} begins, process 7"),
+            (EventKind::ThreadStart { creator: 0, task: 0 }, "thread begins"),
+            (EventKind::ThreadStart { creator: 1, task: 7 }, "thread begins, made by thread 1, the system's number 7"),
+            (EventKind::ThreadName { name: b"pool" }, "thread is named pool"),
+            (EventKind::Pages(Pages::Unmap { start: 4096, length: 8192 }), "munmap of 8,192 bytes at 0x1000"),
             (EventKind::Recording { on: false }, "recording stops"),
             (EventKind::Lost { events: u64::MAX }, "18,446,744,073,709,551,615 events are missing here"),
         ];

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use crate::analysis::Report;
+use crate::analysis::{Report, Timeline};
 use hatf_lab::units::{bytes, nanoseconds};
 
 const WIDTH: u64 = 860;
@@ -16,7 +16,9 @@ const TOP: u64 = 40;
 /// # Errors
 /// The output's.
 pub fn svg(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let most = report.timeline.points.iter().map(|point| point.most).max().unwrap_or(0).max(1);
+    let pages = report.pages.as_ref().filter(|pages| pages.samples > 0).map(|pages| &pages.timeline);
+    let points = report.timeline.points.iter().chain(pages.iter().flat_map(|pages| &pages.points));
+    let most = points.map(|point| point.most).max().unwrap_or(0).max(1);
     let (right, bottom) = (LEFT + WIDTH, TOP + HEIGHT);
     writeln!(
         out,
@@ -42,6 +44,14 @@ pub fn svg(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     }
     let area = area(report, most);
     writeln!(out, r##"<path d="{area}" fill="#4878a8" fill-opacity="0.35" stroke="#28587f"/>"##)?;
+    if let Some(pages) = pages {
+        let line = line(pages, report.duration, most);
+        writeln!(out, r##"<path d="M{LEFT} {bottom}{line}" fill="none" stroke="#b06010" stroke-width="1.5"/>"##)?;
+        writeln!(
+            out,
+            r##"<text x="{right}" y="22" text-anchor="end" fill="#b06010">resident and private pages</text>"##
+        )?;
+    }
     let x = LEFT + scale(report.peak.time, report.duration, WIDTH);
     writeln!(
         out,
@@ -59,15 +69,20 @@ fn title(report: &Report) -> String {
 /// Returns the path around the area.
 fn area(report: &Report, most: u64) -> String {
     let bottom = TOP + HEIGHT;
-    let mut path = format!("M{LEFT} {bottom}");
-    let mut x = LEFT;
-    for (n, point) in (0..).zip(&report.timeline.points) {
+    let line = line(&report.timeline, report.duration, most);
+    format!("M{LEFT} {bottom}{line}V{bottom}Z")
+}
+
+/// Returns the steps of a timeline, from the left on.
+fn line(timeline: &Timeline, duration: u64, most: u64) -> String {
+    let bottom = TOP + HEIGHT;
+    let mut path = String::new();
+    for (n, point) in (0..).zip(&timeline.points) {
         let y = bottom - scale(point.most, most, HEIGHT);
-        let end = report.timeline.step.saturating_mul(n + 1).min(report.duration);
-        x = LEFT + scale(end, report.duration, WIDTH);
+        let end = timeline.step.saturating_mul(n + 1).min(duration);
+        let x = LEFT + scale(end, duration, WIDTH);
         let _ = write!(path, "V{y}H{x}");
     }
-    let _ = write!(path, "V{bottom}H{x}Z");
     path
 }
 

@@ -3,7 +3,9 @@
 use std::io::{self, Write};
 
 use super::sites::title;
-use crate::analysis::{Estimate, MarkReport, Off, PhaseReport, Quantiles, Report, SitesReport};
+use crate::analysis::{
+    Estimate, Level, MarkReport, Off, PageCalls, PagesReport, PhaseReport, Quantiles, Report, SitesReport,
+};
 use hatf_lab::sites::Measure;
 use hatf_lab::units::{bar, bytes, count, nanoseconds, percent};
 
@@ -22,6 +24,7 @@ pub fn text(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         sample(estimate, out)?;
     }
     totals(report, out)?;
+    report.pages.as_ref().map_or(Ok(()), |pages| self::pages(pages, report, out))?;
     picture(report, out)?;
     sizes(report, out)?;
     lifetimes(report, out)?;
@@ -30,6 +33,11 @@ pub fn text(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     phases(report, out)?;
     still_live(report, out)?;
     report.sites.as_ref().map_or(Ok(()), |report| sites(report, out))
+}
+
+/// Formats a time, or a length of time, where the trace has times.
+fn time(report: &Report, nanosecond: u64) -> String {
+    if report.duration == 0 { "-".to_owned() } else { nanoseconds(nanosecond) }
 }
 
 fn heading(out: &mut dyn Write, title: &str) -> io::Result<()> {
@@ -83,7 +91,17 @@ fn totals(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "  {n} blocks began where one was live: records are missing from the trace")?;
     }
     if let Some(off) = &report.off {
-        paused(off, out)?;
+        paused(report, off, out)?;
+    }
+    if let Some(usable) = &report.usable {
+        let more = usable.usable.saturating_sub(usable.asked);
+        writeln!(
+            out,
+            "  blocks have {} more than was asked for ({}), those live at the peak {} more",
+            bytes(more),
+            percent(more, usable.asked),
+            bytes(usable.spare_at_peak)
+        )?;
     }
     if totals.lost > 0 {
         writeln!(out, "  {} events were lost while recording", count(totals.lost))?;
@@ -92,21 +110,22 @@ fn totals(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "  {} heaps: a program that execs another begins a new one", totals.heaps)?;
     }
     heading(out, "PEAK")?;
+    let after =
+        if report.duration == 0 { String::new() } else { format!(", {} after the start", nanoseconds(peak.time)) };
     writeln!(
         out,
-        "  {} live in {} blocks, {} after the start (record {}); at most {} blocks",
+        "  {} live in {} blocks{after} (record {}); at most {} blocks",
         bytes(peak.bytes),
         count(peak.blocks_then),
-        nanoseconds(peak.time),
         count(peak.record),
         count(peak.blocks)
     )
 }
 
 /// Prints what is not known because recording was off for a while.
-fn paused(off: &Off, out: &mut dyn Write) -> io::Result<()> {
+fn paused(report: &Report, off: &Off, out: &mut dyn Write) -> io::Result<()> {
     let times = if off.times == 1 { "once".to_owned() } else { format!("{} times", count(off.times)) };
-    writeln!(out, "  recording was off {times}, for {} in all", nanoseconds(off.duration))?;
+    writeln!(out, "  recording was off {times}, for {} in all", time(report, off.duration))?;
     if off.frees > 0 {
         writeln!(out, "  {} frees of blocks that were allocated while it was off, or before", count(off.frees))?;
     }
@@ -121,6 +140,27 @@ fn paused(off: &Off, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "  it was off at the end: blocks that are still live may have been freed since it stopped")?;
     }
     Ok(())
+}
+
+/// Prints what the kernel said of pages, and how they were asked for.
+fn pages(pages: &PagesReport, report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    heading(out, "PAGES                                        at most       after    at the end")?;
+    let mut row = |what: &str, level: &Level| {
+        let (peak, time, end) = (bytes(level.peak), time(report, level.time), bytes(level.end));
+        writeln!(out, "  {what:<40} {peak:>11} {time:>11} {end:>13}")
+    };
+    row("live blocks", &Level { peak: report.peak.bytes, time: report.peak.time, end: report.still_live.bytes })?;
+    row("asked for by calls, of no file", &pages.held)?;
+    if pages.samples > 0 {
+        row("resident and private", &pages.private)?;
+        row("resident", &pages.resident)?;
+        row("private, to be written", &pages.data)?;
+    }
+    let PageCalls { mmap, munmap, mremap, brk, madvise } = pages.calls;
+    let named = [("mmap", mmap), ("munmap", munmap), ("mremap", mremap), ("brk", brk), ("madvise", madvise)];
+    let list: Vec<_> = named.iter().filter(|(_, n)| *n > 0).map(|(name, n)| format!("{} {name}", count(*n))).collect();
+    let calls = if list.is_empty() { "none".to_owned() } else { list.join(", ") };
+    writeln!(out, "  calls: {calls}; the kernel was asked {} times", count(pages.samples))
 }
 
 /// Live bytes over time, as a row of eighths.
@@ -186,18 +226,20 @@ fn threads(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     if report.threads.len() < 2 {
         return Ok(());
     }
-    heading(out, "THREADS        allocs        bytes        frees   began      ended")?;
+    heading(out, "THREADS        allocs        bytes        frees   began      ended      system     name")?;
     for thread in report.threads.iter().take(SHOWN) {
-        let time = |time: Option<u64>| time.map_or_else(|| "-".to_owned(), nanoseconds);
+        let time = |at: Option<u64>| at.map_or_else(|| "-".to_owned(), |at| time(report, at));
         writeln!(
             out,
-            "  {:>5} {:>13} {:>12} {:>12}   {:<10} {:<10}",
+            "  {:>5} {:>13} {:>12} {:>12}   {:<10} {:<10} {:<10} {}",
             thread.thread,
             count(thread.allocs),
             bytes(thread.bytes),
             count(thread.frees),
             time(thread.began),
-            time(thread.ended)
+            time(thread.ended),
+            thread.task.map_or_else(|| "-".to_owned(), |task| task.to_string()),
+            shown(thread.name.as_deref().unwrap_or("-"))
         )?;
     }
     and_more(report.threads.len(), out)
@@ -225,7 +267,7 @@ fn phases(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         let PhaseReport { times, allocs, change, .. } = *phase;
         let sign = if change < 0 { '-' } else { '+' };
         let change = format!("{sign}{}", bytes(change.unsigned_abs()));
-        let (name, took) = (shown(&phase.name), nanoseconds(phase.duration));
+        let (name, took) = (shown(&phase.name), time(report, phase.duration));
         let (times, allocs, sum, peak) = (count(times), count(allocs), bytes(phase.bytes), bytes(phase.peak));
         let tail = if phase.not_ended > 0 { format!("  {} not ended", count(phase.not_ended)) } else { String::new() };
         writeln!(out, "  {name:<20} {times:>8} {took:>10} {allocs:>13} {sum:>12} {peak:>12} {change:>12}{tail}")?;
@@ -237,7 +279,7 @@ fn phases(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     for mark in report.marks.iter().take(SHOWN) {
         let MarkReport { times, first, last, live, .. } = *mark;
         let (name, times, live) = (shown(&mark.name), count(times), bytes(live));
-        let (first, last) = (nanoseconds(first), nanoseconds(last));
+        let (first, last) = (time(report, first), time(report, last));
         writeln!(out, "  {name:<20} {times:>8} {first:>10} {last:>13} {live:>12}")?;
     }
     and_more(report.marks.len(), out)?;
@@ -265,8 +307,9 @@ fn still_live(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     }
     writeln!(out, "  the largest:")?;
     for block in &live.largest {
-        let (size, time) = (count(block.size), nanoseconds(block.time));
-        writeln!(out, "  {size:>14} bytes at 0x{:x}, allocated at {time}", block.address)?;
+        let when =
+            if report.duration == 0 { String::new() } else { format!(", allocated at {}", nanoseconds(block.time)) };
+        writeln!(out, "  {:>14} bytes at 0x{:x}{when}", count(block.size), block.address)?;
     }
     Ok(())
 }

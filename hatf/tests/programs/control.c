@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,20 @@ static void one(int number, size_t size) { block[number] = malloc(size); }
 static void *thread(void *unused) {
     one(2, 1000003);
     return unused;
+}
+
+/* Blocks that threads hand to each other. */
+static _Atomic(void *) handed[64];
+
+/* Allocates, frees what others allocated, and turns recording off and on. */
+static void *toggling(void *seed) {
+    unsigned state = (unsigned)(size_t)seed;
+    for (int n = 0; n < 60000; n++) {
+        state = state * 1664525 + 1013904223;
+        free(atomic_exchange(&handed[state >> 26], malloc(24 + (state >> 20) % 16)));
+        if ((state >> 10) % 2 == 0) (n % 3 % 2 ? hatf_start : hatf_stop)();
+    }
+    return NULL;
 }
 
 int main(int count, char **arguments) {
@@ -88,6 +103,12 @@ int main(int count, char **arguments) {
             _exit(0);
         }
         waitpid(child, NULL, 0);
+        return 0;
+    }
+    if (!strcmp(how, "toggle")) {
+        pthread_t threads[3];
+        for (size_t n = 0; n < 3; n++) pthread_create(&threads[n], NULL, toggling, (void *)(n + 1));
+        for (int n = 0; n < 3; n++) pthread_join(threads[n], NULL);
         return 0;
     }
     if (!strcmp(how, "keep") || !strcmp(how, "kill")) {

@@ -85,6 +85,29 @@ static void strict(void) {
     syscall(SYS_exit, 7);
 }
 
+static volatile sig_atomic_t came;
+
+static void note(int number) {
+    (void)number;
+    came++;
+}
+
+/* How often a signal comes, after the first one. */
+static int counts(void) {
+    struct sigaction action = {.sa_handler = note};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    puts("ready");
+    fflush(stdout);
+    while (came == 0) {
+        usleep(1000);
+    }
+    for (int n = 0; n < 300; n++) {
+        usleep(1000);
+    }
+    return came;
+}
+
 int main(int count, char **arguments) {
     const char *hazard = count > 1 ? arguments[1] : "";
     many(1000);
@@ -108,6 +131,8 @@ int main(int count, char **arguments) {
         setrlimit(RLIMIT_AS, &little);
         execv("/proc/self/exe", again);
         return 1;
+    } else if (strcmp(hazard, "counts") == 0) {
+        return counts();
     } else if (strcmp(hazard, "strict") == 0) {
         strict();
     } else if (strcmp(hazard, "last") != 0) {

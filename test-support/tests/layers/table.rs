@@ -167,6 +167,9 @@ pub(crate) const TABLE: &[Layers] = &[
         within: Some("preload"),
         modules: &[
             "path",
+            "memory",
+            "program_break",
+            "thread_name",
             "memo",
             "thread_state",
             "real",
@@ -189,6 +192,7 @@ pub(crate) const TABLE: &[Layers] = &[
             "confine",
             "jump",
             "alloc",
+            "pages",
             "cxx",
             "threads",
             "marks",

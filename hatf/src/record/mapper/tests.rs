@@ -102,9 +102,9 @@ fn images_and_threads() {
     let begun = Slot { extra: 1, ..Slot::new(Kind::ThreadStart, 2, 9) };
     let lines = lines(&[image, begun, slot(Kind::ReallocBegin, 2, 1, 0, 5, 0), image]);
     let expected = [
-        "1 ThreadStart { creator: 0 }",
+        "1 ThreadStart { creator: 0, task: 42 }",
         "1 image 42 /bin/sh",
-        "2 ThreadStart { creator: 1 }",
+        "2 ThreadStart { creator: 1, task: 0 }",
         "// a realloc of 0x5 by thread 2 did not return",
         "1 image 42 /bin/sh",
         "1 Exit { status: 0 }",

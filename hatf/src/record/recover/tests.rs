@@ -19,7 +19,7 @@ impl EventSink for Trace {
             EventKind::ReallocEnd(call) => EventKind::ReallocEnd(call),
             EventKind::ReallocBegin { old } => EventKind::ReallocBegin { old },
             EventKind::Free { address } => EventKind::Free { address },
-            EventKind::ThreadStart { creator } => EventKind::ThreadStart { creator },
+            EventKind::ThreadStart { creator, task } => EventKind::ThreadStart { creator, task },
             EventKind::Image { process, .. } => EventKind::Image { process, path: b"" },
             _ => panic!("{event:?}"),
         };
@@ -60,7 +60,8 @@ impl Trace {
 fn encode<'a>(spool: Spool<'a>, trace: &'a mut Trace) -> Encode<'a> {
     let timeline = Timeline::new(Moment { stamp: 0, nanoseconds: 0 });
     let (stacks, sink) = (StackFile::default(), Counted::new(trace));
-    Encode { merge: Merge::new(spool), mapper: Mapper::default(), timeline, stacks, sink }
+    let resident = Waiting::default();
+    Encode { merge: Merge::new(spool), mapper: Mapper::default(), timeline, stacks, resident, sink }
 }
 
 /// Runs so many threads and a recorder, kills both, and completes the trace. Returns the reallocs that were being made where the

@@ -1,0 +1,26 @@
+//! The program break, which the C library's `malloc` moves by calls that are not seen: where it is stands in a variable of the C library's.
+
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+/// That variable; null where there is none, or nobody wants to know.
+static PLACE: AtomicPtr<AtomicUsize> = AtomicPtr::new(null_mut());
+/// Where the break was last.
+static LAST: AtomicUsize = AtomicUsize::new(0);
+
+/// Looks for the variable.
+pub(crate) fn begin() {
+    // SAFETY: a C string. The answer is null, or a word of the C library's that stays.
+    let place = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__curbrk".as_ptr()) };
+    LAST.store(0, Ordering::Relaxed);
+    PLACE.store(place.cast(), Ordering::Relaxed);
+}
+
+/// Returns where the break is, if it has moved since this was last called.
+#[inline]
+pub(crate) fn moved() -> Option<usize> {
+    // SAFETY: null, or the C library's word, which is aligned.
+    let place = unsafe { PLACE.load(Ordering::Relaxed).as_ref() }?;
+    let end = place.load(Ordering::Relaxed);
+    (end != LAST.load(Ordering::Relaxed) && LAST.swap(end, Ordering::Relaxed) != end).then_some(end)
+}

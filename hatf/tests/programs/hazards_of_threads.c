@@ -1,0 +1,237 @@
+/* What programs with threads, signals and few rights do to a recorder that is inside of them. Compiled by tests/hazards.rs. The
+ * argument is the hazard; each ends with status 7 where all went as it does without a recorder, and says how many blocks of size
+ * 7777 it was given. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+static atomic_int given;
+
+/* Blocks that count. */
+static void blocks(int count) {
+    for (int n = 0; n < count; n++) {
+        errno = 77;
+        void *volatile block = malloc(7777);
+        free(block);
+        if (errno != 77) _exit(9);
+        given++;
+    }
+}
+
+/* Threads that are cancelled while they wait, and in the middle of malloc. */
+static void cleanup(void *unused) {
+    (void)unused;
+    blocks(1);
+}
+
+static void *waits(void *unused) {
+    pthread_cleanup_push(cleanup, NULL);
+    for (;;) {
+        blocks(1);
+        pthread_testcancel();
+        usleep(100);
+    }
+    pthread_cleanup_pop(1);
+    return unused;
+}
+
+static void cancelled(void) {
+    for (int n = 0; n < 50; n++) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, waits, NULL);
+        usleep(n * 20);
+        pthread_cancel(thread);
+        pthread_join(thread, NULL);
+    }
+}
+
+/* Destructors of thread-specific data that allocate, four rounds of them, and a thread that leaves by pthread_exit. */
+static pthread_key_t key;
+
+static void destroy(void *round) {
+    blocks(1);
+    if ((uintptr_t)round < 4) pthread_setspecific(key, (void *)((uintptr_t)round + 1));
+}
+
+static void *ends(void *how) {
+    pthread_setspecific(key, (void *)1);
+    blocks(1);
+    if (how) pthread_exit(NULL);
+    return NULL;
+}
+
+static void destructors(void) {
+    pthread_key_create(&key, destroy);
+    for (uintptr_t n = 0; n < 20; n++) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, ends, (void *)(n % 2));
+        pthread_join(thread, NULL);
+    }
+}
+
+/* Many threads, many at once, detached ones among them. */
+static atomic_int running;
+
+static void *one(void *unused) {
+    blocks(1);
+    running--;
+    return unused;
+}
+
+static void threads(void) {
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 64 << 10);
+    pthread_attr_setdetachstate(&small, PTHREAD_CREATE_DETACHED);
+    for (int n = 0; n < 1000; n++) {
+        pthread_t thread;
+        running++;
+        while (pthread_create(&thread, &small, one, NULL) != 0) usleep(1000);
+    }
+    while (running > 0) usleep(1000);
+}
+
+/* A stack of 512 MiB, of which a thread uses a page far down. */
+static void *deep(void *unused) {
+    volatile char hole[256 << 20];
+    hole[0] = 1;
+    blocks(10);
+    (void)hole;
+    return unused;
+}
+
+static void huge(void) {
+    pthread_attr_t large;
+    pthread_t thread;
+    pthread_attr_init(&large);
+    pthread_attr_setstacksize(&large, 512 << 20);
+    if (pthread_create(&thread, &large, deep, NULL) != 0) _exit(8);
+    pthread_join(thread, NULL);
+}
+
+/* A handler on a stack of its own that allocates, wherever the timer finds the program. */
+static void on_alarm(int number) {
+    (void)number;
+    int kept = errno;
+    blocks(1);
+    errno = kept;
+}
+
+static void alternate(void) {
+    static char memory[64 << 10];
+    stack_t stack = {.ss_sp = memory, .ss_size = sizeof memory};
+    sigaltstack(&stack, NULL);
+    struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_ONSTACK};
+    sigaction(SIGALRM, &action, NULL);
+    struct itimerval often = {{0, 2000}, {0, 2000}}, never = {{0, 0}, {0, 0}};
+    /* Outside of malloc: inside of it a handler must not allocate, with or without a recorder. */
+    setitimer(ITIMER_REAL, &often, NULL);
+    for (int n = 0; n < 20; n++) pause();
+    setitimer(ITIMER_REAL, &never, NULL);
+}
+
+/* Coroutines on stacks of their own. */
+static ucontext_t loop, routine;
+
+static void coroutine(void) {
+    for (;;) {
+        blocks(1);
+        swapcontext(&routine, &loop);
+    }
+}
+
+static void coroutines(void) {
+    getcontext(&routine);
+    routine.uc_stack.ss_sp = malloc(64 << 10);
+    routine.uc_stack.ss_size = 64 << 10;
+    makecontext(&routine, coroutine, 0);
+    for (int n = 0; n < 50; n++) swapcontext(&loop, &routine);
+}
+
+/* A child by a raw system call, which no library knows of. Its blocks are its own. */
+static void raw_clone(void) {
+    long child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (child == 0) {
+        for (int n = 0; n < 100; n++) {
+            void *volatile block = malloc(100);
+            free(block);
+        }
+        syscall(SYS_exit_group, 0);
+    }
+    int status;
+    if (waitpid(child, &status, 0) != child || status != 0) _exit(8);
+}
+
+/* No rights: not to be looked into, another user, no files. */
+static void dumpable(void) {
+    prctl(PR_SET_DUMPABLE, 0);
+    blocks(100);
+    if (setgid(65534) == 0 && setuid(65534) != 0) _exit(8);
+}
+
+/* A filter that refuses to open, map, or make anything. */
+static void filtered(void) {
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 4, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_gettid, 3, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_kill, 2, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_futex, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+    };
+    struct sock_fprog program = {sizeof rules / sizeof *rules, rules};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) _exit(8);
+    blocks(20000);
+}
+
+/* Before main, and after it. */
+static int early;
+
+__attribute__((constructor)) static void before_main(void) {
+    blocks(3);
+    early = given;
+}
+
+__attribute__((destructor)) static void after_main(void) { blocks(4); }
+
+static void at_exit(void) { blocks(5); }
+
+int main(int count, char **arguments) {
+    const char *hazard = count > 1 ? arguments[1] : "";
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } hazards[] = {
+        {"cancelled", cancelled}, {"destructors", destructors}, {"threads", threads},   {"huge", huge},
+        {"alternate", alternate}, {"coroutines", coroutines},   {"raw_clone", raw_clone}, {"dumpable", dumpable},
+        {"filtered", filtered},
+    };
+    if (early != 3) return 6;
+    atexit(at_exit);
+    for (size_t n = 0; n < sizeof hazards / sizeof *hazards; n++) {
+        if (strcmp(hazard, hazards[n].name) == 0) hazards[n].run();
+    }
+    blocks(500);
+    /* Those behind are of the end. */
+    printf("%d\n", given + 9);
+    return 7;
+}

@@ -1,0 +1,22 @@
+/* Allocates from 32,768 different places of the stack. Each block's size says from which. */
+#include <stdlib.h>
+
+static void *volatile block;
+
+static void descend(unsigned depth, unsigned size)
+{
+    if (depth == 15) {
+        block = malloc(size);
+        free(block);
+        return;
+    }
+    /* Two calls, so two return addresses. */
+    descend(depth + 1, 2 * size);
+    descend(depth + 1, 2 * size + 1);
+}
+
+int main(void)
+{
+    descend(0, 1);
+    return 7;
+}
