@@ -8,6 +8,12 @@
 //! This holds for `fork`, and for `_Fork`, which is the one of the two that may be called in a handler. A child made by a raw
 //! `clone` system call runs none of our code first: there, a push that was past its last look at the session goes on.
 
+#[cfg(feature = "preload")]
+use core::ffi::{c_int, c_void};
+#[cfg(feature = "preload")]
+use core::mem::transmute;
+#[cfg(feature = "preload")]
+use core::ptr::null_mut;
 use core::sync::atomic::Ordering;
 
 #[cfg(feature = "preload")]
@@ -15,9 +21,27 @@ use super::real;
 use super::{attach, follow, session, thread_state};
 
 /// Has `fork` tell the child.
+#[cfg(not(feature = "preload"))]
 pub(crate) fn register() {
     // SAFETY: handlers that make system calls and change atomics only.
     unsafe { libc::pthread_atfork(Some(before_fork), None, Some(after_fork_in_child)) };
+}
+
+/// Has `fork` tell the child. The function has another name in each C library, and glibc's is not to be linked with: the object is loaded
+/// by programs of musl, too.
+#[cfg(feature = "preload")]
+pub(crate) fn register() {
+    type Handler = Option<extern "C" fn()>;
+    type Register = unsafe extern "C" fn(Handler, Handler, Handler, *mut c_void) -> c_int;
+    let glibc = real::next(c"__register_atfork");
+    let function = if glibc.is_null() { real::next(c"pthread_atfork") } else { glibc };
+    // SAFETY: null, or a function of this signature: one that has three arguments passes over the fourth, which is null for what is never
+    // unloaded. The handlers make system calls and change atomics only.
+    unsafe {
+        if let Some(register) = transmute::<*mut c_void, Option<Register>>(function) {
+            register(Some(before_fork), None, Some(after_fork_in_child), null_mut());
+        }
+    }
 }
 
 /// Counts the child before there is one: who waits for all processes then knows of it.

@@ -35,6 +35,14 @@ pub(crate) fn share_of_address_space() -> usize {
     if limited { usize::try_from(limit.rlim_cur / 16).unwrap_or(usize::MAX) } else { usize::MAX }
 }
 
+/// The length that a file of this process may have, less what is not made of chunks: a longer one is a signal that ends it.
+pub(crate) fn file_size_limit() -> usize {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: a place for the answer.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) } == 0;
+    if known { usize::try_from(limit.rlim_cur / 10 * 9).unwrap_or(usize::MAX) } else { usize::MAX }
+}
+
 /// Maps the beginning of the file at a multiple of the length of a chunk. The mapping is never undone where it is a spool, so that it is
 /// valid for the rest of the process.
 ///

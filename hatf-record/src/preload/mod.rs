@@ -2,7 +2,7 @@
 //! of a Rust program (feature `allocator`). What both use is the rest.
 //!
 //! Modules from the lowest to the highest: `memo` (stacks that were walked), `thread_state` and `real` use nothing here; `unwind` walks stacks, and `stack` numbers them; `session` is the recording in
-//! progress, `push` puts events into its spool, `follow` makes the spool of a process that is not the first, `sample` chooses blocks, `attach` begins the session,
+//! progress, `push` puts events into its spool, `follow` makes the spool of a process that is not the first, `standalone` that of a first one which nobody records, `sample` chooses blocks, `attach` begins the session,
 //! `control` turns recording off and on, `log` records calls; `fork`, `exec`, `exit`, `confine`, `jump`, `threads`, `alloc`, `cxx` and `marks` are the interposed functions,
 //! `load` runs when the object is loaded, `functions` is what an allocator calls, and `recording` is one.
 
@@ -43,6 +43,7 @@ mod real;
 pub(crate) mod recording;
 mod sample;
 mod session;
+mod standalone;
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 mod stack;
 mod thread_end;

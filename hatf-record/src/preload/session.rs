@@ -18,7 +18,7 @@ use crate::spool::{Chunk, Spool};
 pub(crate) struct Session {
     /// Not 0 in the recorded process. The kernel wipes it in a forked child.
     live: &'static AtomicU32,
-    /// The process of `hatf record`.
+    /// The process of `hatf record`; 0: there is none.
     recorder: u32,
     /// `hatf record` has started this process: it is its parent for as long as it lives.
     is_first: bool,
@@ -144,6 +144,9 @@ impl Session {
     }
 
     fn recorder_is_gone(&self) -> bool {
+        if self.recorder == 0 {
+            return true;
+        }
         // SAFETY: calls that change nothing but `errno`, which the caller keeps.
         unsafe {
             if self.is_first {

@@ -37,12 +37,17 @@ fn run_program(options: &Options) -> Result<u8> {
     let mut analysis = (options.report || options.no_trace).then(Analysis::new);
     let named = || options.output.clone().unwrap_or_else(|| free_name(&options.command));
     let output = (!options.no_trace).then(named);
+    // While the user can still do something about it.
+    let known = options.command.first().and_then(|program| hatf::record::not_recorded(program));
+    if let Some(known) = &known {
+        print_message(&known.to_string());
+    }
     let (outcome, failure) = match &output {
-        Some(path) => to_file(options, path, analysis.as_mut())?,
+        Some(path) => to_file(options, path, analysis.as_mut(), known.is_some())?,
         None => {
             let into = Into { output: None, started: None, dump: None, processes: None };
             let outcome = record(options, &mut NullSink, analysis.as_mut(), into)?;
-            print_summary(options, &outcome, None, None);
+            print_summary(options, &outcome, None, None, known.is_some());
             (outcome, None)
         }
     };
@@ -64,7 +69,12 @@ fn run_program(options: &Options) -> Result<u8> {
 
 /// Records into a file, which gets its name when the program runs: where that cannot be started, what has the name stays as it
 /// is. The error beside the outcome is one of the file.
-fn to_file(options: &Options, path: &Path, analysis: Option<&mut Analysis>) -> Result<(Outcome, Option<Error>)> {
+fn to_file(
+    options: &Options,
+    path: &Path,
+    analysis: Option<&mut Analysis>,
+    known: bool,
+) -> Result<(Outcome, Option<Error>)> {
     let name = if is_standard_output(path) { "standard output".to_owned() } else { path.display().to_string() };
     let problem = || Error::system(name.clone());
     let (mut output, mut sink) = OutputFile::create(path).map_err(problem())?;
@@ -92,7 +102,7 @@ fn to_file(options: &Options, path: &Path, analysis: Option<&mut Analysis>) -> R
         Err(error) => Some(cause(failure, error)),
     };
     let bytes = if is_standard_output(path) { None } else { path.metadata().ok().map(|metadata| metadata.len()) };
-    print_summary(options, &outcome, bytes.map(|bytes| (path, bytes)), processes.as_ref());
+    print_summary(options, &outcome, bytes.map(|bytes| (path, bytes)), processes.as_ref(), known);
     if let Some(processes) = &processes {
         let listed = processes.finish(&outcome);
         outcome.follow_errors.extend(listed.err());
@@ -258,9 +268,15 @@ fn record<'a>(
     }
 }
 
-/// Prints the summary line, and warnings.
-fn print_summary(options: &Options, outcome: &Outcome, file: Option<(&Path, u64)>, processes: Option<&Processes<'_>>) {
-    if let Some(warning) = outcome.warning() {
+/// Prints the summary line, and warnings: not once more that the program would not load the recorder, where that was `known`.
+fn print_summary(
+    options: &Options,
+    outcome: &Outcome,
+    file: Option<(&Path, u64)>,
+    processes: Option<&Processes<'_>>,
+    known: bool,
+) {
+    if let Some(warning) = outcome.warning().filter(|_| !known || outcome.recorded.images > 0) {
         print_message(&warning);
     }
     let stackless = processes.map_or(0, Processes::stackless) + u64::from(outcome.recorded.stackless);
