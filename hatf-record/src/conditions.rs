@@ -20,6 +20,9 @@ impl Conditions {
     /// Somebody asked for recording to be on or off ([`Header::off`]): the next hook sees to it.
     pub const CHANGE: Self = Self(16);
 
+    /// The process ran already when recording began, and may be recorded again later.
+    pub const INJECTED: Self = Self(64);
+
     /// Returns whether all bits of `other` are set.
     #[inline]
     #[must_use]

@@ -18,7 +18,7 @@ use core::sync::atomic::Ordering;
 
 #[cfg(feature = "preload")]
 use super::real;
-use super::{attach, follow, session, thread_state};
+use super::{attach, follow, mapping, session, thread_state};
 
 /// Has `fork` tell the child.
 #[cfg(not(feature = "preload"))]
@@ -54,16 +54,7 @@ extern "C" fn before_fork() {
 extern "C" fn after_fork_in_child() {
     let Some(spool) = session::inherited() else { return };
     session::end();
-    let (memory, bytes) = spool.memory();
-    let access = libc::PROT_READ | libc::PROT_WRITE;
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
-    // SAFETY: replaces the spool's own mapping by zeroed memory, which is a spool's words as well. References into it stay
-    // valid, and this is the child's only thread. Keeps `errno`, which the handler's caller may look at.
-    unsafe {
-        let errno = *libc::__errno_location();
-        libc::mmap(memory.cast(), bytes, access, flags, -1, 0);
-        *libc::__errno_location() = errno;
-    }
+    mapping::replace(&spool);
     if follow::is_on() {
         thread_state::current().leave_session();
         #[cfg(all(feature = "preload", target_arch = "x86_64"))]

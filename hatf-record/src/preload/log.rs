@@ -73,6 +73,10 @@ fn record(kind: Kind, call: Call, begun: bool) -> bool {
     let conditions = session.conditions();
     // One comparison where nothing is unusual.
     if conditions != Conditions(0) {
+        #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+        if conditions.has(Conditions::INJECTED) {
+            injected(session, state);
+        }
         if conditions.has(Conditions::THREADS) {
             in_order();
         }
@@ -105,6 +109,21 @@ fn is_on(session: &Session) -> bool {
         control::change(session);
     }
     !session.conditions().has(Conditions::OFF)
+}
+
+/// What a hook has to see to where the process ran already when recording began: threads may have belonged to an earlier recording, and nobody
+/// says that modules were loaded.
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+#[inline(never)]
+fn injected(session: &Session, state: &ThreadState) {
+    if state.join(session.number) {
+        super::thread_end::arm();
+    }
+    let calls = state.calls.get().wrapping_add(1);
+    state.calls.set(calls);
+    if calls % 64 == 0 {
+        super::modules::look();
+    }
 }
 
 fn ends_only(kind: Kind) -> bool {

@@ -1,6 +1,6 @@
 //! Mapping spools.
 
-use core::ffi::CStr;
+use core::ffi::{CStr, c_void};
 use core::ptr::null_mut;
 
 use crate::layout::CHUNK_BYTES;
@@ -75,6 +75,37 @@ pub(crate) unsafe fn map(
             libc::munmap(memory, bytes);
         }
         spool
+    }
+}
+
+/// Puts private zeros in place of a spool: who is in the middle of a hook writes there from now on.
+pub(crate) fn replace(spool: &Spool<'static>) {
+    let (memory, bytes) = spool.memory();
+    replace_by_zeros(memory, bytes);
+}
+
+/// Puts private zeros in place of a mapping of ours. References into it stay valid, as all that lies there is made of atomics. Keeps `errno`, which
+/// may be looked at after a fork.
+pub(crate) fn replace_by_zeros(memory: *mut u8, bytes: usize) {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
+    // SAFETY: a mapping of ours, in place of which there is zeroed memory then; `errno` of this thread.
+    unsafe {
+        let errno = *libc::__errno_location();
+        libc::mmap(memory.cast(), bytes, access, flags, -1, 0);
+        *libc::__errno_location() = errno;
+    }
+}
+
+/// Returns fresh zeros, at least so many; keeps `errno`.
+pub(crate) fn pages(bytes: usize) -> Option<*mut c_void> {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a system call with valid arguments; `errno` of this thread.
+    unsafe {
+        let errno = *libc::__errno_location();
+        let pages = libc::mmap(null_mut(), bytes, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0);
+        *libc::__errno_location() = errno;
+        (pages != libc::MAP_FAILED).then_some(pages)
     }
 }
 

@@ -8,7 +8,7 @@ use super::memo::Words;
 use super::path::Path;
 use super::session::{self, Session};
 use super::unwind::{self, DEPTH_MAX, Found, Here};
-use super::{follow, push, real, thread_state};
+use super::{follow, mapping, push, real, thread_state};
 use crate::event::{Event, Kind, TEXT_MAX};
 use crate::names;
 use crate::stack_table::{STACKS_BYTES, StackTable, stacks_head};
@@ -93,7 +93,15 @@ pub(crate) fn leave() {
         module.store(0, Ordering::Relaxed);
     }
     RECORDING.store(0, Ordering::Relaxed);
-    thread_state::current().memo.forget();
+}
+
+/// Forgets all stacks, and gives their memory back. Other threads may be in the middle of a walk: what they still write reaches nobody.
+pub(crate) fn retire() {
+    let memory = TABLE.load(Ordering::Acquire);
+    if !memory.is_null() {
+        mapping::replace_by_zeros(memory, STACKS_BYTES);
+    }
+    leave();
 }
 
 /// Returns the number of the calling thread's stack, from the program's call on; 0 if it is not known. Records the modules that are in
@@ -101,13 +109,15 @@ pub(crate) fn leave() {
 #[inline(always)]
 pub(crate) fn capture(session: &Session) -> u32 {
     let here = Here::new();
-    let (start, memo) = (here.start(), &thread_state::current().memo);
-    if let Some(stack) = memo.find(start) {
+    let (start, memo) = (here.start(), thread_state::current().memo());
+    if let Some(stack) = memo.and_then(|memo| memo.find(start)) {
         return stack;
     }
     let mut words = Words::new();
     let stack = walk(session, here, &mut words);
-    memo.keep(start, &words, stack);
+    if let Some(memo) = memo {
+        memo.keep(start, &words, stack);
+    }
     stack
 }
 

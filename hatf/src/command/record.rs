@@ -35,7 +35,9 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
 
 fn run_program(options: &Options) -> Result<u8> {
     let mut analysis = (options.report || options.no_trace).then(Analysis::new);
-    let named = || options.output.clone().unwrap_or_else(|| free_name(&options.command));
+    let of_process = options.pid.map(hatf::record::command_of_process).transpose()?;
+    let command = of_process.as_deref().unwrap_or(&options.command);
+    let named = || options.output.clone().unwrap_or_else(|| free_name(command));
     let output = (!options.no_trace).then(named);
     // While the user can still do something about it.
     let known = options.command.first().and_then(|program| hatf::record::not_recorded(program));
@@ -87,7 +89,12 @@ fn to_file(
     let processes = (!options.no_follow && !is_standard_output(path)).then(|| Processes::new(options, path, &write));
     let (recorded, finished) = {
         let mut trace = TraceWriter::new(&mut *sink, form, &write).map_err(|error| cause(output.error(), error))?;
-        let mut started = || output.appear().map_err(problem());
+        let mut started = || {
+            if let Some(process) = options.pid.filter(|_| !options.quiet) {
+                print_message(&format!("recording process {process} until it ends, or until an interrupt (Ctrl-C)"));
+            }
+            output.appear().map_err(problem())
+        };
         let take = |_: u32, give: DumpInto<'_>| dump(options, path, &write, give);
         let take: Option<TakeDump<'_>> = (!is_standard_output(path)).then_some(&take);
         let into = Into { output: Some(path), started: Some(&mut started), dump: take, processes: processes.as_ref() };
@@ -263,8 +270,16 @@ fn record<'a>(
         ..RecordOptions::default()
     };
     match analysis {
+        None => record_what(options, sink, how),
+        Some(analysis) => record_what(options, &mut Tee(sink, analysis), how),
+    }
+}
+
+/// Runs the program, or records a process that runs.
+fn record_what(options: &Options, sink: &mut dyn EventSink, how: RecordOptions<'_>) -> Result<Outcome> {
+    match options.pid {
+        Some(process) => hatf::record::record_process(process, sink, how),
         None => hatf::record::record_with(&options.command, sink, how),
-        Some(analysis) => hatf::record::record_with(&options.command, &mut Tee(sink, analysis), how),
     }
 }
 
