@@ -38,8 +38,8 @@ macro_rules! hook {
 /// Hooks of C functions.
 const C: usize = 17;
 
-/// Calls `act` with all hooks.
-fn with_hooks(act: impl FnOnce(&[Hook]) -> usize) -> usize {
+/// Calls `act` with the hooks of functions that end blocks alone, and with all others.
+fn with_hooks(act: impl FnOnce(&[Hook], &[Hook]) -> usize) -> usize {
     let of_c: [Hook; C] = [
         hook!(alloc, malloc),
         hook!(alloc, calloc),
@@ -64,7 +64,21 @@ fn with_hooks(act: impl FnOnce(&[Hook]) -> usize) -> usize {
     for (to, from) in all.iter_mut().zip(of_c.iter().chain(&of_cxx)) {
         *to = *from;
     }
-    act(&all)
+    let is_end = |hook: &Hook| hook.name == c"free" || hook.name.to_bytes().starts_with(b"_Zd");
+    all.sort_unstable_by_key(|hook| !is_end(hook));
+    let ends = all.iter().take_while(|hook| is_end(hook)).count();
+    let (ends, others) = all.split_at(ends);
+    act(ends, others)
+}
+
+/// Redirects calls that end blocks first: no block that is recorded ends in a call that is not.
+fn redirect_all(ends: &[Hook], others: &[Hook]) -> usize {
+    got::redirect(ends) + got::redirect(others)
+}
+
+/// Has calls that end blocks be recorded until the last.
+fn restore_all(ends: &[Hook], others: &[Hook]) -> usize {
+    got::restore(others) + got::restore(ends)
 }
 
 /// Says that the object was not preloaded.
@@ -80,14 +94,14 @@ pub(crate) fn redirect() -> bool {
     LOADED.store(got::loaded(), Ordering::Relaxed);
     AGAIN.store(AGAIN_MOST, Ordering::Relaxed);
     ON.store(true, Ordering::Relaxed);
-    with_hooks(got::redirect) > 0
+    with_hooks(redirect_all) > 0
 }
 
 /// Has them call the functions again.
 pub(crate) fn restore() {
     ON.store(false, Ordering::Relaxed);
     if INJECTED.load(Ordering::Relaxed) {
-        with_hooks(got::restore);
+        with_hooks(restore_all);
     }
 }
 
@@ -112,7 +126,7 @@ pub(crate) fn look() {
         let again = AGAIN.load(Ordering::Relaxed);
         if again > 0 {
             AGAIN.store(again - 1, Ordering::Relaxed);
-            with_hooks(got::redirect);
+            with_hooks(redirect_all);
         }
     });
 }

@@ -93,6 +93,8 @@ pub(crate) fn leave() {
         module.store(0, Ordering::Relaxed);
     }
     RECORDING.store(0, Ordering::Relaxed);
+    // A module is recorded when a row of its is looked up.
+    unwind::forget();
 }
 
 /// Forgets all stacks, and gives their memory back. Other threads may be in the middle of a walk: what they still write reaches nobody.
