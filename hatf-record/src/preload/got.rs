@@ -40,6 +40,29 @@ pub(crate) fn restore(hooks: &[Hook]) -> usize {
     pass(Act::Restore, hooks)
 }
 
+/// Returns the address of the function of this name in the first module that defines it, this one left out; 0 if none does. The loader's own answer
+/// may be a piece of code in the program that calls the function by the program's table: where that is redirected it would be the hook.
+pub(crate) fn look_up(name: &CStr) -> usize {
+    struct Search<'n> {
+        name: &'n CStr,
+        found: usize,
+    }
+    unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
+        // SAFETY: as in `visit_module`.
+        unsafe {
+            let search = &mut *data.cast::<Search<'_>>();
+            if let Some(module) = Module::of_info(info) {
+                search.found = module.definition(search.name).unwrap_or_default();
+            }
+            c_int::from(search.found != 0)
+        }
+    }
+    let mut search = Search { name, found: 0 };
+    // SAFETY: a function of this signature, and what it expects.
+    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
+    search.found
+}
+
 /// Returns how many modules were ever loaded.
 pub(crate) fn loaded() -> u64 {
     unsafe extern "C" fn note(info: *mut libc::dl_phdr_info, _: usize, adds: *mut c_void) -> c_int {
@@ -56,19 +79,16 @@ pub(crate) fn loaded() -> u64 {
 fn pass(act: Act, hooks: &[Hook]) -> usize {
     let mut pass = Pass { act, hooks, changed: 0 };
     // SAFETY: a function of this signature, and what it expects.
-    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut pass).cast()) };
+    unsafe { libc::dl_iterate_phdr(Some(visit_module), (&raw mut pass).cast()) };
     pass.changed
 }
 
-unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
+unsafe extern "C" fn visit_module(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
     // SAFETY: the loader's structure, whose program table has so many entries, and the pass of `pass`.
     unsafe {
-        let (info, pass) = (&*info, &mut *data.cast::<Pass<'_>>());
-        if !info.dlpi_phdr.is_null() {
-            let table = core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into());
-            if let Some(module) = Module::of(address(info.dlpi_addr), table) {
-                module.change(pass);
-            }
+        let pass = &mut *data.cast::<Pass<'_>>();
+        if let Some(module) = Module::of_info(info) {
+            module.change(pass);
         }
     }
     0
@@ -93,6 +113,8 @@ const DT_RELA: i64 = 7;
 const DT_RELASZ: i64 = 8;
 const DT_STRSZ: i64 = 10;
 const DT_JMPREL: i64 = 23;
+const DT_GNU_HASH: i64 = 0x6fff_fef5;
+const DT_VERSYM: i64 = 0x6fff_fff0;
 const R_64: u32 = 1;
 const R_GLOB_DAT: u32 = 6;
 const R_JUMP_SLOT: u32 = 7;
@@ -111,9 +133,25 @@ struct Module<'t> {
     names: Range<usize>,
     symbols: usize,
     relocations: [Range<usize>; 2],
+    /// Of symbols that others may use, by their names' hashes; 0: there are none.
+    hashes: usize,
+    /// The versions of symbols; 0: there are none.
+    versions: usize,
 }
 
 impl<'t> Module<'t> {
+    /// Finds the tables of a module that the loader shows.
+    ///
+    /// # Safety
+    /// `info` is the loader's, which has its lock as long as this lives.
+    unsafe fn of_info(info: *const libc::dl_phdr_info) -> Option<Self> {
+        // SAFETY: the caller's promise: the program table has so many entries.
+        unsafe {
+            let info = info.as_ref().filter(|info| !info.dlpi_phdr.is_null())?;
+            Self::of(address(info.dlpi_addr), core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()))
+        }
+    }
+
     /// Finds the tables of a module, all of which are inside of it; `None` if it has none, or is this one.
     fn of(base: usize, segments: &'t [libc::Elf64_Phdr]) -> Option<Self> {
         let place = |segment: &libc::Elf64_Phdr| {
@@ -123,7 +161,7 @@ impl<'t> Module<'t> {
         let of_kind = |kind: u32| segments.iter().filter(move |segment| segment.p_type == kind);
         let start = of_kind(libc::PT_LOAD).map(|segment| place(segment).start).min()?;
         let range = start..of_kind(libc::PT_LOAD).map(|segment| place(segment).end).max()?;
-        if range.contains(&(visit as *const () as usize)) {
+        if range.contains(&(visit_module as *const () as usize)) {
             return None;
         }
         let mut module = Self { base, segments, range: range.clone(), ..Self::default() };
@@ -150,6 +188,8 @@ impl<'t> Module<'t> {
                 DT_RELASZ => sizes[0] = value,
                 DT_JMPREL => starts[1] = within(value),
                 DT_PLTRELSZ => sizes[1] = value,
+                DT_GNU_HASH => module.hashes = within(value),
+                DT_VERSYM => module.versions = within(value),
                 _ => {}
             }
             at += size_of::<Dynamic>();
@@ -191,6 +231,54 @@ impl<'t> Module<'t> {
         if opened {
             self.protect(libc::PROT_READ);
         }
+    }
+
+    /// Returns the address of a function that the module defines.
+    fn definition(&self, name: &CStr) -> Option<usize> {
+        // SAFETY: a word inside of the module, whose tables are readable.
+        let word = |at: usize| {
+            let inside = self.range.contains(&at) && self.range.contains(&(at + 3)) && at % 4 == 0;
+            inside.then(|| unsafe { *(at as *const u32) })
+        };
+        let number = |at: usize| word(at).and_then(|word| usize::try_from(word).ok());
+        if self.hashes == 0 {
+            return None;
+        }
+        let hash = name.to_bytes().iter().fold(5381_u32, |hash, byte| hash.wrapping_mul(33).wrapping_add(u32::from(*byte)));
+        let (buckets, first, words) = (number(self.hashes)?, number(self.hashes + 4)?, number(self.hashes + 8)?);
+        let table = words.checked_mul(8)?.checked_add(self.hashes + 16)?;
+        let bucket = usize::try_from(hash).ok()?.checked_rem(buckets)?;
+        let chains = buckets.checked_mul(4)?.checked_add(table)?;
+        let mut symbol = number(bucket.checked_mul(4)?.checked_add(table)?)?;
+        while symbol >= first && symbol != 0 {
+            let link = word((symbol - first).checked_mul(4)?.checked_add(chains)?)?;
+            if link | 1 == hash | 1
+                && let Some(address) = self.function(symbol, name)
+            {
+                return Some(address);
+            }
+            if link & 1 != 0 {
+                break;
+            }
+            symbol += 1;
+        }
+        None
+    }
+
+    /// Returns the address of a symbol, if it is a function that is defined under this name, for programs that ask for no older version.
+    fn function(&self, number: usize, name: &CStr) -> Option<usize> {
+        const FUNCTION: u8 = 2;
+        const HIDDEN: u16 = 0x8000;
+        let (found, is_own) = self.symbol(number)?;
+        let version = number.checked_mul(2)?.checked_add(self.versions)?;
+        let is_readable = self.versions != 0 && self.range.contains(&version) && self.range.contains(&(version + 1));
+        // SAFETY: inside of the module; and the symbol was looked at just now.
+        let (hidden, symbol) = unsafe {
+            let hidden = is_readable && (version as *const u16).read_unaligned() & HIDDEN != 0;
+            (hidden, &*(self.symbols as *const libc::Elf64_Sym).add(number))
+        };
+        let is_it = is_own && !hidden && symbol.st_info & 15 == FUNCTION && found == name;
+        is_it.then(|| self.base.wrapping_add(address(symbol.st_value)))
     }
 
     /// Returns whether what will be read-only is not so yet: then the loader still writes there. Found out by asking for the page to be

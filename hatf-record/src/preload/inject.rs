@@ -32,7 +32,7 @@ pub(crate) unsafe extern "C" fn hatf_recorder_attach(events: *const c_char) -> c
             // A process that has preloaded it has called a hook by now.
             if !real::is_known() {
                 modules::are_to_be_redirected();
-                real::look_in_program();
+                real::look_before();
             }
             real::known();
             super::cxx::look_up();

@@ -5,8 +5,8 @@
 
 use core::ffi::{CStr, c_char, c_int, c_ulong, c_void};
 use core::mem::transmute;
-use core::ptr::{null, null_mut};
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 use super::thread_state::nested;
 
@@ -37,21 +37,22 @@ pub(crate) fn is_known() -> bool {
     STATE.load(Ordering::Acquire) != UNKNOWN
 }
 
-/// The program, where this object was not preloaded, but loaded later: no module finds our functions by their names, and there is nothing behind them.
-static PROGRAM: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+/// This object was not preloaded, but loaded later: no module finds our functions by their names, and there is nothing behind them.
+static LATER: AtomicBool = AtomicBool::new(false);
 
-/// Has functions looked up as the program finds them, and not those behind ours.
-pub(crate) fn look_in_program() {
-    // SAFETY: the program itself, which is loaded.
-    PROGRAM.store(unsafe { libc::dlopen(null(), libc::RTLD_LAZY) }, Ordering::Release);
+/// Has functions looked up that were there before this object.
+pub(crate) fn look_before() {
+    LATER.store(true, Ordering::Release);
 }
 
 /// Returns the function of this name behind ours, if there is one.
 pub(crate) fn next(name: &CStr) -> *mut c_void {
-    let program = PROGRAM.load(Ordering::Acquire);
-    let from = if program.is_null() { libc::RTLD_NEXT } else { program };
+    #[cfg(target_arch = "x86_64")]
+    if LATER.load(Ordering::Acquire) {
+        return super::got::look_up(name) as *mut c_void;
+    }
     // SAFETY: a C string, and a handle that dlsym knows.
-    unsafe { libc::dlsym(from, name.as_ptr()) }
+    unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }
 }
 
 macro_rules! real_functions {
