@@ -2,6 +2,7 @@
 //!
 //! The process loads the recorder, and calls its functions that begin and end the recording: see `hatf-record/src/preload/inject.rs`. In between nobody holds it.
 
+mod frame;
 mod remote;
 mod target;
 

@@ -1,6 +1,7 @@
 //! Calls of functions in another process: one of its threads is stopped, runs the function on a stack of its own, and goes on as if nothing had been.
 //!
-//! All is done by the system call `ptrace`, from one thread of this process. If that ends, the kernel lets all go that it holds.
+//! All is done by the system call `ptrace`, from one thread of this process. If that ends, the kernel lets all go that it holds. A function that
+//! is running then returns to a frame as that of a signal handler, by which the thread finds back to what it did: see `frame.rs`.
 //!
 //! The thread must not be in the middle of an allocation, or of the dynamic linker's work: the function would wait for a lock that the thread itself has. A thread is safe that waits
 //! in a system call which neither makes (`epoll_wait`, `read` of a pipe). Another is safe if neither its instruction pointer nor any word on top of its stack
@@ -12,6 +13,7 @@ use std::io;
 use std::os::unix::fs::{FileExt as _, FileTypeExt as _};
 use std::time::{Duration, Instant};
 
+use super::frame;
 use super::target::Target;
 use crate::{Error, Result};
 
@@ -23,8 +25,16 @@ const STOP: Duration = Duration::from_millis(200);
 const CALL: Duration = Duration::from_secs(10);
 /// Bytes of the stack that the functions get.
 const STACK: u64 = 256 << 10;
+/// Bytes behind it, for the code to which functions return.
+const CODE: u64 = 4096;
 /// Bytes of it, at its low end, for texts.
 const TEXTS: usize = 4096;
+/// Where on it the code puts what a function returned.
+const RESULT: u64 = 8192;
+/// The system call by which a thread returns from a signal handler.
+const SIGRETURN: u64 = libc::SYS_rt_sigreturn.unsigned_abs();
+/// The signal of a stop at the entrance or the exit of a system call.
+const SYSTEM_CALL: i32 = libc::SIGTRAP | 0x80;
 /// Words on top of a thread's stack that are looked at.
 const WORDS: usize = 1024;
 /// Bytes below the stack pointer that belong to the function that was interrupted.
@@ -48,6 +58,8 @@ pub(super) struct Stopped<'t> {
     errno: Option<(u64, [u8; 4])>,
     /// Its registers are not its own.
     changed: bool,
+    /// It is about to make a system call.
+    at_entrance: bool,
 }
 
 fn ptrace(request: libc::c_uint, thread: i32, address: usize, data: usize) -> io::Result<()> {
@@ -108,7 +120,7 @@ impl<'t> Stopped<'t> {
 
     /// Stops a thread; `None` if it does not stop in time.
     fn stop(target: &'t Target, thread: i32) -> io::Result<Option<Self>> {
-        ptrace(libc::PTRACE_SEIZE, thread, 0, 0)?;
+        ptrace(libc::PTRACE_SEIZE, thread, 0, libc::PTRACE_O_TRACESYSGOOD.unsigned_abs() as usize)?;
         ptrace(libc::PTRACE_INTERRUPT, thread, 0, 0)?;
         let begun = Instant::now();
         loop {
@@ -133,7 +145,7 @@ impl<'t> Stopped<'t> {
         let mut signals = 0_u64;
         ptrace(libc::PTRACE_GETSIGMASK, thread, 8, (&raw mut signals) as usize)?;
         let memory = File::options().read(true).write(true).open(format!("/proc/{}/mem", target.process))?;
-        Ok(Some(Self { target, thread, memory, registers, vectors, signals, stack: 0, errno: None, changed: false }))
+        Ok(Some(Self { target, thread, memory, registers, vectors, signals, stack: 0, errno: None, changed: false, at_entrance: false }))
     }
 
     /// Returns whether functions can be called in it.
@@ -188,19 +200,20 @@ impl<'t> Stopped<'t> {
 
     /// Makes the stack for functions, on which texts are as well; keeps what they may change.
     pub(super) fn prepare(&mut self) -> Result<()> {
+        let number = |number: libc::c_int| u64::from(number.unsigned_abs());
+        let access = number(libc::PROT_READ | libc::PROT_WRITE);
+        let kind = number(libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        let memory = self.system_call(c"mmap", libc::SYS_mmap, [0, STACK + CODE, access, kind, u64::MAX, 0])?;
+        self.memory.write_all_at(&frame::code(memory + RESULT), memory + STACK).map_err(about_memory(self.target))?;
+        self.stack = memory;
+        let code = number(libc::PROT_READ | libc::PROT_EXEC);
+        self.system_call(c"mprotect", libc::SYS_mprotect, [memory + STACK, CODE, code, 0, 0, 0])?;
         // The function may set it, and the thread may not have looked at it yet.
         let errno = self.call(c"__errno_location", &[])?;
         let mut value = [0; 4];
         if self.memory.read_exact_at(&mut value, errno).is_ok() {
             self.errno = Some((errno, value));
         }
-        let access = (libc::PROT_READ | libc::PROT_WRITE).unsigned_abs().into();
-        let kind = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS).unsigned_abs().into();
-        let stack = self.call(c"mmap", &[0, STACK, access, kind, u64::MAX, 0])?;
-        if stack == u64::MAX {
-            return Err(self.target.refused("has no memory left"));
-        }
-        self.stack = stack;
         Ok(())
     }
 
@@ -210,7 +223,7 @@ impl<'t> Stopped<'t> {
         if bytes.len() > TEXTS || self.stack == 0 {
             return Err(self.target.refused("cannot be given a path as long as this"));
         }
-        self.memory.write_all_at(bytes, self.stack).map_err(Error::system("/proc/PROCESS/mem"))?;
+        self.memory.write_all_at(bytes, self.stack).map_err(about_memory(self.target))?;
         Ok(self.stack)
     }
 
@@ -228,35 +241,78 @@ impl<'t> Stopped<'t> {
         self.call_at(function, arguments, &name.to_string_lossy())
     }
 
-    /// Calls a function by its address. It returns to address 0, where nothing is, and the thread stops there.
+    /// Calls a function by its address, which has two arguments at most.
     pub(super) fn call_at(&mut self, function: u64, arguments: &[u64], name: &str) -> Result<u64> {
-        let failed = |why: &str| Err(self.target.refused(&format!("could not be recorded: {name} {why}")));
-        let system = |error: io::Error| self.target.refused(&format!("could not be recorded: {name}: {error}"));
-        let mut registers = self.registers;
-        let top = if self.stack == 0 { registers.rsp - RED_ZONE } else { self.stack + STACK };
-        registers.rsp = (top & !15) - 8;
-        self.memory.write_all_at(&[0; 8], registers.rsp).map_err(system)?;
+        let top = self.stack + STACK;
+        let mut registers = self.with_frame(top, top).map_err(self.about(name))?;
         registers.rip = function;
+        for (place, argument) in [&mut registers.rdi, &mut registers.rsi].into_iter().zip(arguments) {
+            *place = *argument;
+        }
+        self.run(&registers, name, |registers, enters| enters && registers.orig_rax == SIGRETURN)?;
+        let mut result = [0; 8];
+        self.memory.read_exact_at(&mut result, self.stack + RESULT).map_err(self.about(name))?;
+        Ok(u64::from_ne_bytes(result))
+    }
+
+    /// Calls a function of the C library that makes one system call, on the thread's own stack, and stops behind that.
+    fn system_call(&mut self, function: &CStr, call: libc::c_long, arguments: [u64; 6]) -> Result<u64> {
+        let name = function.to_string_lossy().into_owned();
+        let function = self.target.function(function)?;
+        let top = self.registers.rsp - RED_ZONE;
+        let mut registers = self.with_frame(top, self.target.sigreturn()).map_err(self.about(&name))?;
+        registers.rip = function;
+        [registers.rdi, registers.rsi, registers.rdx, registers.rcx, registers.r8, registers.r9] = arguments;
+        let ended = self.run(&registers, &name, |registers, enters| !enters && registers.orig_rax == call.unsigned_abs())?;
+        // The last page of addresses are the numbers of errors.
+        match ended.rax.cast_signed() {
+            error @ -4095..0 => {
+                let error = io::Error::from_raw_os_error(i32::try_from(-error).unwrap_or_default());
+                Err(self.about(&name)(error))
+            }
+            _ => Ok(ended.rax),
+        }
+    }
+
+    /// Writes a frame below an address, from which the thread finds back by itself if this process dies, and returns registers with which it goes to `back` when a function
+    /// returns.
+    fn with_frame(&self, top: u64, back: u64) -> io::Result<libc::user_regs_struct> {
+        let (at, bytes) = frame::frame(top, back, &self.registers, &self.vectors, self.signals);
+        self.memory.write_all_at(&bytes, at)?;
+        let mut registers = self.registers;
+        registers.rsp = at;
         registers.rax = 0;
         // Not in a system call: it would be made again.
         registers.orig_rax = u64::MAX;
         // The direction in which strings are copied.
         registers.eflags &= !0x400;
-        let places = [&mut registers.rdi, &mut registers.rsi, &mut registers.rdx, &mut registers.rcx, &mut registers.r8, &mut registers.r9];
-        for (place, argument) in places.into_iter().zip(arguments) {
-            *place = *argument;
-        }
-        self.changed = true;
+        Ok(registers)
+    }
+
+    /// Has the thread run until it enters, or has made, the system call that is asked for.
+    fn run(
+        &mut self,
+        registers: &libc::user_regs_struct,
+        name: &str,
+        is_end: impl Fn(&libc::user_regs_struct, bool) -> bool,
+    ) -> Result<libc::user_regs_struct> {
+        let failed = |why: &str| Err(self.target.refused(&format!("could not be recorded: {name} {why}")));
+        let system = self.about(name);
         // All other signals wait until it is over.
         let faults = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP];
         let blocked = faults.iter().fold(u64::MAX, |mask, signal| mask & !(1 << (signal - 1)));
-        ptrace(libc::PTRACE_SETSIGMASK, self.thread, 8, (&raw const blocked) as usize).map_err(system)?;
-        ptrace(libc::PTRACE_SETREGS, self.thread, 0, (&raw const registers) as usize).map_err(system)?;
+        self.changed = true;
+        ptrace(libc::PTRACE_SETSIGMASK, self.thread, 8, (&raw const blocked) as usize).map_err(&system)?;
+        ptrace(libc::PTRACE_SETREGS, self.thread, 0, core::ptr::from_ref(registers) as usize).map_err(&system)?;
+        let mut now = *registers;
         let begun = Instant::now();
+        // In the stop at the entrance of a system call that is not made there is one at its exit yet to come.
+        let mut enters = self.at_entrance;
+        self.at_entrance = false;
         loop {
-            ptrace(libc::PTRACE_CONT, self.thread, 0, 0).map_err(system)?;
+            ptrace(libc::PTRACE_SYSCALL, self.thread, 0, 0).map_err(&system)?;
             let left = CALL.saturating_sub(begun.elapsed());
-            let Some(status) = wait(self.thread, left).map_err(system)? else {
+            let Some(status) = wait(self.thread, left).map_err(&system)? else {
                 // It stops wherever it is, and its registers are put back: what it waited for it does not have.
                 let _ = ptrace(libc::PTRACE_INTERRUPT, self.thread, 0, 0);
                 let _ = wait(self.thread, STOP);
@@ -264,33 +320,54 @@ impl<'t> Stopped<'t> {
             };
             if !libc::WIFSTOPPED(status) {
                 self.changed = false;
+                self.stack = 0;
                 return failed("was its end: the process has ended meanwhile");
             }
-            ptrace(libc::PTRACE_GETREGS, self.thread, 0, (&raw mut registers) as usize).map_err(system)?;
-            if libc::WSTOPSIG(status) == libc::SIGSEGV && registers.rip == 0 {
-                return Ok(registers.rax);
-            }
-            if faults.contains(&libc::WSTOPSIG(status)) && status >> 16 == 0 {
+            if libc::WSTOPSIG(status) == SYSTEM_CALL {
+                enters = !enters;
+                ptrace(libc::PTRACE_GETREGS, self.thread, 0, (&raw mut now) as usize).map_err(&system)?;
+                if is_end(&now, enters) {
+                    self.at_entrance = enters;
+                    return Ok(now);
+                }
+            } else if faults.contains(&libc::WSTOPSIG(status)) && status >> 16 == 0 {
                 return failed(&format!("was ended by signal {}", libc::WSTOPSIG(status)));
             }
         }
     }
 
+    fn about(&self, name: &str) -> impl Fn(io::Error) -> Error + use<'t> {
+        let (target, name) = (self.target, name.to_owned());
+        move |error| target.refused(&format!("could not be recorded: {name}: {error}"))
+    }
+
     /// Has all be as it was.
     fn put_back(&mut self) {
-        if self.stack != 0 {
-            let stack = std::mem::take(&mut self.stack);
-            let _ = self.call(c"munmap", &[stack, STACK]);
-        }
         if let Some((place, value)) = self.errno.take() {
             let _ = self.memory.write_all_at(&value, place);
         }
-        if self.changed {
-            let vectors = libc::iovec { iov_base: self.vectors.as_mut_ptr().cast(), iov_len: self.vectors.len() };
-            let _ = ptrace(libc::PTRACE_SETREGSET, self.thread, XSTATE, (&raw const vectors) as usize);
-            let _ = ptrace(libc::PTRACE_SETREGS, self.thread, 0, (&raw const self.registers) as usize);
-            let _ = ptrace(libc::PTRACE_SETSIGMASK, self.thread, 8, (&raw const self.signals) as usize);
+        if self.stack != 0 {
+            let _ = self.system_call(c"munmap", libc::SYS_munmap, [self.stack, STACK + CODE, 0, 0, 0, 0]);
         }
+        if !self.changed {
+            return;
+        }
+        // A system call that was interrupted is made again by itself if its thread goes on from a stop between two instructions.
+        let mut now = self.registers;
+        let at_entrance = ptrace(libc::PTRACE_GETREGS, self.thread, 0, (&raw mut now) as usize);
+        now.orig_rax = u64::MAX;
+        let stopped = at_entrance
+            .and_then(|()| ptrace(libc::PTRACE_SETREGS, self.thread, 0, (&raw const now) as usize))
+            .and_then(|()| ptrace(libc::PTRACE_INTERRUPT, self.thread, 0, 0))
+            .and_then(|()| ptrace(libc::PTRACE_CONT, self.thread, 0, 0))
+            .and_then(|()| wait(self.thread, STOP));
+        if !matches!(stopped, Ok(Some(status)) if libc::WIFSTOPPED(status)) {
+            return;
+        }
+        let vectors = libc::iovec { iov_base: self.vectors.as_mut_ptr().cast(), iov_len: self.vectors.len() };
+        let _ = ptrace(libc::PTRACE_SETREGSET, self.thread, XSTATE, (&raw const vectors) as usize);
+        let _ = ptrace(libc::PTRACE_SETREGS, self.thread, 0, (&raw const self.registers) as usize);
+        let _ = ptrace(libc::PTRACE_SETSIGMASK, self.thread, 8, (&raw const self.signals) as usize);
     }
 }
 
@@ -299,6 +376,11 @@ impl Drop for Stopped<'_> {
         self.put_back();
         let _ = ptrace(libc::PTRACE_DETACH, self.thread, 0, 0);
     }
+}
+
+fn about_memory(target: &Target) -> impl FnOnce(io::Error) -> Error {
+    let error = target.refused("cannot be written to");
+    move |_| error
 }
 
 /// Runs `f` in a thread of its own, whose end lets go whatever it has stopped.

@@ -13,6 +13,8 @@ pub(super) struct Target {
     pub(super) process: u32,
     /// What is added to the address of a function of the C library here to have it there.
     shift: u64,
+    /// The code there by which a thread returns from a signal handler.
+    sigreturn: u64,
     /// Code of allocators and of the dynamic linker: a thread that is there is left alone.
     unsafe_code: Vec<(u64, u64)>,
 }
@@ -52,6 +54,20 @@ fn own_function(name: &CStr) -> Option<u64> {
     // SAFETY: a C string.
     let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     (address != null_mut()).then_some(address as u64)
+}
+
+/// Returns the address of the code by which a thread returns from a signal handler here: the C library gives it to the kernel with each handler.
+fn own_sigreturn() -> Option<u64> {
+    const CODE: [u8; 9] = [0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05];
+    // What the kernel keeps of a signal: handler, flags, that code, and what is blocked.
+    let mut known = [0_u64; 4];
+    // Rust's standard library has a handler for it.
+    // SAFETY: a place for the answer, and the length of the last member.
+    let asked = unsafe { libc::syscall(libc::SYS_rt_sigaction, libc::SIGSEGV, 0, known.as_mut_ptr(), 8) };
+    let [.., code, _] = known;
+    // SAFETY: code of this process, which the kernel jumps to.
+    let is_it = asked == 0 && code != 0 && unsafe { *(code as *const [u8; CODE.len()]) } == CODE;
+    is_it.then_some(code)
 }
 
 /// Functions of the allocator of the C library: between them lies what they call.
@@ -120,6 +136,9 @@ impl Target {
         if root("self") != root(&process.to_string()) {
             return refuse("has another root folder than this one");
         }
+        if field(&status, "x86_Thread_features").is_some_and(|features| features.contains("shstk")) {
+            return refuse("has a shadow stack, with which nobody can call functions in it");
+        }
         let filters = |status: &str| field(status, "Seccomp_filters").and_then(|number| number.parse().ok()).unwrap_or(0_u32);
         if field(&status, "Seccomp") == Some("1") || filters(&status) > filters(&own) {
             return refuse("has given up system calls (seccomp) that recording needs");
@@ -158,13 +177,21 @@ impl Target {
             mapping.is_code && ["ld-linux", "libjemalloc", "libtcmalloc", "libmimalloc"].iter().any(|start| name.starts_with(start))
         };
         unsafe_code.extend(maps.iter().filter(is_unsafe).map(|mapping| (mapping.start, mapping.end)));
-        Ok(Self { process, shift, unsafe_code })
+        let Some(sigreturn) = own_sigreturn().filter(|at_| at(*at_).is_some_and(|mapping| mapping.file == library.file)) else {
+            return refuse("cannot be recorded: the C library has no code that is needed for it");
+        };
+        Ok(Self { process, shift, sigreturn: sigreturn.wrapping_add(shift), unsafe_code })
     }
 
     /// Returns the address of a function of the C library there.
     pub(super) fn function(&self, name: &CStr) -> Result<u64> {
         let own = own_function(name).ok_or_else(|| Error::Trace(format!("the C library has no {}", name.to_string_lossy()).into()))?;
         Ok(own.wrapping_add(self.shift))
+    }
+
+    /// Returns the address of `mov $15, %rax; syscall` there.
+    pub(super) fn sigreturn(&self) -> u64 {
+        self.sigreturn
     }
 
     /// Returns whether an address is in the code of an allocator, or of the dynamic linker.
