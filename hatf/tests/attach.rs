@@ -15,7 +15,7 @@ use hatf::trace::TraceReader;
 use hatf::{EventKind, EventSource as _, Item};
 use metatf_test::{Folder, skip};
 
-/// A program that runs, and works when it is told to.
+/// A program that runs, and works when it is asked to.
 struct Running {
     child: Child,
     answers: BufReader<std::process::ChildStdout>,
@@ -124,12 +124,10 @@ fn found(trace: &str) -> Found {
                     live.remove(&call.address);
                 }
             }
-            EventKind::Free { address } | EventKind::ReallocBegin { old: address } => {
-                match live.remove(&address) {
-                    Some(_) => found.ends += 1,
-                    None => found.from_before += 1,
-                }
-            }
+            EventKind::Free { address } | EventKind::ReallocBegin { old: address } => match live.remove(&address) {
+                Some(_) => found.ends += 1,
+                None => found.from_before += 1,
+            },
             _ => {}
         }
     }
@@ -139,7 +137,11 @@ fn found(trace: &str) -> Found {
 fn program(folder: &Folder, name: &str) -> Option<Command> {
     let program = compiled(folder, name, &["-rdynamic"])?;
     let plugin = folder.join("plugin.so");
-    let built = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&plugin).arg(common::source("attached_plugin")).status();
+    let built = Command::new("cc")
+        .args(["-shared", "-fPIC", "-o"])
+        .arg(&plugin)
+        .arg(common::source("attached_plugin"))
+        .status();
     assert!(built.unwrap().success());
     let mut command = Command::new(program);
     command.arg(plugin);

@@ -235,16 +235,17 @@ impl<'t> Module<'t> {
 
     /// Returns the address of a function that the module defines.
     fn definition(&self, name: &CStr) -> Option<usize> {
-        // SAFETY: a word inside of the module, whose tables are readable.
         let word = |at: usize| {
-            let inside = self.range.contains(&at) && self.range.contains(&(at + 3)) && at % 4 == 0;
+            let inside = self.range.contains(&at) && self.range.contains(&(at + 3)) && at.is_multiple_of(4);
+            // SAFETY: a word inside of the module, whose tables are readable.
             inside.then(|| unsafe { *(at as *const u32) })
         };
         let number = |at: usize| word(at).and_then(|word| usize::try_from(word).ok());
         if self.hashes == 0 {
             return None;
         }
-        let hash = name.to_bytes().iter().fold(5381_u32, |hash, byte| hash.wrapping_mul(33).wrapping_add(u32::from(*byte)));
+        let hash =
+            name.to_bytes().iter().fold(5381_u32, |hash, byte| hash.wrapping_mul(33).wrapping_add(u32::from(*byte)));
         let (buckets, first, words) = (number(self.hashes)?, number(self.hashes + 4)?, number(self.hashes + 8)?);
         let table = words.checked_mul(8)?.checked_add(self.hashes + 16)?;
         let bucket = usize::try_from(hash).ok()?.checked_rem(buckets)?;
@@ -333,7 +334,7 @@ impl<'t> Module<'t> {
         });
         // SAFETY: a word of a segment that stays while the loader has its lock; the program writes there by itself only
         // when it binds a function, with one store as well.
-        (is_writable && at % size_of::<usize>() == 0).then(|| unsafe { &*(at as *const AtomicUsize) })
+        (is_writable && at.is_multiple_of(size_of::<usize>())).then(|| unsafe { &*(at as *const AtomicUsize) })
     }
 
     /// Returns the name of a symbol, and whether the module defines it itself.

@@ -121,7 +121,7 @@ fn injected(session: &Session, state: &ThreadState) {
     }
     let calls = state.calls.get().wrapping_add(1);
     state.calls.set(calls);
-    if calls % 64 == 0 {
+    if calls.is_multiple_of(64) {
         super::modules::look();
     }
 }

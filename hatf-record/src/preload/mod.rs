@@ -50,9 +50,9 @@ mod real;
 pub(crate) mod recording;
 mod sample;
 mod session;
-mod standalone;
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 mod stack;
+mod standalone;
 mod thread_end;
 mod thread_state;
 #[cfg(feature = "preload")]

@@ -227,7 +227,12 @@ pub(crate) struct Record {
     pub(crate) pid: Option<u32>,
 
     /// The program and its arguments.
-    #[arg(required_unless_present = "pid", trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    #[arg(
+        required_unless_present = "pid",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM"
+    )]
     pub(crate) command: Vec<OsString>,
 }
 

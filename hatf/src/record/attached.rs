@@ -35,7 +35,8 @@ const LOOK: Duration = Duration::from_millis(10);
 /// [`Error::Trace`] where the process cannot be recorded, or could not be let go; [`Error::System`] where the spool or the recorder could not be set up.
 pub fn record_process(process: u32, sink: &mut dyn EventSink, options: RecordOptions<'_>) -> Result<Outcome> {
     let command = attach::command(process)?;
-    let kept = options.keep.map_or(0, |keep| if let super::Keep::Bytes(bytes) = keep { bytes.saturating_mul(2) } else { 0 });
+    let kept =
+        options.keep.map_or(0, |keep| if let super::Keep::Bytes(bytes) = keep { bytes.saturating_mul(2) } else { 0 });
     let file = SpoolFile::create(options.spool.as_deref(), options.spool_bytes.max(kept))?;
     if options.stacks > 0 {
         stack_file::create(file.folder(), options.stacks).map_err(Error::system("cannot make the table of stacks"))?;

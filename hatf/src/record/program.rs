@@ -35,7 +35,11 @@ impl fmt::Display for NotRecorded {
             NotRecordedReason::Privileged => "is set-user-ID, set-group-ID or has file capabilities",
             NotRecordedReason::OtherMachine => "is for another machine",
         };
-        write!(f, "{} {why}: it does not load the recorder; only programs that it starts are recorded", self.program.display())
+        write!(
+            f,
+            "{} {why}: it does not load the recorder; only programs that it starts are recorded",
+            self.program.display()
+        )
     }
 }
 
@@ -69,7 +73,8 @@ fn find(program: &OsStr) -> Option<PathBuf> {
     if program.as_bytes().contains(&b'/') {
         return Some(program.into());
     }
-    let runs = |path: &PathBuf| path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.mode() & 0o111 != 0);
+    let runs =
+        |path: &PathBuf| path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.mode() & 0o111 != 0);
     std::env::split_paths(&std::env::var_os("PATH")?).map(|folder| folder.join(program)).find(runs)
 }
 
@@ -81,7 +86,8 @@ fn is_privileged(path: &Path, file: &File) -> bool {
     let (user, group, held, capable) = unsafe {
         let mut mount: libc::statvfs = std::mem::zeroed();
         let mounted = libc::statvfs(name.as_ptr(), &raw mut mount) == 0;
-        let held = mounted && mount.f_flag & libc::ST_NOSUID != 0 || libc::prctl(libc::PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1;
+        let held =
+            mounted && mount.f_flag & libc::ST_NOSUID != 0 || libc::prctl(libc::PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1;
         let capable = libc::getxattr(name.as_ptr(), c"security.capability".as_ptr(), std::ptr::null_mut(), 0) > 0;
         (libc::getuid(), libc::getgid(), held, capable)
     };
@@ -164,7 +170,7 @@ mod tests {
         let head = own.get(..4096).unwrap();
         for length in [4, 17, 19, 63, 64, 70, 4096] {
             fs::write(&path, &head[..length]).unwrap();
-            not_recorded(path.as_os_str());
+            let _ = not_recorded(path.as_os_str());
         }
         let mut random = 1_u64;
         for _ in 0..500 {
@@ -172,7 +178,7 @@ mod tests {
             let mut bytes = head.to_vec();
             bytes[usize::try_from(random >> 40).unwrap() % 64] = random.to_le_bytes()[3];
             fs::write(&path, &bytes).unwrap();
-            not_recorded(path.as_os_str());
+            let _ = not_recorded(path.as_os_str());
         }
     }
 

@@ -1,4 +1,4 @@
-/* A program that works when it is told to: threads that hand blocks to each other, whose content is checked. Sizes end in 077, so that they are known among
+/* A program that works when it is asked to: threads that hand blocks to each other, whose content is checked. Sizes end in 077, so that they are known among
  * the library's own. */
 #define _GNU_SOURCE
 #include <dlfcn.h>

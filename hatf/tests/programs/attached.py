@@ -1,4 +1,4 @@
-# As attached.c: works when it is told to. Sizes end in 077.
+# As attached.c: works when it is asked to. Sizes end in 077.
 import ctypes
 import json
 import sys

@@ -36,14 +36,15 @@ pub(super) fn frame(
     }
     saved.extend(MAGIC_2.to_ne_bytes());
     let vectors_at = (top - saved.len() as u64) & !63;
-    // A function begins with a stack that is aligned but for the address that it returns to.
+    // A function begins with a stack that is aligned except for the address that it returns to.
     let at = ((vectors_at - WORDS as u64 * 8) & !15) - 8;
     let now = again(registers);
     let segments = now.cs | (now.ss << 48);
     let mut words = [0_u64; WORDS];
     let known = [
-        back, FLAGS, 0, 0, NO_STACK, 0, now.r8, now.r9, now.r10, now.r11, now.r12, now.r13, now.r14, now.r15, now.rdi, now.rsi, now.rbp,
-        now.rbx, now.rdx, now.rax, now.rcx, now.rsp, now.rip, now.eflags, segments, 0, 0, 0, 0, vectors_at,
+        back, FLAGS, 0, 0, NO_STACK, 0, now.r8, now.r9, now.r10, now.r11, now.r12, now.r13, now.r14, now.r15, now.rdi,
+        now.rsi, now.rbp, now.rbx, now.rdx, now.rax, now.rcx, now.rsp, now.rip, now.eflags, segments, 0, 0, 0, 0,
+        vectors_at,
     ];
     for (place, word) in words.iter_mut().zip(known) {
         *place = word;

@@ -145,7 +145,18 @@ impl<'t> Stopped<'t> {
         let mut signals = 0_u64;
         ptrace(libc::PTRACE_GETSIGMASK, thread, 8, (&raw mut signals) as usize)?;
         let memory = File::options().read(true).write(true).open(format!("/proc/{}/mem", target.process))?;
-        Ok(Some(Self { target, thread, memory, registers, vectors, signals, stack: 0, errno: None, changed: false, at_entrance: false }))
+        Ok(Some(Self {
+            target,
+            thread,
+            memory,
+            registers,
+            vectors,
+            signals,
+            stack: 0,
+            errno: None,
+            changed: false,
+            at_entrance: false,
+        }))
     }
 
     /// Returns whether functions can be called in it.
@@ -263,7 +274,8 @@ impl<'t> Stopped<'t> {
         let mut registers = self.with_frame(top, self.target.sigreturn()).map_err(self.about(&name))?;
         registers.rip = function;
         [registers.rdi, registers.rsi, registers.rdx, registers.rcx, registers.r8, registers.r9] = arguments;
-        let ended = self.run(&registers, &name, |registers, enters| !enters && registers.orig_rax == call.unsigned_abs())?;
+        let ended =
+            self.run(&registers, &name, |registers, enters| !enters && registers.orig_rax == call.unsigned_abs())?;
         // The last page of addresses are the numbers of errors.
         match ended.rax.cast_signed() {
             error @ -4095..0 => {

@@ -3,7 +3,6 @@
 use std::ffi::CStr;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::ptr::null_mut;
 
 use crate::{Error, Result};
 
@@ -53,7 +52,7 @@ fn mappings(process: &str) -> Result<Vec<Mapping>> {
 fn own_function(name: &CStr) -> Option<u64> {
     // SAFETY: a C string.
     let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    (address != null_mut()).then_some(address as u64)
+    (!address.is_null()).then_some(address as u64)
 }
 
 /// Returns the address of the code by which a thread returns from a signal handler here: the C library gives it to the kernel with each handler.
@@ -132,14 +131,16 @@ impl Target {
                 return refuse(&format!("has other {what} than this one: record it inside of its container"));
             }
         }
-        let root = |process: &str| fs::metadata(format!("/proc/{process}/root")).map(|root| (root.dev(), root.ino())).ok();
+        let root =
+            |process: &str| fs::metadata(format!("/proc/{process}/root")).map(|root| (root.dev(), root.ino())).ok();
         if root("self") != root(&process.to_string()) {
             return refuse("has another root folder than this one");
         }
         if field(&status, "x86_Thread_features").is_some_and(|features| features.contains("shstk")) {
             return refuse("has a shadow stack, with which nobody can call functions in it");
         }
-        let filters = |status: &str| field(status, "Seccomp_filters").and_then(|number| number.parse().ok()).unwrap_or(0_u32);
+        let filters =
+            |status: &str| field(status, "Seccomp_filters").and_then(|number| number.parse().ok()).unwrap_or(0_u32);
         if field(&status, "Seccomp") == Some("1") || filters(&status) > filters(&own) {
             return refuse("has given up system calls (seccomp) that recording needs");
         }
@@ -154,10 +155,12 @@ impl Target {
             return refuse("cannot be recorded by this build of hatf, which has no C library to compare with");
         };
         let at = |address: u64| own.iter().find(|mapping| (mapping.start..mapping.end).contains(&address));
-        let Some(library) = at(loads).filter(|library| at(maps_memory).is_some_and(|other| other.file == library.file)) else {
+        let Some(library) = at(loads).filter(|library| at(maps_memory).is_some_and(|other| other.file == library.file))
+        else {
             return refuse("cannot be recorded: that needs glibc 2.34");
         };
-        let base = |maps: &[Mapping]| maps.iter().find(|mapping| mapping.file == library.file).map(|mapping| mapping.start);
+        let base =
+            |maps: &[Mapping]| maps.iter().find(|mapping| mapping.file == library.file).map(|mapping| mapping.start);
         let (Some(here), Some(there)) = (base(&own), base(&maps)) else {
             let has = |name: &str| maps.iter().any(|mapping| mapping.path.contains(name));
             return refuse(match () {
@@ -167,17 +170,21 @@ impl Target {
             });
         };
         let shift = there.wrapping_sub(here);
-        let allocator = ALLOCATOR.iter().filter_map(|name| own_function(name)).filter(|function| {
-            at(*function).is_some_and(|mapping| mapping.file == library.file)
-        });
+        let allocator = ALLOCATOR
+            .iter()
+            .filter_map(|name| own_function(name))
+            .filter(|function| at(*function).is_some_and(|mapping| mapping.file == library.file));
         let (first, last) = allocator.fold((u64::MAX, 0), |(first, last), at| (first.min(at), last.max(at)));
         let mut unsafe_code = vec![(first.wrapping_add(shift), last.wrapping_add(shift + LAST_FUNCTION))];
         let is_unsafe = |mapping: &&Mapping| {
             let name = mapping.path.rsplit('/').next().unwrap_or_default();
-            mapping.is_code && ["ld-linux", "libjemalloc", "libtcmalloc", "libmimalloc"].iter().any(|start| name.starts_with(start))
+            mapping.is_code
+                && ["ld-linux", "libjemalloc", "libtcmalloc", "libmimalloc"].iter().any(|start| name.starts_with(start))
         };
         unsafe_code.extend(maps.iter().filter(is_unsafe).map(|mapping| (mapping.start, mapping.end)));
-        let Some(sigreturn) = own_sigreturn().filter(|at_| at(*at_).is_some_and(|mapping| mapping.file == library.file)) else {
+        let Some(sigreturn) =
+            own_sigreturn().filter(|at_| at(*at_).is_some_and(|mapping| mapping.file == library.file))
+        else {
             return refuse("cannot be recorded: the C library has no code that is needed for it");
         };
         Ok(Self { process, shift, sigreturn: sigreturn.wrapping_add(shift), unsafe_code })
@@ -185,7 +192,8 @@ impl Target {
 
     /// Returns the address of a function of the C library there.
     pub(super) fn function(&self, name: &CStr) -> Result<u64> {
-        let own = own_function(name).ok_or_else(|| Error::Trace(format!("the C library has no {}", name.to_string_lossy()).into()))?;
+        let own = own_function(name)
+            .ok_or_else(|| Error::Trace(format!("the C library has no {}", name.to_string_lossy()).into()))?;
         Ok(own.wrapping_add(self.shift))
     }
 
