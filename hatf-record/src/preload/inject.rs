@@ -3,13 +3,63 @@
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicBool, Ordering};
 
+use super::got::Hook;
 use super::path::Path;
 use super::thread_state::nested;
-use super::{attach, control, exit, follow, fork, mapping, modules, real, session, stack, thread_end};
+use super::{
+    alloc, attach, control, cxx, exit, follow, fork, jump, mapping, modules, real, session, stack, thread_end, threads,
+};
 use crate::reasons::Answer;
 
 /// The process was recorded in this way before.
 static PREPARED: AtomicBool = AtomicBool::new(false);
+
+/// Returns a hook of the function of this name.
+macro_rules! hook {
+    ($module:ident, $name:ident) => {
+        Hook {
+            name: match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                Ok(name) => name,
+                Err(_) => c"",
+            },
+            ours: $module::$name as *const () as usize,
+            real: real::$name().map_or(0, |function| function as *const () as usize),
+        }
+    };
+}
+
+/// Hooks of C functions.
+const C: usize = 18;
+
+/// Returns all hooks.
+fn hooks() -> [Hook; C + cxx::HOOKS] {
+    let of_c: [Hook; C] = [
+        hook!(alloc, malloc),
+        hook!(alloc, calloc),
+        hook!(alloc, realloc),
+        hook!(alloc, reallocarray),
+        hook!(alloc, free),
+        hook!(alloc, memalign),
+        hook!(alloc, posix_memalign),
+        hook!(alloc, aligned_alloc),
+        hook!(alloc, valloc),
+        hook!(alloc, pvalloc),
+        hook!(threads, pthread_create),
+        hook!(exit, _exit),
+        hook!(exit, _Exit),
+        hook!(jump, longjmp),
+        hook!(jump, _longjmp),
+        hook!(jump, siglongjmp),
+        hook!(jump, __longjmp_chk),
+        hook!(stack, dlclose),
+    ];
+    let of_cxx = cxx::hooks();
+    let mut all = [Hook { name: c"", ours: 0, real: 0 }; C + cxx::HOOKS];
+    for (to, from) in all.iter_mut().zip(of_c.iter().chain(&of_cxx)) {
+        *to = *from;
+    }
+    all
+}
 
 /// Begins to record this process into a spool, whose path it is given.
 ///
@@ -30,15 +80,21 @@ pub(crate) unsafe extern "C" fn hatf_recorder_attach(events: *const c_char) -> c
         end();
         if !PREPARED.swap(true, Ordering::Relaxed) {
             // A process that has preloaded it has called a hook by now.
-            if !real::is_known() {
-                modules::are_to_be_redirected();
+            let is_preloaded = real::is_known();
+            if !is_preloaded {
                 real::look_before();
+                real::known();
+                cxx::look_up();
+                if modules::are_to_be_redirected(&mut hooks()).is_none() {
+                    return Answer::NoSpool as c_int;
+                }
             }
-            real::known();
-            super::cxx::look_up();
-            fork::register();
-            thread_end::create_key();
-            exit::register();
+            // Where it was recorded from the beginning that is done.
+            if !is_preloaded || session::inherited().is_none() {
+                fork::register();
+                thread_end::create_key();
+                exit::register();
+            }
         }
         follow::remember(path);
         attach::again();

@@ -4,7 +4,7 @@
 //! Modules from the lowest to the highest: `memo` (stacks that were walked), `thread_state` and `real` use nothing here; `unwind` walks stacks, and `stack` numbers them; `session` is the recording in
 //! progress, `push` puts events into its spool, `follow` makes the spool of a process that is not the first, `standalone` that of a first one which nobody records, `sample` chooses blocks, `attach` begins the session,
 //! `control` turns recording off and on, `log` records calls; `fork`, `exec`, `exit`, `confine`, `jump`, `threads`, `alloc`, `cxx` and `marks` are the interposed functions,
-//! `got` and `inject` are for a process that runs already,
+//! `inject` begins to record a process that runs already, `modules` has its calls come here, and `got` changes and reads their tables;
 //! `load` runs when the object is loaded, `functions` is what an allocator calls, and `recording` is one.
 
 #![cfg_attr(

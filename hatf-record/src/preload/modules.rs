@@ -1,15 +1,14 @@
-//! Which functions of a process that runs already are hooked, and when its modules are looked at.
+//! The modules of a process that runs already: which of their calls are redirected, and when they are looked at. An object that was preloaded has no need
+//! of that, as the loader finds its functions first.
 
-use core::ffi::CStr;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use super::got::{self, Hook};
+use super::mapping::pages;
 use super::thread_state::nested;
-use super::{alloc, cxx, exit, jump, real, stack, threads};
 use crate::clock::nanoseconds;
 
-/// The object was not preloaded: the modules call the real functions, unless they are redirected.
-static INJECTED: AtomicBool = AtomicBool::new(false);
 /// Modules are redirected at this time.
 static ON: AtomicBool = AtomicBool::new(false);
 /// How many modules were ever loaded when they were last looked at.
@@ -21,87 +20,56 @@ static AGAIN: AtomicU32 = AtomicU32::new(0);
 /// How often it is looked, in milliseconds.
 const LOOK: u32 = 20;
 
-/// Returns a hook of the function of this name.
-macro_rules! hook {
-    ($module:ident, $name:ident) => {
-        Hook {
-            name: match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-                Ok(name) => name,
-                Err(_) => c"",
-            },
-            ours: $module::$name as *const () as usize,
-            real: real::$name().map_or(0, |function| function as *const () as usize),
-        }
-    };
+/// The hooks: those of functions that end blocks alone come first.
+static HOOKS: AtomicPtr<Hook> = AtomicPtr::new(null_mut());
+/// How many there are, and how many end blocks alone.
+static COUNTS: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+
+/// Says that the object was not preloaded, and what the hooks are; `None` where there is no memory to keep them.
+pub(crate) fn are_to_be_redirected(hooks: &mut [Hook]) -> Option<()> {
+    let is_end = |hook: &Hook| hook.name == c"free" || hook.name.to_bytes().starts_with(b"_Zd");
+    hooks.sort_unstable_by_key(|hook| !is_end(hook));
+    let memory = pages(size_of_val(hooks))?.cast::<Hook>();
+    // SAFETY: fresh memory of the size, aligned for it, which is never given back.
+    unsafe { memory.copy_from_nonoverlapping(hooks.as_ptr(), hooks.len()) };
+    let ends = hooks.iter().take_while(|hook| is_end(hook)).count();
+    for (place, count) in COUNTS.iter().zip([hooks.len(), ends]) {
+        place.store(count, Ordering::Relaxed);
+    }
+    HOOKS.store(memory, Ordering::Release);
+    Some(())
 }
 
-/// Hooks of C functions.
-const C: usize = 17;
-
-/// Calls `act` with the hooks of functions that end blocks alone, and with all others.
-fn with_hooks(act: impl FnOnce(&[Hook], &[Hook]) -> usize) -> usize {
-    let of_c: [Hook; C] = [
-        hook!(alloc, malloc),
-        hook!(alloc, calloc),
-        hook!(alloc, realloc),
-        hook!(alloc, reallocarray),
-        hook!(alloc, free),
-        hook!(alloc, memalign),
-        hook!(alloc, posix_memalign),
-        hook!(alloc, aligned_alloc),
-        hook!(alloc, valloc),
-        hook!(alloc, pvalloc),
-        hook!(threads, pthread_create),
-        hook!(exit, _exit),
-        hook!(exit, _Exit),
-        hook!(jump, longjmp),
-        hook!(jump, _longjmp),
-        hook!(jump, siglongjmp),
-        hook!(stack, dlclose),
-    ];
-    let of_cxx = cxx::hooks();
-    let mut all = [Hook { name: c"", ours: 0, real: 0 }; C + cxx::HOOKS];
-    for (to, from) in all.iter_mut().zip(of_c.iter().chain(&of_cxx)) {
-        *to = *from;
-    }
-    let is_end = |hook: &Hook| hook.name == c"free" || hook.name.to_bytes().starts_with(b"_Zd");
-    all.sort_unstable_by_key(|hook| !is_end(hook));
-    let ends = all.iter().take_while(|hook| is_end(hook)).count();
-    let (ends, others) = all.split_at(ends);
-    act(ends, others)
+/// Returns the hooks of functions that end blocks alone, and all others; `None` if the object was preloaded.
+fn hooks() -> Option<(&'static [Hook], &'static [Hook])> {
+    let memory = HOOKS.load(Ordering::Acquire);
+    let [count, ends] = [&COUNTS[0], &COUNTS[1]].map(|count| count.load(Ordering::Relaxed));
+    // SAFETY: null, or so many that were written before.
+    (!memory.is_null()).then(|| unsafe { core::slice::from_raw_parts(memory, count) })?.split_at_checked(ends)
 }
 
 /// Redirects calls that end blocks first: no block that is recorded ends in a call that is not.
-fn redirect_all(ends: &[Hook], others: &[Hook]) -> usize {
-    got::redirect(ends) + got::redirect(others)
-}
-
-/// Has calls that end blocks be recorded until the last.
-fn restore_all(ends: &[Hook], others: &[Hook]) -> usize {
-    got::restore(others) + got::restore(ends)
-}
-
-/// Says that the object was not preloaded.
-pub(crate) fn are_to_be_redirected() {
-    INJECTED.store(true, Ordering::Relaxed);
+fn redirect_all() -> usize {
+    hooks().map_or(0, |(ends, others)| got::redirect(ends) + got::redirect(others))
 }
 
 /// Has all modules call the hooks, unless they do so anyhow; `false` if none calls a function that has one.
 pub(crate) fn redirect() -> bool {
-    if !INJECTED.load(Ordering::Relaxed) {
+    if hooks().is_none() {
         return true;
     }
     LOADED.store(got::loaded(), Ordering::Relaxed);
     AGAIN.store(AGAIN_MOST, Ordering::Relaxed);
     ON.store(true, Ordering::Relaxed);
-    with_hooks(redirect_all) > 0
+    redirect_all() > 0
 }
 
-/// Has them call the functions again.
+/// Has them call the functions again: calls that end blocks are recorded until the last.
 pub(crate) fn restore() {
     ON.store(false, Ordering::Relaxed);
-    if INJECTED.load(Ordering::Relaxed) {
-        with_hooks(restore_all);
+    if let Some((ends, others)) = hooks() {
+        got::restore(others);
+        got::restore(ends);
     }
 }
 
@@ -126,7 +94,7 @@ pub(crate) fn look() {
         let again = AGAIN.load(Ordering::Relaxed);
         if again > 0 {
             AGAIN.store(again - 1, Ordering::Relaxed);
-            with_hooks(redirect_all);
+            redirect_all();
         }
     });
 }
