@@ -324,3 +324,26 @@ fn python() {
     }
     running.ends();
 }
+
+/// `hatf` is killed at any moment, also while it has a thread of the process call functions: the process goes on.
+#[test]
+fn killed_while_it_attaches() {
+    let folder = Folder::new();
+    let Some(mut program) = program(&folder, "attached") else { return };
+    let mut random = u64::from(std::process::id());
+    for _ in 0..5 {
+        let mut running = Running::start(&mut program);
+        for _ in 0..6 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let trace = folder.path("trace.mtf");
+            let mut hatf = Command::new(env!("CARGO_BIN_EXE_hatf"));
+            hatf.args(["record", "-q", "--pid", &running.id(), "-o", &trace, "--spool", &folder.path("")]);
+            let mut hatf = hatf.stderr(Stdio::null()).spawn().unwrap();
+            std::thread::sleep(Duration::from_micros(random >> 49));
+            hatf.kill().unwrap();
+            hatf.wait().unwrap();
+            running.works();
+        }
+        running.ends();
+    }
+}
