@@ -123,6 +123,9 @@ fn run_cargo(manifest: &Path, target: &str, out: &Path, offline: bool) -> Result
             cargo.env_remove(&name);
         }
     }
+    // By this name a process that was recorded before is known to have it loaded. Its own functions mean its own, also where the
+    // program's are found first.
+    cargo.env("RUSTFLAGS", "-Clink-arg=-Wl,-soname,libhatf_record.so,-Bsymbolic-functions");
     let output = cargo.output().map_err(|error| format!("cannot run cargo: {error}"))?;
     if output.status.success() {
         return Ok(());

@@ -23,6 +23,8 @@ impl Conditions {
     pub const USABLE: Self = Self(32);
     /// Calls for pages are recorded.
     pub const PAGES: Self = Self(64);
+    /// The process ran already when recording began, and may be recorded again later.
+    pub const INJECTED: Self = Self(128);
 
     /// Returns whether a bit of `other` is set.
     #[inline]

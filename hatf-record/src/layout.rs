@@ -61,7 +61,7 @@ shared! {
         pub(crate) chunks: AtomicU64,
         /// `CLOCK_MONOTONIC` in nanoseconds when recording of the process began.
         pub start: AtomicU64,
-        /// The process of `hatf record`.
+        /// The process of `hatf record`; 0: there is none, and the process made its spool itself.
         pub recorder: AtomicU32,
         /// Not 0: nobody reads any more.
         pub closed: AtomicU32,
@@ -91,7 +91,9 @@ shared! {
         pub dump_signal: AtomicU32,
         /// Where only the last part is kept: the stamp before which events are missing; 0: none are.
         pub horizon: AtomicU64,
-        _before_program: [AtomicU64; 3],
+        /// In a spool that the first process made itself: when that began, in the kernel's ticks since boot.
+        pub began: AtomicU64,
+        _before_program: [AtomicU64; 2],
         /// The recorded process, 0 before it has loaded the recorder.
         pub process: AtomicU32,
         /// Program images that the recorded process loaded.

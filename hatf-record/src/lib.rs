@@ -38,7 +38,7 @@ pub use event::{
 };
 pub use layout::{CHUNK_BYTES, CHUNK_HEAD_BYTES, CHUNK_SLOTS, CHUNKS_MAX, ChunkHead, EXITED, Header, MAGIC, VERSION};
 pub use producer::{Owner, Producer};
-pub use reasons::{Stop, WhenFull};
+pub use reasons::{Answer, Stop, WhenFull};
 pub use spool::{Chunk, Spool, bytes_for, offset_of};
 pub use stack_table::{
     STACK_NODES, STACKS_BYTES, STACKS_FIRST_BYTES, STACKS_MAGIC, STACKS_MISSED_OFFSET, StackTable, stack_node,

@@ -36,6 +36,22 @@ numbers! {
 }
 
 numbers! {
+    /// What a process that runs already answers when it is to be recorded.
+    Answer {
+        /// It is recorded, or is not any more.
+        Done = 1,
+        /// Somebody records it already.
+        Recorded = 2,
+        /// It could not open the spool, or has no memory for it.
+        NoSpool = 3,
+        /// None of its modules calls a function that is recorded.
+        NoCalls = 4,
+        /// It was asked for something else.
+        Failed = 5,
+    }
+}
+
+numbers! {
     /// Why recording ended before the program did.
     Stop {
         /// The spool was full.

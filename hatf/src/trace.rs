@@ -33,6 +33,10 @@ impl TraceReader<'static> {
         } else {
             // The system's own words for a file that is not there.
             let found = std::fs::metadata(path).map_err(Error::system(name.clone()))?;
+            if found.is_dir() && path.join(hatf_record::names::EVENTS).is_file() {
+                let advice = format!("{name}: a spool, not a trace: `hatf recover {name}` makes its trace");
+                return Err(Error::Trace(advice.into()));
+            }
             if found.is_dir() {
                 return Err(Error::System(name, io::ErrorKind::IsADirectory.into()));
             }

@@ -14,8 +14,13 @@ use metatf_test::{Folder, skip};
 
 /// Builds the example as its user would, with these flags of the compiler.
 fn built(folder: &str, flags: &str) -> Option<PathBuf> {
+    built_for("gnu", folder, flags)
+}
+
+/// Builds the example for a C library.
+fn built_for(library: &str, folder: &str, flags: &str) -> Option<PathBuf> {
     let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let target = format!("{}-unknown-linux-{library}", std::env::consts::ARCH);
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--quiet", "--offline", "--target", &target, "-p", "example-recorded-allocator"]);
@@ -113,4 +118,68 @@ fn in_a_static_program() {
     hatf(["record", "--start-off", "-o", &trace, "--", program.to_str().unwrap()])
         .exits(0)
         .says("was off all the time");
+}
+
+/// Runs a program that records itself, and makes the trace.
+fn standalone(program: &Path, folder: &Folder, environment: &[(&str, &str)]) -> String {
+    let spool = folder.path("spool");
+    let run = Command::new(program).env("HATF_OUTPUT", &spool).envs(environment.iter().copied()).output().unwrap();
+    assert!(run.status.success() && run.stderr.is_empty(), "{run:?}");
+    // Nothing takes a spool for a trace.
+    hatf(["report", &spool]).exits(1).says("hatf recover");
+    hatf(["recover", &spool]).exits(0);
+    assert!(!Path::new(&spool).exists());
+    folder.path("spool.mtf")
+}
+
+fn check_standalone(program: &Path) {
+    let folder = Folder::new();
+    let trace = standalone(program, &folder, &[]);
+    let found = found(Path::new(&trace));
+    assert_eq!(found.large, [700_001, 700_002, 700_003, 800_001, 800_008, 900_001]);
+    assert_eq!((&found.leaked[..], found.unknown_frees, found.twice, found.ended), (&[800_008][..], 0, 0, 3));
+    assert!(found.words >= 3000, "{found:?}");
+    // A second run of the same name: the first trace stays.
+    let again = standalone(program, &folder, &[("HATF_SAMPLE", "4KiB")]);
+    assert!(Path::new(&again).exists() && Path::new(&folder.path("spool.1.mtf")).exists());
+    // A spool that is too small: what does not fit is counted.
+    std::fs::remove_file(&trace).unwrap();
+    standalone(program, &folder, &[("HATF_OUTPUT_SIZE", "64KiB")]);
+    let mut reader = TraceReader::open(Path::new(&trace)).unwrap();
+    while reader.next().unwrap().is_some() {}
+    assert!(reader.user_metadata()["lost"].as_u64().unwrap() > 1000, "{:?}", reader.user_metadata());
+}
+
+#[test]
+fn a_program_that_records_itself() {
+    let Some(program) = built("dynamic", "") else { return };
+    check_standalone(&program);
+    // A folder that is there, and one that cannot be made: the program runs, and says so.
+    let folder = Folder::new();
+    let there = folder.path("there");
+    std::fs::create_dir(&there).unwrap();
+    for (output, message) in [(&*there, "hatf recover"), ("/proc/nowhere/x", "not there")] {
+        let run = Command::new(&program).env("HATF_OUTPUT", output).output().unwrap();
+        let error = String::from_utf8(run.stderr).unwrap();
+        assert!(run.status.success() && error.contains("not recorded") && error.contains(message), "{error}");
+    }
+    // Where `hatf record` records, that does.
+    let trace = folder.path("trace.mtf");
+    let both = folder.path("both");
+    hatf(["record", "-o", &trace, "--", "env", &format!("HATF_OUTPUT={both}"), program.to_str().unwrap()]).exits(0);
+    assert!(!Path::new(&both).exists());
+}
+
+#[test]
+fn a_static_program_that_records_itself() {
+    let Some(program) = built("static", "-C target-feature=+crt-static") else { return };
+    check_standalone(&program);
+}
+
+/// musl: a target that `rustup target add` installs.
+#[test]
+fn a_program_of_musl() {
+    let Some(program) = built_for("musl", "musl", "") else { return };
+    check(&program, &[]);
+    check_standalone(&program);
 }

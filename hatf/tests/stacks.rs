@@ -284,3 +284,14 @@ fn events_have_stacks() {
     assert_eq!(dump(&["--head", "0"]), "");
     hatf(["dump", "/nothing.mtf"]).exits(1).says("/nothing.mtf: ");
 }
+
+/// A forked process has met all of its frames before the fork; its trace says which modules they are in all the same.
+#[test]
+fn frames_of_a_forked_process_are_in_modules() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "forked", &[]) else { return };
+    let trace = folder.path("trace.mtf");
+    hatf(["record", "--stacks", "-q", "-o", &trace, "--", program.to_str().unwrap()]).exits(0);
+    let sites = hatf(["sites", &folder.path("trace.processes/2-forked.mtf")]).exits(0).text();
+    assert!(sites.contains("forked+0x") && sites.contains("libc.so") && !sites.contains("  0x"), "{sites}");
+}

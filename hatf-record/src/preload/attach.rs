@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use super::path::Path;
 use super::session::{self, Session};
 use super::thread_state::nested;
-use super::{follow, mapping, push, sample, thread_name};
+use super::{follow, mapping, push, sample, standalone, thread_name};
 use crate::conditions::Conditions;
 use crate::event::{Event, Kind, TEXT_MAX};
 
@@ -71,7 +71,11 @@ pub(crate) fn again() {
 /// Maps the spool of this process: the one that the environment names, if this is the direct child of `hatf record`, or a program it
 /// turned into by exec; or one of its own.
 fn begin_session(is_image: bool) -> Option<()> {
-    let mut events = follow::events()?;
+    let mut events = follow::events().or_else(|| {
+        let events = standalone::of_environment()?;
+        follow::remember(events);
+        Some(events)
+    })?;
     let mut spool = mapping::open(events.as_c())?;
     let first = spool.header();
     let recorder = first.recorder.load(Ordering::Relaxed);

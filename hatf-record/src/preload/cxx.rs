@@ -12,6 +12,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use super::alloc::ARENA;
+use super::got::Hook;
 use super::log::{self, Call};
 use super::real;
 use super::thread_state::{current, nested};
@@ -180,6 +181,14 @@ macro_rules! news {
             }
         )*
 
+        fn hooks_of_news() -> [Hook; 8] {
+            [$(Hook {
+                name: CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()).unwrap_or_default(),
+                ours: $name as *const () as usize,
+                real: $place.get() as usize,
+            }),*]
+        }
+
         fn look_up_news() {
             $(
                 let name = concat!(stringify!($name), "\0");
@@ -219,6 +228,14 @@ macro_rules! deletes {
             }
         )*
 
+        fn hooks_of_deletes() -> [Hook; 12] {
+            [$(Hook {
+                name: CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()).unwrap_or_default(),
+                ours: $name as *const () as usize,
+                real: $place.get() as usize,
+            }),*]
+        }
+
         fn look_up_deletes() {
             $(
                 let name = concat!(stringify!($name), "\0");
@@ -244,6 +261,18 @@ deletes! {
     _ZdaPvRKSt9nothrow_t, DELETE_ARRAY_NO (nothrow);
     _ZdlPvSt11align_val_tRKSt9nothrow_t, DELETE_ALIGNED_NO (align, nothrow);
     _ZdaPvSt11align_val_tRKSt9nothrow_t, DELETE_ARRAY_ALIGNED_NO (align, nothrow);
+}
+
+/// How many hooks there are.
+pub(crate) const HOOKS: usize = 20;
+
+/// Returns the hooks.
+pub(crate) fn hooks() -> [Hook; HOOKS] {
+    let mut all = [Hook { name: c"", ours: 0, real: 0 }; HOOKS];
+    let (news, deletes) = all.split_at_mut(8);
+    news.copy_from_slice(&hooks_of_news());
+    deletes.copy_from_slice(&hooks_of_deletes());
+    all
 }
 
 /// Looks up the real functions.

@@ -1,20 +1,23 @@
 //! The status with which a process ends, which `hatf record` cannot know of processes that are not its children.
 
 use core::ffi::{c_int, c_void};
+use core::mem::transmute;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering;
 
 use super::{real, session};
 use crate::layout::EXITED;
 
-unsafe extern "C" {
-    fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
-}
+type OnExit = unsafe extern "C" fn(extern "C" fn(c_int, *mut c_void), *mut c_void) -> c_int;
 
-/// Has the status noted that `exit` gets, or that `main` returns.
+/// Has the status noted that `exit` gets, or that `main` returns. musl has no function for that: there the status is known of `_exit` alone.
 pub(crate) fn register() {
-    // SAFETY: a function that stays loaded, and no argument.
-    unsafe { on_exit(at_exit, null_mut()) };
+    // SAFETY: null, or the function of this name. It gets a function that stays loaded, and no argument.
+    unsafe {
+        if let Some(on_exit) = transmute::<*mut c_void, Option<OnExit>>(real::next(c"on_exit")) {
+            on_exit(at_exit, null_mut());
+        }
+    }
 }
 
 extern "C" fn at_exit(status: c_int, _: *mut c_void) {

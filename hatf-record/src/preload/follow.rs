@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use super::path::Path;
 use super::{mapping, memory};
 use crate::clock::nanoseconds;
-use crate::layout::{CHUNK_BYTES, Header};
+use crate::layout::{CHUNK_BYTES, CHUNKS_MAX, Header};
 use crate::names;
 use crate::spool::{Spool, bytes_for, offset_of};
 
@@ -56,17 +56,25 @@ pub(crate) fn events() -> Option<Path> {
     if let Some(origin) = origin() {
         return Some(origin.events);
     }
-    let variable = |name: &CStr| {
-        // SAFETY: a C string; the answer is null or a C string that stays while nobody changes the environment, which no other
-        // thread does before `main`.
-        unsafe {
-            let value = libc::getenv(name.as_ptr());
-            (!value.is_null()).then(|| CStr::from_ptr(value).to_bytes())
-        }
-    };
     let [spool, ..] = VARIABLES;
-    let events = Path::new().with(variable(spool)?)?;
-    let entry = |name: &CStr| Path::new().with(name.to_bytes())?.with(b"=")?.with(variable(name)?);
+    let events = Path::new().with(environment(spool)?)?;
+    remember(events);
+    Some(events)
+}
+
+/// Returns a variable of the environment.
+pub(crate) fn environment(name: &CStr) -> Option<&'static [u8]> {
+    // SAFETY: a C string; the answer is null or a C string that stays while nobody changes the environment, which no other
+    // thread does before `main`.
+    unsafe {
+        let value = libc::getenv(name.as_ptr());
+        (!value.is_null()).then(|| CStr::from_ptr(value).to_bytes())
+    }
+}
+
+/// Remembers the path of the first process's events for processes that this one makes.
+pub(crate) fn remember(events: Path) {
+    let entry = |name: &CStr| Path::new().with(name.to_bytes())?.with(b"=")?.with(environment(name)?);
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let bytes = size_of::<Origin>();
     // SAFETY: fresh pages of the size, aligned for it, which are never given back.
@@ -79,7 +87,6 @@ pub(crate) fn events() -> Option<Path> {
             ORIGIN.store(origin, Ordering::Release);
         }
     }
-    Some(events)
 }
 
 /// Returns a variable that a program needs to be recorded, as `NAME=VALUE`, by its place in [`VARIABLES`]; `None` if it is not known.
@@ -147,9 +154,12 @@ fn make(first: &Header, folder: &Path, command: &Path, events: Path, process: u3
         if libc::mkdir(folder.as_c().as_ptr(), 0o700) != 0 {
             return None;
         }
-        let spool = make_file(first, &unfinished);
-        if let Some(spool) = spool {
+        let chunks = usize::try_from(first.follow_chunks.load(Ordering::Relaxed)).unwrap_or(usize::MAX);
+        // Without `hatf record` nobody ever makes more ready: none are from the beginning.
+        let ready = if first.recorder.load(Ordering::Relaxed) == 0 { 0 } else { FIRST };
+        if let Some(spool) = make_file(&unfinished, New { chunks, ready }) {
             let header = spool.header();
+            set(header, first);
             header.process.store(process, Ordering::Relaxed);
             header.parent.store(libc::getppid().cast_unsigned(), Ordering::Relaxed);
             header.number.store(first.numbers.fetch_add(1, Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
@@ -167,20 +177,32 @@ fn make(first: &Header, folder: &Path, command: &Path, events: Path, process: u3
     None
 }
 
-/// Makes the file of a spool with the settings of the first one.
-fn make_file(first: &Header, path: &Path) -> Option<Spool<'static>> {
+/// What a spool is to have: chunks, as far as this process may, and of these so many ready.
+pub(crate) struct New {
+    pub(crate) chunks: usize,
+    pub(crate) ready: usize,
+}
+
+/// Makes the file of a spool.
+pub(crate) fn make_file(path: &Path, New { chunks, ready }: New) -> Option<Spool<'static>> {
     let file = create(path.as_c())?;
-    let wanted = usize::try_from(first.follow_chunks.load(Ordering::Relaxed)).unwrap_or(usize::MAX);
-    let chunks = wanted.min(mapping::share_of_address_space() / CHUNK_BYTES);
+    let most = mapping::share_of_address_space().min(mapping::file_size_limit());
+    let chunks = chunks.min(CHUNKS_MAX).min(most / CHUNK_BYTES);
     let place = |number: usize| libc::off_t::try_from(number).ok();
-    let first_chunks = chunks.min(FIRST);
+    let first_chunks = chunks.min(ready);
     let spool = (|| {
         // SAFETY: an open file and numbers, whose results are checked; then fresh zeros of the file.
         unsafe {
-            let made = chunks > 0
-                && libc::ftruncate(file, place(bytes_for(chunks))?) == 0
-                && libc::posix_fallocate(file, 0, place(offset_of(chunks, first_chunks))?) == 0;
-            if !made {
+            if chunks == 0 {
+                *libc::__errno_location() = libc::EFBIG;
+                return None;
+            }
+            if libc::ftruncate(file, place(bytes_for(chunks))?) != 0 {
+                return None;
+            }
+            let reserved = libc::posix_fallocate(file, 0, place(offset_of(chunks, first_chunks))?);
+            if reserved != 0 {
+                *libc::__errno_location() = reserved;
                 return None;
             }
             mapping::map(file, bytes_for(chunks), |memory| Some(Spool::create(memory, chunks)))
@@ -189,7 +211,14 @@ fn make_file(first: &Header, path: &Path) -> Option<Spool<'static>> {
     // SAFETY: the file that was opened.
     unsafe { libc::close(file) };
     let spool = spool?;
-    let header = spool.header();
+    for chunk in 0..first_chunks {
+        spool.make_ready(chunk);
+    }
+    Some(spool)
+}
+
+/// Sets a process's spool as the first one's is.
+fn set(header: &Header, first: &Header) {
     let numbers = [
         (&header.recorder, &first.recorder),
         (&header.clock, &first.clock),
@@ -206,10 +235,6 @@ fn make_file(first: &Header, path: &Path) -> Option<Spool<'static>> {
     header.start.store(nanoseconds(), Ordering::Relaxed);
     header.sample.store(first.sample.load(Ordering::Relaxed), Ordering::Relaxed);
     header.patience.store(first.patience.load(Ordering::Relaxed), Ordering::Relaxed);
-    for chunk in 0..first_chunks {
-        spool.make_ready(chunk);
-    }
-    Some(spool)
 }
 
 /// Makes a file for reading and writing, which this user alone can open.
@@ -221,7 +246,7 @@ pub(crate) fn create(path: &CStr) -> Option<c_int> {
 }
 
 /// Copies a file, as far as it goes.
-fn copy(from: &CStr, to: &CStr) {
+pub(crate) fn copy(from: &CStr, to: &CStr) {
     let Some(to) = create(to) else { return };
     // SAFETY: a C string; a buffer and its length; files that were opened here.
     unsafe {
@@ -256,7 +281,7 @@ fn read<'b>(path: &CStr, bytes: &'b mut [u8]) -> Option<&'b [u8]> {
 }
 
 /// Returns when this process began, in the kernel's ticks since boot; 0 where that is not to be found out.
-fn began() -> u64 {
+pub(crate) fn began() -> u64 {
     let mut bytes = [0; 1024];
     let text = read(c"/proc/self/stat", &mut bytes).unwrap_or_default();
     // The second field is a name in parentheses, which may have any character.

@@ -8,16 +8,40 @@
 //! This holds for `fork`, and for `_Fork`, which is the one of the two that may be called in a handler. A child made by a raw
 //! `clone` system call runs none of our code first: there, a push that was past its last look at the session goes on.
 
+#[cfg(feature = "preload")]
+use core::ffi::{c_int, c_void};
+#[cfg(feature = "preload")]
+use core::mem::transmute;
+#[cfg(feature = "preload")]
+use core::ptr::null_mut;
 use core::sync::atomic::Ordering;
 
 #[cfg(feature = "preload")]
 use super::real;
-use super::{attach, control, follow, memory, session, thread_state};
+use super::{attach, control, follow, mapping, session, thread_state};
 
 /// Has `fork` tell the child.
+#[cfg(not(feature = "preload"))]
 pub(crate) fn register() {
     // SAFETY: handlers that make system calls and change atomics only.
     unsafe { libc::pthread_atfork(Some(before_fork), None, Some(after_fork_in_child)) };
+}
+
+/// Has `fork` tell the child. The function has another name in each C library, and glibc's is not to be linked with: the object is loaded
+/// by programs of musl, too.
+#[cfg(feature = "preload")]
+pub(crate) fn register() {
+    type Handler = Option<extern "C" fn()>;
+    type Register = unsafe extern "C" fn(Handler, Handler, Handler, *mut c_void) -> c_int;
+    let glibc = real::next(c"__register_atfork");
+    let function = if glibc.is_null() { real::next(c"pthread_atfork") } else { glibc };
+    // SAFETY: null, or a function of this signature: one that has three arguments passes over the fourth, which is null for what is never
+    // unloaded. The handlers make system calls and change atomics only.
+    unsafe {
+        if let Some(register) = transmute::<*mut c_void, Option<Register>>(function) {
+            register(Some(before_fork), None, Some(after_fork_in_child), null_mut());
+        }
+    }
 }
 
 /// Counts the child before there is one: who waits for all processes then knows of it.
@@ -30,16 +54,7 @@ extern "C" fn before_fork() {
 extern "C" fn after_fork_in_child() {
     let Some(spool) = session::inherited() else { return };
     session::end();
-    let (memory, bytes) = spool.memory();
-    let access = libc::PROT_READ | libc::PROT_WRITE;
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
-    // SAFETY: replaces the spool's own mapping by zeroed memory, which is a spool's words as well. References into it stay
-    // valid, and this is the child's only thread. Keeps `errno`, which the handler's caller may look at.
-    unsafe {
-        let errno = *libc::__errno_location();
-        memory::map(memory.cast(), bytes, access, flags, -1, 0);
-        *libc::__errno_location() = errno;
-    }
+    mapping::replace(&spool);
     if follow::is_on() {
         thread_state::current().leave_session();
         control::leave_process();

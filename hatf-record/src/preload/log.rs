@@ -4,7 +4,7 @@ use core::ffi::c_void;
 
 use super::attach::session;
 use super::session::Session;
-use super::thread_state::{ThreadState, current, nested};
+use super::thread_state::{ThreadState, current};
 use super::{control, push, sample};
 use crate::clock::in_order;
 use crate::conditions::Conditions;
@@ -82,6 +82,10 @@ fn record(kind: Kind, call: Call, block: Block, begun: bool) -> bool {
     let conditions = session.conditions();
     // One comparison where nothing is unusual.
     if conditions != Conditions(0) {
+        #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+        if conditions.has(Conditions::INJECTED) {
+            injected(session, state);
+        }
         if conditions.has(Conditions::THREADS) {
             in_order();
         }
@@ -124,6 +128,21 @@ fn is_on(session: &Session) -> bool {
     !session.conditions().has(Conditions::OFF)
 }
 
+/// What a hook has to see to where the process ran already when recording began: threads may have belonged to an earlier recording, and nobody
+/// says that modules were loaded.
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+#[inline(never)]
+fn injected(session: &Session, state: &ThreadState) {
+    if state.join(session.number) {
+        super::thread_end::arm();
+    }
+    let calls = state.calls.get().wrapping_add(1);
+    state.calls.set(calls);
+    if calls.is_multiple_of(64) {
+        super::modules::look();
+    }
+}
+
 fn ends_only(kind: Kind) -> bool {
     matches!(kind, Kind::Free | Kind::ReallocBegin)
 }
@@ -151,7 +170,7 @@ fn with_about(session: &Session, state: &ThreadState, kind: Kind, call: Call, bl
 fn usable(block: usize) -> usize {
     let Some(usable) = super::real::malloc_usable_size().filter(|_| block != 0) else { return 0 };
     // SAFETY: a block that these functions have just returned.
-    nested(|| unsafe { usable(block as *mut c_void) })
+    super::thread_state::nested(|| unsafe { usable(block as *mut c_void) })
 }
 
 /// An allocator does not say.

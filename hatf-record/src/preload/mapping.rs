@@ -1,6 +1,6 @@
 //! Mapping spools.
 
-use core::ffi::CStr;
+use core::ffi::{CStr, c_void};
 use core::ptr::null_mut;
 
 use super::memory;
@@ -36,6 +36,14 @@ pub(crate) fn share_of_address_space() -> usize {
     if limited { usize::try_from(limit.rlim_cur / 16).unwrap_or(usize::MAX) } else { usize::MAX }
 }
 
+/// The length that a file of this process may have, less what is not made of chunks: a longer one is a signal that ends it.
+pub(crate) fn file_size_limit() -> usize {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: a place for the answer.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) } == 0;
+    if known { usize::try_from(limit.rlim_cur / 10 * 9).unwrap_or(usize::MAX) } else { usize::MAX }
+}
+
 /// Maps the beginning of the file at a multiple of the length of a chunk. The mapping is never undone where it is a spool, so that it is
 /// valid for the rest of the process.
 ///
@@ -68,6 +76,37 @@ pub(crate) unsafe fn map(
             memory::unmap(memory, bytes);
         }
         spool
+    }
+}
+
+/// Puts private zeros in place of a spool: who is in the middle of a hook writes there from now on.
+pub(crate) fn replace(spool: &Spool<'static>) {
+    let (memory, bytes) = spool.memory();
+    replace_by_zeros(memory, bytes);
+}
+
+/// Puts private zeros in place of a mapping of ours. References into it stay valid, as all that lies there is made of atomics. Keeps `errno`, which
+/// may be looked at after a fork.
+pub(crate) fn replace_by_zeros(from: *mut u8, bytes: usize) {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
+    // SAFETY: a mapping of ours, in place of which there is zeroed memory then; `errno` of this thread.
+    unsafe {
+        let errno = *libc::__errno_location();
+        memory::map(from.cast(), bytes, access, flags, -1, 0);
+        *libc::__errno_location() = errno;
+    }
+}
+
+/// Returns fresh zeros, at least so many; keeps `errno`.
+pub(crate) fn pages(bytes: usize) -> Option<*mut c_void> {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a system call with valid arguments; `errno` of this thread.
+    unsafe {
+        let errno = *libc::__errno_location();
+        let pages = memory::map(null_mut(), bytes, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0);
+        *libc::__errno_location() = errno;
+        (pages != libc::MAP_FAILED).then_some(pages)
     }
 }
 

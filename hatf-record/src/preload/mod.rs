@@ -2,8 +2,9 @@
 //! of a Rust program (feature `allocator`). What both use is the rest.
 //!
 //! Modules from the lowest to the highest: `memo` (stacks that were walked), `memory` (system calls for pages), `program_break`, `thread_name`, `thread_state` and `real` use nothing here; `unwind` walks stacks, and `stack` numbers them; `session` is the recording in
-//! progress, `push` puts events into its spool, `follow` makes the spool of a process that is not the first, `sample` chooses blocks, `attach` begins the session,
+//! progress, `push` puts events into its spool, `follow` makes the spool of a process that is not the first, `standalone` that of a first one which nobody records, `sample` chooses blocks, `attach` begins the session,
 //! `control` turns recording off and on, `log` records calls; `fork`, `exec`, `exit`, `confine`, `jump`, `threads`, `alloc`, `pages`, `cxx` and `marks` are the interposed functions,
+//! `inject` begins to record a process that runs already, `modules` has its calls come here, and `got` changes and reads their tables;
 //! `load` runs when the object is loaded, `functions` is what an allocator calls, and `recording` is one.
 
 #![cfg_attr(
@@ -26,6 +27,10 @@ mod exit;
 mod follow;
 mod fork;
 mod functions;
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+mod got;
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+mod inject;
 #[cfg(feature = "preload")]
 mod jump;
 #[cfg(feature = "preload")]
@@ -36,6 +41,8 @@ mod marks;
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 mod memo;
 mod memory;
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+mod modules;
 #[cfg(all(feature = "preload", target_pointer_width = "64"))]
 mod pages;
 mod path;
@@ -50,6 +57,7 @@ mod sample;
 mod session;
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 mod stack;
+mod standalone;
 mod thread_end;
 mod thread_name;
 mod thread_state;

@@ -49,6 +49,11 @@ impl Path {
         Some(self)
     }
 
+    /// Returns its bytes.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or_default()
+    }
+
     /// Returns it as the C library takes it.
     pub(crate) fn as_c(&self) -> &CStr {
         CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()

@@ -135,6 +135,7 @@ fn refill(session: &Session) -> bool {
 /// Returns the number of the calling thread.
 #[inline]
 pub(crate) fn thread_number(session: &Session) -> u32 {
+    thread_state::current().join(session.number);
     let id = thread_state::current().id.get();
     if id == 0 { number_this_thread(session) } else { id }
 }

@@ -6,7 +6,7 @@
 use core::ffi::{CStr, c_char, c_int, c_ulong, c_void};
 use core::mem::transmute;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 use super::thread_state::nested;
 
@@ -32,8 +32,25 @@ fn look_up() -> bool {
     true
 }
 
+/// Returns whether they were looked up.
+pub(crate) fn is_known() -> bool {
+    STATE.load(Ordering::Acquire) != UNKNOWN
+}
+
+/// This object was not preloaded, but loaded later: no module finds our functions by their names, and there is nothing behind them.
+static LATER: AtomicBool = AtomicBool::new(false);
+
+/// Has functions looked up that were there before this object.
+pub(crate) fn look_before() {
+    LATER.store(true, Ordering::Release);
+}
+
 /// Returns the function of this name behind ours, if there is one.
 pub(crate) fn next(name: &CStr) -> *mut c_void {
+    #[cfg(target_arch = "x86_64")]
+    if LATER.load(Ordering::Acquire) {
+        return super::got::look_up(name) as *mut c_void;
+    }
     // SAFETY: a C string, and a handle that dlsym knows.
     unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }
 }

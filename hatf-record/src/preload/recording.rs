@@ -5,20 +5,26 @@ use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::alloc::System;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 use super::functions::{FUNCTIONS, Functions, VERSION};
 use super::thread_state::{nested, stack_pointer};
-use super::{attach, control, fork, thread_end};
+use super::{attach, control, follow, fork, standalone, thread_end};
 use crate::event::Kind;
 
 /// An alignment that every block has.
 const ALIGNED: usize = 16;
 
-/// An allocator that passes calls to another one, and has them recorded if the program runs under `hatf record`.
+/// An allocator that passes calls to another one, and has them recorded if the program runs under `hatf record`, or is to be recorded without.
 ///
 /// It works in programs that are statically linked, and in those whose allocator does not call `malloc`. Where `hatf record` could
 /// preload its recorder that one records, and each call is recorded once. Otherwise the recorder in this crate does.
-/// Without `hatf record` a call costs a load and a comparison more than without this.
+///
+/// Without `hatf record` the environment variable `HATF_OUTPUT` names a folder that the program makes and records into, from its first
+/// allocation on; [`Recording::record_into`] does so later. `hatf recover FOLDER` makes the trace when the program has ended.
+/// A program that is not recorded pays a load and a comparison for each call.
 ///
 /// ```
 /// use std::alloc::System;
@@ -38,6 +44,38 @@ impl<A> Recording<A> {
     #[must_use]
     pub const fn new(inner: A) -> Self {
         Self { inner }
+    }
+
+    /// Records this process from now on into a folder that is made for it, in which `%p` stands for the number of the process. Blocks that were allocated before are not known in
+    /// the trace, which `hatf recover FOLDER` makes when the program has ended.
+    ///
+    /// `HATF_OUTPUT_SIZE` says how long the file of events may become, in bytes, or with `MiB` or `GiB` behind the number; by default 1 GiB, which
+    /// is 60 million events. Later events are counted, and left out. With `HATF_SAMPLE=512KiB` one block is recorded for so many bytes.
+    ///
+    /// # Errors
+    /// The process is recorded already, the folder is there, or it cannot be made.
+    pub fn record_into(&self, folder: impl AsRef<Path>) -> io::Result<()> {
+        if functions().is_some() {
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the process is recorded already"));
+        }
+        let folder = standalone::expand(folder.as_ref().as_os_str().as_bytes());
+        let folder = folder.ok_or_else(|| io::Error::from_raw_os_error(libc::ENAMETOOLONG))?;
+        if STATE.compare_exchange(NOT_RECORDED, DECIDING, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "another thread begins to record the process"));
+        }
+        let begun = nested(|| {
+            follow::remember(standalone::make(&folder).map_err(io::Error::from_raw_os_error)?);
+            attach::again();
+            if begin() { Ok(()) } else { Err(io::Error::other("no memory for a recording")) }
+        });
+        if begun.is_ok() {
+            // So a reader knows that there may be blocks from before.
+            control::hatf_recorder_stop();
+            control::hatf_recorder_start();
+            CALLED.store(core::ptr::from_ref(&FUNCTIONS).cast_mut(), Ordering::Relaxed);
+        }
+        STATE.store(if begun.is_ok() { RECORDED } else { NOT_RECORDED }, Ordering::Release);
+        begun
     }
 }
 

@@ -30,6 +30,12 @@ static MEAN: AtomicU64 = AtomicU64::new(0);
 
 /// Begins to sample; `None` where there is no memory for the table.
 pub(crate) fn begin(mean: u64) -> Option<()> {
+    if !TABLE.load(Ordering::Acquire).is_null() {
+        // Of an earlier recording of this process.
+        forget_all();
+        MEAN.store(mean, Ordering::Relaxed);
+        return Some(());
+    }
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: a system call with valid arguments, whose result is checked. The mapping is never undone.

@@ -4,10 +4,10 @@
 //! rest of that hook as well. So `live` lies on a page that the kernel wipes in a child, however the child was made; all else
 //! stays as it was, so that the rest of a hook finds no null pointers. `fork.rs` keeps that rest away from the spool.
 
-use core::ffi::c_void;
 use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
+use super::mapping::pages;
 use super::memory;
 use crate::clock::{Clock, nanoseconds};
 use crate::conditions::Conditions;
@@ -19,10 +19,12 @@ use crate::spool::{Chunk, Spool};
 pub(crate) struct Session {
     /// Not 0 in the recorded process. The kernel wipes it in a forked child.
     live: &'static AtomicU32,
-    /// The process of `hatf record`.
+    /// The process of `hatf record`; 0: there is none.
     recorder: u32,
     /// `hatf record` has started this process: it is its parent for as long as it lives.
-    is_first: bool,
+    is_child: bool,
+    /// The number of this session among those of this process, from 1.
+    pub(crate) number: u32,
     /// This process.
     pub(crate) process: u32,
     /// The number of its image, from 1.
@@ -39,6 +41,8 @@ pub(crate) struct Session {
     pub(crate) spool: Spool<'static>,
 }
 
+static SESSIONS: AtomicU32 = AtomicU32::new(0);
+
 static SESSION: AtomicPtr<Session> = AtomicPtr::new(null_mut());
 
 /// Returns the session, if this process is recorded.
@@ -51,18 +55,22 @@ pub(crate) fn current() -> Option<&'static Session> {
 
 /// Begins the session of this process.
 pub(crate) fn begin(spool: Spool<'static>, process: u32, image: u32) -> Option<()> {
-    let live = page()?;
+    let live = pages(PAGE)?;
     // SAFETY: a page of our own. Kernels before 4.14 refuse the advice: there the handler of `pthread_atfork` has to do.
     unsafe { memory::advise(live, PAGE, libc::MADV_WIPEONFORK) };
     // SAFETY: a zeroed page that is never unmapped, aligned for the word.
     let live = unsafe { &*live.cast::<AtomicU32>() };
     live.store(1, Ordering::Relaxed);
-    let place = page()?.cast::<Session>();
+    let place = pages(PAGE)?.cast::<Session>();
     let header = spool.header();
+    let recorder = header.recorder.load(Ordering::Relaxed);
+    // SAFETY: cannot fail.
+    let parent = unsafe { libc::getppid().cast_unsigned() };
     let session = Session {
         live,
-        recorder: header.recorder.load(Ordering::Relaxed),
-        is_first: header.number.load(Ordering::Relaxed) == 0,
+        recorder,
+        is_child: header.number.load(Ordering::Relaxed) == 0 && parent == recorder,
+        number: SESSIONS.fetch_add(1, Ordering::Relaxed).wrapping_add(1),
         process,
         image,
         clock: Clock::from_number(header.clock.load(Ordering::Relaxed))?,
@@ -100,13 +108,6 @@ pub(crate) fn inherited() -> Option<Spool<'static>> {
 
 const PAGE: usize = 4096;
 
-fn page() -> Option<*mut c_void> {
-    let access = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: a system call with valid arguments.
-    let page = unsafe { memory::map(null_mut(), PAGE, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0) };
-    (page != libc::MAP_FAILED).then_some(page)
-}
-
 /// Who reads what is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reader {
@@ -136,6 +137,12 @@ impl Session {
         self.live.load(Ordering::Relaxed) != 0
     }
 
+    /// Returns whether nobody reads what is recorded, now or ever.
+    #[cfg(feature = "preload")]
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.reader() != Reader::There
+    }
+
     fn reader(&self) -> Reader {
         match self.spool.header().closed.load(Ordering::Relaxed) {
             0 if self.recorder_is_gone() => Reader::Gone,
@@ -145,9 +152,12 @@ impl Session {
     }
 
     fn recorder_is_gone(&self) -> bool {
+        if self.recorder == 0 {
+            return true;
+        }
         // SAFETY: calls that change nothing but `errno`, which the caller keeps.
         unsafe {
-            if self.is_first {
+            if self.is_child {
                 // In a child made by `vfork`, which shares our memory, the parent is another.
                 let (process, parent) = (libc::getpid().cast_unsigned(), libc::getppid().cast_unsigned());
                 return process == self.process && parent != self.recorder;

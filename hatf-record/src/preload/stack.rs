@@ -9,7 +9,7 @@ use super::memo::Words;
 use super::path::Path;
 use super::session::{self, Session};
 use super::unwind::{self, DEPTH_MAX, Found, Here};
-use super::{follow, memory, push, real, thread_state};
+use super::{follow, mapping, memory, push, real, thread_state};
 use crate::event::{Event, Kind, TEXT_MAX};
 use crate::names;
 use crate::stack_table::{STACKS_BYTES, STACKS_FIRST_BYTES, StackTable, stacks_head};
@@ -136,7 +136,17 @@ pub(crate) fn leave() {
     RECORDING.store(0, Ordering::Relaxed);
     CANNOT_GROW.store(false, Ordering::Relaxed);
     GROWING.store(false, Ordering::Relaxed);
-    thread_state::current().memo.forget();
+    // A module is recorded when a row of its is looked up.
+    unwind::forget();
+}
+
+/// Forgets all stacks, and gives their memory back. Other threads may be in the middle of a walk: what they still write reaches nobody.
+pub(crate) fn retire() {
+    let memory = TABLE.load(Ordering::Acquire);
+    if !memory.is_null() {
+        mapping::replace_by_zeros(memory, STACKS_BYTES);
+    }
+    leave();
 }
 
 /// Returns the number of the calling thread's stack, from the program's call on; 0 if it is not known. Records the modules that are in
@@ -144,13 +154,15 @@ pub(crate) fn leave() {
 #[inline(always)]
 pub(crate) fn capture(session: &Session) -> u32 {
     let here = Here::new();
-    let (start, memo) = (here.start(), &thread_state::current().memo);
-    if let Some(stack) = memo.find(start) {
+    let (start, memo) = (here.start(), thread_state::current().memo());
+    if let Some(stack) = memo.and_then(|memo| memo.find(start)) {
         return stack;
     }
     let mut words = Words::new();
     let stack = walk(session, here, &mut words);
-    memo.keep(start, &words, stack);
+    if let Some(memo) = memo {
+        memo.keep(start, &words, stack);
+    }
     stack
 }
 

@@ -39,6 +39,8 @@ unsafe extern "C" fn on_exit(_: *mut c_void) {
         return;
     }
     record_end();
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+    thread_state::current().end();
 }
 
 fn record_end() {

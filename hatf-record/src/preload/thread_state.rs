@@ -27,9 +27,14 @@ pub(crate) struct ThreadState {
     pub(crate) producer: Producer,
     /// Pages of the stack that are known to be readable: from here to before there.
     readable: (Cell<usize>, Cell<usize>),
-    /// Stacks that it walked.
+    /// The session that it belongs to: see `Session::number`.
+    session: Cell<u32>,
+    /// Calls, in a process that ran already when recording began.
+    pub(crate) calls: Cell<u32>,
+    /// Stacks that it walked; null before the first. Not here, as an object that is loaded while the program runs has little room for
+    /// thread-local memory.
     #[cfg(all(feature = "preload", target_arch = "x86_64"))]
-    pub(crate) memo: super::memo::Memo,
+    memo: Cell<*const super::memo::Memo>,
 }
 
 /// Bytes of a page.
@@ -108,6 +113,8 @@ pub(crate) fn current() -> &'static ThreadState {
                 random: Cell::new(0),
                 producer: Producer::new(),
                 readable: (Cell::new(0), Cell::new(0)),
+                session: Cell::new(0),
+                calls: Cell::new(0),
             }
         };
     }
@@ -159,6 +166,45 @@ impl ThreadState {
         (self.readable.0.get(), self.readable.1.get())
     }
 
+    /// Has the thread belong to a session, of which it knows nothing yet; returns whether it did not.
+    #[inline]
+    pub(crate) fn join(&self, session: u32) -> bool {
+        let is_new = self.session.get() != session;
+        if is_new {
+            self.leave_session();
+            self.session.set(session);
+        }
+        is_new
+    }
+
+    /// Returns the stacks that the thread walked; `None` where there is no memory for them.
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+    #[inline]
+    pub(crate) fn memo(&self) -> Option<&super::memo::Memo> {
+        // SAFETY: null, or memory that the thread has until its end.
+        unsafe { self.memo.get().as_ref() }.or_else(|| self.new_memo())
+    }
+
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+    #[cold]
+    fn new_memo(&self) -> Option<&super::memo::Memo> {
+        let memory = super::mapping::pages(size_of::<super::memo::Memo>())?;
+        // A signal handler may have done the same meanwhile: then some pages are lost.
+        self.memo.set(memory.cast());
+        // SAFETY: fresh zeros, which are a value, aligned for it.
+        unsafe { memory.cast::<super::memo::Memo>().as_ref() }
+    }
+
+    /// Gives back what does not go away with the thread.
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+    pub(crate) fn end(&self) {
+        let memory = self.memo.replace(core::ptr::null());
+        if !memory.is_null() {
+            // SAFETY: the pages of `new_memo`, which nobody else has.
+            unsafe { super::memory::unmap(memory.cast_mut().cast(), size_of::<super::memo::Memo>()) };
+        }
+    }
+
     /// Forgets what belongs to the session of the process that this one was forked from.
     pub(crate) fn leave_session(&self) {
         self.id.set(0);
@@ -166,6 +212,11 @@ impl ThreadState {
         self.until_sample.set(0);
         self.random.set(0);
         self.producer.leave();
+        #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+        // SAFETY: as in `memo`.
+        if let Some(memo) = unsafe { self.memo.get().as_ref() } {
+            memo.forget();
+        }
     }
 
     /// Finds out whether memory at an address can be read. Pages that can stay known.

@@ -27,9 +27,13 @@ extern "C" fn on_start(start: *mut c_void) -> Entry {
     // SAFETY: the block that `pthread_create` below filled for this thread alone.
     let Start { routine, argument, id, creator } = unsafe { start.cast::<Start>().read() };
     free_block(start);
+    let session = session();
+    if let Some(session) = session {
+        thread_state::current().join(session.number);
+    }
     thread_state::current().id.set(id);
     thread_end::arm();
-    if let Some(session) = session() {
+    if let Some(session) = session {
         push::thread_event(session, Kind::ThreadStart, creator, Flags::default());
     }
     Entry { routine, argument }

@@ -115,6 +115,7 @@ Examples:
   hatf record --start-off --control ctl PROGRAM      nothing yet; echo on > ctl starts it
   hatf record --keep 60s --dump-signal USR1 PROGRAM  a flight recorder
   hatf record --follow=cc1,cc1plus -- make -j2       of its processes, the compilers
+  hatf record --pid 1234 -o server.mtf               one that runs; Ctrl-C ends it
   LD_PRELOAD=libjemalloc.so.2 hatf record PROGRAM    record it with another allocator")]
 pub(crate) struct Record {
     /// The trace to write [default: PROGRAM.mtf, or PROGRAM.1.mtf and so on]. `-` is standard output; what the program
@@ -234,8 +235,18 @@ pub(crate) struct Record {
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
+    /// Record a process that runs already, by its number, until it ends or hatf is interrupted; then it goes on as before. What was allocated before is not known,
+    /// and processes that it makes are not recorded. It must be of the same user and have the same C library.
+    #[arg(long, value_name = "PROCESS", value_parser = number(1..=u32::MAX), conflicts_with_all = ["command", "follow", "no_follow", "follow_most"])]
+    pub(crate) pid: Option<u32>,
+
     /// The program and its arguments.
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    #[arg(
+        required_unless_present = "pid",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM"
+    )]
     pub(crate) command: Vec<OsString>,
 }
 

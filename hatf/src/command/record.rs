@@ -36,14 +36,21 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
 
 fn run_program(options: &Options) -> Result<u8> {
     let mut analysis = (options.report || options.no_trace).then(Analysis::new);
-    let named = || options.output.clone().unwrap_or_else(|| free_name(&options.command));
+    let of_process = options.pid.map(hatf::record::command_of_process).transpose()?;
+    let command = of_process.as_deref().unwrap_or(&options.command);
+    let named = || options.output.clone().unwrap_or_else(|| free_name(command));
     let output = (!options.no_trace).then(named);
+    // While the user can still do something about it.
+    let known = options.command.first().and_then(|program| hatf::record::not_recorded(program));
+    if let Some(known) = &known {
+        print_message(&known.to_string());
+    }
     let (outcome, failure) = match &output {
-        Some(path) => to_file(options, path, analysis.as_mut())?,
+        Some(path) => to_file(options, path, analysis.as_mut(), known.is_some())?,
         None => {
             let into = Into { output: None, started: None, dump: None, processes: None };
             let outcome = record(options, &mut NullSink, analysis.as_mut(), into)?;
-            print_summary(options, &outcome, None, None);
+            print_summary(options, &outcome, None, None, known.is_some());
             (outcome, None)
         }
     };
@@ -65,7 +72,12 @@ fn run_program(options: &Options) -> Result<u8> {
 
 /// Records into a file, which gets its name when the program runs: where that cannot be started, what has the name stays as it
 /// is. The error beside the outcome is one of the file.
-fn to_file(options: &Options, path: &Path, analysis: Option<&mut Analysis>) -> Result<(Outcome, Option<Error>)> {
+fn to_file(
+    options: &Options,
+    path: &Path,
+    analysis: Option<&mut Analysis>,
+    known: bool,
+) -> Result<(Outcome, Option<Error>)> {
     let name = if is_standard_output(path) { "standard output".to_owned() } else { path.display().to_string() };
     let problem = || Error::system(name.clone());
     let (mut output, mut sink) = OutputFile::create(path).map_err(problem())?;
@@ -78,7 +90,12 @@ fn to_file(options: &Options, path: &Path, analysis: Option<&mut Analysis>) -> R
     let processes = (!options.no_follow && !is_standard_output(path)).then(|| Processes::new(options, path, &write));
     let (recorded, finished) = {
         let mut trace = TraceWriter::new(&mut *sink, form, &write).map_err(|error| cause(output.error(), error))?;
-        let mut started = || output.appear().map_err(problem());
+        let mut started = || {
+            if let Some(process) = options.pid.filter(|_| !options.quiet) {
+                print_message(&format!("recording process {process} until it ends, or until an interrupt (Ctrl-C)"));
+            }
+            output.appear().map_err(problem())
+        };
         let take = |_: u32, give: DumpInto<'_>| dump(options, path, &write, give);
         let take: Option<TakeDump<'_>> = (!is_standard_output(path)).then_some(&take);
         let into = Into { output: Some(path), started: Some(&mut started), dump: take, processes: processes.as_ref() };
@@ -93,7 +110,7 @@ fn to_file(options: &Options, path: &Path, analysis: Option<&mut Analysis>) -> R
         Err(error) => Some(cause(failure, error)),
     };
     let bytes = if is_standard_output(path) { None } else { path.metadata().ok().map(|metadata| metadata.len()) };
-    print_summary(options, &outcome, bytes.map(|bytes| (path, bytes)), processes.as_ref());
+    print_summary(options, &outcome, bytes.map(|bytes| (path, bytes)), processes.as_ref(), known);
     if let Some(processes) = &processes {
         let listed = processes.finish(&outcome);
         outcome.follow_errors.extend(listed.err());
@@ -282,14 +299,28 @@ fn record<'a>(
         ..RecordOptions::default()
     };
     match analysis {
-        None => hatf::record::record_with(&options.command, sink, how),
-        Some(analysis) => hatf::record::record_with(&options.command, &mut Tee(sink, analysis), how),
+        None => record_what(options, sink, how),
+        Some(analysis) => record_what(options, &mut Tee(sink, analysis), how),
     }
 }
 
-/// Prints the summary line, and warnings.
-fn print_summary(options: &Options, outcome: &Outcome, file: Option<(&Path, u64)>, processes: Option<&Processes<'_>>) {
-    if let Some(warning) = outcome.warning() {
+/// Runs the program, or records a process that runs.
+fn record_what(options: &Options, sink: &mut dyn EventSink, how: RecordOptions<'_>) -> Result<Outcome> {
+    match options.pid {
+        Some(process) => hatf::record::record_process(process, sink, how),
+        None => hatf::record::record_with(&options.command, sink, how),
+    }
+}
+
+/// Prints the summary line, and warnings: not once more that the program would not load the recorder, where that was `known`.
+fn print_summary(
+    options: &Options,
+    outcome: &Outcome,
+    file: Option<(&Path, u64)>,
+    processes: Option<&Processes<'_>>,
+    known: bool,
+) {
+    if let Some(warning) = outcome.warning().filter(|_| !known || outcome.recorded.images > 0) {
         print_message(&warning);
     }
     let stackless = processes.map_or(0, Processes::stackless) + u64::from(outcome.recorded.stackless);

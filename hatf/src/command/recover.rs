@@ -17,11 +17,14 @@ use super::processes::{LIST, folder_of, trace_of};
 use super::record::{Form, is_plain, write_whole};
 use super::{Record, TraceFormat, print_message};
 
-/// Make the trace of a recording that was cut off because `hatf record` was killed.
+/// Make the trace of a recording that was cut off because `hatf record` was killed, or that had none.
 ///
 /// Events are in a spool from the moment at which they are recorded. What the unfinished trace lacks comes from there. The trace
 /// takes the place of the unfinished one, and the spool is removed. So it is for each process that the program made. Without FOLDER the spools
 /// are listed that are there.
+///
+/// A program with an allocator of the crate `hatf-record` makes a spool itself where HATF_OUTPUT names a folder. Of such a spool FOLDER
+/// the trace is FOLDER.mtf, or FOLDER.1.mtf if that is there.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -33,7 +36,7 @@ pub(crate) struct Recover {
     #[arg(value_name = "FOLDER")]
     folder: Option<PathBuf>,
 
-    /// The trace to write [default: the one that was being recorded].
+    /// The trace to write [default: the one that was being recorded, or FOLDER.mtf].
     #[arg(short, long, value_name = "TRACE", requires = "folder")]
     output: Option<PathBuf>,
 
@@ -58,11 +61,14 @@ pub(crate) fn run(options: &Recover) -> Result<u8> {
     let Some(folder) = &options.folder else { return list() };
     let spooled = Spooled::open(folder)?;
     let processes = spooled.processes();
+    // A process that made its spool itself has said no name.
+    let named = spooled.is_standalone() && spooled.about()["output"].is_null();
+    let named = options.output.clone().or_else(|| named.then(|| name_beside(folder)));
     let mut of_program = spooled.about().clone();
-    if let Some(output) = options.output.as_ref().filter(|_| spooled.process().is_none()) {
+    if let Some(output) = named.as_ref().filter(|_| spooled.process().is_none()) {
         of_program["output"] = json!(std::path::absolute(output)?);
     }
-    let (trace, recovered) = recover(&spooled, spooled.about().clone(), options.output.as_deref())?;
+    let (trace, recovered) = recover(&spooled, spooled.about().clone(), named.as_deref())?;
     let mut lines = Vec::new();
     for process in &processes {
         let process = Spooled::open(process)?;
@@ -70,7 +76,7 @@ pub(crate) fn run(options: &Recover) -> Result<u8> {
         // A process that nobody saw yet has what was kept for the program.
         let is_seen = own.is_some() && process.about()["output"] != spooled.about()["output"];
         let output = match process.process() {
-            Some(which) if options.output.is_some() || !is_seen => trace_of(&of_program, &which),
+            Some(which) if named.is_some() || !is_seen => trace_of(&of_program, &which),
             _ => own,
         };
         if let Some(folder) = output.as_deref().and_then(Path::parent) {
@@ -89,6 +95,19 @@ pub(crate) fn run(options: &Recover) -> Result<u8> {
         spooled.remove();
     }
     Ok(0)
+}
+
+/// Returns the name of a trace beside a spool, which nothing has.
+fn name_beside(folder: &Path) -> PathBuf {
+    let named = |middle: String| {
+        // Without a slash at its end.
+        let mut name = folder.components().collect::<PathBuf>().into_os_string();
+        name.push(middle);
+        PathBuf::from(name)
+    };
+    let numbered = (1..).map(|number: u32| named(format!(".{number}.mtf")));
+    let mut names = std::iter::once(named(".mtf".to_owned())).chain(numbered);
+    names.find(|name| !name.exists()).unwrap_or_else(|| named(".mtf".to_owned()))
 }
 
 /// Returns what the list of processes has of one.

@@ -1,6 +1,7 @@
 //! The user metadata of a recording: where it comes from.
 
 use std::ffi::{CStr, OsString};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hatf_record::Clock;
@@ -8,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::RecordOptions;
 use super::follow::FollowedProcess;
+use super::spool_file::SpoolFile;
 use super::timeline::Moment;
 use crate::Result;
 use crate::event::EventSink;
@@ -63,6 +65,27 @@ impl Head {
         let numbers = (process.number, process.process, process.parent);
         add_process(user_metadata, &recording, numbers);
         first
+    }
+
+    /// Makes what would be kept beside the spool that a process made itself, in which nobody has written it: the spool says when the recording began, and its
+    /// files when that was by the calendar. The machine may have been another.
+    pub(super) fn of_standalone(file: &SpoolFile) -> Value {
+        let header = file.spool().header();
+        let nanoseconds = header.start.load(Ordering::Relaxed);
+        let head = Self {
+            start: Moment { stamp: nanoseconds, nanoseconds },
+            wall: file.made_at().duration_since(UNIX_EPOCH).unwrap_or_default(),
+            command: file.command(),
+            sample: header.sample.load(Ordering::Relaxed),
+            private: false,
+            process: None,
+        };
+        let mut json = json!({"start": head.to_json(Clock::Monotonic), "about": {}});
+        let user_metadata = &mut json["start"]["user_metadata"];
+        user_metadata["host"] = Value::Null;
+        user_metadata["libc"] = Value::Null;
+        user_metadata["recording"] = format!("{}-{nanoseconds}", header.process.load(Ordering::Relaxed)).into();
+        json
     }
 
     fn user_metadata(&self) -> Value {

@@ -1,5 +1,9 @@
 //! Running a program with the recorder preloaded.
 
+#[cfg(target_arch = "x86_64")]
+mod attach;
+#[cfg(target_arch = "x86_64")]
+mod attached;
 mod bus_error;
 mod control;
 mod drain;
@@ -12,6 +16,7 @@ mod live;
 mod mapper;
 mod merge;
 mod process;
+mod program;
 mod recover;
 mod resident;
 mod ring;
@@ -39,6 +44,8 @@ use serde_json::json;
 
 use crate::event::EventSink;
 use crate::{Error, Result};
+#[cfg(target_arch = "x86_64")]
+pub use attached::record_process;
 use control::Control;
 use drain::{Drain, Keeping};
 use encode::{Counted, Encode};
@@ -49,6 +56,7 @@ use mapper::Mapper;
 use merge::Merge;
 pub use process::End;
 use process::Process;
+pub use program::{NotRecorded, NotRecordedReason, not_recorded};
 pub use recover::{Recovered, Spooled};
 use resident::{Sampler, Samples, Waiting};
 pub use ring::Keep;
@@ -234,6 +242,33 @@ impl Default for RecordOptions<'_> {
             follow_programs: Vec::new(),
         }
     }
+}
+
+/// Returns the arguments of a process that runs, if it can be recorded by [`record_process`].
+///
+/// # Errors
+/// It cannot.
+#[cfg(target_arch = "x86_64")]
+pub fn command_of_process(process: u32) -> Result<Vec<OsString>> {
+    attach::command(process)
+}
+
+/// Says that it cannot be recorded: nobody has made that for this machine yet.
+///
+/// # Errors
+/// Always.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn command_of_process(process: u32) -> Result<Vec<OsString>> {
+    Err(Error::Trace(format!("process {process} can be recorded while it runs on x86-64 alone").into()))
+}
+
+/// As [`command_of_process`].
+///
+/// # Errors
+/// Always.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn record_process(process: u32, _: &mut dyn EventSink, _: RecordOptions<'_>) -> Result<Outcome> {
+    command_of_process(process).map(|_| unreachable!())
 }
 
 /// Runs `command` (a program and its arguments), gives what its heap does to `sink` while it runs,

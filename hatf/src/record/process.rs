@@ -100,14 +100,24 @@ impl Followed<'_> {
 
 /// Returns whether a process runs that began then.
 pub(super) fn is_alive(process: u32, began: u64) -> bool {
-    let Ok(text) = std::fs::read(format!("/proc/{process}/stat")) else { return false };
+    let Some((state, at)) = state(process) else { return false };
+    (began == 0 || at == began) && !matches!(state, 'Z' | 'X' | 'x')
+}
+
+/// Returns when a process began, in the kernel's ticks since boot; 0 if there is none.
+pub(super) fn began(process: u32) -> u64 {
+    state(process).map_or(0, |(_, began)| began)
+}
+
+/// Returns the state of a process, and when it began.
+fn state(process: u32) -> Option<(char, u64)> {
+    let text = std::fs::read(format!("/proc/{process}/stat")).ok()?;
     // The second field is a name in parentheses, which may have any character.
     let behind = text.iter().rposition(|byte| *byte == b')').map_or(0, |at| at + 1);
     let text = String::from_utf8_lossy(text.get(behind..).unwrap_or_default()).into_owned();
     let mut fields = text.split_ascii_whitespace();
-    let state = fields.next().unwrap_or_default();
-    let same = began == 0 || fields.nth(18).and_then(|field| field.parse().ok()) == Some(began);
-    same && !matches!(state, "Z" | "X" | "x")
+    let state = fields.next()?.chars().next()?;
+    Some((state, fields.nth(18)?.parse().ok()?))
 }
 
 /// Waits for a process to end, or for a moment.

@@ -72,6 +72,12 @@ impl Spooled {
             (Ok(head), _) => head,
             // `hatf record` was killed before it saw this process.
             (Err(_), Some(Ok(head))) => Head::of_recovered(head, &FollowedProcess::of(&file)),
+            // There was none: the process made its spool itself. Those that it made find this there.
+            (Err(_), _) if is_standalone(&file) => {
+                let head = Head::of_standalone(&file);
+                file.write_head(&head)?;
+                head
+            }
             (Err(error), _) => return Err(error),
         };
         Ok(Self { file, head })
@@ -83,6 +89,12 @@ impl Spooled {
         let mut folders = self.file.processes();
         folders.sort();
         folders
+    }
+
+    /// Returns whether the process has made it itself, without `hatf record`. Then nothing says which trace is to be made.
+    #[must_use]
+    pub fn is_standalone(&self) -> bool {
+        is_standalone(&self.file)
     }
 
     /// Returns which process it is of; `None`: of the program that was started.
@@ -190,6 +202,10 @@ impl Spooled {
         moments.sort_by_key(|moment| moment.stamp);
         moments
     }
+}
+
+fn is_standalone(file: &SpoolFile) -> bool {
+    file.spool().header().recorder.load(Relaxed) == 0
 }
 
 /// What an unfinished trace has.

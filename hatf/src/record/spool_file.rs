@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
+use std::time::SystemTime;
 
 use hatf_record::names::{COMMAND, EVENTS, PROCESS, PROGRAMS, STACKS};
 use hatf_record::{CHUNK_BYTES, CHUNKS_MAX, Spool, bytes_for, offset_of};
@@ -227,6 +228,12 @@ impl SpoolFile {
         let bytes = fs::read(self.folder.join(COMMAND)).unwrap_or_default();
         let words = bytes.strip_suffix(&[0]).unwrap_or(&bytes).split(|byte| *byte == 0);
         words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+    }
+
+    /// Returns when the process made the spool, of those that do so themselves.
+    pub(super) fn made_at(&self) -> SystemTime {
+        let made = fs::metadata(self.folder.join(COMMAND)).and_then(|metadata| metadata.modified());
+        made.unwrap_or(SystemTime::UNIX_EPOCH)
     }
 
     /// Has only programs of these names followed.

@@ -1,0 +1,92 @@
+//! Recording of a process that runs already.
+//!
+//! The process loads the recorder, and calls its functions that begin and end the recording: see `hatf-record/src/preload/inject.rs`. In between nobody holds it.
+
+mod frame;
+mod remote;
+mod target;
+
+use std::ffi::{CStr, CString, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use hatf_record::Answer;
+
+use crate::{Error, Result};
+use remote::{NULL, Stopped, in_a_thread};
+use target::Target;
+
+/// The name by which the recorder is found that was loaded before.
+const LIBRARY: &CStr = c"libhatf_record.so";
+
+/// Returns the arguments of a process that can be recorded, as far as is known before it is touched.
+pub(super) fn command(process: u32) -> Result<Vec<OsString>> {
+    Target::find(process).map(|_| target::command(process))
+}
+
+/// Has a process load the recorder from a file, and record into a spool.
+pub(super) fn attach(process: u32, library: &Path, events: &Path) -> Result<()> {
+    in_a_thread(|| {
+        let target = Target::find(process)?;
+        let mut stopped = Stopped::find(&target)?;
+        stopped.prepare()?;
+        let mut handle = load(&mut stopped, LIBRARY, libc::RTLD_NOLOAD)?;
+        if handle == NULL {
+            handle = load(&mut stopped, &c_string(library)?, 0)?;
+        }
+        if handle == NULL {
+            let problem = stopped.call(c"dlerror", &[])?;
+            let why = if problem == NULL { String::new() } else { stopped.read_text(problem) };
+            return Err(target.refused(&format!("cannot load the recorder: {why}")));
+        }
+        let begin = symbol(&mut stopped, handle, c"hatf_recorder_attach")?;
+        if begin == NULL {
+            return Err(target.refused("has the recorder of another version of hatf: it has to be started again"));
+        }
+        let path = stopped.text(&c_string(events)?)?;
+        let answer = stopped.call_at(begin, &[path], "the recorder")?;
+        match Answer::from_number(low_half(answer)) {
+            Some(Answer::Done) => Ok(()),
+            Some(Answer::Recorded) => Err(target.refused("is recorded already")),
+            Some(Answer::NoSpool) => Err(target.refused("cannot open the spool: is its folder one that it can see?")),
+            Some(Answer::NoCalls) => {
+                Err(target.refused("calls none of the functions that are recorded: its allocator is linked in"))
+            }
+            Some(Answer::Failed) | None => Err(target.refused("has a recorder that does not answer as it should")),
+        }
+    })?
+}
+
+/// Has a process that was attached to end its recording, and call what it called before.
+pub(super) fn detach(process: u32) -> Result<()> {
+    in_a_thread(|| {
+        let target = Target::find(process)?;
+        let mut stopped = Stopped::find(&target)?;
+        stopped.prepare()?;
+        let handle = load(&mut stopped, LIBRARY, libc::RTLD_NOLOAD)?;
+        let end = if handle == NULL { NULL } else { symbol(&mut stopped, handle, c"hatf_recorder_detach")? };
+        if end == NULL {
+            return Err(target.refused("does not have the recorder any more"));
+        }
+        stopped.call_at(end, &[], "the recorder").map(drop)
+    })?
+}
+
+fn load(stopped: &mut Stopped<'_>, path: &CStr, flags: libc::c_int) -> Result<u64> {
+    let path = stopped.text(path)?;
+    stopped.call(c"dlopen", &[path, (libc::RTLD_NOW | flags).unsigned_abs().into()])
+}
+
+fn symbol(stopped: &mut Stopped<'_>, handle: u64, name: &CStr) -> Result<u64> {
+    let name = stopped.text(name)?;
+    stopped.call(c"dlsym", &[handle, name])
+}
+
+fn c_string(path: &Path) -> Result<CString> {
+    let text = CString::new(path.as_os_str().as_bytes());
+    text.map_err(|_| Error::Usage(format!("{}: a path with a zero in it", path.display())))
+}
+
+fn low_half(number: u64) -> u32 {
+    u32::try_from(number & 0xffff_ffff).unwrap_or_default()
+}

@@ -1,0 +1,253 @@
+//! What has to be known of a process before it is touched: whether that is safe, and where the C library's functions are.
+
+use std::ffi::CStr;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+
+use crate::{Error, Result};
+
+/// A process that can be recorded while it runs.
+#[derive(Debug)]
+pub(super) struct Target {
+    pub(super) process: u32,
+    /// What is added to the address of a function of the C library here to have it there.
+    shift: u64,
+    /// The code there by which a thread returns from a signal handler.
+    sigreturn: u64,
+    /// Code of allocators and of the dynamic linker: a thread that is there is left alone.
+    unsafe_code: Vec<(u64, u64)>,
+}
+
+/// A line of `/proc/N/maps`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Mapping {
+    start: u64,
+    end: u64,
+    is_code: bool,
+    /// Device and file.
+    file: (String, u64),
+    path: String,
+}
+
+fn mapping(line: &str) -> Option<Mapping> {
+    let mut words = line.splitn(6, ' ');
+    let (start, end) = words.next()?.split_once('-')?;
+    let (access, _, device, inode) = (words.next()?, words.next()?, words.next()?, words.next()?);
+    Some(Mapping {
+        start: u64::from_str_radix(start, 16).ok()?,
+        end: u64::from_str_radix(end, 16).ok()?,
+        is_code: access.contains('x'),
+        file: (device.to_owned(), inode.parse().ok()?),
+        path: words.next().unwrap_or_default().trim_start().to_owned(),
+    })
+}
+
+fn mappings(process: &str) -> Result<Vec<Mapping>> {
+    let path = format!("/proc/{process}/maps");
+    let text = fs::read_to_string(&path).map_err(Error::system(path))?;
+    Ok(text.lines().filter_map(mapping).collect())
+}
+
+/// Returns the address of a function of the C library in this process.
+fn own_function(name: &CStr) -> Option<u64> {
+    // SAFETY: a C string.
+    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    (!address.is_null()).then_some(address as u64)
+}
+
+/// Returns the address of the code by which a thread returns from a signal handler here: the C library gives it to the kernel with each handler.
+fn own_sigreturn() -> Option<u64> {
+    const CODE: [u8; 9] = [0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05];
+    // What the kernel keeps of a signal: handler, flags, that code, and what is blocked.
+    let mut known = [0_u64; 4];
+    // Rust's standard library has a handler for it.
+    // SAFETY: a place for the answer, and the length of the last member.
+    let asked = unsafe { libc::syscall(libc::SYS_rt_sigaction, libc::SIGSEGV, 0, known.as_mut_ptr(), 8) };
+    let [.., code, _] = known;
+    // SAFETY: code of this process, which the kernel jumps to.
+    let is_it = asked == 0 && code != 0 && unsafe { *(code as *const [u8; CODE.len()]) } == CODE;
+    is_it.then_some(code)
+}
+
+/// Functions of the allocator of the C library: between them lies what they call.
+const ALLOCATOR: [&CStr; 12] = [
+    c"malloc",
+    c"calloc",
+    c"realloc",
+    c"free",
+    c"memalign",
+    c"posix_memalign",
+    c"aligned_alloc",
+    c"valloc",
+    c"pvalloc",
+    c"malloc_trim",
+    c"mallinfo",
+    c"malloc_usable_size",
+];
+/// How long the last of them may be.
+const LAST_FUNCTION: u64 = 1024;
+
+/// Returns a field of `/proc/N/status`.
+fn field<'s>(status: &'s str, name: &str) -> Option<&'s str> {
+    status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
+}
+
+fn refused(process: u32, why: &str) -> Error {
+    Error::Trace(format!("process {process} {why}").into())
+}
+
+impl Target {
+    /// Looks at a process.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be recorded.
+    pub(super) fn find(process: u32) -> Result<Self> {
+        let refuse = |why: &str| Err(refused(process, why));
+        if process == std::process::id() {
+            return refuse("is this one");
+        }
+        let Ok(status) = fs::read_to_string(format!("/proc/{process}/status")) else {
+            return Err(Error::Trace(format!("there is no process {process}").into()));
+        };
+        let own = fs::read_to_string("/proc/self/status").map_err(Error::system("/proc/self/status"))?;
+        if field(&status, "Tgid").is_some_and(|leader| leader != process.to_string()) {
+            return refuse(&format!("is a thread of process {}", field(&status, "Tgid").unwrap_or("?")));
+        }
+        match field(&status, "State").and_then(|state| state.chars().next()) {
+            Some('Z' | 'X') => return refuse("has ended"),
+            Some('T' | 't') => return refuse("is stopped: have it go on first"),
+            _ => {}
+        }
+        if field(&status, "Uid") != field(&own, "Uid") {
+            return refuse("runs as another user: record it as that user");
+        }
+        let tracer = field(&status, "TracerPid").unwrap_or("0");
+        if tracer != "0" {
+            return refuse(&format!("is traced by process {tracer}, such as a debugger"));
+        }
+        for (name, what) in [("pid", "process numbers"), ("mnt", "files")] {
+            let of = |process: &str| fs::metadata(format!("/proc/{process}/ns/{name}")).map(|file| file.ino()).ok();
+            if of("self") != of(&process.to_string()) {
+                return refuse(&format!("has other {what} than this one: record it inside of its container"));
+            }
+        }
+        let root =
+            |process: &str| fs::metadata(format!("/proc/{process}/root")).map(|root| (root.dev(), root.ino())).ok();
+        if root("self") != root(&process.to_string()) {
+            return refuse("has another root folder than this one");
+        }
+        if field(&status, "x86_Thread_features").is_some_and(|features| features.contains("shstk")) {
+            return refuse("has a shadow stack, with which nobody can call functions in it");
+        }
+        let filters =
+            |status: &str| field(status, "Seccomp_filters").and_then(|number| number.parse().ok()).unwrap_or(0_u32);
+        if field(&status, "Seccomp") == Some("1") || filters(&status) > filters(&own) {
+            return refuse("has given up system calls (seccomp) that recording needs");
+        }
+        Self::of_maps(process)
+    }
+
+    /// Finds the C library, which has to be the one that this process has.
+    fn of_maps(process: u32) -> Result<Self> {
+        let refuse = |why: &str| Err(refused(process, why));
+        let (own, maps) = (mappings("self")?, mappings(&process.to_string())?);
+        let (Some(loads), Some(maps_memory)) = (own_function(c"dlopen"), own_function(c"mmap")) else {
+            return refuse("cannot be recorded by this build of hatf, which has no C library to compare with");
+        };
+        let at = |address: u64| own.iter().find(|mapping| (mapping.start..mapping.end).contains(&address));
+        let Some(library) = at(loads).filter(|library| at(maps_memory).is_some_and(|other| other.file == library.file))
+        else {
+            return refuse("cannot be recorded: that needs glibc 2.34");
+        };
+        let base =
+            |maps: &[Mapping]| maps.iter().find(|mapping| mapping.file == library.file).map(|mapping| mapping.start);
+        let (Some(here), Some(there)) = (base(&own), base(&maps)) else {
+            let has = |name: &str| maps.iter().any(|mapping| mapping.path.contains(name));
+            return refuse(match () {
+                () if has("/ld-musl") => "is a program of musl: start it by `hatf record`",
+                () if has("/libc.so") || has("/libc-") => "has another C library than hatf",
+                () => "is statically linked: it cannot load the recorder",
+            });
+        };
+        let shift = there.wrapping_sub(here);
+        let allocator = ALLOCATOR
+            .iter()
+            .filter_map(|name| own_function(name))
+            .filter(|function| at(*function).is_some_and(|mapping| mapping.file == library.file));
+        let (first, last) = allocator.fold((u64::MAX, 0), |(first, last), at| (first.min(at), last.max(at)));
+        let mut unsafe_code = vec![(first.wrapping_add(shift), last.wrapping_add(shift + LAST_FUNCTION))];
+        let is_unsafe = |mapping: &&Mapping| {
+            let name = mapping.path.rsplit('/').next().unwrap_or_default();
+            mapping.is_code
+                && ["ld-linux", "libjemalloc", "libtcmalloc", "libmimalloc"].iter().any(|start| name.starts_with(start))
+        };
+        unsafe_code.extend(maps.iter().filter(is_unsafe).map(|mapping| (mapping.start, mapping.end)));
+        let Some(sigreturn) =
+            own_sigreturn().filter(|at_| at(*at_).is_some_and(|mapping| mapping.file == library.file))
+        else {
+            return refuse("cannot be recorded: the C library has no code that is needed for it");
+        };
+        Ok(Self { process, shift, sigreturn: sigreturn.wrapping_add(shift), unsafe_code })
+    }
+
+    /// Returns the address of a function of the C library there.
+    pub(super) fn function(&self, name: &CStr) -> Result<u64> {
+        let own = own_function(name)
+            .ok_or_else(|| Error::Trace(format!("the C library has no {}", name.to_string_lossy()).into()))?;
+        Ok(own.wrapping_add(self.shift))
+    }
+
+    /// Returns the address of `mov $15, %rax; syscall` there.
+    pub(super) fn sigreturn(&self) -> u64 {
+        self.sigreturn
+    }
+
+    /// Returns whether an address is in the code of an allocator, or of the dynamic linker.
+    pub(super) fn is_unsafe(&self, address: u64) -> bool {
+        self.unsafe_code.iter().any(|(start, end)| (*start..*end).contains(&address))
+    }
+
+    /// Returns its threads, the main one first.
+    pub(super) fn threads(&self) -> Vec<i32> {
+        let entries = fs::read_dir(format!("/proc/{}/task", self.process)).into_iter().flatten().flatten();
+        let mut threads: Vec<i32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+        threads.sort_by_key(|thread| (thread.unsigned_abs() != self.process, *thread));
+        threads
+    }
+
+    /// Returns an error about it.
+    pub(super) fn refused(&self, why: &str) -> Error {
+        refused(self.process, why)
+    }
+}
+
+/// Returns the arguments of a process; of one without, its name.
+pub(super) fn command(process: u32) -> Vec<std::ffi::OsString> {
+    use std::os::unix::ffi::OsStringExt as _;
+    let bytes = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    let words = bytes.strip_suffix(&[0]).unwrap_or(&bytes).split(|byte| *byte == 0);
+    words.map(|word| std::ffi::OsString::from_vec(word.to_vec())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_maps() {
+        let line = "7f0b2e628000-7f0b2e77d000 r-xp 00026000 fe:00 1234                       /usr/lib/x y/libc.so.6";
+        let found = mapping(line).unwrap();
+        assert_eq!((found.start, found.end, found.is_code), (0x7f0b_2e62_8000, 0x7f0b_2e77_d000, true));
+        assert_eq!((&*found.path, found.file), ("/usr/lib/x y/libc.so.6", ("fe:00".to_owned(), 1234)));
+        for wrong in ["", "1", "1-2", "1-2 r-xp 0 fe:00", "x-2 r-xp 0 fe:00 1", "1-2 r-xp 0 fe:00 x"] {
+            assert_eq!(mapping(wrong), None);
+        }
+        assert_eq!(mapping("1-2 rw-p 0 00:00 0").unwrap().path, "");
+    }
+
+    #[test]
+    fn what_cannot_be_recorded() {
+        assert!(Target::find(std::process::id()).unwrap_err().to_string().contains("is this one"));
+        assert!(Target::find(u32::MAX).unwrap_err().to_string().contains("no process"));
+    }
+}

@@ -1,0 +1,124 @@
+//! Recording a process that runs already, until it ends or this one is interrupted.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::ExitStatus;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use hatf_record::Conditions;
+use serde_json::json;
+
+use super::control::{self, Control};
+use super::drain::{Drain, Keeping};
+use super::encode::{Counted, Encode};
+use super::file_limit::FileLimit;
+use super::keeper::{self, Keeper, Returned};
+use super::mapper::Mapper;
+use super::merge::Merge;
+use super::process::{End, Followed, Process, began};
+use super::resident::{Sampler, Samples, Waiting};
+use super::shared_file::SharedFile;
+use super::spool_file::SpoolFile;
+use super::stack_file::{self, StackFile};
+use super::timeline::{self, Moment, Timeline};
+use super::{DumpInto, Outcome, RECORDER, RecordOptions, attach, head, set_header, signals};
+use crate::event::EventSink;
+use crate::{Error, Result};
+
+/// How often it is looked for an interrupt.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Records a process that runs already, and returns when it has ended, or when this process is interrupted: then the process goes on without being recorded. Processes that it
+/// makes are not recorded.
+///
+/// # Errors
+/// [`Error::Trace`] where the process cannot be recorded, or could not be let go; [`Error::System`] where the spool or the recorder could not be set up.
+pub fn record_process(process: u32, sink: &mut dyn EventSink, options: RecordOptions<'_>) -> Result<Outcome> {
+    let command = attach::command(process)?;
+    let kept =
+        options.keep.map_or(0, |keep| if let super::Keep::Bytes(bytes) = keep { bytes.saturating_mul(2) } else { 0 });
+    let file = SpoolFile::create(options.spool.as_deref(), options.spool_bytes.max(kept))?;
+    if options.stacks > 0 {
+        stack_file::create(file.folder(), options.stacks).map_err(Error::system("cannot make the table of stacks"))?;
+    }
+    let library = SharedFile::create("libhatf_record.so", RECORDER)?;
+    let clock = options.stamps.unwrap_or_else(timeline::choose);
+    let start = Moment::now(clock);
+    let head = head::Head::now(&command, start, &options);
+    file.write_head(&json!({"start": head.to_json(clock), "about": options.about}))?;
+    let spool = file.spool();
+    let header = spool.header();
+    set_header(header, &options, start, clock, &FileLimit::raise());
+    header.follow.store(0, Ordering::Relaxed);
+    header.process.store(process, Ordering::Relaxed);
+    header.set(Conditions::INJECTED);
+
+    let returned = Returned::default();
+    let samples = Samples::default();
+    let sampler = options.pages.then(|| Sampler::new(&samples, clock));
+    let keeper = Keeper::new(&file, spool, &returned, keeper::READY_FIRST);
+    let take = options.dump;
+    let dump = move |number, give: DumpInto<'_>| take.map_or((), |take| take(number, give));
+    let mut encode = Encode {
+        merge: Merge::new(spool),
+        mapper: Mapper::default(),
+        timeline: Timeline::new(start),
+        stacks: StackFile::open(file.folder()),
+        resident: Waiting::new(&samples),
+        sink: Counted::new(sink),
+    };
+    let control = Control::new(options.control);
+    let signals = control::Signals::take(options.toggle_signal, options.dump_signal);
+    let interrupts = signals::Forwarding::begin();
+    let began = began(process);
+    attach::attach(process, Path::new(library.path()), &file.path())?;
+    let (stop, ended) = (AtomicBool::new(false), AtomicBool::new(false));
+    let outcome = std::thread::scope(|scope| {
+        scope.spawn(|| keeper.run(sampler));
+        if control.has_file() || options.toggle_signal.or(options.dump_signal).is_some() {
+            scope.spawn(|| control.run(header));
+        }
+        let detached = scope.spawn(|| {
+            let mut detached = Ok(());
+            while !ended.load(Ordering::Acquire) {
+                if interrupts.interrupted() {
+                    // All that it records is in the spool then.
+                    detached = attach::detach(process);
+                    stop.store(true, Ordering::Release);
+                    break;
+                }
+                std::thread::sleep(LOOK);
+            }
+            detached
+        });
+        encode.sink.try_to(|_| options.started.map_or(Ok(()), |started| started()));
+        let followed = Followed { id: process, began, stop: &stop, header, asked: Instant::now() };
+        let drain = Drain {
+            keeping: options.keep.map(|keep| Keeping { keep, file: &file, dump: &dump }),
+            spool,
+            encode,
+            returned: &returned,
+            control: &control,
+            process: Process::Followed(followed),
+            clock,
+            samples: &samples,
+            group: options.group.max(1),
+            flush: options.flush,
+        };
+        let outcome = drain.run(&head, || ended.store(true, Ordering::Release));
+        ended.store(true, Ordering::Release);
+        returned.stop();
+        control.stop();
+        let detached = detached.join().unwrap_or_else(|_| Err(Error::Trace("a thread of hatf has ended".into())));
+        Ok::<_, Error>((outcome?, detached))
+    });
+    drop((signals, interrupts));
+    // Where it could not be let go, its hooks find out that nobody reads.
+    header.closed.store(1, Ordering::SeqCst);
+    let ((end, recorded), detached) = outcome?;
+    let code = if let End::Exit(status) = end { i32::from(status) } else { 0 };
+    let gone = !super::process::is_alive(process, began);
+    let follow_errors = detached.err().filter(|_| !gone).into_iter().collect();
+    Ok(Outcome { status: ExitStatus::from_raw(code << 8), recorded, followed: 0, not_followed: 0, follow_errors })
+}

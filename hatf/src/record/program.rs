@@ -1,0 +1,192 @@
+//! Why a program will not load the recorder, found out before it runs.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::fmt;
+use std::fs::File;
+use std::io::Read as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+/// Why a program does not load the recorder. Programs that it starts may load it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotRecorded {
+    /// The program, or the interpreter of the script that it is.
+    pub program: PathBuf,
+    /// Why.
+    pub reason: NotRecordedReason,
+}
+
+/// A reason for which a program does not load the recorder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotRecordedReason {
+    /// It is statically linked, and no recorder is linked in.
+    Static,
+    /// It runs as another user or group, or has capabilities of its own.
+    Privileged,
+    /// It is for another machine than this program is.
+    OtherMachine,
+}
+
+impl fmt::Display for NotRecorded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let why = match self.reason {
+            NotRecordedReason::Static => "is statically linked",
+            NotRecordedReason::Privileged => "is set-user-ID, set-group-ID or has file capabilities",
+            NotRecordedReason::OtherMachine => "is for another machine",
+        };
+        write!(
+            f,
+            "{} {why}: it does not load the recorder; only programs that it starts are recorded",
+            self.program.display()
+        )
+    }
+}
+
+/// Scripts whose interpreter is a script, at most; the kernel follows as many.
+const SCRIPTS: usize = 4;
+/// Bytes of a script's first line that the kernel reads.
+const FIRST_LINE: usize = 256;
+
+/// Looks at a program, which is found as the system would find it; `None` if it will load the recorder, or that cannot be known.
+#[must_use]
+pub fn not_recorded(program: &OsStr) -> Option<NotRecorded> {
+    let mut path = find(program)?;
+    for _ in 0..=SCRIPTS {
+        let file = File::open(&path).ok()?;
+        let mut line = Vec::new();
+        (&file).take(FIRST_LINE as u64).read_to_end(&mut line).ok()?;
+        if let Some(line) = line.strip_prefix(b"#!") {
+            let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
+            let interpreter = line.split(u8::is_ascii_whitespace).find(|word| !word.is_empty())?;
+            path = PathBuf::from(OsString::from_vec(interpreter.to_vec()));
+            continue;
+        }
+        let reason = if is_privileged(&path, &file) { Some(NotRecordedReason::Privileged) } else { of_elf(&file) };
+        return reason.map(|reason| NotRecorded { program: path, reason });
+    }
+    None
+}
+
+/// Finds a program: by its path, or by its name in the folders of `PATH`.
+fn find(program: &OsStr) -> Option<PathBuf> {
+    if program.as_bytes().contains(&b'/') {
+        return Some(program.into());
+    }
+    let runs =
+        |path: &PathBuf| path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.mode() & 0o111 != 0);
+    std::env::split_paths(&std::env::var_os("PATH")?).map(|folder| folder.join(program)).find(runs)
+}
+
+/// Returns whether the dynamic linker will distrust the environment.
+fn is_privileged(path: &Path, file: &File) -> bool {
+    let Ok(metadata) = file.metadata() else { return false };
+    let Ok(name) = CString::new(path.as_os_str().as_bytes()) else { return false };
+    // SAFETY: calls that cannot fail; C strings; zero is a value of the structure, which the call fills.
+    let (user, group, held, capable) = unsafe {
+        let mut mount: libc::statvfs = std::mem::zeroed();
+        let mounted = libc::statvfs(name.as_ptr(), &raw mut mount) == 0;
+        let held =
+            mounted && mount.f_flag & libc::ST_NOSUID != 0 || libc::prctl(libc::PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1;
+        let capable = libc::getxattr(name.as_ptr(), c"security.capability".as_ptr(), std::ptr::null_mut(), 0) > 0;
+        (libc::getuid(), libc::getgid(), held, capable)
+    };
+    let becomes = |bits: u32, owner: u32, is: u32| metadata.mode() & bits == bits && owner != is;
+    // Capabilities of a file are nothing new to the superuser.
+    let other = becomes(libc::S_ISUID, metadata.uid(), user)
+        || becomes(libc::S_ISGID | libc::S_IXGRP, metadata.gid(), group)
+        || capable && user != 0;
+    other && !held
+}
+
+/// Bytes of an executable in which its head is looked for.
+const HEAD: usize = 64;
+/// Bytes of an entry of the program table.
+const ENTRY: usize = 56;
+/// Entries of it, at most.
+const ENTRIES: usize = 1024;
+
+/// Looks at an executable of ELF; `None` also if it is none.
+fn of_elf(file: &File) -> Option<NotRecordedReason> {
+    let mut head = [0; HEAD];
+    file.read_exact_at(&mut head, 0).ok()?;
+    if !head.starts_with(b"\x7fELF") {
+        return None;
+    }
+    let mut own = [0; HEAD];
+    File::open("/proc/self/exe").ok()?.read_exact_at(&mut own, 0).ok()?;
+    // Class and order of bytes, and the machine.
+    if head.get(4..6) != own.get(4..6) || head.get(18..20) != own.get(18..20) {
+        return Some(NotRecordedReason::OtherMachine);
+    }
+    // The recorder is for machines of 64 bits.
+    let word = |at: usize| Some(u16::from_ne_bytes(head.get(at..at + 2)?.try_into().ok()?));
+    let table = u64::from_ne_bytes(head.get(32..40)?.try_into().ok()?);
+    let (bytes, entries) = (usize::from(word(54)?), usize::from(word(56)?));
+    if bytes != ENTRY || entries > ENTRIES {
+        return None;
+    }
+    let mut entry = [0; ENTRY];
+    for number in 0..entries as u64 {
+        file.read_exact_at(&mut entry, table.checked_add(number * ENTRY as u64)?).ok()?;
+        let kind = u32::from_ne_bytes(entry.get(..4)?.try_into().ok()?);
+        if kind == libc::PT_INTERP {
+            return None;
+        }
+    }
+    (!has_recorder(file)).then_some(NotRecordedReason::Static)
+}
+
+/// Returns whether a static program has the recorder of the crate `hatf-record` linked in: by the variable's name.
+fn has_recorder(file: &File) -> bool {
+    let name = hatf_record::SPOOL_VARIABLE.as_bytes();
+    // SAFETY: the file is read alone. Somebody who writes to it meanwhile changes what is found.
+    let Ok(bytes) = (unsafe { memmap2::Mmap::map(file) }) else { return false };
+    let is_name = |at: &usize| bytes.get(*at..).is_some_and(|rest| rest.starts_with(name));
+    let first = name.first().copied().unwrap_or_default();
+    bytes.iter().enumerate().filter(|(_, byte)| **byte == first).map(|(at, _)| at).any(|at| is_name(&at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn what_is_no_program() {
+        let own = std::env::current_exe().unwrap();
+        assert_eq!(not_recorded(own.as_os_str()), None);
+        for nothing in ["/dev/null", "/nowhere", "no such program", "/"] {
+            assert_eq!(not_recorded(OsStr::new(nothing)), None);
+        }
+    }
+
+    /// Any bytes behind the beginning of an executable.
+    #[test]
+    fn damaged_executables() {
+        let own = fs::read("/proc/self/exe").unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("program");
+        let head = own.get(..4096).unwrap();
+        for length in [4, 17, 19, 63, 64, 70, 4096] {
+            fs::write(&path, &head[..length]).unwrap();
+            let _ = not_recorded(path.as_os_str());
+        }
+        let mut random = 1_u64;
+        for _ in 0..500 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let mut bytes = head.to_vec();
+            bytes[usize::try_from(random >> 40).unwrap() % 64] = random.to_le_bytes()[3];
+            fs::write(&path, &bytes).unwrap();
+            let _ = not_recorded(path.as_os_str());
+        }
+    }
+
+    #[test]
+    fn scripts_without_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("script");
+        fs::write(&path, format!("#! {}\n", path.display())).unwrap();
+        assert_eq!(not_recorded(path.as_os_str()), None);
+    }
+}
