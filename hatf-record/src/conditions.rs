@@ -19,6 +19,8 @@ impl Conditions {
     pub const OFF: Self = Self(8);
     /// Somebody asked for recording to be on or off ([`Header::off`]): the next hook sees to it.
     pub const CHANGE: Self = Self(16);
+    /// Loads and stores of blocks are counted.
+    pub const ACCESSES: Self = Self(32);
 
     /// Returns whether all bits of `other` are set.
     #[inline]

@@ -109,6 +109,12 @@ kinds! {
     Start = 26,
     /// Recording stops.
     Stop = 27,
+    /// So far the block at `address` had `size` loads and `old` stores; `extra` is an [`accesses_word`].
+    Accesses = 28,
+    /// The thread entered the function that `address` is in.
+    Enter = 29,
+    /// It left the function that it entered last.
+    Leave = 30,
 }
 
 impl Kind {
@@ -125,6 +131,8 @@ impl Kind {
                 | Self::Lost
                 | Self::Stack
                 | Self::ModuleUnload
+                | Self::Enter
+                | Self::Leave
                 | Self::Start
                 | Self::Stop
         )
@@ -237,6 +245,23 @@ impl Event {
             ([first, more(extra), more(size), more(address), more(old)], NUMBERS_MAX)
         }
     }
+}
+
+/// Bits of a number of granules.
+const GRANULES_BITS: u32 = 31;
+
+/// Packs what a [`Kind::Accesses`] says beside loads and stores: granules of 64 bytes with an access, all of the block's, and whether there may have been
+/// accesses that were not counted.
+#[must_use]
+pub fn accesses_word(touched: u64, granules: u64, reached: bool) -> u64 {
+    let most = (1 << GRANULES_BITS) - 1;
+    touched.min(most) << (GRANULES_BITS + 1) | granules.min(most) << 1 | u64::from(reached)
+}
+
+/// Returns what [`accesses_word`] packed, in its order.
+#[must_use]
+pub fn accesses_of_word(word: u64) -> (u64, u64, bool) {
+    (word >> (GRANULES_BITS + 1), word >> 1 & ((1 << GRANULES_BITS) - 1), word & 1 != 0)
 }
 
 /// Encodes a text of at most [`TEXT_MAX`] bytes, which stands behind the numbers of its event: returns slots, and how many of
@@ -371,7 +396,7 @@ mod tests {
             back(&Event { address: 1 << 63, ..plain }, b"");
             back(&Event { old: u64::MAX, ..plain }, b"");
         }
-        assert_eq!((Kind::from_number(0), Kind::from_number(28)), (None, None));
+        assert_eq!((Kind::from_number(0), Kind::from_number(31)), (None, None));
     }
 
     #[test]

@@ -79,6 +79,10 @@ fn record(kind: Kind, call: Call, begun: bool) -> bool {
         if conditions.0 & (Conditions::OFF.0 | Conditions::CHANGE.0) != 0 && !is_on(session) && !begun {
             return false;
         }
+        #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+        if conditions.has(Conditions::ACCESSES) && kind == Kind::Free && !conditions.has(Conditions::SAMPLE) {
+            super::accesses::tell(session, call.address);
+        }
         if conditions.has(Conditions::SAMPLE) {
             sampled(session, state, kind, call);
             return true;
@@ -120,6 +124,9 @@ fn slowly(session: &Session, state: &ThreadState, kind: Kind, call: Call) {
 #[inline(never)]
 fn with_stack(session: &Session, state: &ThreadState, kind: Kind, call: Call) {
     let stack = super::stack::capture(session);
+    if session.conditions().has(Conditions::ACCESSES) {
+        super::accesses::allocated(call.address, stack);
+    }
     push::with_stack(session, &event(session, state, kind, call), stack);
 }
 
@@ -135,6 +142,10 @@ fn sampled(session: &Session, state: &ThreadState, kind: Kind, call: Call) {
     };
     // Each half of a realloc is recorded as what it is by itself: its two blocks need not both be chosen.
     if ends != 0 && sample::forget(ends) {
+        #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+        if kind == Kind::Free && session.conditions().has(Conditions::ACCESSES) {
+            super::accesses::tell(session, ends);
+        }
         slowly(session, state, Kind::Free, Call { address: ends, ..Call::default() });
     }
     let begins = !ends_only(kind) && call.address != 0;

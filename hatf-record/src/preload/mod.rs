@@ -3,7 +3,7 @@
 //!
 //! Modules from the lowest to the highest: `memo` (stacks that were walked), `thread_state` and `real` use nothing here; `unwind` walks stacks, and `stack` numbers them; `session` is the recording in
 //! progress, `push` puts events into its spool, `follow` makes the spool of a process that is not the first, `sample` chooses blocks, `attach` begins the session,
-//! `control` turns recording off and on, `log` records calls; `fork`, `exec`, `exit`, `confine`, `jump`, `threads`, `alloc`, `cxx` and `marks` are the interposed functions,
+//! `control` turns recording off and on, `log` records calls, `accesses` counts loads and stores; `fork`, `exec`, `exit`, `confine`, `jump`, `threads`, `alloc`, `cxx` and `marks` are the interposed functions,
 //! `load` runs when the object is loaded, `functions` is what an allocator calls, and `recording` is one.
 
 #![cfg_attr(
@@ -11,6 +11,8 @@
     allow(dead_code, reason = "an allocator needs not all of what the interposed functions do")
 )]
 
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+mod accesses;
 #[cfg(feature = "preload")]
 mod alloc;
 mod attach;

@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use super::*;
-use crate::event::{Call, Event, EventKind, Function, UserMetadata};
+use crate::event::{Accesses, Call, Event, EventKind, Function, UserMetadata};
 use crate::loss::Loss;
 
 fn input(bytes: &[u8]) -> Input {
@@ -143,6 +143,17 @@ fn everything() -> Vec<Event<'static>> {
         EventKind::Lost { events: 1000 },
         EventKind::Recording { on: false },
         EventKind::Recording { on: true },
+        EventKind::Accesses(Accesses {
+            address: 0x2000,
+            loads: 1 << 40,
+            stores: 3,
+            touched: 1,
+            granules: 2,
+            reached: true,
+        }),
+        EventKind::Accesses(Accesses { address: 0xdead, ..Accesses::default() }),
+        EventKind::Enter { function: 0x401000 },
+        EventKind::Leave,
         EventKind::ThreadEnd,
         EventKind::Image { process: 77, path: b"\xff" },
         EventKind::Killed { signal: 9 },
@@ -228,11 +239,11 @@ fn everything_to_heap_and_json_and_back() {
 fn clocks() {
     let events = everything();
     let (heap, losses) = heap_of(&events, &HeapOptions { resolution: 2_000, ..HeapOptions::default() });
-    assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Rounding, 16)]);
+    assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Rounding, 18)]);
     let rounded: Vec<_> = events.iter().map(|event| Event { time: event.time / 2_000 * 2_000, ..*event }).collect();
     assert_eq!(read(Form::Heap, &heap).0, expected(&rounded));
     let (heap, losses) = heap_of(&events, &HeapOptions { resolution: 0, ..HeapOptions::default() });
-    assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Time, 33)]);
+    assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Time, 37)]);
     let timeless: Vec<_> = events.iter().map(|event| Event { time: 0, ..*event }).collect();
     assert_eq!(read(Form::Heap, &heap).0, expected(&timeless));
 }
@@ -255,6 +266,9 @@ fn everything_to_hatf_and_back() {
                 | EventKind::Symbol { .. }
                 | EventKind::Lost { .. }
                 | EventKind::Recording { .. }
+                | EventKind::Accesses(_)
+                | EventKind::Enter { .. }
+                | EventKind::Leave
         )
     };
     let plain = |event: &Event<'static>| {
@@ -274,6 +288,8 @@ fn everything_to_hatf_and_back() {
             (Loss::Failed, 2),
             (Loss::Lost, 1),
             (Loss::Recording, 2),
+            (Loss::Accesses, 2),
+            (Loss::Functions, 2),
         ];
         assert_eq!(losses.iter().collect::<Vec<_>>(), counted, "{}", form.name());
         let again: Vec<_> = read(form, &bytes).0.into_iter().filter(|line| line.starts_with("Event")).collect();

@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 
 use super::failed;
 use super::format::{
-    AlignedAlloc, Calloc, Exit, Failed, Free, Image, Killed, Lost, Malloc, Mark, Memalign, ModuleLoad, ModuleUnload,
-    PhaseBegin, PhaseEnd, PosixMemalign, Pvalloc, Realloc, ReallocBegin, ReallocEnd, Reallocarray, Recording, Source,
-    Symbol, Thread, ThreadEnd, ThreadStart, Valloc, Writer,
+    Accesses, AlignedAlloc, Calloc, Enter, Exit, Failed, Free, Image, Killed, Leave, Lost, Malloc, Mark, Memalign,
+    ModuleLoad, ModuleUnload, PhaseBegin, PhaseEnd, PosixMemalign, Pvalloc, Realloc, ReallocBegin, ReallocEnd,
+    Reallocarray, Recording, Source, Symbol, Thread, ThreadEnd, ThreadStart, Valloc, Writer,
 };
 use crate::Result;
-use crate::event::{Call, Event, EventKind, EventSink, Function, UNKNOWN_SIZE, UserMetadata};
+use crate::event::{self, Call, Event, EventKind, EventSink, Function, UNKNOWN_SIZE, UserMetadata};
 use crate::loss::{Loss, Losses};
 
 /// The number of section `heap`.
@@ -240,6 +240,12 @@ impl<'w> HeapWriter<'w> {
             EventKind::Source { .. } => writer.source(&Source { name }),
             EventKind::Symbol { frame, line, .. } => writer.symbol(&Symbol { frame, line, name }),
             EventKind::Lost { events } => writer.lost(&Lost { time, events }),
+            EventKind::Accesses(accesses) => {
+                let event::Accesses { address, loads, stores, touched, granules, reached } = accesses;
+                writer.accesses(&Accesses { time, address, loads, stores, touched, granules, reached: reached.into() })
+            }
+            EventKind::Enter { function } => writer.enter(&Enter { time, function }),
+            EventKind::Leave => writer.leave(&Leave { time }),
             EventKind::Recording { on } => writer.recording(&Recording { time, on: on.into() }),
         }
         .map_err(failed)

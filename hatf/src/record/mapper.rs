@@ -7,10 +7,10 @@
 
 use std::collections::HashMap;
 
-use hatf_record::{Event as Slot, Kind};
+use hatf_record::{Event as Slot, Kind, accesses_of_word};
 
 use crate::Result;
-use crate::event::{Call, Event, EventKind, EventSink, Function};
+use crate::event::{Accesses, Call, Event, EventKind, EventSink, Function};
 
 /// A realloc that began and has not ended.
 struct Pending {
@@ -64,6 +64,14 @@ impl Mapper {
                 let Slot { address: start, extra: end, old: bias, .. } = *slot;
                 self.give(slot, EventKind::ModuleLoad { bias, start, end, name: text }, sink)
             }
+            Kind::Accesses => {
+                let Slot { address, size: loads, old: stores, extra, .. } = *slot;
+                let (touched, granules, reached) = accesses_of_word(extra);
+                let accesses = Accesses { address, loads, stores, touched, granules, reached };
+                self.give(slot, EventKind::Accesses(accesses), sink)
+            }
+            Kind::Enter => self.give(slot, EventKind::Enter { function: slot.address }, sink),
+            Kind::Leave => self.give(slot, EventKind::Leave, sink),
             Kind::ModuleUnload => self.give(slot, EventKind::ModuleUnload { start: slot.address }, sink),
             Kind::More | Kind::Stamp | Kind::Nothing | Kind::End | Kind::Stack => Ok(()),
             Kind::Malloc => self.call(Function::Malloc, slot, sink),
