@@ -1,9 +1,9 @@
 //! Recording from inside of a program: the interposed functions of the shared object that is preloaded (feature `preload`), and the allocator
 //! of a Rust program (feature `allocator`). What both use is the rest.
 //!
-//! Modules from the lowest to the highest: `memo` (stacks that were walked), `thread_state` and `real` use nothing here; `unwind` walks stacks, and `stack` numbers them; `session` is the recording in
+//! Modules from the lowest to the highest: `memo` (stacks that were walked), `thread_state` and `real` use nothing here; `unwind` walks stacks, and `stack` numbers them; `accesses` has the counters of loads and stores; `session` is the recording in
 //! progress, `push` puts events into its spool, `follow` makes the spool of a process that is not the first, `sample` chooses blocks, `attach` begins the session,
-//! `control` turns recording off and on, `log` records calls, `accesses` counts loads and stores; `fork`, `exec`, `exit`, `confine`, `jump`, `threads`, `alloc`, `cxx` and `marks` are the interposed functions,
+//! `control` turns recording off and on, `log` records calls; `fork`, `exec`, `exit`, `confine`, `jump`, `threads`, `alloc`, `cxx` and `marks` are the interposed functions,
 //! `load` runs when the object is loaded, `functions` is what an allocator calls, and `recording` is one.
 
 #![cfg_attr(

@@ -29,7 +29,7 @@ const SPECS: &str = "\
 
 ";
 
-/// How Clang is told the same.
+/// The same for Clang.
 const CLANG: [&str; 7] = [
     "-fsanitize=thread",
     "-fno-sanitize-link-runtime",

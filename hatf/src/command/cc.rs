@@ -22,7 +22,7 @@ Examples:
   hatf cc --functions g++ -O2 x.cc -o x       also where functions begin and end
   hatf cc --object hatf_access.o gcc          the object alone, for a linker of your own")]
 pub(crate) struct Cc {
-    /// Have functions call where they begin and end, too: hatf record writes it, and hatf regions infer is exact then. Traces are many times larger.
+    /// Have functions call where they begin and end, too: hatf record writes both into the trace, which is many times larger then.
     #[arg(long)]
     functions: bool,
 

@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use super::session::{self, Session};
 use super::thread_state::nested;
-use super::{attach, push, stack};
+use super::{push, stack};
 use crate::conditions::Conditions;
 use crate::event::{Event, Kind, accesses_word};
 use blocks::Block;
@@ -38,7 +38,7 @@ static MODULES_KNOWN: AtomicUsize = AtomicUsize::new(0);
 /// Returns the functions and the table that a program counts by; null where the process is not recorded with stacks, or there is no memory.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn hatf_recorder_accesses() -> *const Interface {
-    let Some(session) = attach::session().filter(|session| session.conditions().has(Conditions::STACKS)) else {
+    let Some(session) = session::current().filter(|session| session.conditions().has(Conditions::STACKS)) else {
         return core::ptr::null();
     };
     nested(|| {
