@@ -6,6 +6,8 @@
  * two counters of 32 bits for every 64 bytes, loads and stores. A region without blocks has no counters, so accesses to the stack
  * and to variables are not counted. Counters are plain: threads that count at once lose some.
  *
+ * One file, because it goes along as one text and becomes one object.
+ *
  * What the program calls in other modules is not instrumented. Calls of memory and string functions, and of read and write and their kin, are counted
  * here. Of all other functions the recorder is told what the arguments of a call point to, unless they are known to read no block: those blocks' counts are
  * not all there is. The calls are found in the module's table of addresses, which is changed when the module is loaded.
