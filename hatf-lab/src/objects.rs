@@ -65,6 +65,11 @@ pub trait Observer {
     /// No more should be given.
     fn event(&mut self, event: &Event) -> Result<()>;
 
+    /// Learns what was counted so far of the live object with this slot.
+    fn accessed(&mut self, slot: u32, accesses: &Accesses) {
+        let _ = (slot, accesses);
+    }
+
     /// Learns, before the first event, that objects are a sample: one of `s` bytes is in the trace with probability
     /// `1 - exp(-s / mean)`.
     fn sampled(&mut self, mean: u64) {
@@ -97,6 +102,35 @@ impl Observer for Until {
     fn event(&mut self, event: &Event) -> Result<()> {
         self.reached = event.tick >= self.tick;
         if self.reached { Err(Error::Stopped) } else { Ok(()) }
+    }
+}
+
+/// Loads and stores of a block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Accesses {
+    /// Loads. One that crosses a granule counts once, for its first byte.
+    pub loads: u64,
+    /// Stores.
+    pub stores: u64,
+    /// Granules of 64 bytes that were accessed.
+    pub touched: u64,
+    /// Granules that the block has a byte in.
+    pub granules: u64,
+    /// There may be others: code that is not counted has reached the block.
+    pub reached: bool,
+}
+
+impl Accesses {
+    /// Returns how many there were.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.loads.saturating_add(self.stores)
+    }
+
+    /// Returns how much of the block was accessed, in whole percent, rounded down; 0 for a block without granules.
+    #[must_use]
+    pub fn percent_utilized(&self) -> u64 {
+        self.touched.min(self.granules).saturating_mul(100).checked_div(self.granules).unwrap_or(0)
     }
 }
 
@@ -143,6 +177,12 @@ impl Objects {
     /// Returns the live objects, in no order.
     pub fn live(&self) -> impl Iterator<Item = &Object> {
         self.by_address.values().filter_map(|slot| self.objects.get(*slot as usize))
+    }
+
+    /// Returns the slot of the object that begins at an address.
+    #[must_use]
+    pub fn slot(&self, address: u64) -> Option<u32> {
+        self.by_address.get(&address).copied()
     }
 
     /// Returns the bytes that are live.

@@ -25,6 +25,8 @@ impl Conditions {
     pub const PAGES: Self = Self(64);
     /// The process ran already when recording began, and may be recorded again later.
     pub const INJECTED: Self = Self(128);
+    /// Loads and stores of blocks are counted.
+    pub const ACCESSES: Self = Self(256);
 
     /// Returns whether a bit of `other` is set.
     #[inline]

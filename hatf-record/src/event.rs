@@ -122,6 +122,12 @@ kinds! {
     Break = 32,
     /// `madvise` of `size` bytes at `address` is about to run; `extra` is the advice.
     Advise = 33,
+    /// So far the block at `address` had `size` loads and `old` stores; `extra` is an [`accesses_word`].
+    Accesses = 34,
+    /// The thread entered the function that `address` is in.
+    Enter = 35,
+    /// It left the function that it entered last.
+    Leave = 36,
 }
 
 impl Kind {
@@ -138,6 +144,8 @@ impl Kind {
                 | Self::Lost
                 | Self::About
                 | Self::ModuleUnload
+                | Self::Enter
+                | Self::Leave
                 | Self::Start
                 | Self::Stop
                 | Self::Unmap
@@ -308,6 +316,23 @@ impl Event {
     }
 }
 
+/// Bits of a number of granules.
+const GRANULES_BITS: u32 = 31;
+
+/// Packs what a [`Kind::Accesses`] says beside loads and stores: granules of 64 bytes with an access, all of the block's, and whether there may have been
+/// accesses that were not counted.
+#[must_use]
+pub fn accesses_word(touched: u64, granules: u64, reached: bool) -> u64 {
+    let most = (1 << GRANULES_BITS) - 1;
+    touched.min(most) << (GRANULES_BITS + 1) | granules.min(most) << 1 | u64::from(reached)
+}
+
+/// Returns what [`accesses_word`] packed, in its order.
+#[must_use]
+pub fn accesses_of_word(word: u64) -> (u64, u64, bool) {
+    (word >> (GRANULES_BITS + 1), word >> 1 & ((1 << GRANULES_BITS) - 1), word & 1 != 0)
+}
+
 /// Encodes a text of at most [`TEXT_MAX`] bytes, which stands behind the numbers of its event: returns slots, and how many of
 /// them are used.
 #[must_use]
@@ -434,7 +459,7 @@ mod tests {
             back(&Event { address: 1 << 63, ..plain }, b"");
             back(&Event { old: u64::MAX, ..plain }, b"");
         }
-        assert_eq!((Kind::from_number(0), Kind::from_number(34)), (None, None));
+        assert_eq!((Kind::from_number(0), Kind::from_number(37)), (None, None));
     }
 
     #[test]

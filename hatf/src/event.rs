@@ -181,6 +181,23 @@ impl Resident {
     }
 }
 
+/// What was counted of a block, in a program that `hatf cc` built.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Accesses {
+    /// Where the block begins, which is live.
+    pub address: u64,
+    /// Loads so far.
+    pub loads: u64,
+    /// Stores so far.
+    pub stores: u64,
+    /// Granules of 64 bytes with an access.
+    pub touched: u64,
+    /// Granules that the block has a byte in.
+    pub granules: u64,
+    /// Code that is not instrumented may have accessed it, too.
+    pub reached: bool,
+}
+
 /// The kind of an event, with the values that not all events share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventKind<'a> {
@@ -275,6 +292,15 @@ pub enum EventKind<'a> {
         /// The function.
         name: &'a [u8],
     },
+    /// Loads and stores of a block.
+    Accesses(Accesses),
+    /// A function was entered.
+    Enter {
+        /// An address in it.
+        function: u64,
+    },
+    /// The function was left that the thread entered last.
+    Leave,
     /// The program ended.
     Exit {
         /// Its exit status.
@@ -330,6 +356,8 @@ impl<'a> EventKind<'a> {
             Self::Image { .. } | Self::Exit { .. } | Self::Killed { .. } => Loss::Images,
             Self::Lost { .. } => Loss::Lost,
             Self::Recording { .. } => Loss::Recording,
+            Self::Accesses(_) => Loss::Accesses,
+            Self::Enter { .. } | Self::Leave => Loss::Functions,
             Self::ModuleLoad { .. } | Self::ModuleUnload { .. } | Self::Source { .. } | Self::Symbol { .. } => {
                 Loss::Modules
             }
@@ -365,6 +393,9 @@ impl<'a> EventKind<'a> {
             Self::Killed { signal } => EventKind::Killed { signal },
             Self::Lost { events } => EventKind::Lost { events },
             Self::Recording { on } => EventKind::Recording { on },
+            Self::Accesses(accesses) => EventKind::Accesses(accesses),
+            Self::Enter { function } => EventKind::Enter { function },
+            Self::Leave => EventKind::Leave,
         };
         (kind, &[])
     }

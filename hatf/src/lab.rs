@@ -5,7 +5,7 @@ use hatf_lab::{Allocation, Change, Objects, Observer, Totals};
 use metatf::container::Sink;
 
 use crate::Result;
-use crate::event::{Call, Event, EventKind, EventSink, Function, UNKNOWN_SIZE, UserMetadata};
+use crate::event::{Accesses, Call, Event, EventKind, EventSink, Function, UNKNOWN_SIZE, UserMetadata};
 use crate::heap::{HeapOptions, HeapWriter};
 use crate::stacks::Stacks;
 
@@ -72,6 +72,11 @@ impl<O: Observer> EventSink for Calls<O> {
                 self.objects.end_heap(None, event.time, &mut self.observer)?;
                 self.stacks.note(&event.kind);
             }
+            EventKind::Accesses(accesses) => {
+                if let Some(slot) = self.objects.slot(accesses.address) {
+                    self.observer.accessed(slot, &counted(&accesses));
+                }
+            }
             ref kind => self.stacks.note(kind),
         }
         Ok(())
@@ -88,6 +93,11 @@ impl<O: Observer> EventSink for Calls<O> {
         }
         Ok(())
     }
+}
+
+fn counted(accesses: &Accesses) -> hatf_lab::Accesses {
+    let Accesses { loads, stores, touched, granules, reached, .. } = *accesses;
+    hatf_lab::Accesses { loads, stores, touched, granules, reached }
 }
 
 /// Returns the mean number of bytes from one block that was recorded to the next, where not every block was.

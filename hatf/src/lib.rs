@@ -18,6 +18,7 @@
 //! All of them work event by event, in memory bounded by the blocks alive.
 
 pub mod analysis;
+pub mod cc;
 pub mod compare;
 pub mod convert;
 mod error;

@@ -75,6 +75,10 @@ losses! {
     Lost = "counts of lost events",
     /// Where recording was off.
     Recording = "places where recording stopped or went on",
+    /// Loads and stores.
+    Accesses = "loads and stores of blocks",
+    /// Functions that are entered and left.
+    Functions = "functions entered and left",
     /// Comments.
     Comments = "comments",
     /// User metadata.

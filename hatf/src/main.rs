@@ -9,6 +9,7 @@ use clap::{CommandFactory as _, Parser as _};
 fn main() -> ExitCode {
     let result = match command::Command::parse() {
         command::Command::Record(options) => command::record::run(&options),
+        command::Command::Cc(options) => command::cc::run(&options),
         command::Command::Recover(options) => command::recover::run(&options),
         command::Command::Report(options) => command::report::run(&options),
         command::Command::Convert(options) => command::convert::run(&options),

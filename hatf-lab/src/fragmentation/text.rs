@@ -1,5 +1,6 @@
 //! The heap at one moment, for people.
 
+use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use super::{Moment, Share};
@@ -44,10 +45,38 @@ pub fn text(title: &str, moment: &Moment, out: &mut dyn Write) -> io::Result<()>
         writeln!(out, "  {:>4}% {:>14} {}", tenth * 10, count(number), bar(number, most, 40))?;
     }
     table("site", &moment.sites, pages.wasted, out)?;
+    pinning(&moment.sites, pages.wasted_on_pinned, out)?;
     if moment.threads.len() > 1 {
         table("thread", &moment.threads, pages.wasted, out)?;
     }
     table("size", &moment.sizes, pages.wasted, out)
+}
+
+/// Prints the sites that keep pinned pages from being free, those with most waste there first.
+fn pinning(sites: &[Share], total: u64, out: &mut dyn Write) -> io::Result<()> {
+    let mut sites: Vec<&Share> = sites.iter().filter(|site| site.wasted_on_pinned > 0).collect();
+    sites.sort_by_key(|site| Reverse(site.wasted_on_pinned));
+    if sites.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\n  {:>14} {:>7} {:>10} {:>12} {:>12}  on pinned pages, by site",
+        "wasted", "", "blocks", "mean age", "oldest"
+    )?;
+    let (first, rest) = sites.split_at(ROWS.min(sites.len()));
+    for site in first {
+        let Share { wasted_on_pinned: wasted, blocks, ages, oldest, ref name, .. } = **site;
+        let mean = count(ages / blocks.max(1));
+        let (part, wasted) = (percent(wasted, total), count(wasted));
+        writeln!(out, "  {wasted:>14} {part:>7} {:>10} {mean:>12} {:>12}  {name}", count(blocks), count(oldest))?;
+    }
+    if !rest.is_empty() {
+        let wasted = rest.iter().map(|site| site.wasted_on_pinned).sum();
+        let (part, wasted) = (percent(wasted, total), count(wasted));
+        writeln!(out, "  {wasted:>14} {part:>7} {:>36}  {} others", "", count(rest.len() as u64))?;
+    }
+    Ok(())
 }
 
 /// Prints the largest shares, and the rest as one: the rows sum to the total exactly.

@@ -50,7 +50,11 @@ impl Thresholds {
         let density = info.lifetime_access_density.map(|density| density.total as f64 / blocks / 100.0);
         match (density, lived) {
             (None, Some(true)) => Advice::LongLived,
-            (Some(density), Some(true)) if density < self.cold_density => Advice::Cold,
+            // Accesses that were not counted may keep it warm.
+            (Some(density), Some(true)) if density < self.cold_density => match info.loads {
+                Some(loads) if loads.reached_count > 0 => Advice::Unknown,
+                _ => Advice::Cold,
+            },
             (Some(density), _) if density > self.hot_density => Advice::Hot,
             (Some(_), Some(_)) => Advice::NotCold,
             _ => Advice::Unknown,

@@ -73,7 +73,7 @@ static SPREADS: [[(&str, Get); 4]; 6] = [
     ),
 ];
 
-static OTHERS: [(&str, Get); 14] = [
+static OTHERS: [(&str, Get); 19] = [
     ("context", |info| Some(info.context)),
     ("alloc_count", |info| Some(info.alloc_count)),
     ("alloc_timestamp", |info| times(info, |times| times.alloc_timestamp)),
@@ -88,6 +88,11 @@ static OTHERS: [(&str, Get); 14] = [
     ("first_alloc_cpu_id", |info| Some(info.cpus?.first?.first_alloc_cpu_id)),
     ("first_dealloc_cpu_id", |info| Some(info.cpus?.first?.first_dealloc_cpu_id)),
     ("data_type_id", |info| info.data_type_id),
+    ("total_load_count", |info| Some(info.loads?.total_load_count)),
+    ("total_store_count", |info| Some(info.loads?.total_store_count)),
+    ("unread_count", |info| Some(info.loads?.unread_count)),
+    ("unknown_count", |info| Some(info.loads?.unknown_count)),
+    ("reached_count", |info| Some(info.loads?.reached_count)),
 ];
 
 impl Column {

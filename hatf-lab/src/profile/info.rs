@@ -1,6 +1,7 @@
 //! Heap info blocks: what is known of the blocks of one context that ended one after the other.
 
 use super::table::Entry;
+use crate::Accesses;
 
 /// A value of each block: the sum of all, the least and the most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,22 +97,40 @@ impl Cpus {
     }
 }
 
-/// Loads and stores of a block.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Accesses {
-    /// How many. One that crosses a granule counts once, for its first byte.
-    pub count: u64,
-    /// Granules of 64 bytes that were accessed.
-    pub touched: u64,
-    /// Granules that the block has a byte in.
-    pub granules: u64,
+/// How blocks were read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loads {
+    /// Loads.
+    pub total_load_count: u64,
+    /// Stores.
+    pub total_store_count: u64,
+    /// Blocks without a load, of which all loads are known.
+    pub unread_count: u64,
+    /// Blocks without a load, which code that is not counted may have read.
+    pub unknown_count: u64,
+    /// Blocks that such code has reached: their counts are at least these.
+    pub reached_count: u64,
 }
 
-impl Accesses {
-    /// Returns how much of the block was accessed, in whole percent, rounded down; 0 for a block without granules.
-    #[must_use]
-    pub fn percent_utilized(&self) -> u64 {
-        self.touched.min(self.granules).saturating_mul(100).checked_div(self.granules).unwrap_or(0)
+impl Loads {
+    fn of(accesses: &Accesses) -> Self {
+        let Accesses { loads, stores, reached, .. } = *accesses;
+        Self {
+            total_load_count: loads,
+            total_store_count: stores,
+            unread_count: u64::from(loads == 0 && !reached),
+            unknown_count: u64::from(loads == 0 && reached),
+            reached_count: reached.into(),
+        }
+    }
+
+    fn merge(&mut self, later: &Self) {
+        let sum = |a: u64, b: u64| a.saturating_add(b);
+        self.total_load_count = sum(self.total_load_count, later.total_load_count);
+        self.total_store_count = sum(self.total_store_count, later.total_store_count);
+        self.unread_count = sum(self.unread_count, later.unread_count);
+        self.unknown_count = sum(self.unknown_count, later.unknown_count);
+        self.reached_count = sum(self.reached_count, later.reached_count);
     }
 }
 
@@ -157,6 +176,8 @@ pub struct HeapInfo {
     pub lifetime_access_density: Option<Spread>,
     /// Accesses by their place in the block, 8 bytes each.
     pub access_histogram: Option<Vec<u64>>,
+    /// How blocks were read.
+    pub loads: Option<Loads>,
 }
 
 impl HeapInfo {
@@ -167,7 +188,7 @@ impl HeapInfo {
     pub fn new(ended: &Ended, tick: u64) -> Self {
         let Ended { context, size, timestamps, cpus, accesses, data_type_id } = *ended;
         let lifetime = timestamps.map(|(alloc, dealloc)| dealloc.saturating_sub(alloc));
-        let density = accesses.map(|accesses| accesses.count.saturating_mul(100) / size.max(1));
+        let density = accesses.map(|accesses| accesses.count().saturating_mul(100) / size.max(1));
         let milliseconds = lifetime.map(|ticks| (u128::from(ticks) * u128::from(tick) / 1_000_000).max(1));
         let over_time = density.zip(milliseconds).map(|(density, milliseconds)| {
             u64::try_from(u128::from(density) * 1000 / milliseconds).unwrap_or(u64::MAX)
@@ -183,7 +204,7 @@ impl HeapInfo {
                 num_lifetime_overlaps: 0,
                 first_alloc_timestamp: Some(alloc),
             }),
-            access_count: accesses.map(|accesses| Spread::of(accesses.count)),
+            access_count: accesses.map(|accesses| Spread::of(accesses.count())),
             percent_utilized: accesses.map(|accesses| Spread::of(accesses.percent_utilized())),
             cpus: cpus.map(|(alloc, dealloc)| Cpus {
                 alloc_cpu_id: alloc,
@@ -197,6 +218,7 @@ impl HeapInfo {
             access_density: density.map(Spread::of),
             lifetime_access_density: over_time.map(Spread::of),
             access_histogram: None,
+            loads: accesses.as_ref().map(Loads::of),
         }
     }
 
@@ -221,6 +243,7 @@ impl HeapInfo {
         self.data_type_id = later.data_type_id.or(self.data_type_id);
         both(&mut self.access_density, later.access_density, spread);
         both(&mut self.lifetime_access_density, later.lifetime_access_density, spread);
+        both(&mut self.loads, later.loads, |earlier, later| earlier.merge(&later));
         both(&mut self.access_histogram, later.access_histogram, |earlier, later| {
             earlier.resize(earlier.len().max(later.len()), 0);
             earlier.iter_mut().zip(later).for_each(|(sum, value)| *sum = sum.saturating_add(value));

@@ -8,6 +8,7 @@ mod column;
 mod info;
 mod merge;
 mod profiler;
+mod reads;
 mod sizes;
 mod table;
 #[cfg(test)]
@@ -15,8 +16,9 @@ mod tests;
 
 pub use advice::{Advice, Thresholds};
 pub use column::Column;
-pub use info::{Accesses, Cpus, Ended, FirstCpus, HeapInfo, Lifetimes, Spread};
+pub use info::{Cpus, Ended, FirstCpus, HeapInfo, Lifetimes, Loads, Spread};
 pub use merge::Merged;
 pub use profiler::{ContextKey, InfoSink, Profiled, Profiler, ProfilerSettings, TICK};
+pub use reads::Reads;
 pub use sizes::{SizeOutcome, Sizes, sizes_text};
 pub use table::{Entry, InfoTable, Lookups, Replacement, TableSettings};

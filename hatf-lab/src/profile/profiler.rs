@@ -5,7 +5,7 @@ use hashbrown::HashMap;
 use super::info::{Ended, HeapInfo};
 use super::sizes::Sizes;
 use super::table::{InfoTable, Lookups, TableSettings};
-use crate::{Change, Error, Event, Object, Observer, Result};
+use crate::{Accesses, Change, Error, Event, Object, Observer, Result};
 
 /// Nanoseconds of a tick, as the document has it: a millisecond.
 pub const TICK: u64 = 1_000_000;
@@ -97,6 +97,8 @@ pub struct Profiler<S> {
     keys: Vec<ContextKey>,
     /// Of live objects, by slot.
     contexts: Vec<u64>,
+    /// By slot: what was counted of live objects.
+    accesses: Vec<Option<Accesses>>,
     /// The time of the first event.
     base: Option<u64>,
     /// The time of the last.
@@ -121,6 +123,7 @@ impl<S: InfoSink> Profiler<S> {
             numbers: HashMap::new(),
             keys: Vec::new(),
             contexts: Vec::new(),
+            accesses: Vec::new(),
             base: None,
             last: 0,
             times: Times::Unknown(Vec::new()),
@@ -158,7 +161,8 @@ impl<S: InfoSink> Profiler<S> {
         let base = self.base.unwrap_or(0);
         let tick = |time: u64| time.saturating_sub(base) / self.settings.tick;
         let timestamps = Some((tick(object.time), tick(time)));
-        let ended = Ended { context, size: object.size, timestamps, ..Ended::default() };
+        let accesses = self.accesses.get_mut(object.slot as usize).and_then(Option::take);
+        let ended = Ended { context, size: object.size, timestamps, accesses, ..Ended::default() };
         self.sizes.ended(context);
         match self.table.insert(HeapInfo::new(&ended, self.settings.tick)) {
             Some(evicted) => self.write(evicted),
@@ -207,6 +211,16 @@ impl<S: InfoSink> Observer for Profiler<S> {
                 Ok(())
             }
             Change::Freed => self.ended(object, event.time),
+        }
+    }
+
+    fn accessed(&mut self, slot: u32, accesses: &Accesses) {
+        let slot = slot as usize;
+        if self.accesses.len() <= slot {
+            self.accesses.resize(slot + 1, None);
+        }
+        if let Some(place) = self.accesses.get_mut(slot) {
+            *place = Some(*accesses);
         }
     }
 }

@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Allocation, Objects};
+use crate::{Accesses, Allocation, Objects};
 
 const POLICIES: [Replacement; 3] = [Replacement::Min, Replacement::Lru, Replacement::Fifo];
 
@@ -21,7 +21,13 @@ fn blocks() -> impl Strategy<Value = Vec<Ended>> {
                 size,
                 timestamps: Some((u64::saturating_sub(now, lived), now)),
                 cpus: Some(cpus),
-                accesses: Some(Accesses { count, touched: granules.min(count), granules }),
+                accesses: Some(Accesses {
+                    loads: count / 3,
+                    stores: count - count / 3,
+                    touched: granules.min(count),
+                    granules,
+                    reached: count % 5 == 4,
+                }),
                 data_type_id: Some(data_type),
             }
         };
@@ -44,7 +50,7 @@ fn naive(blocks: &[Ended], context: u64) -> HeapInfo {
     let (time, cpu) = (|block: &Ended| block.timestamps.unwrap(), |block: &Ended| block.cpus.unwrap());
     let lifetime = |block: &Ended| time(block).1 - time(block).0;
     let access = |block: &Ended| block.accesses.unwrap();
-    let density = |block: &Ended| access(block).count * 100 / block.size.max(1);
+    let density = |block: &Ended| access(block).count() * 100 / block.size.max(1);
     let over_time = |block: &Ended| density(block) * 1000 / lifetime(block).max(1);
     let percent = |block: &Ended| match access(block) {
         Accesses { granules: 0, .. } => 0,
@@ -61,7 +67,7 @@ fn naive(blocks: &[Ended], context: u64) -> HeapInfo {
             num_lifetime_overlaps: neighbours(&|before, block| time(block).0 < time(before).1),
             first_alloc_timestamp: Some(time(first).0),
         }),
-        access_count: Some(spread(&|block| access(block).count)),
+        access_count: Some(spread(&|block| access(block).count())),
         percent_utilized: Some(spread(&percent)),
         cpus: Some(Cpus {
             alloc_cpu_id: cpu(last).0,
@@ -75,6 +81,17 @@ fn naive(blocks: &[Ended], context: u64) -> HeapInfo {
         access_density: Some(spread(&density)),
         lifetime_access_density: Some(spread(&over_time)),
         access_histogram: None,
+        loads: Some({
+            let number =
+                |is: &dyn Fn(&Accesses) -> bool| blocks.iter().filter(|block| is(&access(block))).count() as u64;
+            Loads {
+                total_load_count: blocks.iter().map(|block| access(block).loads).sum(),
+                total_store_count: blocks.iter().map(|block| access(block).stores).sum(),
+                unread_count: number(&|of| of.loads == 0 && !of.reached),
+                unknown_count: number(&|of| of.loads == 0 && of.reached),
+                reached_count: number(&|of| of.reached),
+            }
+        }),
     }
 }
 
@@ -243,7 +260,7 @@ fn what_one_does_not_know_is_not_known_of_both() {
         &Ended {
             context: 1,
             size: 8,
-            accesses: Some(Accesses { count: 4, touched: 1, granules: 1 }),
+            accesses: Some(Accesses { loads: 3, stores: 1, touched: 1, granules: 1, reached: false }),
             ..Ended::default()
         },
         TICK,
@@ -258,7 +275,7 @@ fn what_one_does_not_know_is_not_known_of_both() {
 #[test]
 fn hot_and_cold() {
     let info = |lived, count| {
-        let accesses = Some(Accesses { count, touched: 1, granules: 1 });
+        let accesses = Some(Accesses { loads: count, touched: 1, granules: 1, ..Accesses::default() });
         HeapInfo::new(&Ended { context: 1, size: 10, timestamps: Some((0, lived)), accesses, ..Ended::default() }, TICK)
     };
     let limits = Thresholds::default();
@@ -291,4 +308,29 @@ fn tables_have_entries() {
         ["0x4", "4x0", "x", "99999999999x4", "16777217x1"].iter().all(|text| text.parse::<TableSettings>().is_err())
     );
     assert_eq!("16381x4".parse(), Ok(TableSettings::default()));
+}
+
+/// What nobody reads is said of blocks alone all of whose loads are known.
+#[test]
+fn blocks_that_are_never_read() {
+    let of = |blocks: &[(u64, u64, bool)]| {
+        let mut all: Option<HeapInfo> = None;
+        for &(loads, stores, reached) in blocks {
+            let accesses = Some(Accesses { loads, stores, touched: 1, granules: 1, reached });
+            let info = HeapInfo::new(&Ended { context: 1, size: 8, accesses, ..Ended::default() }, TICK);
+            match &mut all {
+                Some(all) => all.merge_with(info, true),
+                None => all = Some(info),
+            }
+        }
+        Reads::of(&all.unwrap())
+    };
+    assert_eq!(of(&[(0, 0, false), (0, 0, false)]), Reads::NeverAccessed);
+    assert_eq!(of(&[(0, 0, false), (0, 3, false)]), Reads::OnlyWritten);
+    assert_eq!(of(&[(0, 3, false), (0, 3, true)]), Reads::Unknown);
+    assert_eq!(of(&[(2, 3, true), (0, 3, true)]), Reads::Unknown);
+    assert_eq!(of(&[(2, 3, true), (0, 3, false)]), Reads::SomeUnread);
+    assert_eq!(of(&[(2, 3, true), (1, 0, false)]), Reads::Read);
+    let unknown = HeapInfo::new(&Ended { context: 1, ..Ended::default() }, TICK);
+    assert_eq!(Reads::of(&unknown), Reads::Unknown);
 }

@@ -104,6 +104,7 @@ impl Measure {
             weights: Acts::ones(),
             acts,
             refused,
+            touched: None,
             curves: self.curve.finish(["live bytes", "heap", "pages held"]),
         }
     }

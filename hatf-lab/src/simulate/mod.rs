@@ -4,10 +4,12 @@ mod grid;
 mod measure;
 mod outcome;
 mod text;
+mod touches;
 
 pub use grid::Grid;
 pub use outcome::{Fragmentation, Outcome};
 pub use text::text;
+pub use touches::{Tlb, Touched};
 
 use std::collections::BTreeMap;
 
@@ -16,6 +18,7 @@ use crate::allocator::{Acts, Allocator, Place};
 use crate::objects::{Change, Event, Observer};
 use crate::{Error, Result};
 use measure::Measure;
+use touches::Touches;
 
 /// An event as allocators need it.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +51,7 @@ pub struct Simulation {
     thread: u64,
     threads: AddressMap<usize>,
     measure: Measure,
+    touches: Option<Touches>,
     invariants: Option<Invariants>,
 }
 
@@ -72,6 +76,7 @@ impl Simulation {
             thread: 0,
             threads: AddressMap::default(),
             measure: Measure::default(),
+            touches: None,
             invariants: None,
         }
     }
@@ -83,6 +88,13 @@ impl Simulation {
         self
     }
 
+    /// Counts the cache lines and pages that events touch, too.
+    #[must_use]
+    pub fn with_touches(mut self) -> Self {
+        self.touches = Some(Touches::new());
+        self
+    }
+
     /// Returns what came out.
     ///
     /// # Errors
@@ -91,8 +103,9 @@ impl Simulation {
         if self.invariants.is_some() {
             self.allocator.check().map_err(|broken| self.broken(&broken))?;
         }
-        let Self { name, allocator, acts, refused, measure, .. } = self;
-        Ok(measure.finish(name, allocator.name(), acts, refused))
+        let Self { name, allocator, acts, refused, measure, touches, .. } = self;
+        let outcome = measure.finish(name, allocator.name(), acts, refused);
+        Ok(Outcome { touched: touches.map(Touches::finish), ..outcome })
     }
 
     #[inline]
@@ -131,6 +144,13 @@ impl Simulation {
         };
         let size_now = if place.is_some() { size } else { 0 };
         self.measure.note(change, size_now, self.allocator.heap(), self.allocator.held());
+        if let Some(touches) = &mut self.touches {
+            touches.note(match (place, change) {
+                (Some(Place { address, .. }), Change::Allocated) => Some((address, size)),
+                (Some(Place { address, .. }), Change::Freed) if !realloc => Some((address, 1)),
+                _ => None,
+            });
+        }
         if self.invariants.is_some() { self.check(change, place, size) } else { Ok(()) }
     }
 

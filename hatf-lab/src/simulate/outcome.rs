@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::measure::ratio;
+use super::touches::Touched;
 use crate::allocator::Acts;
 use crate::curve::Curves;
 
@@ -45,6 +46,9 @@ pub struct Outcome {
     pub acts: Acts,
     /// Objects that did not fit into the simulated address space (2^47 bytes); they count as 0 bytes.
     pub refused: u64,
+    /// Cache lines and pages that are touched, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub touched: Option<Touched>,
     /// Live bytes, heap and pages held over events.
     pub curves: Curves,
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::Outcome;
 use crate::allocator::{Act, Acts};
-use crate::units::count;
+use crate::units::{bytes, count};
 
 /// Prints outcomes of one trace: memory, then cost.
 ///
@@ -39,6 +39,9 @@ pub fn text(outcomes: &[Outcome], out: &mut dyn Write) -> io::Result<()> {
         let [peak, mean, heap] = [outcome.most_held, outcome.mean_held, outcome.most_heap].map(count);
         writeln!(out, "  {:width$} {peak:>16} {mean:>16} {heap:>16}", outcome.name)?;
     }
+    if outcomes.iter().any(|outcome| outcome.touched.is_some()) {
+        touched(outcomes, width, out)?;
+    }
     let weights = outcomes.first().map(|outcome| outcome.weights).unwrap_or_default();
     writeln!(out, "\nCOST (ops: acts an object, {})", weighing(&weights))?;
     let acts: Vec<Act> = Act::ALL.iter().copied().filter(|act| outcomes.iter().any(|o| o.acts.of(*act) > 0)).collect();
@@ -54,6 +57,26 @@ pub fn text(outcomes: &[Outcome], out: &mut dyn Write) -> io::Result<()> {
     let refused = outcomes.iter().filter(|outcome| outcome.refused > 0);
     for outcome in refused {
         writeln!(out, "  {}: {} objects did not fit into 2^47 bytes", outcome.name, count(outcome.refused))?;
+    }
+    Ok(())
+}
+
+fn touched(outcomes: &[Outcome], width: usize, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "\nTOUCHED (for 1,000 events: distinct cache lines and pages; pages that a TLB of so many entries misses)"
+    )?;
+    write!(out, "  {:width$} {:>12} {:>12}", "allocator", "lines", "pages")?;
+    for tlb in outcomes.iter().filter_map(|outcome| outcome.touched.as_ref()).take(1).flat_map(|touched| &touched.tlbs)
+    {
+        write!(out, " {:>22}", format!("{} ({})", count(tlb.entries as u64), bytes(tlb.reach)))?;
+    }
+    writeln!(out)?;
+    for outcome in outcomes {
+        let Some(touched) = &outcome.touched else { continue };
+        write!(out, "  {:width$} {:>12} {:>12}", outcome.name, decimal(touched.lines), decimal(touched.pages))?;
+        touched.tlbs.iter().try_for_each(|tlb| write!(out, " {:>22}", decimal(tlb.misses_of_1000)))?;
+        writeln!(out)?;
     }
     Ok(())
 }

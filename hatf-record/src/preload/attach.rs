@@ -110,11 +110,12 @@ fn begin_session(is_image: bool) -> Option<()> {
     let depth = header.stack_depth.load(Ordering::Relaxed);
     // An earlier image of the process may have set them. Whether recording is off stays as it is.
     let extras = Conditions(Conditions::USABLE.0 | Conditions::PAGES.0);
-    header.clear(Conditions(Conditions::THREADS.0 | Conditions::STACKS.0 | Conditions::SAMPLE.0 | extras.0));
+    let set_here = [Conditions::THREADS, Conditions::STACKS, Conditions::SAMPLE, Conditions::ACCESSES, extras];
+    header.clear(Conditions(set_here.iter().fold(0, |bits, condition| bits | condition.0)));
     header.set(Conditions(header.extras.load(Ordering::Relaxed) & extras.0));
     if depth > 0 {
         match begin_stacks(&events, depth) {
-            Some(()) => drop(header.set(Conditions::STACKS)),
+            Some(()) => drop(header.set(Conditions(Conditions::STACKS.0 | counted().0))),
             None => header.stackless.store(1, Ordering::Relaxed),
         }
     }
@@ -128,6 +129,17 @@ fn begin_session(is_image: bool) -> Option<()> {
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 fn begin_stacks(events: &Path, depth: u32) -> Option<()> {
     super::stack::begin(events, depth)
+}
+
+/// A forked child counts accesses if its parent did.
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+fn counted() -> Conditions {
+    if super::accesses::is_on() { Conditions::ACCESSES } else { Conditions(0) }
+}
+
+#[cfg(not(all(feature = "preload", target_arch = "x86_64")))]
+fn counted() -> Conditions {
+    Conditions(0)
 }
 
 #[cfg(not(all(feature = "preload", target_arch = "x86_64")))]

@@ -6,6 +6,8 @@ use core::ptr::null_mut;
 use core::sync::atomic::Ordering;
 
 use super::{real, session};
+#[cfg(target_arch = "x86_64")]
+use crate::conditions::Conditions;
 use crate::layout::EXITED;
 
 type OnExit = unsafe extern "C" fn(extern "C" fn(c_int, *mut c_void), *mut c_void) -> c_int;
@@ -29,6 +31,10 @@ fn note(status: c_int) {
     let Some(session) = session::current() else { return };
     // SAFETY: cannot fail.
     if unsafe { libc::getpid().cast_unsigned() } == session.process {
+        #[cfg(target_arch = "x86_64")]
+        if session.conditions().has(Conditions::ACCESSES) && !session.conditions().has(Conditions::OFF) {
+            super::accesses::tell_all(session);
+        }
         session.spool.header().exit.store(EXITED | status.cast_unsigned() & 0xff, Ordering::Relaxed);
     }
 }

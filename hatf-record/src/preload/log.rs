@@ -96,6 +96,10 @@ fn record(kind: Kind, call: Call, block: Block, begun: bool) -> bool {
         if conditions.has(Conditions::PAGES) {
             program_break(session);
         }
+        #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+        if conditions.has(Conditions::ACCESSES) && kind == Kind::Free && !conditions.has(Conditions::SAMPLE) {
+            super::accesses::tell(session, call.address);
+        }
         if conditions.has(Conditions::SAMPLE) {
             sampled(session, state, kind, call, block);
             return true;
@@ -159,6 +163,10 @@ fn with_about(session: &Session, state: &ThreadState, kind: Kind, call: Call, bl
     let stack = if conditions.has(Conditions::STACKS) { super::stack::capture(session) } else { 0 };
     #[cfg(not(all(feature = "preload", target_arch = "x86_64")))]
     let stack = 0;
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+    if conditions.has(Conditions::ACCESSES) {
+        super::accesses::allocated(call.address, stack);
+    }
     let asks = conditions.has(Conditions::USABLE) && block == Block::Malloc;
     let usable = if asks { usable(call.address) } else { 0 };
     let about = About::new(stack, call.size as u64, usable as u64);
@@ -224,6 +232,10 @@ fn sampled(session: &Session, state: &ThreadState, kind: Kind, call: Call, block
     };
     // Each half of a realloc is recorded as what it is by itself: its two blocks need not both be chosen.
     if ends != 0 && sample::forget(ends) {
+        #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+        if kind == Kind::Free && session.conditions().has(Conditions::ACCESSES) {
+            super::accesses::tell(session, ends);
+        }
         slowly(session, state, Kind::Free, Call { address: ends, ..Call::default() });
     }
     let begins = !ends_only(kind) && call.address != 0;

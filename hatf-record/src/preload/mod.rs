@@ -1,7 +1,7 @@
 //! Recording from inside of a program: the interposed functions of the shared object that is preloaded (feature `preload`), and the allocator
 //! of a Rust program (feature `allocator`). What both use is the rest.
 //!
-//! Modules from the lowest to the highest: `memo` (stacks that were walked), `memory` (system calls for pages), `program_break`, `thread_name`, `thread_state` and `real` use nothing here; `unwind` walks stacks, and `stack` numbers them; `session` is the recording in
+//! Modules from the lowest to the highest: `memo` (stacks that were walked), `memory` (system calls for pages), `program_break`, `thread_name`, `thread_state` and `real` use nothing here; `unwind` walks stacks, and `stack` numbers them; `accesses` has the counters of loads and stores; `session` is the recording in
 //! progress, `push` puts events into its spool, `follow` makes the spool of a process that is not the first, `standalone` that of a first one which nobody records, `sample` chooses blocks, `attach` begins the session,
 //! `control` turns recording off and on, `log` records calls; `fork`, `exec`, `exit`, `confine`, `jump`, `threads`, `alloc`, `pages`, `cxx` and `marks` are the interposed functions,
 //! `inject` begins to record a process that runs already, `modules` has its calls come here, and `got` changes and reads their tables;
@@ -12,6 +12,8 @@
     allow(dead_code, reason = "an allocator needs not all of what the interposed functions do")
 )]
 
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+mod accesses;
 #[cfg(feature = "preload")]
 mod alloc;
 mod attach;

@@ -58,9 +58,9 @@ pub(crate) fn next(name: &CStr) -> *mut c_void {
 macro_rules! real_functions {
     ($($name:ident: fn($($argument:ty),*) -> $result:ty;)*) => {
         #[expect(non_upper_case_globals, reason = "named after the functions they hold")]
-        mod pointers {
+        pub(super) mod pointers {
             use super::*;
-            $(pub(super) static $name: AtomicPtr<c_void> = AtomicPtr::new(null_mut());)*
+            $(pub(in crate::preload) static $name: AtomicPtr<c_void> = AtomicPtr::new(null_mut());)*
         }
 
         fn look_up_all() {

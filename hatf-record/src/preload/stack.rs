@@ -166,6 +166,17 @@ pub(crate) fn capture(session: &Session) -> u32 {
     stack
 }
 
+/// Returns the innermost frame of a stack.
+pub(crate) fn innermost(stack: u32) -> Option<usize> {
+    let memory = TABLE.load(Ordering::Acquire);
+    if memory.is_null() || stack == 0 {
+        return None;
+    }
+    // SAFETY: the mapping of `begin`, which stays.
+    let (_, address) = unsafe { StackTable::attach(memory) }?.get(stack)?;
+    usize::try_from(address).ok()
+}
+
 /// Walks a stack, and returns its number.
 #[inline(never)]
 fn walk(session: &Session, here: Here, words: &mut Words) -> u32 {

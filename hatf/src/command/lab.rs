@@ -10,7 +10,7 @@ use hatf::loss::Losses;
 use hatf::pipeline::{EventFeed, read_beside};
 use hatf::stacks::Stacks;
 use hatf::{Error, Result};
-use hatf_lab::{Event, Observer};
+use hatf_lab::{Accesses, Event, Observer};
 use metatf_cli::{OutputFile, Progress};
 
 /// The trace, and how many threads work on it.
@@ -87,6 +87,10 @@ impl<O: Observer> Observer for Shown<O> {
     fn event(&mut self, event: &Event) -> hatf_lab::Result<()> {
         self.1.step();
         self.0.event(event)
+    }
+
+    fn accessed(&mut self, slot: u32, accesses: &Accesses) {
+        self.0.accessed(slot, accesses);
     }
 
     fn sampled(&mut self, mean: u64) {

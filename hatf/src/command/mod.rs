@@ -1,5 +1,6 @@
 //! The subcommands and their options.
 
+pub(crate) mod cc;
 pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod diff;
@@ -75,6 +76,7 @@ failed, 126 if the program could not be run, 127 if it was not found."
 )]
 pub(crate) enum Command {
     Record(Record),
+    Cc(cc::Cc),
     Recover(recover::Recover),
     Report(Report),
     Convert(Convert),

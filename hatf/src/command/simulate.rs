@@ -25,6 +25,7 @@ Examples:
   hatf simulate perl.mtf
   hatf simulate perl.mtf --allocator bsd,bsd:header=4:least=8,first:grow=4096
   hatf simulate perl.mtf --allocator glibc,glibc:tcache=0,jemalloc,tlsf
+  hatf simulate perl.mtf --allocator jemalloc,mimalloc --touches
   hatf simulate perl.mtf --svg heap.svg --format json > heap.json
 
 Settings (bytes, except counts of entries, threads, calls and steps; a switch is 0 or 1):
@@ -55,6 +56,11 @@ pub(crate) struct Simulate {
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "4096")]
     invariants: Option<u64>,
 
+    /// Also count the cache lines and pages that events touch, and what a TLB would miss: an allocation touches all bytes of its block, a free the
+    /// first one.
+    #[arg(long)]
+    touches: bool,
+
     /// How to print the outcome.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -73,6 +79,7 @@ struct Report<'r> {
 pub(crate) fn run(options: &Simulate) -> Result<u8> {
     let simulations = options.allocators.iter().map(|name| {
         let simulation = Simulation::new(name, by_name(name)?);
+        let simulation = if options.touches { simulation.with_touches() } else { simulation };
         Ok(match options.invariants {
             Some(every) => simulation.with_invariants(every),
             None => simulation,

@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use super::*;
-use crate::event::{Call, Event, EventKind, Function, Pages, Resident, UserMetadata};
+use crate::event::{Accesses, Call, Event, EventKind, Function, Pages, Resident, UserMetadata};
 use crate::loss::Loss;
 
 fn input(bytes: &[u8]) -> Input {
@@ -151,6 +151,17 @@ fn everything() -> Vec<Event<'static>> {
         EventKind::Pages(Pages::Unmap { start: 1 << 20, length: 16384 }),
         EventKind::Pages(Pages::Break { end: 0x5555_0000 }),
         EventKind::Resident(Resident { resident: 1 << 33, shared: 4096, data: 8192, mapped: u64::MAX }),
+        EventKind::Accesses(Accesses {
+            address: 0x2000,
+            loads: 1 << 40,
+            stores: 3,
+            touched: 1,
+            granules: 2,
+            reached: true,
+        }),
+        EventKind::Accesses(Accesses { address: 0xdead, ..Accesses::default() }),
+        EventKind::Enter { function: 0x401000 },
+        EventKind::Leave,
         EventKind::ThreadEnd,
         EventKind::Image { process: 77, path: b"\xff" },
         EventKind::Killed { signal: 9 },
@@ -254,12 +265,12 @@ fn stacks_without_end() {
 fn clocks() {
     let events = everything();
     let (heap, losses) = heap_of(&events, &HeapOptions { resolution: 2_000, ..HeapOptions::default() });
-    assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Rounding, 20)]);
+    assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Rounding, 22)]);
     let rounded: Vec<_> = events.iter().map(|event| Event { time: event.time / 2_000 * 2_000, ..*event }).collect();
     assert_eq!(read(Form::Heap, &heap).0, expected(&rounded));
     for plain in [false, true] {
         let (heap, losses) = heap_of(&events, &HeapOptions { resolution: 0, plain, ..HeapOptions::default() });
-        assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Time, 41)]);
+        assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Time, 45)]);
         let timeless: Vec<_> = events.iter().map(|event| Event { time: 0, ..*event }).collect();
         assert_eq!(read(Form::Heap, &heap).0, expected(&timeless));
     }
@@ -286,6 +297,9 @@ fn everything_to_hatf_and_back() {
                 | EventKind::ThreadName { .. }
                 | EventKind::Pages(_)
                 | EventKind::Resident(_)
+                | EventKind::Accesses(_)
+                | EventKind::Enter { .. }
+                | EventKind::Leave
         )
     };
     let plain = |event: &Event<'static>| {
@@ -307,6 +321,8 @@ fn everything_to_hatf_and_back() {
             (Loss::Failed, 2),
             (Loss::Lost, 1),
             (Loss::Recording, 2),
+            (Loss::Accesses, 2),
+            (Loss::Functions, 2),
         ];
         assert_eq!(losses.iter().collect::<Vec<_>>(), counted, "{}", form.name());
         let again: Vec<_> = read(form, &bytes).0.into_iter().filter(|line| line.starts_with("Event")).collect();

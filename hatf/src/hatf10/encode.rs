@@ -85,6 +85,14 @@ impl Encoder {
                 self.losses.note(Loss::Modules);
                 return Ok(());
             }
+            EventKind::Accesses(_) => {
+                self.losses.note(Loss::Accesses);
+                return Ok(());
+            }
+            EventKind::Enter { .. } | EventKind::Leave => {
+                self.losses.note(Loss::Functions);
+                return Ok(());
+            }
             EventKind::Recording { on } => {
                 self.losses.note(Loss::Recording);
                 let what = if on { "goes on" } else { "stops" };

@@ -1,12 +1,13 @@
 //! From a record of `dtds/heap.dtd` to its event.
 
 use super::format::{
-    AlignedAlloc, Brk, Calloc, Exit, Failed, Free, Heap, Image, Killed, Lost, Madvise, Malloc, Mark, Memalign, Mmap,
-    ModuleLoad, ModuleUnload, Mremap, Munmap, PhaseBegin, PhaseEnd, PosixMemalign, Pvalloc, Realloc, ReallocBegin,
-    ReallocEnd, Reallocarray, Recording, Rss, Source, Symbol, Thread, ThreadEnd, ThreadName, ThreadStart, Valloc,
+    Accesses, AlignedAlloc, Brk, Calloc, Enter, Exit, Failed, Free, Heap, Image, Killed, Leave, Lost, Madvise, Malloc,
+    Mark, Memalign, Mmap, ModuleLoad, ModuleUnload, Mremap, Munmap, PhaseBegin, PhaseEnd, PosixMemalign, Pvalloc,
+    Realloc, ReallocBegin, ReallocEnd, Reallocarray, Recording, Rss, Source, Symbol, Thread, ThreadEnd, ThreadName,
+    ThreadStart, Valloc,
 };
 use crate::Result;
-use crate::event::{Call, EventKind, Function, Pages, Resident};
+use crate::event::{self, Call, EventKind, Function, Pages, Resident};
 
 /// A record as an event, except for what it shares with other records: its name, its stack, and the thread of calls.
 pub(crate) struct Decoded {
@@ -71,6 +72,9 @@ record_from_fields! {
     "recording" Recording { time, on }
     "module_load" ModuleLoad { time, bias, start, end, name }
     "module_unload" ModuleUnload { time, start }
+    "accesses" Accesses { time, address, loads, stores, touched, granules, reached }
+    "enter" Enter { time, function }
+    "leave" Leave { time }
     "source" Source { name }
     "symbol" Symbol { frame, line, name }
 }
@@ -150,6 +154,13 @@ pub(crate) fn decode(record: &Heap) -> Option<Decoded> {
         Heap::Source(r) => named(EventKind::Source { path: &[] }, 0, r.name),
         Heap::Symbol(r) => named(EventKind::Symbol { frame: r.frame, line: r.line, name: &[] }, 0, r.name),
         Heap::Recording(r) => at(EventKind::Recording { on: r.on != 0 }, r.time, 0),
+        Heap::Accesses(r) => {
+            let Accesses { address, loads, stores, touched, granules, reached, .. } = *r;
+            let accesses = event::Accesses { address, loads, stores, touched, granules, reached: reached != 0 };
+            at(EventKind::Accesses(accesses), r.time, 0)
+        }
+        Heap::Enter(r) => at(EventKind::Enter { function: r.function }, r.time, 0),
+        Heap::Leave(r) => at(EventKind::Leave, r.time, 0),
         Heap::Lost(r) => at(EventKind::Lost { events: r.events }, r.time, 0),
     })
 }

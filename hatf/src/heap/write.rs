@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 use super::failed;
 use super::format::{
-    AlignedAlloc, Brk, Calloc, Exit, Failed, Free, Image, Killed, Lost, Madvise, Malloc, Mark, Memalign, Mmap,
-    ModuleLoad, ModuleUnload, Mremap, Munmap, PhaseBegin, PhaseEnd, PosixMemalign, Pvalloc, Realloc, ReallocBegin,
-    ReallocEnd, Reallocarray, Recording, Rss, Source, Symbol, Thread, ThreadEnd, ThreadName, ThreadStart, Valloc,
-    Writer,
+    Accesses, AlignedAlloc, Brk, Calloc, Enter, Exit, Failed, Free, Image, Killed, Leave, Lost, Madvise, Malloc, Mark,
+    Memalign, Mmap, ModuleLoad, ModuleUnload, Mremap, Munmap, PhaseBegin, PhaseEnd, PosixMemalign, Pvalloc, Realloc,
+    ReallocBegin, ReallocEnd, Reallocarray, Recording, Rss, Source, Symbol, Thread, ThreadEnd, ThreadName, ThreadStart,
+    Valloc, Writer,
 };
 use crate::Result;
-use crate::event::{Call, Event, EventKind, EventSink, Function, Pages, Resident, UNKNOWN_SIZE, UserMetadata};
+use crate::event::{self, Call, Event, EventKind, EventSink, Function, Pages, Resident, UNKNOWN_SIZE, UserMetadata};
 use crate::loss::{Loss, Losses};
 
 /// The number of section `heap`.
@@ -276,6 +276,12 @@ impl<'w> HeapWriter<'w> {
             EventKind::Source { .. } => writer.source(&Source { name }),
             EventKind::Symbol { frame, line, .. } => writer.symbol(&Symbol { frame, line, name }),
             EventKind::Lost { events } => writer.lost(&Lost { time, events }),
+            EventKind::Accesses(accesses) => {
+                let event::Accesses { address, loads, stores, touched, granules, reached } = accesses;
+                writer.accesses(&Accesses { time, address, loads, stores, touched, granules, reached: reached.into() })
+            }
+            EventKind::Enter { function } => writer.enter(&Enter { time, function }),
+            EventKind::Leave => writer.leave(&Leave { time }),
             EventKind::Recording { on } => writer.recording(&Recording { time, on: on.into() }),
         }
         .map_err(failed)

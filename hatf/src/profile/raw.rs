@@ -249,6 +249,7 @@ fn read_info(bytes: &mut Bytes<'_>, version: u64, context: u64) -> Result<HeapIn
         access_density: Some(spread(total_density, min_density, max_density)),
         lifetime_access_density: Some(spread(total_over_time, min_over_time, max_over_time)),
         access_histogram,
+        loads: None,
     })
 }
 

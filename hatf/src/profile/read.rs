@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use hatf_lab::profile::{Cpus, FirstCpus, HeapInfo, Lifetimes, Spread};
+use hatf_lab::profile::{Cpus, FirstCpus, HeapInfo, Lifetimes, Loads, Spread};
 use metatf::container::Reader;
 use metatf::typed::{Elements, TraceOptions};
 use serde_json::Value;
@@ -156,6 +156,7 @@ fn heap_info(record: format::HeapInfo) -> Result<HeapInfo> {
     let over_time = only("lifetime_density", context, record.has_lifetime_density_items)?;
     let data_type = only("data_type", context, record.has_data_type_items)?;
     let histogram = only("histogram", context, record.has_histogram_items)?;
+    let loads = only("loads", context, record.has_loads_items)?;
     Ok(HeapInfo {
         context,
         alloc_count: record.alloc_count,
@@ -172,6 +173,13 @@ fn heap_info(record: format::HeapInfo) -> Result<HeapInfo> {
             spread((it.total_lifetime_access_density, it.min_lifetime_access_density, it.max_lifetime_access_density))
         }),
         access_histogram: histogram.map(|it| it.accesses_there),
+        loads: loads.map(|it| Loads {
+            total_load_count: it.total_load_count,
+            total_store_count: it.total_store_count,
+            unread_count: it.unread_count,
+            unknown_count: it.unknown_count,
+            reached_count: it.reached_count,
+        }),
     })
 }
 

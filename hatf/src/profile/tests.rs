@@ -1,6 +1,6 @@
 //! Profiles are read as they were written; raw ones of LLVM as their layout has it.
 
-use hatf_lab::profile::{Cpus, FirstCpus, HeapInfo, Lifetimes, Spread};
+use hatf_lab::profile::{Cpus, FirstCpus, HeapInfo, Lifetimes, Loads, Spread};
 use metatf::container::Reader;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -17,9 +17,16 @@ fn info() -> impl Strategy<Value = HeapInfo> {
     let times = (spread(), any::<[u64; 3]>(), of(any::<u64>()));
     let cpus = (any::<[u64; 5]>(), of(any::<[u64; 2]>()));
     let spreads = (spread(), of(spread()), of(spread()), of(spread()), of(spread()));
-    let rest = (of(1..u64::MAX), of(vec(any::<u64>(), 1..5)));
+    let rest = (of(1..u64::MAX), of(vec(any::<u64>(), 1..5)), of(any::<[u64; 5]>()));
     (0..4_u64, any::<u32>(), spreads, of(times), of(cpus), rest).prop_map(
-        |(context, count, (size, accesses, utilized, density, over_time), times, cpus, (data_type_id, histogram))| {
+        |(
+            context,
+            count,
+            (size, accesses, utilized, density, over_time),
+            times,
+            cpus,
+            (data_type_id, histogram, loads),
+        )| {
             HeapInfo {
                 context,
                 alloc_count: count.into(),
@@ -48,6 +55,13 @@ fn info() -> impl Strategy<Value = HeapInfo> {
                 access_density: density,
                 lifetime_access_density: over_time,
                 access_histogram: histogram,
+                loads: loads.map(|[loads, stores, unread, unknown, reached]| Loads {
+                    total_load_count: loads,
+                    total_store_count: stores,
+                    unread_count: unread,
+                    unknown_count: unknown,
+                    reached_count: reached,
+                }),
             }
         },
     )
@@ -250,6 +264,7 @@ fn expected(n: u64, context: u64, access_histogram: Option<Vec<u64>>) -> HeapInf
         access_density: Some(spread(19)),
         lifetime_access_density: Some(spread(22)),
         access_histogram,
+        loads: None,
     }
 }
 

@@ -137,6 +137,13 @@ impl<'w> ProfileWriter<'w> {
             has_histogram_items: group(
                 info.access_histogram.as_ref().map(|histogram| format::Histogram { accesses_there: histogram.clone() }),
             ),
+            has_loads_items: group(info.loads.map(|loads| format::Loads {
+                total_load_count: loads.total_load_count,
+                total_store_count: loads.total_store_count,
+                unread_count: loads.unread_count,
+                unknown_count: loads.unknown_count,
+                reached_count: loads.reached_count,
+            })),
         };
         self.writer.heap_info(&record).map_err(failed).map(drop)
     }

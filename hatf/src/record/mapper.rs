@@ -7,10 +7,10 @@
 
 use std::collections::HashMap;
 
-use hatf_record::{Event as Slot, Kind};
+use hatf_record::{Event as Slot, Kind, accesses_of_word};
 
 use crate::Result;
-use crate::event::{Call, Event, EventKind, EventSink, Function, Pages};
+use crate::event::{Accesses, Call, Event, EventKind, EventSink, Function, Pages};
 
 /// A realloc that began and has not ended.
 struct Pending {
@@ -106,6 +106,14 @@ impl Mapper {
                 let Slot { address: start, extra: end, old: bias, .. } = *slot;
                 self.give(slot, stack, EventKind::ModuleLoad { bias, start, end, name: text }, sink)
             }
+            Kind::Accesses => {
+                let Slot { address, size: loads, old: stores, extra, .. } = *slot;
+                let (touched, granules, reached) = accesses_of_word(extra);
+                let accesses = Accesses { address, loads, stores, touched, granules, reached };
+                self.give(slot, stack, EventKind::Accesses(accesses), sink)
+            }
+            Kind::Enter => self.give(slot, stack, EventKind::Enter { function: slot.address }, sink),
+            Kind::Leave => self.give(slot, stack, EventKind::Leave, sink),
             Kind::ModuleUnload => self.give(slot, stack, EventKind::ModuleUnload { start: slot.address }, sink),
             Kind::More | Kind::Stamp | Kind::Nothing | Kind::End | Kind::About => Ok(()),
             Kind::Malloc => self.call(Function::Malloc, slot, stack, sink),

@@ -6,7 +6,7 @@ use hatf_lab::units::count;
 
 use super::sites::stack;
 use super::text::shown;
-use crate::event::{Call, Event, EventKind, Function, Pages, Resident, UNKNOWN_SIZE};
+use crate::event::{Accesses, Call, Event, EventKind, Function, Pages, Resident, UNKNOWN_SIZE};
 use crate::stacks::Stacks;
 
 /// Prints events.
@@ -54,7 +54,9 @@ pub fn concerns(kind: &EventKind<'_>, block: u64) -> bool {
         EventKind::Call(call) | EventKind::ReallocEnd(call) | EventKind::Failed(call) => {
             call.address == block || call.old == block
         }
-        EventKind::Free { address } | EventKind::ReallocBegin { old: address } => address == block,
+        EventKind::Free { address }
+        | EventKind::ReallocBegin { old: address }
+        | EventKind::Accesses(Accesses { address, .. }) => address == block,
         _ => false,
     }
 }
@@ -90,6 +92,14 @@ fn text(kind: &EventKind<'_>) -> Option<String> {
         EventKind::Image { process, path } => format!("program {} begins, process {process}", name(path)),
         EventKind::Exit { status } => format!("exit with status {status}"),
         EventKind::Killed { signal } => format!("ended by signal {signal}"),
+        EventKind::Accesses(accesses) => {
+            let Accesses { address, loads, stores, touched, granules, reached } = accesses;
+            let at_least = if reached { ", and others that are not known" } else { "" };
+            let (loads, stores) = (count(loads), count(stores));
+            format!("{address:#x}: {loads} loads, {stores} stores, {touched} of {granules} granules{at_least}")
+        }
+        EventKind::Enter { function } => format!("function at {function:#x} begins"),
+        EventKind::Leave => "function ends".to_owned(),
         EventKind::Recording { on: true } => "recording goes on".to_owned(),
         EventKind::Recording { on: false } => "recording stops".to_owned(),
         EventKind::Lost { events } => format!("{} events are missing here", count(events)),
@@ -159,6 +169,18 @@ mod tests {
             (EventKind::ThreadName { name: b"pool" }, "thread is named pool"),
             (EventKind::Pages(Pages::Unmap { start: 4096, length: 8192 }), "munmap of 8,192 bytes at 0x1000"),
             (EventKind::Recording { on: false }, "recording stops"),
+            (
+                EventKind::Accesses(Accesses {
+                    address: 32,
+                    loads: 1000,
+                    stores: 2,
+                    touched: 1,
+                    granules: 3,
+                    reached: true,
+                }),
+                "0x20: 1,000 loads, 2 stores, 1 of 3 granules, and others that are not known",
+            ),
+            (EventKind::Enter { function: 16 }, "function at 0x10 begins"),
             (EventKind::Lost { events: u64::MAX }, "18,446,744,073,709,551,615 events are missing here"),
         ];
         for (kind, words) in words {

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
-use hatf_lab::profile::{Advice, Column, HeapInfo, Thresholds};
+use hatf_lab::profile::{Advice, Column, HeapInfo, Reads, Thresholds};
 use hatf_lab::units::{bytes, count};
 use serde_json::{Map, Value, json};
 
@@ -168,6 +168,36 @@ pub fn advice_text(
     )
 }
 
+/// Prints contexts of a merged profile whose blocks are not read, those with most bytes first, and how many are not known.
+///
+/// # Errors
+/// The output's.
+pub fn unread_text(profile: &HeapProfile, table: &ProfileTable, out: &mut dyn Write) -> io::Result<()> {
+    let titles = [
+        (Reads::NeverAccessed, "NEVER ACCESSED"),
+        (Reads::OnlyWritten, "WRITTEN AND NEVER READ"),
+        (Reads::SomeUnread, "SOME BLOCKS NEVER READ"),
+    ];
+    let all = count(profile.infos.len() as u64);
+    for (reads, title) in titles {
+        let mut of: Vec<&HeapInfo> = profile.infos.iter().filter(|info| Reads::of(info) == reads).collect();
+        of.sort_by_key(|info| Reverse(info.size.total));
+        writeln!(out, "\n{title}: {} of {all} contexts", count(of.len() as u64))?;
+        let (first, rest) = of.split_at(table.rows.min(of.len()));
+        for info in first {
+            let unread = info.loads.map_or(0, |loads| loads.unread_count);
+            let (blocks, bytes) = (count(info.alloc_count), count(info.size.total));
+            let start = format!("  {bytes:>14} bytes in {blocks:>12} blocks, {:>12} never read  ", count(unread));
+            context(&start, profile, info.context, table.depth, out)?;
+        }
+        if !rest.is_empty() {
+            writeln!(out, "  and {} other contexts", count(rest.len() as u64))?;
+        }
+    }
+    let number = |reads| count(profile.infos.iter().filter(|info| Reads::of(info) == reads).count() as u64);
+    writeln!(out, "\nREAD: {}. Not known: {}", number(Reads::Read), number(Reads::Unknown))
+}
+
 /// Makes what is printed as JSON. What a profile does not know is not there.
 #[must_use]
 pub fn profile_json(profile: &HeapProfile, thresholds: &Thresholds) -> Value {
@@ -192,6 +222,7 @@ fn info_json(profile: &HeapProfile, info: &HeapInfo, thresholds: &Thresholds) ->
     if let Some(histogram) = &info.access_histogram {
         object.insert("access_histogram".to_owned(), histogram.clone().into());
     }
+    object.insert("reads".to_owned(), json!(Reads::of(info)));
     object.insert("advice".to_owned(), json!(thresholds.advise(info, profile.tick)));
     match profile.contexts.get(&info.context) {
         Some(ProfileContext::Size { exponent, thread }) => {

@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::PathBuf;
 
 use hatf::Result;
-use hatf::report::{ProfileTable, advice_text, profile_json, profile_text};
+use hatf::report::{ProfileTable, advice_text, profile_json, profile_text, unread_text};
 use hatf_lab::profile::{Column, Thresholds};
 
 use super::super::Format;
@@ -19,13 +19,16 @@ Examples:
   hatf profile show perl.prof.mtf
   hatf profile show perl.prof.mtf --by num_lifetime_overlaps --rows 20
   hatf profile show perl.prof.mtf --columns alloc_count,min_size,max_size
+  hatf profile show app.prof.mtf --unread
   hatf profile show app.prof.mtf --advice --cold-lifetime 60
   hatf profile show perl.prof.mtf --format json | jq '.contexts[0]'
 
-Columns: context, alloc_count, alloc_timestamp, dealloc_timestamp, num_lifetime_overlaps, alloc_cpu_id,
-dealloc_cpu_id, num_migrated_cpu, num_same_alloc_cpu, num_same_dealloc_cpu, first_alloc_timestamp,
-first_alloc_cpu_id, first_dealloc_cpu_id, data_type_id; and total_, min_, max_ and average_ of size, lifetime,
-access_count, percent_utilized, access_density, lifetime_access_density.")]
+Columns: context, alloc_count, alloc_timestamp, dealloc_timestamp, num_lifetime_overlaps,
+alloc_cpu_id, dealloc_cpu_id, num_migrated_cpu, num_same_alloc_cpu, num_same_dealloc_cpu,
+first_alloc_timestamp, first_alloc_cpu_id, first_dealloc_cpu_id, data_type_id, total_load_count,
+total_store_count, unread_count, unknown_count, reached_count; and total_, min_, max_ and
+average_ of size, lifetime, access_count, percent_utilized, access_density,
+lifetime_access_density.")]
 pub(super) struct Show {
     /// The profile; `-` is standard input.
     profile: PathBuf,
@@ -49,6 +52,10 @@ pub(super) struct Show {
     /// Lines of a stack.
     #[arg(long, value_name = "N", default_value_t = 8)]
     depth: usize,
+
+    /// Print contexts whose blocks are never read instead. They can be known only if hatf cc built the program.
+    #[arg(long, conflicts_with = "advice")]
+    unread: bool,
 
     /// Print hot and cold contexts instead. They can be known only if the profile has accesses.
     #[arg(long)]
@@ -88,6 +95,8 @@ pub(super) fn run(options: &Show) -> Result<u8> {
             }
             if options.advice {
                 advice_text(&profile, &thresholds, &table, &mut out)?;
+            } else if options.unread {
+                unread_text(&profile, &table, &mut out)?;
             } else {
                 profile_text(&profile, &table, &mut out)?;
             }

@@ -1,0 +1,195 @@
+//! Building programs whose loads and stores are counted: what `hatf cc` adds to the command of a compiler.
+//!
+//! The compiler puts a call before each load and store, as for its thread sanitizer, whose library is not linked. `access.c` answers the calls instead.
+//! It goes along as source and is compiled by the same compiler: there is no library to find when the program runs, and none to build for each system.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+
+use crate::{Error, Result};
+
+/// What instrumented code calls.
+const SOURCE: &str = include_str!("access.c");
+
+/// Compiles [`SOURCE`], whatever the program is compiled with. Loops of it are no calls of the functions that it counts.
+const OWN_FLAGS: [&str; 6] = ["-O2", "-fPIC", "-mcx16", "-fno-builtin", "-w", "-std=gnu11"];
+
+/// For GCC: the compilers proper are to instrument, and the linker gets the object. A flag of the driver would link the sanitizer.
+const SPECS: &str = "\
+*cc1_options:
++ -fsanitize=thread -U__SANITIZE_THREAD__ --param=tsan-instrument-func-entry-exit=FUNCTIONS NO_BUILTIN
+
+*lib:
++ OBJECT
+
+*link:
++ -z now
+
+";
+
+/// The same for Clang.
+const CLANG: [&str; 7] = [
+    "-fsanitize=thread",
+    "-fno-sanitize-link-runtime",
+    "-U__SANITIZE_THREAD__",
+    "-mllvm",
+    "-tsan-instrument-read-before-write=1",
+    "-mllvm",
+    "-tsan-instrument-func-entry-exit=FUNCTIONS",
+];
+
+/// Functions whose calls are counted, and so are to stay calls: compilers have instructions for them that are not instrumented.
+const CALLS: [&str; 19] = [
+    "memcpy", "memmove", "mempcpy", "memset", "memcmp", "bcmp", "memchr", "strlen", "strnlen", "strcpy", "stpcpy",
+    "strncpy", "strcat", "strncat", "strcmp", "strncmp", "strchr", "strrchr", "strstr",
+];
+
+/// Flags with which nothing is linked.
+const NOT_LINKING: [&str; 7] = ["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only", "-r"];
+
+/// A kind of compiler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// GNU's.
+    Gcc,
+    /// LLVM's.
+    Clang,
+}
+
+/// Asks a compiler what it is.
+///
+/// # Errors
+/// It cannot be run, or is neither GCC nor Clang.
+pub fn family(compiler: &OsString) -> Result<Family> {
+    let name = compiler.to_string_lossy();
+    let output = Command::new(compiler).arg("-v").stdin(Stdio::null()).output();
+    let output = output.map_err(Error::system(format!("cannot run {name}")))?;
+    family_of(&String::from_utf8_lossy(&output.stderr)).ok_or_else(|| {
+        Error::Usage(format!(
+            "{name} is neither GCC nor Clang; for others see hatf cc --object, and the book on hatf cc"
+        ))
+    })
+}
+
+fn family_of(version: &str) -> Option<Family> {
+    if version.contains("clang version") {
+        return Some(Family::Clang);
+    }
+    version.contains("gcc version").then_some(Family::Gcc)
+}
+
+/// Runs a compiler, and has it instrument what it compiles, and link what counts; with `functions`, functions call where they begin and end, too.
+///
+/// # Errors
+/// The compiler is not known, or cannot be run, or does not compile what counts; there is no place for temporary files.
+pub fn compile(compiler: &OsString, arguments: &[OsString], functions: bool) -> Result<ExitStatus> {
+    let family = family(compiler)?;
+    let place = tempfile::Builder::new().prefix("hatf-cc-").tempdir();
+    let place = place.map_err(Error::system("cannot make a folder for temporary files"))?;
+    let object = place.path().join("hatf_access.o");
+    if links(arguments) {
+        write_object(compiler, &object)?;
+    }
+    let mut command = Command::new(compiler);
+    command.args(arguments).args(flags(family, &object, functions, arguments, place.path())?);
+    command.status().map_err(Error::system(format!("cannot run {}", compiler.to_string_lossy())))
+}
+
+/// Returns whether a compiler with these arguments links.
+fn links(arguments: &[OsString]) -> bool {
+    !arguments.iter().any(|argument| NOT_LINKING.iter().any(|flag| argument == flag))
+}
+
+fn flags(
+    family: Family,
+    object: &Path,
+    functions: bool,
+    arguments: &[OsString],
+    place: &Path,
+) -> Result<Vec<OsString>> {
+    let functions = if functions { "1" } else { "0" };
+    // Checked versions of memory functions have names of their own.
+    let mut flags = vec![OsString::from("-U_FORTIFY_SOURCE")];
+    let calls = CALLS.map(|name| format!("-fno-builtin-{name}"));
+    match family {
+        Family::Gcc => {
+            let specs = place.join("hatf.specs");
+            let text = SPECS.replace("FUNCTIONS", functions).replace("NO_BUILTIN", &calls.join(" "));
+            let text = text.replace("OBJECT", &quoted(object)?);
+            fs::write(&specs, text).map_err(Error::system(specs.display().to_string()))?;
+            let mut option = OsString::from("-specs=");
+            option.push(specs);
+            flags.push(option);
+        }
+        Family::Clang => {
+            flags.extend(calls.map(OsString::from));
+            flags.extend(CLANG.iter().map(|flag| OsString::from(flag.replace("FUNCTIONS", functions))));
+            if links(arguments) {
+                flags.extend([OsString::from(object), OsString::from("-Wl,-z,now")]);
+            }
+        }
+    }
+    Ok(flags)
+}
+
+/// Specs have no quotes: a path with a space is two.
+fn quoted(path: &Path) -> Result<String> {
+    let text =
+        path.to_str().filter(|text| !text.contains(|letter: char| letter.is_whitespace() || "%{}\\".contains(letter)));
+    text.map(str::to_owned).ok_or_else(|| {
+        Error::Usage(format!("{}: GCC takes no such path: set TMPDIR to a folder without spaces", path.display()))
+    })
+}
+
+/// Writes the object that answers the calls of instrumented code, for a linker.
+///
+/// # Errors
+/// The compiler cannot be run, or refuses the source: it is not for Linux on x86-64, perhaps.
+pub fn write_object(compiler: &OsString, object: &Path) -> Result<()> {
+    let name = compiler.to_string_lossy();
+    let place = tempfile::Builder::new().prefix("hatf-cc-").tempdir();
+    let place = place.map_err(Error::system("cannot make a folder for temporary files"))?;
+    let source: PathBuf = place.path().join("hatf_access.c");
+    fs::write(&source, SOURCE).map_err(Error::system(source.display().to_string()))?;
+    let mut command = Command::new(compiler);
+    command.args(["-x", "c"]).args(OWN_FLAGS);
+    if family(compiler)? == Family::Gcc {
+        command.arg("-fno-tree-loop-distribute-patterns");
+    }
+    let output = command.arg("-c").arg(&source).arg("-o").arg(object).output();
+    let output = output.map_err(Error::system(format!("cannot run {name}")))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let why = String::from_utf8_lossy(&output.stderr);
+    Err(Error::Trace(format!("{name} does not compile what counts loads and stores:\n{}", why.trim_end()).into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compilers_are_known_by_their_versions() {
+        let gcc =
+            "Using built-in specs.\nCOLLECT_GCC=gcc\nTarget: x86_64-linux-gnu\ngcc version 12.2.0 (Debian 12.2.0-14)\n";
+        assert_eq!(family_of(gcc), Some(Family::Gcc));
+        assert_eq!(family_of("Debian clang version 14.0.6\nTarget: x86_64-pc-linux-gnu\n"), Some(Family::Clang));
+        assert_eq!(family_of("tcc version 0.9.27\n"), None);
+    }
+
+    #[test]
+    fn what_links() {
+        let of = |arguments: &[&str]| links(&arguments.iter().map(OsString::from).collect::<Vec<_>>());
+        assert!(of(&["-O2", "x.c", "-o", "x"]) && of(&["-shared", "x.o"]));
+        assert!(!of(&["-c", "x.c"]) && !of(&["-MM", "x.c"]));
+    }
+
+    #[test]
+    fn specs_take_no_spaces() {
+        assert_eq!(quoted(Path::new("/tmp/a.o")).unwrap(), "/tmp/a.o");
+        assert!(quoted(Path::new("/tmp/a b.o")).unwrap_err().to_string().contains("TMPDIR"));
+    }
+}
