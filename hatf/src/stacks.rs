@@ -102,6 +102,12 @@ impl Modules {
                 let (build_id, path) = name.split_once(' ').unwrap_or(("-", &name));
                 let build_id = if build_id == "-" { String::new() } else { build_id.to_owned() };
                 let is_program = !path.is_empty() && path == self.program;
+                let known =
+                    self.loaded.get(&start).map(|known| (known.bias, known.end, &*known.build_id, &*known.path));
+                if known == Some((bias, end, &build_id, path)) {
+                    // Two threads that met it at once have both recorded it.
+                    return false;
+                }
                 let (number, path) = (self.count, path.to_owned());
                 let module = Module { number, bias, start, end, build_id, path, is_program };
                 self.loaded.insert(start, module);
@@ -316,6 +322,9 @@ mod tests {
         stacks.note(&EventKind::Source { path: b"" });
         symbol(&mut stacks, 0x1010, 0, b"outer");
         let first = stacks.number(&[0x1010, 0x2000, 0x2001]);
+        assert_eq!(stacks.number(&[0x1010, 0x2000, 0x2001]), first);
+        // Another thread has recorded the module, too.
+        load(&mut stacks, 0x1000, 0x2000, b"0a1b /lib/a b.so");
         assert_eq!(stacks.number(&[0x1010, 0x2000, 0x2001]), first);
         assert_eq!(stacks.name(first, 9).to_string(), "inner <- outer <- a b.so+0x1000 <- 0x2001");
         assert_eq!(stacks.name(first, 2).to_string(), "inner <- outer <- ..");

@@ -234,26 +234,25 @@ fn is_stack(table: &StackTable<'_>, mut node: u32, frames: &[usize]) -> bool {
     node == 0
 }
 
-/// Records a module, if it was not yet.
+/// Records a module, if it was not yet. It is known once that is done: two threads may both record it, but none goes by what another has yet
+/// to write.
 fn note_module(session: &Session, found: &Found) {
     let start = found.start;
-    if start == OWN[0].load(Ordering::Relaxed) {
+    let is_known = || LOADED.iter().any(|place| place.load(Ordering::Acquire) == start);
+    if start == OWN[0].load(Ordering::Relaxed) || is_known() {
         return;
     }
+    RECORDING.fetch_add(1, Ordering::Relaxed);
+    push_module(session, found);
     for place in &LOADED {
-        match place.load(Ordering::Acquire) {
-            known if known == start => return,
-            0 | TAKEN_OUT => {}
-            _ => continue,
-        }
-        let free = place.load(Ordering::Relaxed);
-        if free <= TAKEN_OUT && place.compare_exchange(free, start, Ordering::AcqRel, Ordering::Acquire).is_ok() {
-            RECORDING.fetch_add(1, Ordering::Relaxed);
-            push_module(session, found);
-            RECORDING.fetch_sub(1, Ordering::Relaxed);
-            return;
+        let free = place.load(Ordering::Acquire);
+        let taken =
+            free <= TAKEN_OUT && place.compare_exchange(free, start, Ordering::AcqRel, Ordering::Acquire).is_ok();
+        if taken || free == start {
+            break;
         }
     }
+    RECORDING.fetch_sub(1, Ordering::Relaxed);
 }
 
 #[cold]

@@ -8,6 +8,8 @@ use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use crate::preload::memory;
+
 /// A place in the table: a region's memory, or null.
 pub(super) type Entry = AtomicPtr<u8>;
 
@@ -60,12 +62,12 @@ fn reserve(bytes: usize) -> Option<*mut u8> {
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: a system call with valid arguments.
-    let memory = unsafe { libc::mmap(null_mut(), bytes, access, flags, -1, 0) };
+    let memory = unsafe { memory::map(null_mut(), bytes, access, flags, -1, 0) };
     if memory == libc::MAP_FAILED {
         return None;
     }
     // SAFETY: the fresh mapping. A huge page for a few counters would be a waste.
-    unsafe { libc::madvise(memory, bytes, libc::MADV_NOHUGEPAGE) };
+    unsafe { memory::advise(memory, bytes, libc::MADV_NOHUGEPAGE) };
     Some(memory.cast())
 }
 
@@ -93,7 +95,7 @@ pub(super) fn make(start: usize, bytes: usize) -> bool {
         let Some(memory) = reserve(REGION_BYTES) else { return false };
         if entry.compare_exchange(null_mut(), memory, Ordering::AcqRel, Ordering::Acquire).is_err() {
             // SAFETY: the mapping that was just made, and that nobody else knows.
-            unsafe { libc::munmap(memory.cast::<c_void>(), REGION_BYTES) };
+            unsafe { memory::unmap(memory.cast::<c_void>(), REGION_BYTES) };
             return true;
         }
         if let Some(place) = MADE.get(MADE_COUNT.fetch_add(1, Ordering::Relaxed)) {
@@ -140,7 +142,7 @@ pub(super) fn clear(start: usize, bytes: usize) {
             let head = from.align_offset(PAGE);
             let pages = (length - head) / PAGE * PAGE;
             core::ptr::write_bytes(from, 0, head);
-            libc::madvise(from.add(head).cast(), pages, libc::MADV_DONTNEED);
+            memory::advise(from.add(head).cast(), pages, libc::MADV_DONTNEED);
             core::ptr::write_bytes(from.add(head + pages), 0, length - head - pages);
         }
     });
