@@ -42,12 +42,13 @@ pub(super) fn create(folder: &Path, depth: usize) -> io::Result<()> {
 pub(super) struct StackFile {
     file: Option<File>,
     known: HashMap<u32, Vec<u64>>,
+    nodes: Nodes,
 }
 
 impl StackFile {
     /// Opens the file of a spool's folder; where there is none, there are no stacks.
     pub(super) fn open(folder: &Path) -> Self {
-        Self { file: File::open(folder.join(STACKS)).ok(), known: HashMap::new() }
+        Self { file: File::open(folder.join(STACKS)).ok(), ..Self::default() }
     }
 
     /// Returns how many calls have no stack because there was no room for one more.
@@ -68,19 +69,44 @@ impl StackFile {
         if self.known.len() >= KEPT && !self.known.contains_key(&stack) {
             self.known.clear();
         }
+        let nodes = &mut self.nodes;
         self.known.entry(stack).or_insert_with(|| {
-            let callers = std::iter::successors(read(file, stack), |(caller, _)| read(file, *caller));
-            callers.map(|(_, address)| address).take(DEPTH_MAX).collect()
+            let mut frames = Vec::new();
+            let mut next = nodes.get(file, stack);
+            while let Some((caller, address)) = next.filter(|_| frames.len() < DEPTH_MAX) {
+                frames.push(address);
+                next = nodes.get(file, caller);
+            }
+            frames
         })
     }
 }
 
-/// Reads a node.
-fn read(file: &File, node: u32) -> Option<(u32, u64)> {
-    let mut bytes = [0; 16];
-    file.read_exact_at(&mut bytes, stack_node_offset(node)?).ok()?;
-    let (first, second) = bytes.split_first_chunk()?;
-    stack_node([u64::from_ne_bytes(*first), u64::from_ne_bytes(second.try_into().ok()?)])
+/// Parts of the file as they were read: nodes are added while it is, and none is changed.
+#[derive(Default)]
+struct Nodes(HashMap<u64, Box<[u8; PART]>>);
+
+/// Bytes of a part, which has whole nodes.
+const PART: usize = 4096;
+
+impl Nodes {
+    /// Returns the caller and the address of a node.
+    fn get(&mut self, file: &File, node: u32) -> Option<(u32, u64)> {
+        let offset = stack_node_offset(node)?;
+        let (part, at) = (offset / PART as u64, usize::try_from(offset % PART as u64).ok()?);
+        let node = |bytes: &[u8; PART]| {
+            let (first, second) = bytes.get(at..at + 16)?.split_first_chunk()?;
+            stack_node([u64::from_ne_bytes(*first), u64::from_ne_bytes(second.try_into().ok()?)])
+        };
+        if let Some(found) = self.0.get(&part).and_then(|bytes| node(bytes)) {
+            return Some(found);
+        }
+        let mut bytes = Box::new([0; PART]);
+        file.read_at(bytes.as_mut_slice(), part * PART as u64).ok()?;
+        let found = node(&bytes);
+        self.0.insert(part, bytes);
+        found
+    }
 }
 
 #[cfg(test)]
@@ -109,6 +135,9 @@ mod tests {
         assert_eq!((stacks.missed(), StackFile::default().missed()), (7, 0));
         assert_eq!((stacks.frames(5).len(), stacks.frames(u32::MAX).len()), (0, 0));
         assert_eq!(stacks.frames(3).len(), DEPTH_MAX);
+        // One that was added since its part was read.
+        put(8, 9, 0x30);
+        assert_eq!(stacks.frames(8), [0x30, 0x20, 0x10]);
         assert_eq!(StackFile::open(&folder.join("none")).frames(9), [0_u64; 0]);
     }
 }
