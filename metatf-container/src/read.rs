@@ -244,6 +244,13 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The tag of `section` records as the DTD has it, if it is not 2, to be set with the width of tags.
+    pub fn set_section_tag(&mut self, tag: u32) {
+        if let Body::Extents(extents) = &mut self.body {
+            extents.set_section_tag(tag);
+        }
+    }
+
     /// Asks to salvage (spec 5.2), before the first `next_part`. No effect on version 0 and raw streams.
     pub fn set_salvage(&mut self, on: bool) {
         self.salvage = match (&self.body, self.salvage.take()) {

@@ -7,6 +7,7 @@ use crate::{Error, ErrorKind, Result};
 /// Where reading stands in a version 0 file.
 pub(crate) struct Extents {
     tag_width: u8,
+    section_tag: u32,
     /// The next entry of the table.
     next: usize,
     /// End of the last extent.
@@ -17,12 +18,18 @@ pub(crate) struct Extents {
 
 impl Extents {
     pub(crate) fn new(file: &Header) -> Self {
-        Self { tag_width: 1, next: 0, pos: file.start, started: false, seen: Box::new([false; 256]) }
+        let seen = Box::new([false; 256]);
+        Self { tag_width: 1, section_tag: 2, next: 0, pos: file.start, started: false, seen }
     }
 
     /// Width of tags: the table's extents are each preceded by a `section` record, a tag and a byte.
     pub(crate) fn set_tag_width(&mut self, width: u8) {
         self.tag_width = width;
+    }
+
+    /// The tag of these `section` records.
+    pub(crate) fn set_section_tag(&mut self, tag: u32) {
+        self.section_tag = tag;
     }
 
     /// The next extent; `None` at the end.
@@ -75,7 +82,7 @@ impl Extents {
         Ok((start < end).then(|| self.part(0, start, end)))
     }
 
-    /// The `section` record before an extent: tag 2 and the section's number.
+    /// The `section` record before an extent: its tag and the section's number.
     fn check_record(&self, file: &Header, entry: &SectionEntry, bytes: &[u8]) -> Result<()> {
         let at = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
         let tag_end = self.pos + u64::from(self.tag_width);
@@ -84,9 +91,9 @@ impl Extents {
             return Err(Error::at(self.pos, ErrorKind::Truncated("the section record before an extent")));
         };
         let tag = file.order.read(tag);
-        if tag != 2 {
+        if tag != u64::from(self.section_tag) {
             let what = "the tag before an extent";
-            let kind = ErrorKind::Invalid { what, found: tag, expected: "2, of the extent's section record" };
+            let kind = ErrorKind::Invalid { what, found: tag, expected: "that of the extent's section record" };
             return Err(Error::at(self.pos, kind));
         }
         if number != entry.number {

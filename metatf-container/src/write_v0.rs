@@ -35,6 +35,7 @@ pub struct ExtentWriter<W: Sink> {
     sink: W,
     header: Header,
     tag_width: u8,
+    section_tag: u32,
     content: Placement,
     global_len: u64,
     /// Number, start in the sections' content, size.
@@ -56,6 +57,7 @@ impl<W: Sink> ExtentWriter<W> {
             sink,
             header: options.header(0)?,
             tag_width,
+            section_tag: 2,
             content: spooled(),
             global_len: 0,
             extents: Vec::new(),
@@ -74,6 +76,11 @@ impl<W: Sink> ExtentWriter<W> {
         writer.content = Placement::Through;
         writer.sink.write_all(&writer.header.emit(0))?;
         Ok(writer)
+    }
+
+    /// The tag of `section` records, if it is not 2, to be set before the first extent.
+    pub fn set_section_tag(&mut self, tag: u32) {
+        self.section_tag = tag;
     }
 
     /// The trace's class.
@@ -107,7 +114,7 @@ impl<W: Sink> ExtentWriter<W> {
     fn open(&mut self, section: u8, content: usize) -> Result<Vec<u8>> {
         let mut record = Vec::new();
         if self.extents.last().map(|extent| extent.0) != Some(section) {
-            self.header.order.write(2, self.tag_width.into(), &mut record);
+            self.header.order.write(self.section_tag.into(), self.tag_width.into(), &mut record);
             record.push(section);
             self.extents.push((section, self.len + record.len() as u64, 0));
         }

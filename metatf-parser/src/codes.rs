@@ -115,7 +115,7 @@ codes! {
         "A tag value is a number that fits the tag's width.",
         "r: (tag) { tag.value = 256; }";
     TagReserved = "E0204", "3.2",
-        "1, 2 and 3 are the tags of `comment`, `section` and `metadata`.",
+        "1, 2 and 3 are the tags of `comment`, `section` and `metadata`, unless the top level gives these others.",
         "r: (tag) { tag.value = 3; }";
     TagTwice = "E0205", "3.2",
         "A tag value is unique among the records visible in a section.",
@@ -273,7 +273,7 @@ codes! {
         "A format fits its field: `utf8` and `bytes` are for byte arrays, `ipv6` and `uuid` for those of 16 bytes, `ipv4` and `char` for numbers of up to 4 bytes, `f64` for numbers of 8, all others for numbers.",
         r#"a.width = 8; a.interpretation = none; a.format = "uuid";"#;
     UnknownFormat = "W0109", "2",
-        r#"The formats are "dec", "hex", "signed", "f64", "utf8", "bytes", "time_ns", "time_us", "time_s", "duration_ns", "bool", "char", "ipv4", "ipv6" and "uuid". A value with another one is shown without."#,
+        r#"The formats are "dec", "hex", "signed", "f64", "utf8", "cstring", "bytes", "time_ns", "time_us", "time_s", "duration_ns", "bool", "char", "ipv4", "ipv6" and "uuid". A value with another one is shown without."#,
         r#"a.width = 1; a.interpretation = none; a.format = "octal";"#;
 }
 

@@ -1,6 +1,6 @@
 //! Which DTD reads a trace (spec 5.3).
 
-use crate::failure::{Failure, Result, failed, print_message};
+use crate::failure::{Failure, Result, failed, print_message, usage};
 use crate::{input, output};
 use metatf::container::Reader;
 use metatf::dynamic::Schema;
@@ -17,6 +17,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("heap.dtd", include_str!("../dtds/heap.dtd")),
     ("heap-split.dtd", include_str!("../dtds/heap-split.dtd")),
     ("heap-values.dtd", include_str!("../dtds/heap-values.dtd")),
+    ("mps.dtd", include_str!("../dtds/mps.dtd")),
 ];
 
 /// Which DTD to read a trace by.
@@ -84,6 +85,19 @@ pub(crate) fn of(path: &str, args: &DtdArgs) -> Result<Arc<Dtd>> {
     }
     let reader = input::trace(path, false)?;
     Ok(find(&reader, path, args, false)?.dtd)
+}
+
+/// Returns the index of a section, by name or number.
+pub(crate) fn section(schema: &Schema, name: &str) -> Result<usize> {
+    let number = name.parse::<u8>().ok().and_then(|n| schema.format.section_index(n));
+    if let Some(index) = schema.format.section_named(name).or(number) {
+        return Ok(index);
+    }
+    let names: Vec<&str> = schema.dtd.sections.iter().filter_map(|s| s.name.as_deref()).collect();
+    usage(format!(
+        "--section {name}: the DTD has no such section; it has: {} (0: the global section)",
+        names.join(", ")
+    ))
 }
 
 /// Returns whether a file begins like a trace.

@@ -122,8 +122,8 @@ pub(crate) fn number(out: &mut String, leaf: &Leaf, n: u64) {
 
 /// Formats bytes: text in quotes if that is the `format` and the bytes are text, else hex; `-` for no bytes.
 fn bytes(out: &mut String, format: Format, bytes: &[u8]) {
-    match (format, std::str::from_utf8(bytes)) {
-        (Format::Utf8, Ok(text)) => quoted(out, text),
+    match format.text_of_bytes(bytes) {
+        Some(text) => quoted(out, text),
         _ if bytes.is_empty() => out.push('-'),
         _ => match format.word_of_bytes(bytes) {
             Some(word) => out.push_str(&word),

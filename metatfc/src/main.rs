@@ -23,8 +23,11 @@ mod output;
 mod pack;
 #[cfg(target_os = "linux")]
 mod postmortem;
+mod raw;
 mod recode;
+mod roles;
 mod show;
+mod sort;
 mod stat;
 mod target;
 mod verify;
@@ -38,6 +41,7 @@ Examples:
   metatfc check spans.dtd                    report all mistakes in it
   metatfc gen spans.dtd -o spans.rs          a Rust reader and writer
   metatfc encode --dtd spans.dtd in.jsonl out.mtf
+  metatfc sort --by time out.mtf sorted.mtf  in the order of a field
   metatfc recode out.mtf small.mtf           the same records in fewer bytes
   metatfc dump out.mtf | head                print a trace, one line for each record
   metatfc dump --format jsonl --where 'size > 4096' out.mtf
@@ -46,7 +50,8 @@ Examples:
 
 A file named `-` is standard input or output. If a trace does not embed its DTD,
 metatfc uses the first of these that fits: --dtd, a built-in DTD (HATF10,
-HATF10-split, heap, heap-split, heap-values), a file or folder on METATF_PATH.
+HATF10-split, heap, heap-split, heap-values, mps), a file or folder on
+METATF_PATH.
 
 Exit status: 0 success, 1 a file is missing, damaged or wrong, 2 the command line
 is wrong.";
@@ -70,6 +75,7 @@ enum Command {
     Encode(encode::Args),
     Diff(diff::Args),
     Recode(Box<recode::Args>),
+    Sort(Box<sort::Args>),
     Stat(stat::Args),
     Verify(verify::Args),
     #[cfg(target_os = "linux")]
@@ -91,6 +97,7 @@ fn main() -> ExitCode {
         Command::Encode(args) => encode::run(&args),
         Command::Diff(args) => diff::run(&args),
         Command::Recode(args) => recode::run(&args),
+        Command::Sort(args) => sort::run(&args),
         Command::Stat(args) => stat::run(&args),
         Command::Verify(args) => verify::run(&args),
         #[cfg(target_os = "linux")]

@@ -44,6 +44,7 @@ impl Oracle {
     fn read(&mut self, dtd: &Dtd, bytes: &[u8]) -> Result<(), Wrong> {
         let mut reader = Reader::from_slice(bytes).map_err(|e| e.to_string())?;
         reader.set_tag_width(dtd.tag_width);
+        reader.set_section_tag(dtd.record(SECTION).and_then(|r| r.tag).unwrap_or(2));
         let header = reader.header().clone();
         let mut parts: Vec<(Part, Vec<u8>)> = Vec::new();
         while let Some(part) = reader.next_part().map_err(|e| e.to_string())? {

@@ -109,6 +109,7 @@ pub fn optimal_is_smallest(schema: &Schema, trace: &[u8], block: usize, about: &
 pub fn content(schema: &Schema, trace: &[u8]) -> usize {
     let mut reader = Reader::from_slice(trace).expect("it was written");
     reader.set_tag_width(schema.format.tag_width);
+    reader.set_section_tag(schema.format.tag(metatf::format::SECTION));
     let mut sum = 0;
     while let Some(part) = reader.next_part().expect("it was written") {
         sum += reader.bytes(&part.content).len();

@@ -19,12 +19,13 @@ use crate::vocabulary::Property;
 pub(super) fn dtd(
     mut model: Model,
     resolved: Vec<Resolved>,
+    predefined: [u32; 3],
     ast: &Ast,
     source: &str,
     report: &mut Reporter,
 ) -> Option<Dtd> {
     let tag_width = model.tag_width.unwrap_or(1);
-    let predefined = predefined::tagged(tag_width);
+    let predefined = predefined::tagged(tag_width, predefined);
     let by_index: HashMap<RecordIndex, usize> =
         resolved.iter().enumerate().map(|(i, r)| (r.layout.record, i)).collect();
     let mut sections = Vec::new();

@@ -42,7 +42,9 @@ pub(crate) fn resolve(ast: &Ast, source: &str, report: &mut Reporter) -> Option<
     model.tag_width = scopes::tag_width(&model, report);
     streams::find(&mut model);
     let tops = model.all_tops();
-    let tags: HashMap<_, _> = tops.iter().filter_map(|t| Some((*t, tags::value(&model, *t, report)?))).collect();
+    let predefined = tags::predefined(&model, report);
+    let tags: HashMap<_, _> =
+        tops.iter().filter_map(|t| Some((*t, tags::value(&model, *t, predefined, report)?))).collect();
     tags::unique(&model, &tags, report);
     let mut layouts = Vec::new();
     for top in &tops {
@@ -73,7 +75,7 @@ pub(crate) fn resolve(ast: &Ast, source: &str, report: &mut Reporter) -> Option<
     streams::references(&model, &resolved, report);
     streams::element_sizes(&model, &resolved, report);
     unused::check(&model, report);
-    assemble::dtd(model, resolved, ast, source, report)
+    assemble::dtd(model, resolved, predefined, ast, source, report)
 }
 
 /// Reports a schema that is over the budget of [`model::Budget`].

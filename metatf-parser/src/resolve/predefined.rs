@@ -44,9 +44,10 @@ pub(super) fn vfield() -> ast::Record<'static> {
     }
 }
 
-/// Makes `comment`, `section` and `metadata`, in the order of their ids.
-pub(super) fn tagged(tag_width: u8) -> [schema::Record; 3] {
-    [comment(tag_width), section(tag_width), metadata(tag_width)]
+/// Makes `comment`, `section` and `metadata`, in the order of their ids, with these tags.
+pub(super) fn tagged(tag_width: u8, tags: [u32; 3]) -> [schema::Record; 3] {
+    let [comment_tag, section_tag, metadata_tag] = tags;
+    [comment(tag_width, comment_tag), section(tag_width, section_tag), metadata(tag_width, metadata_tag)]
 }
 
 fn record(name: &str, tag: u32, items: Vec<Item>, leaves: Vec<Leaf>) -> schema::Record {
@@ -75,16 +76,16 @@ fn leaf(record: &str, path: &[&str], width: Width) -> Leaf {
     }
 }
 
-fn tag(tag_width: u8, value: u64) -> Leaf {
+fn tag(tag_width: u8, value: u32) -> Leaf {
     Leaf {
-        constant: Some(value),
+        constant: Some(value.into()),
         width_origin: Some(Origin::Global),
         interpretation_origin: Origin::Tag,
         ..leaf("", &["tag"], Width::Number(tag_width))
     }
 }
 
-fn comment(tag_width: u8) -> schema::Record {
+fn comment(tag_width: u8, value: u32) -> schema::Record {
     let length = leaf("vfield", &["vfield", "length"], Width::Number(1));
     let data_width = Width::Variable(Expr(vec![ExprOp::Leaf(LeafId(1))]));
     let data = Leaf { format: Format::Utf8, ..leaf("vfield", &["vfield", "data"], data_width) };
@@ -94,20 +95,20 @@ fn comment(tag_width: u8) -> schema::Record {
         doc: None,
         items: vec![Item::Leaf(LeafId(1)), Item::Leaf(LeafId(2))],
     };
-    record("comment", 1, vec![Item::Leaf(LeafId(0)), vfield], vec![tag(tag_width, 1), length, data])
+    record("comment", value, vec![Item::Leaf(LeafId(0)), vfield], vec![tag(tag_width, value), length, data])
 }
 
-fn section(tag_width: u8) -> schema::Record {
+fn section(tag_width: u8, value: u32) -> schema::Record {
     let number = leaf("section", &["number"], Width::Number(1));
-    record("section", 2, flat(2), vec![tag(tag_width, 2), number])
+    record("section", value, flat(2), vec![tag(tag_width, value), number])
 }
 
 /// Makes `metadata`. The width of `value` depends on the trace (spec 4.1); the longer default stands for it.
-fn metadata(tag_width: u8) -> schema::Record {
+fn metadata(tag_width: u8, value: u32) -> schema::Record {
     let fields = [("record", tag_width), ("field", 1), ("property", 1), ("value", 8)];
     let leaves = fields.map(|(name, width)| leaf("metadata", &[name], Width::Number(width)));
-    let all: Vec<Leaf> = std::iter::once(tag(tag_width, 3)).chain(leaves).collect();
-    record("metadata", 3, flat(5), all)
+    let all: Vec<Leaf> = std::iter::once(tag(tag_width, value)).chain(leaves).collect();
+    record("metadata", value, flat(5), all)
 }
 
 fn flat(leaves: u8) -> Vec<Item> {

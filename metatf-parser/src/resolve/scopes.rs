@@ -1,6 +1,6 @@
 //! Properties to their scopes (spec 3.1): in a record's block a path from one of its fields, elsewhere one field name.
 
-use super::model::{Field, Model, RecordIndex, ScopeIndex};
+use super::model::{Field, Model, PREDEFINED_TAGGED, RecordIndex, ScopeIndex};
 use super::properties;
 use super::slots::Slots;
 use crate::ast::{Name, Setting, Value};
@@ -27,6 +27,9 @@ fn scope(model: &mut Model, index: ScopeIndex, report: &mut Reporter) {
         match setting.path.as_slice() {
             [name] if name.text == "tag" => tag_in_scope(index, setting, report),
             [_] => {}
+            [record, tag] if PREDEFINED_TAGGED.contains(&record.text) && tag.text == "tag" => {
+                predefined_tag(index, setting, report);
+            }
             _ => {
                 report.add(
                     Draft::new(
@@ -55,6 +58,17 @@ fn tag_in_scope(scope: ScopeIndex, setting: &Setting, report: &mut Reporter) {
         Some(OnTag::TopLevel | OnTag::Anywhere) | None => return,
     };
     tag_property(setting, help, report);
+}
+
+/// Checks a property of the tag of a predefined record: the top level of a DTD can give it another value (spec 3.2).
+fn predefined_tag(scope: ScopeIndex, setting: &Setting, report: &mut Reporter) {
+    if scope != 0 || setting.property.is_some_and(|property| property != Property::Value) {
+        let message = format!("`{}.{}` cannot be set here", setting.path_text(), setting.name.text);
+        report.add(
+            Draft::new(Code::TagProperty, setting.target(), message)
+                .help("at the top level a DTD can give the tags of `comment`, `section` and `metadata` other values"),
+        );
+    }
 }
 
 fn tag_property(setting: &Setting, help: &str, report: &mut Reporter) {

@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 
 use super::expression;
-use super::model::{Model, RecordIndex};
-use crate::ast::{Setting, Value};
+use super::model::{Model, PREDEFINED_TAGGED, RecordIndex};
+use crate::ast::{Expression, Setting, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::span::Span;
 use crate::vocabulary::Property;
 
-/// Returns the tag of a record, checked on its own; `None` where there is none or it is wrong.
-pub(super) fn value(model: &Model, index: RecordIndex, report: &mut Reporter) -> Option<u32> {
+/// Returns the tag of a record, checked on its own and against the predefined ones; `None` where there is none or it is wrong.
+pub(super) fn value(model: &Model, index: RecordIndex, predefined: [u32; 3], report: &mut Reporter) -> Option<u32> {
     let record = model.records.get(index).filter(|r| r.tagged)?;
     let Some(property) = property(model, index) else {
         let misspelt = record.ast.block.iter().find(|setting| setting.is("tag", Property::Value));
@@ -29,6 +29,19 @@ pub(super) fn value(model: &Model, index: RecordIndex, report: &mut Reporter) ->
         return None;
     };
     let Value::Expression(expression) = &property.value else { return None };
+    let value = number(model, property, expression, report)?;
+    let Some(index) = predefined.iter().position(|tag| *tag == value) else { return Some(value) };
+    let (owner, moved) = (PREDEFINED_TAGGED[index], moved(model, PREDEFINED_TAGGED[index]));
+    report.add(
+        Draft::new(Code::TagReserved, property.value_span, format!("tag {value} belongs to `{owner}`"))
+            .also(moved.map_or(Span::PREDEFINED, |setting| setting.value_span), "set here")
+            .help(format!("take another number, or give `{owner}` one: `{owner}.tag.value = 250;` at the top level")),
+    );
+    None
+}
+
+/// Returns the number that a tag is set to; `None` where it is none, or does not fit (reported).
+fn number(model: &Model, property: &Setting, expression: &Expression, report: &mut Reporter) -> Option<u32> {
     let number = expression::constant(expression, model.tag_width);
     // A wrong tag width has been reported; the value may be right for the one that is meant.
     let bits = u32::from(model.tag_width.unwrap_or(4)) * 8;
@@ -43,15 +56,35 @@ pub(super) fn value(model: &Model, index: RecordIndex, report: &mut Reporter) ->
                 .help("tags are 0 to 255 unless the top level sets `tag.width = 2;` or 4"),
         );
     }
-    if let Some(reserved @ 1..=3) = value {
-        let owner = ["comment", "section", "metadata"][reserved as usize - 1];
-        report.add(
-            Draft::new(Code::TagReserved, property.value_span, format!("tag {reserved} belongs to `{owner}`"))
-                .help("1, 2 and 3 are predefined; take another number"),
-        );
-        return None;
-    }
     value
+}
+
+/// Returns the tags of the predefined records: 1, 2 and 3, or what the top level sets (spec 3.2).
+pub(super) fn predefined(model: &Model, report: &mut Reporter) -> [u32; 3] {
+    let mut tags = [1, 2, 3];
+    for (tag, name) in tags.iter_mut().zip(PREDEFINED_TAGGED) {
+        let Some(property) = moved(model, name) else { continue };
+        let Value::Expression(expression) = &property.value else { continue };
+        if let Some(value) = number(model, property, expression, report) {
+            *tag = value;
+        }
+    }
+    for (index, name) in PREDEFINED_TAGGED.iter().enumerate() {
+        let Some(first) = tags.iter().take(index).position(|tag| Some(tag) == tags.get(index)) else { continue };
+        let (one, other) = (moved(model, PREDEFINED_TAGGED[first]), moved(model, name));
+        let Some(place) = other.or(one) else { continue };
+        let message = format!("`{}` and `{name}` both have tag {}", PREDEFINED_TAGGED[first], tags[index]);
+        let draft = Draft::new(Code::TagTwice, place.value_span, message);
+        let also = one.filter(|_| other.is_some()).map_or(Span::PREDEFINED, |setting| setting.value_span);
+        report
+            .add(draft.also(also, "first used here").help("records that may stand in one section have different tags"));
+    }
+    tags
+}
+
+/// Returns where the top level sets the tag of a predefined record.
+fn moved<'a>(model: &Model<'a>, record: &str) -> Option<&'a Setting<'a>> {
+    model.scopes.first()?.slots.get(&format!("{record}.tag"))?.get(Property::Value)
 }
 
 fn property<'a>(model: &Model<'a>, index: RecordIndex) -> Option<&'a Setting<'a>> {

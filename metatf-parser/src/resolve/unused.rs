@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::model::{Field, Model, RecordIndex, ScopeIndex, VFIELD};
+use super::model::{Field, Model, PREDEFINED_TAGGED, RecordIndex, ScopeIndex, VFIELD};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::span::Span;
@@ -64,7 +64,8 @@ fn properties(model: &Model, scope: ScopeIndex, report: &mut Reporter) {
     let used = names(model, scope);
     for first in slots.iter().filter_map(|slot| slot.first()) {
         let Some(name) = first.path.first().map(|n| n.text) else { continue };
-        if name == "tag" || used.contains(name) {
+        let predefined = first.path.len() == 2 && PREDEFINED_TAGGED.contains(&name);
+        if name == "tag" || predefined || used.contains(name) {
             continue;
         }
         report.add(

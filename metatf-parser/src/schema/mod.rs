@@ -324,6 +324,7 @@ formats! {
     Signed = "signed", "Two's complement of the 64-bit value.";
     F64 = "f64", "The bits of an IEEE 754 double.";
     Utf8 = "utf8", "Text.";
+    CString = "cstring", "Text up to the first byte 0.";
     Bytes = "bytes", "Hex string.";
     TimeNs = "time_ns", "A time in nanoseconds, shown in seconds.";
     TimeUs = "time_us", "A time in microseconds, shown in seconds.";

@@ -68,6 +68,23 @@ impl Format {
         }
     }
 
+    /// Returns the text that bytes are: all of them for `utf8`, those before the first 0 for `cstring`; `None` where the format
+    /// is another, or they are no UTF-8.
+    #[must_use]
+    pub fn text_of_bytes(self, bytes: &[u8]) -> Option<&str> {
+        match self {
+            Format::Utf8 => std::str::from_utf8(bytes).ok(),
+            Format::CString => std::str::from_utf8(cut(bytes).0).ok(),
+            _ => None,
+        }
+    }
+
+    /// Returns what stands behind the [`text_of_bytes`](Self::text_of_bytes): of a `cstring` the bytes from the first 0 on.
+    #[must_use]
+    pub fn tail_of_bytes(self, bytes: &[u8]) -> &[u8] {
+        if self == Format::CString { cut(bytes).1 } else { &[] }
+    }
+
     /// Returns the bytes of a [`word_of_bytes`](Self::word_of_bytes).
     #[must_use]
     pub fn bytes_of_word(self, word: &str) -> Option<[u8; 16]> {
@@ -84,6 +101,11 @@ impl Format {
         };
         Some(number.to_be_bytes())
     }
+}
+
+/// Splits bytes before the first 0.
+fn cut(bytes: &[u8]) -> (&[u8], &[u8]) {
+    bytes.split_at(bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len()))
 }
 
 /// Appends nanoseconds in the largest unit of which there is one: `1.5ms`.
@@ -134,6 +156,22 @@ mod tests {
             (Format::Uuid, 5, "5"),
         ] {
             assert_eq!(text(format, n), expected);
+        }
+    }
+
+    #[test]
+    fn bytes_read_as_text() {
+        for (format, bytes, text, tail) in [
+            (Format::Utf8, &b"ab"[..], Some("ab"), &b""[..]),
+            (Format::Utf8, b"\xff", None, b""),
+            (Format::Bytes, b"ab", None, b""),
+            (Format::CString, b"", Some(""), b""),
+            (Format::CString, b"ab", Some("ab"), b""),
+            (Format::CString, b"ab\0c\0", Some("ab"), b"\0c\0"),
+            (Format::CString, b"ab\0\xff", Some("ab"), b"\0\xff"),
+            (Format::CString, b"\xff\0", None, b"\0"),
+        ] {
+            assert_eq!((format.text_of_bytes(bytes), format.tail_of_bytes(bytes)), (text, tail));
         }
     }
 

@@ -264,9 +264,16 @@ pub(super) fn number(out: &mut Vec<u8>, value: u64, format: Print) {
 }
 
 pub(super) fn bytes(out: &mut Vec<u8>, bytes: &[u8], format: Print) {
-    match (format, std::str::from_utf8(bytes)) {
-        (Print::Utf8, Ok(string)) => text(out, Some(string)),
-        (Print::Utf8, Err(_)) => {
+    match (format, format.text_of_bytes(bytes), format.tail_of_bytes(bytes)) {
+        (Print::Utf8, Some(string), _) | (Print::CString, Some(string), [0]) => text(out, Some(string)),
+        (Print::CString, Some(string), tail) => {
+            out.extend_from_slice(b"{\"text\":");
+            text(out, Some(string));
+            out.extend_from_slice(b",\"tail\":");
+            hex(out, tail);
+            out.push(b'}');
+        }
+        (Print::Utf8 | Print::CString, None, _) => {
             out.extend_from_slice(b"{\"hex\":");
             hex(out, bytes);
             out.push(b'}');

@@ -284,7 +284,7 @@ fn has_key(items: &[Item], record: &Record, wanted: &str) -> bool {
     })
 }
 
-/// A number as spec 8 prints it; an object with an `offset` for a resolved one.
+/// A number as spec 8 prints it; an object with an `offset` for a resolved one, with a `value` for one with a label.
 fn number(value: &Value, format: Print) -> std::result::Result<u64, String> {
     let expected = match format {
         Print::Signed => "an integer from -2^63 to 2^63-1",
@@ -296,7 +296,7 @@ fn number(value: &Value, format: Print) -> std::result::Result<u64, String> {
             let hex = object.get("hex").and_then(Value::as_str);
             hex.filter(|_| object.len() == 1).and_then(|hex| u64::from_str_radix(hex, 16).ok())
         }
-        (Value::Object(object), _) => object.get("offset").and_then(Value::as_u64),
+        (Value::Object(object), _) => object.get("offset").or_else(|| object.get("value")).and_then(Value::as_u64),
         (Value::Number(n), Print::Signed) => n.as_i64().map(i64::cast_unsigned),
         (Value::Number(n), Print::F64) => n.as_f64().map(f64::to_bits),
         (Value::Number(n), _) => n.as_u64(),
@@ -313,6 +313,7 @@ fn bytes(value: &Value, format: Print) -> std::result::Result<Vec<u8>, String> {
     };
     match (value, format) {
         (Value::String(text), Print::Utf8) => Ok(text.clone().into_bytes()),
+        (Value::String(text), Print::CString) => c_string(text, &[0]),
         (Value::String(text), _) if format.bytes_of_word(text).is_some() => {
             Ok(format.bytes_of_word(text).map(Vec::from).unwrap_or_default())
         }
@@ -321,6 +322,14 @@ fn bytes(value: &Value, format: Print) -> std::result::Result<Vec<u8>, String> {
             Some(Value::String(text)) if object.len() == 1 => hex(text),
             _ => Err("an object here has one member, \"hex\"".to_owned()),
         },
+        (Value::Object(object), Print::CString) => {
+            let text = |key| object.get(key).and_then(Value::as_str);
+            match (text("hex"), text("text"), text("tail"), object.len()) {
+                (Some(digits), _, _, 1) => hex(digits),
+                (None, Some(text), Some(tail), 2) => c_string(text, &hex(tail)?),
+                _ => Err("an object here has the members \"text\" and \"tail\", or \"hex\" alone".to_owned()),
+            }
+        }
         (Value::Array(items), _) => {
             let byte = |item: &Value| item.as_u64().and_then(|byte| u8::try_from(byte).ok());
             let bytes: Option<Vec<u8>> = items.iter().take(8).map(byte).collect();
@@ -328,7 +337,7 @@ fn bytes(value: &Value, format: Print) -> std::result::Result<Vec<u8>, String> {
             let more = if items.len() > 8 { ".." } else { "" };
             let hex = match (bytes, format) {
                 (None, _) => return Err(format!("an array is not {}", expected_bytes(format))),
-                (Some(_), Print::Utf8) => format!("{{\"hex\":\"{digits}{more}\"}}"),
+                (Some(_), Print::Utf8 | Print::CString) => format!("{{\"hex\":\"{digits}{more}\"}}"),
                 (Some(_), _) => format!("\"{digits}{more}\""),
             };
             Err(format!("bytes are written in hex, two digits each: {hex} in place of an array of numbers"))
@@ -337,8 +346,20 @@ fn bytes(value: &Value, format: Print) -> std::result::Result<Vec<u8>, String> {
     }
 }
 
+/// Text and what stands behind it, from a 0 on.
+fn c_string(text: &str, tail: &[u8]) -> std::result::Result<Vec<u8>, String> {
+    if text.contains('\0') {
+        return Err("the text has a character 0, with which its tail begins".to_owned());
+    }
+    if tail.first().is_some_and(|&byte| byte != 0) {
+        return Err("the tail of a text begins with \"00\"".to_owned());
+    }
+    Ok([text.as_bytes(), tail].concat())
+}
+
 fn expected_bytes(format: Print) -> &'static str {
     match format {
+        Print::CString => "a string, or {\"text\":\"a\",\"tail\":\"00ff\"} where more than a 0 stands behind the text",
         Print::Utf8 => "a string, or {\"hex\":\"00ff\"} for bytes that are no text",
         _ => "a string of hex digits, two for each byte, such as \"00ff\"",
     }

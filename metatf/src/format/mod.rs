@@ -245,6 +245,12 @@ pub const SECTION: u16 = 1;
 pub const METADATA: u16 = 2;
 
 impl Format {
+    /// The tag of a record, by its index in [`Format::records`]; 0 of a stream element.
+    #[must_use]
+    pub fn tag(&self, record: u16) -> u32 {
+        self.records.get(usize::from(record)).map_or(0, |record| record.tag)
+    }
+
     /// Position in [`Format::sections`] of the section with this number.
     #[must_use]
     pub fn section_index(&self, number: u8) -> Option<usize> {

@@ -184,6 +184,7 @@ impl<'a> RecordReader<'a> {
     /// As [`new`](Self::new), with the states of a reader by the same format, or none, whose memory is used again.
     fn with(format: FormatRef, mut container: metatf_container::Reader<'a>, mut states: Vec<State>) -> Result<Self> {
         container.set_tag_width(format.tag_width);
+        container.set_section_tag(format.tag(SECTION));
         let sections = format.sections.len();
         if states.len() == sections {
             states.iter_mut().for_each(|state| state.reset(&format));

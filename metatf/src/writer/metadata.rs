@@ -1,7 +1,7 @@
 //! Writes metadata records: as they are given, as changes of a leaf, or again after a reset.
 
 use super::RecordWriter;
-use crate::format::Interpretation;
+use crate::format::{Interpretation, METADATA};
 use crate::formula::bytes_for;
 use crate::state::Change;
 use crate::state::Metadata;
@@ -78,7 +78,7 @@ impl<S: Sink> RecordWriter<S> {
         writer.state.apply(&self.format, position, metadata.field, metadata.all(), change).map_err(at)?;
         let tag_width = usize::from(self.format.tag_width);
         let mut bytes = Vec::with_capacity(26);
-        self.order.write(3, tag_width, &mut bytes);
+        self.order.write(self.format.tag(METADATA).into(), tag_width, &mut bytes);
         self.order.write(metadata.record.into(), tag_width, &mut bytes);
         bytes.extend_from_slice(&[metadata.field, metadata.property]);
         for &value in metadata.values.iter().take(usize::from(metadata.count)) {

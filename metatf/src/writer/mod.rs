@@ -82,7 +82,11 @@ impl<S: Sink> RecordWriter<S> {
     pub fn new(sink: S, format: FormatRef, options: &WriteOptions) -> Result<Self> {
         let is_volatile = sink.is_volatile();
         let layout = match options.version {
-            0 => FileWriter::Extents(Box::new(ExtentWriter::new(sink, options, format.tag_width)?)),
+            0 => {
+                let mut writer = ExtentWriter::new(sink, options, format.tag_width)?;
+                writer.set_section_tag(format.tag(SECTION));
+                FileWriter::Extents(Box::new(writer))
+            }
             1 => FileWriter::Chunks(Box::new(ChunkWriter::new(sink, options, format.dtd.as_bytes())?)),
             n => {
                 let what = ErrorKind::Invalid { what: "the version to write", found: n.into(), expected: "0 or 1" };

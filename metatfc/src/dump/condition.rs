@@ -237,7 +237,9 @@ fn unknown(schema: &Schema, name: &str) -> String {
 
 fn value(format: schema::Format, item: Item<'_>) -> Value<'_> {
     match item {
-        Item::Bytes(bytes) => Value::Bytes(bytes),
+        Item::Bytes(bytes) => {
+            Value::Bytes(bytes.get(..bytes.len() - format.tail_of_bytes(bytes).len()).unwrap_or_default())
+        }
         Item::Number(n) => match format {
             schema::Format::F64 => Value::Float(f64::from_bits(n)),
             _ => integer(format, n),

@@ -171,7 +171,7 @@ impl Printer for Csv {
         let mut resolved = Vec::new();
         if self.resolve {
             let owned = trace.record().clone();
-            resolved = resolve(trace, at, &mut Cursor::new(record, &owned), &record.items)?;
+            resolved = resolve(trace, at, &mut Cursor::new(record, &owned), &record.items, None)?;
         }
         let mut cells = Cells {
             cursor: Cursor::new(record, trace.record()),
@@ -316,9 +316,9 @@ fn json(leaf: &Leaf, item: dynamic::Item<'_>) -> Value {
             }
             _ => n.into(),
         },
-        dynamic::Item::Bytes(bytes) => match std::str::from_utf8(bytes) {
-            Ok(text) if leaf.format == Format::Utf8 => text.into(),
-            _ => {
+        dynamic::Item::Bytes(bytes) => match leaf.format.text_of_bytes(bytes) {
+            Some(text) => text.into(),
+            None => {
                 let mut hex = String::new();
                 fields::hex(&mut hex, bytes);
                 hex.into()

@@ -4,7 +4,7 @@ use super::Printer;
 use crate::fields;
 use metatf::container::Order;
 use metatf::dynamic::{OwnedRecord, Schema, Trace};
-use metatf::format::Interpretation;
+use metatf::format::{Interpretation, METADATA, SECTION};
 use metatf::reader::{At, Event, Metadata};
 use metatf_parser::schema::{Format, Leaf, LeafId};
 use std::collections::HashMap;
@@ -87,8 +87,9 @@ impl Hex {
             let leaf = record.leaves.get(usize::from(*index));
             match (number, leaf) {
                 (Some(n), Some(leaf)) => fields::number(&mut value, leaf, *n),
-                (None, Some(leaf)) if leaf.format == Format::Utf8 => {
-                    value = format!("{:?}", String::from_utf8_lossy(bytes));
+                (None, Some(leaf)) if matches!(leaf.format, Format::Utf8 | Format::CString) => {
+                    let text = bytes.get(..bytes.len() - leaf.format.tail_of_bytes(bytes).len()).unwrap_or_default();
+                    value = format!("{:?}", String::from_utf8_lossy(text));
                 }
                 _ => value = format!("{} bytes", bytes.len()),
             }
@@ -187,7 +188,7 @@ impl Printer for Hex {
                 let rest = bytes.len().saturating_sub(2 * tag_width + 2) / usize::from(metadata.count.max(1));
                 let [first, second] = metadata.values;
                 let values = [
-                    ("tag", tag_width, 3),
+                    ("tag", tag_width, self.schema.format.tag(METADATA).into()),
                     ("record", tag_width, metadata.record.into()),
                     ("field", 1, metadata.field.into()),
                     ("property", 1, metadata.property.into()),
@@ -199,9 +200,10 @@ impl Printer for Hex {
             Event::Section(at, number) => {
                 let start = self.title(trace, at, out);
                 let mut bytes = Vec::new();
-                order.write(2, tag_width, &mut bytes);
+                let tag = self.schema.format.tag(SECTION).into();
+                order.write(tag, tag_width, &mut bytes);
                 bytes.push(number);
-                parts(out, start, &bytes, [("tag", tag_width, 2), ("number", 1, number.into())].iter());
+                parts(out, start, &bytes, [("tag", tag_width, tag), ("number", 1, number.into())].iter());
             }
             Event::Group(group) => put(out, format_args!("group {group}\n")),
             Event::Reset(section) => {

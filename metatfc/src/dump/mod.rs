@@ -4,6 +4,7 @@ mod condition;
 mod csv;
 mod groups;
 mod hex;
+mod labels;
 mod parse;
 mod select;
 mod text;
@@ -13,7 +14,9 @@ use crate::failure::{Failure, Result, failed, print_message, usage};
 use crate::input;
 use crate::options::{ThreadArgs, parse_class, parse_order};
 use crate::output::Output;
+use crate::raw::Raw;
 use clap::ValueEnum;
+use labels::Labels;
 use metatf::container::{Class, Order, Reader};
 use metatf::dynamic::{JsonOptions, OwnedRecord, Schema, Trace};
 use metatf::reader::Event;
@@ -116,7 +119,8 @@ pub(crate) struct Args {
     /// Continue after damage: print what is whole, and report what is lost on standard error
     #[arg(long)]
     salvage: bool,
-    /// Also print the element that a `sectionOffset` field points to
+    /// Also print the element that a `sectionOffset` field points to, and with text and jsonl the labels of addresses, where the
+    /// DTD gives fields such roles
     #[arg(long)]
     resolve: bool,
     /// Read a file without a header, which holds one section (needs --class, --order and a DTD)
@@ -150,6 +154,11 @@ trait Printer {
     /// Prints what comes before the first record.
     fn head(&mut self, out: &mut Vec<u8>) {
         let _ = out;
+    }
+
+    /// Returns whether what it prints of a record depends on records before.
+    fn carries(&self) -> bool {
+        false
     }
 
     /// Takes note of an event, whether it is printed or not.
@@ -190,12 +199,29 @@ trait Printer {
     fn print(&mut self, trace: &mut Trace<'_>, event: Event, out: &mut Vec<u8>) -> metatf::Result<()>;
 }
 
-/// Prints JSON lines (spec 8), as the runtime does.
-struct Json(JsonOptions);
+/// Prints JSON lines (spec 8), as the runtime does; with labels where there are such.
+struct Json(JsonOptions, Option<Labels>);
 
 impl Printer for Json {
+    fn carries(&self) -> bool {
+        self.1.is_some()
+    }
+
+    fn needs(&self, event: Event) -> bool {
+        matches!(event, Event::Record(at) if self.1.as_ref().is_some_and(|labels| labels.needs(at.record)))
+    }
+
+    fn take(&mut self, trace: &Trace<'_>, event: Event) {
+        if let (Some(labels), Event::Record(at)) = (&mut self.1, event) {
+            labels.learn(trace.schema(), at.record, trace.record());
+        }
+    }
+
     fn print(&mut self, trace: &mut Trace<'_>, event: Event, out: &mut Vec<u8>) -> metatf::Result<()> {
-        trace.print_json(event, out, self.0)
+        match (&self.1, event) {
+            (Some(labels), Event::Record(at)) => labels.print_json(trace, at, out, self.0),
+            _ => trace.print_json(event, out, self.0),
+        }
     }
 }
 
@@ -208,12 +234,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let (opened, at_end) = open_to_follow(args, name)?;
         (opened, Some(at_end))
     } else {
-        (if args.raw { open_raw(args)? } else { open(args, name)? }, None)
+        (if args.raw { raw(args)?.open(&args.trace, &args.dtd)? } else { open(args, name)? }, None)
     };
     let sections = if args.raw { &[][..] } else { &args.section };
     // Of a raw stream section there are only elements.
     let stream = |section: usize| schema.section(section).is_some_and(|s| s.stream.is_some());
-    let all = args.all || args.raw && raw_section(&schema, args).is_ok_and(stream);
+    let all = args.all || args.raw && raw(args)?.section(&schema).is_ok_and(stream);
     let select = Select::new(&schema, sections, &args.record, args.condition.as_deref(), all)?;
     let mut printer = printer(args, &schema, &select, all)?;
     let mut trace = Trace::new(schema, reader).map_err(|e| Failure::Failed(format!("{name}: {e}")))?;
@@ -223,7 +249,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     let mut output = Output::new();
     printer.head(output.buffer());
-    if groups::can(args, &trace) {
+    if !printer.carries() && groups::can(args, &trace) {
         let error = groups::run(args, &select, &mut trace, &mut output)?;
         return report(args, name, &trace, error, true);
     }
@@ -246,10 +272,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 fn printer(args: &Args, schema: &Schema, select: &Select, all: bool) -> Result<Box<dyn Printer>> {
+    let labels = if args.resolve { Labels::new(schema) } else { None };
     Ok(match args.format {
-        Format::Text => Box::new(text::Text::new(schema, args.all, args.resolve)),
+        Format::Text => Box::new(text::Text::new(schema, args.all, args.resolve, labels)),
         Format::Jsonl => {
-            Box::new(Json(JsonOptions { all, resolve: args.resolve, resets: args.resets, names: args.names }))
+            let options = JsonOptions { all, resolve: args.resolve, resets: args.resets, names: args.names };
+            Box::new(Json(options, labels))
         }
         Format::Csv => Box::new(csv::Csv::new(schema, select, args)?),
         Format::Hex => Box::new(hex::Hex::new(schema)),
@@ -299,30 +327,12 @@ fn open_to_follow(args: &Args, name: &str) -> Result<((Schema, Reader<'static>),
     Ok(((schema, reader), at_end))
 }
 
-/// Spec 5.4: a DTD is given, or forced; the section is named, or the only one.
-fn open_raw(args: &Args) -> Result<(Schema, Reader<'static>)> {
-    let (Some(class), Some(order)) = (args.class, args.order) else { return usage("--raw needs --class and --order") };
-    let Some(path) = args.dtd.force_dtd.as_ref().or(args.dtd.dtd.as_ref()) else {
-        return usage("--raw needs a DTD: give one with --dtd FILE");
-    };
-    let schema = Schema::new(dtd::load(path)?);
-    let number = raw_section(&schema, args).map(|index| schema.section(index).map_or(0, |s| s.number))?;
-    Ok((schema, input::raw(&args.trace, class, order, number)?))
-}
-
-/// Returns the index of the section that a file without a header holds.
-fn raw_section(schema: &Schema, args: &Args) -> Result<usize> {
+/// What is said of a file without a header.
+fn raw(args: &Args) -> Result<Raw<'_>> {
     let named: Vec<&String> = args.section.iter().filter(|s| !s.is_empty()).collect();
     match named.as_slice() {
-        [name] => select::section(schema, name),
-        [] => match schema.dtd.sections.as_slice() {
-            [_] => Ok(0),
-            [_, _] => Ok(1),
-            all => {
-                let names: Vec<&str> = all.iter().filter_map(|s| s.name.as_deref()).collect();
-                usage(format!("--raw needs --section, one of: {}", names.join(", ")))
-            }
-        },
+        [] => Raw::new(args.class, args.order, None),
+        [name] => Raw::new(args.class, args.order, Some(name)),
         _ => usage("with --raw, --section is given once"),
     }
 }
@@ -373,7 +383,7 @@ impl Loop<'_> {
     fn seek(&mut self, trace: &mut Trace<'static>) -> metatf::Result<()> {
         let Args { skip, all, salvage, .. } = *self.args;
         // Annotations need the metadata records before; the column of threads needs the records that name them.
-        let past = all || self.args.thread_column.is_some();
+        let past = all || self.args.thread_column.is_some() || self.printer.carries();
         if skip > 0 && !past && !salvage && self.select.is_everything() && self.args.format != Format::Hex {
             trace.reader_mut().seek(skip)?;
             self.seen = trace.reader().records_read().min(skip);

@@ -1,6 +1,7 @@
 //! Which records are printed: `--section`, `--record`, `--where`.
 
 use super::condition::Condition;
+use crate::dtd;
 use crate::failure::{Result, usage};
 use metatf::dynamic::{OwnedRecord, Schema};
 use metatf::format::{COMMENT, METADATA, SECTION};
@@ -27,7 +28,7 @@ impl Select {
     ) -> Result<Self> {
         let mut select = Self { sections: None, records: None, condition: None, all };
         for name in sections {
-            let index = section(schema, name)?;
+            let index = dtd::section(schema, name)?;
             if !all && schema.section(index).is_some_and(|s| s.stream.is_some()) {
                 return usage(format!("--section {name}: elements of stream sections are shown only with --all"));
             }
@@ -112,17 +113,4 @@ impl Select {
         }
         kinds
     }
-}
-
-/// Returns the index of a section, by name or number.
-pub(crate) fn section(schema: &Schema, name: &str) -> Result<usize> {
-    let number = name.parse::<u8>().ok().and_then(|n| schema.format.section_index(n));
-    if let Some(index) = schema.format.section_named(name).or(number) {
-        return Ok(index);
-    }
-    let names: Vec<&str> = schema.dtd.sections.iter().filter_map(|s| s.name.as_deref()).collect();
-    usage(format!(
-        "--section {name}: the DTD has no such section; it has: {} (0: the global section)",
-        names.join(", ")
-    ))
 }

@@ -1,6 +1,7 @@
 //! `--format text`: a line a record, for people.
 
 use super::Printer;
+use super::labels::Labels;
 use crate::fields::{self, Cursor};
 use crate::output;
 use metatf::dynamic::{Item as Value, OwnedRecord, Schema, Trace};
@@ -69,6 +70,8 @@ pub(crate) struct Text {
     schema: Rc<Schema>,
     all: bool,
     resolve: bool,
+    /// What addresses are called.
+    labels: Option<Labels>,
     colours: bool,
     /// Width of the label.
     label: usize,
@@ -79,11 +82,12 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    pub(crate) fn new(schema: &Schema, all: bool, resolve: bool) -> Self {
+    pub(crate) fn new(schema: &Schema, all: bool, resolve: bool, labels: Option<Labels>) -> Self {
         let mut text = Self {
             schema: Rc::new(schema.clone()),
             all,
             resolve,
+            labels,
             colours: output::colours_out(),
             label: 0,
             widths: Widths::new(schema),
@@ -154,7 +158,7 @@ impl Text {
         let owned = if self.resolve { trace.record().clone() } else { OwnedRecord::default() };
         let mut resolved = Vec::new();
         if self.resolve {
-            resolved = resolve(trace, at, &mut Cursor::new(record, &owned), &record.items)?;
+            resolved = resolve(trace, at, &mut Cursor::new(record, &owned), &record.items, self.labels.as_ref())?;
         }
         let mut values = Values {
             cursor: Cursor::new(record, trace.record()),
@@ -184,6 +188,20 @@ impl Text {
 }
 
 impl Printer for Text {
+    fn carries(&self) -> bool {
+        self.labels.is_some()
+    }
+
+    fn needs(&self, event: Event) -> bool {
+        matches!(event, Event::Record(at) if self.labels.as_ref().is_some_and(|labels| labels.needs(at.record)))
+    }
+
+    fn take(&mut self, trace: &Trace<'_>, event: Event) {
+        if let (Some(labels), Event::Record(at)) = (&mut self.labels, event) {
+            labels.learn(trace.schema(), at.record, trace.record());
+        }
+    }
+
     fn leave_gaps(&mut self) {
         self.gaps = Some(Vec::new());
     }
@@ -229,16 +247,27 @@ impl Printer for Text {
     }
 }
 
-/// Resolves the `sectionOffset` leaves of a record, in the order of the values; `None` for other leaves.
+/// Resolves the `sectionOffset` leaves of a record, and addresses that have labels, in the order of the values; `None` for other
+/// leaves.
 pub(super) fn resolve(
     trace: &mut Trace<'_>,
     at: At,
     cursor: &mut Cursor<'_>,
     items: &[Item],
+    labels: Option<&Labels>,
 ) -> metatf::Result<Vec<Option<String>>> {
     let mut found = Vec::new();
     each(cursor, items, &mut |leaf, value, id| {
         let mut json = Vec::new();
+        if let Value::Number(number) = value
+            && let Some(label) = labels.and_then(|labels| labels.of(leaf, number))
+        {
+            let mut text = String::new();
+            fields::number(&mut text, leaf, number);
+            let _ = write!(text, "[{label:?}]");
+            found.push(Some(text));
+            return Ok(());
+        }
         let is_offset = match value {
             Value::Number(n) if !leaf.is_tag() => trace.resolve(at, id, n, &mut json)?,
             _ => false,

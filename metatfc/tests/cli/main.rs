@@ -8,6 +8,7 @@ mod hostile;
 mod names;
 mod prints;
 mod salvage;
+mod sort;
 
 use common::{metatfc, run};
 use metatf_test::{Folder, vectors};
@@ -81,6 +82,7 @@ fn usage() {
         "encode",
         "diff",
         "recode",
+        "sort",
         "stat",
         "verify",
         "completions",

@@ -78,6 +78,8 @@ enum Stream {
 struct Maker {
     sections: Vec<Section>,
     tag_width: u8,
+    /// The tags of `comment`, `section` and `metadata`, where the DTD sets them.
+    predefined: Option<[u32; 3]>,
     features: Features,
 }
 
@@ -107,7 +109,8 @@ impl Maker {
             let record = self.untagged(c, &format!("u{i}"), 0);
             self.sections[0].records.push(record);
         }
-        let mut tag = 4;
+        self.predefined = *c.pick(&[None, None, None, None, Some([250, 251, 252]), Some([3, 1, 2])]);
+        let mut tag = if self.predefined == Some([250, 251, 252]) { c.below(4) as u32 } else { 4 };
         for i in 0..c.below(3) {
             let record = self.tagged(c, &format!("t{i}"), 0, &mut tag);
             self.sections[0].records.push(record);
@@ -324,7 +327,8 @@ impl Maker {
             self.sections[0].properties.insert(("length".into(), "width"), "3".into());
         }
         if c.chance(5) {
-            self.sections[0].properties.insert(("data".into(), "format"), quoted("utf8"));
+            let format = *c.pick(&["utf8", "cstring"]);
+            self.sections[0].properties.insert(("data".into(), "format"), quoted(format));
         }
     }
 
@@ -623,7 +627,7 @@ impl Maker {
     }
 }
 
-const FORMATS: [&str; 7] = ["dec", "hex", "signed", "f64", "utf8", "bytes", "time_ns"];
+const FORMATS: [&str; 8] = ["dec", "hex", "signed", "f64", "utf8", "cstring", "bytes", "time_ns"];
 
 fn some_format(c: &mut Choices<'_>) -> String {
     quoted(FORMATS[c.below(FORMATS.len())])
@@ -682,6 +686,9 @@ impl Maker {
         }
         if self.tag_width != 1 || c.chance(30) {
             let _ = writeln!(out, "tag.width = {};", self.tag_width);
+        }
+        for (name, tag) in ["comment", "section", "metadata"].iter().zip(self.predefined.into_iter().flatten()) {
+            let _ = writeln!(out, "{name}.tag.value = {tag};");
         }
         for (i, section) in self.sections.iter().enumerate() {
             let indent = if i == 0 { "" } else { "    " };

@@ -191,6 +191,12 @@ impl Values<'_, '_> {
         let mut bytes = self.c.bytes(length);
         if self.c.chance(50) {
             bytes.iter_mut().for_each(|b| *b = b' ' + *b % 95);
+            // Text of C ends in a byte 0.
+            if self.c.chance(30)
+                && let Some(last) = bytes.last_mut()
+            {
+                *last = 0;
+            }
         }
         self.out.push(Value::Bytes(bytes));
         Some(())

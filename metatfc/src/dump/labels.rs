@@ -1,0 +1,101 @@
+//! Labels of addresses, by the roles of fields: `--resolve` shows them.
+
+use crate::roles::{self, Role};
+use metatf::dynamic::{Entry, Item, JsonOptions, OwnedRecord, Schema, Trace, print_json};
+use metatf::reader::{At, Event};
+use std::collections::HashMap;
+
+/// What the records so far have said.
+pub(crate) struct Labels {
+    /// By record.
+    kinds: Vec<Kind>,
+    strings: HashMap<u64, String>,
+    /// The numbers of their strings, by address.
+    labels: HashMap<u64, u64>,
+}
+
+/// Where a record has a string or a label: places in its owned records.
+#[derive(Clone, Copy, Default)]
+struct Kind {
+    id: Option<usize>,
+    string: Option<usize>,
+    labelled: Option<usize>,
+}
+
+impl Labels {
+    /// Returns labels for a schema; `None` if its fields have no such roles.
+    pub(crate) fn new(schema: &Schema) -> Option<Self> {
+        let kinds: Vec<Kind> = schema.dtd.records.iter().map(Kind::new).collect();
+        let labels = Self { kinds, strings: HashMap::new(), labels: HashMap::new() };
+        labels.kinds.iter().any(|kind| kind.learns()).then_some(labels)
+    }
+
+    /// Returns whether records of this index say something.
+    pub(crate) fn needs(&self, record: u16) -> bool {
+        self.kinds.get(usize::from(record)).is_some_and(Kind::learns)
+    }
+
+    /// Learns what a record says.
+    pub(crate) fn learn(&mut self, schema: &Schema, record: u16, owned: &OwnedRecord) {
+        let Some(kind) = self.kinds.get(usize::from(record)).filter(|kind| kind.learns()) else { return };
+        let number = |place: Option<usize>| match owned.get(place?)? {
+            Item::Number(number) => Some(number),
+            Item::Bytes(_) => None,
+        };
+        let Some(id) = number(kind.id) else { return };
+        if let Some(address) = number(kind.labelled) {
+            self.labels.insert(address, id);
+        }
+        if let Some(Item::Bytes(bytes)) = kind.string.and_then(|place| owned.get(place)) {
+            let leaf = schema.record(record).and_then(|r| r.leaf(roles::first(r, Role::String)?));
+            let tail = leaf.map_or(0, |leaf| leaf.format.tail_of_bytes(bytes).len());
+            let text = bytes.get(..bytes.len() - tail).unwrap_or_default();
+            self.strings.insert(id, String::from_utf8_lossy(text).into_owned());
+        }
+    }
+
+    /// Prints a record with labels, and elements of offsets.
+    pub(super) fn print_json(
+        &self,
+        trace: &mut Trace<'_>,
+        at: At,
+        out: &mut Vec<u8>,
+        options: JsonOptions,
+    ) -> metatf::Result<()> {
+        let (schema, owned, start) = (trace.schema().clone(), trace.record().clone(), out.len());
+        let record = schema.record(at.record);
+        let entry = Entry { event: Event::Record(at), record: &owned };
+        let printed = print_json(out, &schema, entry, options, &mut |id, number, out| {
+            let leaf = record.and_then(|record| record.leaf(id));
+            let Some(label) = leaf.and_then(|leaf| self.of(leaf, number)) else {
+                return trace.resolve(at, id, number, out);
+            };
+            let label = serde_json::to_string(label).unwrap_or_default();
+            out.extend_from_slice(format!("{{\"value\":{number},\"label\":{label}}}").as_bytes());
+            Ok(true)
+        });
+        if printed.is_err() {
+            out.truncate(start);
+        }
+        printed
+    }
+
+    /// Returns the label of a number, if its leaf is an address and has one.
+    pub(crate) fn of(&self, leaf: &metatf_parser::schema::Leaf, number: u64) -> Option<&str> {
+        if !matches!(roles::of(leaf), Some(Role::Address | Role::Labelled)) {
+            return None;
+        }
+        self.strings.get(self.labels.get(&number)?).map(String::as_str)
+    }
+}
+
+impl Kind {
+    fn new(record: &metatf_parser::schema::Record) -> Self {
+        let place = |role| roles::place(record, roles::first(record, role)?);
+        Self { id: place(Role::StringId), string: place(Role::String), labelled: place(Role::Labelled) }
+    }
+
+    fn learns(&self) -> bool {
+        self.id.is_some() && (self.string.is_some() || self.labelled.is_some())
+    }
+}

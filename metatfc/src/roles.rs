@@ -1,0 +1,43 @@
+//! What fields are to the tools, by the annotation `role` (spec 2): the time of a record, and labels of addresses.
+
+use metatf_parser::schema::{Leaf, LeafId, Record};
+
+/// The role of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// When the record was.
+    Time,
+    /// The number of a string.
+    StringId,
+    /// The string with the number that is in the same record.
+    String,
+    /// An address that gets the string whose number is in the same record as its label.
+    Labelled,
+    /// An address that is shown with its label.
+    Address,
+}
+
+/// Returns the role of a leaf.
+pub(crate) fn of(leaf: &Leaf) -> Option<Role> {
+    match leaf.annotations.get("role")?.trim_matches('"') {
+        "time" => Some(Role::Time),
+        "string_id" => Some(Role::StringId),
+        "string" => Some(Role::String),
+        "labelled" => Some(Role::Labelled),
+        "address" => Some(Role::Address),
+        _ => None,
+    }
+}
+
+/// Returns the first leaf of a record with this role.
+pub(crate) fn first(record: &Record, role: Role) -> Option<LeafId> {
+    (0..=u8::MAX).map(LeafId).zip(&record.leaves).find(|(_, leaf)| of(leaf) == Some(role)).map(|(id, _)| id)
+}
+
+/// Returns the place of a leaf in the owned records of its record; `None` where that depends on a repetition, and of a tag.
+pub(crate) fn place(record: &Record, id: LeafId) -> Option<usize> {
+    let before = record.leaves.get(..usize::from(id.0))?;
+    let leaf = record.leaf(id)?;
+    let moves = leaf.repeated || before.iter().any(|leaf| leaf.repeated) || leaf.is_tag();
+    (!moves).then(|| before.iter().filter(|leaf| !leaf.is_tag()).count())
+}

@@ -1,0 +1,210 @@
+//! `sort`: the records of a trace in the order of a field.
+
+mod key;
+mod runs;
+
+use crate::dtd::{self, DtdArgs};
+use crate::failure::{Failure, Result, failed};
+use crate::input;
+use crate::options::ThreadArgs;
+use crate::pack::{PROFILES, PackArgs};
+use crate::raw::RawArgs;
+use crate::target::Target;
+use key::Keys;
+use metatf::container::{Reader, Sink, WriteOptions};
+use metatf::dynamic::{OwnedRecord, Schema, Trace, Writer};
+use metatf::format::{Interpretation, LeafKind};
+use metatf::reader::{At, Event};
+use metatf_cli::{Progress, number};
+use runs::{Kept, Runs};
+
+const MORE: &str = "\
+Records of all sections are put in the order of the field --by. Records that
+are equal there keep their order. A record without the field, and a comment,
+stays behind the record before it. Values are compared as numbers without a
+sign, or with one if the format of the field is \"signed\".
+
+The new trace has the same records and tables, and one group. It gets its own
+metadata records, as the values need them. At most --memory is used for
+records: more are sorted in parts, which wait in temporary files (see TMPDIR).
+
+Examples:
+  metatfc sort --by time T.mtf sorted.mtf
+  metatfc sort --raw --class 2 --order little --dtd mps mps.log mps.mtf
+  metatfc sort --memory 64 T.mtf - | metatfc dump -";
+
+/// Put the records of a trace in the order of a field
+#[derive(clap::Args)]
+#[command(after_help = format!("{MORE}\n\n{PROFILES}"))]
+pub(crate) struct Args {
+    /// The trace; `-` is standard input
+    input: String,
+    /// The new trace; `-` is standard output
+    output: String,
+    /// The field: its name, or its path [default: the fields of role \"time\"]
+    #[arg(long, value_name = "FIELD")]
+    by: Option<String>,
+    /// Memory for records that are being sorted, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 256, allow_negative_numbers = true, value_parser = number(1..=1_usize << 20))]
+    memory: usize,
+    #[command(flatten)]
+    raw: RawArgs,
+    #[command(flatten)]
+    dtd: DtdArgs,
+    #[command(flatten)]
+    pack: PackArgs,
+    #[command(flatten)]
+    threads: ThreadArgs,
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let name = input::name(&args.input);
+    let (schema, reader) = open(args, name)?;
+    let keys = Keys::new(&schema, args.by.as_deref(), name)?;
+    let header = reader.header();
+    let mut write = WriteOptions {
+        class: header.class,
+        order: header.order,
+        dtd_url: header.dtd_url.clone(),
+        group_size: usize::MAX,
+        threads: args.threads.number(),
+        ..WriteOptions::default()
+    };
+    let records = header.nrecords;
+    args.pack.apply(&mut write);
+    write.group_size = usize::MAX;
+    let problem = |e: &metatf::Error| Failure::Failed(format!("{name}: {}", metatf::explain(&schema.format, e)));
+    let mut trace = Trace::new(schema.clone(), reader).map_err(|e| problem(&e))?;
+    trace.reader_mut().set_all(true);
+    let (target, sink) = Target::create(&args.output)?;
+    let write = write.flush_every(target.flush());
+    let mut writer = Writer::new(sink, &schema, &write).map_err(|e| target.failure(&schema.format, &e))?;
+    let mut sorting = Sorting {
+        name,
+        keys,
+        runs: Runs::new(&schema, &write, args.memory << 20),
+        streams: Streams::new(&schema),
+        groups: 0,
+        last: 0,
+    };
+    let mut progress = Progress::new("records").of(records);
+    let done = sorting.read(&mut trace, &mut writer, &mut progress).and_then(|()| {
+        for json in trace.reader().container().user_metadata() {
+            if let Ok(json) = std::str::from_utf8(json) {
+                writer.inner().user_metadata(json).map_err(|e| target.failure(&schema.format, &e))?;
+            }
+        }
+        sorting.runs.write(|kept| put(&mut writer, kept).map_err(|e| target.failure(&schema.format, &e)))
+    });
+    drop(progress);
+    if let Err(failure) = done {
+        // The trace is given up, and its temporary file removed with `target`.
+        writer.abandon();
+        return Err(target.cause(failure));
+    }
+    let sink = writer.finish().map_err(|e| target.failure(&schema.format, &e))?;
+    target.keep(sink)
+}
+
+fn open(args: &Args, name: &str) -> Result<(Schema, Reader<'static>)> {
+    if let Some(raw) = args.raw.given()? {
+        return raw.open(&args.input, &args.dtd);
+    }
+    let reader = input::trace(&args.input, false)?;
+    let schema = dtd::find(&reader, name, &args.dtd, false)?;
+    Ok((schema, reader))
+}
+
+fn put<S: Sink>(writer: &mut Writer<S>, kept: &Kept) -> metatf::Result<()> {
+    writer.record(kept.section, kept.record, &kept.owned)
+}
+
+/// Stream sections whose elements are values of records: the writer makes them again.
+struct Streams {
+    /// By section.
+    strided: Vec<bool>,
+    /// By section: offsets of records point to it.
+    pointed_at: Vec<bool>,
+}
+
+impl Streams {
+    fn new(schema: &Schema) -> Self {
+        let format = &schema.format;
+        let sections = format.sections.len();
+        let mut streams = Self { strided: vec![false; sections], pointed_at: vec![false; sections] };
+        for leaf in format.records.iter().flat_map(|record| record.leaves.iter()) {
+            if let LeafKind::Number { interpretation, .. } = leaf.kind {
+                streams.note(schema, interpretation);
+            }
+        }
+        streams
+    }
+
+    fn note(&mut self, schema: &Schema, interpretation: Interpretation) {
+        let model = |model: u16| schema.format.models.get(usize::from(model)).map(|model| model.section);
+        let (list, number) = match interpretation {
+            Interpretation::SectionStride(number, _) => (&mut self.strided, Some(number)),
+            Interpretation::Predicted(number) => (&mut self.strided, model(number)),
+            Interpretation::SectionOffset(number) => (&mut self.pointed_at, Some(number)),
+            _ => return,
+        };
+        let index = number.and_then(|number| schema.format.section_index(number));
+        if let Some(known) = index.and_then(|index| list.get_mut(index)) {
+            *known = true;
+        }
+    }
+}
+
+/// The work in progress.
+struct Sorting<'a> {
+    name: &'a str,
+    keys: Keys,
+    runs: Runs<'a>,
+    streams: Streams,
+    groups: u32,
+    /// The key of the record before.
+    last: u64,
+}
+
+impl Sorting<'_> {
+    /// Takes all records; elements of tables go to the writer.
+    fn read<S: Sink>(&mut self, trace: &mut Trace<'_>, writer: &mut Writer<S>, progress: &mut Progress) -> Result<()> {
+        let schema = trace.schema().clone();
+        loop {
+            let entry = trace.next_entry();
+            let problem =
+                |e: &metatf::Error| Failure::Failed(format!("{}: {}", self.name, metatf::explain(&schema.format, e)));
+            let Some(entry) = entry.map_err(|e| problem(&e))? else { return Ok(()) };
+            match entry.event {
+                Event::Record(at) | Event::Comment(at) => {
+                    let key = self.keys.of(at.record, entry.record).unwrap_or(self.last);
+                    self.last = key;
+                    self.runs.add(key, at, entry.record)?;
+                }
+                Event::Element(at, shared) => self.element(writer, at, shared, entry.record)?,
+                Event::Metadata(_, metadata) if metadata.property & 7 == 7 => {
+                    let number = u8::try_from(metadata.values[0]).unwrap_or(0);
+                    self.streams.note(&schema, Interpretation::SectionStride(number, 1));
+                }
+                Event::Group(_) => self.groups += 1,
+                Event::Metadata(..) | Event::Section(..) | Event::Reset(_) => {}
+            }
+            progress.step();
+        }
+    }
+
+    fn element<S: Sink>(&mut self, writer: &mut Writer<S>, at: At, shared: bool, owned: &OwnedRecord) -> Result<()> {
+        let is = |list: &[bool]| list.get(at.section).copied().unwrap_or(false);
+        if is(&self.streams.strided) {
+            return Ok(());
+        }
+        if is(&self.streams.pointed_at) && !shared && self.groups > 0 {
+            return failed(format!(
+                "{}: groups have tables of their own, which cannot be joined: sort a trace of one group",
+                self.name
+            ));
+        }
+        let shared = shared || is(&self.streams.pointed_at);
+        writer.element(at.section, shared, owned).map(drop).map_err(|e| Failure::Failed(format!("{}: {e}", self.name)))
+    }
+}

@@ -1,0 +1,60 @@
+//! The field that records are sorted by.
+
+use crate::failure::{Result, usage};
+use crate::fields;
+use crate::roles::{self, Role};
+use metatf::dynamic::{Item, OwnedRecord, Schema};
+use metatf_parser::schema::{Format, LeafId, Record};
+
+/// Where records have the field.
+pub(super) struct Keys {
+    /// By record: the place in its owned records, and what makes a number of it that is compared without a sign.
+    places: Vec<Option<(usize, u64)>>,
+}
+
+impl Keys {
+    /// Finds the field in the records of a schema.
+    pub(super) fn new(schema: &Schema, by: Option<&str>, name: &str) -> Result<Self> {
+        let mut places = Vec::new();
+        for record in &schema.dtd.records {
+            let found = match by {
+                Some(by) => named(record, by),
+                None => roles::first(record, Role::Time),
+            };
+            let Some(id) = found.filter(|_| record.tag.is_some()) else {
+                places.push(None);
+                continue;
+            };
+            let leaf = record.leaf(id).filter(|leaf| leaf.is_numeric() && leaf.format != Format::F64);
+            let Some((leaf, place)) = leaf.zip(roles::place(record, id)) else {
+                let field = by.unwrap_or("the field of role \"time\"");
+                return usage(format!("--by: {field} of record {} is no integer that stands once", record.name));
+            };
+            let sign = if leaf.format == Format::Signed { 1 << 63 } else { 0 };
+            places.push(Some((place, sign)));
+        }
+        match (by, places.iter().any(Option::is_some)) {
+            (_, true) => Ok(Self { places }),
+            (Some(by), false) => usage(format!("--by: {name} has no field `{by}`; `metatfc show` lists its fields")),
+            (None, false) => {
+                usage(format!("{name}: no field of its DTD has the role \"time\": name one with --by FIELD"))
+            }
+        }
+    }
+
+    /// Returns the key of a record; `None` for one without the field.
+    pub(super) fn of(&self, record: u16, owned: &OwnedRecord) -> Option<u64> {
+        let (place, sign) = (*self.places.get(usize::from(record))?)?;
+        match owned.get(place)? {
+            Item::Number(number) => Some(number ^ sign),
+            Item::Bytes(_) => None,
+        }
+    }
+}
+
+/// Finds a field by its name or path.
+fn named(record: &Record, by: &str) -> Option<LeafId> {
+    let names = fields::names(record);
+    let found = names.iter().find(|(_, path)| path == by);
+    found.or_else(|| names.iter().find(|(_, path)| path.rsplit('.').next() == Some(by))).map(|(id, _)| *id)
+}

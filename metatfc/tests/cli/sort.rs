@@ -1,0 +1,123 @@
+//! `sort`, logs without a header, and labels: on a cut of a real log of the Memory Pool System.
+
+use super::common::{metatfc, run};
+use super::folder;
+use metatf_test::{Folder, root, run_with, skip};
+use std::fmt::Write as _;
+use std::process::Command;
+
+const LOG: &[u8] = include_bytes!("../mps/mps.raw");
+
+fn python() -> bool {
+    Command::new("python3").arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+/// Its own printer sorts events, and shows labels.
+#[test]
+fn events_read_as_their_own_printer_has_them() {
+    if !python() {
+        return skip("python3 is not there");
+    }
+    let here = &Folder::new();
+    here.write("mps.log", LOG);
+    metatfc(here, &["sort", "--raw", "--class", "2", "--order", "little", "--dtd", "mps", "mps.log", "sorted.mtf"])
+        .exits(0);
+    let lines = metatfc(here, &["dump", "--resolve", "--format", "jsonl", "sorted.mtf"]).exits(0);
+    let text = run_with(&mut Command::new(root().join("scripts/mps-text")), &lines.out).exits(0);
+    assert_eq!(text.text(), include_str!("../mps/mps.txt"));
+    let labelled = r#"pool=0x7f4591b6f0b8  extendBy=32768"#;
+    metatfc(here, &["dump", "--resolve", "sorted.mtf"]).exits(0).prints(r#"["VMArena"]"#).prints(labelled);
+    // What is printed with labels is written again.
+    run(here, &["encode", "--dtd", "mps", "-", "again.mtf"], &lines.out).exits(0);
+    metatfc(here, &["diff", "sorted.mtf", "again.mtf"]).exits(0);
+}
+
+#[test]
+fn the_dtd_is_what_the_script_makes() {
+    if !python() {
+        return skip("python3 is not there");
+    }
+    let made = run_with(&mut Command::new(root().join("scripts/mps-dtd")), b"").exits(0);
+    assert_eq!(made.text(), std::fs::read_to_string(root().join("dtds/mps.dtd")).expect("the DTD"));
+}
+
+/// More than fits into memory is sorted in runs, 128 of them at a time: the trace is the same.
+#[test]
+fn runs_are_merged() {
+    let here = &Folder::new();
+    here.write("n.dtd", "section s 1 { r: (tag, n, i, vfield) { tag.value = 4; n.width = 1; n.interpretation = none; i.width = 4;
+        i.interpretation = none; vfield.data.format = \"utf8\"; } note: vfield { tag.value = 5; vfield.data.format = \"utf8\"; } }");
+    let mut lines = String::new();
+    for i in 0..60_000_u64 {
+        let n = i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 61;
+        writeln!(lines, r#"{{"@section":"s","@record":"r","n":{n},"i":{i},"vfield":"{i:>9}"}}"#).expect("a string");
+        if i % 1000 == 0 {
+            writeln!(lines, r#"{{"@section":"s","@record":"note","vfield":"{i}"}}"#).expect("a string");
+            writeln!(lines, r#"{{"@section":"s","@record":"comment","text":"{i}"}}"#).expect("a string");
+        }
+    }
+    run(here, &["encode", "--dtd", "n.dtd", "-", "n.mtf"], lines.as_bytes()).exits(0);
+    metatfc(here, &["sort", "--by", "n", "n.mtf", "whole.mtf"]).exits(0);
+    metatfc(here, &["sort", "--by", "r.n", "n.mtf", "no.mtf"]).exits(2);
+    metatfc(here, &["sort", "--by", "n", "--memory", "1", "n.mtf", "runs.mtf"]).exits(0);
+    assert!(here.read("whole.mtf") == here.read("runs.mtf"), "other traces");
+    // By the same order made here: stable, and what has no `n` stays behind the record before it.
+    let mut sorted: Vec<(u64, &str)> = Vec::new();
+    for line in lines.lines() {
+        let value: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        let last = sorted.last().map_or(0, |last| last.0);
+        sorted.push((value.get("n").and_then(serde_json::Value::as_u64).unwrap_or(last), line));
+    }
+    sorted.sort_by_key(|line| line.0);
+    let wanted: Vec<&str> = sorted.iter().map(|line| line.1).filter(|line| !line.contains("comment")).collect();
+    let found = metatfc(here, &["dump", "--format", "jsonl", "runs.mtf"]).exits(0).text();
+    assert!(found.lines().eq(wanted), "another order");
+}
+
+/// Tables that offsets point to are kept, and so is what they mean.
+#[test]
+fn tables_are_kept() {
+    let here = &folder();
+    metatfc(here, &["sort", "--by", "time", "a.mtf", "sorted.mtf"]).exits(0);
+    let of = |trace| metatfc(here, &["dump", "--format", "jsonl", "--resolve", trace]).exits(0).text();
+    assert_eq!(of("a.mtf"), of("sorted.mtf"));
+}
+
+#[test]
+fn what_cannot_be_sorted_is_said() {
+    let here = &folder();
+    metatfc(here, &["sort", "a.mtf", "-"]).exits(2).says("--by FIELD");
+    metatfc(here, &["sort", "--by", "hour", "a.mtf", "-"]).exits(2).says("no field `hour`");
+    metatfc(here, &["sort", "--by", "value", "a.mtf", "-"]).exits(2).says("no integer that stands once");
+    metatfc(here, &["sort", "--raw", "--class", "2", "--order", "little", "a.mtf", "-"]).exits(2).says("--dtd FILE");
+    here.write("torn.log", LOG.get(..LOG.len() - 3).unwrap_or_default());
+    let torn = ["sort", "--raw", "--class", "2", "--order", "little", "--dtd", "mps", "torn.log", "out.mtf"];
+    metatfc(here, &torn).exits(1).says("torn.log");
+    assert!(!here.join("out.mtf").exists(), "a trace is left");
+}
+
+/// The codes 1 to 3 are free where the DTD gives the predefined records others; metadata is known by its new code.
+#[test]
+fn predefined_records_have_other_tags() {
+    let here = &Folder::new();
+    here.write(
+        "m.dtd",
+        "comment.tag.value = 250; section.tag.value = 251; metadata.tag.value = 252;
+        section s 1 { a: (tag, n) { tag.value = 1; n.width = 1; n.interpretation = none; } b: (tag, t) { tag.value = 3;
+        t.width = 5; t.interpretation = none; } c: (tag, t) { tag.value = 2; t.width = 12; t.interpretation = none;
+        t.format = \"cstring\"; } }",
+    );
+    let bytes = b"\x01\x07\xfa\x02hi\x03abcde\x02text\0\x01\0\0\0\0\0\0\xfc\x01\x01\x10\x02\x01\x07\x01";
+    here.write("m.raw", bytes);
+    let raw =
+        ["dump", "--raw", "--class", "1", "--order", "little", "--dtd", "m.dtd", "--format", "jsonl", "--all", "m.raw"];
+    let lines = metatfc(here, &raw).exits(0);
+    insta::assert_snapshot!(lines.text());
+    for version in ["0", "1"] {
+        run(here, &["encode", "--version", version, "--dtd", "m.dtd", "-", "m.mtf"], &lines.out).exits(0);
+        let again = metatfc(here, &["dump", "--format", "jsonl", "m.mtf"]).exits(0).text();
+        let data =
+            lines.text().lines().filter(|l| l.contains("\"a\"") || l.contains("\"b\"") || l.contains("\"c\"")).count();
+        assert_eq!(again.lines().count(), data);
+    }
+}
