@@ -1,5 +1,7 @@
 //! Events of a heap, as this crate's parts pass them to each other. They hold more than any one form of a trace can, so that
 //! every form converts to them and from them.
+//!
+//! Over 400 lines, as each kind of event stands here with all that it holds.
 
 use crate::Result;
 use crate::loss::{Loss, Losses};
