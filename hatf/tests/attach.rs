@@ -84,8 +84,9 @@ impl Recording {
 
     /// Ends it as a user does.
     fn interrupted(mut self) {
+        // Not by SIGINT, which is ignored where a shell runs the tests in the background.
         // SAFETY: a child that was not waited for.
-        unsafe { libc::kill(self.child.id().cast_signed(), libc::SIGINT) };
+        unsafe { libc::kill(self.child.id().cast_signed(), libc::SIGTERM) };
         self.ended();
     }
 
