@@ -12,7 +12,7 @@
 //!
 //! A thread writes into a buffer of its own, numbers as they are and without a lock; a background thread compresses the buffers into
 //! the trace. What was emitted before the program was killed is not lost: `metatf_telemetry::postmortem` and `metatfc postmortem`
-//! read it. [`print`] prints a trace as lines, and every tool of `metatfc` reads it: its DTD is `tracing.dtd` of this crate.
+//! read it. [`print()`] prints a trace as lines, and every tool of `metatfc` reads it: its DTD is `tracing.dtd` of this crate.
 
 mod layer;
 mod print;
