@@ -118,13 +118,21 @@ fn a_signal_comes_once() {
     let Some(program) = program(&folder) else { return };
     for signal in ["INT", "TERM"] {
         for (whom, group) in [("the group", "-"), ("the recorder", "")] {
-            let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"))
+            let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"));
+            recorder
                 .args(["record", "-q", "-o", &folder.path("trace.mtf"), "--"])
                 .args([program.as_os_str(), "counts".as_ref()])
                 .stdout(Stdio::piped())
-                .process_group(0)
-                .spawn()
-                .unwrap();
+                .process_group(0);
+            // Where a shell runs the tests in the background, it has the signal ignored.
+            // SAFETY: a call that a child of `fork` may make.
+            unsafe {
+                recorder.pre_exec(|| {
+                    libc::signal(libc::SIGINT, libc::SIG_DFL);
+                    Ok(())
+                })
+            };
+            let mut recorder = recorder.spawn().unwrap();
             let id = recorder.id();
             let mut line = String::new();
             BufReader::new(recorder.stdout.take().unwrap()).read_line(&mut line).unwrap();
