@@ -31,12 +31,14 @@ impl Seen {
         let Some(came) = self.came.get(place) else { return false };
         let (begun, before) = (nanoseconds(), self.answers.load(Ordering::SeqCst));
         let pause = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+        let long = libc::timespec { tv_sec: 0, tv_nsec: 30_000_000 };
         // SAFETY: `errno` of this thread, a time on the stack, and a child that was not waited for.
         unsafe {
             let errno = libc::__errno_location();
             let kept = *errno;
-            // The system call that sends the signal to the group may not have come to the witness yet.
-            libc::nanosleep(&raw const pause, null_mut());
+            // The system call that sends the signal to the group may not have come to the witness yet: on a busy machine that takes
+            // milliseconds.
+            libc::nanosleep(&raw const long, null_mut());
             // Of several signals one of a higher number is taken last.
             libc::kill(self.process.load(Ordering::SeqCst), ask());
             while self.answers.load(Ordering::SeqCst) == before && nanoseconds().saturating_sub(begun) < PATIENCE {
