@@ -76,8 +76,15 @@ impl Witness {
             }
             let seen = &*page.cast::<Seen>();
             let parent = libc::getpid();
+            // What comes before it waits for signals has to wait, too: a handler of ours would pass it on.
+            let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = std::mem::zeroed();
+            libc::sigfillset(&raw mut all);
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, &raw mut before);
             // No handler of `fork` runs: a recorder that we run under does not take it for a process of the program's.
             let process = libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0);
+            if process != 0 {
+                libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, null_mut());
+            }
             match libc::pid_t::try_from(process) {
                 Ok(0) => watch(signals, seen, parent),
                 Ok(process @ 1..) => {
@@ -111,7 +118,6 @@ fn watch(signals: &[libc::c_int], seen: &Seen, parent: libc::pid_t) -> ! {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         let mut all: libc::sigset_t = std::mem::zeroed();
         libc::sigfillset(&raw mut all);
-        libc::sigprocmask(libc::SIG_BLOCK, &raw const all, null_mut());
         libc::prctl(libc::PR_SET_NAME, c"hatf-witness".as_ptr());
         // What we have open is nobody else's to wait for.
         libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, 0);
