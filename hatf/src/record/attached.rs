@@ -7,22 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hatf_record::Conditions;
-use serde_json::json;
 
 use super::control::{self, Control};
-use super::drain::{Drain, Keeping};
-use super::encode::{Counted, Encode};
-use super::file_limit::FileLimit;
+use super::drain::Drain;
 use super::keeper::{self, Keeper, Returned};
-use super::mapper::Mapper;
-use super::merge::Merge;
 use super::process::{End, Followed, Process, began};
-use super::resident::{Sampler, Samples, Waiting};
-use super::shared_file::SharedFile;
-use super::spool_file::SpoolFile;
-use super::stack_file::{self, StackFile};
-use super::timeline::{self, Moment, Timeline};
-use super::{DumpInto, Outcome, RECORDER, RecordOptions, attach, head, set_header, signals};
+use super::resident::{Sampler, Samples};
+use super::set_up::SetUp;
+use super::{DumpInto, Outcome, RecordOptions, attach, signals};
 use crate::event::EventSink;
 use crate::{Error, Result};
 
@@ -36,20 +28,10 @@ const LOOK: Duration = Duration::from_millis(10);
 /// [`Error::Trace`] where the process cannot be recorded, or could not be let go; [`Error::System`] where the spool or the recorder could not be set up.
 pub fn record_process(process: u32, sink: &mut dyn EventSink, options: RecordOptions<'_>) -> Result<Outcome> {
     let command = attach::command(process)?;
-    let kept =
-        options.keep.map_or(0, |keep| if let super::Keep::Bytes(bytes) = keep { bytes.saturating_mul(2) } else { 0 });
-    let file = SpoolFile::create(options.spool.as_deref(), options.spool_bytes.max(kept))?;
-    if options.stacks > 0 {
-        stack_file::create(file.folder(), options.stacks).map_err(Error::system("cannot make the table of stacks"))?;
-    }
-    let library = SharedFile::create("libhatf_record.so", RECORDER)?;
-    let clock = options.stamps.unwrap_or_else(timeline::choose);
-    let start = Moment::now(clock);
-    let head = head::Head::now(&command, start, &options);
-    file.write_head(&json!({"start": head.to_json(clock), "about": options.about}))?;
-    let spool = file.spool();
+    let set_up = SetUp::make(&command, &options)?;
+    let SetUp { file, library, clock, head, .. } = &set_up;
+    let (clock, spool) = (*clock, set_up.spool());
     let header = spool.header();
-    set_header(header, &options, start, clock, &FileLimit::raise());
     header.follow.store(0, Ordering::Relaxed);
     header.process.store(process, Ordering::Relaxed);
     header.set(Conditions::INJECTED);
@@ -57,17 +39,10 @@ pub fn record_process(process: u32, sink: &mut dyn EventSink, options: RecordOpt
     let returned = Returned::default();
     let samples = Samples::default();
     let sampler = options.pages.then(|| Sampler::new(&samples, clock));
-    let keeper = Keeper::new(&file, spool, &returned, keeper::READY_FIRST);
+    let keeper = Keeper::new(file, spool, &returned, keeper::READY_FIRST);
     let take = options.dump;
     let dump = move |number, give: DumpInto<'_>| take.map_or((), |take| take(number, give));
-    let mut encode = Encode {
-        merge: Merge::new(spool),
-        mapper: Mapper::default(),
-        timeline: Timeline::new(start),
-        stacks: StackFile::open(file.folder()),
-        resident: Waiting::new(&samples),
-        sink: Counted::new(sink),
-    };
+    let mut encode = set_up.encode(&samples, sink);
     let control = Control::new(options.control);
     let signals = control::Signals::take(options.toggle_signal, options.dump_signal);
     let interrupts = signals::Forwarding::begin();
@@ -95,7 +70,7 @@ pub fn record_process(process: u32, sink: &mut dyn EventSink, options: RecordOpt
         encode.sink.try_to(|_| options.started.map_or(Ok(()), |started| started()));
         let followed = Followed { id: process, began, stop: &stop, header, asked: Instant::now() };
         let drain = Drain {
-            keeping: options.keep.map(|keep| Keeping { keep, file: &file, dump: &dump }),
+            keeping: set_up.keeping(options.keep, &dump),
             spool,
             encode,
             returned: &returned,
@@ -106,7 +81,7 @@ pub fn record_process(process: u32, sink: &mut dyn EventSink, options: RecordOpt
             group: options.group.max(1),
             flush: options.flush,
         };
-        let outcome = drain.run(&head, || ended.store(true, Ordering::Release));
+        let outcome = drain.run(head, || ended.store(true, Ordering::Release));
         ended.store(true, Ordering::Release);
         returned.stop();
         control.stop();

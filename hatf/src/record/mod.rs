@@ -20,6 +20,7 @@ mod program;
 mod recover;
 mod resident;
 mod ring;
+mod set_up;
 mod shared_file;
 mod signals;
 #[cfg(test)]
@@ -39,33 +40,24 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 pub use hatf_record::{Clock, Stop, WhenFull};
-use hatf_record::{Conditions, Header};
-use serde_json::json;
 
 use crate::event::EventSink;
 use crate::{Error, Result};
 #[cfg(target_arch = "x86_64")]
 pub use attached::record_process;
 use control::Control;
-use drain::{Drain, Keeping};
-use encode::{Counted, Encode};
-use file_limit::FileLimit;
+use drain::Drain;
 pub use follow::{FollowedOutcome, FollowedProcess, Follower, RecordInto};
 use keeper::{Keeper, Returned};
-use mapper::Mapper;
-use merge::Merge;
 pub use process::End;
 use process::Process;
 pub use program::{NotRecorded, NotRecordedReason, not_recorded};
 pub use recover::{Recovered, Spooled};
-use resident::{Sampler, Samples, Waiting};
+use resident::{Sampler, Samples};
 pub use ring::Keep;
-use shared_file::SharedFile;
+use set_up::SetUp;
 pub use signals::ignore_file_size_signal;
 pub use spool_file::SPOOL_BYTES;
-use spool_file::SpoolFile;
-use stack_file::StackFile;
-use timeline::{Moment, Timeline};
 
 /// The recorder's shared object.
 static RECORDER: &[u8] = include_bytes!(env!("HATF_RECORDER"));
@@ -292,55 +284,34 @@ pub fn record(command: &[OsString], sink: &mut dyn EventSink) -> Result<Outcome>
 pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: RecordOptions<'_>) -> Result<Outcome> {
     // First: its process is not to have what is opened from here on.
     let forwarding = signals::Forwarding::begin();
-    // Of what is kept, half of the spool is for what comes while a trace is made.
-    let kept = options.keep.map_or(0, |keep| if let Keep::Bytes(bytes) = keep { bytes.saturating_mul(2) } else { 0 });
-    let file = SpoolFile::create(options.spool.as_deref(), options.spool_bytes.max(kept))?;
-    if options.stacks > 0 {
-        stack_file::create(file.folder(), options.stacks).map_err(Error::system("cannot make the table of stacks"))?;
-    }
-    if !options.follow_programs.is_empty() {
-        file.write_programs(&options.follow_programs)?;
-    }
-    let library = SharedFile::create("libhatf_record.so", RECORDER)?;
-    let clock = options.stamps.unwrap_or_else(timeline::choose);
-    let start = Moment::now(clock);
-    let head = head::Head::now(command, start, &options);
-    file.write_head(&json!({"start": head.to_json(clock), "about": options.about}))?;
-    let spool = file.spool();
-    let files = FileLimit::raise();
-    set_header(spool.header(), &options, start, clock, &files);
+    let set_up = SetUp::make(command, &options)?;
+    let SetUp { file, library, clock, start, head, files } = &set_up;
+    let (clock, spool) = (*clock, set_up.spool());
 
     let program = command.first().map_or(OsStr::new(""), OsString::as_os_str);
-    let mut child = start::prepare(command, &file, &library, &files);
+    let mut child = start::prepare(command, file, library, files);
     if options.output_to_error {
         child.stdout(std::io::stderr());
     }
     let returned = Returned::default();
     let samples = Samples::default();
     let sampler = options.pages.then(|| Sampler::new(&samples, clock));
-    let keeper = Keeper::new(&file, spool, &returned, keeper::READY_FIRST);
+    let keeper = Keeper::new(file, spool, &returned, keeper::READY_FIRST);
     let take = options.dump;
     let dump = move |number, give: DumpInto<'_>| take.map_or((), |take| take(number, give));
-    let mut encode = Encode {
-        merge: Merge::new(spool),
-        mapper: Mapper::default(),
-        timeline: Timeline::new(start),
-        stacks: StackFile::open(file.folder()),
-        resident: Waiting::new(&samples),
-        sink: Counted::new(sink),
-    };
+    let mut encode = set_up.encode(&samples, sink);
     let control = Control::new(options.control);
     let shared = options.follower.map(|follower| follow::Shared {
         follower,
         control: &control,
         keep: options.keep,
         clock,
-        start,
-        head: &head,
+        start: *start,
+        head,
         group: options.group.max(1),
         flush: options.flush,
         first: spool,
-        file: &file,
+        file,
         first_ended: AtomicBool::new(false),
         stop: AtomicBool::new(false),
         found: AtomicU32::new(0),
@@ -349,8 +320,10 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
     });
     let signals = control::Signals::take(options.toggle_signal, options.dump_signal);
     std::thread::scope(|scope| {
+        let held = forwarding.hold(&mut child);
         let child = child.spawn().map_err(|error| Error::Start(program.to_string_lossy().into_owned(), error))?;
         forwarding.to(child.id());
+        drop(held);
         std::thread::Builder::new()
             .name("hatf-keeper".to_owned())
             .spawn_scoped(scope, || keeper.run(sampler))
@@ -363,7 +336,7 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
             shared.as_ref().map(|shared| scope.spawn(move || shared.run(scope, || forwarding.interrupted())));
         encode.sink.try_to(|_| options.started.map_or(Ok(()), |started| started()));
         let drain = Drain {
-            keeping: options.keep.map(|keep| Keeping { keep, file: &file, dump: &dump }),
+            keeping: set_up.keeping(options.keep, &dump),
             spool,
             encode,
             returned: &returned,
@@ -374,7 +347,7 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
             group: options.group.max(1),
             flush: options.flush,
         };
-        let outcome = drain.run(&head, || forwarding.child_is_gone());
+        let outcome = drain.run(head, || forwarding.child_is_gone());
         returned.stop();
         if let Some(shared) = &shared {
             shared.note_forks(outcome.as_ref().map_or(0, |(_, recorded)| recorded.forks));
@@ -399,27 +372,4 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
             .map(|shared| std::mem::take(&mut *shared.errors.lock().unwrap_or_else(PoisonError::into_inner)));
         Ok(Outcome { status, recorded, followed, not_followed, follow_errors: follow_errors.unwrap_or_default() })
     })
-}
-
-/// Says in the spool how it is to be used.
-fn set_header(header: &Header, options: &RecordOptions<'_>, start: Moment, clock: Clock, files: &FileLimit) {
-    header.start.store(start.nanoseconds, Ordering::Relaxed);
-    header.clock.store(clock as u32, Ordering::Relaxed);
-    header.when_full.store(options.when_full as u32, Ordering::Relaxed);
-    let patience = u64::try_from(options.patience.as_millis()).unwrap_or(u64::MAX);
-    header.patience.store(patience, Ordering::Relaxed);
-    header.sample.store(options.sample, Ordering::Relaxed);
-    header.toggle_signal.store(options.toggle_signal.unwrap_or(0).unsigned_abs(), Ordering::Relaxed);
-    header.dump_signal.store(options.dump_signal.unwrap_or(0).unsigned_abs(), Ordering::Relaxed);
-    if options.start_off {
-        header.ask(true);
-    }
-    let extra = |wanted: bool, extra: Conditions| if wanted { extra.0 } else { 0 };
-    let extras = extra(options.usable, Conditions::USABLE) | extra(options.pages, Conditions::PAGES);
-    header.extras.store(extras, Ordering::Relaxed);
-    header.stack_depth.store(u32::try_from(options.stacks).unwrap_or(u32::MAX), Ordering::Relaxed);
-    let most = options.follower.map_or(0, |_| options.follow_most.min(files.most_processes()));
-    header.follow.store(most, Ordering::Relaxed);
-    header.follow_chunks.store(follow::CHUNKS, Ordering::Relaxed);
-    header.recorder.store(std::process::id(), Ordering::Release);
 }

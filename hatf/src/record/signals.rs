@@ -87,6 +87,30 @@ impl Forwarding {
         Self { witness, before: Some(before) }
     }
 
+    /// Holds signals in this thread until it is known which process the program is: one to the whole group that came between would be
+    /// taken for one that came before the program ran. The program starts with the actions and the mask that this process had.
+    pub(super) fn hold(&self, program: &mut Command) -> Held {
+        let held = self.before.is_some().then(Mask::hold);
+        if let Some(before) = held {
+            // SAFETY: functions that may be called between fork and exec.
+            unsafe {
+                program.pre_exec(move || {
+                    for signal in SIGNALS {
+                        let mut action: libc::sigaction = std::mem::zeroed();
+                        libc::sigaction(signal, null(), &raw mut action);
+                        // As `exec` does with a handler. One that was held until now is then for the program.
+                        if action.sa_sigaction != libc::SIG_IGN {
+                            libc::signal(signal, libc::SIG_DFL);
+                        }
+                    }
+                    before.restore();
+                    Ok(())
+                });
+            }
+        }
+        Held(held)
+    }
+
     /// Passes signals on to the program, which runs now.
     pub(super) fn to(&self, child: u32) {
         if self.before.is_none() {
@@ -110,6 +134,43 @@ impl Forwarding {
         if self.before.is_some() {
             CHILD.store(0, Ordering::SeqCst);
         }
+    }
+}
+
+/// Signals that are held while this lives.
+pub(super) struct Held(Option<Mask>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(before) = self.0 {
+            before.restore();
+        }
+    }
+}
+
+/// The signals that a thread blocks.
+#[derive(Clone, Copy)]
+struct Mask(libc::sigset_t);
+
+impl Mask {
+    /// Has this thread block ours, and returns what it blocked before.
+    fn hold() -> Self {
+        // SAFETY: zero is a value of this structure; the calls fill it.
+        unsafe {
+            let (mut ours, mut before): (libc::sigset_t, libc::sigset_t) = (std::mem::zeroed(), std::mem::zeroed());
+            libc::sigemptyset(&raw mut ours);
+            for signal in SIGNALS {
+                libc::sigaddset(&raw mut ours, signal);
+            }
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const ours, &raw mut before);
+            Self(before)
+        }
+    }
+
+    /// Has this thread block these.
+    fn restore(self) {
+        // SAFETY: a valid set. It may be called between fork and exec.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, null_mut()) };
     }
 }
 

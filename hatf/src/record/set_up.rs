@@ -1,0 +1,109 @@
+//! What a recording has before the program runs, or before a running one is attached to.
+
+use std::ffi::OsString;
+use std::sync::atomic::Ordering;
+
+use hatf_record::{Clock, Conditions, Header, Spool};
+use serde_json::json;
+
+use super::drain::Keeping;
+use super::encode::{Counted, Encode};
+use super::file_limit::FileLimit;
+use super::head::Head;
+use super::mapper::Mapper;
+use super::merge::Merge;
+use super::resident::{Samples, Waiting};
+use super::ring::Keep;
+use super::shared_file::SharedFile;
+use super::spool_file::SpoolFile;
+use super::stack_file::{self, StackFile};
+use super::timeline::{self, Moment, Timeline};
+use super::{DumpInto, RECORDER, RecordOptions, follow};
+use crate::event::EventSink;
+use crate::{Error, Result};
+
+pub(super) struct SetUp {
+    pub(super) file: SpoolFile,
+    /// The recorder, as a file that a program can load.
+    pub(super) library: SharedFile,
+    pub(super) clock: Clock,
+    pub(super) start: Moment,
+    pub(super) head: Head,
+    pub(super) files: FileLimit,
+}
+
+impl SetUp {
+    /// Makes the spool of a recording of `command`, and says in it how it is to be used.
+    ///
+    /// # Errors
+    /// [`Error::System`] where the spool or the recorder could not be made.
+    pub(super) fn make(command: &[OsString], options: &RecordOptions<'_>) -> Result<Self> {
+        // Of what is kept, half of the spool is for what comes while a trace is made.
+        let kept =
+            options.keep.map_or(0, |keep| if let Keep::Bytes(bytes) = keep { bytes.saturating_mul(2) } else { 0 });
+        let file = SpoolFile::create(options.spool.as_deref(), options.spool_bytes.max(kept))?;
+        if options.stacks > 0 {
+            stack_file::create(file.folder(), options.stacks)
+                .map_err(Error::system("cannot make the table of stacks"))?;
+        }
+        if !options.follow_programs.is_empty() {
+            file.write_programs(&options.follow_programs)?;
+        }
+        let library = SharedFile::create("libhatf_record.so", RECORDER)?;
+        let clock = options.stamps.unwrap_or_else(timeline::choose);
+        let start = Moment::now(clock);
+        let head = Head::now(command, start, options);
+        file.write_head(&json!({"start": head.to_json(clock), "about": options.about}))?;
+        let files = FileLimit::raise();
+        set_header(file.spool().header(), options, start, clock, &files);
+        Ok(Self { file, library, clock, start, head, files })
+    }
+
+    pub(super) fn spool(&self) -> Spool<'_> {
+        self.file.spool()
+    }
+
+    /// From the spool to `sink`.
+    pub(super) fn encode<'a>(&'a self, samples: &'a Samples, sink: &'a mut dyn EventSink) -> Encode<'a> {
+        Encode {
+            merge: Merge::new(self.spool()),
+            mapper: Mapper::default(),
+            timeline: Timeline::new(self.start),
+            stacks: StackFile::open(self.file.folder()),
+            resident: Waiting::new(samples),
+            sink: Counted::new(sink),
+        }
+    }
+
+    /// How the last part is kept, if only that is.
+    pub(super) fn keeping<'a>(
+        &'a self,
+        keep: Option<Keep>,
+        dump: &'a dyn Fn(u32, DumpInto<'_>),
+    ) -> Option<Keeping<'a>> {
+        keep.map(|keep| Keeping { keep, file: &self.file, dump })
+    }
+}
+
+/// Says in the spool how it is to be used.
+fn set_header(header: &Header, options: &RecordOptions<'_>, start: Moment, clock: Clock, files: &FileLimit) {
+    header.start.store(start.nanoseconds, Ordering::Relaxed);
+    header.clock.store(clock as u32, Ordering::Relaxed);
+    header.when_full.store(options.when_full as u32, Ordering::Relaxed);
+    let patience = u64::try_from(options.patience.as_millis()).unwrap_or(u64::MAX);
+    header.patience.store(patience, Ordering::Relaxed);
+    header.sample.store(options.sample, Ordering::Relaxed);
+    header.toggle_signal.store(options.toggle_signal.unwrap_or(0).unsigned_abs(), Ordering::Relaxed);
+    header.dump_signal.store(options.dump_signal.unwrap_or(0).unsigned_abs(), Ordering::Relaxed);
+    if options.start_off {
+        header.ask(true);
+    }
+    let extra = |wanted: bool, extra: Conditions| if wanted { extra.0 } else { 0 };
+    let extras = extra(options.usable, Conditions::USABLE) | extra(options.pages, Conditions::PAGES);
+    header.extras.store(extras, Ordering::Relaxed);
+    header.stack_depth.store(u32::try_from(options.stacks).unwrap_or(u32::MAX), Ordering::Relaxed);
+    let most = options.follower.map_or(0, |_| options.follow_most.min(files.most_processes()));
+    header.follow.store(most, Ordering::Relaxed);
+    header.follow_chunks.store(follow::CHUNKS, Ordering::Relaxed);
+    header.recorder.store(std::process::id(), Ordering::Release);
+}
