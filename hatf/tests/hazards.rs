@@ -3,7 +3,7 @@
 
 mod common;
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -156,4 +156,73 @@ fn an_ignored_signal_stays_ignored() {
     let shown = metatf_test::run(&mut shell).exits(0).text();
     let lines: Vec<_> = shown.lines().collect();
     assert_eq!((lines.len(), lines[0]), (2, lines[1]), "{shown}");
+}
+
+/// A library that is loaded with `RTLD_DEEPBIND` calls the C library before all others: its blocks are recorded all the same.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_library_that_binds_deeply() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "deep_bind", &["-O1", "-fno-builtin"]) else { return };
+    let source = common::source("deep_bind");
+    let Some(library) = common::compiled_from(
+        &source,
+        &folder,
+        "library.so",
+        &["-O1", "-fno-builtin", "-shared", "-fPIC", "-DLIBRARY"],
+    ) else {
+        return;
+    };
+    let (program, library, trace) =
+        (program.display().to_string(), library.display().to_string(), folder.path("trace.mtf"));
+    for stacks in [None, Some("--stacks")] {
+        let command = ["record", "-o", &trace].into_iter().chain(stacks).chain(["--", &program, &library]);
+        let run = hatf(command).exits(7);
+        assert_eq!(blocks(&trace).0, 1000, "{}", run.err);
+        let report = hatf(["report", "--format", "json", &trace]).exits(0).text();
+        for none in ["unmatched_frees", "allocs_of_live_blocks"] {
+            assert!(report.contains(&format!("\"{none}\": 0")), "{report}");
+        }
+    }
+}
+
+/// `hatf record` is killed, and its recorder is gone with it: programs that the program starts later do not look for it.
+#[test]
+fn no_program_looks_for_a_recorder_that_is_gone() {
+    let folder = Folder::new();
+    let start = [
+        ("sh", "read line; /bin/echo by execve", "by execve\n"),
+        (
+            "perl",
+            "my $line = <STDIN>; system('/bin/echo', 'by execvp'); system('/bin/echo by execl; :')",
+            "by execvp\nby execl\n",
+        ),
+    ];
+    for (program, script, said) in start {
+        let option = if program == "sh" { "-c" } else { "-e" };
+        if Command::new(program).args([option, ""]).status().is_err() {
+            metatf_test::skip(&format!("there is no {program}"));
+            continue;
+        }
+        let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"))
+            .args(["record", "-q", "-o", &folder.path("trace.mtf"), "--spool", &folder.path(""), "--", program, option])
+            .args([format!("{}{script}", if program == "sh" { "echo ready; " } else { "$| = 1; print \"ready\\n\";" })])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut output = BufReader::new(recorder.stdout.take().unwrap());
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        recorder.kill().unwrap();
+        let (mut input, mut errors) = (recorder.stdin.take().unwrap(), recorder.stderr.take().unwrap());
+        recorder.wait().unwrap();
+        input.write_all(b"go on\n").unwrap();
+        let (mut rest, mut complaints) = (String::new(), String::new());
+        output.read_to_string(&mut rest).unwrap();
+        errors.read_to_string(&mut complaints).unwrap();
+        assert_eq!((rest.as_str(), complaints.as_str()), (said, ""), "{program}");
+    }
 }

@@ -8,7 +8,7 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::{null, null_mut};
 
 use super::follow::{self, VARIABLES};
-use super::{memory, real, session};
+use super::{memory, real, session, stale};
 
 type List = *const *const c_char;
 
@@ -46,6 +46,8 @@ fn is_recorded(becomes: bool) -> bool {
 /// # Safety
 /// `list` is null, or a list of C strings that ends with null.
 unsafe fn with_needed(list: List, becomes: bool, call: impl FnOnce(List) -> c_int) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { stale::forget(list) };
     let [spool, ..] = VARIABLES;
     // A list that has the first has them all, or is to have its own of the others.
     // SAFETY: the caller's promise.
@@ -134,6 +136,48 @@ exec! {
     execvpe(*const c_char);
     /// `fexecve` that keeps the recording.
     fexecve(c_int);
+}
+
+#[cfg(target_arch = "x86_64")]
+super::jump_on::jump_on! {
+    /// `execl` that starts no program with a recorder that is gone.
+    execl after |_, _| stale::forget_own();
+    /// `execlp` that does not, either.
+    execlp after |_, _| stale::forget_own();
+}
+
+macro_rules! by_the_c_library {
+    ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) -> $result:ty, $failed:expr;)*) => {
+        $(
+            $(#[$doc])*
+            ///
+            /// # Safety
+            /// As the function of this name.
+            #[unsafe(no_mangle)]
+            pub(crate) unsafe extern "C" fn $name($($argument: $type),*) -> $result {
+                let function = if real::known() { real::$name() } else { None };
+                let Some(function) = function else {
+                    // SAFETY: `errno` of this thread.
+                    unsafe { *libc::__errno_location() = libc::ENOSYS };
+                    return $failed;
+                };
+                stale::forget_own();
+                // SAFETY: the caller's arguments.
+                unsafe { function($($argument),*) }
+            }
+        )*
+    };
+}
+
+by_the_c_library! {
+    /// `execv` that starts no program with a recorder that is gone.
+    execv(file: *const c_char, arguments: List) -> c_int, -1;
+    /// `execvp` that does not, either.
+    execvp(file: *const c_char, arguments: List) -> c_int, -1;
+    /// `system` that does not, either.
+    system(command: *const c_char) -> c_int, -1;
+    /// `popen` that does not, either.
+    popen(command: *const c_char, mode: *const c_char) -> *mut libc::FILE, null_mut();
 }
 
 macro_rules! spawn {

@@ -11,6 +11,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use super::path::Path;
+use super::stale::{self, Identity};
 use super::{mapping, memory};
 use crate::clock::nanoseconds;
 use crate::layout::{CHUNK_BYTES, CHUNKS_MAX, Header};
@@ -26,6 +27,8 @@ struct Origin {
     events: Path,
     /// The variables that a program needs to be recorded.
     variables: [Path; VARIABLES.len()],
+    /// The file of the recorder, if there is one.
+    library: Option<Identity>,
 }
 
 /// The variables that a program needs to be recorded.
@@ -83,7 +86,8 @@ pub(crate) fn remember(events: Path) {
         if pages != libc::MAP_FAILED {
             let origin = pages.cast::<Origin>();
             let variables = VARIABLES.map(|name| entry(name).unwrap_or(const { Path::new() }));
-            origin.write(Origin { events, variables });
+            let library = library(&variables).and_then(stale::identity);
+            origin.write(Origin { events, variables, library });
             ORIGIN.store(origin, Ordering::Release);
         }
     }
@@ -92,6 +96,21 @@ pub(crate) fn remember(events: Path) {
 /// Returns a variable that a program needs to be recorded, as `NAME=VALUE`, by its place in [`VARIABLES`]; `None` if it is not known.
 pub(crate) fn variable(place: usize) -> Option<&'static CStr> {
     origin()?.variables.get(place).map(Path::as_c).filter(|entry| !entry.is_empty())
+}
+
+/// Returns the path of the recorder's file, as a variable has it.
+fn library(variables: &[Path; VARIABLES.len()]) -> Option<&CStr> {
+    let [_, library, _] = variables;
+    let behind = library.bytes().iter().position(|byte| *byte == b'=')? + 1;
+    CStr::from_bytes_until_nul(library.as_c().to_bytes_with_nul().get(behind..)?).ok()
+}
+
+/// Returns the path of the recorder's file, if that is no longer there, or is another by now.
+pub(crate) fn stale_library() -> Option<&'static [u8]> {
+    let origin = origin()?;
+    let path = library(&origin.variables)?;
+    let is_stale = origin.library.is_some() && stale::identity(path) != origin.library;
+    is_stale.then(|| path.to_bytes())
 }
 
 /// The spool of a process, and the path of its events.

@@ -32,7 +32,7 @@ macro_rules! hook {
 const C: usize = 18;
 
 /// Returns all hooks.
-fn hooks() -> [Hook; C + cxx::HOOKS] {
+pub(crate) fn hooks() -> [Hook; C + cxx::HOOKS] {
     let of_c: [Hook; C] = [
         hook!(alloc, malloc),
         hook!(alloc, calloc),

@@ -2,9 +2,9 @@
 //! of a Rust program (feature `allocator`). What both use is the rest.
 //!
 //! Modules from the lowest to the highest: `memo` (stacks that were walked), `memory` (system calls for pages), `program_break`, `thread_name`, `thread_state` and `real` use nothing here; `unwind` walks stacks, and `stack` numbers them; `accesses` has the counters of loads and stores; `session` is the recording in
-//! progress, `push` puts events into its spool, `follow` makes the spool of a process that is not the first, `standalone` that of a first one which nobody records, `sample` chooses blocks, `attach` begins the session,
+//! progress, `push` puts events into its spool, `follow` makes the spool of a process that is not the first, `stale` sees that the recorder's file is gone, `standalone` that of a first one which nobody records, `sample` chooses blocks, `attach` begins the session,
 //! `control` turns recording off and on, `log` records calls; `fork`, `exec`, `exit`, `confine`, `jump`, `threads`, `alloc`, `pages`, `cxx` and `marks` are the interposed functions,
-//! `inject` begins to record a process that runs already, `modules` has its calls come here, and `got` changes and reads their tables;
+//! `inject` begins to record a process that runs already, `modules` has its calls come here, `got` changes and reads their tables, `jump_on` has a function jump to the real one, and `deep_bind` sees libraries loaded that need that;
 //! `load` runs when the object is loaded, `functions` is what an allocator calls, and `recording` is one.
 
 #![cfg_attr(
@@ -22,6 +22,8 @@ mod confine;
 mod control;
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 mod cxx;
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+mod deep_bind;
 #[cfg(feature = "preload")]
 mod exec;
 #[cfg(feature = "preload")]
@@ -35,6 +37,8 @@ mod got;
 mod inject;
 #[cfg(feature = "preload")]
 mod jump;
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+mod jump_on;
 #[cfg(feature = "preload")]
 mod load;
 mod log;
@@ -59,6 +63,7 @@ mod sample;
 mod session;
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 mod stack;
+mod stale;
 mod standalone;
 mod thread_end;
 mod thread_name;

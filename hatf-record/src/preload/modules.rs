@@ -1,5 +1,5 @@
 //! The modules of a process that runs already: which of their calls are redirected, and when they are looked at. An object that was preloaded has no need
-//! of that, as the loader finds its functions first.
+//! of that, as the loader finds its functions first, but for libraries loaded with `RTLD_DEEPBIND`.
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -62,6 +62,33 @@ pub(crate) fn redirect() -> bool {
     AGAIN.store(AGAIN_MOST, Ordering::Relaxed);
     ON.store(true, Ordering::Relaxed);
     redirect_all() > 0
+}
+
+/// A module is being loaded, or was, whose calls have to be redirected although this object was preloaded.
+static EXPECTING: AtomicBool = AtomicBool::new(false);
+
+/// Has modules that are loaded from now on call the hooks; `false` where there is no memory for that.
+pub(crate) fn expect(hooks: &mut [Hook]) -> bool {
+    if HOOKS.load(Ordering::Acquire).is_null() && are_to_be_redirected(hooks).is_none() {
+        return false;
+    }
+    AGAIN.store(AGAIN_MOST, Ordering::Relaxed);
+    ON.store(true, Ordering::Relaxed);
+    EXPECTING.store(true, Ordering::Release);
+    true
+}
+
+/// Returns whether one was expected when modules were last looked at.
+#[inline]
+pub(crate) fn is_expecting() -> bool {
+    EXPECTING.load(Ordering::Acquire)
+}
+
+/// Has modules that were loaded since call the hooks, too: now.
+#[cold]
+pub(crate) fn look_now() {
+    EXPECTING.store(false, Ordering::Release);
+    redirect_all();
 }
 
 /// Has them call the functions again: calls that end blocks are recorded until the last.
