@@ -321,6 +321,30 @@ fn a_failing_sink_does_not_stop_the_program() {
     assert_eq!(outcome.recorded.sink_error.unwrap().to_string(), "full");
 }
 
+/// A sink with a fault of its own.
+struct Faulty;
+
+impl EventSink for Faulty {
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        if matches!(event.kind, EventKind::Call(_)) { panic!("a fault of the sink") } else { Ok(()) }
+    }
+
+    fn comment(&mut self, _: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
+    fn user_metadata(&mut self, _: &UserMetadata) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_panic_of_a_sink_reaches_who_records() {
+    let command = [program().into(), "pairs".into(), "1000000".into()];
+    let panic = std::panic::catch_unwind(|| record(&command, &mut Faulty)).unwrap_err();
+    assert_eq!(panic.downcast_ref(), Some(&"a fault of the sink"));
+}
+
 #[test]
 fn a_program_that_is_not_there() {
     let error = record(&["/no/such/program".into()], &mut Keep::default()).unwrap_err();

@@ -55,6 +55,7 @@ struct Written {
     bytes: u64,
     lost: u64,
     stackless: u64,
+    stacks_missed: u64,
 }
 
 impl<'a> Processes<'a> {
@@ -100,6 +101,11 @@ impl<'a> Processes<'a> {
     /// Returns how many processes have no stacks though they were asked for.
     pub(super) fn stackless(&self) -> u64 {
         self.written().stackless
+    }
+
+    /// Returns how many stacks there was no room for.
+    pub(super) fn stacks_missed(&self) -> u64 {
+        self.written().stacks_missed
     }
 
     /// Returns a line that says what there is; `None` where the program made no process.
@@ -174,6 +180,7 @@ impl Follower for Processes<'_> {
             written.bytes += bytes;
             written.lost += outcome.recorded.lost;
             written.stackless += u64::from(outcome.recorded.stackless);
+            written.stacks_missed += outcome.recorded.stacks_missed;
         }
         let listed = self.list(line, &outcome.recorded);
         if !failure {

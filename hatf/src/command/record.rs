@@ -330,10 +330,10 @@ fn print_summary(
             "{stackless} {what} no stacks: each process needs 300 KiB in the spool's folder for them (--spool), x86-64 and glibc 2.35"
         ));
     }
-    if outcome.recorded.stacks_missed > 0 {
+    let missed = processes.map_or(0, Processes::stacks_missed) + outcome.recorded.stacks_missed;
+    if missed > 0 {
         print_message(&format!(
-            "{} stacks are missing: there was no more room for them in the spool's folder (--spool), or they were more than a million",
-            outcome.recorded.stacks_missed
+            "{missed} stacks are missing: there was no more room for them in the spool's folder (--spool), or they were more than a million"
         ));
     }
     if outcome.recorded.is_off {

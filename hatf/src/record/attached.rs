@@ -14,7 +14,7 @@ use super::keeper::{self, Keeper, Returned};
 use super::process::{End, Followed, Process, began};
 use super::resident::{Sampler, Samples};
 use super::set_up::SetUp;
-use super::{DumpInto, Outcome, RecordOptions, attach, signals};
+use super::{DumpInto, OnDrop, Outcome, RecordOptions, attach, signals};
 use crate::event::EventSink;
 use crate::{Error, Result};
 
@@ -50,6 +50,12 @@ pub fn record_process(process: u32, sink: &mut dyn EventSink, options: RecordOpt
     attach::attach(process, Path::new(library.path()), &file.path())?;
     let (stop, ended) = (AtomicBool::new(false), AtomicBool::new(false));
     let outcome = std::thread::scope(|scope| {
+        // A sink may panic: other threads do not wait for what will not come then.
+        let _stop = OnDrop(|| {
+            ended.store(true, Ordering::Release);
+            returned.stop();
+            control.stop();
+        });
         scope.spawn(|| keeper.run(sampler));
         if control.has_file() || options.toggle_signal.or(options.dump_signal).is_some() {
             scope.spawn(|| control.run(header));

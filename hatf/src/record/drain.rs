@@ -8,16 +8,13 @@ use hatf_record::{Clock, Spool};
 use serde_json::json;
 
 use super::control::Control;
-use super::encode::{Counted, Encode, clock_name};
+use super::encode::{Encode, clock_name};
 use super::head::Head;
 use super::keeper::Returned;
-use super::mapper::Mapper;
-use super::merge::Merge;
 use super::process::{End, Process, ProcessEnd};
-use super::resident::{Samples, Waiting};
+use super::resident::Samples;
 use super::ring::{Keep, Ring};
 use super::spool_file::SpoolFile;
-use super::stack_file::StackFile;
 use super::timeline::Moment;
 use super::{DumpInto, Recorded};
 use crate::Result;
@@ -176,14 +173,7 @@ impl Drain<'_> {
         let samples = self.samples.copy();
         (keeping.dump)(number, &mut |sink| {
             let samples = samples.copy();
-            let mut encode = Encode {
-                resident: Waiting::new(&samples),
-                merge: Merge::new(self.spool),
-                mapper: Mapper::default(),
-                timeline: timeline.clone(),
-                stacks: StackFile::open(keeping.file.folder()),
-                sink: Counted::new(sink),
-            };
+            let mut encode = Encode::new(self.spool, keeping.file.folder(), timeline.clone(), &samples, sink);
             encode.sink.try_to(|sink| head.write(sink));
             ring.encode(&mut encode, now.stamp);
             let lost = encode.merge.counted().told_lost;

@@ -1,10 +1,12 @@
 //! From the spool to the sink: events in order, as those of a trace.
 
-use hatf_record::{Clock, Event as Slot};
+use std::path::Path;
+
+use hatf_record::{Clock, Event as Slot, Spool};
 
 use super::mapper::Mapper;
 use super::merge::Merge;
-use super::resident::Waiting;
+use super::resident::{Samples, Waiting};
 use super::stack_file::StackFile;
 use super::timeline::Timeline;
 use crate::event::{Event, EventKind, EventSink, UserMetadata};
@@ -70,7 +72,25 @@ pub(super) struct Encode<'a> {
     pub(super) sink: Counted<'a>,
 }
 
-impl Encode<'_> {
+impl<'a> Encode<'a> {
+    /// Gives what is in a spool to a sink; `folder` has its table of stacks.
+    pub(super) fn new(
+        spool: Spool<'a>,
+        folder: &Path,
+        timeline: Timeline,
+        samples: &'a Samples,
+        sink: &'a mut dyn EventSink,
+    ) -> Self {
+        Self {
+            merge: Merge::new(spool),
+            mapper: Mapper::default(),
+            timeline,
+            stacks: StackFile::open(folder),
+            resident: Waiting::new(samples),
+            sink: Counted::new(sink),
+        }
+    }
+
     /// Gives events stamped before this, at most so many; returns how many there were.
     pub(super) fn round(&mut self, before: u64, most: usize) -> usize {
         let Self { merge, mapper, timeline, stacks, resident, sink } = self;

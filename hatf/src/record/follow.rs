@@ -11,18 +11,15 @@ use serde_json::{Value, json};
 
 use super::control::Control;
 use super::drain::{Drain, Keeping};
-use super::encode::{Counted, Encode};
+use super::encode::Encode;
 use super::head::Head;
 use super::keeper::{Keeper, Returned};
-use super::mapper::Mapper;
-use super::merge::Merge;
 use super::process::{Followed, Process};
-use super::resident::{Sampler, Samples, Waiting, is_sampled};
+use super::resident::{Sampler, Samples, is_sampled};
 use super::ring::Keep;
 use super::spool_file::SpoolFile;
-use super::stack_file::StackFile;
 use super::timeline::{Moment, Timeline};
-use super::{DumpInto, End, Recorded};
+use super::{DumpInto, End, OnDrop, Recorded};
 use crate::Result;
 use crate::event::EventSink;
 
@@ -208,14 +205,7 @@ impl Shared<'_> {
             let keeper = Keeper::new(&file, spool, &returned, READY);
             let samples = Samples::default();
             let sampler = is_sampled(spool.header()).then(|| Sampler::new(&samples, self.clock));
-            let encode = Encode {
-                resident: Waiting::new(&samples),
-                merge: Merge::new(spool),
-                mapper: Mapper::default(),
-                timeline: Timeline::new(self.start),
-                stacks: StackFile::open(folder),
-                sink: Counted::new(sink),
-            };
+            let encode = Encode::new(spool, folder, Timeline::new(self.start), &samples, sink);
             let (id, header, stop) = (process.process, spool.header(), &self.stop);
             let followed = Followed { id, began, stop, header, asked: Instant::now() };
             let dump = |number, give: DumpInto<'_>| self.follower.dump(&FollowedProcess::of(&file), number, give);
@@ -232,10 +222,9 @@ impl Shared<'_> {
                 flush: self.flush,
             };
             let (end, recorded) = std::thread::scope(|scope| {
+                let _stop = OnDrop(|| returned.stop());
                 scope.spawn(|| keeper.run(sampler));
-                let outcome = drain.run(&head, || ());
-                returned.stop();
-                outcome
+                drain.run(&head, || ())
             })?;
             self.note_forks(recorded.forks);
             Ok(FollowedOutcome { process: FollowedProcess::of(&file), end, recorded, began: began_at })

@@ -320,6 +320,16 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
     });
     let signals = control::Signals::take(options.toggle_signal, options.dump_signal);
     std::thread::scope(|scope| {
+        // A sink may panic: other threads do not wait for what will not come then.
+        let _stop = OnDrop(|| {
+            spool.header().closed.store(1, Ordering::SeqCst);
+            if let Some(shared) = &shared {
+                shared.stop.store(true, Ordering::Release);
+                shared.first_ended.store(true, Ordering::Release);
+            }
+            returned.stop();
+            control.stop();
+        });
         let held = forwarding.hold(&mut child);
         let child = child.spawn().map_err(|error| Error::Start(program.to_string_lossy().into_owned(), error))?;
         forwarding.to(child.id());
@@ -372,4 +382,13 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
             .map(|shared| std::mem::take(&mut *shared.errors.lock().unwrap_or_else(PoisonError::into_inner)));
         Ok(Outcome { status, recorded, followed, not_followed, follow_errors: follow_errors.unwrap_or_default() })
     })
+}
+
+/// Does something when it is dropped.
+struct OnDrop<F: Fn()>(F);
+
+impl<F: Fn()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
 }

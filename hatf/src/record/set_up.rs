@@ -7,16 +7,14 @@ use hatf_record::{Clock, Conditions, Header, Spool};
 use serde_json::json;
 
 use super::drain::Keeping;
-use super::encode::{Counted, Encode};
+use super::encode::Encode;
 use super::file_limit::FileLimit;
 use super::head::Head;
-use super::mapper::Mapper;
-use super::merge::Merge;
-use super::resident::{Samples, Waiting};
+use super::resident::Samples;
 use super::ring::Keep;
 use super::shared_file::SharedFile;
 use super::spool_file::SpoolFile;
-use super::stack_file::{self, StackFile};
+use super::stack_file::{self};
 use super::timeline::{self, Moment, Timeline};
 use super::{DumpInto, RECORDER, RecordOptions, follow};
 use crate::event::EventSink;
@@ -65,14 +63,7 @@ impl SetUp {
 
     /// From the spool to `sink`.
     pub(super) fn encode<'a>(&'a self, samples: &'a Samples, sink: &'a mut dyn EventSink) -> Encode<'a> {
-        Encode {
-            merge: Merge::new(self.spool()),
-            mapper: Mapper::default(),
-            timeline: Timeline::new(self.start),
-            stacks: StackFile::open(self.file.folder()),
-            resident: Waiting::new(samples),
-            sink: Counted::new(sink),
-        }
+        Encode::new(self.spool(), self.file.folder(), Timeline::new(self.start), samples, sink)
     }
 
     /// How the last part is kept, if only that is.
