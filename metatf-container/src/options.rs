@@ -93,6 +93,9 @@ impl From<usize> for FlushEvery {
 pub struct WriteOptions {
     /// 1: chunks (spec 5.2). 0: the paper's layout (spec 5.1).
     pub version: u8,
+    /// Version 0: the content of one section alone, without a header, which is a raw stream (spec 5.4). There is no metadata in it: a
+    /// value that does not fit the DTD's encoding is an error.
+    pub raw: bool,
     /// 32 or 64 bit.
     pub class: Class,
     /// Byte order of content.
@@ -126,6 +129,7 @@ impl Default for WriteOptions {
     fn default() -> Self {
         Self {
             version: 1,
+            raw: false,
             class: Class::Bits64,
             order: Order::Little,
             dtd_url: String::new(),

@@ -135,7 +135,9 @@ impl Reader<'_> {
         let source = self.source.share()?;
         let body = match &self.body {
             Body::Extents(_) => Body::Extents(Extents::new(&self.header)),
-            Body::Raw { section, .. } => Body::Raw { section: *section, done: false },
+            Body::Raw { section, parts, .. } => {
+                Body::Raw { section: *section, left: parts.iter().rev().cloned().collect(), parts: parts.clone() }
+            }
             Body::Chunks(chunks) => Body::Chunks(Box::new(Chunks {
                 pos: self.header.start,
                 sequence: Sequence::new(),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::Read;
+use std::ops::Range;
 use std::path::Path;
 
 use super::chunk::{self, Probe};
@@ -32,7 +33,12 @@ pub struct Reader<'a> {
 pub(super) enum Body {
     Extents(Extents),
     Chunks(Box<Chunks>),
-    Raw { section: u8, done: bool },
+    /// What is left of the parts, the next one last, and what they were.
+    Raw {
+        section: u8,
+        left: Vec<Range<usize>>,
+        parts: Vec<Range<usize>>,
+    },
 }
 
 impl<'a> Reader<'a> {
@@ -133,7 +139,45 @@ impl<'a> Reader<'a> {
             sections: Vec::new(),
             len: 0,
         };
-        Ok(Self::with(source.spool()?, header, Body::Raw { section, done: false }))
+        let source = source.spool()?;
+        let all: Vec<_> = std::iter::once(0..source.all().map_or(0, <[u8]>::len)).collect();
+        Ok(Self::with(source, header, Body::Raw { section, left: all.clone(), parts: all }))
+    }
+
+    /// The section that a raw stream is the content of; `None` of a trace.
+    #[must_use]
+    pub fn raw_section(&self) -> Option<u8> {
+        match self.body {
+            Body::Raw { section, .. } => Some(section),
+            _ => None,
+        }
+    }
+
+    /// Has a raw stream give these parts alone, each with its section's state reset; those outside of the file are cut. Before the
+    /// first `next_part`; no effect on traces.
+    pub fn set_raw_parts(&mut self, wanted: impl IntoIterator<Item = Range<u64>>) {
+        let len = self.source.all().map_or(0, <[u8]>::len);
+        if let Body::Raw { left, parts, .. } = &mut self.body {
+            let place = |at: u64| usize::try_from(at).map_or(len, |at| at.min(len));
+            let wanted = wanted.into_iter().map(|part| place(part.start)..place(part.end));
+            *parts = wanted.filter(|part| !part.is_empty()).collect();
+            *left = parts.iter().rev().cloned().collect();
+        }
+    }
+
+    /// The parts that a raw stream gives: all of the file, unless that was [set](Self::set_raw_parts). None of a trace.
+    pub fn raw_parts(&self) -> impl Iterator<Item = Range<u64>> {
+        let parts = if let Body::Raw { parts, .. } = &self.body { &parts[..] } else { &[] };
+        parts.iter().map(|part| part.start as u64..part.end as u64)
+    }
+
+    /// Salvage of a raw stream: these bytes of it hold no whole records, for this reason. No effect on traces.
+    pub fn report_raw_loss(&mut self, place: Range<u64>, error: Error) {
+        if let Body::Raw { section, .. } = self.body {
+            let salvage = self.salvage.get_or_insert_with(|| Box::new(Salvage::new()));
+            salvage.report.open_end = true;
+            salvage.lose(place, LossCause::Damaged(error), Some(section), None);
+        }
     }
 
     fn start(mut source: Source<'a>, salvage: bool) -> Result<Self> {
@@ -251,7 +295,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Asks to salvage (spec 5.2), before the first `next_part`. No effect on version 0 and raw streams.
+    /// Asks to salvage (spec 5.2), before the first `next_part`. No effect on version 0. Of a raw stream those who know the DTD find
+    /// the whole records, see [`Reader::set_raw_parts`].
     pub fn set_salvage(&mut self, on: bool) {
         self.salvage = match (&self.body, self.salvage.take()) {
             (Body::Chunks(_), kept) if on => Some(kept.unwrap_or_else(|| Box::new(Salvage::new()))),
@@ -283,12 +328,7 @@ impl<'a> Reader<'a> {
                 None => chunks.next(&mut self.source, &self.header, &mut self.warnings),
                 Some(salvage) => salvage.next(chunks, &mut self.source, &self.header, &mut self.warnings),
             },
-            Body::Raw { done: true, .. } => Ok(None),
-            Body::Raw { section, done } => {
-                *done = true;
-                let len = self.source.all().map_or(0, <[u8]>::len);
-                Ok(Some(read_v0::whole(*section, 0..len, true)))
-            }
+            Body::Raw { section, left, .. } => Ok(left.pop().map(|part| read_v0::whole(*section, part, true))),
         }
     }
 

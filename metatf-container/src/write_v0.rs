@@ -20,6 +20,8 @@ enum Placement {
     Spooled { global: SpooledTempFile, rest: SpooledTempFile },
     /// To the sink at once, without a table.
     Through,
+    /// To the sink at once, without header and `section` records.
+    Raw,
     /// Into the sink, which is memory: one extent, behind place for header and table, which begins at this place. If anything
     /// else comes it is spooled after all.
     InPlace(usize),
@@ -52,13 +54,13 @@ impl<W: Sink> ExtentWriter<W> {
     /// # Errors
     /// The URL is too long.
     pub fn new(sink: W, options: &WriteOptions, tag_width: u8) -> Result<Self> {
-        let limit = if options.class == Class::Bits32 { CLASS_1 } else { u64::MAX };
+        let limit = if options.class == Class::Bits32 && !options.raw { CLASS_1 } else { u64::MAX };
         Ok(Self {
             sink,
             header: options.header(0)?,
             tag_width,
             section_tag: 2,
-            content: spooled(),
+            content: if options.raw { Placement::Raw } else { spooled() },
             global_len: 0,
             extents: Vec::new(),
             len: 0,
@@ -103,7 +105,7 @@ impl<W: Sink> ExtentWriter<W> {
         for bytes in [&record[..], content] {
             match &mut self.content {
                 Placement::Spooled { rest, .. } => rest.write_all(bytes)?,
-                Placement::Through | Placement::InPlace(_) => self.sink.write_all(bytes)?,
+                Placement::Through | Placement::Raw | Placement::InPlace(_) => self.sink.write_all(bytes)?,
             }
         }
         self.appended(&record, content.len());
@@ -114,8 +116,12 @@ impl<W: Sink> ExtentWriter<W> {
     fn open(&mut self, section: u8, content: usize) -> Result<Vec<u8>> {
         let mut record = Vec::new();
         if self.extents.last().map(|extent| extent.0) != Some(section) {
-            self.header.order.write(self.section_tag.into(), self.tag_width.into(), &mut record);
-            record.push(section);
+            if !matches!(self.content, Placement::Raw) {
+                self.header.order.write(self.section_tag.into(), self.tag_width.into(), &mut record);
+                record.push(section);
+            } else if self.global_len > 0 || !self.extents.is_empty() {
+                return Err(Error::at(0, ErrorKind::Usage("a raw stream holds records of one section")));
+            }
             self.extents.push((section, self.len + record.len() as u64, 0));
         }
         self.check_limit(self.global_len, self.len + record.len() as u64 + content as u64)?;
@@ -213,7 +219,10 @@ impl<W: Sink> ExtentWriter<W> {
         self.check_limit(len, self.len)?;
         match &mut self.content {
             Placement::Spooled { global, .. } => global.write_all(content)?,
-            Placement::Through if self.extents.is_empty() => self.sink.write_all(content)?,
+            Placement::Through | Placement::Raw if self.extents.is_empty() => self.sink.write_all(content)?,
+            Placement::Raw => {
+                return Err(Error::at(0, ErrorKind::Usage("a raw stream holds records of one section")));
+            }
             Placement::Through | Placement::InPlace(_) => {
                 return Err(Error::at(
                     0,
@@ -249,7 +258,7 @@ impl<W: Sink> ExtentWriter<W> {
         self.drop_empty_in_place();
         let head = self.head(nrecords);
         match &mut self.content {
-            Placement::Through => {}
+            Placement::Through | Placement::Raw => {}
             Placement::InPlace(at) => self.sink.overwrite(*at as u64, &head)?,
             Placement::Spooled { global, rest } => {
                 self.sink.write_all(&head)?;

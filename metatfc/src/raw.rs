@@ -7,18 +7,28 @@ use crate::options::{parse_class, parse_order};
 use metatf::container::{Class, Order, Reader};
 use metatf::dynamic::Schema;
 
-/// Options of commands that read one trace.
+/// What a file without a header does not say itself.
 #[derive(clap::Args, Clone, Debug)]
-pub(crate) struct RawArgs {
+pub(crate) struct FileArgs {
     /// Read a file without a header, which holds one section (needs --class, --order and a DTD)
     #[arg(long, requires_all = ["class", "order"])]
-    raw: bool,
+    pub(crate) raw: bool,
     /// With --raw: 1 for 32-bit, 2 for 64-bit
     #[arg(long, requires = "raw", value_parser = parse_class)]
     class: Option<Class>,
     /// With --raw: little or big
     #[arg(long, alias = "byteorder", requires = "raw", value_parser = parse_order)]
     order: Option<Order>,
+    /// With --raw: leave out this many bytes at the beginning of the file
+    #[arg(long, value_name = "BYTES", requires = "raw", default_value_t = 0, hide_default_value = true)]
+    skip_bytes: u64,
+}
+
+/// Options of commands that read one trace, or one such file.
+#[derive(clap::Args, Clone, Debug)]
+pub(crate) struct RawArgs {
+    #[command(flatten)]
+    file: FileArgs,
     /// With --raw: the section that the file is the content of [default: the only one]
     #[arg(long, value_name = "NAME", requires = "raw")]
     section: Option<String>,
@@ -27,10 +37,28 @@ pub(crate) struct RawArgs {
 impl RawArgs {
     /// Returns what is given of a file without a header; `None` without `--raw`.
     pub(crate) fn given(&self) -> Result<Option<Raw<'_>>> {
+        self.file.given(self.section.as_deref())
+    }
+
+    /// Opens a trace, or such a file, and finds the DTD to read it by.
+    pub(crate) fn open(&self, path: &str, args: &DtdArgs) -> Result<(Schema, Reader<'static>)> {
+        if let Some(raw) = self.given()? {
+            return raw.open(path, args);
+        }
+        let reader = input::trace(path, false)?;
+        let schema = dtd::find(&reader, input::name(path), args, false)?;
+        Ok((schema, reader))
+    }
+}
+
+impl FileArgs {
+    /// Returns what is given of a file without a header, with the section it holds; `None` without `--raw`.
+    pub(crate) fn given<'a>(&self, section: Option<&'a str>) -> Result<Option<Raw<'a>>> {
         if !self.raw {
             return Ok(None);
         }
-        Raw::new(self.class, self.order, self.section.as_deref()).map(Some)
+        let Some((class, order)) = self.class.zip(self.order) else { return usage("--raw needs --class and --order") };
+        Ok(Some(Raw { class, order, section, skip: self.skip_bytes }))
     }
 }
 
@@ -40,23 +68,22 @@ pub(crate) struct Raw<'a> {
     class: Class,
     order: Order,
     section: Option<&'a str>,
+    skip: u64,
 }
 
-impl<'a> Raw<'a> {
-    /// Puts options together.
-    pub(crate) fn new(class: Option<Class>, order: Option<Order>, section: Option<&'a str>) -> Result<Self> {
-        let Some((class, order)) = class.zip(order) else { return usage("--raw needs --class and --order") };
-        Ok(Self { class, order, section })
-    }
-
+impl Raw<'_> {
     /// Opens a file by a DTD, which is given, or forced.
     pub(crate) fn open(self, path: &str, args: &DtdArgs) -> Result<(Schema, Reader<'static>)> {
         let Some(dtd) = args.force_dtd.as_ref().or(args.dtd.as_ref()) else {
-            return usage("--raw needs a DTD: give one with --dtd FILE");
+            return usage("--raw needs a DTD: name one (--dtd FILE; of recode --source-dtd FILE)");
         };
         let schema = Schema::new(dtd::load(dtd)?);
         let number = self.section(&schema).map(|index| schema.section(index).map_or(0, |s| s.number))?;
-        Ok((schema, input::raw(path, self.class, self.order, number)?))
+        let mut reader = input::raw(path, self.class, self.order, number)?;
+        if self.skip > 0 {
+            reader.set_raw_parts([self.skip..u64::MAX]);
+        }
+        Ok((schema, reader))
     }
 
     /// Returns the index of the section that the file holds: the one named, or the only one.

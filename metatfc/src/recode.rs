@@ -5,6 +5,7 @@ use crate::failure::{Failure, Result, failed, usage};
 use crate::input;
 use crate::options::ThreadArgs;
 use crate::pack::{PROFILES, PackArgs, SLOW, parse_size};
+use crate::raw::RawArgs;
 use crate::target::Target;
 use metatf::container::WriteOptions;
 use metatf::dynamic::moves::{MoveOptions, Moves, Unmoved};
@@ -55,7 +56,9 @@ Examples:
   metatfc recode in.mtf out.mtf --plan stride --fields alloc.address,free.address
   metatfc recode heap.mtf split.mtf --dtd HATF10-split --profile archive
   metatfc recode split.mtf small.mtf --dtd HATF10 --drop time,thread
-  metatfc recode in.mtf - --codec zstd:19 | metatfc verify -";
+  metatfc recode in.mtf - --codec zstd:19 | metatfc verify -
+  metatfc recode --raw --class 2 --order little --source-dtd mps mps.log mps.mtf
+  metatfc recode mps.mtf mps.log --to-raw";
 
 /// Rewrite a trace in another encoding: the same records in fewer bytes
 #[derive(clap::Args)]
@@ -94,6 +97,9 @@ pub(crate) struct Args {
     /// 1: chunks, with the DTD, checksums and compression. 0: the paper's layout
     #[arg(long, value_name = "0|1", default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=1))]
     version: u8,
+    /// Write the records as a file without a header, of one section, with the widths of the DTD: the bytes that --raw reads
+    #[arg(long, conflicts_with_all = ["plan", "version", "group", "no_embed_dtd"])]
+    to_raw: bool,
     /// Leave the DTD out of the trace
     #[arg(long)]
     no_embed_dtd: bool,
@@ -106,6 +112,8 @@ pub(crate) struct Args {
     /// Allow an embedded DTD of more than 256 KiB
     #[arg(long)]
     large_dtd: bool,
+    #[command(flatten)]
+    raw: RawArgs,
 }
 
 fn parse_block(text: &str) -> Result<usize, String> {
@@ -118,9 +126,8 @@ fn parse_group(text: &str) -> Result<usize, String> {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let name = input::name(&args.input);
-    let reader = input::trace(&args.input, false)?;
     let source = DtdArgs { dtd: args.source_dtd.clone(), force_dtd: args.force_dtd.clone(), large_dtd: args.large_dtd };
-    let schema = dtd::find(&reader, name, &source, false)?;
+    let (schema, reader) = args.raw.open(&args.input, &source)?;
     let moves = moves(args, name, &schema)?;
     let target_schema = moves.as_ref().map_or(&schema, Moves::target).clone();
     if let Some(field) = recode::unknown_field(&target_schema.format, &args.fields) {
@@ -181,8 +188,8 @@ fn plan_options(args: &Args, schema: &Schema) -> Options {
     let profile = args.pack.profile.options();
     let large = if schema.format.models.is_empty() { 0 } else { Profile::Archive.options().block };
     Options {
-        plan: args.plan.unwrap_or(profile.plan),
-        others: if args.plan.is_some() { Vec::new() } else { profile.others },
+        plan: args.plan.unwrap_or(if args.to_raw { Plan::Naive } else { profile.plan }),
+        others: if args.plan.is_some() || args.to_raw { Vec::new() } else { profile.others },
         fields: args.fields.clone(),
         block: args.block.unwrap_or(profile.block.max(large)),
         groups: args.group.map_or(profile.groups, Groups::Bytes),
@@ -195,14 +202,15 @@ fn write_options(args: &Args, reader: &metatf::container::Reader<'_>) -> Result<
     if args.no_embed_dtd && dtd_url.is_empty() {
         return failed("--no-embed-dtd: the DTD has no name for the header, so the new trace could not be read");
     }
-    if args.version == 0 && dtd_url.is_empty() {
+    if args.version == 0 && !args.to_raw && dtd_url.is_empty() {
         return failed(
             "--version 0 cannot carry the DTD, and the header names none: `metatfc show --format dtd` writes it to a file, \
              and --dtd FILE names that",
         );
     }
     let mut write = WriteOptions {
-        version: args.version,
+        version: if args.to_raw { 0 } else { args.version },
+        raw: args.to_raw,
         class: header.class,
         order: header.order,
         dtd_url: dtd_url.to_owned(),

@@ -3,7 +3,7 @@
 mod key;
 mod runs;
 
-use crate::dtd::{self, DtdArgs};
+use crate::dtd::DtdArgs;
 use crate::failure::{Failure, Result, failed};
 use crate::input;
 use crate::options::ThreadArgs;
@@ -11,7 +11,7 @@ use crate::pack::{PROFILES, PackArgs};
 use crate::raw::RawArgs;
 use crate::target::Target;
 use key::Keys;
-use metatf::container::{Reader, Sink, WriteOptions};
+use metatf::container::{Sink, WriteOptions};
 use metatf::dynamic::{OwnedRecord, Schema, Trace, Writer};
 use metatf::format::{Interpretation, LeafKind};
 use metatf::reader::{At, Event};
@@ -59,7 +59,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let name = input::name(&args.input);
-    let (schema, reader) = open(args, name)?;
+    let (schema, reader) = args.raw.open(&args.input, &args.dtd)?;
     let keys = Keys::new(&schema, args.by.as_deref(), name)?;
     let header = reader.header();
     let mut write = WriteOptions {
@@ -104,15 +104,6 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     let sink = writer.finish().map_err(|e| target.failure(&schema.format, &e))?;
     target.keep(sink)
-}
-
-fn open(args: &Args, name: &str) -> Result<(Schema, Reader<'static>)> {
-    if let Some(raw) = args.raw.given()? {
-        return raw.open(&args.input, &args.dtd);
-    }
-    let reader = input::trace(&args.input, false)?;
-    let schema = dtd::find(&reader, name, &args.dtd, false)?;
-    Ok((schema, reader))
 }
 
 fn put<S: Sink>(writer: &mut Writer<S>, kept: &Kept) -> metatf::Result<()> {

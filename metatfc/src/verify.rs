@@ -1,10 +1,11 @@
 //! `verify`: reads all of a trace, and reports what is lost if it is damaged.
 
-use crate::dtd::{self, DtdArgs};
+use crate::dtd::DtdArgs;
 use crate::failure::{Failure, Result, failed, print_message, usage};
 use crate::input::{self, Reopenable};
 use crate::options::ThreadArgs;
 use crate::output;
+use crate::raw::RawArgs;
 use crate::target::Target;
 use metatf::Change;
 use metatf::container::{FlushEvery, Sink, WriteOptions};
@@ -28,6 +29,7 @@ warning), 1 a trace is damaged, 2 the command line is wrong.
 Examples:
   metatfc verify *.mtf
   metatfc verify --salvage whole.mtf torn.mtf      writes what is whole as a new trace
+  metatfc verify --raw --class 2 --order little --dtd mps mps.log
   curl -s https://example.org/T.mtf | metatfc verify -";
 
 /// Check that traces are whole, and salvage those that are not
@@ -45,6 +47,8 @@ pub(crate) struct Args {
     quiet: bool,
     #[command(flatten)]
     dtd: DtdArgs,
+    #[command(flatten)]
+    raw: RawArgs,
     #[command(flatten)]
     threads: ThreadArgs,
 }
@@ -70,7 +74,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 fn verify(args: &Args, path: &str) -> Result<()> {
     let name = input::name(path);
-    let file = Reopenable::new(path, args.salvage.is_none())?;
+    let file = Reopenable::new(path, args.salvage.is_none() && args.raw.given()?.is_none())?;
     let mut schema = None;
     let whole = read_all(args, name, &file, &mut schema);
     if let Ok(message) = &whole
@@ -94,8 +98,8 @@ fn verify(args: &Args, path: &str) -> Result<()> {
 
 /// Reads the trace as any reader does, stream elements included. `found` gets the schema as soon as that is known.
 fn read_all(args: &Args, name: &str, file: &Reopenable, found: &mut Option<Schema>) -> Result<String> {
-    let reader = file.open(false)?;
-    let schema = found.insert(dtd::find(&reader, name, &args.dtd, false)?).clone();
+    let (schema, reader) = file.read(args.raw.given()?, &args.dtd, false)?;
+    let schema = found.insert(schema).clone();
     let fail = |e: &metatf::Error| failed(format!("{name}: {}", metatf::explain(&schema.format, e)));
     let mut trace = match Trace::new(schema.clone(), reader) {
         Ok(trace) => trace,
@@ -175,14 +179,12 @@ fn count_events(group: &mut Trace<'_>, out: &mut Out<'_, Counts>) -> std::result
 
 /// Reads what is whole, writes it if that is asked for, and reports what is lost.
 fn salvage(args: &Args, name: &str, file: &Reopenable, schema: Option<Schema>, report: bool) -> Result<()> {
-    let reader = file.open(true).map_err(|f| match f {
-        // The first reading printed the same.
-        Failure::Failed(_) => Failure::Printed,
-        other => other,
-    })?;
-    let schema = match schema {
-        Some(schema) => schema,
-        None => dtd::find(&reader, name, &args.dtd, true)?,
+    // The first reading printed the same.
+    let printed = |failure| if let Failure::Failed(_) = failure { Failure::Printed } else { failure };
+    let raw = args.raw.given()?;
+    let (schema, reader) = match schema.filter(|_| raw.is_none()) {
+        Some(schema) => (schema, file.open(true).map_err(printed)?),
+        None => file.read(raw, &args.dtd, true).map_err(printed)?,
     };
     let options = WriteOptions {
         class: reader.header().class,

@@ -3,11 +3,11 @@
 mod common;
 
 use common::{config, seed};
-use metatf::container::Reader;
-use metatf::dynamic::Trace;
+use metatf::container::{Reader, WriteOptions};
+use metatf::dynamic::{Trace, Writer};
 use metatf_tests::example::Example;
 use metatf_tests::random::{Choices, Seed};
-use metatf_tests::{Seen, What, runtime};
+use metatf_tests::{Seen, Value, What, runtime};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -119,5 +119,54 @@ proptest! {
     #[test]
     fn salvage_delivers_what_was_written(seed in seed(400, 500), how in vec(any::<u8>(), 0..24)) {
         delivers_what_was_written(seed, &how)?;
+    }
+
+    /// A raw stream has no checksums, either: what is delivered is whole, what is in front of the damage is, and bytes are delivered or reported to
+    /// be lost.
+    #[test]
+    fn a_raw_stream_is_delivered_but_for_the_damage(
+        records in vec((any::<u16>(), vec(any::<u8>(), 0..9)), 0..60),
+        how in vec(any::<u8>(), 0..24),
+    ) {
+        let schema = runtime::schema(
+            "tag.width = 2; section s 7 { t: (tag, mark, a, length, data) { tag.value = 0x1234; mark.width = 2; mark.interpretation = none;
+                mark.value = 0xabcd; a.width = 2; a.interpretation = none; length.width = 1; length.interpretation = none;
+                data.width = length.value; data.interpretation = none; } }",
+        );
+        let options = WriteOptions { version: 0, raw: true, ..WriteOptions::default() };
+        let mut writer = Writer::new(Vec::new(), &schema, &options).unwrap();
+        let values = |(a, data): &(u16, Vec<u8>)| {
+            [Value::Number(0xabcd), Value::Number((*a).into()), Value::Number(data.len() as u64), Value::Bytes(data.clone())]
+        };
+        let mut ends = vec![0];
+        for record in &records {
+            writer.record(1, 3, &runtime::owned(&values(record))).unwrap();
+            ends.push(ends[ends.len() - 1] + 7 + record.1.len());
+        }
+        let raw = writer.finish().unwrap();
+        prop_assert_eq!(raw.len(), ends[records.len()]);
+        for (bytes, is_whole) in [(damage(&mut Choices::new(&how), &raw, 0), false), (raw.clone(), true)] {
+            let reader = Reader::raw_from_slice(&bytes, options.class, options.order, 7).unwrap();
+            let mut trace = Trace::new(schema.clone(), reader).unwrap();
+            trace.reader_mut().set_salvage(true);
+            let (seen, result) = runtime::drain(&mut trace);
+            prop_assert_eq!(result, Ok(()));
+            let container = trace.reader().container();
+            let lost: Vec<_> = container.loss_report().map_or_else(Vec::new, |report| report.losses.clone());
+            let mut places: Vec<_> = container.raw_parts().chain(lost.iter().map(|loss| loss.start..loss.end)).collect();
+            places.sort_by_key(|place| (place.start, place.end));
+            let mut end = 0;
+            for place in places {
+                prop_assert_eq!(place.start, end);
+                end = place.end;
+            }
+            prop_assert_eq!(end, bytes.len() as u64);
+            prop_assert!(!is_whole || lost.is_empty());
+            let same = raw.iter().zip(&bytes).take_while(|(a, b)| a == b).count();
+            let before = ends.iter().filter(|end| **end <= same).count() - 1;
+            let got: Vec<_> = seen.into_iter().filter(|seen| seen.what == What::Record).map(|seen| seen.values).collect();
+            let written: Vec<_> = records[..before].iter().map(|record| values(record).to_vec()).collect();
+            prop_assert!(got.starts_with(&written), "{:?} of {:?}", got, written);
+        }
     }
 }

@@ -1,5 +1,5 @@
 //! The modules of a process that runs already: which of their calls are redirected, and when they are looked at. An object that was preloaded has no need
-//! of that, as the loader finds its functions first, but for libraries loaded with `RTLD_DEEPBIND`.
+//! of that, as the loader finds its functions first, except for libraries loaded with `RTLD_DEEPBIND`.
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};

@@ -9,6 +9,7 @@ mod columns;
 mod element_table;
 mod metadata;
 mod parts;
+mod raw;
 mod rows;
 mod run;
 mod seek;
@@ -233,10 +234,14 @@ impl<'a> RecordReader<'a> {
         self.all = all;
     }
 
-    /// Reads on after damage (spec 5.2): delivers what is whole and reports what is not.
+    /// Reads on after damage (spec 5.2): delivers what is whole and reports what is not. Of a raw stream that is looked for now, before
+    /// its first record is read (spec 5.4).
     pub fn set_salvage(&mut self, salvage: bool) {
         self.salvage = salvage;
         self.container.set_salvage(salvage);
+        if salvage {
+            self.find_whole_parts();
+        }
     }
 
     /// Whether it reads on after damage.

@@ -190,7 +190,9 @@ impl RecordReader<'_> {
         if let Some(state) = self.states.get_mut(section).filter(|_| part.reset) {
             state.reset(&self.format);
         }
-        let part = if self.salvage { self.salvaged(section, part) } else { Some(part) };
+        // Of a raw stream only what is whole comes.
+        let is_whole = !self.salvage || self.container.raw_section().is_some();
+        let part = if is_whole { Some(part) } else { self.salvaged(section, part) };
         if let Some(part) = part {
             if part.reset && before && !self.version_0() {
                 self.queue.push_back(Event::Reset(section));

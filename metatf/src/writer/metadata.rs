@@ -59,6 +59,12 @@ impl<S: Sink> RecordWriter<S> {
     }
 
     fn put_metadata(&mut self, section: usize, metadata: &Metadata) -> Result<()> {
+        if self.raw {
+            return Err(Error::at(
+                0,
+                ErrorKind::Usage("a raw stream has no metadata: its values must fit the DTD's widths"),
+            ));
+        }
         let at = |kind| Error::at(0, kind);
         let change = metadata.change().map_err(at)?;
         let int_size = self.int_size;

@@ -66,6 +66,8 @@ pub struct RecordWriter<S: Sink> {
     group_size: usize,
     flush_limit: FlushLimit,
     strict: bool,
+    /// What is written is a raw stream: there is no metadata.
+    raw: bool,
     keep_order: bool,
     last_section: Option<usize>,
     /// The section whose chunk is made in place, in the sink's memory.
@@ -120,7 +122,8 @@ impl<S: Sink> RecordWriter<S> {
             chunk_size: options.chunk_size.clamp(1, metatf_container::MAX_RAW_LEN / 2),
             group_size: if options.version == 0 { usize::MAX } else { options.group_size.max(1) },
             flush_limit,
-            strict: false,
+            strict: options.raw,
+            raw: options.raw,
             keep_order: false,
             last_section: None,
             in_place: None,

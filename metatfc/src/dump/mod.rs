@@ -12,12 +12,12 @@ mod text;
 use crate::dtd::{self, DtdArgs};
 use crate::failure::{Failure, Result, failed, print_message, usage};
 use crate::input;
-use crate::options::{ThreadArgs, parse_class, parse_order};
+use crate::options::ThreadArgs;
 use crate::output::Output;
-use crate::raw::Raw;
+use crate::raw::{FileArgs, Raw};
 use clap::ValueEnum;
 use labels::Labels;
-use metatf::container::{Class, Order, Reader};
+use metatf::container::Reader;
 use metatf::dynamic::{JsonOptions, OwnedRecord, Schema, Trace};
 use metatf::reader::Event;
 use metatf_cli::{Progress, number};
@@ -123,15 +123,8 @@ pub(crate) struct Args {
     /// DTD gives fields such roles
     #[arg(long)]
     resolve: bool,
-    /// Read a file without a header, which holds one section (needs --class, --order and a DTD)
-    #[arg(long, requires_all = ["class", "order"], conflicts_with = "salvage")]
-    raw: bool,
-    /// With --raw: 1 for 32-bit, 2 for 64-bit
-    #[arg(long, requires = "raw", value_parser = parse_class)]
-    class: Option<Class>,
-    /// With --raw: little or big
-    #[arg(long, alias = "byteorder", requires = "raw", value_parser = parse_order)]
-    order: Option<Order>,
+    #[command(flatten)]
+    raw: FileArgs,
     /// At the end of the file wait for more, and print records as they are written, until the trace is finished. A writer's groups
     /// appear as it flushes them
     #[arg(long, conflicts_with_all = ["raw", "salvage", "tail"])]
@@ -234,12 +227,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let (opened, at_end) = open_to_follow(args, name)?;
         (opened, Some(at_end))
     } else {
-        (if args.raw { raw(args)?.open(&args.trace, &args.dtd)? } else { open(args, name)? }, None)
+        (if let Some(raw) = raw(args)? { raw.open(&args.trace, &args.dtd)? } else { open(args, name)? }, None)
     };
-    let sections = if args.raw { &[][..] } else { &args.section };
+    let sections = if args.raw.raw { &[][..] } else { &args.section };
     // Of a raw stream section there are only elements.
     let stream = |section: usize| schema.section(section).is_some_and(|s| s.stream.is_some());
-    let all = args.all || args.raw && raw(args)?.section(&schema).is_ok_and(stream);
+    let all = args.all || raw(args)?.is_some_and(|raw| raw.section(&schema).is_ok_and(stream));
     let select = Select::new(&schema, sections, &args.record, args.condition.as_deref(), all)?;
     let mut printer = printer(args, &schema, &select, all)?;
     let mut trace = Trace::new(schema, reader).map_err(|e| Failure::Failed(format!("{name}: {e}")))?;
@@ -328,13 +321,13 @@ fn open_to_follow(args: &Args, name: &str) -> Result<((Schema, Reader<'static>),
 }
 
 /// What is said of a file without a header.
-fn raw(args: &Args) -> Result<Raw<'_>> {
-    let named: Vec<&String> = args.section.iter().filter(|s| !s.is_empty()).collect();
-    match named.as_slice() {
-        [] => Raw::new(args.class, args.order, None),
-        [name] => Raw::new(args.class, args.order, Some(name)),
-        _ => usage("with --raw, --section is given once"),
+fn raw(args: &Args) -> Result<Option<Raw<'_>>> {
+    let mut named = args.section.iter().filter(|name| !name.is_empty());
+    let section = named.next();
+    if args.raw.raw && named.next().is_some() {
+        return usage("with --raw, --section is given once");
     }
+    args.raw.given(section.map(String::as_str))
 }
 
 /// The loop over the trace, and what it carries along.

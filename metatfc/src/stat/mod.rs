@@ -2,10 +2,11 @@
 
 mod content;
 
-use crate::dtd::{self, DtdArgs};
+use crate::dtd::DtdArgs;
 use crate::failure::{Failure, Result};
 use crate::input::{self, Reopenable};
 use crate::options::ThreadArgs;
+use crate::raw::RawArgs;
 use crate::{fields, output};
 use clap::ValueEnum;
 use content::{Content, Counted, Kind, TELL};
@@ -26,6 +27,7 @@ format `bool`) has a line with the count of each.
 
 Examples:
   metatfc stat T.mtf
+  metatfc stat --raw --class 2 --order little --dtd mps mps.log
   metatfc stat --format json T.mtf | jq '.sections[] | {name, stored_bytes}'";
 
 /// Print what a trace holds: records by type, bytes by leaf, compression by section
@@ -39,6 +41,8 @@ pub(crate) struct Args {
     format: OutputFormat,
     #[command(flatten)]
     dtd: DtdArgs,
+    #[command(flatten)]
+    raw: RawArgs,
     #[command(flatten)]
     threads: ThreadArgs,
 }
@@ -74,9 +78,9 @@ struct Stat {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let name = input::name(&args.trace);
-    let file = Reopenable::new(&args.trace, true)?;
-    let reader = file.open(false)?;
-    let schema = dtd::find(&reader, name, &args.dtd, false)?;
+    let raw = args.raw.given()?;
+    let file = Reopenable::new(&args.trace, raw.is_none())?;
+    let (schema, reader) = file.read(raw, &args.dtd, false)?;
     let fail = |e: &metatf::Error| Failure::Failed(format!("{name}: {}", metatf::explain(&schema.format, e)));
     let mut stat = Stat {
         content: Content::first(&schema),
@@ -84,7 +88,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         file: (file.bytes(), reader.header().len),
         schema: schema.clone(),
     };
-    stat.count_chunks(file.open(false)?);
+    if raw.is_none() {
+        stat.count_chunks(file.open(false)?);
+    }
     let mut trace = Trace::new(schema.clone(), reader).map_err(|e| fail(&e))?;
     trace.reader_mut().set_all(true);
     let counted = stat.count(&mut trace, args.threads.number());
@@ -173,7 +179,8 @@ impl Stat {
             let _ = writeln!(out, "{what:<10} {value}");
         };
         line("trace", input::name(name).to_owned());
-        line("layout", layout(header));
+        let is_raw = trace.reader().container().raw_section().is_some();
+        line("layout", layout(header, is_raw));
         let embedded = if trace.reader().container().dtd_text().is_some() { ", embedded" } else { "" };
         let url = Some(header.dtd_url.as_str()).filter(|u| !u.is_empty());
         line("dtd", format!("{}{embedded}", url.unwrap_or("without a name")));
@@ -289,7 +296,7 @@ impl Stat {
         });
         json!({
             "trace": input::name(name),
-            "version": header.version,
+            "version": trace.reader().container().raw_section().map_or(Some(header.version), |_| None),
             "class": header.class.number(),
             "order": format!("{:?}", header.order).to_lowercase(),
             "dtd": header.dtd_url,
@@ -348,12 +355,13 @@ impl Counts {
     }
 }
 
-fn layout(header: &Header) -> String {
+fn layout(header: &Header, is_raw: bool) -> String {
     let order = match header.order {
         Order::Little => "little",
         Order::Big => "big",
     };
-    format!("version {}, class {}, {order}-endian", header.version, header.class.number())
+    let version = if is_raw { "raw".to_owned() } else { format!("version {}", header.version) };
+    format!("{version}, class {}, {order}-endian", header.class.number())
 }
 
 #[allow(clippy::cast_precision_loss, reason = "a share to be read")]

@@ -7,6 +7,7 @@ mod follow;
 mod hostile;
 mod names;
 mod prints;
+mod raw;
 mod salvage;
 mod sort;
 

@@ -1,0 +1,81 @@
+//! Files without a header: each command that reads one, and what is left of a damaged one. On a cut of a real log of the Memory Pool System.
+
+use super::common::{metatfc, run};
+use metatf_test::{Folder, Run};
+
+const LOG: &[u8] = include_bytes!("../mps/mps.raw");
+const RAW: [&str; 5] = ["--raw", "--class", "2", "--order", "little"];
+
+fn mps(here: &Folder, command: &[&str]) -> Run {
+    let dtd = if command[0] == "recode" { "--source-dtd" } else { "--dtd" };
+    metatfc(here, &[command, &RAW, &[dtd, "mps"]].concat())
+}
+
+fn lines(run: &Run) -> usize {
+    run.out.iter().filter(|byte| **byte == b'\n').count()
+}
+
+#[test]
+fn each_command_reads_one() {
+    let here = &Folder::new();
+    here.write("mps.log", LOG);
+    let records = lines(&mps(here, &["dump", "mps.log"]).exits(0));
+    mps(here, &["verify", "mps.log"]).exits(0).prints(&format!("whole: {records} records"));
+    mps(here, &["stat", "mps.log"])
+        .exits(0)
+        .prints("raw, class 2, little-endian")
+        .prints(&format!("{records}, 0 stream"));
+    mps(here, &["stat", "--format", "json", "mps.log"]).exits(0).prints("\"version\": null");
+    // There and back it is the same, whatever the trace's encoding.
+    for profile in ["fast", "archive"] {
+        mps(here, &["recode", "mps.log", "mps.mtf", "--profile", profile]).exits(0);
+        metatfc(here, &["recode", "mps.mtf", "again.log", "--to-raw"]).exits(0);
+        assert_eq!(here.read("again.log"), LOG, "{profile}");
+    }
+    run(here, &[&["verify", "-", "--dtd", "mps"][..], &RAW].concat(), LOG).exits(0).prints("standard input: whole");
+    metatfc(here, &[&["stat", "mps.log"][..], &RAW].concat()).exits(2).says("--raw needs a DTD");
+    metatfc(here, &["stat", "mps.log", "--skip-bytes", "3"]).exits(2).says("--raw");
+}
+
+#[test]
+fn what_is_whole_is_salvaged() {
+    let here = &Folder::new();
+    here.write("mps.log", LOG);
+    let records = lines(&mps(here, &["dump", "mps.log"]).exits(0));
+    let mut damaged = LOG.to_vec();
+    damaged.truncate(LOG.len() - 5);
+    damaged[LOG.len() / 2..][..100].fill(0xee);
+    here.write("damaged.log", damaged);
+    let run = mps(here, &["dump", "--salvage", "damaged.log"]).exits(0);
+    let left = lines(&run);
+    assert!(left < records && records - left < 10, "{left} of {records}");
+    run.says("damaged (offset").says("how many records were lost in all is not known");
+    let verified = mps(here, &["verify", "damaged.log", "--salvage", "whole.mtf"]).exits(1);
+    verified.says("damaged.log: offset").says("lost: bytes").says(&format!("{left} records can be salvaged"));
+    metatfc(here, &["verify", "whole.mtf"]).exits(0).prints(&format!("whole: {left} records"));
+    // Something stands before the log.
+    here.write("headed.log", [b"a header\n", LOG].concat());
+    mps(here, &["dump", "headed.log"]).exits(1).says("offset 0");
+    assert_eq!(lines(&mps(here, &["dump", "--skip-bytes", "9", "headed.log"]).exits(0)), records);
+    assert_eq!(lines(&mps(here, &["dump", "--salvage", "headed.log"]).exits(0)), records);
+    mps(here, &["dump", "--skip-bytes", "99999999", "headed.log"]).exits(0);
+}
+
+#[test]
+fn what_is_no_raw_stream() {
+    let here = &Folder::new();
+    let dtd = "section s 1 { r: (tag, a) { tag.value = 4; a.width = 1; a.interpretation = none; } }
+        section t 2 { q: (tag, b) { tag.value = 4; b.width = 1; b.interpretation = none; } }";
+    here.write("two.dtd", dtd);
+    let (small, large) = (r#"{"@section":"s","@record":"r","a":7}"#, r#"{"@section":"s","@record":"r","a":777}"#);
+    let other = r#"{"@section":"t","@record":"q","b":7}"#;
+    for (text, problem) in [(large.to_owned(), "widths"), (format!("{small}\n{other}"), "records of one section")] {
+        run(here, &["encode", "--dtd", "two.dtd", "-", "two.mtf"], text.as_bytes()).exits(0);
+        metatfc(here, &["recode", "two.mtf", "two.raw", "--to-raw"]).exits(1).says("two.raw").says(problem);
+        assert!(!here.join("two.raw").exists());
+    }
+    run(here, &["encode", "--dtd", "two.dtd", "-", "two.mtf"], small.as_bytes()).exits(0);
+    metatfc(here, &["recode", "two.mtf", "two.raw", "--to-raw"]).exits(0);
+    assert_eq!(here.read("two.raw"), [4, 7]);
+    metatfc(here, &["recode", "two.mtf", "two.raw", "--to-raw", "--plan", "best"]).exits(2);
+}
