@@ -1,11 +1,8 @@
 //! Opens inputs: files, mapped, or standard input.
 
-use crate::dtd::{self, DtdArgs};
 use crate::failure::{Failure, Result, failed, usage};
-use crate::raw::Raw;
 use metatf::ErrorKind;
 use metatf::container::{Class, GrowingFile, Order, Reader};
-use metatf::dynamic::Schema;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -122,27 +119,17 @@ impl Reopenable {
         trace(&self.path, salvage).map_err(|failure| self.named(failure))
     }
 
-    /// Opens it, a trace or a file without a header, with the DTD to read it by.
-    pub(crate) fn read(
-        &self,
-        raw: Option<Raw<'_>>,
-        args: &DtdArgs,
-        salvage: bool,
-    ) -> Result<(Schema, Reader<'static>)> {
-        if let Some(raw) = raw {
-            return raw.open(&self.path, args).map_err(|failure| self.named(failure));
-        }
-        let reader = self.open(salvage)?;
-        let schema = dtd::find(&reader, &self.name, args, salvage)?;
-        Ok((schema, reader))
-    }
-
     /// The user's name for it in place of the temporary file's.
-    fn named(&self, failure: Failure) -> Failure {
+    pub(crate) fn named(&self, failure: Failure) -> Failure {
         match failure {
             Failure::Failed(message) => Failure::Failed(message.replace(&self.path, &self.name)),
             other => other,
         }
+    }
+
+    /// Returns its name in messages.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     /// Returns the path by which it can be opened any number of times.

@@ -2,7 +2,7 @@
 
 use crate::dtd::{self, DtdArgs};
 use crate::failure::{Result, usage};
-use crate::input;
+use crate::input::{self, Reopenable};
 use crate::options::{parse_class, parse_order};
 use metatf::container::{Class, Order, Reader};
 use metatf::dynamic::Schema;
@@ -49,6 +49,16 @@ impl RawArgs {
         let schema = dtd::find(&reader, input::name(path), args, false)?;
         Ok((schema, reader))
     }
+
+    /// As [`open`](Self::open), what can be opened more than once.
+    pub(crate) fn reopen(&self, file: &Reopenable, args: &DtdArgs, salvage: bool) -> Result<(Schema, Reader<'static>)> {
+        if let Some(raw) = self.given()? {
+            return raw.open(file.path(), args).map_err(|failure| file.named(failure));
+        }
+        let reader = file.open(salvage)?;
+        let schema = dtd::find(&reader, file.name(), args, salvage)?;
+        Ok((schema, reader))
+    }
 }
 
 impl FileArgs {
@@ -81,7 +91,7 @@ impl Raw<'_> {
         let number = self.section(&schema).map(|index| schema.section(index).map_or(0, |s| s.number))?;
         let mut reader = input::raw(path, self.class, self.order, number)?;
         if self.skip > 0 {
-            reader.set_raw_parts([self.skip..u64::MAX]);
+            reader.set_raw_parts(std::iter::once(self.skip..u64::MAX));
         }
         Ok((schema, reader))
     }

@@ -98,7 +98,7 @@ fn verify(args: &Args, path: &str) -> Result<()> {
 
 /// Reads the trace as any reader does, stream elements included. `found` gets the schema as soon as that is known.
 fn read_all(args: &Args, name: &str, file: &Reopenable, found: &mut Option<Schema>) -> Result<String> {
-    let (schema, reader) = file.read(args.raw.given()?, &args.dtd, false)?;
+    let (schema, reader) = args.raw.reopen(file, &args.dtd, false)?;
     let schema = found.insert(schema).clone();
     let fail = |e: &metatf::Error| failed(format!("{name}: {}", metatf::explain(&schema.format, e)));
     let mut trace = match Trace::new(schema.clone(), reader) {
@@ -181,10 +181,10 @@ fn count_events(group: &mut Trace<'_>, out: &mut Out<'_, Counts>) -> std::result
 fn salvage(args: &Args, name: &str, file: &Reopenable, schema: Option<Schema>, report: bool) -> Result<()> {
     // The first reading printed the same.
     let printed = |failure| if let Failure::Failed(_) = failure { Failure::Printed } else { failure };
-    let raw = args.raw.given()?;
-    let (schema, reader) = match schema.filter(|_| raw.is_none()) {
+    let is_raw = args.raw.given()?.is_some();
+    let (schema, reader) = match schema.filter(|_| !is_raw) {
         Some(schema) => (schema, file.open(true).map_err(printed)?),
-        None => file.read(raw, &args.dtd, true).map_err(printed)?,
+        None => args.raw.reopen(file, &args.dtd, true).map_err(printed)?,
     };
     let options = WriteOptions {
         class: reader.header().class,

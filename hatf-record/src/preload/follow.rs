@@ -10,8 +10,7 @@ use core::ffi::{CStr, c_int, c_void};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use super::path::Path;
-use super::stale::{self, Identity};
+use super::path::{self, Identity, Path};
 use super::{mapping, memory};
 use crate::clock::nanoseconds;
 use crate::layout::{CHUNK_BYTES, CHUNKS_MAX, Header};
@@ -86,7 +85,7 @@ pub(crate) fn remember(events: Path) {
         if pages != libc::MAP_FAILED {
             let origin = pages.cast::<Origin>();
             let variables = VARIABLES.map(|name| entry(name).unwrap_or(const { Path::new() }));
-            let library = library(&variables).and_then(stale::identity);
+            let library = library(&variables).and_then(path::identity);
             origin.write(Origin { events, variables, library });
             ORIGIN.store(origin, Ordering::Release);
         }
@@ -109,7 +108,7 @@ fn library(variables: &[Path; VARIABLES.len()]) -> Option<&CStr> {
 pub(crate) fn stale_library() -> Option<&'static [u8]> {
     let origin = origin()?;
     let path = library(&origin.variables)?;
-    let is_stale = origin.library.is_some() && stale::identity(path) != origin.library;
+    let is_stale = origin.library.is_some() && path::identity(path) != origin.library;
     is_stale.then(|| path.to_bytes())
 }
 

@@ -1,6 +1,7 @@
-//! Paths that are put together without allocating.
+//! Paths that are put together without allocating, and what they lead to.
 
 use core::ffi::CStr;
+use core::mem::MaybeUninit;
 
 /// Bytes of the longest path, and the zero behind it.
 const BYTES: usize = 4096;
@@ -57,5 +58,23 @@ impl Path {
     /// Returns it as the C library takes it.
     pub(crate) fn as_c(&self) -> &CStr {
         CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()
+    }
+}
+
+/// What tells a file from all others: its device and its number there.
+pub(crate) type Identity = (libc::dev_t, libc::ino_t);
+
+/// Returns what the file of this name is. Keeps `errno`.
+pub(crate) fn identity(name: &CStr) -> Option<Identity> {
+    let mut found = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: a C string, and room for the answer, which is whole where the call succeeds; `errno` of this thread.
+    unsafe {
+        let errno = *libc::__errno_location();
+        let is_there = libc::stat(name.as_ptr(), found.as_mut_ptr()) == 0;
+        *libc::__errno_location() = errno;
+        is_there.then(|| {
+            let found = found.assume_init();
+            (found.st_dev, found.st_ino)
+        })
     }
 }

@@ -4,7 +4,6 @@
 //! The name is taken out of `LD_PRELOAD` in place, by colons: nothing is allocated, and no pointer changes.
 
 use core::ffi::{CStr, c_char};
-use core::mem::MaybeUninit;
 
 use super::follow::{self, VARIABLES};
 
@@ -12,24 +11,6 @@ type List = *const *const c_char;
 
 unsafe extern "C" {
     static environ: List;
-}
-
-/// What tells a file from all others: its device and its number there.
-pub(crate) type Identity = (libc::dev_t, libc::ino_t);
-
-/// Returns what the file of this name is. Keeps `errno`.
-pub(crate) fn identity(name: &CStr) -> Option<Identity> {
-    let mut found = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: a C string, and room for the answer, which is whole where the call succeeds; `errno` of this thread.
-    unsafe {
-        let errno = *libc::__errno_location();
-        let is_there = libc::stat(name.as_ptr(), found.as_mut_ptr()) == 0;
-        *libc::__errno_location() = errno;
-        is_there.then(|| {
-            let found = found.assume_init();
-            (found.st_dev, found.st_ino)
-        })
-    }
 }
 
 /// Takes the recorder out of the environment that a program is to have, and of this process's own, if its file is gone.

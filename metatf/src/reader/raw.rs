@@ -7,8 +7,8 @@ use super::{Event, RecordReader};
 use crate::state::State;
 use crate::streams::Streams;
 use metatf_container::{Error, Reader, Result};
-use std::mem;
 use std::ops::Range;
+use std::{iter, mem};
 
 /// Records that have to be whole one behind the other, for a place behind damage to be the beginning of one.
 const RECORDS: u64 = 2;
@@ -56,7 +56,7 @@ impl RecordReader<'_> {
         let mut states = Vec::new();
         let mut run = |from: u64| {
             let mut reader = Reader::raw_from_slice(data, header.class, header.order, number)?;
-            reader.set_raw_parts([from..part.end]);
+            reader.set_raw_parts(iter::once(from..part.end));
             let mut reader = RecordReader::with(self.format.clone(), reader, mem::take(&mut states))?;
             let run = reader.run_to_damage(from);
             states = mem::take(&mut reader.states);

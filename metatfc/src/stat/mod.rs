@@ -78,9 +78,9 @@ struct Stat {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let name = input::name(&args.trace);
-    let raw = args.raw.given()?;
-    let file = Reopenable::new(&args.trace, raw.is_none())?;
-    let (schema, reader) = file.read(raw, &args.dtd, false)?;
+    let is_raw = args.raw.given()?.is_some();
+    let file = Reopenable::new(&args.trace, !is_raw)?;
+    let (schema, reader) = args.raw.reopen(&file, &args.dtd, false)?;
     let fail = |e: &metatf::Error| Failure::Failed(format!("{name}: {}", metatf::explain(&schema.format, e)));
     let mut stat = Stat {
         content: Content::first(&schema),
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         file: (file.bytes(), reader.header().len),
         schema: schema.clone(),
     };
-    if raw.is_none() {
+    if !is_raw {
         stat.count_chunks(file.open(false)?);
     }
     let mut trace = Trace::new(schema.clone(), reader).map_err(|e| fail(&e))?;
