@@ -1,4 +1,4 @@
-//! Trace files of either DTD: `dtds/heap.dtd`, or `dtds/HATF10.dtd`.
+//! Trace files of either DTD: `dtds/heap.dtd`, or `dtds/HATF10.dtd`; and of others, by the names of their records.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -10,15 +10,18 @@ use metatf::typed::Unmatched;
 use crate::event::{EventSink, EventSource, Item, UserMetadata, copy};
 use crate::hatf10::Hatf10Reader;
 use crate::heap::HeapReader;
+use crate::named::NamedReader;
 use crate::pipeline::EventFeed;
 use crate::{Error, Result};
 
-/// Reads a trace of either DTD.
+/// Reads a trace of any of these DTDs.
 pub enum TraceReader<'t> {
     /// Of `dtds/heap.dtd`.
     Heap(HeapReader<'t>),
     /// Of `dtds/HATF10.dtd`.
     Hatf10(Hatf10Reader<'t>),
+    /// Of another DTD.
+    Named(Box<NamedReader<'t>>),
 }
 
 impl TraceReader<'static> {
@@ -56,7 +59,7 @@ impl<'t> TraceReader<'t> {
         match dtd(&container) {
             Some(Dtd::Hatf10) => Hatf10Reader::of(container).map(Self::Hatf10),
             Some(Dtd::Heap) => HeapReader::of(container).map(Self::Heap),
-            None => Err(Error::Trace("not a heap trace: its DTD is neither heap.dtd nor HATF10.dtd".into())),
+            None => NamedReader::of(container).map(|reader| Self::Named(Box::new(reader))),
         }
     }
 }
@@ -68,12 +71,16 @@ impl TraceReader<'_> {
         match self {
             Self::Heap(reader) => reader.unmatched(),
             Self::Hatf10(reader) => reader.unmatched(),
+            Self::Named(_) => None,
         }
     }
 
     /// Formats [`unmatched`](Self::unmatched) as warnings about a trace of this name.
     #[must_use]
     pub fn warnings(&self, name: &str) -> Vec<String> {
+        if let Self::Named(reader) = self {
+            return vec![format!("{name}: {}", reader.reading())];
+        }
         let text = self.unmatched().map(ToString::to_string).unwrap_or_default();
         text.lines().map(|line| format!("{name}: warning: {line}")).collect()
     }
@@ -109,7 +116,8 @@ fn dtd(container: &Reader<'_>) -> Option<Dtd> {
         Some("HATF10.dtd") => Some(Dtd::Hatf10),
         Some("heap.dtd") => Some(Dtd::Heap),
         _ if has(b"createHeap") => Some(Dtd::Hatf10),
-        _ if has(b"malloc") => Some(Dtd::Heap),
+        // `malloc` is a name that others may use, too.
+        _ if has(b"malloc") && has(b"thread_start") => Some(Dtd::Heap),
         _ => None,
     }
 }
@@ -119,6 +127,7 @@ impl EventSource for TraceReader<'_> {
         match self {
             Self::Heap(reader) => reader.next(),
             Self::Hatf10(reader) => reader.next(),
+            Self::Named(reader) => reader.next(),
         }
     }
 
@@ -126,6 +135,7 @@ impl EventSource for TraceReader<'_> {
         match self {
             Self::Heap(reader) => reader.pour(sink),
             Self::Hatf10(reader) => reader.pour(sink),
+            Self::Named(reader) => reader.pour(sink),
         }
     }
 
@@ -133,6 +143,7 @@ impl EventSource for TraceReader<'_> {
         match self {
             Self::Heap(reader) => reader.user_metadata(),
             Self::Hatf10(reader) => reader.user_metadata(),
+            Self::Named(reader) => reader.user_metadata(),
         }
     }
 }

@@ -5,6 +5,17 @@ use serde_json::{Map, Value};
 /// The user metadata of a trace; the head of `dtds/heap.dtd` lists the keys.
 pub type UserMetadata = Map<String, Value>;
 
+/// Reads the user metadata that a trace has so far: later objects override earlier ones.
+pub(crate) fn read<'t>(texts: impl IntoIterator<Item = &'t Vec<u8>>) -> UserMetadata {
+    let mut user_metadata = UserMetadata::new();
+    for text in texts {
+        if let Ok(Value::Object(object)) = serde_json::from_slice(text) {
+            user_metadata.extend(object);
+        }
+    }
+    user_metadata
+}
+
 /// Formats user metadata, a line for each key, as reports and comments show it.
 #[must_use]
 pub fn user_metadata_lines(user_metadata: &UserMetadata) -> Vec<String> {

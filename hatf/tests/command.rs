@@ -65,7 +65,7 @@ fn statuses_of_programs_that_do_not_end_well() {
     quiet("/etc/passwd").exits(126);
     hatf(["record"]).exits(2);
     hatf(["report", "/no/such/trace.mtf"]).exits(1);
-    let other = vectors("good/v1-user-metadata/trace.mtf").display().to_string();
+    let other = vectors("good/v1-width-narrow/trace.mtf").display().to_string();
     hatf(["report", &other]).exits(1).says("neither heap.dtd nor HATF10.dtd");
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod convert;
 pub(crate) mod diff;
 pub(crate) mod dump;
 pub(crate) mod fragmentation;
+pub(crate) mod import;
 mod infer;
 pub(crate) mod man;
 pub(crate) mod model;
@@ -80,6 +81,7 @@ pub(crate) enum Command {
     Recover(recover::Recover),
     Report(Report),
     Convert(Convert),
+    Import(import::Import),
     Paper(Paper),
     Simulate(simulate::Simulate),
     Whatif(whatif::Whatif),

@@ -90,8 +90,8 @@ pub(crate) fn run(options: &Symbolize) -> Result<u8> {
 fn open(path: &Path) -> Result<HeapReader<'static>> {
     match TraceReader::open(path)? {
         TraceReader::Heap(reader) => Ok(reader),
-        TraceReader::Hatf10(_) => {
-            Err(Error::Trace(format!("{}: a trace of HATF10.dtd has no stacks", path.display()).into()))
+        TraceReader::Hatf10(_) | TraceReader::Named(_) => {
+            Err(Error::Trace(format!("{}: no trace of heap.dtd: it has no stacks", path.display()).into()))
         }
     }
 }

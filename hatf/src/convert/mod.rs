@@ -222,6 +222,8 @@ fn open(from: Form, explicit: bool, input: Input) -> Result<(Source<'static>, Ve
         Form::Heap | Form::Hatf10 => match (trace(input)?, from) {
             (TraceReader::Heap(reader), form) if form == Form::Heap || !explicit => Source::Heap(Box::new(reader)),
             (TraceReader::Hatf10(reader), form) if form == Form::Hatf10 || !explicit => Source::Other(Box::new(reader)),
+            (TraceReader::Named(reader), _) if !explicit => Source::Other(reader),
+            (TraceReader::Named(_), _) => return Err(wrong(&name, "of another DTD: leave --from out")),
             (TraceReader::Heap(_), _) => return Err(wrong(&name, "a trace of heap.dtd: --from heap")),
             (TraceReader::Hatf10(_), _) => return Err(wrong(&name, "HATF 1.0 in Meta-TF: --from hatf10")),
         },

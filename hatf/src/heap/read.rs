@@ -5,12 +5,11 @@ use std::path::Path;
 use hashbrown::HashMap;
 use metatf::container::Reader;
 use metatf::typed::{Event as TraceEvent, TraceOptions, Unmatched};
-use serde_json::Value;
 
 use super::format::{Free, Heap, Malloc, Protocol, Realloc, Record, Trace};
 use super::{Decoded, decode, failed};
 use crate::event::{Call, Event, EventKind, EventSink, EventSource, Function, Item, UserMetadata};
-use crate::{Error, Result};
+use crate::{Error, Result, user_metadata};
 
 /// Reads a trace.
 pub struct HeapReader<'t> {
@@ -278,12 +277,6 @@ impl EventSource for HeapReader<'_> {
     }
 
     fn user_metadata(&self) -> UserMetadata {
-        let mut user_metadata = UserMetadata::new();
-        for text in self.trace.user_metadata() {
-            if let Ok(Value::Object(object)) = serde_json::from_slice(text) {
-                user_metadata.extend(object);
-            }
-        }
-        user_metadata
+        user_metadata::read(self.trace.user_metadata())
     }
 }

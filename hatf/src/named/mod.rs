@@ -1,0 +1,107 @@
+//! Traces of DTDs of others, by the names of their records and fields (docs/other-formats.md).
+
+mod names;
+
+use metatf::container::Reader;
+use metatf::dynamic::{Schema, Trace};
+use metatf::reader::RecordView;
+
+use crate::event::{Call, Event, EventKind, EventSink, EventSource, Function, Item, UNKNOWN_SIZE, UserMetadata};
+use crate::{Error, Result, user_metadata};
+pub(crate) use names::Roles;
+use names::{Does, Role};
+
+/// Reads a trace by the universal reader: records whose names say that they allocate or free are events, others are passed over.
+pub struct NamedReader<'t> {
+    trace: Trace<'t>,
+    roles: Roles,
+}
+
+impl<'t> NamedReader<'t> {
+    /// Reads a trace whose container is open, and that embeds its DTD.
+    ///
+    /// # Errors
+    /// It embeds none, or no record of it is known by its name; a record that is lacks a field.
+    pub fn of(container: Reader<'t>) -> Result<Self> {
+        let schema = Schema::embedded(&container).map_err(|error| {
+            Error::Trace(format!("not a heap trace: its DTD is neither heap.dtd nor HATF10.dtd; {error}").into())
+        })?;
+        let roles = Roles::of(&schema)?;
+        let trace = Trace::new(schema, container).map_err(|error| Error::Trace(error.to_string().into()))?;
+        Ok(Self { trace, roles })
+    }
+
+    /// Says which records are taken for what, and which are passed over.
+    #[must_use]
+    pub fn reading(&self) -> String {
+        self.roles.to_string()
+    }
+}
+
+/// Converts an error of the runtime, with the DTD's names for its numbers.
+fn failed(trace: &Trace<'_>, error: &metatf::Error) -> Error {
+    Error::Trace(metatf::explain(&trace.schema().format, error).to_string().into())
+}
+
+/// What a record says of a block.
+pub(crate) fn event(role: &Role, record: &RecordView<'_>) -> Event<'static> {
+    let number = |place: usize| record.numbers().get(place).copied().unwrap_or_default();
+    let other = |place: Option<usize>, without: u64| place.map_or(without, number);
+    let (address, old) = (number(role.address), other(role.old, 0));
+    let size = other(role.size, UNKNOWN_SIZE);
+    let call = |function| Call { size, address, old, ..Call::new(function) };
+    let kind = match role.does {
+        Does::Free => EventKind::Free { address },
+        Does::Allocate if address == 0 => EventKind::Failed(call(Function::Malloc)),
+        Does::Allocate => EventKind::Call(call(Function::Malloc)),
+        Does::Reallocate if address == 0 && size != 0 => EventKind::Failed(call(Function::Realloc)),
+        Does::Reallocate => EventKind::Call(call(Function::Realloc)),
+    };
+    let time = role.time.map_or(0, |(place, unit)| number(place).saturating_mul(unit));
+    let (thread, heap) = (other(role.thread, 1), other(role.heap, 0));
+    Event { kind, time, thread, heap, stack: &[], attributes: &[] }
+}
+
+impl EventSource for NamedReader<'_> {
+    fn next(&mut self) -> Result<Option<Item<'_>>> {
+        loop {
+            match self.trace.next_record() {
+                Ok(Some(record)) => {
+                    if let Some(role) = self.roles.role(record.record()) {
+                        return Ok(Some(Item::Event(event(role, &record))));
+                    }
+                }
+                Ok(None) => return Ok(None),
+                Err(error) => return Err(failed(&self.trace, &error)),
+            }
+        }
+    }
+
+    fn pour<T: EventSink + ?Sized>(&mut self, sink: &mut T) -> Result<()> {
+        let roles = &self.roles;
+        let poured = self.trace.try_for_each(|record| match roles.role(record.record()) {
+            Some(role) => sink.event(&event(role, &record)).map_err(Stop::Sink),
+            None => Ok(()),
+        });
+        poured.map_err(|stop| match stop {
+            Stop::Sink(error) => error,
+            Stop::Trace(error) => failed(&self.trace, &error),
+        })
+    }
+
+    fn user_metadata(&self) -> UserMetadata {
+        user_metadata::read(self.trace.reader().container().user_metadata())
+    }
+}
+
+/// Why reading ends early.
+enum Stop {
+    Sink(Error),
+    Trace(metatf::Error),
+}
+
+impl From<metatf::Error> for Stop {
+    fn from(error: metatf::Error) -> Self {
+        Self::Trace(error)
+    }
+}

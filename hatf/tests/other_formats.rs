@@ -1,0 +1,181 @@
+//! Traces of DTDs of others, read by the names of records and fields, and logs of the Memory Pool System.
+#![expect(clippy::unwrap_used)]
+
+mod common;
+
+use common::hatf;
+use metatf::container::WriteOptions;
+use metatf::dynamic::{OwnedRecord, Schema, Writer};
+use metatf_test::Folder;
+
+/// A trace of a DTD, of JSON lines.
+fn trace(folder: &Folder, name: &str, dtd: &str, lines: &[String]) -> String {
+    let schema = Schema::parse("theirs.dtd", dtd.as_bytes()).unwrap();
+    let mut writer = Writer::new(Vec::new(), &schema, &WriteOptions::default()).unwrap();
+    let mut owned = OwnedRecord::default();
+    for line in lines {
+        let line = schema.read_json(line.as_bytes(), &mut owned).unwrap();
+        writer.write(&line, &owned).unwrap();
+    }
+    folder.write(name, writer.finish().unwrap());
+    folder.path(name)
+}
+
+const THEIRS: &str = "section log 1 {
+    when.width = 4; when.interpretation = none; when.role = \"time\"; when.unit = \"us\";
+    tid.width = 2; tid.interpretation = none;
+    ptr.width = 8; ptr.interpretation = none; old_ptr.width = 8; old_ptr.interpretation = none;
+    bytes.width = 4; bytes.interpretation = none; text.width = 1; text.interpretation = none;
+    Allocate: (tag, when, tid, bytes, ptr) { tag.value = 10; }
+    Release: (tag, when, ptr) { tag.value = 11; }
+    Resize: (tag, when, old_ptr, bytes, ptr) { tag.value = 12; }
+    Message: (tag, when, text) { tag.value = 13; }
+}";
+
+/// Blocks that come and go, among them one that is moved.
+fn lines() -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut put = |record: &str, fields: String| {
+        lines.push(format!(r#"{{"@section":"log","@record":"{record}",{fields}}}"#));
+    };
+    for block in 0..400 {
+        let (ptr, bytes) = (0x10000 + 256 * block, 16 + block % 200);
+        put("Allocate", format!(r#""when":{block},"tid":{},"bytes":{bytes},"ptr":{ptr}"#, 1 + block % 3));
+        put("Message", format!(r#""when":{block},"text":7"#));
+        if block % 4 == 0 {
+            let moved = 0x90000 + 512 * block;
+            put("Resize", format!(r#""when":{block},"old_ptr":{ptr},"bytes":{},"ptr":{moved}"#, 2 * bytes));
+        } else if block % 4 != 1 {
+            put("Release", format!(r#""when":{block},"ptr":{ptr}"#));
+        }
+    }
+    lines
+}
+
+#[test]
+fn a_trace_of_another_dtd_is_read_by_names() {
+    let folder = Folder::new();
+    let theirs = trace(&folder, "theirs.mtf", THEIRS, &lines());
+    hatf(["report", &theirs])
+        .exits(0)
+        .says("theirs.mtf: read by names: Allocate allocates, Release frees, Resize reallocates; passed over: Message")
+        .prints("400 malloc, 100 realloc, 200 free");
+    // All that is asked of a heap trace can be asked of it, and the answer is that of a heap trace of the same calls.
+    let ours = folder.path("ours.mtf");
+    hatf(["convert", &theirs, &ours]).exits(0);
+    let json = |trace: &str| {
+        let text = hatf(["report", "--format", "json", trace]).exits(0).text();
+        let from = text.find("\"peak\"").unwrap();
+        text[from..].to_owned()
+    };
+    assert_eq!(json(&theirs), json(&ours));
+    for command in [
+        &["simulate", "--allocator", "bsd,first"][..],
+        &["fragmentation"],
+        &["whatif"],
+        &["dump"],
+        &["sites"],
+        &["replay"],
+    ] {
+        hatf(command.iter().copied().chain([theirs.as_str()])).exits(0);
+    }
+    hatf(["model", "fit", &theirs, "-m", "cdf", "-o", &folder.path("model.json")]).exits(0);
+    hatf(["profile", &theirs, "-o", &folder.path("profile.mtf")]).exits(0);
+    hatf(["diff", &theirs, &ours]).exits(0);
+    hatf(["symbolize", &theirs]).exits(1).says("no trace of heap.dtd");
+    hatf(["convert", "--from", "heap", &theirs, &ours]).exits(1).says("leave --from out");
+}
+
+#[test]
+fn what_cannot_be_read_by_names() {
+    let folder = Folder::new();
+    let record = |name: &str, fields: &str| {
+        format!(
+            "section s 1 {{ a.width = 4; a.interpretation = none; ptr.width = 4; ptr.interpretation = none; size.width = 4; size.interpretation = none;
+            {name}: (tag, a, {fields}) {{ tag.value = 4; }} }}"
+        )
+    };
+    for (dtd, problem) in [
+        (
+            record("tick", "ptr, size"),
+            "none of its records (tick) has a name of those that allocate or free (malloc, alloc,",
+        ),
+        (record("alloc", "ptr"), "record alloc has no field of the size: none is named size, bytes,"),
+        (record("alloc", "size"), "record alloc has no field of the address: none is named address,"),
+        (record("realloc", "ptr, size"), "record realloc has no field of the old address"),
+    ] {
+        // Fields that no record has are an error of the DTD.
+        let used = dtd.rsplit("(tag").next().unwrap().to_owned();
+        let dtd = ["ptr", "size"].iter().filter(|field| !used.contains(**field)).fold(dtd.clone(), |dtd, field| {
+            dtd.replace(&format!(" {field}.width = 4; {field}.interpretation = none;"), "")
+        });
+        let theirs = trace(&folder, "theirs.mtf", &dtd, &[]);
+        hatf(["report", &theirs]).exits(1).says("theirs.mtf: ").says(problem);
+    }
+}
+
+/// Events of a log, 64-bit, little-endian.
+fn event(code: u16, clock: u64, fields: &[u64]) -> Vec<u8> {
+    let size = u16::try_from(16 + 8 * fields.len()).unwrap();
+    let mut bytes = [code.to_le_bytes(), size.to_le_bytes()].concat();
+    bytes.extend([0; 4]);
+    for number in [&[clock], fields].concat() {
+        bytes.extend(number.to_le_bytes());
+    }
+    bytes
+}
+
+#[test]
+fn a_log_of_the_memory_pool_system() {
+    const ALLOC: u16 = 0x2a;
+    const FINISH: u16 = 0x2b;
+    const FREE: u16 = 0x2c;
+    let folder = Folder::new();
+    let (pool, other) = (0x7000, 0x8000);
+    // Not in the order of the clock, as buffers are flushed kind by kind.
+    let log = [
+        event(FREE, 130, &[pool, 0x1000, 32]),
+        event(FREE, 150, &[pool, 0x1000, 32]),
+        event(FREE, 160, &[other, 0x5000, 48]),
+        event(FREE, 190, &[pool, 0x1000, 64]),
+        event(ALLOC, 100, &[pool, 0x1000, 32]),
+        event(ALLOC, 110, &[pool, 0x2000, 40]),
+        event(ALLOC, 120, &[other, 0x3000, 56]),
+        event(FINISH, 140, &[pool, 0x9000]),
+    ]
+    .concat();
+    folder.write("mps.log", &log);
+    let (log_path, heap) = (folder.path("mps.log"), folder.path("heap.mtf"));
+    hatf(["import", "mps", &log_path, &heap])
+        .exits(0)
+        .says("3 PoolAlloc and 4 PoolFree; 1 objects ended with their pool")
+        .says("3 objects have no PoolAlloc: 1 lived before the log, 2 begin where another has ended");
+    let lines = hatf(["convert", &heap, "-", "--to", "jsonl"]).exits(0).text();
+    let seen: Vec<String> = lines
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .filter(|line| ["malloc", "free"].map(|name| line["@record"] == name).contains(&true))
+        .map(|line| format!("{} {} {}", line["@record"].as_str().unwrap(), line["address"], line["size"]))
+        .collect();
+    let expected = [
+        ("malloc", 0x5000, "48"),
+        ("malloc", 0x1000, "32"),
+        ("malloc", 0x2000, "40"),
+        ("malloc", 0x3000, "56"),
+        ("free", 0x1000, "null"),
+        ("malloc", 0x1000, "32"),
+        ("free", 0x2000, "null"),
+        ("free", 0x1000, "null"),
+        ("malloc", 0x1000, "64"),
+        ("free", 0x5000, "null"),
+        ("free", 0x1000, "null"),
+    ];
+    assert_eq!(seen, expected.map(|(record, address, size)| format!("{record} {address} {size}")));
+    hatf(["replay", &heap]).exits(0);
+    // A log that is cut, one that is no log, and one that is not there.
+    folder.write("cut.log", &log[..log.len() - 3]);
+    hatf(["import", "mps", &folder.path("cut.log"), &folder.path("none.mtf")]).exits(1).says("cut.log: offset ");
+    assert!(!folder.join("none.mtf").exists());
+    hatf(["import", "mps", &heap, &folder.path("none.mtf")]).exits(1).says("no log of the Memory Pool System");
+    hatf(["import", "mps", &folder.path("no.log"), &folder.path("none.mtf")]).exits(1).says("no.log");
+}
