@@ -1,6 +1,7 @@
-# Hashes of hashes and lists, of which some go again.
+# Hashes of hashes and lists, of which some go again; so many times, or 90,000.
+my $last = shift // 90000;
 my (%h, @a);
-for my $i (1 .. 90000) {
+for my $i (1 .. $last) {
     my $k = "key" . ($i % 9000);
     $h{$k}{count}++;
     $h{$k}{last} = $i;
