@@ -189,7 +189,7 @@ fn entries_and_exits_tell_calls_apart() {
         || vec![vec![], vec![call(0, 7), call(1, 0), call(2, 8)], vec![call(0, 7), call(1, 0), call(2, 8), call(3, 0)]];
     let observe = |observer: &mut dyn Observer, exact: bool| {
         let mut objects = Objects::new();
-        let mut called = |observer: &mut dyn Observer, change| {
+        let called = |observer: &mut dyn Observer, change| {
             if exact {
                 observer.called(1, change).unwrap();
             }
