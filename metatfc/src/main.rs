@@ -28,6 +28,7 @@ mod recode;
 mod roles;
 mod show;
 mod sort;
+mod spans;
 mod stat;
 mod target;
 mod verify;
@@ -76,6 +77,7 @@ enum Command {
     Diff(diff::Args),
     Recode(Box<recode::Args>),
     Sort(Box<sort::Args>),
+    Spans(spans::Args),
     Stat(stat::Args),
     Verify(verify::Args),
     #[cfg(target_os = "linux")]
@@ -98,6 +100,7 @@ fn main() -> ExitCode {
         Command::Diff(args) => diff::run(&args),
         Command::Recode(args) => recode::run(&args),
         Command::Sort(args) => sort::run(&args),
+        Command::Spans(args) => spans::run(&args),
         Command::Stat(args) => stat::run(&args),
         Command::Verify(args) => verify::run(&args),
         #[cfg(target_os = "linux")]

@@ -1,4 +1,4 @@
-//! What fields are to the tools, by the annotation `role` (spec 2): the time of a record, and labels of addresses.
+//! What fields are to the tools, by the annotation `role` (spec 2): the time of a record, its thread, labels of addresses, numbers of spans.
 
 use metatf_parser::schema::{Leaf, LeafId, Record};
 
@@ -15,6 +15,10 @@ pub(crate) enum Role {
     Labelled,
     /// An address that is shown with its label.
     Address,
+    /// The thread that made the record.
+    Thread,
+    /// The number of a span.
+    Span,
 }
 
 /// Returns the role of a leaf.
@@ -25,6 +29,8 @@ pub(crate) fn of(leaf: &Leaf) -> Option<Role> {
         "string" => Some(Role::String),
         "labelled" => Some(Role::Labelled),
         "address" => Some(Role::Address),
+        "thread" => Some(Role::Thread),
+        "span" => Some(Role::Span),
         _ => None,
     }
 }

@@ -128,9 +128,8 @@ impl Roles {
                 .iter()
                 .find(|(_, leaf)| leaf.annotations.get("role").is_some_and(|role| role.trim_matches('"') == "time"));
             let time = annotated.map(|(place, _)| *place).or_else(|| place(TIME));
-            let time = time.map(|place| {
-                (place, record.leaves.get(place).map_or(1, |leaf| nanoseconds(leaf.annotations.get("unit"))))
-            });
+            let time =
+                time.map(|place| (place, record.leaves.get(place).map_or(1, |leaf| nanoseconds(leaf.unit.as_deref()))));
             let role = Role {
                 does,
                 address,
@@ -180,8 +179,8 @@ impl Does {
 }
 
 /// Nanoseconds in a unit of time, as the annotation has it; 1 of an unknown one.
-fn nanoseconds(unit: Option<&String>) -> u64 {
-    match unit.map(|unit| unit.trim_matches('"')) {
+fn nanoseconds(unit: Option<&str>) -> u64 {
+    match unit {
         Some("us" | "µs" | "microsecond" | "microseconds") => 1_000,
         Some("ms" | "millisecond" | "milliseconds") => 1_000_000,
         Some("s" | "second" | "seconds") => 1_000_000_000,

@@ -10,6 +10,7 @@ mod prints;
 mod raw;
 mod salvage;
 mod sort;
+mod spans;
 
 use common::{metatfc, run};
 use metatf_test::{Folder, vectors};

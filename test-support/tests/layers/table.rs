@@ -137,6 +137,7 @@ pub(crate) const TABLE: &[Layers] = &[
             "diff",
             "recode",
             "sort",
+            "spans",
             "stat",
             "verify",
             "postmortem",
