@@ -1,5 +1,4 @@
 //! The bytes of a buffers file: what every process that maps it sees (`docs/internals/telemetry.md`).
-//!
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 

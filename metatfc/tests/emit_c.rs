@@ -152,6 +152,30 @@ fn a_kill_leaves_what_was_flushed() {
     }
 }
 
+/// The page's example, by the page's commands.
+#[test]
+fn the_example_of_the_book_leaves_a_trace() {
+    let folder = Folder::new();
+    let example = root().join("examples/telemetry");
+    metatfc(folder.as_ref(), &["gen", "--lang", "c", example.join("pools.dtd").to_str().unwrap(), "-o", "pools.h"])
+        .exits(0);
+    let mut command = Command::new("cc");
+    command.current_dir(folder.as_ref()).args(FLAGS).args(["-std=c99", "-DPOOLS_POSIX"]).arg(example.join("pools.c"));
+    let Ok(output) = command.args(["-o", "program"]).output() else { return skip("no cc on this machine") };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let pools = |kinds: &str| {
+        let mut command = program(&folder, &[]);
+        run(command.env("METATF_TELEMETRY_CONTROL", kinds).env("METATF_TELEMETRY_FILENAME", "%n.mtf"))
+    };
+    pools("Pool Object").exits(0);
+    let lines = dump(&folder, "pools.mtf");
+    assert_eq!((lines.matches("\"create\"").count(), lines.matches("\"alloc\"").count()), (1, 1000));
+    assert_eq!(metatfc(folder.as_ref(), &["verify", "pools.mtf"]).exits(0).err, "", "it was closed");
+    pools("Pool, 0x0").exits(0);
+    assert_eq!(dump(&folder, "pools.mtf").matches("\"alloc\"").count(), 0);
+    pools("Pul").exits(1).says("Invalid argument");
+}
+
 /// Returns a call with values of the types in the signature of an emitter.
 fn call(signature: &str) -> String {
     let (name, parameters) =
