@@ -45,7 +45,7 @@ pub(crate) struct Args {
     /// An attribute for a field; may be repeated
     #[arg(long, value_name = "FIELD=ATTRIBUTE", help_heading = "Only for Rust", value_parser = pair)]
     field_attribute: Vec<(String, String)>,
-    /// Another name in Rust for a section, a record or a field; may be repeated
+    /// Another name in the code for a section, a record or a field; may be repeated
     #[arg(long, value_name = "PATH=NAME", value_parser = pair)]
     rename: Vec<(String, String)>,
     /// Width in bytes that traces usually give a field, if not the DTD's; may be repeated. Traces with these widths are

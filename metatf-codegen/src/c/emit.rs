@@ -40,7 +40,10 @@ pub(super) fn constants(emitters: &Emitters, layout: &Layout) -> String {
     }
     let _ = writeln!(out, "#define PFX_SECTIONS {}", layout.sections.len());
     let section = layout.dropped.as_ref().map_or(1, |event| event.section);
-    let _ = writeln!(out, "/* The section that tells of dropped events. */\n#define PFX_DROPPED_SECTION {section}");
+    let _ = writeln!(
+        out,
+        "/* The section of the record of dropped events, if there is one. */\n#define PFX_DROPPED_SECTION {section}"
+    );
     let _ = writeln!(out, "#define PFX_BUFFER_LEAST {}\n", layout.buffer_least());
     out
 }

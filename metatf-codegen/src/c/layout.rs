@@ -132,7 +132,7 @@ impl Layout {
     pub(super) fn buffer_least(&self) -> usize {
         let metadata = self.sections.iter().map(|section| section.metadata.len()).max().unwrap_or(0);
         let events = self.events.iter().map(|event| self.most(event)).max().unwrap_or(0);
-        // Without a record for them, dropped events are told of by a comment.
+        // Without a record for them, a comment reports dropped events.
         let dropped = self.dropped.as_ref().map_or(usize::from(self.tag_width) + 80, |event| self.most(event));
         let clock_sync = self.clock_sync.as_ref().map_or(0, |event| self.most(event));
         48 + metadata + events + dropped + clock_sync
