@@ -73,7 +73,7 @@ fn damaged_buffers_are_errors_or_read_in_part() {
     assert!(errors > 20 && parts > 5, "{errors} errors, {parts} in part");
 }
 
-/// A pipe would be waited for, by whoever looks at buffers that name it.
+/// Reading a pipe would wait for ever; damaged buffers may name one.
 #[test]
 fn a_pipe_in_the_place_of_a_file_is_not_read() {
     let scene = Scene::new();
