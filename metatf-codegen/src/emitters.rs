@@ -7,7 +7,7 @@
 
 use std::fmt::Write as _;
 
-use metatf_parser::schema::{Dtd, Format, Interpretation, Item, Leaf, LeafId, METADATA, Record, Width};
+use metatf_parser::schema::{Dtd, ExprOp, Format, Interpretation, Item, Leaf, LeafId, METADATA, Record, Width};
 
 use crate::docs;
 use crate::names::{Scope, camel, ident, snake};
@@ -26,6 +26,10 @@ pub(crate) struct Emitters {
     pub(crate) events: Vec<Event>,
     /// Names of the records that have none.
     pub(crate) without: Vec<String>,
+    /// The record that says how many events were dropped.
+    pub(crate) dropped: Option<Event>,
+    /// The record that shows both clocks.
+    pub(crate) clock_sync: Option<Event>,
     /// The table of events.
     pub(crate) table: String,
 }
@@ -45,6 +49,27 @@ pub(crate) struct Event {
     pub(crate) fields: Vec<Argument>,
     /// What each word is put together of: shift, and what.
     pub(crate) words: Vec<Vec<(u8, Bits)>>,
+    /// Number of the section.
+    pub(crate) section: u8,
+    pub(crate) tag: u32,
+    /// What gives each leaf its value, the tag apart.
+    pub(crate) given: Vec<Given>,
+}
+
+/// What gives a leaf its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Given {
+    /// The DTD.
+    Constant(u64),
+    /// The length of that leaf.
+    Length(LeafId),
+    /// The argument of that index.
+    Argument(usize),
+    Clock,
+    Thread,
+    Process,
+    /// How many events were dropped, or the clock on the wall.
+    Own,
 }
 
 /// An argument.
@@ -186,7 +211,7 @@ impl Planner<'_, '_> {
             return Ok(());
         }
         let kind = self.kind(record)?;
-        let (sources, fields, words) = Layout::of(self.dtd, record, role, self.lookup)?;
+        let (sources, Layout { fields, words, given, .. }) = Layout::of(self.dtd, record, role, self.lookup)?;
         let word = match role {
             Role::Event => "event",
             Role::Dropped => "dropped",
@@ -195,12 +220,17 @@ impl Planner<'_, '_> {
         let count = if role == Role::Event { words.len() } else { 2 };
         let sources = sources.join(" ");
         let _ = writeln!(rows, "{word} {} {section} {tag} {kind} {count} {sources}", record.name);
-        if role == Role::Event {
-            let wanted = self.lookup.rename(std::slice::from_ref(&record.name)).unwrap_or_else(|| record.name.clone());
-            let name = self.names.take(&[snake(&wanted)]);
-            let arguments = self.types.take(&[camel(&wanted)]);
-            let docs = docs::or(docs::lines(record.doc.as_deref()), || format!("Emits `{}`.", record.name));
-            self.out.events.push(Event { name, arguments, docs, kind, compiled: true, fields, words });
+        let wanted = self.lookup.rename(std::slice::from_ref(&record.name)).unwrap_or_else(|| record.name.clone());
+        let (name, arguments) = match role {
+            Role::Event => (self.names.take(&[snake(&wanted)]), self.types.take(&[camel(&wanted)])),
+            Role::Dropped | Role::ClockSync => Default::default(),
+        };
+        let docs = docs::or(docs::lines(record.doc.as_deref()), || format!("Emits `{}`.", record.name));
+        let event = Event { name, arguments, docs, kind, compiled: true, fields, words, section, tag, given };
+        match role {
+            Role::Event => self.out.events.push(event),
+            Role::Dropped => self.out.dropped = Some(event),
+            Role::ClockSync => self.out.clock_sync = Some(event),
         }
         Ok(())
     }
@@ -245,11 +275,15 @@ fn role(record: &Record) -> Result<Role, OptionError> {
     }
 }
 
-/// Whether a record is of plain values: no repetitions, no offsets, no lengths that are computed.
+/// Whether a record is of plain values: no repetitions, no offsets, no lengths that are computed, constant or shared.
 fn is_plain(record: &Record) -> bool {
+    let uses = Uses::of(record);
     let plain = |l: &Leaf| {
         let variable = match &l.width {
-            Width::Variable(expr) => matches!(expr.0[..], [metatf_parser::schema::ExprOp::Leaf(_)]),
+            Width::Variable(expr) => match expr.0[..] {
+                [ExprOp::Leaf(id)] => uses.measures_one(record, id),
+                _ => false,
+            },
             Width::Array(bytes) => *bytes <= 1024,
             Width::Unset | Width::Number(_) => true,
         };
@@ -276,38 +310,42 @@ struct Layout<'s> {
     words: Vec<Vec<(u8, Bits)>>,
     /// Bits of each word that are taken.
     taken: Vec<u8>,
+    given: Vec<Given>,
 }
 
-type Laid = (Vec<String>, Vec<Argument>, Vec<Vec<(u8, Bits)>>);
-
 impl<'s> Layout<'s> {
-    fn of(dtd: &Dtd, record: &'s Record, role: Role, lookup: &Lookup<'_>) -> Result<Laid, OptionError> {
-        let mut layout = Self { record, role, fields: Vec::new(), words: Vec::new(), taken: Vec::new() };
+    fn of(dtd: &Dtd, record: &'s Record, role: Role, lookup: &Lookup<'_>) -> Result<(Vec<String>, Self), OptionError> {
+        let mut layout =
+            Self { record, role, fields: Vec::new(), words: Vec::new(), taken: Vec::new(), given: Vec::new() };
         let uses = Uses::of(record);
         let mut names = Scope::default();
         let mut sources = Vec::new();
         for (id, l) in (0..=u8::MAX).map(LeafId).zip(&record.leaves).skip(1) {
-            let source = match (l.constant, measured(record, &uses, id), annotation(l, "source")) {
-                (Some(value), _, _) => format!("={value}"),
-                (None, Some(data), _) => format!("#{}", data.0 - 1),
+            let (source, given) = match (l.constant, measured(record, &uses, id), annotation(l, "source")) {
+                (Some(value), _, _) => (format!("={value}"), Given::Constant(value)),
+                (None, Some(data), _) => (format!("#{}", data.0 - 1), Given::Length(data)),
                 (None, None, Some(source)) => layout.filled(l, &source)?,
-                (None, None, None) => layout.argument(dtd, l, lookup, &mut names)?,
+                (None, None, None) => {
+                    (layout.argument(dtd, l, lookup, &mut names)?, Given::Argument(layout.fields.len() - 1))
+                }
             };
             sources.push(source);
+            layout.given.push(given);
         }
-        Ok((sources, layout.fields, layout.words))
+        Ok((sources, layout))
     }
 
     /// A field that telemetry fills in.
-    fn filled(&mut self, l: &Leaf, source: &str) -> Result<String, OptionError> {
+    fn filled(&mut self, l: &Leaf, source: &str) -> Result<(String, Given), OptionError> {
         match (source, self.role) {
             ("clock", Role::Event) => {
                 let (word, _) = self.place(64, Bits::Stamp);
-                Ok(format!("stamp@{word}"))
+                Ok((format!("stamp@{word}"), Given::Clock))
             }
-            ("clock", _) => Ok("stamp@1".to_owned()),
-            ("thread" | "process", _) => Ok(source.to_owned()),
-            ("count", Role::Dropped) | ("wall", Role::ClockSync) => Ok("u64@0.0".to_owned()),
+            ("clock", _) => Ok(("stamp@1".to_owned(), Given::Clock)),
+            ("thread", _) => Ok((source.to_owned(), Given::Thread)),
+            ("process", _) => Ok((source.to_owned(), Given::Process)),
+            ("count", Role::Dropped) | ("wall", Role::ClockSync) => Ok(("u64@0.0".to_owned(), Given::Own)),
             _ => Err(OptionError(format!(
                 "the field `{}.{}` has the source `{source}`: `clock`, `thread` and `process` are known, \
                  `count` where events were dropped, and `wall` where clocks are compared",
@@ -362,7 +400,7 @@ fn measured(record: &Record, uses: &Uses, id: LeafId) -> Option<LeafId> {
         return None;
     }
     (0..=u8::MAX).map(LeafId).zip(&record.leaves).find_map(|(data, l)| match &l.width {
-        Width::Variable(expr) if expr.0 == [metatf_parser::schema::ExprOp::Leaf(id)] => Some(data),
+        Width::Variable(expr) if expr.0 == [ExprOp::Leaf(id)] => Some(data),
         _ => None,
     })
 }

@@ -25,6 +25,7 @@
 //! options give the same output.
 #![forbid(unsafe_code)]
 
+mod c;
 mod columns;
 mod config;
 mod docs;
@@ -41,6 +42,7 @@ mod render;
 mod shape;
 mod uses;
 
+pub use c::generate_c;
 pub use config::Config;
 pub use generate::{Diagnostics, Error, Generated, generate, generate_source};
 pub use metatf_parser::Dtd;

@@ -120,9 +120,13 @@ impl<'o> Lookup<'o> {
     /// Returns the first path that nothing in the DTD goes by.
     pub(crate) fn unused(&self) -> Option<OptionError> {
         let Options { record_attributes, field_attributes, renames, .. } = self.options;
+        [record_attributes, field_attributes, renames].into_iter().find_map(|pairs| self.unused_of(pairs))
+    }
+
+    /// Does the same for one option.
+    pub(crate) fn unused_of(&self, pairs: &[(String, String)]) -> Option<OptionError> {
         let used = self.used.borrow();
-        let mut paths = record_attributes.iter().chain(field_attributes).chain(renames).map(|(path, _)| path);
-        let unused = paths.find(|path| path.as_str() != "." && !used.contains(*path))?;
+        let (unused, _) = pairs.iter().find(|(path, _)| path.as_str() != "." && !used.contains(path))?;
         Some(OptionError(format!("the DTD has nothing called `{unused}` that an option could apply to")))
     }
 }

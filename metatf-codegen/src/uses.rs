@@ -57,6 +57,11 @@ impl Uses {
         self.counted.get(at) == Some(&counted) && self.measured.get(at) == Some(&measured)
     }
 
+    /// Checks whether a leaf is the length of one byte array, and nothing else.
+    pub(crate) fn measures_one(&self, record: &Record, id: LeafId) -> bool {
+        leaf(record, id).is_some_and(|l| l.constant.is_none()) && self.only(id, 0, 1)
+    }
+
     /// Returns the repetition among `items` whose number of items is all that this leaf holds: its position.
     pub(crate) fn counts_only(&self, record: &Record, items: &[Item], id: LeafId) -> Option<usize> {
         let plain = leaf(record, id)?.constant.is_none() && self.only(id, 1, 0);

@@ -1,7 +1,7 @@
 //! Emitters: the code of a small DTD, and what cannot be emitted.
 #![allow(clippy::unwrap_used, reason = "a test that goes wrong has to panic")]
 
-use metatf_codegen::{Options, generate_source};
+use metatf_codegen::{Options, generate_c, generate_source};
 
 fn options() -> Options {
     let mut options = Options::new("small.dtd");
@@ -70,4 +70,48 @@ fn annotations_that_make_no_sense_name_their_field() {
     wrong.emitters = Some("no path".to_owned());
     let error = generate_source(dtd("").as_bytes(), &wrong).unwrap_err().to_string();
     assert!(error.contains("`no path` is no path"), "{error}");
+}
+
+/// Which of the two would say how long both are?
+#[test]
+fn bytes_that_share_a_length_have_no_emitter() {
+    for fields in ["length, text, text", "length, text, vfield"] {
+        let text =
+            dtd("").replace("list: (n * time) { tag.value = 5; }", &format!("pair: ({fields}) {{ tag.value = 5; }}"));
+        let source = generate_source(text.as_bytes(), &options()).unwrap().source;
+        let is_shared = fields.ends_with("text");
+        assert_eq!(source.contains("lengths, or point into sections: `pair`."), is_shared, "{source}");
+        assert_eq!(source.contains("pub fn pair("), !is_shared, "{source}");
+    }
+    // A length that is always the same is no length of what a program gives.
+    let text = dtd("length.value = 3;");
+    let source = generate_source(text.as_bytes(), &options()).unwrap().source;
+    assert!(!source.contains("pub fn step("), "{source}");
+}
+
+fn header(text: &str) -> String {
+    let dtd = metatf_parser::parse("small.dtd", text.as_bytes()).dtd.unwrap();
+    generate_c(&dtd, &Options::new("small.dtd")).unwrap()
+}
+
+#[test]
+fn the_header_for_c() {
+    insta::assert_snapshot!(header(&dtd("tag.kind = \"Work\"; text.format = \"utf8\"; n.type = \"i16\";")));
+}
+
+/// Comments, names and strings of a DTD that would be something else in C.
+#[test]
+fn a_dtd_that_is_hostile_to_c() {
+    let text = r#"
+        int.width = 1; int.interpretation = none;
+        EOF.width = 1; EOF.interpretation = none;
+        section s 1 {
+            // A step */ #error \
+            // ??/ /* "@CRC@ pfx_"
+            step: (int, EOF) { tag.value = 4; }
+        }"#;
+    let header = header(text);
+    assert!(header.contains("/* A step * / #error \n"), "{header}");
+    assert!(header.contains("uint8_t int_, uint8_t eof)"), "{header}");
+    assert!(header.contains("@CRC@ pfx_") && !header.contains("??"), "{header}");
 }

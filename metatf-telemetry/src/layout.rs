@@ -1,6 +1,4 @@
 //! The bytes of a buffers file: what every process that maps it sees (`docs/internals/telemetry.md`).
-//!
-//! The C header that `metatfc gen --lang c` writes has the same structs.
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 

@@ -72,13 +72,22 @@ fn of_process(process: u32) -> Result<Buffers, Error> {
     }
 }
 
+fn no_file() -> std::io::Error {
+    std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is no regular file")
+}
+
 impl Buffers {
     /// Opens a buffers file, the one that a trace names, or the one in a core dump.
     ///
     /// # Errors
     /// The file cannot be read, or has no buffers.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let open = |path: &Path| File::open(path).map_err(|error| Error::File("open", path.to_owned(), error));
+        // A pipe, which may be named in damaged buffers or a made-up trace, would be waited for.
+        let open = |path: &Path| {
+            let is_file = fs::metadata(path).map(|metadata| metadata.is_file());
+            let file = is_file.and_then(|is_file| if is_file { File::open(path) } else { Err(no_file()) });
+            file.map_err(|error| Error::File("open", path.to_owned(), error))
+        };
         let file = open(path)?;
         let mut first = [0; 8];
         let read = file.read_at(&mut first, 0).unwrap_or(0);
@@ -223,7 +232,7 @@ impl Buffers {
 
     /// Opens the unfinished trace, if it is there and is of this process.
     fn unfinished(&self, path: &Path, encoder: &Encoder, found: &mut Found) -> Option<Trace<'static>> {
-        let reader = Reader::salvage(path).ok()?;
+        let reader = path.is_file().then(|| Reader::salvage(path).ok()).flatten()?;
         let mut trace = Trace::new(encoder.schema().clone(), reader).ok()?;
         trace.reader_mut().set_salvage(true);
         let mine = format!("\"start_wall_ns\":{}", self.image.start_wall());

@@ -72,3 +72,17 @@ fn damaged_buffers_are_errors_or_read_in_part() {
     }
     assert!(errors > 20 && parts > 5, "{errors} errors, {parts} in part");
 }
+
+/// Reading a pipe would wait for ever; damaged buffers may name one.
+#[test]
+fn a_pipe_in_the_place_of_a_file_is_not_read() {
+    let scene = Scene::new();
+    let child = scene.start("kill", &[("METATF_TELEMETRY_CONTROL", "all"), ("METATF_TELEMETRY_RING", "65536")]);
+    assert!(!child.wait_with_output().unwrap().status.success());
+    let whole = std::fs::read(&scene.buffers()[0]).unwrap();
+    std::fs::remove_file(scene.trace()).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(scene.trace()).status().unwrap().success());
+    assert_eq!(recover(&whole, &scene).unwrap().in_trace, 0);
+    let error = postmortem::Buffers::open(&scene.trace()).err().unwrap().to_string();
+    assert!(error.contains("it is no regular file"), "{error}");
+}

@@ -1,4 +1,4 @@
-//! `gen`: a typed Rust reader and writer for a DTD.
+//! `gen`: a typed Rust reader and writer for a DTD, or emitters for C.
 
 use crate::failure::{Result, usage};
 use crate::{dtd, output, target};
@@ -9,15 +9,19 @@ The code is the same as that of a build script (crate `metatf-codegen`) and of
 the attribute `#[metatf(dtd = ..)]` (crate `metatf-derive`). It needs the
 crate `metatf` to run.
 
+With --lang c the code is a header for C99 and C++ that emits events and needs
+nothing else. Its names begin with --emitters, or else with the DTD's name.
+
 --attribute, --field-attribute and --rename name a record (alloc, or heap.alloc)
 or a field (alloc.size); `.` means all. Unused paths are errors.
 
 Examples:
   metatfc gen spans.dtd -o src/spans.rs
   metatfc gen pools.dtd --emitters crate::pools -o src/pools.rs
+  metatfc gen pools.dtd --lang c -o pools.h
   metatfc gen --attribute '.=#[derive(Hash)]' --rename createHeap=NewHeap HATF10.dtd";
 
-/// Generate a typed Rust reader and writer
+/// Generate a typed Rust reader and writer, or emitters for C
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
@@ -26,31 +30,42 @@ pub(crate) struct Args {
     /// Where to write the code; `-` is standard output
     #[arg(short, long, value_name = "OUT", default_value = "-")]
     output: String,
+    /// The language of the code
+    #[arg(long, value_name = "LANGUAGE", default_value = "rust")]
+    lang: Language,
     /// Put the code into a public module
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = "Only for Rust")]
     module: Option<String>,
     /// Path of the runtime crate, if it is not ::metatf
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", help_heading = "Only for Rust")]
     runtime: Option<String>,
     /// An attribute for the struct of a record; may be repeated
-    #[arg(long, value_name = "RECORD=ATTRIBUTE", value_parser = pair)]
+    #[arg(long, value_name = "RECORD=ATTRIBUTE", help_heading = "Only for Rust", value_parser = pair)]
     attribute: Vec<(String, String)>,
     /// An attribute for a field; may be repeated
-    #[arg(long, value_name = "FIELD=ATTRIBUTE", value_parser = pair)]
+    #[arg(long, value_name = "FIELD=ATTRIBUTE", help_heading = "Only for Rust", value_parser = pair)]
     field_attribute: Vec<(String, String)>,
-    /// Another name in Rust for a section, a record or a field; may be repeated
+    /// Another name in the code for a section, a record or a field; may be repeated
     #[arg(long, value_name = "PATH=NAME", value_parser = pair)]
     rename: Vec<(String, String)>,
     /// Width in bytes that traces usually give a field, if not the DTD's; may be repeated. Traces with these widths are
     /// read and written faster; other traces still work
-    #[arg(long, value_name = "FIELD=BYTES", value_parser = width)]
+    #[arg(long, value_name = "FIELD=BYTES", help_heading = "Only for Rust", value_parser = width)]
     expect_width: Vec<(String, u8)>,
-    /// Add emitters for a running program (crate `metatf-telemetry`): the path of the module that will hold the code
+    /// Add emitters for a running program (crate `metatf-telemetry`): the path of the module that will hold the code. In C: how its
+    /// names begin
     #[arg(long, value_name = "MODULE")]
     emitters: Option<String>,
     /// A kind of events whose emitters compile to nothing; may be repeated
-    #[arg(long, value_name = "KIND", requires = "emitters")]
+    #[arg(long, value_name = "KIND")]
     without_kind: Vec<String>,
+}
+
+/// A language that code is generated in.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Language {
+    Rust,
+    C,
 }
 
 fn width(text: &str) -> Result<(String, u8), String> {
@@ -64,7 +79,30 @@ fn pair(text: &str) -> Result<(String, String), String> {
     Ok((path.trim().to_owned(), value.trim().to_owned()))
 }
 
+/// Names the options that say nothing in the language.
+fn check(args: &Args) -> Result<()> {
+    let Args { lang, module, runtime, attribute, field_attribute, expect_width, emitters, without_kind, .. } = args;
+    if *lang == Language::Rust {
+        return match (emitters, without_kind.is_empty()) {
+            (None, false) => usage("--without-kind is for emitters: give --emitters, too"),
+            _ => Ok(()),
+        };
+    }
+    let given = [
+        ("--module", module.is_some()),
+        ("--runtime", runtime.is_some()),
+        ("--attribute", !attribute.is_empty()),
+        ("--field-attribute", !field_attribute.is_empty()),
+        ("--expect-width", !expect_width.is_empty()),
+    ];
+    match given.into_iter().find(|(_, given)| *given) {
+        Some((option, _)) => usage(format!("{option} says nothing in C: leave it out")),
+        None => Ok(()),
+    }
+}
+
 pub(crate) fn run(args: &Args) -> Result<()> {
+    check(args)?;
     let dtd = dtd::load(&args.file)?;
     let name = match dtd::source_name(&args.file) {
         "" => "standard input",
@@ -81,11 +119,16 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if let Some(runtime) = &args.runtime {
         options.runtime.clone_from(runtime);
     }
-    let tokens = match metatf_codegen::generate(&dtd, &options) {
-        Ok(tokens) => tokens,
+    let made = match args.lang {
+        Language::Rust => {
+            metatf_codegen::generate(&dtd, &options).map(|tokens| metatf_codegen::render(&tokens, &options.source))
+        }
+        Language::C => metatf_codegen::generate_c(&dtd, &options),
+    };
+    let source = match made {
+        Ok(source) => source,
         Err(error) => return usage(error.to_string()),
     };
-    let source = metatf_codegen::render(&tokens, &options.source);
     match args.output.as_str() {
         "-" => output::print(&source),
         path => write(path, &source),

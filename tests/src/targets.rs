@@ -2,7 +2,7 @@
 
 use crate::example::{Example, same};
 use crate::random::{Choices, Seed, options};
-use crate::{experiments, generated, heap_forms, oracle, recoding, runtime};
+use crate::{buffers, experiments, generated, heap_forms, oracle, recoding, runtime};
 use metatf::container::{Class, Order, Reader, WriteOptions};
 use metatf::dynamic::{JsonOptions, Schema, Trace};
 use metatf::format::Format;
@@ -29,6 +29,7 @@ pub const TARGETS: &[Target] = &[
         seeds: |path, bytes| only("mtf", path, || vec![bytes.to_vec()]),
     },
     Target { name: "parse_dtd", run: parse_dtd, seeds: |path, bytes| only("dtd", path, || vec![bytes.to_vec()]) },
+    Target { name: "postmortem", run: buffers::postmortem, seeds: buffers::seeds },
     Target { name: "read_hatf", run: read_hatf, seeds: hatf_seeds },
     Target { name: "read_json", run: read_json, seeds: json_seeds },
     Target { name: "read_trace", run: read_trace, seeds: trace_seeds },

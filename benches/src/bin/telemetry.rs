@@ -13,6 +13,7 @@ use metatf_telemetry::{Place, Policy, Settings};
 use std::hint::black_box;
 use std::io::Write as _;
 use std::path::Path;
+use std::process::Command;
 
 /// Keeps the last events of each thread, and writes nothing.
 #[metatf(dtd = "schemas/telemetry.dtd", emitters = "crate::recorder")]
@@ -69,7 +70,33 @@ fn main() -> Result<()> {
         }),
     );
 
-    to_file(&settings, folder.path())
+    to_file(&settings, folder.path())?;
+    c_header(folder.path())
+}
+
+/// The rows of a program in C.
+fn c_header(folder: &Path) -> Result<()> {
+    let schemas = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas/telemetry.dtd");
+    let parsed = metatf_parser::parse("telemetry.dtd", &std::fs::read(schemas)?);
+    let mut options = metatf_codegen::Options::new("telemetry.dtd");
+    options.emitters = Some("bench".to_owned());
+    let header = metatf_codegen::generate_c(&parsed.dtd.ok_or("the DTD has errors")?, &options)?;
+    std::fs::write(folder.join("bench.h"), header)?;
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/c/telemetry.c");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-std=c99", "-O2", "-pthread", "-DBENCH_POSIX", "-I."]).arg(source).args(["-o", "bench"]);
+    match compiler.current_dir(folder).status() {
+        Ok(status) if status.success() => {}
+        _ => return Err("the program in C needs a compiler, cc".into()),
+    }
+    let trace = folder.join("c.mtf");
+    if !Command::new(folder.join("bench")).arg(&trace).status()?.success() {
+        return Err("the program in C failed".into());
+    }
+    let (mut trace, mut records) = (filed::Trace::open(trace)?, 0);
+    trace.for_each(|_| records += 1)?;
+    assert_eq!(records, EVENTS);
+    Ok(())
 }
 
 /// All events to a file, with nothing lost.
@@ -92,7 +119,7 @@ fn to_file(settings: &Settings, folder: &Path) -> Result<()> {
     trace.for_each(|_| records += 1)?;
     assert_eq!(records, EVENTS);
     let bytes = std::fs::metadata(&path)?.len();
-    println!("\n{EVENTS} events in {bytes} bytes: {:.2} bytes an event.", bytes as f64 / EVENTS as f64);
+    row("the bytes of each of these on disk", bytes as f64 / EVENTS as f64);
     Ok(())
 }
 

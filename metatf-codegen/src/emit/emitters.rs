@@ -30,7 +30,7 @@ pub(super) fn emit(emitters: &Emitters, options: &Options) -> Result<TokenStream
     let macros = emitters.events.iter().map(|event| exported(event, &here));
     let without = (!emitters.without.is_empty()).then(|| {
         let text = format!(
-            " These records have no emitter, because they repeat fields or point into sections: `{}`.",
+            " These records have no emitter, because they repeat fields, share or compute lengths, or point into sections: `{}`.",
             emitters.without.join("`, `")
         );
         quote!(#[doc = ""] #[doc = #text])

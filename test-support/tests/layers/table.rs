@@ -36,8 +36,8 @@ pub(crate) const TABLE: &[Layers] = &[
         folder: "metatf-codegen",
         within: None,
         modules: &[
-            "names", "options", "model", "uses", "docs", "columns", "named", "shape", "expect", "emitters", "plan",
-            "emit", "render", "generate", "config",
+            "names", "options", "model", "uses", "docs", "columns", "named", "shape", "expect", "emitters", "c",
+            "plan", "emit", "render", "generate", "config",
         ],
     },
     Layers { folder: "metatf-derive", within: None, modules: &["attribute"] },

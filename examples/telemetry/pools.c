@@ -1,0 +1,30 @@
+/* The same events from C: pools.h is made by `metatfc gen --lang c pools.dtd -o pools.h`. */
+#define POOLS_IMPLEMENTATION
+#include "pools.h"
+
+#include <stdio.h>
+
+/* Memory of the emitter: a chunk of the trace at a time. And of the index: 32 bytes a chunk. */
+static uint8_t buffer[64 << 10];
+static uint8_t entries[32 << 10];
+
+int main(void)
+{
+    static pools_file file;
+    static uint64_t blocks[1000][4];
+    pools_emitter emitter;
+    int i;
+    if (pools_open(&file, NULL) != 0) {
+        perror("pools: the trace");
+        return 1;
+    }
+    file.trace.index = entries;
+    file.trace.index_bytes = sizeof entries;
+    pools_emitter_begin(&emitter, &file.trace, buffer, sizeof buffer);
+    POOLS_EMIT_CREATE(&emitter, 3, sizeof blocks[0], "blocks");
+    for (i = 0; i < 1000; i++) {
+        POOLS_EMIT_ALLOC(&emitter, (uintptr_t)blocks[i], 3);
+    }
+    pools_emitter_end(&emitter);
+    return pools_close(&file) == 0 ? 0 : 1;
+}

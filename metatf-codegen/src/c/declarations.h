@@ -1,0 +1,205 @@
+#if defined(PFX_POSIX) && defined(__STRICT_ANSI__) && !defined(_POSIX_C_SOURCE)
+#define _POSIX_C_SOURCE 200809L
+#endif
+#if defined(PFX_POSIX) && !defined(_FILE_OFFSET_BITS)
+#define _FILE_OFFSET_BITS 64
+#endif
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#if __STDC_HOSTED__
+#include <string.h>
+#endif
+#ifdef PFX_POSIX
+#include <pthread.h>
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if !__STDC_HOSTED__
+/* Compilers need these two even without a library. */
+void *memcpy(void *to, const void *from, size_t length);
+void *memset(void *to, int value, size_t length);
+#endif
+
+@CONSTANTS@
+/* The kinds that are on: bit k % 32 of word k / 32 is that of kind k. Anything may set it at any time, a debugger too. */
+extern volatile uint32_t pfx_control[2];
+
+#define PFX_ON(kind) (((pfx_control[(kind) / 32] >> ((kind) % 32)) & 1u) != 0)
+
+/* A trace. Set all to 0, then the first part, then call pfx_begin. */
+typedef struct pfx_trace {
+    /* Writes all of these bytes, and returns 0. After any other answer none of them may be left in the trace. */
+    int (*write)(void *context, const void *bytes, size_t length);
+    /* Nanoseconds since the start. Without it all times are 0. */
+    uint64_t (*clock)(void *context);
+    /* Nanoseconds since 1970. Without it the trace does not tell what time it was. */
+    uint64_t (*wall)(void *context);
+    /* A lock, where several threads have emitters. It is held while a chunk is written, never while an event is emitted. */
+    void (*lock)(void *context);
+    void (*unlock)(void *context);
+    void *context;
+    uint32_t process;
+    /* Memory for the index, 32 bytes a chunk. Without it, or with too little, the trace has none, and tools warn of that. */
+    void *index;
+    size_t index_bytes;
+
+    /* The rest belongs to this header. */
+    uint64_t length;
+    uint64_t header;
+    uint64_t bases[PFX_SECTIONS];
+    uint32_t chunks;
+    uint32_t threads;
+} pfx_trace;
+
+/* What a thread emits through: one for each thread. A signal handler may use that of its thread. */
+typedef struct pfx_emitter {
+    pfx_trace *trace;
+    uint8_t *buffer;
+    uint8_t *at;
+    uint8_t *end;
+    uint8_t *limit;
+    uint64_t dropped;
+    uint64_t reported;
+    uint64_t synced;
+    uint32_t events;
+    uint32_t records;
+    uint32_t thread;
+    uint32_t refused_before;
+    volatile uint32_t refused;
+    volatile uint8_t busy;
+    uint8_t section;
+    bool has_synced;
+} pfx_emitter;
+
+/* Begins a trace: writes its header and the DTD. 0, or -1 if that failed. */
+int pfx_begin(pfx_trace *trace);
+/* Ends it, after all emitters: writes the index. 0, or -1 if there is none. */
+int pfx_end(pfx_trace *trace);
+/* Begins an emitter with its buffer, of at least PFX_BUFFER_LEAST bytes. A buffer is a chunk of the trace: 64 KiB are good.
+   0, or -1 if the buffer is too small. */
+int pfx_emitter_begin(pfx_emitter *emitter, pfx_trace *trace, void *buffer, size_t bytes);
+/* Writes what the buffer has. 0, or -1 if that failed: then these events count as dropped. */
+int pfx_flush(pfx_emitter *emitter);
+/* Flushes; writes how many events were dropped, if that is not in the trace yet. */
+int pfx_emitter_end(pfx_emitter *emitter);
+/* Sets the kinds that are on: names, a number, all, none, with spaces or commas between. -1 and no change if there is no such kind. */
+int pfx_set_kinds(const char *kinds);
+
+#ifdef PFX_POSIX
+/* A trace in a file, with clocks and a lock. A child of a fork drops its events: they would stand between those of its parent. */
+typedef struct pfx_file {
+    pfx_trace trace;
+    pthread_mutex_t mutex;
+    uint64_t start;
+    int descriptor;
+} pfx_file;
+
+/* Creates a file and begins its trace. Without a path METATF_TELEMETRY_FILENAME counts (%p is the number of the process, %n the
+   name of the DTD), or else the file is called after DTD and process. METATF_TELEMETRY_CONTROL has the kinds that are on.
+   0, or -1 and errno; EINVAL is a kind that there is not, or a path that is too long. */
+int pfx_open(pfx_file *file, const char *path);
+/* Ends the trace, after all emitters. 0, or -1 and errno. */
+int pfx_close(pfx_file *file);
+#endif
+
+/* What follows is what emitters are made of. */
+
+typedef struct pfx_bytes {
+    const void *bytes;
+    uint16_t length;
+    uint16_t mark;
+} pfx_bytes;
+
+#if defined(__GNUC__)
+#define PFX_BARRIER() __asm__ __volatile__("" ::: "memory")
+#else
+#define PFX_BARRIER() ((void)0)
+#endif
+
+void pfx_start_chunk(pfx_emitter *emitter, uint8_t section);
+pfx_bytes pfx_text(const char *text);
+pfx_bytes pfx_array(const void *bytes, size_t length);
+
+static inline uint8_t *pfx_reserve(pfx_emitter *emitter, uint8_t section, size_t most)
+{
+    if (emitter->busy) {
+        emitter->refused = emitter->refused + 1;
+        return NULL;
+    }
+    emitter->busy = 1;
+    PFX_BARRIER();
+    if (emitter->section != section || (size_t)(emitter->end - emitter->at) < most) {
+        pfx_start_chunk(emitter, section);
+    }
+    return emitter->at;
+}
+
+static inline void pfx_commit(pfx_emitter *emitter, uint8_t *at)
+{
+    emitter->at = at;
+    emitter->events++;
+    PFX_BARRIER();
+    emitter->busy = 0;
+}
+
+static inline uint64_t pfx_now(const pfx_emitter *emitter)
+{
+    return emitter->trace->clock ? emitter->trace->clock(emitter->trace->context) : 0;
+}
+
+static inline uint8_t *pfx_put8(uint8_t *at, uint8_t value)
+{
+    at[0] = value;
+    return at + 1;
+}
+
+static inline uint8_t *pfx_put16(uint8_t *at, uint16_t value)
+{
+    at[0] = (uint8_t)value;
+    at[1] = (uint8_t)(value >> 8);
+    return at + 2;
+}
+
+static inline uint8_t *pfx_put32(uint8_t *at, uint32_t value)
+{
+    at[0] = (uint8_t)value;
+    at[1] = (uint8_t)(value >> 8);
+    at[2] = (uint8_t)(value >> 16);
+    at[3] = (uint8_t)(value >> 24);
+    return at + 4;
+}
+
+static inline uint8_t *pfx_put64(uint8_t *at, uint64_t value)
+{
+    return pfx_put32(pfx_put32(at, (uint32_t)value), (uint32_t)(value >> 32));
+}
+
+static inline uint8_t *pfx_put_double(uint8_t *at, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return pfx_put64(at, bits);
+}
+
+/* Puts bytes; NULL is zeros. */
+static inline uint8_t *pfx_put_bytes(uint8_t *at, const void *bytes, size_t length)
+{
+    if (bytes != NULL) {
+        memcpy(at, bytes, length);
+    } else {
+        memset(at, 0, length);
+    }
+    return at + length;
+}
+
+/* Puts bytes, and behind a text that was cut its mark. */
+static inline uint8_t *pfx_put_cut(uint8_t *at, pfx_bytes value)
+{
+    at = pfx_put_bytes(at, value.bytes, value.length);
+    return pfx_put_bytes(at, "\342\200\246", value.mark);
+}
+

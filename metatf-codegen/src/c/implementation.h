@@ -1,0 +1,551 @@
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* PFX_HEADER */
+
+#if defined(PFX_IMPLEMENTATION) && !defined(PFX_IMPLEMENTED)
+#define PFX_IMPLEMENTED
+#ifdef PFX_POSIX
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+volatile uint32_t pfx_control[2];
+
+@TABLES@
+/* CRC-32C. */
+static const uint32_t pfx_crc_table[256] = {
+@CRC@
+};
+
+static uint32_t pfx_crc_bytes(uint32_t crc, const uint8_t *bytes, size_t length)
+{
+    size_t i;
+    for (i = 0; i < length; i++) {
+        crc = pfx_crc_table[(crc ^ bytes[i]) & 0xff] ^ (crc >> 8);
+    }
+    return crc;
+}
+
+#if defined(__x86_64__) && defined(__GNUC__) && (defined(PFX_POSIX) || defined(__SSE4_2__))
+__attribute__((target("sse4.2"))) static uint32_t pfx_crc_words(uint32_t crc, const uint8_t *bytes, size_t length)
+{
+    unsigned long long all = crc;
+    for (; length >= 8; bytes += 8, length -= 8) {
+        unsigned long long word;
+        memcpy(&word, bytes, 8);
+        all = __builtin_ia32_crc32di(all, word);
+    }
+    return pfx_crc_bytes((uint32_t)all, bytes, length);
+}
+
+static uint32_t pfx_crc(uint32_t crc, const uint8_t *bytes, size_t length)
+{
+    if (__builtin_cpu_supports("sse4.2")) {
+        return pfx_crc_words(crc, bytes, length);
+    }
+    return pfx_crc_bytes(crc, bytes, length);
+}
+#else
+static uint32_t pfx_crc(uint32_t crc, const uint8_t *bytes, size_t length)
+{
+    return pfx_crc_bytes(crc, bytes, length);
+}
+#endif
+
+/* Writes the header of a chunk (section 5.2 of the specification), all but its CRC. */
+static void pfx_chunk_header(const pfx_trace *trace, uint8_t *at, uint8_t kind, uint32_t length)
+{
+    memset(at, 0, 48);
+    memcpy(at, "MTFC", 4);
+    at[5] = kind;
+    at[10] = 2;
+    at[11] = 1;
+    pfx_put32(at + 12, length);
+    pfx_put32(at + 16, length);
+    pfx_put32(at + 28, trace->chunks);
+}
+
+/* Writes bytes whose place is the end of the trace. */
+static int pfx_write(pfx_trace *trace, const void *bytes, size_t length)
+{
+    if (trace->write(trace->context, bytes, length) != 0) {
+        return -1;
+    }
+    trace->length += length;
+    return 0;
+}
+
+int pfx_begin(pfx_trace *trace)
+{
+    uint8_t header[48];
+    uint32_t crc;
+    uint32_t length = 0;
+    size_t i;
+    trace->length = 0;
+    trace->chunks = 0;
+    trace->threads = 0;
+    for (i = 0; i < PFX_SECTIONS; i++) {
+        trace->bases[i] = 0;
+    }
+    memset(header, 0, sizeof header);
+    memcpy(header, "\177MTF", 4);
+    header[4] = 2;
+    header[5] = 1;
+    header[6] = (uint8_t)(sizeof pfx_source - 1);
+    header[7] = 1;
+    pfx_put64(header + 24, 40 + sizeof pfx_source - 1);
+    if (pfx_write(trace, header, 40) != 0 || pfx_write(trace, pfx_source, sizeof pfx_source - 1) != 0) {
+        return -1;
+    }
+    trace->header = trace->length;
+    for (i = 0; i < sizeof pfx_dtd / sizeof pfx_dtd[0]; i++) {
+        length += pfx_dtd[i].length;
+    }
+    pfx_chunk_header(trace, header, 1, length);
+    crc = pfx_crc(0xffffffffu, header, 44);
+    for (i = 0; i < sizeof pfx_dtd / sizeof pfx_dtd[0]; i++) {
+        crc = pfx_crc(crc, (const uint8_t *)pfx_dtd[i].text, pfx_dtd[i].length);
+    }
+    pfx_put32(header + 44, ~crc);
+    if (pfx_write(trace, header, 48) != 0) {
+        return -1;
+    }
+    for (i = 0; i < sizeof pfx_dtd / sizeof pfx_dtd[0]; i++) {
+        if (pfx_write(trace, pfx_dtd[i].text, pfx_dtd[i].length) != 0) {
+            return -1;
+        }
+    }
+    trace->chunks = 1;
+    return 0;
+}
+
+/* Notes a chunk for the index. */
+static void pfx_note_chunk(pfx_trace *trace, const uint8_t *header)
+{
+    /* The first chunk is the DTD, which needs no memory. */
+    size_t at = ((size_t)trace->chunks - 1) * 32;
+    uint8_t *entry;
+    if (trace->index == NULL || at > trace->index_bytes || trace->index_bytes - at < 32) {
+        return;
+    }
+    entry = (uint8_t *)trace->index + at;
+    pfx_put64(entry, trace->length);
+    memcpy(entry + 8, header + 32, 8);
+    entry[16] = header[4];
+    entry[17] = header[5];
+    entry[18] = header[6];
+    entry[19] = header[8];
+    memcpy(entry + 20, header + 12, 12);
+}
+
+int pfx_end(pfx_trace *trace)
+{
+    uint8_t header[48];
+    uint8_t dtd[32];
+    uint8_t footer[16];
+    uint32_t length = 0;
+    uint32_t crc;
+    size_t i;
+    size_t entries;
+    if (trace->chunks == 0 || trace->chunks > 0x7ffffff) {
+        return -1;
+    }
+    entries = ((size_t)trace->chunks - 1) * 32;
+    if (entries > 0 && (trace->index == NULL || entries > trace->index_bytes)) {
+        return -1;
+    }
+    for (i = 0; i < sizeof pfx_dtd / sizeof pfx_dtd[0]; i++) {
+        length += pfx_dtd[i].length;
+    }
+    memset(dtd, 0, sizeof dtd);
+    pfx_put64(dtd, trace->header);
+    dtd[17] = 1;
+    pfx_put32(dtd + 20, length);
+    pfx_put32(dtd + 24, length);
+    memset(footer, 0, sizeof footer);
+    pfx_put64(footer, trace->length);
+    pfx_put32(footer + 8, ~pfx_crc(0xffffffffu, footer, 8));
+    memcpy(footer + 12, "MTFE", 4);
+    pfx_chunk_header(trace, header, 2, (uint32_t)(entries + 32));
+    crc = pfx_crc(0xffffffffu, header, 44);
+    crc = pfx_crc(crc, dtd, 32);
+    crc = pfx_crc(crc, (const uint8_t *)trace->index, entries);
+    pfx_put32(header + 44, ~crc);
+    if (pfx_write(trace, header, 48) != 0 || pfx_write(trace, dtd, 32) != 0) {
+        return -1;
+    }
+    if ((entries > 0 && pfx_write(trace, trace->index, entries) != 0) || pfx_write(trace, footer, 16) != 0) {
+        return -1;
+    }
+    trace->chunks = 0;
+    return 0;
+}
+
+int pfx_emitter_begin(pfx_emitter *emitter, pfx_trace *trace, void *buffer, size_t bytes)
+{
+    if (buffer == NULL || bytes < PFX_BUFFER_LEAST) {
+        return -1;
+    }
+    memset(emitter, 0, sizeof *emitter);
+    emitter->trace = trace;
+    emitter->buffer = (uint8_t *)buffer;
+    /* A chunk has at most 64 MiB. */
+    emitter->limit = emitter->buffer + (bytes < (64u << 20) ? bytes : (64u << 20));
+    emitter->at = emitter->buffer;
+    emitter->end = emitter->buffer;
+    if (trace->lock) {
+        trace->lock(trace->context);
+    }
+    trace->threads++;
+    emitter->thread = trace->threads;
+    if (trace->unlock) {
+        trace->unlock(trace->context);
+    }
+    return 0;
+}
+
+/* Writes the chunk, if there is anything in it. The buffer is empty then, whatever came of it. */
+static int pfx_send(pfx_emitter *emitter)
+{
+    pfx_trace *trace = emitter->trace;
+    uint8_t *header = emitter->buffer;
+    uint8_t section = emitter->section;
+    size_t length;
+    int failed = 0;
+    emitter->section = 0;
+    if (section != 0 && (emitter->events > 0 || emitter->records > 0 || emitter->reported > 0)) {
+        length = (size_t)(emitter->at - emitter->buffer) - 48;
+        if (trace->lock) {
+            trace->lock(trace->context);
+        }
+        pfx_chunk_header(trace, header, 0, (uint32_t)length);
+        header[4] = pfx_sections[section - 1].number;
+        header[8] = 3;
+        pfx_put32(header + 20, emitter->events + emitter->records);
+        pfx_put32(header + 24, trace->chunks - 1);
+        pfx_put64(header + 32, trace->bases[section - 1]);
+        pfx_put32(header + 44, ~pfx_crc(pfx_crc(0xffffffffu, header, 44), header + 48, length));
+        failed = trace->chunks == 0 || trace->chunks == 0xffffffffu ||
+                 trace->write(trace->context, header, length + 48) != 0;
+        if (!failed) {
+            pfx_note_chunk(trace, header);
+            trace->length += length + 48;
+            trace->bases[section - 1] += length;
+            trace->chunks++;
+        }
+        if (trace->unlock) {
+            trace->unlock(trace->context);
+        }
+        if (failed) {
+            emitter->dropped += emitter->events;
+        } else {
+            emitter->dropped -= emitter->reported;
+        }
+    }
+    emitter->events = 0;
+    emitter->records = 0;
+    emitter->reported = 0;
+    emitter->at = emitter->buffer;
+    emitter->end = emitter->buffer;
+    return failed ? -1 : 0;
+}
+
+@RECORDS@
+/* Writes the chunk and begins the next. It gives each field its width by metadata, so that an event needs no state. */
+void pfx_start_chunk(pfx_emitter *emitter, uint8_t section)
+{
+    uint32_t refused = emitter->refused;
+    pfx_send(emitter);
+    emitter->dropped += (uint32_t)(refused - emitter->refused_before);
+    emitter->refused_before = refused;
+    emitter->section = section;
+    emitter->end = emitter->limit;
+    emitter->at = pfx_put_bytes(emitter->buffer + 48, pfx_sections[section - 1].metadata, pfx_sections[section - 1].length);
+    pfx_put_own(emitter, section);
+}
+
+int pfx_flush(pfx_emitter *emitter)
+{
+    int answer;
+    if (emitter->busy) {
+        return -1;
+    }
+    emitter->busy = 1;
+    PFX_BARRIER();
+    answer = pfx_send(emitter);
+    PFX_BARRIER();
+    emitter->busy = 0;
+    return answer;
+}
+
+int pfx_emitter_end(pfx_emitter *emitter)
+{
+    int answer = pfx_flush(emitter);
+    if (answer == 0 && (emitter->dropped > 0 || emitter->refused != emitter->refused_before)) {
+        emitter->busy = 1;
+        PFX_BARRIER();
+        pfx_start_chunk(emitter, PFX_DROPPED_SECTION);
+        answer = pfx_send(emitter);
+        PFX_BARRIER();
+        emitter->busy = 0;
+    }
+    return answer;
+}
+
+pfx_bytes pfx_text(const char *text)
+{
+    pfx_bytes found = {text, 0, 0};
+    while (text != NULL && found.length < 256 && text[found.length] != 0) {
+        found.length++;
+    }
+    if (found.length == 256) {
+        found.length = 252;
+        found.mark = 3;
+        while (found.length > 0 && ((uint8_t)text[found.length] & 0xc0) == 0x80) {
+            found.length--;
+        }
+    }
+    return found;
+}
+
+pfx_bytes pfx_array(const void *bytes, size_t length)
+{
+    pfx_bytes found = {bytes, 0, 0};
+    if (bytes != NULL) {
+        found.length = (uint16_t)(length < 1024 ? length : 1024);
+    }
+    return found;
+}
+
+/* Whether a word is this name; capitals do not count. */
+static bool pfx_is_name(const char *word, size_t length, const char *name)
+{
+    size_t i;
+    for (i = 0; i < length && name[i] != 0; i++) {
+        char a = word[i];
+        char b = name[i];
+        a = (char)(a >= 'A' && a <= 'Z' ? a + 32 : a);
+        b = (char)(b >= 'A' && b <= 'Z' ? b + 32 : b);
+        if (a != b) {
+            return false;
+        }
+    }
+    return i == length && name[i] == 0;
+}
+
+static bool pfx_number(const char *word, size_t length, uint64_t *all)
+{
+    bool is_hex = length > 2 && word[0] == '0' && word[1] == 'x';
+    unsigned base = is_hex ? 16 : 10;
+    uint64_t number = 0;
+    size_t i;
+    for (i = is_hex ? 2 : 0; i < length; i++) {
+        char c = word[i];
+        unsigned digit = 16;
+        if (c >= '0' && c <= '9') {
+            digit = (unsigned)(c - '0');
+        } else if (c >= 'a' && c <= 'f') {
+            digit = (unsigned)(c - 'a') + 10;
+        } else if (c >= 'A' && c <= 'F') {
+            digit = (unsigned)(c - 'A') + 10;
+        }
+        if (digit >= base || number > (UINT64_MAX - digit) / base) {
+            return false;
+        }
+        number = number * base + digit;
+    }
+    *all |= number;
+    return true;
+}
+
+int pfx_set_kinds(const char *kinds)
+{
+    uint64_t all = 0;
+    while (*kinds != 0) {
+        size_t length = 0;
+        size_t i;
+        bool is_known;
+        while (kinds[length] != 0 && kinds[length] != ' ' && kinds[length] != ',' && kinds[length] != '\t' && kinds[length] != '|') {
+            length++;
+        }
+        is_known = length == 0;
+        for (i = 0; !is_known && i < sizeof pfx_kinds / sizeof pfx_kinds[0]; i++) {
+            if (pfx_is_name(kinds, length, pfx_kinds[i])) {
+                all |= (uint64_t)1 << i;
+                is_known = true;
+            }
+        }
+        if (!is_known && pfx_is_name(kinds, length, "all")) {
+            all = UINT64_MAX;
+            is_known = true;
+        }
+        /* Notes are of programs in Rust. */
+        is_known = is_known || pfx_is_name(kinds, length, "none") || pfx_is_name(kinds, length, "notes");
+        if (!is_known && !pfx_number(kinds, length, &all)) {
+            return -1;
+        }
+        kinds += length;
+        kinds += *kinds != 0;
+    }
+    pfx_control[0] = (uint32_t)all;
+    pfx_control[1] = (uint32_t)(all >> 32);
+    return 0;
+}
+
+#ifdef PFX_POSIX
+static uint64_t pfx_clock_of(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t pfx_file_clock(void *context)
+{
+    return pfx_clock_of(CLOCK_MONOTONIC) - ((pfx_file *)context)->start;
+}
+
+static uint64_t pfx_file_wall(void *context)
+{
+    (void)context;
+    return pfx_clock_of(CLOCK_REALTIME);
+}
+
+static void pfx_file_lock(void *context)
+{
+    pfx_file *file = (pfx_file *)context;
+    /* In a child, which writes nothing, another thread of the parent may have the lock for ever. */
+    if ((uint32_t)getpid() == file->trace.process) {
+        pthread_mutex_lock(&file->mutex);
+    }
+}
+
+static void pfx_file_unlock(void *context)
+{
+    pfx_file *file = (pfx_file *)context;
+    if ((uint32_t)getpid() == file->trace.process) {
+        pthread_mutex_unlock(&file->mutex);
+    }
+}
+
+static int pfx_file_write(void *context, const void *bytes, size_t length)
+{
+    pfx_file *file = (pfx_file *)context;
+    const uint8_t *at = (const uint8_t *)bytes;
+    if ((uint32_t)getpid() != file->trace.process) {
+        return -1;
+    }
+    while (length > 0) {
+        ssize_t written = write(file->descriptor, at, length);
+        if (written < 0 && errno == EINTR) {
+            continue;
+        }
+        if (written <= 0) {
+            /* What was written of it goes, where it can. */
+            int why = errno;
+            if (ftruncate(file->descriptor, (off_t)file->trace.length) == 0) {
+                (void)lseek(file->descriptor, (off_t)file->trace.length, SEEK_SET);
+            }
+            errno = why;
+            return -1;
+        }
+        at += written;
+        length -= (size_t)written;
+    }
+    return 0;
+}
+
+/* Makes the path of a pattern. */
+static int pfx_path(const char *pattern, char *path, size_t room)
+{
+    size_t at = 0;
+    for (; *pattern != 0; pattern++) {
+        int more = 1;
+        if (pattern[0] == '%' && (pattern[1] == 'p' || pattern[1] == 'n')) {
+            pattern++;
+            more = *pattern == 'p' ? snprintf(path + at, room - at, "%lu", (unsigned long)getpid())
+                                   : snprintf(path + at, room - at, "%s", pfx_name);
+        } else {
+            path[at] = *pattern;
+        }
+        if (more < 0 || (size_t)more >= room - at) {
+            errno = EINVAL;
+            return -1;
+        }
+        at += (size_t)more;
+    }
+    path[at] = 0;
+    return 0;
+}
+
+int pfx_open(pfx_file *file, const char *path)
+{
+    char made[1024];
+    const char *kinds = getenv("METATF_TELEMETRY_CONTROL");
+    if (kinds != NULL && pfx_set_kinds(kinds) != 0) {
+        errno = EINVAL;
+        return -1;
+    }
+    if (path == NULL) {
+        const char *pattern = getenv("METATF_TELEMETRY_FILENAME");
+        if (pfx_path(pattern != NULL && *pattern != 0 ? pattern : "%n.%p.mtf", made, sizeof made) != 0) {
+            return -1;
+        }
+        path = made;
+    }
+    memset(file, 0, sizeof *file);
+    file->trace.write = pfx_file_write;
+    file->trace.clock = pfx_file_clock;
+    file->trace.wall = pfx_file_wall;
+    file->trace.lock = pfx_file_lock;
+    file->trace.unlock = pfx_file_unlock;
+    file->trace.context = file;
+    file->trace.process = (uint32_t)getpid();
+    file->start = pfx_clock_of(CLOCK_MONOTONIC);
+    if (pthread_mutex_init(&file->mutex, NULL) != 0) {
+        return -1;
+    }
+    file->descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (file->descriptor < 0) {
+        return -1;
+    }
+    if (pfx_begin(&file->trace) != 0) {
+        int why = errno;
+        close(file->descriptor);
+        errno = why;
+        return -1;
+    }
+    return 0;
+}
+
+int pfx_close(pfx_file *file)
+{
+    int answer = 0;
+    /* Without memory for an index the trace ends with its last chunk. */
+    if (file->trace.index != NULL) {
+        answer = pfx_end(&file->trace);
+    }
+    if (close(file->descriptor) != 0) {
+        answer = -1;
+    }
+    pthread_mutex_destroy(&file->mutex);
+    return answer;
+}
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* PFX_IMPLEMENTATION */

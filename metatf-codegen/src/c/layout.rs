@@ -1,0 +1,224 @@
+//! How events are stored: each leaf in so many bytes, and the metadata at the start of a chunk that make it so.
+
+use metatf_parser::schema::{COMMENT, Dtd, Interpretation, Leaf, METADATA, Record, RecordId, Width};
+
+use crate::docs;
+use crate::emitters::{Argument, Emitters, Event, Given, Machine};
+use crate::names::Scope;
+use crate::options::OptionError;
+use crate::uses::leaf;
+
+/// All events, by section.
+pub(super) struct Layout {
+    pub(super) sections: Vec<Stored>,
+    pub(super) events: Vec<EventC>,
+    pub(super) dropped: Option<EventC>,
+    pub(super) clock_sync: Option<EventC>,
+    /// Bytes of a tag, and the tag of a comment.
+    pub(super) tag_width: u8,
+    pub(super) comment: u32,
+    /// Names of records that only the Rust emitters can write.
+    pub(super) without: Vec<String>,
+}
+
+/// A section with events.
+pub(super) struct Stored {
+    pub(super) number: u8,
+    /// The records at the start of each chunk.
+    pub(super) metadata: Vec<u8>,
+}
+
+/// An event in C.
+pub(super) struct EventC {
+    pub(super) name: String,
+    pub(super) docs: Vec<String>,
+    pub(super) kind: usize,
+    pub(super) compiled: bool,
+    /// Index of the section, from 1.
+    pub(super) section: usize,
+    pub(super) tag: u32,
+    pub(super) arguments: Vec<(String, Machine, Vec<String>)>,
+    pub(super) leaves: Vec<Put>,
+}
+
+/// What is put where a leaf stands.
+#[derive(Clone, Copy)]
+pub(super) enum Put {
+    /// A constant of so many bytes.
+    Constant(u64, u8),
+    /// The length of the argument of that index.
+    Length(usize),
+    Argument(usize, Machine),
+    Clock,
+    Thread,
+    Process,
+    /// The count of events dropped, or the clock on the wall.
+    Own,
+}
+
+/// Names that the functions of all events use.
+const OWN_NAMES: &[&str] = &["emitter", "at"];
+
+impl Layout {
+    pub(super) fn of(dtd: &Dtd, emitters: &Emitters) -> Result<Self, OptionError> {
+        let predefined = |id: RecordId| dtd.record(id).and_then(|record| record.tag);
+        let comment = predefined(COMMENT).unwrap_or(1);
+        let metadata = predefined(METADATA).unwrap_or(3);
+        let mut layout = Self {
+            sections: Vec::new(),
+            events: Vec::new(),
+            dropped: None,
+            clock_sync: None,
+            tag_width: dtd.tag_width,
+            comment,
+            without: Vec::new(),
+        };
+        for event in &emitters.events {
+            let made = layout.event(dtd, event, metadata);
+            layout.events.extend(made);
+        }
+        layout.dropped = emitters.dropped.as_ref().and_then(|event| layout.event(dtd, event, metadata));
+        layout.clock_sync = emitters.clock_sync.as_ref().and_then(|event| layout.event(dtd, event, metadata));
+        if layout.events.is_empty() {
+            return Err(OptionError("the DTD has no record that a program could emit".to_owned()));
+        }
+        Ok(layout)
+    }
+
+    fn event(&mut self, dtd: &Dtd, event: &Event, metadata: u32) -> Option<EventC> {
+        let section = dtd.sections.iter().find(|section| section.number == event.section)?;
+        let (_, record) = dtd.tagged(section, event.tag)?;
+        let mut bytes = Vec::new();
+        let mut leaves = Vec::new();
+        for (index, (l, given)) in (1..=u8::MAX).zip(record.leaves.iter().skip(1).zip(&event.given)) {
+            let Some(put) = put(record, l, *given, event) else {
+                self.without.push(record.name.clone());
+                return None;
+            };
+            leaves.push(put);
+            if let Some((width, is_signed)) = stored(put) {
+                let setting = Setting { tag_width: dtd.tag_width, metadata, record: event.tag, leaf: index };
+                setting.write(l, width, is_signed, &mut bytes);
+            }
+        }
+        let section = self.sections.iter().position(|known| known.number == event.section).unwrap_or_else(|| {
+            self.sections.push(Stored { number: event.section, metadata: Vec::new() });
+            self.sections.len() - 1
+        });
+        if let Some(stored) = self.sections.get_mut(section) {
+            stored.metadata.extend(bytes);
+        }
+        let mut names = Scope::with(OWN_NAMES);
+        let arguments = event.fields.iter().map(|argument| named(argument, &mut names)).collect();
+        let Event { name, docs, kind, compiled, tag, .. } = event;
+        Some(EventC {
+            name: name.trim_start_matches('_').to_owned(),
+            docs: docs.iter().map(|line| docs::plain(line)).collect(),
+            kind: *kind,
+            compiled: *compiled,
+            section: section + 1,
+            tag: *tag,
+            arguments,
+            leaves,
+        })
+    }
+
+    /// Returns the most bytes of an event.
+    pub(super) fn most(&self, event: &EventC) -> usize {
+        usize::from(self.tag_width) + event.leaves.iter().map(|put| most(*put)).sum::<usize>()
+    }
+
+    /// Returns the fewest bytes of a buffer: a chunk's header, metadata, what telemetry writes itself, and the longest event.
+    pub(super) fn buffer_least(&self) -> usize {
+        let metadata = self.sections.iter().map(|section| section.metadata.len()).max().unwrap_or(0);
+        let events = self.events.iter().map(|event| self.most(event)).max().unwrap_or(0);
+        // Without a record for them, a comment reports dropped events.
+        let dropped = self.dropped.as_ref().map_or(usize::from(self.tag_width) + 80, |event| self.most(event));
+        let clock_sync = self.clock_sync.as_ref().map_or(0, |event| self.most(event));
+        48 + metadata + events + dropped + clock_sync
+    }
+}
+
+fn named(argument: &Argument, names: &mut Scope) -> (String, Machine, Vec<String>) {
+    let name = names.take(&[super::names::argument(&argument.name)]);
+    if argument.machine == Machine::Bytes {
+        // Its length is an argument, too.
+        names.take(&[format!("{name}_length")]);
+    }
+    (name, argument.machine, argument.docs.iter().map(|line| docs::plain(line)).collect())
+}
+
+fn put(record: &Record, l: &Leaf, given: Given, event: &Event) -> Option<Put> {
+    Some(match given {
+        Given::Constant(value) => match (&l.interpretation, &l.width) {
+            (Interpretation::None, Width::Number(width)) => Put::Constant(value, *width),
+            (Interpretation::BaseOffset(base), Width::Number(width)) => {
+                Put::Constant(value.wrapping_sub(*base), *width)
+            }
+            (Interpretation::Default(_) | Interpretation::Stride { .. }, _) => Put::Constant(0, 0),
+            // What is stored depends on the record before it.
+            _ => return None,
+        },
+        Given::Length(data) => match event.given.get(usize::from(data.0).checked_sub(1)?)? {
+            Given::Argument(index) if !leaf(record, data)?.is_numeric() => Put::Length(*index),
+            _ => return None,
+        },
+        Given::Argument(index) => Put::Argument(index, event.fields.get(index)?.machine),
+        Given::Clock => Put::Clock,
+        Given::Thread => Put::Thread,
+        Given::Process => Put::Process,
+        Given::Own => Put::Own,
+    })
+}
+
+/// Returns the bytes in which a number is stored, and whether they are signed: then its base is 0.
+fn stored(put: Put) -> Option<(u8, bool)> {
+    Some(match put {
+        Put::Argument(_, Machine::Unsigned(bits)) => (bits / 8, false),
+        Put::Argument(_, Machine::Signed(bits)) => (bits / 8, bits < 64),
+        Put::Argument(_, Machine::Bool) => (1, false),
+        Put::Argument(_, Machine::F32 | Machine::F64) | Put::Clock | Put::Own => (8, false),
+        Put::Argument(_, Machine::Text | Machine::Bytes | Machine::Array(_)) | Put::Constant(..) => return None,
+        Put::Length(_) => (2, false),
+        Put::Thread | Put::Process => (4, false),
+    })
+}
+
+fn most(put: Put) -> usize {
+    match put {
+        Put::Constant(_, width) => usize::from(width),
+        Put::Argument(_, Machine::Text) => 255,
+        Put::Argument(_, Machine::Bytes) => 1024,
+        Put::Argument(_, Machine::Array(bytes)) => usize::from(bytes),
+        other => stored(other).map_or(0, |(width, _)| usize::from(width)),
+    }
+}
+
+/// A leaf whose width and interpretation are set (section 4.1 of the specification).
+struct Setting {
+    tag_width: u8,
+    metadata: u32,
+    record: u32,
+    leaf: u8,
+}
+
+impl Setting {
+    /// Writes the records that give a leaf its width, and then what its bytes mean, where the DTD does not say so.
+    fn write(&self, l: &Leaf, width: u8, is_signed: bool, out: &mut Vec<u8>) {
+        let wanted = if is_signed { Interpretation::BaseOffset(0) } else { Interpretation::None };
+        if l.width != Width::Number(width) {
+            self.record(0x10, &[width], out);
+        }
+        if l.interpretation != wanted {
+            if is_signed { self.record(0x12, &[0], out) } else { self.record(1, &[], out) }
+        }
+    }
+
+    fn record(&self, property: u8, value: &[u8], out: &mut Vec<u8>) {
+        for tag in [self.metadata, self.record] {
+            out.extend(tag.to_le_bytes().iter().take(usize::from(self.tag_width)));
+        }
+        out.extend([self.leaf, property]);
+        out.extend(value);
+    }
+}

@@ -1,0 +1,135 @@
+//! Names in C and C++.
+
+use crate::names::{legal, snake};
+use crate::options::OptionError;
+
+/// Words of C and C++, and macros of their libraries that a field might be called after.
+const TAKEN: &[&str] = &[
+    "alignas",
+    "alignof",
+    "and",
+    "and_eq",
+    "asm",
+    "assert",
+    "auto",
+    "bitand",
+    "bitor",
+    "bool",
+    "break",
+    "case",
+    "catch",
+    "char",
+    "char16_t",
+    "char32_t",
+    "char8_t",
+    "class",
+    "co_await",
+    "co_return",
+    "co_yield",
+    "compl",
+    "complex",
+    "concept",
+    "const",
+    "const_cast",
+    "consteval",
+    "constexpr",
+    "constinit",
+    "continue",
+    "decltype",
+    "default",
+    "delete",
+    "do",
+    "double",
+    "dynamic_cast",
+    "else",
+    "enum",
+    "errno",
+    "explicit",
+    "export",
+    "extern",
+    "false",
+    "float",
+    "for",
+    "friend",
+    "goto",
+    "if",
+    "inline",
+    "int",
+    "linux",
+    "long",
+    "mutable",
+    "namespace",
+    "new",
+    "noexcept",
+    "not",
+    "not_eq",
+    "nullptr",
+    "offsetof",
+    "operator",
+    "or",
+    "or_eq",
+    "private",
+    "protected",
+    "public",
+    "register",
+    "reinterpret_cast",
+    "requires",
+    "restrict",
+    "return",
+    "short",
+    "signed",
+    "sizeof",
+    "static",
+    "static_assert",
+    "static_cast",
+    "stderr",
+    "stdin",
+    "stdout",
+    "struct",
+    "switch",
+    "template",
+    "this",
+    "thread_local",
+    "throw",
+    "true",
+    "try",
+    "typedef",
+    "typeid",
+    "typename",
+    "typeof",
+    "union",
+    "unix",
+    "unsigned",
+    "using",
+    "virtual",
+    "void",
+    "volatile",
+    "wchar_t",
+    "while",
+    "xor",
+    "xor_eq",
+];
+
+/// Makes the name of an argument of that of the Rust emitter's.
+pub(super) fn argument(name: &str) -> String {
+    let name = name.trim_start_matches("r#");
+    if TAKEN.contains(&name) { format!("{name}_") } else { name.to_owned() }
+}
+
+/// Checks a prefix that the user chose.
+pub(super) fn prefix(name: &str) -> Result<String, OptionError> {
+    let letter = |c: char| c.is_ascii_alphabetic();
+    if name.starts_with(letter) && name.chars().all(|c| letter(c) || c.is_ascii_digit() || c == '_') {
+        return Ok(name.to_owned());
+    }
+    Err(OptionError(format!(
+        "`{name}` is no prefix of names in C: letters, digits and `_` make one, and a letter comes first"
+    )))
+}
+
+/// Makes a prefix of the DTD's name: `pools` of `pools.dtd`.
+pub(super) fn prefix_of(source: &str) -> String {
+    let stem = source.rsplit_once('.').map_or(source, |(stem, _)| stem);
+    let plain: String = stem.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    legal(snake(&plain), "dtd", stem)
+}

@@ -1,0 +1,84 @@
+//! Tables of the header: the DTD's text, the names of kinds, the metadata of chunks, CRCs.
+
+use std::fmt::Write as _;
+
+use metatf_parser::Dtd;
+
+use super::layout::Layout;
+use crate::emitters::Emitters;
+use crate::options::Options;
+
+/// Most bytes of a string: compilers need not know longer ones (C99, 5.2.4.1: 4,095 characters).
+const STRING_MOST: usize = 4000;
+
+/// Writes the tables of a DTD.
+pub(super) fn tables(dtd: &Dtd, emitters: &Emitters, layout: &Layout, options: &Options, prefix: &str) -> String {
+    let mut out = String::new();
+    // The header of a trace has a byte for the length of this name.
+    let source: String = options.source.chars().take(60).collect();
+    let _ = writeln!(
+        out,
+        "/* Where the DTD comes from. */\nstatic const char {prefix}_source[] = {};",
+        quoted(source.as_bytes())
+    );
+    if options.source.is_empty() {
+        out.clear();
+        let _ = writeln!(out, "static const char {prefix}_source[] = \"\";");
+    }
+    let stem = source.rsplit_once('.').map_or(source.as_str(), |(stem, _)| stem);
+    let plain: String = stem.chars().map(|c| if c == '/' { '_' } else { c }).collect();
+    let _ = writeln!(out, "#ifdef {}_POSIX", prefix.to_ascii_uppercase());
+    let _ = writeln!(out, "static const char {prefix}_name[] = {};\n#endif\n", quoted(plain.as_bytes()));
+    let kinds: Vec<_> = emitters.kinds.iter().map(|kind| quoted(kind.as_bytes())).collect();
+    let _ = writeln!(out, "static const char *const {prefix}_kinds[] = {{{}}};\n", kinds.join(", "));
+    let _ = writeln!(out, "/* The text of the DTD, which each trace carries. */");
+    let _ =
+        writeln!(out, "static const struct {{\n    uint32_t length;\n    const char *text;\n}} {prefix}_dtd[] = {{");
+    for part in dtd.text.as_bytes().chunks(STRING_MOST) {
+        let lines: Vec<_> = part.split_inclusive(|b| *b == b'\n').map(quoted).collect();
+        let _ = writeln!(out, "    {{{},\n     {}}},", part.len(), lines.join("\n     "));
+    }
+    let _ = writeln!(out, "}};\n");
+    let _ = writeln!(
+        out,
+        "/* Each chunk begins with records that give fields of its section their width, so that events need no state. */"
+    );
+    for (index, section) in layout.sections.iter().enumerate() {
+        let bytes: Vec<_> = section.metadata.iter().map(|byte| format!("0x{byte:02x}")).collect();
+        let rows: Vec<_> = bytes.chunks(20).map(|row| row.join(", ")).collect();
+        let rows = if rows.is_empty() { "0".to_owned() } else { rows.join(",\n    ") };
+        let _ = writeln!(out, "static const uint8_t {prefix}_metadata_{}[] = {{\n    {rows}}};", index + 1);
+    }
+    let _ =
+        writeln!(out, "static const struct {{\n    uint8_t number;\n    const uint8_t *metadata;\n    size_t length;");
+    let _ = writeln!(out, "}} {prefix}_sections[] = {{");
+    for (index, section) in layout.sections.iter().enumerate() {
+        let length = section.metadata.len();
+        let _ = writeln!(out, "    {{{}, {prefix}_metadata_{}, {length}}},", section.number, index + 1);
+    }
+    out.push_str("};\n\n");
+    out
+}
+
+/// Writes bytes as a string of C. No trigraph can be in it, and no hexadecimal escape that goes on.
+fn quoted(bytes: &[u8]) -> String {
+    let mut out = "\"".to_owned();
+    for &byte in bytes {
+        match byte {
+            b'\n' => out.push_str("\\n"),
+            b'"' | b'\\' | b'?' => out.extend(['\\', char::from(byte)]),
+            b' '..=b'~' => out.push(char::from(byte)),
+            _ => out.push_str(&format!("\\{byte:03o}")),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// Writes the table of CRC-32C.
+pub(super) fn crc() -> String {
+    let entry = |byte: u32| (0..8).fold(byte, |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0x82f6_3b78 } else { crc >> 1 });
+    let all: Vec<_> = (0..256).map(|byte| format!("0x{:08x}", entry(byte))).collect();
+    let rows: Vec<_> = all.chunks(8).map(|row| format!("    {},\n", row.join(", "))).collect();
+    rows.concat()
+}

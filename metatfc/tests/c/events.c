@@ -1,0 +1,209 @@
+/* Emits events of metatf-telemetry/tests/events.dtd, in the ways that its first argument names. */
+#ifdef EVENTS_POSIX
+#define _XOPEN_SOURCE 700
+#endif
+#define EVENTS_IMPLEMENTATION
+#include "events.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define FEW 2000
+
+static uint8_t memory[2][EVENTS_BUFFER_LEAST + 1000];
+static uint8_t entries[64 * 32];
+static events_emitter emitters[2];
+
+/* Of bare metal: memory in place of a file, and no clock. The write that `fails` counts down to fails. */
+static uint8_t trace_bytes[1 << 16];
+static size_t trace_length;
+static int fails;
+
+static int to_memory(void *context, const void *bytes, size_t length)
+{
+    (void)context;
+    if ((fails > 0 && --fails == 0) || length > sizeof trace_bytes - trace_length) {
+        return -1;
+    }
+    memcpy(trace_bytes + trace_length, bytes, length);
+    trace_length += length;
+    return 0;
+}
+
+static int expect(int holds, const char *what)
+{
+    if (!holds) {
+        fprintf(stderr, "events.c: %s\n", what);
+        exit(1);
+    }
+    return holds;
+}
+
+/* One event of each sort, with the least and the greatest values. */
+static void each(events_emitter *emitter)
+{
+    uint8_t id[16];
+    char text[301];
+    size_t i;
+    for (i = 0; i < sizeof id; i++) {
+        id[i] = (uint8_t)i;
+    }
+    for (i = 0; i < 300; i++) {
+        text[i] = 'x';
+    }
+    /* The cut would be between these two. */
+    text[251] = '\303';
+    text[252] = '\251';
+    text[300] = 0;
+    EVENTS_EMIT_STEP(emitter, 4000000000u);
+    EVENTS_EMIT_TYPES(emitter, 255, 65535, 4294967295u, UINT64_MAX, -128, -32768, INT32_MIN, INT64_MIN, true, 0.5f, -0.25, id);
+    events_emit_types(emitter, 0, 0, 0, 0, 127, 32767, INT32_MAX, INT64_MAX, false, -1.5f, 1e300, id);
+    EVENTS_EMIT_SAID(emitter, "caf\303\251", id, 3);
+    EVENTS_EMIT_SAID(emitter, text, text, sizeof text);
+    EVENTS_EMIT_SAID(emitter, NULL, NULL, 0);
+    EVENTS_EMIT_TICK(emitter);
+}
+
+/* Emits in a signal handler that interrupts an emit: `clock` raises the signal. */
+static int raises;
+
+static void handler(int signal)
+{
+    (void)signal;
+    EVENTS_EMIT_STEP(&emitters[0], 99);
+}
+
+static uint64_t clock_that_raises(void *context)
+{
+    (void)context;
+    if (raises) {
+        raises = 0;
+        raise(SIGUSR1);
+    }
+    return 7;
+}
+
+static void bare(const char *path)
+{
+    events_trace trace;
+    FILE *file;
+    uint32_t i;
+    memset(&trace, 0, sizeof trace);
+    trace.write = to_memory;
+    trace.clock = clock_that_raises;
+    trace.process = 4711;
+    trace.index = entries;
+    trace.index_bytes = sizeof entries;
+    expect(events_begin(&trace) == 0, "the trace does not begin");
+    expect(events_emitter_begin(&emitters[0], &trace, memory[0], EVENTS_BUFFER_LEAST - 1) != 0, "a buffer that is too small");
+    expect(events_emitter_begin(&emitters[0], &trace, memory[0], EVENTS_BUFFER_LEAST) == 0, "an emitter");
+    expect(events_emitter_begin(&emitters[1], &trace, memory[1], sizeof memory[1]) == 0, "another emitter");
+    events_emit_step(&emitters[0], 1);
+    expect(events_set_kinds("Object, arnea") != 0, "a kind that there is not");
+    expect(events_set_kinds("object|0x4") == 0 && events_control[0] == 5, "a kind and a number");
+    expect(events_set_kinds("18446744073709551616") != 0, "a number that is too long");
+    expect(events_set_kinds("all") == 0 && events_control[1] == UINT32_MAX, "all");
+    each(&emitters[0]);
+    signal(SIGUSR1, handler);
+    raises = 1;
+    events_emit_step(&emitters[0], 2);
+    expect(events_flush(&emitters[0]) == 0, "a flush");
+    fails = 1;
+    events_emit_step(&emitters[1], 3);
+    events_emit_step(&emitters[1], 4);
+    expect(events_flush(&emitters[1]) != 0, "a flush that fails");
+    for (i = 5; i < 8; i++) {
+        events_emit_step(&emitters[1], i);
+    }
+    expect(events_emitter_end(&emitters[0]) == 0 && events_emitter_end(&emitters[1]) == 0, "the end of emitters");
+    expect(events_end(&trace) == 0, "the end");
+    file = fopen(path, "wb");
+    expect(file != NULL && fwrite(trace_bytes, 1, trace_length, file) == trace_length && fclose(file) == 0, "the file");
+}
+
+#ifdef EVENTS_POSIX
+#include <sys/resource.h>
+
+static void *steps(void *context)
+{
+    events_emitter *emitter = (events_emitter *)context;
+    uint32_t i;
+    for (i = 0; i < FEW; i++) {
+        EVENTS_EMIT_STEP(emitter, i);
+    }
+    expect(events_emitter_end(emitter) == 0, "the end of a thread");
+    return NULL;
+}
+
+/* Two threads, and a file without an index. */
+static void threads(void)
+{
+    static events_file file;
+    pthread_t thread[2];
+    int i;
+    expect(events_open(&file, NULL) == 0, "the file of the environment");
+    for (i = 0; i < 2; i++) {
+        expect(events_emitter_begin(&emitters[i], &file.trace, memory[i], sizeof memory[i]) == 0, "an emitter");
+        expect(pthread_create(&thread[i], NULL, steps, &emitters[i]) == 0, "a thread");
+    }
+    for (i = 0; i < 2; i++) {
+        pthread_join(thread[i], NULL);
+    }
+    expect(events_close(&file) == 0, "the end of the file");
+}
+
+/* A file that may not grow for a while, as on a full disk. */
+static void full(void)
+{
+    static events_file file;
+    struct rlimit limit = {8192, RLIM_INFINITY};
+    uint32_t i;
+    signal(SIGXFSZ, SIG_IGN);
+    expect(setrlimit(RLIMIT_FSIZE, &limit) == 0, "a limit");
+    expect(events_open(&file, NULL) == 0, "a file");
+    expect(events_emitter_begin(&emitters[0], &file.trace, memory[0], sizeof memory[0]) == 0, "an emitter");
+    for (i = 0; i < FEW; i++) {
+        events_emit_step(&emitters[0], i);
+    }
+    limit.rlim_cur = RLIM_INFINITY;
+    expect(setrlimit(RLIMIT_FSIZE, &limit) == 0, "no limit");
+    events_emit_step(&emitters[0], FEW);
+    expect(events_emitter_end(&emitters[0]) == 0 && events_close(&file) == 0, "the end");
+}
+
+/* Emits until it is killed, and prints what was flushed. */
+static void until_killed(void)
+{
+    static events_file file;
+    uint32_t i;
+    expect(events_open(&file, NULL) == 0, "a file");
+    expect(events_emitter_begin(&emitters[0], &file.trace, memory[0], sizeof memory[0]) == 0, "an emitter");
+    for (i = 0;; i++) {
+        events_emit_step(&emitters[0], i);
+        if (i % 1000 == 999 && events_flush(&emitters[0]) == 0) {
+            printf("%lu\n", (unsigned long)i + 1);
+            fflush(stdout);
+        }
+    }
+}
+#endif
+
+int main(int count, char **arguments)
+{
+    if (count == 3 && strcmp(arguments[1], "bare") == 0) {
+        bare(arguments[2]);
+#ifdef EVENTS_POSIX
+    } else if (count == 2 && strcmp(arguments[1], "threads") == 0) {
+        threads();
+    } else if (count == 2 && strcmp(arguments[1], "full") == 0) {
+        full();
+    } else if (count == 2 && strcmp(arguments[1], "until-killed") == 0) {
+        until_killed();
+#endif
+    } else {
+        return 2;
+    }
+    return 0;
+}
