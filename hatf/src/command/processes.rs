@@ -6,7 +6,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hatf::record::{DumpInto, End, FollowedProcess, Follower, Outcome, RecordInto, Recorded};
+use hatf::record::{DumpInto, End, FollowedProcess, Follower, Outcome, PythonVersion, RecordInto, Recorded};
 use hatf::{Error, Result};
 use metatf::container::WriteOptions;
 use metatf_cli::OutputFile;
@@ -55,6 +55,7 @@ struct Written {
     bytes: u64,
     lost: u64,
     stackless: u64,
+    pythons: Vec<PythonVersion>,
 }
 
 impl<'a> Processes<'a> {
@@ -100,6 +101,11 @@ impl<'a> Processes<'a> {
     /// Returns how many processes have no stacks though they were asked for.
     pub(super) fn stackless(&self) -> u64 {
         self.written().stackless
+    }
+
+    /// Returns the versions of Python that processes have.
+    pub(super) fn pythons(&self) -> Vec<PythonVersion> {
+        self.written().pythons.clone()
     }
 
     /// Returns a line that says what there is; `None` where the program made no process.
@@ -174,6 +180,7 @@ impl Follower for Processes<'_> {
             written.bytes += bytes;
             written.lost += outcome.recorded.lost;
             written.stackless += u64::from(outcome.recorded.stackless);
+            written.pythons.extend(outcome.recorded.python);
         }
         let listed = self.list(line, &outcome.recorded);
         if !failure {

@@ -19,7 +19,7 @@ use super::ring::{Keep, Ring};
 use super::spool_file::SpoolFile;
 use super::stack_file::StackFile;
 use super::timeline::Moment;
-use super::{DumpInto, Recorded};
+use super::{DumpInto, PythonVersion, Recorded};
 use crate::Result;
 use crate::event::EventSink as _;
 
@@ -257,6 +257,7 @@ impl Drain<'_> {
             repairs,
             images: self.encode.mapper.images(),
             waits,
+            python: PythonVersion::of(header.python.load(Ordering::Relaxed)),
             stackless: header.stackless.load(Ordering::Relaxed) != 0,
             stacks_missed,
             forks,

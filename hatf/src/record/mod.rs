@@ -17,6 +17,7 @@ mod mapper;
 mod merge;
 mod process;
 mod program;
+mod python;
 mod recover;
 mod resident;
 mod ring;
@@ -57,6 +58,7 @@ use merge::Merge;
 pub use process::End;
 use process::Process;
 pub use program::{NotRecorded, NotRecordedReason, not_recorded};
+pub use python::PythonVersion;
 pub use recover::{Recovered, Spooled};
 use resident::{Sampler, Samples, Waiting};
 pub use ring::Keep;
@@ -86,6 +88,8 @@ pub struct Recorded {
     pub waits: u64,
     /// Stacks were asked for, and there are none: no room for their table, or no way to find them on this machine.
     pub stackless: bool,
+    /// The version of Python whose frames are in stacks, or, where it is not known, are not.
+    pub python: Option<PythonVersion>,
     /// Calls that have no stack because the table of stacks had no room for it.
     pub stacks_missed: u64,
     /// Processes that it forked.
@@ -203,6 +207,8 @@ pub struct RecordOptions<'a> {
     pub usable: bool,
     /// Calls for pages are recorded, and what the kernel says of the process's memory.
     pub pages: bool,
+    /// Stacks have the frames of Python code, and Python is to take each object from `malloc`, unless the environment says otherwise.
+    pub python: bool,
     /// What is kept beside the spool, to make a trace of it later: see [`Spooled::about`].
     pub about: serde_json::Value,
     /// Who takes the events of processes that the program makes; without, they are not recorded.
@@ -236,6 +242,7 @@ impl Default for RecordOptions<'_> {
             stacks: 0,
             usable: false,
             pages: false,
+            python: false,
             about: serde_json::Value::Null,
             follower: None,
             follow_most: FOLLOW_MOST,
@@ -312,6 +319,9 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
 
     let program = command.first().map_or(OsStr::new(""), OsString::as_os_str);
     let mut child = start::prepare(command, &file, &library, &files);
+    if options.python && std::env::var_os(PYTHON_ALLOCATOR).is_none() {
+        child.env(PYTHON_ALLOCATOR, "malloc");
+    }
     if options.output_to_error {
         child.stdout(std::io::stderr());
     }
@@ -401,6 +411,9 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
     })
 }
 
+/// The environment variable that says where Python takes objects from.
+const PYTHON_ALLOCATOR: &str = "PYTHONMALLOC";
+
 /// Says in the spool how it is to be used.
 fn set_header(header: &Header, options: &RecordOptions<'_>, start: Moment, clock: Clock, files: &FileLimit) {
     header.start.store(start.nanoseconds, Ordering::Relaxed);
@@ -415,7 +428,9 @@ fn set_header(header: &Header, options: &RecordOptions<'_>, start: Moment, clock
         header.ask(true);
     }
     let extra = |wanted: bool, extra: Conditions| if wanted { extra.0 } else { 0 };
-    let extras = extra(options.usable, Conditions::USABLE) | extra(options.pages, Conditions::PAGES);
+    let extras = extra(options.usable, Conditions::USABLE)
+        | extra(options.pages, Conditions::PAGES)
+        | extra(options.python, Conditions::PYTHON);
     header.extras.store(extras, Ordering::Relaxed);
     header.stack_depth.store(u32::try_from(options.stacks).unwrap_or(u32::MAX), Ordering::Relaxed);
     let most = options.follower.map_or(0, |_| options.follow_most.min(files.most_processes()));
