@@ -361,7 +361,7 @@ fn print_summary(
     print_message(&line);
     if hides_its_objects(options) {
         print_message(
-            "Python takes small objects from pools of its own: with PYTHONMALLOC=malloc in its environment each is recorded",
+            "Python takes small objects from pools of its own: with PYTHONMALLOC=malloc in its environment each is recorded; --python sets that, and records its functions and lines",
         );
     }
     if let Some(line) = processes.and_then(|processes| processes.summary()) {

@@ -65,7 +65,7 @@ pub(crate) fn note_module(session: &Session, found: &Found) {
     let state = module.definition(c"PyGILState_GetThisThreadState", FUNCTION);
     let python = &session.spool.header().python;
     let ([Some(code), Some(string)], Some(state), true) = (names, state, is_known) else {
-        // Where there are several, one that is not known is told of.
+        // Where there are several, one that is not known is what the header says.
         let version = u32::try_from(version >> 16).unwrap_or_default();
         python.store(crate::PYTHON_UNKNOWN | version, Ordering::Relaxed);
         return;
