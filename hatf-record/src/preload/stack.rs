@@ -156,9 +156,8 @@ pub(crate) fn retire() {
 #[inline(always)]
 pub(crate) fn capture(session: &Session) -> u32 {
     let here = Here::new();
-    if session.conditions().has(Conditions::PYTHON)
-        && let Some(chain) = python::chain()
-    {
+    let with_python = session.conditions().has(Conditions::PYTHON);
+    if with_python && let Some(chain) = python::chain() {
         return walk_python(session, here, chain);
     }
     let (start, memo) = (here.start(), thread_state::current().memo());
@@ -167,6 +166,10 @@ pub(crate) fn capture(session: &Session) -> u32 {
     }
     let mut words = Words::new();
     let stack = walk(session, here, &mut words);
+    // The walk has met the interpreter.
+    if with_python && let Some(chain) = python::chain() {
+        return walk_python(session, here, chain);
+    }
     if let Some(memo) = memo {
         memo.keep(start, &words, stack);
     }

@@ -414,6 +414,15 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
 /// The environment variable that says where Python takes objects from.
 const PYTHON_ALLOCATOR: &str = "PYTHONMALLOC";
 
+/// Reads any bytes as what the kernel says of a process, which is looked at before it is recorded. For fuzzing.
+#[doc(hidden)]
+pub fn read_process(bytes: &[u8]) {
+    #[cfg(target_arch = "x86_64")]
+    attach::read_any(bytes);
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = bytes;
+}
+
 /// Says in the spool how it is to be used.
 fn set_header(header: &Header, options: &RecordOptions<'_>, start: Moment, clock: Clock, files: &FileLimit) {
     header.start.store(start.nanoseconds, Ordering::Relaxed);
