@@ -48,7 +48,8 @@ fn stacks(trace: &Path) -> HashMap<u64, Vec<Frame>> {
         let number = stacks.number(event.stack);
         let frames = stacks.get(number).map(|location| match is_python(location.address) {
             true => {
-                let [function] = location.functions.as_slice() else { panic!("{location:?}") };
+                assert_eq!(location.functions.len(), 1, "{location:?}");
+                let function = &location.functions[0];
                 (true, format!("{}@{}:{}", function.name, function.file, function.line))
             }
             false => (false, location.functions.last().map(|function| function.name.clone()).unwrap_or_default()),

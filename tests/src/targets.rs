@@ -270,9 +270,9 @@ pub fn read_program(input: &[u8]) {
     let _ = known.map(|known| known.to_string());
 }
 
-/// A program with a table of two entries, a script, and lines of `/proc/N/maps`; of one file alone, as they have nothing to do with it.
+/// A program with a table of two entries, a script, and lines of `/proc/N/maps`: with one vector alone, as they have nothing to do with any.
 fn program_seeds(path: &Path, _: &[u8]) -> Vec<Vec<u8>> {
-    if vectors().first().is_none_or(|first| first != path) {
+    if !path.ends_with("bad/dtd/base-unknown-record/format.dtd") {
         return Vec::new();
     }
     let mut program = vec![0_u8; 64 + 2 * 56];
