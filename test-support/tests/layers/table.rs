@@ -185,6 +185,7 @@ pub(crate) const TABLE: &[Layers] = &[
             "follow",
             "standalone",
             "unwind",
+            "python",
             "stack",
             "accesses",
             "attach",
