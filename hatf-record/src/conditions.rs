@@ -27,6 +27,8 @@ impl Conditions {
     pub const INJECTED: Self = Self(128);
     /// Loads and stores of blocks are counted.
     pub const ACCESSES: Self = Self(256);
+    /// Stacks have the frames of Python code.
+    pub const PYTHON: Self = Self(512);
 
     /// Returns whether a bit of `other` is set.
     #[inline]

@@ -16,6 +16,10 @@ pub const TEXT_BYTES: usize = SLOT_BYTES - 1;
 /// Bytes of a name or a path that are recorded: of a longer one the first count.
 pub const TEXT_MAX: usize = 1000;
 
+/// Frames of stacks from here on, up to twice this number, are no return addresses: each stands for a place in Python's code, by a [`Kind::PythonFrame`].
+/// No program's code lies there.
+pub const PYTHON_FRAMES: u64 = 1 << 47;
+
 /// Slots that a text takes at most.
 pub(crate) const TEXT_SLOTS: usize = TEXT_MAX.div_ceil(TEXT_BYTES);
 
@@ -128,6 +132,8 @@ kinds! {
     Enter = 35,
     /// It left the function that it entered last.
     Leave = 36,
+    /// `address` stands in stacks for a place in Python's code: the line `extra` of a function. The text is the path of its file, a zero, and its name.
+    PythonFrame = 37,
 }
 
 impl Kind {
@@ -158,7 +164,13 @@ impl Kind {
     pub fn has_text(self) -> bool {
         matches!(
             self,
-            Self::Image | Self::Mark | Self::PhaseBegin | Self::PhaseEnd | Self::ModuleLoad | Self::ThreadName
+            Self::Image
+                | Self::Mark
+                | Self::PhaseBegin
+                | Self::PhaseEnd
+                | Self::ModuleLoad
+                | Self::ThreadName
+                | Self::PythonFrame
         )
     }
 
@@ -459,7 +471,7 @@ mod tests {
             back(&Event { address: 1 << 63, ..plain }, b"");
             back(&Event { old: u64::MAX, ..plain }, b"");
         }
-        assert_eq!((Kind::from_number(0), Kind::from_number(37)), (None, None));
+        assert_eq!((Kind::from_number(0), Kind::from_number(38)), (None, None));
     }
 
     #[test]
@@ -478,7 +490,7 @@ mod tests {
 
     #[test]
     fn texts() {
-        for kind in [Kind::Image, Kind::Mark, Kind::PhaseBegin, Kind::PhaseEnd, Kind::ModuleLoad, Kind::ThreadName] {
+        for kind in Kind::ALL.iter().copied().filter(|kind| kind.has_text()) {
             for length in [0, 1, 14, 15, 16, 30, 31, TEXT_MAX - 1, TEXT_MAX] {
                 let text: Vec<u8> = (0..=250).cycle().take(length).collect();
                 back(&Event { extra: 42, size: length as u64, ..Event::new(kind, 1, 9) }, &text);

@@ -20,6 +20,9 @@ pub const CHUNK_SLOTS: usize = (CHUNK_BYTES - CHUNK_HEAD_BYTES) / SLOT_BYTES;
 /// The most chunks that a spool may have: 64 GiB.
 pub const CHUNKS_MAX: usize = 1 << 21;
 
+/// Set beside a version of Python whose frames are not known.
+pub const PYTHON_UNKNOWN: u32 = 1 << 16;
+
 /// Added to the status with which a process ends.
 pub const EXITED: u32 = 1 << 8;
 
@@ -134,7 +137,10 @@ shared! {
         pub stackless: AtomicU32,
         /// How often the process asked for a trace of what is kept.
         pub dumps: AtomicU32,
-        _before_next: [AtomicU64; 5],
+        /// Of Python, where its frames were asked for: the major version and the minor, and [`PYTHON_UNKNOWN`] if they are not known; 0: there is none.
+        pub python: AtomicU32,
+        _before_next_word: AtomicU32,
+        _before_next: [AtomicU64; 4],
         /// Chunks looked at so far, by those who wanted one.
         pub(crate) next: AtomicU64,
         _before_ready: [AtomicU64; 15],

@@ -33,10 +33,12 @@ mod stream;
 pub use clock::{Clock, nanoseconds};
 pub use conditions::Conditions;
 pub use event::{
-    About, Event, Flags, Head, Kind, NUMBERS_MAX, SLOT_BYTES, SLOTS_MAX, Slot, TEXT_BYTES, TEXT_MAX, accesses_of_word,
-    accesses_word, is_narrow, narrow, stamp_slot, text_slots,
+    About, Event, Flags, Head, Kind, NUMBERS_MAX, PYTHON_FRAMES, SLOT_BYTES, SLOTS_MAX, Slot, TEXT_BYTES, TEXT_MAX,
+    accesses_of_word, accesses_word, is_narrow, narrow, stamp_slot, text_slots,
 };
-pub use layout::{CHUNK_BYTES, CHUNK_HEAD_BYTES, CHUNK_SLOTS, CHUNKS_MAX, ChunkHead, EXITED, Header, MAGIC, VERSION};
+pub use layout::{
+    CHUNK_BYTES, CHUNK_HEAD_BYTES, CHUNK_SLOTS, CHUNKS_MAX, ChunkHead, EXITED, Header, MAGIC, PYTHON_UNKNOWN, VERSION,
+};
 pub use producer::{Owner, Producer};
 pub use reasons::{Answer, Stop, WhenFull};
 pub use spool::{Chunk, Spool, bytes_for, offset_of};

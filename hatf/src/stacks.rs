@@ -7,8 +7,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use hashbrown::HashMap;
+use hatf_record::PYTHON_FRAMES;
 
 use crate::event::EventKind;
+
+/// Returns whether a frame is no return address, but stands for a place in Python's code: the trace says which.
+#[must_use]
+pub fn is_python(frame: u64) -> bool {
+    (PYTHON_FRAMES..2 * PYTHON_FRAMES).contains(&frame)
+}
 
 /// A function in a location.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -170,7 +177,8 @@ impl Stacks {
             EventKind::Symbol { frame, line, name } => {
                 let name = String::from_utf8_lossy(name).into_owned();
                 let functions = self.symbols.entry(frame).or_default();
-                if self.open != Some(frame) {
+                // Nothing is inlined in Python, and a trace that was completed may say twice where it is.
+                if self.open != Some(frame) || is_python(frame) {
                     functions.clear();
                 }
                 functions.push(Function { name, file: self.source.clone(), line });
@@ -183,7 +191,11 @@ impl Stacks {
                     self.symbols.retain(|frame, _| !addresses.contains(frame));
                 }
             }
-            EventKind::Image { .. } => self.symbols.clear(),
+            EventKind::Image { .. } => {
+                self.symbols.clear();
+                // Modules have numbers of their own; what is in none is another image's from here on.
+                self.known_locations.retain(|(_, module), _| module.is_some());
+            }
             EventKind::Enter { function } => {
                 self.entries.insert(function);
                 return;

@@ -32,6 +32,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "postmortem", run: buffers::postmortem, seeds: buffers::seeds },
     Target { name: "read_hatf", run: read_hatf, seeds: hatf_seeds },
     Target { name: "read_json", run: read_json, seeds: json_seeds },
+    Target { name: "read_program", run: read_program, seeds: program_seeds },
     Target { name: "read_trace", run: read_trace, seeds: trace_seeds },
     Target { name: "recode", run: recode, seeds: recode_seeds },
     Target { name: "round_trip", run: round_trip, seeds: |_, bytes| vec![bytes.to_vec()] },
@@ -254,6 +255,40 @@ fn hatf_seeds(path: &Path, bytes: &[u8]) -> Vec<Vec<u8>> {
     let vector = path.parent().and_then(Path::file_name).and_then(|n| n.to_str());
     let Some(number) = vector.and_then(generated::number_of) else { return Vec::new() };
     only("mtf", path, || vec![[&[number as u8], bytes].concat()])
+}
+
+/// What `hatf record` looks at before it records: the file of a program, and what the kernel says of a process.
+///
+/// # Panics
+/// There is no room for a file.
+pub fn read_program(input: &[u8]) {
+    hatf::record::read_process(input);
+    let path = std::env::temp_dir().join(format!("metatf-program-{}", std::process::id()));
+    std::fs::write(&path, input).expect("there is room for it");
+    let known = hatf::record::not_recorded(path.as_os_str());
+    std::fs::remove_file(&path).expect("it was written");
+    // Its reason can be printed, whatever it is.
+    let _ = known.map(|known| known.to_string());
+}
+
+/// A program with a table of two entries, a script, and lines of `/proc/N/maps`: with one vector alone, as they have nothing to do with any.
+fn program_seeds(path: &Path, _: &[u8]) -> Vec<Vec<u8>> {
+    if !path.ends_with("bad/dtd/base-unknown-record/format.dtd") {
+        return Vec::new();
+    }
+    let mut program = vec![0_u8; 64 + 2 * 56];
+    program[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+    for (at, byte) in [(16, 2), (18, 62), (32, 64), (54, 56), (56, 2), (64, 1), (120, 3)] {
+        program[at] = byte;
+    }
+    let maps = b"1000-2000 r-xp 0 fe:00 7      /lib/libc.so.6\n7fff0000-7fff1000 r--p 0 0:0 0   [vdso]\n";
+    vec![
+        program,
+        b"#!/bin/sh -e\n".to_vec(),
+        b"#! /no/such\xff\n".to_vec(),
+        maps.to_vec(),
+        b"Tgid:\t7\nState:\tR (running)\n".to_vec(),
+    ]
 }
 
 /// A random format and a random trace of it, written, read, printed and written again.

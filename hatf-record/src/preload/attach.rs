@@ -109,7 +109,7 @@ fn begin_session(is_image: bool) -> Option<()> {
     }
     let depth = header.stack_depth.load(Ordering::Relaxed);
     // An earlier image of the process may have set them. Whether recording is off stays as it is.
-    let extras = Conditions(Conditions::USABLE.0 | Conditions::PAGES.0);
+    let extras = Conditions(Conditions::USABLE.0 | Conditions::PAGES.0 | Conditions::PYTHON.0);
     let set_here = [Conditions::THREADS, Conditions::STACKS, Conditions::SAMPLE, Conditions::ACCESSES, extras];
     header.clear(Conditions(set_here.iter().fold(0, |bits, condition| bits | condition.0)));
     header.set(Conditions(header.extras.load(Ordering::Relaxed) & extras.0));

@@ -54,7 +54,7 @@ pub(crate) fn look_up(name: &CStr) -> usize {
         unsafe {
             let search = &mut *data.cast::<Search<'_>>();
             if let Some(module) = Module::of_info(info) {
-                search.found = module.definition(search.name).unwrap_or_default();
+                search.found = module.definition(search.name, FUNCTION).unwrap_or_default();
             }
             c_int::from(search.found != 0)
         }
@@ -117,6 +117,9 @@ const DT_STRSZ: i64 = 10;
 const DT_JMPREL: i64 = 23;
 const DT_GNU_HASH: i64 = 0x6fff_fef5;
 const DT_VERSYM: i64 = 0x6fff_fff0;
+/// Kinds of symbols.
+pub(crate) const OBJECT: u8 = 1;
+pub(crate) const FUNCTION: u8 = 2;
 const R_64: u32 = 1;
 const R_GLOB_DAT: u32 = 6;
 const R_JUMP_SLOT: u32 = 7;
@@ -125,7 +128,7 @@ const PAGE: usize = 4096;
 
 /// A module, and where its tables are.
 #[derive(Default)]
-struct Module<'t> {
+pub(crate) struct Module<'t> {
     base: usize,
     segments: &'t [libc::Elf64_Phdr],
     /// All of its segments.
@@ -151,6 +154,24 @@ impl<'t> Module<'t> {
         unsafe {
             let info = info.as_ref().filter(|info| !info.dlpi_phdr.is_null())?;
             Self::of(address(info.dlpi_addr), core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()))
+        }
+    }
+
+    /// Finds the tables of a module by its ELF header, without the loader.
+    ///
+    /// # Safety
+    /// A module is loaded there, from its header on, and stays so as long as this lives.
+    pub(crate) unsafe fn at(range: Range<usize>, base: usize) -> Option<Self> {
+        let inside =
+            |bytes: usize, at: usize| at >= range.start && at.checked_add(bytes).is_some_and(|end| end <= range.end);
+        let header =
+            inside(size_of::<libc::Elf64_Ehdr>(), range.start).then_some(range.start as *const libc::Elf64_Ehdr)?;
+        // SAFETY: the caller's promise; the table is inside of the module.
+        unsafe {
+            let header = header.as_ref().filter(|header| header.e_ident.starts_with(b"\x7fELF"))?;
+            let (table, count) = (range.start.checked_add(address(header.e_phoff))?, usize::from(header.e_phnum));
+            let is_there = inside(count * size_of::<libc::Elf64_Phdr>(), table) && table.is_multiple_of(8);
+            is_there.then(|| Self::of(base, core::slice::from_raw_parts(table as *const libc::Elf64_Phdr, count)))?
         }
     }
 
@@ -235,8 +256,8 @@ impl<'t> Module<'t> {
         }
     }
 
-    /// Returns the address of a function that the module defines.
-    fn definition(&self, name: &CStr) -> Option<usize> {
+    /// Returns the address of a symbol of a kind that the module defines.
+    pub(crate) fn definition(&self, name: &CStr, kind: u8) -> Option<usize> {
         let word = |at: usize| {
             let inside = self.range.contains(&at) && self.range.contains(&(at + 3)) && at.is_multiple_of(4);
             // SAFETY: a word inside of the module, whose tables are readable.
@@ -256,7 +277,7 @@ impl<'t> Module<'t> {
         while symbol >= first && symbol != 0 {
             let link = word((symbol - first).checked_mul(4)?.checked_add(chains)?)?;
             if link | 1 == hash | 1
-                && let Some(address) = self.function(symbol, name)
+                && let Some(address) = self.defined(symbol, name, kind)
             {
                 return Some(address);
             }
@@ -268,9 +289,8 @@ impl<'t> Module<'t> {
         None
     }
 
-    /// Returns the address of a symbol, if it is a function that is defined under this name, for programs that ask for no older version.
-    fn function(&self, number: usize, name: &CStr) -> Option<usize> {
-        const FUNCTION: u8 = 2;
+    /// Returns the address of a symbol, if it is one of this kind that is defined under this name, for programs that ask for no older version.
+    fn defined(&self, number: usize, name: &CStr, kind: u8) -> Option<usize> {
         const HIDDEN: u16 = 0x8000;
         let (found, is_own) = self.symbol(number)?;
         let version = number.checked_mul(2)?.checked_add(self.versions)?;
@@ -280,7 +300,7 @@ impl<'t> Module<'t> {
             let hidden = is_readable && (version as *const u16).read_unaligned() & HIDDEN != 0;
             (hidden, &*(self.symbols as *const libc::Elf64_Sym).add(number))
         };
-        let is_it = is_own && !hidden && symbol.st_info & 15 == FUNCTION && found == name;
+        let is_it = is_own && !hidden && symbol.st_info & 15 == kind && found == name;
         is_it.then(|| self.base.wrapping_add(address(symbol.st_value)))
     }
 

@@ -55,6 +55,8 @@ mod path;
 #[cfg(all(feature = "preload", target_pointer_width = "64"))]
 mod program_break;
 mod push;
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+mod python;
 #[cfg(feature = "preload")]
 mod real;
 #[cfg(feature = "allocator")]

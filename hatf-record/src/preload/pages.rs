@@ -63,12 +63,15 @@ pub(crate) unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c
     // Before: somebody else may be given the pages as soon as they are free.
     record(Kind::Unmap, Call { size: length, address: address as usize, ..Call::default() });
     // SAFETY: the caller's arguments.
-    unsafe {
+    let result = unsafe {
         match known(real::munmap) {
             Some(unmap) => unmap(address, length),
             None => memory::unmap(address, length),
         }
-    }
+    };
+    #[cfg(target_arch = "x86_64")]
+    super::python::forget_pages();
+    result
 }
 
 /// # Safety
@@ -88,6 +91,8 @@ pub(crate) unsafe extern "C" fn mremap(
             None => libc::syscall(libc::SYS_mremap, old, old_length, length, flags, address) as *mut c_void,
         }
     };
+    #[cfg(target_arch = "x86_64")]
+    super::python::forget_pages();
     if start != libc::MAP_FAILED {
         let (old, extra) = (old as usize, old_length);
         record(Kind::Remap, Call { size: length, address: start as usize, old, extra });

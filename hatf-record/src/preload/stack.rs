@@ -9,7 +9,8 @@ use super::memo::Words;
 use super::path::Path;
 use super::session::{self, Session};
 use super::unwind::{self, DEPTH_MAX, Found, Here};
-use super::{follow, mapping, memory, push, real, thread_state};
+use super::{follow, mapping, memory, push, python, real, thread_state};
+use crate::conditions::Conditions;
 use crate::event::{Event, Kind, TEXT_MAX};
 use crate::names;
 use crate::stack_table::{STACKS_BYTES, STACKS_FIRST_BYTES, StackTable, stacks_head};
@@ -136,6 +137,7 @@ pub(crate) fn leave() {
     RECORDING.store(0, Ordering::Relaxed);
     CANNOT_GROW.store(false, Ordering::Relaxed);
     GROWING.store(false, Ordering::Relaxed);
+    python::leave();
     // A module is recorded when a row of its is looked up.
     unwind::forget();
 }
@@ -154,12 +156,20 @@ pub(crate) fn retire() {
 #[inline(always)]
 pub(crate) fn capture(session: &Session) -> u32 {
     let here = Here::new();
+    let with_python = session.conditions().has(Conditions::PYTHON);
+    if with_python && let Some(chain) = python::chain() {
+        return walk_python(session, here, chain);
+    }
     let (start, memo) = (here.start(), thread_state::current().memo());
     if let Some(stack) = memo.and_then(|memo| memo.find(start)) {
         return stack;
     }
     let mut words = Words::new();
     let stack = walk(session, here, &mut words);
+    // The walk has met the interpreter.
+    if with_python && let Some(chain) = python::chain() {
+        return walk_python(session, here, chain);
+    }
     if let Some(memo) = memo {
         memo.keep(start, &words, stack);
     }
@@ -177,6 +187,30 @@ pub(crate) fn innermost(stack: u32) -> Option<usize> {
     usize::try_from(address).ok()
 }
 
+/// Walks a stack that has frames of Python code, and returns its number. It is not kept with the words that were read: these frames lie elsewhere.
+#[inline(never)]
+fn walk_python(session: &Session, here: Here, chain: python::Chain) -> u32 {
+    let memory = TABLE.load(Ordering::Acquire);
+    if memory.is_null() {
+        return 0;
+    }
+    // SAFETY: the mapping of `begin`, which stays.
+    let Some(table) = (unsafe { StackTable::attach(memory) }) else { return 0 };
+    let depth = DEPTH.load(Ordering::Relaxed);
+    let [mut native, mut starts, mut mixed] = [[const { MaybeUninit::uninit() }; DEPTH_MAX]; 3];
+    let [native, starts, mixed] =
+        [&mut native, &mut starts, &mut mixed].map(|frames| frames.get_mut(..depth).unwrap_or_default());
+    let own = OWN[0].load(Ordering::Relaxed)..OWN[1].load(Ordering::Relaxed);
+    let found = &mut |found: &_| note_module(session, found);
+    let count = unwind::walk(here, native, starts, own, &mut Words::new(), found);
+    // SAFETY: so many were written.
+    let [native, starts] =
+        [native, starts].map(|frames| unsafe { frames.get(..count).unwrap_or_default().assume_init_ref() });
+    let count = python::mix(session, chain, native, starts, mixed);
+    // SAFETY: so many were written.
+    number(&table, unsafe { mixed.get(..count).unwrap_or_default().assume_init_ref() })
+}
+
 /// Walks a stack, and returns its number.
 #[inline(never)]
 fn walk(session: &Session, here: Here, words: &mut Words) -> u32 {
@@ -190,7 +224,7 @@ fn walk(session: &Session, here: Here, words: &mut Words) -> u32 {
     let depth = DEPTH.load(Ordering::Relaxed);
     let frames = frames.get_mut(..depth).unwrap_or_default();
     let own = OWN[0].load(Ordering::Relaxed)..OWN[1].load(Ordering::Relaxed);
-    let count = unwind::walk(here, frames, own, words, &mut |found| note_module(session, found));
+    let count = unwind::walk(here, frames, &mut [], own, words, &mut |found| note_module(session, found));
     // SAFETY: so many were written.
     let frames = unsafe { frames.get(..count).unwrap_or_default().assume_init_ref() };
     number(&table, frames)
@@ -244,6 +278,7 @@ fn note_module(session: &Session, found: &Found) {
     }
     RECORDING.fetch_add(1, Ordering::Relaxed);
     push_module(session, found);
+    python::note_module(session, found);
     for place in &LOADED {
         let free = place.load(Ordering::Acquire);
         let taken =
@@ -370,8 +405,10 @@ fn note_unloaded() {
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
     let Some(dlclose) = (if real::known() { real::dlclose() } else { None }) else { return -1 };
+    let paused = python::pause();
     // SAFETY: the caller's argument.
     let result = unsafe { dlclose(handle) };
+    python::resume(paused);
     if DEPTH.load(Ordering::Relaxed) != 0 {
         note_unloaded();
     }

@@ -159,6 +159,22 @@ pub(crate) fn leave_hooks() {
     current().outer.set(0);
 }
 
+/// Returns whether the page of an address can be read. Keeps `errno`.
+#[cold]
+pub(crate) fn is_readable(address: usize) -> bool {
+    let page = address & !(PAGE - 1);
+    // SAFETY: `errno` of this thread, and a system call that reads a set of signals from the address, and then finds that it is not
+    // said what to do with it. Where the address is not readable it says so.
+    unsafe {
+        let errno = libc::__errno_location();
+        let before = *errno;
+        let asked = libc::syscall(libc::SYS_rt_sigprocmask, -1, page, 0, 8);
+        let is_there = asked == 0 || *errno != libc::EFAULT;
+        *errno = before;
+        is_there
+    }
+}
+
 impl ThreadState {
     /// Returns the part of the stack that is known to be readable: from here to before there.
     #[inline]
@@ -223,16 +239,7 @@ impl ThreadState {
     #[cold]
     pub(crate) fn becomes_readable(&self, address: usize) -> bool {
         let page = address & !(PAGE - 1);
-        // SAFETY: `errno` of this thread, and a system call that reads a set of signals from the address, and then finds that it is not
-        // said what to do with it. Where the address is not readable it says so.
-        let is_there = unsafe {
-            let errno = libc::__errno_location();
-            let before = *errno;
-            let asked = libc::syscall(libc::SYS_rt_sigprocmask, -1, page, 0, 8);
-            let is_there = asked == 0 || *errno != libc::EFAULT;
-            *errno = before;
-            is_there
-        };
+        let is_there = is_readable(page);
         if is_there {
             let (from, to) = (self.readable.0.get(), self.readable.1.get());
             if page == to {

@@ -268,11 +268,12 @@ impl Here {
 }
 
 /// Fills in the return addresses of a function's callers, innermost first, except those in `own`; returns how many there are. Notes the
-/// words that it read.
+/// words that it read. `starts` gets where each caller's frame begins on the stack, as far as there is room.
 #[inline(always)]
 pub(crate) fn walk(
     here: Here,
     frames: &mut [MaybeUninit<usize>],
+    starts: &mut [MaybeUninit<usize>],
     own: core::ops::Range<usize>,
     words: &mut Words,
     on_new: &mut impl FnMut(&Found),
@@ -322,6 +323,9 @@ pub(crate) fn walk(
         if !own.contains(&instruction) {
             let Some(place) = frames.get_mut(count) else { return count };
             place.write(instruction);
+            if let Some(start) = starts.get_mut(count) {
+                start.write(rsp);
+            }
             count += 1;
         }
     }

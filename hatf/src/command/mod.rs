@@ -166,6 +166,11 @@ pub(crate) struct Record {
     #[arg(long, value_name = "DEPTH", num_args = 0..=1, require_equals = true, default_missing_value = "64", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=256))]
     pub(crate) stacks: Option<usize>,
 
+    /// Record stacks (--stacks) with the functions and lines of Python code, in place of the interpreter's function that runs them:
+    /// of CPython 3.11, 3.12 and 3.13. Python then takes each object from malloc (PYTHONMALLOC=malloc), unless PYTHONMALLOC is set.
+    #[arg(long)]
+    pub(crate) python: bool,
+
     /// Record how many bytes each block really has, as malloc_usable_size says: the report tells how much more that is than
     /// was asked for.
     #[arg(long)]

@@ -6,7 +6,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hatf::record::{DumpInto, End, FollowedProcess, Follower, Outcome, RecordInto, Recorded};
+use hatf::record::{DumpInto, End, FollowedProcess, Follower, Outcome, PythonVersion, RecordInto, Recorded};
 use hatf::{Error, Result};
 use metatf::container::WriteOptions;
 use metatf_cli::OutputFile;
@@ -56,6 +56,7 @@ struct Written {
     lost: u64,
     stackless: u64,
     stacks_missed: u64,
+    pythons: Vec<PythonVersion>,
 }
 
 impl<'a> Processes<'a> {
@@ -106,6 +107,11 @@ impl<'a> Processes<'a> {
     /// Returns how many stacks there was no room for.
     pub(super) fn stacks_missed(&self) -> u64 {
         self.written().stacks_missed
+    }
+
+    /// Returns the versions of Python that processes have.
+    pub(super) fn pythons(&self) -> Vec<PythonVersion> {
+        self.written().pythons.clone()
     }
 
     /// Returns a line that says what there is; `None` where the program made no process.
@@ -181,6 +187,7 @@ impl Follower for Processes<'_> {
             written.lost += outcome.recorded.lost;
             written.stackless += u64::from(outcome.recorded.stackless);
             written.stacks_missed += outcome.recorded.stacks_missed;
+            written.pythons.extend(outcome.recorded.python);
         }
         let listed = self.list(line, &outcome.recorded);
         if !failure {

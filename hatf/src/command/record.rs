@@ -287,6 +287,7 @@ fn record<'a>(
         stacks: options.stacks(),
         usable: options.usable(),
         pages: options.pages(),
+        python: options.python,
         when_full: match options.when_full {
             super::WhenFull::Wait => WhenFull::Wait,
             super::WhenFull::Drop => WhenFull::Drop,
@@ -330,6 +331,9 @@ fn print_summary(
             "{stackless} {what} no stacks: each process needs 300 KiB in the spool's folder for them (--spool), x86-64 and glibc 2.35"
         ));
     }
+    if options.python {
+        warn_of_python(outcome, processes);
+    }
     let missed = processes.map_or(0, Processes::stacks_missed) + outcome.recorded.stacks_missed;
     if missed > 0 {
         print_message(&format!(
@@ -355,9 +359,9 @@ fn print_summary(
         line += &format!("; the program was ended by signal {signal}");
     }
     print_message(&line);
-    if hides_its_objects(&options.command) {
+    if hides_its_objects(options) {
         print_message(
-            "Python takes small objects from pools of its own: with PYTHONMALLOC=malloc in its environment each is recorded",
+            "Python takes small objects from pools of its own: with PYTHONMALLOC=malloc in its environment each is recorded; --python sets that, and records its functions and lines",
         );
     }
     if let Some(line) = processes.and_then(|processes| processes.summary()) {
@@ -368,10 +372,25 @@ fn print_summary(
     }
 }
 
+/// Says where stacks have no frames of Python code, though they were asked for.
+fn warn_of_python(outcome: &Outcome, processes: Option<&Processes<'_>>) {
+    let mut versions = processes.map(Processes::pythons).unwrap_or_default();
+    versions.extend(outcome.recorded.python);
+    if versions.is_empty() {
+        print_message("there was no Python: stacks have native frames alone");
+    }
+    if let Some(version) = versions.iter().find(|version| !version.is_known) {
+        print_message(&format!(
+            "stacks have no frames of Python code where it is {version}: --python knows CPython 3.11, 3.12 and 3.13"
+        ));
+    }
+}
+
 /// Returns whether this is Python with its own allocator.
-fn hides_its_objects(command: &[OsString]) -> bool {
-    let name = command.first().and_then(|program| Path::new(program).file_name()).unwrap_or_default();
-    let by_malloc = std::env::var_os("PYTHONMALLOC").is_some_and(|how| how == "malloc" || how == "malloc_debug");
+fn hides_its_objects(options: &Options) -> bool {
+    let name = options.command.first().and_then(|program| Path::new(program).file_name()).unwrap_or_default();
+    let how = std::env::var_os("PYTHONMALLOC");
+    let by_malloc = how.map_or(options.python, |how| how == "malloc" || how == "malloc_debug");
     name.to_string_lossy().starts_with("python") && !by_malloc
 }
 

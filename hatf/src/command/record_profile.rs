@@ -56,7 +56,7 @@ impl Record {
 
     /// Returns the most frames of a stack; 0: no stacks.
     pub(crate) fn stacks(&self) -> usize {
-        self.stacks.unwrap_or(if self.is_debug() { DEPTH } else { 0 })
+        self.stacks.unwrap_or(if self.is_debug() || self.python { DEPTH } else { 0 })
     }
 
     /// Returns whether it is recorded what blocks really have.

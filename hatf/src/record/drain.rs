@@ -16,7 +16,7 @@ use super::resident::Samples;
 use super::ring::{Keep, Ring};
 use super::spool_file::SpoolFile;
 use super::timeline::Moment;
-use super::{DumpInto, Recorded};
+use super::{DumpInto, PythonVersion, Recorded};
 use crate::Result;
 use crate::event::EventSink as _;
 
@@ -247,6 +247,7 @@ impl Drain<'_> {
             repairs,
             images: self.encode.mapper.images(),
             waits,
+            python: PythonVersion::of(header.python.load(Ordering::Relaxed)),
             stackless: header.stackless.load(Ordering::Relaxed) != 0,
             stacks_missed,
             forks,

@@ -188,6 +188,8 @@ pub(super) fn is_numbered(event: &Event<'_>) -> bool {
         EventKind::ReallocBegin { .. }
         | EventKind::Lost { .. }
         | EventKind::ThreadName { .. }
+        | EventKind::Source { .. }
+        | EventKind::Symbol { .. }
         | EventKind::Resident(_)
         | EventKind::Exit { .. }
         | EventKind::Killed { .. } => false,

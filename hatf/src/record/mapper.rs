@@ -115,6 +115,13 @@ impl Mapper {
             Kind::Enter => self.give(slot, stack, EventKind::Enter { function: slot.address }, sink),
             Kind::Leave => self.give(slot, stack, EventKind::Leave, sink),
             Kind::ModuleUnload => self.give(slot, stack, EventKind::ModuleUnload { start: slot.address }, sink),
+            Kind::PythonFrame => {
+                let end = text.iter().position(|byte| *byte == 0).unwrap_or(0);
+                let (path, name) = text.split_at(end);
+                let name = name.strip_prefix(&[0]).unwrap_or(name);
+                self.give(slot, &[], EventKind::Source { path }, sink)?;
+                self.give(slot, &[], EventKind::Symbol { frame: slot.address, line: slot.extra, name }, sink)
+            }
             Kind::More | Kind::Stamp | Kind::Nothing | Kind::End | Kind::About => Ok(()),
             Kind::Malloc => self.call(Function::Malloc, slot, stack, sink),
             Kind::Calloc => self.call(Function::Calloc, slot, stack, sink),

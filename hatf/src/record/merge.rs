@@ -109,13 +109,16 @@ pub(super) struct Merge<'m> {
 
 /// Whether an event is one of those that a thread's events are numbered by: it becomes exactly one event of the trace.
 pub(super) fn counts(kind: Kind) -> bool {
-    !matches!(kind, Kind::ReallocBegin | Kind::Lost | Kind::ThreadName)
+    !matches!(kind, Kind::ReallocBegin | Kind::Lost | Kind::ThreadName | Kind::PythonFrame)
 }
 
 /// Whether an event says something about those that follow, however late they come.
 pub(super) fn is_lasting(kind: Kind) -> bool {
-    use Kind::{Image, ModuleLoad, ModuleUnload, Start, Stop, ThreadEnd, ThreadName, ThreadStart};
-    matches!(kind, Image | ModuleLoad | ModuleUnload | ThreadStart | ThreadEnd | ThreadName | Start | Stop)
+    use Kind::{Image, ModuleLoad, ModuleUnload, PythonFrame, Start, Stop, ThreadEnd, ThreadName, ThreadStart};
+    matches!(
+        kind,
+        Image | ModuleLoad | ModuleUnload | PythonFrame | ThreadStart | ThreadEnd | ThreadName | Start | Stop
+    )
 }
 
 impl<'m> Merge<'m> {

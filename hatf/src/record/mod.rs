@@ -17,6 +17,7 @@ mod mapper;
 mod merge;
 mod process;
 mod program;
+mod python;
 mod recover;
 mod resident;
 mod ring;
@@ -52,6 +53,7 @@ use keeper::{Keeper, Returned};
 pub use process::End;
 use process::Process;
 pub use program::{NotRecorded, NotRecordedReason, not_recorded};
+pub use python::PythonVersion;
 pub use recover::{Recovered, Spooled};
 use resident::{Sampler, Samples};
 pub use ring::Keep;
@@ -78,6 +80,8 @@ pub struct Recorded {
     pub waits: u64,
     /// Stacks were asked for, and there are none: no room for their table, or no way to find them on this machine.
     pub stackless: bool,
+    /// The version of Python whose frames are in stacks, or, where it is not known, are not.
+    pub python: Option<PythonVersion>,
     /// Calls that have no stack because the table of stacks had no room for it.
     pub stacks_missed: u64,
     /// Processes that it forked.
@@ -195,6 +199,8 @@ pub struct RecordOptions<'a> {
     pub usable: bool,
     /// Calls for pages are recorded, and what the kernel says of the process's memory.
     pub pages: bool,
+    /// Stacks have the frames of Python code, and Python is to take each object from `malloc`, unless the environment says otherwise.
+    pub python: bool,
     /// What is kept beside the spool, to make a trace of it later: see [`Spooled::about`].
     pub about: serde_json::Value,
     /// Who takes the events of processes that the program makes; without, they are not recorded.
@@ -228,6 +234,7 @@ impl Default for RecordOptions<'_> {
             stacks: 0,
             usable: false,
             pages: false,
+            python: false,
             about: serde_json::Value::Null,
             follower: None,
             follow_most: FOLLOW_MOST,
@@ -290,6 +297,9 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
 
     let program = command.first().map_or(OsStr::new(""), OsString::as_os_str);
     let mut child = start::prepare(command, file, library, files);
+    if options.python && std::env::var_os(PYTHON_ALLOCATOR).is_none() {
+        child.env(PYTHON_ALLOCATOR, "malloc");
+    }
     if options.output_to_error {
         child.stdout(std::io::stderr());
     }
@@ -391,4 +401,16 @@ impl<F: Fn()> Drop for OnDrop<F> {
     fn drop(&mut self) {
         (self.0)();
     }
+}
+
+/// The environment variable that says where Python takes objects from.
+const PYTHON_ALLOCATOR: &str = "PYTHONMALLOC";
+
+/// Reads any bytes as what the kernel says of a process, which is looked at before it is recorded. For fuzzing.
+#[doc(hidden)]
+pub fn read_process(bytes: &[u8]) {
+    #[cfg(target_arch = "x86_64")]
+    attach::read_any(bytes);
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = bytes;
 }

@@ -61,7 +61,8 @@ impl Spooled {
             other => other,
         })?;
         let process = file.spool().header().process.load(Relaxed);
-        let maps = std::fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
+        let maps = std::fs::read(format!("/proc/{process}/maps")).unwrap_or_default();
+        let maps = String::from_utf8_lossy(&maps);
         let path = file.path().canonicalize().unwrap_or_else(|_| file.path());
         if process != 0 && maps.contains(&*path.to_string_lossy()) {
             return Err(busy(&format!(

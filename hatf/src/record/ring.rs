@@ -241,7 +241,7 @@ fn prune(lasting: &mut Vec<Lasting>) {
     // A program that takes the place of another has its main thread, which needs no beginning.
     lasting.drain(..image);
     let (mut threads, mut names, mut modules) = (HashMap::new(), HashMap::new(), HashMap::new());
-    let mut switch = None;
+    let (mut places, mut switch) = (HashMap::new(), None);
     let mut is_void = vec![false; lasting.len()];
     let mut void = |place: Option<usize>| {
         if let Some(is_void) = place.and_then(|place| is_void.get_mut(place)) {
@@ -260,6 +260,7 @@ fn prune(lasting: &mut Vec<Lasting>) {
                 void(names.remove(&(slot.thread, 0)));
                 void(names.remove(&(0, handle)));
             }
+            Kind::PythonFrame => void(places.insert(slot.address, place)),
             Kind::ModuleLoad => void(modules.insert(slot.address, place)),
             Kind::ModuleUnload => {
                 let load = modules.remove(&slot.address);

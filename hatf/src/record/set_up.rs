@@ -90,7 +90,9 @@ fn set_header(header: &Header, options: &RecordOptions<'_>, start: Moment, clock
         header.ask(true);
     }
     let extra = |wanted: bool, extra: Conditions| if wanted { extra.0 } else { 0 };
-    let extras = extra(options.usable, Conditions::USABLE) | extra(options.pages, Conditions::PAGES);
+    let extras = extra(options.usable, Conditions::USABLE)
+        | extra(options.pages, Conditions::PAGES)
+        | extra(options.python, Conditions::PYTHON);
     header.extras.store(extras, Ordering::Relaxed);
     header.stack_depth.store(u32::try_from(options.stacks).unwrap_or(u32::MAX), Ordering::Relaxed);
     let most = options.follower.map_or(0, |_| options.follow_most.min(files.most_processes()));

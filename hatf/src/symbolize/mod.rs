@@ -16,7 +16,7 @@ use metatf::container::Sink;
 use crate::Result;
 use crate::event::{Event, EventKind, EventSink, UserMetadata, copy};
 use crate::heap::{HeapOptions, HeapReader, HeapWriter};
-use crate::stacks::{Function, Module, Modules};
+use crate::stacks::{Function, Module, Modules, is_python};
 
 /// What frames lie in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -70,7 +70,7 @@ impl EventSink for Wanted {
             return Ok(());
         }
         self.seen.insert(event.stack.to_vec());
-        for frame in event.stack {
+        for frame in event.stack.iter().filter(|frame| !is_python(**frame)) {
             let module = self.modules.find(*frame);
             let place = module.map_or(Place::Image(self.images), |module| Place::Module(module.number));
             self.frames.entry(place).or_default().insert(*frame);
@@ -153,7 +153,7 @@ impl EventSink for Symbolized<'_> {
                 // What the trace had is kept where nothing was found now.
                 let place = self.modules.find(frame).map(|module| Place::Module(module.number));
                 let place = place.unwrap_or(Place::Image(self.images));
-                if self.symbols.contains_key(&place) {
+                if self.symbols.contains_key(&place) && !is_python(frame) {
                     return Ok(());
                 }
                 let file = std::mem::take(&mut self.read_source);

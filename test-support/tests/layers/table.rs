@@ -188,6 +188,7 @@ pub(crate) const TABLE: &[Layers] = &[
             "stale",
             "standalone",
             "unwind",
+            "python",
             "stack",
             "accesses",
             "attach",

@@ -6,6 +6,8 @@ mod frame;
 mod remote;
 mod target;
 
+pub(super) use target::read_any;
+
 use std::ffi::{CStr, CString, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;

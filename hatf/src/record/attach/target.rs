@@ -44,8 +44,21 @@ fn mapping(line: &str) -> Option<Mapping> {
 
 fn mappings(process: &str) -> Result<Vec<Mapping>> {
     let path = format!("/proc/{process}/maps");
-    let text = fs::read_to_string(&path).map_err(Error::system(path))?;
-    Ok(text.lines().filter_map(mapping).collect())
+    Ok(mappings_of(&fs::read(&path).map_err(Error::system(path))?))
+}
+
+/// Reads lines. Names of files may have any bytes.
+fn mappings_of(text: &[u8]) -> Vec<Mapping> {
+    String::from_utf8_lossy(text).lines().filter_map(mapping).collect()
+}
+
+/// Reads what the kernel says of a process, from any bytes; for the fuzz targets.
+pub(in crate::record) fn read_any(bytes: &[u8]) {
+    let _ = mappings_of(bytes);
+    let text = String::from_utf8_lossy(bytes);
+    for name in ["Tgid", "State", "Seccomp_filters"] {
+        let _ = field(&text, name);
+    }
 }
 
 /// Returns the address of a function of the C library in this process.
@@ -106,10 +119,12 @@ impl Target {
         if process == std::process::id() {
             return refuse("is this one");
         }
-        let Ok(status) = fs::read_to_string(format!("/proc/{process}/status")) else {
+        // The name of a process may have any bytes.
+        let Ok(status) = fs::read(format!("/proc/{process}/status")) else {
             return Err(Error::Trace(format!("there is no process {process}").into()));
         };
-        let own = fs::read_to_string("/proc/self/status").map_err(Error::system("/proc/self/status"))?;
+        let own = fs::read("/proc/self/status").map_err(Error::system("/proc/self/status"))?;
+        let [status, own] = [&status, &own].map(|text| String::from_utf8_lossy(text));
         if field(&status, "Tgid").is_some_and(|leader| leader != process.to_string()) {
             return refuse(&format!("is a thread of process {}", field(&status, "Tgid").unwrap_or("?")));
         }
@@ -232,6 +247,29 @@ pub(super) fn command(process: u32) -> Vec<std::ffi::OsString> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Names have any bytes, and what is no line is passed over.
+    #[test]
+    fn hostile_maps() {
+        let line = b"1000-2000 r-xp 0 fe:00 7   /x/\xff\xfe\\012 libc.so.6\n";
+        let found = mappings_of(&[&line[..], b"1000\n\xff\n-- r 0 0 0\n1-\n", line].concat());
+        let [first, second] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((first, first.path.as_str()), (second, "/x/\u{fffd}\u{fffd}\\012 libc.so.6"));
+        // Each byte of it another one, and each beginning of it.
+        for at in 0..line.len() {
+            for byte in [0, b' ', b'-', b'9', b'\n', 0xff] {
+                let mut damaged = line.to_vec();
+                damaged[at] = byte;
+                read_any(&damaged);
+            }
+            read_any(&line[..at]);
+        }
+        let far = mapping("ffffffffffffffff-0 rwxp 0 0:0 18446744073709551615").unwrap();
+        assert_eq!((far.start, far.end, far.file.1), (u64::MAX, 0, u64::MAX));
+        assert_eq!(mapping("10000000000000000-1 r-xp 0 0:0 1"), None);
+        assert_eq!(field("Tgid", "Tgid"), None);
+        assert_eq!(field("Tgid:\t 7 \n", "Tgid"), Some("7"));
+    }
 
     #[test]
     fn lines_of_maps() {
