@@ -34,5 +34,5 @@ pub mod units;
 pub mod whatif;
 
 pub use error::{Error, Result};
-pub use objects::{Accesses, Allocation, Called, Change, Event, Object, Objects, Observer};
+pub use objects::{Accesses, Allocation, Change, Event, Object, Objects, Observer};
 pub use totals::Totals;

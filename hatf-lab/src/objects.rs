@@ -70,31 +70,11 @@ pub trait Observer {
         let _ = (slot, accesses);
     }
 
-    /// Learns which functions a thread is in, where the trace says that.
-    ///
-    /// # Errors
-    /// No more should be given.
-    fn called(&mut self, thread: u64, change: Called) -> Result<()> {
-        let _ = (thread, change);
-        Ok(())
-    }
-
     /// Learns, before the first event, that objects are a sample: one of `s` bytes is in the trace with probability
     /// `1 - exp(-s / mean)`.
     fn sampled(&mut self, mean: u64) {
         let _ = mean;
     }
-}
-
-/// What changes in the functions that a thread is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Called {
-    /// It enters the one of this number.
-    Enter(u64),
-    /// It leaves the one that it entered last.
-    Leave,
-    /// A program image has replaced another: no thread is in any.
-    NoneIsLeft,
 }
 
 /// Stops after an event, with [`Error::Stopped`]: the objects are then those that were live at it.

@@ -1,7 +1,7 @@
 //! Gives the experiments of `hatf-lab` the calls of a trace.
 
 use hatf_lab::allocator::{Acts, Allocator as _, Bsd, BsdSettings, Place};
-use hatf_lab::{Allocation, Called, Change, Objects, Observer, Totals};
+use hatf_lab::{Allocation, Change, Objects, Observer, Totals};
 use metatf::container::Sink;
 
 use crate::Result;
@@ -70,14 +70,8 @@ impl<O: Observer> EventSink for Calls<O> {
             EventKind::Recording { on: true } => self.objects.end_heap(None, event.time, &mut self.observer)?,
             EventKind::Image { .. } => {
                 self.objects.end_heap(None, event.time, &mut self.observer)?;
-                self.observer.called(event.thread, Called::NoneIsLeft)?;
                 self.stacks.note(&event.kind);
             }
-            EventKind::Enter { function } => {
-                self.stacks.note(&event.kind);
-                self.observer.called(event.thread, Called::Enter(function))?;
-            }
-            EventKind::Leave => self.observer.called(event.thread, Called::Leave)?,
             EventKind::Accesses(accesses) => {
                 if let Some(slot) = self.objects.slot(accesses.address) {
                     self.observer.accessed(slot, &counted(&accesses));

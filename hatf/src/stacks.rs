@@ -3,7 +3,7 @@
 //! Modules come and go, so an address means something only at its place in the trace. Frames become [`Location`]s as they are
 //! met: an address in one loaded module. Stacks are equal if their locations are.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 
 use hashbrown::HashMap;
@@ -161,8 +161,6 @@ pub struct Stacks {
     locations: Vec<Location>,
     known_stacks: HashMap<Vec<u32>, u64>,
     stacks: Vec<Vec<u32>>,
-    /// Addresses near the beginnings of functions that were entered.
-    entries: BTreeSet<u64>,
     resolved: bool,
 }
 
@@ -196,11 +194,6 @@ impl Stacks {
                 // Modules have numbers of their own; what is in none is another image's from here on.
                 self.known_locations.retain(|(_, module), _| module.is_some());
             }
-            EventKind::Enter { function } => {
-                self.entries.insert(function);
-                return;
-            }
-            EventKind::Leave => return,
             _ => {}
         }
         self.open = None;
@@ -226,18 +219,6 @@ impl Stacks {
         number
     }
 
-    /// Returns for each location the entry of its function, as far as one is known: the last in its module that is not behind it; 0:
-    /// none is.
-    #[must_use]
-    pub fn entries(&self) -> Vec<u64> {
-        let entry = |location: &Location| {
-            let start = location.address.wrapping_sub(location.offset);
-            let entry = self.entries.range(..=location.address).next_back().copied();
-            entry.filter(|entry| location.module.is_empty() || *entry >= start).unwrap_or(0)
-        };
-        self.locations.iter().map(entry).collect()
-    }
-
     fn location(&mut self, frame: u64) -> u32 {
         let module = self.modules.find(frame);
         let locations = &mut self.locations;
@@ -261,8 +242,8 @@ impl Stacks {
     /// Drops what is needed only while a trace is read: most of the memory.
     #[must_use]
     pub fn finished(self) -> Self {
-        let Self { locations, stacks, entries, resolved, .. } = self;
-        Self { locations, stacks, entries, resolved, ..Self::default() }
+        let Self { locations, stacks, resolved, .. } = self;
+        Self { locations, stacks, resolved, ..Self::default() }
     }
 
     /// Returns how many stacks there are, the empty one among them.

@@ -160,34 +160,3 @@ fn what_is_no_compiler() {
     hatf(["cc", "no-such-compiler", "x.c"]).exits(1).says("cannot run no-such-compiler");
     hatf(["cc"]).exits(2);
 }
-
-/// Which calls could have an arena is known exactly where functions say when they begin and end.
-#[test]
-fn arenas_of_calls_that_are_known() {
-    let folder = Folder::new();
-    for exact in [true, false] {
-        let Some(program) = built(&folder, "scopes.c", if exact { &["--functions"] } else { &[] }) else { return };
-        let (trace, with_symbols) = (folder.path("trace.mtf"), folder.path("trace.sym.mtf"));
-        hatf(["record", "-q", "--stacks", "-o", &trace, "--", &program]).exits(0);
-        hatf(["symbolize", &trace, "-o", &with_symbols]).exits(0);
-        let infer = ["regions", "infer", "--most-cost", "100%", &with_symbols];
-        let text = hatf(infer).exits(0).text();
-        assert_eq!(text.contains("Calls are exact"), exact, "{text}");
-        let json = hatf(infer.into_iter().chain(["--format", "json"])).exits(0).text();
-        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-        let of = |function: &str, what: &str| -> Vec<serde_json::Value> {
-            let arenas = json["arenas"].as_array().unwrap().iter();
-            arenas.filter(|arena| arena["context"][0] == function).map(|arena| arena[what].clone()).collect()
-        };
-        assert_eq!(json["allocations_by_stacks"] == 0, exact);
-        // What `work` keeps outlives each of its calls; what it frees does not, from either of the places that call it.
-        let (calls, frees) = if exact { (vec![100, 100], vec![1000, 1000]) } else { (vec![100], vec![1000]) };
-        assert_eq!((of("work", "calls"), of("work", "frees_saved")), (values(&calls), values(&frees)), "{text}");
-        assert_eq!((of("clean", "calls"), of("clean", "frees_saved")), (values(&[100]), values(&[2000])));
-        assert_eq!(of("work", "exact"), vec![exact; calls.len()]);
-    }
-}
-
-fn values(numbers: &[u64]) -> Vec<serde_json::Value> {
-    numbers.iter().map(|number| (*number).into()).collect()
-}

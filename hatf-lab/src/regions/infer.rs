@@ -5,16 +5,12 @@
 //! function where functions are known. Where a function was left and called again from the same place between the two, one call
 //! is seen for several: so what is found is a bound. What is not found is certain: a block that is live when another call is seen
 //! at its call's place outlives its call.
-//!
-//! Where the trace has entries and exits of functions, calls of these are known exactly: a call is over at its exit, whatever the next stack
-//! is. An allocation's stack has to show the functions that its thread is in, one in another; where it does not, the calls of that
-//! stack are taken as above.
 
 mod with_regions;
 
 use std::collections::HashMap;
 
-use crate::objects::{Called, Change, Event, Object, Observer};
+use crate::objects::{Change, Event, Object, Observer};
 use crate::{Error, Result};
 
 pub use with_regions::{Peaks, Scopes, WithRegions};
@@ -26,8 +22,6 @@ pub struct Call {
     pub caller: u64,
     /// A number for the function; the same for all that are not known.
     pub function: u64,
-    /// The number of the function in the trace's entries; 0: it has none.
-    pub entry: u64,
 }
 
 /// A context: calls one in another, the outermost of which has no caller. 0 is no context.
@@ -39,8 +33,6 @@ pub struct Contexts {
     children: HashMap<(Context, Call), Context>,
     /// By context.
     depths: Vec<u32>,
-    /// By context: the number of its innermost function in the trace's entries.
-    entries: Vec<u64>,
     /// By site: contexts, outermost first.
     paths: Vec<Vec<Context>>,
 }
@@ -51,7 +43,7 @@ impl Contexts {
     /// # Errors
     /// 2^32 contexts.
     pub fn new(stacks: impl IntoIterator<Item = Vec<Call>>) -> Result<Self> {
-        let mut contexts = Self { children: HashMap::new(), depths: vec![0], entries: vec![0], paths: Vec::new() };
+        let mut contexts = Self { children: HashMap::new(), depths: vec![0], paths: Vec::new() };
         for stack in stacks {
             let mut path = Vec::with_capacity(stack.len());
             let mut at = 0;
@@ -60,7 +52,6 @@ impl Contexts {
                 at = *contexts.children.entry((at, frame)).or_insert(new);
                 if at == new {
                     contexts.depths.push(depth);
-                    contexts.entries.push(frame.entry);
                 }
                 path.push(at);
             }
@@ -81,12 +72,6 @@ impl Contexts {
         self.depths.get(context as usize).map_or(0, |depth| *depth as usize)
     }
 
-    /// Returns the number of a context's innermost function in the trace's entries; 0: it has none.
-    #[must_use]
-    pub fn entry(&self, context: Context) -> u64 {
-        self.entries.get(context as usize).copied().unwrap_or(0)
-    }
-
     fn count(&self) -> usize {
         self.depths.len()
     }
@@ -100,114 +85,41 @@ struct Active {
     serial: u64,
     /// Bytes of its region.
     bytes: u64,
-    /// Its place among the functions that the thread is in, where that is known.
-    entered: Option<usize>,
 }
 
-/// The calls of a thread.
-#[derive(Debug, Default)]
-struct Thread {
-    active: Vec<Active>,
-    /// The functions that it is in, outermost first, as far as the trace has entries.
-    entered: Vec<u64>,
-}
-
-/// The calls that are active in each thread, as far as allocations and entries show them.
+/// The calls that are active in each thread, as far as allocations show them.
 #[derive(Debug, Default)]
 struct Calls {
-    threads: HashMap<u64, Thread>,
+    threads: HashMap<u64, Vec<Active>>,
     serial: u64,
-    seen: Exactness,
-}
-
-/// How far entries and exits show calls.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Exactness {
-    /// Functions that were entered.
-    pub entries: u64,
-    /// Allocations whose stacks have the functions that their threads were in.
-    pub shown: u64,
-    /// Allocations whose stacks do not.
-    pub others: u64,
 }
 
 impl Calls {
     /// At an allocation: calls that are not on its stack are over, others have begun. `change` is given those that are over
     /// innermost first, then those that begin.
-    fn see(
-        &mut self,
-        thread: u64,
-        (contexts, path): (&Contexts, &[Context]),
-        mut change: impl FnMut(Seen) -> Result<()>,
-    ) -> Result<()> {
-        let Thread { active, entered } = self.threads.entry(thread).or_default();
+    fn see(&mut self, thread: u64, path: &[Context], mut change: impl FnMut(Seen) -> Result<()>) -> Result<()> {
+        let active = self.threads.entry(thread).or_default();
         let common = active.iter().zip(path).take_while(|(active, context)| active.context == **context).count();
         while active.len() > common {
             active.pop().map_or(Ok(()), |over| change(Seen::Over(over)))?;
         }
         for &context in path.iter().skip(common) {
-            active.push(Active { context, serial: self.serial, bytes: 0, entered: None });
+            active.push(Active { context, serial: self.serial, bytes: 0 });
             self.serial += 1;
             change(Seen::Begun(context))?;
-        }
-        if entered.is_empty() {
-            return Ok(());
-        }
-        // Between the functions that have entries there may be others.
-        let mut place = 0;
-        for active in active.iter_mut() {
-            let is_it = entered.get(place).is_some_and(|function| *function == contexts.entry(active.context));
-            active.entered = is_it.then_some(place);
-            place += usize::from(is_it);
-        }
-        if place == entered.len() {
-            self.seen.shown += 1;
-        } else {
-            self.seen.others += 1;
-            active.iter_mut().for_each(|active| active.entered = None);
-        }
-        Ok(())
-    }
-
-    /// A thread enters or leaves a function: calls from that on are over. `change` is given them innermost first.
-    fn called(&mut self, thread: u64, called: Called, mut change: impl FnMut(u64, Active) -> Result<()>) -> Result<()> {
-        match called {
-            Called::Enter(function) => {
-                self.seen.entries += 1;
-                self.threads.entry(thread).or_default().entered.push(function);
-            }
-            Called::Leave => {
-                let Some(Thread { active, entered }) = self.threads.get_mut(&thread) else { return Ok(()) };
-                // One that was entered before recording began is not there.
-                if entered.pop().is_none() {
-                    return Ok(());
-                }
-                let left = active.iter().position(|active| active.entered.is_some_and(|place| place >= entered.len()));
-                while active.len() > left.unwrap_or(usize::MAX) {
-                    active.pop().map_or(Ok(()), |over| change(thread, over))?;
-                }
-            }
-            Called::NoneIsLeft => {
-                for (thread, Thread { mut active, .. }) in self.threads.drain() {
-                    while let Some(over) = active.pop() {
-                        change(thread, over)?;
-                    }
-                }
-            }
         }
         Ok(())
     }
 
     /// Puts an object into the regions of the thread's outermost calls, so many.
     fn put(&mut self, thread: u64, count: usize, size: u64) {
-        let active = self.threads.get_mut(&thread).map(|thread| &mut thread.active).into_iter().flatten();
+        let active = self.threads.get_mut(&thread).into_iter().flatten();
         active.take(count).for_each(|active| active.bytes = active.bytes.saturating_add(size));
     }
 
     /// Returns how many of the thread's calls have been active since the `serial`th call was seen.
     fn common(&self, thread: u64, serial: u64) -> usize {
-        let common = |thread: &Thread| thread.active.partition_point(|active| active.serial < serial);
-        self.threads.get(&thread).map_or(0, common)
+        self.threads.get(&thread).map_or(0, |active| active.partition_point(|active| active.serial < serial))
     }
 }
 
@@ -261,7 +173,7 @@ impl Enclosing {
                 site.context = 0;
             }
         }
-        Enclosed { contexts: self.contexts, sites: self.sites, begun: self.begun, exactness: self.calls.seen }
+        Enclosed { contexts: self.contexts, sites: self.sites, begun: self.begun }
     }
 }
 
@@ -276,7 +188,7 @@ impl Observer for Enclosing {
                 site.bytes = site.bytes.saturating_add(size);
                 let begun = &mut self.begun;
                 if !path.is_empty() {
-                    self.calls.see(thread, (&self.contexts, path), |seen| {
+                    self.calls.see(thread, path, |seen| {
                         if let Seen::Begun(context) = seen
                             && let Some(count) = begun.get_mut(context as usize)
                         {
@@ -298,10 +210,6 @@ impl Observer for Enclosing {
         }
         Ok(())
     }
-
-    fn called(&mut self, thread: u64, change: Called) -> Result<()> {
-        self.calls.called(thread, change, |_, _| Ok(()))
-    }
 }
 
 /// The contexts of sites.
@@ -311,8 +219,6 @@ pub struct Enclosed {
     pub contexts: Contexts,
     /// By number.
     pub sites: Vec<SiteContext>,
-    /// How far entries and exits showed calls.
-    pub exactness: Exactness,
     begun: Vec<u64>,
 }
 
@@ -385,7 +291,7 @@ impl Observer for Costs {
                 if path.is_empty() {
                     return Ok(());
                 }
-                calls.see(thread, (&enclosed.contexts, path), |seen| {
+                calls.see(thread, path, |seen| {
                     if let Seen::Over(over) = seen
                         && let Some(cost) = costs.get_mut(over.context as usize)
                     {
@@ -406,16 +312,6 @@ impl Observer for Costs {
             }
         }
         Ok(())
-    }
-
-    fn called(&mut self, thread: u64, change: Called) -> Result<()> {
-        let Self { calls, costs, .. } = self;
-        calls.called(thread, change, |_, over| {
-            if let Some(cost) = costs.get_mut(over.context as usize) {
-                cost.idle = cost.idle.saturating_sub(over.bytes);
-            }
-            Ok(())
-        })
     }
 }
 

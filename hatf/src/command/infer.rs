@@ -8,7 +8,7 @@ use hatf::scoped::{RegionWriter, context_names, contexts};
 use hatf::stacks::Stacks;
 use hatf::{Error, Result};
 use hatf_lab::compare::Limit;
-use hatf_lab::regions::infer::{Contexts, Costs, Enclosing, Exactness, Peaks, RegionCandidate, WithRegions};
+use hatf_lab::regions::infer::{Contexts, Costs, Enclosing, Peaks, RegionCandidate, WithRegions};
 use hatf_lab::regions::{Inter, Intra, Outcome, Oversize, Settings, Simulation};
 use hatf_lab::units::{bytes, bytes_change, count, percent, percent_change};
 use hatf_lab::{Event, Totals};
@@ -24,14 +24,11 @@ use super::lab::{Shown, Source, hint, readable_twice};
 #[command(after_help = "\
 The trace needs stacks: hatf record --stacks, then hatf symbolize.
 
-Most traces do not say when functions return. A call is taken to go on as long
-as the stacks of its thread's allocations have it: the same caller's address,
-the same function. Two calls from one place may so be taken for one, and what is
+A trace does not say when functions return. A call is taken to go on as long as
+the stacks of its thread's allocations have it: the same caller's address, the
+same function. Two calls from one place may so be taken for one, and what is
 found is a bound: look at the code before you follow it. What is not found is
 certain: these blocks outlive the calls.
-
-A program that hatf cc --functions has compiled says when its functions begin
-and end. Then their calls are exact.
 
 For each site the outermost call is chosen whose arena costs at most --most-cost
 bytes: bytes that the program would have freed, and the arena not yet.
@@ -78,10 +75,6 @@ struct Report {
     limit: u64,
     arenas: Vec<Arena>,
     together: Together,
-    /// How far entries and exits of functions show calls.
-    functions_entered: u64,
-    allocations_by_entries: u64,
-    allocations_by_stacks: u64,
 }
 
 #[derive(Serialize)]
@@ -93,8 +86,6 @@ struct Arena {
     frees_saved: u64,
     bytes: u64,
     cost: u64,
-    /// Its calls are known by entries and exits, and no bound.
-    exact: bool,
 }
 
 /// With all arenas.
@@ -125,8 +116,6 @@ pub(crate) fn run(options: &Infer) -> Result<u8> {
     let (objects, _, enclosing) = calls.into_parts();
     let enclosed = enclosing.into_inner().finish(objects.live());
     let with_stacks = enclosed.sites.iter().map(|site| site.objects).sum();
-    let Exactness { entries, shown, others } = enclosed.exactness;
-    let is_exact = entries > 0 && shown > 0 && others == 0;
 
     let mut calls = Calls::new(Shown::new(Costs::new(enclosed)));
     source.give(&mut calls)?;
@@ -142,19 +131,9 @@ pub(crate) fn run(options: &Infer) -> Result<u8> {
         frees_saved: candidate.objects,
         bytes: candidate.bytes,
         cost: candidate.cost,
-        exact: is_exact && enclosed.contexts.entry(candidate.context) != 0,
         sites: candidate.sites,
     };
-    let report = Report {
-        trace,
-        with_stacks,
-        limit,
-        arenas: found.into_iter().map(arena).collect(),
-        together,
-        functions_entered: entries,
-        allocations_by_entries: shown,
-        allocations_by_stacks: with_stacks.saturating_sub(shown),
-    };
+    let report = Report { trace, with_stacks, limit, arenas: found.into_iter().map(arena).collect(), together };
     let mut out = BufWriter::new(io::stdout().lock());
     match options.format {
         Format::Text => {
@@ -203,7 +182,7 @@ fn simulate(
 }
 
 fn text(report: &Report, options: &Infer, out: &mut dyn Write) -> io::Result<()> {
-    let Report { trace, with_stacks, limit, arenas, together, .. } = report;
+    let Report { trace, with_stacks, limit, arenas, together } = report;
     trace.text(out)?;
     if *with_stacks < trace.objects {
         writeln!(out, "  {} objects have no stack", count(trace.objects - with_stacks))?;
@@ -249,17 +228,5 @@ fn text(report: &Report, options: &Infer, out: &mut dyn Write) -> io::Result<()>
         count(options.block),
         count(blocks.blocks_added)
     )?;
-    let inexact = arenas.iter().filter(|arena| !arena.exact).count();
-    match (report.functions_entered, inexact) {
-        (0, _) => writeln!(out, "\nCalls are those that allocations show, and a bound: see hatf regions infer --help."),
-        (_, 0) => writeln!(out, "\nCalls are exact: the trace says when these functions begin and end."),
-        _ => writeln!(
-            out,
-            "\nCalls of {} of the {} functions are those that allocations show, and a bound; {} of {} allocations have stacks\nwithout the functions that were entered: see hatf regions infer --help.",
-            count(inexact as u64),
-            count(arenas.len() as u64),
-            count(report.allocations_by_stacks),
-            count(report.with_stacks)
-        ),
-    }
+    writeln!(out, "\nCalls are those that allocations show, and a bound: see hatf regions infer --help.")
 }

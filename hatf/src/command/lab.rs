@@ -10,7 +10,7 @@ use hatf::loss::Losses;
 use hatf::pipeline::{EventFeed, read_beside};
 use hatf::stacks::Stacks;
 use hatf::{Error, Result};
-use hatf_lab::{Accesses, Called, Event, Observer};
+use hatf_lab::{Accesses, Event, Observer};
 use metatf_cli::{OutputFile, Progress};
 
 /// The trace, and how many threads work on it.
@@ -91,10 +91,6 @@ impl<O: Observer> Observer for Shown<O> {
 
     fn accessed(&mut self, slot: u32, accesses: &Accesses) {
         self.0.accessed(slot, accesses);
-    }
-
-    fn called(&mut self, thread: u64, change: Called) -> hatf_lab::Result<()> {
-        self.0.called(thread, change)
     }
 
     fn sampled(&mut self, mean: u64) {

@@ -23,13 +23,11 @@ pub fn contexts(stacks: &Stacks) -> Result<Contexts> {
         let next = known.len() as u64 + 1;
         functions.push(function.map_or(0, |function| *known.entry(function).or_insert(next)));
     }
-    let entries = stacks.entries();
     let steps = |number| {
         let mut caller = 0;
         let step = |location: &u32| {
             let function = functions.get(*location as usize).copied().unwrap_or(0);
-            let entry = entries.get(*location as usize).copied().unwrap_or(0);
-            Call { caller: std::mem::replace(&mut caller, u64::from(*location) + 1), function, entry }
+            Call { caller: std::mem::replace(&mut caller, u64::from(*location) + 1), function }
         };
         stacks.frames(number).iter().rev().map(step).collect()
     };

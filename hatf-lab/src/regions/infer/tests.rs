@@ -14,7 +14,7 @@ fn at(site: u64) -> usize {
 }
 
 fn contexts() -> Contexts {
-    let path = |path: &&[u64]| path.iter().map(|&caller| Call { caller, function: 0, entry: 0 }).collect();
+    let path = |path: &&[u64]| path.iter().map(|&caller| Call { caller, function: 0 }).collect();
     Contexts::new(PATHS.iter().map(path)).unwrap()
 }
 
@@ -177,82 +177,4 @@ fn an_arena_for_a_request() {
     assert_eq!(known.iter().filter(|object| object.end.is_some()).count(), 2);
     let depths: Vec<_> = [2, 3, 4].map(|site| found.contexts.depth(found.sites[site].context)).into();
     assert_eq!(depths, [0, 2, 0], "objects that are never freed end in no call");
-}
-
-/// A function that is called twice from one place, by a caller that allocates nothing in between: its calls look as one, unless the trace says
-/// when they end.
-#[test]
-fn entries_and_exits_tell_calls_apart() {
-    // Function 7 is main, 8 is `work`; those between and behind have no entries.
-    let call = |caller, entry| Call { caller, function: 0, entry };
-    let stacks =
-        || vec![vec![], vec![call(0, 7), call(1, 0), call(2, 8)], vec![call(0, 7), call(1, 0), call(2, 8), call(3, 0)]];
-    let observe = |observer: &mut dyn Observer, exact: bool| {
-        let mut objects = Objects::new();
-        let called = |observer: &mut dyn Observer, change| {
-            if exact {
-                observer.called(1, change).unwrap();
-            }
-        };
-        let allocate = |objects: &mut Objects, observer: &mut dyn Observer, address, site| {
-            let call = Allocation { address, size: Some(10), thread: 1, site, ..Allocation::default() };
-            objects.allocate(&call, observer).unwrap();
-        };
-        called(observer, Called::Enter(7));
-        for turn in 0..4 {
-            called(observer, Called::Enter(8));
-            // One object for the call alone, one that the next call frees.
-            allocate(&mut objects, observer, 16, 1);
-            objects.free(16, 0, observer).unwrap();
-            if turn > 0 {
-                objects.free(32, 0, observer).unwrap();
-            }
-            if turn < 3 {
-                allocate(&mut objects, observer, 32, 2);
-            }
-            called(observer, Called::Leave);
-        }
-        called(observer, Called::Leave);
-        objects
-    };
-    for (exact, depths) in [(false, [3, 3]), (true, [3, 2])] {
-        let mut enclosing = Enclosing::new(Contexts::new(stacks()).unwrap());
-        let objects = observe(&mut enclosing, exact);
-        let enclosed = enclosing.finish(objects.live());
-        let (shown, entries) = if exact { (7, 5) } else { (0, 0) };
-        assert_eq!(enclosed.exactness, Exactness { entries, shown, others: 0 });
-        let found = [1, 2].map(|site| enclosed.contexts.depth(enclosed.sites[site].context));
-        // By stacks alone, what lives from call to call seems to end in `work`.
-        assert_eq!(found, depths, "exact: {exact}");
-        let mut costs = Costs::new(enclosed);
-        observe(&mut costs, exact);
-        let (enclosed, candidates) = costs.finish(u64::MAX);
-        assert_eq!(candidates.len(), 1);
-        let mut with = WithRegions::new(enclosed.contexts, candidates, Regions::default());
-        observe(&mut with, exact);
-        let (_, regions) = with.finish().unwrap();
-        assert_eq!((regions.entered, regions.left), (1, 1), "main's");
-    }
-}
-
-#[derive(Default)]
-struct Regions {
-    entered: u64,
-    left: u64,
-}
-
-impl Scopes for Regions {
-    fn enter(&mut self, _: u64, _: usize) -> Result<()> {
-        self.entered += 1;
-        Ok(())
-    }
-
-    fn exit(&mut self, _: u64) -> Result<()> {
-        self.left += 1;
-        Ok(())
-    }
-
-    fn allocate(&mut self, _: u64, _: u64, _: u64) -> Result<()> {
-        Ok(())
-    }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{Calls, Context, Contexts, RegionCandidate, Seen};
 use crate::Result;
-use crate::objects::{Called, Change, Event, Object, Observer};
+use crate::objects::{Change, Event, Object, Observer};
 
 /// Receives what a program with regions does.
 pub trait Scopes {
@@ -87,8 +87,8 @@ impl<S: Scopes> WithRegions<S> {
     /// # Errors
     /// That of [`Scopes`].
     pub fn finish(mut self) -> Result<(Peaks, S)> {
-        for (thread, calls) in self.calls.threads {
-            for _ in calls.active.iter().filter(|active| self.by_context.contains_key(&active.context)) {
+        for (thread, active) in self.calls.threads {
+            for _ in active.iter().filter(|active| self.by_context.contains_key(&active.context)) {
                 self.scopes.exit(thread)?;
             }
         }
@@ -105,7 +105,7 @@ impl<S: Scopes> Observer for WithRegions<S> {
                 let path = self.contexts.path(site);
                 if !path.is_empty() {
                     let Self { by_context, scopes, idle, .. } = self;
-                    self.calls.see(thread, (&self.contexts, path), |seen| match seen {
+                    self.calls.see(thread, path, |seen| match seen {
                         Seen::Begun(context) => match by_context.get(&context) {
                             Some(&candidate) => scopes.enter(thread, candidate),
                             None => Ok(()),
@@ -120,7 +120,7 @@ impl<S: Scopes> Observer for WithRegions<S> {
                 self.live = self.live.saturating_add(size);
                 if let Some(candidate) = candidate.and_then(|candidate| self.candidates.get(candidate)) {
                     let depth = self.contexts.depth(candidate.context);
-                    let active = self.calls.threads.get_mut(&thread).map(|thread| &mut thread.active);
+                    let active = self.calls.threads.get_mut(&thread);
                     if let Some(active) = active.and_then(|active| active.get_mut(depth.saturating_sub(1))) {
                         active.bytes = active.bytes.saturating_add(size);
                     }
@@ -137,15 +137,5 @@ impl<S: Scopes> Observer for WithRegions<S> {
         self.peaks.before = self.peaks.before.max(self.live);
         self.peaks.after = self.peaks.after.max(self.live.saturating_add(self.idle));
         Ok(())
-    }
-    fn called(&mut self, thread: u64, change: Called) -> Result<()> {
-        let Self { by_context, scopes, idle, calls, .. } = self;
-        calls.called(thread, change, |thread, over| {
-            if by_context.contains_key(&over.context) {
-                *idle = idle.saturating_sub(over.bytes);
-                return scopes.exit(thread);
-            }
-            Ok(())
-        })
     }
 }
