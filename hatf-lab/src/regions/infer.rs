@@ -1,11 +1,13 @@
 //! Finds calls that outlive what is allocated in them: places where a program could have a region, or arena.
 //!
-//! Where a trace says when functions or phases begin and end, what is found is exact: see [`Scoped`]. Elsewhere there are stacks. A stack says which calls are active at an allocation, and nothing says when they return. A call is taken to go on from one
+//! Where a trace says when functions or phases begin and end, what is found is exact: see [`Scoped`]. Elsewhere there are stacks.
+//! A stack says which calls are active at an allocation, and nothing says when they return. A call is taken to go on from one
 //! allocation of its thread to the next if the next one's stack has the same call: the same caller's address, and the same
 //! function where functions are known. Where a function was left and called again from the same place between the two, one call
 //! is seen for several: so what is found is a bound. What is not found is certain: a block that is live when another call is seen
 //! at its call's place outlives its call.
 
+mod calls;
 mod scopes;
 mod with_regions;
 
@@ -13,6 +15,7 @@ use std::collections::HashMap;
 
 use crate::objects::{Change, Event, Object, Observer};
 use crate::{Error, Result};
+use calls::{Active, Calls, Seen};
 
 pub use scopes::{MOST_DEPTH, Nobody, ScopeObserver, ScopeTable, Scoped};
 pub use with_regions::{Peaks, Scopes, WithRegions};
@@ -84,72 +87,6 @@ impl Contexts {
     fn count(&self) -> usize {
         self.depths.len()
     }
-}
-
-/// A call that is active.
-#[derive(Clone, Copy, Debug)]
-struct Active {
-    context: Context,
-    /// Calls of all threads seen before it.
-    serial: u64,
-    /// Bytes of its region.
-    bytes: u64,
-}
-
-/// The calls that are active in each thread, as far as allocations show them.
-#[derive(Debug, Default)]
-struct Calls {
-    threads: HashMap<u64, Vec<Active>>,
-    serial: u64,
-}
-
-impl Calls {
-    /// At an allocation: calls that are not on its stack are over, others have begun. `change` is given those that are over
-    /// innermost first, then those that begin.
-    fn see(&mut self, thread: u64, path: &[Context], mut change: impl FnMut(Seen) -> Result<()>) -> Result<()> {
-        if path.is_empty() {
-            return Ok(());
-        }
-        let active = self.threads.entry(thread).or_default();
-        let common = active.iter().zip(path).take_while(|(active, context)| active.context == **context).count();
-        while active.len() > common {
-            active.pop().map_or(Ok(()), |over| change(Seen::Over(over)))?;
-        }
-        for &context in path.iter().skip(common) {
-            active.push(Active { context, serial: self.serial, bytes: 0 });
-            self.serial += 1;
-            change(Seen::Begun(context))?;
-        }
-        Ok(())
-    }
-
-    /// A call begins.
-    fn begin(&mut self, thread: u64, context: Context) {
-        self.threads.entry(thread).or_default().push(Active { context, serial: self.serial, bytes: 0 });
-        self.serial += 1;
-    }
-
-    /// The innermost call of a thread is over.
-    fn end(&mut self, thread: u64) -> Option<Active> {
-        self.threads.get_mut(&thread)?.pop()
-    }
-
-    /// Puts an object into the regions of the thread's outermost calls, so many.
-    fn put(&mut self, thread: u64, count: usize, size: u64) {
-        let active = self.threads.get_mut(&thread).into_iter().flatten();
-        active.take(count).for_each(|active| active.bytes = active.bytes.saturating_add(size));
-    }
-
-    /// Returns how many of the thread's calls have been active since the `serial`th call was seen.
-    fn common(&self, thread: u64, serial: u64) -> usize {
-        self.threads.get(&thread).map_or(0, |active| active.partition_point(|active| active.serial < serial))
-    }
-}
-
-/// What an allocation shows of calls.
-enum Seen {
-    Over(Active),
-    Begun(Context),
 }
 
 /// What was counted of a site.

@@ -9,7 +9,7 @@ use super::{Context, Contexts};
 use crate::objects::{Change, Event, Object, Observer};
 use crate::{Error, Result};
 
-/// Scopes further in are not told apart from the one that they are in.
+/// Scopes further in count as the one that they are in.
 pub const MOST_DEPTH: usize = 256;
 
 /// Learns when contexts begin and end.
