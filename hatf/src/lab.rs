@@ -36,6 +36,11 @@ impl<O: Observer> Calls<O> {
         self.sampling
     }
 
+    /// Returns the observer.
+    pub fn observer_mut(&mut self) -> &mut O {
+        &mut self.observer
+    }
+
     /// Returns the live objects, the stacks, and the observer.
     pub fn into_parts(self) -> (Objects, Stacks, O) {
         (self.objects, self.stacks, self.observer)

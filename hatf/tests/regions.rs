@@ -128,3 +128,90 @@ fn arenas_that_a_program_could_have() {
     hatf(["regions", "infer", &no_stacks]).exits(1).says("without stacks no calls are known");
     hatf(["regions", "infer", &path, "--most-cost", "lots"]).exits(2).says("expected a percentage or an amount");
 }
+
+/// The arenas that are found: the function, calls, and frees saved; whether the answer is exact.
+fn arenas(arguments: &[&str]) -> (Vec<(String, u64, u64)>, bool, String) {
+    let text =
+        hatf([&["regions", "infer", "--most-cost", "100KiB", "--format", "json"], arguments].concat()).exits(0).text();
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let arena = |arena: &serde_json::Value| {
+        let [calls, frees] = ["calls", "frees_saved"].map(|key| arena[key].as_u64().unwrap());
+        (arena["context"][0].as_str().unwrap().to_owned(), calls, frees)
+    };
+    let arenas = json["arenas"].as_array().unwrap().iter().map(arena).collect();
+    (arenas, json["exact"].as_bool().unwrap(), json["by"].as_str().unwrap().to_owned())
+}
+
+/// Stacks take all calls of a function from one place for one. Entries and ends of functions tell them apart.
+#[test]
+fn exact_where_the_trace_has_functions() {
+    if !cfg!(target_arch = "x86_64") || std::process::Command::new("gcc").arg("--version").output().is_err() {
+        metatf_test::skip("there is no gcc for x86-64");
+        return;
+    }
+    let folder = Folder::new();
+    let (program, trace, scoped) = (folder.path("scopes"), folder.path("scopes.mtf"), folder.path("scoped.mtf"));
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/scopes.c");
+    hatf(["cc", "--functions", "gcc", "-O1", "-g", source, "-o", &program]).exits(0);
+    let record = |arguments: &[&str]| {
+        hatf([&["record", "-q", "--stacks", "-o", &trace, "--", &program], arguments].concat()).exits(0);
+        hatf(["symbolize", &trace]).exits(0);
+    };
+    record(&[]);
+    let symbolized = folder.path("scopes.sym.mtf");
+    // With little room: a request's line is its own, and what it keeps lives until the next.
+    let exact = ["--most-cost", "99", &symbolized];
+    let found = hatf([&["regions", "infer", "-o", &scoped], &exact[..]].concat()).exits(0);
+    found.prints("Exact: the trace says when functions begin and end.").prints("request <- serve <- main");
+    let (found, is_exact, by) = arenas(&[&symbolized]);
+    assert_eq!((&*by, is_exact), ("functions", true));
+    assert_eq!(found, [("main".to_owned(), 1, 200)], "with room, one arena has all");
+    let text = hatf(["regions", "simulate", &scoped, "--format", "json"]).exits(0).text();
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let [regions, objects, captured] =
+        ["regions", "objects", "captured"].map(|key| json["trace"][key].as_u64().unwrap());
+    assert_eq!((regions, objects, captured), (100, 100, 100), "an arena for each request, with its line");
+    // By stacks, there is one call of `request`, and it would outlive all.
+    let (_, is_exact, by) = arenas(&["--by", "stacks", &symbolized]);
+    assert_eq!((&*by, is_exact), ("stacks", false));
+    hatf(["regions", "infer", "--by", "phases", &symbolized]).exits(1).says("the trace has no phases or marks");
+    // Functions that a longjmp leaves do not end.
+    record(&["jump"]);
+    hatf(["regions", "infer", &symbolized]).exits(0).prints("A bound: the stacks of 200 objects lack functions");
+}
+
+/// Phases that nest and overlap, and marks.
+#[test]
+fn exact_where_the_trace_has_phases() {
+    let folder = Folder::new();
+    let path = folder.path("phases.mtf");
+    let mut file = hatf::trace::create(Path::new(&path)).unwrap();
+    let mut writer = HeapWriter::new(&mut file, &HeapOptions::default()).unwrap();
+    let mut event = |kind| writer.event(&Event { thread: 1, ..Event::new(kind) }).unwrap();
+    let call = |address, size| EventKind::Call(Call { address, size, ..Call::new(Function::Malloc) });
+    let free = |address| EventKind::Free { address };
+    for _ in 0..10 {
+        event(EventKind::PhaseBegin { name: b"frame" });
+        event(call(0x10, 100));
+        event(EventKind::Mark { name: b"draw" });
+        event(call(0x200, 10));
+        event(free(0x200));
+        // The phase ends the mark.
+        event(free(0x10));
+        event(EventKind::PhaseEnd { name: b"frame" });
+        event(EventKind::PhaseEnd { name: b"unknown" });
+    }
+    event(EventKind::PhaseBegin { name: b"load" });
+    event(call(0x30, 5));
+    event(EventKind::PhaseEnd { name: b"load" });
+    event(free(0x30));
+    writer.finish().unwrap();
+    hatf::trace::written(file, Path::new(&path)).unwrap();
+    let (found, exact, by) = arenas(&[&path]);
+    assert_eq!((&*by, exact), ("phases", true));
+    assert_eq!(found, [("phase frame".to_owned(), 10, 20)], "what `load` allocates outlives it");
+    let text = hatf(["regions", "infer", &path, "--most-cost", "50"]).exits(0).text();
+    assert_snapshot!("infer-phases", text.replace(&path, "phases.mtf"));
+    hatf(["regions", "infer", "--by", "functions", &path]).exits(1).says("hatf cc --functions");
+    hatf(["regions", "infer", "--by", "stacks", &path]).exits(1).says("without stacks no calls are known");
+}

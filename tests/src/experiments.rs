@@ -2,11 +2,11 @@
 
 use hatf::analysis::Analysis;
 use hatf::compare::{Comparison, Counting};
-use hatf::event::{Call, Event, EventKind, EventSink as _, Function, Pages, Resident, UNKNOWN_SIZE};
+use hatf::event::{Call, Event, EventKind, EventSink, Function, Pages, Resident, UNKNOWN_SIZE};
 use hatf::lab::Calls;
 use hatf::replay::{Compiler, Cut};
 use hatf::report::SiteTables;
-use hatf::scoped::{RegionWriter, contexts};
+use hatf::scoped::{By, Entries, Names, RegionWriter, contexts};
 use hatf::stacks::Location;
 use hatf_lab::allocator::by_name;
 use hatf_lab::flame::Flame;
@@ -181,13 +181,13 @@ fn infer(input: &[u8]) {
     let (_, stacks) = pass(&mut |_| Ok(()));
     let mut enclosing = Enclosing::new(contexts(&stacks).expect("few stacks"));
     let (objects, _) = pass(&mut |event| enclosing.event(event));
-    let mut costs = Costs::new(enclosing.finish(objects.live()));
+    let mut costs = Costs::new(enclosing.finish(objects.live().map(|object| object.site)));
     pass(&mut |event| costs.event(event));
     let (enclosed, found) = costs.finish(input.len() as u64);
     let settings = Settings { block: 64, intra: Intra::First, inter: Inter::Capture, oversize: Oversize::Grow };
     let simulation = RegionSimulation::new([settings]).expect("a block has bytes");
     let mut trace = Vec::new();
-    let writer = RegionWriter::new(simulation, Some(&mut trace), &stacks, &enclosed.contexts, &found);
+    let writer = RegionWriter::new(simulation, Some(&mut trace), &Names::of_stacks(stacks), &enclosed.contexts, &found);
     let mut with = WithRegions::new(enclosed.contexts, found.clone(), writer.expect("memory takes it"));
     pass(&mut |event| with.event(event));
     let (peaks, writer) = with.finish().expect("memory takes it");
@@ -195,6 +195,49 @@ fn infer(input: &[u8]) {
     let (regions, _) = writer.finish().expect("memory takes it").finish();
     let objects: u64 = found.iter().map(|candidate| candidate.objects).sum();
     assert_eq!((regions.objects, regions.captured, regions.not_exited), (objects, objects, 0));
+}
+
+/// The same with functions and phases that begin and end at any place.
+fn infer_by_scopes(input: &[u8]) {
+    fn give<S: EventSink>(mut sink: S, input: &[u8]) -> S {
+        for (time, bytes) in (0..).zip(input.as_chunks::<4>().0.iter().take(CALLS)) {
+            let (thread, name) = (u64::from(bytes[3] / 128), &bytes[1..2 + usize::from(bytes[2] % 2)]);
+            let kind = match bytes[0] / 16 {
+                0 | 1 => EventKind::Enter { function: u64::from(bytes[1] % 4) << (bytes[2] % 64) },
+                2 | 3 => EventKind::Leave,
+                4 => EventKind::PhaseBegin { name },
+                5 => EventKind::PhaseEnd { name },
+                6 => EventKind::Mark { name },
+                7 if bytes[1] % 8 == 0 => EventKind::ThreadEnd,
+                7 if bytes[1] % 8 == 1 => EventKind::Recording { on: bytes[2] % 2 == 0 },
+                _ => call(*bytes),
+            };
+            let stack = &[u64::from(bytes[1] % 3)][..usize::from(bytes[2] / 128)];
+            sink.event(&Event { time, thread, stack, ..Event::new(kind) }).expect("no trace is refused");
+        }
+        sink
+    }
+    for by in [By::Functions, By::Phases] {
+        let names = give(Entries::learn(by), input).finish();
+        let table = names.scopes().expect("these are scopes").clone();
+        let enclosing = Enclosing::new(table.contexts().expect("few contexts"));
+        let (live, enclosing) = give(Entries::new(table.clone(), by, enclosing), input).into_parts();
+        let costs = Costs::new(enclosing.finish(live.into_iter()));
+        let (enclosed, found) =
+            give(Entries::new(table.clone(), by, costs), input).into_parts().1.finish(input.len() as u64);
+        assert!(names.contradictions().count() <= enclosed.sites.len());
+        let settings = Settings { block: 64, intra: Intra::First, inter: Inter::Capture, oversize: Oversize::Grow };
+        let simulation = RegionSimulation::new([settings]).expect("a block has bytes");
+        let mut trace = Vec::new();
+        let writer = RegionWriter::new(simulation, Some(&mut trace), &names, &enclosed.contexts, &found);
+        let with = WithRegions::new(enclosed.contexts, found.clone(), writer.expect("memory takes it"));
+        let (peaks, writer) =
+            give(Entries::new(table, by, with), input).into_parts().1.finish().expect("memory takes it");
+        assert!(peaks.after >= peaks.before);
+        let (regions, _) = writer.finish().expect("memory takes it").finish();
+        let objects: u64 = found.iter().map(|candidate| candidate.objects).sum();
+        assert_eq!((regions.objects, regions.captured, regions.not_exited), (objects, objects, 0));
+    }
 }
 
 /// Any calls: no invariant of an allocator breaks, the clock counts every event, wasted bytes are somebody's, and every model
@@ -248,6 +291,7 @@ pub fn experiment(input: &[u8]) {
     assert_eq!(infos.iter().map(|info| info.alloc_count).sum::<u64>(), totals.objects);
     look(input);
     infer(input);
+    infer_by_scopes(input);
     let held = all.held.finish();
     assert_eq!((held.tick, objects.live().count() as u64), (totals.events, totals.never_freed));
     for page in PAGES {

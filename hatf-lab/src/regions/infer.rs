@@ -1,18 +1,23 @@
 //! Finds calls that outlive what is allocated in them: places where a program could have a region, or arena.
 //!
+//! Where a trace says when functions or phases begin and end, what is found is exact: see [`Scoped`]. Elsewhere there are stacks.
 //! A stack says which calls are active at an allocation, and nothing says when they return. A call is taken to go on from one
 //! allocation of its thread to the next if the next one's stack has the same call: the same caller's address, and the same
 //! function where functions are known. Where a function was left and called again from the same place between the two, one call
 //! is seen for several: so what is found is a bound. What is not found is certain: a block that is live when another call is seen
 //! at its call's place outlives its call.
 
+mod calls;
+mod scopes;
 mod with_regions;
 
 use std::collections::HashMap;
 
 use crate::objects::{Change, Event, Object, Observer};
 use crate::{Error, Result};
+use calls::{Active, Calls, Seen};
 
+pub use scopes::{MOST_DEPTH, Nobody, ScopeObserver, ScopeTable, Scoped};
 pub use with_regions::{Peaks, Scopes, WithRegions};
 
 /// A call on a stack: from where, and to which function.
@@ -35,6 +40,8 @@ pub struct Contexts {
     depths: Vec<u32>,
     /// By site: contexts, outermost first.
     paths: Vec<Vec<Context>>,
+    /// The trace says when calls begin and end.
+    exact: bool,
 }
 
 impl Contexts {
@@ -43,7 +50,7 @@ impl Contexts {
     /// # Errors
     /// 2^32 contexts.
     pub fn new(stacks: impl IntoIterator<Item = Vec<Call>>) -> Result<Self> {
-        let mut contexts = Self { children: HashMap::new(), depths: vec![0], paths: Vec::new() };
+        let mut contexts = Self { children: HashMap::new(), depths: vec![0], paths: Vec::new(), exact: false };
         for stack in stacks {
             let mut path = Vec::with_capacity(stack.len());
             let mut at = 0;
@@ -66,6 +73,11 @@ impl Contexts {
         usize::try_from(site).ok().and_then(|site| self.paths.get(site)).map_or(&[], Vec::as_slice)
     }
 
+    /// Returns the calls that an allocation of this site shows: none where the trace says itself which are active.
+    fn shown(&self, site: u64) -> &[Context] {
+        if self.exact { &[] } else { self.path(site) }
+    }
+
     /// Returns how many calls a context is made of.
     #[must_use]
     pub fn depth(&self, context: Context) -> usize {
@@ -75,58 +87,6 @@ impl Contexts {
     fn count(&self) -> usize {
         self.depths.len()
     }
-}
-
-/// A call that is active.
-#[derive(Clone, Copy, Debug)]
-struct Active {
-    context: Context,
-    /// Calls of all threads seen before it.
-    serial: u64,
-    /// Bytes of its region.
-    bytes: u64,
-}
-
-/// The calls that are active in each thread, as far as allocations show them.
-#[derive(Debug, Default)]
-struct Calls {
-    threads: HashMap<u64, Vec<Active>>,
-    serial: u64,
-}
-
-impl Calls {
-    /// At an allocation: calls that are not on its stack are over, others have begun. `change` is given those that are over
-    /// innermost first, then those that begin.
-    fn see(&mut self, thread: u64, path: &[Context], mut change: impl FnMut(Seen) -> Result<()>) -> Result<()> {
-        let active = self.threads.entry(thread).or_default();
-        let common = active.iter().zip(path).take_while(|(active, context)| active.context == **context).count();
-        while active.len() > common {
-            active.pop().map_or(Ok(()), |over| change(Seen::Over(over)))?;
-        }
-        for &context in path.iter().skip(common) {
-            active.push(Active { context, serial: self.serial, bytes: 0 });
-            self.serial += 1;
-            change(Seen::Begun(context))?;
-        }
-        Ok(())
-    }
-
-    /// Puts an object into the regions of the thread's outermost calls, so many.
-    fn put(&mut self, thread: u64, count: usize, size: u64) {
-        let active = self.threads.get_mut(&thread).into_iter().flatten();
-        active.take(count).for_each(|active| active.bytes = active.bytes.saturating_add(size));
-    }
-
-    /// Returns how many of the thread's calls have been active since the `serial`th call was seen.
-    fn common(&self, thread: u64, serial: u64) -> usize {
-        self.threads.get(&thread).map_or(0, |active| active.partition_point(|active| active.serial < serial))
-    }
-}
-
-/// What an allocation shows of calls.
-enum Seen {
-    Over(Active),
-    Begun(Context),
 }
 
 /// What was counted of a site.
@@ -165,11 +125,11 @@ impl Enclosing {
         Self { contexts, calls: Calls::default(), sites, serials: Vec::new(), begun }
     }
 
-    /// Ends the pass: objects that are live were never freed, and end in no context.
+    /// Ends the pass, given the sites of objects that are live: these were never freed, and end in no context.
     #[must_use]
-    pub fn finish<'o>(mut self, live: impl Iterator<Item = &'o Object>) -> Enclosed {
-        for object in live {
-            if let Some(site) = index(object.site).and_then(|site| self.sites.get_mut(site)) {
+    pub fn finish(mut self, live: impl Iterator<Item = u64>) -> Enclosed {
+        for site in live {
+            if let Some(site) = index(site).and_then(|site| self.sites.get_mut(site)) {
                 site.context = 0;
             }
         }
@@ -187,16 +147,14 @@ impl Observer for Enclosing {
                 site.objects += 1;
                 site.bytes = site.bytes.saturating_add(size);
                 let begun = &mut self.begun;
-                if !path.is_empty() {
-                    self.calls.see(thread, path, |seen| {
-                        if let Seen::Begun(context) = seen
-                            && let Some(count) = begun.get_mut(context as usize)
-                        {
-                            *count += 1;
-                        }
-                        Ok(())
-                    })?;
-                }
+                self.calls.see(thread, self.contexts.shown(number), |seen| {
+                    if let Seen::Begun(context) = seen
+                        && let Some(count) = begun.get_mut(context as usize)
+                    {
+                        *count += 1;
+                    }
+                    Ok(())
+                })?;
                 put(&mut self.serials, slot, self.calls.serial);
             }
             Change::Freed => {
@@ -212,6 +170,21 @@ impl Observer for Enclosing {
     }
 }
 
+impl ScopeObserver for Enclosing {
+    fn entered(&mut self, thread: u64, context: Context) -> Result<()> {
+        self.calls.begin(thread, context);
+        if let Some(count) = self.begun.get_mut(context as usize) {
+            *count += 1;
+        }
+        Ok(())
+    }
+
+    fn left(&mut self, thread: u64) -> Result<()> {
+        self.calls.end(thread);
+        Ok(())
+    }
+}
+
 /// The contexts of sites.
 #[derive(Clone, Debug)]
 pub struct Enclosed {
@@ -223,6 +196,19 @@ pub struct Enclosed {
 }
 
 impl Enclosed {
+    /// Returns how many objects a site has.
+    #[must_use]
+    pub fn objects(&self, site: u64) -> u64 {
+        index(site).and_then(|number| self.sites.get(number)).map_or(0, |site| site.objects)
+    }
+
+    /// Returns how many objects were allocated in a context.
+    #[must_use]
+    pub fn objects_in_contexts(&self) -> u64 {
+        let inside = |number: &u64| !self.contexts.path(*number).is_empty();
+        (0..self.sites.len() as u64).filter(inside).map(|number| self.objects(number)).sum()
+    }
+
     /// Returns the contexts in which all objects of a site end, outermost first.
     fn enclosing(&self, site: u64) -> &[Context] {
         let found = index(site).and_then(|number| self.sites.get(number));
@@ -280,6 +266,13 @@ impl Costs {
     }
 }
 
+/// A call is over: all objects in its region were freed before, so that its bytes are idle ones.
+fn give_back(costs: &mut [Cost], over: Active) {
+    if let Some(cost) = costs.get_mut(over.context as usize) {
+        cost.idle = cost.idle.saturating_sub(over.bytes);
+    }
+}
+
 impl Observer for Costs {
     fn event(&mut self, event: &Event) -> Result<()> {
         let Object { size, thread, site, .. } = event.object;
@@ -287,16 +280,9 @@ impl Observer for Costs {
         let enclosing = enclosed.enclosing(site);
         match event.change {
             Change::Allocated => {
-                let path = enclosed.contexts.path(site);
-                if path.is_empty() {
-                    return Ok(());
-                }
-                calls.see(thread, path, |seen| {
-                    if let Seen::Over(over) = seen
-                        && let Some(cost) = costs.get_mut(over.context as usize)
-                    {
-                        // All objects in it were freed before: its bytes are idle ones.
-                        cost.idle = cost.idle.saturating_sub(over.bytes);
+                calls.see(thread, enclosed.contexts.shown(site), |seen| {
+                    if let Seen::Over(over) = seen {
+                        give_back(costs, over);
                     }
                     Ok(())
                 })?;
@@ -310,6 +296,20 @@ impl Observer for Costs {
                     }
                 }
             }
+        }
+        Ok(())
+    }
+}
+
+impl ScopeObserver for Costs {
+    fn entered(&mut self, thread: u64, context: Context) -> Result<()> {
+        self.calls.begin(thread, context);
+        Ok(())
+    }
+
+    fn left(&mut self, thread: u64) -> Result<()> {
+        if let Some(over) = self.calls.end(thread) {
+            give_back(&mut self.costs, over);
         }
         Ok(())
     }

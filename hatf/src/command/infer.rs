@@ -3,32 +3,39 @@
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
+use hatf::event::{EventSink, UserMetadata};
 use hatf::lab::Calls;
-use hatf::scoped::{RegionWriter, context_names, contexts};
-use hatf::stacks::Stacks;
+use hatf::scoped::{By, Entries, Names, RegionWriter, Said, contexts};
 use hatf::{Error, Result};
 use hatf_lab::compare::Limit;
-use hatf_lab::regions::infer::{Contexts, Costs, Enclosing, Peaks, RegionCandidate, WithRegions};
+use hatf_lab::regions::infer::{
+    Contexts, Costs, Enclosing, Peaks, RegionCandidate, ScopeObserver, ScopeTable, WithRegions,
+};
 use hatf_lab::regions::{Inter, Intra, Outcome, Oversize, Settings, Simulation};
 use hatf_lab::units::{bytes, bytes_change, count, percent, percent_change};
-use hatf_lab::{Event, Totals};
+use hatf_lab::{Event, Observer, Totals};
 use metatf::container::Sink;
 use metatf_cli::{OutputFile, number};
 use serde::Serialize;
 
 use super::Format;
-use super::lab::{Shown, Source, hint, readable_twice};
+use super::lab::{Shown, ShownSink, Source, hint, readable_twice};
 
 /// Find calls that outlive what is allocated in them: where a program could have an arena in place of single frees.
 #[derive(clap::Args)]
 #[command(after_help = "\
-The trace needs stacks: hatf record --stacks, then hatf symbolize.
+Some traces say when what encloses allocations begins and ends. Then the answer
+is exact:
+  functions   the program was built by hatf cc --functions
+  phases      the program names phases or marks (hatf.h); each counts for the
+              thread that named it
 
-A trace does not say when functions return. A call is taken to go on as long as
-the stacks of its thread's allocations have it: the same caller's address, the
-same function. Two calls from one place may so be taken for one, and what is
-found is a bound: look at the code before you follow it. What is not found is
-certain: these blocks outlive the calls.
+Other traces need stacks: hatf record --stacks, then hatf symbolize. Stacks do
+not say when functions return. A call is taken to go on as long as the stacks of
+its thread's allocations have it: the same caller's address, the same function.
+Two calls from one place may so be taken for one, and what is found is a bound:
+look at the code before you follow it. What is not found is certain: these
+blocks outlive the calls. The last line printed says which of the two it is.
 
 For each site the outermost call is chosen whose arena costs at most --most-cost
 bytes: bytes that the program would have freed, and the arena not yet.
@@ -40,6 +47,10 @@ Examples:
 pub(crate) struct Infer {
     #[command(flatten)]
     source: Source,
+
+    /// What encloses allocations [default: functions if the trace has them, else phases, else stacks].
+    #[arg(long, value_enum, value_name = "WHAT")]
+    by: Option<Encloses>,
 
     /// The most that an arena may cost: bytes such as 64KiB, or a percentage of the most bytes live at once.
     #[arg(long, value_name = "LIMIT", default_value = "1%", value_parser = super::diff::limit)]
@@ -66,11 +77,38 @@ pub(crate) struct Infer {
     format: Format,
 }
 
+/// What encloses allocations.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Encloses {
+    /// Functions that the trace says the beginnings and ends of
+    Functions,
+    /// Phases and marks
+    Phases,
+    /// Calls that the stacks of allocations show
+    Stacks,
+}
+
+impl Encloses {
+    /// As the trace says itself, if it does.
+    fn said(self) -> Option<By> {
+        match self {
+            Self::Functions => Some(By::Functions),
+            Self::Phases => Some(By::Phases),
+            Self::Stacks => None,
+        }
+    }
+}
+
 /// What was found.
 #[derive(Serialize)]
 struct Report {
     trace: Totals,
-    /// Objects whose stacks are known.
+    by: Encloses,
+    exact: bool,
+    /// Why it is exact, or a bound.
+    reason: String,
+    /// Objects whose stacks are known; or that were allocated in a function or phase.
     with_stacks: u64,
     limit: u64,
     arenas: Vec<Arena>,
@@ -100,40 +138,54 @@ struct Together {
 
 pub(crate) fn run(options: &Infer) -> Result<u8> {
     let (source, path) = (&options.source, &options.source.trace);
-    readable_twice(path, "the trace is read four times")?;
-    let ignore = |_: &Event| Ok(());
-    let mut calls = Calls::new(Shown::new(ignore));
-    source.observe(&mut calls)?;
-    let trace = calls.totals();
-    let (_, stacks, _) = calls.into_parts();
-    hint(path, &stacks);
-    if stacks.count() == 1 {
-        return Err(Error::Trace(format!("{}: without stacks no calls are known", path.display()).into()));
-    }
+    readable_twice(path, "the trace is read several times")?;
+    let mut first = First { calls: Calls::new(Shown::new(|_: &Event| Ok(()))), said: Said::default() };
+    source.give(&mut first)?;
+    let First { calls, said } = first;
+    source.say_sampled(calls.sampling());
+    let (trace, (_, stacks, _)) = (calls.totals(), calls.into_parts());
+    let by = chosen(options, &said)?;
+    let pass = Pass { source, by: by.said() };
+    let (names, contexts) = match pass.by {
+        Some(by) => {
+            let mut learns = ShownSink::new(Entries::learn(by));
+            source.give(&mut learns)?;
+            let names = learns.into_inner().finish();
+            let contexts = names.scopes().map(ScopeTable::contexts).transpose()?;
+            (names, contexts.unwrap_or(Contexts::new([])?))
+        }
+        None => {
+            hint(path, &stacks);
+            if stacks.count() == 1 {
+                return Err(Error::Trace(format!("{}: without stacks no calls are known", path.display()).into()));
+            }
+            let contexts = contexts(&stacks)?;
+            (Names::of_stacks(stacks), contexts)
+        }
+    };
 
-    let mut calls = Calls::new(Shown::new(Enclosing::new(contexts(&stacks)?)));
-    source.give(&mut calls)?;
-    let (objects, _, enclosing) = calls.into_parts();
-    let enclosed = enclosing.into_inner().finish(objects.live());
-    let with_stacks = enclosed.sites.iter().map(|site| site.objects).sum();
+    let (live, enclosing) = pass.over(&names, Enclosing::new(contexts))?;
+    let enclosed = enclosing.finish(live.into_iter());
+    let with_stacks = enclosed.objects_in_contexts();
+    let contradicted = names.contradictions().map(|site| enclosed.objects(site)).sum();
+    let (exact, reason) = reason(by, &said, contradicted);
 
-    let mut calls = Calls::new(Shown::new(Costs::new(enclosed)));
-    source.give(&mut calls)?;
     let limit = options.most_cost.of(trace.max_bytes);
-    let (enclosed, found) = calls.into_parts().2.into_inner().finish(limit);
+    let (enclosed, found) = pass.over(&names, Costs::new(enclosed))?.1.finish(limit);
 
-    let (peaks, blocks) = simulate(options, &stacks, &enclosed.contexts, &found)?;
+    let (peaks, blocks) = simulate(options, &pass, &names, &enclosed.contexts, &found)?;
     let frees_saved = found.iter().map(|candidate| candidate.objects).sum();
     let together = Together { frees_saved, most_live: peaks.before, most_with_arenas: peaks.after, blocks };
     let arena = |candidate: RegionCandidate| Arena {
-        context: context_names(&stacks, &enclosed.contexts, &candidate),
+        context: names.context(&enclosed.contexts, &candidate),
         calls: candidate.calls,
         frees_saved: candidate.objects,
         bytes: candidate.bytes,
         cost: candidate.cost,
         sites: candidate.sites,
     };
-    let report = Report { trace, with_stacks, limit, arenas: found.into_iter().map(arena).collect(), together };
+    let arenas = found.into_iter().map(arena).collect();
+    let report = Report { trace, by, exact, reason, with_stacks, limit, arenas, together };
     let mut out = BufWriter::new(io::stdout().lock());
     match options.format {
         Format::Text => {
@@ -149,10 +201,97 @@ pub(crate) fn run(options: &Infer) -> Result<u8> {
     Ok(0)
 }
 
+/// The first pass: counts, and looks what the trace says.
+struct First<O> {
+    calls: Calls<O>,
+    said: Said,
+}
+
+impl<O: Observer> EventSink for First<O> {
+    fn event(&mut self, event: &hatf::Event<'_>) -> Result<()> {
+        self.said.note(&event.kind);
+        self.calls.event(event)
+    }
+
+    fn comment(&mut self, _: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        self.calls.user_metadata(user_metadata)
+    }
+}
+
+/// Chooses what encloses allocations.
+fn chosen(options: &Infer, said: &Said) -> Result<Encloses> {
+    let lacks = |what| Err(Error::Trace(format!("{}: the trace has no {what}", options.source.trace.display()).into()));
+    match options.by {
+        Some(Encloses::Functions) if said.functions == 0 => {
+            lacks("entries of functions; build the program by hatf cc --functions")
+        }
+        Some(Encloses::Phases) if said.phases == 0 => lacks("phases or marks; hatf.h has the calls that name them"),
+        Some(by) => Ok(by),
+        None if said.functions > 0 => Ok(Encloses::Functions),
+        None if said.phases > 0 => Ok(Encloses::Phases),
+        None => Ok(Encloses::Stacks),
+    }
+}
+
+/// Says whether the answer is exact, and why.
+fn reason(by: Encloses, said: &Said, contradicted: u64) -> (bool, String) {
+    match by {
+        Encloses::Stacks => {
+            (false, "Calls are those that allocations show, and a bound: see hatf regions infer --help.".to_owned())
+        }
+        _ if said.lost > 0 => (
+            false,
+            format!("A bound: {} events of the trace are lost, ends of calls perhaps among them.", count(said.lost)),
+        ),
+        Encloses::Functions if contradicted > 0 => (
+            false,
+            format!(
+                "A bound: the stacks of {} objects lack functions that were entered and not left; by longjmp, perhaps.",
+                count(contradicted)
+            ),
+        ),
+        Encloses::Functions => (true, "Exact: the trace says when functions begin and end.".to_owned()),
+        Encloses::Phases => (true, "Exact: the trace says when phases begin and end.".to_owned()),
+    }
+}
+
+/// How the trace is read after the first time.
+struct Pass<'a> {
+    source: &'a Source,
+    by: Option<By>,
+}
+
+impl Pass<'_> {
+    /// Gives an observer the whole trace. Returns the sites of live objects.
+    fn over<O: ScopeObserver>(&self, names: &Names, observer: O) -> Result<(Vec<u64>, O)> {
+        let (sites, observer, read) = self.try_over(names, observer);
+        read.map(|()| (sites, observer))
+    }
+
+    /// The same, and the observer also where reading fails.
+    fn try_over<O: ScopeObserver>(&self, names: &Names, observer: O) -> (Vec<u64>, O, Result<()>) {
+        if let (Some(by), Some(table)) = (self.by, names.scopes()) {
+            let mut entries = ShownSink::new(Entries::new(table.clone(), by, observer));
+            let read = self.source.give(&mut entries);
+            let (sites, observer) = entries.into_inner().into_parts();
+            return (sites, observer, read);
+        }
+        let mut calls = Calls::new(Shown::new(observer));
+        let read = self.source.give(&mut calls);
+        let (objects, _, observer) = calls.into_parts();
+        (objects.live().map(|object| object.site).collect(), observer.into_inner(), read)
+    }
+}
+
 /// Runs the program with these arenas, and writes what it does.
 fn simulate(
     options: &Infer,
-    stacks: &Stacks,
+    pass: &Pass<'_>,
+    names: &Names,
     contexts: &Contexts,
     found: &[RegionCandidate],
 ) -> Result<(Peaks, Outcome)> {
@@ -163,11 +302,9 @@ fn simulate(
     let failed = || Error::system(name.clone());
     let (file, mut sink) = options.output.as_deref().map(OutputFile::create).transpose().map_err(failed())?.unzip();
     let scopes =
-        RegionWriter::new(simulation, sink.as_mut().map(|sink| sink as &mut dyn Sink), stacks, contexts, found)?;
+        RegionWriter::new(simulation, sink.as_mut().map(|sink| sink as &mut dyn Sink), names, contexts, found)?;
     let with = WithRegions::new(contexts.clone(), found.to_vec(), scopes);
-    let mut calls = Calls::new(Shown::new(with));
-    let given = options.source.give(&mut calls);
-    let mut with = calls.into_parts().2.into_inner();
+    let (_, mut with, given) = pass.try_over(names, with);
     if let Some(error) = with.scopes_mut().error() {
         return Err(error);
     }
@@ -182,13 +319,18 @@ fn simulate(
 }
 
 fn text(report: &Report, options: &Infer, out: &mut dyn Write) -> io::Result<()> {
-    let Report { trace, with_stacks, limit, arenas, together } = report;
+    let Report { trace, by, reason, with_stacks, limit, arenas, together, .. } = report;
     trace.text(out)?;
+    let (lacks, what, name) = match by {
+        Encloses::Functions => ("were allocated in no function that the trace has", "CALLS", "function"),
+        Encloses::Phases => ("were allocated in no phase", "PHASES", "phase"),
+        Encloses::Stacks => ("have no stack", "CALLS", "function"),
+    };
     if *with_stacks < trace.objects {
-        writeln!(out, "  {} objects have no stack", count(trace.objects - with_stacks))?;
+        writeln!(out, "  {} objects {lacks}", count(trace.objects - with_stacks))?;
     }
-    writeln!(out, "\nCALLS that outlive what is allocated in them, each with an arena of at most {}", bytes(*limit))?;
-    writeln!(out, "  {:>12} {:>7} {:>11} {:>10} {:>7}  function", "frees saved", "of all", "calls", "cost", "sites")?;
+    writeln!(out, "\n{what} that outlive what is allocated in them, each with an arena of at most {}", bytes(*limit))?;
+    writeln!(out, "  {:>12} {:>7} {:>11} {:>10} {:>7}  {name}", "frees saved", "of all", "calls", "cost", "sites")?;
     let rows = if options.rows == 0 { usize::MAX } else { options.rows };
     for Arena { context, sites, calls, frees_saved, cost, .. } in arenas.iter().take(rows) {
         let mut names: Vec<&str> = context.iter().map(String::as_str).take(options.depth + 1).collect();
@@ -228,5 +370,5 @@ fn text(report: &Report, options: &Infer, out: &mut dyn Write) -> io::Result<()>
         count(options.block),
         count(blocks.blocks_added)
     )?;
-    writeln!(out, "\nCalls are those that allocations show, and a bound: see hatf regions infer --help.")
+    writeln!(out, "\n{reason}")
 }

@@ -36,13 +36,18 @@ impl Source {
     /// Gives an observer all events of the trace, for an experiment that needs every block.
     pub(crate) fn observe<O: Observer>(&self, calls: &mut Calls<Shown<O>>) -> Result<()> {
         let read = self.give(calls);
-        if calls.sampling().is_some() {
+        self.say_sampled(calls.sampling());
+        read
+    }
+
+    /// Says where a trace is a sample.
+    pub(crate) fn say_sampled(&self, sampling: Option<u64>) {
+        if sampling.is_some() {
             let trace = self.trace.display();
             super::print_message(&format!(
                 "{trace}: the trace is a sample: this is what became of the sample's blocks alone"
             ));
         }
-        read
     }
 
     /// Gives a sink all events of the trace, which is read in a thread of its own if there may be two.

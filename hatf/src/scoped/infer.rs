@@ -1,8 +1,8 @@
-//! The calls of a heap trace's stacks, for [`hatf_lab::regions::infer`], and the regions that it finds as a trace.
+//! The calls of a heap trace's stacks, for [`hatf_lab::regions::infer`], the names of what it finds, and its regions as a trace.
 
 use std::collections::HashMap;
 
-use hatf_lab::regions::infer::{Call, Contexts, RegionCandidate, Scopes};
+use hatf_lab::regions::infer::{Call, Context, Contexts, RegionCandidate, ScopeTable, Scopes};
 use hatf_lab::regions::{Operation, Simulation};
 use metatf::container::Sink;
 
@@ -34,13 +34,63 @@ pub fn contexts(stacks: &Stacks) -> Result<Contexts> {
     Ok(Contexts::new((0..stacks.count()).map(steps))?)
 }
 
-/// Returns the names of a candidate's calls, innermost first.
-#[must_use]
-pub fn context_names(stacks: &Stacks, contexts: &Contexts, candidate: &RegionCandidate) -> Vec<String> {
-    let Some(&site) = candidate.sites.first() else { return Vec::new() };
-    let inner = stacks.frames(site).len().saturating_sub(contexts.depth(candidate.context));
-    let outermost = |location: &Location| location.names().last().unwrap_or_default();
-    stacks.get(site).skip(inner).map(outermost).collect()
+/// What contexts and sites are called.
+pub struct Names {
+    stacks: Stacks,
+    /// Where the trace says itself what encloses allocations.
+    scopes: Option<(ScopeTable, HashMap<u64, String>)>,
+}
+
+impl Names {
+    /// Contexts are calls of stacks.
+    #[must_use]
+    pub fn of_stacks(stacks: Stacks) -> Self {
+        Self { stacks, scopes: None }
+    }
+
+    pub(super) fn of_scopes(stacks: Stacks, table: ScopeTable, names: HashMap<u64, String>) -> Self {
+        Self { stacks, scopes: Some((table, names)) }
+    }
+
+    /// Returns the scopes, where the trace has them.
+    #[must_use]
+    pub fn scopes(&self) -> Option<&ScopeTable> {
+        self.scopes.as_ref().map(|(table, _)| table)
+    }
+
+    /// Returns the names of a candidate's calls, innermost first.
+    #[must_use]
+    pub fn context(&self, contexts: &Contexts, candidate: &RegionCandidate) -> Vec<String> {
+        if let Some((table, names)) = &self.scopes {
+            return table.scopes(candidate.context).filter_map(|scope| names.get(&scope).cloned()).collect();
+        }
+        let Some(&site) = candidate.sites.first() else { return Vec::new() };
+        let inner = self.stacks.frames(site).len().saturating_sub(contexts.depth(candidate.context));
+        let outermost = |location: &Location| location.names().last().unwrap_or_default();
+        self.stacks.get(site).skip(inner).map(outermost).collect()
+    }
+
+    /// Returns the sites whose stack lacks a function that was entered and not left. What has no name is not looked at.
+    pub fn contradictions(&self) -> impl Iterator<Item = u64> {
+        let tables = self.scopes.iter();
+        tables
+            .flat_map(|(table, names)| table.sites().filter(|(_, site)| self.contradicts(table, names, *site)))
+            .map(|(number, _)| number)
+    }
+
+    /// Scopes are some of the functions of the stack, in their order.
+    fn contradicts(&self, table: &ScopeTable, names: &HashMap<u64, String>, (stack, context): (u64, Context)) -> bool {
+        let mut functions = self.stacks.get(stack).flat_map(|location| &location.functions).peekable();
+        let known = |name: &&String| !name.contains("+0x");
+        let mut scopes = table.scopes(context).filter_map(|scope| names.get(&scope)).filter(known);
+        functions.peek().is_some() && !scopes.all(|name| functions.any(|function| function.name == *name))
+    }
+
+    /// Sites have their numbers in their names: many stacks end in functions of the same names.
+    fn site(&self, site: u64) -> String {
+        let stack = self.scopes().map_or(site, |table| table.stack(site));
+        format!("{} ({site})", self.stacks.name(stack, 1))
+    }
 }
 
 /// Simulates blocks of regions, and writes a trace of `dtds/scoped.dtd` if it has a sink for one.
@@ -62,16 +112,15 @@ impl<'a> RegionWriter<'a> {
     pub fn new(
         simulation: Simulation,
         sink: Option<&'a mut dyn Sink>,
-        stacks: &Stacks,
+        names: &Names,
         contexts: &Contexts,
         candidates: &[RegionCandidate],
     ) -> Result<Self> {
         let failed = |error: metatf::Error| crate::Error::Trace(error.to_string().into());
         let memory = sink.map(ScopedMemory::new).transpose().map_err(failed)?;
-        let name = |candidate| context_names(stacks, contexts, candidate).into_iter().next().unwrap_or_default();
+        let name = |candidate| names.context(contexts, candidate).into_iter().next().unwrap_or_default();
         let regions = candidates.iter().map(|candidate| (name(candidate), candidate.sites.clone())).collect();
-        // Sites have their numbers in their names: many stacks end in functions of the same names.
-        let site = |site: &u64| (*site, format!("{} ({site})", stacks.name(*site, 1)));
+        let site = |site: &u64| (*site, names.site(*site));
         let names = candidates.iter().flat_map(|candidate| &candidate.sites).map(site).collect();
         Ok(Self { simulation, memory, regions, names, error: None })
     }

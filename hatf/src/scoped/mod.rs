@@ -3,6 +3,7 @@
 //! The operations are those of Garbervetsky, Nakhli, Yovine and Zorgati: "Program Instrumentation and Run-Time Analysis of Scoped
 //! Memory in Java", Table 1.
 
+mod entries;
 mod example;
 mod infer;
 mod memory;
@@ -10,8 +11,9 @@ mod read;
 #[cfg(test)]
 mod tests;
 
+pub use entries::{By, Entries, Said};
 pub use example::{Variant, captures, example};
-pub use infer::{RegionWriter, context_names, contexts};
+pub use infer::{Names, RegionWriter, contexts};
 pub use memory::{Object, Region, ScopedMemory, register};
 pub use read::simulate;
 

@@ -38,6 +38,9 @@ pub struct Wanted {
     seen: HashSet<Vec<u64>>,
     loaded: Vec<Module>,
     frames: BTreeMap<Place, BTreeSet<u64>>,
+    /// Functions that were entered, and of these such as lie in no module that is known.
+    entered: HashSet<u64>,
+    nowhere: HashSet<u64>,
 }
 
 impl Wanted {
@@ -59,12 +62,23 @@ impl EventSink for Wanted {
         if let EventKind::Image { process, .. } = event.kind {
             self.images += 1;
             self.processes.insert(self.images, process);
+            self.nowhere.clear();
         }
         if self.modules.note(&event.kind) {
             self.seen.clear();
+            self.entered.clear();
+            let (modules, frames) = (&self.modules, &mut self.frames);
+            // A function may be entered before the first stack in its module.
+            self.nowhere.retain(|function| !note(modules, frames, *function));
             if let EventKind::ModuleLoad { .. } = event.kind {
                 self.loaded.extend(self.modules.last().cloned());
             }
+        }
+        if let EventKind::Enter { function } = event.kind
+            && self.entered.insert(function)
+            && !note(&self.modules, &mut self.frames, function)
+        {
+            self.nowhere.insert(function);
         }
         if event.stack.is_empty() || self.seen.contains(event.stack) {
             return Ok(());
@@ -85,6 +99,15 @@ impl EventSink for Wanted {
     fn user_metadata(&mut self, _: &UserMetadata) -> Result<()> {
         Ok(())
     }
+}
+
+/// Notes a frame of a module; returns whether it is in one that is known.
+fn note(modules: &Modules, frames: &mut BTreeMap<Place, BTreeSet<u64>>, frame: u64) -> bool {
+    let module = modules.find(frame);
+    if let Some(module) = module {
+        frames.entry(Place::Module(module.number)).or_default().insert(frame);
+    }
+    module.is_some()
 }
 
 /// Writes a trace with symbols.

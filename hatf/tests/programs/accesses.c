@@ -89,7 +89,11 @@ int main(int count, char **arguments) {
     check(realloc(moved, 0) == 0, "realloc to nothing");
     check(realloc(0, 1502) != 0, "realloc of nothing");
     volatile size_t too_large = SIZE_MAX - 10;
-    check(malloc(too_large) == 0 && calloc(too_large / 2, 3) == 0, "too large");
+    /* Compilers may leave out a block that nothing uses, and take it for there. */
+    void *volatile none = malloc(too_large);
+    check(none == 0, "too large");
+    none = calloc(too_large / 2, 3);
+    check(none == 0, "too large");
 
     /* Over several regions of 64 MiB. */
     char *large = calloc(1, 200000000);

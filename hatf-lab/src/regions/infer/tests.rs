@@ -81,7 +81,7 @@ fn over(events: &[Do], object: &Known, depth: usize) -> usize {
 fn enclosed(events: &[Do]) -> (Enclosed, Vec<Known>) {
     let mut enclosing = Enclosing::new(contexts());
     let (objects, known) = run(events, &mut enclosing);
-    (enclosing.finish(objects.live()), known)
+    (enclosing.finish(objects.live().map(|object| object.site)), known)
 }
 
 /// The depth of the innermost call in which all objects of a site end.
@@ -177,4 +177,123 @@ fn an_arena_for_a_request() {
     assert_eq!(known.iter().filter(|object| object.end.is_some()).count(), 2);
     let depths: Vec<_> = [2, 3, 4].map(|site| found.contexts.depth(found.sites[site].context)).into();
     assert_eq!(depths, [0, 2, 0], "objects that are never freed end in no call");
+}
+
+/// What a program with entries does: two threads.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Enter(u64, u64),
+    Leave(u64),
+    Allocate { thread: u64, stack: u64, size: u64 },
+    Free(usize),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        (0..2_u64, 0..3_u64).prop_map(|(thread, scope)| Step::Enter(thread, scope)),
+        (0..2_u64).prop_map(Step::Leave),
+        (0..2_u64, 0..2_u64, 1..50_u64).prop_map(|(thread, stack, size)| Step::Allocate { thread, stack, size }),
+        any::<usize>().prop_map(Step::Free),
+    ];
+    vec(step, 0..80)
+}
+
+fn give<O: ScopeObserver>(steps: &[Step], scoped: &mut Scoped<O>) -> Objects {
+    let (mut objects, mut count, mut live) = (Objects::new(), 0, Vec::new());
+    for step in steps {
+        match *step {
+            Step::Enter(thread, scope) => scoped.enter(thread, scope).unwrap(),
+            Step::Leave(thread) => drop(scoped.leave(thread).unwrap()),
+            Step::Allocate { thread, stack, size } => {
+                count += 1;
+                let call =
+                    Allocation { address: 16 * count, size: Some(size), thread, site: stack, ..Allocation::default() };
+                objects.allocate(&call, scoped).unwrap();
+                live.push(16 * count);
+            }
+            Step::Free(which) if !live.is_empty() => {
+                let address = live.swap_remove(which % live.len());
+                objects.free(address, 0, scoped).unwrap();
+            }
+            Step::Free(_) => {}
+        }
+    }
+    objects
+}
+
+/// By hand: for each stack in each path of scopes, how many of them enclose the life of all its objects.
+fn by_hand(steps: &[Step]) -> HashMap<(u64, Vec<u64>), usize> {
+    /// An object that is live: its site, and the calls that it was allocated in.
+    type Live = ((u64, Vec<u64>), u64, Vec<usize>);
+    let mut open: HashMap<u64, Vec<(u64, usize)>> = HashMap::new();
+    let (mut live, mut depths) = (Vec::<Live>::new(), HashMap::new());
+    for (now, step) in steps.iter().enumerate() {
+        match *step {
+            Step::Enter(thread, scope) => open.entry(thread).or_default().push((scope, now)),
+            Step::Leave(thread) => drop(open.entry(thread).or_default().pop()),
+            Step::Allocate { thread, stack, .. } => {
+                let (scopes, calls): (Vec<u64>, Vec<usize>) = open.entry(thread).or_default().iter().copied().unzip();
+                depths.entry((stack, scopes.clone())).or_insert(scopes.len());
+                live.push(((stack, scopes), thread, calls));
+            }
+            Step::Free(which) if !live.is_empty() => {
+                let (site, thread, calls) = live.swap_remove(which % live.len());
+                let active = &open[&thread];
+                let still = calls.iter().zip(active).take_while(|(call, (_, begun))| *call == begun).count();
+                let depth = depths.get_mut(&site).unwrap();
+                *depth = still.min(*depth);
+            }
+            Step::Free(_) => {}
+        }
+    }
+    live.into_iter().for_each(|(site, ..)| _ = depths.insert(site, 0));
+    depths
+}
+
+proptest! {
+    #[test]
+    fn exact_with_entries(steps in steps(), limit in 0..200_u64) {
+        let mut learn = Scoped::learn();
+        give(&steps, &mut learn);
+        let table = learn.finish();
+        let mut scoped = Scoped::new(table.clone(), Enclosing::new(table.contexts().unwrap()));
+        let objects = give(&steps, &mut scoped);
+        let live: Vec<u64> = objects.live().map(|object| scoped.site(object)).collect();
+        let found = scoped.into_inner().finish(live.into_iter());
+        let mut depths = HashMap::new();
+        for (number, site) in (0..).zip(&found.sites).skip(1) {
+            prop_assert!(site.objects > 0);
+            let innermost = found.contexts.path(number).last().copied().unwrap_or(0);
+            let mut scopes: Vec<u64> = table.scopes(innermost).collect();
+            scopes.reverse();
+            depths.insert((table.stack(number), scopes), found.contexts.depth(site.context));
+        }
+        prop_assert_eq!(depths, by_hand(&steps));
+        let mut costs = Scoped::new(table.clone(), Costs::new(found));
+        give(&steps, &mut costs);
+        let (enclosed, candidates) = costs.into_inner().finish(limit);
+        prop_assert!(candidates.iter().all(|candidate| candidate.cost <= limit));
+        let objects: u64 = candidates.iter().map(|candidate| candidate.objects).sum();
+        let with = WithRegions::new(enclosed.contexts, candidates, Depths::default());
+        let mut scoped = Scoped::new(table, with);
+        give(&steps, &mut scoped);
+        let (peaks, depths) = scoped.into_inner().finish().unwrap();
+        prop_assert!(peaks.after >= peaks.before);
+        prop_assert!(depths.0.values().all(|depth| *depth == 0));
+        prop_assert_eq!(depths.1 as u64, objects);
+    }
+}
+
+/// Calls without end: the memory is bounded, and calls end where they began.
+#[test]
+fn calls_deeper_than_any() {
+    let mut steps: Vec<Step> = (0..1000).map(|_| Step::Enter(0, 7)).collect();
+    steps.push(Step::Allocate { thread: 0, stack: 1, size: 1 });
+    steps.push(Step::Free(0));
+    steps.extend((0..2000).map(|_| Step::Leave(0)));
+    let mut learn = Scoped::learn();
+    give(&steps, &mut learn);
+    assert_eq!(learn.innermost(0), None);
+    let contexts = learn.finish().contexts().unwrap();
+    assert_eq!(contexts.path(1).len(), MOST_DEPTH);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Calls, Context, Contexts, RegionCandidate, Seen};
+use super::{Active, Calls, Context, Contexts, RegionCandidate, ScopeObserver, Seen};
 use crate::Result;
 use crate::objects::{Change, Event, Object, Observer};
 
@@ -47,15 +47,36 @@ impl Scopes for () {
 pub struct WithRegions<S> {
     contexts: Contexts,
     candidates: Vec<RegionCandidate>,
-    /// By context, by site: the place in `candidates`.
-    by_context: HashMap<Context, usize>,
+    /// By site: the place in `candidates`.
     by_site: HashMap<u64, usize>,
     calls: Calls,
     live: u64,
+    peaks: Peaks,
+    regions: Regions<S>,
+}
+
+/// The regions that are entered and left.
+#[derive(Debug)]
+struct Regions<S> {
+    /// By context: the place among the candidates.
+    by_context: HashMap<Context, usize>,
     /// Bytes that are freed, and a region still has.
     idle: u64,
-    peaks: Peaks,
     scopes: S,
+}
+
+impl<S: Scopes> Regions<S> {
+    fn begun(&mut self, thread: u64, context: Context) -> Result<()> {
+        self.by_context.get(&context).map_or(Ok(()), |candidate| self.scopes.enter(thread, *candidate))
+    }
+
+    fn over(&mut self, thread: u64, over: &Active) -> Result<()> {
+        if !self.by_context.contains_key(&over.context) {
+            return Ok(());
+        }
+        self.idle = self.idle.saturating_sub(over.bytes);
+        self.scopes.exit(thread)
+    }
 }
 
 /// The most bytes of the whole heap.
@@ -74,12 +95,13 @@ impl<S: Scopes> WithRegions<S> {
         let by_site =
             (0..).zip(&candidates).flat_map(|(n, candidate)| candidate.sites.iter().map(move |site| (*site, n)));
         let (by_site, calls, peaks) = (by_site.collect(), Calls::default(), Peaks::default());
-        Self { contexts, candidates, by_context, by_site, calls, live: 0, idle: 0, peaks, scopes }
+        let regions = Regions { by_context, idle: 0, scopes };
+        Self { contexts, candidates, by_site, calls, live: 0, peaks, regions }
     }
 
     /// Returns what learns of regions.
     pub fn scopes_mut(&mut self) -> &mut S {
-        &mut self.scopes
+        &mut self.regions.scopes
     }
 
     /// Ends the pass: leaves all regions, and returns the peaks, and what learnt of regions.
@@ -88,11 +110,9 @@ impl<S: Scopes> WithRegions<S> {
     /// That of [`Scopes`].
     pub fn finish(mut self) -> Result<(Peaks, S)> {
         for (thread, active) in self.calls.threads {
-            for _ in active.iter().filter(|active| self.by_context.contains_key(&active.context)) {
-                self.scopes.exit(thread)?;
-            }
+            active.iter().try_for_each(|active| self.regions.over(thread, active))?;
         }
-        Ok((self.peaks, self.scopes))
+        Ok((self.peaks, self.regions.scopes))
     }
 }
 
@@ -102,21 +122,11 @@ impl<S: Scopes> Observer for WithRegions<S> {
         let candidate = self.by_site.get(&site).copied();
         match event.change {
             Change::Allocated => {
-                let path = self.contexts.path(site);
-                if !path.is_empty() {
-                    let Self { by_context, scopes, idle, .. } = self;
-                    self.calls.see(thread, path, |seen| match seen {
-                        Seen::Begun(context) => match by_context.get(&context) {
-                            Some(&candidate) => scopes.enter(thread, candidate),
-                            None => Ok(()),
-                        },
-                        Seen::Over(over) if by_context.contains_key(&over.context) => {
-                            *idle = idle.saturating_sub(over.bytes);
-                            scopes.exit(thread)
-                        }
-                        Seen::Over(_) => Ok(()),
-                    })?;
-                }
+                let Self { contexts, calls, regions, .. } = self;
+                calls.see(thread, contexts.shown(site), |seen| match seen {
+                    Seen::Begun(context) => regions.begun(thread, context),
+                    Seen::Over(over) => regions.over(thread, &over),
+                })?;
                 self.live = self.live.saturating_add(size);
                 if let Some(candidate) = candidate.and_then(|candidate| self.candidates.get(candidate)) {
                     let depth = self.contexts.depth(candidate.context);
@@ -124,18 +134,29 @@ impl<S: Scopes> Observer for WithRegions<S> {
                     if let Some(active) = active.and_then(|active| active.get_mut(depth.saturating_sub(1))) {
                         active.bytes = active.bytes.saturating_add(size);
                     }
-                    self.scopes.allocate(thread, site, size)?;
+                    self.regions.scopes.allocate(thread, site, size)?;
                 }
             }
             Change::Freed => {
                 self.live = self.live.saturating_sub(size);
                 if candidate.is_some() {
-                    self.idle = self.idle.saturating_add(size);
+                    self.regions.idle = self.regions.idle.saturating_add(size);
                 }
             }
         }
         self.peaks.before = self.peaks.before.max(self.live);
-        self.peaks.after = self.peaks.after.max(self.live.saturating_add(self.idle));
+        self.peaks.after = self.peaks.after.max(self.live.saturating_add(self.regions.idle));
         Ok(())
+    }
+}
+
+impl<S: Scopes> ScopeObserver for WithRegions<S> {
+    fn entered(&mut self, thread: u64, context: Context) -> Result<()> {
+        self.calls.begin(thread, context);
+        self.regions.begun(thread, context)
+    }
+
+    fn left(&mut self, thread: u64) -> Result<()> {
+        self.calls.end(thread).map_or(Ok(()), |over| self.regions.over(thread, &over))
     }
 }

@@ -1,0 +1,273 @@
+//! Calls whose beginnings and ends are in the trace: functions that say so, or phases.
+//!
+//! A first pass learns in which scopes each site allocates; a site is then a stack in one context. Scopes in which nothing is ever
+//! allocated are no contexts, so a trace may have any number of them.
+
+use std::collections::HashMap;
+
+use super::{Context, Contexts};
+use crate::objects::{Change, Event, Object, Observer};
+use crate::{Error, Result};
+
+/// Scopes further in count as the one that they are in.
+pub const MOST_DEPTH: usize = 256;
+
+/// Learns when contexts begin and end.
+pub trait ScopeObserver: Observer {
+    /// A thread enters a context, the innermost that it is in from here on.
+    ///
+    /// # Errors
+    /// No more should be given.
+    fn entered(&mut self, thread: u64, context: Context) -> Result<()> {
+        let _ = (thread, context);
+        Ok(())
+    }
+
+    /// A thread leaves the context that it entered last.
+    ///
+    /// # Errors
+    /// No more should be given.
+    fn left(&mut self, thread: u64) -> Result<()> {
+        let _ = thread;
+        Ok(())
+    }
+}
+
+/// Contexts made of scopes, and the sites in them.
+#[derive(Clone, Debug, Default)]
+pub struct ScopeTable {
+    children: HashMap<(Context, u64), Context>,
+    /// By context less 1: the context around it, and its scope.
+    parents: Vec<(Context, u64)>,
+    sites: HashMap<(u64, Context), u64>,
+    /// By number less 1: its stack, and its context.
+    by_number: Vec<(u64, Context)>,
+}
+
+impl ScopeTable {
+    /// Returns the scopes of a context, innermost first.
+    pub fn scopes(&self, context: Context) -> impl Iterator<Item = u64> {
+        self.upwards(context).map(|(_, scope)| scope)
+    }
+
+    /// Returns all sites: the number, the stack, and the context.
+    pub fn sites(&self) -> impl Iterator<Item = (u64, (u64, Context))> {
+        (1..).zip(self.by_number.iter().copied())
+    }
+
+    /// Returns the scopes of all contexts; one that several have comes again.
+    pub fn all_scopes(&self) -> impl Iterator<Item = u64> {
+        self.parents.iter().map(|(_, scope)| *scope)
+    }
+
+    /// Returns the number of a site's stack.
+    #[must_use]
+    pub fn stack(&self, site: u64) -> u64 {
+        super::index(site).and_then(|site| self.by_number.get(site - 1)).map_or(0, |(stack, _)| *stack)
+    }
+
+    /// Returns the contexts of all sites.
+    ///
+    /// # Errors
+    /// 2^32 contexts.
+    pub fn contexts(&self) -> Result<Contexts> {
+        let mut contexts = Contexts { exact: true, ..Contexts::new([])? };
+        for (parent, _) in &self.parents {
+            contexts.depths.push(contexts.depths.get(*parent as usize).map_or(1, |depth| depth + 1));
+        }
+        contexts.paths.push(Vec::new());
+        for (_, context) in &self.by_number {
+            let mut path: Vec<Context> = self.upwards(*context).map(|(context, _)| context).collect();
+            path.reverse();
+            contexts.paths.push(path);
+        }
+        Ok(contexts)
+    }
+
+    fn upwards(&self, context: Context) -> impl Iterator<Item = (Context, u64)> {
+        let parent = |context: Context| self.parents.get((context as usize).checked_sub(1)?).copied();
+        let steps = move |&(context, _): &(Context, u64)| {
+            let (outer, _) = parent(context)?;
+            parent(outer).map(|(_, scope)| (outer, scope))
+        };
+        std::iter::successors(parent(context).map(|(_, scope)| (context, scope)), steps)
+    }
+
+    fn add(&mut self, parent: Context, scope: u64) -> Result<Context> {
+        if let Some(context) = self.children.get(&(parent, scope)) {
+            return Ok(*context);
+        }
+        let context = u32::try_from(self.parents.len() + 1).map_err(|_| Error::Limit("2^32 contexts"))?;
+        self.parents.push((parent, scope));
+        self.children.insert((parent, scope), context);
+        Ok(context)
+    }
+}
+
+/// A scope that a thread is in.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    scope: u64,
+    /// `None`: nothing is allocated in it.
+    context: Option<Context>,
+}
+
+/// The scopes that a thread is in.
+#[derive(Debug, Default)]
+struct Thread {
+    open: Vec<Open>,
+    /// How many more, further in than [`MOST_DEPTH`].
+    beyond: u64,
+}
+
+/// Gives an observer contexts, and the sites in them.
+#[derive(Debug)]
+pub struct Scoped<O> {
+    table: ScopeTable,
+    /// The first pass.
+    learns: bool,
+    threads: HashMap<u64, Thread>,
+    /// By slot: the site of the object.
+    sites: Vec<u64>,
+    observer: O,
+}
+
+/// The first pass has nobody to tell.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nobody;
+
+impl Observer for Nobody {
+    fn event(&mut self, _: &Event) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl ScopeObserver for Nobody {}
+
+impl Scoped<Nobody> {
+    /// Starts the first pass.
+    #[must_use]
+    pub fn learn() -> Self {
+        Self { learns: true, ..Self::new(ScopeTable::default(), Nobody) }
+    }
+
+    /// Ends the first pass.
+    #[must_use]
+    pub fn finish(self) -> ScopeTable {
+        self.table
+    }
+}
+
+impl<O: ScopeObserver> Scoped<O> {
+    /// Starts a pass over the trace that the table was learnt from.
+    pub fn new(table: ScopeTable, observer: O) -> Self {
+        Self { table, learns: false, threads: HashMap::new(), sites: Vec::new(), observer }
+    }
+
+    /// A thread enters a scope.
+    ///
+    /// # Errors
+    /// The observer's.
+    pub fn enter(&mut self, thread: u64, scope: u64) -> Result<()> {
+        let entered = self.threads.entry(thread).or_default();
+        if entered.open.len() >= MOST_DEPTH {
+            entered.beyond += 1;
+            return Ok(());
+        }
+        let around = entered.open.last().map_or(Some(0), |open| open.context);
+        let context = around.and_then(|around| self.table.children.get(&(around, scope))).copied();
+        entered.open.push(Open { scope, context });
+        context.map_or(Ok(()), |context| self.observer.entered(thread, context))
+    }
+
+    /// A thread leaves the scope that it entered last. Returns whether it was in one.
+    ///
+    /// # Errors
+    /// The observer's.
+    pub fn leave(&mut self, thread: u64) -> Result<bool> {
+        let Some(left) = self.threads.get_mut(&thread) else { return Ok(false) };
+        if left.beyond > 0 {
+            left.beyond -= 1;
+            return Ok(true);
+        }
+        let Some(open) = left.open.pop() else { return Ok(false) };
+        if open.context.is_some() {
+            self.observer.left(thread)?;
+        }
+        Ok(true)
+    }
+
+    /// A thread has ended.
+    ///
+    /// # Errors
+    /// The observer's.
+    pub fn end_thread(&mut self, thread: u64) -> Result<()> {
+        while self.leave(thread)? {}
+        self.threads.remove(&thread);
+        Ok(())
+    }
+
+    /// All threads have ended.
+    ///
+    /// # Errors
+    /// The observer's.
+    pub fn end_threads(&mut self) -> Result<()> {
+        let mut threads: Vec<u64> = self.threads.keys().copied().collect();
+        threads.sort_unstable();
+        threads.into_iter().try_for_each(|thread| self.end_thread(thread))
+    }
+
+    /// Returns the scope that a thread is in.
+    #[must_use]
+    pub fn innermost(&self, thread: u64) -> Option<u64> {
+        self.threads.get(&thread)?.open.last().map(|open| open.scope)
+    }
+
+    /// Returns the site of an object that is live.
+    #[must_use]
+    pub fn site(&self, object: &Object) -> u64 {
+        self.sites.get(object.slot as usize).copied().unwrap_or(0)
+    }
+
+    /// Returns the observer.
+    pub fn observer_mut(&mut self) -> &mut O {
+        &mut self.observer
+    }
+
+    /// Ends the pass.
+    pub fn into_inner(self) -> O {
+        self.observer
+    }
+
+    /// Returns the site of what a thread allocates now.
+    fn site_of(&mut self, thread: u64, stack: u64) -> Result<u64> {
+        let Self { table, learns, threads, .. } = self;
+        let mut context = 0;
+        for open in threads.get_mut(&thread).into_iter().flat_map(|thread| &mut thread.open) {
+            if *learns && open.context.is_none() {
+                open.context = Some(table.add(context, open.scope)?);
+            }
+            context = open.context.unwrap_or(context);
+        }
+        if *learns && !table.sites.contains_key(&(stack, context)) {
+            table.by_number.push((stack, context));
+            table.sites.insert((stack, context), table.by_number.len() as u64);
+        }
+        Ok(table.sites.get(&(stack, context)).copied().unwrap_or(0))
+    }
+}
+
+impl<O: ScopeObserver> Observer for Scoped<O> {
+    fn event(&mut self, event: &Event) -> Result<()> {
+        let object = event.object;
+        let site = match event.change {
+            Change::Allocated => {
+                let site = self.site_of(object.thread, object.site)?;
+                super::put(&mut self.sites, object.slot, site);
+                site
+            }
+            Change::Freed => self.site(&object),
+        };
+        self.observer.event(&Event { object: Object { site, ..object }, ..*event })
+    }
+}

@@ -1,0 +1,44 @@
+/* A server of which it is known which calls outlive what is allocated in them. Built by `hatf cc --functions`; tests/regions.rs
+   knows the numbers. `request` is called again and again from one place, so that stacks show one call of it only. */
+#include <setjmp.h>
+#include <stdlib.h>
+
+static void *volatile kept[2];
+static jmp_buf again;
+
+__attribute__((noinline)) static void *line(void) {
+    void *volatile block = malloc(30);
+    return block;
+}
+
+/* What `line` returns ends here. What it keeps is freed by the next call of it: no call of it outlives that block. */
+__attribute__((noinline)) static void request(void) {
+    void *read = line();
+    free(kept[0]);
+    kept[0] = malloc(70);
+    free(read);
+}
+
+__attribute__((noinline)) static void serve(int requests) {
+    for (int n = 0; n < requests; n++) {
+        request();
+    }
+    free(kept[0]);
+    kept[0] = NULL;
+}
+
+__attribute__((noinline)) static void jumps(int depth) {
+    if (depth > 0) {
+        jumps(depth - 1);
+    }
+    longjmp(again, 1);
+}
+
+int main(int count, char **arguments) {
+    (void)arguments;
+    if (count > 1 && !setjmp(again)) {
+        jumps(3);
+    }
+    serve(100);
+    return 0;
+}
