@@ -75,7 +75,9 @@ pub(crate) struct Cursor<'t> {
 
 impl<'t> Cursor<'t> {
     pub(crate) fn new(record: &'t Record, owned: &'t OwnedRecord) -> Self {
-        Self { record, owned, next: 0, last: vec![0; record.leaves.len()] }
+        // Only what repeats is counted.
+        let counts = record.leaves.iter().any(|leaf| leaf.repeated);
+        Self { record, owned, next: 0, last: vec![0; if counts { record.leaves.len() } else { 0 }] }
     }
 
     /// Takes the next value. The tag is not among the stored values.

@@ -4,11 +4,11 @@ use super::Printer;
 use super::labels::Labels;
 use crate::fields::{self, Cursor};
 use crate::output;
-use metatf::dynamic::{Item as Value, OwnedRecord, Schema, Trace};
+use metatf::dynamic::{Item as Value, Schema, Trace};
 use metatf::reader::{At, Event, Metadata};
 use metatf_parser::schema::{Item, Leaf, LeafId, Repeated};
+use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::rc::Rc;
 
 /// A column does not get wider than this for one long value.
@@ -77,8 +77,12 @@ pub(crate) struct Text {
     label: usize,
     widths: Widths,
     /// Gaps that are left, where that is asked for.
-    gaps: Option<Vec<Gap>>,
+    left: Option<Vec<Gap>>,
+    /// The line that is printed, and where its columns end.
     line: String,
+    gaps: Vec<Gap>,
+    /// How lines of a record in a section begin.
+    starts: HashMap<(usize, u16), String>,
 }
 
 impl Text {
@@ -91,8 +95,10 @@ impl Text {
             colours: output::colours_out(),
             label: 0,
             widths: Widths::new(schema),
-            gaps: None,
+            left: None,
             line: String::new(),
+            gaps: Vec::new(),
+            starts: HashMap::new(),
         };
         for (section, s) in schema.format.sections.iter().enumerate().filter(|(_, s)| all || !s.stream) {
             for &record in s.records.iter().filter(|&&r| all || r > 2) {
@@ -117,11 +123,13 @@ impl Text {
         if self.all {
             let _ = write!(self.line, "{:>10}  ", at.offset);
         }
-        let label = self.label(at);
-        let width = self.label;
-        let (on, off) = if self.colours { ("\x1b[1;36m", "\x1b[0m") } else { ("", "") };
-        let fill = " ".repeat(width.saturating_sub(label.len()));
-        let _ = write!(self.line, "{on}{label}{off}{fill}");
+        if !self.starts.contains_key(&(at.section, at.record)) {
+            let label = self.label(at);
+            let (on, off) = if self.colours { ("\x1b[1;36m", "\x1b[0m") } else { ("", "") };
+            let fill = " ".repeat(self.label.saturating_sub(label.len()));
+            self.starts.insert((at.section, at.record), format!("{on}{label}{off}{fill}"));
+        }
+        self.line.extend(self.starts.get(&(at.section, at.record)).map(String::as_str));
     }
 
     /// Prints a metadata record as a DTD writes it.
@@ -151,13 +159,13 @@ impl Text {
         }
     }
 
-    /// Prints a record; its line will stand at `start`.
-    fn record(&mut self, trace: &mut Trace<'_>, at: At, start: usize) -> metatf::Result<()> {
+    /// Prints a record, and notes where its columns end.
+    fn record(&mut self, trace: &mut Trace<'_>, at: At) -> metatf::Result<()> {
         let schema = Rc::clone(&self.schema);
         let Some(record) = schema.record(at.record) else { return Ok(()) };
-        let owned = if self.resolve { trace.record().clone() } else { OwnedRecord::default() };
         let mut resolved = Vec::new();
         if self.resolve {
+            let owned = trace.record().clone();
             resolved = resolve(trace, at, &mut Cursor::new(record, &owned), &record.items, self.labels.as_ref())?;
         }
         let mut values = Values {
@@ -165,23 +173,16 @@ impl Text {
             resolved: resolved.into_iter(),
             resolve: self.resolve,
             all: self.all,
+            colours: if self.colours { ("\x1b[2m", "\x1b[0m") } else { ("", "") },
+            record: at.record,
+            prefix: String::new(),
+            object: None,
+            out: &mut self.line,
+            gaps: &mut self.gaps,
         };
-        let mut cells = Vec::new();
-        values.cells(&record.items, "", &mut cells);
-        for (i, (key, value)) in cells.iter().enumerate() {
-            let _ = write!(self.line, "  ");
-            let (on, off) = if self.colours { ("\x1b[2m", "\x1b[0m") } else { ("", "") };
-            let _ = write!(self.line, "{on}{key}={off}{value}");
-            let width = value.chars().count();
-            let last = i + 1 == cells.len();
-            let gap = Gap { at: start + self.line.len(), record: at.record, column: i, width, last };
-            match &mut self.gaps {
-                Some(gaps) => gaps.push(gap),
-                None => {
-                    let fill = self.widths.fill(&gap);
-                    self.line.extend(std::iter::repeat_n(' ', fill));
-                }
-            }
+        values.cells(&record.items);
+        if let Some(last) = self.gaps.last_mut() {
+            last.last = true;
         }
         Ok(())
     }
@@ -203,18 +204,19 @@ impl Printer for Text {
     }
 
     fn leave_gaps(&mut self) {
-        self.gaps = Some(Vec::new());
+        self.left = Some(Vec::new());
     }
 
     fn gaps(&mut self) -> Vec<Gap> {
-        self.gaps.as_mut().map(std::mem::take).unwrap_or_default()
+        self.left.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     fn print(&mut self, trace: &mut Trace<'_>, event: Event, out: &mut Vec<u8>) -> metatf::Result<()> {
+        self.gaps.clear();
         match event {
             Event::Record(at) | Event::Element(at, _) => {
                 self.start(at);
-                self.record(trace, at, out.len())?;
+                self.record(trace, at)?;
             }
             Event::Comment(at) => {
                 self.start(at);
@@ -241,8 +243,13 @@ impl Printer for Text {
             }
         }
         self.line.push('\n');
-        // Writing to a vector does not fail.
-        let _ = out.write_all(self.line.as_bytes());
+        match &mut self.left {
+            Some(left) => {
+                left.extend(self.gaps.iter().map(|gap| Gap { at: out.len() + gap.at, ..*gap }));
+                out.extend_from_slice(self.line.as_bytes());
+            }
+            None => self.widths.put(self.line.as_bytes(), &self.gaps, out),
+        }
         Ok(())
     }
 }
@@ -313,78 +320,118 @@ struct Values<'t> {
     resolved: std::vec::IntoIter<Option<String>>,
     resolve: bool,
     all: bool,
+    /// What stands around a key.
+    colours: (&'static str, &'static str),
+    record: u16,
+    /// The keys around this one, each with a dot.
+    prefix: String,
+    /// In an object of a repetition: whether it has no value yet.
+    object: Option<bool>,
+    out: &'t mut String,
+    gaps: &'t mut Vec<Gap>,
 }
 
-impl Values<'_> {
+impl<'t> Values<'t> {
     /// Formats the fields of an object as keys and values. Items nest at most 32 deep (spec 3.5).
-    fn cells(&mut self, items: &[Item], prefix: &str, cells: &mut Vec<(String, String)>) {
+    fn cells(&mut self, items: &[Item]) {
         for item in items {
-            let mut value = String::new();
             match item {
                 Item::Leaf(id) => {
-                    if let Some(key) = self.leaf(*id, &mut value) {
-                        cells.push((format!("{prefix}{key}"), value));
+                    if let Some((leaf, value, resolved)) = self.take(*id) {
+                        let from = self.key(&leaf.key);
+                        self.value(leaf, value, resolved);
+                        self.end(from);
                     }
                 }
                 Item::Nested { key, record, items, .. } => match fields::vfield(record, items) {
                     Some((length, data)) => {
-                        self.vfield(length, data, &mut value);
-                        cells.push((format!("{prefix}{key}"), value));
+                        let from = self.key(key);
+                        self.vfield(length, data);
+                        self.end(from);
                     }
-                    None => self.cells(items, &format!("{prefix}{key}."), cells),
+                    None => {
+                        let outer = self.prefix.len();
+                        self.prefix.extend([key.as_str(), "."]);
+                        self.cells(items);
+                        self.prefix.truncate(outer);
+                    }
                 },
                 Item::Repeat { count, key, body } => {
-                    self.repeat(*count, body, &mut value);
-                    cells.push((format!("{prefix}{key}"), value));
+                    let from = self.key(key);
+                    self.repeat(*count, body);
+                    self.end(from);
                 }
             }
         }
     }
 
-    fn repeat(&mut self, count: LeafId, body: &Repeated, out: &mut String) {
-        out.push('[');
+    /// Prints a key; returns where its value begins.
+    fn key(&mut self, key: &str) -> usize {
+        let ((on, off), before) = match &mut self.object {
+            None => (self.colours, "  "),
+            Some(is_first) => (("", ""), if std::mem::take(is_first) { "" } else { " " }),
+        };
+        self.out.extend([before, on, &self.prefix, key, "=", off]);
+        self.out.len()
+    }
+
+    /// Notes the end of a column.
+    fn end(&mut self, from: usize) {
+        if self.object.is_none() {
+            let width = self.out.get(from..).map_or(0, |value| value.chars().count());
+            let (at, column) = (self.out.len(), self.gaps.len());
+            self.gaps.push(Gap { at, record: self.record, column, width, last: false });
+        }
+    }
+
+    fn repeat(&mut self, count: LeafId, body: &Repeated) {
+        self.out.push('[');
         for i in 0..self.cursor.count(count) {
             if i > 0 {
-                out.push(' ');
+                self.out.push(' ');
             }
             match body {
-                Repeated::Leaf(id) => drop(self.leaf(*id, out)),
-                Repeated::Group(items) => self.object(items, out),
+                Repeated::Leaf(id) => {
+                    if let Some((leaf, value, resolved)) = self.take(*id) {
+                        self.value(leaf, value, resolved);
+                    }
+                }
+                Repeated::Group(items) => self.object(items),
                 Repeated::Record { record, items, .. } => match fields::vfield(record, items) {
-                    Some((length, data)) => self.vfield(length, data, out),
-                    None => self.object(items, out),
+                    Some((length, data)) => self.vfield(length, data),
+                    None => self.object(items),
                 },
             }
         }
-        out.push(']');
+        self.out.push(']');
     }
 
-    fn object(&mut self, items: &[Item], out: &mut String) {
-        let mut cells = Vec::new();
-        self.cells(items, "", &mut cells);
-        out.push('{');
-        for (i, (key, value)) in cells.iter().enumerate() {
-            let _ = write!(out, "{}{key}={value}", if i > 0 { " " } else { "" });
+    fn object(&mut self, items: &[Item]) {
+        let (outer, prefix) = (self.object.replace(true), std::mem::take(&mut self.prefix));
+        self.out.push('{');
+        self.cells(items);
+        self.out.push('}');
+        (self.object, self.prefix) = (outer, prefix);
+    }
+
+    fn vfield(&mut self, length: LeafId, data: LeafId) {
+        let _ = self.take(length);
+        if let Some((leaf, value, resolved)) = self.take(data) {
+            self.value(leaf, value, resolved);
         }
-        out.push('}');
     }
 
-    fn vfield(&mut self, length: LeafId, data: LeafId, out: &mut String) {
-        let _ = self.leaf(length, &mut String::new());
-        let _ = self.leaf(data, out);
-    }
-
-    /// Appends a value; gives the leaf's key, if it is to be shown.
-    fn leaf(&mut self, id: LeafId, out: &mut String) -> Option<String> {
+    /// Takes the next value, if it is to be shown.
+    fn take(&mut self, id: LeafId) -> Option<(&'t Leaf, Value<'t>, Option<String>)> {
         let (leaf, value) = self.cursor.take(id)?;
         let resolved = if self.resolve { self.resolved.next().flatten() } else { None };
-        if fields::hidden(leaf) && !self.all {
-            return None;
-        }
+        (self.all || !fields::hidden(leaf)).then_some((leaf, value, resolved))
+    }
+
+    fn value(&mut self, leaf: &Leaf, value: Value<'_>, resolved: Option<String>) {
         match resolved {
-            Some(json) => out.push_str(&json),
-            None => fields::text(out, leaf, value),
+            Some(json) => self.out.push_str(&json),
+            None => fields::text(self.out, leaf, value),
         }
-        Some(leaf.key.clone())
     }
 }
