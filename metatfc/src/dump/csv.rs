@@ -202,16 +202,26 @@ fn line(out: &mut Vec<u8>, cells: &[String]) {
 }
 
 /// Puts a record's values into the cells of a line.
-struct Cells<'t> {
+pub(super) struct Cells<'t> {
     cursor: Cursor<'t>,
     resolved: std::vec::IntoIter<Option<String>>,
     all: bool,
     named: bool,
     plan: std::slice::Iter<'t, usize>,
-    row: &'t mut Vec<String>,
+    row: &'t mut [String],
 }
 
-impl Cells<'_> {
+impl<'t> Cells<'t> {
+    /// Makes one for the values alone.
+    pub(super) fn new(cursor: Cursor<'t>, all: bool) -> Self {
+        Self { cursor, resolved: Vec::new().into_iter(), all, named: false, plan: [].iter(), row: &mut [] }
+    }
+
+    /// Takes the next value, whether it is to be shown or not.
+    pub(super) fn take(&mut self, id: LeafId) -> Option<(&'t Leaf, dynamic::Item<'t>)> {
+        self.cursor.take(id)
+    }
+
     /// Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
     fn items(&mut self, items: &[Item]) {
         for item in items {
@@ -242,7 +252,8 @@ impl Cells<'_> {
         }
     }
 
-    fn repeat(&mut self, count: LeafId, body: &Repeated) -> Value {
+    /// Formats what is repeated, as in JSON lines.
+    pub(super) fn repeat(&mut self, count: LeafId, body: &Repeated) -> Value {
         let mut values = Vec::new();
         for _ in 0..self.cursor.count(count) {
             values.push(match body {

@@ -7,6 +7,7 @@ mod hex;
 mod labels;
 mod parse;
 mod select;
+mod sql;
 mod text;
 
 use crate::dtd::{self, DtdArgs};
@@ -48,6 +49,9 @@ Formats (--format):
          columns are @section, @record and one for each name of a field, and
          cells of fields that a record lacks are empty. Repetitions are cells
          of JSON; comments, metadata and group marks have no line
+  sql    statements for SQLite: a table for each type of record, the field of
+         role `time` first, and a column @offset. Integers have 64 bits with
+         a sign; repetitions are JSON
   hex    each field with its offset, bytes and value, and the offset of the
          metadata record that set its encoding, if one did. Offsets are in the
          file, or, for compressed chunks, in the chunk's content
@@ -56,6 +60,7 @@ Examples:
   metatfc dump T.mtf | head
   metatfc dump --format csv --record alloc T.mtf > alloc.csv
   metatfc dump --format csv --thread-column heap.mtf > heap.csv
+  metatfc dump --format sql T.mtf | sqlite3 T.db
   metatfc dump --where 'size >= 0x1000 && thread != 1' --tail 20 T.mtf
   metatfc dump --format jsonl --all T.mtf |
     metatfc encode --dtd D.dtd - copy.mtf
@@ -140,12 +145,18 @@ enum Format {
     Jsonl,
     Csv,
     Hex,
+    Sql,
 }
 
 /// An output format.
 trait Printer {
     /// Prints what comes before the first record.
     fn head(&mut self, out: &mut Vec<u8>) {
+        let _ = out;
+    }
+
+    /// Prints what comes after the last record.
+    fn foot(&mut self, out: &mut Vec<u8>) {
         let _ = out;
     }
 
@@ -244,6 +255,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     printer.head(output.buffer());
     if !printer.carries() && groups::can(args, &trace) {
         let error = groups::run(args, &select, &mut trace, &mut output)?;
+        printer.foot(output.buffer());
+        output.flush()?;
         return report(args, name, &trace, error, true);
     }
     let mut work = Loop {
@@ -260,7 +273,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     };
     let error = work.run(&mut trace)?;
     // What came before an error is delivered first.
-    let delivered = work.finish()? || trace.reader().records_read() > 0;
+    let delivered = work.finish()?;
+    work.printer.foot(work.output.buffer());
+    work.output.flush()?;
+    let delivered = delivered || trace.reader().records_read() > 0;
     report(args, name, &trace, error, delivered)
 }
 
@@ -274,6 +290,7 @@ fn printer(args: &Args, schema: &Schema, select: &Select, all: bool) -> Result<B
         }
         Format::Csv => Box::new(csv::Csv::new(schema, select, args)?),
         Format::Hex => Box::new(hex::Hex::new(schema)),
+        Format::Sql => Box::new(sql::Sql::new(schema, select, args)),
     })
 }
 

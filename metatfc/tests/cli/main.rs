@@ -11,6 +11,7 @@ mod raw;
 mod salvage;
 mod sort;
 mod spans;
+mod sql;
 
 use common::{metatfc, run};
 use metatf_test::{Folder, vectors};
