@@ -7,7 +7,7 @@ use crate::fields::{self, Cursor};
 use crate::roles::{self, Role};
 use metatf::dynamic::{Item as Value, Schema, Trace};
 use metatf::reader::{At, Event};
-use metatf_parser::schema::{Format, Item, Leaf, LeafId, Record, Repeated};
+use metatf_parser::schema::{Format, Item, Leaf, LeafId, Record};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::rc::Rc;
