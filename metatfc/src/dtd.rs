@@ -18,6 +18,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("heap-split.dtd", include_str!("../dtds/heap-split.dtd")),
     ("heap-values.dtd", include_str!("../dtds/heap-values.dtd")),
     ("mps.dtd", include_str!("../dtds/mps.dtd")),
+    ("mps-split.dtd", include_str!("../dtds/mps-split.dtd")),
 ];
 
 /// Which DTD to read a trace by.

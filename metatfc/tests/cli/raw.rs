@@ -32,6 +32,10 @@ fn each_command_reads_one() {
         metatfc(here, &["recode", "mps.mtf", "again.log", "--to-raw"]).exits(0);
         assert_eq!(here.read("again.log"), LOG, "{profile}");
     }
+    // Packed by another DTD, too.
+    mps(here, &["recode", "mps.log", "mps.mtf", "--dtd", "mps-split", "--profile", "archive"]).exits(0);
+    metatfc(here, &["recode", "mps.mtf", "again.log", "--dtd", "mps", "--to-raw"]).exits(0);
+    assert_eq!(here.read("again.log"), LOG);
     run(here, &[&["verify", "-", "--dtd", "mps"][..], &RAW].concat(), LOG).exits(0).prints("standard input: whole");
     metatfc(here, &[&["stat", "mps.log"][..], &RAW].concat()).exits(2).says("--raw needs a DTD");
     metatfc(here, &["stat", "mps.log", "--skip-bytes", "3"]).exits(2).says("--raw");

@@ -37,8 +37,10 @@ fn the_dtd_is_what_the_script_makes() {
     if !python() {
         return skip("python3 is not there");
     }
-    let made = run_with(&mut Command::new(root().join("scripts/mps-dtd")), b"").exits(0);
-    assert_eq!(made.text(), std::fs::read_to_string(root().join("dtds/mps.dtd")).expect("the DTD"));
+    for (options, dtd) in [(&[][..], "dtds/mps.dtd"), (&["--split"], "dtds/mps-split.dtd")] {
+        let made = run_with(Command::new(root().join("scripts/mps-dtd")).args(options), b"").exits(0);
+        assert_eq!(made.text(), std::fs::read_to_string(root().join(dtd)).expect("the DTD"));
+    }
 }
 
 /// More than fits into memory is sorted in runs, 128 of them at a time: the trace is the same.
