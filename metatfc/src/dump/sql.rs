@@ -73,7 +73,7 @@ impl Sql {
     }
 }
 
-/// Returns a name that is like none before but for capital letters, which SQLite does not tell apart.
+/// Returns a name that is like none before, also if capital letters do not count, as in SQLite.
 fn unlike(name: &str, known: &mut HashSet<String>) -> String {
     let mut unlike = name.to_owned();
     let mut number = 2;
