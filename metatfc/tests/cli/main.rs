@@ -3,6 +3,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod compat;
 mod follow;
 mod hostile;
 mod names;
@@ -80,6 +81,7 @@ fn usage() {
         "fmt",
         "gen",
         "show",
+        "compat",
         "dump",
         "encode",
         "diff",
