@@ -1,7 +1,7 @@
 //! What changed in the fields of a record.
 
 use super::change::{Change, Kind, Place};
-use metatf_parser::schema::{Dtd, Format, Item, Leaf, LeafId, Names, Record, Repeated};
+use metatf_parser::schema::{Dtd, Format, Interpretation, Item, Leaf, LeafId, Names, Record, Repeated};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// A record, and the DTD that has it.
@@ -84,7 +84,10 @@ impl Both<'_> {
             let (before, after) = (self.old, self.new);
             let before = before.dtd.interpretation_text(before.record, old);
             let after = after.dtd.interpretation_text(after.record, new);
-            changed(Kind::FieldInterpretation, "interpretation", Some(before), Some(after), false);
+            // Of a place in a table and a number of any other kind, one is not the other.
+            let is_offset = |leaf: &Leaf| matches!(leaf.interpretation, Interpretation::SectionOffset(_));
+            let misread = is_offset(old) != is_offset(new);
+            changed(Kind::FieldInterpretation, "interpretation", Some(before), Some(after), misread);
         }
         let constants = (old.constant.map(|n| n.to_string()), new.constant.map(|n| n.to_string()));
         changed(Kind::FieldConstant, "constant", constants.0, constants.1, false);

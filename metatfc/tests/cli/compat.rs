@@ -134,11 +134,16 @@ fn one(version: Option<&str>, fields: &str) -> String {
     let version = version.map(|version| format!("tag.version = \"{version}\";")).unwrap_or_default();
     let names = ["size", "state", "kind", "data"].iter().filter(|name| fields.contains(&format!("{name}.")));
     let names = names.map(|name| format!(", {name}")).collect::<String>();
-    format!("{version} section s 1 {{ a: (tag{names}) {{ tag.value = 4; {fields} }} }}")
+    format!(
+        "{version} section s 1 {{ a: (tag{names}) {{ tag.value = 4; {fields} }} }} section texts 2 {{ text: vfield; }}"
+    )
 }
 
 const SIZE: &str = "size.width = 4; size.interpretation = none;";
 const KIND: &str = "kind.interpretation = default 1;";
+
+/// Fields and versions of both, the least version, and whether the new one is enough.
+type VersionCase<'a> = (&'a str, Option<&'a str>, &'a str, Option<&'a str>, Option<&'a str>, bool);
 
 #[test]
 fn the_version_must_be_enough() {
@@ -146,8 +151,7 @@ fn the_version_must_be_enough() {
     let with_kind = format!("{SIZE} {KIND}");
     let wide = SIZE.replace('4', "8");
     let named = format!("{SIZE} size.values = \"0 none\";");
-    // Fields and versions of both, the least version, and whether the new one is enough.
-    let cases: &[(&str, Option<&str>, &str, Option<&str>, Option<&str>, bool)] = &[
+    let cases: &[VersionCase<'_>] = &[
         (SIZE, None, &wide, None, None, true),
         (SIZE, None, &wide, Some("7.0.0"), None, true),
         (SIZE, Some("1.2.3"), SIZE, Some("1.2.3"), Some("1.2.3"), true),
@@ -225,6 +229,12 @@ fn breaks_name_who_reads_what() {
     // Old fields, new fields, and what old readers and new ones have of it.
     let cases: &[(&str, &str, Option<&str>, Option<&str>)] = &[
         (SIZE, "size.width = 2; size.interpretation = delta 7;", None, None),
+        (
+            SIZE,
+            "size.width = 4; size.interpretation = sectionOffset 2;",
+            Some("another meaning of s.a.size"),
+            Some("another meaning of s.a.size"),
+        ),
         (SIZE, &with(KIND), None, None),
         (SIZE, &with(state), None, Some("0 or nothing for s.a.state")),
         (&with(state), SIZE, Some("0 or nothing for s.a.state"), None),
