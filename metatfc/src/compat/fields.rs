@@ -81,13 +81,11 @@ impl Both<'_> {
         if old.is_numeric() == new.is_numeric() {
             let widths = (self.old.record.width_text(&old.width), self.new.record.width_text(&new.width));
             changed(Kind::FieldWidth, "width", Some(widths.0), Some(widths.1), false);
-            let (before, after) = (self.old, self.new);
-            let before = before.dtd.interpretation_text(before.record, old);
-            let after = after.dtd.interpretation_text(after.record, new);
-            // Of a place in a table and a number of any other kind, one is not the other.
+            let text = |of: Of<'_>, leaf: &Leaf| Some(of.dtd.interpretation_text(of.record, leaf));
+            // A place in a table is no other number.
             let is_offset = |leaf: &Leaf| matches!(leaf.interpretation, Interpretation::SectionOffset(_));
             let misread = is_offset(old) != is_offset(new);
-            changed(Kind::FieldInterpretation, "interpretation", Some(before), Some(after), misread);
+            changed(Kind::FieldInterpretation, "interpretation", text(self.old, old), text(self.new, new), misread);
         }
         let constants = (old.constant.map(|n| n.to_string()), new.constant.map(|n| n.to_string()));
         changed(Kind::FieldConstant, "constant", constants.0, constants.1, false);
