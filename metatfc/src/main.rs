@@ -4,6 +4,7 @@
 //! [`output`] writes, [`failure`] ends a command.
 
 mod check;
+mod compat;
 mod completions;
 #[cfg(target_os = "linux")]
 mod control;
@@ -72,6 +73,7 @@ enum Command {
     Fmt(fmt::Args),
     Gen(r#gen::Args),
     Show(show::Args),
+    Compat(compat::Args),
     Dump(Box<dump::Args>),
     Encode(encode::Args),
     Diff(diff::Args),
@@ -95,6 +97,7 @@ fn main() -> ExitCode {
         Command::Fmt(args) => fmt::run(&args),
         Command::Gen(args) => r#gen::run(&args),
         Command::Show(args) => show::run(&args),
+        Command::Compat(args) => compat::run(&args),
         Command::Dump(args) => dump::run(&args),
         Command::Encode(args) => encode::run(&args),
         Command::Diff(args) => diff::run(&args),

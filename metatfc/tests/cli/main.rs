@@ -3,6 +3,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod compat;
 mod follow;
 mod hostile;
 mod names;
@@ -81,6 +82,7 @@ fn usage() {
         "fmt",
         "gen",
         "show",
+        "compat",
         "dump",
         "encode",
         "diff",

@@ -132,6 +132,7 @@ pub(crate) const TABLE: &[Layers] = &[
             "fmt",
             "gen",
             "show",
+            "compat",
             "dump",
             "encode",
             "diff",

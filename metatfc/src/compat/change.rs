@@ -1,0 +1,151 @@
+//! A change from one DTD to another: its kind, its level, and where it is.
+
+use super::version::Level;
+use metatf_parser::schema::{Record, Section};
+
+/// What changed. `docs/compat.md` has the reason for the level of each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    TagWidth,
+    PredefinedTag,
+    SectionAdded,
+    SectionRemoved,
+    SectionNumber,
+    SectionForm,
+    RecordAdded,
+    RecordRemoved,
+    RecordRenamed,
+    RecordTag,
+    RecordScope,
+    FieldAdded,
+    FieldRemoved,
+    FieldRenamed,
+    FieldOrder,
+    FieldType,
+    FieldWidth,
+    FieldInterpretation,
+    FieldPrevious,
+    FieldRepetition,
+    FieldConstant,
+    FieldUnit,
+    NameAdded,
+    NameRemoved,
+    NameChanged,
+    Meaning,
+}
+
+impl Kind {
+    /// Returns its name in JSON.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Kind::TagWidth => "tag_width",
+            Kind::PredefinedTag => "predefined_tag",
+            Kind::SectionAdded => "section_added",
+            Kind::SectionRemoved => "section_removed",
+            Kind::SectionNumber => "section_number",
+            Kind::SectionForm => "section_form",
+            Kind::RecordAdded => "record_added",
+            Kind::RecordRemoved => "record_removed",
+            Kind::RecordRenamed => "record_renamed",
+            Kind::RecordTag => "record_tag",
+            Kind::RecordScope => "record_scope",
+            Kind::FieldAdded => "field_added",
+            Kind::FieldRemoved => "field_removed",
+            Kind::FieldRenamed => "field_renamed",
+            Kind::FieldOrder => "field_order",
+            Kind::FieldType => "field_type",
+            Kind::FieldWidth => "field_width",
+            Kind::FieldInterpretation => "field_interpretation",
+            Kind::FieldPrevious => "field_previous",
+            Kind::FieldRepetition => "field_repetition",
+            Kind::FieldConstant => "field_constant",
+            Kind::FieldUnit => "field_unit",
+            Kind::NameAdded => "name_added",
+            Kind::NameRemoved => "name_removed",
+            Kind::NameChanged => "name_changed",
+            Kind::Meaning => "meaning",
+        }
+    }
+
+    /// Returns its level, if the level is that of the kind.
+    fn level(self) -> Level {
+        match self {
+            Kind::TagWidth | Kind::PredefinedTag => Level::Major,
+            Kind::SectionAdded | Kind::RecordAdded | Kind::NameAdded => Level::Minor,
+            _ => Level::Median,
+        }
+    }
+}
+
+/// Where a change is: nothing for the whole file.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Place {
+    pub(super) section: Option<String>,
+    pub(super) record: Option<String>,
+    pub(super) field: Option<String>,
+}
+
+impl Place {
+    pub(super) fn section(section: &Section) -> Self {
+        Self { section: section.name.clone(), ..Self::default() }
+    }
+
+    pub(super) fn record(section: &Section, record: &Record) -> Self {
+        Self { record: Some(record.name.clone()), ..Self::section(section) }
+    }
+
+    pub(super) fn field(&self, path: String) -> Self {
+        Self { field: Some(path), ..self.clone() }
+    }
+
+    /// `section.record.field`; `the file` for the whole.
+    pub(super) fn text(&self) -> String {
+        let parts: Vec<&str> =
+            [&self.section, &self.record, &self.field].into_iter().flatten().map(String::as_str).collect();
+        if parts.is_empty() { "the file".to_owned() } else { parts.join(".") }
+    }
+}
+
+/// One change.
+#[derive(Clone, Debug)]
+pub(super) struct Change {
+    pub(super) kind: Kind,
+    pub(super) level: Level,
+    /// In the new DTD; of what was removed, in the old one.
+    pub(super) place: Place,
+    /// In words, without the place.
+    pub(super) text: String,
+    pub(super) old: Option<String>,
+    pub(super) new: Option<String>,
+    /// A reader by the other DTD takes the values for something else, and cannot know.
+    pub(super) misread: bool,
+}
+
+impl Change {
+    pub(super) fn new(kind: Kind, place: Place, text: impl Into<String>) -> Self {
+        Self { kind, level: kind.level(), place, text: text.into(), old: None, new: None, misread: false }
+    }
+
+    /// Makes the change of a property from one value to another: `width: 1, now 2`.
+    pub(super) fn of(kind: Kind, place: Place, what: &str, old: Option<String>, new: Option<String>) -> Self {
+        // A unit and a name may hold any character.
+        let shown = |value: &Option<String>| value.as_deref().map_or("none".to_owned(), visible);
+        let text = format!("{what}: {}, now {}", shown(&old), shown(&new));
+        Self { old, new, ..Self::new(kind, place, text) }
+    }
+
+    pub(super) fn renamed(kind: Kind, place: Place, old: &str, new: &str) -> Self {
+        let (before, after) = (Some(old.to_owned()), Some(new.to_owned()));
+        Self { old: before, new: after, ..Self::new(kind, place, format!("renamed, was {old}")) }
+    }
+
+    pub(super) fn misread_if(self, misread: bool) -> Self {
+        Self { misread, ..self }
+    }
+}
+
+/// Escapes control characters, which could steer a terminal.
+fn visible(text: &str) -> String {
+    let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(escape).collect()
+}

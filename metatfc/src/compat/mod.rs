@@ -1,0 +1,151 @@
+//! `compat`: what changed between two versions of a DTD, and whether the version says so.
+
+mod change;
+mod compare;
+mod fields;
+mod print;
+mod reads;
+mod version;
+
+use crate::dtd::{self, DtdArgs};
+use crate::failure::{Failure, Result, usage};
+use crate::{input, output};
+use change::{Change, Kind, Place};
+use clap::ValueEnum;
+use metatf_parser::schema::Dtd;
+use reads::Reads;
+use std::sync::Arc;
+use version::{Level, Version};
+
+const MORE: &str = "\
+A version has three parts, major.median.minor. A DTD has it as an annotation at
+the top level: tag.version = \"1.2.0\"; a trace has the version of its DTD.
+
+The output has a line for each change, and its level:
+  major   the file as a whole changes
+  median  an existing record changes its form or its meaning
+  minor   something is new: a section, a record, a name of a value
+Records and fields are compared by name; `was` gives earlier names. Then come
+the least version after these changes, and what readers read by name:
+  old readers, new traces    programs made from OLD, traces written by NEW
+  new readers, old traces    programs made from NEW, traces written by OLD
+It is a break if a reader refuses the trace, reads 0 or nothing for a field
+that the trace lacks, or takes values for something else. A record that never
+appears is no break. If the version takes a larger step than all changes of
+form, the meaning of an existing record has changed, and that is a break, too.
+
+Exit status: 0 no break, and the version is enough, 1 a break, or the version
+is not enough, or a file is wrong, 2 the command line is wrong.
+
+Examples:
+  metatfc compat v1.dtd v2.dtd
+  metatfc compat old.mtf v2.dtd                  the DTD of a trace
+  metatfc compat --allow-breaks v1.dtd v2.dtd    only the version counts
+  metatfc compat --format json v1.dtd v2.dtd | jq -r .level";
+
+/// Compare two versions of a DTD: what changed, who can still read what, and which version it needs
+#[derive(clap::Args)]
+#[command(after_help = MORE)]
+pub(crate) struct Args {
+    /// The older DTD, or a trace; `-` is standard input (a DTD)
+    old: String,
+    /// The newer DTD, or a trace; `-` is standard input (a DTD)
+    new: String,
+    /// How to print
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    format: OutputFormat,
+    /// The version of OLD, in place of the one it has
+    #[arg(long, value_name = "VERSION", value_parser = Version::parse)]
+    old_version: Option<Version>,
+    /// The version of NEW, in place of the one it has
+    #[arg(long, value_name = "VERSION", value_parser = Version::parse)]
+    new_version: Option<Version>,
+    /// Exit with status 0 for a break if the version is enough
+    #[arg(long)]
+    allow_breaks: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum OutputFormat {
+    #[default]
+    Text,
+    Json,
+}
+
+/// One of the DTDs.
+struct Side {
+    name: String,
+    dtd: Arc<Dtd>,
+    version: Option<Version>,
+}
+
+impl Side {
+    fn new(path: &str, version: Option<Version>) -> Result<Self> {
+        let (name, dtd) = (input::name(path).to_owned(), dtd::of(path, &DtdArgs::default())?);
+        let version = match version {
+            Some(version) => Some(version),
+            None => Version::of(&dtd).map_err(|error| Failure::Failed(format!("{name}: {error}")))?,
+        };
+        Ok(Self { name, dtd, version })
+    }
+}
+
+/// What the comparison found.
+struct Report {
+    old: Side,
+    new: Side,
+    changes: Vec<Change>,
+    /// Old readers of new traces.
+    forward: Reads,
+    /// New readers of old traces.
+    backward: Reads,
+}
+
+impl Report {
+    fn new(old: Side, new: Side) -> Self {
+        let mut changes = compare::compare(&old.dtd, &new.dtd);
+        changes.extend(meaning(&changes, &old, &new));
+        let forward = Reads::new(&old.dtd, &new.dtd, &changes);
+        let backward = Reads::new(&new.dtd, &old.dtd, &changes);
+        Self { old, new, changes, forward, backward }
+    }
+
+    fn level(&self) -> Option<Level> {
+        level(&self.changes)
+    }
+
+    /// Returns the least version that the new DTD must have; `None` where the old one has none.
+    fn least(&self) -> Option<Version> {
+        self.old.version.map(|old| old.after(self.level()))
+    }
+
+    fn is_enough(&self) -> bool {
+        self.least().is_none_or(|least| self.new.version.is_some_and(|new| new >= least))
+    }
+}
+
+fn level(changes: &[Change]) -> Option<Level> {
+    changes.iter().map(|change| change.level).max()
+}
+
+/// A change that only the number tells: it takes a larger step than the changes of form ask for.
+fn meaning(changes: &[Change], old: &Side, new: &Side) -> Option<Change> {
+    let (before, after) = (old.version?, new.version?);
+    let step = before.step_to(after).filter(|step| *step >= Level::Median && Some(*step) > level(changes))?;
+    let text = format!("the meaning of existing records, as version {after} after {before} says");
+    let change = Change::new(Kind::Meaning, Place::default(), text).misread_if(true);
+    Some(Change { level: step, old: Some(before.to_string()), new: Some(after.to_string()), ..change })
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    if args.old == "-" && args.new == "-" {
+        return usage("only one of the DTDs can come from standard input");
+    }
+    let report = Report::new(Side::new(&args.old, args.old_version)?, Side::new(&args.new, args.new_version)?);
+    match args.format {
+        OutputFormat::Text => output::print(&print::text(&report))?,
+        OutputFormat::Json => output::print(&format!("{:#}\n", print::json(&report)))?,
+    }
+    let breaks = report.forward.is_break() || report.backward.is_break();
+    if report.is_enough() && (args.allow_breaks || !breaks) { Ok(()) } else { Err(Failure::Printed) }
+}

@@ -1,0 +1,51 @@
+//! What a reader made from one DTD makes of the traces of another (spec 5.3).
+
+use super::change::{Change, Place};
+use metatf::format::Format;
+use metatf::typed::unmatched;
+use metatf_parser::schema::{Dtd, METADATA};
+use std::collections::HashSet;
+
+/// What goes wrong when a reader reads traces of another version.
+#[derive(Debug, Default)]
+pub(super) struct Reads {
+    /// Why it reads none at all.
+    pub(super) refused: Option<String>,
+    /// Fields that the traces lack, so that it reads 0 or nothing; not those with a default.
+    pub(super) lacking: Vec<String>,
+    /// Fields whose values it takes for something else.
+    pub(super) misread: Vec<String>,
+}
+
+impl Reads {
+    pub(super) fn new(reader: &Dtd, trace: &Dtd, changes: &[Change]) -> Self {
+        let mut misread: Vec<String> = changes.iter().filter(|c| c.misread).map(|c| c.place.text()).collect();
+        misread.dedup();
+        match unmatched(&Format::from_dtd(reader), &Format::from_dtd(trace)) {
+            Err(refused) => Self { refused: Some(refused), ..Self::default() },
+            Ok(unmatched) => {
+                // A record that never appears is no wrong value.
+                let (records, fields) = places(reader);
+                let is_field = |place: &String| fields.contains(place) || !records.contains(place);
+                Self { refused: None, lacking: unmatched.absent.into_iter().filter(is_field).collect(), misread }
+            }
+        }
+    }
+
+    /// Returns whether a reader reads no values, or wrong ones.
+    pub(super) fn is_break(&self) -> bool {
+        self.refused.is_some() || !self.lacking.is_empty() || !self.misread.is_empty()
+    }
+}
+
+/// Returns the places of all records, and those of their fields.
+fn places(dtd: &Dtd) -> (HashSet<String>, HashSet<String>) {
+    let (mut records, mut fields) = (HashSet::new(), HashSet::new());
+    for record in dtd.records.iter().skip(METADATA.0 as usize + 1) {
+        let section = dtd.sections.get(record.section.map_or(0, |id| usize::from(id.0)));
+        let place = section.map(|section| Place::record(section, record)).unwrap_or_default();
+        fields.extend(record.leaves.iter().map(|leaf| place.field(leaf.path.join(".")).text()));
+        records.insert(place.text());
+    }
+    (records, fields)
+}

@@ -1,0 +1,336 @@
+//! `compat`: what changed between two DTDs, versions, and breaks.
+
+use super::common::{metatfc, run};
+use metatf_test::{Folder, root};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+const OLD: &str = "\
+tag.width = 1; tag.version = \"1.2.0\";
+time.width = 4; time.interpretation = delta 0;
+note: (time, text) { tag.value = 40; text.width = 16; text.interpretation = none; }
+ping: (time) { tag.value = 41; }
+section tasks 1 {
+    state.width = 1; state.interpretation = none; state.values = \"0 running, 1 sleeping, 7 zombie\";
+    change: (time, task, state, magic) {
+        tag.value = 4;
+        task.width = 2; task.interpretation = none;
+        magic.width = 1; magic.interpretation = none; magic.value = 7;
+    }
+    took: (time, wait, load, gone) {
+        tag.value = 5;
+        wait.width = 4; wait.interpretation = none; wait.unit = \"ms\";
+        load.width = 8; load.interpretation = none;
+        gone.width = 1; gone.interpretation = none;
+    }
+    list: (n, m, n*item) {
+        tag.value = 6;
+        n.width = 1; n.interpretation = none; m.width = 1; m.interpretation = none;
+        item.width = 1; item.interpretation = none;
+    }
+    hop: (time) { tag.value = 7; }
+    old: (time) { tag.value = 8; }
+}
+section moved 2 { a: (time) { tag.value = 4; } }
+section lost 3 { a: (time) { tag.value = 4; } }
+section log 4 { a: (time) { tag.value = 4; } }
+";
+
+const NEW: &str = "\
+tag.width = 2; tag.version = \"1.3.0\"; comment.tag.value = 200;
+time.width = 4; time.interpretation = delta 0;
+note: (time, text) { tag.value = 40; text.width = 16; text.interpretation = none; }
+section tasks 1 {
+    state.width = 1; state.interpretation = none; state.values = \"0 running, 1 waiting, 8 dead\";
+    change: (time, state, id, magic) {
+        tag.value = 9;
+        id.width = 4; id.interpretation = none; id.was = \"task\";
+        magic.width = 1; magic.interpretation = none; magic.value = 8;
+    }
+    took: (time, wait, load, extra) {
+        tag.value = 5;
+        time.width = 4; time.interpretation = delta 0;
+        wait.width = 4; wait.interpretation = baseOffset 10; wait.unit = \"us\";
+        load.width = 8; load.interpretation = none; load.format = \"f64\";
+        extra.interpretation = default 5;
+    }
+    list: (n, m, m*item) {
+        tag.value = 6;
+        n.width = 1; n.interpretation = none; m.width = 1; m.interpretation = none;
+        item.width = 1; item.interpretation = none;
+    }
+    jump: (time) { tag.value = 7; tag.was = \"hop\"; }
+    new: (time) { tag.value = 8; }
+    ping: (time) { tag.value = 41; }
+}
+section moved 5 { a: (time) { tag.value = 4; } }
+section found 3 { a: (time) { tag.value = 4; } }
+section log 4 { a: (time) { time.width = 4; time.interpretation = none; } }
+";
+
+#[test]
+fn every_kind_of_change_is_named() {
+    let here = Folder::new();
+    here.write("v1.dtd", OLD);
+    here.write("v2.dtd", NEW);
+    insta::assert_snapshot!("compat-text", metatfc(&here, &["compat", "v1.dtd", "v2.dtd"]).exits(1).text());
+    let found = metatfc(&here, &["compat", "--format", "json", "v1.dtd", "v2.dtd"]).exits(1).text();
+    insta::assert_snapshot!("compat-json", found);
+    // The page has a row for each kind, with its level.
+    let found: Value = serde_json::from_str(&found).expect("JSON");
+    let text = |change: &Value, key: &str| change[key].as_str().expect("a text").to_owned();
+    let changes = found["changes"].as_array().expect("changes");
+    let mut found: BTreeMap<String, String> = changes.iter().map(|c| (text(c, "kind"), text(c, "level"))).collect();
+    // Only a number tells it; see the versions below.
+    found.insert("meaning".to_owned(), "that of the step".to_owned());
+    let page = std::fs::read_to_string(root().join("docs/compat.md")).expect("the page");
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
+    let cell = |rest: &str| rest.split(" | ").nth(1).expect("a level").to_owned();
+    let rows: BTreeMap<String, String> = rows.map(|(kind, rest)| (kind.to_owned(), cell(rest))).collect();
+    assert_eq!(found, rows);
+}
+
+/// Every DTD of the repository without errors, one of each text.
+fn dtds(folder: &Path, found: &mut BTreeMap<Vec<u8>, PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() && path.file_name().is_some_and(|name| name != "target" && name != ".git") {
+            dtds(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "dtd") {
+            let text = std::fs::read(&path).expect("a DTD");
+            if metatf_parser::parse("", &text).dtd.is_some() {
+                found.insert(text, path);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_dtd_and_itself_have_no_changes() {
+    let mut found = BTreeMap::new();
+    dtds(&root(), &mut found);
+    assert!(found.len() > 100, "only {} DTDs", found.len());
+    let here = Folder::new();
+    let mut before: Option<(metatf_parser::Dtd, &str)> = None;
+    for (text, path) in &found {
+        let path = path.to_str().expect("a path");
+        let out = metatfc(&here, &["compat", path, path]).exits(0).text();
+        let rest = "old readers, new traces: no break\nnew readers, old traces: no break\n";
+        assert!(out.starts_with("nothing changed\n") && out.ends_with(rest), "{path}: {out}");
+        // Those next to each other are often variants of one; none of them in order alone.
+        let dtd = metatf_parser::parse("", text).dtd.expect("parsed before");
+        if let Some((other, other_path)) = &before {
+            let out = metatfc(&here, &["compat", other_path, path]).text();
+            let nothing = out.starts_with("nothing changed\n");
+            assert!(!nothing || dtd.same_meaning(other), "{other_path} {path}: {out}");
+        }
+        before = Some((dtd, path));
+    }
+}
+
+/// A DTD of one record, with a version; `None`: without.
+fn one(version: Option<&str>, fields: &str) -> String {
+    let version = version.map(|version| format!("tag.version = \"{version}\";")).unwrap_or_default();
+    let names = ["size", "state", "kind", "data"].iter().filter(|name| fields.contains(&format!("{name}.")));
+    let names = names.map(|name| format!(", {name}")).collect::<String>();
+    format!(
+        "{version} section s 1 {{ a: (tag{names}) {{ tag.value = 4; {fields} }} }} section texts 2 {{ text: vfield; }}"
+    )
+}
+
+const SIZE: &str = "size.width = 4; size.interpretation = none;";
+const KIND: &str = "kind.interpretation = default 1;";
+
+/// Fields and versions of both, the least version, and whether the new one is enough.
+type VersionCase<'a> = (&'a str, Option<&'a str>, &'a str, Option<&'a str>, Option<&'a str>, bool);
+
+#[test]
+fn the_version_must_be_enough() {
+    let here = Folder::new();
+    let with_kind = format!("{SIZE} {KIND}");
+    let wide = SIZE.replace('4', "8");
+    let named = format!("{SIZE} size.values = \"0 none\";");
+    let cases: &[VersionCase<'_>] = &[
+        (SIZE, None, &wide, None, None, true),
+        (SIZE, None, &wide, Some("7.0.0"), None, true),
+        (SIZE, Some("1.2.3"), SIZE, Some("1.2.3"), Some("1.2.3"), true),
+        (SIZE, Some("1.2.3"), SIZE, Some("1.2.2"), Some("1.2.3"), false),
+        (SIZE, Some("1.2.3"), SIZE, None, Some("1.2.3"), false),
+        (SIZE, Some("1.2.3"), &named, Some("1.2.3"), Some("1.2.4"), false),
+        (SIZE, Some("1.2.3"), &named, Some("1.2.10"), Some("1.2.4"), true),
+        (SIZE, Some("1.2.3"), &wide, Some("1.2.9"), Some("1.3.0"), false),
+        (SIZE, Some("1.2.3"), &wide, Some("1.10.0"), Some("1.3.0"), true),
+        (SIZE, Some("1.2.3"), &with_kind, Some("1.3.0"), Some("1.3.0"), true),
+        (&with_kind, Some("1.2.3"), SIZE, Some("1.3.0"), Some("1.3.0"), true),
+    ];
+    for (old, old_version, new, new_version, least, enough) in cases {
+        here.write("v1.dtd", one(*old_version, old));
+        here.write("v2.dtd", one(*new_version, new));
+        let run = metatfc(&here, &["compat", "--format", "json", "v1.dtd", "v2.dtd"]).exits(i32::from(!enough));
+        let found: Value = serde_json::from_str(&run.text()).expect("JSON");
+        assert_eq!((found["least_version"].as_str(), &found["version_is_enough"]), (*least, &Value::Bool(*enough)));
+    }
+}
+
+#[test]
+fn versions_come_from_traces_and_options() {
+    let here = Folder::new();
+    here.write("v1.dtd", one(Some("1.2.3"), SIZE));
+    here.write("v2.dtd", one(None, &SIZE.replace('4', "8")));
+    run(&here, &["encode", "--dtd", "v1.dtd", "-", "v1.mtf"], br#"{"@section":"s","@record":"a","size":1}"#).exits(0);
+    let compat = |options: &[&str]| metatfc(&here, &[&["compat", "v1.mtf", "v2.dtd"], options].concat());
+    compat(&[]).exits(1).prints("at least 1.3.0 after a median change; the new DTD has none, which is not enough");
+    compat(&["--new-version", "1.3.0"]).exits(0).prints("the new DTD has 1.3.0\n");
+    compat(&["--old-version", "1.3.0", "--new-version", "1.3.0"]).exits(1).prints("at least 1.4.0");
+    for wrong in ["1.2", "1.2.3.4", "1.2.x", "1.+2.3", "1..3", "", "1.2.4294967296"] {
+        compat(&["--new-version", wrong]).exits(2).says("expected a version of three numbers");
+    }
+    run(&here, &["compat", "v1.dtd", "-"], one(Some("1.2"), SIZE).as_bytes())
+        .exits(1)
+        .says("tag.version = \"1.2\": expected a version of three numbers");
+    run(&here, &["compat", "v1.dtd", "-"], one(Some("1.\u{1b}.0"), SIZE).as_bytes()).exits(1).says(r"1.\u{1b}.0");
+    let differing = "section s 1 { a: (tag) { tag.value = 4; tag.version = \"1.0.0\"; } b: (tag) { tag.value = 5; } }";
+    run(&here, &["compat", "v1.dtd", "-"], differing.as_bytes()).exits(1).says("set it once, at the top level");
+    metatfc(&here, &["compat", "-", "-"]).exits(2).says("only one of the DTDs");
+}
+
+/// A text of a DTD from elsewhere does not reach the terminal as it is.
+#[test]
+fn control_characters_are_escaped() {
+    let here = Folder::new();
+    here.write("v1.dtd", one(None, &format!("{SIZE} size.unit = \"ms\";")));
+    here.write("v2.dtd", one(None, &format!("{SIZE} size.unit = \"\u{1b}[31m\\n\";")));
+    metatfc(&here, &["compat", "v1.dtd", "v2.dtd"]).exits(1).prints(r"unit: ms, now \u{1b}[31m\n");
+}
+
+/// A step of the version that no change of form asks for says that a meaning changed.
+#[test]
+fn the_version_tells_of_meaning() {
+    let here = Folder::new();
+    here.write("v1.dtd", one(Some("1.2.3"), SIZE));
+    for (version, level, code) in [("1.2.4", None, 0), ("1.3.0", Some("median"), 1), ("2.0.0", Some("major"), 1)] {
+        here.write("v2.dtd", one(Some(version), SIZE));
+        let run = metatfc(&here, &["compat", "--format", "json", "v1.dtd", "v2.dtd"]).exits(code);
+        let found: Value = serde_json::from_str(&run.text()).expect("JSON");
+        assert_eq!(found["level"].as_str(), level, "{version}");
+        assert_eq!(found["changes"][0]["kind"].as_str(), level.map(|_| "meaning"), "{version}");
+        assert_eq!(found["new_readers_old_traces"]["break"], Value::Bool(level.is_some()), "{version}");
+    }
+    metatfc(&here, &["compat", "--allow-breaks", "v1.dtd", "v2.dtd"]).exits(0);
+}
+
+#[test]
+fn breaks_name_who_reads_what() {
+    let here = Folder::new();
+    let data = "data.width = 12; data.interpretation = none;";
+    let state = "state.width = 1; state.interpretation = none;";
+    let with = |more: &str| format!("{SIZE} {more}");
+    // Old fields, new fields, and what old readers and new ones have of it.
+    let cases: &[(&str, &str, Option<&str>, Option<&str>)] = &[
+        (SIZE, "size.width = 2; size.interpretation = delta 7;", None, None),
+        (
+            SIZE,
+            "size.width = 4; size.interpretation = sectionOffset 2;",
+            Some("another meaning of s.a.size"),
+            Some("another meaning of s.a.size"),
+        ),
+        (SIZE, &with(KIND), None, None),
+        (SIZE, &with(state), None, Some("0 or nothing for s.a.state")),
+        (&with(state), SIZE, Some("0 or nothing for s.a.state"), None),
+        (
+            SIZE,
+            "state.width = 4; state.interpretation = none; state.was = \"size\";",
+            Some("0 or nothing for s.a.size"),
+            None,
+        ),
+        (
+            data,
+            &data.replace("12", "13"),
+            Some("refused: `s.a.data` is an array of 12"),
+            Some("refused: `s.a.data` is an array of 13"),
+        ),
+        (data, "data.width = 4; data.interpretation = none;", Some("refused"), Some("refused")),
+        (data, &format!("{data} data.format = \"utf8\";"), None, None),
+        (
+            SIZE,
+            &with("size.format = \"f64\";").replace("= 4;", "= 8;"),
+            Some("another meaning of s.a.size"),
+            Some("another meaning of s.a.size"),
+        ),
+        (
+            &with("size.unit = \"ms\";"),
+            &with("size.unit = \"us\";"),
+            Some("another meaning of s.a.size"),
+            Some("another meaning of s.a.size"),
+        ),
+        (&with("size.unit = \"us\";"), &with("size.format = \"time_us\";"), None, None),
+        (SIZE, &with("size.unit = \"us\";"), None, None),
+        (&with("size.values = \"1 a\";"), &with("size.values = \"1 a, 2 b\";"), None, None),
+        (
+            &with("size.values = \"1 a\";"),
+            &with("size.values = \"1 b\";"),
+            Some("another meaning of s.a.size"),
+            Some("another meaning of s.a.size"),
+        ),
+        (
+            &with("size.values = \"1 a\";"),
+            &with("size.flags = \"1 a\";"),
+            Some("another meaning of s.a.size"),
+            Some("another meaning of s.a.size"),
+        ),
+    ];
+    for (old, new, forward, backward) in cases {
+        here.write("v1.dtd", one(None, old));
+        here.write("v2.dtd", one(None, new));
+        let code = i32::from(forward.or(*backward).is_some());
+        let out = metatfc(&here, &["compat", "v1.dtd", "v2.dtd"]).exits(code).text();
+        for (who, expected) in [("old readers, new traces: ", forward), ("new readers, old traces: ", backward)] {
+            let line = out.lines().find_map(|line| line.strip_prefix(who)).expect("a line");
+            let expected = expected.map_or("no break".to_owned(), |text| format!("break: {text}"));
+            assert!(line.starts_with(&expected), "{old}\n{new}\n{out}");
+        }
+        metatfc(&here, &["compat", "--allow-breaks", "v1.dtd", "v2.dtd"]).exits(0);
+    }
+}
+
+/// Who shares a previous value is form, too; records that are new or gone make no difference to the others.
+#[test]
+fn sharing_of_previous_values_is_compared() {
+    let here = Folder::new();
+    let dtd = |shared: &str, records: &[&str]| {
+        let records: Vec<String> = records
+            .iter()
+            .map(|record| format!("{record}: (time) {{ tag.value = {}; }}\n", record.as_bytes()[0]))
+            .collect();
+        format!("section s 1 {{ time.width = 4; time.interpretation = delta 0; {shared} {} }}", records.concat())
+    };
+    here.write("v1.dtd", dtd("", &["a", "b"]));
+    here.write("v2.dtd", dtd("", &["z", "b", "a"]));
+    metatfc(&here, &["compat", "v1.dtd", "v2.dtd"]).exits(0).prints("minor   s.z: record added\nversion");
+    here.write("v2.dtd", dtd("time.previous = own;", &["a", "b"]));
+    metatfc(&here, &["compat", "v1.dtd", "v2.dtd"])
+        .exits(0)
+        .prints("median  s.b.time: shares its previous value with other fields than before\nversion");
+}
+
+/// A global record that belongs to a section now is the same record, and no record is in the list twice.
+#[test]
+fn records_move_between_the_top_and_sections() {
+    let here = Folder::new();
+    let record = "a: (size) { tag.value = 4; size.width = 1; size.interpretation = none; }";
+    let rest = "b: (size) { tag.value = 5; size.width = 1; size.interpretation = none; }";
+    let dtds = [
+        format!("{record} section s 1 {{ {rest} }} section t 2 {{ {rest} }}"),
+        format!("section s 1 {{ {record} {rest} }} section t 2 {{ {record} {rest} }}"),
+    ];
+    for (old, new) in [(0, 1), (1, 0)] {
+        here.write("v1.dtd", &dtds[old]);
+        here.write("v2.dtd", &dtds[new]);
+        let run = metatfc(&here, &["compat", "--format", "json", "v1.dtd", "v2.dtd"]).exits(0);
+        let found: Value = serde_json::from_str(&run.text()).expect("JSON");
+        let kinds: BTreeSet<_> =
+            found["changes"].as_array().expect("changes").iter().map(|c| c["kind"].as_str()).collect();
+        assert_eq!(kinds, BTreeSet::from([Some("record_scope")]), "{}", run.text());
+    }
+}
