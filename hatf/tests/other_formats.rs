@@ -88,6 +88,20 @@ fn a_trace_of_another_dtd_is_read_by_names() {
     hatf(["convert", "--from", "heap", &theirs, &ours]).exits(1).says("leave --from out");
 }
 
+/// A record that is named after a function is a call of that.
+#[test]
+fn functions_keep_their_names() {
+    let folder = Folder::new();
+    let dtd =
+        "section s 1 { size.width = 4; size.interpretation = none; address.width = 8; address.interpretation = none;
+        malloc: (tag, size, address) { tag.value = 4; } calloc: (tag, size, address) { tag.value = 5; }
+        posix_memalign: (tag, size, address) { tag.value = 6; } New: (tag, size, address) { tag.value = 7; } }";
+    let line = |(n, record)| format!(r#"{{"@section":"s","@record":"{record}","size":8,"address":{}}}"#, 16 + 16 * n);
+    let lines: Vec<_> = (0..).zip(["malloc", "calloc", "posix_memalign", "New"]).map(line).collect();
+    let theirs = trace(&folder, "theirs.mtf", dtd, &lines);
+    hatf(["report", &theirs]).exits(0).prints("2 malloc, 1 calloc, 1 aligned");
+}
+
 #[test]
 fn what_cannot_be_read_by_names() {
     let folder = Folder::new();

@@ -6,7 +6,7 @@ use metatf::container::Reader;
 use metatf::dynamic::{Schema, Trace};
 use metatf::reader::RecordView;
 
-use crate::event::{Call, Event, EventKind, EventSink, EventSource, Function, Item, UNKNOWN_SIZE, UserMetadata};
+use crate::event::{Call, Event, EventKind, EventSink, EventSource, Item, UNKNOWN_SIZE, UserMetadata};
 use crate::{Error, Result, user_metadata};
 pub(crate) use names::Roles;
 use names::{Does, Role};
@@ -49,13 +49,12 @@ pub(crate) fn event(role: &Role, record: &RecordView<'_>) -> Event<'static> {
     let other = |place: Option<usize>, without: u64| place.map_or(without, number);
     let (address, old) = (number(role.address), other(role.old, 0));
     let size = other(role.size, UNKNOWN_SIZE);
-    let call = |function| Call { size, address, old, ..Call::new(function) };
+    let call = Call { size, address, old, ..Call::new(role.function) };
     let kind = match role.does {
         Does::Free => EventKind::Free { address },
-        Does::Allocate if address == 0 => EventKind::Failed(call(Function::Malloc)),
-        Does::Allocate => EventKind::Call(call(Function::Malloc)),
-        Does::Reallocate if address == 0 && size != 0 => EventKind::Failed(call(Function::Realloc)),
-        Does::Reallocate => EventKind::Call(call(Function::Realloc)),
+        Does::Allocate if address == 0 => EventKind::Failed(call),
+        Does::Reallocate if address == 0 && size != 0 => EventKind::Failed(call),
+        Does::Allocate | Does::Reallocate => EventKind::Call(call),
     };
     let time = role.time.map_or(0, |(place, unit)| number(place).saturating_mul(unit));
     let (thread, heap) = (other(role.thread, 1), other(role.heap, 0));

@@ -4,6 +4,7 @@ use std::fmt;
 
 use metatf::dynamic::Schema;
 
+use crate::event::Function;
 use crate::{Error, Result};
 
 /// What a record does.
@@ -27,7 +28,10 @@ const RECORDS: [(Does, &[&str]); 3] = [
             "new",
             "calloc",
             "memalign",
+            "posixmemalign",
             "alignedalloc",
+            "valloc",
+            "pvalloc",
             "poolalloc",
         ],
     ),
@@ -61,6 +65,8 @@ const HEAP: &[&str] = &["heap", "heapid", "pool", "arena"];
 #[derive(Clone, Debug)]
 pub(crate) struct Role {
     pub(crate) does: Does,
+    /// The function of the C library of that name, or the one that does the same.
+    pub(crate) function: Function,
     pub(crate) address: usize,
     pub(crate) old: Option<usize>,
     pub(crate) size: Option<usize>,
@@ -132,6 +138,7 @@ impl Roles {
                 time.map(|place| (place, record.leaves.get(place).map_or(1, |leaf| nanoseconds(leaf.unit.as_deref()))));
             let role = Role {
                 does,
+                function: function(&name, does),
                 address,
                 old: old.filter(|_| does == Does::Reallocate),
                 size,
@@ -160,6 +167,13 @@ impl Roles {
     pub(crate) fn role(&self, record: u16) -> Option<&Role> {
         self.roles.get(usize::from(record))?.as_ref()
     }
+}
+
+/// Returns the function of this name, if that does what the record does, or else the plain one.
+fn function(name: &str, does: Does) -> Function {
+    let is_it = |function: &&Function| plain(function.name()) == name;
+    let known = Function::ALL.iter().find(is_it).copied();
+    known.unwrap_or(if does == Does::Reallocate { Function::Realloc } else { Function::Malloc })
 }
 
 impl fmt::Display for Roles {
