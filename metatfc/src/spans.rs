@@ -95,17 +95,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let Event::Record(at) = entry.event else { continue };
         let Some(seen) = kinds.seen(&schema, at.record, entry.record) else { continue };
         let done = pairs.take(&seen);
-        if let Some(done) = &done {
-            table.add(done);
+        match (&mut chrome, &done) {
+            (Some(chrome), Some(done)) => chrome.done(done, output.buffer()),
+            (Some(chrome), None) if seen.does.is_none() => chrome.instant(pairs.name(&seen), &seen, output.buffer()),
+            (None, Some(done)) => table.add(done),
+            (_, None) => {}
         }
-        if let Some(chrome) = &mut chrome {
-            match &done {
-                Some(done) => chrome.done(done, output.buffer()),
-                None if seen.does.is_none() => chrome.instant(pairs.name(&seen), &seen, output.buffer()),
-                None => {}
-            }
-            output.spill()?;
-        }
+        output.spill()?;
     }
     drop(progress);
     match (args.format, chrome) {

@@ -1,4 +1,6 @@
 //! The subcommands and their options.
+//!
+//! Over 400 lines, as most options stand here with their help, which is read side by side.
 
 pub(crate) mod cc;
 pub(crate) mod completions;
