@@ -29,6 +29,14 @@ impl Conditions {
     pub const ACCESSES: Self = Self(256);
     /// Stacks have the frames of Python code.
     pub const PYTHON: Self = Self(512);
+    /// Only blocks of some threads are recorded: see [`crate::names::ONLY_THREADS`].
+    pub const ONLY_THREADS: Self = Self(1024);
+    /// Only blocks of some modules are recorded: see [`crate::names::ONLY_MODULES`].
+    pub const ONLY_MODULES: Self = Self(2048);
+    /// Of calls that allocate everything is recorded but the address; others are not recorded.
+    pub const SIZES: Self = Self(4096);
+    /// Not every call is recorded.
+    pub const PART: Self = Self(Self::SAMPLE.0 | Self::ONLY_THREADS.0 | Self::ONLY_MODULES.0 | Self::SIZES.0);
 
     /// Returns whether a bit of `other` is set.
     #[inline]

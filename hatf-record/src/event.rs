@@ -190,6 +190,8 @@ impl Flags {
     pub const FIRST_SEEN: Self = Self(1);
     /// Size, address and old address do not fit the first slot: they follow, in slots of their own.
     pub const WIDE: Self = Self(2);
+    /// The call allocated a block, whose address is not recorded.
+    pub const NO_ADDRESS: Self = Self(4);
 
     /// Returns whether all bits of `other` are set.
     #[must_use]

@@ -9,5 +9,9 @@ pub const COMMAND: &str = "command";
 /// In the first process's folder: names of the programs that are followed, each with a line feed behind it. All are where there is no such
 /// file.
 pub const PROGRAMS: &str = "programs";
+/// In the first process's folder: names of the threads whose blocks alone are recorded, each with a line feed behind it.
+pub const ONLY_THREADS: &str = "only-threads";
+/// In the first process's folder: names of the modules whose blocks alone are recorded, each with a line feed behind it.
+pub const ONLY_MODULES: &str = "only-modules";
 /// The folder of a followed process, in the first one's: this, the process, `-`, and when it began, in the kernel's ticks since boot.
 pub const PROCESS: &str = "process-";

@@ -5,7 +5,7 @@
 
 use crate::Result;
 use crate::loss::{Loss, Losses};
-pub use crate::user_metadata::{UserMetadata, user_metadata_lines};
+pub use crate::user_metadata::{UserMetadata, has_sizes_only, user_metadata_lines};
 
 /// The size of a `realloc` where the trace does not hold it (the paper's HATF 1.0 in Meta-TF has no field for it).
 pub const UNKNOWN_SIZE: u64 = u64::MAX;

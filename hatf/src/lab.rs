@@ -4,10 +4,10 @@ use hatf_lab::allocator::{Acts, Allocator as _, Bsd, BsdSettings, Place};
 use hatf_lab::{Allocation, Change, Objects, Observer, Totals};
 use metatf::container::Sink;
 
-use crate::Result;
-use crate::event::{Accesses, Call, Event, EventKind, EventSink, Function, UNKNOWN_SIZE, UserMetadata};
+use crate::event::{Accesses, Call, Event, EventKind, EventSink, Function, UNKNOWN_SIZE, UserMetadata, has_sizes_only};
 use crate::heap::{HeapOptions, HeapWriter};
 use crate::stacks::Stacks;
+use crate::{Error, Result};
 
 /// An [`EventSink`] that turns calls into events of objects.
 ///
@@ -18,12 +18,34 @@ pub struct Calls<O> {
     stacks: Stacks,
     observer: O,
     sampling: Option<u64>,
+    sizes: Sizes,
+}
+
+/// What is done with a trace that says what was allocated, and not when it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sizes {
+    /// It is refused.
+    Refused,
+    /// Blocks end where they begin.
+    Taken,
+    /// This is such a trace.
+    Here,
 }
 
 impl<O: Observer> Calls<O> {
     /// Starts with an empty heap.
     pub fn new(observer: O) -> Self {
-        Self { objects: Objects::new(), stacks: Stacks::default(), observer, sampling: None }
+        Self { objects: Objects::new(), stacks: Stacks::default(), observer, sampling: None, sizes: Sizes::Refused }
+    }
+
+    /// Starts with an empty heap; a trace of sizes only is taken, too: of such a one each object ends where it begins.
+    pub fn of_sizes_too(observer: O) -> Self {
+        Self { sizes: Sizes::Taken, ..Self::new(observer) }
+    }
+
+    /// Returns whether the trace has sizes only.
+    pub fn has_sizes_only(&self) -> bool {
+        self.sizes == Sizes::Here
     }
 
     /// Returns the totals so far.
@@ -68,6 +90,11 @@ impl<O: Observer> EventSink for Calls<O> {
                 let allocation = self.allocation(event, call);
                 self.objects.allocate(&allocation, &mut self.observer)?;
             }
+            EventKind::Call(ref call) if self.sizes == Sizes::Here => {
+                let allocation = Allocation { address: NOWHERE, ..self.allocation(event, call) };
+                self.objects.allocate(&allocation, &mut self.observer)?;
+                free(self, NOWHERE)?;
+            }
             EventKind::Call(ref call) if call.old_is_gone() => free(self, call.old)?,
             EventKind::Free { address } | EventKind::ReallocBegin { old: address } => free(self, address)?,
             EventKind::DestroyHeap => self.objects.end_heap(Some(event.heap), event.time, &mut self.observer)?,
@@ -92,6 +119,12 @@ impl<O: Observer> EventSink for Calls<O> {
     }
 
     fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        if has_sizes_only(user_metadata) {
+            if self.sizes == Sizes::Refused {
+                return Err(ends_are_not_known());
+            }
+            self.sizes = Sizes::Here;
+        }
         if let Some(mean) = sampling(user_metadata) {
             self.sampling = Some(mean);
             self.observer.sampled(mean);
@@ -109,6 +142,15 @@ fn counted(accesses: &Accesses) -> hatf_lab::Accesses {
 #[must_use]
 pub fn sampling(user_metadata: &UserMetadata) -> Option<u64> {
     user_metadata.get("sampling")?.get("bytes")?.as_u64()
+}
+
+/// The address of a block of which it is not known where it was.
+const NOWHERE: u64 = 1;
+
+/// The error of what cannot be done with a trace of sizes only.
+pub(crate) fn ends_are_not_known() -> Error {
+    let why = "it was recorded with --sizes-only: it does not say when blocks end";
+    Error::Trace(format!("{why} (hatf report, sites, and flame --by allocated need not know)").into())
 }
 
 /// Where the simulated heap of a synthetic trace begins: not at 0, which is no block's address.

@@ -16,6 +16,12 @@ pub(crate) fn read<'t>(texts: impl IntoIterator<Item = &'t Vec<u8>>) -> UserMeta
     user_metadata
 }
 
+/// Returns whether a trace says what was allocated, and neither where nor when it ended.
+#[must_use]
+pub fn has_sizes_only(user_metadata: &UserMetadata) -> bool {
+    user_metadata.get("only").and_then(|only| only.get("sizes")).and_then(Value::as_bool).unwrap_or(false)
+}
+
 /// Formats user metadata, a line for each key, as reports and comments show it.
 #[must_use]
 pub fn user_metadata_lines(user_metadata: &UserMetadata) -> Vec<String> {

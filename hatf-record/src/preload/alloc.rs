@@ -114,7 +114,7 @@ pub(crate) unsafe extern "C" fn reallocarray(old: *mut c_void, count: usize, siz
 
 #[inline]
 fn after_realloc(kind: Kind, begun: Begun, old: *mut c_void, block: *mut c_void, size: usize, extra: usize) {
-    let call = Call { size, address: block as usize, old: old as usize, extra };
+    let call = Call { size, address: block as usize, old: old as usize, extra, ..Call::default() };
     log::realloc_ends(kind, call, Block::Malloc, begun);
 }
 

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use super::path::Path;
 use super::session::{self, Session};
 use super::thread_state::nested;
-use super::{follow, mapping, push, sample, standalone, thread_name};
+use super::{follow, kept, mapping, only, push, sample, standalone, thread_name};
 use crate::conditions::Conditions;
 use crate::event::{Event, Kind, TEXT_MAX};
 
@@ -71,12 +71,12 @@ pub(crate) fn again() {
 /// Maps the spool of this process: the one that the environment names, if this is the direct child of `hatf record`, or a program it
 /// turned into by exec; or one of its own.
 fn begin_session(is_image: bool) -> Option<()> {
-    let mut events = follow::events().or_else(|| {
+    let first_events = follow::events().or_else(|| {
         let events = standalone::of_environment()?;
         follow::remember(events);
         Some(events)
     })?;
-    let mut spool = mapping::open(events.as_c())?;
+    let (mut spool, mut events) = (mapping::open(first_events.as_c())?, first_events);
     let first = spool.header();
     let recorder = first.recorder.load(Ordering::Relaxed);
     // SAFETY: two calls without arguments that cannot fail.
@@ -109,8 +109,9 @@ fn begin_session(is_image: bool) -> Option<()> {
     }
     let depth = header.stack_depth.load(Ordering::Relaxed);
     // An earlier image of the process may have set them. Whether recording is off stays as it is.
-    let extras = Conditions(Conditions::USABLE.0 | Conditions::PAGES.0 | Conditions::PYTHON.0);
-    let set_here = [Conditions::THREADS, Conditions::STACKS, Conditions::SAMPLE, Conditions::ACCESSES, extras];
+    let extras = [Conditions::USABLE, Conditions::PAGES, Conditions::PYTHON, Conditions::PART];
+    let extras = Conditions(extras.iter().fold(0, |bits, condition| bits | condition.0));
+    let set_here = [Conditions::THREADS, Conditions::STACKS, Conditions::ACCESSES, extras];
     header.clear(Conditions(set_here.iter().fold(0, |bits, condition| bits | condition.0)));
     header.set(Conditions(header.extras.load(Ordering::Relaxed) & extras.0));
     if depth > 0 {
@@ -120,9 +121,12 @@ fn begin_session(is_image: bool) -> Option<()> {
         }
     }
     if header.sample.load(Ordering::Relaxed) > 0 {
-        sample::begin(header.sample.load(Ordering::Relaxed))?;
+        sample::begin(header.sample.load(Ordering::Relaxed));
         header.set(Conditions::SAMPLE);
     }
+    only::begin(&first_events, header.conditions())?;
+    // Of an earlier recording of this process, or of its parent.
+    kept::forget_all();
     session::begin(spool, process, image)
 }
 

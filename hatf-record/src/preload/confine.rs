@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_ulong};
 
-use super::{attach, push, real, session};
+use super::{attach, only, push, real, session};
 use crate::reasons::Stop;
 
 /// `SECCOMP_MODE_STRICT`: hardly any system call, and the processor's counter is not to be read.
@@ -35,11 +35,11 @@ pub(crate) unsafe extern "C" fn prctl(
             c_int::try_from(result).unwrap_or(-1)
         }
     };
-    if option == libc::PR_SET_NAME
-        && result == 0
-        && let Some(session) = attach::session()
-    {
-        push::own_name(session);
+    if option == libc::PR_SET_NAME && result == 0 {
+        only::names_changed();
+        if let Some(session) = attach::session() {
+            push::own_name(session);
+        }
     }
     result
 }

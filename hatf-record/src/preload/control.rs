@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::attach::session;
 use super::session::Session;
-use super::{push, sample, thread_state};
+use super::{kept, push, thread_state};
 use crate::clock::in_order;
 use crate::conditions::Conditions;
 use crate::event::{Event, Kind};
@@ -67,8 +67,8 @@ fn start(session: &Session) {
     if !conditions.has(Conditions::OFF) {
         return;
     }
-    if conditions.has(Conditions::SAMPLE) {
-        sample::forget_all();
+    if conditions.has_any(Conditions::PART) {
+        kept::forget_all();
     }
     // Stamped and written before another thread can record a call.
     record(session, Kind::Start);

@@ -284,7 +284,7 @@ pub(crate) fn copy(from: &CStr, to: &CStr) {
 }
 
 /// Reads the beginning of a file.
-fn read<'b>(path: &CStr, bytes: &'b mut [u8]) -> Option<&'b [u8]> {
+pub(crate) fn read<'b>(path: &CStr, bytes: &'b mut [u8]) -> Option<&'b [u8]> {
     // SAFETY: a C string, and a buffer with its length.
     let length = unsafe {
         let file = libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);

@@ -30,7 +30,7 @@ pub(crate) static FUNCTIONS: Functions =
 
 extern "C" fn call(kind: u8, size: usize, address: usize, old: usize, extra: usize) {
     note_thread();
-    let numbers = Call { size, address, old, extra };
+    let numbers = Call { size, address, old, extra, ..Call::default() };
     // Constants, so that each is as fast as the hook of its function.
     match Kind::from_number(kind) {
         Some(Kind::Malloc) => log::call(Kind::Malloc, numbers),
@@ -59,7 +59,7 @@ extern "C" fn realloc_begins(old: *mut c_void, size: usize) -> Begun {
 }
 
 extern "C" fn realloc_ends(old: *mut c_void, block: *mut c_void, size: usize, begun: Begun) {
-    let call = Call { size, address: block as usize, old: old as usize, extra: 0 };
+    let call = Call { size, address: block as usize, old: old as usize, ..Call::default() };
     log::realloc_ends(Kind::Realloc, call, Block::Other, begun);
 }
 

@@ -5,10 +5,10 @@ use core::ffi::c_void;
 use super::attach::session;
 use super::session::Session;
 use super::thread_state::{ThreadState, current};
-use super::{control, push, sample};
+use super::{control, kept, only, push, sample};
 use crate::clock::in_order;
 use crate::conditions::Conditions;
-use crate::event::{About, Event, Kind};
+use crate::event::{About, Event, Flags, Kind};
 
 /// The numbers of a call, by their names in [`Event`].
 #[derive(Clone, Copy, Default)]
@@ -17,6 +17,15 @@ pub(crate) struct Call {
     pub(crate) address: usize,
     pub(crate) old: usize,
     pub(crate) extra: usize,
+    pub(crate) flags: Flags,
+}
+
+impl Call {
+    /// Leaves out where the blocks are.
+    fn without_address(self) -> Self {
+        let flags = if self.address == 0 { self.flags } else { Flags::NO_ADDRESS };
+        Self { address: 0, old: 0, flags, ..self }
+    }
 }
 
 /// Whose block a call returned.
@@ -97,11 +106,15 @@ fn record(kind: Kind, call: Call, block: Block, begun: bool) -> bool {
             program_break(session);
         }
         #[cfg(all(feature = "preload", target_arch = "x86_64"))]
-        if conditions.has(Conditions::ACCESSES) && kind == Kind::Free && !conditions.has(Conditions::SAMPLE) {
+        if conditions.has(Conditions::ACCESSES) && kind == Kind::Free && !conditions.has_any(Conditions::PART) {
             super::accesses::tell(session, call.address);
         }
-        if conditions.has(Conditions::SAMPLE) {
-            sampled(session, state, kind, call, block);
+        if conditions.has_any(Conditions::PART) {
+            if conditions.has(Conditions::SIZES) {
+                size(session, state, kind, call, block);
+            } else {
+                part(session, state, kind, call, block);
+            }
             return true;
         }
         if conditions.has_any(ABOUT) && !ends_only(kind) {
@@ -164,12 +177,13 @@ fn with_about(session: &Session, state: &ThreadState, kind: Kind, call: Call, bl
     #[cfg(not(all(feature = "preload", target_arch = "x86_64")))]
     let stack = 0;
     #[cfg(all(feature = "preload", target_arch = "x86_64"))]
-    if conditions.has(Conditions::ACCESSES) {
+    if conditions.has(Conditions::ACCESSES) && !conditions.has(Conditions::SIZES) {
         super::accesses::allocated(call.address, stack);
     }
     let asks = conditions.has(Conditions::USABLE) && block == Block::Malloc;
     let usable = if asks { usable(call.address) } else { 0 };
     let about = About::new(stack, call.size as u64, usable as u64);
+    let call = if conditions.has(Conditions::SIZES) { call.without_address() } else { call };
     push::with_about(session, &Event { about, ..event(session, state, kind, call) });
 }
 
@@ -220,34 +234,59 @@ pub(crate) fn pages(session: &Session, kind: Kind, call: Call) {
     }
 }
 
-/// Records a call of which only chosen blocks count: where its block is chosen, and where it ends one that was.
+/// Records a call where not all blocks are recorded: if its block is chosen, and if it ends one that was.
 #[inline(never)]
-fn sampled(session: &Session, state: &ThreadState, kind: Kind, call: Call, block: Block) {
+fn part(session: &Session, state: &ThreadState, kind: Kind, call: Call, block: Block) {
     let ends = match kind {
         Kind::Free => call.address,
         Kind::ReallocBegin => call.old,
         // One that failed has ended nothing.
-        _ if call.address == 0 && call.size != 0 => return,
+        _ if call.address == 0 && call.size != 0 => 0,
         _ => call.old,
     };
     // Each half of a realloc is recorded as what it is by itself: its two blocks need not both be chosen.
-    if ends != 0 && sample::forget(ends) {
+    if ends != 0 && kept::forget(ends) {
         #[cfg(all(feature = "preload", target_arch = "x86_64"))]
         if kind == Kind::Free && session.conditions().has(Conditions::ACCESSES) {
             super::accesses::tell(session, ends);
         }
         slowly(session, state, Kind::Free, Call { address: ends, ..Call::default() });
     }
-    let begins = !ends_only(kind) && call.address != 0;
-    if !begins || !sample::chooses(session, state, call.size) || !sample::keep(call.address) {
+    // Of a block that is not recorded, it is not recorded either that it could not be changed.
+    let begins = !ends_only(kind) && (call.address != 0 || call.size != 0 && call.old == 0);
+    if !begins || !is_chosen(session, state, &call) || (call.address != 0 && !kept::keep(call.address)) {
         return;
     }
     let call = Call { old: 0, ..call };
     if session.conditions().has_any(ABOUT) {
         with_about(session, state, kind, call, block);
+    } else {
+        slowly(session, state, kind, call);
+    }
+}
+
+/// Records a call where only what was asked for is recorded.
+#[inline(never)]
+fn size(session: &Session, state: &ThreadState, kind: Kind, call: Call, block: Block) {
+    let begins = !ends_only(kind) && (call.address != 0 || call.size != 0);
+    if !begins || !is_chosen(session, state, &call) {
         return;
     }
-    slowly(session, state, kind, call);
+    if session.conditions().has_any(ABOUT) {
+        with_about(session, state, kind, call, block);
+    } else {
+        slowly(session, state, kind, call.without_address());
+    }
+}
+
+/// Returns whether a call that allocates is recorded, or that failed to.
+#[inline]
+fn is_chosen(session: &Session, state: &ThreadState, call: &Call) -> bool {
+    let conditions = session.conditions();
+    // What costs least comes first. Of what is left out by name each byte has had the same chance as others, too.
+    (!conditions.has(Conditions::ONLY_THREADS) || only::is_thread(state))
+        && (!conditions.has(Conditions::SAMPLE) || call.address != 0 && sample::chooses(session, state, call.size))
+        && (!conditions.has(Conditions::ONLY_MODULES) || only::is_module(session))
 }
 
 /// Makes an event of a call, which is stamped now.
@@ -257,6 +296,7 @@ fn event(session: &Session, state: &ThreadState, kind: Kind, call: Call) -> Even
         address: call.address as u64,
         old: call.old as u64,
         extra: call.extra as u64,
+        flags: call.flags,
         ..Event::new(kind, state.id.get(), session.clock.now())
     }
 }
@@ -264,7 +304,7 @@ fn event(session: &Session, state: &ThreadState, kind: Kind, call: Call) -> Even
 /// Records a call of a function behind ours that returned `block`.
 #[inline(always)]
 pub(crate) fn allocation(kind: Kind, block: *mut c_void, size: usize, extra: usize) {
-    record(kind, Call { size, address: block as usize, old: 0, extra }, Block::Malloc, false);
+    record(kind, Call { size, address: block as usize, extra, ..Call::default() }, Block::Malloc, false);
 }
 
 /// Records a mark, or the begin or end of a phase.

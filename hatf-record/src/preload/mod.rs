@@ -1,10 +1,12 @@
 //! Recording from inside of a program: the interposed functions of the shared object that is preloaded (feature `preload`), and the allocator
 //! of a Rust program (feature `allocator`). What both use is the rest.
 //!
-//! Modules from the lowest to the highest: `memo` (stacks that were walked), `memory` (system calls for pages), `program_break`, `thread_name`, `thread_state` and `real` use nothing here; `unwind` walks stacks, and `stack` numbers them; `accesses` has the counters of loads and stores; `session` is the recording in
-//! progress, `push` puts events into its spool, `follow` makes the spool of a process that is not the first, `stale` sees that the recorder's file is gone, `standalone` that of a first one which nobody records, `sample` chooses blocks, `attach` begins the session,
-//! `control` turns recording off and on, `log` records calls; `fork`, `exec`, `exit`, `confine`, `jump`, `threads`, `alloc`, `pages`, `cxx` and `marks` are the interposed functions,
-//! `inject` begins to record a process that runs already, `modules` has its calls come here, `got` changes and reads their tables, `jump_on` has a function jump to the real one, and `deep_bind` sees libraries loaded that need that;
+//! Modules from the lowest to the highest: `memo` (stacks that were walked), `memory` (system calls for pages), `program_break`, `thread_name`, `thread_state` and `real` use nothing here.
+//! `unwind` walks stacks, and `stack` numbers them; `accesses` has the counters of loads and stores; `session` is the recording in progress, and `push` puts events into its spool.
+//! `follow` makes the spool of a process that is not the first, `stale` sees that the recorder's file is gone, and `standalone` makes that of a first one which nobody records.
+//! `sample` and `only` choose blocks, `kept` knows which were chosen, `attach` begins the session, `control` turns recording off and on, and `log` records calls.
+//! `fork`, `exec`, `exit`, `confine`, `jump`, `threads`, `alloc`, `pages`, `cxx` and `marks` are the interposed functions.
+//! `inject` begins to record a process that runs already, `modules` has its calls come here, `got` changes and reads their tables, `jump_on` has a function jump to the real one, and `deep_bind` sees libraries loaded that need that.
 //! `load` runs when the object is loaded, `functions` is what an allocator calls, and `recording` is one.
 
 #![cfg_attr(
@@ -39,6 +41,7 @@ mod inject;
 mod jump;
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 mod jump_on;
+mod kept;
 #[cfg(feature = "preload")]
 mod load;
 mod log;
@@ -49,6 +52,7 @@ mod memo;
 mod memory;
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 mod modules;
+mod only;
 #[cfg(all(feature = "preload", target_pointer_width = "64"))]
 mod pages;
 mod path;

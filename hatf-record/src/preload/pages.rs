@@ -95,7 +95,7 @@ pub(crate) unsafe extern "C" fn mremap(
     super::python::forget_pages();
     if start != libc::MAP_FAILED {
         let (old, extra) = (old as usize, old_length);
-        record(Kind::Remap, Call { size: length, address: start as usize, old, extra });
+        record(Kind::Remap, Call { size: length, address: start as usize, old, extra, ..Call::default() });
     }
     start
 }

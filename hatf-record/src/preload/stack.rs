@@ -2,7 +2,7 @@
 
 use core::ffi::{CStr, c_int, c_void};
 use core::mem::MaybeUninit;
-use core::ops::Range;
+use core::ops::{ControlFlow, Range};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use super::memo::Words;
@@ -201,8 +201,17 @@ fn walk_python(session: &Session, here: Here, chain: python::Chain) -> u32 {
     let [native, starts, mixed] =
         [&mut native, &mut starts, &mut mixed].map(|frames| frames.get_mut(..depth).unwrap_or_default());
     let own = OWN[0].load(Ordering::Relaxed)..OWN[1].load(Ordering::Relaxed);
-    let found = &mut |found: &_| note_module(session, found);
-    let count = unwind::walk(here, native, starts, own, &mut Words::new(), found);
+    let mut count = 0;
+    let on_frame = &mut |instruction, start| {
+        let (Some(frame), Some(place)) = (native.get_mut(count), starts.get_mut(count)) else {
+            return ControlFlow::Break(());
+        };
+        frame.write(instruction);
+        place.write(start);
+        count += 1;
+        ControlFlow::Continue(())
+    };
+    unwind::walk(here, own, &mut Words::new(), &mut |found| note_module(session, found), on_frame);
     // SAFETY: so many were written.
     let [native, starts] =
         [native, starts].map(|frames| unsafe { frames.get(..count).unwrap_or_default().assume_init_ref() });
@@ -224,7 +233,14 @@ fn walk(session: &Session, here: Here, words: &mut Words) -> u32 {
     let depth = DEPTH.load(Ordering::Relaxed);
     let frames = frames.get_mut(..depth).unwrap_or_default();
     let own = OWN[0].load(Ordering::Relaxed)..OWN[1].load(Ordering::Relaxed);
-    let count = unwind::walk(here, frames, &mut [], own, words, &mut |found| note_module(session, found));
+    let mut count = 0;
+    let on_frame = &mut |instruction, _| {
+        let Some(frame) = frames.get_mut(count) else { return ControlFlow::Break(()) };
+        frame.write(instruction);
+        count += 1;
+        ControlFlow::Continue(())
+    };
+    unwind::walk(here, own, words, &mut |found| note_module(session, found), on_frame);
     // SAFETY: so many were written.
     let frames = unsafe { frames.get(..count).unwrap_or_default().assume_init_ref() };
     number(&table, frames)
@@ -270,7 +286,7 @@ fn is_stack(table: &StackTable<'_>, mut node: u32, frames: &[usize]) -> bool {
 
 /// Records a module, if it was not yet. It is known once that is done: two threads may both record it, but none goes by what another has yet
 /// to write.
-fn note_module(session: &Session, found: &Found) {
+pub(crate) fn note_module(session: &Session, found: &Found) {
     let start = found.start;
     let is_known = || LOADED.iter().any(|place| place.load(Ordering::Acquire) == start);
     if start == OWN[0].load(Ordering::Relaxed) || is_known() {

@@ -23,6 +23,8 @@ pub(crate) struct ThreadState {
     pub(crate) until_sample: Cell<i64>,
     /// The state of its random numbers; 0 before the first.
     pub(crate) random: Cell<u64>,
+    /// Whether its blocks are recorded, where not every thread's are: see `only.rs`.
+    pub(crate) only: Cell<u32>,
     /// Where its events go.
     pub(crate) producer: Producer,
     /// Pages of the stack that are known to be readable: from here to before there.
@@ -111,6 +113,7 @@ pub(crate) fn current() -> &'static ThreadState {
                 exit_rounds: Cell::new(0),
                 until_sample: Cell::new(0),
                 random: Cell::new(0),
+                only: Cell::new(0),
                 producer: Producer::new(),
                 readable: (Cell::new(0), Cell::new(0)),
                 session: Cell::new(0),

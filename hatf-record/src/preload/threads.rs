@@ -3,7 +3,7 @@
 use super::attach::session;
 use super::real::{self, Routine};
 use super::thread_state::{self, nested};
-use super::{alloc, push, thread_end};
+use super::{alloc, only, push, thread_end};
 use crate::event::{Flags, Kind};
 use core::ffi::{CStr, c_char, c_int, c_void};
 
@@ -155,9 +155,11 @@ pub(crate) unsafe extern "C" fn pthread_setname_np(thread: libc::pthread_t, name
     let Some(set) = function else { return libc::ENOSYS };
     // SAFETY: the caller's arguments.
     let result = unsafe { set(thread, name) };
-    if result == 0
-        && let Some(session) = session()
-    {
+    if result != 0 {
+        return result;
+    }
+    only::names_changed();
+    if let Some(session) = session() {
         #[allow(clippy::unnecessary_cast, reason = "a pointer in other C libraries")]
         let other = if thread as u64 == push::this_thread() { 0 } else { thread as u64 };
         // SAFETY: it was a name, of a few bytes.

@@ -8,7 +8,8 @@
 
 use core::arch::asm;
 use core::ffi::{c_int, c_void};
-use core::mem::{MaybeUninit, transmute};
+use core::mem::transmute;
+use core::ops::ControlFlow;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use gimli::{
@@ -124,10 +125,15 @@ pub(crate) fn forget() {
     UNLOADED.fetch_add(1, Ordering::SeqCst);
 }
 
+/// Returns how often modules were unloaded.
+pub(crate) fn unloaded() -> u64 {
+    UNLOADED.load(Ordering::Relaxed)
+}
+
 /// Returns the row of an instruction. `on_new` is called with the module of one that was not known.
 #[inline]
 fn row(instruction: usize, on_new: &mut impl FnMut(&Found)) -> Row {
-    let key = instruction as u64 ^ UNLOADED.load(Ordering::Relaxed) << 48;
+    let key = instruction as u64 ^ unloaded() << 48;
     let place = (instruction as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - ROWS.trailing_zeros());
     let Some([tag, word]) = KNOWN.get(usize::try_from(place).unwrap_or_default()) else { return Row::End };
     let known = word.load(Ordering::Relaxed);
@@ -263,36 +269,35 @@ impl Here {
     /// Returns what a walk from here depends on, the stack's words aside.
     #[inline(always)]
     pub(crate) fn start(self) -> Start {
-        Start { rsp: self.rsp, rbp: self.rbp, unloaded: UNLOADED.load(Ordering::Relaxed) }
+        Start { rsp: self.rsp, rbp: self.rbp, unloaded: unloaded() }
     }
 }
 
-/// Fills in the return addresses of a function's callers, innermost first, except those in `own`; returns how many there are. Notes the
-/// words that it read. `starts` gets where each caller's frame begins on the stack, as far as there is room.
+/// Gives the return addresses of a function's callers, innermost first, except those in `own`, and where on the stack each caller's frame begins, until
+/// it is to stop. Notes the words that it read.
 #[inline(always)]
 pub(crate) fn walk(
     here: Here,
-    frames: &mut [MaybeUninit<usize>],
-    starts: &mut [MaybeUninit<usize>],
     own: core::ops::Range<usize>,
     words: &mut Words,
     on_new: &mut impl FnMut(&Found),
-) -> usize {
+    on_frame: &mut impl FnMut(usize, usize) -> ControlFlow<()>,
+) {
     let Here { mut instruction, mut rsp, mut rbp } = here;
     let (from, to) = thread_state::current().readable();
-    let (mut memory, mut count) = (Memory { from, to, words }, 0);
+    let mut memory = Memory { from, to, words };
     // A return address may be behind the end of its function: the call is before it.
     let mut is_exact = true;
-    // One more than there can be of ours.
-    for _ in 0..frames.len() + 32 {
+    // More than are ever asked for, and there can be of ours.
+    for _ in 0..DEPTH_MAX + 32 {
         let from = rsp;
         match row(instruction - usize::from(!is_exact), on_new) {
-            Row::End => return count,
+            Row::End => return,
             Row::Signal => {
                 // The kernel's `ucontext_t` begins where the stack pointer is; its general registers at byte 40.
                 let mut register = |number: usize| memory.read(from.wrapping_add(40 + 8 * number));
                 let (Some(saved_rbp), Some(saved_rsp), Some(at)) = (register(10), register(15), register(16)) else {
-                    return count;
+                    return;
                 };
                 (instruction, rsp, rbp, is_exact) = (at, saved_rsp, saved_rbp, true);
             }
@@ -300,17 +305,17 @@ pub(crate) fn walk(
                 let base = if by_rbp { rbp } else { rsp };
                 let mut frame = base.wrapping_add_signed(offset as isize);
                 if indirect {
-                    let Some(stored) = memory.read(frame) else { return count };
+                    let Some(stored) = memory.read(frame) else { return };
                     frame = stored;
                 }
                 // Callers lie above on the stack.
                 if frame <= from || frame - from > FAR {
-                    return count;
+                    return;
                 }
-                let Some(at) = memory.read(frame.wrapping_sub(8)) else { return count };
+                let Some(at) = memory.read(frame.wrapping_sub(8)) else { return };
                 if let Some(offset) = saved_rbp {
                     let Some(saved) = memory.read(frame.wrapping_add_signed(offset as isize)) else {
-                        return count;
+                        return;
                     };
                     rbp = saved;
                 }
@@ -318,16 +323,10 @@ pub(crate) fn walk(
             }
         }
         if instruction == 0 {
-            return count;
+            return;
         }
-        if !own.contains(&instruction) {
-            let Some(place) = frames.get_mut(count) else { return count };
-            place.write(instruction);
-            if let Some(start) = starts.get_mut(count) {
-                start.write(rsp);
-            }
-            count += 1;
+        if !own.contains(&instruction) && on_frame(instruction, rsp).is_break() {
+            return;
         }
     }
-    count
 }

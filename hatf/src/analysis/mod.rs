@@ -23,7 +23,9 @@ pub use timeline::{Point, Timeline};
 pub use usable::UsableReport;
 
 use crate::Result;
-use crate::event::{Call, Event, EventKind, EventSink, Function, UNKNOWN_SIZE, UserMetadata, user_metadata_lines};
+use crate::event::{
+    Call, Event, EventKind, EventSink, Function, UNKNOWN_SIZE, UserMetadata, has_sizes_only, user_metadata_lines,
+};
 use crate::lab::sampling;
 use live::{Block, Heaps, Live};
 use phases::{Now, Phases};
@@ -50,6 +52,8 @@ pub struct Analysis {
     sites: Sites,
     /// Blocks are a sample.
     sampling: Option<u64>,
+    /// It is not known when blocks end.
+    sizes_only: bool,
     /// Blocks and bytes that were live when their heap ended: at the program's end, or at an exec.
     left: StillLive,
     /// Where recording was off.
@@ -109,6 +113,7 @@ impl Analysis {
             sites,
             off,
             estimate,
+            sizes_only: self.sizes_only,
         }
     }
 
@@ -202,16 +207,31 @@ impl Analysis {
         Ok(Some(block.size))
     }
 
+    /// Counts what a call asked for, of whose block no more is known.
+    fn asked(&mut self, event: &Event<'_>, call: &Call) -> Result<()> {
+        self.totals.allocs += 1;
+        self.totals.bytes = self.totals.bytes.saturating_add(call.size);
+        self.sizes.add(call.size, call.size);
+        self.threads.of(event.thread).allocated(call.size);
+        let site = self.sites.number(event.stack);
+        self.sites.asked(call.size, site)
+    }
+
     fn call(&mut self, event: &Event<'_>, call: &Call) -> Result<()> {
         if call.old != 0 {
             self.realloc(event, call)?;
-        } else if call.address != 0 {
+        } else if call.address != 0 || self.sizes_only {
             *match call.function {
                 Function::Malloc => &mut self.calls.malloc,
                 Function::Calloc => &mut self.calls.calloc,
+                // Whether it was given a block is not known where sizes alone are.
+                Function::Realloc | Function::Reallocarray if self.sizes_only => &mut self.calls.realloc,
                 Function::Realloc | Function::Reallocarray => &mut self.calls.realloc_of_null,
                 _ => &mut self.calls.aligned,
             } += 1;
+            if self.sizes_only {
+                return self.asked(event, call);
+            }
             self.begin(event, call.address, call.size)?;
             self.usable.began(call);
         }
@@ -322,6 +342,7 @@ impl EventSink for Analysis {
     }
 
     fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        self.sizes_only |= has_sizes_only(user_metadata);
         if let Some(mean) = sampling(user_metadata) {
             self.sampling = Some(mean);
             self.sites.sampled(mean);

@@ -56,6 +56,9 @@ pub struct Report {
     /// What the program did in all, where the trace is a sample; all other numbers but those of `sites` are of the sample.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Estimate>,
+    /// It is known what was allocated, but not when it ended: numbers of what was live, or freed, mean nothing.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub sizes_only: bool,
 }
 
 /// What is not known because recording was off for a while.

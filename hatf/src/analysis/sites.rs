@@ -89,6 +89,12 @@ impl Sites {
         Ok(self.counting.allocated(site.into(), size)?)
     }
 
+    /// A block of which it is not known when it ends.
+    pub(super) fn asked(&mut self, size: u64, site: u32) -> Result<()> {
+        self.counting.allocated(site.into(), size)?;
+        Ok(self.counting.freed(site.into(), size, false)?)
+    }
+
     /// A block ends.
     #[inline]
     pub(super) fn ended(&mut self, address: u64, size: u64, site: u32) -> Result<()> {

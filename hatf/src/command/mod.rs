@@ -44,7 +44,7 @@ use hatf::record::Keep;
 use metatf::recode::Profile;
 use metatf_cli::number;
 use record_profile::RecordProfile;
-use values::{bytes, clock, keep, sample, signal};
+use values::{bytes, clock, keep, name, sample, signal};
 
 /// Heap allocation traces: record, report, convert and read them.
 #[derive(clap::Parser)]
@@ -187,6 +187,22 @@ pub(crate) struct Record {
     /// its end. Reports by site multiply what was sampled.
     #[arg(long, value_name = "BYTES", value_parser = sample)]
     pub(crate) sample: Option<u64>,
+
+    /// Record only blocks that threads of these names allocate, and where they end. A `*` at the end of a name stands for anything; of
+    /// a name the kernel keeps 15 bytes
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = name)]
+    pub(crate) only_threads: Vec<String>,
+
+    /// Record only blocks that code of these modules allocates, and where they end: of the program or of libraries, by the names of
+    /// their files, with a `*` at the end for anything. A call that the C library or a library of C++ makes for a module is the
+    /// module's. It needs what --stacks needs
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = name)]
+    pub(crate) only_modules: Vec<String>,
+
+    /// Record what was asked for, with its function, thread, time and stack, but not where blocks are, nor when they end. The trace is
+    /// small; report and sites tell from it what was allocated, but not what was live
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) sizes_only: bool,
 
     /// Record nothing until recording is turned on: by --toggle-signal, --control, or the program (hatf_start).
     #[arg(long)]

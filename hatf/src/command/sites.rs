@@ -3,10 +3,10 @@
 use std::io::{self, BufWriter, Write as _};
 use std::path::PathBuf;
 
-use hatf::Result;
 use hatf::lab::Calls;
 use hatf::report::{SiteReport, SiteTables, site_reports, sites_text};
 use hatf::stacks::{Location, Stacks};
+use hatf::{Error, Result};
 use hatf_lab::Totals;
 use hatf_lab::flame::Flame as Graph;
 use hatf_lab::sites::{Counts, Measure, Sites as Counting};
@@ -125,38 +125,66 @@ struct Report {
     /// The mean bytes from one block that was recorded to the next: numbers of sites are estimates.
     #[serde(skip_serializing_if = "Option::is_none")]
     sampling: Option<u64>,
+    /// Each block is counted as if it had ended where it began.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    sizes_only: bool,
     sites: Vec<SiteReport>,
 }
 
 /// Reads a trace.
-fn count(source: &Source) -> Result<(Totals, Option<u64>, Stacks, Vec<Counts>)> {
-    let mut calls = Calls::new(Shown::new(Counting::new()));
+fn count(source: &Source) -> Result<Counted> {
+    let mut calls = Calls::of_sizes_too(Shown::new(Counting::new()));
     source.give(&mut calls)?;
-    let (totals, sampling) = (calls.totals(), calls.sampling());
+    let (totals, sampling, sizes_only) = (calls.totals(), calls.sampling(), calls.has_sizes_only());
     let (_, stacks, counting) = calls.into_parts();
     hint(&source.trace, &stacks);
-    Ok((totals, sampling, stacks, counting.into_inner().finish()))
+    Ok(Counted { totals, sampling, sizes_only, stacks, sites: counting.into_inner().finish() })
+}
+
+/// What a trace's stacks allocated.
+struct Counted {
+    totals: Totals,
+    sampling: Option<u64>,
+    /// It is not known when blocks end: only what was allocated means something.
+    sizes_only: bool,
+    stacks: Stacks,
+    sites: Vec<Counts>,
+}
+
+impl Counted {
+    fn knows(&self, measure: Measure) -> bool {
+        match measure {
+            Measure::Allocated => true,
+            // The event behind an allocation is not the one that was behind it in the program.
+            Measure::Temporary => self.sampling.is_none() && !self.sizes_only,
+            Measure::Peak | Measure::Leaked => !self.sizes_only,
+        }
+    }
 }
 
 pub(crate) fn run(options: &Sites) -> Result<u8> {
-    let (totals, sampling, stacks, sites) = count(&options.source)?;
+    let counted = count(&options.source)?;
+    let Counted { totals, sampling, sizes_only, stacks, sites } = &counted;
     let mut out = BufWriter::new(io::stdout().lock());
     match options.format {
         Format::Text => {
             let measures = options.by.iter().map(|by| by.measure());
-            // The event behind an allocation is not the one that was behind it in the program.
-            let measures: Vec<_> =
-                measures.filter(|measure| sampling.is_none() || *measure != Measure::Temporary).collect();
+            let measures: Vec<_> = measures.filter(|measure| counted.knows(*measure)).collect();
             let tables = SiteTables { rows: options.rows, depth: options.depth, by_blocks: options.blocks };
             writeln!(out, "{}", options.source.trace.display())?;
-            totals.text(&mut out)?;
-            if let Some(mean) = sampling {
+            if *sizes_only {
+                writeln!(out, "  sizes only: {}", hatf::report::SIZES_ONLY)?;
+            } else {
+                totals.text(&mut out)?;
+            }
+            if let Some(mean) = *sampling {
                 writeln!(out, "{}", hatf::report::sampling_note(mean))?;
             }
-            sites_text(&sites, &stacks, &measures, tables, &mut out)?;
+            sites_text(sites, stacks, &measures, tables, &mut out)?;
         }
         Format::Json => {
-            let report = Report { trace: totals, sampling, sites: site_reports(&sites, &stacks) };
+            let (trace, sampling, sizes_only) = (*totals, *sampling, *sizes_only);
+            let report = Report { trace, sampling, sizes_only, sites: site_reports(sites, stacks) };
             serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
             writeln!(out)?;
         }
@@ -166,7 +194,14 @@ pub(crate) fn run(options: &Sites) -> Result<u8> {
 }
 
 pub(crate) fn flame(options: &Flame) -> Result<u8> {
-    let (_, _, stacks, sites) = count(&options.source)?;
+    let counted = count(&options.source)?;
+    if !counted.knows(options.by.measure()) && counted.sizes_only {
+        return Err(Error::Usage(format!(
+            "{}: it was recorded with --sizes-only: only --by allocated can be drawn",
+            options.source.trace.display()
+        )));
+    }
+    let Counted { stacks, sites, .. } = counted;
     let mut graph = Graph::new();
     for (site, counts) in (0..).zip(&sites) {
         let amount = counts.get(options.by.measure());

@@ -43,6 +43,14 @@ pub(super) fn keep(text: &str) -> Result<Keep, String> {
         .ok_or_else(|| "expected a time, such as 60s, 500ms or 5min, or at least 64KiB, such as 64MiB".to_owned())
 }
 
+/// A name of a thread, or of a module's file.
+pub(super) fn name(text: &str) -> Result<String, String> {
+    let is_name = !text.is_empty() && text.len() < 256 && !text.contains(['/', '\n']);
+    is_name
+        .then(|| text.to_owned())
+        .ok_or_else(|| "expected a name, such as worker* or libfoo.so*, without a path".to_owned())
+}
+
 /// A mean number of bytes.
 pub(super) fn sample(text: &str) -> Result<u64, String> {
     let bytes = hatf_lab::units::parse_bytes(text).filter(|bytes| (1..=1 << 40).contains(bytes));

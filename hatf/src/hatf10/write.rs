@@ -7,9 +7,9 @@ use metatf::format::Interpretation;
 use super::failed;
 use super::format::{Alloc, CreateHeap, CreateThread, DestroyHeap, DestroyThread, Free, Realloc, Writer};
 use super::{Dialect, Encoded, Encoder, Record, RecordKind};
-use crate::Result;
-use crate::event::{Event, EventSink, UserMetadata, user_metadata_lines};
+use crate::event::{Event, EventSink, UserMetadata, has_sizes_only, user_metadata_lines};
 use crate::loss::Losses;
+use crate::{Error, Result};
 
 /// The number of the DTD's one section.
 const SECTION: u8 = 1;
@@ -112,6 +112,10 @@ impl EventSink for Hatf10Writer<'_> {
 
     /// Writes it as comments, a line each: HATF 1.0 has no other place for it.
     fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        if has_sizes_only(user_metadata) {
+            let why = "it was recorded with --sizes-only, and HATF10 has no calls without addresses";
+            return Err(Error::Trace(why.into()));
+        }
         user_metadata_lines(user_metadata).iter().try_for_each(|line| self.comment(line.as_bytes()))
     }
 }

@@ -16,6 +16,7 @@ use super::format::{
 use crate::Result;
 use crate::event::{self, Call, Event, EventKind, EventSink, Function, Pages, Resident, UNKNOWN_SIZE, UserMetadata};
 use crate::loss::{Loss, Losses};
+use crate::user_metadata;
 
 /// The number of section `heap`.
 const SECTION: u8 = 1;
@@ -53,6 +54,8 @@ pub struct HeapWriter<'w> {
     resolution: u64,
     /// Times are stored: one was not 0.
     timed: bool,
+    /// Addresses, all of them 0, take no bytes.
+    without_addresses: bool,
     /// Offsets in section `stacks` of those that were met, and how many frames these have.
     stacks: HashMap<Vec<u64>, u64>,
     frames: usize,
@@ -81,6 +84,7 @@ impl<'w> HeapWriter<'w> {
             thread: None,
             resolution: options.resolution,
             timed: options.plain,
+            without_addresses: false,
             stacks: HashMap::new(),
             frames: 0,
             heap: 0,
@@ -299,6 +303,14 @@ fn store_plainly(writer: &mut Writer<&mut dyn Sink>, timed: bool) -> metatf::Res
     Ok(())
 }
 
+/// Has addresses take no bytes as long as they are 0.
+fn leave_out_addresses(writer: &mut Writer<&mut dyn Sink>) -> metatf::Result<()> {
+    for (record, field) in [("malloc", "address"), ("realloc", "old")] {
+        writer.set_all("heap", record, field, Change::Interpretation(Interpretation::Default(0)))?;
+    }
+    Ok(())
+}
+
 /// Returns the tag of a function's record.
 fn tag(function: Function) -> u64 {
     4 + function as u64
@@ -336,6 +348,9 @@ impl EventSink for HeapWriter<'_> {
 
     /// Writes user metadata; format and clock are this writer's own.
     fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        if user_metadata::has_sizes_only(user_metadata) && !std::mem::replace(&mut self.without_addresses, true) {
+            leave_out_addresses(&mut self.writer).map_err(failed)?;
+        }
         let mut user_metadata = user_metadata.clone();
         user_metadata.insert("format".to_owned(), json!({"name": "heap", "version": super::VERSION}));
         let clock = user_metadata.entry("clock").or_insert_with(|| json!({}));

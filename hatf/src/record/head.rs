@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hatf_record::Clock;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::RecordOptions;
 use super::follow::FollowedProcess;
@@ -25,6 +25,8 @@ pub(super) struct Head {
     sample: u64,
     /// The program's name alone is kept, and not its arguments, nor the machine.
     private: bool,
+    /// What alone is recorded, as the user metadata has it; null: everything is.
+    only: Value,
     /// The number of the process, the process, and the one that made it, where that is not `hatf record`.
     process: Option<(u32, u32, u32)>,
 }
@@ -32,9 +34,10 @@ pub(super) struct Head {
 impl Head {
     pub(super) fn now(command: &[OsString], start: Moment, options: &RecordOptions<'_>) -> Self {
         let RecordOptions { sample, private, .. } = *options;
+        let only = only(options);
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let command = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-        Self { start, wall, command, sample, private, process: None }
+        Self { start, wall, command, sample, private, only, process: None }
     }
 
     /// Returns that of another process of the same recording, whose times begin at the same moment.
@@ -78,6 +81,7 @@ impl Head {
             command: file.command(),
             sample: header.sample.load(Ordering::Relaxed),
             private: false,
+            only: Value::Null,
             process: None,
         };
         let mut json = json!({"start": head.to_json(Clock::Monotonic), "about": {}});
@@ -99,6 +103,7 @@ impl Head {
             "start": utc(self.wall.as_secs()),
             "clock": {"name": "CLOCK_MONOTONIC", "resolution_ns": 1},
             "libc": libc_version(),
+            "only": self.only,
             "sampling": (self.sample > 0).then(|| json!({"bytes": self.sample})),
             // No other recording has the same: by it a trace is known to be of a spool.
             "recording": recording,
@@ -109,6 +114,21 @@ impl Head {
         }
         user_metadata
     }
+}
+
+/// Says what alone is recorded of the program; null: everything is.
+fn only(options: &RecordOptions<'_>) -> Value {
+    let RecordOptions { only_threads, only_modules, sizes_only, .. } = options;
+    let mut only = Map::new();
+    for (key, names) in [("threads", only_threads), ("modules", only_modules)] {
+        if !names.is_empty() {
+            only.insert(key.to_owned(), json!(names));
+        }
+    }
+    if *sizes_only {
+        only.insert("sizes".to_owned(), true.into());
+    }
+    if only.is_empty() { Value::Null } else { only.into() }
 }
 
 /// Says which process of a recording it is.

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use hatf_record::{Event as Slot, Kind, accesses_of_word};
+use hatf_record::{Event as Slot, Flags, Kind, accesses_of_word};
 
 use crate::Result;
 use crate::event::{Accesses, Call, Event, EventKind, EventSink, Function, Pages};
@@ -165,7 +165,7 @@ impl Mapper {
     fn call(&mut self, function: Function, slot: &Slot, stack: &[u64], sink: &mut dyn EventSink) -> Result<()> {
         let Slot { size, address, extra: detail, .. } = *slot;
         let call = Call { detail, size, usable: slot.about.usable(size), address, ..Call::new(function) };
-        if address == 0 {
+        if address == 0 && !slot.flags.has(Flags::NO_ADDRESS) {
             return self.give(slot, stack, EventKind::Failed(call), sink);
         }
         self.address_is_free(slot, sink)?;
@@ -176,9 +176,10 @@ impl Mapper {
         let begun = self.pending.remove(&slot.thread).filter(|begun| begun.old == slot.old);
         let taken = begun.is_some_and(|begun| begun.taken);
         let Slot { size, address, old, extra: detail, .. } = *slot;
-        let usable = if address == 0 { 0 } else { slot.about.usable(size) };
+        let failed = address == 0 && !slot.flags.has(Flags::NO_ADDRESS);
+        let usable = if failed { 0 } else { slot.about.usable(size) };
         let call = Call { detail, size, usable, old, address, ..Call::new(function) };
-        if address == 0 && !call.old_is_gone() {
+        if failed && !call.old_is_gone() {
             return self.give(slot, stack, EventKind::Failed(call), sink);
         }
         if address != old {

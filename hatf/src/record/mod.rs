@@ -179,6 +179,12 @@ pub struct RecordOptions<'a> {
     pub stamps: Option<Clock>,
     /// Of all blocks one is recorded for so many bytes, on average; 0: every block.
     pub sample: u64,
+    /// The names of threads whose blocks alone are recorded, with a `*` at the end for any ending; where there are none, those of all.
+    pub only_threads: Vec<String>,
+    /// The names of modules (the program and its libraries, by their files) whose blocks alone are recorded, too.
+    pub only_modules: Vec<String>,
+    /// What was asked for is recorded, and not where blocks are, nor their ends.
+    pub sizes_only: bool,
     /// Recording is off until somebody turns it on.
     pub start_off: bool,
     /// The signal that turns recording off and on: sent to a process, of that, sent to this one, of all.
@@ -224,6 +230,9 @@ impl Default for RecordOptions<'_> {
             patience: Duration::from_secs(5),
             stamps: None,
             sample: 0,
+            only_threads: Vec::new(),
+            only_modules: Vec::new(),
+            sizes_only: false,
             start_off: false,
             toggle_signal: None,
             control: None,

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::sync::atomic::Ordering;
 
-use hatf_record::{Clock, Conditions, Header, Spool};
+use hatf_record::{Clock, Conditions, Header, Spool, names};
 use serde_json::json;
 
 use super::drain::Keeping;
@@ -44,8 +44,14 @@ impl SetUp {
             stack_file::create(file.folder(), options.stacks)
                 .map_err(Error::system("cannot make the table of stacks"))?;
         }
-        if !options.follow_programs.is_empty() {
-            file.write_programs(&options.follow_programs)?;
+        for (file_name, list) in [
+            (names::PROGRAMS, &options.follow_programs),
+            (names::ONLY_THREADS, &options.only_threads),
+            (names::ONLY_MODULES, &options.only_modules),
+        ] {
+            if !list.is_empty() {
+                file.write_names(file_name, list)?;
+            }
         }
         let library = SharedFile::create("libhatf_record.so", RECORDER)?;
         let clock = options.stamps.unwrap_or_else(timeline::choose);
@@ -92,7 +98,10 @@ fn set_header(header: &Header, options: &RecordOptions<'_>, start: Moment, clock
     let extra = |wanted: bool, extra: Conditions| if wanted { extra.0 } else { 0 };
     let extras = extra(options.usable, Conditions::USABLE)
         | extra(options.pages, Conditions::PAGES)
-        | extra(options.python, Conditions::PYTHON);
+        | extra(options.python, Conditions::PYTHON)
+        | extra(!options.only_threads.is_empty(), Conditions::ONLY_THREADS)
+        | extra(!options.only_modules.is_empty(), Conditions::ONLY_MODULES)
+        | extra(options.sizes_only, Conditions::SIZES);
     header.extras.store(extras, Ordering::Relaxed);
     header.stack_depth.store(u32::try_from(options.stacks).unwrap_or(u32::MAX), Ordering::Relaxed);
     let most = options.follower.map_or(0, |_| options.follow_most.min(files.most_processes()));

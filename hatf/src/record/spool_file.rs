@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
 use std::time::SystemTime;
 
-use hatf_record::names::{COMMAND, EVENTS, PROCESS, PROGRAMS, STACKS};
+use hatf_record::names::{COMMAND, EVENTS, ONLY_MODULES, ONLY_THREADS, PROCESS, PROGRAMS, STACKS};
 use hatf_record::{CHUNK_BYTES, CHUNKS_MAX, Spool, bytes_for, offset_of};
 use serde_json::Value;
 
@@ -236,10 +236,10 @@ impl SpoolFile {
         made.unwrap_or(SystemTime::UNIX_EPOCH)
     }
 
-    /// Has only programs of these names followed.
-    pub(super) fn write_programs(&self, programs: &[String]) -> Result<()> {
-        let path = self.folder.join(PROGRAMS);
-        let list: String = programs.iter().flat_map(|program| [program, "\n"]).collect();
+    /// Writes a list of names for the recorder.
+    pub(super) fn write_names(&self, file: &str, list: &[String]) -> Result<()> {
+        let path = self.folder.join(file);
+        let list: String = list.iter().flat_map(|name| [name, "\n"]).collect();
         fs::write(&path, list).map_err(Error::system(path.display().to_string()))
     }
 
@@ -264,7 +264,7 @@ impl Drop for SpoolFile {
 
 /// Removes a spool's folder. What is in it that is not ours stays, and so does the folder.
 fn remove(folder: &Path) {
-    for name in [EVENTS, HEAD, LASTING, STACKS, COMMAND, PROGRAMS] {
+    for name in [EVENTS, HEAD, LASTING, STACKS, COMMAND, PROGRAMS, ONLY_THREADS, ONLY_MODULES] {
         let _ = fs::remove_file(folder.join(name));
     }
     let _ = fs::remove_dir(folder);

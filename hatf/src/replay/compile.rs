@@ -13,7 +13,8 @@ use hatf_lab::curve::Curve;
 use serde::{Deserialize, Serialize};
 
 use super::operation::{BLOCK, Kind, MOST, Operation};
-use crate::event::{Call, Event, EventKind, EventSink, Function, UNKNOWN_SIZE, UserMetadata};
+use crate::event::{Call, Event, EventKind, EventSink, Function, UNKNOWN_SIZE, UserMetadata, has_sizes_only};
+use crate::lab::ends_are_not_known;
 use crate::{Error, Result};
 
 /// What is replayed, and how.
@@ -446,8 +447,8 @@ impl EventSink for Compiler {
         Ok(())
     }
 
-    fn user_metadata(&mut self, _: &UserMetadata) -> Result<()> {
-        Ok(())
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        if has_sizes_only(user_metadata) { Err(ends_are_not_known()) } else { Ok(()) }
     }
 }
 

@@ -27,6 +27,9 @@ impl SiteTables {
     }
 }
 
+/// What is known of a trace that was recorded with `--sizes-only`.
+pub const SIZES_ONLY: &str = "it is known what was allocated, and not how long it was live";
+
 /// Returns a line that says what the numbers of a sample are.
 #[must_use]
 pub fn sampling_note(mean: u64) -> String {

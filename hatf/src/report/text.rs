@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::sites::title;
+use super::sites::{SIZES_ONLY, title};
 use crate::analysis::{
     Estimate, Level, MarkReport, Off, PageCalls, PagesReport, PhaseReport, Quantiles, Report, SitesReport,
 };
@@ -21,18 +21,22 @@ pub fn text(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "  {comment}")?;
     }
     if let Some(estimate) = &report.estimate {
-        sample(estimate, out)?;
+        sample(estimate, report.sizes_only, out)?;
     }
     totals(report, out)?;
     report.pages.as_ref().map_or(Ok(()), |pages| self::pages(pages, report, out))?;
     picture(report, out)?;
     sizes(report, out)?;
     lifetimes(report, out)?;
-    reallocs(report, out)?;
+    if !report.sizes_only {
+        reallocs(report, out)?;
+    }
     threads(report, out)?;
     phases(report, out)?;
-    still_live(report, out)?;
-    report.sites.as_ref().map_or(Ok(()), |report| sites(report, out))
+    if !report.sizes_only {
+        still_live(report, out)?;
+    }
+    report.sites.as_ref().map_or(Ok(()), |sites| self::sites(sites, report.sizes_only, out))
 }
 
 /// Formats a time, or a length of time, where the trace has times.
@@ -45,12 +49,12 @@ fn heading(out: &mut dyn Write, title: &str) -> io::Result<()> {
 }
 
 /// Prints what the program did by a sample of its blocks.
-fn sample(estimate: &Estimate, out: &mut dyn Write) -> io::Result<()> {
+fn sample(estimate: &Estimate, sizes_only: bool, out: &mut dyn Write) -> io::Result<()> {
     heading(out, "SAMPLE")?;
     writeln!(out, "  One block for each {} on average was recorded. For all blocks that gives:", bytes(estimate.mean))?;
-    for (what, amount) in
-        [("allocated", estimate.allocated), ("live at the peak", estimate.peak), ("live at the end", estimate.leaked)]
-    {
+    let amounts =
+        [("allocated", estimate.allocated), ("live at the peak", estimate.peak), ("live at the end", estimate.leaked)];
+    for (what, amount) in amounts.into_iter().take(if sizes_only { 1 } else { 3 }) {
         writeln!(out, "    {:>10} in {:>12} blocks {what}", bytes(amount.bytes), count(amount.blocks))?;
     }
     writeln!(out, "  Numbers below are of the sample, except for those by stack.")
@@ -109,6 +113,9 @@ fn totals(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     if totals.heaps > 1 {
         writeln!(out, "  {} heaps: a program that execs another begins a new one", totals.heaps)?;
     }
+    if report.sizes_only {
+        return writeln!(out, "  sizes only: {SIZES_ONLY}");
+    }
     heading(out, "PEAK")?;
     let after =
         if report.duration == 0 { String::new() } else { format!(", {} after the start", nanoseconds(peak.time)) };
@@ -149,7 +156,10 @@ fn pages(pages: &PagesReport, report: &Report, out: &mut dyn Write) -> io::Resul
         let (peak, time, end) = (bytes(level.peak), time(report, level.time), bytes(level.end));
         writeln!(out, "  {what:<40} {peak:>11} {time:>11} {end:>13}")
     };
-    row("live blocks", &Level { peak: report.peak.bytes, time: report.peak.time, end: report.still_live.bytes })?;
+    if !report.sizes_only {
+        let Report { peak, still_live, .. } = report;
+        row("live blocks", &Level { peak: peak.bytes, time: peak.time, end: still_live.bytes })?;
+    }
     row("asked for by calls, of no file", &pages.held)?;
     if pages.samples > 0 {
         row("resident and private", &pages.private)?;
@@ -266,9 +276,13 @@ fn phases(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     for phase in report.phases.iter().take(SHOWN) {
         let PhaseReport { times, allocs, change, .. } = *phase;
         let sign = if change < 0 { '-' } else { '+' };
-        let change = format!("{sign}{}", bytes(change.unsigned_abs()));
+        let mut change = format!("{sign}{}", bytes(change.unsigned_abs()));
         let (name, took) = (shown(&phase.name), time(report, phase.duration));
-        let (times, allocs, sum, peak) = (count(times), count(allocs), bytes(phase.bytes), bytes(phase.peak));
+        let (times, allocs, sum, mut peak) = (count(times), count(allocs), bytes(phase.bytes), bytes(phase.peak));
+        if report.sizes_only {
+            "-".clone_into(&mut peak);
+            "-".clone_into(&mut change);
+        }
         let tail = if phase.not_ended > 0 { format!("  {} not ended", count(phase.not_ended)) } else { String::new() };
         writeln!(out, "  {name:<20} {times:>8} {took:>10} {allocs:>13} {sum:>12} {peak:>12} {change:>12}{tail}")?;
     }
@@ -278,7 +292,8 @@ fn phases(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     }
     for mark in report.marks.iter().take(SHOWN) {
         let MarkReport { times, first, last, live, .. } = *mark;
-        let (name, times, live) = (shown(&mark.name), count(times), bytes(live));
+        let live = if report.sizes_only { "-".to_owned() } else { bytes(live) };
+        let (name, times) = (shown(&mark.name), count(times));
         let (first, last) = (time(report, first), time(report, last));
         writeln!(out, "  {name:<20} {times:>8} {first:>10} {last:>13} {live:>12}")?;
     }
@@ -318,13 +333,16 @@ fn still_live(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 const FUNCTIONS: usize = 3;
 
 /// Prints the stacks that allocated most, each in a line.
-fn sites(report: &SitesReport, out: &mut dyn Write) -> io::Result<()> {
+fn sites(report: &SitesReport, sizes_only: bool, out: &mut dyn Write) -> io::Result<()> {
     let more = match (report.has_symbols, report.has_modules) {
         (false, true) => "hatf symbolize adds the names of functions; ",
         _ => "",
     };
     heading(out, &format!("SITES: {} stacks; {more}hatf sites prints all, and whole", count(report.stacks)))?;
     for measure in Measure::ALL {
+        if sizes_only && measure != Measure::Allocated {
+            continue;
+        }
         let total = report.total.get(measure);
         let title = format!("{}: {} in {} blocks", title(measure), bytes(total.bytes), count(total.blocks));
         heading(out, &title)?;

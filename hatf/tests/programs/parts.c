@@ -1,0 +1,51 @@
+// Two threads with names, and a library that it was linked with: `parts GIVEN`, a number of blocks that one thread makes and another frees.
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *library_make(size_t size);
+char *library_copy(const char *text);
+
+enum { MOST = 100000 };
+static void *given[MOST];
+static int count;
+
+// 300 bytes: freed by the other thread. 40 bytes: moved by this one. 1000 bytes: before it has its name.
+static void *worker(void *unused) {
+    void *early = malloc(1000);
+    pthread_setname_np(pthread_self(), "worker-1");
+    for (int i = 0; i < count; i++) given[i] = malloc(300);
+    void *moved = malloc(40);
+    for (int i = 0; i < 10; i++) moved = realloc(moved, 40 + 1000 * (size_t)i);
+    free(moved);
+    free(early);
+    return unused;
+}
+
+// 70 bytes: its own, which the first thread would see at addresses of blocks that it knew.
+static void *other(void *unused) {
+    pthread_setname_np(pthread_self(), "other");
+    for (int i = 0; i < count; i++) {
+        free(given[i]);
+        free(malloc(70));
+    }
+    return unused;
+}
+
+int main(int number, char **arguments) {
+    count = number > 1 ? atoi(arguments[1]) : 100;
+    if (count < 0 || count > MOST) return 2;
+    pthread_t thread;
+    pthread_create(&thread, NULL, worker, NULL);
+    pthread_join(thread, NULL);
+    pthread_create(&thread, NULL, other, NULL);
+    pthread_join(thread, NULL);
+    for (int i = 0; i < count; i++) free(library_make(500));
+    // 13 bytes, by way of the C library.
+    for (int i = 0; i < 20; i++) free(library_copy("twelve bytes"));
+    for (int i = 0; i < 30; i++) free(strdup("six by"));
+    if (malloc((size_t)1 << 60)) return 1;
+    return 0;
+}
